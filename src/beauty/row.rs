@@ -1,0 +1,229 @@
+//! The shape of the generated tables: what `beauty/*.tbl` says, as build.rs emits it.
+//!
+//! Only data and its types stand here. How a value is told from a row is `decode`'s, how it looks is a style's.
+
+use crate::event::Abi;
+
+bitflags::bitflags! {
+    /// The groups that `-e %name` selects, with the meaning strace(1) gives them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct Groups: u32 {
+        const FILE = 1 << 0;
+        const DESC = 1 << 1;
+        const PROCESS = 1 << 2;
+        const NETWORK = 1 << 3;
+        const SIGNAL = 1 << 4;
+        const IPC = 1 << 5;
+        const MEMORY = 1 << 6;
+        const CREDS = 1 << 7;
+        const CLOCK = 1 << 8;
+        const STAT = 1 << 9;
+        const LSTAT = 1 << 10;
+        const FSTAT = 1 << 11;
+        const STATFS = 1 << 12;
+        const FSTATFS = 1 << 13;
+        const STAT_LIKE = 1 << 14;
+        const STATFS_LIKE = 1 << 15;
+        const PURE = 1 << 16;
+    }
+}
+
+/// One syscall: a row of `beauty/syscalls/*.tbl`.
+#[derive(Debug)]
+pub struct Syscall {
+    /// The name as the kernel's table has it (`newfstatat`, `umount2`).
+    pub name: &'static str,
+    /// The X of `syscalls:sys_enter_X` (`newstat` for stat, `umount` for umount2).
+    pub event: &'static str,
+    /// The number in each ABI, by `Abi as usize`; `None` where the ABI does not have it. x32's without bit 30.
+    pub numbers: [Option<u32>; 4],
+    pub args: &'static [Arg],
+    pub returns: Return,
+    pub groups: Groups,
+    /// Rows chosen by one argument's value, first match wins.
+    pub variants: &'static [Variant],
+}
+
+/// A row that holds for some values of one argument only.
+#[derive(Debug)]
+pub struct Variant {
+    /// Which argument chooses.
+    pub arg: u8,
+    /// The bits of it that are compared.
+    pub mask: u64,
+    pub values: &'static [u64],
+    pub args: &'static [Arg],
+    pub returns: Return,
+}
+
+/// One argument of a syscall.
+#[derive(Debug)]
+pub struct Arg {
+    /// The kernel's name for it, as in the event's format file.
+    pub name: &'static str,
+    pub kind: Kind,
+    pub flow: Flow,
+    pub length: Length,
+    /// Says whether the argument is used at all (`mode` of openat without O_CREAT is not), from the argument registers.
+    pub used: Option<fn(&[u64; 6]) -> bool>,
+}
+
+/// Which way an argument's memory goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The kernel reads it: look at entry.
+    In,
+    /// The kernel writes it: look at exit.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// How long what an argument points to is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Its type says it.
+    OfType,
+    /// As another argument says: bytes, or elements of an array.
+    Arg(u8),
+    /// As the return value says.
+    Ret,
+    Fixed(u64),
+}
+
+/// What an argument is.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Signed, 32 bits.
+    Int,
+    /// Unsigned, 32 bits.
+    Uint,
+    /// Signed, the ABI's word.
+    Long,
+    /// Unsigned, the ABI's word.
+    Ulong,
+    /// Unsigned, the ABI's word, best read in hexadecimal.
+    Hex,
+    /// A count of bytes.
+    Size,
+    /// A file offset, signed 64 bits (32-bit ABIs may split it over two registers).
+    Offset,
+    /// A file descriptor.
+    Fd,
+    /// A directory's descriptor or AT_FDCWD.
+    DirFd,
+    /// A process or thread id (pid_t).
+    Pid,
+    Uid,
+    Gid,
+    /// A signal's number.
+    Signal,
+    /// File permissions (umode_t), octal.
+    Mode,
+    /// A device number.
+    Dev,
+    /// A user-space address that is only an address (brk, mmap, futex words).
+    Address,
+    /// A table's constants: flags or one value, as the table says.
+    Table(&'static Table),
+    /// A path name: a string that no limit cuts.
+    Path,
+    /// A string that ends with NUL.
+    Str,
+    /// Bytes, counted by the argument's length.
+    Bytes,
+    /// An array of strings that ends with a null pointer (argv, envp).
+    StrArray,
+    /// A struct, by name (a row of `beauty/structs/*.tbl`).
+    Struct(&'static Struct),
+    /// As many of a struct as the argument's length says.
+    StructArray(&'static Struct),
+    /// A pointer to one number.
+    Number {
+        bytes: u8,
+        signed: bool,
+    },
+    /// A pointer to what nothing more is known of.
+    Pointer,
+    /// A function of `crate::beauty::custom`, for what rows cannot say.
+    Custom(fn(&[u64; 6], usize, Abi) -> super::value::Value<'static>),
+}
+
+/// What a syscall returns when it did not fail.
+#[derive(Clone, Copy, Debug)]
+pub enum Return {
+    Int,
+    Uint,
+    Long,
+    Size,
+    Offset,
+    Hex,
+    Address,
+    Fd,
+    Pid,
+    Uid,
+    Gid,
+    Mode,
+    /// poll, select and their like: 0 is "Timeout".
+    Ready,
+    /// Does not return.
+    Never,
+    Table(&'static Table),
+}
+
+/// A table of constants: a row of `beauty/tables/*.tbl`, resolved from the headers.
+#[derive(Debug)]
+pub struct Table {
+    pub name: &'static str,
+    pub kind: TableKind,
+    /// How many bits of a register the kernel looks at (32 or 64).
+    pub bits: u8,
+    /// The header the values came from, as `#include` has it (`linux/mount.h`); for overlays the kernel's file.
+    pub header: &'static str,
+    /// What all names begin with and perf style leaves out (`O_`); may be empty.
+    pub prefix: &'static str,
+    /// Flags: composites before their parts, each value once. Values: in ascending order, the first name of a value first.
+    pub entries: &'static [Entry],
+    /// Bits of a flag word that are one enum.
+    pub fields: &'static [Field],
+    /// Other values in other ABIs (aarch64's O_DIRECTORY).
+    pub per_abi: &'static [(Abi, &'static Table)],
+}
+
+/// How a table's number is made of its constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableKind {
+    /// An OR of constants.
+    Flags,
+    /// One of them.
+    Enum,
+}
+
+/// One constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub value: u64,
+    pub name: &'static str,
+}
+
+/// Bits of a flag word that are a value of another table.
+#[derive(Debug)]
+pub struct Field {
+    pub mask: u64,
+    pub table: &'static Table,
+}
+
+/// A struct of the kernel's ABI: a row of `beauty/structs/*.tbl`.
+#[derive(Debug)]
+pub struct Struct {
+    pub name: &'static str,
+    /// Its size in bytes in each ABI, by `Abi as usize`.
+    pub sizes: [u32; 4],
+}
+
+/// Tables are statics: the same name is the same table.
+impl PartialEq for Table {
+    fn eq(&self, other: &Table) -> bool {
+        self.name == other.name
+    }
+}

@@ -1,0 +1,5 @@
+//! The tables that build.rs made of `beauty/` and the UAPI headers.
+
+use super::row::*;
+
+include!(concat!(env!("OUT_DIR"), "/tables.rs"));

@@ -1,0 +1,226 @@
+//! What the user typed, validated, nothing looked up: no file is opened and no name resolved here.
+
+use super::filter::Expr;
+use crate::source::session::Terms;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What rtrace is asked to do.
+#[derive(Clone, Debug)]
+pub enum Request {
+    Trace(Box<Trace>),
+    List { what: Listing, glob: Option<String> },
+    Check,
+    Completions(clap_complete::Shell),
+}
+
+/// The parts of `rtrace list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    Everything,
+    Syscalls,
+    Groups,
+    Events,
+    Tables,
+}
+
+/// A tracing run.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub target: Target,
+    pub what: What,
+    pub show: Show,
+    pub output: Output,
+    pub run: Run,
+}
+
+/// Whom to trace.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A command and what it starts.
+    Command(Command),
+    /// What is there already; the command, if any, is only the timer.
+    There { who: Who, timer: Option<Command> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// `-a`, or no target at all, or `-C` alone.
+    All,
+    /// `-p`
+    Pids(Vec<i32>),
+    /// `-t`
+    Tids(Vec<i32>),
+    /// `-u`: a name or a number.
+    User(String),
+    /// `-G`: a path below the cgroup mount.
+    Cgroup(String),
+}
+
+/// A command to start.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub argv: Vec<OsString>,
+    /// `--run-as`
+    pub run_as: Option<String>,
+    /// `-E VAR=VALUE` (set) and `-E VAR` (remove), in order.
+    pub env: Vec<(OsString, Option<OsString>)>,
+    /// `--chdir`
+    pub chdir: Option<PathBuf>,
+}
+
+/// What to trace.
+#[derive(Clone, Debug, Default)]
+pub struct What {
+    /// The items of every `-e`, in order.
+    pub items: Vec<Item>,
+    /// `--filter` before any `-e`: holds for everything.
+    pub filter: Option<Expr>,
+    /// `--syscalls` / `--no-syscalls`, when given.
+    pub syscalls: Option<bool>,
+    /// `-F`
+    pub faults: Option<Faults>,
+    pub sched: bool,
+    pub signals: bool,
+    /// `--switch-on`, `--switch-off`: an event each.
+    pub switch_on: Option<Selector>,
+    pub switch_off: Option<Selector>,
+    pub show_on_off_events: bool,
+    /// `--fd-paths`: arm what is needed to know descriptors' paths even if it is not printed.
+    pub fd_paths: bool,
+    /// `-C`
+    pub cpus: Option<Vec<u32>>,
+    /// `--filter-pids`
+    pub without_pids: Vec<i32>,
+    /// `--no-inherit`
+    pub no_inherit: bool,
+    /// `-D`, nanoseconds.
+    pub delay: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Faults {
+    All,
+    Major,
+    Minor,
+}
+
+/// One item of `-e`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// `!`: takes away.
+    pub negated: bool,
+    pub selector: Selector,
+    pub terms: Terms,
+    /// The `--filter` that followed.
+    pub filter: Option<Expr>,
+    /// Which -e it stood in, counted from 0, and whether it was that list's first item: a list that begins with `!` starts from all syscalls.
+    pub list: usize,
+}
+
+/// A name or pattern of `-e`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// A syscall's name or glob, without a colon.
+    Syscall(String),
+    /// `%group`, without the percent sign.
+    Group(String),
+    /// `/regex/`, without the slashes.
+    Regex(String),
+    /// `subsystem:event`, both may be globs.
+    Event { subsystem: String, name: String },
+}
+
+/// What is printed, and how.
+#[derive(Clone, Debug)]
+pub struct Show {
+    /// Lines, the summary, or both.
+    pub mode: Mode,
+    pub errno_summary: bool,
+    pub summary_by: SummaryBy,
+    pub max_summary: Option<usize>,
+    /// `--duration`, nanoseconds: only calls that took at least so long.
+    pub duration: Option<u64>,
+    pub failure: bool,
+    pub max_events: Option<u64>,
+    pub time: TimeFormat,
+    /// `--comm` / `--no-comm`
+    pub comm: bool,
+    pub cpu: bool,
+    pub zeros: bool,
+    /// perf's `trace.show_arg_names`, `show_duration`, `show_timestamp`, `show_prefix`, `args_alignment`.
+    pub arg_names: bool,
+    pub durations: bool,
+    pub timestamps: bool,
+    pub prefixes: bool,
+    pub alignment: usize,
+    pub string_limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Lines,
+    Summary,
+    Both,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SummaryBy {
+    #[default]
+    Thread,
+    Process,
+    Total,
+    Cgroup,
+}
+
+/// `--time-format`; `-T` is `Monotonic` in milliseconds as perf prints it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeFormat {
+    /// Milliseconds since the first event.
+    #[default]
+    Relative,
+    /// Milliseconds since the line before.
+    Delta,
+    Local,
+    Utc,
+    Epoch,
+    Monotonic,
+}
+
+/// Where it goes.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub to: Sink,
+    pub separately: bool,
+    pub color: Color,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sink {
+    Stderr,
+    Stdout,
+    File(PathBuf),
+    /// `'|command'`, run by the shell.
+    Pipe(OsString),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// How rtrace itself goes about it.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// `-m`: bytes per CPU; `None` chooses.
+    pub ring_bytes: Option<u64>,
+    /// `--strict`: status 124 when something was lost.
+    pub strict: bool,
+    /// `--no-wait`: do not wait for the command's background children.
+    pub wait: bool,
+    /// `-v`, counted.
+    pub verbose: u8,
+}

@@ -1,0 +1,3 @@
+//! What this kernel offers.
+
+pub mod format;

@@ -1,0 +1,19 @@
+//! rtrace: what strace answers, at a cost below perf trace's, with the truth about what was missed.
+//!
+//! ```text
+//! argv ──cli──▶ Request ──plan──▶ Plan ──source──▶ Rounds of Records ──engine──▶ Events ──sink──▶ text, summary, ...
+//! ```
+//! ARCHITECTURE.md has the map and the invariants.
+
+pub mod beauty;
+pub mod cli;
+pub mod engine;
+pub mod event;
+pub mod kernel;
+pub mod plan;
+pub mod run;
+pub mod sink;
+pub mod source;
+pub mod sys;
+pub mod syscall;
+pub mod task;

@@ -1,0 +1,1 @@
+//! Request + kernel facts → what is armed, and how.

@@ -1,0 +1,1 @@
+//! One run: arm, start, drain, print, clean up.

@@ -1,0 +1,28 @@
+//! What becomes of events. One file a sink, none knows another; a sink renders and decides nothing.
+
+use crate::event::Event;
+use crate::syscall::ledger::Ledger;
+use crate::task::Tasks;
+
+/// A receiver of events, in order.
+pub trait Sink {
+    /// One event. `view` is what is known at this event's time.
+    ///
+    /// # Errors
+    /// The output cannot be written; a broken pipe is one of them.
+    fn event(&mut self, event: &Event, view: &View) -> std::io::Result<()>;
+
+    /// Everything before this time was given: write out what waits.
+    fn tick(&mut self, view: &View) -> std::io::Result<()>;
+
+    /// There is no more: print what comes last. The ledger says what was issued, seen and lost.
+    fn end(&mut self, ledger: &Ledger, view: &View) -> std::io::Result<()>;
+}
+
+/// What a sink may ask beside the event.
+pub struct View<'a> {
+    pub session: &'a crate::source::Session,
+    pub tasks: &'a Tasks,
+    /// The stream's time at this round: no later event is older.
+    pub now: crate::event::Time,
+}

@@ -1,0 +1,29 @@
+//! What one look at the rings yields: owned copies of what each ring held.
+
+use super::note::Note;
+use crate::event::Time;
+
+/// The bytes that one ring held: whole perf records, in the ring's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    pub cpu: u32,
+    pub bytes: Vec<u8>,
+}
+
+/// One complete pass over all rings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// The clock, read before the first ring was looked at. What a later round brings is younger than the `started` of the round before it.
+    pub started: Time,
+    /// At most one chunk a ring; rings that held nothing have none.
+    pub chunks: Vec<Chunk>,
+    /// What was learnt outside the rings.
+    pub notes: Vec<(Time, Note)>,
+}
+
+impl Round {
+    /// How many bytes of records it holds.
+    pub fn bytes(&self) -> usize {
+        self.chunks.iter().map(|c| c.bytes.len()).sum()
+    }
+}

@@ -1,0 +1,1 @@
+//! Merge by time.

@@ -1,0 +1,27 @@
+//! Where records come from, and how they become one stream in time order.
+
+pub mod chunk;
+pub mod merge;
+pub mod note;
+pub mod record;
+pub mod session;
+
+pub use chunk::{Chunk, Round};
+pub use note::Note;
+pub use record::{Body, Record, Sample};
+pub use session::{EventTable, Session};
+
+/// A giver of rounds: live rings, a file, or memory.
+pub trait Source {
+    /// What was armed, on which machine.
+    fn session(&self) -> &Session;
+
+    /// The next complete round over all rings; `None` at the end.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not what it says.
+    fn next_round(&mut self) -> anyhow::Result<Option<Round>>;
+
+    /// Gives a round's buffers back for reuse.
+    fn recycle(&mut self, _round: Round) {}
+}

@@ -1,0 +1,126 @@
+//! What was armed and on which machine: all that is needed to read a stream's records, live or from a file.
+
+use crate::event::{Abi, EventIndex, Time};
+use crate::kernel::format::Format;
+use rustc_hash::FxHashMap;
+
+/// The context of a stream.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Session {
+    /// When tracing began: what relative time stamps count from until there is a first event.
+    pub started: Time,
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the start, nanoseconds: for wall-clock stamps.
+    pub realtime_offset: i64,
+    /// The machine's own ABI.
+    pub abi: Abi,
+    /// `uname -r`.
+    pub release: String,
+    pub events: EventTable,
+    /// Whom rtrace followed: only these tasks' records are in the stream, and inherited ones.
+    pub scope: Scope,
+    /// Every call that may change a descriptor table is in the stream, so file names of descriptors can be followed.
+    pub fds_complete: bool,
+    /// Tasks whose records are rtrace's own or its output's reader's: they are dropped.
+    pub excluded: Vec<i32>,
+}
+
+/// Whom a stream is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Scope {
+    /// A command made by rtrace, and all its descendants.
+    #[default]
+    Command,
+    /// Tasks that were there before, and (unless told otherwise) what they make.
+    Tasks,
+    /// The whole machine, or some of its CPUs, or a cgroup.
+    System,
+}
+
+/// The armed events: how to read the records of each.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct EventTable {
+    pub events: Vec<EventSpec>,
+    /// From the kernel's identifiers in the records to the events; one event has many (one a CPU and target).
+    pub ids: FxHashMap<u64, EventIndex>,
+}
+
+/// One armed event.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct EventSpec {
+    /// `subsystem:name`, or the software event's name.
+    pub name: String,
+    pub role: Role,
+    /// PERF_SAMPLE_* bits: the layout of its samples.
+    pub sample_type: u64,
+    /// The tracepoint's format file, parsed; `None` for software events.
+    pub format: Option<Format>,
+    /// It is there because the user asked to see it; otherwise rtrace needs it to understand the others.
+    pub shown: bool,
+    /// The item's terms.
+    pub terms: Terms,
+}
+
+/// What an event is to the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Role {
+    /// `raw_syscalls:sys_enter` and `sys_exit`.
+    RawEnter,
+    RawExit,
+    /// `syscalls:sys_enter_X` and `sys_exit_X`, with the row in [`crate::beauty::tables::SYSCALLS`].
+    Enter {
+        syscall: u16,
+    },
+    Exit {
+        syscall: u16,
+    },
+    /// `sched:sched_process_exec`, `task:task_newtask`, `signal:signal_deliver`, `sched:sched_process_exit`.
+    ProcessExec,
+    NewTask,
+    SignalDeliver,
+    ProcessExit,
+    /// `sched:sched_stat_runtime`.
+    StatRuntime,
+    /// The software events.
+    FaultMajor,
+    FaultMinor,
+    /// PERF_COUNT_SW_DUMMY with task, comm and mmap records.
+    SideBand,
+    /// Any other tracepoint or probe.
+    Tracepoint,
+}
+
+/// Terms of an item of `-e`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Terms {
+    /// `nr=N`: at most so many of this event are printed.
+    pub nr: Option<u64>,
+    /// `max-stack=N`
+    pub max_stack: Option<u16>,
+    /// `call-graph=fp|dwarf[:SIZE]`
+    pub call_graph: Option<CallGraph>,
+    pub kernel_stack: bool,
+    /// `name=X`: printed instead of the event's own.
+    pub name: Option<String>,
+    pub no_inherit: bool,
+}
+
+/// How user stacks are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum CallGraph {
+    FramePointer,
+    /// Bytes of stack that are dumped at most.
+    Dwarf {
+        size: Option<u32>,
+    },
+}
+
+impl EventTable {
+    pub fn get(&self, index: EventIndex) -> Option<&EventSpec> {
+        self.events.get(usize::from(index.0))
+    }
+
+    /// The first event with this role.
+    pub fn find(&self, role: Role) -> Option<EventIndex> {
+        self.events.iter().position(|e| e.role == role).map(|i| EventIndex(i as u16))
+    }
+}

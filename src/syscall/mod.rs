@@ -1,0 +1,4 @@
+//! From entry and exit records to calls, and the account of what was issued, seen and lost.
+
+pub mod ledger;
+pub mod pairing;
