@@ -1,10 +1,43 @@
-//! Makes the string tables of `beauty/` (see `beauty/README.md`).
+//! Makes the tables of `beauty/` (see `beauty/README.md`): reads files, lets `beauty/gen/` work, writes `OUT_DIR/tables.rs`.
+
+#[path = "beauty/files.rs"]
+mod files;
+#[path = "beauty/gen/mod.rs"]
+mod generator;
+
+use generator::generate::{Input, generate};
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
 
 fn main() {
-    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join("tables.rs");
-    let text = "pub static SYSCALLS: &[Syscall] = &[];\npub static TABLES: &[&Table] = &[];\npub static STRUCTS: &[&Struct] = &[];\n/// Rows by number, per ABI; `u16::MAX` where there is none.\npub static BY_NUMBER: [&[u16]; 4] = [&[], &[], &[], &[]];\n/// Names of numbers without a row.\npub static OTHER_NAMES: &[(crate::event::Abi, u32, &str)] = &[];\n";
-    if let Err(error) = std::fs::write(&out, text) {
-        eprintln!("{}: {error}", out.display());
-        std::process::exit(1);
+    if let Err(text) = run() {
+        eprintln!("{text}");
+        process::exit(1);
     }
+}
+
+fn run() -> Result<(), String> {
+    println!("cargo::rerun-if-env-changed={}", files::UAPI_VARIABLE);
+    for input in ["build.rs", "beauty", "src/beauty/used.rs", "src/beauty/custom.rs"] {
+        println!("cargo::rerun-if-changed={input}");
+    }
+    let headers = files::Headers::from_env();
+    let load = |name: &str| {
+        let (path, text) = headers.load(name)?;
+        println!("cargo::rerun-if-changed={}", path.display());
+        Some(text)
+    };
+    let rows = files::rows(Path::new("beauty"))?;
+    let output = generate(&Input {
+        files: &rows,
+        used_rs: &files::text("src/beauty/used.rs")?,
+        custom_rs: &files::text("src/beauty/custom.rs")?,
+        load: &load,
+    })
+    .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: run this by cargo")?);
+    for (name, text) in [("tables.rs", output.rust), ("tables.txt", output.listing)] {
+        fs::write(out.join(name), text).map_err(|error| format!("failed to write {}/{name}: {error}", out.display()))?;
+    }
+    Ok(())
 }

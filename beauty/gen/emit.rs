@@ -1,0 +1,183 @@
+//! The Rust text of the tables, in the types of `src/beauty/row.rs`.
+
+use super::kind::{Kind, Return};
+use super::link::{Argument, Call, Length};
+use super::numbers::NumberRow;
+use super::resolve::{Entry, Field, Resolved};
+use super::structs::StructRow;
+use super::syscalls::FlowRow;
+use super::tables::TableKind;
+use std::fmt::{self, Write};
+
+/// A table with all that its row and the headers say.
+pub struct Table {
+    pub name: String,
+    pub kind: TableKind,
+    pub bits: u8,
+    pub header: String,
+    pub prefix: String,
+    pub base: Resolved,
+    /// Where an ABI's table differs, by the ABI's place in `ABIS`.
+    pub twins: Vec<(usize, Resolved)>,
+}
+
+/// The names of `event::Abi`, in its order.
+pub const ABIS: [&str; 4] = ["X86_64", "I386", "X32", "Aarch64"];
+
+pub fn emit(calls: &[Call], tables: &[Table], structs: &[StructRow], numbers: &[NumberRow]) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    emit_tables(&mut out, tables)?;
+    emit_structs(&mut out, structs)?;
+    emit_calls(&mut out, calls)?;
+    emit_numbers(&mut out, calls, numbers)?;
+    Ok(out)
+}
+
+fn emit_tables(out: &mut String, tables: &[Table]) -> fmt::Result {
+    writeln!(out, "/// The tables of constants, each by its name.\npub mod constants {{\nuse super::*;")?;
+    for table in tables {
+        for (abi, twin) in &table.twins {
+            let name = format!("{}_{}", table.name.to_uppercase(), ABIS[*abi].to_uppercase());
+            emit_table(out, &format!("static {name}"), table, twin, &[])?;
+        }
+        writeln!(out, "/// {} {} of {}", if table.kind == TableKind::Flags { "flags" } else { "values" }, table.name, table.header)?;
+        emit_table(out, &format!("pub static {}", table.name.to_uppercase()), table, &table.base, &table.twins)?;
+    }
+    writeln!(out, "}}\n/// All tables, by name.\npub static TABLES: &[&Table] = &[")?;
+    for table in tables {
+        writeln!(out, "    &constants::{},", table.name.to_uppercase())?;
+    }
+    writeln!(out, "];")
+}
+
+fn emit_table(out: &mut String, item: &str, table: &Table, resolved: &Resolved, twins: &[(usize, Resolved)]) -> fmt::Result {
+    let kind = if table.kind == TableKind::Flags { "Flags" } else { "Enum" };
+    writeln!(out, "{item}: Table = Table {{")?;
+    writeln!(
+        out,
+        "    name: {:?}, kind: TableKind::{kind}, bits: {}, header: {:?}, prefix: {:?},",
+        table.name, table.bits, table.header, table.prefix
+    )?;
+    write!(out, "    entries: &[")?;
+    for Entry { name, value } in &resolved.entries {
+        write!(out, "\n        Entry {{ value: {value:#x}, name: {name:?} }},")?;
+    }
+    write!(out, "],\n    fields: &[")?;
+    for Field { mask, table } in &resolved.fields {
+        write!(out, "Field {{ mask: {mask:#x}, table: &{} }}, ", table.to_uppercase())?;
+    }
+    write!(out, "],\n    per_abi: &[")?;
+    for (abi, _) in twins {
+        let abi = ABIS[*abi];
+        write!(out, "(Abi::{abi}, &{}_{}), ", table.name.to_uppercase(), abi.to_uppercase())?;
+    }
+    writeln!(out, "],\n}};")
+}
+
+fn emit_structs(out: &mut String, structs: &[StructRow]) -> fmt::Result {
+    writeln!(out, "/// The structs, each by its name.\npub mod structs {{\nuse super::Struct;")?;
+    for row in structs {
+        writeln!(
+            out,
+            "/// struct {}\npub static {}: Struct = Struct {{ name: {:?}, sizes: {:?} }};",
+            row.name,
+            row.name.to_uppercase(),
+            row.name,
+            row.sizes
+        )?;
+    }
+    writeln!(out, "}}\n/// All structs, by name.\npub static STRUCTS: &[&Struct] = &[")?;
+    for row in structs {
+        writeln!(out, "    &structs::{},", row.name.to_uppercase())?;
+    }
+    writeln!(out, "];")
+}
+
+fn emit_calls(out: &mut String, calls: &[Call]) -> fmt::Result {
+    writeln!(out, "/// All syscalls that have a row, by name.\npub static SYSCALLS: &[Syscall] = &[")?;
+    for call in calls {
+        let numbers = call.numbers;
+        writeln!(out, "Syscall {{ name: {:?}, event: {:?}, numbers: {numbers:?}, args: &[", call.name, call.event)?;
+        emit_arguments(out, &call.args)?;
+        let groups: Vec<String> = call.groups.iter().map(|group| format!("Groups::{}", group.to_uppercase())).collect();
+        let groups = match &groups[..] {
+            [] => "Groups::empty()".to_string(),
+            [one] => one.clone(),
+            more => more[1..].iter().fold(more[0].clone(), |all, group| format!("{all}.union({group})")),
+        };
+        writeln!(out, "], returns: {}, groups: {groups}, variants: &[", returns(&call.returns))?;
+        for variant in &call.variants {
+            writeln!(out, "Variant {{ arg: {}, mask: {:#x}, values: &{:?}, args: &[", variant.arg, variant.mask, variant.values)?;
+            emit_arguments(out, &variant.args)?;
+            writeln!(out, "], returns: {} }},", returns(&variant.returns))?;
+        }
+        writeln!(out, "] }},")?;
+    }
+    writeln!(out, "];")
+}
+
+fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
+    for argument in arguments {
+        let flow = match argument.flow {
+            FlowRow::In => "In",
+            FlowRow::Out => "Out",
+            FlowRow::InOut => "InOut",
+        };
+        let length = match argument.length {
+            Length::OfType => "OfType".to_string(),
+            Length::Argument(at) => format!("Arg({at})"),
+            Length::Ret => "Ret".to_string(),
+            Length::Fixed(number) => format!("Fixed({number})"),
+        };
+        let used = argument.used.as_ref().map_or("None".to_string(), |used| format!("Some(crate::beauty::used::{used})"));
+        writeln!(
+            out,
+            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, length: Length::{length}, used: {used} }},",
+            argument.name,
+            kind(&argument.kind)
+        )?;
+    }
+    Ok(())
+}
+
+fn kind(kind: &Kind) -> String {
+    match kind {
+        Kind::Plain(name) => (*name).to_string(),
+        Kind::Table(name) => format!("Table(&constants::{})", name.to_uppercase()),
+        Kind::Struct(name) => format!("Struct(&structs::{})", name.to_uppercase()),
+        Kind::StructArray(name) => format!("StructArray(&structs::{})", name.to_uppercase()),
+        Kind::Number { bytes, signed } => format!("Number {{ bytes: {bytes}, signed: {signed} }}"),
+        Kind::Custom(function) => format!("Custom(crate::beauty::custom::{function})"),
+    }
+}
+
+fn returns(of: &Return) -> String {
+    match of {
+        Return::Plain(name) => format!("Return::{name}"),
+        Return::Table(name) => format!("Return::Table(&constants::{})", name.to_uppercase()),
+    }
+}
+
+fn emit_numbers(out: &mut String, calls: &[Call], numbers: &[NumberRow]) -> fmt::Result {
+    writeln!(out, "/// Rows of `SYSCALLS` by number, per ABI; `u16::MAX` where there is none.\npub static BY_NUMBER: [&[u16]; 4] = [")?;
+    for abi in 0..ABIS.len() {
+        let count = calls.iter().filter_map(|call| call.numbers[abi]).max().map_or(0, |last| last as usize + 1);
+        let mut rows = vec![u16::MAX; count];
+        for (at, call) in calls.iter().enumerate() {
+            if let Some(number) = call.numbers[abi] {
+                rows[number as usize] = at as u16;
+            }
+        }
+        writeln!(out, "    &{rows:?},")?;
+    }
+    writeln!(out, "];\n/// Names of numbers without a row, by ABI and number.\npub static OTHER_NAMES: &[(Abi, u32, &str)] = &[")?;
+    for (abi, abi_name) in ABIS.iter().enumerate() {
+        let rowless = numbers.iter().filter(|row| !calls.iter().any(|call| call.name == row.name));
+        let mut others: Vec<(u32, &str)> = rowless.filter_map(|row| Some((row.numbers[abi]?, row.name.as_str()))).collect();
+        others.sort_unstable();
+        for (number, name) in others {
+            writeln!(out, "    (Abi::{abi_name}, {number}, {name:?}),")?;
+        }
+    }
+    writeln!(out, "];")
+}

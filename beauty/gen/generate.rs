@@ -1,0 +1,280 @@
+//! From the files of `beauty/` and the headers to the text of the tables, with all that can be wrong on the way.
+
+use super::emit::{self, ABIS, Table};
+use super::fault::{Fault, Place, parse_rows};
+use super::header::Target;
+use super::kind::{Vocabulary, is_basic};
+use super::library::{Library, Load};
+use super::link;
+use super::numbers::{self, NumberRow};
+use super::overlay::{self, ArchRow};
+use super::resolve::{self, Overlays, Resolved, Sources, common_prefix};
+use super::structs::{self, StructRow};
+use super::syscalls::{self, SyscallRow};
+use super::tables::{self, TableKind, TableRow};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What tables are made of.
+pub struct Input<'a> {
+    /// The files of `beauty/`: their names as faults show them (`beauty/syscalls/file.tbl`), and their text.
+    pub files: &'a [(String, String)],
+    /// The text of `src/beauty/used.rs` and of `src/beauty/custom.rs`.
+    pub used_rs: &'a str,
+    pub custom_rs: &'a str,
+    pub load: &'a Load<'a>,
+}
+
+/// What came of them.
+pub struct Output {
+    /// What `src/beauty/tables.rs` includes.
+    pub rust: String,
+    /// All tables with all names and values, for people to review.
+    pub listing: String,
+}
+
+/// Tables that Rust code uses without a row that names them: of failed returns, and of the kind `signal`.
+const ALWAYS_USED: [&str; 2] = ["errno", "signal"];
+
+/// The newest headers that the rows were held against: Linux 7.2, as `LINUX_VERSION_CODE` counts, whatever its stable release.
+const VERSION_CODE_MAX: i128 = 7 << 16 | 2 << 8 | 255;
+
+const TARGETS: [Target; 4] = [Target::X86_64, Target::I386, Target::X32, Target::Aarch64];
+
+/// The rows of all files.
+#[derive(Default)]
+pub struct Rows {
+    pub syscalls: Vec<SyscallRow>,
+    pub tables: Vec<TableRow>,
+    pub structs: Vec<StructRow>,
+    pub numbers: Vec<NumberRow>,
+    pub overlays: Overlays,
+}
+
+pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let rows = parse(input.files, &mut faults);
+    let (tables, sized) = resolve_tables(&rows, input.load, &mut faults);
+    let vocabulary = vocabulary(&rows, input, &mut faults);
+    let value = |table: &str, name: &str| value_in(&tables, table, name);
+    let calls = link::calls(&rows.syscalls, &rows.numbers, &vocabulary, &value, &mut faults);
+    // A row that is wrong elsewhere would be called missing or unused here.
+    if faults.is_empty() {
+        link::check_numbers(&rows.numbers, &calls, &mut faults);
+        check_use(&rows, &calls, &sized, &mut faults);
+    }
+    if !faults.is_empty() {
+        faults.sort();
+        faults.dedup();
+        return Err(faults);
+    }
+    let mut structs = rows.structs;
+    structs.sort_by(|a, b| a.name.cmp(&b.name));
+    // Writing into a String does not fail.
+    let rust = emit::emit(&calls, &tables, &structs, &rows.numbers).unwrap_or_default();
+    Ok(Output { rust, listing: listing(&tables) })
+}
+
+pub fn parse(files: &[(String, String)], faults: &mut Vec<Fault>) -> Rows {
+    let mut rows = Rows::default();
+    for (name, text) in files {
+        let parts: Vec<&str> = name.split('/').collect();
+        match parts[..] {
+            [.., "syscalls", _] => rows.syscalls.extend(parse_rows(name, text, syscalls::parse, faults)),
+            [.., "tables", _] => rows.tables.extend(parse_rows(name, text, tables::parse, faults)),
+            [.., "structs", _] => rows.structs.extend(parse_rows(name, text, structs::parse, faults)),
+            [.., "arch", "numbers.tbl"] => rows.numbers.extend(parse_rows(name, text, numbers::parse, faults)),
+            [.., "arch", abi] => rows.overlays.arch.extend(parse_arch(name, text, abi, faults)),
+            [.., "newer.tbl"] => rows.overlays.newer.extend(parse_rows(name, text, overlay::parse_newer, faults)),
+            [.., "kernel.tbl"] => rows.overlays.kernel.extend(parse_rows(name, text, overlay::parse_kernel, faults)),
+            _ => faults.push(Place { file: name.as_str().into(), line: 1 }.fault("is no file that beauty/ knows")),
+        }
+    }
+    rows
+}
+
+fn parse_arch(name: &str, text: &str, file: &str, faults: &mut Vec<Fault>) -> Vec<ArchRow> {
+    let target = match file {
+        "i386.tbl" => Target::I386,
+        "x32.tbl" => Target::X32,
+        "aarch64.tbl" => Target::Aarch64,
+        _ => {
+            faults.push(Place { file: name.into(), line: 1 }.fault("is no ABI's file: i386.tbl, x32.tbl and aarch64.tbl are there"));
+            return Vec::new();
+        }
+    };
+    parse_rows(name, text, |row| overlay::parse_arch(row, target), faults)
+}
+
+/// The tables, and the structs whose sizes were part of a constant (ioctl commands carry them).
+fn resolve_tables(rows: &Rows, load: &Load, faults: &mut Vec<Fault>) -> (Vec<Table>, BTreeSet<String>) {
+    let sizes = |abi: usize| rows.structs.iter().map(|row| (row.name.clone(), u64::from(row.sizes[abi]))).collect();
+    let mut library = Library::new(load, Target::X86_64, sizes(0));
+    for row in rows.overlays.newer.iter().chain(&rows.overlays.kernel) {
+        library.lay_under(&row.name, &row.value);
+    }
+    let ahead = is_ahead(&library);
+    let base = Sources { library: &library, overlays: &rows.overlays, ahead };
+    faults.extend(resolve::disagreements(&base, &rows.tables));
+    faults.extend(resolve::idle_arch_rows(&base, &rows.overlays, &rows.tables));
+
+    // Conditions of headers are x86-64's for all ABIs: what they would change stands in arch/.
+    let other = |(abi, target): (usize, Target)| {
+        let mut other = library.with_types_of(target, sizes(abi));
+        for row in rows.overlays.arch.iter().filter(|row| row.target == target) {
+            if let Some(value) = &row.value {
+                other.lay_over(&row.name, value);
+            }
+        }
+        (abi, other)
+    };
+    let others: Vec<(usize, Library)> = TARGETS.into_iter().enumerate().skip(1).map(other).collect();
+
+    let mut tables = Vec::new();
+    for row in &rows.tables {
+        match base.resolve(row) {
+            Ok(resolved) => {
+                let mut twins = Vec::new();
+                for (abi, library) in &others {
+                    match (Sources { library, overlays: &rows.overlays, ahead }.resolve(row)) {
+                        Ok(twin) if twin == resolved => {}
+                        Ok(twin) => twins.push((*abi, twin)),
+                        Err(more) => {
+                            faults.extend(more.into_iter().map(|fault| fault.place.fault(format!("in {}: {}", ABIS[*abi], fault.text))))
+                        }
+                    }
+                }
+                tables.push(table(row, resolved, twins, &rows.overlays));
+            }
+            Err(more) => faults.extend(more),
+        }
+    }
+    tables.sort_by(|a: &Table, b: &Table| a.name.cmp(&b.name));
+    (tables, library.take_sized())
+}
+
+/// Whether the headers are of a newer kernel than the rows were written for.
+pub fn is_ahead(library: &Library) -> bool {
+    let version = library.in_header("linux/version.h", "LINUX_VERSION_CODE", &[]);
+    version.is_some_and(|version| version.is_ok_and(|version| version.value > VERSION_CODE_MAX))
+}
+
+fn table(row: &TableRow, base: Resolved, twins: Vec<(usize, Resolved)>, overlays: &Overlays) -> Table {
+    let names = base.entries.iter().map(|entry| entry.name.as_str());
+    let prefix = row.prefix.clone().unwrap_or_else(|| common_prefix(names).to_string());
+    let header = match &row.headers[..] {
+        [only] if only == "kernel.tbl" => {
+            let first = base.entries.first();
+            let file = first.and_then(|first| overlays.kernel.iter().find(|constant| constant.name == first.name));
+            file.map_or(only.clone(), |constant| constant.header.clone())
+        }
+        headers => headers.join(","),
+    };
+    Table { name: row.name.clone(), kind: row.kind, bits: row.bits, header, prefix, base, twins }
+}
+
+fn vocabulary(rows: &Rows, input: &Input, faults: &mut Vec<Fault>) -> Vocabulary {
+    let tables = rows.tables.iter().map(|row| (&row.place, &row.name));
+    let structs = rows.structs.iter().map(|row| (&row.place, &row.name));
+    let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();
+    for (place, name) in tables.chain(structs) {
+        if let Some(first) = seen.insert(name, place) {
+            faults.push(place.fault(format!("{name} is there already: {}:{}", first.file, first.line)));
+        } else if is_basic(name) && !ALWAYS_USED.contains(&name.as_str()) {
+            faults.push(place.fault(format!("{name} is a basic kind and cannot name a table or struct")));
+        }
+    }
+    for row in &rows.tables {
+        for field in row.fields.iter().filter(|field| !rows.tables.iter().any(|other| other.name == field.table)) {
+            faults.push(row.place.fault(format!("{} is no table", field.table)));
+        }
+    }
+    Vocabulary {
+        tables: rows.tables.iter().map(|row| row.name.clone()).collect(),
+        structs: rows.structs.iter().map(|row| row.name.clone()).collect(),
+        predicates: public_functions(input.used_rs),
+        custom: public_functions(input.custom_rs),
+    }
+}
+
+/// The names after `pub fn` at the beginning of a line.
+fn public_functions(rust: &str) -> BTreeSet<String> {
+    let names = rust.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split(['(', '<']).next());
+    names.map(str::to_string).collect()
+}
+
+/// The value of a table's constant that chooses a variant, which must be the same in all ABIs.
+/// Nothing is told of a table that has faults of its own.
+fn value_in(tables: &[Table], table: &str, name: &str) -> Result<Option<(u64, u64)>, String> {
+    let Some(found) = tables.iter().find(|known| known.name == table) else { return Ok(None) };
+    let bits = if found.bits == 64 { u64::MAX } else { u32::MAX.into() };
+    // A command may share its word with flags: then its bits alone are compared.
+    let field = found.base.fields.iter().find_map(|field| {
+        let table = tables.iter().find(|known| known.name == field.table)?;
+        constant(&table.base, name).is_some().then_some((table, field.mask))
+    });
+    let (found, mask) = field.unwrap_or((found, bits));
+    let value = constant(&found.base, name).ok_or_else(|| format!("{name} is not in the table {table}"))?;
+    match found.twins.iter().find(|(_, twin)| constant(twin, name).is_some_and(|other| other != value)) {
+        Some((abi, _)) => Err(format!("{name} has another value in {}, so no variant can be chosen by it", ABIS[*abi])),
+        None => Ok(Some((value, mask))),
+    }
+}
+
+fn constant(resolved: &Resolved, name: &str) -> Option<u64> {
+    resolved.entries.iter().find(|entry| entry.name == name).map(|entry| entry.value)
+}
+
+fn check_use(rows: &Rows, calls: &[link::Call], sized: &BTreeSet<String>, faults: &mut Vec<Fault>) {
+    let (mut tables, structs) = link::named(calls);
+    tables.extend(ALWAYS_USED.map(str::to_string));
+    tables.extend(rows.tables.iter().flat_map(|row| row.fields.iter().map(|field| field.table.clone())));
+    for row in rows.tables.iter().filter(|row| !row.used_by_rust && !tables.contains(&row.name)) {
+        faults.push(row.place.fault(format!("nothing uses the table {}: name it in a row, or say `rust` if Rust code does", row.name)));
+    }
+    for row in rows.structs.iter().filter(|row| !structs.contains(&row.name) && !sized.contains(&row.name)) {
+        faults.push(row.place.fault(format!("no row uses the struct {}", row.name)));
+    }
+}
+
+/// Tables as text: a line a table, a line an entry, and where other ABIs differ.
+fn listing(tables: &[Table]) -> String {
+    let mut out = String::new();
+    for table in tables {
+        let kind = if table.kind == TableKind::Flags { "flags" } else { "enum" };
+        out += &format!("{} {kind} {} {} bits", table.name, table.header, table.bits);
+        if !table.prefix.is_empty() {
+            out += &format!(", without {}", table.prefix);
+        }
+        out.push('\n');
+        list_entries(&mut out, table, &table.base);
+        for (abi, twin) in &table.twins {
+            out += &format!("  in {}:\n", ABIS[*abi]);
+            list_differences(&mut out, &table.base, twin);
+        }
+    }
+    out
+}
+
+fn list_entries(out: &mut String, table: &Table, resolved: &Resolved) {
+    for entry in &resolved.entries {
+        let negative =
+            table.kind == TableKind::Enum && table.bits == 32 && entry.value > i32::MAX as u64 && entry.value > u32::MAX as u64 - 4096;
+        let value = if negative { (entry.value as i32).to_string() } else { format!("{:#x}", entry.value) };
+        *out += &format!("    {} {value}\n", entry.name);
+    }
+    for field in &resolved.fields {
+        *out += &format!("    {:#x}: {}\n", field.mask, field.table);
+    }
+}
+
+fn list_differences(out: &mut String, base: &Resolved, twin: &Resolved) {
+    for entry in twin.entries.iter().filter(|entry| !base.entries.contains(entry)) {
+        *out += &format!("    {} {:#x}\n", entry.name, entry.value);
+    }
+    for entry in base.entries.iter().filter(|entry| !twin.entries.iter().any(|other| other.name == entry.name)) {
+        *out += &format!("    {} is not there\n", entry.name);
+    }
+    for field in twin.fields.iter().filter(|field| !base.fields.contains(field)) {
+        *out += &format!("    {:#x}: {}\n", field.mask, field.table);
+    }
+}

@@ -1,0 +1,167 @@
+//! What the tables and the headers of some kernel have to say to each other, for whoever keeps the tables up to date.
+
+use crate::generator::generate::Rows;
+use crate::generator::glob;
+use crate::generator::header::Target;
+use crate::generator::library::{Library, Load};
+use crate::generator::resolve::{Overlays, Sources};
+use crate::generator::tables::TableRow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Lines for `newer.tbl`: constants that a table asks for and only the newer headers have.
+pub fn newer(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
+    let (old, new) = (library(rows, old, 0), library(rows, new, 0));
+    let mut lines = BTreeSet::new();
+    for table in &rows.tables {
+        for header in table.headers.iter().filter(|header| *header != "kernel.tbl") {
+            let Some(read) = new.header(header) else { continue };
+            let before = old.header(header);
+            for constant in read.constants.iter().filter(|constant| mentions(table, &constant.name)) {
+                if before.as_ref().is_some_and(|before| before.constant(&constant.name).is_some()) {
+                    continue;
+                }
+                new.take_sized();
+                if let Some(Ok(value)) = new.in_header(header, &constant.name, &table.headers) {
+                    let value = of_struct(value.value, &new.take_sized()).unwrap_or_else(|| shown(value.value));
+                    lines.insert((header.clone(), constant.line, format!("{} {value} {header}", constant.name)));
+                }
+            }
+        }
+    }
+    lines.into_iter().map(|(_, _, line)| line).collect()
+}
+
+/// Constants whose value two sets of headers do not agree on, and constants that only the older has.
+pub fn changed(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
+    let (old, new) = (library(rows, old, 0), library(rows, new, 0));
+    let mut lines = BTreeSet::new();
+    for table in &rows.tables {
+        for header in &table.headers {
+            let Some(read) = old.header(header) else { continue };
+            for name in read.constants.iter().map(|constant| &constant.name).filter(|name| mentions(table, name)) {
+                let value = |library: &Library| library.in_header(header, name, &table.headers).and_then(Result::ok).map(|int| int.value);
+                match (value(&old), value(&new)) {
+                    (Some(before), Some(now)) if before != now => {
+                        lines.insert(format!("{name} of {header} was {}, is {}", shown(before), shown(now)));
+                    }
+                    (Some(before), None) => {
+                        lines.insert(format!("{name} of {header} was {}, is gone", shown(before)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    lines.into_iter().collect()
+}
+
+/// Constants of the headers that tables name which no table selects and none leaves out by name.
+pub fn unselected(rows: &Rows, load: &Load) -> Vec<String> {
+    let library = library(rows, load, 0);
+    let mut by_header: BTreeMap<&str, Vec<&TableRow>> = BTreeMap::new();
+    for table in &rows.tables {
+        for header in &table.headers {
+            by_header.entry(header).or_default().push(table);
+        }
+    }
+    let mut lines = Vec::new();
+    for (header, tables) in by_header {
+        let Some(read) = library.header(header) else { continue };
+        for constant in read.constants.iter().filter(|constant| !tables.iter().any(|table| mentions(table, &constant.name))) {
+            lines.push(format!("{header}:{}: {}", constant.line, constant.name));
+        }
+    }
+    lines
+}
+
+/// Lines of `newer.tbl` that the headers now have, and those that no table asks for.
+pub fn outdated(rows: &Rows, load: &Load) -> Vec<String> {
+    let library = library(rows, load, 0);
+    let mut lines = Vec::new();
+    for row in &rows.overlays.newer {
+        if library.header(&row.header).is_some_and(|header| header.constant(&row.name).is_some()) {
+            lines.push(row.place.fault(format!("{} is in {} now", row.name, row.header)).to_string());
+        }
+        if !rows.tables.iter().any(|table| table.headers.contains(&row.header) && mentions(table, &row.name)) {
+            lines.push(row.place.fault(format!("no table asks for {}", row.name)).to_string());
+        }
+    }
+    lines
+}
+
+/// Where an ABI's headers differ from x86-64's in what tables select: lines as for `arch/ABI.tbl`. `asm` names the ABI's own headers.
+pub fn arch(rows: &Rows, base: &Load, load: &Load, target: Target, asm: &[String]) -> Vec<String> {
+    let overlays = Overlays { newer: rows.overlays.newer.clone(), kernel: rows.overlays.kernel.clone(), arch: Vec::new() };
+    let base_library = library(rows, base, 0);
+    let sources = Sources { library: &base_library, overlays: &overlays, ahead: false };
+    let mut other = library(rows, load, target as usize);
+    other.target = target;
+    let mut lines = BTreeSet::new();
+    for table in &rows.tables {
+        let Ok(resolved) = sources.resolve(table) else { continue };
+        for name in resolved.entries.iter().map(|entry| &entry.name) {
+            let of_x86 = table.headers.iter().find_map(|header| sources.known(header, name)).map(|int| int.value);
+            let own = asm.iter().find_map(|header| other.in_header(header, name, &[])).and_then(Result::ok);
+            let of_target = own.or_else(|| {
+                let shared = table.headers.iter().filter(|header| !header.starts_with("asm/") && *header != "kernel.tbl");
+                shared.filter_map(|header| other.in_header(header, name, &[])).find_map(Result::ok)
+            });
+            match (of_x86, of_target.map(|int| int.value)) {
+                (Some(before), Some(now)) if before != now => {
+                    lines.insert(format!("{name} {}", shown(now)));
+                }
+                (Some(_), None) if table.headers.iter().any(|header| base_library.in_header(header, name, &[]).is_some()) => {
+                    lines.insert(format!("{name} -"));
+                }
+                _ => {}
+            }
+        }
+        lines.extend(only_there(table, &other, asm, &base_library));
+    }
+    lines.into_iter().collect()
+}
+
+/// Constants of an ABI's own headers that a table would select if x86-64 had them.
+fn only_there(table: &TableRow, other: &Library, asm: &[String], base: &Library) -> Vec<String> {
+    let mut lines = Vec::new();
+    for header in asm {
+        // A table may only want what stands beside its own headers: asm/mman.h beside asm-generic/mman.h.
+        let file = header.rsplit('/').next().unwrap_or(header);
+        let Some(beside) = table.headers.iter().find(|own| own.ends_with(file)) else { continue };
+        let Some(read) = other.header(header) else { continue };
+        for name in read.constants.iter().map(|constant| &constant.name).filter(|name| crate::generator::resolve::takes(table, name)) {
+            let known = table.headers.iter().any(|own| base.in_header(own, name, &[]).is_some());
+            if let (false, Some(Ok(value))) = (known, other.in_header(header, name, &[])) {
+                lines.push(format!("{name} {} {beside}", shown(value.value)));
+            }
+        }
+    }
+    lines
+}
+
+fn library<'a>(rows: &Rows, load: &'a Load<'a>, abi: usize) -> Library<'a> {
+    let sizes: HashMap<String, u64> = rows.structs.iter().map(|row| (row.name.clone(), u64::from(row.sizes[abi]))).collect();
+    let mut library = Library::new(load, Target::X86_64, sizes);
+    for row in &rows.overlays.kernel {
+        library.lay_under(&row.name, &row.value);
+    }
+    library
+}
+
+/// Whether any word of the table's row speaks of the name, be it to leave it out.
+fn mentions(table: &TableRow, name: &str) -> bool {
+    let selected = table.selectors.iter().any(|selector| glob::matches(&selector.pattern, name));
+    selected || table.fields.iter().any(|field| field.mask == name) || table.zero.as_deref() == Some(name)
+}
+
+/// An ioctl command by the struct whose size it carries, because sizes differ per ABI.
+fn of_struct(command: i128, sized: &BTreeSet<String>) -> Option<String> {
+    let mut names = sized.iter();
+    let (Some(name), None) = (names.next(), names.next()) else { return None };
+    let way = ["", "_IOW", "_IOR", "_IOWR"].get(usize::try_from(command >> 30).ok()?)?;
+    Some(format!("{way}({:#x},{},{name})", command >> 8 & 0xff, command & 0xff))
+}
+
+fn shown(value: i128) -> String {
+    if value < 10 { value.to_string() } else { format!("{value:#x}") }
+}

@@ -1,0 +1,239 @@
+//! Rows of `syscalls/*.tbl`: a call's arguments, its return and its groups.
+
+use super::fault::{Fault, Place, Row, is_name};
+
+#[derive(Clone, Debug)]
+pub struct SyscallRow {
+    pub place: Place,
+    pub name: String,
+    pub event: String,
+    /// The number that holds in all ABIs, from `@N`.
+    pub number: Option<u32>,
+    pub args: Vec<ArgumentRow>,
+    /// The argument that chooses this row, and the values it has then.
+    pub chosen_by: Option<(usize, Vec<String>)>,
+    /// A variant may leave it to the plain row.
+    pub returns: Option<String>,
+    pub groups: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgumentRow {
+    pub name: String,
+    /// Empty for the argument that chooses a variant: the plain row says it.
+    pub kind: String,
+    /// `kind*`
+    pub pointer: bool,
+    pub flow: FlowRow,
+    pub length: LengthRow,
+    pub used: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowRow {
+    In,
+    Out,
+    InOut,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LengthRow {
+    OfType,
+    Argument(String),
+    Ret,
+    Fixed(u64),
+}
+
+pub fn parse(row: &Row) -> Result<SyscallRow, Fault> {
+    parse_fields(&row.fields, &row.place).map_err(|text| row.place.fault(text))
+}
+
+fn parse_fields(fields: &[&str], place: &Place) -> Result<SyscallRow, String> {
+    let (head, mut rest) = fields.split_first().ok_or("a syscall needs a name")?;
+    let (name, number) = match head.split_once('@') {
+        Some((name, number)) => (name, Some(number.parse().map_err(|_| format!("`{number}` is no syscall number"))?)),
+        None => (*head, None),
+    };
+    let (name, event) = name.split_once('/').unwrap_or((name, name));
+    if !is_name(name) || !is_name(event) {
+        return Err(format!("`{head}` cannot be a syscall's name"));
+    }
+    let mut call = SyscallRow {
+        place: place.clone(),
+        name: name.into(),
+        event: event.into(),
+        number,
+        args: Vec::new(),
+        chosen_by: None,
+        returns: None,
+        groups: Vec::new(),
+    };
+    while let Some((word, after)) = rest.split_first() {
+        rest = after;
+        if *word == "->" {
+            let (returns, after) = rest.split_first().ok_or("`->` without what is returned")?;
+            rest = after;
+            call.returns = Some(returns.to_string());
+        } else if let Some(group) = word.strip_prefix('%') {
+            call.groups.push(group.to_string());
+        } else if call.returns.is_some() || !call.groups.is_empty() {
+            return Err(format!("`{word}` stands after the arguments"));
+        } else {
+            rest = call.argument(word, rest)?;
+        }
+    }
+    call.check()?;
+    Ok(call)
+}
+
+impl SyscallRow {
+    /// Takes one argument of the first word, and of the next if that says `out`.
+    fn argument<'a>(&mut self, word: &str, rest: &'a [&'a str]) -> Result<&'a [&'a str], String> {
+        if let Some((name, values)) = word.split_once('=')
+            && !word.contains(':')
+        {
+            if self.chosen_by.is_some() {
+                return Err("two arguments choose this row: only one can".into());
+            }
+            self.chosen_by = Some((self.args.len(), values.split('|').map(str::to_string).collect()));
+            self.args.push(ArgumentRow::named(name)?);
+            return Ok(rest);
+        }
+        let (name, kind) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `argument:kind`"))?;
+        let flow = match kind {
+            "out" => FlowRow::Out,
+            "inout" => FlowRow::InOut,
+            _ => FlowRow::In,
+        };
+        let (kind, rest) = match flow {
+            FlowRow::In => (kind, rest),
+            _ => rest.split_first().map(|(kind, rest)| (*kind, rest)).ok_or_else(|| format!("`{word}` has no kind after it"))?,
+        };
+        let mut argument = ArgumentRow { flow, ..ArgumentRow::named(name)? };
+        argument.kind(kind)?;
+        self.args.push(argument);
+        Ok(rest)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.args.len() > 6 {
+            return Err(format!("{} has {} arguments: the kernel takes six", self.name, self.args.len()));
+        }
+        for (at, argument) in self.args.iter().enumerate() {
+            if self.args[..at].iter().any(|earlier| earlier.name == argument.name) {
+                return Err(format!("two arguments are called {}", argument.name));
+            }
+            if let LengthRow::Argument(length) = &argument.length
+                && !self.args.iter().any(|other| other.name == *length)
+            {
+                return Err(format!("the length of {} is {length}, which is no argument of {}", argument.name, self.name));
+            }
+        }
+        match self.chosen_by {
+            None if self.returns.is_none() => Err(format!("{} does not say what it returns: `-> kind` is missing", self.name)),
+            Some(_) if self.number.is_some() || self.event != self.name => {
+                Err(format!("this row of {} is a variant: number and event name stand in the plain row", self.name))
+            }
+            Some(_) if !self.groups.is_empty() => Err(format!("this row of {} is a variant: groups stand in the plain row", self.name)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ArgumentRow {
+    fn named(name: &str) -> Result<ArgumentRow, String> {
+        if !is_name(name) {
+            return Err(format!("`{name}` cannot be an argument's name"));
+        }
+        Ok(ArgumentRow { name: name.into(), kind: String::new(), pointer: false, flow: FlowRow::In, length: LengthRow::OfType, used: None })
+    }
+
+    /// `bytes[count]`, `u64*[4]`, `mode?creates`
+    fn kind(&mut self, text: &str) -> Result<(), String> {
+        let (kind, used) = text.split_once('?').map_or((text, None), |(kind, used)| (kind, Some(used)));
+        if let Some(used) = used {
+            if !is_name(used) {
+                return Err(format!("`{used}` cannot be a predicate's name"));
+            }
+            self.used = Some(used.to_string());
+        }
+        let kind = match kind.split_once('[') {
+            None => kind,
+            Some((kind, length)) => {
+                let length = length.strip_suffix(']').ok_or_else(|| format!("`{text}` has an open bracket"))?;
+                self.length = match length.parse() {
+                    Ok(number) => LengthRow::Fixed(number),
+                    Err(_) if length == "ret" => LengthRow::Ret,
+                    Err(_) if is_name(length) => LengthRow::Argument(length.to_string()),
+                    Err(_) => return Err(format!("`{length}` is no length: an argument, `ret` or a number")),
+                };
+                kind
+            }
+        };
+        let plain = kind.strip_suffix('*').unwrap_or(kind);
+        if !is_name(plain.strip_prefix("custom.").unwrap_or(plain)) {
+            return Err(format!("`{text}` is no kind"));
+        }
+        self.pointer = plain.len() < kind.len();
+        self.kind = plain.to_string();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::fault::rows;
+
+    fn parsed(text: &str) -> Result<SyscallRow, String> {
+        parse(&rows("s.tbl", text)[0]).map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn arguments_say_kind_flow_length_and_use() {
+        let row = parsed(
+            "listns/nslist@470 req:ns_id_req ids:out u64*[n] n:size buf:inout bytes[ret] mode:mode?creates f:custom.f -> int %file %desc",
+        )
+        .expect("good");
+        assert_eq!((row.name.as_str(), row.event.as_str(), row.number), ("listns", "nslist", Some(470)));
+        assert_eq!((row.returns.as_deref(), row.groups.len()), (Some("int"), 2));
+        let ids = &row.args[1];
+        assert_eq!((ids.kind.as_str(), ids.pointer, ids.flow), ("u64", true, FlowRow::Out));
+        assert_eq!(ids.length, LengthRow::Argument("n".into()));
+        assert_eq!((row.args[3].flow, &row.args[3].length), (FlowRow::InOut, &LengthRow::Ret));
+        assert_eq!((row.args[4].kind.as_str(), row.args[4].used.as_deref()), ("mode", Some("creates")));
+        assert_eq!(row.args[5].kind, "custom.f");
+    }
+
+    #[test]
+    fn a_variant_is_chosen_by_one_argument() {
+        let row = parsed("fcntl fd:fd cmd=F_SETLK|F_SETLKW arg:flock").expect("good");
+        assert_eq!(row.chosen_by, Some((1, vec!["F_SETLK".into(), "F_SETLKW".into()])));
+        assert_eq!((row.args.len(), row.args[1].kind.as_str()), (3, ""));
+    }
+
+    #[test]
+    fn bad_rows_say_where_and_what() {
+        for (text, said) in [
+            ("\n\nread fd:fd", "s.tbl:3: read does not say what it returns"),
+            ("re-ad -> int", "s.tbl:1: `re-ad` cannot be a syscall's name"),
+            ("read@x -> int", "s.tbl:1: `x` is no syscall number"),
+            ("read fd -> int", "s.tbl:1: `fd` should be `argument:kind`"),
+            ("read buf:out", "s.tbl:1: `buf:out` has no kind after it"),
+            ("read fd:fd ->", "s.tbl:1: `->` without what is returned"),
+            ("read -> int fd:fd", "s.tbl:1: `fd:fd` stands after the arguments"),
+            ("read buf:bytes[n] -> int", "s.tbl:1: the length of buf is n, which is no argument of read"),
+            ("read buf:bytes[4 -> int", "s.tbl:1: `bytes[4` has an open bracket"),
+            ("read buf:bytes[a+b] -> int", "s.tbl:1: `a+b` is no length"),
+            ("read a:int a:int -> int", "s.tbl:1: two arguments are called a"),
+            ("read a:int b:int c:int d:int e:int f:int g:int -> int", "s.tbl:1: read has 7 arguments"),
+            ("read a=1 b=2", "s.tbl:1: two arguments choose this row"),
+            ("read a=1 -> int %file", "s.tbl:1: this row of read is a variant: groups"),
+            ("read@5 a=1 -> int", "s.tbl:1: this row of read is a variant: number"),
+            ("read a:in/t -> int", "s.tbl:1: `in/t` is no kind"),
+        ] {
+            let error = parsed(text).expect_err(text);
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+}
