@@ -1,0 +1,88 @@
+//! Users and their groups, by name (getpwnam(3), getgrouplist(3)).
+
+use std::ffi::{CStr, CString, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+
+/// A user of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    pub uid: u32,
+    pub gid: u32,
+    /// All groups, the first one included.
+    pub groups: Vec<u32>,
+    pub name: OsString,
+    pub home: OsString,
+    pub shell: OsString,
+}
+
+/// The user of this name, or of this number.
+///
+/// # Errors
+/// `NotFound` when there is none.
+pub fn user(name: &str) -> io::Result<User> {
+    let found = match CString::new(name) {
+        Ok(c_name) => lookup(|pwd, buf, len, out| {
+            // SAFETY: the name is NUL-terminated, and the other pointers are valid for the lengths given, as lookup guarantees.
+            unsafe { libc::getpwnam_r(c_name.as_ptr(), pwd, buf, len, out) }
+        })?,
+        Err(_) => None,
+    };
+    let by_number = |uid: u32| {
+        lookup(move |pwd, buf, len, out| {
+            // SAFETY: the pointers are valid for the lengths given, as lookup guarantees.
+            unsafe { libc::getpwuid_r(uid, pwd, buf, len, out) }
+        })
+    };
+    match (found, name.parse::<u32>()) {
+        (Some(user), _) => Ok(user),
+        (None, Ok(uid)) => by_number(uid)?.ok_or_else(|| no_such(name)),
+        (None, Err(_)) => Err(no_such(name)),
+    }
+}
+
+fn no_such(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("no user is called {name:?}"))
+}
+
+fn lookup(ask: impl Fn(*mut libc::passwd, *mut libc::c_char, usize, *mut *mut libc::passwd) -> i32) -> io::Result<Option<User>> {
+    let mut buf = vec![0 as libc::c_char; 4096];
+    loop {
+        // SAFETY: passwd is plain data for which zeros are valid; `ask` gets pointers to live locals and the buffer with its length. The strings point into the buffer, which outlives
+        // their copies here.
+        unsafe {
+            let mut pwd: libc::passwd = std::mem::zeroed();
+            let mut out = std::ptr::null_mut();
+            match ask(&mut pwd, buf.as_mut_ptr(), buf.len(), &mut out) {
+                0 if out.is_null() => return Ok(None),
+                0 => {
+                    let text = |p: *const libc::c_char| OsString::from_vec(CStr::from_ptr(p).to_bytes().to_vec());
+                    let groups = groups(CStr::from_ptr(pwd.pw_name), pwd.pw_gid);
+                    return Ok(Some(User {
+                        uid: pwd.pw_uid,
+                        gid: pwd.pw_gid,
+                        groups,
+                        name: text(pwd.pw_name),
+                        home: text(pwd.pw_dir),
+                        shell: text(pwd.pw_shell),
+                    }));
+                }
+                libc::ERANGE if buf.len() < 1 << 20 => buf.resize(buf.len() * 4, 0),
+                error => return Err(io::Error::from_raw_os_error(error)),
+            }
+        }
+    }
+}
+
+fn groups(name: &CStr, gid: u32) -> Vec<u32> {
+    let mut groups = vec![0u32; 64];
+    loop {
+        let mut len = groups.len() as i32;
+        // SAFETY: the name is NUL-terminated; getgrouplist writes at most `len` numbers to the buffer and the true count to `len`.
+        let fits = unsafe { libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &mut len) };
+        groups.resize(len.max(0) as usize, 0);
+        if fits >= 0 {
+            return groups;
+        }
+    }
+}
