@@ -1,4 +1,9 @@
 //! A tracepoint's format file (`events/SUBSYSTEM/NAME/format` in tracefs): which fields stand where in its records.
+//!
+//! Only the text is understood here. [`super::field`] reads values out of records, [`super::print_fmt`] the `print fmt:` line. The text may
+//! come from a file made elsewhere: anything is answered by a format or a sentence, never by a panic.
+
+use super::ctype::CType;
 
 /// A parsed format file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -21,7 +26,7 @@ pub struct FormatField {
     pub offset: u32,
     pub size: u32,
     pub signed: bool,
-    /// Elements, when it is an array of a fixed length.
+    /// Elements, when it is an array of a fixed length; 0 for one that reaches to the record's end.
     pub array: Option<u32>,
     pub place: FieldPlace,
 }
@@ -35,4 +40,208 @@ pub enum FieldPlace {
     DataLoc,
     /// `__rel_loc`: the same, the offset counted from the end of this field.
     RelLoc,
+}
+
+/// Why a text is no format file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the event's format file: {what}")]
+pub struct FormatError {
+    /// Counted from 1.
+    pub line: usize,
+    pub what: String,
+}
+
+impl Format {
+    /// Reads a whole format file.
+    ///
+    /// # Errors
+    /// The name or the id is missing, or a field's line has no type, name, offset or size.
+    pub fn parse(text: &str) -> Result<Format, FormatError> {
+        let mut format = Format::default();
+        let mut id = None;
+        let mut lines = text.lines().enumerate();
+        while let Some((index, line)) = lines.next() {
+            let fail = |what: String| FormatError { line: index + 1, what };
+            let line = line.trim();
+            if let Some(name) = line.strip_prefix("name:") {
+                format.name = name.trim().to_owned();
+            } else if let Some(number) = line.strip_prefix("ID:") {
+                id = Some(number.trim().parse().map_err(|_| fail(format!("`{}` is not a number", number.trim())))?);
+            } else if let Some(field) = line.strip_prefix("field:") {
+                format.fields.push(parse_field(field).map_err(fail)?);
+            } else if let Some(print) = line.strip_prefix("print fmt:") {
+                format.print = print.trim().to_owned();
+                for (_, more) in lines.by_ref() {
+                    format.print.push('\n');
+                    format.print.push_str(more);
+                }
+                format.print.truncate(format.print.trim_end().len());
+            }
+        }
+        let missing = |what: &str| FormatError { line: text.lines().count().max(1), what: format!("the file ends without `{what}`") };
+        if format.name.is_empty() {
+            return Err(missing("name:"));
+        }
+        format.id = id.ok_or_else(|| missing("ID:"))?;
+        Ok(format)
+    }
+
+    /// The field of this name.
+    pub fn field(&self, name: &str) -> Option<&FormatField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The event's own fields, without the `common_*` ones that all events share.
+    pub fn own_fields(&self) -> impl Iterator<Item = &FormatField> {
+        self.fields.iter().filter(|field| !field.is_common())
+    }
+}
+
+impl FormatField {
+    /// One of the fields that every record begins with.
+    pub fn is_common(&self) -> bool {
+        self.name.starts_with("common_")
+    }
+
+    /// A string: an array of char, here or elsewhere in the record.
+    pub fn is_text(&self) -> bool {
+        (self.array.is_some() || self.place != FieldPlace::Here) && self.ctype() == CType::Char
+    }
+
+    /// What kind of C type its value, or each of its elements, has.
+    pub fn ctype(&self) -> CType {
+        let element = self.type_name.trim_start_matches("__data_loc").trim_start_matches("__rel_loc").trim_end_matches("[]");
+        CType::of(element)
+    }
+}
+
+/// `TYPE NAME[N];\toffset:O;\tsize:S;\tsigned:B;`, without the leading `field:`.
+fn parse_field(line: &str) -> Result<FormatField, String> {
+    let mut parts = line.split(';');
+    let declaration = parts.next().unwrap_or_default().trim();
+    let (mut offset, mut size, mut signed) = (None, None, false);
+    for part in parts {
+        let Some((key, value)) = part.trim().split_once(':') else { continue };
+        let number =
+            || value.trim().parse::<u32>().map_err(|_| format!("`{}` of `{declaration}` is not a number: `{}`", key, value.trim()));
+        match key {
+            "offset" => offset = Some(number()?),
+            "size" => size = Some(number()?),
+            "signed" => signed = number()? != 0,
+            _ => {}
+        }
+    }
+    let offset = offset.ok_or_else(|| format!("`{declaration}` has no offset"))?;
+    let size = size.ok_or_else(|| format!("`{declaration}` has no size"))?;
+    let (type_name, name, brackets) = split_declaration(declaration).ok_or_else(|| format!("`{declaration}` has no type and name"))?;
+    let place = match type_name.split_whitespace().next() {
+        Some("__data_loc") => FieldPlace::DataLoc,
+        Some("__rel_loc") => FieldPlace::RelLoc,
+        _ => FieldPlace::Here,
+    };
+    let mut field = FormatField { name: name.to_owned(), type_name, offset, size, signed, array: None, place };
+    field.array = brackets.map(|brackets| element_count(brackets, &field));
+    Ok(field)
+}
+
+/// Type, name and, for arrays, what stands from the first bracket on (`[16]`).
+fn split_declaration(declaration: &str) -> Option<(String, &str, Option<&str>)> {
+    if let Some((before, rest)) = declaration.split_once("(*") {
+        // A pointer to a function: `void (*name)(int)`.
+        let (name, after) = rest.split_once(')')?;
+        let name = name.trim();
+        return (is_name(name) && !before.trim().is_empty()).then(|| (format!("{before}(*){after}"), name, None));
+    }
+    // `__data_loc char[] name` has its brackets before the name, an ordinary array after it.
+    let (head, brackets) = match declaration.find('[') {
+        Some(at) if declaration.trim_end().ends_with(']') => (declaration[..at].trim_end(), Some(declaration[at..].trim())),
+        _ => (declaration, None),
+    };
+    let name_at = head.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+    // `head[name_at - 1]` may be the last byte of a longer character only if that character is no part of a name: still a boundary.
+    let (type_name, name) = head.is_char_boundary(name_at).then(|| head.split_at(name_at))?;
+    let type_name = type_name.trim();
+    (is_name(name) && !type_name.is_empty()).then(|| (type_name.to_owned(), name, brackets))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// How many elements `[2][3]` stand for. A length that is no number (`[TASK_COMM_LEN]`, as some modules leave it) is told from the size.
+fn element_count(brackets: &str, field: &FormatField) -> u32 {
+    let lengths = brackets.trim_matches(['[', ']']).split("][").map(|length| length.trim().parse::<u32>().ok());
+    let product = lengths.into_iter().try_fold(1u32, |product, length| product.checked_mul(length?));
+    match product {
+        Some(count) if count == 0 || field.size.is_multiple_of(count) => count,
+        _ => match field.ctype().bytes() {
+            Some(bytes) => field.size / u32::from(bytes),
+            None => 1,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHED_SWITCH: &str = include_str!("fixtures/sched_switch.format");
+
+    #[test]
+    fn reads_a_whole_file() {
+        let format = Format::parse(SCHED_SWITCH).unwrap();
+        assert_eq!((format.name.as_str(), format.id), ("sched_switch", 372));
+        assert_eq!(format.fields.len(), 11);
+        assert_eq!(format.own_fields().next().unwrap().name, "prev_comm");
+        assert!(format.print.starts_with("\"prev_comm=%s") && format.print.ends_with("REC->next_prio"));
+        let comm = format.field("next_comm").unwrap();
+        assert_eq!((comm.type_name.as_str(), comm.offset, comm.size, comm.array), ("char", 40, 16, Some(16)));
+    }
+
+    fn field(declaration: &str, size: u32) -> FormatField {
+        parse_field(&format!("{declaration};\toffset:8;\tsize:{size};\tsigned:0;")).unwrap()
+    }
+
+    #[test]
+    fn every_shape_of_declaration() {
+        let args = field("unsigned long args[6]", 48);
+        assert_eq!((args.type_name.as_str(), args.name.as_str(), args.array), ("unsigned long", "args", Some(6)));
+        let name = field("__data_loc char[] name", 4);
+        assert_eq!((name.type_name.as_str(), name.array, name.place), ("__data_loc char[]", None, FieldPlace::DataLoc));
+        let rel = field("__rel_loc u64[] addrs", 4);
+        assert_eq!((rel.name.as_str(), rel.place, rel.ctype()), ("addrs", FieldPlace::RelLoc, CType::Unsigned(8)));
+        let argv = field("const char *const * argv", 8);
+        assert_eq!((argv.type_name.as_str(), argv.name.as_str(), argv.ctype()), ("const char *const *", "argv", CType::Pointer));
+        let attr = field("const void *const attr", 8);
+        assert_eq!((attr.name.as_str(), attr.ctype()), ("attr", CType::Pointer));
+        let function = field("void (*fn)(struct work *)", 8);
+        assert_eq!((function.name.as_str(), function.ctype()), ("fn", CType::Pointer));
+        assert_eq!(field("char buf[]", 0).array, Some(0));
+        assert_eq!(field("u32 pairs[4][2]", 32).array, Some(8));
+        assert_eq!(field("u32 pairs[SOME_LENGTH]", 32).array, Some(8));
+        assert_eq!(field("enum zone_type zone", 4).type_name, "enum zone_type");
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_where() {
+        let error = |text: &str| Format::parse(text).unwrap_err().to_string();
+        assert_eq!(error(""), "line 1 of the event's format file: the file ends without `name:`");
+        assert_eq!(error("name: x\nID: zwei\n"), "line 2 of the event's format file: `zwei` is not a number");
+        assert_eq!(error("name: x\nID: 1\n\tfield:int a;\tsize:4;\n"), "line 3 of the event's format file: `int a` has no offset");
+        assert_eq!(
+            error("name: x\nID: 1\n\tfield:int;\toffset:0;\tsize:4;\n"),
+            "line 3 of the event's format file: `int` has no type and name"
+        );
+        assert_eq!(
+            error("name: x\nID: 1\n\tfield:int a;\toffset:0;\tsize:99999999999;\n"),
+            "line 3 of the event's format file: `size` of `int a` is not a number: `99999999999`"
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_a_format_or_an_error(text in "(name: x\nID: 1\n)?(\tfield:[a-z_ *\\[\\]0-9()é]{0,20};\toffset:[0-9]{1,11};\tsize:[0-9]{1,11};\n){0,3}\\PC{0,40}") {
+            let _ = Format::parse(&text);
+        }
+    }
 }

@@ -1,3 +1,17 @@
-//! What this kernel offers.
+//! What this kernel offers: tracefs and its events, the machine, what the caller may do, and who runs.
 
+pub mod carriers;
+pub mod ctype;
+pub mod elf;
+pub mod features;
+pub mod field;
 pub mod format;
+pub mod machine;
+pub mod print_fmt;
+pub mod privileges;
+pub mod procfs;
+pub mod syscall_event;
+pub mod tracefs;
+
+pub use format::{FieldPlace, Format, FormatError, FormatField};
+pub use tracefs::{EventError, EventName, Tracefs, TracefsError};

@@ -1,0 +1,110 @@
+//! The few bytes of an ELF header that say which ABI a program's calls have. No more of ELF is read here.
+
+use crate::event::Abi;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What a program file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// An ELF file for this ABI.
+    Elf(Abi),
+    /// An ELF file for a machine that rtrace knows nothing of.
+    OtherMachine { machine: u16 },
+    /// A script: its interpreter decides.
+    Script,
+    /// Neither.
+    Unknown,
+}
+
+impl Program {
+    /// Its calls use other numbers than the machine's own 64-bit ones.
+    pub fn is_compat(self) -> bool {
+        matches!(self, Program::Elf(Abi::I386 | Abi::X32))
+    }
+}
+
+/// Reads a program's header.
+///
+/// # Errors
+/// The file cannot be opened or read.
+pub fn program(path: &Path) -> io::Result<Program> {
+    let mut header = [0u8; 20];
+    let mut file = File::open(path)?;
+    let mut filled = 0;
+    while filled < header.len() {
+        match file.read(&mut header[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(classify(&header[..filled]))
+}
+
+/// What a running process executes.
+///
+/// # Errors
+/// There is no such process, it is a kernel thread, or it may not be looked at.
+pub fn program_of(pid: i32) -> io::Result<Program> {
+    program(Path::new(&format!("/proc/{pid}/exe")))
+}
+
+/// By the identification bytes and `e_machine` (man 5 elf).
+fn classify(header: &[u8]) -> Program {
+    if header.starts_with(b"#!") {
+        return Program::Script;
+    }
+    let [0x7f, b'E', b'L', b'F', class, data, ..] = *header else { return Program::Unknown };
+    let Some(&[low, high]) = header.get(18..20) else { return Program::Unknown };
+    let machine = if data == 2 { u16::from_be_bytes([low, high]) } else { u16::from_le_bytes([low, high]) };
+    const CLASS_32: u8 = 1;
+    const CLASS_64: u8 = 2;
+    match (machine, class) {
+        (3, CLASS_32) => Program::Elf(Abi::I386),
+        (62, CLASS_32) => Program::Elf(Abi::X32),
+        (62, CLASS_64) => Program::Elf(Abi::X86_64),
+        (183, CLASS_64) => Program::Elf(Abi::Aarch64),
+        _ => Program::OtherMachine { machine },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(class: u8, machine: u16) -> Vec<u8> {
+        let mut bytes = vec![0x7f, b'E', b'L', b'F', class, 1, 1, 0];
+        bytes.resize(18, 0);
+        bytes.extend(machine.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn classes_and_machines() {
+        assert_eq!(classify(&header(2, 62)), Program::Elf(Abi::X86_64));
+        assert_eq!(classify(&header(1, 62)), Program::Elf(Abi::X32));
+        assert_eq!(classify(&header(1, 3)), Program::Elf(Abi::I386));
+        assert_eq!(classify(&header(2, 183)), Program::Elf(Abi::Aarch64));
+        assert_eq!(classify(&header(2, 243)), Program::OtherMachine { machine: 243 });
+        assert_eq!(classify(b"#!/bin/sh"), Program::Script);
+        assert!(Program::Elf(Abi::I386).is_compat() && !Program::Elf(Abi::X86_64).is_compat());
+    }
+
+    #[test]
+    fn short_and_foreign_files() {
+        let whole = header(2, 62);
+        for length in 0..whole.len() {
+            assert_eq!(classify(&whole[..length]), Program::Unknown);
+        }
+        assert_eq!(classify(&[0; 20]), Program::Unknown);
+    }
+
+    #[test]
+    fn this_very_program() {
+        assert_eq!(program_of(std::process::id() as i32).unwrap(), Program::Elf(super::super::machine::NATIVE_ABI));
+        assert!(program(Path::new("/nonexistent")).is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! The machine: kernel release, processors, clocks, and its own ABI.
+
+use crate::event::Abi;
+use anyhow::{Context, anyhow};
+use rustix::time::{ClockId, clock_gettime};
+use std::fs;
+
+/// The machine's own ABI: what rtrace itself was built for, which is what runs.
+pub const NATIVE_ABI: Abi = if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 };
+
+/// The most processors a list may name; the kernel's own bound is 8192.
+const CPUS_MAX: usize = 1 << 16;
+
+/// `uname -r`.
+///
+/// # Errors
+/// /proc is not mounted.
+pub fn release() -> anyhow::Result<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/osrelease").context("failed to read /proc/sys/kernel/osrelease: is /proc mounted?")?;
+    Ok(text.trim().to_owned())
+}
+
+/// Major and minor number of a release (`6.18.44-x`).
+pub fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// The processors that are online, ascending.
+///
+/// # Errors
+/// The file cannot be read or is no list.
+pub fn online_cpus() -> anyhow::Result<Vec<u32>> {
+    let path = "/sys/devices/system/cpu/online";
+    let text = fs::read_to_string(path).with_context(|| format!("failed to read {path}: is sysfs mounted?"))?;
+    parse_cpu_list(&text).ok_or_else(|| anyhow!("{path} is no list of processors: `{}`", text.trim().escape_debug()))
+}
+
+/// `0-3,7` as the kernel writes it, ascending, each once; `None` if it is no such list. The empty text is the empty list.
+pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',').filter(|_| !text.trim().is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?);
+        if first > last || (last - first) as usize >= CPUS_MAX - cpus.len() {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+/// How far the other clocks are ahead of CLOCK_MONOTONIC, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockOffsets {
+    /// CLOCK_REALTIME - CLOCK_MONOTONIC: for wall-clock stamps.
+    pub realtime: i64,
+    /// CLOCK_BOOTTIME - CLOCK_MONOTONIC: time spent suspended; /proc/PID/stat counts in CLOCK_BOOTTIME.
+    pub boottime: i64,
+}
+
+/// Measures [`ClockOffsets`]: of a few tries the one least disturbed.
+pub fn clock_offsets() -> ClockOffsets {
+    ClockOffsets { realtime: ahead_of_monotonic(ClockId::Realtime), boottime: ahead_of_monotonic(ClockId::Boottime) }
+}
+
+fn ahead_of_monotonic(clock: ClockId) -> i64 {
+    let try_once = || {
+        let (before, other, after) = (now(ClockId::Monotonic), now(clock), now(ClockId::Monotonic));
+        (after - before, other - (before + (after - before) / 2))
+    };
+    (0..5).map(|_| try_once()).min_by_key(|(disturbance, _)| *disturbance).map_or(0, |(_, ahead)| ahead)
+}
+
+fn now(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock);
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists() {
+        assert_eq!(parse_cpu_list("0-1\n"), Some(vec![0, 1]));
+        assert_eq!(parse_cpu_list("0-3,7,5-6"), Some(vec![0, 1, 2, 3, 5, 6, 7]));
+        assert_eq!(parse_cpu_list("3,3"), Some(vec![3]));
+        assert_eq!(parse_cpu_list("\n"), Some(vec![]));
+        for bad in ["a", "3-1", "0-", ",", "-1", "0-4294967295", "0-65535,0-65535"] {
+            assert_eq!(parse_cpu_list(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn versions() {
+        assert_eq!(version("6.18.44-fc-v595"), Some((6, 18)));
+        assert_eq!(version("7.2"), Some((7, 2)));
+        assert_eq!(version("next"), None);
+    }
+
+    #[test]
+    fn this_machine() {
+        assert!(version(&release().unwrap()).is_some());
+        assert!(!online_cpus().unwrap().is_empty());
+        let offsets = clock_offsets();
+        let realtime = now(ClockId::Monotonic) + offsets.realtime;
+        assert!((realtime - now(ClockId::Realtime)).abs() < 1_000_000_000);
+        assert!(offsets.boottime > -1_000_000);
+    }
+}

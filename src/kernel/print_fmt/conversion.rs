@@ -1,0 +1,94 @@
+//! The conversions (`%s`, `%08lx`, `%pI4`) of a print format's text.
+
+use super::Hint;
+
+/// One conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// Which argument it prints, counted from 0.
+    pub argument: usize,
+    /// Nothing stands between the conversion before and this one.
+    pub adjacent: bool,
+    pub hint: Option<Hint>,
+}
+
+/// The conversions of a text, in order.
+pub fn conversions(text: &str) -> Vec<Conversion> {
+    let mut found = Vec::new();
+    let mut argument = 0;
+    let mut rest = text;
+    let mut between = true;
+    while let Some(at) = rest.find('%') {
+        between |= at > 0;
+        let spec = &rest[at + 1..];
+        if let Some(after) = spec.strip_prefix('%') {
+            (rest, between) = (after, true);
+            continue;
+        }
+        let letter_at = spec.find(|c: char| !"-+ #0123456789.*hlLzjt".contains(c)).unwrap_or(spec.len());
+        // A `*` takes an argument of its own.
+        argument += spec[..letter_at].matches('*').count();
+        let letters = &spec[letter_at..];
+        let (hint, length) = match letters.chars().next() {
+            Some('x' | 'X') => (Some(Hint::Hex), 1),
+            Some('o') => (Some(Hint::Octal), 1),
+            Some('p') => pointer(letters),
+            Some(other) => (None, other.len_utf8()),
+            None => break,
+        };
+        found.push(Conversion { argument, adjacent: !between && !found.is_empty(), hint });
+        argument += 1;
+        (rest, between) = (&letters[length..], false);
+    }
+    found
+}
+
+/// `%p` and the letters that belong to it (Documentation/core-api/printk-formats.rst); how many bytes that is.
+fn pointer(letters: &str) -> (Option<Hint>, usize) {
+    const KNOWN: [(&str, Option<Hint>); 22] = [
+        ("pISpfsc", Some(Hint::SocketAddress)),
+        ("pISpsc", Some(Hint::SocketAddress)),
+        ("pISpfc", Some(Hint::SocketAddress)),
+        ("pISpc", Some(Hint::SocketAddress)),
+        ("pISc", Some(Hint::SocketAddress)),
+        ("pISp", Some(Hint::SocketAddress)),
+        ("pIS", Some(Hint::SocketAddress)),
+        ("pI4", Some(Hint::Ip4)),
+        ("pI6c", Some(Hint::Ip6)),
+        ("pI6", Some(Hint::Ip6)),
+        ("pM", Some(Hint::Mac)),
+        // The other orders of bytes of %pU and the forms of %pi and %pm are other texts: no hint.
+        ("pUb", Some(Hint::Uuid)),
+        ("pUl", None),
+        ("pUL", None),
+        ("pUB", None),
+        ("pU", Some(Hint::Uuid)),
+        ("pS", Some(Hint::Address)),
+        ("ps", Some(Hint::Address)),
+        ("pB", Some(Hint::Address)),
+        ("px", Some(Hint::Address)),
+        ("pK", Some(Hint::Address)),
+        ("pF", Some(Hint::Address)),
+    ];
+    if let Some((name, hint)) = KNOWN.iter().find(|(name, _)| letters.starts_with(name)) {
+        return (*hint, name.len());
+    }
+    let length = letters.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(letters.len());
+    (if length == 1 { Some(Hint::Address) } else { None }, length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_and_hints() {
+        let of = |text: &str| conversions(text).iter().map(|c| (c.argument, c.adjacent, c.hint)).collect::<Vec<_>>();
+        assert_eq!(of("a=%s%s b=%08lx %%"), [(0, false, None), (1, true, None), (2, false, Some(Hint::Hex))]);
+        assert_eq!(of("%*pbl %.*s"), [(1, false, None), (3, false, None)]);
+        assert_eq!(of("%pI4:%pI6c %p"), [(0, false, Some(Hint::Ip4)), (1, false, Some(Hint::Ip6)), (2, false, Some(Hint::Address))]);
+        assert_eq!(of("%%%d"), [(0, false, None)]);
+        assert_eq!(of("%"), []);
+        assert_eq!(of("%é %d"), [(0, false, None), (1, false, None)]);
+    }
+}

@@ -1,0 +1,237 @@
+//! Readers of /proc: who runs, since when, and what descriptors are. Tasks come and go while one reads, so what is gone is `None` or left out.
+
+use super::machine::ClockOffsets;
+use crate::event::{TaskId, Time};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// What /proc/TID/stat says of a task, as far as rtrace asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    pub tid: i32,
+    /// At most 15 bytes; kernel threads' may be longer.
+    pub comm: Vec<u8>,
+    /// `R`, `S`, `Z`, ...
+    pub state: u8,
+    pub ppid: i32,
+    /// Start in clock ticks since boot (CLOCK_BOOTTIME), rounded down.
+    pub start_ticks: u64,
+}
+
+impl Stat {
+    /// When it was started, rounded down to the kernel's clock tick (10 ms).
+    pub fn started(&self, offsets: ClockOffsets) -> Time {
+        let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+        let since_boot = u128::from(self.start_ticks) * 1_000_000_000 / u128::from(ticks_per_second);
+        let monotonic = i128::try_from(since_boot).unwrap_or(i128::MAX).saturating_sub(i128::from(offsets.boottime));
+        Time(u64::try_from(monotonic.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+/// What /proc/TID/status says of a task's identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub tgid: i32,
+    pub ppid: i32,
+    /// Real, effective, saved and file-system user.
+    pub uids: [u32; 4],
+}
+
+/// A task's /proc/TID/stat. `tid` may be any thread's.
+pub fn stat(tid: i32) -> Option<Stat> {
+    parse_stat(&fs::read(format!("/proc/{tid}/stat")).ok()?)
+}
+
+/// A task's identity. `tid` may be any thread's.
+pub fn status(tid: i32) -> Option<Status> {
+    parse_status(&fs::read(format!("/proc/{tid}/status")).ok()?)
+}
+
+/// A task's name.
+pub fn comm(tid: i32) -> Option<Vec<u8>> {
+    let mut name = fs::read(format!("/proc/{tid}/comm")).ok()?;
+    if name.last() == Some(&b'\n') {
+        name.pop();
+    }
+    Some(name)
+}
+
+/// The process a thread belongs to.
+pub fn task(tid: i32) -> Option<TaskId> {
+    Some(TaskId { pid: status(tid)?.tgid, tid })
+}
+
+/// The threads of a process, ascending; none if it is gone.
+pub fn threads(pid: i32) -> Vec<i32> {
+    numbers_in(Path::new(&format!("/proc/{pid}/task")))
+}
+
+/// All processes, ascending.
+pub fn processes() -> Vec<i32> {
+    numbers_in(Path::new("/proc"))
+}
+
+/// All threads of all processes.
+pub fn all_tasks() -> Vec<TaskId> {
+    processes().into_iter().flat_map(|pid| threads(pid).into_iter().map(move |tid| TaskId { pid, tid })).collect()
+}
+
+/// The processes whose real or effective user is this one, ascending.
+pub fn processes_of(uid: u32) -> Vec<i32> {
+    processes().into_iter().filter(|pid| status(*pid).is_some_and(|status| status.uids[..2].contains(&uid))).collect()
+}
+
+/// What a descriptor is now: the link's text as the kernel gives it (`/etc/passwd`, `socket:[123]`, `/x (deleted)`).
+pub fn fd_link(pid: i32, fd: i32) -> Option<Vec<u8>> {
+    fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok().map(|path| path.into_os_string().into_vec())
+}
+
+/// The descriptors a process has open and what each is; `None` if that may not be seen.
+pub fn fd_links(pid: i32) -> Option<Vec<(i32, Vec<u8>)>> {
+    let directory = format!("/proc/{pid}/fd");
+    fs::read_dir(&directory).ok()?;
+    Some(numbers_in(Path::new(&directory)).into_iter().filter_map(|fd| Some((fd, fd_link(pid, fd)?))).collect())
+}
+
+/// The descriptors of a process that an execve leaves open (those without O_CLOEXEC), and what each is.
+pub fn fds_over_exec(pid: i32) -> Vec<(i32, Vec<u8>)> {
+    let stays = |fd: i32| {
+        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        Some(i32::from_str_radix(flags.trim(), 8).ok()? & libc::O_CLOEXEC == 0)
+    };
+    fd_links(pid).unwrap_or_default().into_iter().filter(|(fd, _)| stays(*fd) == Some(true)).collect()
+}
+
+/// The cgroup a process is in, as a path below the mount: that of the unified hierarchy, or of version 1's `perf_event` or systemd's where the
+/// unified one puts everything in its root.
+pub fn cgroup(pid: i32) -> Option<Vec<u8>> {
+    parse_cgroup(&fs::read(format!("/proc/{pid}/cgroup")).ok()?)
+}
+
+/// A process's parent, its parent's, and so on up to init.
+pub fn ancestors(pid: i32) -> Vec<Stat> {
+    let mut found: Vec<Stat> = Vec::new();
+    let mut next = stat(pid).map_or(0, |stat| stat.ppid);
+    // Processes that end and pids that are used anew could close a circle.
+    while next > 0 && found.len() < 256 && found.iter().all(|stat| stat.tid != next) {
+        let Some(stat) = stat(next) else { break };
+        next = stat.ppid;
+        found.push(stat);
+    }
+    found
+}
+
+/// `pid (comm) state ppid ...`: the name may hold blanks and parentheses, so the last one ends it (man 5 proc_pid_stat).
+fn parse_stat(text: &[u8]) -> Option<Stat> {
+    let (open, close) = (memchr::memchr(b'(', text)?, memchr::memrchr(b')', text)?);
+    let tid = std::str::from_utf8(text.get(..open)?).ok()?.trim().parse().ok()?;
+    let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    let ppid = fields.next()?.parse().ok()?;
+    // State is field 3 of the file, so the start time, field 22, is the 18th of what follows the parent's number.
+    let start_ticks = fields.nth(17)?.parse().ok()?;
+    Some(Stat { tid, comm: text.get(open + 1..close)?.to_vec(), state, ppid, start_ticks })
+}
+
+fn parse_status(text: &[u8]) -> Option<Status> {
+    let value = |key: &str| {
+        let line = text.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(key.as_bytes()))?;
+        std::str::from_utf8(line).ok()
+    };
+    let mut uids = value("Uid:")?.split_ascii_whitespace().map(str::parse::<u32>);
+    let mut uid = || uids.next()?.ok();
+    Some(Status {
+        tgid: value("Tgid:")?.trim().parse().ok()?,
+        ppid: value("PPid:")?.trim().parse().ok()?,
+        uids: [uid()?, uid()?, uid()?, uid()?],
+    })
+}
+
+/// Lines `hierarchy:controllers:path`.
+fn parse_cgroup(text: &[u8]) -> Option<Vec<u8>> {
+    let lines = || {
+        text.split(|b| *b == b'\n').filter_map(|line| {
+            let mut parts = line.splitn(3, |b| *b == b':');
+            Some((parts.next()?, parts.next()?, parts.next()?))
+        })
+    };
+    let unified = lines().find(|(number, controllers, _)| *number == b"0" && controllers.is_empty()).map(|(_, _, path)| path);
+    let of =
+        |name: &[u8]| lines().find(|(_, controllers, _)| controllers.split(|b| *b == b',').any(|c| c == name)).map(|(_, _, path)| path);
+    let candidates = [unified, of(b"perf_event"), of(b"name=systemd")];
+    let found = candidates.into_iter().flatten().find(|path| *path != b"/").or(unified).or(of(b"perf_event")).or(of(b"name=systemd"));
+    found.map(<[u8]>::to_vec)
+}
+
+/// The entries of a directory that are numbers, ascending.
+fn numbers_in(directory: &Path) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let number = |name: &OsStr| std::str::from_utf8(name.as_bytes()).ok()?.parse().ok();
+    let mut numbers: Vec<i32> = entries.filter_map(|entry| number(&entry.ok()?.file_name())).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_blanks_and_parentheses() {
+        let line = b"42 (a) b (c) S 7 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 999 3\n";
+        let stat = parse_stat(line).unwrap();
+        assert_eq!((stat.tid, stat.comm.as_slice(), stat.state, stat.ppid, stat.start_ticks), (42, &b"a) b (c"[..], b'S', 7, 12345));
+        for end in 0..line.len() - 10 {
+            let _ = parse_stat(&line[..end]);
+        }
+        assert_eq!(parse_stat(b")("), None);
+        assert_eq!(parse_stat(b"1 (\xff\xfe) R 0"), None);
+    }
+
+    #[test]
+    fn start_times_leave_out_suspended_time() {
+        let stat = Stat { tid: 1, comm: Vec::new(), state: b'S', ppid: 0, start_ticks: 500 };
+        let ticks = rustix::param::clock_ticks_per_second();
+        let nanoseconds = 500 * 1_000_000_000 / ticks;
+        assert_eq!(stat.started(ClockOffsets { realtime: 0, boottime: 0 }), Time(nanoseconds));
+        assert_eq!(stat.started(ClockOffsets { realtime: 0, boottime: 1_000 }), Time(nanoseconds - 1_000));
+        assert_eq!(stat.started(ClockOffsets { realtime: 0, boottime: i64::MAX }), Time(0));
+    }
+
+    #[test]
+    fn identities() {
+        let status = parse_status(b"Name:\tx\nTgid:\t10\nPid:\t11\nPPid:\t1\nUid:\t1000\t0\t0\t1000\n").unwrap();
+        assert_eq!(status, Status { tgid: 10, ppid: 1, uids: [1000, 0, 0, 1000] });
+        assert_eq!(parse_status(b"Tgid:\t10\nPPid:\t1\nUid:\t1000\n"), None);
+    }
+
+    #[test]
+    fn cgroups_of_both_versions() {
+        assert_eq!(parse_cgroup(b"0::/user.slice/a:b\n"), Some(b"/user.slice/a:b".to_vec()));
+        assert_eq!(parse_cgroup(b"4:memory:/m\n3:cpu,perf_event:/p\n0::/\n"), Some(b"/p".to_vec()));
+        assert_eq!(parse_cgroup(b"1:name=systemd:/\n0::/\n"), Some(b"/".to_vec()));
+        assert_eq!(parse_cgroup(b"rubbish"), None);
+    }
+
+    #[test]
+    fn this_process_and_its_parents() {
+        let me = std::process::id() as i32;
+        let stat = stat(me).unwrap();
+        assert_eq!(comm(me).unwrap(), stat.comm);
+        assert_eq!(status(me).unwrap().tgid, me);
+        assert!(threads(me).contains(&me));
+        assert!(processes_of(rustix::process::getuid().as_raw()).contains(&me));
+        assert_eq!(ancestors(me)[0].tid, stat.ppid);
+        let now = super::super::machine::clock_offsets();
+        assert!(stat.started(now).0 > 0);
+        let file = fs::File::open("/dev/null").unwrap();
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+        assert!(fd_links(me).unwrap().contains(&(fd, b"/dev/null".to_vec())));
+        assert_eq!(fd_link(me, 1 << 30), None);
+        assert!(threads(-1).is_empty() && super::stat(-1).is_none() && fd_links(-1).is_none());
+    }
+}

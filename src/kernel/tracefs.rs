@@ -1,0 +1,254 @@
+//! tracefs: where it is, which events it has, and their format files. Read only; nothing is made or changed here.
+
+use super::format::{Format, FormatError};
+use crate::cli::glob;
+use crate::cli::near::{hint, nearest};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A mounted tracefs that may be read.
+#[derive(Clone, Debug)]
+pub struct Tracefs {
+    root: PathBuf,
+}
+
+/// Why there is no tracefs for us.
+#[derive(Debug, thiserror::Error)]
+pub enum TracefsError {
+    #[error("tracefs is not mounted: run `mount -t tracefs tracefs /sys/kernel/tracing` as root")]
+    NotMounted,
+    #[error(
+        "no permission to read {} (mode {mode:03o}, owner {uid}:{gid}): run rtrace as root, or let a group in with `mount -o remount,gid=GROUP,mode=750 {}`",
+        path.display(), path.display()
+    )]
+    NoPermission { path: PathBuf, mode: u32, uid: u32, gid: u32 },
+    #[error("this kernel has no tracefs (CONFIG_TRACING is off)")]
+    NotBuilt,
+    #[error("failed to read {}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// Why an event cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    #[error("no event `{name}` in this kernel{}", hint(near))]
+    Unknown { name: EventName, near: Vec<String> },
+    #[error("no permission to read {}: run rtrace as root, or let a group in with `mount -o remount,gid=GROUP /sys/kernel/tracing`", path.display())]
+    NoPermission { path: PathBuf },
+    #[error("failed to read {}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error("{}: {error}", path.display())]
+    Format { path: PathBuf, error: FormatError },
+}
+
+/// `subsystem:name`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventName {
+    pub subsystem: String,
+    pub name: String,
+}
+
+impl std::fmt::Display for EventName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.subsystem, self.name)
+    }
+}
+
+impl Tracefs {
+    /// Where tracefs is mounted: the usual places first, then whatever /proc/self/mounts says.
+    ///
+    /// # Errors
+    /// [`TracefsError`], which says what to do.
+    pub fn find() -> Result<Tracefs, TracefsError> {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let mounted = mounts.lines().filter_map(mount_point).collect::<Vec<_>>();
+        let usual = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(PathBuf::from);
+        let mut denied = None;
+        for root in usual.into_iter().chain(mounted) {
+            match Tracefs::at(&root) {
+                Ok(tracefs) => return Ok(tracefs),
+                Err(error @ TracefsError::NoPermission { .. }) => denied = denied.or(Some(error)),
+                Err(_) => {}
+            }
+        }
+        // tracefs that is not mounted leaves its mount point with the mode of sysfs, so what denied us was mounted, or may be.
+        Err(denied.unwrap_or(if knows_tracefs() { TracefsError::NotMounted } else { TracefsError::NotBuilt }))
+    }
+
+    /// The tracefs at this place.
+    ///
+    /// # Errors
+    /// There is none, or it may not be read.
+    pub fn at(root: &Path) -> Result<Tracefs, TracefsError> {
+        match fs::read_dir(root.join("events")) {
+            Ok(_) => Ok(Tracefs { root: root.to_owned() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(TracefsError::NotMounted),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(denied(root)),
+            Err(error) => Err(TracefsError::Io { path: root.to_owned(), error }),
+        }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether the kernel has this event. A directory that may not be looked into counts as absent.
+    pub fn has(&self, subsystem: &str, name: &str) -> bool {
+        is_plain(subsystem) && is_plain(name) && self.directory(subsystem, name).is_dir()
+    }
+
+    /// An event's parsed format file.
+    ///
+    /// # Errors
+    /// [`EventError`]: unknown events come with the nearest names.
+    pub fn format(&self, subsystem: &str, name: &str) -> Result<Format, EventError> {
+        let (path, text) = self.read(subsystem, name, "format")?;
+        Format::parse(&text).map_err(|error| EventError::Format { path, error })
+    }
+
+    /// An event's number, what perf_event_open's `config` takes.
+    ///
+    /// # Errors
+    /// As [`Tracefs::format`].
+    pub fn id(&self, subsystem: &str, name: &str) -> Result<u64, EventError> {
+        let (path, text) = self.read(subsystem, name, "id")?;
+        text.trim()
+            .parse()
+            .map_err(|_| EventError::Format { path, error: FormatError { line: 1, what: format!("`{}` is not a number", text.trim()) } })
+    }
+
+    /// The subsystems, by name.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn subsystems(&self) -> Result<Vec<String>, EventError> {
+        directories(&self.root.join("events"))
+    }
+
+    /// The events of a subsystem, by name; none if there is no such subsystem.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn names(&self, subsystem: &str) -> Result<Vec<String>, EventError> {
+        if !is_plain(subsystem) {
+            return Ok(Vec::new());
+        }
+        directories(&self.root.join("events").join(subsystem))
+    }
+
+    /// The events whose subsystem and name match these globs ([`crate::cli::glob`]), by name. Only directories are listed, so it is fast.
+    /// ftrace's own records (`ftrace:*`) cannot be opened and are left out.
+    ///
+    /// # Errors
+    /// A directory that cannot be read.
+    pub fn matching(&self, subsystem: &str, name: &str) -> Result<Vec<EventName>, EventError> {
+        let mut found = Vec::new();
+        let matches = |pattern: &str, text: &str| glob::matches(pattern.as_bytes(), text.as_bytes());
+        for subsystem in self.subsystems()?.into_iter().filter(|found| found != "ftrace" && matches(subsystem, found)) {
+            let matching = self.names(&subsystem)?.into_iter().filter(|found| matches(name, found));
+            found.extend(matching.map(|name| EventName { subsystem: subsystem.clone(), name }));
+        }
+        Ok(found)
+    }
+
+    /// The same, and it is an error that there are none.
+    ///
+    /// # Errors
+    /// As [`Tracefs::matching`]; nothing matches: the nearest names.
+    pub fn some_matching(&self, subsystem: &str, name: &str) -> Result<Vec<EventName>, EventError> {
+        let found = self.matching(subsystem, name)?;
+        if found.is_empty() { Err(self.unknown(subsystem, name)) } else { Ok(found) }
+    }
+
+    /// The events that may be meant by a name that is none: of this subsystem if there is one, else of the same name elsewhere, else alike in both.
+    pub fn near(&self, subsystem: &str, name: &str) -> Vec<String> {
+        let names = self.names(subsystem).unwrap_or_default();
+        let here = nearest(name, names.iter().map(String::as_str), 3);
+        if !here.is_empty() {
+            return here.into_iter().map(|name| format!("{subsystem}:{name}")).collect();
+        }
+        let all = self.matching("*", "*").unwrap_or_default();
+        let namesakes: Vec<String> = all.iter().filter(|event| event.name == name).take(3).map(EventName::to_string).collect();
+        if !namesakes.is_empty() {
+            return namesakes;
+        }
+        let all: Vec<String> = all.iter().map(EventName::to_string).collect();
+        nearest(&format!("{subsystem}:{name}"), all.iter().map(String::as_str), 3).into_iter().map(str::to_owned).collect()
+    }
+
+    /// The names X that have `syscalls:sys_enter_X`, as the kernel's events name them; none without CONFIG_FTRACE_SYSCALLS.
+    pub fn syscalls(&self) -> Vec<String> {
+        let names = self.names("syscalls").unwrap_or_default();
+        names.into_iter().filter_map(|name| name.strip_prefix("sys_enter_").map(str::to_owned)).collect()
+    }
+
+    fn unknown(&self, subsystem: &str, name: &str) -> EventError {
+        EventError::Unknown { name: EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }, near: self.near(subsystem, name) }
+    }
+
+    fn directory(&self, subsystem: &str, name: &str) -> PathBuf {
+        self.root.join("events").join(subsystem).join(name)
+    }
+
+    fn read(&self, subsystem: &str, name: &str, file: &str) -> Result<(PathBuf, String), EventError> {
+        let unknown = || self.unknown(subsystem, name);
+        if !is_plain(subsystem) || !is_plain(name) {
+            return Err(unknown());
+        }
+        let path = self.directory(subsystem, name).join(file);
+        match fs::read(&path) {
+            // A module's or user's event may hold any byte; what is no UTF-8 is no name that anybody can ask for.
+            Ok(bytes) => Ok((path, String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(unknown()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(EventError::NoPermission { path }),
+            Err(error) => Err(EventError::Io { path, error }),
+        }
+    }
+}
+
+/// One path component that stays where it is.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
+}
+
+/// The names of the directories in a directory, sorted; none if it does not exist.
+fn directories(path: &Path) -> Result<Vec<String>, EventError> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(EventError::NoPermission { path: path.to_owned() }),
+        Err(error) => return Err(EventError::Io { path: path.to_owned(), error }),
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The mount point of a line of /proc/self/mounts, if it is tracefs's.
+fn mount_point(line: &str) -> Option<PathBuf> {
+    let mut words = line.split(' ');
+    let (_, path, kind) = (words.next()?, words.next()?, words.next()?);
+    // The kernel writes blanks in paths as octal (man 5 fstab).
+    (kind == "tracefs")
+        .then(|| PathBuf::from(path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")))
+}
+
+/// Whether this kernel was built with tracefs.
+fn knows_tracefs() -> bool {
+    fs::read_to_string("/proc/filesystems").is_ok_and(|kinds| kinds.lines().any(|line| line.split_whitespace().last() == Some("tracefs")))
+}
+
+fn denied(root: &Path) -> TracefsError {
+    let about = fs::metadata(root);
+    let (mode, uid, gid) = about.map_or((0o700, 0, 0), |about| (about.mode() & 0o7777, about.uid(), about.gid()));
+    TracefsError::NoPermission { path: root.to_owned(), mode, uid, gid }
+}
+
+#[cfg(test)]
+mod tests;

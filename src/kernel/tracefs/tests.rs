@@ -1,0 +1,79 @@
+use super::*;
+
+/// A directory tree shaped like tracefs.
+fn tree(name: &str) -> (PathBuf, Tracefs) {
+    let root = std::env::temp_dir().join(format!("rtrace-tracefs-{name}-{}", std::process::id()));
+    for event in ["sched/sched_switch", "sched/sched_wakeup", "signal/signal_deliver", "syscalls/sys_enter_openat", "ftrace/print"] {
+        fs::create_dir_all(root.join("events").join(event)).unwrap();
+    }
+    fs::write(root.join("events/enable"), "").unwrap();
+    fs::write(root.join("events/sched/sched_switch/format"), include_str!("../fixtures/sched_switch.format")).unwrap();
+    fs::write(root.join("events/sched/sched_switch/id"), "372\n").unwrap();
+    fs::write(root.join("events/sched/sched_wakeup/format"), "name: x\n").unwrap();
+    (root.clone(), Tracefs::at(&root).unwrap())
+}
+
+fn words(events: Vec<EventName>) -> Vec<String> {
+    events.iter().map(EventName::to_string).collect()
+}
+
+#[test]
+fn lists_and_matches() {
+    let (root, tracefs) = tree("list");
+    assert_eq!(tracefs.subsystems().unwrap(), ["ftrace", "sched", "signal", "syscalls"]);
+    assert_eq!(words(tracefs.matching("sched", "*").unwrap()), ["sched:sched_switch", "sched:sched_wakeup"]);
+    assert_eq!(words(tracefs.matching("s*", "s*_[sd]*[hr]").unwrap()), ["sched:sched_switch", "signal:signal_deliver"]);
+    assert!(tracefs.matching("ftrace", "*").unwrap().is_empty());
+    assert_eq!(tracefs.syscalls(), ["openat"]);
+    assert!(tracefs.has("sched", "sched_switch") && !tracefs.has("sched", "nothing") && !tracefs.has("..", "events"));
+    assert_eq!(tracefs.id("sched", "sched_switch").unwrap(), 372);
+    assert_eq!(tracefs.format("sched", "sched_switch").unwrap().fields.len(), 11);
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let (root, tracefs) = tree("errors");
+    let error = tracefs.format("sched", "sched_swich").unwrap_err().to_string();
+    assert_eq!(error, "no event `sched:sched_swich` in this kernel; near: sched:sched_switch");
+    let error = tracefs.format("signals", "signal_deliver").unwrap_err().to_string();
+    assert_eq!(error, "no event `signals:signal_deliver` in this kernel; near: signal:signal_deliver");
+    let error = tracefs.format("../events/sched", "sched_switch").unwrap_err();
+    assert!(matches!(error, EventError::Unknown { .. }));
+    let error = tracefs.format("sched", "sched_wakeup").unwrap_err().to_string();
+    assert!(error.ends_with("sched/sched_wakeup/format: line 1 of the event's format file: the file ends without `ID:`"), "{error}");
+    assert!(tracefs.matching("[", "*").unwrap().is_empty());
+    assert!(TracefsError::NotMounted.to_string().contains("mount -t tracefs tracefs /sys/kernel/tracing"));
+    assert!(matches!(Tracefs::at(&root.join("nowhere")).unwrap_err(), TracefsError::NotMounted));
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn mount_points() {
+    assert_eq!(mount_point("tracefs /mnt/a\\040b tracefs rw 0 0"), Some(PathBuf::from("/mnt/a b")));
+    assert_eq!(mount_point("tmpfs /tmp tmpfs rw 0 0"), None);
+    assert_eq!(mount_point(""), None);
+}
+
+#[test]
+#[ignore = "needs root and tracefs"]
+fn every_format_of_this_kernel_parses() {
+    let tracefs = Tracefs::find().unwrap();
+    let events = tracefs.matching("*", "*").unwrap();
+    assert!(events.len() > 300, "only {} events", events.len());
+    for EventName { subsystem, name } in events {
+        let format = tracefs.format(&subsystem, &name).unwrap();
+        assert_eq!(format.id, tracefs.id(&subsystem, &name).unwrap());
+        assert_eq!(format.name, name);
+        let text = fs::read_to_string(tracefs.directory(&subsystem, &name).join("format")).unwrap();
+        assert_eq!(format.fields.len(), text.matches("\tfield:").count(), "{subsystem}:{name}");
+        for field in &format.fields {
+            let whole = u32::from(field.element_bytes()) * field.array.unwrap_or(1);
+            assert!(
+                field.place != super::super::FieldPlace::Here || field.size % u32::from(field.element_bytes()) == 0,
+                "{subsystem}:{name} {field:?}"
+            );
+            assert!(field.array.is_none_or(|count| count == 0 || whole == field.size), "{subsystem}:{name} {field:?}");
+        }
+    }
+}
