@@ -1,4 +1,22 @@
-//! The command line: from argv to a [`request::Request`].
+//! The command line: from argv, the environment and the configuration files to a [`request::Request`].
 
+pub mod args;
+pub mod caret;
+pub mod check;
+pub mod completions;
+pub mod config;
+pub mod exit_code;
 pub mod filter;
+pub mod glob;
+pub mod list;
+pub mod near;
+pub mod parse;
+pub mod parsed;
 pub mod request;
+pub mod select;
+pub mod short_help;
+pub mod units;
+pub mod words;
+
+pub use exit_code::ExitCode;
+pub use parsed::{Parsed, environment, parse};

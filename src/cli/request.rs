@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// What rtrace is asked to do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Trace(Box<Trace>),
     List { what: Listing, glob: Option<String> },
@@ -25,7 +25,7 @@ pub enum Listing {
 }
 
 /// A tracing run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     pub target: Target,
     pub what: What,
@@ -35,7 +35,7 @@ pub struct Trace {
 }
 
 /// Whom to trace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// A command and what it starts.
     Command(Command),
@@ -58,7 +58,7 @@ pub enum Who {
 }
 
 /// A command to start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Command {
     pub argv: Vec<OsString>,
     /// `--run-as`
@@ -70,11 +70,11 @@ pub struct Command {
 }
 
 /// What to trace.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct What {
     /// The items of every `-e`, in order.
     pub items: Vec<Item>,
-    /// `--filter` before any `-e`: holds for everything.
+    /// `--filter` before any `-e`, or behind one that only takes away: holds for everything.
     pub filter: Option<Expr>,
     /// `--syscalls` / `--no-syscalls`, when given.
     pub syscalls: Option<bool>,
@@ -112,9 +112,9 @@ pub struct Item {
     pub negated: bool,
     pub selector: Selector,
     pub terms: Terms,
-    /// The `--filter` that followed.
+    /// The `--filter` that followed the item's `-e`; several are joined by `&&`.
     pub filter: Option<Expr>,
-    /// Which -e it stood in, counted from 0, and whether it was that list's first item: a list that begins with `!` starts from all syscalls.
+    /// Which `-e` it stood in, counted from 0; `add_events` of a configuration file comes first. See [`super::select::resolve`] for how lists add up.
     pub list: usize,
 }
 
@@ -132,7 +132,7 @@ pub enum Selector {
 }
 
 /// What is printed, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Show {
     /// Lines, the summary, or both.
     pub mode: Mode,
@@ -173,7 +173,7 @@ pub enum SummaryBy {
     Cgroup,
 }
 
-/// `--time-format`; `-T` is `Monotonic` in milliseconds as perf prints it.
+/// `--time-format`; `-T` is `Monotonic`, as perf prints it in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeFormat {
     /// Milliseconds since the first event.
@@ -188,7 +188,7 @@ pub enum TimeFormat {
 }
 
 /// Where it goes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     pub to: Sink,
     pub separately: bool,
@@ -213,7 +213,7 @@ pub enum Color {
 }
 
 /// How rtrace itself goes about it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// `-m`: bytes per CPU; `None` chooses.
     pub ring_bytes: Option<u64>,
@@ -223,4 +223,15 @@ pub struct Run {
     pub wait: bool,
     /// `-v`, counted.
     pub verbose: u8,
+    /// `--engine`
+    pub engine: Engine,
+}
+
+/// The mechanism that is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The cheapest that answers.
+    #[default]
+    Auto,
+    Tracepoint,
 }

@@ -1,0 +1,300 @@
+//! Every option, as clap is told about it: the one place for names, help texts and headings.
+//!
+//! `--help`, the man page and the completions are made of this. What the options mean together is `parse`'s.
+
+use super::units;
+use clap::{Arg, ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Traces system calls: prints what a command, a process or the whole machine asks of the kernel, and says what it missed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "rtrace",
+    version,
+    disable_help_flag = true,
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    args_override_self = true,
+    override_usage = "rtrace [OPTIONS] [--] COMMAND [ARG]...\n       rtrace [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]\n       rtrace list | check | completions",
+    after_help = "Without a command and without a target, the whole machine is traced. With a target, a command only says how long.\n\
+                  The words of the command begin at the first word that is no option; `rtrace -- list` traces a program called list.\n\
+                  The languages of -e and --filter are in rtrace-filter(7), everything else is in rtrace(1)."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub subcommand: Option<Sub>,
+
+    #[command(flatten)]
+    pub target: TargetArgs,
+    #[command(flatten)]
+    pub what: WhatArgs,
+    #[command(flatten)]
+    pub summary: SummaryArgs,
+    #[command(flatten)]
+    pub lines: LinesArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// The command to trace, or to wait for, with its arguments
+    #[arg(hide = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// The command line as clap knows it. `-h` and `--help` are two options of rtrace's own, which takes clap's away from the subcommands as well.
+pub fn command() -> clap::Command {
+    let help = || Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
+    Cli::command().mut_subcommands(|subcommand| subcommand.arg(help()))
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Sub {
+    /// Show what can be traced here: syscalls, groups, events; a syscall's arguments, a table's values
+    #[command(override_usage = "rtrace list [syscalls|groups|events|tables] [GLOB]")]
+    List {
+        /// What to list, then a name or glob of what is wanted; either may be left out
+        #[arg(value_name = "KIND|GLOB", num_args = 0..=2)]
+        words: Vec<String>,
+    },
+    /// Say what works here for this user, and what would give the rest
+    Check,
+    /// Print a completion script
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Whom to trace")]
+pub struct TargetArgs {
+    /// Everything on this machine; a COMMAND only says how long
+    #[arg(short = 'a', long, conflicts_with_all = ["pid", "tid", "uid"])]
+    pub all_cpus: bool,
+    /// Processes that are there, with the children they make from now on
+    #[arg(short, long, value_name = "PID,...", action = ArgAction::Append, conflicts_with_all = ["tid", "uid", "cgroup"])]
+    pub pid: Vec<String>,
+    /// Single threads that are there, and nothing they make
+    #[arg(short, long, value_name = "TID,...", action = ArgAction::Append, conflicts_with_all = ["uid", "cgroup"])]
+    pub tid: Vec<String>,
+    /// Everything this user runs (a name or a number)
+    #[arg(short, long, value_name = "USER", value_hint = clap::ValueHint::Username, conflicts_with = "cgroup")]
+    pub uid: Option<String>,
+    /// Everything in this cgroup (its path below the cgroup mount) and those below it
+    #[arg(short = 'G', long, value_name = "CGROUP")]
+    pub cgroup: Option<String>,
+    /// On these CPUs only; without another target, everything there
+    #[arg(short = 'C', long, value_name = "CPU,FIRST-LAST,...")]
+    pub cpu: Option<String>,
+    /// All but these processes or threads
+    #[arg(long, value_name = "PID,...", action = ArgAction::Append)]
+    pub filter_pids: Vec<String>,
+    /// Do not follow children and new threads
+    #[arg(long)]
+    pub no_inherit: bool,
+    /// Begin so long after the start (a bare number is milliseconds)
+    #[arg(short = 'D', long, value_name = "TIME", value_parser = units::duration)]
+    pub delay: Option<u64>,
+    /// Start COMMAND as this user, with its groups and environment
+    #[arg(long, value_name = "USER", value_hint = clap::ValueHint::Username)]
+    pub run_as: Option<String>,
+    /// Set a variable in COMMAND's environment, or remove it (VAR alone)
+    #[arg(short = 'E', long = "env", value_name = "VAR[=VALUE]", action = ArgAction::Append)]
+    pub env: Vec<OsString>,
+    /// Start COMMAND in this directory
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub chdir: Option<PathBuf>,
+    /// Do not wait for children that COMMAND leaves behind
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What to trace")]
+pub struct WhatArgs {
+    /// Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*); ! takes away; repeated -e add up
+    #[arg(short = 'e', long, visible_alias = "expr", value_name = "LIST", action = ArgAction::Append)]
+    pub event: Vec<String>,
+    /// A condition for the -e before it, or for everything: 'ret < 0 && filename ~ "/etc/*"'
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
+    pub filter: Vec<String>,
+    /// Trace syscalls beside the events of -e
+    #[arg(long, overrides_with = "no_syscalls")]
+    pub syscalls: bool,
+    /// Trace no syscalls: events and page faults only
+    #[arg(long, overrides_with = "syscalls")]
+    pub no_syscalls: bool,
+    /// Only calls that took at least so long (a bare number is milliseconds)
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    pub duration: Option<u64>,
+    /// Only calls that failed
+    #[arg(long)]
+    pub failure: bool,
+    /// Page faults
+    #[arg(short = 'F', long, value_name = "KIND")]
+    pub pf: Option<FaultsArg>,
+    /// Signals as they are delivered
+    #[arg(long)]
+    pub signals: bool,
+    /// Time on the CPU for each thread, shown in the summary
+    #[arg(long)]
+    pub sched: bool,
+    /// Also trace what tells which files descriptors are, where -e alone would not
+    #[arg(long)]
+    pub fd_paths: bool,
+    /// Print from this event on
+    #[arg(long, value_name = "EVENT")]
+    pub switch_on: Option<String>,
+    /// Print up to this event
+    #[arg(long, value_name = "EVENT")]
+    pub switch_off: Option<String>,
+    /// Print the switching events themselves, too
+    #[arg(long)]
+    pub show_on_off_events: bool,
+    /// End after so many lines; a command runs on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_events: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Summary")]
+pub struct SummaryArgs {
+    /// A table of counts, errors and times instead of lines
+    #[arg(short, long)]
+    pub summary: bool,
+    /// Lines, then the table
+    #[arg(short = 'S', long)]
+    pub with_summary: bool,
+    /// Count each errno in the table (implies -s unless -S is given)
+    #[arg(long)]
+    pub errno_summary: bool,
+    /// One table for each of these
+    #[arg(long, value_name = "BY")]
+    pub summary_mode: Option<SummaryArg>,
+    /// At most so many rows in a table
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_summary: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Lines")]
+pub struct LinesArgs {
+    /// Time stamps of the monotonic clock instead of milliseconds since the first event
+    #[arg(short = 'T', long, overrides_with = "time_format")]
+    pub time: bool,
+    /// How time stamps are written
+    #[arg(long, value_name = "FORMAT", overrides_with = "time")]
+    pub time_format: Option<TimeArg>,
+    /// Print the thread's name
+    #[arg(long, overrides_with = "no_comm")]
+    pub comm: bool,
+    /// Do not print the thread's name
+    #[arg(long, overrides_with = "comm")]
+    pub no_comm: bool,
+    /// Print the CPU
+    #[arg(long)]
+    pub show_cpu: bool,
+    /// Print arguments that are zero as well
+    #[arg(long)]
+    pub show_zeros: bool,
+    /// Print at most so many bytes of a string [default: 32]
+    #[arg(long, value_name = "N")]
+    pub string_limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Write to FILE (an old one becomes FILE.old); - is stdout, '|CMD' a pipe to a command
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub output: Option<OsString>,
+    /// A file for each process: FILE.PID
+    #[arg(long, requires = "output")]
+    pub output_separately: bool,
+    /// Colours; auto means on a terminal
+    #[arg(long, value_name = "WHEN")]
+    pub color: Option<ColorArg>,
+    /// Exit with status 124 if anything was lost
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How")]
+pub struct RunArgs {
+    /// Buffer for each CPU: a size with K, M or G; a bare number is pages
+    #[arg(short, long, value_name = "PAGES|SIZE")]
+    pub mmap_pages: Option<String>,
+    /// The mechanism
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    pub engine: EngineArg,
+    /// Say what is traced how and why, and what it costs others; twice: more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Ignore configuration files and RTRACE_OPTS
+    #[arg(long)]
+    pub no_config: bool,
+    /// Accepted for perf's sake: events are always in order
+    #[arg(long)]
+    pub sort_events: bool,
+    /// Accepted for perf's sake: the cheapest way is taken anyhow
+    #[arg(long, overrides_with = "no_bpf_summary")]
+    pub bpf_summary: bool,
+    /// Accepted for perf's sake
+    #[arg(long, overrides_with = "bpf_summary", hide = true)]
+    pub no_bpf_summary: bool,
+    /// Print one screen of help
+    #[arg(short = 'h')]
+    pub short_help: bool,
+    /// Print all options
+    #[arg(long, action = ArgAction::HelpShort)]
+    pub help: Option<bool>,
+    /// Print the version
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    pub version: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FaultsArg {
+    All,
+    Maj,
+    Min,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum SummaryArg {
+    Thread,
+    Process,
+    Total,
+    Cgroup,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum TimeArg {
+    /// Milliseconds since the first event
+    Relative,
+    /// Milliseconds since the line before
+    Delta,
+    /// Local time of day
+    Local,
+    /// Date and time in UTC
+    Utc,
+    /// Seconds since 1970
+    Epoch,
+    /// The kernel's monotonic clock
+    Monotonic,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ColorArg {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum EngineArg {
+    /// The cheapest that answers
+    Auto,
+    /// Kernel tracepoints through perf_event_open
+    Tracepoint,
+}

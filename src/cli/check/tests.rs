@@ -1,0 +1,91 @@
+use super::*;
+
+fn facts() -> Facts {
+    Facts {
+        release: "6.18.0".into(),
+        tracefs: Ok("/sys/kernel/tracing".into()),
+        raw_syscalls: Some(443),
+        syscall_events: 360,
+        copied_bytes: None,
+        privileges: Privileges {
+            capabilities: u64::MAX,
+            uid: 0,
+            paranoid: Some(2),
+            mlock_kb: Some(516),
+            memlock: Some(8 << 20),
+            files: (Some(1024), Some(4096)),
+        },
+        cpus: 4,
+        features: Features { uprobes: true, btf: true, ..Features::default() },
+    }
+}
+
+fn reported(facts: &Facts, try_open: TryOpen) -> (String, ExitCode) {
+    let mut out = Vec::new();
+    let code = report(facts, try_open, &mut out).unwrap();
+    (String::from_utf8(out).unwrap(), code)
+}
+
+fn line<'t>(text: &'t str, thing: &str) -> &'t str {
+    text.lines().find(|line| line.get(9..).is_some_and(|rest| rest.starts_with(thing))).unwrap()
+}
+
+#[test]
+fn all_is_well_for_root() {
+    let (text, code) = reported(&facts(), &|_| Ok(()));
+    assert_eq!(code, ExitCode::Success);
+    assert_eq!(line(&text, "own commands"), "ok       own commands     perf_event_open works");
+    assert_eq!(line(&text, "ring memory"), "ok       ring memory      unlimited");
+    assert_eq!(line(&text, "kprobes"), "missing  kprobes          this kernel was built without CONFIG_KPROBE_EVENTS");
+    assert_eq!(line(&text, "engine"), "ok       engine           tracepoint");
+}
+
+#[test]
+fn a_user_who_may_trace_own_commands_only() {
+    let mut facts = facts();
+    facts.privileges = Privileges { capabilities: 0, uid: 1000, paranoid: Some(1), ..facts.privileges };
+    let only_own = |attempt| match attempt {
+        Attempt::OwnTask { event: 443 } => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(13)),
+    };
+    let (text, code) = reported(&facts, &only_own);
+    assert_eq!(code, ExitCode::Success);
+    assert!(line(&text, "whole machine").starts_with("missing  whole machine    perf_event_open: Permission denied"), "{text}");
+    assert!(line(&text, "whole machine").ends_with("; run: sudo setcap cap_perfmon,cap_ipc_lock+ep \"$(command -v rtrace)\""), "{text}");
+    assert!(line(&text, "ring memory").starts_with("limited  ring memory      2564 KiB per CPU"), "{text}");
+    assert!(line(&text, "BPF").starts_with("missing  BPF              no cap_bpf; run: sudo setcap"), "{text}");
+}
+
+#[test]
+fn without_tracefs_nothing_is_tried() {
+    let mut facts = facts();
+    (facts.tracefs, facts.raw_syscalls, facts.syscall_events) = (Err(TracefsError::NotMounted), None, 0);
+    let (text, code) = reported(&facts, &|attempt| panic!("{attempt:?} was tried"));
+    assert_eq!(code, ExitCode::Failed);
+    assert_eq!(line(&text, "tracefs"), "missing  tracefs          not mounted; run: sudo mount -t tracefs tracefs /sys/kernel/tracing");
+    assert_eq!(line(&text, "engine"), "missing  engine           none works for this user");
+}
+
+#[test]
+fn kernels_that_lack_something() {
+    let mut facts = facts();
+    (facts.syscall_events, facts.privileges.files) = (0, (Some(64), Some(64)));
+    facts.privileges.paranoid = None;
+    let (text, _) = reported(&facts, &|_| Ok(()));
+    assert!(line(&text, "syscalls events").contains("CONFIG_FTRACE_SYSCALLS: all goes through raw_syscalls"), "{text}");
+    assert_eq!(
+        line(&text, "descriptors"),
+        "missing  descriptors      RLIMIT_NOFILE is at most 64, a trace on 4 CPUs needs 112; run: ulimit -n 112"
+    );
+    assert!(line(&text, "perf events").contains("CONFIG_PERF_EVENTS"), "{text}");
+}
+
+#[test]
+#[ignore = "needs root and tracefs"]
+fn this_machine() {
+    let facts = Facts::gather().unwrap();
+    let (text, code) = reported(&facts, &|_| Ok(()));
+    assert_eq!(code, ExitCode::Success);
+    assert!(line(&text, "kernel").contains(&facts.release) && line(&text, "tracefs").starts_with("ok"), "{text}");
+    assert!(facts.cpus > 0 && facts.raw_syscalls.is_some());
+}

@@ -1,5 +1,0 @@
-//! The language of --filter.
-
-/// A condition.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Expr;

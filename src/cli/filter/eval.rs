@@ -1,0 +1,225 @@
+//! Conditions that were held against what there is, and their evaluation.
+//!
+//! What is not known decides nothing: an event whose condition comes out [`Verdict::Unknown`] is for the caller to count, not to print as if it matched.
+
+use super::ast::{Comparison, Expr, Name, Op, Value};
+use crate::cli::glob;
+use std::borrow::Cow;
+
+/// A name's number within its scope, chosen by the scope.
+pub type NameId = u16;
+
+/// What names and symbols mean: a syscall with its arguments, or a tracepoint with its fields.
+pub trait Scope {
+    /// The number by which [`Subject::value`] will be asked for a name; `None` when nothing of that name exists here.
+    fn name(&self, name: &Name) -> Option<(NameId, Kind)>;
+    /// The value of a constant, as the argument's table has it, with or without the table's prefix.
+    fn symbol(&self, name: &Name, symbol: &str) -> Option<u64>;
+}
+
+/// What values of a name are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Number,
+    Text,
+}
+
+/// One call or event.
+pub trait Subject {
+    fn value(&self, name: NameId) -> Operand<'_>;
+}
+
+/// The value of a name in one event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operand<'a> {
+    /// As its type has it: a negative int is negative here.
+    Number(i128),
+    Text(Cow<'a, [u8]>),
+    /// It was not seen, or could not be read.
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Yes,
+    No,
+    /// It depends on something that is not known.
+    Unknown,
+}
+
+impl Verdict {
+    fn of(yes: bool) -> Verdict {
+        if yes { Verdict::Yes } else { Verdict::No }
+    }
+
+    fn not(self) -> Verdict {
+        match self {
+            Verdict::Yes => Verdict::No,
+            Verdict::No => Verdict::Yes,
+            Verdict::Unknown => Verdict::Unknown,
+        }
+    }
+}
+
+/// Why a condition cannot hold in a scope.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unbound {
+    #[error("there is no `{0}` here")]
+    Name(Name),
+    #[error("`{symbol}` is no value of {name}")]
+    Symbol { name: Name, symbol: String },
+    #[error("{0} is a number: a string cannot be compared with it")]
+    NotText(Name),
+    #[error("{0} is a string: it can be compared with strings only, with == != ~ !~")]
+    NotNumber(Name),
+}
+
+/// A condition whose names and symbols are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    Or(Vec<Bound>),
+    And(Vec<Bound>),
+    Not(Box<Bound>),
+    Compare {
+        name: NameId,
+        op: Op,
+        with: i128,
+    },
+    /// Any of the masks: all of its bits, or one of its bits.
+    Bits {
+        name: NameId,
+        masks: Vec<Mask>,
+    },
+    Text {
+        name: NameId,
+        op: Op,
+        with: Vec<u8>,
+    },
+}
+
+/// Bits that `&` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mask {
+    pub bits: u64,
+    /// All of them must be set; otherwise one is enough.
+    pub all: bool,
+}
+
+impl Expr {
+    /// Holds names and symbols against a scope.
+    ///
+    /// # Errors
+    /// The first name or symbol that means nothing there, or a comparison of a string with a number.
+    pub fn bind(&self, scope: &dyn Scope) -> Result<Bound, Unbound> {
+        Ok(match self {
+            Expr::Or(parts) => Bound::Or(parts.iter().map(|part| part.bind(scope)).collect::<Result<_, _>>()?),
+            Expr::And(parts) => Bound::And(parts.iter().map(|part| part.bind(scope)).collect::<Result<_, _>>()?),
+            Expr::Not(inner) => Bound::Not(Box::new(inner.bind(scope)?)),
+            Expr::Test(comparison) => comparison.bind(scope)?,
+        })
+    }
+}
+
+impl Comparison {
+    fn bind(&self, scope: &dyn Scope) -> Result<Bound, Unbound> {
+        let (name, kind) = scope.name(&self.name).ok_or_else(|| Unbound::Name(self.name.clone()))?;
+        let textual = matches!(self.op, Op::Equal | Op::NotEqual | Op::Like | Op::Unlike);
+        match (kind, &self.value) {
+            (Kind::Text, Value::Text(with)) if textual => Ok(Bound::Text { name, op: self.op, with: with.clone() }),
+            // `comm == bash` is what perf's users write.
+            (Kind::Text, Value::Symbol(word)) if textual => Ok(Bound::Text { name, op: self.op, with: word.clone().into_bytes() }),
+            (Kind::Text, _) => Err(Unbound::NotNumber(self.name.clone())),
+            (Kind::Number, Value::Text(_)) => Err(Unbound::NotText(self.name.clone())),
+            (Kind::Number, value) if self.op == Op::Bits => Ok(Bound::Bits { name, masks: self.masks(value, scope)? }),
+            (Kind::Number, value) => Ok(Bound::Compare { name, op: self.op, with: self.number(value, scope)? }),
+        }
+    }
+
+    fn masks(&self, value: &Value, scope: &dyn Scope) -> Result<Vec<Mask>, Unbound> {
+        match value {
+            Value::AnyOf(parts) => parts.iter().map(|part| Ok(self.masks(part, scope)?[0])).collect(),
+            one => Ok(vec![Mask { bits: self.number(one, scope)? as u64, all: matches!(one, Value::Symbol(_)) }]),
+        }
+    }
+
+    fn number(&self, value: &Value, scope: &dyn Scope) -> Result<i128, Unbound> {
+        match value {
+            Value::Number(number) => Ok(*number),
+            Value::Symbol(symbol) => {
+                let unbound = || Unbound::Symbol { name: self.name.clone(), symbol: symbol.clone() };
+                scope.symbol(&self.name, symbol).map(i128::from).ok_or_else(unbound)
+            }
+            Value::AnyOf(parts) => parts.iter().try_fold(0, |sum, part| Ok(sum | self.number(part, scope)?)),
+            Value::Text(_) => Err(Unbound::NotText(self.name.clone())),
+        }
+    }
+}
+
+impl Bound {
+    /// Whether the condition holds for one event.
+    pub fn verdict(&self, subject: &dyn Subject) -> Verdict {
+        match self {
+            Bound::Or(parts) => any(parts, subject, Verdict::Yes),
+            Bound::And(parts) => any(parts, subject, Verdict::No),
+            Bound::Not(inner) => inner.verdict(subject).not(),
+            Bound::Compare { name, op, with } => match subject.value(*name) {
+                Operand::Number(number) => Verdict::of(compare(number, *op, *with)),
+                _ => Verdict::Unknown,
+            },
+            Bound::Bits { name, masks } => match subject.value(*name) {
+                Operand::Number(number) => Verdict::of(masks.iter().any(|mask| mask.is_in(number as u64))),
+                _ => Verdict::Unknown,
+            },
+            Bound::Text { name, op, with } => match subject.value(*name) {
+                Operand::Text(text) => Verdict::of(compare_text(&text, *op, with)),
+                _ => Verdict::Unknown,
+            },
+        }
+    }
+}
+
+/// The verdict `decisive` as soon as one part has it; otherwise its opposite, if all parts are known.
+fn any(parts: &[Bound], subject: &dyn Subject, decisive: Verdict) -> Verdict {
+    let mut all = decisive.not();
+    for part in parts {
+        match part.verdict(subject) {
+            verdict if verdict == decisive => return decisive,
+            Verdict::Unknown => all = Verdict::Unknown,
+            _ => {}
+        }
+    }
+    all
+}
+
+impl Mask {
+    fn is_in(self, number: u64) -> bool {
+        let set = number & self.bits;
+        if self.all { set == self.bits && set != 0 } else { set != 0 }
+    }
+}
+
+fn compare(number: i128, op: Op, with: i128) -> bool {
+    match op {
+        Op::Equal => number == with,
+        Op::NotEqual => number != with,
+        Op::Less => number < with,
+        Op::LessOrEqual => number <= with,
+        Op::Greater => number > with,
+        Op::GreaterOrEqual => number >= with,
+        // These bind to other kinds of test.
+        Op::Bits | Op::Like | Op::Unlike => false,
+    }
+}
+
+fn compare_text(text: &[u8], op: Op, with: &[u8]) -> bool {
+    match op {
+        Op::Equal => text == with,
+        Op::NotEqual => text != with,
+        Op::Like => glob::matches(with, text),
+        Op::Unlike => !glob::matches(with, text),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+use super::*;
+use crate::cli::filter::parse;
+
+/// fd, flags and ret are numbers, filename is a string; flags has open's constants.
+struct Open;
+
+impl Scope for Open {
+    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
+        let names = [("fd", Kind::Number), ("flags", Kind::Number), ("ret", Kind::Number), ("filename", Kind::Text)];
+        let at = names.iter().position(|(known, _)| *known == name.0)?;
+        Some((at as NameId, names[at].1))
+    }
+
+    fn symbol(&self, name: &Name, symbol: &str) -> Option<u64> {
+        let known = [("RDONLY", 0), ("WRONLY", 1), ("RDWR", 2), ("CREAT", 0o100), ("DIRECTORY", 0o200_000), ("TMPFILE", 0o20_200_000)];
+        known.iter().find(|(word, _)| name.0 == "flags" && symbol.trim_start_matches("O_") == *word).map(|(_, value)| *value)
+    }
+}
+
+struct Values([Operand<'static>; 4]);
+
+impl Subject for Values {
+    fn value(&self, name: NameId) -> Operand<'_> {
+        self.0[usize::from(name)].clone()
+    }
+}
+
+fn verdict(text: &str, fd: i128, flags: i128) -> Verdict {
+    let values = Values([Operand::Number(fd), Operand::Number(flags), Operand::Unknown, Operand::Text(Cow::Borrowed(b"/etc/passwd"))]);
+    parse(text).unwrap().bind(&Open).unwrap().verdict(&values)
+}
+
+#[test]
+fn numbers_and_strings() {
+    for (text, expected) in [
+        ("fd == -1", true),
+        ("fd < 0 && fd >= -1", true),
+        ("fd > -1 || fd != -1", false),
+        ("filename == \"/etc/passwd\"", true),
+        ("filename != \"/etc/passwd\"", false),
+        ("filename ~ \"/etc/*\"", true),
+        ("filename !~ \"*.so\"", true),
+        ("filename ~ \"etc\"", false),
+        ("!(filename ~ \"etc\")", true),
+    ] {
+        assert_eq!(verdict(text, -1, 0), Verdict::of(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_symbol_asks_for_all_its_bits_and_a_number_for_any() {
+    for (text, flags, expected) in [
+        ("flags & CREAT", 0o101, true),
+        ("flags & O_CREAT", 0o001, false),
+        ("flags & TMPFILE", 0o200_000, false),
+        ("flags & TMPFILE", 0o20_200_001, true),
+        ("flags & 0x3", 2, true),
+        ("flags & WRONLY|RDWR", 2, true),
+        ("flags & WRONLY|RDWR", 0o100, false),
+        ("flags & RDONLY", 0, false),
+        ("flags == RDONLY", 0, true),
+        ("flags == WRONLY|CREAT", 0o101, true),
+        ("flags == WRONLY|CREAT", 0o103, false),
+    ] {
+        assert_eq!(verdict(text, 0, flags), Verdict::of(expected), "{text}");
+    }
+}
+
+#[test]
+fn what_is_unknown_decides_nothing() {
+    for (text, expected) in [
+        ("ret == 0", Verdict::Unknown),
+        ("ret != 0", Verdict::Unknown),
+        ("!(ret == 0)", Verdict::Unknown),
+        ("ret & 1", Verdict::Unknown),
+        ("ret == 0 && fd == 3", Verdict::Unknown),
+        ("ret == 0 && fd == 4", Verdict::No),
+        ("ret == 0 || fd == 3", Verdict::Yes),
+        ("ret == 0 || fd == 4", Verdict::Unknown),
+        ("!(ret == 0 || fd == 3)", Verdict::No),
+    ] {
+        assert_eq!(verdict(text, 3, 0), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_operand_of_another_kind_decides_nothing() {
+    let values = Values([Operand::Text(Cow::Borrowed(b"3")), Operand::Number(0), Operand::Unknown, Operand::Number(1)]);
+    for text in ["fd == 3", "fd & 3", "filename == \"x\""] {
+        assert_eq!(parse(text).unwrap().bind(&Open).unwrap().verdict(&values), Verdict::Unknown, "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_bound_says_why() {
+    for (text, sentence) in [
+        ("fdd == 3", "there is no `fdd` here"),
+        ("fd == 3 && flags & CREATE", "`CREATE` is no value of flags"),
+        ("fd == CREAT", "`CREAT` is no value of fd"),
+        ("fd == \"/etc\"", "fd is a number: a string cannot be compared with it"),
+        ("filename == 3", "filename is a string: it can be compared with strings only, with == != ~ !~"),
+        ("filename & 3", "filename is a string: it can be compared with strings only, with == != ~ !~"),
+    ] {
+        assert_eq!(parse(text).unwrap().bind(&Open).unwrap_err().to_string(), sentence, "{text}");
+    }
+}
+
+#[test]
+fn a_bare_word_is_a_string_where_strings_are() {
+    assert_eq!(verdict("filename == passwd", 0, 0), Verdict::No);
+    assert_eq!(verdict("filename != passwd", 0, 0), Verdict::Yes);
+}

@@ -1,0 +1,118 @@
+use super::*;
+use crate::beauty::row::{Arg, Entry, Flow, Kind, Length, Return};
+
+static FLAGS: Table = Table {
+    name: "open_flags",
+    kind: TableKind::Flags,
+    bits: 32,
+    header: "asm-generic/fcntl.h",
+    prefix: "O_",
+    entries: &[Entry { value: 0x40, name: "O_CREAT" }, Entry { value: 0x80, name: "O_EXCL" }],
+    fields: &[],
+    per_abi: &[],
+};
+
+const fn arg(name: &'static str, kind: Kind, flow: Flow, length: Length) -> Arg {
+    Arg { name, kind, flow, length, used: None }
+}
+
+static ROWS: &[Syscall] = &[
+    Syscall {
+        name: "open",
+        event: "open",
+        numbers: [Some(2), Some(5), Some(2), None],
+        args: &[arg("filename", Kind::Path, Flow::In, Length::OfType), arg("flags", Kind::Table(&FLAGS), Flow::In, Length::OfType)],
+        returns: Return::Fd,
+        groups: Groups::FILE.union(Groups::DESC),
+        variants: &[],
+    },
+    Syscall {
+        name: "read",
+        event: "read",
+        numbers: [Some(0), Some(3), Some(0), Some(63)],
+        args: &[
+            arg("fd", Kind::Fd, Flow::In, Length::OfType),
+            arg("buf", Kind::Bytes, Flow::Out, Length::Ret),
+            arg("count", Kind::Size, Flow::In, Length::OfType),
+        ],
+        returns: Return::Size,
+        groups: Groups::DESC,
+        variants: &[],
+    },
+];
+
+fn listed(what: Listing, pattern: Option<&str>) -> Result<String, String> {
+    let known = Known { syscalls: ROWS, tables: &[&FLAGS], tracefs: Err(TracefsError::NotMounted) };
+    let mut out = Vec::new();
+    write(what, pattern, &known, &mut out).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn one_line_a_syscall() {
+    let text = listed(Listing::Syscalls, None).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2);
+    let columns: Vec<&str> = lines[1].split_whitespace().collect();
+    assert_eq!(columns[2..], ["?", "%desc", "(fd:", "fd,", "buf:", "out", "bytes[ret],", "count:", "size)", "=", "size"]);
+    assert_eq!(listed(Listing::Syscalls, Some("r*")).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn the_exact_name_shows_the_whole_row() {
+    let text = listed(Listing::Syscalls, Some("open")).unwrap();
+    assert!(text.contains("\n    numbers   x86_64 2, i386 5, x32 2, aarch64 -\n"), "{text}");
+    assert!(
+        text.contains("\n    argument  2 flags: open_flags (2 names from asm-generic/fcntl.h: rtrace list tables open_flags)\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn groups_with_their_members() {
+    let text = listed(Listing::Groups, Some("%desc")).unwrap();
+    assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["%desc", "2", "open", "read"]);
+    assert_eq!(listed(Listing::Groups, Some("desc")).unwrap(), text);
+}
+
+#[test]
+fn tables_and_their_constants() {
+    let line = listed(Listing::Tables, None).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["open_flags", "2", "flags", "asm-generic/fcntl.h"]);
+    let whole = listed(Listing::Tables, Some("open_flags")).unwrap();
+    assert!(whole.ends_with("    0x40               O_CREAT\n    0x80               O_EXCL\n"), "{whole}");
+    let constant = listed(Listing::Tables, Some("O_CREAT")).unwrap();
+    assert_eq!(constant.split_whitespace().collect::<Vec<_>>(), ["O_CREAT", "0x40", "open_flags", "asm-generic/fcntl.h"]);
+}
+
+#[test]
+fn nothing_found_says_what_is_near() {
+    assert_eq!(listed(Listing::Syscalls, Some("opne")).unwrap_err(), "no syscall matches `opne`; near: open");
+    let error = listed(Listing::Everything, Some("zzzz\n")).unwrap_err();
+    assert!(error.starts_with("no syscall, group, table or event matches `zzzz\\n` (events: tracefs is not mounted"), "{error}");
+    assert!(listed(Listing::Events, None).unwrap_err().starts_with("tracefs is not mounted"));
+    // Beside what was found, tracefs is a remark.
+    assert!(
+        listed(Listing::Everything, Some("open"))
+            .unwrap()
+            .ends_with("# no events: tracefs is not mounted: run `mount -t tracefs tracefs /sys/kernel/tracing` as root\n")
+    );
+}
+
+#[test]
+#[ignore = "needs root and tracefs"]
+fn this_kernels_events() {
+    let known = Known { syscalls: ROWS, tables: &[], tracefs: Tracefs::find() };
+    let listed = |what, pattern| {
+        let mut out = Vec::new();
+        write(what, Some(pattern), &known, &mut out).map(|()| String::from_utf8(out).unwrap())
+    };
+    assert_eq!(listed(Listing::Events, "sched:sched_switch").unwrap(), "sched:sched_switch\n");
+    assert!(listed(Listing::Events, "sched").unwrap().lines().count() > 10);
+    let wrong = listed(Listing::Events, "sched_swich").unwrap_err().to_string();
+    assert!(wrong.starts_with("no event matches `sched_swich`; near: sched_switch"), "{wrong}");
+    // What has an event but no row is listed too.
+    assert!(listed(Listing::Syscalls, "clos*").unwrap().starts_with("close "));
+    let read = listed(Listing::Syscalls, "read").unwrap();
+    assert!(read.contains("syscalls:sys_enter_read, this kernel has it"), "{read}");
+}

@@ -1,0 +1,112 @@
+//! What is printed, where it goes, and how rtrace goes about it.
+
+use super::{Stop, Surroundings, wrong};
+use crate::cli::args::{Cli, ColorArg, EngineArg, SummaryArg, TimeArg};
+use crate::cli::config::Config;
+use crate::cli::request::{Color, Engine, Mode, Output, Run, Show, Sink, SummaryBy, TimeFormat};
+use crate::cli::units;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
+    let summary = &cli.summary;
+    let mode = match (summary.summary || summary.errno_summary, summary.with_summary) {
+        (_, true) => Mode::Both,
+        (true, false) => Mode::Summary,
+        (false, false) => Mode::Lines,
+    };
+    if mode == Mode::Lines && (summary.summary_mode.is_some() || summary.max_summary.is_some()) {
+        return Err(wrong("--summary-mode and --max-summary say how a summary looks; ask for one with -s or -S"));
+    }
+    let lines = &cli.lines;
+    let arg_names = config.show_arg_names.unwrap_or(true);
+    Ok(Show {
+        mode,
+        errno_summary: summary.errno_summary,
+        summary_by: summary.summary_mode.or(config.summary_mode).map(SummaryBy::from).unwrap_or_default(),
+        max_summary: summary.max_summary.or(config.max_summary).map(|n| n as usize),
+        duration: cli.what.duration,
+        failure: cli.what.failure,
+        max_events: cli.what.max_events,
+        time: if lines.time {
+            TimeFormat::Monotonic
+        } else {
+            lines.time_format.or(config.time_format).map(TimeFormat::from).unwrap_or_default()
+        },
+        comm: lines.comm || !lines.no_comm && config.show_comm.unwrap_or(true),
+        cpu: lines.show_cpu || config.show_cpu == Some(true),
+        // Without names, an argument that is left out could not be missed.
+        zeros: lines.show_zeros || config.show_zeros == Some(true) || !arg_names,
+        arg_names,
+        durations: config.show_duration.unwrap_or(true),
+        timestamps: config.show_timestamp.unwrap_or(true),
+        prefixes: config.show_prefix.unwrap_or(false),
+        alignment: config.args_alignment.unwrap_or(70),
+        string_limit: lines.string_limit.or(config.string_limit).unwrap_or(32),
+    })
+}
+
+pub fn output(cli: &Cli, config: &Config, around: &Surroundings) -> Output {
+    let to = match &cli.output.output {
+        None => Sink::Stderr,
+        Some(name) if name == "-" => Sink::Stdout,
+        Some(name) => match name.as_bytes().strip_prefix(b"|") {
+            Some(command) => Sink::Pipe(OsString::from_vec(command.to_vec())),
+            None => Sink::File(PathBuf::from(name)),
+        },
+    };
+    let set = |name: &str| (around.var)(name).is_some_and(|value| !value.is_empty() && (name == "NO_COLOR" || value != "0"));
+    let color = match cli.output.color.or(config.color) {
+        Some(color) => Color::from(color),
+        None if set("NO_COLOR") => Color::Never,
+        None if set("CLICOLOR_FORCE") => Color::Always,
+        None => Color::Auto,
+    };
+    Output { to, separately: cli.output.output_separately, color }
+}
+
+pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Stop> {
+    let ring = cli.run.mmap_pages.as_ref().or(config.mmap_pages.as_ref());
+    let ring_bytes =
+        ring.map(|text| units::pages_or_size(text, around.page_bytes).map_err(|what| wrong(format!("-m {text}: {what}")))).transpose()?;
+    let engine = match cli.run.engine {
+        EngineArg::Auto => Engine::Auto,
+        EngineArg::Tracepoint => Engine::Tracepoint,
+    };
+    Ok(Run { ring_bytes, strict: cli.output.strict, wait: !cli.target.no_wait, verbose: cli.run.verbose, engine })
+}
+
+impl From<SummaryArg> for SummaryBy {
+    fn from(by: SummaryArg) -> SummaryBy {
+        match by {
+            SummaryArg::Thread => SummaryBy::Thread,
+            SummaryArg::Process => SummaryBy::Process,
+            SummaryArg::Total => SummaryBy::Total,
+            SummaryArg::Cgroup => SummaryBy::Cgroup,
+        }
+    }
+}
+
+impl From<TimeArg> for TimeFormat {
+    fn from(format: TimeArg) -> TimeFormat {
+        match format {
+            TimeArg::Relative => TimeFormat::Relative,
+            TimeArg::Delta => TimeFormat::Delta,
+            TimeArg::Local => TimeFormat::Local,
+            TimeArg::Utc => TimeFormat::Utc,
+            TimeArg::Epoch => TimeFormat::Epoch,
+            TimeArg::Monotonic => TimeFormat::Monotonic,
+        }
+    }
+}
+
+impl From<ColorArg> for Color {
+    fn from(color: ColorArg) -> Color {
+        match color {
+            ColorArg::Auto => Color::Auto,
+            ColorArg::Always => Color::Always,
+            ColorArg::Never => Color::Never,
+        }
+    }
+}

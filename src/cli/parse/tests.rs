@@ -1,0 +1,319 @@
+use super::*;
+use crate::cli::filter::Expr;
+use crate::cli::request::{Color, Engine, Faults, Mode, Sink, SummaryBy, Target, TimeFormat, Who};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+
+/// Environment variables and files of a test.
+#[derive(Default)]
+struct World {
+    vars: Vec<(&'static str, &'static str)>,
+    files: Vec<(&'static str, &'static str)>,
+}
+
+impl World {
+    fn parse(&self, argv: &[&str]) -> Result<Request, Stop> {
+        let argv: Vec<OsString> = std::iter::once("rtrace").chain(argv.iter().copied()).map(OsString::from).collect();
+        self.parse_called(&argv)
+    }
+
+    fn parse_called(&self, argv: &[OsString]) -> Result<Request, Stop> {
+        let var = |name: &str| self.vars.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value));
+        let read = |path: &Path| -> io::Result<Option<String>> {
+            Ok(self.files.iter().find(|(known, _)| path == Path::new(known)).map(|(_, text)| (*text).to_owned()))
+        };
+        request(argv, &Surroundings { var: &var, read: &read, page_bytes: 4096 })
+    }
+}
+
+fn traced(words: &[&str]) -> Trace {
+    match World::default().parse(words) {
+        Ok(Request::Trace(trace)) => *trace,
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
+fn refused(words: &[&str]) -> String {
+    match World::default().parse(words) {
+        Err(Stop::Wrong(text)) => text,
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
+fn argv(target: &Target) -> Vec<String> {
+    let command = match target {
+        Target::Command(command) => Some(command),
+        Target::There { timer, .. } => timer.as_ref(),
+    };
+    command.map(|command| command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect()).unwrap_or_default()
+}
+
+#[test]
+fn the_command_begins_at_the_first_word_that_is_no_option() {
+    let trace = traced(&["-s", "ls", "-l", "--color=never", "-e", "x", "--", "list"]);
+    assert_eq!(argv(&trace.target), ["ls", "-l", "--color=never", "-e", "x", "--", "list"]);
+    assert!(matches!(trace.target, Target::Command(_)));
+    assert_eq!((trace.show.mode, trace.what.items.len()), (Mode::Summary, 0));
+    assert_eq!(argv(&traced(&["-e", "openat", "--", "-odd", "-x"]).target), ["-odd", "-x"]);
+}
+
+#[test]
+fn subcommand_names_win_except_behind_two_dashes() {
+    let list = |what, glob: Option<&str>| Ok(Request::List { what, glob: glob.map(str::to_owned) });
+    let world = World::default();
+    assert_eq!(world.parse(&["list"]), list(Listing::Everything, None));
+    assert_eq!(world.parse(&["list", "open*"]), list(Listing::Everything, Some("open*")));
+    assert_eq!(world.parse(&["list", "tables", "open_flags"]), list(Listing::Tables, Some("open_flags")));
+    assert_eq!(world.parse(&["check"]), Ok(Request::Check));
+    assert_eq!(world.parse(&["completions", "fish"]), Ok(Request::Completions(clap_complete::Shell::Fish)));
+    assert_eq!(argv(&traced(&["--", "list", "-a"]).target), ["list", "-a"]);
+    assert_eq!(argv(&traced(&["-s", "--", "record"]).target), ["record"]);
+    assert_eq!(argv(&traced(&["sh", "list"]).target), ["sh", "list"]);
+    let sentence = "`rtrace list` takes none of the options before it; to trace a program called list, put -- before it";
+    assert_eq!(refused(&["-e", "openat", "list"]), sentence);
+    assert_eq!(world.parse(&["--no-config", "check"]), Ok(Request::Check));
+    assert_eq!(refused(&["list", "syscals", "x"]), "`syscals` is nothing that can be listed (syscalls, groups, events, tables)");
+}
+
+#[test]
+fn reserved_words_are_not_taken_for_programs() {
+    let sentence = "this version has no `rtrace record` (the word is reserved); to trace a program called record: rtrace -- record";
+    assert_eq!(refused(&["record"]), sentence);
+    assert_eq!(refused(&["-s", "record", "--", "x"]), sentence);
+    assert_eq!(argv(&traced(&["/usr/bin/record"]).target), ["/usr/bin/record"]);
+}
+
+#[test]
+fn targets() {
+    let who = |words: &[&str]| match traced(words).target {
+        Target::There { who, timer } => (who, timer.is_some()),
+        Target::Command(_) => panic!("{words:?} traces a command"),
+    };
+    assert_eq!(who(&[]), (Who::All, false));
+    assert_eq!(who(&["-a", "sleep", "5"]), (Who::All, true));
+    assert_eq!(who(&["-C", "0-1,3", "sleep", "5"]), (Who::All, true));
+    assert_eq!(who(&["-p", "12 7\n", "-p", "7,9"]), (Who::Pids(vec![12, 7, 9]), false));
+    assert_eq!(who(&["-t", "12", "-C", "1", "sleep", "1"]), (Who::Tids(vec![12]), true));
+    assert_eq!(who(&["-u", "root"]), (Who::User("root".to_owned()), false));
+    assert_eq!(who(&["-a", "-G", "system.slice"]), (Who::Cgroup("system.slice".to_owned()), false));
+    assert_eq!(traced(&["-C", "3,0-1,1"]).what.cpus, Some(vec![0, 1, 3]));
+}
+
+#[test]
+fn bad_targets() {
+    assert_eq!(refused(&["-p", "x"]), "-p x: that is no process number");
+    assert_eq!(refused(&["-p", ""]), "-p is given no process number; is the program running?");
+    assert_eq!(refused(&["--filter-pids", "1,-2"]), "--filter-pids -2: that is no process number");
+    assert_eq!(refused(&["-C", "3-1"]), "-C 3-1: `3-1` is neither a CPU's number nor a range of them (0-3,8)");
+    assert_eq!(refused(&["-a", "--chdir", "/"]), "--chdir is about a command, and there is none");
+    assert!(refused(&["-p", "1", "-t", "2"]).contains("cannot be used with"));
+    assert!(refused(&["-p", "1", "-a"]).contains("cannot be used with"));
+}
+
+#[test]
+fn a_command_and_its_surroundings() {
+    let trace = traced(&["--run-as", "nobody", "-E", "A=b=c", "-E", "HOME", "--chdir", "/tmp", "--no-wait", "env"]);
+    let Target::Command(command) = trace.target else { panic!("no command") };
+    assert_eq!(command.run_as.as_deref(), Some("nobody"));
+    assert_eq!(command.env, [("A".into(), Some("b=c".into())), ("HOME".into(), None)]);
+    assert_eq!((command.chdir, trace.run.wait), (Some("/tmp".into()), false));
+    assert_eq!(refused(&["-E", "=x", "env"]), "-E =x: a variable's name is missing");
+}
+
+#[test]
+fn a_filter_holds_for_the_list_before_it() {
+    let what = traced(&[
+        "--filter",
+        "pid != 1",
+        "-e",
+        "openat,!close",
+        "--filter",
+        "ret < 0",
+        "--filter",
+        "fd == 3",
+        "-e",
+        "read",
+        "-e",
+        "write",
+        "--filter",
+        "count > 4K",
+        "ls",
+    ])
+    .what;
+    let printed: Vec<(usize, String, Option<String>)> =
+        what.items.iter().map(|item| (item.list, item.selector.to_string(), item.filter.as_ref().map(Expr::to_string))).collect();
+    let expected = [(0, "openat", Some("ret < 0 && fd == 3")), (0, "close", None), (1, "read", None), (2, "write", Some("count > 4096"))];
+    assert_eq!(printed, expected.map(|(list, name, filter)| (list, name.to_owned(), filter.map(str::to_owned))));
+    assert_eq!(what.filter.unwrap().to_string(), "pid != 1");
+}
+
+#[test]
+fn a_filter_behind_taking_away_holds_for_the_rest() {
+    let what = traced(&["-e", "!futex", "--filter", "ret < 0", "--filter", "fd == 3", "ls"]).what;
+    assert_eq!(what.filter.unwrap().to_string(), "ret < 0 && fd == 3");
+    for words in [["-e", "!futex", "--filter", "ret < 0", "-e", "sched:*"], ["-e", "%file", "-e", "!statx", "--filter", "ret < 0"]] {
+        assert!(refused(&words).starts_with("a --filter stands behind an -e that only takes away"), "{words:?}");
+    }
+}
+
+#[test]
+fn mistakes_in_the_languages_have_a_caret() {
+    assert_eq!(refused(&["-e", "openat,%fil", "ls"]), "-e: there is no group %fil; near: %file\n    openat,%fil\n           ^~~~");
+    assert_eq!(refused(&["-e", "openat", "--filter", "ret = 1", "ls"]), "--filter: equality is written ==\n    ret = 1\n        ^");
+    assert_eq!(
+        refused(&["-e", "openat/max-stack=2/", "ls"]),
+        "-e openat: this version takes no stacks (call-graph, max-stack, kernel-stack)"
+    );
+    assert_eq!(
+        refused(&["--switch-on", "%file", "ls"]),
+        "--switch-on: one event is wanted here, as `sched:sched_switch`, or one syscall\n    %file\n    ^~~~~"
+    );
+    assert_eq!(refused(&["--no-syscalls", "-e", "sched:*,openat", "ls"]), "--no-syscalls takes away what -e openat asks for");
+}
+
+#[test]
+fn amounts() {
+    let trace = traced(&["--duration", "1", "-D", "500ms", "-m", "8M", "--string-limit", "0", "--max-events", "10", "ls"]);
+    assert_eq!((trace.show.duration, trace.what.delay), (Some(1_000_000), Some(500_000_000)));
+    assert_eq!((trace.run.ring_bytes, trace.show.string_limit, trace.show.max_events), (Some(8 << 20), 0, Some(10)));
+    assert_eq!(traced(&["-m", "16", "ls"]).run.ring_bytes, Some(65536));
+    assert_eq!(refused(&["-m", "0", "ls"]), "-m 0: it must be more than nothing");
+    assert!(refused(&["--duration", "1x", "ls"]).contains("`x` is no unit of time (ns, us, ms, s, m, h)"));
+    assert!(refused(&["--max-events", "0", "ls"]).contains("--max-events"));
+}
+
+#[test]
+fn summaries() {
+    let show = |words: &[&str]| {
+        let show = traced(words).show;
+        (show.mode, show.errno_summary, show.summary_by, show.max_summary)
+    };
+    assert_eq!(show(&["ls"]), (Mode::Lines, false, SummaryBy::Thread, None));
+    assert_eq!(show(&["-S", "ls"]).0, Mode::Both);
+    assert_eq!(show(&["-s", "-S", "ls"]).0, Mode::Both);
+    assert_eq!(show(&["--errno-summary", "ls"]), (Mode::Summary, true, SummaryBy::Thread, None));
+    assert_eq!(
+        show(&["-S", "--errno-summary", "--summary-mode", "total", "--max-summary", "5", "ls"]),
+        (Mode::Both, true, SummaryBy::Total, Some(5))
+    );
+    assert!(refused(&["--summary-mode", "total", "ls"]).ends_with("ask for one with -s or -S"));
+}
+
+#[test]
+fn where_it_goes() {
+    let to = |words: &[&str]| traced(words).output.to;
+    assert_eq!(to(&["ls"]), Sink::Stderr);
+    assert_eq!(to(&["-o", "-", "ls"]), Sink::Stdout);
+    assert_eq!(to(&["-o", "|grep x", "ls"]), Sink::Pipe("grep x".into()));
+    assert_eq!(to(&["-otrace.txt", "ls"]), Sink::File("trace.txt".into()));
+    assert!(traced(&["-o", "x", "--output-separately", "ls"]).output.separately);
+    assert!(refused(&["--output-separately", "ls"]).contains("--output"));
+}
+
+#[test]
+fn the_last_of_two_opposites_wins() {
+    assert!(!traced(&["--comm", "--no-comm", "ls"]).show.comm);
+    assert!(traced(&["--no-comm", "--comm", "ls"]).show.comm);
+    assert_eq!(traced(&["--syscalls", "--no-syscalls", "ls"]).what.syscalls, Some(false));
+    assert_eq!(traced(&["-T", "ls"]).show.time, TimeFormat::Monotonic);
+    assert_eq!(traced(&["-T", "--time-format", "utc", "ls"]).show.time, TimeFormat::Utc);
+    assert_eq!(traced(&["--time-format", "utc", "-T", "ls"]).show.time, TimeFormat::Monotonic);
+    assert_eq!(traced(&["--color", "never", "--color", "always", "ls"]).output.color, Color::Always);
+}
+
+#[test]
+fn what_perfs_users_type_is_accepted() {
+    traced(&["--sort-events", "--bpf-summary", "--no-bpf-summary", "--expr", "openat", "--event", "close", "--all-cpus", "sleep", "1"]);
+    assert_eq!(traced(&["-F", "maj", "ls"]).what.faults, Some(Faults::Major));
+    assert_eq!(traced(&["--pf=all", "ls"]).what.faults, Some(Faults::All));
+    assert_eq!(traced(&["-vv", "ls"]).run.verbose, 2);
+    assert_eq!(traced(&["--engine", "tracepoint", "ls"]).run.engine, Engine::Tracepoint);
+}
+
+#[test]
+fn the_environment_comes_before_the_command_line() {
+    let mut world = World { vars: vec![("RTRACE_OPTS", "-e '%file,!statx' --color never -T")], ..World::default() };
+    let Ok(Request::Trace(trace)) = world.parse(&["--color", "always", "-e", "close", "ls"]) else { panic!("refused") };
+    assert_eq!((trace.what.items.len(), trace.output.color, trace.show.time), (3, Color::Always, TimeFormat::Monotonic));
+    let Ok(Request::Trace(trace)) = world.parse(&["--no-config", "ls"]) else { panic!("refused") };
+    assert_eq!((trace.what.items.len(), trace.show.time), (0, TimeFormat::Relative));
+    assert_eq!(world.parse(&["check"]), Ok(Request::Check), "options for tracing are no business of check");
+    for (text, sentence) in [
+        ("-T ls", "in RTRACE_OPTS: `ls` is no option"),
+        ("list", "in RTRACE_OPTS: `list` is no option"),
+        ("-e 'x", "in RTRACE_OPTS: a ' is not closed"),
+    ] {
+        world.vars = vec![("RTRACE_OPTS", text)];
+        assert_eq!(world.parse(&["ls"]), Err(Stop::Wrong(sentence.to_owned())), "{text}");
+    }
+}
+
+#[test]
+fn files_come_before_the_environment() {
+    let world = World {
+        vars: vec![("HOME", "/root"), ("PERF_CONFIG", "/perfconfig"), ("NO_COLOR", "1"), ("RTRACE_OPTS", "--string-limit 7")],
+        files: vec![
+            ("/root/.config/rtrace/config.toml", "show_zeros = true\nstring_limit = 64\nsummary_mode = \"total\"\n"),
+            ("/perfconfig", "[trace]\nshow_zeros = no\nargs_alignment = 40\nadd_events = sched:sched_switch\n"),
+        ],
+    };
+    let Ok(Request::Trace(trace)) = world.parse(&["ls"]) else { panic!("refused") };
+    let show = &trace.show;
+    assert_eq!((show.zeros, show.string_limit, show.alignment, show.summary_by, show.mode), (true, 7, 40, SummaryBy::Total, Mode::Lines));
+    assert_eq!((trace.output.color, trace.what.syscalls, trace.what.items.len()), (Color::Never, Some(true), 1));
+    let Ok(Request::Trace(trace)) = world.parse(&["-e", "openat", "ls"]) else { panic!("refused") };
+    assert_eq!((trace.what.syscalls, trace.what.items.len(), trace.what.items[1].list), (None, 2, 1));
+    let Ok(Request::Trace(trace)) = world.parse(&["--no-config", "ls"]) else { panic!("refused") };
+    assert_eq!((trace.show.zeros, trace.show.string_limit), (false, 32));
+}
+
+#[test]
+fn a_bad_file_is_named_with_its_line() {
+    let world = World { vars: vec![("XDG_CONFIG_HOME", "/x")], files: vec![("/x/rtrace/config.toml", "\nstringlimit = 1\n")] };
+    let sentence = "/x/rtrace/config.toml:2: there is no setting `stringlimit`; near: string_limit";
+    assert_eq!(world.parse(&["ls"]), Err(Stop::Wrong(sentence.to_owned())));
+    assert!(world.parse(&["--no-config", "ls"]).is_ok());
+}
+
+#[test]
+fn colours_of_the_environment() {
+    let color = |vars: &[(&'static str, &'static str)], words: &[&str]| {
+        let Ok(Request::Trace(trace)) = (World { vars: vars.to_vec(), ..World::default() }).parse(words) else { panic!("refused") };
+        trace.output.color
+    };
+    assert_eq!(color(&[], &["ls"]), Color::Auto);
+    assert_eq!(color(&[("CLICOLOR_FORCE", "1")], &["ls"]), Color::Always);
+    assert_eq!(color(&[("CLICOLOR_FORCE", "0")], &["ls"]), Color::Auto);
+    assert_eq!(color(&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], &["ls"]), Color::Never);
+    assert_eq!(color(&[("NO_COLOR", "")], &["ls"]), Color::Auto);
+    assert_eq!(color(&[("NO_COLOR", "1")], &["--color=always", "ls"]), Color::Always);
+}
+
+#[test]
+fn help_and_version_are_no_mistakes() {
+    let text = |words: &[&str]| match World::default().parse(words) {
+        Err(Stop::Text(text)) => text,
+        other => panic!("{words:?}: {other:?}"),
+    };
+    assert_eq!(text(&["-h"]), format!("{SHORT_HELP}\n"));
+    assert!(text(&["--help"]).contains("Whom to trace:"));
+    assert_eq!(text(&["-V"]), format!("rtrace {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(text(&["list", "--help"]).contains("rtrace list"));
+    assert!(refused(&["--nonsense", "ls"]).starts_with("unexpected argument '--nonsense' found"));
+}
+
+#[test]
+fn the_name_strace_is_not_guessed_at() {
+    let argv: Vec<OsString> = ["/usr/local/bin/strace", "-f", "ls"].map(OsString::from).to_vec();
+    let Err(Stop::Wrong(text)) = World::default().parse_called(&argv) else { panic!("taken") };
+    assert!(text.starts_with("called by the name strace"));
+}
+
+#[test]
+fn what_is_not_utf8_stays_as_it_is() {
+    let word = OsString::from_vec(b"/tmp/\xff".to_vec());
+    let argv = ["rtrace".into(), "-o".into(), word.clone(), "cat".into(), word.clone()];
+    let Ok(Request::Trace(trace)) = World::default().parse_called(&argv) else { panic!("refused") };
+    assert_eq!(trace.output.to, Sink::File(word.clone().into()));
+    assert!(matches!(trace.target, Target::Command(command) if command.argv[1] == word));
+}

@@ -1,0 +1,105 @@
+//! What to trace: `-e`, `--filter` and what goes with them.
+
+use super::target::{cpus, numbers};
+use super::{Stop, wrong};
+use crate::cli::args::{Cli, FaultsArg};
+use crate::cli::config::Config;
+use crate::cli::filter::{self, Expr};
+use crate::cli::request::{Faults, Item, Selector, What};
+use crate::cli::select;
+use clap::ArgMatches;
+
+pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<What, Stop> {
+    let (mut items, filter) = items_and_filter(matches, config.add_events.is_some())?;
+    let asked = !items.is_empty();
+    let switched = if cli.what.syscalls { Some(true) } else { cli.what.no_syscalls.then_some(false) };
+    if let Some(item) =
+        items.iter().find(|item| switched == Some(false) && !item.negated && !matches!(item.selector, Selector::Event { .. }))
+    {
+        return Err(wrong(format!("--no-syscalls takes away what -e {} asks for", item.selector)));
+    }
+    if let Some(text) = &config.add_events {
+        items.splice(0..0, select::parse_list(text, 0).map_err(|error| wrong(format!("add_events: {error}")))?);
+    }
+    let event = |option: &str, text: &Option<String>| {
+        text.as_deref().map(|text| select::parse_event(text).map_err(|error| wrong(format!("{option}: {error}")))).transpose()
+    };
+    // Events that a file adds are beside the syscalls, not instead of them.
+    let syscalls = switched.or((config.add_events.is_some() && !asked).then_some(true));
+    Ok(What {
+        items,
+        filter,
+        syscalls,
+        faults: cli.what.pf.map(|kind| match kind {
+            FaultsArg::All => Faults::All,
+            FaultsArg::Maj => Faults::Major,
+            FaultsArg::Min => Faults::Minor,
+        }),
+        sched: cli.what.sched,
+        signals: cli.what.signals || config.signals == Some(true),
+        switch_on: event("--switch-on", &cli.what.switch_on)?,
+        switch_off: event("--switch-off", &cli.what.switch_off)?,
+        show_on_off_events: cli.what.show_on_off_events,
+        fd_paths: cli.what.fd_paths || config.fd_paths == Some(true),
+        cpus: cli.target.cpu.as_deref().map(cpus).transpose()?,
+        without_pids: numbers("--filter-pids", &cli.target.filter_pids)?,
+        no_inherit: cli.target.no_inherit || config.no_inherit == Some(true),
+        delay: cli.target.delay,
+    })
+}
+
+/// The items of all `-e`, with the `--filter` that followed each, and the filter that holds for everything.
+fn items_and_filter(matches: &ArgMatches, after_added: bool) -> Result<(Vec<Item>, Option<Expr>), Stop> {
+    let mut items: Vec<Item> = Vec::new();
+    let mut general: Option<Expr> = None;
+    let mut list = usize::from(after_added);
+    let mut latest = 0..0;
+    let mut behind_taking_away = false;
+    for (option, text) in in_order(matches) {
+        if option == "event" {
+            let more = list_of_event(text, list)?;
+            latest = items.len()..items.len() + more.len();
+            list += 1;
+            items.extend(more);
+            continue;
+        }
+        let expr = filter::parse(text).map_err(|error| wrong(format!("--filter: {error}")))?;
+        let mut adding = items[latest.clone()].iter_mut().filter(|item| !item.negated).peekable();
+        if adding.peek().is_none() {
+            behind_taking_away |= !latest.is_empty();
+            general = Some(Expr::both(general, expr));
+            continue;
+        }
+        for item in adding {
+            item.filter = Some(Expr::both(item.filter.take(), expr.clone()));
+        }
+    }
+    // `-e '!futex' --filter ...` is about all that is left; beside other items it could be about anything.
+    if behind_taking_away && items.iter().any(|item| !item.negated) {
+        return Err(wrong(
+            "a --filter stands behind an -e that only takes away: put it behind the -e that it is for, or before all of them",
+        ));
+    }
+    Ok((items, general))
+}
+
+fn list_of_event(text: &str, list: usize) -> Result<Vec<Item>, Stop> {
+    let items = select::parse_list(text, list).map_err(|error| wrong(format!("-e: {error}")))?;
+    let wants_stack = |item: &&Item| item.terms.call_graph.is_some() || item.terms.max_stack.is_some() || item.terms.kernel_stack;
+    match items.iter().find(wants_stack) {
+        Some(item) => Err(wrong(format!("-e {}: this version takes no stacks (call-graph, max-stack, kernel-stack)", item.selector))),
+        None => Ok(items),
+    }
+}
+
+/// Every `-e` and `--filter` as they stand on the command line.
+fn in_order(matches: &ArgMatches) -> Vec<(&'static str, &String)> {
+    let mut all: Vec<(usize, &'static str, &String)> = Vec::new();
+    for option in ["event", "filter"] {
+        if let (Some(indices), Some(values)) = (matches.indices_of(option), matches.get_many::<String>(option)) {
+            all.extend(indices.zip(values).map(|(index, value)| (index, option, value)));
+        }
+    }
+    all.sort_unstable_by_key(|(index, ..)| *index);
+    all.into_iter().map(|(_, option, value)| (option, value)).collect()
+}

@@ -1,0 +1,132 @@
+//! What the C library's functions ask the kernel for, where the names differ.
+//!
+//! As glibc 2.33 and later does it on 64-bit machines. Only functions that are thin wrappers are here: what `malloc` does is no fact about a name.
+
+/// A function of the C library and the syscalls it ends in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LibcName {
+    pub function: &'static str,
+    pub syscalls: &'static [&'static str],
+    /// Whoever asks for the name wants the syscalls, also where the kernel has a call of the function's own name (`stat`). Otherwise a kernel call of that name is taken
+    /// alone, and this is only worth a hint when nothing matched.
+    pub always: bool,
+}
+
+impl LibcName {
+    /// A clause that says so: for a note, or for a run in which nothing matched.
+    pub fn explanation(&self) -> String {
+        format!("the C library's {}() asks the kernel for {}", self.function, self.syscalls.join(" or "))
+    }
+}
+
+/// What a function ends in, if that has another name.
+pub fn libc_name(function: &str) -> Option<&'static LibcName> {
+    LIBC_NAMES.iter().find(|known| known.function == function)
+}
+
+const fn same(function: &'static str, syscalls: &'static [&'static str]) -> LibcName {
+    LibcName { function, syscalls, always: true }
+}
+
+const fn hint(function: &'static str, syscalls: &'static [&'static str]) -> LibcName {
+    LibcName { function, syscalls, always: false }
+}
+
+static LIBC_NAMES: &[LibcName] = &[
+    same("stat", &["newfstatat", "stat"]),
+    same("lstat", &["newfstatat", "lstat"]),
+    same("fstat", &["fstat", "newfstatat"]),
+    same("fstatat", &["newfstatat"]),
+    same("pread", &["pread64"]),
+    same("pwrite", &["pwrite64"]),
+    same("umount", &["umount2"]),
+    same("prlimit", &["prlimit64"]),
+    same("pselect", &["pselect6"]),
+    same("statvfs", &["statfs"]),
+    same("fstatvfs", &["fstatfs"]),
+    same("posix_fadvise", &["fadvise64"]),
+    same("posix_fallocate", &["fallocate"]),
+    same("mkfifo", &["mknodat"]),
+    same("futimens", &["utimensat"]),
+    same("readdir", &["getdents64"]),
+    same("waitpid", &["wait4"]),
+    same("wait", &["wait4"]),
+    same("wait3", &["wait4"]),
+    same("_exit", &["exit_group"]),
+    same("posix_spawn", &["clone3", "clone", "vfork"]),
+    same("pthread_create", &["clone3", "clone"]),
+    same("killpg", &["kill"]),
+    same("raise", &["tgkill"]),
+    same("nice", &["setpriority"]),
+    same("sleep", &["clock_nanosleep"]),
+    same("usleep", &["clock_nanosleep"]),
+    same("send", &["sendto"]),
+    same("recv", &["recvfrom"]),
+    same("sigaction", &["rt_sigaction"]),
+    same("signal", &["rt_sigaction"]),
+    same("sigprocmask", &["rt_sigprocmask"]),
+    same("pthread_sigmask", &["rt_sigprocmask"]),
+    same("sigpending", &["rt_sigpending"]),
+    same("sigsuspend", &["rt_sigsuspend"]),
+    same("sigwait", &["rt_sigtimedwait"]),
+    same("sigwaitinfo", &["rt_sigtimedwait"]),
+    same("sigtimedwait", &["rt_sigtimedwait"]),
+    same("sigqueue", &["rt_sigqueueinfo"]),
+    same("mq_send", &["mq_timedsend"]),
+    same("mq_receive", &["mq_timedreceive"]),
+    hint("open", &["openat"]),
+    hint("creat", &["openat"]),
+    hint("select", &["pselect6"]),
+    hint("fork", &["clone"]),
+    hint("vfork", &["vfork", "clone"]),
+    hint("exit", &["exit_group"]),
+    hint("mknod", &["mknodat"]),
+    hint("utime", &["utimensat"]),
+    hint("utimes", &["utimensat"]),
+    hint("nanosleep", &["clock_nanosleep"]),
+    hint("getrlimit", &["prlimit64"]),
+    hint("setrlimit", &["prlimit64"]),
+    hint("getdents", &["getdents64"]),
+    hint("epoll_create", &["epoll_create1"]),
+    hint("eventfd", &["eventfd2"]),
+    hint("signalfd", &["signalfd4"]),
+    hint("inotify_init", &["inotify_init1"]),
+    hint("adjtimex", &["clock_adjtime"]),
+    hint("time", &["clock_gettime"]),
+    hint("gettimeofday", &["clock_gettime"]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beauty::tables::SYSCALLS;
+
+    #[test]
+    fn each_once() {
+        for name in LIBC_NAMES {
+            assert!(std::ptr::eq(libc_name(name.function).unwrap(), name), "{} is there twice", name.function);
+            assert!(!name.syscalls.is_empty());
+        }
+    }
+
+    #[test]
+    fn all_of_them_are_syscalls() {
+        for syscall in LIBC_NAMES.iter().flat_map(|name| name.syscalls) {
+            assert!(SYSCALLS.iter().any(|row| row.name == *syscall), "there is no {syscall}");
+        }
+    }
+
+    #[test]
+    fn what_is_a_hint_only_is_a_syscall_itself() {
+        for name in LIBC_NAMES.iter().filter(|name| !name.always) {
+            assert!(SYSCALLS.iter().any(|row| row.name == name.function), "{} is no syscall: it should always be mapped", name.function);
+        }
+    }
+
+    #[test]
+    fn explained() {
+        assert_eq!(libc_name("open").unwrap().explanation(), "the C library's open() asks the kernel for openat");
+        assert_eq!(libc_name("lstat").unwrap().explanation(), "the C library's lstat() asks the kernel for newfstatat or lstat");
+        assert_eq!(libc_name("openat"), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! The language of `-e`: what is to be traced.
+//!
+//! ```text
+//! LIST      item{,item}; `trace=LIST` is the same
+//! item      [!]selector[/term{,term}/]
+//! selector  syscall or glob | %group | /regex/ | subsystem:event-glob
+//! term      nr=N  max-stack=N  call-graph=fp|dwarf[:SIZE]  kernel-stack  name=X  no-inherit
+//! ```
+//! Parsing and printing look nothing up but the groups; [`resolve()`] holds the names against a table of syscalls.
+
+mod groups;
+mod libc_names;
+mod parse;
+mod print;
+mod resolve;
+
+pub use groups::{GROUPS, group};
+pub use libc_names::{LibcName, libc_name};
+pub use parse::{parse_event, parse_list};
+pub use print::print_list;
+pub use resolve::{Selection, regex, resolve};

@@ -1,0 +1,55 @@
+//! What `-h` prints: one screen.
+
+/// At most 24 lines of at most 100 columns.
+pub const SHORT_HELP: &str = "\
+rtrace [OPTIONS] [--] COMMAND [ARG]...     trace a command, its children and threads
+rtrace [OPTIONS] -p PID | -u USER | -a ... trace what is there; a COMMAND then only says how long
+rtrace list | check | completions          what can be traced; what works here; for your shell
+
+  rtrace -e openat,close make              these syscalls only
+  rtrace -e '%file,!statx' -o out.txt ls   a group without one of its calls, into a file
+  rtrace -s make                           a table of counts and times instead of lines
+  sudo rtrace -a --duration 10ms sleep 5   whatever takes 10 ms or more, everywhere, for 5 seconds
+  rtrace -e openat --filter 'ret < 0 && filename ~ \"/etc/*\"' ls
+
+  -e LIST          names, globs, %groups, /regexes/, subsystem:event; ! takes away; -e add up
+  --filter EXPR    a condition for the -e before it     --failure       only calls that failed
+  --duration TIME  only calls that took so long         --max-events N  end after N lines
+  -p PID  -t TID   processes, threads                   -a  -C CPUS     the machine, these CPUs
+  -u USER          a user's processes                   -G CGROUP       a cgroup
+  -s  -S           summary; lines and summary           --errno-summary with errnos
+  -o FILE          write to FILE, - or '|CMD'           -T              monotonic time stamps
+  -D TIME          begin later                          -F all|min|maj  page faults
+  -m SIZE          buffer for each CPU                  --strict        status 124 on any loss
+  -v               say what is done and why             -V              version
+
+All options: rtrace --help. The languages of -e and --filter: man rtrace-filter.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_one_screen() {
+        assert!(SHORT_HELP.lines().count() <= 24);
+        for line in SHORT_HELP.lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+    }
+
+    #[test]
+    fn it_names_only_options_that_exist() {
+        let command = crate::cli::args::command();
+        let mut seen = 0;
+        for word in SHORT_HELP.split_whitespace().map(|word| word.trim_end_matches(['.', ';', ':'])) {
+            let exists = match word.strip_prefix("--") {
+                Some("") | None if !(word.len() == 2 && word.starts_with('-')) || word == "--" => continue,
+                Some(long) => command.get_arguments().any(|arg| arg.get_long() == Some(long)) || long == "version",
+                None => command.get_arguments().any(|arg| arg.get_short() == word.chars().nth(1)) || word == "-V",
+            };
+            assert!(exists, "{word}");
+            seen += 1;
+        }
+        assert!(seen > 25);
+    }
+}

@@ -1,0 +1,55 @@
+//! Splits RTRACE_OPTS into words as a shell would, without expanding anything.
+
+/// The words of a text: separated by blanks, with '...', "..." and \ as in a shell.
+///
+/// # Errors
+/// A quote that is not closed.
+pub fn split(text: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            c if c.is_whitespace() => words.extend(word.take()),
+            '\\' => word.get_or_insert_default().extend(chars.next()),
+            '\'' | '"' => quoted(c, &mut chars, word.get_or_insert_default())?,
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// What follows an opening quote, up to the closing one. Within double quotes a backslash takes their meaning from `"`, `\`, `$` and the backquote.
+fn quoted(quote: char, chars: &mut std::str::Chars, word: &mut String) -> Result<(), String> {
+    let mut next = || chars.next().ok_or_else(|| format!("a {quote} is not closed"));
+    loop {
+        match next()? {
+            c if c == quote => return Ok(()),
+            '\\' if quote == '"' => match next()? {
+                c @ ('"' | '\\' | '$' | '`') => word.push(c),
+                c => word.extend(['\\', c]),
+            },
+            c => word.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_a_shell_does() {
+        for (text, words) in [
+            ("", vec![]),
+            ("  -e openat\t-s\n", vec!["-e", "openat", "-s"]),
+            (r#"--filter 'ret < 0' -e "%file,!statx""#, vec!["--filter", "ret < 0", "-e", "%file,!statx"]),
+            (r#"a\ b '' "\"\n" x'y'"z""#, vec!["a b", "", r#""\n"#, "xyz"]),
+        ] {
+            assert_eq!(split(text).unwrap(), words, "{text}");
+        }
+        assert_eq!(split("-e 'open"), Err("a ' is not closed".to_owned()));
+        assert_eq!(split("-e \"open\\"), Err("a \" is not closed".to_owned()));
+    }
+}
