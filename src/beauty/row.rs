@@ -178,11 +178,12 @@ pub struct Table {
     pub kind: TableKind,
     /// How many bits of a register the kernel looks at (32 or 64).
     pub bits: u8,
-    /// The header the values came from, as `#include` has it (`linux/mount.h`); for overlays the kernel's file.
+    /// The headers the values came from, as `#include` has them (`linux/mount.h`), with commas; for overlays the kernel's file.
     pub header: &'static str,
-    /// What all names begin with and perf style leaves out (`O_`); may be empty.
+    /// What names begin with and perf style leaves out (`O_`); may be empty, and a name may lack it (FASYNC among `O_*`).
     pub prefix: &'static str,
-    /// Flags: composites before their parts, each value once. Values: in ascending order, the first name of a value first.
+    /// Flags: composites before their parts, each value once, the name of 0 last if there is one. Values: in ascending order, each once.
+    /// All within `bits`: a negative value of 32 bits is `0xffff...`, not sign-extended.
     pub entries: &'static [Entry],
     /// Bits of a flag word that are one enum.
     pub fields: &'static [Field],

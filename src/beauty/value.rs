@@ -53,6 +53,11 @@ pub enum Value<'a> {
         cut: bool,
         altered: bool,
     },
+    /// Words for a number or bytes that no table of rtrace's names, but the kernel's own print format does (`S|D`, an IP address): shown without quotes.
+    Words {
+        text: String,
+        number: Option<u64>,
+    },
     /// Memory that could not be read, or that this engine does not read: where it is.
     Unread(u64),
     Struct(Vec<(&'static str, Value<'a>)>),

@@ -1,0 +1,228 @@
+//! Arguments that are put together of several values, so that no row can say what they mean.
+//!
+//! Each function gets the argument registers, which of them is asked for, and the ABI. None of them looks at memory, and none fails: what
+//! is not known stays a number.
+
+use super::row::Table;
+use super::tables::constants;
+use super::value::Value;
+use crate::event::Abi;
+
+fn symbol(table: &'static Table, value: u32) -> Value<'static> {
+    Value::Symbol { table, value: u64::from(value) }
+}
+
+fn flags(table: &'static Table, bits: u32) -> Value<'static> {
+    Value::Flags { table, bits: u64::from(bits) }
+}
+
+/// mknod's `mode`: the kind of file, and its permissions. No kind is a regular file.
+pub fn node_mode(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let mode = args[index] as u32 & 0xffff;
+    let permissions = Value::Octal(u64::from(mode & 0o7777));
+    match mode & 0o170_000 {
+        0 => permissions,
+        kind => Value::Struct(vec![("type", symbol(&constants::FILE_TYPE, kind)), ("mode", permissions)]),
+    }
+}
+
+/// `msgflg` of msgget and `semflg` of semget: IPC_* above, permissions in the lower nine bits.
+pub fn ipc_get(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    flags_and_permissions(&constants::IPC_GET_FLAGS, args[index] as u32)
+}
+
+/// `shmflg` of shmget: as [`ipc_get`], with flags of its own.
+pub fn shm_get(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    flags_and_permissions(&constants::SHM_GET_FLAGS, args[index] as u32)
+}
+
+fn flags_and_permissions(table: &'static Table, value: u32) -> Value<'static> {
+    let permissions = Value::Octal(u64::from(value & 0o777));
+    match value & !0o777 {
+        0 => permissions,
+        rest => Value::Struct(vec![("flags", flags(table, rest)), ("mode", permissions)]),
+    }
+}
+
+/// personality's argument: all ones asks for the present one and sets nothing.
+pub fn personality(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    match args[index] as u32 {
+        u32::MAX => Value::Hex(u64::from(u32::MAX)),
+        persona => flags(&constants::PERSONALITY, persona),
+    }
+}
+
+/// ioprio_set's `ioprio` (linux/ioprio.h): three bits of class, ten of hint, three of level.
+pub fn ioprio(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let value = args[index] as u32;
+    let (class, hint, level) = (value >> 13, value >> 3 & 0x3ff, value & 7);
+    let mut members = vec![("class", symbol(&constants::IOPRIO_CLASS, class)), ("level", Value::Uint(u64::from(level)))];
+    if hint != 0 {
+        members.push(("hint", symbol(&constants::IOPRIO_HINT, hint)));
+    }
+    Value::Struct(members)
+}
+
+/// quotactl's `cmd` (linux/quota.h): the command above, whose quota in the lowest byte.
+pub fn quota_cmd(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let value = args[index] as u32;
+    Value::Struct(vec![("cmd", symbol(&constants::QUOTA_CMD, value >> 8)), ("type", symbol(&constants::QUOTA_TYPE, value & 0xff))])
+}
+
+/// futex's `val3` for FUTEX_WAKE_OP (linux/futex.h): what is done to the word at `uaddr2`, and when its old value wakes.
+pub fn futex_wake_op(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let value = args[index] as u32;
+    // Signed, twelve bits each.
+    let operand = i64::from((value << 8) as i32 >> 20);
+    let compared = i64::from((value << 20) as i32 >> 20);
+    let operand = match value >> 31 {
+        0 => Value::Int(operand),
+        // FUTEX_OP_OPARG_SHIFT: one bit, by its number.
+        _ => Value::Hex(1u64 << (operand & 31)),
+    };
+    Value::Struct(vec![
+        ("op", symbol(&constants::FUTEX_WAKE_OP, value >> 28 & 7)),
+        ("oparg", operand),
+        ("cmp", symbol(&constants::FUTEX_WAKE_COMPARE, value >> 24 & 15)),
+        ("cmparg", Value::Int(compared)),
+    ])
+}
+
+/// Whose commands are looked up, in this order: numbers were given out by hand, and some of them twice.
+static IOCTLS: [&Table; 19] = [
+    &constants::IOCTL_TTY,
+    &constants::IOCTL_FS,
+    &constants::IOCTL_SOCKET,
+    &constants::IOCTL_TUN,
+    &constants::IOCTL_CONSOLE,
+    &constants::IOCTL_NAMESPACE,
+    &constants::IOCTL_NOTIFY,
+    &constants::IOCTL_PERF,
+    &constants::IOCTL_USERFAULTFD,
+    &constants::IOCTL_RANDOM,
+    &constants::IOCTL_LOOP,
+    &constants::IOCTL_DM,
+    &constants::IOCTL_BTRFS,
+    &constants::IOCTL_DISK,
+    &constants::IOCTL_CDROM,
+    &constants::IOCTL_SYNC,
+    &constants::IOCTL_CLOCK,
+    &constants::IOCTL_INPUT,
+    &constants::IOCTL_USB,
+];
+
+/// ioctl's `cmd`, by the families of commands that are known.
+pub fn ioctl_cmd(args: &[u64; 6], index: usize, abi: Abi) -> Value<'static> {
+    let command = u64::from(args[index] as u32);
+    let of_abi = |table: &'static Table| table.per_abi.iter().find(|(other, _)| *other == abi).map_or(table, |(_, twin)| twin);
+    let knows = |table: &&'static Table| of_abi(table).entries.binary_search_by_key(&command, |entry| entry.value).is_ok();
+    match IOCTLS.iter().copied().find(knows) {
+        Some(table) => Value::Symbol { table: of_abi(table), value: command },
+        None => Value::Hex(command),
+    }
+}
+
+/// socket's `protocol` for AF_PACKET: an Ethernet protocol in network byte order.
+pub fn packet_protocol(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    match u16::try_from(args[index] as u32) {
+        Ok(protocol) => symbol(&constants::ETHERNET_PROTOCOL, u32::from(protocol.swap_bytes())),
+        Err(_) => Value::Hex(args[index] & u64::from(u32::MAX)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Custom = fn(&[u64; 6], usize, Abi) -> Value<'static>;
+
+    /// What the function makes of one register, in short.
+    fn told(custom: Custom, value: u64) -> String {
+        let mut args = [0; 6];
+        args[3] = value;
+        short(&custom(&args, 3, Abi::X86_64))
+    }
+
+    fn short(value: &Value) -> String {
+        match value {
+            Value::Int(value) => value.to_string(),
+            Value::Uint(value) => value.to_string(),
+            Value::Hex(value) => format!("{value:#x}"),
+            Value::Octal(value) => format!("0{value:o}"),
+            Value::Symbol { table, value } => match table.entries.iter().find(|entry| entry.value == *value) {
+                Some(entry) => entry.name.to_string(),
+                None => format!("{}({value:#x})", table.name),
+            },
+            Value::Flags { table, bits } => format!("{}({bits:#x})", table.name),
+            Value::Struct(members) => members.iter().map(|(name, value)| format!("{name}={}", short(value))).collect::<Vec<_>>().join(" "),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn modes_of_nodes() {
+        assert_eq!(told(node_mode, u64::from(libc::S_IFCHR | 0o620)), "type=S_IFCHR mode=0620");
+        assert_eq!(told(node_mode, u64::from(libc::S_IFIFO)), "type=S_IFIFO mode=00");
+        assert_eq!(told(node_mode, 0o644), "0644");
+        assert_eq!(told(node_mode, 0o030_001), "type=file_type(0x3000) mode=01");
+    }
+
+    #[test]
+    fn ipc_flags_and_permissions() {
+        assert_eq!(told(ipc_get, (libc::IPC_CREAT | libc::IPC_EXCL | 0o600) as u64), "flags=ipc_get_flags(0x600) mode=0600");
+        assert_eq!(told(ipc_get, 0), "00");
+        assert_eq!(told(shm_get, (libc::IPC_CREAT | libc::SHM_HUGETLB | 0o644) as u64), "flags=shm_get_flags(0xa00) mode=0644");
+    }
+
+    #[test]
+    fn personalities() {
+        assert_eq!(told(personality, 0xffff_ffff), "0xffffffff");
+        assert_eq!(told(personality, libc::ADDR_NO_RANDOMIZE as u64), "personality(0x40000)");
+    }
+
+    #[test]
+    fn priorities_of_io() {
+        assert_eq!(told(ioprio, 2 << 13 | 4), "class=IOPRIO_CLASS_BE level=4");
+        assert_eq!(told(ioprio, 1 << 13 | 7 << 3), "class=IOPRIO_CLASS_RT level=0 hint=IOPRIO_HINT_DEV_DURATION_LIMIT_7");
+        assert_eq!(told(ioprio, 0), "class=IOPRIO_CLASS_NONE level=0");
+    }
+
+    #[test]
+    fn quota_commands() {
+        assert_eq!(told(quota_cmd, 0x0080_0007 << 8), "cmd=Q_GETQUOTA type=USRQUOTA");
+        assert_eq!(told(quota_cmd, (u64::from(b'X') << 8 | 1) << 8 | 2), "cmd=Q_XQUOTAON type=PRJQUOTA");
+        assert_eq!(told(quota_cmd, 0x0100), "cmd=quota_cmd(0x1) type=USRQUOTA");
+    }
+
+    #[test]
+    fn operations_on_a_second_futex() {
+        // What glibc's condition variables used: FUTEX_OP(SET, 0, GT, 1).
+        assert_eq!(told(futex_wake_op, 4 << 24 | 1), "op=FUTEX_OP_SET oparg=0 cmp=FUTEX_OP_CMP_GT cmparg=1");
+        assert_eq!(told(futex_wake_op, 0x1fff_ffff), "op=FUTEX_OP_ADD oparg=-1 cmp=futex_wake_compare(0xf) cmparg=-1");
+        assert_eq!(told(futex_wake_op, 0xa000_5000), "op=FUTEX_OP_OR oparg=0x20 cmp=FUTEX_OP_CMP_EQ cmparg=0");
+    }
+
+    #[test]
+    fn ioctls_have_the_name_of_the_first_family_that_knows_them() {
+        assert_eq!(told(ioctl_cmd, libc::TCGETS), "TCGETS");
+        assert_eq!(told(ioctl_cmd, libc::TIOCGPTN), "TIOCGPTN");
+        assert_eq!(told(ioctl_cmd, libc::SIOCGIFFLAGS), "SIOCGIFFLAGS");
+        assert_eq!(told(ioctl_cmd, libc::FICLONE | 0xff00_0000_0000_0000), "FICLONE");
+        assert_eq!(told(ioctl_cmd, libc::BLKSSZGET), "BLKSSZGET");
+        assert_eq!(told(ioctl_cmd, 0xc0de_4242), "0xc0de4242");
+    }
+
+    #[test]
+    fn ioctl_families_are_in_order_of_number() {
+        for table in IOCTLS {
+            assert!(table.entries.is_sorted_by_key(|entry| entry.value), "{}", table.name);
+        }
+    }
+
+    #[test]
+    fn protocols_of_packet_sockets() {
+        assert_eq!(told(packet_protocol, u64::from(3u16.to_be())), "ETH_P_ALL");
+        assert_eq!(told(packet_protocol, u64::from(0x86ddu16.to_be())), "ETH_P_IPV6");
+        assert_eq!(told(packet_protocol, 0x1_0000), "0x10000");
+    }
+}

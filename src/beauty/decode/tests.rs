@@ -1,0 +1,142 @@
+use super::super::samples::{self, *};
+use super::*;
+use crate::event::{Entry, File, Time};
+
+const CONTEXT: Context = Context { comm: &samples::comms, string_limit: 8 };
+
+fn args<'a>(row: &'static Syscall, call: &'a Call) -> Vec<(&'static str, Value<'a>)> {
+    Decoded::with_row(call, Some(row), CONTEXT).args().collect()
+}
+
+fn returned(row: &'static Syscall, ret: i64) -> Returned<'static> {
+    let call = Box::leak(Box::new(call([0; 6], ret)));
+    Decoded::with_row(call, Some(row), CONTEXT).returned()
+}
+
+fn text(bytes: &str, cut: bool, altered: bool) -> Value<'_> {
+    Value::Str { bytes: Cow::Borrowed(bytes.as_bytes()), cut, altered }
+}
+
+#[test]
+fn registers_are_cut_to_what_the_kernel_reads() {
+    let call = call([0xdead_beef_ffff_ff9c, 0x7fff_0000_1000, 0xabcd_0000_0000_0001, 0xffff_ffff_0001_01a4, 0, 0], 3);
+    assert_eq!(
+        args(&OPENAT, &call),
+        [
+            ("dfd", Value::DirFd { fd: -100, file: None }),
+            ("filename", Value::Unread(0x7fff_0000_1000)),
+            ("flags", Value::Flags { table: &OPEN_FLAGS, bits: 1 })
+        ],
+        "the mode is not used without O_CREAT"
+    );
+    let creating = Call { args: Some([3, 0, 0o101, 0xffff_0001_01a4, 0, 0]), ..call };
+    assert_eq!(args(&OPENAT, &creating)[3], ("mode", Value::Octal(0o644)));
+    let seek = samples::call([1, -5i64 as u64, 0x1_0000_0002, 0, 0, 0], 0);
+    assert_eq!(
+        args(&LSEEK, &seek),
+        [("fd", Value::Fd { fd: 1, file: None }), ("offset", Value::Int(-5)), ("whence", Value::Symbol { table: &WHENCE, value: 2 })]
+    );
+}
+
+#[test]
+fn a_32_bit_abi_has_32_bit_words_and_split_offsets() {
+    let mut call = call([1, 0xffff_ffff_8000_0000, 16, 0x9000_0000, 0x1, 0], 0);
+    call.abi = Abi::I386;
+    let pread = args(&PREAD, &call);
+    assert_eq!(pread[1].1, Value::Unread(0x8000_0000));
+    assert_eq!(pread[3].1, Value::Int(0x1_9000_0000));
+    call.args = Some([1, 0xffff_fffb, 0, 0, 0, 0]);
+    assert_eq!(args(&LSEEK, &call)[1].1, Value::Int(-5), "lseek's offset is one register");
+}
+
+#[test]
+fn strings_are_what_was_copied_and_nothing_else() {
+    let base = || call([0x1000, 0x2000, 3, 0, 0, 0], 0);
+    let name = |call: &Call| args(&SETHOSTNAME, call)[0].1.clone().into_owned_text();
+    assert_eq!(name(&base()), Err(Value::Unread(0x1000)));
+    assert_eq!(name(&with_piece(base(), 0, b"abc\0junk", PieceState::Ok)), Ok(("abc".into(), false, false)));
+    assert_eq!(name(&with_piece(base(), 0, b"\0", PieceState::Ok)), Ok((String::new(), false, false)), "empty is not unreadable");
+    assert_eq!(name(&with_piece(base(), 0, b"", PieceState::Fault)), Err(Value::Unread(0x1000)));
+    assert_eq!(name(&with_piece(base(), 0, b"0123456789", PieceState::Ok)), Ok(("01234567".into(), true, false)), "the limit cuts");
+    assert_eq!(name(&with_piece(base(), 0, b"abc", PieceState::Cut)), Ok(("abc".into(), true, false)));
+    assert_eq!(name(&with_piece(base(), 0, b"a.c", PieceState::Altered { cut: true })), Ok(("a.c".into(), true, true)));
+
+    let path = with_piece(base(), 0, b"/a/path/longer/than/the/limit\0", PieceState::Ok);
+    assert_eq!(args(&CHOWN, &path)[0].1, text("/a/path/longer/than/the/limit", false, false), "no limit cuts a path");
+    let bytes = with_piece(base(), 1, b"a\0b", PieceState::Ok);
+    assert_eq!(args(&WRITE, &bytes)[1].1, text("a\0b", false, false), "bytes do not end with NUL");
+
+    let argv =
+        with_piece(with_piece(with_piece(base(), 0, b"/bin/ls\0", PieceState::Ok), 1, b"ls\0", PieceState::Ok), 1, b"-l\0", PieceState::Ok);
+    let values = args(&EXECVE, &argv);
+    assert_eq!(values[1].1, Value::Array { items: vec![text("ls", false, false), text("-l", false, false)], more: false });
+    assert_eq!(values[2].1, Value::Unread(3));
+}
+
+impl Value<'_> {
+    /// A string with its two marks, or what stands in its place.
+    fn into_owned_text(self) -> Result<(String, bool, bool), Value<'static>> {
+        match self {
+            Value::Str { bytes, cut, altered } => Ok((String::from_utf8(bytes.into_owned()).unwrap(), cut, altered)),
+            Value::Unread(address) => Err(Value::Unread(address)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_chosen_variant_names_the_arguments() {
+    let lock = call([3, 0xffff_0000_0000_0006, 0x1000, 0, 0, 0], 0);
+    assert_eq!(args(&FCNTL_ROW, &lock)[2], ("lock", Value::Unread(0x1000)));
+    let get = call([3, 1, 5, 0, 0, 0], 1);
+    assert_eq!(args(&FCNTL_ROW, &get)[2], ("arg", Value::Uint(5)));
+    assert_eq!(Decoded::with_row(&get, Some(&FCNTL_ROW), CONTEXT).returned(), Returned::Value(Value::Hex(1)));
+    assert_eq!(Decoded::with_row(&lock, Some(&FCNTL_ROW), CONTEXT).returned(), Returned::Value(Value::Int(0)));
+}
+
+#[test]
+fn ids_devices_and_tasks() {
+    let call = call([7, u64::from(u32::MAX), 0x1234_5678_0000_0801, 0, 0, 0], 0);
+    assert_eq!(args(&KILL, &call)[0].1, Value::Pid { pid: 7, comm: samples::comms(7) });
+    assert_eq!(args(&CHOWN, &call)[1].1, Value::Int(-1));
+    assert_eq!(args(&CHOWN, &call)[2].1, Value::Uint(0x801));
+    assert_eq!(args(&MKNOD, &call)[2].1, Value::Dev { major: 8, minor: 1 });
+    assert_eq!(device(0xfff0_0fff), Value::Dev { major: 0xf, minor: 0x000f_ffff });
+}
+
+#[test]
+fn descriptors_carry_what_they_were() {
+    let call = with_file(with_file(call([3, 0, 0, 0, 0, 0], 4), FdPlace::Arg(0), "/in"), FdPlace::Return, "/out");
+    let path = |path: &str| File::Path(path.as_bytes().into());
+    assert_eq!(args(&READ, &call)[0].1, Value::Fd { fd: 3, file: Some(&path("/in")) });
+    assert_eq!(
+        Decoded::with_row(&call, Some(&OPENAT), CONTEXT).returned(),
+        Returned::Value(Value::Fd { fd: 4, file: Some(&path("/out")) })
+    );
+}
+
+#[test]
+fn returns_are_told_from_errors() {
+    assert_eq!(returned(&READ, 832), Returned::Value(Value::Uint(832)));
+    assert_eq!(returned(&READ, -2), Returned::Error(2));
+    assert_eq!(returned(&READ, -4095), Returned::Error(4095));
+    assert_eq!(returned(&LSEEK, -4096), Returned::Value(Value::Int(-4096)));
+    assert_eq!(returned(&MMAP, 0x7f00_0000_0000), Returned::Value(Value::Address(0x7f00_0000_0000)));
+    assert_eq!([512, 513, 514, 515, 516].map(|errno| returned(&READ, -errno)), [512, 513, 514, 515, 516].map(Returned::Restart));
+    assert_eq!(returned(&POLL, 0), Returned::Timeout);
+    assert_eq!(returned(&POLL, 2), Returned::Value(Value::Int(2)));
+    assert_eq!(returned(&GETPPID, 7), Returned::Value(Value::Pid { pid: 7, comm: samples::comms(7) }));
+    let ended = |exit| Decoded::with_row(Box::leak(Box::new(Call { exit, ..call([0; 6], 0) })), Some(&READ), CONTEXT).returned();
+    assert_eq!([Exit::Never, Exit::Pending, Exit::Unseen].map(ended), [Returned::Never, Returned::Pending, Returned::Unseen]);
+}
+
+#[test]
+fn what_nobody_saw_or_knows_stays_so() {
+    let unseen = Call { args: None, entry: Entry::Unseen, ..call([0; 6], 0) };
+    assert_eq!(args(&KILL, &unseen), [("pid", Value::Unknown), ("sig", Value::Unknown)]);
+    assert_eq!(Decoded::with_row(&unseen, None, CONTEXT).args().count(), 0);
+    let unknown = Call { nr: 9999, exit: Exit::Returned { at: Time(0), ret: -38 }, ..call([1, 2, 3, 4, 5, u64::MAX], 0) };
+    let decoded = Decoded::new(&unknown, CONTEXT);
+    assert_eq!(decoded.args().collect::<Vec<_>>(), [1, 2, 3, 4, 5, u64::MAX].map(|r| ("", Value::Hex(r))));
+    assert_eq!(decoded.returned(), Returned::Error(38));
+}

@@ -1,0 +1,149 @@
+//! Text from outside, made safe for a line and a terminal.
+//!
+//! Strings of the traced program, task names, paths, symbols: whatever they hold, what is written is one line of valid UTF-8 without control
+//! characters, and a byte that is not shown as itself can be told from one that is. Nothing is dropped or replaced by a likeness.
+
+use super::number::HEX;
+
+/// In double quotes, as a C string: quotes and backslashes escaped too.
+pub fn quoted(out: &mut Vec<u8>, bytes: &[u8]) {
+    const SHOWN: Shown = shown_but(b"\"");
+    out.push(b'"');
+    escaped(out, bytes, &SHOWN);
+    out.push(b'"');
+}
+
+/// Without quotes (task names, probe names).
+pub fn plain(out: &mut Vec<u8>, bytes: &[u8]) {
+    const SHOWN: Shown = shown_but(b"");
+    escaped(out, bytes, &SHOWN);
+}
+
+/// Between angle brackets, which a path may hold as well.
+pub fn bracketed(out: &mut Vec<u8>, bytes: &[u8]) {
+    const SHOWN: Shown = shown_but(b"<>");
+    out.push(b'<');
+    escaped(out, bytes, &SHOWN);
+    out.push(b'>');
+}
+
+/// Which bytes are shown as they are.
+type Shown = [bool; 256];
+
+/// Printable ASCII but backslashes and these.
+const fn shown_but(these: &[u8]) -> Shown {
+    let mut shown = [false; 256];
+    let mut byte = b' ';
+    while byte <= b'~' {
+        shown[byte as usize] = byte != b'\\';
+        byte += 1;
+    }
+    let mut i = 0;
+    while i < these.len() {
+        shown[these[i] as usize] = false;
+        i += 1;
+    }
+    shown
+}
+
+/// What is not shown as it is as escapes; characters beyond ASCII are looked at one by one.
+fn escaped(out: &mut Vec<u8>, bytes: &[u8], shown: &Shown) {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let run = rest.iter().position(|byte| !shown[usize::from(*byte)]).unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..run]);
+        rest = &rest[run..];
+        if rest.is_empty() {
+            break;
+        }
+        let taken = match rest[0] {
+            0x80.. => beyond_ascii(out, rest),
+            byte => {
+                ascii_escape(out, byte);
+                1
+            }
+        };
+        rest = &rest[taken..];
+    }
+}
+
+fn ascii_escape(out: &mut Vec<u8>, byte: u8) {
+    match byte {
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\\' => out.extend_from_slice(b"\\\\"),
+        b'"' => out.extend_from_slice(b"\\\""),
+        _ => hex_escape(out, byte),
+    }
+}
+
+fn hex_escape(out: &mut Vec<u8>, byte: u8) {
+    out.extend_from_slice(&[b'\\', b'x', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+}
+
+/// Writes the character that `bytes` begins with and says how many bytes it took.
+fn beyond_ascii(out: &mut Vec<u8>, bytes: &[u8]) -> usize {
+    let first = &bytes[..bytes.len().min(4)];
+    let valid = match std::str::from_utf8(first) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&first[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    match valid.chars().next() {
+        Some(c) if !is_deceptive(c) => {
+            out.extend_from_slice(&bytes[..c.len_utf8()]);
+            c.len_utf8()
+        }
+        Some(c) => {
+            out.extend_from_slice(c.escape_unicode().to_string().as_bytes());
+            c.len_utf8()
+        }
+        None => {
+            hex_escape(out, bytes[0]);
+            1
+        }
+    }
+}
+
+/// Characters that move the cursor, end the line, reverse its direction or take no room: a reader would not see what is there.
+fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(write: fn(&mut Vec<u8>, &[u8]), bytes: &[u8]) -> String {
+        let mut out = Vec::new();
+        write(&mut out, bytes);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn hostile_bytes_are_shown_and_do_nothing() {
+        assert_eq!(text(quoted, b"/etc/passwd"), r#""/etc/passwd""#);
+        assert_eq!(text(quoted, b"a\"b\\c\n\t\r\x1b[31m\0\x7f"), r#""a\"b\\c\n\t\r\x1b[31m\x00\x7f""#);
+        assert_eq!(text(quoted, "gr\u{fc}n \u{65e5}".as_bytes()), "\"gr\u{fc}n \u{65e5}\"");
+        assert_eq!(text(quoted, b"\xff\xc3(\xe6\x97"), r#""\xff\xc3(\xe6\x97""#);
+        assert_eq!(text(quoted, "\u{202e}gpj\u{85}\u{2028}".as_bytes()), r#""\u{202e}gpj\u{85}\u{2028}""#);
+        assert_eq!(text(plain, b"sh\x1b]0;x\x07 \"q\""), r#"sh\x1b]0;x\x07 "q""#);
+        assert_eq!(text(bracketed, b"/tmp/a>, fd: 4</etc"), r"</tmp/a\x3e, fd: 4\x3c/etc>");
+    }
+
+    proptest! {
+        #[test]
+        fn no_control_character_ever_passes(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            for write in [quoted, plain, bracketed] {
+                prop_assert!(!text(write, &bytes).chars().any(is_deceptive));
+            }
+        }
+
+        #[test]
+        fn different_bytes_look_different(a in proptest::collection::vec(any::<u8>(), 0..6), b in proptest::collection::vec(any::<u8>(), 0..6)) {
+            prop_assert_eq!(a == b, text(plain, &a) == text(plain, &b));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The default style: perf trace's line layout.
+//!
+//! ```text
+//!      0.780 ( 0.019 ms): sh/20131 openat(dfd: CWD, filename: "/etc/passwd", flags: RDONLY|CLOEXEC)      = 3</etc/passwd>
+//! ```
+//! A stamp of when it began, how long it took, who, what, and from column 70 of the call's text on, what it returned. What is not known is `?`, or blank where it is the
+//! duration. Where perf trace's text is wrong or ambiguous this style differs: modes are octal, addresses whole, errors named, `... [continued]: name()` has one parenthesis,
+//! names of 15 bytes are not cut to 14, and a descriptor 0 is an argument like another (perf leaves out all that are zero; so does this style for every other kind, unless
+//! zero has a name in the argument's table).
+//!
+//! Nothing is decoded here and nothing is looked up: values come from [`super::decode`].
+
+mod notice;
+mod value;
+
+use super::decode::{Context, Decoded};
+use super::value::Returned;
+use super::{errno, escape, lookup, number, stamp::Stamps, tracepoint::Decoder};
+use crate::cli::request::Show;
+use crate::event::{Call, Comm, Entry, Event, Exit, Time, What};
+use crate::source::Session;
+use owo_colors::Color;
+use owo_colors::colors::{Cyan, Red, Yellow};
+
+/// Prints events.
+pub struct Perf {
+    show: Show,
+    color: bool,
+    stamps: Stamps,
+    /// By event index, made at an event's first record.
+    tracepoints: Vec<Option<Decoder>>,
+}
+
+impl Perf {
+    pub fn new(show: &Show, session: &Session, color: bool) -> Perf {
+        Perf { show: show.clone(), color, stamps: Stamps::new(show.time, session), tracepoints: Vec::new() }
+    }
+
+    /// Appends the event's line, with its newline. `comm` says what a task was called at the time of the event. Nothing is written for events that have no line in
+    /// this style: a task's making and an exec (the calls that did it have theirs), and tracepoints that were not asked for.
+    pub fn event(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>) {
+        match &event.what {
+            What::Call(call) | What::Pending(call) => {
+                let decoded = Decoded::new(call, Context { comm, string_limit: self.show.string_limit });
+                self.call(out, event, call, &decoded);
+            }
+            What::Fault(fault) => self.fault(out, event, fault),
+            What::Signal { signal, errno, code, .. } => self.signal(out, event, [*signal, *errno, *code]),
+            What::Exit(end) => self.task_end(out, event, *end),
+            What::Lost(loss) => self.lost(out, event, *loss),
+            What::Tracepoint { event: index, raw } => {
+                if let Some(spec) = session.events.get(*index).filter(|spec| spec.shown) {
+                    self.tracepoint(out, event, (*index, spec), session, raw, comm);
+                }
+            }
+            What::Fork { .. } | What::Exec { .. } => {}
+        }
+    }
+
+    /// A call's line; also for a call that is still in flight or was shown so before.
+    pub fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
+        let start = (call.entry == Entry::Seen).then_some(call.id.start);
+        self.head(out, event, start, call.duration());
+        let continued = call.shown_pending && call.exit != Exit::Pending;
+        let mut columns = Columns::begin(out);
+        if continued {
+            out.extend_from_slice(b" ... [continued]: ");
+        }
+        columns.hidden += self.colored(out, Cyan::ANSI_FG, |out| lookup::write_name(out, decoded.row(), call.abi, call.nr));
+        out.push(b'(');
+        if !continued {
+            self.arguments(out, call, decoded);
+        }
+        out.push(b')');
+        self.outcome(out, &decoded.returned(), columns);
+        out.push(b'\n');
+    }
+
+    fn head(&mut self, out: &mut Vec<u8>, event: &Event, start: Option<Time>, duration: Option<u64>) {
+        self.when(out, Some(event.cpu), start, duration);
+        if self.show.comm {
+            match &event.comm {
+                Some(comm) => escape::plain(out, comm),
+                None => out.push(b'?'),
+            }
+            out.push(b'/');
+        }
+        number::int(out, i64::from(event.task.tid));
+        out.push(b' ');
+    }
+
+    fn when(&mut self, out: &mut Vec<u8>, cpu: Option<u32>, start: Option<Time>, duration: Option<u64>) {
+        if self.show.timestamps {
+            self.stamps.line(out, start);
+            out.push(b' ');
+        }
+        if let Some(cpu) = cpu.filter(|_| self.show.cpu) {
+            out.push(b'[');
+            number::zero_padded(out, u64::from(cpu), 3);
+            out.extend_from_slice(b"] ");
+        }
+        if self.show.durations {
+            out.push(b'(');
+            match duration {
+                Some(duration) => _ = self.duration(out, duration),
+                None => number::blanks(out, 9),
+            }
+            out.extend_from_slice(b"): ");
+        }
+    }
+
+    fn duration(&self, out: &mut Vec<u8>, nanoseconds: u64) -> usize {
+        let color = match nanoseconds {
+            1_000_000.. => Red::ANSI_FG,
+            10_000.. => Yellow::ANSI_FG,
+            _ => "",
+        };
+        self.colored(out, color, |out| {
+            number::millis(out, i64::try_from(nanoseconds).unwrap_or(i64::MAX), 6);
+            out.extend_from_slice(b" ms");
+        })
+    }
+
+    fn arguments(&self, out: &mut Vec<u8>, call: &Call, decoded: &Decoded) {
+        if call.args.is_none() {
+            if decoded.row().is_none_or(|row| !row.args.is_empty()) {
+                out.push(b'?');
+            }
+            return;
+        }
+        let zeros = self.show.zeros || !self.show.arg_names;
+        let mut first = true;
+        for (name, value) in decoded.args() {
+            if !zeros && !name.is_empty() && value::is_nothing(&value) {
+                continue;
+            }
+            if !first {
+                out.extend_from_slice(b", ");
+            }
+            first = false;
+            if self.show.arg_names && !name.is_empty() {
+                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(b": ");
+            }
+            value::write(out, &value, self.show.prefixes);
+        }
+    }
+
+    fn outcome(&self, out: &mut Vec<u8>, returned: &Returned, columns: Columns) {
+        if *returned == Returned::Pending {
+            columns.pad(out, self.show.alignment.saturating_sub(4), 0);
+            return out.extend_from_slice(b" ...");
+        }
+        columns.pad(out, self.show.alignment, 1);
+        out.extend_from_slice(b"= ");
+        match returned {
+            Returned::Value(value) => value::write(out, value, self.show.prefixes),
+            Returned::Timeout => out.extend_from_slice(b"0 (Timeout)"),
+            Returned::Error(errno) => _ = self.colored(out, Red::ANSI_FG, |out| error(out, b"-1 ", *errno)),
+            Returned::Restart(errno) => error(out, b"? ", *errno),
+            Returned::Never | Returned::Pending => out.push(b'?'),
+            Returned::Unseen => out.extend_from_slice(b"? (exit not seen)"),
+        }
+    }
+
+    /// Writes in a colour, if there are colours, and says how many bytes that took which fill no column.
+    fn colored(&self, out: &mut Vec<u8>, color: &str, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+        const PLAIN: &[u8] = b"\x1b[0m";
+        if !self.color || color.is_empty() {
+            write(out);
+            return 0;
+        }
+        out.extend_from_slice(color.as_bytes());
+        write(out);
+        out.extend_from_slice(PLAIN);
+        color.len() + PLAIN.len()
+    }
+}
+
+/// Counts the columns that were filled since a place in the line.
+struct Columns {
+    begin: usize,
+    /// Bytes since then that fill none.
+    hidden: usize,
+}
+
+impl Columns {
+    fn begin(out: &[u8]) -> Columns {
+        Columns { begin: out.len(), hidden: 0 }
+    }
+
+    /// Blanks up to a column, at least `least`. A character counts as one column; its bytes after the first do not.
+    fn pad(&self, out: &mut Vec<u8>, column: usize, least: usize) {
+        let written = &out[self.begin..];
+        let continuations = written.iter().filter(|byte| **byte & 0xc0 == 0x80).count();
+        let filled = written.len() - self.hidden - continuations;
+        number::blanks(out, column.saturating_sub(filled).max(least));
+    }
+}
+
+/// `-1 ENOENT (No such file or directory)`
+fn error(out: &mut Vec<u8>, first: &[u8], errno: i32) {
+    out.extend_from_slice(first);
+    match (errno::name(errno), errno::text(errno)) {
+        (Some(name), Some(text)) => {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b" (");
+            out.extend_from_slice(text.as_bytes());
+        }
+        _ => {
+            out.extend_from_slice(b"(unknown error ");
+            number::int(out, i64::from(errno));
+        }
+    }
+    out.push(b')');
+}
+
+#[cfg(test)]
+mod tests;

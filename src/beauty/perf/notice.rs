@@ -1,0 +1,148 @@
+//! The lines of what is no call: tracepoints, page faults, signals, the ends of tasks, gaps.
+
+use super::{Perf, value};
+use crate::beauty::tracepoint::Decoder;
+use crate::beauty::{escape, number, signal};
+use crate::event::{Comm, Event, EventIndex, Fault, Loss, MapRef, TaskEnd};
+use crate::kernel::syscall_event::copy_limit;
+use crate::source::Session;
+use crate::source::session::EventSpec;
+use owo_colors::Color;
+use owo_colors::colors::Red;
+
+impl Perf {
+    /// A tracepoint's line: `subsystem:name(field: value, ...)`.
+    pub(super) fn tracepoint(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event,
+        spec: (EventIndex, &EventSpec),
+        session: &Session,
+        raw: &[u8],
+        comm: &dyn Fn(i32) -> Option<Comm>,
+    ) {
+        let (index, spec) = spec;
+        self.head(out, event, Some(event.time), None);
+        escape::plain(out, spec.terms.name.as_ref().unwrap_or(&spec.name).as_bytes());
+        out.push(b'(');
+        let place = usize::from(index.0);
+        if self.tracepoints.len() <= place {
+            self.tracepoints.resize_with(place + 1, || None);
+        }
+        if let Some(format) = &spec.format {
+            let decoder = self.tracepoints[place].get_or_insert_with(|| Decoder::new(format, session.abi, copy_limit(&session.release)));
+            let zeros = self.show.zeros || !self.show.arg_names;
+            let fields = decoder.decode(raw, comm);
+            let shown = fields.iter().filter(|(_, value)| zeros || !value::is_nothing(value));
+            for (i, (field, value)) in shown.enumerate() {
+                if i > 0 {
+                    out.extend_from_slice(b", ");
+                }
+                if self.show.arg_names {
+                    escape::plain(out, field.as_bytes());
+                    out.extend_from_slice(b": ");
+                }
+                value::write(out, value, self.show.prefixes);
+            }
+        }
+        out.extend_from_slice(b")\n");
+    }
+
+    pub(super) fn fault(&mut self, out: &mut Vec<u8>, event: &Event, fault: &Fault) {
+        self.head(out, event, Some(event.time), None);
+        out.extend_from_slice(if fault.major { b"majfault [" } else { b"minfault [" });
+        place(out, fault.ip_at.as_ref(), b"+", fault.ip);
+        out.extend_from_slice(b"] => ");
+        place(out, fault.address_at.as_ref(), b"@", fault.address);
+        out.extend_from_slice(match &fault.address_at {
+            Some(map) if map.executable => b" (x",
+            Some(_) => b" (d",
+            None => b" (?",
+        });
+        let in_kernel = fault.address >> 63 == 1;
+        out.extend_from_slice(if in_kernel { b"k)\n" } else { b".)\n" });
+    }
+
+    pub(super) fn signal(&mut self, out: &mut Vec<u8>, event: &Event, [signal, errno, code]: [i32; 3]) {
+        self.head(out, event, Some(event.time), None);
+        out.extend_from_slice(b"--- ");
+        signal::write_name(out, signal);
+        out.extend_from_slice(b" {si_signo=");
+        signal::write_name(out, signal);
+        if errno != 0 {
+            out.extend_from_slice(b", si_errno=");
+            number::int(out, i64::from(errno));
+        }
+        out.extend_from_slice(b", si_code=");
+        match signal::code_name(signal, code) {
+            Some(name) => out.extend_from_slice(name.as_bytes()),
+            None => number::int(out, i64::from(code)),
+        }
+        out.extend_from_slice(b"} ---\n");
+    }
+
+    pub(super) fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
+        self.head(out, event, Some(event.time), None);
+        match end {
+            TaskEnd::Exited(status) => {
+                out.extend_from_slice(b"+++ exited with ");
+                number::int(out, i64::from(status));
+            }
+            TaskEnd::Killed(signal) => {
+                out.extend_from_slice(b"+++ killed by ");
+                signal::write_name(out, signal);
+            }
+            TaskEnd::Unknown => out.extend_from_slice(b"+++ exited with ?"),
+        }
+        out.extend_from_slice(b" +++\n");
+    }
+
+    /// The line of a gap. It concerns a ring, so it names no task.
+    pub(super) fn lost(&mut self, out: &mut Vec<u8>, event: &Event, loss: Loss) {
+        self.when(out, Some(event.cpu), Some(event.time), None);
+        self.lost_records(out, loss.records);
+        out.extend_from_slice(b" on CPU ");
+        number::uint(out, u64::from(event.cpu));
+        match loss.after {
+            Some(after) => {
+                out.extend_from_slice(b" between ");
+                self.stamps.moment(out, after);
+                out.extend_from_slice(b" and ");
+            }
+            None => out.extend_from_slice(b" before "),
+        }
+        self.stamps.moment(out, event.time);
+        out.push(b'\n');
+    }
+
+    /// The line of records that the kernel counted as lost without a record in their place: those of a ring that stayed full to the end.
+    pub fn lost_somewhere(&mut self, out: &mut Vec<u8>, records: u64) {
+        self.when(out, None, None, None);
+        self.lost_records(out, records);
+        out.extend_from_slice(b" at times that are not known\n");
+    }
+
+    fn lost_records(&self, out: &mut Vec<u8>, records: u64) {
+        self.colored(out, Red::ANSI_FG, |out| {
+            out.extend_from_slice(b"LOST ");
+            number::uint(out, records);
+            out.extend_from_slice(if records == 1 { b" record" } else { b" records" });
+        });
+    }
+}
+
+/// A place in a mapped file, or the bare address.
+fn place(out: &mut Vec<u8>, map: Option<&MapRef>, joint: &[u8], address: u64) {
+    match map {
+        Some(map) => {
+            escape::plain(out, &map.path);
+            out.extend_from_slice(joint);
+            out.extend_from_slice(b"0x");
+            number::hex_digits(out, map.offset);
+        }
+        None => {
+            out.extend_from_slice(b"0x");
+            number::hex_digits(out, address);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! One value in perf's style: constants without their prefix, modes in octal, whole addresses.
+
+use super::super::table::Part;
+use super::super::value::Value;
+use super::super::{escape, number, signal};
+use crate::event::File;
+
+/// The descriptor that stands for the current directory.
+const AT_FDCWD: i32 = -100;
+
+/// Appends the value; `prefixes` keeps what all names of a table begin with (`O_CREAT`, `SIGINT`).
+pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
+    match value {
+        Value::Int(value) => number::int(out, *value),
+        Value::Uint(value) => number::uint(out, *value),
+        Value::Hex(value) => number::hex(out, *value),
+        Value::Octal(value) => number::octal(out, *value),
+        Value::Address(0) | Value::Unread(0) => out.extend_from_slice(b"NULL"),
+        Value::Address(address) | Value::Unread(address) => number::hex(out, *address),
+        Value::Flags { table, bits } => {
+            for (i, part) in table.flags(*bits).enumerate() {
+                if i > 0 {
+                    out.push(b'|');
+                }
+                match part {
+                    Part::Constant { table, name } => constant(out, name, table.short(name), prefixes),
+                    Part::Rest(rest) => number::hex(out, rest),
+                }
+            }
+        }
+        Value::Symbol { table, value } => match table.name(*value) {
+            Some(name) => constant(out, name, table.short(name), prefixes),
+            None => number::hex(out, *value),
+        },
+        Value::DirFd { fd: AT_FDCWD, file } => {
+            constant(out, "AT_FDCWD", "CWD", prefixes);
+            of_file(out, *file);
+        }
+        Value::Fd { fd, file } | Value::DirFd { fd, file } => {
+            number::int(out, i64::from(*fd));
+            of_file(out, *file);
+        }
+        Value::Pid { pid, comm } => {
+            number::int(out, i64::from(*pid));
+            if let Some(comm) = comm {
+                out.extend_from_slice(b" (");
+                escape::plain(out, comm);
+                out.push(b')');
+            }
+        }
+        Value::Signal(signal) => {
+            let begin = out.len();
+            signal::write_name(out, *signal);
+            if !prefixes && out[begin..].starts_with(b"SIG") {
+                out.drain(begin..begin + 3);
+            }
+        }
+        Value::Dev { major, minor } => {
+            number::uint(out, u64::from(*major));
+            out.push(b':');
+            number::uint(out, u64::from(*minor));
+        }
+        Value::Str { bytes, cut, .. } => {
+            escape::quoted(out, bytes);
+            if *cut {
+                out.extend_from_slice(b"...");
+            }
+        }
+        Value::Words { text, .. } => escape::plain(out, text.as_bytes()),
+        Value::Struct(fields) => structure(out, fields, prefixes),
+        Value::Array { items, more } => array(out, items, *more, prefixes),
+        Value::Change(old, new) => {
+            write(out, old, prefixes);
+            out.extend_from_slice(b" => ");
+            write(out, new, prefixes);
+        }
+        Value::Unknown => out.push(b'?'),
+    }
+}
+
+/// Whether an argument says so little that perf's layout leaves it out: zero that is no constant of its table, no address, no task. A descriptor 0 does say something.
+pub fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Octal(0) | Value::Address(0) | Value::Unread(0) => true,
+        Value::Signal(0) | Value::Pid { pid: 0, .. } | Value::Dev { major: 0, minor: 0 } => true,
+        Value::Flags { table, bits: 0 } | Value::Symbol { table, value: 0 } => !table.names_zero(),
+        _ => false,
+    }
+}
+
+fn constant(out: &mut Vec<u8>, name: &'static str, short: &'static str, prefixes: bool) {
+    out.extend_from_slice(if prefixes { name } else { short }.as_bytes());
+}
+
+fn of_file(out: &mut Vec<u8>, file: Option<&File>) {
+    if let Some(File::Path(path)) = file {
+        escape::bracketed(out, path);
+    }
+}
+
+fn structure(out: &mut Vec<u8>, fields: &[(&'static str, Value)], prefixes: bool) {
+    out.push(b'{');
+    for (i, (name, value)) in fields.iter().enumerate() {
+        out.extend_from_slice(if i > 0 { b", ." } else { b"." });
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b": ");
+        write(out, value, prefixes);
+    }
+    out.push(b'}');
+}
+
+fn array(out: &mut Vec<u8>, items: &[Value], more: bool, prefixes: bool) {
+    out.push(b'[');
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            out.extend_from_slice(b", ");
+        }
+        write(out, item, prefixes);
+    }
+    out.extend_from_slice(if more { b", ...]" } else { b"]" });
+}

@@ -1,0 +1,179 @@
+//! Time stamps at the head of a line, in the six formats of `--time-format`.
+//!
+//! Events carry CLOCK_MONOTONIC; wall-clock formats add the session's offset, so that a recording shows the time at which it was made. Wall and monotonic stamps have all
+//! nine digits; the two in milliseconds have three, as perf trace prints them.
+
+use super::number;
+use crate::cli::request::TimeFormat;
+use crate::event::Time;
+use crate::source::Session;
+use crate::source::session::Scope;
+use jiff::tz::TimeZone;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Writes stamps, and remembers what they are counted from.
+#[derive(Debug)]
+pub struct Stamps {
+    format: TimeFormat,
+    /// What relative stamps count from.
+    origin: Option<Time>,
+    /// The stamp of the line before.
+    previous: Option<Time>,
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, nanoseconds.
+    realtime_offset: i64,
+    zone: TimeZone,
+    /// The second whose civil date is kept, as most lines share it with the line before.
+    second: i64,
+    date: String,
+    zone_offset: String,
+}
+
+impl Stamps {
+    /// Relative stamps count from the first line of a command's trace. A trace of what was there before counts from its own beginning: its first call to end is
+    /// rarely the first that began.
+    pub fn new(format: TimeFormat, session: &Session) -> Stamps {
+        let zone = if format == TimeFormat::Local { TimeZone::system() } else { TimeZone::UTC };
+        Stamps::in_zone(format, session, zone)
+    }
+
+    fn in_zone(format: TimeFormat, session: &Session, zone: TimeZone) -> Stamps {
+        let origin = (session.scope != Scope::Command).then_some(session.started);
+        Stamps {
+            format,
+            origin,
+            previous: None,
+            realtime_offset: session.realtime_offset,
+            zone,
+            second: i64::MIN,
+            date: String::new(),
+            zone_offset: String::new(),
+        }
+    }
+
+    /// The stamp of a line, aligned to its column; `None` is an unknown time.
+    pub fn line(&mut self, out: &mut Vec<u8>, time: Option<Time>) {
+        let Some(time) = time else {
+            number::blanks(out, self.width() - 1);
+            return out.push(b'?');
+        };
+        let origin = *self.origin.get_or_insert(time);
+        let previous = self.previous.replace(time).unwrap_or(time);
+        match self.format {
+            TimeFormat::Relative => number::millis(out, between(origin, time), 10),
+            TimeFormat::Delta => number::millis(out, between(previous, time), 10),
+            TimeFormat::Monotonic => {
+                let seconds = time.0 / SECOND as u64;
+                number::blanks(out, 6usize.saturating_sub(seconds.checked_ilog10().map_or(1, |log| log as usize + 1)));
+                self.absolute(out, time);
+            }
+            TimeFormat::Local | TimeFormat::Utc | TimeFormat::Epoch => self.absolute(out, time),
+        }
+    }
+
+    /// A moment within a line. It has no line before, so `delta` is shown as `relative`.
+    pub fn moment(&mut self, out: &mut Vec<u8>, time: Time) {
+        match self.format {
+            TimeFormat::Relative | TimeFormat::Delta => number::millis(out, between(self.origin.unwrap_or(time), time), 0),
+            _ => self.absolute(out, time),
+        }
+    }
+
+    fn absolute(&mut self, out: &mut Vec<u8>, time: Time) {
+        let monotonic = i64::try_from(time.0).unwrap_or(i64::MAX);
+        let real = monotonic.saturating_add(self.realtime_offset);
+        let shown = if self.format == TimeFormat::Monotonic { monotonic } else { real };
+        let (second, nanosecond) = (shown.div_euclid(SECOND), shown.rem_euclid(SECOND) as u64);
+        if matches!(self.format, TimeFormat::Local | TimeFormat::Utc) {
+            self.keep_date(second);
+            out.extend_from_slice(self.date.as_bytes());
+        } else {
+            number::int(out, second);
+        }
+        out.push(b'.');
+        number::zero_padded(out, nanosecond, 9);
+        out.extend_from_slice(self.zone_offset.as_bytes());
+    }
+
+    fn keep_date(&mut self, second: i64) {
+        if second == self.second {
+            return;
+        }
+        self.second = second;
+        let zoned = jiff::Timestamp::from_second(second).unwrap_or_default().to_zoned(self.zone.clone());
+        self.date = zoned.strftime("%Y-%m-%dT%H:%M:%S").to_string();
+        self.zone_offset = if self.format == TimeFormat::Utc { "Z".to_owned() } else { zoned.strftime("%:z").to_string() };
+    }
+
+    fn width(&self) -> usize {
+        match self.format {
+            TimeFormat::Relative | TimeFormat::Delta => 10,
+            TimeFormat::Monotonic => 16,
+            TimeFormat::Epoch => 20,
+            TimeFormat::Utc => 30,
+            TimeFormat::Local => 35,
+        }
+    }
+}
+
+/// Nanoseconds from `earlier` to `later`; negative when it is the other way round, as lines stand in the order of their ends.
+fn between(earlier: Time, later: Time) -> i64 {
+    later.0.wrapping_sub(earlier.0) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOOT: i64 = 1_763_694_000 * SECOND;
+
+    fn stamps(format: TimeFormat, times: &[Option<u64>]) -> Vec<String> {
+        let session = Session { realtime_offset: BOOT, ..Session::default() };
+        let zone = if format == TimeFormat::Utc { TimeZone::UTC } else { TimeZone::fixed(jiff::tz::offset(-3)) };
+        let mut stamps = Stamps::in_zone(format, &session, zone);
+        times
+            .iter()
+            .map(|time| {
+                let mut out = Vec::new();
+                stamps.line(&mut out, time.map(Time));
+                String::from_utf8(out).unwrap()
+            })
+            .collect()
+    }
+
+    const TIMES: [Option<u64>; 4] = [Some(30_000_000_007), Some(30_001_500_000), None, Some(29_999_000_000)];
+
+    #[test]
+    fn milliseconds_count_from_the_first_line_or_the_one_before() {
+        assert_eq!(stamps(TimeFormat::Relative, &TIMES), ["     0.000", "     1.500", "         ?", "    -1.000"]);
+        assert_eq!(stamps(TimeFormat::Delta, &TIMES), ["     0.000", "     1.500", "         ?", "    -2.500"]);
+    }
+
+    #[test]
+    fn a_trace_of_what_was_there_counts_from_its_beginning() {
+        let session = Session { started: Time(1_000_000), scope: Scope::System, ..Session::default() };
+        let mut out = Vec::new();
+        Stamps::new(TimeFormat::Relative, &session).line(&mut out, Some(Time(3_000_000)));
+        assert_eq!(out, b"     2.000");
+    }
+
+    #[test]
+    fn wall_and_monotonic_stamps_have_nine_digits() {
+        assert_eq!(
+            stamps(TimeFormat::Epoch, &TIMES),
+            ["1763694030.000000007", "1763694030.001500000", "                   ?", "1763694029.999000000"]
+        );
+        assert_eq!(stamps(TimeFormat::Monotonic, &TIMES), ["    30.000000007", "    30.001500000", "               ?", "    29.999000000"]);
+        assert_eq!(
+            stamps(TimeFormat::Utc, &TIMES),
+            [
+                "2025-11-21T03:00:30.000000007Z",
+                "2025-11-21T03:00:30.001500000Z",
+                "                             ?",
+                "2025-11-21T03:00:29.999000000Z"
+            ]
+        );
+        assert_eq!(stamps(TimeFormat::Local, &TIMES)[0], "2025-11-21T00:00:30.000000007-03:00");
+        assert_eq!(stamps(TimeFormat::Local, &TIMES)[2].len(), 35);
+    }
+}

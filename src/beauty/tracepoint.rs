@@ -1,0 +1,313 @@
+//! A tracepoint's record → typed values, by its format file.
+//!
+//! How each field is read is settled once per event ([`Decoder::new`]); a record then costs a few loads a field. Everything is told from the type,
+//! the name and the kernel's print format; for `syscalls:` events from the syscall's row. What a record is too short for is [`Value::Unknown`].
+
+use super::row::{Arg, Kind, Length, Return, Syscall, Table, TableKind};
+use super::tables::SYSCALLS;
+use super::value::Value;
+use crate::event::{Abi, Comm};
+use crate::kernel::ctype::CType;
+use crate::kernel::field::sign_extend;
+use crate::kernel::format::{FieldPlace, Format, FormatField};
+use crate::kernel::print_fmt::{Hint, Naming, PrintFormat};
+use crate::kernel::syscall_event::{Copied, UserCopy};
+use std::borrow::Cow;
+
+mod bytes;
+
+/// Elements of an array that are shown at most.
+const ITEMS_MAX: usize = 64;
+
+/// How to read one event's records.
+#[derive(Debug)]
+pub struct Decoder {
+    fields: Vec<(FormatField, Reading)>,
+    /// The argument registers of a `sys_enter_X` event.
+    registers: Vec<FormatField>,
+    abi: Abi,
+    copy_limit: u32,
+}
+
+/// How one field is read.
+#[derive(Debug)]
+enum Reading {
+    Text,
+    Number(Number),
+    Pid,
+    Address,
+    /// `dev_t` as the kernel itself has it: 12 bits of major, 20 of minor number.
+    Dev,
+    Signal,
+    Fd,
+    DirFd,
+    Table(&'static Table),
+    Custom(fn(&[u64; 6], usize, Abi) -> Value<'static>, usize),
+    Named(Naming, Number),
+    Array(Number),
+    Bytes(Option<Hint>),
+    /// What a syscall returned: an errno is a negative number also where an address is expected.
+    Return {
+        address: bool,
+    },
+    /// An argument whose memory the kernel copied; `count`: the argument that says how many bytes there were.
+    Copy {
+        copy: UserCopy,
+        count: Option<u8>,
+    },
+}
+
+/// How a number is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Number {
+    bytes: u8,
+    signed: bool,
+    base: Base,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    Ten,
+    Sixteen,
+    Eight,
+}
+
+impl Decoder {
+    /// Settles how the records of this event are read. `copy_limit`: [`crate::kernel::syscall_event::copy_limit`] of the traced machine.
+    pub fn new(format: &Format, abi: Abi, copy_limit: u32) -> Decoder {
+        let shown = || format.own_fields().filter(|field| !field.is_internal());
+        let of_syscall = |prefix| format.name.strip_prefix(prefix).filter(|_| format.field("__syscall_nr").is_some());
+        let (fields, registers) = if let Some(event) = of_syscall("sys_enter_") {
+            (syscall_fields(format, event), format.syscall_arguments().cloned().collect())
+        } else if let Some(event) = of_syscall("sys_exit_") {
+            let address = row(event).is_some_and(|row| matches!(row.returns, Return::Address | Return::Hex));
+            (shown().map(|field| (field.clone(), Reading::Return { address })).collect(), Vec::new())
+        } else {
+            let print = PrintFormat::parse(&format.print);
+            (shown().map(|field| (field.clone(), reading(field, &print))).collect(), Vec::new())
+        };
+        Decoder { fields, registers, abi, copy_limit }
+    }
+
+    /// The event's fields, by name, in the format's order. `comm` gives a task's name at the record's time.
+    pub fn decode<'a>(&'a self, raw: &'a [u8], comm: &dyn Fn(i32) -> Option<Comm>) -> Vec<(&'a str, Value<'a>)> {
+        self.fields.iter().map(|(field, how)| (field.name.as_str(), self.value(field, how, raw, comm).unwrap_or(Value::Unknown))).collect()
+    }
+
+    fn value<'a>(
+        &'a self,
+        field: &'a FormatField,
+        how: &'a Reading,
+        raw: &'a [u8],
+        comm: &dyn Fn(i32) -> Option<Comm>,
+    ) -> Option<Value<'a>> {
+        let int = || field.unsigned(raw).map(|number| number as i32);
+        Some(match how {
+            Reading::Text => text(field.text(raw)?),
+            Reading::Number(number) => number.value(field.unsigned(raw)?),
+            Reading::Pid => Value::Pid { pid: int()?, comm: comm(int()?) },
+            Reading::Address => Value::Address(field.unsigned(raw)?),
+            Reading::Dev => {
+                let dev = field.unsigned(raw)? as u32;
+                Value::Dev { major: dev >> 20, minor: dev & 0xf_ffff }
+            }
+            Reading::Signal => Value::Signal(int()?),
+            Reading::Fd => Value::Fd { fd: int()?, file: None },
+            Reading::DirFd => Value::DirFd { fd: int()?, file: None },
+            Reading::Table(table) => constants(table, self.abi, field.unsigned(raw)?),
+            Reading::Custom(decode, index) => decode(&self.registers(raw)?, *index, self.abi),
+            Reading::Return { address } => match field.unsigned(raw)? {
+                ret if *address && !(-4095..0).contains(&(ret as i64)) => Value::Hex(ret),
+                ret => Value::Int(ret as i64),
+            },
+            Reading::Named(naming, number) => {
+                let bits = field.unsigned(raw)?;
+                match naming.text(number.bytes, &|name| self.exact(name, raw)) {
+                    Some(text) => Value::Words { text, number: Some(bits) },
+                    None => number.value(bits),
+                }
+            }
+            Reading::Array(number) => {
+                let mut elements = field.elements(raw)?;
+                let items = elements.by_ref().take(ITEMS_MAX).map(|element| number.value(element)).collect();
+                Value::Array { items, more: elements.next().is_some() }
+            }
+            Reading::Bytes(hint) => Value::Words { text: bytes::words(field.bytes(raw)?, *hint), number: None },
+            Reading::Copy { copy, count } => self.copied(field, copy, *count, raw)?,
+        })
+    }
+
+    /// A field's number with its sign, for the print format's expressions.
+    fn exact(&self, name: &str, raw: &[u8]) -> Option<i128> {
+        let (field, _) = self.fields.iter().find(|(field, _)| field.name == name)?;
+        Some(if field.signed { i128::from(field.number(raw)?) } else { i128::from(field.unsigned(raw)?) })
+    }
+
+    fn registers(&self, raw: &[u8]) -> Option<[u64; 6]> {
+        let mut registers = [0; 6];
+        for (register, field) in registers.iter_mut().zip(&self.registers) {
+            *register = field.unsigned(raw)?;
+        }
+        Some(registers)
+    }
+
+    fn copied<'a>(&self, field: &FormatField, copy: &UserCopy, count: Option<u8>, raw: &'a [u8]) -> Option<Value<'a>> {
+        let address = field.unsigned(raw)?;
+        Some(match copy.read(raw, self.copy_limit)? {
+            Copied::Unread if address == 0 => Value::Address(0),
+            Copied::Unread => Value::Unread(address),
+            // A dot may be the kernel's for a byte that is not printable: where there is none, nothing was replaced.
+            Copied::Text { bytes, cut } => Value::Str { bytes: bytes.into(), cut, altered: bytes.contains(&b'.') },
+            Copied::Bytes(bytes) => {
+                let wanted = count.and_then(|arg| self.registers.get(usize::from(arg))?.unsigned(raw));
+                let cut = wanted.map_or(bytes.len() >= self.copy_limit as usize, |wanted| wanted > bytes.len() as u64);
+                Value::Str { bytes: bytes.into(), cut, altered: false }
+            }
+        })
+    }
+}
+
+impl Number {
+    /// Of a type whose width is known, else as wide and signed as the field.
+    fn of(field: &FormatField, base: Base) -> Number {
+        Number { bytes: u8::try_from(field.size).unwrap_or(8).clamp(1, 8), signed: field.signed, base }
+    }
+
+    /// The value of a register or field of which only so many bytes count.
+    fn value(self, bits: u64) -> Value<'static> {
+        let bits = bits & (u64::MAX >> (64 - 8 * u32::from(self.bytes)));
+        match self.base {
+            Base::Sixteen => Value::Hex(bits),
+            Base::Eight => Value::Octal(bits),
+            Base::Ten if self.signed => Value::Int(sign_extend(bits, self.bytes)),
+            Base::Ten => Value::Uint(bits),
+        }
+    }
+}
+
+/// How a field of an ordinary tracepoint is read.
+fn reading(field: &FormatField, print: &PrintFormat) -> Reading {
+    let hint = print.hint(&field.name);
+    let base = match hint {
+        Some(Hint::Hex) => Base::Sixteen,
+        Some(Hint::Octal) => Base::Eight,
+        _ => Base::Ten,
+    };
+    let ctype = field.ctype();
+    if field.array.is_some() || field.place != FieldPlace::Here {
+        return match ctype {
+            CType::Char => Reading::Text,
+            CType::Unsigned(1) | CType::Other => Reading::Bytes(hint),
+            _ if matches!(hint, Some(Hint::Ip4 | Hint::Ip6 | Hint::SocketAddress | Hint::Mac | Hint::Uuid | Hint::HexBytes)) => {
+                Reading::Bytes(hint)
+            }
+            _ => {
+                let words = field.type_name.contains("unsigned long") || ctype == CType::Pointer;
+                let signed = matches!(ctype, CType::Signed(_));
+                Reading::Array(Number { bytes: field.element_bytes().min(8), signed, base: if words { Base::Sixteen } else { base } })
+            }
+        };
+    }
+    if !matches!(field.size, 1 | 2 | 4 | 8) {
+        return Reading::Bytes(hint);
+    }
+    if let Some(naming) = print.naming(&field.name) {
+        return Reading::Named(naming.clone(), Number::of(field, base));
+    }
+    match field.type_name.as_str() {
+        "pid_t" => Reading::Pid,
+        "dev_t" if field.size == 4 => Reading::Dev,
+        "umode_t" => Reading::Number(Number::of(field, Base::Eight)),
+        "int" | "unsigned int" | "u32" | "__u32" if is_pid(&field.name) => Reading::Pid,
+        "int" if field.name == "sig" => Reading::Signal,
+        _ if ctype == CType::Pointer || hint == Some(Hint::Address) => Reading::Address,
+        _ => Reading::Number(Number::of(field, base)),
+    }
+}
+
+fn is_pid(name: &str) -> bool {
+    matches!(name, "pid" | "tid" | "tgid") || name.ends_with("_pid") || name.ends_with("_tgid")
+}
+
+/// How the arguments of `sys_enter_X` are read: by X's row, and by type and name where there is none.
+fn syscall_fields(format: &Format, event: &str) -> Vec<(FormatField, Reading)> {
+    let row = row(event);
+    let copies = format.user_copies();
+    let argument = |(index, field): (usize, &FormatField)| {
+        let arg = row.and_then(|row| row.args.iter().find(|arg| arg.name == field.name));
+        let copy = copies.iter().find(|copy| usize::from(copy.arg) == index);
+        let how = match (copy, arg) {
+            (Some(copy), _) => Reading::Copy { copy: copy.clone(), count: counted_by(arg) },
+            (None, Some(arg)) => by_row(arg, index).unwrap_or_else(|| by_type(field)),
+            (None, None) => by_type(field),
+        };
+        (field.clone(), how)
+    };
+    format.syscall_arguments().take(6).enumerate().map(argument).collect()
+}
+
+/// The row of the X of `sys_enter_X`.
+fn row(event: &str) -> Option<&'static Syscall> {
+    SYSCALLS.iter().find(|syscall| syscall.event == event)
+}
+
+fn counted_by(arg: Option<&Arg>) -> Option<u8> {
+    match arg?.length {
+        Length::Arg(count) => Some(count),
+        _ => None,
+    }
+}
+
+fn by_row(arg: &Arg, index: usize) -> Option<Reading> {
+    let number = |bytes, signed, base| Reading::Number(Number { bytes, signed, base });
+    Some(match arg.kind {
+        Kind::Fd => Reading::Fd,
+        Kind::DirFd => Reading::DirFd,
+        Kind::Pid => Reading::Pid,
+        Kind::Signal => Reading::Signal,
+        Kind::Mode => number(2, false, Base::Eight),
+        Kind::Table(table) => Reading::Table(table),
+        Kind::Custom(decode) => Reading::Custom(decode, index),
+        Kind::Int => number(4, true, Base::Ten),
+        Kind::Uint => number(4, false, Base::Ten),
+        Kind::Long | Kind::Offset => number(8, true, Base::Ten),
+        Kind::Ulong | Kind::Size => number(8, false, Base::Ten),
+        Kind::Hex => number(8, false, Base::Sixteen),
+        Kind::Address => Reading::Address,
+        _ => return None,
+    })
+}
+
+/// An argument's register by its C type: the kernel looks at no more bytes than that has.
+fn by_type(field: &FormatField) -> Reading {
+    let ctype = field.ctype();
+    match (ctype, field.name.as_str()) {
+        (CType::Pointer, _) => Reading::Address,
+        (_, _) if field.type_name == "pid_t" => Reading::Pid,
+        (_, _) if field.type_name == "umode_t" => Reading::Number(Number { bytes: 2, signed: false, base: Base::Eight }),
+        (CType::Signed(4), name) if name == "dirfd" || name.ends_with("dfd") => Reading::DirFd,
+        (CType::Signed(4) | CType::Unsigned(_), name) if name.ends_with("fd") => Reading::Fd,
+        (CType::Signed(4), "sig") => Reading::Signal,
+        (CType::Signed(bytes), _) => Reading::Number(Number { bytes, signed: true, base: Base::Ten }),
+        (CType::Unsigned(bytes), _) => Reading::Number(Number { bytes, signed: false, base: Base::Ten }),
+        // An enum is an int; of other types the whole register is shown.
+        _ if field.type_name.contains("enum ") => Reading::Number(Number { bytes: 4, signed: true, base: Base::Ten }),
+        _ => Reading::Number(Number { bytes: 8, signed: false, base: Base::Sixteen }),
+    }
+}
+
+fn constants(table: &'static Table, abi: Abi, register: u64) -> Value<'static> {
+    let table = table.per_abi.iter().find(|(of, _)| *of == abi).map_or(table, |(_, table)| *table);
+    let bits = if table.bits == 32 { register & 0xffff_ffff } else { register };
+    match table.kind {
+        TableKind::Flags => Value::Flags { table, bits },
+        TableKind::Enum => Value::Symbol { table, value: bits },
+    }
+}
+
+fn text(bytes: &[u8]) -> Value<'_> {
+    Value::Str { bytes: Cow::Borrowed(bytes), cut: false, altered: false }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+use super::*;
+use crate::kernel::Tracefs;
+use crate::kernel::syscall_event::tests::{OPENAT_WITH_COPY, openat_record};
+use crate::source::session::{EventSpec, EventTable, Role, Terms};
+use crate::source::{Body, record::Records};
+use crate::sys::perf::{Attr, Counts, On, PerfEvent, SAMPLE_TRACEPOINT};
+use crate::sys::ring::Ring;
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::Arc;
+
+fn decode(format: &str, raw: &[u8]) -> Vec<(String, Value<'static>)> {
+    let format = Format::parse(format).unwrap();
+    let decoder = Decoder::new(&format, Abi::X86_64, 8);
+    let comm = |pid| (pid == 42).then(|| Arc::from(&b"cat"[..]));
+    decoder.decode(raw, &comm).into_iter().map(|(name, value)| (name.to_owned(), owned(value))).collect()
+}
+
+fn owned(value: Value<'_>) -> Value<'static> {
+    match value {
+        Value::Str { bytes, cut, altered } => Value::Str { bytes: bytes.into_owned().into(), cut, altered },
+        Value::Array { items, more } => Value::Array { items: items.into_iter().map(owned).collect(), more },
+        Value::Pid { pid, comm } => Value::Pid { pid, comm },
+        Value::Words { text, number } => Value::Words { text, number },
+        Value::Int(n) => Value::Int(n),
+        Value::Uint(n) => Value::Uint(n),
+        Value::Hex(n) => Value::Hex(n),
+        Value::Octal(n) => Value::Octal(n),
+        Value::Address(n) => Value::Address(n),
+        Value::Unread(n) => Value::Unread(n),
+        Value::Signal(n) => Value::Signal(n),
+        Value::Dev { major, minor } => Value::Dev { major, minor },
+        Value::Fd { fd, .. } => Value::Fd { fd, file: None },
+        Value::DirFd { fd, .. } => Value::DirFd { fd, file: None },
+        Value::Flags { table, bits } => Value::Flags { table, bits },
+        Value::Symbol { table, value } => Value::Symbol { table, value },
+        Value::Unknown => Value::Unknown,
+        other => panic!("a tracepoint has no {other:?}"),
+    }
+}
+
+fn string(text: &str) -> Value<'static> {
+    Value::Str { bytes: text.as_bytes().to_vec().into(), cut: false, altered: false }
+}
+
+fn one<'v>(values: &'v [(String, Value<'static>)], name: &str) -> &'v Value<'static> {
+    &values.iter().find(|(field, _)| field == name).unwrap().1
+}
+
+#[test]
+fn a_switch_of_tasks() {
+    let mut raw = vec![0u8; 64];
+    raw[8..11].copy_from_slice(b"cat");
+    raw[24..28].copy_from_slice(&42i32.to_le_bytes());
+    raw[28..32].copy_from_slice(&120i32.to_le_bytes());
+    raw[32] = 2;
+    raw[40..44].copy_from_slice(b"dog\0");
+    let values = decode(include_str!("../../kernel/fixtures/sched_switch.format"), &raw);
+    assert_eq!(values.len(), 7);
+    assert_eq!(*one(&values, "prev_comm"), string("cat"));
+    assert_eq!(*one(&values, "prev_pid"), Value::Pid { pid: 42, comm: Some(Arc::from(&b"cat"[..])) });
+    assert_eq!(*one(&values, "prev_prio"), Value::Int(120));
+    assert_eq!(*one(&values, "prev_state"), Value::Words { text: "D".into(), number: Some(2) });
+    assert_eq!(*one(&values, "next_pid"), Value::Pid { pid: 0, comm: None });
+}
+
+#[test]
+fn dynamic_strings() {
+    let mut raw = vec![0u8; 20];
+    raw[8..12].copy_from_slice(&((8u32 << 16) | 20).to_le_bytes());
+    raw[12] = 42;
+    raw.extend_from_slice(b"/bin/ls\0");
+    let values = decode(include_str!("../../kernel/fixtures/sched_process_exec.format"), &raw);
+    assert_eq!(*one(&values, "filename"), string("/bin/ls"));
+    raw.truncate(24);
+    let values = decode(include_str!("../../kernel/fixtures/sched_process_exec.format"), &raw);
+    assert_eq!(*one(&values, "filename"), Value::Unknown);
+}
+
+#[test]
+fn raw_syscalls() {
+    let mut raw = vec![0u8; 64];
+    raw[8] = 1;
+    raw[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
+    let values = decode(include_str!("../../kernel/fixtures/sys_enter.format"), &raw);
+    assert_eq!(*one(&values, "id"), Value::Int(1));
+    let Value::Array { items, more: false } = one(&values, "args") else { panic!("{values:?}") };
+    assert_eq!((items.len(), &items[0]), (6, &Value::Hex(u64::MAX)));
+}
+
+#[test]
+fn openat_before_and_after_the_kernel_copied_strings() {
+    let raw = openat_record(b"/etc/x\0");
+    let old = decode(include_str!("../../kernel/fixtures/sys_enter_openat.format"), &raw);
+    assert_eq!(old.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["dfd", "filename", "flags", "mode"]);
+    assert_eq!(*one(&old, "dfd"), Value::DirFd { fd: -100, file: None });
+    assert_eq!(*one(&old, "filename"), Value::Address(0x7ffc_1234_5678));
+    assert_eq!(*one(&old, "mode"), Value::Octal(0o644));
+    let new = decode(OPENAT_WITH_COPY, &raw);
+    assert_eq!(new.len(), 4);
+    assert_eq!(*one(&new, "filename"), string("/etc/x"));
+    assert_eq!(*one(&decode(OPENAT_WITH_COPY, &openat_record(b"")), "filename"), Value::Unread(0x7ffc_1234_5678));
+    let cut = decode(OPENAT_WITH_COPY, &openat_record(b"/etc/pas...\0"));
+    assert_eq!(*one(&cut, "filename"), Value::Str { bytes: b"/etc/pas".to_vec().into(), cut: true, altered: false });
+}
+
+#[test]
+fn the_end_of_a_syscall() {
+    let mut raw = vec![0u8; 24];
+    raw[16..24].copy_from_slice(&(-2i64).to_le_bytes());
+    assert_eq!(decode(include_str!("../../kernel/fixtures/sys_exit_openat.format"), &raw), [("ret".to_owned(), Value::Int(-2))]);
+}
+
+#[test]
+fn numbers_by_type_and_print_format() {
+    let format = "name: x\nID: 1\n\tfield:dev_t dev;offset:0;size:4;signed:0;\n\tfield:u8 addr[4];offset:4;size:4;signed:0;\n\
+                  \tfield:void * p;offset:8;size:8;signed:0;\n\tfield:u32 mask;offset:16;size:4;signed:0;\n\tfield:int sig;offset:20;size:4;signed:1;\n\
+                  \nprint fmt: \"%d,%d %pI4 %p %x\", REC->dev >> 20, REC->dev & ((1U << 20) - 1), REC->addr, REC->p, REC->mask\n";
+    let mut raw = vec![0u8; 24];
+    raw[0..4].copy_from_slice(&((8u32 << 20) | 3).to_le_bytes());
+    raw[4..8].copy_from_slice(&[10, 0, 0, 1]);
+    raw[16] = 255;
+    raw[20] = 9;
+    let values = decode(format, &raw);
+    assert_eq!(*one(&values, "dev"), Value::Dev { major: 8, minor: 3 });
+    assert_eq!(*one(&values, "addr"), Value::Words { text: "10.0.0.1".into(), number: None });
+    assert_eq!(*one(&values, "p"), Value::Address(0));
+    assert_eq!(*one(&values, "mask"), Value::Hex(255));
+    assert_eq!(*one(&values, "sig"), Value::Signal(9));
+}
+
+#[test]
+#[ignore = "needs root and tracefs"]
+fn any_bytes_decode_as_any_event_of_this_kernel() {
+    let tracefs = crate::kernel::Tracefs::find().unwrap();
+    let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for event in tracefs.matching("*", "*").unwrap() {
+        let format = tracefs.format(&event.subsystem, &event.name).unwrap();
+        let decoder = Decoder::new(&format, Abi::X86_64, 63);
+        let shown = format.own_fields().filter(|field| !field.is_internal()).count();
+        for length in [0, 7, 8, 16, 33, 64, 4096] {
+            assert_eq!(decoder.decode(&noise[..length], &|_| None).len(), shown, "{event}");
+        }
+        // A record of zeros that is long enough is read whole.
+        let zeros = vec![0u8; 4096];
+        assert!(!decoder.decode(&zeros, &|_| None).iter().any(|(_, value)| *value == Value::Unknown), "{event}");
+    }
+}
+
+/// What this kernel records of an event in this thread, and in what it starts, while `act` runs.
+fn recorded(subsystem: &str, name: &str, act: impl FnOnce()) -> (Format, Vec<Vec<u8>>) {
+    let format = Tracefs::find().unwrap().format(subsystem, name).unwrap();
+    let attr = Attr { counts: Counts::Tracepoint(format.id), inherit: true, watermark: 4096 };
+    let cpus = crate::kernel::machine::online_cpus().unwrap();
+    let events: Vec<PerfEvent> = cpus.iter().map(|cpu| PerfEvent::open(&attr, On::Task(0), *cpu).unwrap()).collect();
+    let mut rings: Vec<Ring> = events.iter().map(|event| Ring::map(event.as_fd(), 64 << 10).unwrap()).collect();
+    events.iter().for_each(|event| event.enable().unwrap());
+    act();
+    events.iter().for_each(|event| event.disable().unwrap());
+    let spec = EventSpec {
+        name: format!("{subsystem}:{name}"),
+        role: Role::Tracepoint,
+        sample_type: SAMPLE_TRACEPOINT,
+        format: Some(format.clone()),
+        shown: true,
+        terms: Terms::default(),
+    };
+    let ids = events.iter().map(|event| (event.id(), crate::event::EventIndex(0))).collect();
+    let table = EventTable { events: vec![spec], ids };
+    let mut records = Vec::new();
+    for ring in &mut rings {
+        let mut bytes = Vec::new();
+        ring.drain(&mut bytes).unwrap();
+        records.extend(Records::new(&table, 0, &bytes).filter_map(|record| match record.unwrap().body {
+            Body::Sample(sample) => Some(sample.raw.to_vec()),
+            _ => None,
+        }));
+    }
+    (format, records)
+}
+
+#[test]
+#[ignore = "needs root and tracefs"]
+fn records_of_this_kernel() {
+    let mut pid = 0;
+    let (format, records) = recorded("sched", "sched_process_exec", || {
+        let mut child = Command::new("/bin/true").spawn().unwrap();
+        pid = child.id() as i32;
+        child.wait().unwrap();
+    });
+    assert_eq!(records.len(), 1);
+    let decoder = Decoder::new(&format, Abi::X86_64, 63);
+    let values = decoder.decode(&records[0], &|_| None);
+    assert_eq!(
+        values,
+        [("filename", string("/bin/true")), ("pid", Value::Pid { pid, comm: None }), ("old_pid", Value::Pid { pid, comm: None })]
+    );
+
+    let path = std::env::temp_dir().join(format!("rtrace-tracepoint-{pid}"));
+    let (format, records) = recorded("syscalls", "sys_enter_openat", || drop(std::fs::File::create(&path).unwrap()));
+    std::fs::remove_file(&path).unwrap();
+    let decoder = Decoder::new(&format, Abi::X86_64, 63);
+    let opened: Vec<_> = records.iter().map(|raw| decoder.decode(raw, &|_| None)).collect();
+    let created = opened.iter().find(|values| values[3] == ("mode", Value::Octal(0o666))).unwrap();
+    assert_eq!(created.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["dfd", "filename", "flags", "mode"]);
+    assert_eq!(created[0].1, Value::DirFd { fd: -100, file: None });
+    // The string itself where the kernel copies it, else where it is.
+    assert!(matches!(&created[1].1, Value::Address(1..) | Value::Str { .. }), "{created:?}");
+}
