@@ -26,4 +26,9 @@ impl Round {
     pub fn bytes(&self) -> usize {
         self.chunks.iter().map(|c| c.bytes.len()).sum()
     }
+
+    /// About how many bytes of memory it takes; more than zero, so that a bound in bytes is one in rounds too.
+    pub fn weight(&self) -> usize {
+        size_of::<Round>() + self.bytes() + self.chunks.len() * size_of::<Chunk>() + self.notes.len() * size_of::<(Time, Note)>()
+    }
 }

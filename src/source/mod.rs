@@ -1,12 +1,20 @@
 //! Where records come from, and how they become one stream in time order.
 
+pub mod arm;
 pub mod chunk;
+pub mod file;
+pub mod frame;
+pub mod live;
+pub mod look;
+pub mod memory;
 pub mod merge;
 pub mod note;
+pub mod queue;
 pub mod record;
 pub mod session;
 
 pub use chunk::{Chunk, Round};
+pub use merge::Merge;
 pub use note::Note;
 pub use record::{Body, Record, Sample};
 pub use session::{EventTable, Session};

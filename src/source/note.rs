@@ -8,16 +8,20 @@ use crate::event::{Abi, EventIndex, TaskId, Time};
 /// One fact, true at the time of its record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Note {
-    /// The command was forked; what it is about to execute. Everything its task does before its execve is rtrace's own set-up.
-    Spawned { task: TaskId, path: Vec<u8>, argv: Vec<Vec<u8>> },
+    /// A child of rtrace was forked: what it is about to execute, and which of its descriptors the program will have, with what they are (readlink of /proc/PID/fd/N).
+    /// Everything its task does before its execve is rtrace's own set-up, which leaves those descriptors alone.
+    Spawned { task: TaskId, path: Vec<u8>, argv: Vec<Vec<u8>>, fds: Vec<(i32, Vec<u8>)> },
     /// A task that was there before: its name, parent process, and when it was started (CLOCK_MONOTONIC, from /proc/PID/stat's starttime; rounded down).
     Task { task: TaskId, comm: Vec<u8>, ppid: i32, started: Time, cgroup: Option<Vec<u8>>, abi: Option<Abi> },
     /// A look at a task that came too late: there is no such task.
     NoTask { tid: i32 },
-    /// What a descriptor of a process was, at the record's time (readlink of /proc/PID/fd/N); `None` when there was none.
-    Fd { pid: i32, fd: i32, path: Option<Vec<u8>> },
+    /// What a descriptor of a process was (readlink of /proc/PID/fd/N), looked at between `from` and the record's time; `None` when there was none.
+    Fd { pid: i32, fd: i32, path: Option<Vec<u8>>, from: Time },
     /// An event's count and how many records of it were dropped, as read(2) gives them with PERF_FORMAT_LOST, over all CPUs and tasks.
     Count { event: EventIndex, issued: u64, lost: u64 },
+    /// A ring had no room left when it was looked at, at the record's time: what came after its last record may have been dropped, and no LOST record tells of it
+    /// until the ring's next one.
+    Full { cpu: u32 },
     /// A BPF program on the same tracepoint may have dropped samples: the programs' ids (PERF_EVENT_IOC_QUERY_BPF).
     Silenced { event: EventIndex, programs: Vec<u32> },
     /// The command is gone, with wait(2)'s status word.

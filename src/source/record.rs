@@ -1,9 +1,10 @@
 //! One record of a ring, borrowed from its chunk.
 //!
-//! The layout is perf_event_open(2)'s, `PERF_RECORD_*` with the sample fields every event of rtrace asks for: the identifier first, so that
-//! the event, and with it the rest of the layout, is known before anything else is read. Bytes may come from a file: nothing here panics.
+//! What is in it and how it may be wrong; how its bytes are laid out is [`super::frame`]'s business.
 
+use super::frame::{Fault, Frame};
 use super::note::Note;
+use super::session::EventTable;
 use crate::event::{EventIndex, TaskId, Time};
 
 /// A record and where and when it was written.
@@ -44,9 +45,10 @@ pub enum Body<'a> {
         executable: bool,
         path: &'a [u8],
     },
-    /// PERF_RECORD_LOST: this many records were dropped since the last record of this ring.
+    /// PERF_RECORD_LOST: this many records were dropped since the last record of this ring, which was written at `after` (known only to the merge).
     Lost {
         records: u64,
+        after: Option<Time>,
     },
     /// What rtrace learnt outside the rings.
     Note(&'a Note),
@@ -58,9 +60,69 @@ pub struct Sample<'a> {
     pub event: EventIndex,
     /// Which opened event it came from: the same for all that inherited it. Two origins for one task and event mean that both report it.
     pub origin: u64,
-    /// The tracepoint's own bytes, from `common_type` on.
+    /// The tracepoint's own bytes, from `common_type` on, with the kernel's padding at the end.
     pub raw: &'a [u8],
     /// The instruction pointer and data address, for page faults.
     pub ip: u64,
     pub address: u64,
 }
+
+/// A record that cannot be read, and where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the record at byte {offset} of a chunk of CPU {cpu} {fault}")]
+pub struct Malformed {
+    pub cpu: u32,
+    /// From the beginning of the chunk.
+    pub offset: usize,
+    pub fault: Fault,
+}
+
+/// The records of one ring's bytes, in the ring's order. After a [`Fault::Size`] there are no more; other faults are of one record.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    table: &'a EventTable,
+    cpu: u32,
+    bytes: &'a [u8],
+    offset: usize,
+    before: Option<Time>,
+}
+
+impl<'a> Records<'a> {
+    pub fn new(table: &'a EventTable, cpu: u32, bytes: &'a [u8]) -> Records<'a> {
+        Records { table, cpu, bytes, offset: 0, before: None }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<Record<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.offset < self.bytes.len() {
+            let offset = self.offset;
+            let malformed = |fault| Malformed { cpu: self.cpu, offset, fault };
+            let frame = match Frame::at(self.bytes, offset) {
+                Ok(frame) => frame,
+                Err(fault) => {
+                    self.offset = self.bytes.len();
+                    return Some(Err(malformed(fault)));
+                }
+            };
+            self.offset += frame.size();
+            let stamp = match frame.stamp(self.table) {
+                Ok(None) => continue,
+                Ok(Some(stamp)) => stamp,
+                Err(fault) => return Some(Err(malformed(fault))),
+            };
+            let mut record = frame.read(self.table, stamp, self.cpu).map_err(malformed);
+            if let Ok(Record { body: Body::Lost { after, .. }, .. }) = &mut record {
+                *after = self.before;
+            }
+            self.before = Some(stamp.time);
+            return Some(record);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

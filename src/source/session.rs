@@ -89,6 +89,13 @@ pub enum Role {
     Tracepoint,
 }
 
+impl Role {
+    /// Its records begin or end calls.
+    pub fn is_of_syscalls(self) -> bool {
+        matches!(self, Role::RawEnter | Role::RawExit | Role::Enter { .. } | Role::Exit { .. })
+    }
+}
+
 /// Terms of an item of `-e`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Terms {

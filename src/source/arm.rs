@@ -1,0 +1,235 @@
+//! Arming: every planned event opened on every CPU and target, one ring a CPU.
+
+use super::session::{EventTable, Role};
+use crate::event::EventIndex;
+use crate::kernel::procfs;
+use crate::plan::{Plan, PlannedEvent, RingSize, Whom, without};
+use crate::sys::perf::{Attr, Count, Counts, On, PerfEvent};
+use crate::sys::ring::{MapError, Ring};
+use anyhow::{Context, anyhow};
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The least ring that is worth having, bytes.
+const RING_MIN: u64 = 64 << 10;
+
+/// What is open.
+#[derive(Debug)]
+pub struct Armed {
+    pub events: Vec<ArmedEvent>,
+    pub rings: Vec<CpuRing>,
+    /// How the records' identifiers map to the plan's events.
+    pub table: EventTable,
+}
+
+/// One open event.
+#[derive(Debug)]
+pub struct ArmedEvent {
+    pub index: EventIndex,
+    pub role: Role,
+    pub event: PerfEvent,
+}
+
+/// The ring of a CPU.
+#[derive(Debug)]
+pub struct CpuRing {
+    pub cpu: u32,
+    pub ring: Ring,
+    /// Where in `events` the event stands whose ring it is: it tells by POLLHUP that its tasks are gone.
+    pub owner: usize,
+    /// The side-band events of all targets on this CPU.
+    pub side_bands: Vec<usize>,
+}
+
+/// Opens everything, disabled. All threads of rtrace exist by then.
+///
+/// # Errors
+/// One sentence that names the missing privilege, the limit that was hit, or the task that is not there.
+pub fn arm(plan: &Plan, child: Option<i32>) -> anyhow::Result<Armed> {
+    let left_out = match plan.whom {
+        Whom::Everyone | Whom::Cgroup(_) => {
+            let processes = plan.excluded.iter().map(|e| e.pid).chain([std::process::id() as i32]);
+            processes.flat_map(procfs::threads).collect()
+        }
+        Whom::Command | Whom::Tasks { .. } => Vec::new(),
+    };
+    let mut arming = Arming {
+        plan,
+        left_out,
+        armed: Armed { events: Vec::new(), rings: Vec::new(), table: EventTable::default() },
+        ring_bytes: plan.ring.bytes(),
+    };
+    arming.armed.table.events = plan.events.iter().map(|e| e.spec.clone()).collect();
+    match &plan.whom {
+        Whom::Command => arming.target(On::Task(child.context("there is no command to trace")?))?,
+        Whom::Everyone => arming.target(On::Everyone)?,
+        Whom::Cgroup(path) => {
+            let dir = std::fs::File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
+            arming.target(On::Cgroup(dir.as_fd()))?;
+        }
+        Whom::Tasks { tids, processes } => arming.tasks(tids, processes)?,
+    }
+    Ok(arming.armed)
+}
+
+struct Arming<'a> {
+    plan: &'a Plan,
+    /// Threads whose records are not wanted in a system-wide trace: our own, first of all.
+    left_out: Vec<i32>,
+    armed: Armed,
+    ring_bytes: u64,
+}
+
+/// What could not be had.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("cannot open {what}: {} ({})", io_text(.error), advice(.error))]
+    Open { what: String, error: io::Error },
+    #[error(transparent)]
+    Map(#[from] MapError),
+}
+
+impl Arming<'_> {
+    /// Arms these tasks, and those that their processes make meanwhile. A thread made between listing and opening may be followed twice, by inheritance and by itself; the engine keeps one of the two.
+    fn tasks(&mut self, tids: &[i32], processes: &[i32]) -> anyhow::Result<()> {
+        let mut done = BTreeSet::new();
+        let mut wanted: BTreeSet<i32> = tids.iter().copied().collect();
+        loop {
+            let new: Vec<i32> = wanted.difference(&done).copied().collect();
+            if new.is_empty() {
+                break;
+            }
+            for tid in new {
+                done.insert(tid);
+                match self.target(On::Task(tid)) {
+                    Err(Failure::Open { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    other => other?,
+                }
+            }
+            wanted.extend(processes.iter().flat_map(|&pid| procfs::threads(pid)));
+        }
+        if self.armed.rings.is_empty() {
+            return Err(anyhow!("none of the tasks {} is there any more", done.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")));
+        }
+        Ok(())
+    }
+
+    fn target(&mut self, on: On) -> Result<(), Failure> {
+        for &cpu in &self.plan.cpus {
+            for (i, planned) in self.plan.events.iter().enumerate() {
+                self.open(EventIndex(i as u16), planned, on, cpu)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, index: EventIndex, planned: &PlannedEvent, on: On, cpu: u32) -> Result<(), Failure> {
+        let attr = Attr { counts: planned.counts, inherit: planned.inherit, watermark: (self.ring_bytes / 4).min(1 << 30) as u32 };
+        let failure = |error| Failure::Open { what: format!("{} on CPU {cpu}", planned.spec.name), error };
+        let event = PerfEvent::open(&attr, on, cpu).map_err(failure)?;
+        let at = self.armed.events.len();
+        match self.armed.rings.iter_mut().find(|r| r.cpu == cpu) {
+            Some(ring) => {
+                if planned.spec.role == Role::SideBand {
+                    ring.side_bands.push(at);
+                }
+                let owner = ring.owner;
+                event.set_output(self.armed.events[owner].event.as_fd()).map_err(failure)?;
+            }
+            None => {
+                let ring = self.map(event.as_fd())?;
+                self.armed.rings.push(CpuRing { cpu, ring, owner: at, side_bands: vec![at] });
+            }
+        }
+        let is_tracepoint = matches!(planned.counts, Counts::Tracepoint(_));
+        if let Some(filter) = is_tracepoint.then(|| without(planned.filter.clone(), &self.left_out)).flatten() {
+            let text = CString::new(filter.as_str()).map_err(|e| failure(e.into()))?;
+            event
+                .set_filter(&text)
+                .map_err(|error| Failure::Open { what: format!("the kernel's filter \"{filter}\" for {}", planned.spec.name), error })?;
+        }
+        self.armed.table.ids.insert(event.id(), index);
+        self.armed.events.push(ArmedEvent { index, role: planned.spec.role, event });
+        Ok(())
+    }
+
+    /// Maps a ring; a size that rtrace chose itself shrinks until the limit of locked memory lets it in.
+    fn map(&mut self, event: BorrowedFd) -> Result<Ring, MapError> {
+        loop {
+            match Ring::map(event, self.ring_bytes as usize) {
+                Err(MapError::Locked(_)) if matches!(self.plan.ring, RingSize::Chosen(_)) && self.ring_bytes / 2 >= RING_MIN => {
+                    self.ring_bytes /= 2
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+/// What to do about it.
+fn advice(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            "run it as root, or give rtrace CAP_PERFMON, or lower kernel.perf_event_paranoid; `rtrace check` says what is missing"
+        }
+        Some(libc::EMFILE) => "too many descriptors for this process: raise `ulimit -n`, or name fewer syscalls, tasks or CPUs",
+        Some(libc::ENFILE) => "too many open files on this machine: raise fs.file-max",
+        Some(libc::ENOMEM) => "the machine is short of memory: ask for less with -m",
+        Some(libc::ENODEV) => "this CPU is offline",
+        _ => "the kernel refused it; -v shows the plan",
+    }
+}
+
+/// The kernel's words for an error, without Rust's "(os error N)".
+fn io_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+impl Armed {
+    /// Switches on what is needed from the very start: the records about tasks.
+    pub fn enable_side_band(&self) -> io::Result<()> {
+        self.each(|e| e.role == Role::SideBand, PerfEvent::enable)
+    }
+
+    /// Switches the rest on: exits before entries, so that no call that began under trace lacks its end.
+    pub fn enable(&self) -> io::Result<()> {
+        self.each(|e| e.role != Role::SideBand && !begins_calls(e.role), PerfEvent::enable)?;
+        self.each(|e| begins_calls(e.role), PerfEvent::enable)
+    }
+
+    /// Switches everything off: entries first.
+    pub fn disable(&self) -> io::Result<()> {
+        self.each(|e| begins_calls(e.role), PerfEvent::disable)?;
+        self.each(|e| !begins_calls(e.role), PerfEvent::disable)
+    }
+
+    fn each(&self, which: impl Fn(&ArmedEvent) -> bool, act: impl Fn(&PerfEvent) -> io::Result<()>) -> io::Result<()> {
+        self.events.iter().filter(|e| which(e)).try_for_each(|e| act(&e.event))
+    }
+
+    /// The counts of each planned event, over all CPUs, targets and what inherited from them.
+    pub fn counts(&self) -> Vec<(EventIndex, Count)> {
+        let mut counts = vec![Count { issued: 0, lost: Some(0) }; self.table.events.len()];
+        for armed in &self.events {
+            if let (Ok(count), Some(sum)) = (armed.event.count(), counts.get_mut(usize::from(armed.index.0))) {
+                sum.issued += count.issued;
+                sum.lost = sum.lost.zip(count.lost).map(|(a, b)| a + b);
+            }
+        }
+        counts.into_iter().enumerate().map(|(i, c)| (EventIndex(i as u16), c)).collect()
+    }
+
+    /// BPF programs beside us on our tracepoints, by event: asked of one descriptor each, because the kernel keeps them per tracepoint.
+    pub fn programs(&self) -> Vec<(EventIndex, Vec<u32>)> {
+        let mut asked = BTreeSet::new();
+        let tracepoints = self.events.iter().filter(|e| self.table.get(e.index).is_some_and(|spec| spec.format.is_some()));
+        tracepoints.filter(|e| asked.insert(e.index)).map(|e| (e.index, e.event.programs())).filter(|(_, ids)| !ids.is_empty()).collect()
+    }
+}
+
+fn begins_calls(role: Role) -> bool {
+    matches!(role, Role::RawEnter | Role::Enter { .. })
+}

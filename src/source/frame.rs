@@ -1,0 +1,261 @@
+//! The extent of one perf record and the reading of its fields.
+//!
+//! The layout is perf_event_open(2)'s, `PERF_RECORD_*` with the sample fields every event of rtrace asks for: the identifier first, so that
+//! the event, and with it the rest of the layout, is known before anything else is read. Bytes may come from a file: nothing here panics, and what
+//! cannot be read is a [`Fault`], never a guess.
+//!
+//! There are two depths. [`Frame::stamp`] reads only when and of which event, for the merge; [`Frame::read`] reads the whole record.
+//! Numbers are little-endian, as on every machine whose records rtrace reads.
+
+use super::record::{Body, Record, Sample};
+use super::session::EventTable;
+use crate::event::{EventIndex, TaskId, Time};
+
+/// `enum perf_event_type` (include/uapi/linux/perf_event.h): the records that are read; all others are skipped.
+pub mod kind {
+    pub const LOST: u32 = 2;
+    pub const COMM: u32 = 3;
+    pub const EXIT: u32 = 4;
+    pub const FORK: u32 = 7;
+    pub const SAMPLE: u32 = 9;
+    pub const MMAP2: u32 = 10;
+    pub const LOST_SAMPLES: u32 = 13;
+}
+
+/// `PERF_SAMPLE_*` (include/uapi/linux/perf_event.h): the fields of samples that are understood.
+pub mod field {
+    pub const IP: u64 = 1 << 0;
+    pub const TID: u64 = 1 << 1;
+    pub const TIME: u64 = 1 << 2;
+    pub const ADDR: u64 = 1 << 3;
+    pub const READ: u64 = 1 << 4;
+    pub const CALLCHAIN: u64 = 1 << 5;
+    pub const ID: u64 = 1 << 6;
+    pub const CPU: u64 = 1 << 7;
+    pub const PERIOD: u64 = 1 << 8;
+    pub const STREAM_ID: u64 = 1 << 9;
+    pub const RAW: u64 = 1 << 10;
+    pub const IDENTIFIER: u64 = 1 << 16;
+    /// What every event asks for, so that each record says when, who and of which event.
+    pub const NEEDED: u64 = IDENTIFIER | TID | TIME;
+    /// What is repeated at the end of records that are not samples (`sample_id_all`).
+    pub const TRAILER: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
+}
+
+/// PERF_RECORD_MISC_COMM_EXEC.
+pub(super) const MISC_COMM_EXEC: u16 = 1 << 13;
+/// PROT_EXEC of mmap(2), in PERF_RECORD_MMAP2's `prot`.
+pub(super) const PROT_EXEC: u32 = 4;
+/// `struct perf_event_header`: type, misc, size.
+pub(super) const HEADER_BYTES: usize = 8;
+
+/// Why a record cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("says it is {size} bytes long, but {left} are left")]
+    Size { size: usize, left: usize },
+    #[error("of type {kind} is too short for its fields ({size} bytes)")]
+    Short { kind: u32, size: usize },
+    #[error("is of an event that is not in the session (identifier {0})")]
+    UnknownEvent(u64),
+    #[error("is of an event whose sample layout {0:#x} is not supported")]
+    Layout(u64),
+}
+
+/// What the merge needs of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    pub time: Time,
+    pub event: EventIndex,
+}
+
+/// A record's extent: header and body, nothing of the body looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// [`kind`].
+    pub kind: u32,
+    pub misc: u16,
+    /// All after the header.
+    pub body: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// The record that begins at `offset`.
+    ///
+    /// # Errors
+    /// [`Fault::Size`]: what follows cannot be found either.
+    #[inline]
+    pub fn at(bytes: &'a [u8], offset: usize) -> Result<Frame<'a>, Fault> {
+        let rest = bytes.get(offset..).unwrap_or_default();
+        let header = rest.first_chunk().copied().map(u64::from_le_bytes).ok_or(Fault::Size { size: HEADER_BYTES, left: rest.len() })?;
+        let size = (header >> 48) as usize;
+        let body = rest.get(HEADER_BYTES..size).ok_or(Fault::Size { size, left: rest.len() })?;
+        Ok(Frame { kind: header as u32, misc: (header >> 32) as u16, body })
+    }
+
+    /// Bytes, header included.
+    #[inline]
+    pub fn size(&self) -> usize {
+        HEADER_BYTES + self.body.len()
+    }
+
+    /// When it was written, and of which event it is; `None` for kinds that are skipped.
+    ///
+    /// # Errors
+    /// The event is unknown, or the record too short.
+    #[inline]
+    pub fn stamp(&self, table: &EventTable) -> Result<Option<Stamp>, Fault> {
+        let (id, sample) = match self.kind {
+            kind::SAMPLE => (self.body.first_chunk(), true),
+            kind::LOST | kind::COMM | kind::EXIT | kind::FORK | kind::MMAP2 | kind::LOST_SAMPLES => (self.body.last_chunk(), false),
+            _ => return Ok(None),
+        };
+        let id = id.copied().map(u64::from_le_bytes).ok_or_else(|| self.short())?;
+        let event = *table.ids.get(&id).ok_or(Fault::UnknownEvent(id))?;
+        let layout = table.get(event).ok_or(Fault::UnknownEvent(id))?.sample_type;
+        if layout & (field::NEEDED | field::READ) != field::NEEDED {
+            return Err(Fault::Layout(layout));
+        }
+        let before = if sample { Some(time_in_sample(layout)) } else { self.body.len().checked_sub(time_from_end(layout)) };
+        let time = before.and_then(|at| self.body.get(at..)?.first_chunk().copied()).map(u64::from_le_bytes).ok_or_else(|| self.short())?;
+        Ok(Some(Stamp { time: Time(time), event }))
+    }
+
+    /// The whole record. `ring` is the CPU of its ring, for events that do not say theirs; the stamp is from [`Frame::stamp`].
+    ///
+    /// # Errors
+    /// The record is too short for what it says.
+    #[inline(always)] // and `sample`: otherwise the record is copied three times on its way, at half of the whole cost
+    pub fn read(&self, table: &EventTable, stamp: Stamp, ring: u32) -> Result<Record<'a>, Fault> {
+        let layout = table.get(stamp.event).map_or(0, |spec| spec.sample_type);
+        let read = if self.kind == kind::SAMPLE { self.sample(layout, stamp, ring) } else { self.side_band(layout, stamp, ring) };
+        read.ok_or_else(|| self.short())
+    }
+
+    #[inline(always)]
+    fn sample(&self, layout: u64, stamp: Stamp, ring: u32) -> Option<Record<'a>> {
+        let mut fields = Fields { rest: self.body, layout };
+        let origin = fields.u64()?;
+        let ip = fields.asked(field::IP)?.unwrap_or(0);
+        let task = fields.task()?;
+        fields.u64()?; // the time, in the stamp
+        let address = fields.asked(field::ADDR)?.unwrap_or(0);
+        fields.asked(field::ID)?;
+        fields.asked(field::STREAM_ID)?;
+        let cpu = fields.asked(field::CPU)?.map_or(ring, |cpu| cpu as u32);
+        fields.asked(field::PERIOD)?;
+        if let Some(frames) = fields.asked(field::CALLCHAIN)? {
+            fields.take(usize::try_from(frames).ok()?.checked_mul(8)?)?;
+        }
+        let raw = if layout & field::RAW != 0 { fields.sized()? } else { &[] };
+        let sample = Sample { event: stamp.event, origin, raw, ip, address };
+        Some(Record { time: stamp.time, cpu, task, body: Body::Sample(sample) })
+    }
+
+    #[cold]
+    fn side_band(&self, layout: u64, stamp: Stamp, ring: u32) -> Option<Record<'a>> {
+        let trailer_bytes = 8 * (layout & field::TRAILER).count_ones() as usize;
+        let (own, trailer) = self.body.split_at_checked(self.body.len().checked_sub(trailer_bytes)?)?;
+        let mut trailer = Fields { rest: trailer, layout };
+        let task = trailer.task()?;
+        trailer.u64()?; // the time, in the stamp
+        trailer.asked(field::ID)?;
+        trailer.asked(field::STREAM_ID)?;
+        let cpu = trailer.asked(field::CPU)?.map_or(ring, |cpu| cpu as u32);
+        let body = self.side_band_body(Fields { rest: own, layout })?;
+        Some(Record { time: stamp.time, cpu, task, body })
+    }
+
+    fn side_band_body(&self, mut own: Fields<'a>) -> Option<Body<'a>> {
+        Some(match self.kind {
+            kind::COMM => Body::Comm { task: own.task()?, comm: own.text(), exec: self.misc & MISC_COMM_EXEC != 0 },
+            kind::FORK => {
+                let (child, parent) = own.family()?;
+                Body::Fork { child, parent }
+            }
+            kind::EXIT => Body::Exit { task: own.family()?.0 },
+            kind::MMAP2 => {
+                let task = own.task()?;
+                let (start, len, offset) = (own.u64()?, own.u64()?, own.u64()?);
+                own.take(24)?; // device and inode, or the build id
+                let executable = own.u64()? as u32 & PROT_EXEC != 0;
+                Body::Map { task, start, len, offset, executable, path: own.text() }
+            }
+            kind::LOST => {
+                own.u64()?; // the event that next found room, not those that were dropped
+                Body::Lost { records: own.u64()?, after: None }
+            }
+            kind::LOST_SAMPLES => Body::Lost { records: own.u64()?, after: None },
+            _ => return None,
+        })
+    }
+
+    #[cold]
+    fn short(&self) -> Fault {
+        Fault::Short { kind: self.kind, size: self.size() }
+    }
+}
+
+/// Where the time stands in a sample's body: after the identifier, the instruction pointer and the task.
+fn time_in_sample(layout: u64) -> usize {
+    8 * (2 + usize::from(layout & field::IP != 0))
+}
+
+/// How far before the end the time stands in a trailer: `TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER`.
+fn time_from_end(layout: u64) -> usize {
+    8 * (2 + usize::from(layout & field::ID != 0) + usize::from(layout & field::STREAM_ID != 0) + usize::from(layout & field::CPU != 0))
+}
+
+/// A reader of fields one after the other; `None` where the bytes end.
+struct Fields<'a> {
+    rest: &'a [u8],
+    layout: u64,
+}
+
+impl<'a> Fields<'a> {
+    #[inline]
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    #[inline]
+    fn u64(&mut self) -> Option<u64> {
+        let (taken, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u64::from_le_bytes(*taken))
+    }
+
+    /// A field that is there only when the layout has `bit`.
+    #[inline]
+    fn asked(&mut self, bit: u64) -> Option<Option<u64>> {
+        if self.layout & bit == 0 { Some(None) } else { self.u64().map(Some) }
+    }
+
+    /// `u32 pid, tid`.
+    #[inline]
+    fn task(&mut self) -> Option<TaskId> {
+        self.u64().map(|both| TaskId { pid: both as i32, tid: (both >> 32) as i32 })
+    }
+
+    /// `u32 pid, ppid, tid, ptid`: a task and its parent.
+    fn family(&mut self) -> Option<(TaskId, TaskId)> {
+        let (pids, tids) = (self.u64()?, self.u64()?);
+        let task = TaskId { pid: pids as i32, tid: tids as i32 };
+        Some((task, TaskId { pid: (pids >> 32) as i32, tid: (tids >> 32) as i32 }))
+    }
+
+    /// `u32 size`, then as many bytes.
+    #[inline]
+    fn sized(&mut self) -> Option<&'a [u8]> {
+        let (size, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        self.take(u32::from_le_bytes(*size) as usize)
+    }
+
+    /// All that is left, up to the first NUL.
+    fn text(&self) -> &'a [u8] {
+        &self.rest[..memchr::memchr(0, self.rest).unwrap_or(self.rest.len())]
+    }
+}

@@ -1,0 +1,123 @@
+//! The live source's drain side: rings → rounds, and the facts that go with them.
+//!
+//! It copies and gives back; it decodes nothing, so that the rings are emptied as fast as memory moves.
+
+use super::arm::{Armed, CpuRing};
+use super::chunk::{Chunk, Round};
+use super::note::Note;
+use crate::event::Time;
+use crate::sys::clock;
+use rustix::event::{PollFd, PollFlags, epoll};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::AsFd;
+
+/// A ring with less room than this may have turned a record away: none is larger (a tracepoint's is at most a page, PERF_MAX_TRACE_SIZE).
+const FULL_AT: usize = 8 << 10;
+
+/// Empties the rings of what is armed.
+#[derive(Debug)]
+pub struct Drain {
+    armed: Armed,
+    /// Programs that were reported already.
+    programs: BTreeSet<u32>,
+    /// Facts for the next round.
+    notes: Vec<(Time, Note)>,
+    /// Emptied buffers.
+    spare: Vec<Vec<u8>>,
+    overrun_said: bool,
+}
+
+impl Drain {
+    pub fn new(armed: Armed) -> Drain {
+        Drain { armed, programs: BTreeSet::new(), notes: Vec::new(), spare: Vec::new(), overrun_said: false }
+    }
+
+    pub fn armed(&self) -> &Armed {
+        &self.armed
+    }
+
+    /// Adds the rings to an epoll set, each with its position as data. A ring wakes its reader at its watermark.
+    pub fn watch(&self, epoll: impl AsFd) -> io::Result<()> {
+        for (i, ring) in self.armed.rings.iter().enumerate() {
+            epoll::add(&epoll, self.armed.events[ring.owner].event.as_fd(), epoll::EventData::new_u64(i as u64), epoll::EventFlags::IN)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a ring out of an epoll set: its tasks are gone, and it would report that forever.
+    pub fn unwatch(&self, epoll: impl AsFd, ring: usize) -> io::Result<()> {
+        let owner = self.armed.rings[ring].owner;
+        Ok(epoll::delete(&epoll, self.armed.events[owner].event.as_fd())?)
+    }
+
+    /// A fact that the stream must know, true now.
+    pub fn note(&mut self, note: Note) {
+        self.notes.push((clock::now(), note));
+    }
+
+    /// A fact with its own time.
+    pub fn note_at(&mut self, time: Time, note: Note) {
+        self.notes.push((time, note));
+    }
+
+    /// One complete pass over all rings: each gives what it held when its turn came, so none can keep the others waiting. A ring that makes no sense is skipped, and said.
+    pub fn round(&mut self) -> Round {
+        let mut round =
+            Round { started: clock::now(), chunks: Vec::with_capacity(self.armed.rings.len()), notes: std::mem::take(&mut self.notes) };
+        for CpuRing { cpu, ring, .. } in &mut self.armed.rings {
+            let mut bytes = self.spare.pop().unwrap_or_default();
+            bytes.clear();
+            if let Err(overrun) = ring.drain(&mut bytes)
+                && !std::mem::replace(&mut self.overrun_said, true)
+            {
+                eprintln!("rtrace: CPU {cpu}: {overrun}; please report this");
+            }
+            if bytes.len() + FULL_AT > ring.bytes() {
+                round.notes.push((clock::now(), Note::Full { cpu: *cpu }));
+            }
+            if bytes.is_empty() {
+                self.spare.push(bytes);
+            } else {
+                round.chunks.push(Chunk { cpu: *cpu, bytes });
+            }
+        }
+        round
+    }
+
+    /// Takes a used round's buffers back.
+    pub fn recycle(&mut self, round: Round) {
+        let room = self.armed.rings.len() * 2;
+        self.spare.extend(round.chunks.into_iter().map(|c| c.bytes).take(room.saturating_sub(self.spare.len())));
+    }
+
+    /// Looks for BPF programs on our tracepoints that could drop our samples. New ones become notes, and are given with the event's name.
+    pub fn look_for_programs(&mut self) -> Vec<(String, Vec<u32>)> {
+        let mut found = Vec::new();
+        for (event, ids) in self.armed.programs() {
+            let new: Vec<u32> = ids.into_iter().filter(|id| self.programs.insert(*id)).collect();
+            if !new.is_empty() {
+                let name = self.armed.table.get(event).map(|spec| spec.name.clone()).unwrap_or_default();
+                found.push((name, new.clone()));
+                self.note(Note::Silenced { event, programs: new });
+            }
+        }
+        found
+    }
+
+    /// Asks every event for its count; the answers become notes.
+    pub fn take_counts(&mut self) {
+        for (event, count) in self.armed.counts() {
+            self.note(Note::Count { event, issued: count.issued, lost: count.lost.unwrap_or_default() });
+        }
+    }
+
+    /// All followed tasks and what they made are gone.
+    pub fn targets_gone(&self) -> bool {
+        let side_bands = self.armed.rings.iter().flat_map(|r| &r.side_bands);
+        let mut polls: Vec<PollFd> =
+            side_bands.map(|&i| PollFd::from_borrowed_fd(self.armed.events[i].event.as_fd(), PollFlags::empty())).collect();
+        rustix::event::poll(&mut polls, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
+            && polls.iter().all(|p| p.revents().contains(PollFlags::HUP))
+    }
+}

@@ -1,0 +1,55 @@
+//! Looks at the live machine's /proc, as notes.
+
+use super::note::Note;
+use crate::event::{TaskId, Time};
+use crate::kernel::machine::{self, ClockOffsets};
+use crate::kernel::{elf, procfs};
+use crate::sys::clock;
+use crate::task::Look;
+
+/// What a task is now; `None` when it is gone.
+pub fn task(tid: i32) -> Option<Note> {
+    task_since(tid, machine::clock_offsets())
+}
+
+fn task_since(tid: i32, offsets: ClockOffsets) -> Option<Note> {
+    let stat = procfs::stat(tid)?;
+    let pid = procfs::status(tid)?.tgid;
+    let abi = match elf::program_of(tid) {
+        Ok(elf::Program::Elf(abi)) => Some(abi),
+        _ => None,
+    };
+    Some(Note::Task {
+        task: TaskId { pid, tid },
+        started: stat.started(offsets),
+        comm: stat.comm,
+        ppid: stat.ppid,
+        cgroup: procfs::cgroup(tid),
+        abi,
+    })
+}
+
+/// The live machine.
+#[derive(Debug)]
+pub struct Live {
+    offsets: ClockOffsets,
+}
+
+impl Default for Live {
+    fn default() -> Live {
+        Live { offsets: machine::clock_offsets() }
+    }
+}
+
+impl Look for Live {
+    fn fd(&mut self, pid: i32, fd: i32) -> Option<(Time, Note)> {
+        let from = clock::now();
+        let path = procfs::fd_link(pid, fd);
+        Some((clock::now(), Note::Fd { pid, fd, path, from }))
+    }
+
+    fn task(&mut self, tid: i32) -> Option<(Time, Note)> {
+        let note = task_since(tid, self.offsets).unwrap_or(Note::NoTask { tid });
+        Some((clock::now(), note))
+    }
+}

@@ -1,0 +1,252 @@
+//! Rounds as a machine would bring them, and all that may be wrong with them.
+
+use super::*;
+use crate::source::frame::{Fault, field};
+use crate::source::memory::RecordWriter;
+use crate::source::record::tests::{TASK, table};
+use proptest::prelude::*;
+
+const LAYOUT: u64 = field::NEEDED | field::IP | field::CPU | field::RAW;
+
+fn note(fd: i32) -> Note {
+    Note::NoTask { tid: fd }
+}
+
+/// A line a record: time, CPU, and what tells it from others.
+fn line(record: Record<'_>) -> String {
+    match record.body {
+        Body::Sample(sample) => format!("{}.{} {}", record.time.0, record.cpu, String::from_utf8_lossy(sample.raw).trim_end_matches('\0')),
+        Body::Lost { records, after } => format!("{}.{} lost {records} after {:?}", record.time.0, record.cpu, after.map(|time| time.0)),
+        Body::Note(Note::NoTask { tid }) => format!("{} note {tid}", record.time.0),
+        body => format!("{body:?}"),
+    }
+}
+
+fn released(merge: &mut Merge, table: &EventTable) -> Vec<String> {
+    let mut lines = Vec::new();
+    merge.release(table, |record| lines.push(line(record)));
+    lines
+}
+
+fn rest(merge: &mut Merge, table: &EventTable) -> Vec<String> {
+    let mut lines = Vec::new();
+    merge.release_all(table, |record| lines.push(line(record)));
+    lines
+}
+
+/// A round of one chunk a CPU with samples at these times; their text is their place in the chunk.
+fn round(table: &EventTable, started: u64, rings: &[&[u64]]) -> Round {
+    let chunks = rings.iter().enumerate().filter(|(_, times)| !times.is_empty()).map(|(cpu, times)| {
+        let mut ring = RecordWriter::new(table, cpu as u32);
+        for (at, time) in times.iter().enumerate() {
+            ring.sample(EventIndex(0), TASK, Time(*time), at.to_string().as_bytes());
+        }
+        ring.chunk()
+    });
+    Round { started: Time(started), chunks: chunks.collect(), notes: Vec::new() }
+}
+
+#[test]
+fn gives_what_is_older_than_the_start_of_the_round_before() {
+    let table = table(&[LAYOUT]);
+    let mut merge = Merge::new();
+    merge.add(&table, round(&table, 100, &[&[10, 30, 101], &[20, 40]]));
+    assert!(released(&mut merge, &table).is_empty(), "one round proves nothing");
+    assert_eq!(merge.horizon(), Time(0));
+    merge.add(&table, round(&table, 200, &[&[105, 110], &[99, 100, 120]]));
+    assert_eq!(released(&mut merge, &table), ["10.0 0", "20.1 0", "30.0 1", "40.1 1", "99.1 0"]);
+    assert_eq!(merge.horizon(), Time(100));
+    merge.add(&table, round(&table, 300, &[]));
+    assert_eq!(released(&mut merge, &table), ["100.1 1", "101.0 2", "105.0 0", "110.0 1", "120.1 2"]);
+    assert!(rest(&mut merge, &table).is_empty());
+    assert_eq!(*merge.trouble(), Trouble::default());
+}
+
+#[test]
+fn the_end_gives_all_even_the_last_time_there_is() {
+    let table = table(&[LAYOUT]);
+    let mut merge = Merge::new();
+    merge.add(&table, round(&table, 0, &[&[7, u64::MAX], &[8]]));
+    assert_eq!(rest(&mut merge, &table), ["7.0 0", "8.1 0", "18446744073709551615.0 1"]);
+    assert_eq!(merge.horizon(), Time(u64::MAX));
+    assert!(rest(&mut merge, &table).is_empty());
+}
+
+#[test]
+fn a_ring_out_of_order_is_put_in_order_and_equal_times_stay_as_they_came() {
+    let table = table(&[LAYOUT]);
+    let mut merge = Merge::new();
+    merge.add(&table, round(&table, 50, &[&[10, 30, 20, 30, 30], &[30]]));
+    merge.add(&table, round(&table, 60, &[&[30, 52], &[51]]));
+    merge.add(&table, round(&table, 70, &[&[51]]));
+    assert_eq!(
+        released(&mut merge, &table),
+        ["10.0 0", "20.0 2", "30.0 1", "30.0 3", "30.0 4", "30.1 0", "30.0 0", "51.1 0", "51.0 0", "52.0 1"]
+    );
+    assert_eq!(merge.trouble().late, 0);
+}
+
+#[test]
+fn a_late_record_is_given_and_counted() {
+    let table = table(&[LAYOUT]);
+    let mut merge = Merge::new();
+    merge.add(&table, round(&table, 100, &[&[50]]));
+    merge.add(&table, round(&table, 200, &[]));
+    assert_eq!(released(&mut merge, &table), ["50.0 0"]);
+    merge.add(&table, round(&table, 300, &[&[99, 100], &[98]]));
+    assert_eq!(released(&mut merge, &table), ["98.1 0", "99.0 0", "100.0 1"]);
+    assert_eq!(merge.trouble().late, 2);
+}
+
+#[test]
+fn a_gap_is_placed_before_the_sample_that_follows_it() {
+    let table = table(&[LAYOUT]);
+    let mut merge = Merge::new();
+    let mut ring = RecordWriter::new(&table, 0);
+    ring.lost(1, TASK, Time(4)).sample(EventIndex(0), TASK, Time(5), b"a");
+    merge.add(&table, ring.round(Time(10)));
+    // Older kernels stamp the LOST record later than the sample for which it is written.
+    ring.lost(7, TASK, Time(33)).sample(EventIndex(0), TASK, Time(30), b"b").lost(8, TASK, Time(40)).sample(
+        EventIndex(0),
+        TASK,
+        Time(40),
+        b"c",
+    );
+    let mut round = ring.round(Time(50));
+    round.chunks.push(RecordWriter::new(&table, 1).sample(EventIndex(0), TASK, Time(31), b"x").chunk());
+    merge.add(&table, round);
+    let wanted =
+        ["4.0 lost 1 after None", "5.0 a", "30.0 lost 7 after Some(5)", "30.0 b", "31.1 x", "40.0 lost 8 after Some(30)", "40.0 c"];
+    assert_eq!(rest(&mut merge, &table), wanted);
+}
+
+#[test]
+fn notes_take_their_place_by_time() {
+    let table = table(&[LAYOUT]);
+    let mut merge = Merge::new();
+    merge.note(Time(15), note(3));
+    let mut first = round(&table, 100, &[&[10, 20, 30]]);
+    first.notes = vec![(Time(20), note(2)), (Time(0), note(1))];
+    merge.add(&table, first);
+    merge.add(&table, round(&table, 200, &[]));
+    assert_eq!(released(&mut merge, &table), ["0 note 1", "10.0 0", "15 note 3", "20 note 2", "20.0 1", "30.0 2"]);
+    merge.note(Time(250), note(4));
+    assert!(released(&mut merge, &table).is_empty());
+    assert_eq!(rest(&mut merge, &table), ["250 note 4"]);
+    assert_eq!(merge.horizon(), Time(250));
+    assert_eq!(merge.trouble().late, 0);
+}
+
+#[test]
+fn buffers_come_back_when_all_of_them_was_given() {
+    let table = table(&[LAYOUT]);
+    let mut merge = Merge::new();
+    merge.add(&table, round(&table, 100, &[&[10], &[20, 150]]));
+    merge.add(&table, round(&table, 200, &[]));
+    released(&mut merge, &table);
+    let spent = merge.spent();
+    assert_eq!(spent.chunks.len(), 1, "the other chunk has a record that is not due");
+    assert!(spent.chunks[0].bytes.is_empty() && spent.chunks[0].bytes.capacity() > 0);
+    assert!(merge.spent().chunks.is_empty());
+    rest(&mut merge, &table);
+    assert_eq!(merge.spent().chunks.len(), 1);
+}
+
+#[test]
+fn what_cannot_be_read_is_counted_and_the_rest_is_given() {
+    let table = table(&[LAYOUT]);
+    let mut ring = RecordWriter::new(&table, 2);
+    ring.sample_from(999, TASK, Time(1), b"").sample(EventIndex(0), TASK, Time(2), b"a");
+    // Long enough for its stamp, too short for the rest.
+    let cut: Vec<u8> = [100u64, 0, 0, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
+    ring.record(kind::SAMPLE, 0, &cut).sample(EventIndex(0), TASK, Time(4), b"b");
+    let mut chunk = ring.chunk();
+    chunk.bytes.extend([9, 0, 0, 0]);
+    let mut merge = Merge::new();
+    merge.add(&table, Round { started: Time(10), chunks: vec![chunk], notes: Vec::new() });
+    assert_eq!(rest(&mut merge, &table), ["2.2 a", "4.2 b"]);
+    let first = Malformed { cpu: 2, offset: 0, fault: Fault::UnknownEvent(999) };
+    assert_eq!(*merge.trouble(), Trouble { late: 0, unreadable: 3, first: Some(first) });
+}
+
+/// A record on its way: when it was stamped, on which CPU, and how long after it was in the ring.
+type Written = (u64, usize, u64);
+
+const ROUND_NS: u64 = 1000;
+
+/// What rounds of a machine look like: each begins `ROUND_NS` after the last and looks at ring n after `n * 50` more; records are written in the order
+/// of their being written, not of their stamps.
+fn machine(table: &EventTable, rings: usize, written: &[Written]) -> Vec<Round> {
+    let last = written.iter().map(|(stamp, _, delay)| stamp + delay).max().unwrap_or(0) / ROUND_NS + 2;
+    let in_round = |n: u64, cpu: usize| {
+        let looked = |n: u64| n * ROUND_NS + cpu as u64 * 50;
+        let from = if n == 0 { 0 } else { looked(n - 1) };
+        let mut times: Vec<_> =
+            written.iter().filter(|w| w.1 == cpu && (from..looked(n)).contains(&(w.0 + w.2))).map(|w| (w.0 + w.2, w.0)).collect();
+        times.sort_by_key(|time| time.0);
+        times.into_iter().map(|time| time.1).collect::<Vec<_>>()
+    };
+    let rings_of = |n| (0..rings).map(|cpu| in_round(n, cpu)).collect::<Vec<_>>();
+    (0..=last).map(|n| round(table, n * ROUND_NS, &rings_of(n).iter().map(Vec::as_slice).collect::<Vec<_>>())).collect()
+}
+
+proptest! {
+    #[test]
+    fn every_record_is_given_once_in_order_and_in_time(written in prop::collection::vec((0u64..20_000, 0usize..5, 0u64..400), 0..300)) {
+        let table = table(&[LAYOUT]);
+        let mut merge = Merge::new();
+        let mut got = Vec::new();
+        let mut horizon = Time(0);
+        for round in machine(&table, 5, &written) {
+            merge.add(&table, round);
+            let before = got.len();
+            merge.release(&table, |record| got.push((record.time.0, record.cpu as usize)));
+            prop_assert!(got[before..].iter().all(|(time, _)| (horizon.0..merge.horizon().0).contains(time)));
+            horizon = merge.horizon();
+        }
+        merge.release_all(&table, |record| got.push((record.time.0, record.cpu as usize)));
+        prop_assert!(got.is_sorted_by_key(|record| record.0));
+        prop_assert_eq!(merge.trouble(), &Trouble::default());
+        let mut wanted: Vec<_> = written.iter().map(|w| (w.0, w.1)).collect();
+        wanted.sort();
+        got.sort();
+        prop_assert_eq!(got, wanted);
+    }
+}
+
+/// `cargo test --release --lib -- --ignored --nocapture nanoseconds`
+#[test]
+#[ignore = "a measurement: it has no expectation that could fail"]
+fn nanoseconds_a_record() {
+    use std::time::{Duration, Instant};
+    const PER_ROUND: u64 = 20_000;
+    let table = table(&[LAYOUT & !field::IP, LAYOUT & !field::IP]);
+    let raw = [0; 68]; // raw_syscalls:sys_enter
+    for (rings, burst) in [(1, 1), (2, 1), (2, 50), (16, 1), (16, 50), (128, 50)] {
+        let mut merge = Merge::new();
+        let (mut adding, mut releasing, mut count, mut sum) = (Duration::ZERO, Duration::ZERO, 0u64, 0u64);
+        for n in 0..100 {
+            let mut writers: Vec<_> = (0..rings).map(|cpu| RecordWriter::new(&table, cpu)).collect();
+            for at in 0..PER_ROUND {
+                let ring = (at / burst % u64::from(rings)) as usize;
+                writers[ring].sample(EventIndex((at % 2) as u16), TASK, Time(n * PER_ROUND + at), &raw);
+            }
+            let round =
+                Round { started: Time(n * PER_ROUND), chunks: writers.iter_mut().map(RecordWriter::chunk).collect(), notes: Vec::new() };
+            let start = Instant::now();
+            merge.add(&table, round);
+            let added = Instant::now();
+            merge.release(&table, |record| {
+                count += 1;
+                if let Body::Sample(sample) = record.body {
+                    sum = sum.wrapping_add(u64::from(sample.raw[sample.raw.len() - 1]) + record.task.tid as u64 + u64::from(record.cpu));
+                }
+            });
+            releasing += added.elapsed();
+            adding += added - start;
+        }
+        std::hint::black_box(sum);
+        let ns = |time: Duration| time.as_nanos() as f64 / count as f64;
+        println!("{rings} rings, bursts of {burst}: add {:.1} ns, release {:.1} ns a record", ns(adding), ns(releasing));
+    }
+}
