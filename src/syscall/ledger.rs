@@ -1,9 +1,22 @@
-//! The account: what was issued, what came, what was lost, per event and per CPU.
+//! The account: what was issued, what came, what was lost, per event and per call.
 //!
 //! `issued` and `lost` come from the kernel's own counts (read(2) with PERF_FORMAT_LOST, in [`crate::source::Note::Count`]); `received` is counted in the stream. That
-//! the three agree is checked, not assumed.
+//! the three agree is checked, not assumed ([`Ledger::disagreements`]).
+//!
+//! From records to calls ([`Ledger::calls_account`]). Every call begins with an entry record, but for those that have none by nature (a seccomp answer, a call that ran
+//! when tracing began). A new task's return from clone is an exit record, but no call. So
+//!
+//! ```text
+//! issued calls  = issued entries − entries left out here (set-up, twice, excluded)  + exits that are calls without an entry
+//! printed calls = received entries − those left out                                 + exits that are calls without an entry  + exits whose entry was lost
+//! lost calls    = lost entries                                                                                              − exits whose entry was lost
+//! ```
+//!
+//! and the first is the sum of the others exactly when issued = received + lost holds for the entries' records.
 
-use crate::event::EventIndex;
+use crate::event::{Entry, EventIndex, Exit};
+use crate::source::Session;
+use crate::source::session::{EventSpec, Role};
 
 /// The account of one run.
 #[derive(Clone, Debug, Default)]
@@ -12,10 +25,16 @@ pub struct Ledger {
     pub events: Vec<EventAccount>,
     /// Calls that were given to the sinks, each once (a pending call counts when it completes or at the end).
     pub calls: u64,
-    /// Of these, calls whose entry was not seen.
+    /// Of these, calls whose entry was not seen: they have none, or it was lost.
     pub without_entry: u64,
-    /// Of these, calls whose exit was not seen.
+    /// Of these, calls whose entry a gap may have swallowed.
+    pub lost_entries: u64,
+    /// Of `calls`, those whose exit was not seen.
     pub without_exit: u64,
+    /// Exits that a gap makes doubtful: their calls are among those without an exit, or lost.
+    pub untrusted_exits: u64,
+    /// Returns of clone in the new task, which are not calls of their own.
+    pub second_returns: u64,
     /// Records of LOST records so far, placed in the stream.
     pub lost_placed: u64,
     /// Records before the command's execve: rtrace's own set-up.
@@ -26,6 +45,10 @@ pub struct Ledger {
     pub excluded: u64,
     /// Records that came after the stream had passed their time.
     pub late: u64,
+    /// Records that could not be read.
+    pub unreadable: u64,
+    /// Entries among `set_up`, `twice` and `excluded`.
+    entries_left_out: u64,
 }
 
 /// The account of one event.
@@ -35,9 +58,40 @@ pub struct EventAccount {
     /// As read(2) gave it, once it was asked.
     pub issued: Option<u64>,
     pub lost: Option<u64>,
+    /// Its records begin calls that are wanted.
+    pub entries: bool,
+}
+
+/// Why a record is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftOut {
+    SetUp,
+    Twice,
+    Excluded,
+}
+
+/// What became of the calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallsAccount {
+    pub issued: u64,
+    pub printed: u64,
+    pub lost: u64,
+}
+
+impl CallsAccount {
+    /// Printed + lost = issued.
+    pub fn is_conserved(&self) -> bool {
+        self.printed + self.lost == self.issued
+    }
 }
 
 impl Ledger {
+    pub fn new(session: &Session) -> Ledger {
+        let begins_wanted = |spec: &EventSpec| spec.shown && matches!(spec.role, Role::RawEnter | Role::Enter { .. });
+        let account = |spec| EventAccount { entries: begins_wanted(spec), ..EventAccount::default() };
+        Ledger { events: session.events.events.iter().map(account).collect(), ..Ledger::default() }
+    }
+
     pub fn account(&mut self, event: EventIndex) -> &mut EventAccount {
         let i = usize::from(event.0);
         if self.events.len() <= i {
@@ -49,5 +103,83 @@ impl Ledger {
     /// Records that the kernel dropped, over all events.
     pub fn lost_records(&self) -> u64 {
         self.events.iter().filter_map(|e| e.lost).sum()
+    }
+
+    /// A call is given.
+    #[inline]
+    pub fn call(&mut self, entry: Entry, exit: Exit) {
+        self.calls += 1;
+        self.without_entry += u64::from(entry != Entry::Seen);
+        self.lost_entries += u64::from(entry == Entry::Lost);
+        self.without_exit += u64::from(exit == Exit::Unseen);
+    }
+
+    /// A record is not looked at.
+    pub fn leave_out(&mut self, event: EventIndex, why: LeftOut) {
+        self.entries_left_out += u64::from(self.account(event).entries);
+        match why {
+            LeftOut::SetUp => self.set_up += 1,
+            LeftOut::Twice => self.twice += 1,
+            LeftOut::Excluded => self.excluded += 1,
+        }
+    }
+
+    /// The events for which received + lost is not issued. Events without counts are not among them: nothing is known.
+    pub fn disagreements(&self) -> impl Iterator<Item = (EventIndex, &EventAccount)> {
+        let all = self.events.iter().enumerate().map(|(i, account)| (EventIndex(i as u16), account));
+        all.filter(|(_, account)| account.disagrees())
+    }
+
+    /// What became of the calls; `None` as long as the kernel's counts of entries are not there.
+    pub fn calls_account(&self) -> Option<CallsAccount> {
+        let mut account = CallsAccount { printed: self.calls, ..CallsAccount::default() };
+        for event in self.events.iter().filter(|event| event.entries) {
+            account.issued += event.issued?;
+            account.lost += event.lost?;
+        }
+        account.issued = (account.issued + self.without_entry).saturating_sub(self.lost_entries + self.entries_left_out);
+        account.lost = account.lost.saturating_sub(self.lost_entries);
+        Some(account)
+    }
+}
+
+impl EventAccount {
+    fn disagrees(&self) -> bool {
+        self.issued.is_some_and(|issued| self.received + self.lost.unwrap_or(0) != issued)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Time;
+
+    fn ledger() -> Ledger {
+        let enters = EventAccount { received: 8, issued: Some(10), lost: Some(2), entries: true };
+        Ledger { events: vec![enters], ..Ledger::default() }
+    }
+
+    #[test]
+    fn calls_are_conserved_over_losses_and_exits_without_entry() {
+        let mut ledger = ledger();
+        let returned = Exit::Returned { at: Time(1), ret: 0 };
+        ledger.leave_out(EventIndex(0), LeftOut::SetUp);
+        (0..6).for_each(|_| ledger.call(Entry::Seen, returned));
+        ledger.call(Entry::Seen, Exit::Unseen);
+        ledger.call(Entry::Unseen, returned);
+        ledger.call(Entry::Lost, returned);
+        let account = ledger.calls_account().unwrap();
+        assert_eq!(account, CallsAccount { issued: 10, printed: 9, lost: 1 });
+        assert!(account.is_conserved());
+        assert_eq!(ledger.disagreements().count(), 0);
+    }
+
+    #[test]
+    fn a_missing_call_is_not_hidden() {
+        let mut ledger = ledger();
+        (0..7).for_each(|_| ledger.call(Entry::Seen, Exit::Unseen));
+        assert!(!ledger.calls_account().unwrap().is_conserved());
+        ledger.events[0].received = 7;
+        assert_eq!(ledger.disagreements().count(), 1);
     }
 }

@@ -1,4 +1,8 @@
 //! From entry and exit records to calls, and the account of what was issued, seen and lost.
 
+pub mod behavior;
+pub mod gaps;
+pub mod layout;
 pub mod ledger;
 pub mod pairing;
+pub mod special;

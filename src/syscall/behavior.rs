@@ -1,0 +1,161 @@
+//! What the core must know of each syscall, by ABI and number: from the small rows of [`super::special`] and from the decoders' rows.
+//!
+//! Built once, so that a record costs one look into an array. It does not decode: it says in which registers descriptors and process ids are.
+
+use super::special::{ROWS, Special};
+use crate::beauty::row::{Arg, Kind, Return, Syscall};
+use crate::event::Abi;
+
+/// What the core must know of one syscall.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behavior {
+    pub special: Special,
+    /// Bit i: argument i is a descriptor that the call uses, or the start of a path.
+    pub fds: u8,
+    /// Bit i: of these, those that a call may succeed with without having looked at them (dirfd beside an absolute path).
+    pub unproved: u8,
+    /// Bit i: argument i is a process or thread id.
+    pub pids: u8,
+    pub returns: Returns,
+    /// The row, where an argument's use or a variant depends on other arguments.
+    pub row: Option<&'static Syscall>,
+}
+
+/// What the core must know of a return value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Returns {
+    #[default]
+    Other,
+    /// A new descriptor.
+    Fd,
+    /// A process or thread id.
+    Pid,
+}
+
+/// The behaviors of all syscalls.
+#[derive(Clone, Debug)]
+pub struct Behaviors {
+    by_number: [Vec<Behavior>; 4],
+    /// Of numbers that nobody knows.
+    plain: Behavior,
+}
+
+impl Behaviors {
+    /// From the decoders' rows and the core's own.
+    pub fn new(rows: &'static [Syscall]) -> Behaviors {
+        let mut all = Behaviors { by_number: Default::default(), plain: Behavior::default() };
+        for row in rows {
+            for (abi, number) in row.numbers.iter().enumerate() {
+                if let Some(number) = number {
+                    *all.entry(abi, *number) = Behavior::of_row(row);
+                }
+            }
+        }
+        for (_, special, numbers) in ROWS {
+            for (abi, number) in numbers.iter().enumerate() {
+                if let Some(number) = number {
+                    all.entry(abi, *number).special = *special;
+                }
+            }
+        }
+        all
+    }
+
+    #[inline]
+    pub fn get(&self, abi: Abi, nr: i64) -> &Behavior {
+        usize::try_from(nr).ok().and_then(|nr| self.by_number[abi as usize].get(nr)).unwrap_or(&self.plain)
+    }
+
+    fn entry(&mut self, abi: usize, number: u32) -> &mut Behavior {
+        let numbers = &mut self.by_number[abi];
+        let at = number as usize;
+        if numbers.len() <= at {
+            numbers.resize(at + 1, Behavior::default());
+        }
+        &mut numbers[at]
+    }
+}
+
+impl Behavior {
+    fn of_row(row: &'static Syscall) -> Behavior {
+        let mut behavior = Behavior { returns: Returns::of(row.returns), ..Behavior::default() };
+        behavior.add_args(row.args);
+        let depends = !row.variants.is_empty() || row.args.iter().any(|arg| arg.used.is_some());
+        behavior.row = depends.then_some(row);
+        behavior
+    }
+
+    fn add_args(&mut self, args: &[Arg]) {
+        for (i, arg) in args.iter().enumerate().take(6) {
+            match arg.kind {
+                Kind::Fd => self.fds |= 1 << i,
+                Kind::DirFd => {
+                    self.fds |= 1 << i;
+                    self.unproved |= 1 << i;
+                }
+                Kind::Pid => self.pids |= 1 << i,
+                _ => {}
+            }
+        }
+    }
+
+    /// What holds for a call with these arguments: its variant, without arguments that are not used.
+    #[inline]
+    pub fn with(&self, args: &[u64; 6]) -> Behavior {
+        match self.row {
+            None => *self,
+            Some(row) => self.resolved(row, args),
+        }
+    }
+
+    fn resolved(&self, row: &'static Syscall, args: &[u64; 6]) -> Behavior {
+        let chosen = row
+            .variants
+            .iter()
+            .find(|v| args.get(usize::from(v.arg)).is_some_and(|arg| v.values.contains(&(arg & v.mask))))
+            .map_or((row.args, row.returns), |v| (v.args, v.returns));
+        let mut behavior = Behavior { special: self.special, returns: Returns::of(chosen.1), row: self.row, ..Behavior::default() };
+        behavior.add_args(chosen.0);
+        for (i, arg) in chosen.0.iter().enumerate().take(6) {
+            if arg.used.is_some_and(|used| !used(args)) {
+                behavior.fds &= !(1 << i);
+                behavior.pids &= !(1 << i);
+            }
+        }
+        behavior
+    }
+}
+
+impl Returns {
+    fn of(returns: Return) -> Returns {
+        match returns {
+            Return::Fd => Returns::Fd,
+            Return::Pid => Returns::Pid,
+            _ => Returns::Other,
+        }
+    }
+}
+
+/// Whether a call can change what a descriptor number stands for. (Calls that only give out unused numbers, as pipe does, change nothing that was known.)
+pub fn may_change_descriptors(row: &Syscall) -> bool {
+    let returns_one = matches!(row.returns, Return::Fd) || row.variants.iter().any(|variant| matches!(variant.returns, Return::Fd));
+    let plain =
+        matches!(Special::of_name(row.name), Special::Plain | Special::Exit | Special::ExitGroup | Special::SigReturn | Special::Splice);
+    returns_one || !plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_numbers_are_known_without_rows() {
+        let all = Behaviors::new(&[]);
+        assert_eq!(all.get(Abi::X86_64, 59).special, Special::Execve);
+        assert_eq!(all.get(Abi::I386, 59).special, Special::Plain);
+        assert_eq!(all.get(Abi::X32, 520).special, Special::Execve);
+        assert_eq!(all.get(Abi::Aarch64, 221).special, Special::Execve);
+        assert_eq!(all.get(Abi::X86_64, -1).special, Special::Plain);
+        assert_eq!(all.get(Abi::X86_64, i64::MAX).special, Special::Plain);
+    }
+}

@@ -1,0 +1,313 @@
+//! Where things are in the records of each armed event, worked out once from the format files, so that reading a record is a few loads.
+//!
+//! Records may come from a file: a field outside a record reads as zero or as absent, never as a panic.
+
+use crate::event::{Call, Piece, PieceState, When};
+use crate::kernel::format::{FieldPlace, Format, FormatField};
+use crate::source::session::{EventSpec, Role, Session};
+use smallvec::SmallVec;
+
+/// How the records of one event are read, and what they are for.
+#[derive(Clone, Debug)]
+pub enum Layout {
+    /// A syscall's entry.
+    Enter(EnterLayout),
+    /// A syscall's exit.
+    Exit(ExitLayout),
+    Exec(ExecLayout),
+    NewTask(NewTaskLayout),
+    Deliver(DeliverLayout),
+    /// `signal:signal_generate`, if it is armed.
+    Generate(GenerateLayout),
+    /// `sched:sched_process_exit`.
+    TaskExit,
+    Fault {
+        major: bool,
+    },
+    /// Something to be shown as it is.
+    Other,
+}
+
+/// The place of a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    offset: u16,
+    /// 0 when the format does not have it.
+    size: u8,
+}
+
+/// `raw_syscalls:sys_enter` or `syscalls:sys_enter_X`.
+#[derive(Clone, Debug)]
+pub struct EnterLayout {
+    pub nr: Field,
+    /// Where the first argument is; the others follow, 8 bytes each.
+    pub args: u16,
+    pub count: u8,
+    /// It is of one syscall only. Its exits then do not show what has no number.
+    pub single: bool,
+    /// Its calls are wanted; otherwise rtrace only needs to know of them.
+    pub shown: bool,
+    /// What the kernel copied of the caller's memory (from Linux 6.19).
+    pub copies: SmallVec<[CopyLayout; 2]>,
+}
+
+/// A copy of an argument's memory in an entry's record (`__data_loc char[] __ARG_val`).
+#[derive(Clone, Copy, Debug)]
+pub struct CopyLayout {
+    pub arg: u8,
+    pub at: u16,
+    /// A string, changed to be printable; otherwise bytes as they are, counted by the argument behind.
+    pub text: bool,
+}
+
+/// `raw_syscalls:sys_exit` or `syscalls:sys_exit_X`.
+#[derive(Clone, Copy, Debug)]
+pub struct ExitLayout {
+    pub nr: Field,
+    pub ret: Field,
+    /// It is of all syscalls.
+    pub of_all: bool,
+    /// As of the entry.
+    pub shown: bool,
+}
+
+/// `sched:sched_process_exec`.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecLayout {
+    pub filename: Field,
+    pub old_pid: Field,
+}
+
+/// `task:task_newtask`.
+#[derive(Clone, Copy, Debug)]
+pub struct NewTaskLayout {
+    pub pid: Field,
+    pub comm: Field,
+    pub flags: Field,
+}
+
+/// `signal:signal_deliver`.
+#[derive(Clone, Copy, Debug)]
+pub struct DeliverLayout {
+    pub sig: Field,
+    pub errno: Field,
+    pub code: Field,
+    pub handler: Field,
+}
+
+/// `signal:signal_generate`.
+#[derive(Clone, Copy, Debug)]
+pub struct GenerateLayout {
+    pub sig: Field,
+    pub pid: Field,
+    pub result: Field,
+}
+
+/// The longest string that the kernel copies into a record before it cuts (CONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT).
+const TEXT_LIMIT: usize = 63;
+
+/// The layouts of a session's events, by event index.
+pub fn layouts(session: &Session) -> Vec<Layout> {
+    session.events.events.iter().map(layout).collect()
+}
+
+fn layout(spec: &EventSpec) -> Layout {
+    let none = Format::default();
+    let format = spec.format.as_ref().unwrap_or(&none);
+    match spec.role {
+        Role::RawEnter => {
+            let args = format.fields.iter().find(|f| f.name == "args").map_or(16, |f| f.offset as u16);
+            Layout::Enter(EnterLayout {
+                nr: field(format, "id"),
+                args,
+                count: 6,
+                single: false,
+                shown: spec.shown,
+                copies: SmallVec::new(),
+            })
+        }
+        Role::RawExit => Layout::Exit(ExitLayout { nr: field(format, "id"), ret: field(format, "ret"), of_all: true, shown: spec.shown }),
+        Role::Enter { .. } => Layout::Enter(EnterLayout::single(format, spec.shown)),
+        Role::Exit { .. } => {
+            Layout::Exit(ExitLayout { nr: field(format, "__syscall_nr"), ret: field(format, "ret"), of_all: false, shown: spec.shown })
+        }
+        Role::ProcessExec => Layout::Exec(ExecLayout { filename: field(format, "filename"), old_pid: field(format, "old_pid") }),
+        Role::NewTask => {
+            Layout::NewTask(NewTaskLayout { pid: field(format, "pid"), comm: field(format, "comm"), flags: field(format, "clone_flags") })
+        }
+        Role::SignalDeliver => Layout::Deliver(DeliverLayout {
+            sig: field(format, "sig"),
+            errno: field(format, "errno"),
+            code: field(format, "code"),
+            handler: field(format, "sa_handler"),
+        }),
+        Role::ProcessExit => Layout::TaskExit,
+        Role::FaultMajor => Layout::Fault { major: true },
+        Role::FaultMinor => Layout::Fault { major: false },
+        Role::Tracepoint if spec.name == "signal:signal_generate" => {
+            Layout::Generate(GenerateLayout { sig: field(format, "sig"), pid: field(format, "pid"), result: field(format, "result") })
+        }
+        Role::StatRuntime | Role::SideBand | Role::Tracepoint => Layout::Other,
+    }
+}
+
+fn field(format: &Format, name: &str) -> Field {
+    let found = format.fields.iter().find(|f| f.name == name);
+    found.map_or(Field::default(), |f| Field { offset: f.offset.min(u32::from(u16::MAX)) as u16, size: f.size.min(64) as u8 })
+}
+
+impl Field {
+    /// A signed number; 0 if the record does not have it.
+    #[inline]
+    pub fn signed(self, raw: &[u8]) -> i64 {
+        match self.size {
+            8 => self.load::<8>(raw).map_or(0, i64::from_le_bytes),
+            4 => self.load::<4>(raw).map_or(0, |b| i64::from(i32::from_le_bytes(b))),
+            2 => self.load::<2>(raw).map_or(0, |b| i64::from(i16::from_le_bytes(b))),
+            _ => 0,
+        }
+    }
+
+    /// An unsigned number; 0 if the record does not have it.
+    #[inline]
+    pub fn unsigned(self, raw: &[u8]) -> u64 {
+        match self.size {
+            8 => self.signed(raw) as u64,
+            size => self.signed(raw) as u64 & ((1 << (u32::from(size.min(4)) * 8)) - 1),
+        }
+    }
+
+    /// The text of an array of characters, up to its NUL.
+    pub fn text(self, raw: &[u8]) -> &[u8] {
+        let start = usize::from(self.offset);
+        until_nul(raw.get(start..start + usize::from(self.size)).unwrap_or_default())
+    }
+
+    /// The text that a `__data_loc` points to, up to its NUL.
+    pub fn far_text(self, raw: &[u8]) -> &[u8] {
+        far(raw, self.offset).map(until_nul).unwrap_or_default()
+    }
+
+    #[inline]
+    fn load<const N: usize>(self, raw: &[u8]) -> Option<[u8; N]> {
+        raw.get(usize::from(self.offset)..)?.first_chunk().copied()
+    }
+}
+
+impl EnterLayout {
+    fn single(format: &Format, shown: bool) -> EnterLayout {
+        let nr = format.fields.iter().position(|f| f.name == "__syscall_nr");
+        let after = nr.map_or(&[][..], |nr| &format.fields[nr + 1..]);
+        let args: Vec<&FormatField> = after.iter().filter(|f| f.place == FieldPlace::Here).take(6).collect();
+        let copies = after.iter().filter(|f| f.place == FieldPlace::DataLoc).filter_map(|f| CopyLayout::new(f, &args, &format.print));
+        EnterLayout {
+            nr: field(format, "__syscall_nr"),
+            args: args.first().map_or(16, |f| f.offset as u16),
+            count: args.len() as u8,
+            single: true,
+            shown,
+            copies: copies.collect(),
+        }
+    }
+
+    /// The argument registers; those that the syscall does not have are 0.
+    #[inline]
+    pub fn args(&self, raw: &[u8]) -> [u64; 6] {
+        let mut args = [0; 6];
+        let words = raw.get(usize::from(self.args)..).unwrap_or_default().chunks_exact(8);
+        for (arg, word) in args.iter_mut().zip(words).take(usize::from(self.count)) {
+            *arg = word.first_chunk().copied().map_or(0, u64::from_le_bytes);
+        }
+        args
+    }
+
+    /// Adds to a call what its entry's record has of the caller's memory.
+    pub fn copy_pieces(&self, raw: &[u8], call: &mut Call) {
+        let args = call.args.unwrap_or_default();
+        for copy in &self.copies {
+            let Some(bytes) = far(raw, copy.at) else { continue };
+            let (bytes, wanted, state) =
+                if copy.text { text_piece(bytes) } else { bytes_piece(bytes, *args.get(usize::from(copy.arg) + 1).unwrap_or(&0)) };
+            add_piece(call, copy.arg, wanted, bytes, state);
+        }
+    }
+}
+
+/// Adds a piece that was read at entry.
+pub fn add_piece(call: &mut Call, arg: u8, wanted: u64, bytes: &[u8], state: PieceState) {
+    let address = call.args.map_or(0, |args| *args.get(usize::from(arg)).unwrap_or(&0));
+    let start = call.payload.len() as u32;
+    call.payload.extend_from_slice(bytes);
+    call.pieces.push(Piece { arg, when: When::Entry, address, wanted, start, len: bytes.len() as u32, state });
+}
+
+impl CopyLayout {
+    fn new(field: &FormatField, args: &[&FormatField], print: &str) -> Option<CopyLayout> {
+        let of = field.name.strip_prefix("__")?.strip_suffix("_val")?;
+        let arg = args.iter().position(|arg| arg.name == of)?;
+        let text = print.contains(&format!("__get_str({})", field.name));
+        Some(CopyLayout { arg: arg as u8, at: u16::try_from(field.offset).ok()?, text })
+    }
+}
+
+/// No bytes mean that nothing could be read (an empty string has its NUL). A longer string ends with dots in place of its rest.
+fn text_piece(bytes: &[u8]) -> (&[u8], u64, PieceState) {
+    let text = until_nul(bytes);
+    if bytes.is_empty() {
+        return (text, 0, PieceState::Fault);
+    }
+    match text.strip_suffix(b"...") {
+        Some(start) if start.len() >= TEXT_LIMIT => (start, start.len() as u64 + 1, PieceState::Altered { cut: true }),
+        _ => (text, text.len() as u64 + 1, PieceState::Altered { cut: false }),
+    }
+}
+
+fn bytes_piece(bytes: &[u8], wanted: u64) -> (&[u8], u64, PieceState) {
+    let state = match bytes.len() as u64 {
+        len if len >= wanted => PieceState::Ok,
+        0 => PieceState::Fault,
+        _ => PieceState::Cut,
+    };
+    (bytes, wanted, state)
+}
+
+/// What a `__data_loc` at `at` points to: length << 16 | offset.
+fn far(raw: &[u8], at: u16) -> Option<&[u8]> {
+    let place = u32::from_le_bytes(*raw.get(usize::from(at)..)?.first_chunk()?);
+    let (start, len) = ((place & 0xffff) as usize, (place >> 16) as usize);
+    raw.get(start..start + len)
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    &bytes[..memchr::memchr(0, bytes).unwrap_or(bytes.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copied_strings_tell_empty_unreadable_and_cut_apart() {
+        assert_eq!(text_piece(b""), (&b""[..], 0, PieceState::Fault));
+        assert_eq!(text_piece(b"\0"), (&b""[..], 1, PieceState::Altered { cut: false }));
+        assert_eq!(text_piece(b"/etc/a...\0"), (&b"/etc/a..."[..], 10, PieceState::Altered { cut: false }));
+        let long = [&[b'x'; 63][..], b"...\0"].concat();
+        assert_eq!(text_piece(&long), (&[b'x'; 63][..], 64, PieceState::Altered { cut: true }));
+    }
+
+    #[test]
+    fn copied_bytes_compare_with_the_count() {
+        assert_eq!(bytes_piece(b"ab", 2).2, PieceState::Ok);
+        assert_eq!(bytes_piece(b"ab", 3).2, PieceState::Cut);
+        assert_eq!(bytes_piece(b"", 3).2, PieceState::Fault);
+        assert_eq!(bytes_piece(b"", 0).2, PieceState::Ok);
+    }
+
+    #[test]
+    fn short_records_read_as_zero() {
+        let field = Field { offset: 8, size: 8 };
+        assert_eq!(field.signed(&[1; 15]), 0);
+        assert_eq!(Field { offset: 0, size: 4 }.unsigned(&[0xff; 4]), 0xffff_ffff);
+        assert_eq!(far(&[0xff, 0xff, 0xff, 0xff], 0), None);
+    }
+}
