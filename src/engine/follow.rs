@@ -1,0 +1,376 @@
+//! One record after the other, in time order: what each does to tasks, calls and descriptors, and which events come of it.
+
+mod calls;
+mod descriptors;
+mod family;
+
+use super::Settings;
+use super::outbox::Outbox;
+use crate::beauty::row::Syscall;
+use crate::event::{Abi, Call, Event, Exit, Fault, Loss, TaskEnd, TaskId, Time, What};
+use crate::source::merge::Trouble;
+use crate::source::session::{EventSpec, Role, Scope};
+use crate::source::{Body, Note, Record, Sample, Session};
+use crate::syscall::behavior::Behaviors;
+use crate::syscall::gaps::Gaps;
+use crate::syscall::layout::{self, Layout};
+use crate::syscall::ledger::{Ledger, LeftOut};
+use crate::syscall::pairing::{Open, Thread};
+use crate::task::ends::Ends;
+use crate::task::fds::{SETTLING, Tables, Ticket};
+use crate::task::maps::Maps;
+use crate::task::tasks::Slot;
+use crate::task::{Look, Tasks};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// No more looks of a kind are made after one round: descriptors beyond go without, tasks are asked for after the next.
+const LOOKS_MAX: usize = 256;
+
+/// So many numbers that are no tasks are remembered.
+const NOBODY_MAX: usize = 4_096;
+
+/// The state that records change.
+pub struct Follower {
+    settings: Settings,
+    abi: Abi,
+    scope: Scope,
+    /// Descriptors are followed.
+    descriptors: bool,
+    /// Page faults are reported, so maps are needed.
+    faults: bool,
+    /// `task:task_newtask` is armed: forks are told with their flags.
+    new_tasks: bool,
+    excluded: Vec<i32>,
+    layouts: Vec<Layout>,
+    behaviors: Behaviors,
+    gaps: Gaps,
+    /// By task slot.
+    threads: Vec<Thread>,
+    tables: Tables,
+    ends: Ends,
+    maps: Maps,
+    outbox: Outbox,
+    /// What was spawned.
+    command: Option<TaskId>,
+    /// It has executed its program.
+    command_runs: bool,
+    /// The path that it is about to execute.
+    command_path: Box<[u8]>,
+    /// The descriptors it begins with.
+    command_fds: Vec<(i32, Vec<u8>)>,
+    /// The event of the command's end, if it waits for wait(2)'s word.
+    command_end: Option<Ticket>,
+    /// Tasks that were asked for, and the calls that wait for the answer.
+    asked: FxHashMap<i32, SmallVec<[Ticket; 1]>>,
+    /// Of these, those that no look was made for yet.
+    to_ask: Vec<i32>,
+    /// Numbers that are no tasks here; of another pid namespace, mostly.
+    nobody: FxHashSet<i32>,
+    /// Open calls of tasks whose number was given again, though nobody saw them end.
+    orphans: Vec<(TaskId, Slot, Open)>,
+    /// By event: it is to be given as it is, too.
+    shown: Vec<bool>,
+    /// Calls whose memory is used again.
+    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
+    used: Vec<Box<Call>>,
+    now: Time,
+    pub tasks: Tasks,
+    pub ledger: Ledger,
+}
+
+/// Where and when a record was written.
+#[derive(Clone, Copy, Debug)]
+struct Here {
+    time: Time,
+    cpu: u32,
+    task: TaskId,
+    slot: Slot,
+}
+
+impl Follower {
+    pub fn new(session: &Session, settings: Settings, rows: &'static [Syscall]) -> Follower {
+        let armed = |role| session.events.find(role).is_some();
+        Follower {
+            settings,
+            abi: session.abi,
+            scope: session.scope,
+            descriptors: settings.fd_paths && session.fds_complete,
+            faults: armed(Role::FaultMajor) || armed(Role::FaultMinor),
+            new_tasks: armed(Role::NewTask),
+            excluded: session.excluded.clone(),
+            layouts: layout::layouts(session),
+            behaviors: Behaviors::new(rows),
+            gaps: Gaps::default(),
+            threads: Vec::new(),
+            tables: Tables::default(),
+            ends: Ends::default(),
+            maps: Maps::default(),
+            outbox: Outbox::default(),
+            command: None,
+            command_runs: false,
+            command_path: Box::default(),
+            command_fds: Vec::new(),
+            command_end: None,
+            asked: FxHashMap::default(),
+            to_ask: Vec::new(),
+            nobody: FxHashSet::default(),
+            orphans: Vec::new(),
+            shown: session.events.events.iter().map(is_shown).collect(),
+            used: Vec::new(),
+            now: Time::default(),
+            tasks: Tasks::default(),
+            ledger: Ledger::new(session),
+        }
+    }
+
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        self.outbox.is_waiting()
+    }
+
+    /// Gaps that will be met, by CPU, and when the last record before each was written.
+    pub fn gaps_ahead(&mut self, gaps: impl Iterator<Item = (u32, Option<Time>)>) {
+        gaps.for_each(|(cpu, after)| self.gaps.ahead(cpu, after));
+    }
+
+    pub fn trouble(&mut self, trouble: &Trouble) {
+        self.ledger.late = trouble.late;
+        self.ledger.unreadable = trouble.unreadable;
+    }
+
+    /// Takes one record.
+    #[inline]
+    pub fn record(&mut self, record: Record<'_>, events: &mut Vec<Event>) {
+        self.now = self.now.max(record.time);
+        self.gaps.advance(record.time);
+        match record.body {
+            Body::Sample(ref sample) => self.sample(&record, sample, events),
+            _ => self.side_band(&record, events),
+        }
+        if !self.orphans.is_empty() {
+            self.give_orphans(record.cpu, events);
+        }
+        if !self.tables.settled().is_empty() {
+            self.settle(events);
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>, events: &mut Vec<Event>) {
+        self.ledger.account(sample.event).received += 1;
+        let slot = self.slot(record.task, record.time);
+        let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
+        if let Some(why) = self.left_out(here, sample) {
+            self.ledger.leave_out(sample.event, why);
+            return;
+        }
+        // Taken out and put back: layouts do not change, but reading by them changes everything else.
+        let layouts = std::mem::take(&mut self.layouts);
+        match layouts.get(usize::from(sample.event.0)) {
+            Some(Layout::Enter(layout)) => self.enter(here, layout, sample.raw, events),
+            Some(Layout::Exit(layout)) => self.exit(here, *layout, sample.raw, events),
+            Some(other) => self.other_sample(here, other, sample, events),
+            None => {}
+        }
+        self.layouts = layouts;
+        if self.shown.get(usize::from(sample.event.0)).is_some_and(|shown| *shown) {
+            self.give(here, What::Tracepoint { event: sample.event, raw: sample.raw.into() }, 0, events);
+        }
+    }
+
+    /// Whether a record is rtrace's own matter.
+    #[inline]
+    fn left_out(&mut self, here: Here, sample: &Sample<'_>) -> Option<LeftOut> {
+        let thread = &mut self.threads[here.slot.index()];
+        if thread.excluded {
+            return Some(LeftOut::Excluded);
+        }
+        if self.scope == Scope::Tasks && !thread.is_first_report(sample.event.0, here.cpu, sample.origin) {
+            return Some(LeftOut::Twice);
+        }
+        (thread.set_up && !self.begins_the_command(here, sample)).then_some(LeftOut::SetUp)
+    }
+
+    #[cold]
+    fn other_sample(&mut self, here: Here, layout: &Layout, sample: &Sample<'_>, events: &mut Vec<Event>) {
+        let raw = sample.raw;
+        match layout {
+            Layout::Exec(layout) => self.exec(here, layout.filename.far_text(raw), layout.old_pid.signed(raw) as i32, events),
+            Layout::NewTask(layout) => {
+                let flags = layout.flags.unsigned(raw);
+                self.new_task(here, layout.pid.signed(raw) as i32, layout.comm.text(raw), flags, events);
+            }
+            Layout::Deliver(layout) => {
+                let (signal, handler) = (layout.sig.signed(raw) as i32, layout.handler.unsigned(raw));
+                self.ends.delivered(here.task.pid, signal, handler);
+                if self.settings.signals {
+                    let (errno, code) = (layout.errno.signed(raw) as i32, layout.code.signed(raw) as i32);
+                    self.give(here, What::Signal { signal, errno, code, handled: handler > libc::SIG_IGN as u64 }, 0, events);
+                }
+            }
+            Layout::Generate(layout) => {
+                // TRACE_SIGNAL_DELIVERED (include/trace/events/signal.h) is 0.
+                if let Some(pid) = self.tasks.pid(layout.pid.signed(raw) as i32).filter(|_| layout.result.signed(raw) == 0) {
+                    self.ends.sent(pid, layout.sig.signed(raw) as i32);
+                }
+            }
+            Layout::TaskExit => self.task_end(here, events),
+            Layout::Fault { major } => {
+                let (ip, address, pid) = (sample.ip, sample.address, here.task.pid);
+                let fault = Fault { major: *major, ip, address, ip_at: self.maps.at(pid, ip), address_at: self.maps.at(pid, address) };
+                self.give(here, What::Fault(fault), 0, events);
+            }
+            Layout::Enter(_) | Layout::Exit(_) | Layout::Other => {}
+        }
+    }
+
+    #[cold]
+    fn side_band(&mut self, record: &Record<'_>, events: &mut Vec<Event>) {
+        let (time, cpu) = (record.time, record.cpu);
+        match record.body {
+            Body::Comm { task, comm, exec } => {
+                let slot = self.slot(task, time);
+                self.tasks.name(slot, time, comm);
+                if exec {
+                    self.threads[slot.index()].set_up = false;
+                    self.command_runs |= self.command == Some(task);
+                }
+                if exec && self.faults {
+                    self.maps.clear(task.pid);
+                }
+            }
+            Body::Fork { child, parent } => self.fork(child, parent, time, cpu, events),
+            Body::Exit { task } => {
+                if let Some(slot) = self.tasks.find(task.tid).filter(|&slot| self.tasks.at(slot).id == task) {
+                    self.task_end(Here { time, cpu, task, slot }, events);
+                }
+            }
+            Body::Map { task, start, len, offset, executable, path } if self.faults => {
+                self.maps.map(task.pid, (start, len, offset), executable, path);
+            }
+            Body::Lost { records, after } => self.lost(record, Loss { records, after }, events),
+            Body::Note(note) => self.note(time, note, events),
+            Body::Map { .. } | Body::Sample(_) => {}
+        }
+    }
+
+    fn lost(&mut self, record: &Record<'_>, loss: Loss, events: &mut Vec<Event>) {
+        self.ledger.lost_placed += loss.records;
+        self.gap_ends(record.cpu, record.time);
+        let event =
+            Event { time: self.now, cpu: record.cpu, task: record.task, comm: self.tasks.comm(record.task.tid), what: What::Lost(loss) };
+        self.outbox.push(event, 0, events);
+    }
+
+    fn gap_ends(&mut self, cpu: u32, time: Time) {
+        self.gaps.end(cpu);
+        self.tables.forget_all(Time(time.0 + SETTLING));
+    }
+
+    fn note(&mut self, time: Time, note: &Note, events: &mut Vec<Event>) {
+        match note {
+            Note::Spawned { task, path, fds, .. } => self.spawned(*task, path, fds, time),
+            Note::Task { task, comm, ppid, started, cgroup, abi } => {
+                let slot = self.slot_for_look(*task, time);
+                self.tasks.looked_at(slot, comm, *started);
+                let found = self.tasks.at_mut(slot);
+                found.parent = *ppid;
+                found.cgroup = cgroup.as_deref().map(Into::into);
+                found.abi = abi.unwrap_or(found.abi);
+                self.answered(task.tid, events);
+            }
+            Note::NoTask { tid } => {
+                if self.nobody.len() == NOBODY_MAX {
+                    self.nobody.clear();
+                }
+                self.nobody.insert(*tid);
+                self.answered(*tid, events);
+            }
+            Note::Fd { pid, fd, path, from } => self.tables.looked(*pid, *fd, path.as_deref(), *from, time),
+            Note::Count { event, issued, lost } => {
+                let account = self.ledger.account(*event);
+                (account.issued, account.lost) = (Some(*issued), Some(*lost));
+            }
+            Note::Reaped { pid, status } => self.reaped(*pid, *status, events),
+            Note::Full { cpu } => self.gap_ends(*cpu, time),
+            Note::Silenced { .. } => {}
+        }
+    }
+
+    /// What is due at a round's end, when the stream has come to `now`.
+    pub fn tick(&mut self, now: Time, events: &mut Vec<Event>) {
+        self.now = self.now.max(now);
+        if let Some(after) = self.settings.pending_after {
+            self.give_pending(after, events);
+        }
+        self.settle(events);
+        self.outbox.expire(self.now, events);
+    }
+
+    /// Makes the looks that are wanted; their answers belong into the stream.
+    pub fn looks(&mut self, look: &mut dyn Look) -> Vec<(Time, Note)> {
+        let mut fds = if self.descriptors { self.tables.wanted() } else { Vec::new() };
+        for (pid, fd) in fds.drain(LOOKS_MAX.min(fds.len())..) {
+            self.tables.looked(pid, fd, None, self.now, self.now);
+        }
+        let later = self.to_ask.split_off(LOOKS_MAX.min(self.to_ask.len()));
+        let tids = std::mem::replace(&mut self.to_ask, later);
+        let mut answers: Vec<(Time, Note)> = fds.iter().filter_map(|&(pid, fd)| look.fd(pid, fd)).collect();
+        answers.extend(tids.iter().filter_map(|&tid| look.task(tid)));
+        answers
+    }
+
+    /// The stream is over.
+    pub fn end(&mut self, events: &mut Vec<Event>) {
+        self.give_in_flight(events);
+        self.outbox.give_all(events);
+    }
+
+    fn give(&mut self, here: Here, what: What, waits: u32, events: &mut Vec<Event>) {
+        let comm = self.tasks.at(here.slot).comm().cloned();
+        self.outbox.push(Event { time: self.now, cpu: here.cpu, task: here.task, comm, what }, waits, events);
+    }
+
+    #[cold]
+    fn give_orphans(&mut self, cpu: u32, events: &mut Vec<Event>) {
+        for (task, slot, open) in std::mem::take(&mut self.orphans) {
+            self.give_without_exit(Here { time: self.now, cpu, task, slot }, open, Exit::Unseen, events);
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self, events: &mut Vec<Event>) {
+        for (ticket, place, path) in self.tables.settled().drain(..) {
+            self.outbox.settle(ticket, place, path, events);
+        }
+    }
+
+    /// A look at a task was answered: who waited for its name need not wait any more.
+    fn answered(&mut self, tid: i32, events: &mut Vec<Event>) {
+        for ticket in self.asked.remove(&tid).unwrap_or_default() {
+            self.outbox.release_one(ticket, events);
+        }
+    }
+
+    fn reaped(&mut self, pid: i32, status: i32, events: &mut Vec<Event>) {
+        let Some(ticket) = self.command_end.take_if(|_| self.command.is_some_and(|task| task.pid == pid)) else { return };
+        let end =
+            if libc::WIFEXITED(status) { TaskEnd::Exited(libc::WEXITSTATUS(status)) } else { TaskEnd::Killed(libc::WTERMSIG(status)) };
+        self.outbox.end_known(ticket, end, events);
+    }
+}
+
+/// Whether an event's records are given as they are: syscalls and page faults are not, they become more than that.
+fn is_shown(spec: &EventSpec) -> bool {
+    match spec.role {
+        Role::RawEnter | Role::RawExit | Role::Enter { .. } | Role::Exit { .. } | Role::FaultMajor | Role::FaultMinor | Role::SideBand => {
+            false
+        }
+        Role::StatRuntime => true,
+        _ => spec.shown,
+    }
+}

@@ -1,0 +1,299 @@
+//! Entries and exits: calls.
+
+use super::{Follower, Here};
+use crate::event::{Abi, Call, CallId, Entry, Event, Exit, FdPlace, PieceState, What};
+use crate::source::Sample;
+use crate::syscall::behavior::{Behavior, Returns};
+use crate::syscall::gaps::Gaps;
+use crate::syscall::layout::{EnterLayout, ExitLayout, Layout, add_piece};
+use crate::syscall::pairing::{ExitSeen, Open, Outcome};
+use crate::syscall::special::Special;
+use crate::task::fds::{Path, TableId};
+use smallvec::SmallVec;
+
+/// __X32_SYSCALL_BIT (arch/x86/include/uapi/asm/unistd.h).
+const X32_BIT: i64 = 1 << 30;
+
+/// So many calls wait for one task's name at most.
+const WAITING_MAX: usize = 1_024;
+/// So many used calls are kept.
+const USED_MAX: usize = 16_384;
+/// And of each no more payload than this, bytes.
+const PAYLOAD_KEPT: usize = 256;
+
+/// What is still to be learnt of a call that is over.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    /// The table that the descriptors are of.
+    pub table: Option<TableId>,
+    pub fds: SmallVec<[(FdPlace, i32); 2]>,
+    pub tids: SmallVec<[i32; 2]>,
+}
+
+impl Follower {
+    #[inline]
+    pub(super) fn enter(&mut self, here: Here, layout: &EnterLayout, raw: &[u8], events: &mut Vec<Event>) {
+        let raw_nr = layout.nr.signed(raw);
+        let (abi, nr) = self.abi_and_number(here, raw_nr);
+        let args = layout.args(raw);
+        let behavior = self.behaviors.get(abi, nr).with(&args);
+        let mut call = self.new_call(here, abi, nr);
+        call.args = Some(args);
+        if !layout.copies.is_empty() {
+            layout.copy_pieces(raw, &mut call);
+        }
+        let thread = &mut self.threads[here.slot.index()];
+        let mark = self.gaps.mark(here.cpu);
+        let table = thread.table;
+        let mut open = Open { call, raw_nr, mark, behavior, table, uses: SmallVec::new(), changes: false, shown: layout.shown };
+        let older = thread.open.take();
+        if let Some(older) = older {
+            self.give_without_exit(here, older, Exit::Unseen, events);
+        }
+        if self.descriptors && (behavior.fds != 0 || behavior.special != Special::Plain) {
+            self.descriptors_at_entry(here, &mut open, &args);
+        }
+        let at_once = self.known_at_entry(here, &behavior, &args, layout.single);
+        self.threads[here.slot.index()].enter(open);
+        if behavior.special.path_argument().is_some() && self.command == Some(here.task) && !self.command_path.is_empty() {
+            let path = std::mem::take(&mut self.command_path);
+            self.add_exec_path(here, &path);
+        }
+        if let Some(exit) = at_once
+            && let Some(open) = self.threads[here.slot.index()].open.take()
+        {
+            self.give_without_exit(here, open, exit, events);
+        }
+    }
+
+    /// Calls whose exit will certainly not be seen, and how they end.
+    #[inline]
+    fn known_at_entry(&mut self, here: Here, behavior: &Behavior, args: &[u64; 6], single: bool) -> Option<Exit> {
+        match behavior.special {
+            Special::Exit => self.ends.exit(here.task.tid, args[0]),
+            Special::ExitGroup => self.ends.exit_group(here.task.pid, args[0]),
+            // Its exit has no number, so the event of its own never sees it.
+            Special::SigReturn if single => return Some(Exit::Unseen),
+            _ => return None,
+        }
+        Some(Exit::Never)
+    }
+
+    #[inline]
+    pub(super) fn exit(&mut self, here: Here, layout: ExitLayout, raw: &[u8], events: &mut Vec<Event>) {
+        let (raw_nr, ret) = (layout.nr.signed(raw), layout.ret.signed(raw));
+        let (abi, nr) = self.abi_and_number(here, raw_nr);
+        let special = self.behaviors.get(abi, nr).special;
+        let mark = self.gaps.mark(here.cpu);
+        let seen = ExitSeen { time: here.time, mark, raw_nr, ret, special, of_all: layout.of_all };
+        let outcome = self.threads[here.slot.index()].exit(seen);
+        match outcome {
+            Outcome::Returned(open) => self.returned(here, open, ret, events),
+            Outcome::SecondReturn => self.ledger.second_returns += 1,
+            Outcome::Untrusted(open) => {
+                self.ledger.untrusted_exits += 1;
+                self.give_without_exit(here, open, Exit::Unseen, events);
+                self.forget_descriptors(here, special);
+            }
+            Outcome::Alone { closed, entry } => {
+                if let Some(closed) = closed {
+                    self.give_without_exit(here, closed, Exit::Unseen, events);
+                }
+                self.forget_descriptors(here, special);
+                if !layout.shown {
+                    return;
+                }
+                let mut call = self.new_call(here, abi, nr);
+                (call.entry, call.exit) = (entry, Exit::Returned { at: here.time, ret });
+                self.give_call(here, call, Questions::default(), events);
+            }
+        }
+    }
+
+    #[inline]
+    fn returned(&mut self, here: Here, mut open: Open, ret: i64, events: &mut Vec<Event>) {
+        if ret < 0 && open.behavior.special.path_argument().is_some() && !self.command_runs && self.command == Some(here.task) {
+            // rtrace's own code goes on: it tells of the failure, or tries a shell.
+            self.threads[here.slot.index()].set_up = true;
+        }
+        open.call.exit = Exit::Returned { at: here.time, ret };
+        let mut questions = Questions::default();
+        if self.descriptors
+            && (!open.uses.is_empty() || open.changes || open.behavior.returns == Returns::Fd || open.behavior.special != Special::Plain)
+        {
+            self.descriptors_at_exit(here, &mut open, ret, &mut questions);
+        }
+        if !open.shown {
+            return self.keep(open.call);
+        }
+        if open.behavior.pids != 0 {
+            self.ask_names(&open, &mut questions);
+        }
+        self.give_call(here, open.call, questions, events);
+    }
+
+    /// A call is over, or no more will be seen of it.
+    #[cold]
+    pub(super) fn give_without_exit(&mut self, here: Here, mut open: Open, exit: Exit, events: &mut Vec<Event>) {
+        open.call.exit = exit;
+        if self.descriptors {
+            self.descriptors_without_exit(here, &mut open);
+        }
+        if !open.shown {
+            return self.keep(open.call);
+        }
+        self.give_call(here, open.call, Questions::default(), events);
+    }
+
+    #[inline]
+    fn give_call(&mut self, here: Here, call: Box<Call>, questions: Questions, events: &mut Vec<Event>) {
+        self.ledger.call(call.entry, call.exit);
+        let waits = questions.fds.len() + questions.tids.len();
+        if waits > 0 {
+            let ticket = self.outbox.next();
+            if let Some(table) = questions.table {
+                questions.fds.iter().for_each(|&(place, fd)| self.tables.wait(table, fd, ticket, place));
+            }
+            for tid in questions.tids {
+                self.asked.entry(tid).or_insert_with(|| {
+                    self.to_ask.push(tid);
+                    SmallVec::new()
+                });
+                self.asked.entry(tid).or_default().push(ticket);
+            }
+        }
+        self.give(here, What::Call(call), waits as u32, events);
+    }
+
+    /// Tasks that the arguments name and nobody saw.
+    fn ask_names(&mut self, open: &Open, questions: &mut Questions) {
+        let Some(args) = open.call.args else { return };
+        for i in (0..6).filter(|i| open.behavior.pids & (1 << i) != 0) {
+            let tid = args[i] as i32;
+            if tid > 0 && !questions.tids.contains(&tid) && self.is_worth_asking(tid) {
+                questions.tids.push(tid);
+            }
+        }
+    }
+
+    /// Whether a task has no name here and a look may give it one.
+    fn is_worth_asking(&self, tid: i32) -> bool {
+        let waiting = self.asked.get(&tid).map_or(0, |waiting| waiting.len());
+        self.tasks.get(tid).is_none() && !self.nobody.contains(&tid) && waiting < WAITING_MAX
+    }
+
+    /// Calls in flight for longer than this, each once.
+    pub(super) fn give_pending(&mut self, after: u64, events: &mut Vec<Event>) {
+        for slot in self.tasks.slots() {
+            let now = self.now;
+            let Some(open) = self.threads[slot.index()].open.as_mut() else { continue };
+            let certain = Gaps::none_between(open.mark, self.gaps.mark(open.mark.cpu));
+            if !open.shown || open.call.shown_pending || now.since(open.call.id.start) < after || !certain {
+                continue;
+            }
+            open.call.shown_pending = true;
+            let mut call = open.call.clone();
+            let cpu = open.mark.cpu;
+            call.exit = Exit::Pending;
+            self.descriptors_in_flight(slot, &mut call);
+            let here = Here { time: now, cpu, task: self.tasks.at(slot).id, slot };
+            self.give(here, What::Pending(call), 0, events);
+        }
+    }
+
+    /// At the end of the stream: every call that was entered is given.
+    pub(super) fn give_in_flight(&mut self, events: &mut Vec<Event>) {
+        for slot in self.tasks.slots() {
+            let Some(open) = self.threads[slot.index()].open.take() else { continue };
+            let certain = Gaps::none_between(open.mark, self.gaps.mark(open.mark.cpu));
+            let here = Here { time: self.now, cpu: open.mark.cpu, task: self.tasks.at(slot).id, slot };
+            self.give_without_exit(here, open, if certain { Exit::Pending } else { Exit::Unseen }, events);
+        }
+    }
+
+    /// The open call of a task that executes a program gets the path, unless the call names it relative to a descriptor.
+    pub(super) fn add_exec_path(&mut self, here: Here, path: &[u8]) {
+        let Some(open) = self.threads[here.slot.index()].open.as_mut() else { return };
+        let (Some(arg), Some(args)) = (open.behavior.special.path_argument(), open.call.args) else { return };
+        let relative = open.behavior.special == Special::Execveat && args[0] as i32 != libc::AT_FDCWD && path.starts_with(b"/dev/fd/");
+        if path.is_empty() || relative {
+            return;
+        }
+        open.call.pieces.retain(|piece| piece.arg != arg);
+        add_piece(&mut open.call, arg, path.len() as u64 + 1, path, PieceState::Ok);
+    }
+
+    /// Whether this record is where the command begins: its execve's entry, or what can only come after it.
+    pub(super) fn begins_the_command(&mut self, here: Here, sample: &Sample<'_>) -> bool {
+        let begins = match self.layouts.get(usize::from(sample.event.0)) {
+            Some(Layout::Enter(layout)) => self.is_exec(here, layout.nr.signed(sample.raw)),
+            Some(Layout::Exit(layout)) => self.is_exec(here, layout.nr.signed(sample.raw)),
+            Some(Layout::Exec(_)) => true,
+            _ => false,
+        };
+        self.threads[here.slot.index()].set_up &= !begins;
+        begins
+    }
+
+    fn is_exec(&self, here: Here, raw_nr: i64) -> bool {
+        let (abi, nr) = self.abi_and_number(here, raw_nr);
+        self.behaviors.get(abi, nr).special.path_argument().is_some()
+    }
+
+    /// A call that begins here, in a used one's memory if there is any.
+    #[inline]
+    fn new_call(&mut self, here: Here, abi: Abi, nr: i64) -> Box<Call> {
+        let id = CallId { tid: here.task.tid, start: here.time };
+        if let Some(mut call) = self.used.pop() {
+            (call.id, call.abi, call.nr) = (id, abi, nr);
+            return call;
+        }
+        Box::new(Call {
+            id,
+            abi,
+            nr,
+            entry: Entry::Seen,
+            exit: Exit::Pending,
+            args: None,
+            pieces: SmallVec::new(),
+            payload: Vec::new(),
+            files: SmallVec::new(),
+            lost_before: 0,
+            shown_pending: false,
+        })
+    }
+
+    /// Keeps the memory of calls that nobody needs any more.
+    pub fn recycle(&mut self, events: &mut Vec<Event>) {
+        for event in events.drain(..) {
+            if let What::Call(call) = event.what {
+                self.keep(call);
+            }
+        }
+    }
+
+    #[inline]
+    fn keep(&mut self, mut call: Box<Call>) {
+        if self.used.len() < USED_MAX {
+            (call.entry, call.exit, call.args, call.shown_pending) = (Entry::Seen, Exit::Pending, None, false);
+            call.pieces.clear();
+            call.payload.clear();
+            call.payload.shrink_to(PAYLOAD_KEPT);
+            call.files.clear();
+            self.used.push(call);
+        }
+    }
+
+    #[inline]
+    fn abi_and_number(&self, here: Here, raw_nr: i64) -> (Abi, i64) {
+        match self.tasks.at(here.slot).abi {
+            Abi::X86_64 if raw_nr > 0 && raw_nr & X32_BIT != 0 => (Abi::X32, raw_nr & !X32_BIT),
+            abi => (abi, raw_nr),
+        }
+    }
+}
+
+/// A file's name for a call's place.
+pub(super) fn add_file(call: &mut Call, place: FdPlace, path: Path) {
+    call.files.push(crate::event::CallFile { place, file: crate::event::File::Path(path) });
+}

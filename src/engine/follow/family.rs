@@ -1,0 +1,246 @@
+//! Tasks that begin, execute and end.
+
+use super::descriptors::CLONE_FILES;
+use super::{Follower, Here};
+use crate::event::{Abi, Event, Exit, TaskEnd, TaskId, Time, What};
+use crate::syscall::pairing::Thread;
+use crate::syscall::special::Special;
+use crate::task::fds::{SETTLING, TableId};
+use crate::task::tasks::Slot;
+
+impl Follower {
+    /// The slot of the task that a record is of.
+    #[inline]
+    pub(super) fn slot(&mut self, task: TaskId, time: Time) -> Slot {
+        match self.tasks.find(task.tid) {
+            Some(slot) if self.tasks.at(slot).id == task => slot,
+            _ => self.appear(task, time),
+        }
+    }
+
+    /// A task that nobody saw begin.
+    #[cold]
+    pub(super) fn appear(&mut self, task: TaskId, time: Time) -> Slot {
+        let slot = self.begin(task, self.abi);
+        if self.descriptors {
+            let table = self.tables.appear(task.pid, Time(time.0 + SETTLING));
+            self.threads[slot.index()].table = Some(table);
+        }
+        slot
+    }
+
+    /// A new task; who had its number before is gone.
+    fn begin(&mut self, task: TaskId, abi: Abi) -> Slot {
+        if let Some(slot) = self.tasks.find(task.tid).filter(|&slot| !self.tasks.at(slot).ended) {
+            let before = self.tasks.at(slot).id;
+            self.orphans.extend(self.threads[slot.index()].open.take().map(|open| (before, slot, open)));
+            self.task_gone(slot);
+        }
+        let slot = self.tasks.begin(task, abi);
+        if self.threads.len() <= slot.index() {
+            self.threads.resize_with(slot.index() + 1, Thread::default);
+        }
+        let excluded = self.excluded.contains(&task.tid) || self.excluded.contains(&task.pid);
+        self.threads[slot.index()] = Thread::new(excluded);
+        self.ends.begin(task.pid);
+        slot
+    }
+
+    /// PERF_RECORD_FORK, or task_newtask where that did not come: `parent` is the thread that made the child.
+    pub(super) fn fork(&mut self, child: TaskId, parent: TaskId, time: Time, cpu: u32, events: &mut Vec<Event>) {
+        let from = self.slot(parent, time);
+        if self.tasks.find(child.tid).is_some_and(|slot| self.is_new(slot, child)) {
+            // Two opened events report the same fork.
+            return;
+        }
+        let (abi, comm) = (self.tasks.at(from).abi, self.tasks.at(from).comm().cloned());
+        let slot = self.begin(child, abi);
+        self.tasks.at_mut(slot).parent = parent.pid;
+        if let Some(comm) = comm {
+            self.tasks.share_name(slot, time, comm);
+        }
+        let table = self.threads[from.index()].table.map(|table| self.table_of_child(table, from, child, parent, time));
+        let mark = self.gaps.mark(cpu);
+        let thread = &mut self.threads[slot.index()];
+        (thread.fresh, thread.mark, thread.table) = (true, mark, table);
+        if child.pid != parent.pid && self.faults {
+            self.maps.fork(parent.pid, child.pid);
+        }
+        if !self.new_tasks {
+            self.give_fork(Here { time, cpu, task: parent, slot: from }, child, None, events);
+        }
+    }
+
+    /// Whether this task was made and did nothing yet.
+    fn is_new(&self, slot: Slot, task: TaskId) -> bool {
+        self.threads[slot.index()].fresh && self.tasks.at(slot).id == task && !self.tasks.at(slot).ended
+    }
+
+    fn table_of_child(&mut self, table: TableId, from: Slot, child: TaskId, parent: TaskId, time: Time) -> TableId {
+        if child.pid == parent.pid {
+            return self.tables.share(table);
+        }
+        let open = self.threads[from.index()].open.as_ref();
+        let entered = open.filter(|open| open.behavior.special == Special::Clone).map(|open| open.call.id.start);
+        self.tables.copy(table, child.pid, entered, time)
+    }
+
+    /// task_newtask, which the parent writes after PERF_RECORD_FORK.
+    pub(super) fn new_task(&mut self, here: Here, tid: i32, comm: &[u8], flags: u64, events: &mut Vec<Event>) {
+        let is_thread = flags & libc::CLONE_THREAD as u64 != 0;
+        let child = TaskId { pid: if is_thread { here.task.pid } else { tid }, tid };
+        let known = self.tasks.find(tid).filter(|&slot| self.is_new(slot, child));
+        let slot = match known {
+            Some(slot) => slot,
+            None => {
+                let told = std::mem::replace(&mut self.new_tasks, true);
+                self.fork(child, here.task, here.time, here.cpu, events);
+                self.new_tasks = told;
+                self.slot(child, here.time)
+            }
+        };
+        self.tasks.name(slot, here.time, comm);
+        if self.descriptors {
+            self.table_by_flags(here, slot, is_thread, flags & CLONE_FILES != 0);
+        }
+        self.give_fork(here, child, Some(flags), events);
+    }
+
+    /// The fork record does not say whether descriptors are shared: threads were taken to share, processes to copy.
+    fn table_by_flags(&mut self, here: Here, slot: Slot, is_thread: bool, shares: bool) {
+        if shares == is_thread {
+            return;
+        }
+        let parents = self.threads[here.slot.index()].table;
+        let Some(table) = self.threads[slot.index()].table else { return };
+        self.tables.leave(table);
+        let table = match parents.filter(|_| shares) {
+            Some(parents) => self.tables.share(parents),
+            None => self.tables.apart(),
+        };
+        self.threads[slot.index()].table = Some(table);
+    }
+
+    fn give_fork(&mut self, here: Here, child: TaskId, flags: Option<u64>, events: &mut Vec<Event>) {
+        let thread = &self.threads[here.slot.index()];
+        if !thread.excluded && !thread.set_up {
+            self.give(here, What::Fork { child, flags }, 0, events);
+        }
+    }
+
+    /// sched_process_exec: the thread that called execve, `old_tid`, goes on as the leader.
+    pub(super) fn exec(&mut self, here: Here, path: &[u8], old_tid: i32, events: &mut Vec<Event>) {
+        let caller = if old_tid == here.task.tid { None } else { self.tasks.find(old_tid) };
+        if let Some(caller) = caller.filter(|&slot| self.tasks.at(slot).id.pid == here.task.pid) {
+            self.become_leader(here, caller, events);
+        }
+        self.revive(here);
+        self.add_exec_path(here, path);
+        self.ends.exec(here.task.pid);
+        self.exec_descriptors(here);
+        self.give(here, What::Exec { path: path.into(), old_tid }, 0, events);
+    }
+
+    fn become_leader(&mut self, here: Here, caller: Slot, events: &mut Vec<Event>) {
+        let old = std::mem::take(&mut self.threads[caller.index()]);
+        self.tasks.end(caller);
+        if let Some(open) = self.threads[here.slot.index()].open.take() {
+            self.give_without_exit(here, open, Exit::Never, events);
+        }
+        let leader = &mut self.threads[here.slot.index()];
+        leader.excluded |= old.excluded;
+        if let Some(table) = leader.table.take() {
+            self.tables.leave(table);
+        }
+        (leader.open, leader.mark, leader.table) = (old.open, old.mark, old.table);
+    }
+
+    /// The leader may have been reported gone, when the thread that executes took its place.
+    fn revive(&mut self, here: Here) {
+        if self.tasks.at(here.slot).ended {
+            let thread = std::mem::take(&mut self.threads[here.slot.index()]);
+            let abi = self.tasks.at(here.slot).abi;
+            let slot = self.begin(here.task, abi);
+            self.threads[slot.index()] = thread;
+        }
+    }
+
+    fn exec_descriptors(&mut self, here: Here) {
+        if !self.descriptors {
+            return;
+        }
+        if let Some(mut open) = self.threads[here.slot.index()].open.take() {
+            self.descriptors_without_exit(here, &mut open);
+            open.uses.clear();
+            (open.changes, open.table) = (false, None);
+            self.threads[here.slot.index()].open = Some(open);
+        }
+        let old = self.threads[here.slot.index()].table;
+        let new = match old {
+            Some(old) => self.tables.replace(old, here.task.pid, here.time),
+            None => self.tables.appear(here.task.pid, here.time),
+        };
+        self.threads[here.slot.index()].table = Some(new);
+        if self.command == Some(here.task) {
+            let inherited = std::mem::take(&mut self.command_fds);
+            inherited.iter().for_each(|(fd, path)| self.tables.inherited(new, *fd, path, here.time));
+        }
+    }
+
+    /// A task is gone.
+    pub(super) fn task_end(&mut self, here: Here, events: &mut Vec<Event>) {
+        if self.tasks.at(here.slot).ended {
+            return;
+        }
+        if let Some(open) = self.threads[here.slot.index()].open.take() {
+            self.give_without_exit(here, open, Exit::Never, events);
+        }
+        let end = self.task_gone(here.slot);
+        let thread = &self.threads[here.slot.index()];
+        if thread.excluded || thread.set_up {
+            return;
+        }
+        let waits = end == TaskEnd::Unknown && self.command == Some(here.task);
+        if waits {
+            self.command_end = Some(self.outbox.next());
+        }
+        self.give(here, What::Exit(end), u32::from(waits), events);
+    }
+
+    /// Forgets what a living task has.
+    fn task_gone(&mut self, slot: Slot) -> TaskEnd {
+        let task = self.tasks.at(slot);
+        if task.ended {
+            return TaskEnd::Unknown;
+        }
+        let id = task.id;
+        self.tasks.end(slot);
+        if let Some(table) = self.threads[slot.index()].table.take() {
+            self.tables.leave(table);
+            if id.pid == id.tid {
+                self.tables.end_process(id.pid);
+            }
+        }
+        if id.pid == id.tid && self.faults {
+            self.maps.clear(id.pid);
+        }
+        self.ends.end(id.pid, id.tid)
+    }
+
+    /// The command was made: until it executes, it runs rtrace's own code.
+    pub(super) fn spawned(&mut self, task: TaskId, path: &[u8], fds: &[(i32, Vec<u8>)], time: Time) {
+        let slot = self.slot(task, time);
+        self.threads[slot.index()].set_up = true;
+        self.command = Some(task);
+        self.command_path = path.into();
+        self.command_fds = fds.to_vec();
+    }
+
+    /// The slot of a task that a look found: a new one, unless the stream knows it.
+    pub(super) fn slot_for_look(&mut self, task: TaskId, time: Time) -> Slot {
+        match self.tasks.find(task.tid) {
+            Some(slot) if self.tasks.at(slot).id == task && !self.tasks.at(slot).ended => slot,
+            _ => self.appear(task, time),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The engine, fed with real records from memory.
+
+mod bed;
+mod calls;
+mod descriptors;
+mod random;
+mod tasks;

@@ -1,0 +1,418 @@
+//! What descriptors were: never a wrong path.
+
+use super::bed::*;
+use super::random::Dice;
+use crate::beauty::row::{Arg, Flow, Groups, Kind, Length, Return, Syscall};
+use crate::event::{Call, Event, FdPlace, File, TaskId, Time};
+use crate::source::Note;
+use crate::task::look::Look;
+use proptest::prelude::*;
+use rustc_hash::FxHashMap;
+
+const fn arg(name: &'static str, kind: Kind) -> Arg {
+    Arg { name, kind, flow: Flow::In, length: Length::OfType, used: None }
+}
+
+const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
+    Syscall { name, event: name, numbers: [Some(number), None, None, None], args, returns, groups: Groups::empty(), variants: &[] }
+}
+
+const FD: Arg = arg("fd", Kind::Fd);
+const INT: Arg = arg("int", Kind::Int);
+
+/// As much of the table as these tests need.
+pub static ROWS: &[Syscall] = &[
+    row("read", 0, &[FD, INT, INT], Return::Size),
+    row("close", 3, &[FD], Return::Int),
+    row("pipe", 22, &[INT], Return::Int),
+    row("dup", 32, &[FD], Return::Fd),
+    row("dup2", 33, &[FD, FD], Return::Fd),
+    row("kill", 62, &[arg("pid", Kind::Pid), INT], Return::Int),
+    row("openat", 257, &[arg("dfd", Kind::DirFd), INT, INT, INT], Return::Fd),
+];
+
+const PIPE: u64 = 22;
+const CLOSE_RANGE: u64 = 436;
+const EBADF: i64 = -9;
+const AT_FDCWD: u64 = 0xffff_ff9c;
+
+/// Answers from memory; each look takes from `from` to `time`.
+#[derive(Default)]
+struct Files {
+    from: u64,
+    time: u64,
+    tables: FxHashMap<i32, FxHashMap<i32, u64>>,
+    looks: usize,
+}
+
+fn path_of(file: u64) -> Vec<u8> {
+    format!("/file/{file}").into_bytes()
+}
+
+impl Look for Files {
+    fn fd(&mut self, pid: i32, fd: i32) -> Option<(Time, Note)> {
+        self.looks += 1;
+        let path = self.tables.get(&pid).and_then(|fds| fds.get(&fd)).map(|&file| path_of(file));
+        Some((Time(self.time), Note::Fd { pid, fd, path, from: Time(self.from) }))
+    }
+
+    fn task(&mut self, tid: i32) -> Option<(Time, Note)> {
+        let note = Note::Task { task: task(tid, tid), comm: b"other".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: None };
+        Some((Time(self.time), if tid == 77 { note } else { Note::NoTask { tid } }))
+    }
+}
+
+/// A process that was born in the stream, so that its descriptors can be known from the start.
+fn born<'a>(session: &'a crate::source::Session, child: TaskId) -> Ring<'a> {
+    let mut ring = Ring::new(session, 0);
+    ring.fork(1, child, task(1, 1));
+    ring
+}
+
+fn file(call: &Call, place: FdPlace) -> Option<String> {
+    call.file(place).map(|File::Path(path)| String::from_utf8_lossy(path).into_owned())
+}
+
+/// Plays one ring in rounds; between them, looks are answered.
+fn play(rings: Vec<(u64, Ring)>, files: &mut Files, session: &crate::source::Session) -> Vec<Event> {
+    let mut run = Run::new(session);
+    for (started, mut ring) in rings {
+        (files.from, files.time) = (started + 1, started + 2);
+        run.round(started, vec![ring.chunk()], vec![], files);
+    }
+    run.end().0
+}
+
+#[test]
+fn a_look_names_what_did_not_change() {
+    let session = session();
+    let a = task(7, 7);
+    let mut first = born(&session, a);
+    first.call(100, a, OPENAT, &[AT_FDCWD, 0], 3).call(200, a, READ, &[3], 5);
+    let mut files = Files::default();
+    files.tables.entry(7).or_default().insert(3, 42);
+    let mut last = Ring::new(&session, 0);
+    last.call(5_000, a, READ, &[3], 5).call(6_000, a, CLOSE, &[3], 0).call(7_000, a, READ, &[3], EBADF);
+    let rings = vec![(1_000, first), (2_000, Ring::new(&session, 0)), (3_000, Ring::new(&session, 0)), (9_000, last)];
+    let events = play(rings, &mut files, &session);
+    let calls = calls(&events);
+    assert_eq!(file(calls[0], FdPlace::Return).as_deref(), Some("/file/42"));
+    for call in &calls[1..4] {
+        assert_eq!(file(call, FdPlace::Arg(0)).as_deref(), Some("/file/42"), "{call:?}");
+    }
+    assert!(calls[4].files.is_empty());
+    assert_eq!(files.looks, 1);
+}
+
+#[test]
+fn a_change_before_the_look_leaves_it_unknown() {
+    let session = session();
+    let a = task(7, 7);
+    for change in [(CLOSE, [3, 0]), (DUP2, [9, 3]), (CLOSE_RANGE, [0, 100]), (EXECVE, [0, 0])] {
+        let mut first = born(&session, a);
+        first.call(100, a, OPENAT, &[AT_FDCWD, 0], 3).call(200, a, READ, &[3], 5);
+        let mut files = Files::default();
+        files.tables.entry(7).or_default().insert(3, 42);
+        let mut changing = Ring::new(&session, 0);
+        changing.enter(1_500, a, change.0, &change.1);
+        let rings = vec![(1_000, first), (2_000, changing), (3_000, Ring::new(&session, 0)), (4_000, Ring::new(&session, 0))];
+        let events = play(rings, &mut files, &session);
+        assert!(calls(&events).iter().all(|call| call.files.is_empty()), "{change:?}");
+        assert!(files.looks > 0, "{change:?}");
+    }
+}
+
+#[test]
+fn duplicates_have_the_name_of_what_they_duplicate() {
+    let session = session();
+    let a = task(7, 7);
+    let mut first = born(&session, a);
+    first.call(100, a, OPENAT, &[AT_FDCWD, 0], 3);
+    let mut files = Files::default();
+    files.tables.entry(7).or_default().insert(3, 42);
+    let mut last = Ring::new(&session, 0);
+    last.call(5_000, a, DUP2, &[3, 1], 1).call(6_000, a, READ, &[1], 5);
+    let rings = vec![(1_000, first), (2_000, Ring::new(&session, 0)), (3_000, Ring::new(&session, 0)), (9_000, last)];
+    let events = play(rings, &mut files, &session);
+    let calls = calls(&events);
+    assert_eq!(file(calls[1], FdPlace::Return).as_deref(), Some("/file/42"));
+    assert_eq!(file(calls[2], FdPlace::Arg(0)).as_deref(), Some("/file/42"));
+}
+
+#[test]
+fn names_of_tasks_that_were_never_seen_are_asked_once() {
+    let session = session();
+    let a = task(7, 7);
+    let mut first = born(&session, a);
+    first.call(100, a, 62, &[77, 0], 0).call(200, a, 62, &[78, 0], -3).call(300, a, 62, &[77, 0], 0);
+    let mut run = Run::new(&session);
+    let mut files = Files { from: 1_001, time: 1_002, ..Files::default() };
+    run.round(1_000, vec![first.chunk()], vec![], &mut files).round(1_100, vec![], vec![], &mut files);
+    assert!(run.engine.is_waiting());
+    assert_eq!(told(&run.events).len(), 0);
+    run.round(1_200, vec![], vec![], &mut files);
+    assert_eq!(told(&run.events).len(), 3);
+    assert_eq!(run.engine.tasks().comm_at(77, Time(100)).as_deref(), Some(&b"other"[..]));
+}
+
+/// What the descriptors of each call were when it looked: by thread and start.
+type Truth = FxHashMap<(i32, u64), Vec<(FdPlace, Option<u64>)>>;
+
+/// A machine with processes whose threads share descriptor tables.
+struct Machine<'a> {
+    session: &'a crate::source::Session,
+    dice: Dice,
+    ring: Ring<'a>,
+    now: u64,
+    threads: Vec<Thread>,
+    next_task: i32,
+    next_file: u64,
+    files: Files,
+    truth: Truth,
+    lossy: bool,
+    losing: bool,
+}
+
+struct Thread {
+    task: TaskId,
+    call: Option<InFlight>,
+}
+
+struct InFlight {
+    nr: u64,
+    args: [u64; 2],
+    start: u64,
+    /// Its return value, once it took effect.
+    done: Option<i64>,
+    /// It does not look at its descriptors.
+    early: bool,
+    child: Option<TaskId>,
+}
+
+impl<'a> Machine<'a> {
+    fn new(session: &'a crate::source::Session, seed: u64, lossy: bool) -> Machine<'a> {
+        let mut machine = Machine {
+            session,
+            dice: Dice(seed),
+            ring: born(session, task(10, 10)),
+            now: 100,
+            threads: vec![Thread { task: task(10, 10), call: None }],
+            next_task: 11,
+            next_file: 1,
+            files: Files::default(),
+            truth: FxHashMap::default(),
+            lossy,
+            losing: false,
+        };
+        machine.files.tables.insert(10, FxHashMap::default());
+        machine
+    }
+
+    /// One thing happens: an entry, an effect, or an exit.
+    fn step(&mut self) {
+        self.now += 5 + self.dice.below(20);
+        let at = self.dice.below(self.threads.len() as u64) as usize;
+        match &self.threads[at].call {
+            None => self.enter(at),
+            Some(call) if call.done.is_none() => self.take_effect(at),
+            Some(_) => self.exit(at),
+        }
+        if self.lossy && self.dice.below(150) == 0 {
+            // What was written last is gone.
+            self.losing = !self.losing;
+            if !self.losing {
+                self.ring.lost(self.now, 1);
+            }
+        }
+    }
+
+    fn fd(&mut self) -> u64 {
+        self.dice.below(5)
+    }
+
+    fn enter(&mut self, at: usize) {
+        let task = self.threads[at].task;
+        let nr = [READ, READ, READ, READ, READ, READ, OPENAT, OPENAT, CLOSE, DUP2, 32, PIPE, CLONE, EXECVE, CLOSE_RANGE]
+            [self.dice.below(15) as usize];
+        let alone = self.threads.iter().filter(|thread| thread.task.pid == task.pid).count() == 1;
+        if (nr == CLONE && (self.threads.len() > 6 || self.dice.below(3) > 0))
+            || (nr == EXECVE && (!alone || self.dice.below(3) > 0))
+            || (nr == CLOSE_RANGE && self.dice.below(3) > 0)
+        {
+            return;
+        }
+        let args = [self.fd(), self.fd()];
+        let early = nr == READ && self.dice.below(6) == 0;
+        let now = self.now;
+        self.write(|ring| _ = ring.enter(now, task, nr, &args));
+        self.threads[at].call = Some(InFlight { nr, args, start: self.now, done: None, early, child: None });
+    }
+
+    fn take_effect(&mut self, at: usize) {
+        let task = self.threads[at].task;
+        let Some(InFlight { nr, args, start, early, .. }) = self.threads[at].call else { return };
+        if nr == CLONE {
+            return self.clone_now(at);
+        }
+        let file = self.next_file;
+        self.next_file += 1;
+        let table = self.files.tables.get_mut(&task.pid).unwrap();
+        let free = (0..).find(|fd| !table.contains_key(fd)).unwrap();
+        let (fds, other) = ([args[0] as i32, args[1] as i32], table.get(&(args[1] as i32)).copied());
+        let first = table.get(&fds[0]).copied();
+        let mut seen = vec![(FdPlace::Arg(0), first), (FdPlace::Arg(1), other)];
+        let ret = match nr {
+            READ if early => -22,
+            READ => first.map_or(EBADF, |_| 1),
+            OPENAT => {
+                table.insert(free, file);
+                seen.push((FdPlace::Return, Some(file)));
+                i64::from(free)
+            }
+            PIPE => {
+                table.insert(free, file);
+                0
+            }
+            CLOSE => table.remove(&fds[0]).map_or(EBADF, |_| 0),
+            DUP2 | 32 => match first {
+                Some(first) => {
+                    let to = if nr == DUP2 { fds[1] } else { free };
+                    table.insert(to, first);
+                    seen.push((FdPlace::Return, Some(first)));
+                    i64::from(to)
+                }
+                None => EBADF,
+            },
+            CLOSE_RANGE => {
+                table.retain(|fd, _| !(fds[0]..=fds[1]).contains(fd));
+                0
+            }
+            EXECVE if args[0] == 0 => -2,
+            EXECVE => {
+                table.retain(|fd, _| *fd != args[1] as i32);
+                0
+            }
+            _ => 0,
+        };
+        self.truth.insert((task.tid, start), seen);
+        let now = self.now;
+        if nr == EXECVE && ret == 0 {
+            self.now += 3;
+            self.write(|ring| _ = ring.exec(now + 3, task, task.tid, b"/bin/x"));
+        }
+        self.threads[at].call.as_mut().unwrap().done = Some(ret);
+    }
+
+    /// First the copy, then, later, the record of it.
+    fn clone_now(&mut self, at: usize) {
+        let task_now = self.threads[at].task;
+        let is_thread = self.dice.below(2) == 0;
+        let tid = self.next_task;
+        let pending = self.threads[at].call.as_ref().and_then(|call| call.child);
+        let Some(child) = pending else {
+            self.next_task += 1;
+            let child = if is_thread { task(task_now.pid, tid) } else { task(tid, tid) };
+            if !is_thread {
+                let copy = self.files.tables[&task_now.pid].clone();
+                self.files.tables.insert(tid, copy);
+            }
+            self.threads[at].call.as_mut().unwrap().child = Some(child);
+            return;
+        };
+        let now = self.now;
+        let flags = if child.pid == task_now.pid { 0x10f00 } else { 0 };
+        self.write(|ring| _ = ring.fork(now, child, task_now).new_task(now + 1, task_now, child.tid, flags).exit(now + 2, child, CLONE, 0));
+        self.now += 2;
+        self.threads[at].call.as_mut().unwrap().done = Some(i64::from(child.tid));
+        self.threads.push(Thread { task: child, call: None });
+    }
+
+    fn exit(&mut self, at: usize) {
+        let task = self.threads[at].task;
+        let Some(InFlight { nr, done: Some(ret), .. }) = self.threads[at].call.take() else { return };
+        let now = self.now;
+        self.write(|ring| _ = ring.exit(now, task, nr, ret));
+    }
+
+    fn write(&mut self, record: impl FnOnce(&mut Ring)) {
+        let mut dropped = Ring::new(self.session, 0);
+        record(if self.losing { &mut dropped } else { &mut self.ring });
+    }
+
+    /// Time passes until whatever was on its way has happened.
+    fn settle(&mut self) {
+        while self.threads.iter().any(|thread| thread.call.is_some()) {
+            self.now += 10;
+            for at in 0..self.threads.len() {
+                match &self.threads[at].call {
+                    Some(call) if call.done.is_none() => self.take_effect(at),
+                    Some(_) => self.exit(at),
+                    None => {}
+                }
+            }
+        }
+        self.now += 2_000_000_000;
+    }
+}
+
+/// Right and unknown descriptors; wrong ones end the test.
+fn compare(events: &[Event], truth: &Truth) -> (usize, usize) {
+    let (mut right, mut unknown) = (0, 0);
+    for call in calls(events) {
+        // A call that had not taken effect when all ended has no truth.
+        let Some(seen) = truth.get(&(call.id.tid, call.id.start.0)) else { continue };
+        for (place, file) in seen {
+            match call.file(*place) {
+                Some(File::Path(path)) => {
+                    assert_eq!(Some(&path[..]), file.map(path_of).as_deref(), "{place:?} of {call:?}");
+                    right += 1;
+                }
+                None => unknown += 1,
+            }
+        }
+    }
+    (right, unknown)
+}
+
+fn play_machine(seed: u64, lossy: bool) -> (usize, usize) {
+    let session = session();
+    let mut machine = Machine::new(&session, seed, lossy);
+    let mut run = Run::new(&session);
+    for _ in 0..60 {
+        for _ in 0..1 + machine.dice.below(30) {
+            machine.step();
+        }
+        if machine.dice.below(12) == 0 {
+            machine.settle();
+        }
+        // A look takes a while, in which things go on.
+        machine.now += 1;
+        machine.files.from = machine.now.saturating_sub(machine.dice.below(60));
+        machine.files.time = machine.now + machine.dice.below(60);
+        let chunk = machine.ring.chunk();
+        let (now, full) = (machine.now, std::mem::take(&mut machine.losing));
+        if full {
+            machine.ring.lost(now + 1, 1);
+        }
+        let full = full.then_some((Time(now), Note::Full { cpu: 0 }));
+        run.round(now, vec![chunk], full.into_iter().collect(), &mut machine.files);
+        machine.now += 1;
+    }
+    let (events, _) = run.end();
+    compare(&events, &machine.truth)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_descriptor_has_a_wrong_path(seed: u64, lossy: bool) {
+        play_machine(seed, lossy);
+    }
+}
+
+#[test]
+fn many_descriptors_have_a_path() {
+    let (right, unknown) = (0..200).map(|seed| play_machine(seed, false)).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    assert!(right * 50 > unknown, "{right} right, {unknown} unknown");
+}

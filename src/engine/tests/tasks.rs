@@ -1,0 +1,82 @@
+//! Names, ends, signals, faults.
+
+use super::bed::*;
+use crate::event::{Event, TaskEnd, Time, What};
+use crate::source::Note;
+use crate::source::session::Scope;
+
+fn ends(events: &[Event]) -> Vec<(i32, TaskEnd)> {
+    events.iter().filter_map(|e| if let What::Exit(end) = e.what { Some((e.task.tid, end)) } else { None }).collect()
+}
+
+#[test]
+fn every_event_has_the_name_of_its_time() {
+    let session = session();
+    let (parent, child) = (task(7, 7), task(8, 8));
+    let mut ring = Ring::new(&session, 0);
+    ring.comm(10, parent, b"sh", false).fork(20, child, parent).call(30, child, READ, &[], 0).comm(50, child, b"cat", true).call(
+        60,
+        child,
+        READ,
+        &[],
+        0,
+    );
+    let (events, engine) = run(&session, vec![&mut ring], vec![]);
+    let names: Vec<_> = events.iter().filter(|e| matches!(e.what, What::Call(_))).map(|e| e.comm.as_deref().unwrap().to_vec()).collect();
+    assert_eq!(names, [b"sh".to_vec(), b"cat".to_vec()]);
+    assert_eq!(engine.tasks().comm_at(8, Time(49)).as_deref(), Some(&b"sh"[..]));
+    assert_eq!(engine.tasks().pid(8), Some(8));
+}
+
+#[test]
+fn ends_say_how() {
+    let session = session();
+    let mut ring = Ring::new(&session, 0);
+    ring.enter(10, task(7, 8), EXIT_CALL, &[0x105]).end(11, task(7, 8));
+    ring.enter(20, task(7, 7), EXIT_GROUP, &[9]).deliver(21, task(7, 9), 9, 0).end(22, task(7, 9)).end(23, task(7, 7));
+    ring.deliver(30, task(4, 4), 11, 0).end(31, task(4, 4));
+    ring.deliver(40, task(5, 5), 9, 0).end(41, task(5, 5));
+    ring.deliver(50, task(6, 6), 11, 0x4000).enter(51, task(6, 6), EXIT_GROUP, &[0]).end(52, task(6, 6));
+    let (events, _) = run(&session, vec![&mut ring], vec![]);
+    let expected = [
+        (8, TaskEnd::Exited(5)),
+        (9, TaskEnd::Exited(9)),
+        (7, TaskEnd::Exited(9)),
+        (4, TaskEnd::Killed(11)),
+        (5, TaskEnd::Unknown),
+        (6, TaskEnd::Exited(0)),
+    ];
+    assert_eq!(ends(&events), expected);
+    let handled: Vec<_> = events
+        .iter()
+        .filter_map(|e| if let What::Signal { signal, handled, .. } = e.what { Some((signal, handled)) } else { None })
+        .collect();
+    assert_eq!(handled, [(9, false), (11, false), (9, false), (11, true)]);
+}
+
+#[test]
+fn the_command_s_end_waits_for_wait() {
+    let mut session = session();
+    session.scope = Scope::Command;
+    let a = task(7, 7);
+    let spawned = Note::Spawned { task: a, path: b"/bin/x".to_vec(), argv: vec![], fds: vec![] };
+    let reaped = Note::Reaped { pid: 7, status: 15 };
+    let mut ring = Ring::new(&session, 0);
+    ring.call(100, a, EXECVE, &[], 0).deliver(200, a, 9, 0).end(210, a).call(220, task(8, 8), READ, &[], 0);
+    let (events, _) = run(&session, vec![&mut ring], vec![(Time(50), spawned), (Time(300), reaped)]);
+    assert_eq!(ends(&events), [(7, TaskEnd::Killed(15))]);
+    assert_eq!(told(&events).len(), 2);
+}
+
+#[test]
+fn faults_say_what_is_mapped_there() {
+    let session = session();
+    let a = task(7, 7);
+    let mut ring = Ring::new(&session, 0);
+    ring.writer.map(a, Time(10), (0x1000, 0x2000, 0x8000), true, b"/bin/x").fault(FAULT, a, Time(20), 0x1010, 0x9999);
+    let (events, _) = run(&session, vec![&mut ring], vec![]);
+    let What::Fault(fault) = &events[0].what else { panic!("{events:?}") };
+    let at = fault.ip_at.as_ref().unwrap();
+    assert_eq!((&*at.path, at.offset, at.executable, fault.major), (&b"/bin/x"[..], 0x8010, true, false));
+    assert_eq!(fault.address_at, None);
+}
