@@ -1,1 +1,82 @@
-//! Request + kernel facts → what is armed, and how.
+//! From what the user typed and what this kernel offers to what is armed, and how.
+//!
+//! The [`Plan`] is made once, before anything is opened; nobody below reads a flag again. `-v` prints it with its reasons.
+
+mod build;
+mod command;
+mod doors;
+mod events;
+mod explain;
+mod fds;
+mod mechanism;
+mod target;
+mod whom;
+
+pub use build::build;
+pub use command::program;
+pub use mechanism::{Mechanism, without};
+pub use whom::Whom;
+
+use crate::gate;
+use crate::kernel::carriers::Carrier;
+use crate::source::session::EventSpec;
+use crate::sys::perf::Counts;
+
+/// What is armed, on whom, and what is shown of it.
+#[derive(Debug)]
+pub struct Plan {
+    pub whom: Whom,
+    /// The CPUs that have a ring.
+    pub cpus: Vec<u32>,
+    /// In the order of their indices; the first is the side band, whose ring all others of its CPU share.
+    pub events: Vec<PlannedEvent>,
+    pub mechanism: Mechanism,
+    /// Bytes of each CPU's ring.
+    pub ring: RingSize,
+    pub engine: crate::engine::Settings,
+    pub gate: gate::Settings,
+    /// Every call that may change a descriptor table is armed.
+    pub fds_complete: bool,
+    /// Nanoseconds from the start to the arming.
+    pub delay: Option<u64>,
+    /// Left out of a system-wide trace, beside rtrace itself: who, and why.
+    pub excluded: Vec<Carrier>,
+    /// What the user ought to know about how the request was understood.
+    pub notes: Vec<String>,
+}
+
+/// One event that is opened on every CPU and target.
+#[derive(Clone, Debug)]
+pub struct PlannedEvent {
+    pub spec: EventSpec,
+    pub counts: Counts,
+    /// In the kernel's filter language.
+    pub filter: Option<String>,
+    pub inherit: bool,
+}
+
+/// How large the rings are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingSize {
+    /// As the user asked; refused if that cannot be had.
+    Asked(u64),
+    /// Chosen: smaller ones are taken when locked memory is short.
+    Chosen(u64),
+}
+
+impl RingSize {
+    pub fn bytes(self) -> u64 {
+        match self {
+            RingSize::Asked(bytes) | RingSize::Chosen(bytes) => bytes,
+        }
+    }
+}
+
+impl Plan {
+    /// Leaves those out of a system-wide trace who carry its output: it would show itself showing.
+    pub fn leave_out(&mut self, carriers: impl IntoIterator<Item = Carrier>) {
+        if matches!(self.whom, Whom::Everyone | Whom::Cgroup(_)) {
+            self.excluded.extend(carriers);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What is shown of what happened: the selection, `--duration`, `--failure`, filters, switches and amounts.
+//!
+//! It stands between engine and sinks, so that no sink selects and the engine knows nothing of taste. What it holds back it counts.
+
+mod subject;
+
+pub use subject::{CallScope, CallSubject, TracepointScope, TracepointSubject};
+
+use crate::beauty::lookup;
+use crate::cli::filter::{Bound, Subject, Verdict};
+use crate::event::{Abi, Call, Event, EventIndex, Time, What};
+use crate::sink::View;
+use smallvec::SmallVec;
+
+/// What is let through.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// By row of [`crate::beauty::tables::SYSCALLS`]; `None` when it is not shown.
+    pub rows: Vec<Option<Door>>,
+    /// Calls without a row, whatever their number.
+    pub nameless: Option<Door>,
+    /// Calls without a row, by number.
+    pub others: Vec<(Abi, u32)>,
+    /// By event index; `None` when it is not shown.
+    pub events: Vec<Option<Door>>,
+    /// `nr=N` of the items of `-e`, by their place.
+    pub amounts: Vec<Option<u64>>,
+    /// `--duration`, nanoseconds.
+    pub duration: Option<u64>,
+    pub failure: bool,
+    /// `--max-events`
+    pub max: Option<u64>,
+    pub switch_on: Option<Switch>,
+    pub switch_off: Option<Switch>,
+    pub show_switches: bool,
+    /// Show how tasks end.
+    pub exits: bool,
+    /// Show signals.
+    pub signals: bool,
+}
+
+/// What one kind of event must fulfil: the general condition, and that of one of the items that selected it (if items did).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Door {
+    pub general: Condition,
+    pub items: SmallVec<[(u16, Condition); 1]>,
+}
+
+/// A filter, bound to what its names mean here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Condition {
+    #[default]
+    Always,
+    When(Bound),
+    /// It asks for something that this kind of event does not have.
+    Never,
+}
+
+impl Condition {
+    fn verdict(&self, subject: &dyn Subject) -> Verdict {
+        match self {
+            Condition::Always => Verdict::Yes,
+            Condition::When(bound) => bound.verdict(subject),
+            Condition::Never => Verdict::No,
+        }
+    }
+}
+
+/// An event that switches the output on or off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Switch {
+    Syscalls(Vec<u16>),
+    Events(Vec<EventIndex>),
+}
+
+/// The gate, with what passed so far.
+#[derive(Debug)]
+pub struct Gate {
+    settings: Settings,
+    /// By item of `-e`: how many it let through.
+    passed_by_item: Vec<u64>,
+    on: bool,
+    /// For calls that are shown whatever they are.
+    open: Door,
+    account: Account,
+}
+
+/// What passed and what did not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Events that were asked for: what `--max-events` counts.
+    pub shown: u64,
+    /// Calls among them.
+    pub calls_shown: u64,
+    /// Calls that were seen and not shown.
+    pub calls_held_back: u64,
+    /// Of these, calls of which the filter could not be decided, because what it asks for is not known.
+    pub undecided: u64,
+}
+
+impl Gate {
+    pub fn new(settings: Settings) -> Gate {
+        let on = settings.switch_on.is_none();
+        Gate { open: Door::default(), passed_by_item: vec![0; settings.amounts.len()], on, settings, account: Account::default() }
+    }
+
+    pub fn account(&self) -> Account {
+        self.account
+    }
+
+    /// No more is wanted.
+    pub fn is_full(&self) -> bool {
+        self.settings.max.is_some_and(|max| self.account.shown >= max)
+    }
+
+    /// Whether an event is shown.
+    pub fn lets_through(&mut self, event: &Event, view: &View) -> bool {
+        let switches = self.switch(event);
+        let shown = !self.is_full() && (switches == Some(true) || (switches.is_none() && self.on && self.wanted(event, view)));
+        if matches!(event.what, What::Call(_)) {
+            if shown {
+                self.account.calls_shown += 1;
+            } else {
+                self.account.calls_held_back += 1;
+            }
+        }
+        self.account.shown += u64::from(shown && counts(event, view));
+        shown
+    }
+
+    /// If the event is a switch: turns it, and says whether it is shown.
+    fn switch(&mut self, event: &Event) -> Option<bool> {
+        let is = |switch: &Option<Switch>| match (switch, &event.what) {
+            (Some(Switch::Syscalls(rows)), What::Call(call)) => lookup::index(call.abi, call.nr).is_some_and(|row| rows.contains(&row)),
+            (Some(Switch::Events(events)), What::Tracepoint { event, .. }) => events.contains(event),
+            _ => false,
+        };
+        let turn = if self.on { is(&self.settings.switch_off).then_some(false) } else { is(&self.settings.switch_on).then_some(true) };
+        turn.map(|on| {
+            self.on = on;
+            self.settings.show_switches
+        })
+    }
+
+    fn wanted(&mut self, event: &Event, view: &View) -> bool {
+        match &event.what {
+            What::Call(call) | What::Pending(call) => self.wants_call(event, call),
+            What::Tracepoint { event: index, raw } => {
+                let door = self.settings.events.get(usize::from(index.0)).and_then(Option::as_ref);
+                let format = view.session.events.get(*index).and_then(|spec| spec.format.as_ref());
+                let (Some(door), Some(format)) = (door, format) else { return false };
+                let passed = self.decide(door, &TracepointSubject { event, format, raw });
+                self.take(passed)
+            }
+            What::Exit(_) => self.settings.exits,
+            What::Signal { .. } => self.settings.signals,
+            What::Fork { .. } | What::Exec { .. } | What::Fault(_) | What::Lost(_) => true,
+        }
+    }
+
+    fn wants_call(&mut self, event: &Event, call: &Call) -> bool {
+        let pending = matches!(event.what, What::Pending(_));
+        let Some(door) = self.door(call) else { return false };
+        if self.settings.failure && call.errno().is_none() {
+            return false;
+        }
+        if let Some(least) = self.settings.duration
+            && !took_at_least(call, least, pending.then_some(event.time))
+        {
+            return false;
+        }
+        let passed = self.decide(door, &CallSubject { event, call, row: lookup::row(call.abi, call.nr) });
+        match passed {
+            Passed::Unknown => {
+                self.account.undecided += u64::from(!pending);
+                false
+            }
+            // A call in flight counts when it is complete.
+            Passed::Yes(_) if pending => true,
+            passed => self.take(passed),
+        }
+    }
+
+    fn door(&self, call: &Call) -> Option<&Door> {
+        match lookup::index(call.abi, call.nr) {
+            Some(row) => self.settings.rows.get(usize::from(row))?.as_ref(),
+            None if self.settings.others.iter().any(|(abi, nr)| *abi == call.abi && i64::from(*nr) == call.nr) => Some(&self.open),
+            None => self.settings.nameless.as_ref(),
+        }
+    }
+
+    /// The general condition first, then the first item that has not had its amount and whose condition holds.
+    fn decide(&self, door: &Door, subject: &dyn Subject) -> Passed {
+        let general = door.general.verdict(subject);
+        if general == Verdict::No {
+            return Passed::No;
+        }
+        let mut unknown = general == Verdict::Unknown;
+        if door.items.is_empty() {
+            return if unknown { Passed::Unknown } else { Passed::Yes(None) };
+        }
+        for (item, condition) in &door.items {
+            let at = usize::from(*item);
+            let had = self.passed_by_item.get(at).copied().unwrap_or_default();
+            if self.settings.amounts.get(at).copied().flatten().is_some_and(|most| had >= most) {
+                continue;
+            }
+            match condition.verdict(subject) {
+                Verdict::Yes if general == Verdict::Yes => return Passed::Yes(Some(*item)),
+                Verdict::Yes | Verdict::Unknown => unknown = true,
+                Verdict::No => {}
+            }
+        }
+        if unknown { Passed::Unknown } else { Passed::No }
+    }
+
+    /// Counts one for the item that let it through.
+    fn take(&mut self, passed: Passed) -> bool {
+        if let Passed::Yes(Some(item)) = passed
+            && let Some(count) = self.passed_by_item.get_mut(usize::from(item))
+        {
+            *count += 1;
+        }
+        matches!(passed, Passed::Yes(_))
+    }
+}
+
+/// Whether an event is one of those that were asked for, and not one that goes with them.
+fn counts(event: &Event, view: &View) -> bool {
+    match &event.what {
+        What::Fork { .. } | What::Exec { .. } | What::Exit(_) | What::Lost(_) => false,
+        What::Tracepoint { event, .. } => view.session.events.get(*event).is_some_and(|spec| spec.shown),
+        What::Call(_) | What::Pending(_) | What::Fault(_) | What::Signal { .. } => true,
+    }
+}
+
+/// What the conditions say of an event.
+#[derive(Clone, Copy)]
+enum Passed {
+    /// By this item, if items selected it.
+    Yes(Option<u16>),
+    No,
+    Unknown,
+}
+
+/// Whether a call took so long, or is in flight for so long.
+fn took_at_least(call: &Call, least: u64, now: Option<Time>) -> bool {
+    let took = match now {
+        Some(now) => Some(now.since(call.id.start)),
+        None => call.duration(),
+    };
+    took.is_some_and(|took| took >= least)
+}

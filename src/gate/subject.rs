@@ -1,0 +1,187 @@
+//! What names in a `--filter` mean: for a syscall its arguments, for a tracepoint its fields, and for both what rtrace knows of any event.
+
+use crate::beauty::errno;
+use crate::beauty::row::{Arg, Kind as ArgKind, Syscall, Table};
+use crate::cli::filter::{Kind, Name, NameId, Operand, Scope, Subject};
+use crate::event::{Call, Event, FdPlace, File, Piece, PieceState};
+use crate::kernel::format::Format;
+use std::borrow::Cow;
+
+// Names that any event has. Arguments and fields count from 0, paths of descriptors from PATHS.
+const PATHS: NameId = 1000;
+const RETURN_PATH: NameId = 1999;
+const RET: NameId = 2000;
+const ERRNO: NameId = 2001;
+const DURATION: NameId = 2002;
+const COMM: NameId = 2003;
+const PID: NameId = 2004;
+const TID: NameId = 2005;
+const CPU: NameId = 2006;
+
+/// What any event has.
+fn common_name(name: &str) -> Option<(NameId, Kind)> {
+    Some(match name {
+        "comm" => (COMM, Kind::Text),
+        "pid" => (PID, Kind::Number),
+        "tid" => (TID, Kind::Number),
+        "cpu" => (CPU, Kind::Number),
+        _ => return None,
+    })
+}
+
+fn common_value(event: &Event, name: NameId) -> Operand<'_> {
+    match name {
+        COMM => event.comm.as_deref().map_or(Operand::Unknown, |comm| Operand::Text(Cow::Borrowed(comm))),
+        PID => Operand::Number(event.task.pid.into()),
+        TID => Operand::Number(event.task.tid.into()),
+        CPU => Operand::Number(event.cpu.into()),
+        _ => Operand::Unknown,
+    }
+}
+
+/// A syscall's names. Without a row only what every call has.
+#[derive(Clone, Copy, Debug)]
+pub struct CallScope {
+    pub row: Option<&'static Syscall>,
+}
+
+impl CallScope {
+    fn argument(&self, name: &str) -> Option<(usize, &'static Arg)> {
+        self.row?.args.iter().enumerate().find(|(_, arg)| arg.name == name)
+    }
+
+    fn table(&self, name: &str) -> Option<&'static Table> {
+        match self.argument(name)?.1.kind {
+            ArgKind::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
+impl Scope for CallScope {
+    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
+        let argument = self.argument(name.head());
+        if let Some((index, arg)) = argument {
+            let index = index as NameId;
+            return match name.member() {
+                None if matches!(arg.kind, ArgKind::Path | ArgKind::Str) => Some((index, Kind::Text)),
+                None => Some((index, Kind::Number)),
+                Some("path") if matches!(arg.kind, ArgKind::Fd | ArgKind::DirFd) => Some((PATHS + index, Kind::Text)),
+                Some(_) => None,
+            };
+        }
+        match (name.head(), name.member()) {
+            ("ret", None) => Some((RET, Kind::Number)),
+            ("ret", Some("path")) => Some((RETURN_PATH, Kind::Text)),
+            ("errno", None) => Some((ERRNO, Kind::Number)),
+            ("duration", None) => Some((DURATION, Kind::Number)),
+            (head, None) => common_name(head),
+            _ => None,
+        }
+    }
+
+    fn symbol(&self, name: &Name, symbol: &str) -> Option<u64> {
+        match name.head() {
+            "errno" => errno::number(symbol).map(|number| number as u64),
+            head => self.table(head)?.value_of(symbol),
+        }
+    }
+}
+
+/// One call.
+pub struct CallSubject<'a> {
+    pub event: &'a Event,
+    pub call: &'a Call,
+    pub row: Option<&'static Syscall>,
+}
+
+impl Subject for CallSubject<'_> {
+    fn value(&self, name: NameId) -> Operand<'_> {
+        let number = |value: Option<i128>| value.map_or(Operand::Unknown, Operand::Number);
+        match name {
+            RET => number(self.call.ret().map(i128::from)),
+            ERRNO => number(self.call.ret().map(|_| i128::from(self.call.errno().unwrap_or_default()))),
+            DURATION => number(self.call.duration().map(i128::from)),
+            RETURN_PATH => path(self.call.file(FdPlace::Return)),
+            index if index < PATHS => self.argument(usize::from(index)),
+            index if index < RETURN_PATH => path(self.call.file(FdPlace::Arg((index - PATHS) as u8))),
+            _ => common_value(self.event, name),
+        }
+    }
+}
+
+impl CallSubject<'_> {
+    fn argument(&self, index: usize) -> Operand<'_> {
+        let Some(arg) = self.row.and_then(|row| row.args.get(index)) else { return Operand::Unknown };
+        match arg.kind {
+            ArgKind::Path | ArgKind::Str => self.call.piece(index).map_or(Operand::Unknown, |piece| self.text(piece)),
+            _ => match self.call.args.and_then(|args| args.get(index).copied()) {
+                Some(register) => Operand::Number(as_typed(arg, register)),
+                None => Operand::Unknown,
+            },
+        }
+    }
+
+    /// A string decides only if all of it is there as it was.
+    fn text(&self, piece: &Piece) -> Operand<'_> {
+        match piece.state {
+            PieceState::Ok => Operand::Text(Cow::Borrowed(self.call.bytes(piece))),
+            PieceState::Cut | PieceState::Altered { .. } | PieceState::Fault => Operand::Unknown,
+        }
+    }
+}
+
+fn path(file: Option<&File>) -> Operand<'_> {
+    match file {
+        Some(File::Path(path)) => Operand::Text(Cow::Borrowed(path)),
+        None => Operand::Unknown,
+    }
+}
+
+/// A register as the argument's type has it.
+fn as_typed(arg: &Arg, register: u64) -> i128 {
+    match arg.kind {
+        ArgKind::Int | ArgKind::Fd | ArgKind::DirFd | ArgKind::Pid | ArgKind::Signal => i128::from(register as i32),
+        ArgKind::Uint | ArgKind::Uid | ArgKind::Gid | ArgKind::Mode | ArgKind::Dev => i128::from(register as u32),
+        ArgKind::Table(table) if table.bits == 32 => i128::from(register as u32),
+        ArgKind::Long | ArgKind::Offset => i128::from(register as i64),
+        _ => i128::from(register),
+    }
+}
+
+/// A tracepoint's names.
+#[derive(Clone, Copy, Debug)]
+pub struct TracepointScope<'a> {
+    pub format: &'a Format,
+}
+
+impl Scope for TracepointScope<'_> {
+    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
+        let found = self.format.fields.iter().position(|f| f.name == name.0);
+        match found {
+            Some(index) => Some((index as NameId, if self.format.fields[index].is_text() { Kind::Text } else { Kind::Number })),
+            None => common_name(&name.0),
+        }
+    }
+
+    fn symbol(&self, _: &Name, _: &str) -> Option<u64> {
+        None
+    }
+}
+
+/// One record of a tracepoint.
+pub struct TracepointSubject<'a> {
+    pub event: &'a Event,
+    pub format: &'a Format,
+    pub raw: &'a [u8],
+}
+
+impl Subject for TracepointSubject<'_> {
+    fn value(&self, name: NameId) -> Operand<'_> {
+        let Some(field) = self.format.fields.get(usize::from(name)) else { return common_value(self.event, name) };
+        if field.is_text() {
+            return field.text(self.raw).map_or(Operand::Unknown, |text| Operand::Text(Cow::Borrowed(text)));
+        }
+        field.number(self.raw).map_or(Operand::Unknown, |number| Operand::Number(number.into()))
+    }
+}

@@ -1,0 +1,149 @@
+//! Request + kernel facts → Plan.
+
+use super::events::{Adding, Needs, Tracepoint};
+use super::mechanism::{self, Facts, Mechanism};
+use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, target};
+use crate::beauty::row::Syscall;
+use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
+use crate::cli::request::{Target, Trace, Who};
+use crate::cli::select::{self, Selection};
+use crate::gate;
+use crate::kernel::carriers::Carrier;
+use crate::kernel::tracefs::Tracefs;
+use crate::kernel::{machine, procfs};
+use crate::source::session::{EventSpec, Role, Terms};
+use crate::sys::perf::{self, Counts};
+use anyhow::anyhow;
+
+/// The bytes of a CPU's ring when the user does not say: 2 MiB lose nothing at 2 million records a second where the reader gets its turn; twice that for when it does not. On large machines the sum counts.
+const RING_BYTES: u64 = 4 << 20;
+const RINGS_BYTES_MAX: u64 = 256 << 20;
+/// Calls in flight for longer are shown as pending: the latency bound, nanoseconds.
+const PENDING_AFTER: u64 = 100_000_000;
+
+/// Makes the plan.
+///
+/// # Errors
+/// A sentence for every name that means nothing on this machine, every target that is not there.
+pub fn build(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<Plan> {
+    let what = &request.what;
+    let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
+    let mut notes = selection.notes.clone();
+    let (whom, compat) = target::find(&request.target)?;
+    let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
+
+    let mut events = vec![side_band(what.faults.is_some(), inherit)];
+    let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
+    let armed = armed_syscalls(&selection, shown, what.fd_paths);
+    let follows_tasks = matches!(whom, Whom::Command | Whom::Tasks { .. });
+    let facts = Facts { own_events: tracefs.has("syscalls", "sys_enter_read"), compat };
+    let mechanism = mechanism::choose(&armed, selection.unknown, facts);
+    let mut add = Adding { tracefs, events: &mut events, inherit };
+    match &mechanism {
+        Mechanism::None => {}
+        Mechanism::OwnEvents { .. } => add.own_events(&armed, &selection, &mut notes)?,
+        Mechanism::Raw { .. } => add.raw(&armed, selection.unknown, compat)?,
+    }
+    let fds_complete = fds::complete(&armed, selection.unknown);
+    let is_armed = |name: &str| selection.unknown || armed.iter().any(|s| s.name == name);
+    add.helpers(Needs {
+        ends: follows_tasks,
+        exits_seen: is_armed("exit") && is_armed("exit_group"),
+        signals: what.signals,
+        exec: is_armed("execve") || is_armed("execveat"),
+        descriptors: fds_complete,
+    });
+    let mut event_doors = doors::of_tracepoints(&mut add, &what.items, what.filter.as_ref())?;
+    let switch_on = doors::switch(&mut add, what.switch_on.as_ref(), &selection)?;
+    let switch_off = doors::switch(&mut add, what.switch_off.as_ref(), &selection)?;
+    if let Some(faults) = what.faults {
+        add.faults(faults);
+    }
+    if what.sched {
+        add.tracepoint(Tracepoint::helper("sched", "sched_stat_runtime", Role::StatRuntime))?;
+    }
+    event_doors.resize(events.len(), None);
+    // The summary's, whatever is shown.
+    let for_summary = events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
+    for_summary.for_each(|(_, door)| _ = door.get_or_insert_default());
+    let (rows, nameless) = doors::of_syscalls(&selection, &what.items, what.filter.as_ref())?;
+    let cpus = cpus(what.cpus.as_deref())?;
+    let excluded = excluded(request);
+    let gate = gate::Settings {
+        rows,
+        nameless,
+        others: selection.others.clone(),
+        events: event_doors,
+        amounts: what.items.iter().map(|i| i.terms.nr).collect(),
+        duration: request.show.duration,
+        failure: request.show.failure,
+        max: request.show.max_events,
+        switch_on,
+        switch_off,
+        show_switches: what.show_on_off_events,
+        exits: follows_tasks,
+        signals: what.signals,
+    };
+    let per_cpu = (RINGS_BYTES_MAX / cpus.len().max(1) as u64).clamp(512 << 10, RING_BYTES);
+    let chosen = RingSize::Chosen(if per_cpu.is_power_of_two() { per_cpu } else { per_cpu.next_power_of_two() / 2 });
+    Ok(Plan {
+        whom,
+        ring: request.run.ring_bytes.map_or(chosen, |bytes| RingSize::Asked(bytes.next_power_of_two().max(page_bytes()))),
+        cpus,
+        events,
+        mechanism,
+        engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds_complete, signals: what.signals },
+        gate,
+        fds_complete,
+        delay: what.delay,
+        excluded,
+        notes,
+    })
+}
+
+fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}
+
+/// What is armed beyond what is shown.
+fn armed_syscalls(selection: &Selection, shown: Vec<&'static Syscall>, fd_paths: bool) -> Vec<&'static Syscall> {
+    let mut armed = shown;
+    if fd_paths && !selection.unknown && !armed.is_empty() {
+        let more: Vec<&'static Syscall> = fds::changers().filter(|s| !armed.iter().any(|a| a.name == s.name)).collect();
+        armed.extend(more);
+    }
+    armed
+}
+
+fn side_band(maps: bool, inherit: bool) -> PlannedEvent {
+    let spec = EventSpec {
+        name: "side band".to_owned(),
+        role: Role::SideBand,
+        sample_type: perf::SAMPLE_SIDE_BAND,
+        format: None,
+        shown: false,
+        terms: Terms::default(),
+    };
+    PlannedEvent { spec, counts: Counts::SideBand { maps }, filter: None, inherit }
+}
+
+/// The CPUs that get a ring: those asked for, or all that are online.
+fn cpus(asked: Option<&[u32]>) -> anyhow::Result<Vec<u32>> {
+    let online = machine::online_cpus()?;
+    let Some(asked) = asked else { return Ok(online) };
+    if let Some(cpu) = asked.iter().find(|cpu| !online.contains(cpu)) {
+        let list = online.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        return Err(anyhow!("CPU {cpu} is not online (these are: {list})"));
+    }
+    Ok(asked.to_vec())
+}
+
+/// Who the user wants left out.
+fn excluded(request: &Trace) -> Vec<Carrier> {
+    request
+        .what
+        .without_pids
+        .iter()
+        .map(|&pid| Carrier { pid, comm: procfs::comm(pid).unwrap_or_default(), reason: "--filter-pids" })
+        .collect()
+}

@@ -1,0 +1,72 @@
+//! The command: found, and prepared for its exec.
+
+use crate::cli::exit_code::ExitCode;
+use crate::cli::request::Command;
+use crate::sys::spawn::{self, Program};
+use crate::sys::users;
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Why the command cannot be run, which is an exit status of its own.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error("{0}: command not found")]
+    NotFound(String),
+    #[error("{0}: {1}")]
+    CannotRun(String, String),
+}
+
+impl CommandError {
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            CommandError::NotFound(_) => ExitCode::NotFound,
+            CommandError::CannotRun(..) => ExitCode::CannotRun,
+        }
+    }
+}
+
+/// Finds the command in the PATH it will have, and prepares all that its exec needs.
+///
+/// # Errors
+/// It is not there, it may not be executed, its user does not exist, or a word of it holds a NUL byte.
+pub fn program(command: &Command) -> Result<Program, CommandError> {
+    let name = command.argv.first().map(|w| w.to_string_lossy().into_owned()).unwrap_or_default();
+    let cannot = |why: &dyn std::fmt::Display| CommandError::CannotRun(name.clone(), why.to_string());
+    let user = command.run_as.as_deref().map(users::user).transpose().map_err(|e| cannot(&e))?;
+    let environment = environment(command, user.as_ref());
+    let c_string = |word: &OsString| CString::new(word.as_bytes()).map_err(|_| cannot(&"a word of the command holds a NUL byte"));
+    let argv = command.argv.iter().map(c_string).collect::<Result<Vec<_>, _>>()?;
+    let search_path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let first = argv.first().ok_or_else(|| cannot(&"there is no command"))?;
+    let path = spawn::search(first, &search_path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => CommandError::NotFound(name.clone()),
+        std::io::ErrorKind::PermissionDenied => cannot(&"found, but it may not be executed (its mode lacks x)"),
+        _ => cannot(&e),
+    })?;
+    let envp = environment.iter().map(|(k, v)| CString::new([k.as_bytes(), b"=", v.as_bytes()].concat())).collect::<Result<Vec<_>, _>>();
+    let directory = command.chdir.as_ref().map(|d| CString::new(d.as_os_str().as_bytes())).transpose();
+    Ok(Program {
+        path,
+        argv,
+        envp: envp.map_err(|_| cannot(&"a variable of its environment holds a NUL byte"))?,
+        directory: directory.map_err(|_| cannot(&"the directory's name holds a NUL byte"))?,
+        user,
+    })
+}
+
+fn environment(command: &Command, user: Option<&users::User>) -> BTreeMap<OsString, OsString> {
+    let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    if let Some(user) = user {
+        for (name, value) in [("HOME", &user.home), ("USER", &user.name), ("LOGNAME", &user.name), ("SHELL", &user.shell)] {
+            environment.insert(name.into(), value.clone());
+        }
+    }
+    for (name, value) in &command.env {
+        match value {
+            Some(value) => environment.insert(name.clone(), value.clone()),
+            None => environment.remove(name),
+        };
+    }
+    environment
+}

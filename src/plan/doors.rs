@@ -1,0 +1,167 @@
+//! Which events pass the gate under which conditions: items, filters, switches.
+
+use super::events::{Adding, Tracepoint};
+use crate::beauty::tables::SYSCALLS;
+use crate::cli::filter::{Expr, KernelField, KernelScope, Name, Scope, Unbound, to_kernel};
+use crate::cli::request::{Item, Selector};
+use crate::cli::select::{self, Selection};
+use crate::event::EventIndex;
+use crate::gate::{CallScope, Condition, Door, Switch, TracepointScope};
+use crate::kernel::format::{FieldPlace, Format};
+use crate::kernel::tracefs::EventName;
+use crate::source::session::Role;
+use anyhow::anyhow;
+use smallvec::SmallVec;
+
+/// Binds a filter for one kind of event.
+fn condition(filter: Option<&Expr>, scope: &dyn Scope) -> Result<Condition, Unbound> {
+    filter.map_or(Ok(Condition::Always), |expr| expr.bind(scope).map(Condition::When))
+}
+
+/// Counts what a filter could be bound to, so that one that fits nothing is an error and not a silence.
+#[derive(Default)]
+struct Fit {
+    bound: usize,
+    refused: Option<Unbound>,
+}
+
+impl Fit {
+    /// The condition; one that asks for what this kind of event does not have never holds.
+    fn take(&mut self, condition: Result<Condition, Unbound>) -> Condition {
+        match condition {
+            Ok(condition) => {
+                self.bound += 1;
+                condition
+            }
+            Err(error) => {
+                self.refused.get_or_insert(error);
+                Condition::Never
+            }
+        }
+    }
+
+    fn check(self, filter: Option<&Expr>) -> anyhow::Result<()> {
+        match (filter, self.refused) {
+            (Some(filter), Some(why)) if self.bound == 0 => Err(anyhow!("--filter '{filter}' fits nothing that is traced: {why}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The doors of syscalls, by row, and of calls without a row.
+///
+/// # Errors
+/// A filter that fits none of what it is for.
+pub fn of_syscalls(selection: &Selection, items: &[Item], general: Option<&Expr>) -> anyhow::Result<(Vec<Option<Door>>, Option<Door>)> {
+    let mut fit = Fit::default();
+    let mut fits: Vec<Fit> = items.iter().map(|_| Fit::default()).collect();
+    let mut door = |row: Option<usize>| {
+        let scope = CallScope { row: row.map(|r| &SYSCALLS[r]) };
+        let selected_by = row.and_then(|r| selection.items.get(r)).cloned().unwrap_or_default();
+        let mut items_of: SmallVec<[(u16, Condition); 1]> = SmallVec::new();
+        for at in selected_by {
+            let filter = items.get(usize::from(at)).and_then(|item| item.filter.as_ref());
+            items_of.push((at, fits[usize::from(at)].take(condition(filter, &scope))));
+        }
+        Door { general: fit.take(condition(general, &scope)), items: items_of }
+    };
+    let rows = selection.rows.iter().enumerate().map(|(row, on)| on.then(|| door(Some(row)))).collect();
+    let nameless = selection.unknown.then(|| door(None));
+    if !selection.is_empty() {
+        fit.check(general)?;
+    }
+    for (item, fit) in items.iter().zip(fits) {
+        fit.check(item.filter.as_ref())?;
+    }
+    Ok((rows, nameless))
+}
+
+/// Adds the tracepoints that items name, and makes their doors. The kernel decides a filter where it can and where no other item wants the same event.
+///
+/// # Errors
+/// A pattern that matches no event, a format that cannot be read, a filter that does not fit.
+pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) -> anyhow::Result<Vec<Option<Door>>> {
+    let mut doors: Vec<Option<Door>> = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        let Selector::Event { subsystem, name } = &item.selector else { continue };
+        let names = add.tracefs.some_matching(subsystem, name)?;
+        let mut fit = Fit::default();
+        for EventName { subsystem, name } in names {
+            if item.negated {
+                if let Some(index) = add.position(&subsystem, &name) {
+                    doors.get_mut(usize::from(index.0)).and_then(Option::take);
+                }
+                continue;
+            }
+            let index = add.tracepoint(Tracepoint {
+                shown: true,
+                terms: item.terms.clone(),
+                ..Tracepoint::helper(&subsystem, &name, Role::Tracepoint)
+            })?;
+            let Some(format) = add.format(index) else { continue };
+            let scope = TracepointScope { format: &format };
+            let own = fit.take(condition(item.filter.as_ref(), &scope));
+            let place = usize::from(index.0);
+            doors.resize(doors.len().max(place + 1), None);
+            let door = doors[place]
+                .get_or_insert_with(|| Door { general: condition(general, &scope).unwrap_or(Condition::Never), items: SmallVec::new() });
+            door.items.push((at as u16, own));
+        }
+        fit.check(item.filter.as_ref())?;
+    }
+    for (place, door) in doors.iter_mut().enumerate() {
+        if let Some(door) = door {
+            let_kernel_decide(add, EventIndex(place as u16), door, items);
+        }
+    }
+    Ok(doors)
+}
+
+fn let_kernel_decide(add: &mut Adding, index: EventIndex, door: &mut Door, items: &[Item]) {
+    let [(at, condition)] = door.items.as_mut_slice() else { return };
+    let (Some(filter), Some(format)) = (items.get(usize::from(*at)).and_then(|i| i.filter.as_ref()), add.format(index)) else { return };
+    if let Some(text) = to_kernel(filter, &KernelFields(&format)) {
+        add.filter(index, text);
+        *condition = Condition::Always;
+    }
+}
+
+struct KernelFields<'a>(&'a Format);
+
+impl KernelScope for KernelFields<'_> {
+    fn field(&self, name: &Name) -> Option<KernelField> {
+        let field = self.0.field(&name.0)?;
+        let name = field.name.clone();
+        if field.is_text() {
+            return Some(KernelField::Text { name });
+        }
+        let is_number = field.array.is_none() && field.place == FieldPlace::Here && field.size <= 8;
+        is_number.then(|| KernelField::Number { name, bits: field.size as u8 * 8, signed: field.signed })
+    }
+
+    fn symbol(&self, _: &Name, _: &str) -> Option<u64> {
+        None
+    }
+}
+
+/// An event that switches the output, armed if it is not yet.
+///
+/// # Errors
+/// There is no such syscall or event, or the syscall is not traced.
+pub fn switch(add: &mut Adding, selector: Option<&Selector>, selection: &Selection) -> anyhow::Result<Option<Switch>> {
+    let Some(selector) = selector else { return Ok(None) };
+    if let Selector::Event { subsystem, name } = selector {
+        let mut events = Vec::new();
+        for EventName { subsystem, name } in add.tracefs.some_matching(subsystem, name)? {
+            events.push(add.tracepoint(Tracepoint { shown: true, ..Tracepoint::helper(&subsystem, &name, Role::Tracepoint) })?);
+        }
+        return Ok(Some(Switch::Events(events)));
+    }
+    let item = Item { negated: false, selector: selector.clone(), terms: Default::default(), filter: None, list: 0 };
+    let chosen = select::resolve(&[item], Some(true), SYSCALLS, &[]).map_err(|e| anyhow!(e))?;
+    let rows: Vec<u16> = chosen.rows.iter().enumerate().filter(|(_, on)| **on).map(|(row, _)| row as u16).collect();
+    if !rows.iter().any(|row| selection.rows.get(usize::from(*row)).copied().unwrap_or_default()) {
+        return Err(anyhow!("{selector} switches the output, so it must be traced: add it to -e"));
+    }
+    Ok(Some(Switch::Syscalls(rows)))
+}

@@ -1,0 +1,41 @@
+//! The plan in words, for `-v`.
+
+use super::{Mechanism, Plan, RingSize, Whom};
+use std::fmt;
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whom = match &self.whom {
+            Whom::Command => "the command and all that it starts".to_owned(),
+            Whom::Tasks { tids, .. } => format!("{} threads that are there, and what they start", tids.len()),
+            Whom::Everyone => "everything that runs".to_owned(),
+            Whom::Cgroup(path) => format!("the tasks of cgroup {}", path.display()),
+        };
+        writeln!(f, "plan: engine tracepoint, on {} CPUs: {whom}", self.cpus.len())?;
+        match &self.mechanism {
+            Mechanism::None => writeln!(f, "plan: no syscalls")?,
+            Mechanism::OwnEvents { why } => {
+                writeln!(f, "plan: syscalls by events of their own, because {why}; a call of another kind costs some 20 ns")?
+            }
+            Mechanism::Raw { why } => {
+                writeln!(f, "plan: syscalls by raw_syscalls, because {why}; a call that is not wanted costs some 110 ns")?
+            }
+        }
+        for event in &self.events {
+            let filter = event.filter.as_ref().map(|text| format!(", the kernel lets through: {text}")).unwrap_or_default();
+            let use_of = if event.spec.shown { "" } else { " (needed, not shown)" };
+            writeln!(f, "plan: event {}{use_of}{filter}", event.spec.name)?;
+        }
+        let chosen = if matches!(self.ring, RingSize::Chosen(_)) { " (chosen; -m asks for another size)" } else { "" };
+        writeln!(f, "plan: {} KiB of ring a CPU{chosen}", self.ring.bytes() >> 10)?;
+        writeln!(
+            f,
+            "plan: paths of descriptors are {}",
+            if self.fds_complete { "followed" } else { "not known: --fd-paths arms what is needed" }
+        )?;
+        for out in &self.excluded {
+            writeln!(f, "plan: left out: {} ({}), {}", out.pid, String::from_utf8_lossy(&out.comm).escape_debug(), out.reason)?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))
+    }
+}

@@ -1,0 +1,16 @@
+//! Whom events are opened on.
+
+use std::path::PathBuf;
+
+/// The targets, found on the live machine.
+#[derive(Clone, Debug)]
+pub enum Whom {
+    /// The command that rtrace starts.
+    Command,
+    /// Tasks that are there. With `processes`, those processes' threads are listed again until no new one turns up.
+    Tasks { tids: Vec<i32>, processes: Vec<i32> },
+    /// Whatever runs on the plan's CPUs.
+    Everyone,
+    /// The tasks of this cgroup, by its directory.
+    Cgroup(PathBuf),
+}
