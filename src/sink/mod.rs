@@ -1,5 +1,10 @@
 //! What becomes of events. One file a sink, none knows another; a sink renders and decides nothing.
 
+pub mod output;
+mod path;
+pub mod summary;
+pub mod text;
+
 use crate::event::Event;
 use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;

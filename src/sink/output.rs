@@ -1,0 +1,195 @@
+//! Where lines go: stderr, stdout, a file, a command, or a file for each process.
+//!
+//! Files are made for the caller alone (0600, theirs also under sudo), never through a link, and an old one is kept as FILE.old. Devices and pipes are written as they
+//! are. Nothing is buffered here: a write is given to the kernel before it returns, so what a sink writes at a tick is to be seen at that tick.
+
+use super::path;
+use crate::cli::request::{self, Color};
+use anyhow::{Context, Result, bail};
+use rustc_hash::FxHashSet;
+use rustix::event::{PollFd, PollFlags, poll};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// An open output.
+#[derive(Debug)]
+pub struct Output {
+    to: To,
+    /// What error messages call it.
+    name: String,
+}
+
+/// An output that several sinks write to: the lines' and the summary's.
+pub type Shared = Arc<Mutex<Output>>;
+
+#[derive(Debug)]
+enum To {
+    File(File),
+    /// Dropping its input is what ends the command.
+    Command {
+        input: Option<File>,
+        child: Child,
+    },
+    /// One file a process, made when its first line comes. They are opened for each write: there may be more processes than descriptors.
+    Processes {
+        path: PathBuf,
+        made: FxHashSet<Option<i32>>,
+    },
+}
+
+impl Output {
+    /// Opens what was asked for.
+    ///
+    /// # Errors
+    /// The file cannot be made, the command cannot be started, or `--output-separately` stands without a file's name.
+    pub fn open(output: &request::Output) -> Result<Output> {
+        match &output.to {
+            request::Sink::File(path) if output.separately => {
+                Ok(Output { to: To::Processes { path: path.clone(), made: FxHashSet::default() }, name: path.display().to_string() })
+            }
+            _ if output.separately => bail!("--output-separately needs -o FILE: it makes a FILE.PID for each process"),
+            request::Sink::File(path) => {
+                let file = path::create(path).with_context(|| format!("cannot write to {}", path.display()))?;
+                Ok(Output { to: To::File(file), name: path.display().to_string() })
+            }
+            request::Sink::Stderr => Output::stream(io::stderr().as_fd().try_clone_to_owned(), "stderr"),
+            request::Sink::Stdout => Output::stream(io::stdout().as_fd().try_clone_to_owned(), "stdout"),
+            request::Sink::Pipe(command) => Output::command(command),
+        }
+    }
+
+    /// For several sinks.
+    pub fn shared(self) -> Shared {
+        Arc::new(Mutex::new(self))
+    }
+
+    /// Writes lines of a process; `None` is for what concerns no single one (a summary, a gap).
+    ///
+    /// # Errors
+    /// The write failed; the message names the file. [`is_quiet_end`] tells a reader that went away from what is worth a message.
+    pub fn write(&mut self, pid: Option<i32>, bytes: &[u8]) -> io::Result<()> {
+        let done = match &mut self.to {
+            To::File(file) | To::Command { input: Some(file), .. } => write_all(file, bytes),
+            To::Command { input: None, .. } => Ok(()),
+            To::Processes { path, made } => open_for(path, made, pid).and_then(|mut file| write_all(&mut file, bytes)),
+        };
+        done.map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => error,
+            kind => io::Error::new(kind, format!("cannot write to {}: {error}", self.name)),
+        })
+    }
+
+    /// Whether each process has a file of its own.
+    pub fn is_separate(&self) -> bool {
+        matches!(self.to, To::Processes { .. })
+    }
+
+    /// Whether to write in colours: as asked, else on a terminal, with NO_COLOR and CLICOLOR_FORCE in between.
+    pub fn color(&self, color: Color) -> bool {
+        let terminal = matches!(&self.to, To::File(file) if file.is_terminal());
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        chooses_color(color, terminal, set("NO_COLOR"), set("CLICOLOR_FORCE") && std::env::var_os("CLICOLOR_FORCE") != Some("0".into()))
+    }
+
+    /// The process that reads what is written, if it was started here: its own calls must not be traced.
+    pub fn reader(&self) -> Option<i32> {
+        match &self.to {
+            To::Command { child, .. } => i32::try_from(child.id()).ok(),
+            _ => None,
+        }
+    }
+
+    /// Ends the output; waits until a command has read all and is done. What is written later goes nowhere.
+    ///
+    /// # Errors
+    /// The shell could not run the command.
+    pub fn finish(&mut self) -> Result<()> {
+        let To::Command { input, child } = &mut self.to else { return Ok(()) };
+        drop(input.take());
+        let status = child.wait().with_context(|| format!("cannot wait for the output's command '{}'", self.name))?;
+        match status.code() {
+            Some(126 | 127) => bail!("the output's command '{}' could not be run", self.name),
+            _ => Ok(()),
+        }
+    }
+
+    fn stream(stream: io::Result<OwnedFd>, name: &str) -> Result<Output> {
+        let stream = stream.with_context(|| format!("cannot write to {name}"))?;
+        Ok(Output { to: To::File(File::from(stream)), name: name.to_owned() })
+    }
+
+    /// The shell ignores SIGINT and so does what it starts, unless that has a handler: a Ctrl-C that ends the trace must not take away the reader of its last lines.
+    fn command(command: &OsStr) -> Result<Output> {
+        let mut script = OsString::from("trap '' INT\n");
+        script.push(command);
+        let name = command.to_string_lossy().into_owned();
+        let mut child = Command::new("/bin/sh")
+            .arg("-c")
+            .arg(script)
+            .stdin(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start the output's command '{name}'"))?;
+        let input = child.stdin.take().with_context(|| format!("the output's command '{name}' has no input"))?;
+        Ok(Output { to: To::Command { input: Some(File::from(OwnedFd::from(input))), child }, name })
+    }
+}
+
+/// The prompt must not come back before the command has shown its last line.
+impl Drop for Output {
+    fn drop(&mut self) {
+        // Who wants to know whether the command ran has called `finish`.
+        let _ = self.finish();
+    }
+}
+
+/// Whether an error only means that the reader is gone: a normal end, without a message.
+pub fn is_quiet_end(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::BrokenPipe
+}
+
+/// All of it, also where somebody made the descriptor non-blocking (terminals are shared with programs that do).
+fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => match poll(&mut [PollFd::new(&*file, PollFlags::OUT)], None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            },
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The file of a process, FILE.PID; what concerns all of them goes to FILE.
+fn open_for(path: &Path, made: &mut FxHashSet<Option<i32>>, pid: Option<i32>) -> io::Result<File> {
+    let mut name = path.as_os_str().to_owned();
+    if let Some(pid) = pid {
+        name.push(format!(".{pid}"));
+    }
+    if !made.contains(&pid) {
+        let file = path::create(Path::new(&name))?;
+        made.insert(pid);
+        return Ok(file);
+    }
+    path::append(Path::new(&name))
+}
+
+fn chooses_color(color: Color, terminal: bool, no_color: bool, force: bool) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => force || terminal && !no_color,
+    }
+}
+
+#[cfg(test)]
+mod tests;

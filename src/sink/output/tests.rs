@@ -1,0 +1,146 @@
+use super::*;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory of a test's own, gone at its end.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Directory {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let path = std::env::temp_dir().join(format!("rtrace-output-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+        std::fs::create_dir(&path).unwrap();
+        Directory(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn open(to: request::Sink, separately: bool) -> Result<Output> {
+    Output::open(&request::Output { to, separately, color: Color::Auto })
+}
+
+fn write_once(path: PathBuf, text: &str) {
+    let mut output = open(request::Sink::File(path), false).unwrap();
+    output.write(Some(1), text.as_bytes()).unwrap();
+    output.finish().unwrap();
+}
+
+#[test]
+fn an_old_file_is_kept_and_the_new_one_is_private() {
+    let directory = Directory::new();
+    let path = directory.path("trace");
+    write_once(path.clone(), "first\n");
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o600);
+    write_once(path.clone(), "second\n");
+    assert_eq!((directory.read("trace"), directory.read("trace.old")), ("second\n".into(), "first\n".into()));
+    write_once(path, "third\n");
+    assert_eq!(directory.read("trace.old"), "second\n");
+}
+
+#[test]
+fn an_empty_file_is_not_worth_keeping() {
+    let directory = Directory::new();
+    std::fs::write(directory.path("trace"), "").unwrap();
+    write_once(directory.path("trace"), "x");
+    assert!(!directory.path("trace.old").exists());
+    assert_eq!(directory.path("trace").metadata().unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn links_and_directories_are_refused() {
+    let directory = Directory::new();
+    std::fs::write(directory.path("precious"), "keep me").unwrap();
+    symlink(directory.path("precious"), directory.path("link")).unwrap();
+    symlink(directory.path("nothing"), directory.path("dangling")).unwrap();
+    for (name, reason) in [("link", "symbolic link"), ("dangling", "symbolic link"), ("", "directory")] {
+        let error = format!("{:#}", open(request::Sink::File(directory.path(name)), false).unwrap_err());
+        assert!(error.starts_with("cannot write to /") && error.contains(reason), "{error}");
+    }
+    assert_eq!(directory.read("precious"), "keep me");
+    assert!(!directory.path("nothing").exists());
+    std::fs::write(directory.path("trace"), "old").unwrap();
+    symlink(directory.path("precious"), directory.path("trace.old")).unwrap();
+    write_once(directory.path("trace"), "new");
+    assert_eq!(directory.read("precious"), "keep me", "the link is replaced, not followed");
+}
+
+#[test]
+fn devices_and_pipes_are_written_as_they_are() {
+    write_once("/dev/null".into(), "gone");
+    assert!(Path::new("/dev/null").metadata().unwrap().file_type().is_char_device());
+    let directory = Directory::new();
+    let path = directory.path("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR, 0).unwrap();
+    let reader = std::thread::spawn({
+        let path = path.clone();
+        move || std::fs::read_to_string(path).unwrap()
+    });
+    write_once(path.clone(), "through\n");
+    assert_eq!(reader.join().unwrap(), "through\n");
+    assert!(path.metadata().unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn a_full_device_is_an_error_that_names_it() {
+    let mut output = open(request::Sink::File("/dev/full".into()), false).unwrap();
+    let error = output.write(None, b"x").unwrap_err();
+    assert!(error.to_string().starts_with("cannot write to /dev/full: No space left"), "{error}");
+    assert!(!is_quiet_end(&error));
+}
+
+#[test]
+fn a_command_reads_all_and_is_waited_for() {
+    let directory = Directory::new();
+    let mut command = OsString::from("sleep 0.05; cat > ");
+    command.push(directory.path("copy"));
+    let mut output = open(request::Sink::Pipe(command), false).unwrap();
+    assert!(output.reader().is_some());
+    output.write(Some(1), b"one\n").unwrap();
+    output.write(None, b"two\n").unwrap();
+    output.finish().unwrap();
+    assert_eq!(directory.read("copy"), "one\ntwo\n");
+}
+
+#[test]
+fn a_command_that_went_away_is_a_quiet_end() {
+    let mut output = open(request::Sink::Pipe("exec true".into()), false).unwrap();
+    let line = vec![b'x'; 1 << 20];
+    assert!(is_quiet_end(&output.write(None, &line).unwrap_err()), "more than a pipe holds");
+    output.finish().unwrap();
+    let mut output = open(request::Sink::Pipe("/nonexistent/reader 2>/dev/null".into()), false).unwrap();
+    assert!(output.finish().unwrap_err().to_string().contains("could not be run"));
+}
+
+#[test]
+fn each_process_has_its_file() {
+    let directory = Directory::new();
+    std::fs::write(directory.path("t.7"), "of another run").unwrap();
+    let mut output = open(request::Sink::File(directory.path("t")), true).unwrap();
+    assert!(output.is_separate());
+    for (pid, text) in [(Some(7), "a\n"), (Some(8), "b\n"), (Some(7), "c\n"), (None, "all\n")] {
+        output.write(pid, text.as_bytes()).unwrap();
+    }
+    assert_eq!(["t.7", "t.8", "t", "t.7.old"].map(|name| directory.read(name)), ["a\nc\n", "b\n", "all\n", "of another run"]);
+    assert!(open(request::Sink::Stderr, true).unwrap_err().to_string().contains("-o FILE"));
+}
+
+#[test]
+fn colours_are_for_terminals_unless_asked() {
+    let chosen = |color, terminal, no_color, force| chooses_color(color, terminal, no_color, force);
+    assert!(chosen(Color::Always, false, true, false) && !chosen(Color::Never, true, false, true));
+    assert!(chosen(Color::Auto, true, false, false) && !chosen(Color::Auto, false, false, false));
+    assert!(!chosen(Color::Auto, true, true, false) && chosen(Color::Auto, false, false, true));
+}

@@ -1,0 +1,162 @@
+//! The numbers of one syscall in one group.
+
+use hdrhistogram::Histogram;
+
+/// So many durations are kept as they are; a histogram, which takes kilobytes, is for more.
+const FEW: usize = 64;
+/// Significant decimal digits of a histogram's values: quantiles are right to 1%.
+const DIGITS: u8 = 2;
+
+/// Counts and durations.
+#[derive(Clone, Debug, Default)]
+pub struct Stat {
+    pub calls: u64,
+    /// Of these, calls that failed.
+    pub errors: u64,
+    /// Of these, calls whose duration could not be told though they have one.
+    pub untimed: u64,
+    pub times: Durations,
+    /// How often each errno came, if that was asked for.
+    pub errnos: Vec<(i32, u64)>,
+}
+
+impl Stat {
+    /// One more of this errno.
+    pub fn count_errno(&mut self, errno: i32) {
+        match self.errnos.iter_mut().find(|(known, _)| *known == errno) {
+            Some((_, count)) => *count += 1,
+            None => self.errnos.push((errno, 1)),
+        }
+    }
+}
+
+/// How long calls took, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Durations {
+    pub count: u64,
+    pub total: u64,
+    pub min: u64,
+    pub max: u64,
+    /// Mean and sum of squared distances from it, kept up with each value (Welford): no cancellation however many there are.
+    mean: f64,
+    squares: f64,
+    spread: Spread,
+}
+
+#[derive(Clone, Debug)]
+enum Spread {
+    Few(Vec<u64>),
+    Many(Box<Histogram<u32>>),
+}
+
+impl Default for Spread {
+    fn default() -> Spread {
+        Spread::Few(Vec::new())
+    }
+}
+
+impl Durations {
+    /// One more call.
+    pub fn add(&mut self, nanoseconds: u64) {
+        self.min = if self.count == 0 { nanoseconds } else { self.min.min(nanoseconds) };
+        self.max = self.max.max(nanoseconds);
+        self.count += 1;
+        self.total = self.total.saturating_add(nanoseconds);
+        let distance = nanoseconds as f64 - self.mean;
+        self.mean += distance / self.count as f64;
+        self.squares += distance * (nanoseconds as f64 - self.mean);
+        self.spread.add(nanoseconds);
+    }
+
+    pub fn average(&self) -> u64 {
+        self.total.checked_div(self.count).unwrap_or(0)
+    }
+
+    /// The relative standard error of the mean in percent, perf's "stddev": how far the average may be off. Zero for fewer than two values.
+    pub fn relative_error(&self) -> f64 {
+        if self.count < 2 || self.mean == 0.0 {
+            return 0.0;
+        }
+        let count = self.count as f64;
+        100.0 * (self.squares / (count - 1.0) / count).sqrt() / self.mean
+    }
+
+    /// The value that this share (0..=1) of the calls did not exceed.
+    pub fn quantile(&self, share: f64) -> u64 {
+        match &self.spread {
+            Spread::Few(values) => {
+                let mut sorted = values.clone();
+                sorted.sort_unstable();
+                let rank = (share * sorted.len() as f64).ceil() as usize;
+                sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+            }
+            Spread::Many(histogram) => histogram.value_at_quantile(share).clamp(self.min, self.max),
+        }
+    }
+}
+
+impl Spread {
+    fn add(&mut self, nanoseconds: u64) {
+        match self {
+            Spread::Many(histogram) => record(histogram, nanoseconds),
+            Spread::Few(values) if values.len() < FEW => values.push(nanoseconds),
+            // Only a number of digits above 5 is refused; if it were, the first values would have to do.
+            Spread::Few(values) => {
+                if let Ok(mut histogram) = Histogram::new(DIGITS) {
+                    values.iter().chain([&nanoseconds]).for_each(|value| record(&mut histogram, *value));
+                    *self = Spread::Many(Box::new(histogram));
+                }
+            }
+        }
+    }
+}
+
+/// The histogram grows with its values; what even then has no place counts as its largest.
+fn record(histogram: &mut Histogram<u32>, nanoseconds: u64) {
+    if histogram.record(nanoseconds).is_err() {
+        histogram.saturating_record(nanoseconds);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn durations(values: impl IntoIterator<Item = u64>) -> Durations {
+        let mut durations = Durations::default();
+        values.into_iter().for_each(|value| durations.add(value));
+        durations
+    }
+
+    #[test]
+    fn moments() {
+        let four = durations([2_000, 4_000, 4_000, 6_000]);
+        assert_eq!((four.count, four.total, four.min, four.max, four.average()), (4, 16_000, 2_000, 6_000, 4_000));
+        // variance 8/3 (in thousands squared), over 4 values, root, over the mean of 4
+        assert!((four.relative_error() - 100.0 * (8.0f64 / 3.0 / 4.0).sqrt() / 4.0).abs() < 1e-9);
+        assert_eq!(durations([5]).relative_error(), 0.0);
+        assert_eq!(durations([0, 0]).relative_error(), 0.0);
+        let steady = durations(std::iter::repeat_n(u64::from(u32::MAX), 100_000));
+        assert!(steady.relative_error() < 1e-6, "{}", steady.relative_error());
+        assert_eq!((durations([]).average(), durations([]).quantile(0.5)), (0, 0));
+    }
+
+    #[test]
+    fn few_values_have_exact_quantiles() {
+        let ten = durations((1..=10).rev());
+        assert_eq!([0.5, 0.95, 0.99].map(|share| ten.quantile(share)), [5, 10, 10]);
+        assert_eq!(durations([7]).quantile(0.5), 7);
+    }
+
+    #[test]
+    fn many_values_have_quantiles_to_a_percent() {
+        let many = durations((1..=100_000).map(|value| value * 1_000));
+        for (share, expected) in [(0.5, 50_000_000.0), (0.95, 95_000_000.0), (0.99, 99_000_000.0)] {
+            let told = many.quantile(share) as f64;
+            assert!((told / expected - 1.0).abs() < 0.01, "{share}: {told}");
+        }
+        assert_eq!(many.quantile(1.0), 100_000_000, "never beyond the longest");
+        let long = durations((0..100).map(|i| if i == 50 { 1 << 62 } else { 1 }));
+        assert_eq!((long.quantile(0.5), long.quantile(1.0)), (1, 1 << 62));
+    }
+}

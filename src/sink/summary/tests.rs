@@ -1,0 +1,208 @@
+use super::*;
+use crate::beauty::samples;
+use crate::cli::request::{self, Color, Output as Request};
+use crate::event::{Entry, EventIndex, Fault};
+use crate::kernel::format::Format;
+use crate::sink::output::Output;
+use crate::source::Session;
+use crate::source::session::EventTable;
+use crate::task::Tasks;
+
+const START: Time = Time(1_000_000_000);
+
+struct Run {
+    sink: Summary,
+    session: Session,
+    tasks: Tasks,
+}
+
+impl Run {
+    fn new(by: SummaryBy) -> Run {
+        let output =
+            Output::open(&Request { to: request::Sink::File("/dev/null".into()), separately: false, color: Color::Never }).unwrap();
+        let show = Show { summary_by: by, errno_summary: true, ..samples::show() };
+        Run { sink: Summary::new(&show, output.shared()), session: Session::default(), tasks: Tasks::default() }
+    }
+
+    fn give(&mut self, pid: i32, tid: i32, what: What) {
+        let event = Event { task: TaskId { pid, tid }, ..samples::event(START, what) };
+        self.sink.event(&event, &View { session: &self.session, tasks: &self.tasks, now: START }).unwrap();
+    }
+
+    /// A call of a syscall without a row, that took so many microseconds.
+    fn call(&mut self, pid: i32, tid: i32, nr: i64, microseconds: u64, ret: i64) {
+        let exit = Exit::Returned { at: Time(START.0 + microseconds * 1_000), ret };
+        self.give(pid, tid, What::Call(Box::new(Call { nr, exit, ..samples::call([0; 6], 0) })));
+    }
+
+    fn text(&self) -> String {
+        self.sink.text(&Ledger::default())
+    }
+
+    fn heads(&self) -> Vec<String> {
+        self.text().lines().filter(|line| line.contains(" events, ")).map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn the_table_of_a_thread() {
+    let mut run = Run::new(SummaryBy::Thread);
+    for (microseconds, ret) in [(2_000, 1), (4_000, -2), (4_000, -2), (6_000, -512)] {
+        run.call(7, 7, 9990, microseconds, ret);
+    }
+    run.call(7, 7, 9991, 20_000, -9);
+    run.give(7, 7, What::Call(Box::new(Call { nr: 9992, entry: Entry::Unseen, ..samples::call([0; 6], 0) })));
+    run.give(7, 7, What::Call(Box::new(Call { nr: 9993, exit: Exit::Never, ..samples::call([0; 6], 0) })));
+    assert_eq!(
+        run.text(),
+        "
+ Summary of events:
+
+ sh (7), 7 events, 100.0%
+
+   syscall            calls  errors  total       min       avg       max       stddev       p50       p95       p99
+                                     (msec)    (msec)    (msec)    (msec)        (%)    (msec)    (msec)    (msec)
+   --------------- --------  ------ -------- --------- --------- ---------     ------ --------- --------- ---------
+   syscall_9991           1      1    20.000    20.000    20.000    20.000      0.00%    20.000    20.000    20.000
+\t\t\t\tEBADF: 1
+   syscall_9990           4      2    16.000     2.000     4.000     6.000     20.41%     4.000     6.000     6.000
+\t\t\t\tENOENT: 2
+   syscall_9992           1      0         -         -         -         -          -         -         -         -
+   syscall_9993           1      0         -         -         -         -          -         -         -         -
+   (of these, 1 counted but not timed: their entry or exit was not seen)
+
+"
+    );
+}
+
+#[test]
+fn rows_beyond_the_limit_are_counted() {
+    let mut run = Run::new(SummaryBy::Total);
+    run.sink.max_rows = Some(1);
+    (0..3).for_each(|i| run.call(1, 1, 9990 + i, 1 + i as u64, 0));
+    let text = run.text();
+    assert!(text.contains("   syscall_9992 ") && !text.contains("   syscall_9990 "), "{text}");
+    assert!(text.contains("   and 2 more, 2 calls\n"), "{text}");
+}
+
+#[test]
+fn the_busiest_group_comes_first() {
+    let mut run = Run::new(SummaryBy::Thread);
+    run.call(1, 1, 9990, 1, 0);
+    (0..3).for_each(|_| run.call(1, 2, 9990, 1, 0));
+    assert_eq!(run.heads(), [" sh (2), 3 events, 75.0%", " sh (1), 1 events, 25.0%"]);
+}
+
+#[test]
+fn groups_are_threads_processes_or_all() {
+    let heads = |by| {
+        let mut run = Run::new(by);
+        for (pid, tid) in [(1, 1), (1, 2), (3, 3)] {
+            run.call(pid, tid, 9990, 1, 0);
+        }
+        run.heads().len()
+    };
+    assert_eq!([SummaryBy::Thread, SummaryBy::Process, SummaryBy::Total, SummaryBy::Cgroup].map(heads), [3, 2, 1, 1]);
+    let mut run = Run::new(SummaryBy::Total);
+    run.call(1, 1, 9990, 1, 0);
+    run.call(2, 2, 9990, 1, 0);
+    assert_eq!(run.heads(), [" total, 2 events, 100.0%"]);
+    assert!(run.text().contains("   syscall_9990           2      0"));
+}
+
+#[test]
+fn a_reused_tid_is_another_thread() {
+    let mut run = Run::new(SummaryBy::Thread);
+    run.call(7, 7, 9990, 1, 0);
+    run.give(1, 1, What::Fork { child: TaskId { pid: 7, tid: 7 }, flags: None });
+    run.call(7, 7, 9990, 1, 0);
+    assert_eq!(run.heads(), [" sh (7), 1 events, 50.0%", " sh (7), 1 events, 50.0%"]);
+}
+
+#[test]
+fn a_pending_call_counts_when_it_is_over() {
+    let mut run = Run::new(SummaryBy::Total);
+    run.give(1, 1, What::Pending(Box::new(Call { nr: 9990, exit: Exit::Pending, ..samples::call([0; 6], 0) })));
+    assert!(run.heads().is_empty());
+    run.call(1, 1, 9990, 1, 0);
+    assert_eq!(run.heads(), [" total, 1 events, 100.0%"]);
+}
+
+#[test]
+fn faults_and_time_on_the_cpu() {
+    let mut run = Run::new(SummaryBy::Thread);
+    let format = "name: sched_stat_runtime\nID: 1\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+        \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+        \tfield:u64 runtime;\toffset:32;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n";
+    let spec = EventSpec {
+        name: "sched:sched_stat_runtime".into(),
+        role: Role::StatRuntime,
+        sample_type: 0,
+        format: Some(Format::parse(format).unwrap()),
+        shown: false,
+        terms: Default::default(),
+    };
+    run.session.events = EventTable { events: vec![spec], ..EventTable::default() };
+    let fault = |major| What::Fault(Fault { major, ip: 0, address: 0, ip_at: None, address_at: None });
+    let mut raw = vec![0; 40];
+    raw[24] = 9;
+    raw[32..].copy_from_slice(&1_500_000u64.to_le_bytes());
+    run.give(9, 9, fault(true));
+    run.give(9, 9, fault(false));
+    run.give(9, 9, fault(false));
+    for _ in 0..2 {
+        run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: raw.clone().into() });
+    }
+    run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: Box::from(&raw[..30]) });
+    assert_eq!(run.heads(), [" sh (9), 3 events, 100.0%, 1 majfaults, 2 minfaults, 3.000 msec"]);
+}
+
+#[test]
+fn names_are_escaped() {
+    let mut run = Run::new(SummaryBy::Thread);
+    let event = Event {
+        comm: Some(Arc::from(&b"\x1b[31m\n"[..])),
+        ..samples::event(START, What::Call(Box::new(Call { nr: 9990, ..samples::call([0; 6], 0) })))
+    };
+    run.sink.event(&event, &View { session: &run.session, tasks: &run.tasks, now: START }).unwrap();
+    assert_eq!(run.heads(), [r" \x1b[31m\n (20131), 1 events, 100.0%"]);
+}
+
+#[test]
+fn a_partial_table_says_how_many_calls_are_missing() {
+    let mut ledger = Ledger::default();
+    *ledger.account(EventIndex(0)) =
+        crate::syscall::ledger::EventAccount { received: 90, issued: Some(100), lost: Some(10), entries: true };
+    let text = Run::new(SummaryBy::Total).sink.text(&ledger);
+    assert!(text.contains(" PARTIAL: 10 calls are missing here, as 10 records were lost"), "{text}");
+    ledger.account(EventIndex(0)).entries = false;
+    let text = Run::new(SummaryBy::Total).sink.text(&ledger);
+    assert!(text.contains(" PARTIAL: 10 records were lost"), "{text}");
+    assert!(!Run::new(SummaryBy::Total).text().contains("PARTIAL"));
+}
+
+/// Nanoseconds for counting one call: `cargo test --release --lib sink::summary -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, not a check"]
+fn cost_of_a_call() {
+    let mut run = Run::new(SummaryBy::Thread);
+    let events: Vec<_> = (0..1000)
+        .map(|i| {
+            let exit = Exit::Returned { at: Time(START.0 + 500 + 37 * i), ret: i as i64 % 3 - 1 };
+            let call = Call { nr: 9990 + i as i64 % 5, exit, ..samples::call([0; 6], 0) };
+            let tid = 1 + i as i32 / 10 % 4;
+            Event { task: TaskId { pid: 1, tid }, ..samples::event(START, What::Call(Box::new(call))) }
+        })
+        .collect();
+    let view = View { session: &run.session, tasks: &run.tasks, now: START };
+    let begin = std::time::Instant::now();
+    for _ in 0..1000 {
+        for event in &events {
+            run.sink.event(event, &view).unwrap();
+        }
+    }
+    println!("{:.1} ns a call", begin.elapsed().as_nanos() as f64 / 1e6);
+    assert_eq!(run.sink.stats.iter().map(|stat| stat.calls).sum::<u64>(), 1_000_000);
+}
