@@ -1,1 +1,26 @@
-fn main() {}
+//! rtrace: parse, plan, run, exit code.
+
+use rtrace::cli::exit_code::ExitCode;
+use rtrace::cli::request::Request;
+use rtrace::cli::{self, Parsed};
+use rtrace::run;
+
+fn main() -> std::process::ExitCode {
+    let code = match cli::parse(std::env::args_os(), &cli::environment()) {
+        Parsed::Request(request) => carry_out(&request).unwrap_or_else(|error| {
+            eprintln!("rtrace: {error:#}");
+            ExitCode::Failed
+        }),
+        Parsed::Said(code) => code,
+    };
+    code.into()
+}
+
+fn carry_out(request: &Request) -> anyhow::Result<ExitCode> {
+    match request {
+        Request::Trace(trace) => run::trace(trace),
+        Request::List { what, glob } => cli::list::list(*what, glob.as_deref()),
+        Request::Check => cli::check::check(),
+        Request::Completions(shell) => cli::completions::print(*shell),
+    }
+}

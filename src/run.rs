@@ -1,1 +1,354 @@
 //! One run: arm, start, drain, print, clean up.
+//!
+//! Two threads. This one waits for signals, for the command and for the rings, and empties the rings; the other ([`crate::worker`]) makes events of what came and prints them. A queue
+//! bounded in bytes lies between: when it is full the rings wait, and what no longer fits into them the kernel counts as lost.
+
+use crate::cli::exit_code::ExitCode;
+use crate::cli::request::{self, Target, Trace};
+use crate::kernel::carriers::{self, Carrier};
+use crate::kernel::{machine, procfs, tracefs::Tracefs};
+use crate::plan::{self, Plan, Whom};
+use crate::sink::output::Output;
+use crate::source::arm::{self, Armed};
+use crate::source::live::Drain;
+use crate::source::look;
+use crate::source::queue::{Sender, queue};
+use crate::source::{Note, Session, session::Scope};
+use crate::sys::signals::Signals;
+use crate::sys::spawn::{Child, Refused};
+use crate::sys::{clock, closer};
+use crate::verdict;
+use crate::worker::{self, Outcome};
+use anyhow::Context;
+use rustix::event::epoll;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes of records that may wait between the rings and the worker.
+const QUEUE_BYTES: usize = 64 << 20;
+/// The pause between two looks at the rings, milliseconds, while records came in the last rounds: a record is printed two rounds after it was written.
+const PAUSE_BUSY_MS: i64 = 20;
+/// The same when the last rounds were empty. Together: 50 + 2 * 20 ms is within the latency bound of 100 ms.
+const PAUSE_IDLE_MS: i64 = 50;
+
+/// Runs a trace from the request to the exit status.
+///
+/// # Errors
+/// rtrace itself could not do what was asked; the command, if there is one, was not started.
+pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
+    let signals = Signals::take().context("cannot wait for signals")?;
+    let tracefs = Tracefs::find()?;
+    let mut plan = plan::build(request, &tracefs)?;
+    let command = match &request.target {
+        Target::Command(command) => Some(command),
+        Target::There { timer, .. } => timer.as_ref(),
+    };
+    let program = match command.map(plan::program).transpose() {
+        Ok(program) => program,
+        Err(refused) => {
+            eprintln!("rtrace: {refused}");
+            return Ok(refused.exit_code());
+        }
+    };
+    let child = program.as_ref().map(|p| Child::fork(p, &signals)).transpose().context("cannot fork the command")?;
+    raise_descriptor_limit();
+    let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
+
+    let output = Output::open(&request.output)?;
+    plan.leave_out(carriers(request, &output));
+    let plan = plan;
+    if request.run.verbose > 0 {
+        eprint!("{plan}");
+    }
+    let (sender, receiver) = queue(QUEUE_BYTES);
+    let enough = Arc::new(AtomicBool::new(false));
+    let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough))?;
+    let armed = arm::arm(&plan, traced)?;
+    let session = Arc::new(session(&plan, &armed));
+    let mut run = Run {
+        request,
+        plan: &plan,
+        signals,
+        drain: Drain::new(armed),
+        queue: Some(sender),
+        enough,
+        child,
+        traced,
+        status: None,
+        verbose: request.run.verbose > 0,
+    };
+    run.first_notes(program.as_ref());
+    worker.begin(session);
+    let started = run.go();
+    let ended = run.end();
+    let outcome = worker.join();
+    started.and(ended)?;
+    let outcome = outcome?;
+    Ok(run.exit_code(&outcome))
+}
+
+/// Who carries the output, and so would be traced for what is traced.
+fn carriers(request: &Trace, output: &Output) -> Vec<Carrier> {
+    match request.output.to {
+        request::Sink::Stderr => carriers::output_carriers(std::io::stderr().as_fd()),
+        request::Sink::Stdout => carriers::output_carriers(std::io::stdout().as_fd()),
+        request::Sink::Pipe(_) => {
+            output.reader().map(|pid| Carrier { pid, comm: b"sh".to_vec(), reason: "reads rtrace's output" }).into_iter().collect()
+        }
+        request::Sink::File(_) => Vec::new(),
+    }
+}
+
+fn session(plan: &Plan, armed: &Armed) -> Session {
+    Session {
+        started: clock::now(),
+        realtime_offset: clock::realtime_offset(),
+        abi: machine::NATIVE_ABI,
+        release: machine::release().unwrap_or_default(),
+        events: armed.table.clone(),
+        scope: match plan.whom {
+            Whom::Command => Scope::Command,
+            Whom::Tasks { .. } => Scope::Tasks,
+            Whom::Everyone | Whom::Cgroup(_) => Scope::System,
+        },
+        fds_complete: plan.fds_complete,
+        excluded: plan
+            .excluded
+            .iter()
+            .map(|e| e.pid)
+            .chain(matches!(plan.whom, Whom::Everyone | Whom::Cgroup(_)).then(|| std::process::id() as i32))
+            .collect(),
+    }
+}
+
+/// A descriptor for each event, CPU and task adds up: take what the hard limit gives. (The command was forked before, with the limit it is used to.)
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+struct Run<'a> {
+    request: &'a Trace,
+    plan: &'a Plan,
+    signals: Signals,
+    drain: Drain,
+    /// The way to the worker; `None` once everything was sent.
+    queue: Option<Sender>,
+    /// The worker wants no more: enough was printed, or nobody reads.
+    enough: Arc<AtomicBool>,
+    child: Option<Child>,
+    /// The child is what is traced; otherwise it is only the timer.
+    traced: Option<i32>,
+    /// The child's wait(2) status.
+    status: Option<std::process::ExitStatus>,
+    verbose: bool,
+}
+
+/// Why the main loop ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The targets are gone, or the timer's time is over.
+    Done,
+    /// The user wants it to.
+    Asked,
+    /// Enough was printed, or nobody reads any more: the command runs on.
+    Enough,
+}
+
+const SIGNALS: u64 = u64::MAX;
+
+impl Run<'_> {
+    /// What was there before the first record.
+    fn first_notes(&mut self, program: Option<&crate::sys::spawn::Program>) {
+        // System-wide, the timer's set-up is seen as well.
+        let seen = self.child.as_ref().filter(|_| !matches!(self.plan.whom, Whom::Tasks { .. })).map(|child| child.pid);
+        if let (Some(pid), Some(program)) = (seen, program) {
+            let task = crate::event::TaskId { pid, tid: pid };
+            let argv = program.argv.iter().map(|a| a.to_bytes().to_vec()).collect();
+            let fds = if self.plan.fds_complete { procfs::fds_over_exec(pid) } else { Vec::new() };
+            self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds });
+        }
+        let notes: Vec<Note> = match &self.plan.whom {
+            Whom::Command => Vec::new(),
+            Whom::Tasks { tids, .. } => tids.iter().filter_map(|&tid| look::task(tid)).collect(),
+            Whom::Everyone | Whom::Cgroup(_) => procfs::all_tasks().into_iter().filter_map(|task| look::task(task.tid)).collect(),
+        };
+        notes.into_iter().for_each(|note| self.drain.note(note));
+    }
+
+    /// Everything between arming and disarming.
+    fn go(&mut self) -> anyhow::Result<()> {
+        let arming = "cannot switch the events on";
+        self.drain.armed().enable_side_band().context(arming)?;
+        let enable_at = self.plan.delay.map(|delay| clock::now().0 + delay);
+        if enable_at.is_none() {
+            self.drain.armed().enable().context(arming)?;
+        }
+        self.look_for_programs();
+        if let Some(child) = &mut self.child
+            && let Err(refused) = child.start()
+        {
+            return self.not_started(refused);
+        }
+        let end = self.watch(enable_at)?;
+        self.look_for_programs();
+        if end == End::Enough && self.verbose {
+            eprintln!("rtrace: no more is wanted; the command runs on, untraced");
+        }
+        Ok(())
+    }
+
+    /// The exec failed: the status says so, and what was traced of it is printed like anything else.
+    fn not_started(&mut self, refused: Refused) -> anyhow::Result<()> {
+        let name = match &self.request.target {
+            Target::Command(command) => command.argv.first(),
+            Target::There { timer, .. } => timer.as_ref().and_then(|c| c.argv.first()),
+        };
+        eprintln!("rtrace: {}: {refused}", name.map(|n| n.to_string_lossy()).unwrap_or_default());
+        self.reap(true);
+        Ok(())
+    }
+
+    /// Waits, and empties the rings, until there is a reason to end.
+    fn watch(&mut self, mut enable_at: Option<u64>) -> anyhow::Result<End> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        self.drain.watch(&epoll)?;
+        epoll::add(&epoll, self.signals.as_fd(), epoll::EventData::new_u64(SIGNALS), epoll::EventFlags::IN)?;
+        let mut asked = false;
+        let mut busy_rounds = 0;
+        let mut waits_said = false;
+        loop {
+            self.wait(&epoll, if busy_rounds > 0 { PAUSE_BUSY_MS } else { PAUSE_IDLE_MS })?;
+            if enable_at.is_some_and(|at| clock::now().0 >= at) {
+                enable_at = None;
+                self.drain.armed().enable().context("cannot switch the events on")?;
+            }
+            // Whether the targets are gone is asked before the rings are looked at, so that their last records are in this round or an earlier one.
+            let reaped = self.reap(false);
+            let gone = (reaped || self.traced.is_none()) && self.drain.targets_gone();
+            let had = self.round()?;
+            busy_rounds = if had { 2 } else { busy_rounds.max(1) - 1 };
+            if self.enough.load(Ordering::Relaxed) {
+                return Ok(End::Enough);
+            }
+            if gone || (reaped && (self.traced.is_none() || asked || !self.request.run.wait)) {
+                return Ok(End::Done);
+            }
+            while let Some(came) = self.signals.next() {
+                if came.signal == libc::SIGCHLD {
+                    continue;
+                }
+                if asked || reaped || self.traced.is_none() {
+                    return Ok(End::Asked);
+                }
+                asked = true;
+                // The terminal tells everyone in the foreground; what a process sent, it sent to rtrace alone.
+                if came.sent
+                    && let (Some(pid), Some(signal)) =
+                        (self.traced.and_then(rustix::process::Pid::from_raw), rustix::process::Signal::from_named_raw(came.signal))
+                {
+                    let _ = rustix::process::kill_process(pid, signal);
+                }
+            }
+            if reaped && !waits_said {
+                waits_said = true;
+                eprintln!(
+                    "rtrace: the command has ended; waiting for what it left running (Ctrl-C ends the trace, --no-wait does not wait)"
+                );
+            }
+        }
+    }
+
+    /// Sleeps until a ring is full enough, a signal comes, or the pause is over.
+    fn wait(&self, epoll: &OwnedFd, pause_ms: i64) -> anyhow::Result<()> {
+        let pause = rustix::event::Timespec { tv_sec: 0, tv_nsec: pause_ms * 1_000_000 };
+        let mut ready = Vec::with_capacity(16);
+        match epoll::wait(epoll, rustix::buffer::spare_capacity(&mut ready), Some(&pause)) {
+            Err(rustix::io::Errno::INTR) | Ok(_) => {}
+            Err(error) => return Err(error).context("cannot wait for the rings"),
+        }
+        for event in ready {
+            let flags = event.flags;
+            if event.data.u64() != SIGNALS && flags.contains(epoll::EventFlags::HUP) {
+                self.drain.unwatch(epoll, event.data.u64() as usize)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One round into the queue, if there is room; true if it held records.
+    fn round(&mut self) -> anyhow::Result<bool> {
+        let Some(queue) = &self.queue else { return Ok(false) };
+        while let Some(used) = queue.spare() {
+            self.drain.recycle(used);
+        }
+        if !queue.has_room() {
+            return Ok(true);
+        }
+        let round = self.drain.round();
+        let had = round.bytes() > 0;
+        queue.push(round)?;
+        if !had {
+            self.look_for_programs();
+        }
+        Ok(had)
+    }
+
+    /// Says it where another tracer's BPF program may keep records from us: no count would show that.
+    fn look_for_programs(&mut self) {
+        for (event, ids) in self.drain.look_for_programs() {
+            let ids = ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            eprintln!(
+                "rtrace: a BPF program of another tracer (id {ids}) is on {event}: if it returns 0 there, records are kept from rtrace that nobody counts (`bpftool prog show id N` says whose it is)"
+            );
+        }
+    }
+
+    /// Asks for the child's status; true once it is gone.
+    fn reap(&mut self, wait: bool) -> bool {
+        let Some(child) = &self.child else { return false };
+        if self.status.is_none() {
+            self.status = child.try_wait(wait);
+            if let Some(status) = self.status {
+                self.drain.note(Note::Reaped { pid: child.pid, status: status.into_raw() });
+            }
+        }
+        self.status.is_some()
+    }
+
+    /// Switches everything off, brings the rest of the records and the kernel's counts to the worker, and hands the events to the closer.
+    fn end(&mut self) -> anyhow::Result<()> {
+        let off = self.drain.armed().disable().context("cannot switch the events off");
+        let last = self.drain.round();
+        self.drain.take_counts();
+        let counts = self.drain.round();
+        if let Some(queue) = self.queue.take() {
+            for round in [last, counts] {
+                queue.push(round)?;
+            }
+        }
+        off
+    }
+
+    /// The exit status, when the worker is done. A command that still runs untraced is waited for: its status is ours.
+    fn exit_code(&mut self, outcome: &Outcome) -> ExitCode {
+        if self.traced.is_some() && self.enough.load(Ordering::Relaxed) {
+            self.reap(true);
+        }
+        closer::hand_over(self.drain.armed().events.iter().map(|e| e.event.as_fd()));
+        for sentence in verdict::sentences(self.request, self.plan, &outcome.session, &outcome.ledger, &outcome.account) {
+            eprintln!("rtrace: {sentence}");
+        }
+        if self.request.run.strict && outcome.ledger.lost_records() > 0 {
+            return ExitCode::Lost;
+        }
+        match (self.traced, self.status) {
+            (Some(_), Some(status)) => ExitCode::from_wait_status(status.into_raw()),
+            (Some(_), None) => ExitCode::CommandKilled(libc::SIGINT as u8),
+            (None, _) => ExitCode::Success,
+        }
+    }
+}

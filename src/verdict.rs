@@ -1,0 +1,81 @@
+//! What is said at the end about the run itself: what was issued, printed and lost, and what could not be trusted. On stderr, whatever the output is.
+
+use crate::beauty::tables::SYSCALLS;
+use crate::cli::near;
+use crate::cli::request::{Selector, Trace};
+use crate::gate::Account;
+use crate::plan::Plan;
+use crate::source::Session;
+use crate::syscall::ledger::{CallsAccount, Ledger};
+use std::fmt::Write;
+
+/// The verdict's sentences, a line each; none when there is nothing to say.
+pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledger, account: &Account) -> Vec<String> {
+    let mut said = Vec::new();
+    for (event, counts) in ledger.disagreements() {
+        let name = session.events.get(event).map_or("an event", |spec| spec.name.as_str());
+        let (issued, lost) = (counts.issued.unwrap_or_default(), counts.lost.unwrap_or_default());
+        said.push(format!(
+            "the account of {name} does not add up: {issued} issued, {} received, {lost} lost; please report this",
+            counts.received
+        ));
+    }
+    if account.undecided > 0 {
+        said.push(format!("{} calls were not shown because the filter asks for something of them that is not known", account.undecided));
+    }
+    said.extend(nothing_matched(request, plan, account));
+    if let Some(calls) = ledger.calls_account()
+        && (calls.lost > 0 || request.run.verbose > 0)
+    {
+        said.push(of_calls(&calls, account));
+    }
+    let others: u64 = lost_of_others(session, ledger);
+    if others > 0 {
+        said.push(format!("{others} records of other events were lost"));
+    }
+    said
+}
+
+/// `N calls issued, P printed, L lost`, and what was held back: the numbers add up.
+fn of_calls(calls: &CallsAccount, account: &Account) -> String {
+    let mut text = format!("{} calls issued, {} printed, {} lost", calls.issued, account.calls_shown, calls.lost);
+    if account.calls_held_back > 0 {
+        // A String takes everything.
+        let _ = write!(text, ", {} held back as asked", account.calls_held_back);
+    }
+    if calls.lost > 0 {
+        text.push_str(" (larger rings, -m, or fewer events, -e, lose less)");
+    }
+    text
+}
+
+/// Losses of what is no call: they would be missed nowhere else.
+fn lost_of_others(session: &Session, ledger: &Ledger) -> u64 {
+    let is_other = |at: usize| session.events.events.get(at).is_some_and(|spec| spec.shown && !spec.role.is_of_syscalls());
+    ledger.events.iter().enumerate().filter(|(at, _)| is_other(*at)).filter_map(|(_, counts)| counts.lost).sum()
+}
+
+/// When nothing was shown: what passed by, and which names are near to those asked for.
+fn nothing_matched(request: &Trace, plan: &Plan, account: &Account) -> Option<String> {
+    if account.shown > 0 || request.what.items.is_empty() || plan.gate.max == Some(0) {
+        return None;
+    }
+    let names = request.what.items.iter().filter(|item| !item.negated).map(|item| item.selector.to_string()).collect::<Vec<_>>().join(",");
+    let passed = match account.calls_held_back {
+        0 => String::new(),
+        n => format!("; {n} calls passed by"),
+    };
+    Some(format!("nothing matched {names}{passed}{}", near::hint(&near_names(request, plan))))
+}
+
+fn near_names(request: &Trace, plan: &Plan) -> Vec<&'static str> {
+    let others = || SYSCALLS.iter().zip(&plan.gate.rows).filter(|(_, door)| door.is_none()).map(|(row, _)| row.name);
+    let asked = request.what.items.iter().filter_map(|item| match &item.selector {
+        Selector::Syscall(name) => Some(name.as_str()),
+        _ => None,
+    });
+    let mut near: Vec<&str> = asked.flat_map(|name| near::nearest(name, others(), 3)).collect();
+    near.sort_unstable();
+    near.dedup();
+    near
+}
