@@ -1,0 +1,141 @@
+//! Writes what is made of the command line's definition: `man/rtrace.1` (from `man/rtrace.1.in`) and the completion scripts.
+//!
+//! `cargo run --example man` refreshes them; the test below fails when they are stale.
+
+use clap::{Arg, Command};
+use clap_complete::Shell;
+use rtrace::cli::{args, completions};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+fn main() -> std::io::Result<()> {
+    for (path, text) in generated() {
+        let path = root().join(path);
+        std::fs::create_dir_all(path.parent().unwrap_or(root()))?;
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every generated file, by its path in the project.
+fn generated() -> Vec<(PathBuf, Vec<u8>)> {
+    let page = include_str!("../man/rtrace.1.in")
+        .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
+        .replace("@OPTIONS@\n", &options(args::command()));
+    vec![
+        ("man/rtrace.1".into(), page.into_bytes()),
+        ("man/completions/rtrace.bash".into(), completions::script(Shell::Bash)),
+        ("man/completions/_rtrace".into(), completions::script(Shell::Zsh)),
+        ("man/completions/rtrace.fish".into(), completions::script(Shell::Fish)),
+    ]
+}
+
+/// The options under their headings, as roff.
+fn options(mut command: Command) -> String {
+    command.build();
+    let mut text = String::new();
+    let mut heading = None;
+    for arg in command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional()) {
+        if arg.get_help_heading() != heading {
+            heading = arg.get_help_heading();
+            let _ = writeln!(text, ".SS {}", heading.unwrap_or("Others"));
+        }
+        let _ = writeln!(text, ".TP\n{}\n{}", names(arg), help(arg));
+    }
+    text
+}
+
+fn names(arg: &Arg) -> String {
+    let short = arg.get_short().map(|c| format!("-{c}"));
+    let long = arg.get_long().map(|long| format!("--{long}"));
+    let aliases = arg.get_visible_aliases().unwrap_or_default().into_iter().map(|alias| format!("--{alias}"));
+    let all: Vec<String> = short.into_iter().chain(long).chain(aliases).map(|name| format!("\\fB{}\\fR", escaped(&name))).collect();
+    let value = arg.get_value_names().filter(|_| arg.get_action().takes_values()).and_then(|names| names.first());
+    format!("{}{}", all.join(", "), value.map(|value| format!(" \\fI{}\\fR", escaped(value))).unwrap_or_default())
+}
+
+fn help(arg: &Arg) -> String {
+    let mut text = format!("{}.", escaped(&arg.get_help().map(ToString::to_string).unwrap_or_default()));
+    if !arg.get_action().takes_values() {
+        return text;
+    }
+    let values = arg.get_possible_values();
+    let names: Vec<String> = values.iter().map(|value| format!("\\fB{}\\fR", escaped(value.get_name()))).collect();
+    if values.iter().all(|value| value.get_help().is_none()) {
+        let _ = write!(text, "{}", if names.is_empty() { String::new() } else { format!("\nOne of {}.", names.join(", ")) });
+        return text;
+    }
+    for (name, value) in names.iter().zip(&values) {
+        let help = value.get_help().map(ToString::to_string).unwrap_or_default();
+        let _ = write!(text, "\n.br\n{name}: {}", escaped(&help));
+    }
+    text
+}
+
+/// Text that roff prints as it is: real hyphens and backslashes, no requests and no typographic quotes.
+fn escaped(text: &str) -> String {
+    let text = text
+        .replace('\\', "\\e")
+        .replace('-', "\\-")
+        .replace('\'', "\\(aq")
+        .replace('`', "\\(ga")
+        .replace('^', "\\(ha")
+        .replace('~', "\\(ti");
+    if text.starts_with('.') { format!("\\&{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtrace::cli::parse::{Surroundings, request};
+    use rtrace::cli::request::Request;
+    use rtrace::cli::words;
+    use std::ffi::OsString;
+
+    #[test]
+    fn nothing_is_stale() {
+        for (path, text) in generated() {
+            let present = std::fs::read(root().join(&path)).unwrap_or_default();
+            assert!(present == text, "{} is stale: refresh it with `cargo run --example man`", path.display());
+        }
+    }
+
+    /// What a shell makes of a line of a page.
+    fn words_of(line: &str) -> Vec<OsString> {
+        let plain = line.replace("\\-", "-").replace("\\(aq", "'").replace("\\(dq", "\"").replace("\\e", "\\").replace("sudo ", "");
+        words::split(plain.trim_start_matches(".B ")).unwrap().into_iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn every_example_is_accepted() {
+        let around = Surroundings { var: &|_| None, read: &|_| Ok(None), page_bytes: 4096 };
+        let pages = [include_str!("../man/rtrace.1.in"), include_str!("../man/rtrace-filter.7")]
+            .map(|page| page.split(".SH EXAMPLES\n").nth(1).unwrap());
+        let mut seen = 0;
+        for line in pages.iter().flat_map(|page| page.lines()).filter(|line| line.contains("rtrace \\-")) {
+            let parsed = request(&words_of(&line.replace("$(pidof nginx)", "12 34")), &around);
+            assert!(matches!(parsed, Ok(Request::Trace(_))), "{line}: {parsed:?}");
+            seen += 1;
+        }
+        assert_eq!(seen, 12);
+    }
+
+    #[test]
+    fn every_option_is_in_the_page() {
+        let page = options(args::command());
+        for arg in args::command().get_arguments().filter(|arg| !arg.is_hide_set()) {
+            if let Some(long) = arg.get_long() {
+                assert!(page.contains(&format!("\\fB{}\\fR", escaped(&format!("--{long}")))), "--{long} is missing");
+            }
+        }
+    }
+
+    #[test]
+    fn roff_prints_it_as_it_is() {
+        assert_eq!(escaped(r".a-b 'c' \d"), r"\&.a\-b \(aqc\(aq \ed");
+    }
+}

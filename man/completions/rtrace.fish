@@ -1,0 +1,98 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_rtrace_global_optspecs
+    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros string-limit= o/output= output-separately color= strict m/mmap-pages= engine= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
+end
+
+function __fish_rtrace_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_rtrace_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_rtrace_using_subcommand
+    set -l cmd (__fish_rtrace_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c rtrace -n "__fish_rtrace_needs_command" -s p -l pid -d 'Processes that are there, with the children they make from now on' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -s t -l tid -d 'Single threads that are there, and nothing they make' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -s u -l uid -d 'Everything this user runs (a name or a number)' -r -f -a "(__fish_complete_users)"
+complete -c rtrace -n "__fish_rtrace_needs_command" -s G -l cgroup -d 'Everything in this cgroup (its path below the cgroup mount) and those below it' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -s C -l cpu -d 'On these CPUs only; without another target, everything there' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l filter-pids -d 'All but these processes or threads' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -s D -l delay -d 'Begin so long after the start (a bare number is milliseconds)' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l run-as -d 'Start COMMAND as this user, with its groups and environment' -r -f -a "(__fish_complete_users)"
+complete -c rtrace -n "__fish_rtrace_needs_command" -s E -l env -d 'Set a variable in COMMAND\'s environment, or remove it (VAR alone)' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l chdir -d 'Start COMMAND in this directory' -r -f -a "(__fish_complete_directories)"
+complete -c rtrace -n "__fish_rtrace_needs_command" -s e -l event -l expr -d 'Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*); ! takes away; repeated -e add up' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l filter -d 'A condition for the -e before it, or for everything: \'ret < 0 && filename ~ "/etc/*"\'' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l duration -d 'Only calls that took at least so long (a bare number is milliseconds)' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -s F -l pf -d 'Page faults' -r -f -a "all\t''
+maj\t''
+min\t''"
+complete -c rtrace -n "__fish_rtrace_needs_command" -l switch-on -d 'Print from this event on' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l switch-off -d 'Print up to this event' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l max-events -d 'End after so many lines; a command runs on' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l summary-mode -d 'One table for each of these' -r -f -a "thread\t''
+process\t''
+total\t''
+cgroup\t''"
+complete -c rtrace -n "__fish_rtrace_needs_command" -l max-summary -d 'At most so many rows in a table' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l time-format -d 'How time stamps are written' -r -f -a "relative\t'Milliseconds since the first event'
+delta\t'Milliseconds since the line before'
+local\t'Local time of day'
+utc\t'Date and time in UTC'
+epoch\t'Seconds since 1970'
+monotonic\t'The kernel\'s monotonic clock'"
+complete -c rtrace -n "__fish_rtrace_needs_command" -l string-limit -d 'Print at most so many bytes of a string [default: 32]' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -s o -l output -d 'Write to FILE (an old one becomes FILE.old); - is stdout, \'|CMD\' a pipe to a command' -r -F
+complete -c rtrace -n "__fish_rtrace_needs_command" -l color -d 'Colours; auto means on a terminal' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rtrace -n "__fish_rtrace_needs_command" -s m -l mmap-pages -d 'Buffer for each CPU: a size with K, M or G; a bare number is pages' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l engine -d 'The mechanism' -r -f -a "auto\t'The cheapest that answers'
+tracepoint\t'Kernel tracepoints through perf_event_open'"
+complete -c rtrace -n "__fish_rtrace_needs_command" -s a -l all-cpus -d 'Everything on this machine; a COMMAND only says how long'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l no-inherit -d 'Do not follow children and new threads'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l no-wait -d 'Do not wait for children that COMMAND leaves behind'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l syscalls -d 'Trace syscalls beside the events of -e'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l no-syscalls -d 'Trace no syscalls: events and page faults only'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l failure -d 'Only calls that failed'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l signals -d 'Signals as they are delivered'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l sched -d 'Time on the CPU for each thread, shown in the summary'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l fd-paths -d 'Also trace what tells which files descriptors are, where -e alone would not'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l show-on-off-events -d 'Print the switching events themselves, too'
+complete -c rtrace -n "__fish_rtrace_needs_command" -s s -l summary -d 'A table of counts, errors and times instead of lines'
+complete -c rtrace -n "__fish_rtrace_needs_command" -s S -l with-summary -d 'Lines, then the table'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l errno-summary -d 'Count each errno in the table (implies -s unless -S is given)'
+complete -c rtrace -n "__fish_rtrace_needs_command" -s T -l time -d 'Time stamps of the monotonic clock instead of milliseconds since the first event'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l comm -d 'Print the thread\'s name'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l no-comm -d 'Do not print the thread\'s name'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l show-cpu -d 'Print the CPU'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l show-zeros -d 'Print arguments that are zero as well'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l output-separately -d 'A file for each process: FILE.PID'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l strict -d 'Exit with status 124 if anything was lost'
+complete -c rtrace -n "__fish_rtrace_needs_command" -s v -l verbose -d 'Say what is traced how and why, and what it costs others; twice: more'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l no-config -d 'Ignore configuration files and RTRACE_OPTS'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l sort-events -d 'Accepted for perf\'s sake: events are always in order'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l bpf-summary -d 'Accepted for perf\'s sake: the cheapest way is taken anyhow'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l no-bpf-summary -d 'Accepted for perf\'s sake'
+complete -c rtrace -n "__fish_rtrace_needs_command" -s h -d 'Print one screen of help'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l help -d 'Print all options'
+complete -c rtrace -n "__fish_rtrace_needs_command" -s V -l version -d 'Print the version'
+complete -c rtrace -n "__fish_rtrace_needs_command" -a "list" -d 'Show what can be traced here: syscalls, groups, events; a syscall\'s arguments, a table\'s values'
+complete -c rtrace -n "__fish_rtrace_needs_command" -a "check" -d 'Say what works here for this user, and what would give the rest'
+complete -c rtrace -n "__fish_rtrace_needs_command" -a "completions" -d 'Print a completion script'
+complete -c rtrace -n "__fish_rtrace_using_subcommand list" -s h -l help -d 'Print help'
+complete -c rtrace -n "__fish_rtrace_using_subcommand check" -s h -l help -d 'Print help'
+complete -c rtrace -n "__fish_rtrace_using_subcommand completions" -s h -l help -d 'Print help'
