@@ -1,0 +1,126 @@
+//! Printed + lost = issued, exactly: what was issued is what the program says, what was printed is what the test counts, what was lost is what rtrace says.
+
+use crate::line::{self, Result};
+use crate::machine::Machine;
+use crate::trace::{Trace, workload};
+use std::collections::BTreeSet;
+
+/// A ring so small that a burst overruns it.
+const TINY: [&str; 2] = ["-m", "8K"];
+
+fn all_tags(trace: &Trace, count: u64) {
+    let verdict = trace.conserved();
+    assert_eq!(verdict.lost, 0, "{}", trace.stderr);
+    assert_eq!(trace.tags(), (1..=count).collect::<Vec<_>>(), "every tag once");
+}
+
+#[test]
+fn threads_with_one_syscall_selected() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = workload(&machine, &["-e", "lseek"], "calls lseek 4 25000 150000").succeeded();
+    all_tags(&trace, trace.issued("lseek"));
+    assert_eq!(trace.verdict().issued, 100_000);
+}
+
+#[test]
+fn threads_with_every_syscall_selected() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = workload(&machine, &[], "calls lseek 4 25000 150000").succeeded();
+    all_tags(&trace, 100_000);
+    assert!(trace.verdict().issued > 100_000, "the program's start and end count too");
+}
+
+#[test]
+fn ten_thousand_short_children() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = workload(&machine, &["-e", "lseek"], "forks 10000").succeeded();
+    all_tags(&trace, trace.issued("lseek"));
+    let lines = trace.lines();
+    let callers: BTreeSet<i32> = line::calls(&lines).iter().map(|(line, _)| line.tid).collect();
+    assert_eq!(callers.len(), 10_000, "each child made its own call");
+}
+
+#[test]
+fn short_children_with_every_syscall_selected() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = workload(&machine, &[], "forks 1000").succeeded();
+    all_tags(&trace, trace.issued("lseek"));
+}
+
+#[test]
+fn threads_made_while_traced() {
+    let Some(machine) = Machine::shared() else { return };
+    for options in [&["-e", "lseek"][..], &[]] {
+        let trace = workload(&machine, options, "threads 1000").succeeded();
+        all_tags(&trace, trace.issued("lseek"));
+    }
+}
+
+#[test]
+fn two_hundred_thousand_a_second_with_rings_of_the_default_size() {
+    let Some(machine) = Machine::alone() else { return };
+    for options in [&["-e", "getppid"][..], &[]] {
+        let trace = workload(&machine, options, "calls getppid 1 400000 200000").succeeded();
+        assert_eq!(trace.conserved().lost, 0, "{}", trace.stderr);
+        assert_eq!(trace.count("getppid"), trace.issued("getppid"));
+    }
+}
+
+#[test]
+fn overrun_with_one_syscall_selected() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = workload(&machine, &[&TINY[..], &["-e", "lseek"]].concat(), "calls lseek 4 50000").succeeded();
+    let verdict = trace.conserved();
+    assert!(verdict.lost > 0, "the ring held everything: {verdict:?}");
+    assert_eq!(verdict.issued, trace.issued("lseek"));
+    let mut tags = trace.tags();
+    let printed = tags.len();
+    tags.dedup();
+    assert_eq!(tags.len(), printed, "no call was printed twice");
+    assert!(tags.iter().all(|tag| (1..=200_000).contains(tag)), "no tag was invented");
+}
+
+#[test]
+fn overrun_with_every_syscall_selected() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = workload(&machine, &TINY, "calls lseek 4 50000").succeeded();
+    let verdict = trace.conserved();
+    assert!(verdict.lost > 0, "the ring held everything: {verdict:?}");
+    assert!(verdict.issued > trace.issued("lseek"));
+    assert!(verdict.issued < trace.issued("lseek") + 1000, "a small program's start and end are a few hundred calls: {verdict:?}");
+}
+
+/// A read of /dev/zero returns its own count, and counts differ from call to call: an exit that was paired with another call's entry shows.
+#[test]
+fn after_a_gap_no_entry_is_paired_with_a_foreign_exit() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = workload(&machine, &[&TINY[..], &["-e", "read"]].concat(), "calls read 4 50000").succeeded();
+    assert!(trace.conserved().lost > 0);
+    let lines = trace.lines();
+    let mut paired = 0;
+    for (line, call) in line::calls(&lines) {
+        let (Some(count), Result::Returned(result)) = (call.number("count"), &call.result) else { continue };
+        let from_zero = line.comm == "workload" && count <= 4096 && result.parse::<u64>().is_ok_and(|r| r > 0);
+        // The program's start reads too, from ELF files and /proc, which may give less than was asked for; those are few.
+        paired += u64::from(from_zero && *result == count.to_string());
+        let foreign = from_zero && *result != count.to_string() && line.tid != lines[0].tid;
+        assert!(!foreign, "{}", line.text);
+    }
+    assert!(paired > 1000, "only {paired} pairs");
+}
+
+/// The kernel reports no entry for a call that seccomp answers, only the exit.
+#[test]
+fn calls_that_a_seccomp_filter_answers() {
+    let Some(machine) = Machine::shared() else { return };
+    for options in [&["-e", "getppid"][..], &[]] {
+        let trace = workload(&machine, options, "seccomp 1000").succeeded();
+        assert_eq!(trace.conserved().lost, 0);
+        let lines = trace.lines();
+        let answered = line::calls(&lines)
+            .into_iter()
+            .filter(|(_, call)| call.name == "getppid" && matches!(&call.result, Result::Returned(r) if r.starts_with("-1 EXDEV ")))
+            .count() as u64;
+        assert_eq!(answered, trace.issued("getppid"));
+    }
+}

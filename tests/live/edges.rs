@@ -1,0 +1,101 @@
+//! The first and the last call of a program, and what lies on both sides of an exec.
+
+use crate::line::{self, Call, Line, Result, What};
+use crate::machine::{self, Machine};
+use crate::trace::{Trace, workload};
+use std::collections::HashMap;
+
+fn calls_by_thread(lines: &[Line]) -> HashMap<i32, Vec<Call>> {
+    let mut threads: HashMap<i32, Vec<Call>> = HashMap::new();
+    for (line, call) in line::calls(lines) {
+        threads.entry(line.tid).or_default().push(call);
+    }
+    threads
+}
+
+fn untouched(trace: Trace) -> Trace {
+    assert_eq!(trace.conserved().lost, 0);
+    trace
+}
+
+#[test]
+fn the_first_line_is_the_commands_own_execve() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = untouched(workload(&machine, &[], "tag 1").succeeded());
+    let lines = trace.lines();
+    let execve = lines[0].call().unwrap_or_else(|| panic!("{}", lines[0].text));
+    assert_eq!(execve.name, "execve", "{}", lines[0].text);
+    assert_eq!(execve.result, Result::Returned("0".into()));
+    assert_eq!(execve.arg("filename"), Some(format!("\"{}\"", machine::workload()).as_str()));
+    assert_eq!(lines[0].comm, "workload");
+    assert_eq!(line::calls(&lines).iter().filter(|(_, call)| call.name == "execve").count(), 1);
+}
+
+#[test]
+fn the_call_after_an_exec_is_the_loaders_first() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = untouched(workload(&machine, &[], "exec leader").succeeded());
+    let lines = trace.lines();
+    let calls = line::calls(&lines);
+    let after: Vec<&str> = calls.windows(2).filter(|pair| pair[0].1.name == "execve").map(|pair| pair[1].1.name.as_str()).collect();
+    assert_eq!(after, ["brk", "brk"], "the dynamic loader begins with brk(NULL)");
+    assert_eq!(trace.tags(), [1, 2]);
+}
+
+#[test]
+fn exit_group_is_every_threads_or_its_leaders_last() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = untouched(workload(&machine, &[], "forks 1000").succeeded());
+    let lines = trace.lines();
+    let threads = calls_by_thread(&lines);
+    assert_eq!(threads.len(), 1001);
+    for (tid, calls) in threads {
+        let last = &calls[calls.len() - 1];
+        assert_eq!((last.name.as_str(), &last.result), ("exit_group", &Result::Never), "{tid}: {last:?}");
+        assert_eq!(calls.iter().filter(|call| call.name == "exit_group").count(), 1);
+    }
+}
+
+#[test]
+fn threads_end_with_exit() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = untouched(workload(&machine, &[], "threads 200").succeeded());
+    let lines = trace.lines();
+    let threads = calls_by_thread(&lines);
+    assert_eq!(threads.len(), 201);
+    let ends = threads.values().filter(|calls| calls.last().is_some_and(|call| call.name == "exit" && call.result == Result::Never));
+    assert_eq!(ends.count(), 200);
+}
+
+/// It enters as one tid and returns as another, and takes the threads that wait in a call with it.
+#[test]
+fn an_exec_by_a_thread_is_one_call() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = untouched(workload(&machine, &[], "exec thread").succeeded());
+    assert_eq!(trace.tags(), [1, 2]);
+    let lines = trace.lines();
+    let calls = line::calls(&lines);
+    let execs: Vec<_> = calls.iter().filter(|(_, call)| call.name == "execve").collect();
+    assert_eq!(execs.len(), 2, "the command's own and the thread's");
+    assert!(execs.iter().all(|(_, call)| call.result == Result::Returned("0".into())), "{execs:?}");
+    let (second, _) = execs[1];
+    assert!(second.duration.is_some(), "its entry was seen, under the thread's own tid: {}", second.text);
+    let sleepers: Vec<_> = calls.iter().filter(|(_, call)| call.name == "poll" && call.number("timeout_msecs") == Some(60_000)).collect();
+    assert_eq!(sleepers.len(), 3);
+    assert!(sleepers.iter().all(|(_, call)| !matches!(call.result, Result::Returned(_))), "{sleepers:?}");
+}
+
+#[test]
+fn says_how_each_task_ended() {
+    let Some(machine) = Machine::shared() else { return };
+    let ends = |options: &[&str], words: &str| -> Vec<String> {
+        let trace = workload(&machine, options, words);
+        let ends = trace.lines().into_iter().filter_map(|line| match line.what {
+            What::Ended(how) => Some(how),
+            _ => None,
+        });
+        ends.collect()
+    };
+    assert_eq!(ends(&["--signals"], "exit 42"), ["exited with 42"]);
+    assert_eq!(ends(&["--signals", "-e", "lseek"], "forks 3"), ["exited with 0"; 4]);
+}

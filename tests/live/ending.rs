@@ -1,0 +1,115 @@
+//! How a run ends: statuses, signals, children that stay behind.
+
+use crate::line;
+use crate::machine::Machine;
+use crate::trace::{plain, shell, start, start_workload, trace, workload};
+use rustix::process::{Signal, kill_process, kill_process_group};
+
+fn status(machine: &Machine, options: &[&str], command: &[&str]) -> i32 {
+    trace(machine, options, command).status
+}
+
+#[test]
+fn the_commands_status_is_rtraces() {
+    let Some(machine) = Machine::shared() else { return };
+    for options in [&[][..], &["-s"], &["-e", "lseek"], &["-o", "/dev/null"]] {
+        assert_eq!(status(&machine, options, &["sh", "-c", "exit 42"]), 42, "{options:?}");
+        assert_eq!(status(&machine, options, &["sh", "-c", "kill -9 $$"]), 137, "{options:?}");
+        assert_eq!(status(&machine, options, &["sh", "-c", "kill -TERM $$"]), 143, "{options:?}");
+    }
+}
+
+#[test]
+fn a_command_that_cannot_run() {
+    let Some(machine) = Machine::shared() else { return };
+    let absent = plain(&machine, &["--", "no-such-command-here"]);
+    assert_eq!(absent.status, 127);
+    assert!(absent.stderr.contains("no-such-command-here"), "{}", absent.stderr);
+    let text = machine.file("not-executable", 10);
+    let denied = plain(&machine, &["--", &text]);
+    assert_eq!(denied.status, 126);
+    assert!(denied.stderr.contains("not-executable"), "{}", denied.stderr);
+    let lines = line::parse(&denied.stderr);
+    let calls: Vec<String> = line::calls(&lines).into_iter().map(|(_, call)| call.name).collect();
+    assert!(calls.iter().all(|name| name == "execve"), "rtrace's own calls after it are not the command's: {calls:?}");
+}
+
+#[test]
+fn strict_reports_loss_by_status() {
+    let Some(machine) = Machine::alone() else { return };
+    let lossy = workload(&machine, &["--strict", "-m", "8K", "-e", "lseek"], "calls lseek 4 50000");
+    assert!(lossy.conserved().lost > 0, "the ring held everything");
+    assert_eq!(lossy.status, 124);
+    let whole = workload(&machine, &["--strict", "-e", "lseek"], "calls lseek 1 100");
+    assert_eq!((whole.status, whole.conserved().lost), (0, 0));
+}
+
+#[test]
+fn background_children_are_waited_for() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["-e", "lseek"], "outlive 300 7");
+    assert_eq!(trace.status, 7);
+    assert_eq!(trace.tags(), [1], "{}", trace.text);
+}
+
+#[test]
+fn or_not_with_no_wait() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["--no-wait", "-e", "lseek"], "outlive 3000 7");
+    assert_eq!(trace.status, 7);
+    assert_eq!(trace.tags(), [0; 0], "{}", trace.text);
+    assert_eq!(trace.verdict().lost, 0);
+}
+
+/// As in a shell: the terminal sends it to both.
+#[test]
+fn ctrl_c_reaches_the_command() {
+    let Some(machine) = Machine::shared() else { return };
+    for mode in [&[][..], &["-s"]] {
+        let script = "trap 'echo trapped; exit 5' INT; echo up; while :; do sleep 0.05; done";
+        let mut run = start(&machine, mode, &["sh", "-c", script]);
+        run.wait_for_output("up\n");
+        kill_process_group(run.pid(), Signal::INT).expect("it runs");
+        let trace = run.finish();
+        assert_eq!((trace.status, trace.stdout.as_str()), (5, "up\ntrapped\n"), "{}", trace.stderr);
+    }
+}
+
+/// The lines are whole and complete, whatever ends rtrace.
+#[test]
+fn signals_to_rtrace_lose_nothing() {
+    let Some(machine) = Machine::shared() else { return };
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut run = start_workload(&machine, &["-S", "-e", "poll"], "spans sleep 2 2000");
+        run.wait_for("a few polls", |lines| line::calls(lines).len() > 10);
+        kill_process(run.pid(), signal).expect("it runs");
+        let trace = run.finish();
+        assert!(trace.text.ends_with('\n'), "{signal:?}: the last line is cut short:\n{}", trace.text);
+        assert!(trace.text.contains("Summary of events"), "{signal:?}: no summary:\n{}", trace.text);
+        assert_eq!(trace.conserved().lost, 0, "{signal:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_stop_the_command() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#"{ "$rtrace" -e lseek -- "$workload" calls lseek 1 200000; echo $? >"$dir/status"; } 2>&1 >"$dir/out" | head -n 1"#;
+    let first = shell(&machine, script).succeeded();
+    assert!(first.stdout.contains("lseek("), "{first:?}");
+    let read = |name: &str| std::fs::read_to_string(machine.path(name)).unwrap_or_default();
+    assert_eq!(read("out"), "issued lseek 200000\n", "the command ran on");
+    assert_eq!(read("status"), "0\n", "and ended well");
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let Some(machine) = Machine::alone() else { return };
+    let made = || {
+        let read = |name: &str| std::fs::read_to_string(format!("/sys/kernel/tracing/{name}")).unwrap_or_default();
+        let instances = std::fs::read_dir("/sys/kernel/tracing/instances").map_or(0, Iterator::count);
+        (read("dynamic_events"), instances)
+    };
+    let before = made();
+    workload(&machine, &[], "tag 1").succeeded();
+    assert_eq!(made(), before);
+}

@@ -1,0 +1,74 @@
+//! What a person reads when something cannot be done: one sentence that says what is wrong and what to do.
+
+use crate::machine::{self, Machine};
+use crate::trace::{Trace, plain, shell};
+
+/// rtrace itself failed, said these words, and did not start the command.
+fn fails(trace: &Trace, words: &[&str]) {
+    assert_eq!(trace.status, 125, "{}", trace.stderr);
+    for word in words {
+        assert!(trace.stderr.contains(word), "no {word:?} in\n{}", trace.stderr);
+    }
+    assert!(!trace.stdout.contains("started"), "the command ran");
+    assert!(!trace.stderr.contains("panicked"), "{}", trace.stderr);
+}
+
+fn refuse(options: &[&str], words: &[&str]) {
+    let Some(machine) = Machine::shared() else { return };
+    fails(&plain(&machine, &[options, &["--", "echo", "started"]].concat()), words);
+}
+
+#[test]
+fn an_unknown_syscall_names_near_ones() {
+    refuse(&["-e", "opennat"], &["opennat", "openat"]);
+}
+
+#[test]
+fn an_unknown_group_and_event() {
+    refuse(&["-e", "%fil"], &["%fil", "%file"]);
+    refuse(&["-e", "sched:sched_swich"], &["sched_swich", "sched_switch"]);
+}
+
+#[test]
+fn a_bad_expression_has_a_caret_under_the_place() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = plain(&machine, &["-e", "lseek", "--filter", "offset == == 3", "--", "echo", "started"]);
+    fails(&run, &["offset == == 3", "^"]);
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    let at = lines.iter().position(|line| line.trim() == "^").unwrap_or_else(|| panic!("no caret in\n{}", run.stderr));
+    let expression = lines[at - 1].find("offset").unwrap_or_else(|| panic!("no expression above the caret in\n{}", run.stderr));
+    assert_eq!(lines[at].find('^'), Some(expression + "offset == ".len()), "{}", run.stderr);
+}
+
+#[test]
+fn an_unknown_option_and_a_bad_amount() {
+    refuse(&["--no-such-option"], &["--no-such-option"]);
+    refuse(&["-m", "many"], &["many"]);
+    refuse(&["--duration", "3 moons"], &["3 moons"]);
+}
+
+#[test]
+fn no_tracefs_says_how_to_mount_it() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#"unshare -m sh -c 'for dir in /sys/kernel/debug/tracing /sys/kernel/tracing /sys/kernel/debug; do umount -l "$dir" 2>/dev/null; done
+        exec "$rtrace" -- echo started'"#;
+    fails(&shell(&machine, script), &["mount -t tracefs"]);
+}
+
+#[test]
+fn no_privilege_says_which_one_is_missing() {
+    let Some(machine) = Machine::shared() else { return };
+    let program = machine.path("rtrace");
+    std::fs::copy(machine::rtrace(), &program).expect("the test's directory is writable");
+    let script = r#"chmod 755 "$dir"; cd /; exec setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/rtrace" -- echo started"#;
+    let run = shell(&machine, script);
+    fails(&run, &[]);
+    let helps = ["CAP_PERFMON", "CAP_SYS_ADMIN", "perf_event_paranoid", "root", "sudo"];
+    assert!(helps.iter().any(|word| run.stderr.contains(word)), "{}", run.stderr);
+}
+
+#[test]
+fn too_few_descriptors_names_the_limit() {
+    let Some(machine) = Machine::shared() else { return };
+    fails(&shell(&machine, r#"ulimit -n 12; exec "$rtrace" -- echo started"#), &["ulimit -n"]);
+}

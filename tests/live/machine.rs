@@ -1,0 +1,102 @@
+//! The machine that the tests run on: whether it can trace at all, who has it for himself, and where things are.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::SystemTime;
+
+/// Held for reading by tests that run side by side, for writing by one that wants no neighbours.
+static NEIGHBOURS: RwLock<()> = RwLock::new(());
+
+/// The right to run live tests on this machine, for as long as it is held.
+pub struct Machine {
+    _share: Share,
+    dir: PathBuf,
+}
+
+enum Share {
+    Some { _guard: RwLockReadGuard<'static, ()> },
+    All { _guard: RwLockWriteGuard<'static, ()> },
+}
+
+impl Machine {
+    /// Beside other tests; `None` where tracing is not possible, after saying so.
+    pub fn shared() -> Option<Machine> {
+        can_trace().then(|| Machine::new(Share::Some { _guard: NEIGHBOURS.read().unwrap_or_else(|e| e.into_inner()) }))
+    }
+
+    /// With no other test running: for what depends on the machine's speed or on what else happens on it.
+    pub fn alone() -> Option<Machine> {
+        can_trace().then(|| Machine::new(Share::All { _guard: NEIGHBOURS.write().unwrap_or_else(|e| e.into_inner()) }))
+    }
+
+    fn new(share: Share) -> Machine {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("rtrace-live-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let dir = std::env::temp_dir().join(name);
+        std::fs::create_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        Machine { _share: share, dir }
+    }
+
+    /// A directory of the test's own, kept when the test fails.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.dir.join(name).to_str().expect("the temporary directory's name is UTF-8").to_owned()
+    }
+
+    /// A file with so many bytes in it.
+    pub fn file(&self, name: &str, bytes: usize) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, vec![b'.'; bytes]).unwrap_or_else(|e| panic!("{path}: {e}"));
+        path
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.dir);
+        }
+    }
+}
+
+/// The tool under test.
+pub fn rtrace() -> &'static str {
+    env!("CARGO_BIN_EXE_rtrace")
+}
+
+/// The program whose calls are known (`tests/programs`).
+///
+/// # Panics
+/// It was not built, or not since it changed: `cargo test --test live` alone builds no examples.
+pub fn workload() -> String {
+    let path = Path::new(rtrace()).with_file_name("examples").join("workload");
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let newest: Option<SystemTime> = std::fs::read_dir(sources).into_iter().flatten().filter_map(|file| modified(&file.ok()?.path())).max();
+    assert!(
+        modified(&path).is_some_and(|built| Some(built) >= newest),
+        "{} is not up to date: run `cargo build --examples`",
+        path.display()
+    );
+    path.to_str().expect("the target directory's name is UTF-8").to_owned()
+}
+
+fn can_trace() -> bool {
+    let reason = if !rustix::process::geteuid().is_root() {
+        "not root"
+    } else if !["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"].iter().any(|dir| Path::new(dir).is_dir()) {
+        "no tracefs (mount -t tracefs tracefs /sys/kernel/tracing)"
+    } else {
+        return true;
+    };
+    assert!(std::env::var_os("RTRACE_REQUIRE_LIVE").is_none_or(|v| v.is_empty() || v == "0"), "live tests are required, but: {reason}");
+    // Not by eprintln!, which the test harness keeps to itself when a test passes.
+    let name = std::thread::current().name().unwrap_or("a live test").to_owned();
+    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {reason}; nothing was tested");
+    false
+}

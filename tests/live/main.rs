@@ -1,0 +1,16 @@
+//! rtrace as a user runs it, on programs whose calls are known. `tests/README.md` says what these tests need and what they may assert.
+
+mod attach;
+mod conservation;
+mod descriptors;
+mod edges;
+mod ending;
+mod errors;
+mod line;
+mod machine;
+mod output;
+mod selection;
+mod spans;
+mod summary;
+mod system_wide;
+mod trace;

@@ -1,0 +1,98 @@
+//! Where the lines go, and what happens to what was there.
+
+use crate::line;
+use crate::machine::Machine;
+use crate::trace::{plain, shell};
+use std::os::unix::fs::PermissionsExt;
+
+const TRUE: [&str; 2] = ["--", "true"];
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+#[test]
+fn lines_go_to_stderr_and_the_commands_own_output_is_untouched() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = plain(&machine, &["-e", "write", "--", "echo", "hello"]).succeeded();
+    assert_eq!(run.stdout, "hello\n");
+    let lines = line::parse(&run.stderr);
+    assert_eq!(line::calls(&lines).len(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn a_file_is_private_and_an_older_one_is_kept() {
+    let Some(machine) = Machine::shared() else { return };
+    let file = machine.path("trace");
+    plain(&machine, &[&["-o", &file][..], &TRUE].concat()).succeeded();
+    let first = read(&file);
+    assert!(!line::parse(&first).is_empty(), "{first}");
+    let mode = std::fs::metadata(&file).map(|m| m.permissions().mode() & 0o7777);
+    assert_eq!(mode.ok(), Some(0o600));
+    assert!(!std::fs::exists(format!("{file}.old")).unwrap_or(true));
+    plain(&machine, &[&["-o", &file][..], &TRUE].concat()).succeeded();
+    assert_eq!(read(&format!("{file}.old")), first);
+    assert_ne!(read(&file), first);
+}
+
+#[test]
+fn a_link_is_not_followed() {
+    let Some(machine) = Machine::shared() else { return };
+    let (target, link) = (machine.file("target", 5), machine.path("link"));
+    std::os::unix::fs::symlink(&target, &link).expect("the test's directory is writable");
+    let run = plain(&machine, &[&["-o", &link][..], &TRUE].concat());
+    assert_eq!(read(&target), ".....", "status {}: {}", run.status, run.stderr);
+}
+
+#[test]
+fn stdout_a_device_and_a_pipe() {
+    let Some(machine) = Machine::shared() else { return };
+    let stdout = plain(&machine, &[&["-o", "-"][..], &TRUE].concat()).succeeded();
+    assert!(!line::parse(&stdout.stdout).is_empty());
+    assert!(line::parse(&stdout.stderr).is_empty());
+
+    plain(&machine, &[&["-o", "/dev/null"][..], &TRUE].concat()).succeeded();
+    assert!(!std::fs::exists("/dev/null.old").unwrap_or(true));
+
+    let copy = machine.path("copy");
+    plain(&machine, &[&["-o", &format!("|cat >{copy}")][..], &TRUE].concat()).succeeded();
+    assert!(!line::parse(&read(&copy)).is_empty(), "what was piped is there when rtrace has ended");
+}
+
+#[test]
+fn a_file_that_cannot_be_written() {
+    let Some(machine) = Machine::shared() else { return };
+    let (file, ran) = ("/no/such/directory/trace", machine.path("ran"));
+    let run = plain(&machine, &["-o", file, "--", "touch", &ran]);
+    assert_eq!(run.status, 125);
+    assert!(run.stderr.contains(file), "{}", run.stderr);
+    assert!(!std::fs::exists(&ran).unwrap_or(true), "the command was not started");
+}
+
+#[test]
+fn separately_makes_a_file_for_each_process() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#""$rtrace" --output-separately -o "$dir/each" -e lseek -- "$workload" forks 3"#;
+    shell(&machine, script).succeeded();
+    let files: Vec<String> = std::fs::read_dir(machine.dir())
+        .expect("the test's directory is readable")
+        .filter_map(|file| file.ok()?.path().to_str().map(str::to_owned))
+        .filter(|name| name.contains("/each."))
+        .collect();
+    let calls: usize = files.iter().map(|file| line::calls(&line::parse(&read(file))).len()).sum();
+    assert_eq!(calls, 3, "{files:?}");
+    for file in files {
+        let pid = file.rsplit('.').next().and_then(|pid| pid.parse::<i32>().ok());
+        assert!(line::parse(&read(&file)).iter().all(|line| Some(line.tid) == pid), "{file} holds its own process only");
+    }
+}
+
+#[test]
+fn no_colour_unless_asked() {
+    let Some(machine) = Machine::shared() else { return };
+    let escapes =
+        |options: &[&str]| plain(&machine, &[options, &["-o", "-", "--", "sleep", "0.01"]].concat()).succeeded().stdout.contains('\x1b');
+    assert!(!escapes(&[]));
+    assert!(!escapes(&["--color", "never"]));
+    assert!(escapes(&["--color", "always"]));
+}

@@ -1,0 +1,122 @@
+//! Which calls have a line: names, groups, patterns, filters, durations, delays, limits.
+
+use crate::line::{self, Result};
+use crate::machine::Machine;
+use crate::trace::{Trace, trace, workload};
+use std::collections::BTreeSet;
+
+fn names(trace: &Trace) -> BTreeSet<String> {
+    let lines = trace.lines();
+    line::calls(&lines).into_iter().map(|(_, call)| call.name.clone()).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn names_globs_groups_patterns_and_exceptions() {
+    let Some(machine) = Machine::shared() else { return };
+    let cat = |options: &[&str]| names(&trace(&machine, options, &["cat", "/dev/null"]).succeeded());
+    assert_eq!(cat(&["-e", "openat,close"]), set(&["close", "openat"]));
+    assert_eq!(cat(&["-e", "openat", "-e", "close"]), set(&["close", "openat"]), "repeated -e add up");
+    assert_eq!(cat(&["-e", "/^(openat|close)$/"]), set(&["close", "openat"]));
+    assert_eq!(cat(&["-e", "trace=exit_*"]), set(&["exit_group"]));
+    let file = cat(&["-e", "%file"]);
+    assert!(file.contains("openat") && file.contains("execve") && !file.contains("read") && !file.contains("close"), "{file:?}");
+    let rest = cat(&["-e", "%file,!execve"]);
+    assert!(rest.contains("openat") && !rest.contains("execve"), "{rest:?}");
+    let all = cat(&[]);
+    let without = cat(&["-e", "!brk,mmap"]);
+    assert!(all.contains("brk") && !without.contains("brk"), "{without:?}");
+    assert!(without.is_superset(&set(&["close", "execve", "exit_group"])), "a list that begins with ! starts from all: {without:?}");
+}
+
+#[test]
+fn tracepoints_stand_between_syscalls_in_order_of_time() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace =
+        workload(&machine, &["-e", "sched:sched_process_exec,lseek/nr=2/", "--time-format", "monotonic"], "calls lseek 1 10").succeeded();
+    assert_eq!(trace.tags(), [1, 2], "nr=2 ends after two");
+    assert!(trace.text.contains("sched:sched_process_exec("), "{}", trace.text);
+    let starts: Vec<u64> = trace.lines().iter().map(line::Line::start_ns).collect();
+    assert!(starts.is_sorted(), "{}", trace.text);
+}
+
+#[test]
+fn filters_on_arguments_returns_and_symbols() {
+    let Some(machine) = Machine::shared() else { return };
+    let tags = |filter: &str| workload(&machine, &["-e", "lseek", "--filter", filter], "calls lseek 1 100").succeeded().tags();
+    assert_eq!(tags("offset == 17"), [17]);
+    assert_eq!(tags("offset >= 10 && offset < 13 || offset == 99"), [10, 11, 12, 99]);
+    assert_eq!(tags("errno == EBADF && offset > 98"), [99, 100]);
+    assert_eq!(tags("whence == SEEK_SET && offset <= 1"), [1]);
+    assert_eq!(tags("ret >= 0"), [0; 0]);
+}
+
+#[test]
+fn failures_only() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["--failure"], "calls lseek 1 50").succeeded();
+    assert_eq!(trace.tags().len(), 50);
+    let lines = trace.lines();
+    for (line, call) in line::calls(&lines) {
+        assert!(matches!(&call.result, Result::Returned(r) if r.starts_with('-')), "{}", line.text);
+    }
+}
+
+#[test]
+fn long_calls_only() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["--duration", "15ms", "-e", "poll"], "spans sleep 1 30").succeeded();
+    let lines = trace.lines();
+    let timeouts: BTreeSet<u64> = line::calls(&lines).iter().filter_map(|(_, call)| call.number("timeout_msecs")).collect();
+    assert!(timeouts.is_superset(&(15..=30).collect()), "{timeouts:?}");
+    assert!(line::calls(&lines).iter().all(|(line, _)| line.duration.is_some_and(|ms| ms >= 15.0)), "{}", trace.text);
+}
+
+#[test]
+fn after_a_delay() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["-D", "500ms", "-e", "poll"], "spans sleep 1 60").succeeded();
+    let lines = trace.lines();
+    let timeouts: BTreeSet<u64> = line::calls(&lines).iter().filter_map(|(_, call)| call.number("timeout_msecs")).collect();
+    assert!(!timeouts.contains(&1), "the first comes at once: {timeouts:?}");
+    assert!(timeouts.contains(&60), "the last comes after more than a second: {timeouts:?}");
+}
+
+#[test]
+fn a_number_of_lines() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["--max-events", "10", "-e", "lseek"], "calls lseek 1 5000").succeeded();
+    assert_eq!(trace.tags(), (1..=10).collect::<Vec<_>>());
+    assert_eq!(trace.issued("lseek"), 5000, "the command runs on unharmed");
+}
+
+#[test]
+fn numbers_without_a_name_are_printed() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &[], "unknown").succeeded();
+    assert_eq!(trace.conserved().lost, 0);
+    assert_eq!(trace.count("syscall_999"), 1, "{}", trace.text);
+    assert_eq!(trace.count("getppid"), 1, "x32's bit is no part of the number:\n{}", trace.text);
+}
+
+#[test]
+fn no_inherit_keeps_to_the_commands_first_thread() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["--no-inherit", "-e", "lseek,exit_group"], "forks 5").succeeded();
+    assert_eq!(trace.tags(), [0; 0], "{}", trace.text);
+    assert_eq!(trace.count("exit_group"), 1);
+}
+
+/// Nothing matched: how many calls passed by, and which names are near.
+#[test]
+fn a_note_when_nothing_matched() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["-e", "getpgid"], "calls getppid 1 10").succeeded();
+    assert!(line::calls(&trace.lines()).is_empty(), "{}", trace.text);
+    let note = trace.stderr.lines().find(|line| line.contains("nothing matched getpgid"));
+    let note = note.unwrap_or_else(|| panic!("no note in\n{}", trace.stderr));
+    assert!(note.contains("getpid"), "a near name: {note}");
+}

@@ -1,0 +1,101 @@
+//! `-a`: everybody, but not rtrace's own noise.
+
+use crate::line;
+use crate::machine::{self, Machine};
+use crate::trace::{shell, start, trace};
+
+#[test]
+fn a_filter_on_the_name_finds_every_call() {
+    let Some(machine) = Machine::alone() else { return };
+    let program = machine.path("lonely");
+    std::os::unix::fs::symlink(machine::workload(), &program).expect("the test's directory is writable");
+    for events in ["lseek", "*"] {
+        let options = ["-a", "-e", events, "--filter", "comm == \"lonely\""];
+        let trace = trace(&machine, &options, &[&program, "calls", "lseek", "4", "10000"]).succeeded();
+        assert_eq!(trace.tags(), (1..=trace.issued("lseek")).collect::<Vec<_>>());
+        let lines = trace.lines();
+        assert!(lines.iter().all(|line| line.comm == "lonely"), "nobody else");
+    }
+}
+
+#[test]
+fn rtrace_leaves_itself_out() {
+    let Some(machine) = Machine::alone() else { return };
+    let run = start(&machine, &["-a"], &["sleep", "1"]);
+    let own = run.pid().as_raw_nonzero().get();
+    let trace = run.finish().succeeded();
+    let lines = trace.lines();
+    assert!(lines.iter().any(|line| line.comm == "sleep"), "the timer command is on the machine too");
+    let own_line = lines.iter().find(|line| line.tid == own || line.comm.starts_with("rtrace"));
+    assert!(own_line.is_none(), "rtrace's own calls are not traced: {own_line:?}");
+    let issued = trace.conserved().issued;
+    assert!(issued < 100_000, "a quiet second on a quiet machine: {issued} calls");
+}
+
+/// Every line that it copies would make new ones.
+#[test]
+fn the_pager_that_carries_the_output_is_left_out() {
+    let Some(machine) = Machine::alone() else { return };
+    let script = r#""$rtrace" -a -e read,write sleep 1 2>&1 >/dev/null | { sh -c 'echo $PPID >"$dir/carrier"'; exec cat >"$dir/lines"; }"#;
+    shell(&machine, script).succeeded();
+    let text = std::fs::read_to_string(machine.path("lines")).unwrap_or_default();
+    let carrier = std::fs::read_to_string(machine.path("carrier")).unwrap_or_default();
+    let carrier: i32 = carrier.trim().parse().unwrap_or_else(|e| panic!("{e}: {carrier:?}"));
+    let lines = line::parse(&text);
+    assert!(!lines.is_empty(), "{text}");
+    assert!(lines.iter().all(|line| line.tid != carrier), "cat's own reads and writes are not traced");
+}
+
+#[test]
+fn one_inside_the_other_both_see_all() {
+    let Some(machine) = Machine::alone() else { return };
+    let (inner, program) = (machine.path("inner"), machine::workload());
+    let command = [machine::rtrace(), "-o", &inner, "-e", "lseek", "--", &program, "calls", "lseek", "2", "5000"];
+    let outer = trace(&machine, &["-e", "lseek"], &command).succeeded();
+    let inner = line::parse(&std::fs::read_to_string(inner).unwrap_or_default());
+    assert_eq!(line::calls(&inner).len(), 10_000);
+    let lines = outer.lines();
+    let of_workload = line::calls(&lines).into_iter().filter(|(line, _)| line.comm == "workload").count();
+    assert_eq!(of_workload, 10_000);
+}
+
+#[test]
+fn only_the_cpus_that_are_asked_for() {
+    let Some(machine) = Machine::shared() else { return };
+    let on_cpu_0 = |cpus: &str| {
+        let filter = "offset > 7000 && offset <= 7100";
+        let options = ["-a", "-C", cpus, "--show-cpu", "-e", "lseek", "--filter", filter];
+        let script = r#"for tag in $(seq 7001 7100); do "$workload" tag $tag; done"#;
+        trace(&machine, &options, &["taskset", "-c", "0", "sh", "-c", script]).succeeded()
+    };
+    let seen = on_cpu_0("0");
+    assert_eq!(seen.tags(), (7001..=7100).collect::<Vec<_>>());
+    assert!(seen.lines().iter().filter(|line| line.call().is_some()).all(|line| line.text.contains(" [000] ")), "{}", seen.text);
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
+        assert_eq!(on_cpu_0("1").tags(), [0; 0]);
+    }
+}
+
+#[test]
+fn only_the_cgroup_that_is_asked_for() {
+    let Some(machine) = Machine::shared() else { return };
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let root = mounts.lines().find_map(|mount| {
+        let mut words = mount.split(' ').skip(1);
+        Some((words.next()?, words.next()?)).filter(|(_, kind)| *kind == "cgroup2").map(|(dir, _)| dir)
+    });
+    let name = format!("rtrace-live-{}", std::process::id());
+    let dir = std::path::Path::new(root.expect("cgroup2 is mounted")).join(&name);
+    std::fs::create_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let script =
+        format!(r#""$workload" tag 8001; echo $$ >{}/cgroup.procs; "$workload" tag 8002; exec "$workload" tag 8003"#, dir.display());
+    let trace = trace(&machine, &["-a", "-G", &name, "-e", "lseek"], &["sh", "-c", &script]).succeeded();
+    let _ = std::fs::remove_dir(&dir);
+    assert_eq!(trace.tags(), [8002, 8003], "{}", trace.text);
+}
+
+#[test]
+fn the_timers_status_is_not_rtraces() {
+    let Some(machine) = Machine::shared() else { return };
+    trace(&machine, &["-a", "-e", "lseek"], &["sh", "-c", "exit 9"]).succeeded();
+}

@@ -1,0 +1,218 @@
+//! One run of rtrace and what it left: lines, notes, verdict, status.
+
+use crate::line::{self, Line};
+use crate::machine::{self, Machine};
+use regex::Regex;
+use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+/// No run takes so long; a test that hangs fails here.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a finished run left.
+#[derive(Debug)]
+pub struct Trace {
+    pub status: i32,
+    /// The file of `-o`.
+    pub text: String,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// `rtrace: N calls issued, P printed, L lost`, and where lines were kept back on request `, H held back as asked`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub issued: u64,
+    pub printed: u64,
+    pub lost: u64,
+    pub held_back: u64,
+}
+
+/// A run that is under way. Its lines go to a file, its verdict to stderr (`-v`).
+pub struct Running<'m> {
+    machine: &'m Machine,
+    child: Child,
+    name: String,
+}
+
+/// Runs `rtrace -v -o FILE` with these options on this command and waits for its end.
+pub fn trace(machine: &Machine, options: &[&str], command: &[&str]) -> Trace {
+    start(machine, options, command).finish()
+}
+
+/// The same on `workload` with these words.
+pub fn workload(machine: &Machine, options: &[&str], words: &str) -> Trace {
+    start_workload(machine, options, words).finish()
+}
+
+pub fn start_workload<'m>(machine: &'m Machine, options: &[&str], words: &str) -> Running<'m> {
+    let program = machine::workload();
+    let command: Vec<&str> = std::iter::once(program.as_str()).chain(words.split_whitespace()).collect();
+    start(machine, options, &command)
+}
+
+/// Starts it in a process group of its own, as a shell would.
+pub fn start<'m>(machine: &'m Machine, options: &[&str], command: &[&str]) -> Running<'m> {
+    let name = new_name();
+    let lines = machine.path(&format!("{name}.lines"));
+    let mut words = vec!["-v", "-o", &lines];
+    words.extend(options);
+    if !command.is_empty() {
+        words.push("--");
+        words.extend(command);
+    }
+    spawn(machine, machine::rtrace(), &words, name)
+}
+
+/// Runs rtrace with these words and no others.
+pub fn plain(machine: &Machine, words: &[&str]) -> Trace {
+    spawn(machine, machine::rtrace(), words, new_name()).finish()
+}
+
+/// Runs a shell line in which `$rtrace` and `$workload` are what they say and `$dir` is the test's directory.
+pub fn shell(machine: &Machine, script: &str) -> Trace {
+    spawn(machine, "sh", &["-c", script], new_name()).finish()
+}
+
+fn new_name() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("run{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn spawn<'m>(machine: &'m Machine, program: &str, words: &[&str], name: String) -> Running<'m> {
+    let file = |ending: &str| File::create(machine.path(&format!("{name}.{ending}"))).expect("the test's directory is writable");
+    // Whoever runs the tests in the background of a shell hands down an ignored SIGINT.
+    let child = Command::new("env")
+        .args(["--default-signal=INT", program])
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(file("stdout"))
+        .stderr(file("stderr"))
+        .process_group(0)
+        .env_remove("RTRACE_OPTS")
+        .env_remove("PERF_CONFIG")
+        .env("XDG_CONFIG_HOME", machine.dir())
+        .env("rtrace", machine::rtrace())
+        .env("workload", machine::workload())
+        .env("dir", machine.dir())
+        .spawn()
+        .unwrap_or_else(|e| panic!("{program}: {e}"));
+    Running { machine, child, name }
+}
+
+impl Running<'_> {
+    pub fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
+    }
+
+    /// Waits until lines fulfil a condition: rtrace shows what it has while it runs.
+    pub fn wait_for(&mut self, what: &str, condition: impl Fn(&[Line]) -> bool) {
+        self.wait_until(what, |run| condition(&line::parse(&run.read("lines"))));
+    }
+
+    /// Waits until the command has written just this.
+    pub fn wait_for_output(&mut self, text: &str) {
+        self.wait_until(text, |run| run.read("stdout") == text);
+    }
+
+    fn wait_until(&mut self, what: &str, condition: impl Fn(&Self) -> bool) {
+        let start = Instant::now();
+        while !condition(self) {
+            let ended = self.child.try_wait().expect("the child is ours");
+            let hopeless = ended.is_some() && !condition(self) || start.elapsed() > PATIENCE;
+            assert!(!hopeless, "no {what}, {ended:?}:\n{}\n{}", self.read("lines"), self.read("stderr"));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for the end.
+    pub fn finish(mut self) -> Trace {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("the child is ours") {
+                break status;
+            }
+            assert!(start.elapsed() < PATIENCE, "no end in sight:\n{}\n{}", self.read("lines"), self.read("stderr"));
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        Trace { status: code(status), text: self.read("lines"), stdout: self.read("stdout"), stderr: self.read("stderr") }
+    }
+
+    fn read(&self, ending: &str) -> String {
+        let bytes = std::fs::read(self.machine.path(&format!("{}.{ending}", self.name))).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// What rtrace did not wait for, or a test gave up on.
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let _ = rustix::process::kill_process_group(self.pid(), rustix::process::Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// As a shell counts: 128 and the signal's number for a death by signal.
+fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+}
+
+impl Trace {
+    pub fn lines(&self) -> Vec<Line> {
+        line::parse(&self.text)
+    }
+
+    /// The verdict, which stands last on stderr.
+    pub fn verdict(&self) -> Verdict {
+        let verdict = self.stderr.lines().rev().find_map(verdict);
+        verdict.unwrap_or_else(|| panic!("no verdict, status {}, stderr:\n{}", self.status, self.stderr))
+    }
+
+    /// Holds that nothing is unaccounted for, by the test's own count of the lines, and gives the verdict.
+    pub fn conserved(&self) -> Verdict {
+        let verdict = self.verdict();
+        let lines = self.lines();
+        assert_eq!(line::calls(&lines).len() as u64, verdict.printed, "lines counted against {verdict:?}\n{}", self.stderr);
+        assert_eq!(verdict.printed + verdict.lost + verdict.held_back, verdict.issued, "{verdict:?}\n{}", self.stderr);
+        verdict
+    }
+
+    /// The tags of the tagged calls that have a line, sorted.
+    pub fn tags(&self) -> Vec<u64> {
+        let lines = self.lines();
+        let tagged = line::calls(&lines).into_iter().filter(|(_, call)| call.name == "lseek");
+        let mut tags: Vec<u64> = tagged.filter_map(|(_, call)| call.number("offset")).collect();
+        tags.sort_unstable();
+        tags
+    }
+
+    /// How many calls of this name have a line.
+    pub fn count(&self, name: &str) -> u64 {
+        line::calls(&self.lines()).iter().filter(|(_, call)| call.name == name).count() as u64
+    }
+
+    pub fn succeeded(self) -> Trace {
+        assert_eq!(self.status, 0, "stderr:\n{}", self.stderr);
+        self
+    }
+
+    /// What `workload` says it issued of a call.
+    pub fn issued(&self, name: &str) -> u64 {
+        let fact = self.stdout.lines().find_map(|l| l.strip_prefix("issued ")?.strip_prefix(name)?.trim().parse().ok());
+        fact.unwrap_or_else(|| panic!("no count of {name} in {:?}, stderr:\n{}", self.stdout, self.stderr))
+    }
+}
+
+fn verdict(line: &str) -> Option<Verdict> {
+    static VERDICT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new("^rtrace: ([0-9]+) calls issued, ([0-9]+) printed, ([0-9]+) lost(?:, ([0-9]+) held back as asked)?")
+            .expect("the pattern is right")
+    });
+    let counts = VERDICT.captures(line)?;
+    let count = |i: usize| counts.get(i).map_or(Ok(0), |m| m.as_str().parse());
+    Some(Verdict { issued: count(1).ok()?, printed: count(2).ok()?, lost: count(3).ok()?, held_back: count(4).ok()? })
+}

@@ -1,0 +1,30 @@
+//! A process to attach to: it idles in `poll` until a line comes, then calls from a thread that was there before, from a new one, from a child,
+//! from a thread of the child and from a program that the child starts.
+
+use crate::raw;
+use std::sync::mpsc;
+
+pub fn run() {
+    let (go, wait) = mpsc::channel::<()>();
+    let (up, is_up) = mpsc::channel::<()>();
+    let old = std::thread::spawn(move || {
+        up.send(()).expect("the first thread listens");
+        wait.recv().expect("the first thread says when");
+        raw::tag(1);
+    });
+    is_up.recv().expect("the old thread is up");
+    println!("ready {}", std::process::id());
+    while !raw::poll_stdin(20) {}
+
+    go.send(()).expect("the old thread listens");
+    old.join().expect("the old thread ends well");
+    std::thread::spawn(|| raw::tag(2)).join().expect("the new thread ends well");
+    let child = raw::fork(|| {
+        raw::tag(3);
+        let status = std::process::Command::new(raw::myself()).args(["tag", "4"]).status().expect("the program starts anew");
+        assert!(status.success());
+    });
+    raw::wait(child);
+    raw::tag(5);
+    println!("issued lseek 5");
+}

@@ -1,0 +1,43 @@
+//! Many calls on several threads, as fast as they go or at a bounded rate.
+
+use crate::raw;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The largest count a read asks for; every read returns what it asks for, so that an exit paired with another call's entry shows.
+const READ_MAX: u64 = 4096;
+
+pub fn run(kind: &str, threads: u64, count: u64, rate: Option<u64>) {
+    let zero = (kind == "read").then(|| raw::open(Path::new("/dev/zero"), 0));
+    let call = |thread: u64, i: u64| match (kind, zero) {
+        ("getppid", _) => _ = raw::getppid(),
+        ("lseek", _) => raw::tag(thread * count + i + 1),
+        ("read", Some(fd)) => _ = raw::read(fd, (i % READ_MAX + 1) as usize),
+        _ => panic!("no kind {kind:?}"),
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || at_rate(count, rate.map(|r| r / threads), |i| call(thread, i)));
+        }
+    });
+    println!("issued {kind} {}", threads * count);
+}
+
+/// Calls in batches of a millisecond each; what was slept too long is made good by the next batches.
+fn at_rate(count: u64, rate: Option<u64>, call: impl Fn(u64)) {
+    let Some(rate) = rate else {
+        (0..count).for_each(call);
+        return;
+    };
+    let start = Instant::now();
+    let batch = (rate / 1000).max(1);
+    for i in 0..count {
+        if i % batch == 0 {
+            let due = Duration::from_nanos(i * 1_000_000_000 / rate);
+            if let Some(early) = due.checked_sub(start.elapsed()) {
+                std::thread::sleep(early);
+            }
+        }
+        call(i);
+    }
+}

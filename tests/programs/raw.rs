@@ -1,0 +1,82 @@
+//! System calls as the kernel sees them: no libc wrapper, no cancellation point, no vDSO.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The tagged call: `lseek(-1, tag, SEEK_SET)`, which fails with EBADF.
+pub fn tag(tag: u64) {
+    unsafe { libc::syscall(libc::SYS_lseek, -1, tag, libc::SEEK_SET) };
+}
+
+pub fn getppid() -> i64 {
+    unsafe { libc::syscall(libc::SYS_getppid) }
+}
+
+/// Opens for reading; `flags` are added.
+pub fn open(path: &Path, flags: i32) -> i32 {
+    let name = CString::new(path.as_os_str().as_bytes()).expect("a path has no NUL");
+    let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), libc::O_RDONLY | flags, 0) };
+    assert!(fd >= 0, "{}: {}", path.display(), std::io::Error::last_os_error());
+    fd as i32
+}
+
+/// Reads at most 4096 bytes; what came is thrown away.
+pub fn read(fd: i32, count: usize) -> i64 {
+    let mut buffer = [0u8; 4096];
+    assert!(count <= buffer.len());
+    unsafe { libc::syscall(libc::SYS_read, fd, buffer.as_mut_ptr(), count) }
+}
+
+pub fn close(fd: i32) {
+    unsafe { libc::syscall(libc::SYS_close, fd) };
+}
+
+pub fn dup2(from: i32, to: i32) {
+    let fd = unsafe { libc::syscall(libc::SYS_dup2, from, to) };
+    assert_eq!(fd, i64::from(to), "dup2: {}", std::io::Error::last_os_error());
+}
+
+/// Sleeps in the kernel with the duration in a register, where a tracer can see it.
+pub fn poll_nothing(milliseconds: u64) {
+    unsafe { libc::syscall(libc::SYS_poll, std::ptr::null::<libc::pollfd>(), 0, milliseconds) };
+}
+
+/// Whether stdin has something, or its end, within so many milliseconds.
+pub fn poll_stdin(milliseconds: u64) -> bool {
+    let mut stdin = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
+    unsafe { libc::syscall(libc::SYS_poll, &raw mut stdin, 1, milliseconds) > 0 }
+}
+
+pub fn gettid() -> i32 {
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
+
+/// This program's path: `/proc/self/exe` would start it under the name `exe`.
+pub fn myself() -> PathBuf {
+    std::env::current_exe().expect("/proc is mounted")
+}
+
+/// CLOCK_MONOTONIC in nanoseconds, by the vDSO: no system call.
+pub fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Runs `body` in a child process and gives its pid; the child ends with status 0 when the body does.
+pub fn fork(body: impl FnOnce()) -> i32 {
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
+    if pid == 0 {
+        body();
+        unsafe { libc::_exit(0) };
+    }
+    pid
+}
+
+pub fn wait(pid: i32) {
+    let mut status = 0;
+    let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    assert_eq!((waited, status), (pid, 0), "child {pid} ended with wait status {status:#x}");
+}

@@ -1,0 +1,63 @@
+//! A program whose calls are known. Each word does one thing and prints, one fact a line, what it issued; the live tests hold rtrace's output against it.
+//!
+//! ```text
+//! issued NAME COUNT              so many calls of NAME with a tag or a kind of their own were made
+//! span TID NAME TAG BEFORE AFTER one call, and the CLOCK_MONOTONIC nanoseconds read just before and just after it
+//! ```
+//! The tagged call is `lseek(-1, TAG, SEEK_SET)`: it fails at once, touches nothing, and neither libc nor Rust's start-up makes one.
+#![allow(unsafe_code, reason = "it issues system calls by number")]
+
+mod attach;
+mod calls;
+mod children;
+mod execs;
+mod fds;
+mod odd;
+mod raw;
+mod seccomp;
+mod spans;
+
+use std::process::ExitCode;
+
+const WORDS: &str = "\
+workload calls KIND THREADS COUNT [RATE]   COUNT calls on each of THREADS threads, RATE a second in all; KIND: getppid lseek read
+workload spans quick|sleep THREADS COUNT   the same, each with the time before and after
+workload forks COUNT                       children in turn, each makes one tagged call
+workload threads COUNT                     threads in turn, each makes one tagged call
+workload outlive MS STATUS                 leaves a child that makes a tagged call MS milliseconds later
+workload attach                            waits for a line on stdin, then calls from old and new threads and children
+workload exec leader|thread                starts itself anew, from the first thread or from another
+workload seccomp COUNT                     getppid, answered with EXDEV by a filter
+workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
+workload unknown                           numbers that no table has
+workload tag TAG                           one tagged call
+workload exit STATUS                       ends with STATUS";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["calls", kind, threads, count] => calls::run(kind, number(threads), number(count), None),
+        ["calls", kind, threads, count, rate] => calls::run(kind, number(threads), number(count), Some(number(rate))),
+        ["spans", kind, threads, count] => spans::run(kind, number(threads), number(count)),
+        ["forks", count] => children::forks(number(count)),
+        ["threads", count] => children::threads(number(count)),
+        ["outlive", ms, status] => return children::outlive(number(ms), number(status) as u8),
+        ["attach"] => attach::run(),
+        ["exec", who] => execs::run(who),
+        ["seccomp", count] => seccomp::run(number(count)),
+        ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
+        ["unknown"] => odd::run(),
+        ["tag", tag] => raw::tag(number(tag)),
+        ["exit", status] => return ExitCode::from(number(status) as u8),
+        _ => {
+            eprintln!("{WORDS}");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn number(word: &str) -> u64 {
+    word.parse().unwrap_or_else(|_| panic!("{word:?} is no number"))
+}

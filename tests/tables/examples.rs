@@ -1,0 +1,222 @@
+//! The whole generator on small files: what it makes of good ones, and what it says of bad ones.
+
+use crate::generator::fault::Fault;
+use crate::generator::generate::{Input, Output, Rows, generate, parse};
+use crate::generator::header::Target;
+use crate::report;
+
+const NUMBERS: &str = "open 2 5 2 -\nread 0 3 0 63\nold - 9 - -\n";
+const TABLES: &str = "open_flags flags fcntl.h O_* !O_ACCMODE !O_RD* !O_WR* field=O_ACCMODE:open_access\n\
+                      open_access enum fcntl.h O_RDONLY O_WRONLY\n";
+const SYSCALLS: &str = "open name:path flags:open_flags mode:mode?creates -> fd %file\nread fd:fd buf:out bytes[ret] count:size -> size\n";
+
+fn header(name: &str) -> Option<String> {
+    let text = match name {
+        "fcntl.h" => {
+            "#define O_ACCMODE 3\n#define O_RDONLY 0\n#define O_WRONLY 1\n#define O_DSYNC 0x10\n#define __SYNC 0x20\n#define O_SYNC (__SYNC|O_DSYNC)\n#define O_DIR 0x40\n"
+        }
+        "newer/fcntl.h" => "#define O_NEW 0x80\n#define O_DIR 0x40\n#define O_OTHER 0x100\n",
+        "enum.h" => "enum { E_ONE = 1, E_UNO = 1, E_TWO, E_BAD = NONE };\n",
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+/// The generator on the files above, some of them replaced.
+fn made(changed: &[(&str, &str)]) -> Result<Output, Vec<Fault>> {
+    let files = files(changed);
+    generate(&Input { files: &files, used_rs: "pub fn creates(args: &[u64; 6]) -> bool {", custom_rs: "pub fn node_mode(", load: &header })
+}
+
+fn files(changed: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut files = vec![("syscalls/a.tbl", SYSCALLS), ("tables/a.tbl", TABLES), ("arch/numbers.tbl", NUMBERS)];
+    for (name, text) in changed {
+        files.retain(|(known, _)| known != name);
+        files.push((name, text));
+    }
+    files.into_iter().map(|(name, text)| (name.to_string(), text.to_string())).collect()
+}
+
+fn rows(changed: &[(&str, &str)]) -> Rows {
+    let mut faults = Vec::new();
+    let rows = parse(&files(changed), &mut faults);
+    assert_eq!(faults, []);
+    rows
+}
+
+fn listing(changed: &[(&str, &str)]) -> String {
+    match made(changed) {
+        Ok(output) => output.listing,
+        Err(faults) => panic!("{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+    }
+}
+
+/// Asserts that one of the faults begins so, and that the number of faults is one unless a consequence is named too.
+fn faults(changed: &[(&str, &str)], expected: &[&str]) {
+    let faults = made(changed).err().unwrap_or_default();
+    let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    for (said, expected) in said.iter().zip(expected) {
+        assert!(said.starts_with(expected), "said: {said}\nexpected: {expected}");
+    }
+}
+
+#[test]
+fn flags_are_ordered_composites_first_and_fields_take_their_bits() {
+    assert_eq!(
+        listing(&[]),
+        "open_access enum fcntl.h 32 bits, without O_\n    O_RDONLY 0x0\n    O_WRONLY 0x1\n\
+         open_flags flags fcntl.h 32 bits, without O_\n    O_SYNC 0x30\n    O_DSYNC 0x10\n    O_DIR 0x40\n    0x3: open_access\n"
+    );
+}
+
+#[test]
+fn an_abi_gets_a_twin_where_it_differs() {
+    let arch = [("arch/aarch64.tbl", "O_DSYNC 0x40\nO_DIR -\nO_BTI 0x400 fcntl.h\n")];
+    assert!(
+        listing(&arch).ends_with("  in Aarch64:\n    O_SYNC 0x60\n    O_DSYNC 0x40\n    O_BTI 0x400\n    O_DIR is not there\n"),
+        "{}",
+        listing(&arch)
+    );
+    let rust = made(&arch).expect("good").rust;
+    assert!(rust.contains("per_abi: &[(Abi::Aarch64, &OPEN_FLAGS_AARCH64), ]"), "{rust}");
+}
+
+#[test]
+fn overlays_complete_old_headers_to_what_new_ones_have() {
+    let tables = "open_flags flags newer/fcntl.h O_* !O_OTHER\n";
+    let syscalls = "open name:path flags:open_flags mode:mode -> fd\nread fd:fd -> size\n";
+    let with = |newer: &str| listing(&[("tables/a.tbl", tables), ("syscalls/a.tbl", syscalls), ("newer.tbl", newer)]);
+    assert_eq!(with(""), with("O_NEW 0x80 6.5 newer/fcntl.h\n"));
+    assert!(with("O_NEWER 0x200 6.5 newer/fcntl.h\n").contains("O_NEWER 0x200"));
+    // A header that the build machine does not have at all.
+    let absent = [("tables/a.tbl", "open_flags flags absent.h O_*"), ("syscalls/a.tbl", syscalls), ("newer.tbl", "O_X 1 6.5 absent.h")];
+    assert_eq!(listing(&absent), "open_flags flags absent.h 32 bits, without O_\n    O_X 0x1\n");
+}
+
+#[test]
+fn the_rust_text_has_rows_numbers_and_names() {
+    let rust = made(&[]).expect("good").rust;
+    for part in [
+        "Syscall { name: \"open\", event: \"open\", numbers: [Some(2), Some(5), Some(2), None], args: &[",
+        "Arg { name: \"flags\", kind: Kind::Table(&constants::OPEN_FLAGS), flow: Flow::In, length: Length::OfType, used: None },",
+        "used: Some(crate::beauty::used::creates) },",
+        "Arg { name: \"buf\", kind: Kind::Bytes, flow: Flow::Out, length: Length::Ret, used: None },",
+        "returns: Return::Fd, groups: Groups::FILE, variants: &[",
+        "&[1, 65535, 0],",
+        "(Abi::I386, 9, \"old\"),",
+    ] {
+        assert!(rust.contains(part), "{part}\n{rust}");
+    }
+    assert_eq!(rust, made(&[]).expect("good").rust);
+}
+
+#[test]
+fn variants_are_chosen_by_values_of_tables_and_of_their_fields() {
+    let rows = "open name:path flags:open_flags mode:mode -> fd\nopen name:path flags=O_WRONLY mode:int\nopen name:path flags=O_DIR|7 -> int\nread fd:fd -> size\n";
+    let rust = made(&[("syscalls/a.tbl", rows)]).expect("good").rust;
+    assert!(rust.contains("Variant { arg: 1, mask: 0x3, values: &[1], args: &["), "{rust}");
+    assert!(rust.contains("Variant { arg: 1, mask: 0xffffffff, values: &[64, 7], args: &["), "{rust}");
+}
+
+#[test]
+fn bad_syscall_rows_are_named() {
+    let with = |row: &str| format!("{SYSCALLS}{row}\n");
+    for (row, said) in [
+        ("open -> fd", "syscalls/a.tbl:3: open has a row already: syscalls/a.tbl:1"),
+        ("mine -> fd", "syscalls/a.tbl:3: mine has no number"),
+        ("mine@400 -> fd", "syscalls/a.tbl:3: numbers below 424 differ per ABI"),
+        ("mine@500 a:none -> fd", "syscalls/a.tbl:3: mine, a: `none` is no basic kind, no table and no struct"),
+        ("mine@500 a:int?none -> fd", "syscalls/a.tbl:3: mine, a: ?none is no function of src/beauty/used.rs"),
+        ("mine@500 a:custom.none -> fd", "syscalls/a.tbl:3: mine, a: custom.none is no function of src/beauty/custom.rs"),
+        ("mine@500 a:bytes -> fd", "syscalls/a.tbl:3: mine, a: a needs a [LENGTH]"),
+        ("mine@500 a:int[4] -> fd", "syscalls/a.tbl:3: mine, a: a is in the register itself"),
+        ("mine@500 a:fd* -> fd", "syscalls/a.tbl:3: mine, a: `fd*`: only numbers"),
+        ("mine@500 -> none", "syscalls/a.tbl:3: `none` is nothing that a call can return"),
+        ("mine@500 -> int %none", "syscalls/a.tbl:3: %none is no group"),
+        ("open path:path flags=O_DIR", "syscalls/a.tbl:3: the arguments of this variant of open are not called as in its plain row"),
+        ("open name:path flags=O_NONE", "syscalls/a.tbl:3: O_NONE is not in the table open_flags"),
+        ("read fd=X", "syscalls/a.tbl:3: X is no number, and fd has no table"),
+        ("mine fd=1", "syscalls/a.tbl:3: a variant of mine, whose plain row must come first"),
+    ] {
+        faults(&[("syscalls/a.tbl", &with(row))], &[said]);
+    }
+    faults(&[("syscalls/a.tbl", &with("read fd=1\nread fd=2|1"))], &["syscalls/a.tbl:4: 1 chooses an earlier variant of read already"]);
+    faults(&[("syscalls/a.tbl", &with("mine/read@500 -> int"))], &["syscalls/a.tbl:2: read has an event that another row has too: read"]);
+}
+
+#[test]
+fn bad_table_rows_are_named() {
+    let with = |row: &str| format!("{TABLES}{row}\n");
+    for (row, said) in [
+        ("open_flags enum fcntl.h O_DIR", "tables/a.tbl:3: open_flags is there already: tables/a.tbl:1"),
+        ("alone enum fcntl.h O_DIR", "tables/a.tbl:3: nothing uses the table alone"),
+        ("int enum fcntl.h O_DIR rust", "tables/a.tbl:3: int is a basic kind"),
+        ("mine enum none.h O_DIR rust", "tables/a.tbl:3: none.h is not there"),
+        ("mine enum fcntl.h O_DIR X_* rust", "tables/a.tbl:3: X_* matches nothing in fcntl.h"),
+        ("mine enum fcntl.h O_DIR !X rust", "tables/a.tbl:3: X is no constant in fcntl.h"),
+        ("mine enum enum.h E_ONE E_UNO rust", "tables/a.tbl:3: E_ONE and E_UNO are both 0x1"),
+        ("mine enum enum.h E_BAD rust", "tables/a.tbl:3: E_BAD of enum.h needs NONE, which no header read defines"),
+        ("mine flags fcntl.h O_RDONLY O_DIR rust", "tables/a.tbl:3: O_RDONLY is 0, so no bit shows it"),
+        ("mine flags fcntl.h O_DIR zero=O_DSYNC rust", "tables/a.tbl:3: O_DSYNC is 16, not 0"),
+        ("mine flags fcntl.h O_DIR field=O_ACCMODE:none rust", "tables/a.tbl:3: none is no table"),
+        ("mine flags fcntl.h O_DIR field=NONE:open_access rust", "tables/a.tbl:3: the mask NONE needs NONE"),
+    ] {
+        faults(&[("tables/a.tbl", &with(row))], &[said]);
+    }
+    assert!(listing(&[("tables/a.tbl", &with("mine enum enum.h E_* !E_BAD last rust"))]).contains("E_UNO 0x1\n    E_TWO 0x2\n"));
+    assert!(listing(&[("tables/a.tbl", &with("mine flags fcntl.h O_DIR zero=O_RDONLY rust"))]).contains("O_DIR 0x40\n    O_RDONLY 0x0\n"));
+}
+
+#[test]
+fn headers_newer_than_the_rows_do_not_stop_the_build() {
+    let tables = format!("{TABLES}mine enum enum.h E_* rust\nzeroes flags fcntl.h O_RDONLY O_DIR rust\n");
+    let files = files(&[("tables/a.tbl", &tables)]);
+    let listing = |version: &str| {
+        let load =
+            |name: &str| if name == "linux/version.h" { Some(format!("#define LINUX_VERSION_CODE {version}\n")) } else { header(name) };
+        generate(&Input { files: &files, used_rs: "pub fn creates(", custom_rs: "", load: &load }).map(|output| output.listing)
+    };
+    assert_eq!(listing("0x702ff").err().map(|faults| faults.len()), Some(3));
+    let ahead = listing("0x70300").expect("good");
+    assert!(ahead.contains("    E_ONE 0x1\n    E_TWO 0x2\n"), "{ahead}");
+    assert!(ahead.ends_with("zeroes flags fcntl.h 32 bits, without O_\n    O_DIR 0x40\n"), "{ahead}");
+}
+
+#[test]
+fn bad_numbers_structs_and_overlays_are_named() {
+    let missing = format!("{NUMBERS}mine 9 - - -\n");
+    faults(&[("arch/numbers.tbl", &missing)], &["arch/numbers.tbl:4: mine is a call of x86-64 and has no row"]);
+    let double = format!("{NUMBERS}other - 9 - -\nold - - - 1\n");
+    faults(
+        &[("arch/numbers.tbl", &double)],
+        &["arch/numbers.tbl:4: other has the number of old", "arch/numbers.tbl:5: old stands here twice"],
+    );
+    faults(&[("structs/a.tbl", "alone 1 1 1 1")], &["structs/a.tbl:1: no row uses the struct alone"]);
+    faults(&[("newer.tbl", "O_DIR 0x41 6.5 fcntl.h")], &["newer.tbl:1: O_DIR is 0x41 here, 0x40 in fcntl.h"]);
+    faults(&[("kernel.tbl", "O_DIR 0x41 fs.c")], &["kernel.tbl:1: O_DIR is 0x41 here, 0x40 in fcntl.h"]);
+    faults(&[("arch/i386.tbl", "O_DIR 0x40")], &["arch/i386.tbl:1: O_DIR has the same value in x86-64"]);
+    faults(&[("arch/i386.tbl", "X 0x40")], &["arch/i386.tbl:1: no table takes X", "arch/i386.tbl:1: x86-64 does not have X"]);
+    faults(&[("arch/vax.tbl", "O_DIR 0x41")], &["arch/vax.tbl:1: is no ABI's file"]);
+    faults(&[("else.tbl", "")], &["else.tbl:1: is no file that beauty/ knows"]);
+}
+
+#[test]
+fn a_variant_needs_a_value_that_all_abis_share() {
+    let rows = format!("{SYSCALLS}open name:path flags=O_DIR\n");
+    faults(&[("syscalls/a.tbl", &rows), ("arch/aarch64.tbl", "O_DIR 0x400")], &["syscalls/a.tbl:3: O_DIR has another value in Aarch64"]);
+}
+
+#[test]
+fn reports_list_what_rows_and_headers_have_to_say_to_each_other() {
+    let tables = "open_flags flags fcntl.h O_* !O_ACCMODE zero=O_RDONLY\n";
+    let old = rows(&[("tables/a.tbl", tables), ("newer.tbl", "O_DIR 0x40 6.5 fcntl.h\nX 1 6.5 fcntl.h\n")]);
+    assert_eq!(report::unselected(&old, &header), ["fcntl.h:5: __SYNC"]);
+    assert_eq!(report::outdated(&old, &header), ["newer.tbl:1: O_DIR is in fcntl.h now", "newer.tbl:2: no table asks for X"]);
+    let newer = |name: &str| header(&format!("newer/{name}"));
+    assert_eq!(report::newer(&old, &header, &newer), ["O_NEW 0x80 fcntl.h", "O_OTHER 0x100 fcntl.h"]);
+    assert!(report::changed(&old, &header, &newer).contains(&"O_SYNC of fcntl.h was 0x30, is gone".to_string()));
+    let own =
+        |name: &str| (name == "asm/fcntl.h").then(|| "#define O_DIR 0x800\n#define O_MINE 0x1000\n".to_string()).or_else(|| header(name));
+    assert_eq!(report::arch(&old, &header, &own, Target::Aarch64, &["asm/fcntl.h".into()]), ["O_DIR 0x800", "O_MINE 0x1000 fcntl.h"]);
+}

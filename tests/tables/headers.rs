@@ -1,0 +1,58 @@
+//! The files of `beauty/` held against the headers that are installed here.
+
+use crate::files::{Headers, rows};
+use crate::generator::generate::parse;
+use crate::generator::header::{Target, read};
+use crate::generator::library::Library;
+use crate::report;
+use rtrace::beauty::tables::{BY_NUMBER, OTHER_NAMES, SYSCALLS};
+use rtrace::event::Abi;
+use std::collections::HashMap;
+use std::path::Path;
+
+const X32_BIT: u32 = 1 << 30;
+
+#[test]
+fn numbers_are_those_of_the_headers() {
+    let headers = Headers::from_env();
+    let load = |name: &str| headers.load(name).map(|(_, text)| text);
+    for (abi, file) in [(Abi::X86_64, "asm/unistd_64.h"), (Abi::I386, "asm/unistd_32.h"), (Abi::X32, "asm/unistd_x32.h")] {
+        let Some(text) = load(file) else {
+            eprintln!("SKIPPED: numbers of {abi:?}: {file} is not installed");
+            continue;
+        };
+        let mut library = Library::new(&load, Target::X86_64, HashMap::new());
+        library.lay_under("__X32_SYSCALL_BIT", "0x40000000");
+        let constants = read(&text, Target::X86_64).constants;
+        let numbers = constants.iter().filter_map(|constant| Some((constant.name.strip_prefix("__NR_")?, &constant.name)));
+        let mut seen = 0;
+        for (name, constant) in numbers {
+            let value = library.in_header(file, constant, &[]).expect(name).expect(name).value;
+            let number = u32::try_from(value).expect(name) & !X32_BIT;
+            seen += 1;
+            match name_of(abi, number) {
+                // A call of a newer kernel: rtrace prints it as unknown until it has a row.
+                None if number as usize >= BY_NUMBER[Abi::X86_64 as usize].len() => eprintln!("MISSING: {name} ({number}) has no row"),
+                ours => assert_eq!(ours, Some(name), "{abi:?} {number}"),
+            }
+        }
+        assert!(seen > 300, "{file} has only {seen} calls");
+    }
+}
+
+/// The name of a number, whether it has a row or not.
+fn name_of(abi: Abi, number: u32) -> Option<&'static str> {
+    let row = BY_NUMBER[abi as usize].get(number as usize).and_then(|&row| SYSCALLS.get(usize::from(row)));
+    let other = || OTHER_NAMES.iter().find(|(other, rowless, _)| (*other, *rowless) == (abi, number)).map(|(_, _, name)| *name);
+    row.map(|row| row.name).or_else(other)
+}
+
+#[test]
+fn newer_constants_are_all_asked_for() {
+    let files = rows(Path::new("beauty")).expect("beauty");
+    let mut faults = Vec::new();
+    let parsed = parse(&files, &mut faults);
+    assert_eq!(faults, []);
+    let idle: Vec<String> = report::outdated(&parsed, &|_| None);
+    assert!(idle.is_empty(), "{}", idle.join("\n"));
+}
