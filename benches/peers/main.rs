@@ -1,0 +1,46 @@
+//! rtrace beside perf trace and strace: the same programs, interleaved runs, medians. Prints the table that stands in the README.
+//!
+//! `benches/README.md` says how to run it and what each column is.
+#![allow(unsafe_code, reason = "wait4(2) tells a child's CPU time and memory, and the standard library has no word for it")]
+
+mod case;
+mod machine;
+mod run;
+mod table;
+mod tool;
+
+use case::Case;
+use run::Measured;
+use tool::Tool;
+
+/// What was measured of one tool in one case, round by round.
+struct Row {
+    case: Case,
+    tool: Option<Tool>,
+    rounds: Vec<Measured>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if let [word, file, command @ ..] = words.as_slice()
+        && word == "usage"
+    {
+        return run::report_usage(file, command);
+    }
+    run::adopt_orphans();
+    let rounds: usize = std::env::var("RTRACE_BENCH_ROUNDS").map_or(Ok(5), |n| n.parse())?;
+    let tools = tool::present();
+    let mut rows: Vec<Row> = Vec::new();
+    for case in Case::ALL {
+        let with_untraced = std::iter::once(None).chain(tools.iter().cloned().map(Some));
+        rows.extend(with_untraced.map(|tool| Row { case, tool, rounds: Vec::new() }));
+    }
+    for round in 1..=rounds {
+        for row in &mut rows {
+            eprintln!("round {round} of {rounds}: {}, {}", row.case.title(), row.tool.as_ref().map_or("untraced", |tool| &tool.name));
+            row.rounds.push(row.case.measure(row.tool.as_ref())?);
+        }
+    }
+    print!("{}", table::markdown(&rows, &tools, rounds));
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! The figures as markdown.
+
+use crate::case::{self, Case};
+use crate::run::Measured;
+use crate::tool::{Kind, Tool};
+use crate::{Row, machine};
+use std::fmt::Write;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+/// What a tracer showed and what it said that it lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Calls: lines with a return, or the sum of a summary's counts.
+    pub shown: Option<u64>,
+    /// perf counts records (two a call), rtrace calls.
+    pub lost: Option<u64>,
+}
+
+impl Counts {
+    /// From a tracer's output and its stderr. Line by line: what this process once held in memory would count as its children's peak.
+    pub fn of(kind: Kind, case: Case, output: &str, errors: &str) -> anyhow::Result<Counts> {
+        let mut counts = Counts::default();
+        if case != Case::ToDevNull {
+            counts.lost = (kind != Kind::Rtrace).then_some(0);
+            for line in BufReader::new(File::open(output)?).lines() {
+                counts.add(kind, case, &line?);
+            }
+        }
+        if kind == Kind::Rtrace {
+            counts.lost = said_lost(&std::fs::read_to_string(errors)?);
+        }
+        Ok(counts)
+    }
+
+    fn add(&mut self, kind: Kind, case: Case, line: &str) {
+        let shown = match case {
+            Case::Summary => summary_calls(kind, line),
+            Case::ToFile => (line.contains(") = ") || line.contains(")  ") && line.contains(" = ")).then_some(1),
+            _ => None,
+        };
+        if let Some(shown) = shown {
+            *self.shown.get_or_insert(0) += shown;
+        }
+        if kind == Kind::Perf
+            && let Some(lost) = line.strip_prefix("LOST ").and_then(|l| l.split(' ').next()?.parse::<u64>().ok())
+        {
+            *self.lost.get_or_insert(0) += lost;
+        }
+    }
+}
+
+/// The count in a summary's row: perf and rtrace write `name calls errors ...`, strace `% seconds usecs/call calls [errors] name`.
+fn summary_calls(kind: Kind, line: &str) -> Option<u64> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_name = |word: &str| word.starts_with(|c: char| c.is_ascii_lowercase());
+    match kind {
+        Kind::Strace if words.last().is_some_and(|w| is_name(w) && *w != "total") => words.get(3)?.parse().ok(),
+        Kind::Strace => None,
+        _ if words.len() >= 8 && is_name(words[0]) => words.get(1)?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// rtrace's verdict: `rtrace: N calls issued, P printed, L lost`.
+fn said_lost(errors: &str) -> Option<u64> {
+    let (before, _) = errors.rsplit_once(" lost")?;
+    before.rsplit(' ').next()?.parse().ok()
+}
+
+pub fn markdown(rows: &[Row], tools: &[Tool], rounds: usize) -> String {
+    let mut out = String::new();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let _ = writeln!(out, "{}; {}; medians of {rounds} interleaved runs.", machine::description(), names.join(", "));
+    out.push_str("The program is `dd if=/dev/zero of=/dev/null bs=1`; × is against its own CPU time untraced, just before.\n\n");
+    out.push_str("| | | calls made | program's CPU | tracer's CPU | wall | calls shown | said lost | peak memory |\n");
+    out.push_str("|---|---|--:|--:|--:|--:|--:|--:|--:|\n");
+    for row in rows.iter().filter(|row| row.case != Case::True) {
+        let _ = writeln!(out, "{}", dd_row(row));
+    }
+    out.push_str("\n| (f) `true` | first line | whole |\n|---|--:|--:|\n");
+    for row in rows.iter().filter(|row| row.case == Case::True) {
+        let first = median(row, |m| m.first_line).map_or("–".to_owned(), milliseconds);
+        let _ = writeln!(out, "| {} | {first} | {} |", name(row), milliseconds(duration(row, |m| m.wall)));
+    }
+    out
+}
+
+fn dd_row(row: &Row) -> String {
+    let seconds = |d: Duration| format!("{:.3} s", d.as_secs_f64());
+    let untraced = duration(row, |m| m.untraced_cpu).as_secs_f64().max(1e-9);
+    let times = |d: Duration| format!("{:.2} × ({})", d.as_secs_f64() / untraced, seconds(d));
+    let number = |n: Option<u64>| n.map_or("–".to_owned(), |n| n.to_string());
+    let is_traced = row.tool.is_some() && row.case != Case::Beside;
+    let if_traced = |text: String| if is_traced { text } else { "–".to_owned() };
+    let made = if row.case == Case::Beside { case::bytes(None) } else { case::bytes(row.tool.as_ref()) } * 2;
+    let cells = [
+        row.case.title().to_owned(),
+        name(row).to_owned(),
+        made.to_string(),
+        times(duration(row, |m| m.program_cpu)),
+        if_traced(times(duration(row, |m| m.tracer_cpu))),
+        seconds(duration(row, |m| m.wall)),
+        number(median(row, |m| m.counts.shown)),
+        number(median(row, |m| m.counts.lost)),
+        if_traced(format!("{:.1} MB", median(row, |m| Some(m.peak)).unwrap_or_default() as f64 / 1e6)),
+    ];
+    format!("| {} |", cells.join(" | "))
+}
+
+fn name(row: &Row) -> &str {
+    row.tool.as_ref().map_or("untraced", |tool| &tool.name)
+}
+
+fn milliseconds(d: Duration) -> String {
+    format!("{:.1} ms", d.as_secs_f64() * 1e3)
+}
+
+fn duration(row: &Row, of: impl Fn(&Measured) -> Duration) -> Duration {
+    median(row, |m| Some(of(m))).unwrap_or_default()
+}
+
+/// The middle one of those that are there.
+fn median<T: Ord + Copy>(row: &Row, of: impl Fn(&Measured) -> Option<T>) -> Option<T> {
+    let mut values: Vec<T> = row.rounds.iter().filter_map(of).collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}

@@ -1,0 +1,79 @@
+//! The tracers that are compared, and how each is asked for the same thing.
+
+use crate::case::Case;
+use std::path::Path;
+use std::process::Command;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Rtrace,
+    Perf,
+    Strace,
+}
+
+#[derive(Clone, Debug)]
+pub struct Tool {
+    pub kind: Kind,
+    /// With its version.
+    pub name: String,
+    pub program: String,
+}
+
+/// rtrace, and what there is of its peers: the system's perf and strace, and newer ones where `benches/fetch-peers` put them.
+pub fn present() -> Vec<Tool> {
+    let newer = std::env::var("RTRACE_PEERS").unwrap_or_else(|_| "/var/tmp/peers".into());
+    let candidates = [
+        (Kind::Rtrace, env!("CARGO_BIN_EXE_rtrace").to_owned()),
+        (Kind::Perf, "/usr/bin/perf".to_owned()),
+        (Kind::Perf, format!("{newer}/tools/perf")),
+        (Kind::Strace, format!("{newer}/tools/strace")),
+    ];
+    let tools = candidates.into_iter().filter_map(|(kind, program)| {
+        if !Path::new(&program).exists() {
+            eprintln!("not there, left out: {program}");
+            return None;
+        }
+        Some(Tool { kind, name: named(kind, &program), program })
+    });
+    tools.collect()
+}
+
+fn named(kind: Kind, program: &str) -> String {
+    let output = Command::new(program).arg("--version").output().map(|o| o.stdout).unwrap_or_default();
+    let text = String::from_utf8_lossy(&output);
+    let version = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or("?");
+    match kind {
+        Kind::Rtrace => format!("rtrace {version}"),
+        Kind::Perf => format!("perf trace {version}"),
+        Kind::Strace => format!("strace {version}"),
+    }
+}
+
+impl Tool {
+    /// The words before the traced command; `output` is where its lines go.
+    pub fn words(&self, case: Case, output: Option<&str>) -> Vec<String> {
+        let mut words = vec![self.program.clone()];
+        words.extend(self.follow(case).iter().map(|word| (*word).to_owned()));
+        if let Some(output) = output {
+            words.extend(["-o".to_owned(), output.to_owned()]);
+        }
+        words.push("--".to_owned());
+        words
+    }
+
+    fn follow(&self, case: Case) -> &'static [&'static str] {
+        match (self.kind, case) {
+            (Kind::Rtrace, Case::NothingMatches) => &["-v", "-e", "acct"],
+            (Kind::Rtrace, Case::Summary) => &["-v", "-s"],
+            // Without -v, which has words of its own before the first line.
+            (Kind::Rtrace, Case::True) => &[],
+            (Kind::Rtrace, _) => &["-v"],
+            (Kind::Perf, Case::NothingMatches) => &["trace", "-e", "acct"],
+            (Kind::Perf, Case::Summary) => &["trace", "-s"],
+            (Kind::Perf, _) => &["trace"],
+            (Kind::Strace, Case::NothingMatches) => &["-f", "--seccomp-bpf", "-e", "trace=acct"],
+            (Kind::Strace, Case::Summary) => &["-f", "-c"],
+            (Kind::Strace, _) => &["-f", "-T", "-r"],
+        }
+    }
+}
