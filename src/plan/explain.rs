@@ -28,11 +28,10 @@ impl fmt::Display for Plan {
         }
         let chosen = if matches!(self.ring, RingSize::Chosen(_)) { " (chosen; -m asks for another size)" } else { "" };
         writeln!(f, "plan: {} KiB of ring a CPU{chosen}", self.ring.bytes() >> 10)?;
-        writeln!(
-            f,
-            "plan: paths of descriptors are {}",
-            if self.fds_complete { "followed" } else { "not known: --fd-paths arms what is needed" }
-        )?;
+        match self.fds {
+            Ok(()) => writeln!(f, "plan: paths of descriptors are followed")?,
+            Err(why) => writeln!(f, "plan: paths of descriptors are not known: {why}")?,
+        }
         for out in &self.excluded {
             writeln!(f, "plan: left out: {} ({}), {}", out.pid, String::from_utf8_lossy(&out.comm).escape_debug(), out.reason)?;
         }
