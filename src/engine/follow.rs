@@ -161,7 +161,7 @@ impl Follower {
 
     #[inline]
     fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>, events: &mut Vec<Event>) {
-        self.ledger.account(sample.event).received += 1;
+        self.ledger.account(sample.event).receive(sample.count);
         let slot = self.slot(record.task, record.time);
         let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
         if let Some(why) = self.left_out(here, sample) {

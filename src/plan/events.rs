@@ -84,15 +84,11 @@ impl Adding<'_> {
 
     fn push(&mut self, name: String, point: Tracepoint, format: Format) -> EventIndex {
         let inherit = self.inherit && !point.terms.no_inherit;
-        let counts = Counts::Tracepoint(format.id);
-        let spec = EventSpec {
-            name,
-            role: point.role,
-            sample_type: perf::SAMPLE_TRACEPOINT,
-            format: Some(format),
-            shown: point.shown,
-            terms: point.terms,
+        let (counts, sample_type) = match point.role {
+            Role::Tracepoint | Role::StatRuntime => (Counts::Weighted(format.id), perf::SAMPLE_WEIGHTED),
+            _ => (Counts::Tracepoint(format.id), perf::SAMPLE_TRACEPOINT),
         };
+        let spec = EventSpec { name, role: point.role, sample_type, format: Some(format), shown: point.shown, terms: point.terms };
         self.events.push(PlannedEvent { spec, counts, filter: point.filter, inherit });
         EventIndex((self.events.len() - 1) as u16)
     }

@@ -143,7 +143,7 @@ impl Arming<'_> {
                 self.armed.rings.push(CpuRing { cpu, ring, owner: at, side_bands: vec![at] });
             }
         }
-        let is_tracepoint = matches!(planned.counts, Counts::Tracepoint(_));
+        let is_tracepoint = matches!(planned.counts, Counts::Tracepoint(_) | Counts::Weighted(_));
         if let Some(filter) = is_tracepoint.then(|| without(planned.filter.clone(), &self.left_out)).flatten() {
             let text = CString::new(filter.as_str()).map_err(|e| failure(e.into()))?;
             event

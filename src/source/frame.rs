@@ -143,12 +143,12 @@ impl<'a> Frame<'a> {
         fields.asked(field::ID)?;
         fields.asked(field::STREAM_ID)?;
         let cpu = fields.asked(field::CPU)?.map_or(ring, |cpu| cpu as u32);
-        fields.asked(field::PERIOD)?;
+        let count = fields.asked(field::PERIOD)?.unwrap_or(1);
         if let Some(frames) = fields.asked(field::CALLCHAIN)? {
             fields.take(usize::try_from(frames).ok()?.checked_mul(8)?)?;
         }
         let raw = if layout & field::RAW != 0 { fields.sized()? } else { &[] };
-        let sample = Sample { event: stamp.event, origin, raw, ip, address };
+        let sample = Sample { event: stamp.event, origin, count, raw, ip, address };
         Some(Record { time: stamp.time, cpu, task, body: Body::Sample(sample) })
     }
 

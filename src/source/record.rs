@@ -60,6 +60,8 @@ pub struct Sample<'a> {
     pub event: EventIndex,
     /// Which opened event it came from: the same for all that inherited it. Two origins for one task and event mean that both report it.
     pub origin: u64,
+    /// How much it counted for: 1, save for tracepoints that count something else than their own number.
+    pub count: u64,
     /// The tracepoint's own bytes, from `common_type` on, with the kernel's padding at the end.
     pub raw: &'a [u8],
     /// The instruction pointer and data address, for page faults.

@@ -20,6 +20,8 @@ pub struct Session {
     pub scope: Scope,
     /// Every call that may change a descriptor table is in the stream, so file names of descriptors can be followed.
     pub fds_complete: bool,
+    /// What the user calls syscalls (`name=` of an item), by the place of their row in [`crate::beauty::tables::SYSCALLS`].
+    pub names: FxHashMap<u16, String>,
     /// Tasks whose records are rtrace's own or its output's reader's: they are dropped.
     pub excluded: Vec<i32>,
 }

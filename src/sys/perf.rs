@@ -13,6 +13,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 pub const SAMPLE_TRACEPOINT: u64 =
     b::PERF_SAMPLE_IDENTIFIER as u64 | b::PERF_SAMPLE_TID as u64 | b::PERF_SAMPLE_TIME as u64 | b::PERF_SAMPLE_RAW as u64;
 
+/// The same, with what it counted for, before the bytes.
+pub const SAMPLE_WEIGHTED: u64 = SAMPLE_TRACEPOINT | b::PERF_SAMPLE_PERIOD as u64;
+
 /// The fields of a page fault's sample: as above, with the instruction and the address instead of bytes.
 pub const SAMPLE_FAULT: u64 = b::PERF_SAMPLE_IDENTIFIER as u64
     | b::PERF_SAMPLE_IP as u64
@@ -26,8 +29,11 @@ pub const SAMPLE_SIDE_BAND: u64 = b::PERF_SAMPLE_IDENTIFIER as u64 | b::PERF_SAM
 /// What an event counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counts {
-    /// A tracepoint, by the number in its `id` file.
+    /// A tracepoint that counts one each time, by the number in its `id` file.
     Tracepoint(u64),
+    /// Any tracepoint. Some count more than one at a time (`__perf_count` in their definition: `sched_stat_runtime` counts nanoseconds), and give as many samples unless
+    /// the sample says how many it stands for (perf_swevent_event() in kernel/events/core.c).
+    Weighted(u64),
     FaultsMajor,
     FaultsMinor,
     /// Nothing: the event carries the records about tasks, names and (if asked) maps.
@@ -79,6 +85,7 @@ impl Attr {
         let software = b::PERF_TYPE_SOFTWARE;
         let (kind, config, sample_type) = match self.counts {
             Counts::Tracepoint(id) => (b::PERF_TYPE_TRACEPOINT, id, SAMPLE_TRACEPOINT),
+            Counts::Weighted(id) => (b::PERF_TYPE_TRACEPOINT, id, SAMPLE_WEIGHTED),
             Counts::FaultsMajor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MAJ), SAMPLE_FAULT),
             Counts::FaultsMinor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MIN), SAMPLE_FAULT),
             Counts::SideBand { .. } => (software, u64::from(b::PERF_COUNT_SW_DUMMY), SAMPLE_SIDE_BAND),

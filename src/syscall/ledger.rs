@@ -55,6 +55,8 @@ pub struct Ledger {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventAccount {
     pub received: u64,
+    /// What these counted for: as many, unless the tracepoint counts something else than its own number.
+    pub counted: u64,
     /// As read(2) gave it, once it was asked.
     pub issued: Option<u64>,
     pub lost: Option<u64>,
@@ -144,8 +146,20 @@ impl Ledger {
 }
 
 impl EventAccount {
+    /// A record came that stands for `count`.
+    #[inline]
+    pub fn receive(&mut self, count: u64) {
+        self.received += 1;
+        self.counted += count;
+    }
+
+    /// What lost records counted for is not known where each may count for more than one.
     fn disagrees(&self) -> bool {
-        self.issued.is_some_and(|issued| self.received + self.lost.unwrap_or(0) != issued)
+        let lost = self.lost.unwrap_or(0);
+        self.issued.is_some_and(|issued| match self.received == self.counted || lost == 0 {
+            true => self.counted + lost != issued,
+            false => self.counted + lost > issued,
+        })
     }
 }
 
@@ -155,7 +169,7 @@ mod tests {
     use crate::event::Time;
 
     fn ledger() -> Ledger {
-        let enters = EventAccount { received: 8, issued: Some(10), lost: Some(2), entries: true };
+        let enters = EventAccount { received: 8, counted: 8, issued: Some(10), lost: Some(2), entries: true };
         Ledger { events: vec![enters], ..Ledger::default() }
     }
 
@@ -179,7 +193,21 @@ mod tests {
         let mut ledger = ledger();
         (0..7).for_each(|_| ledger.call(Entry::Seen, Exit::Unseen));
         assert!(!ledger.calls_account().unwrap().is_conserved());
+        ledger.events[0].counted = 7;
         ledger.events[0].received = 7;
         assert_eq!(ledger.disagreements().count(), 1);
+    }
+
+    #[test]
+    fn weighted_records_agree_by_what_they_count_for() {
+        let disagrees = |issued, lost| {
+            let mut account = EventAccount { issued: Some(issued), lost: Some(lost), ..EventAccount::default() };
+            account.receive(700);
+            account.receive(50);
+            account.disagrees()
+        };
+        assert!(!disagrees(750, 0) && disagrees(751, 0) && disagrees(749, 0));
+        assert!(!disagrees(9_000, 3), "what the lost ones counted for is not known");
+        assert!(disagrees(740, 3), "but not less than what came");
     }
 }

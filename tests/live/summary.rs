@@ -51,6 +51,23 @@ fn says_that_it_is_partial_after_a_loss() {
     assert!(trace.text.contains(&lost), "the table itself says that {lost} calls are missing:\n{}", trace.text);
 }
 
+/// The kernel counts nanoseconds in sched_stat_runtime, one sample for many: the time is not taken as often as there are nanoseconds.
+#[test]
+fn time_on_a_cpu_is_no_more_than_there_was() {
+    let Some(machine) = Machine::alone() else { return };
+    let began = std::time::Instant::now();
+    let trace = workload(&machine, &["-s", "--sched", "-e", "lseek"], "calls lseek 1 100000").succeeded();
+    let most = began.elapsed().as_secs_f64() * 1e3;
+    let head = trace.text.lines().find(|line| line.contains(" events, ")).unwrap_or_else(|| panic!("no head in\n{}", trace.text));
+    let runtime: f64 = head
+        .trim()
+        .strip_suffix(" msec")
+        .and_then(|line| line.rsplit(' ').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("no time in {head}"));
+    assert!(runtime > 0.0 && runtime < most, "{head}, after {most} ms");
+    assert!(!trace.stderr.contains("does not add up"), "{}", trace.stderr);
+}
+
 #[test]
 fn lists_the_errors_by_name() {
     let Some(machine) = Machine::shared() else { return };

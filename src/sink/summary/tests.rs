@@ -174,7 +174,7 @@ fn names_are_escaped() {
 fn a_partial_table_says_how_many_calls_are_missing() {
     let mut ledger = Ledger::default();
     *ledger.account(EventIndex(0)) =
-        crate::syscall::ledger::EventAccount { received: 90, issued: Some(100), lost: Some(10), entries: true };
+        crate::syscall::ledger::EventAccount { received: 90, counted: 90, issued: Some(100), lost: Some(10), entries: true };
     let text = Run::new(SummaryBy::Total).sink.text(&ledger);
     assert!(text.contains(" PARTIAL: 10 calls are missing here, as 10 records were lost"), "{text}");
     ledger.account(EventIndex(0)).entries = false;
