@@ -139,6 +139,14 @@ unsafe fn child(
             let not_found = matches!(step, Step::Execute) && error == libc::ENOENT;
             libc::_exit(if not_found { ExitCode::NotFound } else { ExitCode::CannotRun }.code().into())
         };
+        let mut byte = 0u8;
+        loop {
+            match libc::read(wait, (&raw mut byte).cast(), 1) {
+                1 => break,
+                -1 if *libc::__errno_location() == libc::EINTR => {}
+                _ => libc::_exit(127),
+            }
+        }
         if let Some(directory) = &program.directory
             && libc::chdir(directory.as_ptr()) != 0
         {
@@ -152,14 +160,6 @@ unsafe fn child(
         // Rust ignores SIGPIPE in this process; the command gets what a shell would give it.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
-        let mut byte = 0u8;
-        loop {
-            match libc::read(wait, (&raw mut byte).cast(), 1) {
-                1 => break,
-                -1 if *libc::__errno_location() == libc::EINTR => {}
-                _ => libc::_exit(127),
-            }
-        }
         libc::execve(program.path.as_ptr(), argv.as_ptr(), envp.as_ptr());
         // A script without an interpreter line: what execvp(3) and every shell do.
         if *libc::__errno_location() == libc::ENOEXEC {

@@ -35,6 +35,16 @@ fn a_command_that_cannot_run() {
 }
 
 #[test]
+fn a_command_that_cannot_begin() {
+    let Some(machine) = Machine::shared() else { return };
+    for (options, why) in [(["--chdir", "/no/such/place"], "enter the directory"), (["--run-as", "no-such-user"], "no-such-user")] {
+        let refused = plain(&machine, &[&options[..], &["--", "echo", "started"]].concat());
+        assert_eq!((refused.status, refused.stdout.as_str()), (126, ""), "{}", refused.stderr);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn strict_reports_loss_by_status() {
     let Some(machine) = Machine::alone() else { return };
     let lossy = workload(&machine, &["--strict", "-m", "8K", "-e", "lseek"], "calls lseek 4 50000");
