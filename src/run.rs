@@ -113,7 +113,8 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
             Whom::Tasks { .. } => Scope::Tasks,
             Whom::Everyone | Whom::Cgroup(_) => Scope::System,
         },
-        fds_complete: plan.fds_complete,
+        fds_complete: plan.fds.is_ok(),
+        names: plan.names.iter().cloned().collect(),
         excluded: plan
             .excluded
             .iter()
@@ -168,7 +169,7 @@ impl Run<'_> {
         if let (Some(pid), Some(program)) = (seen, program) {
             let task = crate::event::TaskId { pid, tid: pid };
             let argv = program.argv.iter().map(|a| a.to_bytes().to_vec()).collect();
-            let fds = if self.plan.fds_complete { procfs::fds_over_exec(pid) } else { Vec::new() };
+            let fds = if self.plan.fds.is_ok() { procfs::fds_over_exec(pid) } else { Vec::new() };
             self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds });
         }
         let notes: Vec<Note> = match &self.plan.whom {

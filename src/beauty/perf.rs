@@ -21,6 +21,7 @@ use crate::event::{Call, Comm, Entry, Event, Exit, Time, What};
 use crate::source::Session;
 use owo_colors::Color;
 use owo_colors::colors::{Cyan, Red, Yellow};
+use rustc_hash::FxHashMap;
 
 /// Prints events.
 pub struct Perf {
@@ -29,11 +30,13 @@ pub struct Perf {
     stamps: Stamps,
     /// By event index, made at an event's first record.
     tracepoints: Vec<Option<Decoder>>,
+    /// What the user calls syscalls, by the place of their row.
+    names: FxHashMap<u16, String>,
 }
 
 impl Perf {
     pub fn new(show: &Show, session: &Session, color: bool) -> Perf {
-        Perf { show: show.clone(), color, stamps: Stamps::new(show.time, session), tracepoints: Vec::new() }
+        Perf { show: show.clone(), color, stamps: Stamps::new(show.time, session), tracepoints: Vec::new(), names: session.names.clone() }
     }
 
     /// Appends the event's line, with its newline. `comm` says what a task was called at the time of the event. Nothing is written for events that have no line in
@@ -66,7 +69,7 @@ impl Perf {
         if continued {
             out.extend_from_slice(b" ... [continued]: ");
         }
-        columns.hidden += self.colored(out, Cyan::ANSI_FG, |out| lookup::write_name(out, decoded.row(), call.abi, call.nr));
+        columns.hidden += self.colored(out, Cyan::ANSI_FG, |out| self.name(out, call, decoded));
         out.push(b'(');
         if !continued {
             self.arguments(out, call, decoded);
@@ -74,6 +77,14 @@ impl Perf {
         out.push(b')');
         self.outcome(out, &decoded.returned(), columns);
         out.push(b'\n');
+    }
+
+    fn name(&self, out: &mut Vec<u8>, call: &Call, decoded: &Decoded) {
+        let chosen = if self.names.is_empty() { None } else { lookup::index(call.abi, call.nr).and_then(|row| self.names.get(&row)) };
+        match chosen {
+            Some(name) => escape::plain(out, name.as_bytes()),
+            None => lookup::write_name(out, decoded.row(), call.abi, call.nr),
+        }
     }
 
     fn head(&mut self, out: &mut Vec<u8>, event: &Event, start: Option<Time>, duration: Option<u64>) {

@@ -5,7 +5,7 @@ use super::mechanism::{self, Facts, Mechanism};
 use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
-use crate::cli::request::{Target, Trace, Who};
+use crate::cli::request::{Item, Target, Trace, Who};
 use crate::cli::select::{self, Selection};
 use crate::gate;
 use crate::kernel::carriers::Carrier;
@@ -44,15 +44,20 @@ pub fn build(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<Plan> {
         Mechanism::OwnEvents { .. } => add.own_events(&armed, &selection, &mut notes)?,
         Mechanism::Raw { .. } => add.raw(&armed, selection.unknown, compat)?,
     }
-    let fds_complete = fds::complete(&armed, selection.unknown);
+    let fds = match fds::unseen(&whom, what.cpus.is_some(), inherit) {
+        None if fds::are_armed(&armed, selection.unknown) => Ok(()),
+        None => Err("--fd-paths arms what is needed"),
+        Some(why) => Err(why),
+    };
     let is_armed = |name: &str| selection.unknown || armed.iter().any(|s| s.name == name);
     add.helpers(Needs {
         ends: follows_tasks,
         exits_seen: is_armed("exit") && is_armed("exit_group"),
         signals: what.signals,
         exec: is_armed("execve") || is_armed("execveat"),
-        descriptors: fds_complete,
+        descriptors: fds.is_ok(),
     });
+    let names = names(&selection, &what.items);
     let mut event_doors = doors::of_tracepoints(&mut add, &what.items, what.filter.as_ref())?;
     let switch_on = doors::switch(&mut add, what.switch_on.as_ref(), &selection)?;
     let switch_off = doors::switch(&mut add, what.switch_off.as_ref(), &selection)?;
@@ -92,13 +97,20 @@ pub fn build(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<Plan> {
         cpus,
         events,
         mechanism,
-        engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds_complete, signals: what.signals },
+        engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals: what.signals },
         gate,
-        fds_complete,
+        fds,
+        names,
         delay: what.delay,
         excluded,
         notes,
     })
+}
+
+/// What the user calls syscalls, by the place of their row: the first item with a name that selects one.
+fn names(selection: &Selection, items: &[Item]) -> Vec<(u16, String)> {
+    let name = |selected_by: &[u16]| selected_by.iter().find_map(|at| items.get(usize::from(*at))?.terms.name.clone());
+    selection.items.iter().enumerate().filter_map(|(row, by)| Some((row as u16, name(by)?))).collect()
 }
 
 fn page_bytes() -> u64 {

@@ -35,8 +35,10 @@ pub struct Plan {
     pub ring: RingSize,
     pub engine: crate::engine::Settings,
     pub gate: gate::Settings,
-    /// Every call that may change a descriptor table is armed.
-    pub fds_complete: bool,
+    /// Every call that may change a descriptor table is seen; otherwise why not.
+    pub fds: Result<(), &'static str>,
+    /// What the user calls syscalls (`name=`), by the place of their row.
+    pub names: Vec<(u16, String)>,
     /// Nanoseconds from the start to the arming.
     pub delay: Option<u64>,
     /// Left out of a system-wide trace, beside rtrace itself: who, and why.

@@ -33,6 +33,14 @@ fn names_globs_groups_patterns_and_exceptions() {
 }
 
 #[test]
+fn a_name_of_the_user_s_own() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["-e", "getppid/name=asks/,sched:sched_process_exec/name=starts/"], "calls getppid 1 3").succeeded();
+    assert_eq!(trace.count("asks"), 3, "{}", trace.text);
+    assert!(trace.text.contains(" starts(filename:") && !trace.text.contains("getppid"), "{}", trace.text);
+}
+
+#[test]
 fn tracepoints_stand_between_syscalls_in_order_of_time() {
     let Some(machine) = Machine::shared() else { return };
     let trace =
