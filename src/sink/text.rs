@@ -7,7 +7,7 @@ use super::output::Shared;
 use super::{Sink, View};
 use crate::beauty::perf::Perf;
 use crate::cli::request::Show;
-use crate::event::{Event, What};
+use crate::event::{Event, Exit, What};
 use crate::syscall::ledger::Ledger;
 use rustc_hash::FxHashMap;
 use std::io;
@@ -103,6 +103,10 @@ impl Sink for Text {
 }
 
 fn print(style: &mut Perf, out: &mut Vec<u8>, event: &Event, view: &View) {
+    // A call that is in flight to the end has its line already, if it was shown as pending.
+    if matches!(&event.what, What::Call(call) if call.shown_pending && call.exit == Exit::Pending) {
+        return;
+    }
     style.event(out, event, view.session, &|tid| view.tasks.comm_at(tid, event.time));
 }
 
