@@ -18,7 +18,7 @@ fn main() {
 
 fn run() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed={}", files::UAPI_VARIABLE);
-    for input in ["build.rs", "beauty", "src/beauty/used.rs", "src/beauty/custom.rs"] {
+    for input in ["build.rs", "beauty", "src/beauty/used.rs", "src/beauty/custom.rs", "src/beauty/decoders"] {
         println!("cargo::rerun-if-changed={input}");
     }
     let headers = files::Headers::from_env();
@@ -32,6 +32,7 @@ fn run() -> Result<(), String> {
         files: &rows,
         used_rs: &files::text("src/beauty/used.rs")?,
         custom_rs: &files::text("src/beauty/custom.rs")?,
+        decoders_rs: &files::rust(Path::new("src/beauty/decoders"))?,
         load: &load,
     })
     .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;

@@ -33,6 +33,15 @@ impl Headers {
 
 /// Names and texts of all `.tbl` files below the directory, in the order of their names.
 pub fn rows(directory: &Path) -> Result<Vec<(String, String)>, String> {
+    below(directory, "tbl")
+}
+
+/// The Rust code below the directory.
+pub fn rust(directory: &Path) -> Result<String, String> {
+    Ok(below(directory, "rs")?.into_iter().map(|(_, text)| text).collect())
+}
+
+fn below(directory: &Path, extension: &str) -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
     let mut directories = vec![directory.to_path_buf()];
     while let Some(directory) = directories.pop() {
@@ -41,7 +50,7 @@ pub fn rows(directory: &Path) -> Result<Vec<(String, String)>, String> {
             let path = entry.map_err(failed)?.path();
             if path.is_dir() {
                 directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "tbl") {
+            } else if path.extension().is_some_and(|own| own == extension) {
                 files.push((path.display().to_string(), text(&path)?));
             }
         }

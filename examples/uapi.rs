@@ -43,7 +43,8 @@ fn tables(load: &Load) -> Result<()> {
     let text = |path: &str| files::text(path).map_err(anyhow::Error::msg);
     let files = files::rows(Path::new("beauty")).map_err(anyhow::Error::msg)?;
     let (used_rs, custom_rs) = (text("src/beauty/used.rs")?, text("src/beauty/custom.rs")?);
-    match generate(&Input { files: &files, used_rs: &used_rs, custom_rs: &custom_rs, load }) {
+    let decoders_rs = files::rust(Path::new("src/beauty/decoders")).map_err(anyhow::Error::msg)?;
+    match generate(&Input { files: &files, used_rs: &used_rs, custom_rs: &custom_rs, decoders_rs: &decoders_rs, load }) {
         Ok(output) => println!("{}{} bytes of Rust", output.listing, output.rust.len()),
         Err(faults) => {
             faults.iter().for_each(|fault| println!("{fault}"));

@@ -13,5 +13,7 @@ mod examples;
 mod headers;
 #[path = "tables/kernel.rs"]
 mod kernel;
+#[path = "tables/layouts.rs"]
+mod layouts;
 #[path = "tables/made.rs"]
 mod made;

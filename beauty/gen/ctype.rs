@@ -42,7 +42,7 @@ pub fn type_of(tokens: &[Token], names: &dyn Names) -> Option<Type> {
 fn named_type(name: &str, names: &dyn Names) -> Option<Type> {
     let word = names.word();
     let (bytes, signed) = match name {
-        "size_t" | "__kernel_size_t" | "__kernel_ulong_t" => (word, false),
+        "size_t" | "__kernel_size_t" | "__kernel_ulong_t" | "__sighandler_t" => (word, false),
         "ssize_t" | "__kernel_ssize_t" | "__kernel_long_t" | "__kernel_off_t" | "off_t" => (word, true),
         "loff_t" | "__kernel_loff_t" => (8, true),
         "__kernel_key_t" | "__kernel_pid_t" | "__kernel_clockid_t" | "__kernel_mqd_t" => (4, true),

@@ -1,6 +1,7 @@
 //! The Rust text of the tables, in the types of `src/beauty/row.rs`.
 
 use super::kind::{Kind, Return};
+use super::layout::{Form, Layout, Member};
 use super::link::{Argument, Call, Length};
 use super::numbers::NumberRow;
 use super::resolve::{Entry, Field, Resolved};
@@ -24,7 +25,7 @@ pub struct Table {
 /// The names of `event::Abi`, in its order.
 pub const ABIS: [&str; 4] = ["X86_64", "I386", "X32", "Aarch64"];
 
-pub fn emit(calls: &[Call], tables: &[Table], structs: &[StructRow], numbers: &[NumberRow]) -> Result<String, fmt::Error> {
+pub fn emit(calls: &[Call], tables: &[Table], structs: &[(StructRow, Layout)], numbers: &[NumberRow]) -> Result<String, fmt::Error> {
     let mut out = String::new();
     emit_tables(&mut out, tables)?;
     emit_structs(&mut out, structs)?;
@@ -74,23 +75,65 @@ fn emit_table(out: &mut String, item: &str, table: &Table, resolved: &Resolved, 
     writeln!(out, "],\n}};")
 }
 
-fn emit_structs(out: &mut String, structs: &[StructRow]) -> fmt::Result {
-    writeln!(out, "/// The structs, each by its name.\npub mod structs {{\nuse super::Struct;")?;
-    for row in structs {
+fn emit_structs(out: &mut String, structs: &[(StructRow, Layout)]) -> fmt::Result {
+    writeln!(out, "/// The structs, each by its name.\npub mod structs {{\nuse super::*;")?;
+    for (row, layout) in structs {
+        let name = row.name.to_uppercase();
+        let layout = emit_layout(out, &name, layout)?;
+        writeln!(out, "/// struct {}", row.name)?;
         writeln!(
             out,
-            "/// struct {}\npub static {}: Struct = Struct {{ name: {:?}, sizes: {:?} }};",
+            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, source: {:?}, layout: {layout} }};",
             row.name,
-            row.name.to_uppercase(),
-            row.name,
-            row.sizes
+            row.sizes,
+            row.source.as_deref().unwrap_or_default()
         )?;
     }
     writeln!(out, "}}\n/// All structs, by name.\npub static STRUCTS: &[&Struct] = &[")?;
-    for row in structs {
+    for (row, _) in structs {
         writeln!(out, "    &structs::{},", row.name.to_uppercase())?;
     }
     writeln!(out, "];")
+}
+
+/// Writes lists of members, each once, and returns the layout that names them.
+fn emit_layout(out: &mut String, name: &str, layout: &Layout) -> Result<String, fmt::Error> {
+    let members = match layout {
+        Layout::Opaque => return Ok("Layout::Opaque".into()),
+        Layout::Decoder(function) => return Ok(format!("Layout::Decoder(crate::beauty::decoders::{function})")),
+        Layout::Number(forms) => return Ok(format!("Layout::Number([{}])", forms.each_ref().map(form).join(", "))),
+        Layout::Members(members) => members,
+    };
+    let mut lists = Vec::new();
+    for (abi, list) in members.iter().enumerate() {
+        let first = members.iter().position(|other| other == list).unwrap_or(abi);
+        let list_name = format!("{name}_IN_{}", ABIS[first].to_uppercase());
+        if first == abi {
+            writeln!(out, "static {list_name}: [Member; {}] = [", list.len())?;
+            for Member { name, offset, form: of } in list {
+                writeln!(out, "    Member {{ name: {name:?}, offset: {offset}, form: {} }},", form(of))?;
+            }
+            writeln!(out, "];")?;
+        }
+        lists.push(format!("&{list_name}"));
+    }
+    Ok(format!("Layout::Members([{}])", lists.join(", ")))
+}
+
+fn form(of: &Form) -> String {
+    match of {
+        Form::Number { bytes, signed, big_endian, kind: meaning, length: of } => format!(
+            "Form::Number(Number {{ bytes: {bytes}, signed: {signed}, big_endian: {big_endian}, kind: Kind::{}, length: Length::{} }})",
+            kind(meaning),
+            length(*of)
+        ),
+        Form::Text(bytes) => format!("Form::Text({bytes})"),
+        Form::Bytes(bytes) => format!("Form::Bytes({bytes})"),
+        Form::Struct(name) => format!("Form::Struct(&{})", name.to_uppercase()),
+        Form::Array { element, stride, count } => {
+            format!("Form::Array {{ element: &{}, stride: {stride}, count: {count} }}", form(element))
+        }
+    }
 }
 
 fn emit_calls(out: &mut String, calls: &[Call]) -> fmt::Result {
@@ -123,12 +166,7 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
             FlowRow::Out => "Out",
             FlowRow::InOut => "InOut",
         };
-        let length = match argument.length {
-            Length::OfType => "OfType".to_string(),
-            Length::Argument(at) => format!("Arg({at})"),
-            Length::Ret => "Ret".to_string(),
-            Length::Fixed(number) => format!("Fixed({number})"),
-        };
+        let length = length(argument.length);
         let used = argument.used.as_ref().map_or("None".to_string(), |used| format!("Some(crate::beauty::used::{used})"));
         writeln!(
             out,
@@ -138,6 +176,15 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
         )?;
     }
     Ok(())
+}
+
+fn length(length: Length) -> String {
+    match length {
+        Length::OfType => "OfType".to_string(),
+        Length::Argument(at) => format!("Arg({at})"),
+        Length::Ret => "Ret".to_string(),
+        Length::Fixed(number) => format!("Fixed({number})"),
+    }
 }
 
 fn kind(kind: &Kind) -> String {

@@ -4,6 +4,7 @@ use super::emit::{self, ABIS, Table};
 use super::fault::{Fault, Place, parse_rows};
 use super::header::Target;
 use super::kind::{Vocabulary, is_basic};
+use super::layout::{self, Layout};
 use super::library::{Library, Load};
 use super::link;
 use super::numbers::{self, NumberRow};
@@ -18,9 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Input<'a> {
     /// The files of `beauty/`: their names as faults show them (`beauty/syscalls/file.tbl`), and their text.
     pub files: &'a [(String, String)],
-    /// The text of `src/beauty/used.rs` and of `src/beauty/custom.rs`.
+    /// The text of `src/beauty/used.rs`, of `src/beauty/custom.rs`, and of the files in `src/beauty/decoders/`.
     pub used_rs: &'a str,
     pub custom_rs: &'a str,
+    pub decoders_rs: &'a str,
     pub load: &'a Load<'a>,
 }
 
@@ -56,19 +58,20 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     let (tables, sized) = resolve_tables(&rows, input.load, &mut faults);
     let vocabulary = vocabulary(&rows, input, &mut faults);
     let value = |table: &str, name: &str| value_in(&tables, table, name);
+    let layouts = layout::layouts(&rows.structs, &vocabulary, &mut faults);
     let calls = link::calls(&rows.syscalls, &rows.numbers, &vocabulary, &value, &mut faults);
     // A row that is wrong elsewhere would be called missing or unused here.
     if faults.is_empty() {
         link::check_numbers(&rows.numbers, &calls, &mut faults);
-        check_use(&rows, &calls, &sized, &mut faults);
+        check_use(&rows, &calls, &layouts, &sized, &mut faults);
     }
     if !faults.is_empty() {
         faults.sort();
         faults.dedup();
         return Err(faults);
     }
-    let mut structs = rows.structs;
-    structs.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut structs: Vec<(StructRow, Layout)> = rows.structs.into_iter().zip(layouts).collect();
+    structs.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
     // Writing into a String does not fail.
     let rust = emit::emit(&calls, &tables, &structs, &rows.numbers).unwrap_or_default();
     Ok(Output { rust, listing: listing(&tables) })
@@ -81,7 +84,7 @@ pub fn parse(files: &[(String, String)], faults: &mut Vec<Fault>) -> Rows {
         match parts[..] {
             [.., "syscalls", _] => rows.syscalls.extend(parse_rows(name, text, syscalls::parse, faults)),
             [.., "tables", _] => rows.tables.extend(parse_rows(name, text, tables::parse, faults)),
-            [.., "structs", _] => rows.structs.extend(parse_rows(name, text, structs::parse, faults)),
+            [.., "structs", _] => rows.structs.extend(structs::parse_file(name, text, faults)),
             [.., "arch", "numbers.tbl"] => rows.numbers.extend(parse_rows(name, text, numbers::parse, faults)),
             [.., "arch", abi] => rows.overlays.arch.extend(parse_arch(name, text, abi, faults)),
             [.., "newer.tbl"] => rows.overlays.newer.extend(parse_rows(name, text, overlay::parse_newer, faults)),
@@ -193,6 +196,7 @@ fn vocabulary(rows: &Rows, input: &Input, faults: &mut Vec<Fault>) -> Vocabulary
         structs: rows.structs.iter().map(|row| row.name.clone()).collect(),
         predicates: public_functions(input.used_rs),
         custom: public_functions(input.custom_rs),
+        decoders: public_functions(input.decoders_rs),
     }
 }
 
@@ -224,14 +228,17 @@ fn constant(resolved: &Resolved, name: &str) -> Option<u64> {
     resolved.entries.iter().find(|entry| entry.name == name).map(|entry| entry.value)
 }
 
-fn check_use(rows: &Rows, calls: &[link::Call], sized: &BTreeSet<String>, faults: &mut Vec<Fault>) {
-    let (mut tables, structs) = link::named(calls);
+fn check_use(rows: &Rows, calls: &[link::Call], layouts: &[Layout], sized: &BTreeSet<String>, faults: &mut Vec<Fault>) {
+    let (mut tables, mut structs) = link::named(calls);
+    let (of_fields, nested) = layout::named(layouts);
+    tables.extend(of_fields.into_iter().map(str::to_string));
+    structs.extend(nested.into_iter().map(str::to_string));
     tables.extend(ALWAYS_USED.map(str::to_string));
     tables.extend(rows.tables.iter().flat_map(|row| row.fields.iter().map(|field| field.table.clone())));
     for row in rows.tables.iter().filter(|row| !row.used_by_rust && !tables.contains(&row.name)) {
         faults.push(row.place.fault(format!("nothing uses the table {}: name it in a row, or say `rust` if Rust code does", row.name)));
     }
-    for row in rows.structs.iter().filter(|row| !structs.contains(&row.name) && !sized.contains(&row.name)) {
+    for row in rows.structs.iter().filter(|row| !row.used_by_rust && !structs.contains(&row.name) && !sized.contains(&row.name)) {
         faults.push(row.place.fault(format!("no row uses the struct {}", row.name)));
     }
 }

@@ -12,6 +12,8 @@ pub struct Vocabulary {
     pub predicates: BTreeSet<String>,
     /// Functions of `src/beauty/custom.rs`.
     pub custom: BTreeSet<String>,
+    /// Functions of `src/beauty/decoders/`.
+    pub decoders: BTreeSet<String>,
 }
 
 /// What `row::Kind` will be.
@@ -135,7 +137,7 @@ pub fn of_return(word: &str, known: &Vocabulary) -> Result<Return, String> {
 }
 
 /// `s32`: bytes and whether signed.
-fn number(word: &str) -> Option<(u8, bool)> {
+pub fn number(word: &str) -> Option<(u8, bool)> {
     let bits = word.strip_prefix(['s', 'u'])?;
     let bytes = match bits {
         "8" => 1,

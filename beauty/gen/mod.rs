@@ -11,6 +11,7 @@ pub mod generate;
 pub mod glob;
 pub mod header;
 pub mod kind;
+pub mod layout;
 pub mod lex;
 pub mod library;
 pub mod link;

@@ -148,6 +148,13 @@ impl ArgumentRow {
         Ok(ArgumentRow { name: name.into(), kind: String::new(), pointer: false, flow: FlowRow::In, length: LengthRow::OfType, used: None })
     }
 
+    /// What a field of a struct means, in the words for arguments.
+    pub fn of_field(name: &str, meaning: &str) -> Result<ArgumentRow, String> {
+        let mut field = ArgumentRow::named(name)?;
+        field.kind(meaning)?;
+        if field.used.is_some() { Err(format!("{name}: a field has no `?`")) } else { Ok(field) }
+    }
+
     /// `bytes[count]`, `u64*[4]`, `mode?creates`
     fn kind(&mut self, text: &str) -> Result<(), String> {
         let (kind, used) = text.split_once('?').map_or((text, None), |(kind, used)| (kind, Some(used)));

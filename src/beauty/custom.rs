@@ -7,6 +7,7 @@ use super::row::Table;
 use super::tables::constants;
 use super::value::Value;
 use crate::event::Abi;
+use std::net::Ipv4Addr;
 
 fn symbol(table: &'static Table, value: u32) -> Value<'static> {
     Value::Symbol { table, value: u64::from(value) }
@@ -16,14 +17,45 @@ fn flags(table: &'static Table, bits: u32) -> Value<'static> {
     Value::Flags { table, bits: u64::from(bits) }
 }
 
+fn members(members: Vec<(&'static str, Value<'static>)>) -> Value<'static> {
+    Value::Struct { members, more: false }
+}
+
 /// mknod's `mode`: the kind of file, and its permissions. No kind is a regular file.
 pub fn node_mode(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     let mode = args[index] as u32 & 0xffff;
     let permissions = Value::Octal(u64::from(mode & 0o7777));
     match mode & 0o170_000 {
         0 => permissions,
-        kind => Value::Struct(vec![("type", symbol(&constants::FILE_TYPE, kind)), ("mode", permissions)]),
+        kind => members(vec![("type", symbol(&constants::FILE_TYPE, kind)), ("mode", permissions)]),
     }
+}
+
+/// `st_mode` of the stat family: permissions and the kind of file.
+pub fn file_mode(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    Value::FileMode(args[index] as u32)
+}
+
+/// A limit of getrlimit's family, whose words all ones mean that there is none.
+pub fn limit(args: &[u64; 6], index: usize, abi: Abi) -> Value<'static> {
+    match (args[index], abi) {
+        (0xffff_ffff, Abi::I386) => limit64(&[u64::MAX; 6], 0, abi),
+        _ => limit64(args, index, abi),
+    }
+}
+
+/// The same of prlimit64, with 64 bits in every ABI.
+pub fn limit64(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    match args[index] {
+        value @ u64::MAX => Value::Symbol { table: &constants::RLIMIT_VALUE, value },
+        value => Value::Uint(value),
+    }
+}
+
+/// An IPv4 address, as a number in the machine's order.
+pub fn ipv4(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let address = args[index] as u32;
+    Value::Words { text: Ipv4Addr::from(address).to_string(), number: Some(u64::from(address)) }
 }
 
 /// `msgflg` of msgget and `semflg` of semget: IPC_* above, permissions in the lower nine bits.
@@ -40,7 +72,7 @@ fn flags_and_permissions(table: &'static Table, value: u32) -> Value<'static> {
     let permissions = Value::Octal(u64::from(value & 0o777));
     match value & !0o777 {
         0 => permissions,
-        rest => Value::Struct(vec![("flags", flags(table, rest)), ("mode", permissions)]),
+        rest => members(vec![("flags", flags(table, rest)), ("mode", permissions)]),
     }
 }
 
@@ -60,13 +92,13 @@ pub fn ioprio(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     if hint != 0 {
         members.push(("hint", symbol(&constants::IOPRIO_HINT, hint)));
     }
-    Value::Struct(members)
+    self::members(members)
 }
 
 /// quotactl's `cmd` (linux/quota.h): the command above, whose quota in the lowest byte.
 pub fn quota_cmd(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     let value = args[index] as u32;
-    Value::Struct(vec![("cmd", symbol(&constants::QUOTA_CMD, value >> 8)), ("type", symbol(&constants::QUOTA_TYPE, value & 0xff))])
+    members(vec![("cmd", symbol(&constants::QUOTA_CMD, value >> 8)), ("type", symbol(&constants::QUOTA_TYPE, value & 0xff))])
 }
 
 /// futex's `val3` for FUTEX_WAKE_OP (linux/futex.h): what is done to the word at `uaddr2`, and when its old value wakes.
@@ -80,7 +112,7 @@ pub fn futex_wake_op(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
         // FUTEX_OP_OPARG_SHIFT: one bit, by its number.
         _ => Value::Hex(1u64 << (operand & 31)),
     };
-    Value::Struct(vec![
+    members(vec![
         ("op", symbol(&constants::FUTEX_WAKE_OP, value >> 28 & 7)),
         ("oparg", operand),
         ("cmp", symbol(&constants::FUTEX_WAKE_COMPARE, value >> 24 & 15)),
@@ -154,7 +186,9 @@ mod tests {
                 None => format!("{}({value:#x})", table.name),
             },
             Value::Flags { table, bits } => format!("{}({bits:#x})", table.name),
-            Value::Struct(members) => members.iter().map(|(name, value)| format!("{name}={}", short(value))).collect::<Vec<_>>().join(" "),
+            Value::Struct { members, more: false } => {
+                members.iter().map(|(name, value)| format!("{name}={}", short(value))).collect::<Vec<_>>().join(" ")
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -1,12 +1,14 @@
 //! From a call and its row to typed values.
 //!
-//! Pure and without allocation: a style walks the arguments and prints each before the next is made. What is not known stays unknown; nothing fails.
+//! A style walks the arguments and prints each before the next is made; registers are told without allocation. What is not known stays unknown; nothing fails.
 
+use super::change::change;
 use super::lookup;
-use super::row::{Arg, Kind, Return, Syscall, Table, TableKind};
+use super::memory::{Moment, Reader};
+use super::row::{Arg, Flow, Kind, Length, Return, Syscall};
+use super::scalar::{constants, id, pid, scalar};
 use super::value::{Returned, Value};
-use crate::event::{Abi, Call, Comm, Exit, FdPlace, Piece, PieceState};
-use std::borrow::Cow;
+use crate::event::{Abi, Call, Comm, Exit, FdPlace};
 
 /// What decoding asks beside the call.
 #[derive(Clone, Copy)]
@@ -72,7 +74,7 @@ impl<'a> Decoded<'a> {
             Return::Hex => Value::Hex(ret as u64),
             Return::Address => Value::Address(ret as u64),
             Return::Fd => Value::Fd { fd: ret as i32, file: self.call.file(FdPlace::Return) },
-            Return::Pid => self.pid(ret as i32),
+            Return::Pid => pid(ret as i32, self.context),
             Return::Uid | Return::Gid => id(ret as u32),
             Return::Mode => Value::Octal(ret as u64),
             Return::Table(table) => constants(table, ret as u64, self.call.abi),
@@ -80,82 +82,59 @@ impl<'a> Decoded<'a> {
     }
 
     fn argument(&self, index: usize, register: usize, registers: &[u64; 6]) -> Value<'a> {
-        let kind = self.args[index].kind;
+        let kind = &self.args[index].kind;
         let abi = self.call.abi;
         let raw = registers.get(register).copied().unwrap_or_default();
-        let word = if abi == Abi::I386 { u64::from(raw as u32) } else { raw };
+        let word = match (abi, kind) {
+            (Abi::I386, Kind::Long | Kind::Offset) => i64::from(raw as i32) as u64,
+            (Abi::I386, _) => u64::from(raw as u32),
+            _ => raw,
+        };
         match kind {
-            Kind::Int => Value::Int(i64::from(raw as i32)),
-            Kind::Uint => Value::Uint(u64::from(raw as u32)),
-            Kind::Long if abi == Abi::I386 => Value::Int(i64::from(raw as i32)),
-            Kind::Long => Value::Int(raw as i64),
-            Kind::Ulong | Kind::Size => Value::Uint(word),
-            Kind::Hex => Value::Hex(word),
-            Kind::Offset if abi == Abi::I386 => Value::Int(match self.offset_is_split() {
-                true => (u64::from(raw as u32) | registers.get(register + 1).copied().unwrap_or_default() << 32) as i64,
-                false => i64::from(raw as i32),
-            }),
-            Kind::Offset => Value::Int(raw as i64),
+            Kind::Offset if abi == Abi::I386 && self.offset_is_split() => {
+                Value::Int((u64::from(raw as u32) | registers.get(register + 1).copied().unwrap_or_default() << 32) as i64)
+            }
             Kind::Fd => Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
             Kind::DirFd => Value::DirFd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
-            Kind::Pid => self.pid(raw as i32),
-            Kind::Uid | Kind::Gid => id(raw as u32),
-            Kind::Signal => Value::Signal(raw as i32),
-            Kind::Mode => Value::Octal(u64::from(raw as u16)),
-            Kind::Dev => device(raw as u32),
-            Kind::Address => Value::Address(word),
-            Kind::Table(table) => constants(table, raw, abi),
-            Kind::Path => self.text(index, word, usize::MAX, true),
-            Kind::Str => self.text(index, word, self.context.string_limit, true),
-            Kind::Bytes => self.text(index, word, self.context.string_limit, false),
-            Kind::StrArray => self.strings(index, word),
-            Kind::Struct(_) | Kind::StructArray(_) | Kind::Number { .. } | Kind::Pointer => Value::Unread(word),
             Kind::Custom(decode) => decode(registers, register, abi),
+            _ => scalar(kind, word, abi, self.context).unwrap_or_else(|| self.pointed(index, word, registers)),
         }
     }
 
-    fn pid(&self, pid: i32) -> Value<'a> {
-        Value::Pid { pid, comm: if pid > 0 { (self.context.comm)(pid) } else { None } }
-    }
-
-    /// A string or bytes, if a piece of it was copied.
-    fn text(&self, index: usize, address: u64, limit: usize, ends_with_nul: bool) -> Value<'a> {
-        match self.call.piece(index) {
-            Some(piece) if piece.state != PieceState::Fault => self.piece(piece, limit, ends_with_nul),
-            _ => Value::Unread(address),
+    /// What an argument points to, if it was copied; else its address.
+    fn pointed(&self, index: usize, address: u64, registers: &[u64; 6]) -> Value<'a> {
+        if self.call.pieces.is_empty() || address == 0 {
+            return Value::Unread(address);
+        }
+        let arg = &self.args[index];
+        let count = self.length(arg, registers);
+        let reader = |moment| Reader::new(self.call, self.context, index as u8, moment);
+        match arg.flow {
+            Flow::In => reader(Moment::Entry).pointed(&arg.kind, address, count),
+            Flow::InOut if reader(Moment::Exit).has(address, true) && reader(Moment::Entry).has(address, false) => {
+                let old = reader(Moment::Entry).pointed(&arg.kind, address, count);
+                change(old, reader(Moment::Exit).pointed(&arg.kind, address, count))
+            }
+            Flow::Out | Flow::InOut => reader(Moment::Exit).pointed(&arg.kind, address, count),
         }
     }
 
-    fn piece(&self, piece: &Piece, limit: usize, ends_with_nul: bool) -> Value<'a> {
-        let mut bytes = self.call.bytes(piece);
-        if ends_with_nul && let Some(end) = memchr::memchr(0, bytes) {
-            bytes = &bytes[..end];
-        }
-        let (cut, altered) = match piece.state {
-            PieceState::Cut => (true, false),
-            PieceState::Altered { cut } => (cut, true),
-            PieceState::Ok | PieceState::Fault => (false, false),
-        };
-        let shown = &bytes[..bytes.len().min(limit)];
-        Value::Str { bytes: Cow::Borrowed(shown), cut: cut || shown.len() < bytes.len(), altered }
-    }
-
-    /// An array of strings: its pieces, one a string, in order. Rare (execve), so it may allocate.
-    fn strings(&self, index: usize, address: u64) -> Value<'a> {
-        let items: Vec<_> = self
-            .call
-            .pieces
-            .iter()
-            .filter(|piece| usize::from(piece.arg) == index)
-            .map(|piece| {
-                if piece.state == PieceState::Fault {
-                    Value::Unread(piece.address)
-                } else {
-                    self.piece(piece, self.context.string_limit, true)
+    /// What an argument's length says, where a register or the return has it.
+    fn length(&self, arg: &Arg, registers: &[u64; 6]) -> Option<u64> {
+        match arg.length {
+            Length::OfType => None,
+            Length::Fixed(count) => Some(count),
+            Length::Ret => self.call.ret().and_then(|ret| u64::try_from(ret).ok()),
+            Length::Arg(other) => {
+                let raw = *registers.get(usize::from(other))?;
+                match self.args.get(usize::from(other))?.kind {
+                    Kind::Int | Kind::Uint => Some(u64::from(raw as u32)),
+                    Kind::Long | Kind::Ulong | Kind::Size | Kind::Address if self.call.abi == Abi::I386 => Some(u64::from(raw as u32)),
+                    Kind::Long | Kind::Ulong | Kind::Size | Kind::Address => Some(raw),
+                    _ => None,
                 }
-            })
-            .collect();
-        if items.is_empty() { Value::Unread(address) } else { Value::Array { items, more: false } }
+            }
+        }
     }
 
     /// Whether this call's 64-bit offsets take two registers in i386 (arch/x86/kernel/sys_ia32.c); lseek's and truncate's are 32 bits there.
@@ -208,25 +187,6 @@ fn shape(row: &'static Syscall, call: &Call) -> (&'static [Arg], Return) {
         })
     });
     variant.map_or((row.args, row.returns), |variant| (variant.args, variant.returns))
-}
-
-fn constants(table: &'static Table, raw: u64, abi: Abi) -> Value<'static> {
-    let table = table.in_abi(abi);
-    let value = if table.bits == 32 || abi == Abi::I386 { u64::from(raw as u32) } else { raw };
-    match table.kind {
-        TableKind::Flags => Value::Flags { table, bits: value },
-        TableKind::Enum => Value::Symbol { table, value },
-    }
-}
-
-/// A user or group; all ones means "leave as it is", or nobody.
-fn id(id: u32) -> Value<'static> {
-    if id == u32::MAX { Value::Int(-1) } else { Value::Uint(u64::from(id)) }
-}
-
-/// The 32 bits that the kernel takes from user space (`new_decode_dev`).
-fn device(dev: u32) -> Value<'static> {
-    Value::Dev { major: dev >> 8 & 0xfff, minor: dev & 0xff | dev >> 12 & 0xf_ff00 }
 }
 
 #[cfg(test)]

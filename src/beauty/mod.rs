@@ -1,17 +1,23 @@
 //! From registers and bytes to typed values, and from these to text, by the tables of `beauty/`.
 
+pub mod change;
 pub mod custom;
 pub mod decode;
+pub mod decoders;
 pub mod errno;
 pub mod escape;
 pub mod lookup;
+pub mod memory;
 pub mod number;
 pub mod perf;
+pub mod pointed;
 pub mod row;
 #[cfg(test)]
 pub mod samples;
+pub mod scalar;
 pub mod signal;
 pub mod stamp;
+pub mod structure;
 pub mod table;
 pub mod tables;
 pub mod tracepoint;

@@ -84,7 +84,7 @@ pub enum Flow {
 pub enum Length {
     /// Its type says it.
     OfType,
-    /// As another argument says: bytes, or elements of an array.
+    /// As another argument says, or for a struct's member another member, by its place: bytes, or elements of an array.
     Arg(u8),
     /// As the return value says.
     Ret,
@@ -134,7 +134,7 @@ pub enum Kind {
     Bytes,
     /// An array of strings that ends with a null pointer (argv, envp).
     StrArray,
-    /// A struct, by name (a row of `beauty/structs/*.tbl`).
+    /// A struct (a row of `beauty/structs/*.tbl`); with a length, as many bytes of it as that says.
     Struct(&'static Struct),
     /// As many of a struct as the argument's length says.
     StructArray(&'static Struct),
@@ -218,8 +218,80 @@ pub struct Field {
 #[derive(Debug)]
 pub struct Struct {
     pub name: &'static str,
-    /// Its size in bytes in each ABI, by `Abi as usize`.
+    /// Its size in bytes in each ABI, by `Abi as usize`. Of those whose length the call says, what is fixed of it, or at most.
     pub sizes: [u32; 4],
+    /// Where C finds it: a header, and its name there after a colon if that differs; empty where no header has it.
+    pub source: &'static str,
+    pub layout: Layout,
+}
+
+/// What a struct is made of.
+#[derive(Debug)]
+pub enum Layout {
+    /// Nobody has said it yet.
+    Opaque,
+    /// By `Abi as usize`, in ascending order of offset; reserved ones are left out.
+    Members([&'static [Member]; 4]),
+    /// It is one number, by `Abi as usize`.
+    Number([Form; 4]),
+    /// A function of `crate::beauty::decoders`, for what rows cannot say.
+    Decoder(super::memory::Decoder),
+}
+
+/// A member of a struct.
+#[derive(Debug)]
+pub struct Member {
+    pub name: &'static str,
+    /// In bytes from the struct's beginning.
+    pub offset: u32,
+    pub form: Form,
+}
+
+/// How a member stands in memory.
+#[derive(Debug)]
+pub enum Form {
+    Number(Number),
+    /// So many bytes of text, which may end earlier with NUL; 0 for all that are there.
+    Text(u32),
+    /// So many bytes; 0 for all that are there.
+    Bytes(u32),
+    /// A struct within the struct.
+    Struct(&'static Struct),
+    /// `count` elements, one each `stride` bytes; 0 for all that are there.
+    Array {
+        element: &'static Form,
+        stride: u32,
+        count: u32,
+    },
+}
+
+/// A number in memory, and what it is: the same as if an argument's register held it.
+#[derive(Debug)]
+pub struct Number {
+    pub bytes: u8,
+    pub signed: bool,
+    pub big_endian: bool,
+    pub kind: Kind,
+    pub length: Length,
+}
+
+impl Form {
+    /// Its bytes; what has no fixed number of them has none.
+    pub fn size(&self, abi: Abi) -> u32 {
+        match self {
+            Form::Number(number) => u32::from(number.bytes),
+            Form::Text(bytes) | Form::Bytes(bytes) => *bytes,
+            Form::Struct(of) => of.sizes[abi as usize],
+            Form::Array { stride, count, .. } => stride * count,
+        }
+    }
+}
+
+/// Structs are statics: the same name is the same struct.
+impl PartialEq for Struct {
+    fn eq(&self, other: &Struct) -> bool {
+        self.name == other.name
+    }
 }
 
 /// Tables are statics: the same name is the same table.

@@ -33,7 +33,7 @@ pub static OPEN_FLAGS: Table = Table {
 pub static WHENCE: Table = table("whence", TableKind::Enum, "SEEK_", &[entry(0, "SEEK_SET"), entry(1, "SEEK_CUR"), entry(2, "SEEK_END")]);
 pub static PROT: Table = table("prot", TableKind::Flags, "PROT_", &[entry(0, "PROT_NONE"), entry(1, "PROT_READ"), entry(2, "PROT_WRITE")]);
 pub static FCNTL: Table = table("fcntl_cmd", TableKind::Enum, "F_", &[entry(1, "F_GETFD"), entry(6, "F_SETLK")]);
-pub static FLOCK: Struct = Struct { name: "flock", sizes: [32, 16, 16, 32] };
+pub static FLOCK: Struct = Struct { name: "flock", sizes: [32, 16, 16, 32], source: "", layout: Layout::Opaque };
 
 fn creates(registers: &[u64; 6]) -> bool {
     registers[2] & 0o100 != 0
@@ -99,12 +99,17 @@ pub fn call(args: [u64; 6], ret: i64) -> Call {
     }
 }
 
-/// Adds memory that an argument points to.
-pub fn with_piece(mut call: Call, arg: u8, bytes: &[u8], state: PieceState) -> Call {
-    let (start, len) = (call.payload.len() as u32, bytes.len() as u32);
+/// Adds memory that an argument points to, seen at entry.
+pub fn with_piece(call: Call, arg: u8, bytes: &[u8], state: PieceState) -> Call {
     let address = call.args.map_or(0, |args| args[usize::from(arg)]);
+    with_memory(call, arg, When::Entry, address, bytes, state)
+}
+
+/// Adds memory from some address, all that the call names.
+pub fn with_memory(mut call: Call, arg: u8, when: When, address: u64, bytes: &[u8], state: PieceState) -> Call {
+    let (start, len) = (call.payload.len() as u32, bytes.len() as u32);
     call.payload.extend_from_slice(bytes);
-    call.pieces.push(Piece { arg, when: When::Entry, address, wanted: u64::from(len), start, len, state });
+    call.pieces.push(Piece { arg, when, address, wanted: u64::from(len), start, len, state });
     call
 }
 

@@ -60,12 +60,20 @@ pub enum Value<'a> {
     },
     /// Memory that could not be read, or that this engine does not read: where it is.
     Unread(u64),
-    Struct(Vec<(&'static str, Value<'a>)>),
+    /// The permissions of a file, and what kind of file it is (`st_mode`).
+    FileMode(u32),
+    /// Members by name, in order; `more` when the call names more of it than is here.
+    Struct {
+        members: Vec<(&'static str, Value<'a>)>,
+        more: bool,
+    },
     Array {
         items: Vec<Value<'a>>,
         more: bool,
     },
-    /// `old => new`
+    /// All values but these: a set that is told by what it lacks.
+    AllBut(Vec<Value<'a>>),
+    /// `old => new`: what the call changed.
     Change(Box<Value<'a>>, Box<Value<'a>>),
     /// Registers that nobody saw.
     Unknown,

@@ -25,7 +25,13 @@ fn header(name: &str) -> Option<String> {
 /// The generator on the files above, some of them replaced.
 fn made(changed: &[(&str, &str)]) -> Result<Output, Vec<Fault>> {
     let files = files(changed);
-    generate(&Input { files: &files, used_rs: "pub fn creates(args: &[u64; 6]) -> bool {", custom_rs: "pub fn node_mode(", load: &header })
+    generate(&Input {
+        files: &files,
+        used_rs: "pub fn creates(args: &[u64; 6]) -> bool {",
+        custom_rs: "pub fn node_mode(",
+        decoders_rs: "pub fn sigset<'a>(",
+        load: &header,
+    })
 }
 
 fn files(changed: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -175,7 +181,8 @@ fn headers_newer_than_the_rows_do_not_stop_the_build() {
     let listing = |version: &str| {
         let load =
             |name: &str| if name == "linux/version.h" { Some(format!("#define LINUX_VERSION_CODE {version}\n")) } else { header(name) };
-        generate(&Input { files: &files, used_rs: "pub fn creates(", custom_rs: "", load: &load }).map(|output| output.listing)
+        generate(&Input { files: &files, used_rs: "pub fn creates(", custom_rs: "", decoders_rs: "", load: &load })
+            .map(|output| output.listing)
     };
     assert_eq!(listing("0x702ff").err().map(|faults| faults.len()), Some(3));
     let ahead = listing("0x70300").expect("good");

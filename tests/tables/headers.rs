@@ -1,6 +1,6 @@
 //! The files of `beauty/` held against the headers that are installed here.
 
-use crate::files::{Headers, rows};
+use crate::files::{self, Headers, rows};
 use crate::generator::generate::parse;
 use crate::generator::header::{Target, read};
 use crate::generator::library::Library;
@@ -45,6 +45,15 @@ fn name_of(abi: Abi, number: u32) -> Option<&'static str> {
     let row = BY_NUMBER[abi as usize].get(number as usize).and_then(|&row| SYSCALLS.get(usize::from(row)));
     let other = || OTHER_NAMES.iter().find(|(other, rowless, _)| (*other, *rowless) == (abi, number)).map(|(_, _, name)| *name);
     row.map(|row| row.name).or_else(other)
+}
+
+#[test]
+fn every_decoder_has_a_row() {
+    let code = files::rust(Path::new("src/beauty/decoders")).expect("the decoders");
+    let rows: String = rows(Path::new("beauty/structs")).expect("the rows").into_iter().map(|(_, text)| text).collect();
+    let functions: Vec<&str> = code.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split(['(', '<']).next()).collect();
+    let idle: Vec<&&str> = functions.iter().filter(|name| !rows.split_whitespace().any(|word| word == format!("decoder.{name}"))).collect();
+    assert!(!functions.is_empty() && idle.is_empty(), "{idle:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use super::super::samples::{self, *};
 use super::*;
-use crate::event::{Entry, File, Time};
+use crate::event::{Entry, File, PieceState, Time, When};
+use std::borrow::Cow;
 
 const CONTEXT: Context = Context { comm: &samples::comms, string_limit: 8 };
 
@@ -65,12 +66,6 @@ fn strings_are_what_was_copied_and_nothing_else() {
     assert_eq!(args(&CHOWN, &path)[0].1, text("/a/path/longer/than/the/limit", false, false), "no limit cuts a path");
     let bytes = with_piece(base(), 1, b"a\0b", PieceState::Ok);
     assert_eq!(args(&WRITE, &bytes)[1].1, text("a\0b", false, false), "bytes do not end with NUL");
-
-    let argv =
-        with_piece(with_piece(with_piece(base(), 0, b"/bin/ls\0", PieceState::Ok), 1, b"ls\0", PieceState::Ok), 1, b"-l\0", PieceState::Ok);
-    let values = args(&EXECVE, &argv);
-    assert_eq!(values[1].1, Value::Array { items: vec![text("ls", false, false), text("-l", false, false)], more: false });
-    assert_eq!(values[2].1, Value::Unread(3));
 }
 
 impl Value<'_> {
@@ -95,13 +90,31 @@ fn the_chosen_variant_names_the_arguments() {
 }
 
 #[test]
+fn arrays_of_strings_are_followed_pointer_by_pointer() {
+    let pointers = |ends: u64| [0x5000u64, 0x6000, 0x7000, ends].map(u64::to_le_bytes).concat();
+    let base = with_piece(call([0x1000, 0x2000, 3, 0, 0, 0], 0), 0, b"/bin/ls\0", PieceState::Ok);
+    let argv = |ends, state| {
+        let call = with_piece(base.clone(), 1, &pointers(ends), state);
+        let call = with_memory(call, 1, When::Entry, 0x6000, b"-l\0", PieceState::Ok);
+        let call = with_memory(call, 1, When::Entry, 0x5000, b"ls\0", PieceState::Ok);
+        args(&EXECVE, Box::leak(Box::new(with_memory(call, 1, When::Entry, 0x7000, b"", PieceState::Fault))))
+    };
+    let items = || vec![text("ls", false, false), text("-l", false, false), Value::Unread(0x7000)];
+    let whole = argv(0, PieceState::Ok);
+    assert_eq!(whole[1].1, Value::Array { items: items(), more: false });
+    assert_eq!(whole[2].1, Value::Unread(3));
+    let mut more = items();
+    more.push(Value::Unread(0x8000));
+    assert_eq!(argv(0x8000, PieceState::Cut)[1].1, Value::Array { items: more, more: true });
+}
+
+#[test]
 fn ids_devices_and_tasks() {
     let call = call([7, u64::from(u32::MAX), 0x1234_5678_0000_0801, 0, 0, 0], 0);
     assert_eq!(args(&KILL, &call)[0].1, Value::Pid { pid: 7, comm: samples::comms(7) });
     assert_eq!(args(&CHOWN, &call)[1].1, Value::Int(-1));
     assert_eq!(args(&CHOWN, &call)[2].1, Value::Uint(0x801));
     assert_eq!(args(&MKNOD, &call)[2].1, Value::Dev { major: 8, minor: 1 });
-    assert_eq!(device(0xfff0_0fff), Value::Dev { major: 0xf, minor: 0x000f_ffff });
 }
 
 #[test]

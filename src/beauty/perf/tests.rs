@@ -350,6 +350,8 @@ fn the_rows_of_every_abi() {
     assert!(by_number(Abi::I386, 140, [1, 0, 2, 3, 4, 0], 0).contains("llseek("));
 }
 
+mod memory;
+
 proptest! {
     /// Whatever the registers, the memory and the return are: one line, of printable characters.
     #[test]

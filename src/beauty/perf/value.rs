@@ -1,6 +1,7 @@
 //! One value in perf's style: constants without their prefix, modes in octal, whole addresses.
 
 use super::super::table::Part;
+use super::super::tables::constants::FILE_TYPE;
 use super::super::value::Value;
 use super::super::{escape, number, signal};
 use crate::event::File;
@@ -67,8 +68,13 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             }
         }
         Value::Words { text, .. } => escape::plain(out, text.as_bytes()),
-        Value::Struct(fields) => structure(out, fields, prefixes),
+        Value::FileMode(mode) => file_mode(out, *mode, prefixes),
+        Value::Struct { members, more } => structure(out, members, *more, prefixes),
         Value::Array { items, more } => array(out, items, *more, prefixes),
+        Value::AllBut(items) => {
+            out.push(b'~');
+            array(out, items, false, prefixes);
+        }
         Value::Change(old, new) => {
             write(out, old, prefixes);
             out.extend_from_slice(b" => ");
@@ -98,15 +104,26 @@ fn of_file(out: &mut Vec<u8>, file: Option<&File>) {
     }
 }
 
-fn structure(out: &mut Vec<u8>, fields: &[(&'static str, Value)], prefixes: bool) {
+/// `IFREG|0644`
+fn file_mode(out: &mut Vec<u8>, mode: u32, prefixes: bool) {
+    const KIND: u32 = 0o170_000;
+    let kind = if mode & KIND == 0 { None } else { FILE_TYPE.name(u64::from(mode & KIND)) };
+    if let Some(name) = kind {
+        constant(out, name, FILE_TYPE.short(name), prefixes);
+        out.push(b'|');
+    }
+    number::octal(out, u64::from(if kind.is_some() { mode & !KIND } else { mode }));
+}
+
+fn structure(out: &mut Vec<u8>, members: &[(&'static str, Value)], more: bool, prefixes: bool) {
     out.push(b'{');
-    for (i, (name, value)) in fields.iter().enumerate() {
+    for (i, (name, value)) in members.iter().enumerate() {
         out.extend_from_slice(if i > 0 { b", ." } else { b"." });
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b": ");
         write(out, value, prefixes);
     }
-    out.push(b'}');
+    close(out, members.is_empty(), more, b'}');
 }
 
 fn array(out: &mut Vec<u8>, items: &[Value], more: bool, prefixes: bool) {
@@ -117,5 +134,12 @@ fn array(out: &mut Vec<u8>, items: &[Value], more: bool, prefixes: bool) {
         }
         write(out, item, prefixes);
     }
-    out.extend_from_slice(if more { b", ...]" } else { b"]" });
+    close(out, items.is_empty(), more, b']');
+}
+
+fn close(out: &mut Vec<u8>, empty: bool, more: bool, bracket: u8) {
+    if more {
+        out.extend_from_slice(if empty { b"..." } else { b", ..." });
+    }
+    out.push(bracket);
 }

@@ -1,0 +1,47 @@
+//! Sets that are bits in memory: signals, descriptors, CPUs, memory nodes.
+
+use super::super::memory::{Memory, Reader};
+use super::super::value::Value;
+
+/// Members of a set that are shown.
+const MEMBERS_MAX: usize = 32;
+
+/// A kernel sigset_t: signal N is bit N-1. A set of nearly all is told by what it lacks.
+pub fn sigset<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+    let whole = memory.bytes.len() * 8;
+    let signal = |bit: usize| Value::Signal(bit as i32 + 1);
+    let (set, unset): (Vec<usize>, Vec<usize>) = (0..whole.min(64)).partition(|bit| is_set(memory.bytes, *bit));
+    if whole >= 64 && unset.len() < set.len() {
+        return Value::AllBut(unset.into_iter().map(signal).collect());
+    }
+    Value::Array { items: set.into_iter().map(signal).collect(), more: memory.is_cut() }
+}
+
+/// An fd_set, whose length is counted in bits: descriptors.
+pub fn fd_set<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+    numbers(memory, memory.count)
+}
+
+/// A cpumask: CPUs by number.
+pub fn cpumask<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+    numbers(memory, None)
+}
+
+/// A node mask, whose length is counted in bits, one too many (man 2 set_mempolicy).
+pub fn nodemask<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+    numbers(memory, memory.count.map(|bits| bits.saturating_sub(1)))
+}
+
+/// The numbers of the bits that are set, below `end`.
+fn numbers<'a>(memory: Memory<'a>, end: Option<u64>) -> Value<'a> {
+    let bits = memory.bytes.len() * 8;
+    let end = end.map_or(bits, |end| usize::try_from(end).map_or(bits, |end| end.min(bits)));
+    let mut set = (0..end).filter(|bit| is_set(memory.bytes, *bit));
+    let items: Vec<Value> = set.by_ref().take(MEMBERS_MAX).map(|bit| Value::Uint(bit as u64)).collect();
+    Value::Array { items, more: set.next().is_some() || memory.is_cut() }
+}
+
+/// The words of a set have the machine's order, which is little-endian in all ABIs here: so have its bytes.
+fn is_set(bytes: &[u8], bit: usize) -> bool {
+    bytes.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+}

@@ -1,0 +1,96 @@
+//! From a struct's bytes to its members' values, by the rows of `beauty/structs/`.
+
+use super::memory::{Memory, Reader, load};
+use super::row::{Form, Kind, Layout, Length, Member, Number, Struct};
+use super::scalar::{scalar, whole};
+use super::value::Value;
+use std::borrow::Cow;
+
+impl<'a> Reader<'a> {
+    /// A struct's value: the members that are whole, and whether the call names more than these.
+    pub fn structure(&mut self, of: &'static Struct, memory: Memory<'a>) -> Value<'a> {
+        let abi = self.abi() as usize;
+        match &of.layout {
+            Layout::Opaque => Value::Unread(memory.address),
+            Layout::Decoder(decode) => decode(self, memory),
+            Layout::Number(forms) => self.form(&forms[abi], memory, None).unwrap_or(Value::Unread(memory.address)),
+            Layout::Members(members) => self.members(members[abi], of.sizes[abi], memory),
+        }
+    }
+
+    fn members(&mut self, of: &'static [Member], size: u32, memory: Memory<'a>) -> Value<'a> {
+        let mut members = Vec::with_capacity(of.len());
+        let mut more = memory.is_cut() || memory.wanted > u64::from(size) && !ends_open(of);
+        for member in of {
+            let bytes = match member.form.size(self.abi()) as usize {
+                0 => memory.bytes.len().saturating_sub(member.offset as usize),
+                bytes => bytes,
+            };
+            // Where a struct is shorter than rtrace knows it, the call names no more.
+            let Some(part) = memory.part(member.offset as usize, bytes) else { break };
+            if !self.spend_value() {
+                more = true;
+                break;
+            }
+            let length = length(&member.form, of, memory);
+            match self.form(&member.form, part, length) {
+                Some(value) => members.push((member.name, value)),
+                None => {
+                    more = true;
+                    break;
+                }
+            }
+        }
+        Value::Struct { members, more }
+    }
+
+    /// A member's value; `None` if it is a number of which not all is here.
+    pub(super) fn form(&mut self, form: &'static Form, memory: Memory<'a>, length: Option<u64>) -> Option<Value<'a>> {
+        Some(match form {
+            Form::Number(number) => self.number(number, memory, length)?,
+            Form::Struct(of) => self.structure(of, memory),
+            Form::Array { element, stride, .. } => self.array(element, *stride as usize, memory),
+            Form::Text(_) => self.text(memory, usize::MAX, true),
+            Form::Bytes(_) => self.text(memory, self.context.string_limit, false),
+        })
+    }
+
+    fn number(&mut self, number: &'static Number, memory: Memory<'a>, length: Option<u64>) -> Option<Value<'a>> {
+        let bytes = memory.bytes.get(..usize::from(number.bytes))?;
+        if let Kind::Table(table) = number.kind {
+            return Some(whole(table, load(bytes, false, number.big_endian)?, self.abi()));
+        }
+        let raw = load(bytes, number.signed, number.big_endian)?;
+        if let Some(value) = scalar(&number.kind, raw, self.abi(), self.context) {
+            return Some(value);
+        }
+        Some(match (self.pointed(&number.kind, raw, length), number.kind) {
+            // Nothing is named, so nothing had to be copied.
+            (Value::Unread(1..), Kind::Bytes) if length == Some(0) => Value::Str { bytes: Cow::Borrowed(b""), cut: false, altered: false },
+            (value, _) => value,
+        })
+    }
+}
+
+/// How long what a member points to is, as another member says.
+fn length(form: &Form, of: &'static [Member], memory: Memory) -> Option<u64> {
+    let Form::Number(number) = form else { return None };
+    match number.length {
+        Length::Fixed(length) => Some(length),
+        Length::Arg(at) => {
+            let other = of.get(usize::from(at))?;
+            let Form::Number(number) = &other.form else { return None };
+            memory.number(other.offset as usize, usize::from(number.bytes), false)
+        }
+        Length::OfType | Length::Ret => None,
+    }
+}
+
+/// Whether the last member takes all bytes that there are.
+fn ends_open(members: &[Member]) -> bool {
+    members.last().is_some_and(|last| match last.form {
+        Form::Text(bytes) | Form::Bytes(bytes) => bytes == 0,
+        Form::Array { count, .. } => count == 0,
+        Form::Number(_) | Form::Struct(_) => false,
+    })
+}

@@ -1,0 +1,167 @@
+//! Where the rows say that a struct's members are, held against the C compiler and the installed headers, ABI by ABI.
+
+use crate::files::UAPI_VARIABLE;
+use crate::generator::generate::is_ahead;
+use crate::generator::header::Target;
+use crate::generator::library::Library;
+use rtrace::beauty::row::{Form, Kind, Layout, Struct, Syscall};
+use rtrace::beauty::tables::{STRUCTS, SYSCALLS};
+use rtrace::event::Abi;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// Structs that are not the kernel's in C's headers of an ABI, and why.
+const OTHERS: [(&str, Abi, &str); 1] =
+    [("statfs", Abi::X32, "asm-generic/statfs.h has 32-bit words wherever a long has, but x32 shares x86-64's call")];
+
+#[test]
+fn members_are_where_the_compiler_puts_them() {
+    let directory = env::temp_dir().join(format!("rtrace-layouts-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("a directory for C files");
+    let mut wrong = Vec::new();
+    for abi in Abi::ALL {
+        match check(abi, &directory) {
+            Ok((members, said)) => {
+                eprintln!("{abi:?}: {members} members of structs compared");
+                wrong.extend(said);
+            }
+            Err(text) => eprintln!("SKIPPED: members in {abi:?}: {text}"),
+        }
+    }
+    fs::remove_dir_all(&directory).expect("the directory is mine");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// How many members were compared, and what is wrong with them.
+fn check(abi: Abi, directory: &Path) -> Result<(usize, Vec<String>), String> {
+    let mut compiler = compiler(abi)?;
+    let used = used_in(abi);
+    let mut members = 0;
+    for of in STRUCTS.iter().filter(|of| used.contains(of.name)) {
+        let Layout::Members(all) = &of.layout else { continue };
+        if let Some((name, _, why)) = OTHERS.iter().find(|(name, other, _)| (*name, *other) == (of.name, abi)) {
+            eprintln!("SKIPPED: {name} in {abi:?}: {why}");
+            continue;
+        }
+        if of.source.is_empty() {
+            continue;
+        }
+        members += all[abi as usize].len();
+        let file = directory.join(format!("{}.c", of.name));
+        fs::write(&file, assertions(of, abi)).map_err(|error| error.to_string())?;
+        compiler.arg(file);
+    }
+    let output = compiler.output().map_err(|error| format!("{:?}: {error}", compiler.get_program()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Of an unknown struct or member the compiler says first that, and then also this.
+    let consequence = "is not an integer";
+    let errors: Vec<&str> = said.lines().filter(|line| line.contains("error:") && !line.contains(consequence)).collect();
+    if !output.status.success() && errors.is_empty() {
+        return Err(said.into_owned());
+    }
+    // Headers may be older than the rows, but must not say otherwise.
+    let (older, wrong): (Vec<&str>, Vec<&str>) = errors.into_iter().partition(|error| lacks(error) && !newest());
+    let file = |error: &str| error.split(':').next().unwrap_or_default().to_string();
+    for name in older.iter().map(|error| file(error)).collect::<BTreeSet<String>>() {
+        let first = older.iter().find(|error| file(error) == name).copied().unwrap_or_default();
+        eprintln!("SKIPPED: {abi:?}: these headers lack some of it: {first}");
+    }
+    Ok((members - older.len() / 2, wrong.into_iter().map(|error| format!("{abi:?}: {error}")).collect()))
+}
+
+/// Whether a header, a struct or a member is not there.
+fn lacks(error: &str) -> bool {
+    ["No such file", "file not found", "no member named", "incomplete type", "undefined type"].iter().any(|words| error.contains(words))
+}
+
+/// Whether the headers have all that the rows know.
+fn newest() -> bool {
+    let headers = crate::files::Headers::from_env();
+    let load = |name: &str| headers.load(name).map(|(_, text)| text);
+    let library = Library::new(&load, Target::X86_64, HashMap::new());
+    let version = library.in_header("linux/version.h", "LINUX_VERSION_CODE", &[]).and_then(Result::ok);
+    is_ahead(&library) || version.is_some_and(|version| version.value >= 7 << 16 | 2 << 8)
+}
+
+fn compiler(abi: Abi) -> Result<Command, String> {
+    let (program, option) = match abi {
+        Abi::X86_64 => ("cc", "-m64"),
+        Abi::I386 => ("cc", "-m32"),
+        Abi::X32 => ("cc", "-mx32"),
+        Abi::Aarch64 => ("clang", "--target=aarch64-linux-gnu"),
+    };
+    let headers = env::var_os(UAPI_VARIABLE).map(PathBuf::from);
+    let of_abi = headers.as_deref().unwrap_or(Path::new("/usr/include")).join(match abi {
+        Abi::Aarch64 => "aarch64-linux-gnu",
+        _ => "x86_64-linux-gnu",
+    });
+    if !of_abi.join("asm").is_dir() {
+        return Err(format!("{} has no asm/", of_abi.display()));
+    }
+    let mut compiler = Command::new(program);
+    compiler.args([option, "-fsyntax-only", "-std=gnu11", "-I"]).arg(of_abi);
+    if let Some(headers) = headers {
+        compiler.arg("-I").arg(headers);
+    }
+    if Command::new(program).arg("--version").output().is_err() {
+        return Err(format!("{program} is not installed"));
+    }
+    Ok(compiler)
+}
+
+fn assertions(of: &Struct, abi: Abi) -> String {
+    let (header, name) = of.source.split_once(':').unwrap_or((of.source, of.name));
+    let mut text = format!("#include <{header}>\n#define SAME(a, b, what) _Static_assert((a) == (b), what)\n");
+    text += &format!("SAME(sizeof(struct {name}), {}, \"bytes of {name}\");\n", of.sizes[abi as usize]);
+    let Layout::Members(members) = &of.layout else { return text };
+    for member in members[abi as usize] {
+        let field = member.name;
+        text += &format!("SAME(__builtin_offsetof(struct {name}, {field}), {}, \"offset of {name}.{field}\");\n", member.offset);
+        text += &format!("SAME(sizeof(((struct {name} *)0)->{field}), {}, \"bytes of {name}.{field}\");\n", member.form.size(abi));
+    }
+    text
+}
+
+/// The structs that calls of the ABI know, and those that Rust code names.
+fn used_in(abi: Abi) -> BTreeSet<&'static str> {
+    let mut used: BTreeSet<&str> = BTreeSet::new();
+    for call in SYSCALLS.iter().filter(|call| call.numbers[abi as usize].is_some()) {
+        kinds(call).for_each(|kind| use_kind(kind, abi, &mut used));
+    }
+    let anywhere: BTreeSet<&str> = {
+        let mut all = BTreeSet::new();
+        SYSCALLS.iter().for_each(|call| kinds(call).for_each(|kind| Abi::ALL.into_iter().for_each(|abi| use_kind(kind, abi, &mut all))));
+        all
+    };
+    used.extend(STRUCTS.iter().map(|of| of.name).filter(|name| !anywhere.contains(name)));
+    used
+}
+
+fn kinds(call: &'static Syscall) -> impl Iterator<Item = &'static Kind> {
+    call.args.iter().chain(call.variants.iter().flat_map(|variant| variant.args)).map(|arg| &arg.kind)
+}
+
+fn use_kind(kind: &Kind, abi: Abi, used: &mut BTreeSet<&'static str>) {
+    let (Kind::Struct(of) | Kind::StructArray(of)) = kind else { return };
+    use_struct(of, abi, used);
+}
+
+fn use_struct(of: &'static Struct, abi: Abi, used: &mut BTreeSet<&'static str>) {
+    let Layout::Members(members) = &of.layout else { return };
+    if !used.insert(of.name) {
+        return;
+    }
+    for member in members[abi as usize] {
+        let mut form = &member.form;
+        while let Form::Array { element, .. } = form {
+            form = element;
+        }
+        match form {
+            Form::Struct(inner) => use_struct(inner, abi, used),
+            Form::Number(number) => use_kind(&number.kind, abi, used),
+            _ => {}
+        }
+    }
+}
