@@ -1,16 +1,17 @@
 //! `rtrace list`: what can be traced here, and what rtrace knows of it.
 //!
 //! One line a thing, its columns apart by blanks, the name first, so that grep, cut and a person read the same lines. A word that is the exact name of
-//! one syscall, table or group shows all of it. Nothing is opened but tracefs's directories.
+//! one syscall, table, struct or group shows all of it; structs stand among the tables. Nothing is opened but tracefs's directories.
 
 mod row;
+mod structs;
 
 use super::ExitCode;
 use super::request::Listing;
 use super::select::GROUPS;
 use super::{glob, near};
-use crate::beauty::row::{Groups, Syscall, Table, TableKind};
-use crate::beauty::tables::{SYSCALLS, TABLES};
+use crate::beauty::row::{Groups, Struct, Syscall, Table, TableKind};
+use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
 use crate::event::Abi;
 use crate::kernel::tracefs::{Tracefs, TracefsError};
 use anyhow::{Context, bail};
@@ -20,6 +21,7 @@ use std::io::{self, BufWriter, Write};
 pub struct Known<'a> {
     pub syscalls: &'a [Syscall],
     pub tables: &'a [&'a Table],
+    pub structs: &'a [&'static Struct],
     pub tracefs: Result<Tracefs, TracefsError>,
 }
 
@@ -28,7 +30,7 @@ pub struct Known<'a> {
 /// # Errors
 /// Nothing matches (with near names), or events were asked for and tracefs cannot be read.
 pub fn list(what: Listing, pattern: Option<&str>) -> anyhow::Result<ExitCode> {
-    let known = Known { syscalls: SYSCALLS, tables: TABLES, tracefs: Tracefs::find() };
+    let known = Known { syscalls: SYSCALLS, tables: TABLES, structs: STRUCTS, tracefs: Tracefs::find() };
     let mut text = Vec::new();
     write(what, pattern, &known, &mut text)?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -54,6 +56,7 @@ pub fn write(what: Listing, pattern: Option<&str>, known: &Known, out: &mut Vec<
     }
     if asked(Listing::Tables) {
         lister.tables(out)?;
+        lister.structs(out)?;
     }
     if asked(Listing::Events) {
         match lister.events(out) {
@@ -142,6 +145,13 @@ impl Lister<'_> {
         Ok(())
     }
 
+    fn structs(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        for of in self.known.structs.iter().filter(|of| self.matches(of.name)) {
+            if self.is(of.name) { structs::whole(of, out)? } else { structs::line(of, out)? }
+        }
+        Ok(())
+    }
+
     fn events(&self, out: &mut Vec<u8>) -> anyhow::Result<()> {
         let tracefs = self.known.tracefs.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
         let found = match self.pattern.and_then(|pattern| pattern.split_once(':')) {
@@ -163,12 +173,14 @@ impl Lister<'_> {
         let (noun, mut names): (_, Vec<String>) = match what {
             Listing::Syscalls => ("syscall", self.syscall_names()),
             Listing::Groups => ("group", GROUPS.iter().map(|(name, _)| format!("%{name}")).collect()),
-            Listing::Tables => ("table or constant", self.known.tables.iter().map(|table| table.name.to_owned()).collect()),
+            Listing::Tables => ("table, struct or constant", self.table_names()),
             Listing::Events => ("event", self.event_names()),
-            Listing::Everything => ("syscall, group, table or event", self.syscall_names().into_iter().chain(self.event_names()).collect()),
+            Listing::Everything => {
+                ("syscall, group, table, struct or event", self.syscall_names().into_iter().chain(self.event_names()).collect())
+            }
         };
         if what == Listing::Everything {
-            names.extend(self.known.tables.iter().map(|table| table.name.to_owned()));
+            names.extend(self.table_names());
         }
         let pattern = self.pattern.unwrap_or("*");
         let near = near::nearest(pattern, names.iter().map(String::as_str), 4);
@@ -177,6 +189,11 @@ impl Lister<'_> {
 
     fn syscall_names(&self) -> Vec<String> {
         self.known.syscalls.iter().map(|syscall| syscall.name.to_owned()).collect()
+    }
+
+    fn table_names(&self) -> Vec<String> {
+        let tables = self.known.tables.iter().map(|table| table.name);
+        tables.chain(self.known.structs.iter().map(|of| of.name)).map(str::to_owned).collect()
     }
 
     fn event_names(&self) -> Vec<String> {

@@ -65,17 +65,21 @@ fn kind_and_length(arg: &Arg, args: &[Arg]) -> String {
         Flow::Out => "out ",
         Flow::InOut => "inout ",
     };
-    let length = match arg.length {
+    format!("{flow}{}{}", kind(&arg.kind), length(arg.length, |index| args.get(index).map(|arg| arg.name)))
+}
+
+/// `[count]`, by the name of what says it.
+pub fn length(length: Length, name: impl Fn(usize) -> Option<&'static str>) -> String {
+    match length {
         Length::OfType => String::new(),
-        Length::Arg(index) => format!("[{}]", args.get(usize::from(index)).map_or("?", |arg| arg.name)),
+        Length::Arg(index) => format!("[{}]", name(usize::from(index)).unwrap_or("?")),
         Length::Ret => "[ret]".to_owned(),
         Length::Fixed(count) => format!("[{count}]"),
-    };
-    format!("{flow}{}{length}", kind(&arg.kind))
+    }
 }
 
 /// The kind as the row files write it.
-fn kind(kind: &Kind) -> String {
+pub fn kind(kind: &Kind) -> String {
     let name = match kind {
         Kind::Int => "int",
         Kind::Uint => "uint",

@@ -1,5 +1,5 @@
 use super::*;
-use crate::beauty::row::{Arg, Entry, Flow, Kind, Length, Return};
+use crate::beauty::row::{Arg, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Return};
 
 static FLAGS: Table = Table {
     name: "open_flags",
@@ -15,6 +15,21 @@ static FLAGS: Table = Table {
 const fn arg(name: &'static str, kind: Kind, flow: Flow, length: Length) -> Arg {
     Arg { name, kind, flow, length, used: None }
 }
+
+const fn word(bytes: u8, kind: Kind, length: Length) -> Form {
+    Form::Number(Number { bytes, signed: false, big_endian: false, kind, length })
+}
+
+static WIDE: [Member; 2] = [
+    Member { name: "base", offset: 0, form: word(8, Kind::Bytes, Length::Arg(1)) },
+    Member { name: "len", offset: 8, form: word(8, Kind::Ulong, Length::OfType) },
+];
+static NARROW: [Member; 2] = [
+    Member { name: "base", offset: 0, form: word(4, Kind::Bytes, Length::Arg(1)) },
+    Member { name: "len", offset: 4, form: word(4, Kind::Ulong, Length::OfType) },
+];
+static SPAN: Struct =
+    Struct { name: "span", sizes: [16, 8, 16, 16], source: "linux/span.h", layout: Layout::Members([&WIDE, &NARROW, &WIDE, &WIDE]) };
 
 static ROWS: &[Syscall] = &[
     Syscall {
@@ -42,7 +57,7 @@ static ROWS: &[Syscall] = &[
 ];
 
 fn listed(what: Listing, pattern: Option<&str>) -> Result<String, String> {
-    let known = Known { syscalls: ROWS, tables: &[&FLAGS], tracefs: Err(TracefsError::NotMounted) };
+    let known = Known { syscalls: ROWS, tables: &[&FLAGS], structs: &[&SPAN], tracefs: Err(TracefsError::NotMounted) };
     let mut out = Vec::new();
     write(what, pattern, &known, &mut out).map_err(|error| error.to_string())?;
     Ok(String::from_utf8(out).unwrap())
@@ -77,7 +92,7 @@ fn groups_with_their_members() {
 
 #[test]
 fn tables_and_their_constants() {
-    let line = listed(Listing::Tables, None).unwrap();
+    let line = listed(Listing::Tables, Some("open*")).unwrap();
     assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["open_flags", "2", "flags", "asm-generic/fcntl.h"]);
     let whole = listed(Listing::Tables, Some("open_flags")).unwrap();
     assert!(whole.ends_with("    0x40               O_CREAT\n    0x80               O_EXCL\n"), "{whole}");
@@ -86,10 +101,19 @@ fn tables_and_their_constants() {
 }
 
 #[test]
+fn structs_and_where_their_members_are() {
+    let line = listed(Listing::Tables, Some("sp*")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["span", "2", "struct", "linux/span.h"]);
+    let whole = listed(Listing::Everything, Some("span")).unwrap();
+    let expected = "    bytes     x86_64 16, i386 8, x32 16, aarch64 16\n    at 0      base: u64/bytes[len]\n    at 8      len: u64\n    in i386: base 0, len 4\n";
+    assert!(whole.contains(&format!("{line}{expected}")), "{whole}");
+}
+
+#[test]
 fn nothing_found_says_what_is_near() {
     assert_eq!(listed(Listing::Syscalls, Some("opne")).unwrap_err(), "no syscall matches `opne`; near: open");
     let error = listed(Listing::Everything, Some("zzzz\n")).unwrap_err();
-    assert!(error.starts_with("no syscall, group, table or event matches `zzzz\\n` (events: tracefs is not mounted"), "{error}");
+    assert!(error.starts_with("no syscall, group, table, struct or event matches `zzzz\\n` (events: tracefs is not mounted"), "{error}");
     assert!(listed(Listing::Events, None).unwrap_err().starts_with("tracefs is not mounted"));
     // Beside what was found, tracefs is a remark.
     assert!(
@@ -102,7 +126,7 @@ fn nothing_found_says_what_is_near() {
 #[test]
 #[ignore = "needs root and tracefs"]
 fn this_kernels_events() {
-    let known = Known { syscalls: ROWS, tables: &[], tracefs: Tracefs::find() };
+    let known = Known { syscalls: ROWS, tables: &[], structs: &[], tracefs: Tracefs::find() };
     let listed = |what, pattern| {
         let mut out = Vec::new();
         write(what, Some(pattern), &known, &mut out).map(|()| String::from_utf8(out).unwrap())
