@@ -159,6 +159,13 @@ fn variant(
                 mask = bits;
                 number
             }
+            // What a function knows to name may stand in any table.
+            (Kind::Custom(_), Err(_)) if word.contains('.') => {
+                let (table, word) = word.split_once('.').unwrap_or_default();
+                let Some((number, bits)) = value(table, word)? else { return Err(format!("{table} is no table")) };
+                mask = bits;
+                number
+            }
             _ => return Err(format!("{word} is no number, and {} has no table", chosen_by.name)),
         };
         if plain.variants.iter().any(|other| other.arg == arg && other.values.contains(&number)) {

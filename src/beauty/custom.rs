@@ -52,6 +52,24 @@ pub fn limit64(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     }
 }
 
+/// What wait4 tells of a child (man 2 wait): how it ended, stopped or went on.
+pub fn wait_status(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    const DUMPED: u32 = 0x80;
+    let status = args[index] as u32;
+    let (low, high) = (status & 0x7f, status >> 8 & 0xff);
+    let signal = |signal: u32| Value::Signal(signal as i32);
+    members(match (status, low) {
+        (0xffff, _) => vec![("continued", Value::Int(1))],
+        (_, 0) => vec![("exited", Value::Uint(high.into()))],
+        (_, 0x7f) if status >> 16 != 0 => {
+            vec![("stopped", signal(high & 0x7f)), ("event", symbol(&constants::PTRACE_EVENT, status >> 16))]
+        }
+        (_, 0x7f) => vec![("stopped", signal(high))],
+        _ if status & DUMPED != 0 => vec![("killed", signal(low)), ("dumped", Value::Int(1))],
+        _ => vec![("killed", signal(low))],
+    })
+}
+
 /// An IPv4 address, as a number in the machine's order.
 pub fn ipv4(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     let address = args[index] as u32;

@@ -2,10 +2,16 @@
 //!
 //! The build takes every `pub fn` in these files for such a function.
 
+mod entry;
+mod option;
 mod set;
+mod sigevent;
 mod siginfo;
 mod socket;
 
-pub use set::{cpumask, fd_set, nodemask, sigset};
+pub use entry::{dirents, dirents64};
+pub use option::sockopt;
+pub use set::{cpumask, fd_set, nodemask, page_bytes, sigset};
+pub use sigevent::sigevent;
 pub use siginfo::siginfo;
 pub use socket::{in6_addr, sockaddr, sun_path};

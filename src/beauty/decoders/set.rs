@@ -1,4 +1,4 @@
-//! Sets that are bits in memory: signals, descriptors, CPUs, memory nodes.
+//! Sets that are bits or bytes in memory: signals, descriptors, CPUs, memory nodes, pages.
 
 use super::super::memory::{Memory, Reader};
 use super::super::value::Value;
@@ -30,6 +30,12 @@ pub fn cpumask<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
 /// A node mask, whose length is counted in bits, one too many (man 2 set_mempolicy).
 pub fn nodemask<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     numbers(memory, memory.count.map(|bits| bits.saturating_sub(1)))
+}
+
+/// What mincore writes: a byte a page, of which the lowest bit says that the page is in memory.
+pub fn page_bytes<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+    let items: Vec<Value> = memory.bytes.iter().take(MEMBERS_MAX).map(|byte| Value::Uint(u64::from(*byte))).collect();
+    Value::Array { more: items.len() < memory.bytes.len() || memory.is_cut(), items }
 }
 
 /// The numbers of the bits that are set, below `end`.

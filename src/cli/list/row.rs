@@ -2,6 +2,7 @@
 
 use super::{abi_name, group_names};
 use crate::beauty::row::{Arg, Flow, Kind, Length, Return, Syscall};
+use crate::beauty::value::Value;
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
 use std::io::{self, Write};
@@ -43,6 +44,10 @@ pub fn whole(syscall: &Syscall, here: &str, out: &mut Vec<u8>) -> io::Result<()>
 fn constant(chooser: Option<&Arg>, value: u64) -> String {
     let name = chooser.and_then(|arg| match arg.kind {
         Kind::Table(table) => table.entries.iter().find(|entry| entry.value == value).map(|entry| entry.name.to_owned()),
+        Kind::Custom(decode) => match decode(&[value; 6], 0, NATIVE_ABI) {
+            Value::Symbol { table, value } => table.name(value).map(str::to_owned),
+            _ => None,
+        },
         _ => None,
     });
     name.unwrap_or_else(|| value.to_string())

@@ -1,0 +1,49 @@
+//! Directory entries: structs of different lengths, one behind the other, each saying how long it is.
+
+use super::super::memory::{Memory, Reader};
+use super::super::row::Struct;
+use super::super::tables::{constants, structs};
+use super::super::value::Value;
+
+/// Entries that are shown.
+const ENTRIES_MAX: usize = 32;
+
+/// What getdents64 writes (man 2 getdents).
+pub fn dirents64<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+    entries(reader, memory, &structs::DIRENT64, 16, |_, _| {})
+}
+
+/// What getdents writes: the kind of file is an entry's last byte, behind the name.
+pub fn dirents<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+    let length_at = structs::DIRENT.sizes[reader.abi() as usize] as usize - 2;
+    entries(reader, memory, &structs::DIRENT, length_at, |members, bytes| {
+        if let Some(kind) = bytes.last() {
+            members.push(("d_type", Value::Symbol { table: &constants::DIRENT_TYPE, value: u64::from(*kind) }));
+        }
+    })
+}
+
+fn entries<'a>(
+    reader: &mut Reader<'a>,
+    memory: Memory<'a>,
+    of: &'static Struct,
+    length_at: usize,
+    finish: fn(&mut Vec<(&'static str, Value<'a>)>, &[u8]),
+) -> Value<'a> {
+    let mut items = Vec::new();
+    let mut at = 0;
+    while let Some(length) = memory.number(at + length_at, 2, false).map(|length| length as usize) {
+        // An entry holds at least what is fixed of it: else the next one would not be behind it.
+        if length < of.sizes[reader.abi() as usize] as usize || items.len() == ENTRIES_MAX {
+            break;
+        }
+        let Some(entry) = memory.part(at, length).filter(|entry| entry.bytes.len() == length && reader.spend_value()) else { break };
+        let mut value = reader.structure(of, entry);
+        if let Value::Struct { members, .. } = &mut value {
+            finish(members, entry.bytes);
+        }
+        items.push(value);
+        at += length;
+    }
+    Value::Array { items, more: at < memory.bytes.len() || memory.is_cut() }
+}

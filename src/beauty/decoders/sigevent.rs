@@ -1,0 +1,20 @@
+//! How a timer or a queue tells that something happened (man 7 sigevent).
+
+use super::super::memory::{Memory, Reader};
+use super::super::tables::structs;
+use super::super::value::Value;
+
+/// A struct sigevent: the thread is named only where this way of telling has one.
+pub fn sigevent<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+    const SIGEV_THREAD_ID: u64 = 4;
+    let [head, thread] = [&structs::SIGEVENT_HEAD, &structs::SIGEVENT_THREAD].map(|of| of.sizes[reader.abi() as usize] as usize);
+    let mut value = reader.structure(&structs::SIGEVENT_HEAD, memory.first(head));
+    if memory.number(head - 4, 4, false) == Some(SIGEV_THREAD_ID)
+        && let Value::Struct { members, more } = &mut value
+        && let Value::Struct { members: of_thread, more: cut } = reader.structure(&structs::SIGEVENT_THREAD, memory.first(thread))
+    {
+        members.extend(of_thread);
+        *more = cut;
+    }
+    value
+}
