@@ -9,7 +9,7 @@ use crate::event::{Abi, Call, Piece, PieceState, When};
 /// A function of `crate::beauty::decoders`: from a struct's bytes to what they mean.
 pub type Decoder = for<'a> fn(&mut Reader<'a>, Memory<'a>) -> Value<'a>;
 
-/// What one argument's values may cost together: so many bytes of text, a value counting as [`VALUE_COST`] of them.
+/// What one argument's values may cost together beside one string of full length: so many bytes of text, a value counting as [`VALUE_COST`] of them.
 const COST_MAX: usize = 64 << 10;
 const VALUE_COST: usize = 16;
 
@@ -86,7 +86,7 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub fn new(call: &'a Call, context: Context<'a>, arg: u8, moment: Moment) -> Reader<'a> {
-        Reader { call, context, arg, moment, left: COST_MAX }
+        Reader { call, context, arg, moment, left: COST_MAX.saturating_add(context.string_limit) }
     }
 
     pub fn abi(&self) -> Abi {

@@ -126,7 +126,10 @@ fn assertions(of: &Struct, abi: Abi) -> String {
     for member in members[abi as usize] {
         let field = member.name;
         text += &format!("SAME(__builtin_offsetof(struct {name}, {field}), {}, \"offset of {name}.{field}\");\n", member.offset);
-        text += &format!("SAME(sizeof(((struct {name} *)0)->{field}), {}, \"bytes of {name}.{field}\");\n", member.form.size(abi));
+        // What has no end has no size.
+        if member.form.size(abi) > 0 {
+            text += &format!("SAME(sizeof(((struct {name} *)0)->{field}), {}, \"bytes of {name}.{field}\");\n", member.form.size(abi));
+        }
     }
     text
 }

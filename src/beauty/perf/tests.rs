@@ -288,6 +288,26 @@ fn colours_do_not_shift_columns() {
     );
 }
 
+/// The best of many measurements, in nanoseconds, of decoding and printing a call's line; with its real row if none is given.
+fn cost(call: &Call, row: Option<&'static Syscall>) -> f64 {
+    let mut style = Perf::new(&show(), &Session::default(), false);
+    let mut out = Vec::with_capacity(1 << 20);
+    let event = event(Time(1_000_050_000), What::Call(Box::new(call.clone())));
+    let context = Context { comm: &samples::comms, string_limit: 32 };
+    let mut best = f64::INFINITY;
+    for _ in 0..20 {
+        let begin = std::time::Instant::now();
+        for _ in 0..5_000 {
+            let decoded = row.map_or_else(|| Decoded::new(call, context), |row| Decoded::with_row(call, Some(row), context));
+            style.call(&mut out, &event, call, &decoded);
+        }
+        best = best.min(begin.elapsed().as_nanos() as f64 / 5_000.0);
+        std::hint::black_box(&out);
+        out.clear();
+    }
+    best
+}
+
 /// Nanoseconds for decoding and printing one line: `cargo test --release --lib beauty::perf -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, not a check"]
@@ -301,25 +321,7 @@ fn cost_of_a_line() {
         ("openat", &OPENAT, opened(b"/etc/passwd\0")),
         ("openat, failed", &OPENAT, failed),
     ] {
-        let mut style = Perf::new(&show(), &Session::default(), false);
-        let mut out = Vec::with_capacity(1 << 20);
-        let event = event(Time(1_000_050_000), What::Call(Box::new(call.clone())));
-        let mut best = f64::INFINITY;
-        for _ in 0..20 {
-            let begin = std::time::Instant::now();
-            for _ in 0..5_000 {
-                style.call(
-                    &mut out,
-                    &event,
-                    &call,
-                    &Decoded::with_row(&call, Some(row), Context { comm: &samples::comms, string_limit: 32 }),
-                );
-            }
-            best = best.min(begin.elapsed().as_nanos() as f64 / 5_000.0);
-            std::hint::black_box(&out);
-            out.clear();
-        }
-        println!("{name}: {best:.0} ns");
+        println!("{name}: {:.0} ns", cost(&call, Some(row)));
     }
 }
 

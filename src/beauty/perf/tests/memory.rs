@@ -294,3 +294,306 @@ fn numbers_behind_pointers() {
         .says(&format!("gidsetsize: 40, grouplist: [{}, ...]", (0..32).map(|id: u32| id.to_string()).collect::<Vec<_>>().join(", ")));
     native("arch_prctl", &[0x1003, 0x1000], 0).exit(1, &bytes![0x7f00_0000_1000u64]).says("option: GET_FS, arg2: [0x7f0000001000]");
 }
+
+#[test]
+fn signals() {
+    let mask = |signals: &[u32]| bytes![signals.iter().fold(0u64, |mask, signal| mask | 1 << (signal - 1))];
+    native("rt_sigprocmask", &[0, 0x1000, 0x2000, 8], 0)
+        .entry(1, &mask(&[2, 15, 34]))
+        .exit(2, &mask(&[]))
+        .says("how: BLOCK, nset: [INT, TERM, RT_2], oset: [], sigsetsize: 8");
+    native("rt_sigprocmask", &[2, 0x1000, 0, 8], 0)
+        .entry(1, &bytes![!(1u64 << 8 | 1 << 18)])
+        .says("how: SETMASK, nset: ~[KILL, STOP], sigsetsize: 8");
+    native("rt_sigaction", &[17, 0x1000, 0x2000, 8], 0)
+        .entry(1, &bytes![0x40_1000u64, 0x1400_0004u64, 0x7f00_1000u64, 1u64 << 1])
+        .exit(2, &bytes![0u64, 0u64, 0u64, 0u64])
+        .says(
+            "sig: CHLD, act: {.sa_handler: 0x401000, .sa_flags: SIGINFO|RESTORER|RESTART, .sa_restorer: 0x7f001000, .sa_mask: [INT]}, \
+             oact: {.sa_handler: DFL, .sa_flags: 0, .sa_restorer: NULL, .sa_mask: []}, sigsetsize: 8",
+        );
+    compat("rt_sigaction", &[2, 0x1000, 0, 8], 0)
+        .entry(1, &bytes![1u32, 0u32, 0u32, 0u64])
+        .says("sig: INT, act: {.sa_handler: IGN, .sa_flags: 0, .sa_restorer: NULL, .sa_mask: []}, sigsetsize: 8");
+    compat("sigaltstack", &[0x1000, 0], 0)
+        .entry(0, &bytes![0x8000u32, 0x8000_0001u32, 4096u32])
+        .says("uss: {.ss_sp: 0x8000, .ss_flags: ONSTACK|AUTODISARM, .ss_size: 4096}");
+    native("pselect6", &[0, 0, 0, 0, 0, 0x1000], 0)
+        .entry(5, &bytes![0x2000u64, 8u64])
+        .at(5, When::Entry, 0x2000, &mask(&[2]))
+        .says("sig: {.p: [INT], .size: 8}");
+}
+
+#[test]
+fn what_came_with_a_signal() {
+    let info = |signal: u32, code: i32, rest: &[u8]| {
+        let mut bytes = bytes![signal, 0u32, code, 0u32];
+        bytes.extend_from_slice(rest);
+        bytes.resize(128, 0);
+        bytes
+    };
+    let waited = |info: &[u8]| native("waitid", &[1, 7, 0x1000, 4, 0], 0).exit(2, info);
+    waited(&info(17, 1, &bytes![7u32, 1000u32, 3u32, 0u32, 5u64, 6u64])).says(
+        "which: PID, upid: 7 (x), infop: {.si_signo: CHLD, .si_code: CLD_EXITED, .si_pid: 7 (x), .si_uid: 1000, .si_status: 3, .si_utime: 5, \
+         .si_stime: 6}, options: WEXITED",
+    );
+    let sent = |info: &[u8]| native("rt_sigqueueinfo", &[7, 10, 0x1000], 0).entry(2, info);
+    sent(&info(10, -1, &bytes![8u32, 0u32, 0x1234u64]))
+        .says("pid: 7 (x), sig: USR1, uinfo: {.si_signo: USR1, .si_code: SI_QUEUE, .si_pid: 8, .si_uid: 0, .si_value: 0x1234}");
+    sent(&info(10, 0, &bytes![8u32, 0u32]))
+        .says("pid: 7 (x), sig: USR1, uinfo: {.si_signo: USR1, .si_code: SI_USER, .si_pid: 8, .si_uid: 0}");
+    sent(&info(11, 1, &bytes![0xdead_0000u64]))
+        .says("pid: 7 (x), sig: USR1, uinfo: {.si_signo: SEGV, .si_code: SEGV_MAPERR, .si_addr: 0xdead0000}");
+    sent(&info(10, 77, &[])).says("pid: 7 (x), sig: USR1, uinfo: {.si_signo: USR1, .si_code: 77}");
+    let mut narrow = bytes![17u32, 0u32, 2u32, 7u32, 0u32, 9u32, 5u32, 6u32];
+    narrow.resize(128, 0);
+    compat("waitid", &[1, 7, 0x1000, 4, 0], 0).exit(2, &narrow).says(
+        "which: PID, upid: 7 (x), infop: {.si_signo: CHLD, .si_code: CLD_KILLED, .si_pid: 7 (x), .si_uid: 0, .si_status: 9, .si_utime: 5, \
+         .si_stime: 6}, options: WEXITED",
+    );
+    native("timer_create", &[1, 0x1000, 0x2000], 0)
+        .entry(1, &[&bytes![5u64, 10u32, 4u32, 7u32][..], &[0; 44]].concat())
+        .exit(2, &bytes![3u32])
+        .says(
+            "which_clock: MONOTONIC, timer_event_spec: {.sigev_value: 0x5, .sigev_signo: USR1, .sigev_notify: THREAD_ID, \
+             .sigev_notify_thread_id: 7 (x)}, created_timer_id: [3]",
+        );
+    compat("mq_notify", &[3, 0x1000], 0)
+        .entry(1, &[&bytes![5u32, 10u32, 0u32][..], &[0; 52]].concat())
+        .says("mqdes: 3, u_notification: {.sigev_value: 0x5, .sigev_signo: USR1, .sigev_notify: SIGNAL}");
+}
+
+#[test]
+fn children() {
+    let waited = |status: u32| native("wait4", &[u64::MAX, 0x1000, 0, 0], 7).exit(1, &bytes![status]);
+    waited(0x300).says("upid: -1, stat_addr: [{.exited: 3}]");
+    waited(9).says("upid: -1, stat_addr: [{.killed: KILL}]");
+    waited(0x8b).says("upid: -1, stat_addr: [{.killed: SEGV, .dumped: 1}]");
+    waited(0x137f).says("upid: -1, stat_addr: [{.stopped: STOP}]");
+    waited(0x3_057f).says("upid: -1, stat_addr: [{.stopped: TRAP, .event: CLONE}]");
+    waited(0xffff).says("upid: -1, stat_addr: [{.continued: 1}]");
+    let rusage: Vec<u8> = (1..=18u64).flat_map(u64::to_le_bytes).collect();
+    let text = "ru: {.ru_utime: {.tv_sec: 1, .tv_usec: 2}, .ru_stime: {.tv_sec: 3, .tv_usec: 4}, .ru_maxrss: 5, .ru_ixrss: 6, .ru_idrss: 7, \
+                .ru_isrss: 8, .ru_minflt: 9, .ru_majflt: 10, .ru_nswap: 11, .ru_inblock: 12, .ru_oublock: 13, .ru_msgsnd: 14, .ru_msgrcv: 15, \
+                .ru_nsignals: 16, .ru_nvcsw: 17, .ru_nivcsw: 18}";
+    native("getrusage", &[0, 0x1000], 0).exit(1, &rusage).says(&format!("who: SELF, {text}"));
+    let narrow: Vec<u8> = (1..=18u32).flat_map(u32::to_le_bytes).collect();
+    compat("getrusage", &[0, 0x1000], 0).exit(1, &narrow).says(&format!("who: SELF, {text}"));
+    let clone: Vec<u8> = bytes![0x100_1200u64, 0x5000u64, 0x6000u64, 0x7000u64, 17u64, 0u64, 0u64, 0u64, 0x8000u64, 2u64, 0u64];
+    let cloned = native("clone3", &[0x1000, 88], 7).entry(0, &clone).at(0, When::Entry, 0x8000, &bytes![7u32, 8u32]).exit(0, &clone).at(
+        0,
+        When::Exit,
+        0x5000,
+        &bytes![4u32],
+    );
+    cloned.says(
+        "uargs: {.flags: FS|PIDFD|CHILD_SETTID, .pidfd: [4], .child_tid: 0x6000, .parent_tid: 0x7000, .exit_signal: CHLD, .stack: NULL, \
+         .stack_size: 0, .tls: NULL, .set_tid: [7, 8], .set_tid_size: 2, .cgroup: 0}, size: 88",
+    );
+    native("clone3", &[0x1000, 64], 7).entry(0, &clone[..64]).says(
+        "uargs: {.flags: FS|PIDFD|CHILD_SETTID, .pidfd: 0x5000, .child_tid: 0x6000, .parent_tid: 0x7000, .exit_signal: CHLD, .stack: NULL, \
+         .stack_size: 0, .tls: NULL}, size: 64",
+    );
+}
+
+#[test]
+fn limits_and_the_machine() {
+    native("prlimit64", &[0, 7, 0x1000, 0x2000], 0)
+        .entry(2, &bytes![1024u64, u64::MAX])
+        .exit(3, &bytes![512u64, 4096u64])
+        .says("resource: NOFILE, new_rlim: {.rlim_cur: 1024, .rlim_max: INFINITY}, old_rlim: {.rlim_cur: 512, .rlim_max: 4096}");
+    compat("getrlimit", &[7, 0x1000], 0)
+        .exit(1, &bytes![7u32, u32::MAX])
+        .says("resource: NOFILE, rlim: {.rlim_cur: 7, .rlim_max: INFINITY}");
+    let mut name = Vec::new();
+    for part in ["Linux", "host", "6.18.0", "#1 SMP", "x86_64", "(none)"] {
+        name.extend_from_slice(part.as_bytes());
+        name.resize(name.len().next_multiple_of(65), 0);
+    }
+    native("uname", &[0x1000], 0).exit(0, &name).says(
+        "name: {.sysname: \"Linux\", .nodename: \"host\", .release: \"6.18.0\", .version: \"#1 SMP\", .machine: \"x86_64\", .domainname: \"(none)\"}",
+    );
+    let told = "info: {.uptime: 5, .loads: [1, 2, 3], .totalram: 6, .freeram: 7, .sharedram: 8, .bufferram: 9, .totalswap: 10, .freeswap: 11, \
+                .procs: 12, .totalhigh: 13, .freehigh: 14, .mem_unit: 1}";
+    native("sysinfo", &[0x1000], 0)
+        .exit(0, &bytes![5u64, 1u64, 2u64, 3u64, 6u64, 7u64, 8u64, 9u64, 10u64, 11u64, 12u16, 0u16, 0u32, 13u64, 14u64, 1u32, 0u32])
+        .says(told);
+    compat("sysinfo", &[0x1000], 0)
+        .exit(
+            0,
+            &[&bytes![5u32, 1u32, 2u32, 3u32, 6u32, 7u32, 8u32, 9u32, 10u32, 11u32, 12u16, 0u16, 13u32, 14u32, 1u32][..], &[0; 8]].concat(),
+        )
+        .says(told);
+    native("sched_setattr", &[7, 0x1000, 0], 0).entry(1, &bytes![48u32, 6u32, 4u64, 0u32, 0u32, 10u64, 20u64, 30u64]).says(
+        "pid: 7 (x), uattr: {.size: 48, .sched_policy: DEADLINE, .sched_flags: DL_OVERRUN, .sched_nice: 0, .sched_priority: 0, \
+             .sched_runtime: 10, .sched_deadline: 20, .sched_period: 30}",
+    );
+    native("sched_getaffinity", &[0, 8, 0x1000], 8).exit(2, &bytes![0b1011u64]).says("len: 8, user_mask_ptr: [0, 1, 3]");
+    native("mincore", &[0x1000, 8192, 0x2000], 0).exit(2, &[1, 0]).says("start: 0x1000, len: 8192, vec: [1, 0]");
+}
+
+#[test]
+fn waiting_for_descriptors() {
+    let set = |first: u32, got: u16| bytes![first, 1u16, got, -1i32, 5u16, 0u16];
+    native("poll", &[0x1000, 2, 100], 1)
+        .entry(0, &set(3, 0))
+        .exit(0, &set(3, 0x11))
+        .says("ufds: [{.fd: 3, .events: IN, .revents: 0 => IN|HUP}, {.fd: -1, .events: IN|OUT, .revents: 0}], nfds: 2, timeout_msecs: 100");
+    native("epoll_ctl", &[3, 1, 4, 0x1000], 0)
+        .entry(3, &bytes![0x8000_2001u32, 0x1234u64])
+        .says("epfd: 3, op: ADD, fd: 4, event: {.events: IN|RDHUP|ET, .data: 0x1234}");
+    native("epoll_wait", &[3, 0x1000, 8, 5], 2)
+        .exit(1, &bytes![1u32, 4u64, 0x10u32, 5u64])
+        .says("epfd: 3, events: [{.events: IN, .data: 0x4}, {.events: HUP, .data: 0x5}], maxevents: 8, timeout: 5");
+    made(Abi::Aarch64, "epoll_pwait", &[3, 0x1000, 8, 5, 0, 0], 1)
+        .exit(1, &bytes![1u32, 0u32, 4u64])
+        .says("epfd: 3, events: [{.events: IN, .data: 0x4}], maxevents: 8, timeout: 5");
+    native("select", &[6, 0x1000, 0x2000, 0, 0x3000], 1)
+        .entry(1, &bytes![0b10_1000u64 | 1 << 40])
+        .exit(1, &bytes![0b1000u64])
+        .entry(2, &bytes![0u64])
+        .exit(2, &bytes![0u64])
+        .entry(4, &bytes![5u64, 0u64])
+        .exit(4, &bytes![4u64, 9u64])
+        .says("n: 6, inp: [3, 5] => [3], outp: [], tvp: {.tv_sec: 5 => 4, .tv_usec: 0 => 9}");
+}
+
+#[test]
+fn directories() {
+    let entry = |ino: u64, kind: u8, name: &str| {
+        let length = (19 + name.len() + 1).next_multiple_of(8);
+        let mut bytes = [&bytes![ino, 9u64, length as u16, kind][..], name.as_bytes()].concat();
+        bytes.resize(length, 0);
+        bytes
+    };
+    let both = [entry(1, 4, "."), entry(2, 8, "a\nb")].concat();
+    let read = |bytes: &[u8]| native("getdents64", &[3, 0x1000, 32768], bytes.len() as i64).exit(1, bytes);
+    let first = "{.d_ino: 1, .d_off: 9, .d_reclen: 24, .d_type: DIR, .d_name: \".\"}";
+    let second = "{.d_ino: 2, .d_off: 9, .d_reclen: 24, .d_type: REG, .d_name: \"a\\nb\"}";
+    read(&both).says(&format!("fd: 3, dirent: [{first}, {second}], count: 32768"));
+    read(&both[..40]).of(48).says(&format!("fd: 3, dirent: [{first}, ...], count: 32768"));
+    read(&[0; 24]).says("fd: 3, dirent: [...], count: 32768");
+    let old = [&bytes![1u32, 9u32, 16u16][..], b"x\0\0\0\0\x08"].concat();
+    compat("getdents", &[3, 0x1000, 32768], 16)
+        .exit(1, &old)
+        .says("fd: 3, dirent: [{.d_ino: 1, .d_off: 9, .d_reclen: 16, .d_name: \"x\", .d_type: REG}], count: 32768");
+}
+
+#[test]
+fn options_and_terminals() {
+    let set = |option: u64, value: &[u8]| native("setsockopt", &[3, 1, option, 0x1000, value.len() as u64], 0).entry(3, value);
+    set(2, &bytes![1u32]).says("fd: 3, level: SOCKET, optname: REUSEADDR, optval: [1], optlen: 4");
+    set(13, &bytes![1u32, 30u32]).says("fd: 3, level: SOCKET, optname: LINGER, optval: {.l_onoff: 1, .l_linger: 30}, optlen: 8");
+    set(25, b"eth0\0").says("fd: 3, level: SOCKET, optname: BINDTODEVICE, optval: \"eth0\\x00\", optlen: 5");
+    native("getsockopt", &[3, 1, 4, 0x1000, 0x2000], 0)
+        .exit(3, &bytes![111u32])
+        .entry(4, &bytes![4u32])
+        .exit(4, &bytes![4u32])
+        .says("fd: 3, level: SOCKET, optname: ERROR, optval: [ECONNREFUSED], optlen: [4]");
+    native("ioctl", &[1, 0x5413, 0x1000], 0)
+        .exit(2, &bytes![24u16, 80u16, 0u16, 0u16])
+        .says("fd: 1, cmd: TIOCGWINSZ, arg: {.ws_row: 24, .ws_col: 80, .ws_xpixel: 0, .ws_ypixel: 0}");
+    compat("ioctl", &[1, 0x5401, 0x1000], 0).exit(2, &[&bytes![0x500u32, 5u32, 0xbfu32, 0x8a3bu32, 0u8][..], &[0; 19]].concat()).says(
+        &format!(
+            "fd: 1, cmd: TCGETS, arg: {{.c_iflag: ICRNL|IXON, .c_oflag: OPOST|ONLCR, .c_cflag: B38400|CS8|CREAD, \
+             .c_lflag: ISIG|ICANON|ECHO|ECHOE|ECHOK|ECHOCTL|ECHOKE|IEXTEN, .c_line: 0, .c_cc: \"{}\"}}",
+            "\\x00".repeat(19)
+        ),
+    );
+    native("ioctl", &[1, 0x541b, 0x1000], 0).exit(2, &bytes![9u32]).says("fd: 1, cmd: FIONREAD, arg: [9]");
+    native("ioctl", &[1, 0x541b, 0x1000], -25).says("fd: 1, cmd: FIONREAD, arg: 0x1000");
+}
+
+#[test]
+fn what_is_cut_says_so() {
+    native("nanosleep", &[0x1000, 0], 0).entry(0, &bytes![1u64]).of(16).says("rqtp: {.tv_sec: 1, ...}");
+    native("nanosleep", &[0x1000, 0], 0).entry(0, &bytes![1u64, 2u16]).of(16).says("rqtp: {.tv_sec: 1, ...}");
+    native("nanosleep", &[0x1000, 0], 0).entry(0, &[]).of(16).says("rqtp: {...}");
+    let how = bytes![0u64, 0u64, 0u64];
+    let opened = |bytes: &[u8], size: u64| native("openat2", &[CWD, 0, 0x1000, size], 3).entry(2, bytes).of(size);
+    opened(&how[..16], 16).says("dfd: CWD, how: {.flags: RDONLY, .mode: 0}, usize: 16");
+    opened(&how[..12], 12).says("dfd: CWD, how: {.flags: RDONLY, ...}, usize: 12");
+    opened(&how, 32).says("dfd: CWD, how: {.flags: RDONLY, .mode: 0, .resolve: 0, ...}, usize: 32");
+    native("writev", &[1, 0x1000, 40], 5)
+        .entry(1, &[0; 32 * 16])
+        .of(40 * 16)
+        .says(&format!("fd: 1, vec: [{}, ...], vlen: 40", ["{.iov_base: NULL, .iov_len: 0}"; 32].join(", ")));
+    let fault = with_memory(native("nanosleep", &[0x1000, 0], -14).call, 0, When::Entry, 0x1000, &[], PieceState::Fault);
+    Made { call: fault.clone() }.says("rqtp: 0x1000");
+    Made { call: with_memory(fault, 0, When::Retry, 0x1000, &bytes![1u64, 2u64], PieceState::Ok) }.says("rqtp: {.tv_sec: 1, .tv_nsec: 2}");
+}
+
+/// An address that pieces and pointers in them like to share, so that memory is found behind memory.
+fn address() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 1u64..9, 1 => any::<u64>()]
+}
+
+/// Bytes that are addresses as often as not.
+fn memory() -> impl Strategy<Value = Vec<u8>> {
+    let words =
+        proptest::collection::vec(address(), 0..80).prop_map(|words| words.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<u8>>());
+    let halves =
+        proptest::collection::vec(0u32..9, 0..80).prop_map(|words| words.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
+    prop_oneof![words, halves, proptest::collection::vec(any::<u8>(), 0..300)]
+}
+
+fn state() -> impl Strategy<Value = PieceState> {
+    prop_oneof![
+        3 => Just(PieceState::Ok),
+        1 => Just(PieceState::Cut),
+        1 => Just(PieceState::Fault),
+        1 => any::<bool>().prop_map(|cut| PieceState::Altered { cut }),
+    ]
+}
+
+fn when() -> impl Strategy<Value = When> {
+    prop_oneof![Just(When::Entry), Just(When::Exit), Just(When::Retry)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever the memory holds and however it is linked: one line, of printable characters, of bounded length.
+    #[test]
+    fn any_memory_is_one_clean_line(
+        row in 0..crate::beauty::tables::SYSCALLS.len(), abi in 0usize..4, args in proptest::array::uniform6(address()), ret in -2i64..300,
+        pieces in proptest::collection::vec((0u8..6, when(), address(), memory(), state(), prop_oneof![Just(None), address().prop_map(Some)]), 0..12),
+    ) {
+        let nr = crate::beauty::tables::SYSCALLS[row].numbers[abi].map_or(row as i64, i64::from);
+        let mut call = Call { abi: Abi::ALL[abi], nr, ..call(args, ret) };
+        for (arg, when, address, bytes, state, wanted) in &pieces {
+            call = with_memory(call, *arg, *when, *address, bytes, *state);
+            if let (Some(wanted), Some(last)) = (wanted, call.pieces.last_mut()) {
+                last.wanted = *wanted;
+            }
+        }
+        let line = event_line(&show(), &event(Time(1), What::Call(Box::new(call))));
+        prop_assert!(line.ends_with('\n') && !line.trim_end_matches('\n').contains(char::is_control), "{line:?}");
+        prop_assert!(line.len() < 1 << 20, "{}", line.len());
+    }
+}
+
+/// Nanoseconds for a line with memory: `cargo test --release --lib beauty::perf -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, not a check"]
+fn cost_of_memory() {
+    let stat: Vec<u8> =
+        [0x801u64, 7, 1, 0o100_644, 100, 0, 4096, 512, 8, 1, 2, 3, 4, 5, 6, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+    let inet = [&bytes![2u16][..], &[0, 80, 127, 0, 0, 1], &[0; 8]].concat();
+    let path = || native("newfstatat", &[CWD, 0x5000, 0x1000, 0], 0).entry(1, b"/usr/lib/locale/locale-archive\0");
+    let parts = || native("writev", &[1, 0x1000, 2], 5).entry(1, &bytes![0x5000u64, 3u64, 0x6000u64, 2u64]);
+    for (name, made) in [
+        ("newfstatat, no memory", native("newfstatat", &[CWD, 0x5000, 0x1000, 0], 0)),
+        ("newfstatat, path", path()),
+        ("newfstatat, path and stat", path().exit(2, &stat)),
+        ("read, no memory", native("read", &[3, 0x1000, 832], 832)),
+        ("read, 32 bytes", native("read", &[3, 0x1000, 832], 832).exit(1, &[b'a'; 32]).of(832)),
+        ("clock_nanosleep", native("clock_nanosleep", &[1, 0, 0x1000, 0], 0).entry(2, &bytes![1u64, 500u64])),
+        ("connect", native("connect", &[3, 0x1000, 16], 0).entry(1, &inet)),
+        ("writev of two", parts().at(1, When::Entry, 0x5000, b"abc").at(1, When::Entry, 0x6000, b"de")),
+        ("rt_sigprocmask", native("rt_sigprocmask", &[0, 0x1000, 0, 8], 0).entry(1, &bytes![6u64])),
+        ("poll of two", native("poll", &[0x1000, 2, 100], 1).entry(0, &[1; 16]).exit(0, &[2; 16])),
+    ] {
+        println!("{name}: {:.0} ns", cost(&made.call, None));
+    }
+}
