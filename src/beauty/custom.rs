@@ -52,6 +52,14 @@ pub fn limit64(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     }
 }
 
+/// `tv_nsec` of utimensat, which has two values that are no nanoseconds.
+pub fn utime_nsec(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    match args[index] {
+        value if constants::UTIME_NSEC.name(value).is_some() => Value::Symbol { table: &constants::UTIME_NSEC, value },
+        value => Value::Int(value as i64),
+    }
+}
+
 /// What wait4 tells of a child (man 2 wait): how it ended, stopped or went on.
 pub fn wait_status(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     const DUMPED: u32 = 0x80;

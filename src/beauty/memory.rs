@@ -53,17 +53,17 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// A number of one to eight bytes as a register would hold it.
+/// A number of 1, 2, 4 or 8 bytes as a register would hold it; `None` if it has another size.
 pub fn load(bytes: &[u8], signed: bool, big_endian: bool) -> Option<u64> {
-    let unused = 8usize.checked_sub(bytes.len()).filter(|unused| *unused < 8)?;
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    if big_endian {
-        word[..bytes.len()].reverse();
-    }
-    let value = u64::from_le_bytes(word);
-    let shift = 8 * unused as u32;
-    Some(if signed { ((value << shift) as i64 >> shift) as u64 } else { value })
+    let (value, bits) = match *bytes {
+        [byte] => (u64::from(byte), 8),
+        [a, b] => (u64::from(u16::from_le_bytes([a, b])), 16),
+        [a, b, c, d] => (u64::from(u32::from_le_bytes([a, b, c, d])), 32),
+        _ => (u64::from_le_bytes(bytes.try_into().ok()?), 64),
+    };
+    let unused = 64 - bits;
+    let value = if big_endian { value.swap_bytes() >> unused } else { value };
+    Some(if signed { ((value << unused) as i64 >> unused) as u64 } else { value })
 }
 
 /// Which of an argument's pieces are looked at.

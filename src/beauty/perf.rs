@@ -203,6 +203,10 @@ impl Columns {
     /// Blanks up to a column, at least `least`. A character counts as one column; its bytes after the first do not.
     fn pad(&self, out: &mut Vec<u8>, column: usize, least: usize) {
         let written = &out[self.begin..];
+        // A character has at most four bytes.
+        if written.len() - self.hidden >= 4 * (column + least) {
+            return number::blanks(out, least);
+        }
         let continuations = written.iter().filter(|byte| **byte & 0xc0 == 0x80).count();
         let filled = written.len() - self.hidden - continuations;
         number::blanks(out, column.saturating_sub(filled).max(least));

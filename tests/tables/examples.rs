@@ -174,6 +174,56 @@ fn bad_table_rows_are_named() {
     assert!(listing(&[("tables/a.tbl", &with("mine flags fcntl.h O_DIR zero=O_RDONLY rust"))]).contains("O_DIR 0x40\n    O_RDONLY 0x0\n"));
 }
 
+/// The Rust text with these rows of structs, all in use.
+fn structs(rows: &str) -> String {
+    let with = format!("{SYSCALLS}mine@500 a:outer -> int\n");
+    made(&[("syscalls/a.tbl", &with), ("structs/a.tbl", rows)]).map(|output| output.rust).expect("good")
+}
+
+#[test]
+fn members_are_where_c_puts_them() {
+    let rust = structs(
+        "outer 56 40 48 56 a.h:b  tag:u8  of:inner  flags:u16[3]/open_flags\n  wide:u64  _:u16\n  mask:sigset\n\
+         inner 16 8 8 16  base:pointer/bytes[len]  len:word\nsigset 8 8 8 8 align=4 decoder.sigset\n",
+    );
+    assert!(rust.contains("sizes: [56, 40, 48, 56], source: \"a.h:b\""), "{rust}");
+    let places = |name: &str| {
+        let begins = format!("Member {{ name: {name:?}, offset: ");
+        let after = rust.split(&begins).skip(1).map(|rest| rest.split(',').next().unwrap_or_default());
+        after.collect::<Vec<_>>().join(" ")
+    };
+    // In the order of the ABIs; aarch64 has x86-64's list.
+    assert_eq!(
+        (places("of"), places("flags"), places("wide"), places("mask")),
+        ("8 4 4".into(), "24 12 12".into(), "32 20 24".into(), "44 32 36".into())
+    );
+    assert_eq!((places("len"), places("_")), ("8 4".into(), String::new()), "what is the same is there once, and what is reserved is not");
+    assert!(rust.contains("Layout::Members([&OUTER_IN_X86_64, &OUTER_IN_I386, &OUTER_IN_X32, &OUTER_IN_X86_64])"), "{rust}");
+    assert!(rust.contains("big_endian: false, kind: Kind::Bytes, length: Length::Arg(1) })"), "{rust}");
+    assert!(rust.contains("Layout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
+}
+
+#[test]
+fn what_a_struct_says_of_itself_is_checked() {
+    let with = |row: &str| format!("inner 16 8 8 16 base:pointer/bytes[len] len:word\n{row}\n");
+    for (row, said) in [
+        ("outer 16 16 16 16 f:u64 g:u8 h:u16", "structs/a.tbl:2: the fields of outer make 12 bytes in i386, not 16"),
+        ("outer 24 16 16 24 f:none", "structs/a.tbl:2: outer, f: `none` is no type and no struct"),
+        ("outer 24 16 16 24 f:outer", "structs/a.tbl:2: outer, f: outer holds itself"),
+        ("outer 8 4 4 8 f:pointer/bytes", "structs/a.tbl:2: outer, f: f needs a [LENGTH]"),
+        ("outer 8 4 4 8 f:pointer/bytes[n]", "structs/a.tbl:2: outer, f: n is no field"),
+        ("outer 8 4 4 8 f:pointer/bytes[ret]", "structs/a.tbl:2: outer, f: a field's length cannot be what the call returns"),
+        ("outer 8 4 4 8 f:word/none", "structs/a.tbl:2: outer, f: `none` is no basic kind, no table and no struct"),
+        ("outer 8 8 8 8 f:u32 f:u32", "structs/a.tbl:2: outer, f: there are two of that name"),
+        ("outer 8 8 8 8 decoder.none", "structs/a.tbl:2: decoder.none is no function of src/beauty/decoders/"),
+        ("outer 4 4 4 4 u16/hex", "structs/a.tbl:2: outer has 2 bytes in x86_64, not 4"),
+    ] {
+        let call = format!("{SYSCALLS}mine@500 a:outer b:inner -> int\n");
+        let said_of = made(&[("syscalls/a.tbl", &call), ("structs/a.tbl", &with(row))]).err().unwrap_or_default();
+        assert!(said_of.iter().any(|fault| fault.to_string().starts_with(said)), "{said_of:#?}\nexpected: {said}");
+    }
+}
+
 #[test]
 fn headers_newer_than_the_rows_do_not_stop_the_build() {
     let tables = format!("{TABLES}mine enum enum.h E_* rust\nzeroes flags fcntl.h O_RDONLY O_DIR rust\n");

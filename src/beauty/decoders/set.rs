@@ -8,13 +8,26 @@ const MEMBERS_MAX: usize = 32;
 
 /// A kernel sigset_t: signal N is bit N-1. A set of nearly all is told by what it lacks.
 pub fn sigset<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
-    let whole = memory.bytes.len() * 8;
-    let signal = |bit: usize| Value::Signal(bit as i32 + 1);
-    let (set, unset): (Vec<usize>, Vec<usize>) = (0..whole.min(64)).partition(|bit| is_set(memory.bytes, *bit));
-    if whole >= 64 && unset.len() < set.len() {
-        return Value::AllBut(unset.into_iter().map(signal).collect());
+    const BYTES: usize = 8;
+    let mut word = [0; BYTES];
+    let whole = memory.bytes.len() >= BYTES;
+    for (byte, copied) in word.iter_mut().zip(memory.bytes) {
+        *byte = *copied;
     }
-    Value::Array { items: set.into_iter().map(signal).collect(), more: memory.is_cut() }
+    let set = u64::from_le_bytes(word);
+    if whole && set.count_ones() > u64::BITS / 2 {
+        return Value::AllBut(signals(!set));
+    }
+    Value::Array { items: signals(set), more: memory.is_cut() }
+}
+
+fn signals(mut set: u64) -> Vec<Value<'static>> {
+    let mut items = Vec::with_capacity(set.count_ones() as usize);
+    while set != 0 {
+        items.push(Value::Signal(set.trailing_zeros() as i32 + 1));
+        set &= set - 1;
+    }
+    items
 }
 
 /// An fd_set, whose length is counted in bits: descriptors.

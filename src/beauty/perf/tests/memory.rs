@@ -86,8 +86,8 @@ fn times() {
         .entry(2, &bytes![0u64, 0u64, 3u64, 4u64])
         .says("ufd: 3, flags: ABSTIME, utmr: {.it_interval: {.tv_sec: 0, .tv_nsec: 0}, .it_value: {.tv_sec: 3, .tv_nsec: 4}}");
     native("utimensat", &[3, 0, 0x1000, 0], 0)
-        .entry(2, &bytes![1u64, 2u64, 3u64, 4u64])
-        .says("dfd: 3, utimes: [{.tv_sec: 1, .tv_nsec: 2}, {.tv_sec: 3, .tv_nsec: 4}]");
+        .entry(2, &bytes![1u64, 2u64, 0u64, 0x3fff_ffffu64])
+        .says("dfd: 3, utimes: [{.tv_sec: 1, .tv_nsec: 2}, {.tv_sec: 0, .tv_nsec: NOW}]");
     native("time", &[0x1000], 17).exit(0, &bytes![17u64]).says("tloc: [17]");
     native("times", &[0x1000], 17)
         .exit(0, &bytes![1u64, 2u64, 3u64, 4u64])
@@ -183,6 +183,88 @@ fn files() {
         .says(
             "buf: {.f_type: EXT4_SUPER_MAGIC, .f_bsize: 4096, .f_blocks: 10, .f_bfree: 9, .f_bavail: 8, .f_files: 7, .f_ffree: 6, .f_fsid: [1, -2], \
              .f_namelen: 255, .f_frsize: 4096, .f_flags: VALID|RELATIME}",
+        );
+}
+
+#[test]
+fn files_with_everything() {
+    let stamp = |seconds: i64| bytes![seconds, 5u32, 0u32];
+    let statx = [
+        bytes![0x7ffu32, 4096u32, 0x10u64, 1u32, 1000u32, 100u32, 0o100_755u16, 0u16, 7u64, 10u64, 8u64, 0x30u64],
+        stamp(1),
+        stamp(2),
+        stamp(-3),
+        stamp(4),
+        bytes![0u32, 0u32, 8u32, 1u32, 9u64, 0u32, 0u32, 0u64, 0u32, 0u32, 0u32, 0u32, 0u32, 0u32],
+        vec![0; 64],
+    ]
+    .concat();
+    let told = "{.stx_mask: BASIC_STATS, .stx_blksize: 4096, .stx_attributes: IMMUTABLE, \
+                .stx_nlink: 1, .stx_uid: 1000, .stx_gid: 100, .stx_mode: IFREG|0755, .stx_ino: 7, .stx_size: 10, .stx_blocks: 8, \
+                .stx_attributes_mask: IMMUTABLE|APPEND, .stx_atime: {.tv_sec: 1, .tv_nsec: 5}, .stx_btime: {.tv_sec: 2, .tv_nsec: 5}, \
+                .stx_ctime: {.tv_sec: -3, .tv_nsec: 5}, .stx_mtime: {.tv_sec: 4, .tv_nsec: 5}, .stx_rdev_major: 0, .stx_rdev_minor: 0, \
+                .stx_dev_major: 8, .stx_dev_minor: 1, .stx_mnt_id: 9, .stx_dio_mem_align: 0, .stx_dio_offset_align: 0, .stx_subvol: 0, \
+                .stx_atomic_write_unit_min: 0, .stx_atomic_write_unit_max: 0, .stx_atomic_write_segments_max: 0, .stx_dio_read_offset_align: 0, \
+                .stx_atomic_write_unit_max_opt: 0}";
+    for abi in [Abi::X86_64, Abi::I386] {
+        made(abi, "statx", &[3, 0, 0, 1, 0x1000], 0).exit(4, &statx).says(&format!("dfd: 3, mask: TYPE, buffer: {told}"));
+    }
+    compat("statfs64", &[0, 84, 0x1000], 0)
+        .exit(
+            2,
+            &bytes![0x0102_1994u32, 4096u32, 10u64, 9u64, 8u64, 7u64, 6u64, 0u32, 0u32, 255u32, 4096u32, 0x21u32, 0u32, 0u32, 0u32, 0u32],
+        )
+        .says(
+            "sz: 84, buf: {.f_type: TMPFS_MAGIC, .f_bsize: 4096, .f_blocks: 10, .f_bfree: 9, .f_bavail: 8, .f_files: 7, .f_ffree: 6, \
+             .f_fsid: [0, 0], .f_namelen: 255, .f_frsize: 4096, .f_flags: RDONLY|VALID}",
+        );
+    native("name_to_handle_at", &[3, 0, 0x1000, 0x2000, 0], 0)
+        .entry(2, &bytes![8u32, 0u32])
+        .exit(2, &bytes![8u32, 1u32, 0x1122_3344_5566_7788u64])
+        .exit(3, &bytes![30u32])
+        .says("dfd: 3, handle: {.handle_bytes: 8, .handle_type: 0 => 1, .f_handle: \"\" => \"\\x88wfUD3\\\"\\x11\"}, mnt_id: [30]");
+}
+
+#[test]
+fn queues_and_sets() {
+    native("semop", &[1, 0x1000, 2], 0).entry(1, &bytes![0u16, -1i16, 0x1800u16, 1u16, 2i16, 0u16]).says(
+        "semid: 1, tsops: [{.sem_num: 0, .sem_op: -1, .sem_flg: IPC_NOWAIT|SEM_UNDO}, {.sem_num: 1, .sem_op: 2, .sem_flg: 0}], nsops: 2",
+    );
+    native("msgsnd", &[1, 0x1000, 2, 0], 0)
+        .entry(1, &bytes![5u64, b'h', b'i'])
+        .says("msqid: 1, msgp: {.mtype: 5, .mtext: \"hi\"}, msgsz: 2");
+    compat("msgsnd", &[1, 0x1000, 2, 0], 0)
+        .entry(1, &bytes![5u32, b'h', b'i'])
+        .says("msqid: 1, msgp: {.mtype: 5, .mtext: \"hi\"}, msgsz: 2");
+    let perm = "{.key: PRIVATE, .uid: 1, .gid: 2, .cuid: 3, .cgid: 4, .mode: 0x180, .seq: 6}";
+    let told = format!("{{.sem_perm: {perm}, .sem_otime: 7, .sem_ctime: 8, .sem_nsems: 9}}");
+    native("semctl", &[1, 0, 2, 0x1000], 0)
+        .exit(3, &bytes![0u32, 1u32, 2u32, 3u32, 4u32, 0x180u32, 6u16, 0u16, 0u32, 0u64, 0u64, 7u64, 0u64, 8u64, 0u64, 9u64, 0u64, 0u64])
+        .says(&format!("semid: 1, cmd: IPC_STAT, arg: {told}"));
+    compat("semctl", &[1, 0, 2, 0x1000], 0)
+        .exit(3, &bytes![0u32, 1u32, 2u32, 3u32, 4u32, 0x180u16, 0u16, 6u16, 0u16, 0u32, 0u32, 7u32, 0u32, 8u32, 0u32, 9u32, 0u32, 0u32])
+        .says(&format!("semid: 1, cmd: IPC_STAT, arg: {told}"));
+    native("mq_getsetattr", &[3, 0x1000, 0], 0)
+        .entry(1, &bytes![0o4000u64, 10u64, 8192u64, 0u64, 0u64, 0u64, 0u64, 0u64])
+        .says("mqdes: 3, u_mqstat: {.mq_flags: NONBLOCK, .mq_maxmsg: 10, .mq_msgsize: 8192, .mq_curmsgs: 0}");
+    native("capset", &[0x1000, 0x2000], 0)
+        .entry(0, &bytes![0x2008_0522u32, 0u32])
+        .entry(1, &bytes![1u32, 3u32, 0u32, 0u32, 0u32, 0u32])
+        .says(
+            "header: {.version: 3, .pid: 0}, data: [{.effective: 0x1, .permitted: 0x3, .inheritable: 0}, \
+             {.effective: 0, .permitted: 0, .inheritable: 0}]",
+        );
+    native("landlock_create_ruleset", &[0x1000, 16, 0], 3)
+        .entry(0, &bytes![5u64, 1u64])
+        .says("attr: {.handled_access_fs: EXECUTE|READ_FILE, .handled_access_net: BIND_TCP}, size: 16");
+    native("adjtimex", &[0x1000], 0)
+        .entry(0, &[&bytes![0x4002u32, 0u32, 0u64, 5u64][..], &[0; 184]].concat())
+        .of(208)
+        .exit(0, &[&bytes![0x4002u32, 0u32, 9u64, 5u64][..], &[0; 184]].concat())
+        .says(
+            "txc_p: {.modes: FREQUENCY|TICK, .offset: 0 => 9, .freq: 5, .maxerror: 0, .esterror: 0, .status: 0, .constant: 0, .precision: 0, \
+             .tolerance: 0, .time: {.tv_sec: 0, .tv_usec: 0}, .tick: 0, .ppsfreq: 0, .jitter: 0, .shift: 0, .stabil: 0, .jitcnt: 0, .calcnt: 0, \
+             .errcnt: 0, .stbcnt: 0, .tai: 0}",
         );
 }
 
