@@ -220,7 +220,7 @@ pub struct Struct {
     pub name: &'static str,
     /// Its size in bytes in each ABI, by `Abi as usize`. Of those whose length the call says, what is fixed of it, or at most.
     pub sizes: [u32; 4],
-    /// Where C finds it: a header, and its name there after a colon if that differs; empty where no header has it.
+    /// Where C finds it: a header, and its name there after a colon if that differs, with `+` if it is longer there; empty where no header has it.
     pub source: &'static str,
     pub layout: Layout,
 }

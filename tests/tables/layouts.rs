@@ -13,9 +13,11 @@ use std::process::Command;
 use std::{env, fs};
 
 /// Structs that are not the kernel's in C's headers of an ABI, and why.
-const OTHERS: [(&str, Abi, &str); 2] = [
+const OTHERS: [(&str, Abi, &str); 4] = [
     ("statfs", Abi::X32, "asm-generic/statfs.h has 32-bit words wherever a long has, but x32 shares x86-64's call"),
     ("shmid_ds", Abi::X32, "asm/shmbuf.h has a size of 32 bits and a hole behind it, but x32 shares x86-64's call"),
+    ("sigaction", Abi::I386, "asm/signal.h has that of the old sigaction"),
+    ("sigaction", Abi::X32, "asm/signal.h has a mask of 32 bits, the kernel one of 64"),
 ];
 
 #[test]
@@ -108,7 +110,7 @@ fn compiler(abi: Abi) -> Result<Command, String> {
         return Err(format!("{} has no asm/", of_abi.display()));
     }
     let mut compiler = Command::new(program);
-    compiler.args([option, "-fsyntax-only", "-std=gnu11", "-I"]).arg(of_abi);
+    compiler.args([option, "-fsyntax-only", "-std=gnu11", "-D_GNU_SOURCE", "-I"]).arg(of_abi);
     if let Some(headers) = headers {
         compiler.arg("-I").arg(headers);
     }
@@ -120,8 +122,9 @@ fn compiler(abi: Abi) -> Result<Command, String> {
 
 fn assertions(of: &Struct, abi: Abi) -> String {
     let (header, name) = of.source.split_once(':').unwrap_or((of.source, of.name));
+    let (name, same) = name.strip_suffix('+').map_or((name, "=="), |name| (name, ">="));
     let mut text = format!("#include <{header}>\n#define SAME(a, b, what) _Static_assert((a) == (b), what)\n");
-    text += &format!("SAME(sizeof(struct {name}), {}, \"size of {name}\");\n", of.sizes[abi as usize]);
+    text += &format!("_Static_assert(sizeof(struct {name}) {same} {}, \"size of {name}\");\n", of.sizes[abi as usize]);
     let Layout::Members(members) = &of.layout else { return text };
     for member in members[abi as usize] {
         let field = member.name;
