@@ -83,9 +83,10 @@ fn emit_structs(out: &mut String, structs: &[(StructRow, Layout)]) -> fmt::Resul
         writeln!(out, "/// struct {}", row.name)?;
         writeln!(
             out,
-            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, source: {:?}, layout: {layout} }};",
+            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: Counted::{}, source: {:?}, layout: {layout} }};",
             row.name,
             row.sizes,
+            row.counted,
             row.source.as_deref().unwrap_or_default()
         )?;
     }

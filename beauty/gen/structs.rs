@@ -7,6 +7,9 @@ use super::syscalls::ArgumentRow;
 /// The ABIs as rows write them, in the order of the sizes.
 pub const ABI_WORDS: [&str; 4] = ["x86_64", "i386", "x32", "aarch64"];
 
+/// What lengths count, if not bytes.
+const COUNTED: [(&str, &str); 3] = [("bits", "Bits"), ("pages", "Pages"), ("tail", "Tail")];
+
 #[derive(Clone, Debug)]
 pub struct StructRow {
     pub place: Place,
@@ -16,6 +19,8 @@ pub struct StructRow {
     pub source: Option<String>,
     /// Rust code names it, so that no row needs to.
     pub used_by_rust: bool,
+    /// What a length behind the struct's name counts: the name of a variant of `row::Counted`.
+    pub counted: &'static str,
     pub body: Body,
 }
 
@@ -116,12 +121,16 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
     let sizes = said.get(..4).and_then(|sizes| sizes.iter().map(|size| size.parse().ok()).collect::<Option<Vec<u32>>>());
     let sizes = sizes.and_then(|sizes| sizes.try_into().ok());
     let sizes = sizes.ok_or_else(|| format!("{name} needs four sizes: bytes in x86-64, i386, x32 and aarch64"))?;
-    let (mut source, mut used_by_rust, mut packed, mut align) = (None, false, false, None);
+    let (mut source, mut used_by_rust, mut packed, mut align, mut counted) = (None, false, false, None, "Bytes");
     let mut rest = &said[4..];
     while let Some((word, after)) = rest.split_first() {
         match *word {
             "rust" => used_by_rust = true,
             "packed" => packed = true,
+            word if word.starts_with("count=") => {
+                let said = COUNTED.iter().find(|(known, _)| *known == &word["count=".len()..]);
+                counted = said.map(|(_, rust)| *rust).ok_or_else(|| format!("`{word}`: a length counts bits, pages or the tail"))?;
+            }
             word if word.contains(".h") => source = Some(word.to_string()),
             word if word.starts_with("align=") => {
                 let said = word["align=".len()..].parse().ok().filter(|align: &u32| align.is_power_of_two());
@@ -141,7 +150,7 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
     if align.is_some() && !matches!(body, Body::Decoder { .. }) {
         return Err(format!("{name}: only what has a decoder needs `align=`"));
     }
-    Ok(StructRow { place: place.clone(), name: name.to_string(), sizes, source, used_by_rust, body })
+    Ok(StructRow { place: place.clone(), name: name.to_string(), sizes, source, used_by_rust, counted, body })
 }
 
 fn fields(words: &[&str], place: &Place) -> Result<Vec<FieldRow>, String> {
@@ -210,6 +219,7 @@ mod tests {
             ("a 1 1 1 1\na@i386 f:u32", "s.tbl:2: the fields of a in one ABI must follow"),
             ("a 1 1 1 1 decoder.a\n f:u32", "s.tbl:2: a is no struct of fields"),
             ("a 1 1 1 1 align=3 decoder.a", "s.tbl:1: `align=3` is no alignment"),
+            ("a 1 1 1 1 count=bytes", "s.tbl:1: `count=bytes`: a length counts bits"),
             ("a 1 1 1 1 align=4 f:u32", "s.tbl:1: a: only what has a decoder"),
         ] {
             let error = parsed(text).expect_err(text);

@@ -122,11 +122,21 @@ impl<'a> Reader<'a> {
         self.pieces_at(address).any(|piece| (piece.when == When::Exit) == exit)
     }
 
+    /// Whether somebody tried to copy from an address.
+    pub(super) fn was_tried(&self, address: u64) -> bool {
+        self.all_pieces_at(address).next().is_some()
+    }
+
     fn pieces_at(&self, address: u64) -> impl Iterator<Item = &'a Piece> {
+        self.all_pieces_at(address).filter(|piece| piece.state != PieceState::Fault)
+    }
+
+    /// Those that could not be read too.
+    fn all_pieces_at(&self, address: u64) -> impl Iterator<Item = &'a Piece> {
         let (arg, call) = (self.arg, self.call);
         // A 32-bit program's registers may hold anything above.
         let mask = if call.abi == Abi::I386 { u64::from(u32::MAX) } else { u64::MAX };
-        call.pieces.iter().filter(move |piece| piece.arg == arg && piece.address & mask == address && piece.state != PieceState::Fault)
+        call.pieces.iter().filter(move |piece| piece.arg == arg && piece.address & mask == address)
     }
 }
 

@@ -14,6 +14,7 @@ impl<'a> Reader<'a> {
     pub fn pointed(&mut self, kind: &Kind, address: u64, count: Option<u64>) -> Value<'a> {
         let wanted = match kind {
             Kind::StructArray(of) => count.map(|count| count.saturating_mul(u64::from(of.sizes[self.abi() as usize]))),
+            Kind::Struct(of) => count.map(|count| of.bytes(count, self.abi())),
             Kind::Number { bytes, .. } => count.map(|count| count.saturating_mul(u64::from(*bytes))),
             _ => count,
         };
@@ -43,11 +44,15 @@ impl<'a> Reader<'a> {
         Value::Str { bytes: Cow::Borrowed(shown), cut: cut || shown.len() < bytes.len(), altered }
     }
 
-    /// argv: pointers up to NULL, each to a string.
+    /// argv: pointers up to NULL, each to a string. Where no string was copied (an environment), how many there are.
     fn strings(&mut self, memory: Memory<'a>) -> Value<'a> {
         let pointers = memory.bytes.chunks_exact(pointer_size(self.abi())).map(|bytes| load(bytes, false, false).unwrap_or_default());
         let mut items = Vec::new();
         let mut more = memory.is_cut();
+        if let Some(count) = self.uncopied(pointers.clone()) {
+            let text = format!("[{count}{} strings]", if count == pointers.len() { " or more" } else { "" });
+            return Value::Words { text, number: Some(count as u64) };
+        }
         for pointer in pointers {
             if pointer == 0 {
                 more = false;
@@ -60,6 +65,18 @@ impl<'a> Reader<'a> {
             items.push(self.pointed(&Kind::Str, pointer, None));
         }
         Value::Array { items, more }
+    }
+
+    /// How many pointers stand before NULL, if there are any and of none the string is here.
+    fn uncopied(&self, pointers: impl Iterator<Item = u64>) -> Option<usize> {
+        let mut count = 0;
+        for pointer in pointers.take_while(|pointer| *pointer != 0) {
+            if count < ELEMENTS_MAX && self.was_tried(pointer) {
+                return None;
+            }
+            count += 1;
+        }
+        (count > 0).then_some(count)
     }
 
     /// One struct. A number stands in brackets, to be told from its address.

@@ -220,9 +220,38 @@ pub struct Struct {
     pub name: &'static str,
     /// Its size in bytes in each ABI, by `Abi as usize`. Of those whose length the call says, what is fixed of it, or at most.
     pub sizes: [u32; 4],
+    /// What a length that belongs to it counts.
+    pub counted: Counted,
     /// Where C finds it: a header, and its name there after a colon if that differs, with `+` if it is longer there; empty where no header has it.
     pub source: &'static str,
     pub layout: Layout,
+}
+
+/// What the length of a struct is the number of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Its bytes.
+    Bytes,
+    /// Bits, in whole words as the kernel has them (`long`).
+    Bits,
+    /// Bytes of memory; the struct has one byte for each page.
+    Pages,
+    /// The bytes behind what is fixed of it.
+    Tail,
+}
+
+impl Struct {
+    /// How many bytes a length of `count` names.
+    pub fn bytes(&self, count: u64, abi: Abi) -> u64 {
+        const PAGE_BYTES: u64 = 4096;
+        let word_bits = if abi == Abi::I386 { 32 } else { 64 };
+        match self.counted {
+            Counted::Bytes => count,
+            Counted::Bits => count.div_ceil(word_bits).saturating_mul(word_bits / 8),
+            Counted::Pages => count.div_ceil(PAGE_BYTES),
+            Counted::Tail => count.saturating_add(u64::from(self.sizes[abi as usize])),
+        }
+    }
 }
 
 /// What a struct is made of.

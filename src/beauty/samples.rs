@@ -33,7 +33,7 @@ pub static OPEN_FLAGS: Table = Table {
 pub static WHENCE: Table = table("whence", TableKind::Enum, "SEEK_", &[entry(0, "SEEK_SET"), entry(1, "SEEK_CUR"), entry(2, "SEEK_END")]);
 pub static PROT: Table = table("prot", TableKind::Flags, "PROT_", &[entry(0, "PROT_NONE"), entry(1, "PROT_READ"), entry(2, "PROT_WRITE")]);
 pub static FCNTL: Table = table("fcntl_cmd", TableKind::Enum, "F_", &[entry(1, "F_GETFD"), entry(6, "F_SETLK")]);
-pub static FLOCK: Struct = Struct { name: "flock", sizes: [32, 16, 16, 32], source: "", layout: Layout::Opaque };
+pub static FLOCK: Struct = Struct { name: "flock", sizes: [32, 16, 16, 32], counted: Counted::Bytes, source: "", layout: Layout::Opaque };
 
 fn creates(registers: &[u64; 6]) -> bool {
     registers[2] & 0o100 != 0

@@ -1,5 +1,5 @@
 use super::*;
-use crate::beauty::row::{Arg, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Return};
+use crate::beauty::row::{Arg, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Return};
 
 static FLAGS: Table = Table {
     name: "open_flags",
@@ -28,8 +28,13 @@ static NARROW: [Member; 2] = [
     Member { name: "base", offset: 0, form: word(4, Kind::Bytes, Length::Arg(1)) },
     Member { name: "len", offset: 4, form: word(4, Kind::Ulong, Length::OfType) },
 ];
-static SPAN: Struct =
-    Struct { name: "span", sizes: [16, 8, 16, 16], source: "linux/span.h", layout: Layout::Members([&WIDE, &NARROW, &WIDE, &WIDE]) };
+static SPAN: Struct = Struct {
+    name: "span",
+    sizes: [16, 8, 16, 16],
+    counted: Counted::Bytes,
+    source: "linux/span.h",
+    layout: Layout::Members([&WIDE, &NARROW, &WIDE, &WIDE]),
+};
 
 static ROWS: &[Syscall] = &[
     Syscall {

@@ -353,9 +353,14 @@ fn programs_arguments() {
         .says("filename: \"/bin/ls\", argv: [\"ls\", \"-l\"], envp: []");
     execve(compat("execve", &[0x1000, 0x2000, 0x3000], 0), |word| bytes![word as u32])
         .says("filename: \"/bin/ls\", argv: [\"ls\", \"-l\"], envp: []");
-    let many: Vec<u8> = (1..=40u64).flat_map(|at| (at * 0x1000).to_le_bytes()).chain([0; 8]).collect();
+    // Of the environment nobody wants more than how much there is of it.
+    let many = |count: u64| (1..=count).flat_map(|at| (at * 0x1000).to_le_bytes()).collect::<Vec<u8>>();
+    let executed = |bytes: &[u8]| native("execve", &[0, 0x90_0000, 0x90_0000], 0).entry(2, bytes);
+    executed(&[many(40), vec![0; 8]].concat()).says("argv: 0x900000, envp: [40 strings]");
+    executed(&many(40)).of(328).says("argv: 0x900000, envp: [40 or more strings]");
     let shown: Vec<String> = (1..=32).map(|at| format!("{:#x}", at * 0x1000)).collect();
-    native("execve", &[0, 0, 0x90_0000], 0).entry(2, &many).says(&format!("envp: [{}, ...]", shown.join(", ")));
+    let begun = with_memory(executed(&[many(40), vec![0; 8]].concat()).call, 2, When::Entry, 0x1000, &[], PieceState::Fault);
+    Made { call: begun }.says(&format!("argv: 0x900000, envp: [{}, ...]", shown.join(", ")));
 }
 
 #[test]
