@@ -184,9 +184,9 @@ fn structs(rows: &str) -> String {
 fn members_are_where_c_puts_them() {
     let rust = structs(
         "outer 56 40 48 56 a.h:b  tag:u8  of:inner  flags:u16[3]/open_flags\n  wide:u64  _:u16\n  mask:sigset\n\
-         inner 16 8 8 16  base:pointer/bytes[len]  len:word\nsigset 8 8 8 8 align=4 decoder.sigset\n",
+         inner 16 8 8 16  base:pointer/bytes[len]  len:word\nsigset 8 8 8 8 align=4 count=bits decoder.sigset\n",
     );
-    assert!(rust.contains("sizes: [56, 40, 48, 56], source: \"a.h:b\""), "{rust}");
+    assert!(rust.contains("sizes: [56, 40, 48, 56], counted: Counted::Bytes, source: \"a.h:b\""), "{rust}");
     let places = |name: &str| {
         let begins = format!("Member {{ name: {name:?}, offset: ");
         let after = rust.split(&begins).skip(1).map(|rest| rest.split(',').next().unwrap_or_default());
@@ -200,7 +200,7 @@ fn members_are_where_c_puts_them() {
     assert_eq!((places("len"), places("_")), ("8 4".into(), String::new()), "what is the same is there once, and what is reserved is not");
     assert!(rust.contains("Layout::Members([&OUTER_IN_X86_64, &OUTER_IN_I386, &OUTER_IN_X32, &OUTER_IN_X86_64])"), "{rust}");
     assert!(rust.contains("big_endian: false, kind: Kind::Bytes, length: Length::Arg(1) })"), "{rust}");
-    assert!(rust.contains("Layout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
+    assert!(rust.contains("counted: Counted::Bits, source: \"\", layout: Layout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::abi_name;
 use super::row::{kind, length};
-use crate::beauty::row::{Form, Layout, Member, Number, Struct};
+use crate::beauty::row::{Counted, Form, Layout, Member, Number, Struct};
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
 use std::io::{self, Write};
@@ -27,6 +27,12 @@ pub fn whole(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
     }
     let size = |abi: Abi| format!("{} {}", abi_name(abi), of.sizes[abi as usize]);
     writeln!(out, "    bytes     {}", Abi::ALL.map(size).join(", "))?;
+    match of.counted {
+        Counted::Bytes => {}
+        Counted::Bits => writeln!(out, "    [length]  in bits")?,
+        Counted::Pages => writeln!(out, "    [length]  in bytes of memory, a byte for each page")?,
+        Counted::Tail => writeln!(out, "    [length]  in bytes of what follows")?,
+    }
     match &of.layout {
         Layout::Members(all) => members(all, out),
         Layout::Number(forms) => writeln!(out, "    is        {}", form(&forms[NATIVE_ABI as usize], &[])),
