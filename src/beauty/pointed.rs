@@ -19,6 +19,10 @@ impl<'a> Reader<'a> {
             _ => count,
         };
         let Some(memory) = self.find(address, wanted, count) else { return Value::Unread(address) };
+        let is_text = matches!(kind, Kind::Path | Kind::Str | Kind::Bytes);
+        if !is_text && matches!(memory.state, PieceState::Altered { .. }) {
+            return Value::Unread(address);
+        }
         match kind {
             Kind::Path => self.text(memory, usize::MAX, true),
             Kind::Str => self.text(memory, self.context.string_limit, true),

@@ -6,6 +6,9 @@ use super::scalar::{scalar, whole};
 use super::value::Value;
 use std::borrow::Cow;
 
+/// Names and values of a struct's members, in order.
+pub type Members<'a> = Vec<(&'static str, Value<'a>)>;
+
 impl<'a> Reader<'a> {
     /// A struct's value: the members that are whole, and whether the call names more than these.
     pub fn structure(&mut self, of: &'static Struct, memory: Memory<'a>) -> Value<'a> {
@@ -14,11 +17,18 @@ impl<'a> Reader<'a> {
             Layout::Opaque => Value::Unread(memory.address),
             Layout::Decoder(decode) => decode(self, memory),
             Layout::Number(forms) => self.form(&forms[abi], memory, None).unwrap_or(Value::Unread(memory.address)),
-            Layout::Members(members) => self.members(members[abi], of.sizes[abi], memory),
+            Layout::Members(_) => {
+                let (members, more) = self.members(of, memory);
+                Value::Struct { members, more }
+            }
         }
     }
 
-    fn members(&mut self, of: &'static [Member], size: u32, memory: Memory<'a>) -> Value<'a> {
+    /// The members that are whole, and whether the call names more of the struct; nothing of a struct without members.
+    pub fn members(&mut self, of: &'static Struct, memory: Memory<'a>) -> (Members<'a>, bool) {
+        let abi = self.abi() as usize;
+        let Layout::Members(layouts) = &of.layout else { return (Vec::new(), true) };
+        let (of, size) = (layouts[abi], of.sizes[abi]);
         let mut members = Vec::with_capacity(of.len());
         let mut more = memory.is_cut() || memory.wanted > u64::from(size) && !ends_open(of);
         for member in of {
@@ -41,7 +51,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        Value::Struct { members, more }
+        (members, more)
     }
 
     /// A member's value; `None` if it is a number of which not all is here.
@@ -57,10 +67,15 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self, number: &'static Number, memory: Memory<'a>, length: Option<u64>) -> Option<Value<'a>> {
         let bytes = memory.bytes.get(..usize::from(number.bytes))?;
-        if let Kind::Table(table) = number.kind {
-            return Some(whole(table, load(bytes, false, number.big_endian)?, self.abi()));
-        }
         let raw = load(bytes, number.signed, number.big_endian)?;
+        match number.kind {
+            Kind::Table(table) => return Some(whole(table, load(bytes, false, number.big_endian)?, self.abi())),
+            Kind::Mode => return Some(Value::Octal(raw)),
+            _ if is_narrow(&number.kind) && i32::try_from(raw as i64).is_err() && u32::try_from(raw).is_err() => {
+                return Some(Value::Hex(raw));
+            }
+            _ => {}
+        }
         if let Some(value) = scalar(&number.kind, raw, self.abi(), self.context) {
             return Some(value);
         }
@@ -70,6 +85,11 @@ impl<'a> Reader<'a> {
             (value, _) => value,
         })
     }
+}
+
+/// Whether the kind has 32 bits in a register, so that a wider number in memory may say more.
+fn is_narrow(kind: &Kind) -> bool {
+    matches!(kind, Kind::Int | Kind::Uint | Kind::Fd | Kind::DirFd | Kind::Pid | Kind::Uid | Kind::Gid | Kind::Signal | Kind::Dev)
 }
 
 /// How long what a member points to is, as another member says.

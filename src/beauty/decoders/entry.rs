@@ -2,6 +2,7 @@
 
 use super::super::memory::{Memory, Reader};
 use super::super::row::Struct;
+use super::super::structure::Members;
 use super::super::tables::{constants, structs};
 use super::super::value::Value;
 
@@ -28,7 +29,7 @@ fn entries<'a>(
     memory: Memory<'a>,
     of: &'static Struct,
     length_at: usize,
-    finish: fn(&mut Vec<(&'static str, Value<'a>)>, &[u8]),
+    finish: fn(&mut Members<'a>, &[u8]),
 ) -> Value<'a> {
     let mut items = Vec::new();
     let mut at = 0;
@@ -38,11 +39,9 @@ fn entries<'a>(
             break;
         }
         let Some(entry) = memory.part(at, length).filter(|entry| entry.bytes.len() == length && reader.spend_value()) else { break };
-        let mut value = reader.structure(of, entry);
-        if let Value::Struct { members, .. } = &mut value {
-            finish(members, entry.bytes);
-        }
-        items.push(value);
+        let (mut members, more) = reader.members(of, entry);
+        finish(&mut members, entry.bytes);
+        items.push(Value::Struct { members, more });
         at += length;
     }
     Value::Array { items, more: at < memory.bytes.len() || memory.is_cut() }

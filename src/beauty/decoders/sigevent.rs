@@ -8,13 +8,11 @@ use super::super::value::Value;
 pub fn sigevent<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     const SIGEV_THREAD_ID: u64 = 4;
     let [head, thread] = [&structs::SIGEVENT_HEAD, &structs::SIGEVENT_THREAD].map(|of| of.sizes[reader.abi() as usize] as usize);
-    let mut value = reader.structure(&structs::SIGEVENT_HEAD, memory.first(head));
-    if memory.number(head - 4, 4, false) == Some(SIGEV_THREAD_ID)
-        && let Value::Struct { members, more } = &mut value
-        && let Value::Struct { members: of_thread, more: cut } = reader.structure(&structs::SIGEVENT_THREAD, memory.first(thread))
-    {
+    let (mut members, mut more) = reader.members(&structs::SIGEVENT_HEAD, memory.first(head));
+    if memory.number(head - 4, 4, false) == Some(SIGEV_THREAD_ID) {
+        let (of_thread, cut) = reader.members(&structs::SIGEVENT_THREAD, memory.first(thread));
         members.extend(of_thread);
-        *more = cut;
+        more = cut;
     }
-    value
+    Value::Struct { members, more }
 }

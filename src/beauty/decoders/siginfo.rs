@@ -10,22 +10,18 @@ use super::super::value::Value;
 pub fn siginfo<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     let numbers = [0, 4, 8].map(|offset| memory.number(offset, 4, true).map(|number| number as i32));
     let [Some(signo), Some(errno), Some(code)] = numbers else { return Value::Struct { members: Vec::new(), more: true } };
-    let mut members =
-        vec![("si_signo", Value::Signal(signo)), ("si_errno", Value::Int(errno.into())), ("si_code", named_code(signo, code))];
-    if errno == 0 {
-        members.remove(1);
+    if (signo, errno, code) == (0, 0, 0) {
+        // waitid found no child that has anything to tell.
+        return Value::Struct { members: vec![("si_signo", Value::Signal(0))], more: false };
     }
-    let mut more = memory.is_cut();
-    if let Some(of) = details(signo, code) {
-        let bytes = of.sizes[reader.abi() as usize] as usize;
-        match reader.structure(of, memory.first(bytes)) {
-            Value::Struct { members: details, more: cut } => {
-                members.extend(details);
-                more = cut;
-            }
-            other => members.push(("si_value", other)),
-        }
+    let mut members = vec![("si_signo", Value::Signal(signo))];
+    if errno != 0 {
+        members.push(("si_errno", Value::Int(errno.into())));
     }
+    members.push(("si_code", named_code(signo, code)));
+    let Some(of) = details(signo, code) else { return Value::Struct { members, more: memory.is_cut() } };
+    let (details, more) = reader.members(of, memory.first(of.sizes[reader.abi() as usize] as usize));
+    members.extend(details);
     Value::Struct { members, more }
 }
 

@@ -236,7 +236,7 @@ fn queues_and_sets() {
     compat("msgsnd", &[1, 0x1000, 2, 0], 0)
         .entry(1, &bytes![5u32, b'h', b'i'])
         .says("msqid: 1, msgp: {.mtype: 5, .mtext: \"hi\"}, msgsz: 2");
-    let perm = "{.key: PRIVATE, .uid: 1, .gid: 2, .cuid: 3, .cgid: 4, .mode: 0x180, .seq: 6}";
+    let perm = "{.key: PRIVATE, .uid: 1, .gid: 2, .cuid: 3, .cgid: 4, .mode: 0600, .seq: 6}";
     let told = format!("{{.sem_perm: {perm}, .sem_otime: 7, .sem_ctime: 8, .sem_nsems: 9}}");
     native("semctl", &[1, 0, 2, 0x1000], 0)
         .exit(3, &bytes![0u32, 1u32, 2u32, 3u32, 4u32, 0x180u32, 6u16, 0u16, 0u32, 0u64, 0u64, 7u64, 0u64, 8u64, 0u64, 9u64, 0u64, 0u64])
@@ -254,6 +254,11 @@ fn queues_and_sets() {
             "header: {.version: 3, .pid: 0}, data: [{.effective: 0x1, .permitted: 0x3, .inheritable: 0}, \
              {.effective: 0, .permitted: 0, .inheritable: 0}]",
         );
+    let odd = bytes![0u64, 0u64, 0u64, 0u64, 1u64 << 32 | 17, 0u64, 0u64, 0u64];
+    native("clone3", &[0x1000, 64], -22).entry(0, &odd).says(
+        "uargs: {.flags: 0, .pidfd: NULL, .child_tid: NULL, .parent_tid: NULL, .exit_signal: 0x100000011, .stack: NULL, .stack_size: 0, .tls: NULL}, \
+         size: 64",
+    );
     native("landlock_create_ruleset", &[0x1000, 16, 0], 3)
         .entry(0, &bytes![5u64, 1u64])
         .says("attr: {.handled_access_fs: EXECUTE|READ_FILE, .handled_access_net: BIND_TCP}, size: 16");
@@ -432,6 +437,7 @@ fn what_came_with_a_signal() {
     sent(&info(11, 1, &bytes![0xdead_0000u64]))
         .says("pid: 7 (x), sig: USR1, uinfo: {.si_signo: SEGV, .si_code: SEGV_MAPERR, .si_addr: 0xdead0000}");
     sent(&info(10, 77, &[])).says("pid: 7 (x), sig: USR1, uinfo: {.si_signo: USR1, .si_code: 77}");
+    waited(&[0; 128]).says("which: PID, upid: 7 (x), infop: {.si_signo: 0}, options: WEXITED");
     let mut narrow = bytes![17u32, 0u32, 2u32, 7u32, 0u32, 9u32, 5u32, 6u32];
     narrow.resize(128, 0);
     compat("waitid", &[1, 7, 0x1000, 4, 0], 0).exit(2, &narrow).says(
@@ -605,6 +611,10 @@ fn what_is_cut_says_so() {
         .entry(1, &[0; 32 * 16])
         .of(40 * 16)
         .says(&format!("fd: 1, vec: [{}, ...], vlen: 40", ["{.iov_base: NULL, .iov_len: 0}"; 32].join(", ")));
+    // Dots in place of bytes are no numbers.
+    let altered =
+        with_memory(native("nanosleep", &[0x1000, 0], 0).call, 0, When::Entry, 0x1000, &[b'.'; 16], PieceState::Altered { cut: false });
+    Made { call: altered }.says("rqtp: 0x1000");
     let fault = with_memory(native("nanosleep", &[0x1000, 0], -14).call, 0, When::Entry, 0x1000, &[], PieceState::Fault);
     Made { call: fault.clone() }.says("rqtp: 0x1000");
     Made { call: with_memory(fault, 0, When::Retry, 0x1000, &bytes![1u64, 2u64], PieceState::Ok) }.says("rqtp: {.tv_sec: 1, .tv_nsec: 2}");
