@@ -15,6 +15,7 @@ pub mod row;
 #[cfg(test)]
 pub mod samples;
 pub mod scalar;
+pub mod shape;
 pub mod signal;
 pub mod stamp;
 pub mod structure;

@@ -2,6 +2,7 @@
 //!
 //! Only data and its types stand here. How a value is told from a row is `decode`'s, how it looks is a style's.
 
+pub use super::shape::*;
 use crate::event::Abi;
 
 bitflags::bitflags! {
@@ -212,115 +213,6 @@ pub struct Entry {
 pub struct Field {
     pub mask: u64,
     pub table: &'static Table,
-}
-
-/// A struct of the kernel's ABI: a row of `beauty/structs/*.tbl`.
-#[derive(Debug)]
-pub struct Struct {
-    pub name: &'static str,
-    /// Its size in bytes in each ABI, by `Abi as usize`. Of those whose length the call says, what is fixed of it, or at most.
-    pub sizes: [u32; 4],
-    /// What a length that belongs to it counts.
-    pub counted: Counted,
-    /// Where C finds it: a header, and its name there after a colon if that differs, with `+` if it is longer there; empty where no header has it.
-    pub source: &'static str,
-    pub layout: Layout,
-}
-
-/// What the length of a struct is the number of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// Its bytes.
-    Bytes,
-    /// Bits, in whole words as the kernel has them (`long`).
-    Bits,
-    /// Bytes of memory; the struct has one byte for each page.
-    Pages,
-    /// The bytes behind what is fixed of it.
-    Tail,
-}
-
-impl Struct {
-    /// How many bytes a length of `count` names.
-    pub fn bytes(&self, count: u64, abi: Abi) -> u64 {
-        const PAGE_BYTES: u64 = 4096;
-        let word_bits = if abi == Abi::I386 { 32 } else { 64 };
-        match self.counted {
-            Counted::Bytes => count,
-            Counted::Bits => count.div_ceil(word_bits).saturating_mul(word_bits / 8),
-            Counted::Pages => count.div_ceil(PAGE_BYTES),
-            Counted::Tail => count.saturating_add(u64::from(self.sizes[abi as usize])),
-        }
-    }
-}
-
-/// What a struct is made of.
-#[derive(Debug)]
-pub enum Layout {
-    /// Nobody has said it yet.
-    Opaque,
-    /// By `Abi as usize`, in ascending order of offset; reserved ones are left out.
-    Members([&'static [Member]; 4]),
-    /// It is one number, by `Abi as usize`.
-    Number([Form; 4]),
-    /// A function of `crate::beauty::decoders`, for what rows cannot say.
-    Decoder(super::memory::Decoder),
-}
-
-/// A member of a struct.
-#[derive(Debug)]
-pub struct Member {
-    pub name: &'static str,
-    /// In bytes from the struct's beginning.
-    pub offset: u32,
-    pub form: Form,
-}
-
-/// How a member stands in memory.
-#[derive(Debug)]
-pub enum Form {
-    Number(Number),
-    /// So many bytes of text, which may end earlier with NUL; 0 for all that are there.
-    Text(u32),
-    /// So many bytes; 0 for all that are there.
-    Bytes(u32),
-    /// A struct within the struct.
-    Struct(&'static Struct),
-    /// `count` elements, one each `stride` bytes; 0 for all that are there.
-    Array {
-        element: &'static Form,
-        stride: u32,
-        count: u32,
-    },
-}
-
-/// A number in memory, and what it is: the same as if an argument's register held it.
-#[derive(Debug)]
-pub struct Number {
-    pub bytes: u8,
-    pub signed: bool,
-    pub big_endian: bool,
-    pub kind: Kind,
-    pub length: Length,
-}
-
-impl Form {
-    /// Its bytes; what has no fixed number of them has none.
-    pub fn size(&self, abi: Abi) -> u32 {
-        match self {
-            Form::Number(number) => u32::from(number.bytes),
-            Form::Text(bytes) | Form::Bytes(bytes) => *bytes,
-            Form::Struct(of) => of.sizes[abi as usize],
-            Form::Array { stride, count, .. } => stride * count,
-        }
-    }
-}
-
-/// Structs are statics: the same name is the same struct.
-impl PartialEq for Struct {
-    fn eq(&self, other: &Struct) -> bool {
-        self.name == other.name
-    }
 }
 
 /// Tables are statics: the same name is the same table.
