@@ -94,6 +94,21 @@ fn what_is_cut_says_so() {
     Made { call: with_memory(fault, 0, When::Retry, 0x1000, &bytes![1u64, 2u64], PieceState::Ok) }.says("rqtp: {.tv_sec: 1, .tv_nsec: 2}");
 }
 
+#[test]
+fn memory_that_is_pointed_to_often_is_not_told_without_end() {
+    let message = bytes![0u64, 0u64, 0x5000u64, 32u64, 0u64, 0u64, 0u64, 0u64];
+    let parts = bytes![0x6000u64, 32u64].repeat(32);
+    let sent = native("sendmmsg", &[3, 0x1000, 32, 0], 32).entry(1, &message.repeat(32)).at(1, When::Entry, 0x5000, &parts).at(
+        1,
+        When::Entry,
+        0x6000,
+        &[0; 32],
+    );
+    let line = event_line(&show(), &event(Time(1), What::Call(Box::new(sent.call))));
+    assert!(line.matches("iov_base").count() > 500 && line.len() < 1 << 18, "{}", line.len());
+    assert!(line.contains(", ...], vlen: 32)"), "{line}");
+}
+
 /// An address that pieces and pointers in them like to share, so that memory is found behind memory.
 fn address() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 1u64..9, 1 => any::<u64>()]
@@ -128,11 +143,15 @@ proptest! {
     #[test]
     fn any_memory_is_one_clean_line(
         row in 0..crate::beauty::tables::SYSCALLS.len(), abi in 0usize..4, args in proptest::array::uniform6(address()), ret in -2i64..300,
-        pieces in proptest::collection::vec((0u8..6, when(), address(), memory(), state(), prop_oneof![Just(None), address().prop_map(Some)]), 0..12),
+        own in proptest::array::uniform6((when(), memory(), state())),
+        others in proptest::collection::vec((0u8..6, when(), address(), memory(), state(), prop_oneof![Just(None), address().prop_map(Some)]), 0..12),
     ) {
         let nr = crate::beauty::tables::SYSCALLS[row].numbers[abi].map_or(row as i64, i64::from);
         let mut call = Call { abi: Abi::ALL[abi], nr, ..call(args, ret) };
-        for (arg, when, address, bytes, state, wanted) in &pieces {
+        for (arg, (when, bytes, state)) in own.iter().enumerate() {
+            call = with_memory(call, arg as u8, *when, args[arg], bytes, *state);
+        }
+        for (arg, when, address, bytes, state, wanted) in &others {
             call = with_memory(call, *arg, *when, *address, bytes, *state);
             if let (Some(wanted), Some(last)) = (wanted, call.pieces.last_mut()) {
                 last.wanted = *wanted;
