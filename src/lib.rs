@@ -6,6 +6,7 @@
 //! ARCHITECTURE.md has the map and the invariants.
 
 pub mod beauty;
+pub mod bpf;
 pub mod cli;
 pub mod engine;
 pub mod event;

@@ -3,6 +3,7 @@
 //! Two threads. This one waits for signals, for the command and for the rings, and empties the rings; the other ([`crate::worker`]) makes events of what came and prints them. A queue
 //! bounded in bytes lies between: when it is full the rings wait, and what no longer fits into them the kernel counts as lost.
 
+use crate::bpf;
 use crate::cli::exit_code::ExitCode;
 use crate::cli::request::{self, Target, Trace};
 use crate::kernel::carriers::{self, Carrier};
@@ -32,6 +33,8 @@ const QUEUE_BYTES: usize = 64 << 20;
 const PAUSE_BUSY_MS: i64 = 20;
 /// The same when the last rounds were empty. Together: 50 + 2 * 20 ms is within the latency bound of 100 ms.
 const PAUSE_IDLE_MS: i64 = 50;
+/// The pause between two looks for calls in flight that no record tells of, nanoseconds: a look costs some 100 ns a task of the machine.
+const PENDING_LOOK_NS: u64 = 100_000_000;
 
 /// Runs a trace from the request to the exit status.
 ///
@@ -40,7 +43,7 @@ const PAUSE_IDLE_MS: i64 = 50;
 pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let signals = Signals::take().context("cannot wait for signals")?;
     let tracefs = Tracefs::find()?;
-    let mut plan = plan::build(request, &tracefs)?;
+    let (mut plan, programs) = bpf::choose(request, &tracefs)?;
     let command = match &request.target {
         Target::Command(command) => Some(command),
         Target::There { timer, .. } => timer.as_ref(),
@@ -65,7 +68,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let (sender, receiver) = queue(QUEUE_BYTES);
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough))?;
-    let armed = arm::arm(&plan, traced)?;
+    let armed = arm::arm(&plan, traced, programs)?;
     let session = Arc::new(session(&plan, &armed));
     let mut run = Run {
         request,
@@ -183,10 +186,10 @@ impl Run<'_> {
     /// Everything between arming and disarming.
     fn go(&mut self) -> anyhow::Result<()> {
         let arming = "cannot switch the events on";
-        self.drain.armed().enable_side_band().context(arming)?;
+        self.drain.enable_side_band().context(arming)?;
         let enable_at = self.plan.delay.map(|delay| clock::now().0 + delay);
         if enable_at.is_none() {
-            self.drain.armed().enable().context(arming)?;
+            self.drain.enable().context(arming)?;
         }
         self.look_for_programs();
         if let Some(child) = &mut self.child
@@ -221,15 +224,20 @@ impl Run<'_> {
         let mut asked = false;
         let mut busy_rounds = 0;
         let mut waits_said = false;
+        let mut looked = clock::now();
         loop {
             self.wait(&epoll, if busy_rounds > 0 { PAUSE_BUSY_MS } else { PAUSE_IDLE_MS })?;
             if enable_at.is_some_and(|at| clock::now().0 >= at) {
                 enable_at = None;
-                self.drain.armed().enable().context("cannot switch the events on")?;
+                self.drain.enable().context("cannot switch the events on")?;
             }
             // Whether the targets are gone is asked before the rings are looked at, so that their last records are in this round or an earlier one.
             let reaped = self.reap(false);
             let gone = (reaped || self.traced.is_none()) && self.drain.targets_gone();
+            if clock::now().since(looked) >= PENDING_LOOK_NS {
+                looked = clock::now();
+                self.drain.look_for_pending()?;
+            }
             let had = self.round()?;
             busy_rounds = if had { 2 } else { busy_rounds.max(1) - 1 };
             if self.enough.load(Ordering::Relaxed) {
@@ -322,7 +330,7 @@ impl Run<'_> {
 
     /// Switches everything off, brings the rest of the records and the kernel's counts to the worker, and hands the events to the closer.
     fn end(&mut self) -> anyhow::Result<()> {
-        let off = self.drain.armed().disable().context("cannot switch the events off");
+        let off = self.drain.disable().context("cannot switch the events off");
         let last = self.drain.round();
         self.drain.take_counts();
         let counts = self.drain.round();

@@ -208,7 +208,7 @@ _rtrace() {
                     return 0
                     ;;
                 --engine)
-                    COMPREPLY=($(compgen -W "auto tracepoint" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto tracepoint bpf" -- "${cur}"))
                     return 0
                     ;;
                 *)

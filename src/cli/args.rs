@@ -297,4 +297,6 @@ pub enum EngineArg {
     Auto,
     /// Kernel tracepoints through perf_event_open
     Tracepoint,
+    /// BPF programs: arguments' memory too, one record a call
+    Bpf,
 }

@@ -234,4 +234,5 @@ pub enum Engine {
     #[default]
     Auto,
     Tracepoint,
+    Bpf,
 }

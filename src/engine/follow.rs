@@ -3,11 +3,12 @@
 mod calls;
 mod descriptors;
 mod family;
+mod whole;
 
 use super::Settings;
 use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
-use crate::event::{Abi, Call, Event, Exit, Fault, Loss, TaskEnd, TaskId, Time, What};
+use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, TaskEnd, TaskId, Time, What};
 use crate::source::merge::Trouble;
 use crate::source::session::{EventSpec, Role, Scope};
 use crate::source::{Body, Note, Record, Sample, Session};
@@ -39,6 +40,8 @@ pub struct Follower {
     descriptors: bool,
     /// Page faults are reported, so maps are needed.
     faults: bool,
+    /// The event of the BPF programs' records, if they trace.
+    bpf: Option<EventIndex>,
     /// `task:task_newtask` is armed: forks are told with their flags.
     new_tasks: bool,
     excluded: Vec<i32>,
@@ -97,6 +100,7 @@ impl Follower {
             scope: session.scope,
             descriptors: settings.fd_paths && session.fds_complete,
             faults: armed(Role::FaultMajor) || armed(Role::FaultMinor),
+            bpf: session.events.find(Role::BpfCall),
             new_tasks: armed(Role::NewTask),
             excluded: session.excluded.clone(),
             layouts: layout::layouts(session),
@@ -161,6 +165,9 @@ impl Follower {
 
     #[inline]
     fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>, events: &mut Vec<Event>) {
+        if let Some(Layout::Call) = self.layouts.get(usize::from(sample.event.0)) {
+            return self.whole(record, sample, events);
+        }
         self.ledger.account(sample.event).receive(sample.count);
         let slot = self.slot(record.task, record.time);
         let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
@@ -224,7 +231,7 @@ impl Follower {
                 let fault = Fault { major: *major, ip, address, ip_at: self.maps.at(pid, ip), address_at: self.maps.at(pid, address) };
                 self.give(here, What::Fault(fault), 0, events);
             }
-            Layout::Enter(_) | Layout::Exit(_) | Layout::Other => {}
+            Layout::Enter(_) | Layout::Exit(_) | Layout::Call | Layout::Other => {}
         }
     }
 
@@ -236,6 +243,9 @@ impl Follower {
                 let slot = self.slot(task, time);
                 self.tasks.name(slot, time, comm);
                 if exec {
+                    if self.bpf.is_some() {
+                        self.revive(Here { time, cpu, task, slot });
+                    }
                     self.threads[slot.index()].set_up = false;
                     self.command_runs |= self.command == Some(task);
                 }
@@ -297,6 +307,7 @@ impl Follower {
             }
             Note::Reaped { pid, status } => self.reaped(*pid, *status, events),
             Note::Full { cpu } => self.gap_ends(*cpu, time),
+            Note::InFlight { task, call, last } => self.in_flight(time, *task, call, *last, events),
             Note::Silenced { .. } => {}
         }
     }
@@ -367,9 +378,8 @@ impl Follower {
 /// Whether an event's records are given as they are: syscalls and page faults are not, they become more than that.
 fn is_shown(spec: &EventSpec) -> bool {
     match spec.role {
-        Role::RawEnter | Role::RawExit | Role::Enter { .. } | Role::Exit { .. } | Role::FaultMajor | Role::FaultMinor | Role::SideBand => {
-            false
-        }
+        Role::FaultMajor | Role::FaultMinor | Role::SideBand => false,
+        role if role.is_of_syscalls() => false,
         Role::StatRuntime => true,
         _ => spec.shown,
     }

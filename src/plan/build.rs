@@ -5,7 +5,8 @@ use super::mechanism::{self, Facts, Mechanism};
 use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
-use crate::cli::request::{Item, Target, Trace, Who};
+use crate::bpf::{self, Whose};
+use crate::cli::request::{Engine, Item, Target, Trace, Who};
 use crate::cli::select::{self, Selection};
 use crate::gate;
 use crate::kernel::carriers::Carrier;
@@ -21,11 +22,11 @@ const RINGS_BYTES_MAX: u64 = 256 << 20;
 /// Calls in flight for longer are shown as pending: the latency bound, nanoseconds.
 const PENDING_AFTER: u64 = 100_000_000;
 
-/// Makes the plan.
+/// Makes the plan for this engine; where no syscalls are selected, they are the same.
 ///
 /// # Errors
 /// A sentence for every name that means nothing on this machine, every target that is not there.
-pub fn build(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<Plan> {
+pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Result<Plan> {
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = selection.notes.clone();
@@ -34,27 +35,39 @@ pub fn build(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<Plan> {
 
     let mut events = vec![side_band(what.faults.is_some(), inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
-    let armed = armed_syscalls(&selection, shown, what.fd_paths);
     let follows_tasks = matches!(whom, Whom::Command | Whom::Tasks { .. });
+    let bpf = (engine == Engine::Bpf && !selection.is_empty()).then(|| bpf::Settings {
+        whose: whose(&whom),
+        inherit,
+        ends: follows_tasks,
+        pending_after: PENDING_AFTER as u32,
+        calls: shown.clone(),
+        others: selection.others.clone(),
+        unknown: selection.unknown,
+        string_limit: request.show.string_limit,
+    });
+    let armed = armed_syscalls(&selection, shown, what.fd_paths && bpf.is_none());
     let facts = Facts { own_events: tracefs.has("syscalls", "sys_enter_read"), compat };
-    let mechanism = mechanism::choose(&armed, selection.unknown, facts);
+    let mechanism = if bpf.is_some() { Mechanism::Bpf } else { mechanism::choose(&armed, selection.unknown, facts) };
     let mut add = Adding { tracefs, events: &mut events, inherit };
     match &mechanism {
         Mechanism::None => {}
         Mechanism::OwnEvents { .. } => add.own_events(&armed, &selection, &mut notes)?,
+        Mechanism::Bpf => add.bpf(),
         Mechanism::Raw { .. } => add.raw(&armed, selection.unknown, compat)?,
     }
     let fds = match fds::unseen(&whom, what.cpus.is_some(), inherit) {
+        _ if bpf.is_some() => Err("the BPF programs read them at the call"),
         None if fds::are_armed(&armed, selection.unknown) => Ok(()),
         None => Err("--fd-paths arms what is needed"),
         Some(why) => Err(why),
     };
     let is_armed = |name: &str| selection.unknown || armed.iter().any(|s| s.name == name);
     add.helpers(Needs {
-        ends: follows_tasks,
+        ends: follows_tasks && bpf.is_none(),
         exits_seen: is_armed("exit") && is_armed("exit_group"),
         signals: what.signals,
-        exec: is_armed("execve") || is_armed("execveat"),
+        exec: bpf.is_none() && (is_armed("execve") || is_armed("execveat")),
         descriptors: fds.is_ok(),
     });
     let names = names(&selection, &what.items);
@@ -97,6 +110,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<Plan> {
         cpus,
         events,
         mechanism,
+        bpf,
         engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals: what.signals },
         gate,
         fds,
@@ -111,6 +125,14 @@ pub fn build(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<Plan> {
 fn names(selection: &Selection, items: &[Item]) -> Vec<(u16, String)> {
     let name = |selected_by: &[u16]| selected_by.iter().find_map(|at| items.get(usize::from(*at))?.terms.name.clone());
     selection.items.iter().enumerate().filter_map(|(row, by)| Some((row as u16, name(by)?))).collect()
+}
+
+fn whose(whom: &Whom) -> Whose {
+    match whom {
+        Whom::Command | Whom::Tasks { .. } => Whose::Tasks,
+        Whom::Everyone => Whose::Everyone,
+        Whom::Cgroup(path) => Whose::Cgroup(path.clone()),
+    }
 }
 
 fn page_bytes() -> u64 {

@@ -103,6 +103,19 @@ impl Adding<'_> {
         Ok(())
     }
 
+    /// The event by which the BPF programs' records come.
+    pub fn bpf(&mut self) {
+        let spec = EventSpec {
+            name: "BPF calls".to_owned(),
+            role: Role::BpfCall,
+            sample_type: perf::SAMPLE_TRACEPOINT,
+            format: None,
+            shown: true,
+            terms: Terms::default(),
+        };
+        self.events.push(PlannedEvent { spec, counts: Counts::BpfOutput, filter: None, inherit: false });
+    }
+
     /// The events of each syscall.
     ///
     /// # Errors

@@ -11,12 +11,14 @@ impl fmt::Display for Plan {
             Whom::Everyone => "everything that runs".to_owned(),
             Whom::Cgroup(path) => format!("the tasks of cgroup {}", path.display()),
         };
-        writeln!(f, "plan: engine tracepoint, on {} CPUs: {whom}", self.cpus.len())?;
+        let engine = if self.bpf.is_some() { "bpf" } else { "tracepoint" };
+        writeln!(f, "plan: engine {engine}, on {} CPUs: {whom}", self.cpus.len())?;
         match &self.mechanism {
             Mechanism::None => writeln!(f, "plan: no syscalls")?,
             Mechanism::OwnEvents { why } => {
                 writeln!(f, "plan: syscalls by events of their own, because {why}; a call of another kind costs some 20 ns")?
             }
+            Mechanism::Bpf => writeln!(f, "plan: syscalls by BPF programs, one record a call; a call that is not wanted costs some 70 ns")?,
             Mechanism::Raw { why } => {
                 writeln!(f, "plan: syscalls by raw_syscalls, because {why}; a call that is not wanted costs some 110 ns")?
             }
@@ -29,6 +31,7 @@ impl fmt::Display for Plan {
         let chosen = if matches!(self.ring, RingSize::Chosen(_)) { " (chosen; -m asks for another size)" } else { "" };
         writeln!(f, "plan: {} KiB of ring a CPU{chosen}", self.ring.bytes() >> 10)?;
         match self.fds {
+            _ if self.bpf.is_some() => writeln!(f, "plan: paths of descriptors are read from the kernel at the call")?,
             Ok(()) => writeln!(f, "plan: paths of descriptors are followed")?,
             Err(why) => writeln!(f, "plan: paths of descriptors are not known: {why}")?,
         }

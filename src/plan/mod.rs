@@ -31,6 +31,8 @@ pub struct Plan {
     /// In the order of their indices; the first is the side band, whose ring all others of its CPU share.
     pub events: Vec<PlannedEvent>,
     pub mechanism: Mechanism,
+    /// What the BPF programs are told, if they trace the calls.
+    pub bpf: Option<crate::bpf::Settings>,
     /// Bytes of each CPU's ring.
     pub ring: RingSize,
     pub engine: crate::engine::Settings,

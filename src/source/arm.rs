@@ -1,6 +1,7 @@
 //! Arming: every planned event opened on every CPU and target, one ring a CPU.
 
 use super::session::{EventTable, Role};
+use crate::bpf::{Mode, Programs, Seed};
 use crate::event::EventIndex;
 use crate::kernel::procfs;
 use crate::plan::{Plan, PlannedEvent, RingSize, Whom, without};
@@ -22,6 +23,8 @@ pub struct Armed {
     pub rings: Vec<CpuRing>,
     /// How the records' identifiers map to the plan's events.
     pub table: EventTable,
+    /// The BPF programs, if they trace the calls, and whom they begin with.
+    programs: Option<(Programs, Vec<(Seed, Mode)>)>,
 }
 
 /// One open event.
@@ -29,6 +32,7 @@ pub struct Armed {
 pub struct ArmedEvent {
     pub index: EventIndex,
     pub role: Role,
+    pub cpu: u32,
     pub event: PerfEvent,
 }
 
@@ -47,18 +51,17 @@ pub struct CpuRing {
 ///
 /// # Errors
 /// One sentence that names the missing privilege, the limit that was hit, or the task that is not there.
-pub fn arm(plan: &Plan, child: Option<i32>) -> anyhow::Result<Armed> {
-    let left_out = match plan.whom {
-        Whom::Everyone | Whom::Cgroup(_) => {
-            let processes = plan.excluded.iter().map(|e| e.pid).chain([std::process::id() as i32]);
-            processes.flat_map(procfs::threads).collect()
-        }
+pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>) -> anyhow::Result<Armed> {
+    let left_out: Vec<i32> = match plan.whom {
+        Whom::Everyone | Whom::Cgroup(_) => plan.excluded.iter().map(|e| e.pid).chain([std::process::id() as i32]).collect(),
         Whom::Command | Whom::Tasks { .. } => Vec::new(),
     };
+    let programs = programs.map(|programs| (programs, seeds(&plan.whom, child, &left_out)));
+    let left_out = left_out.into_iter().flat_map(procfs::threads).collect();
     let mut arming = Arming {
         plan,
         left_out,
-        armed: Armed { events: Vec::new(), rings: Vec::new(), table: EventTable::default() },
+        armed: Armed { events: Vec::new(), rings: Vec::new(), table: EventTable::default(), programs },
         ring_bytes: plan.ring.bytes(),
     };
     arming.armed.table.events = plan.events.iter().map(|e| e.spec.clone()).collect();
@@ -72,6 +75,16 @@ pub fn arm(plan: &Plan, child: Option<i32>) -> anyhow::Result<Armed> {
         Whom::Tasks { tids, processes } => arming.tasks(tids, processes)?,
     }
     Ok(arming.armed)
+}
+
+/// What the tasks that are there are to the BPF programs.
+fn seeds(whom: &Whom, child: Option<i32>, left_out: &[i32]) -> Vec<(Seed, Mode)> {
+    match whom {
+        Whom::Command => child.map(|pid| (Seed::Task(pid), Mode::SetUp)).into_iter().collect(),
+        Whom::Tasks { tids, processes } if processes.is_empty() => tids.iter().map(|&tid| (Seed::Task(tid), Mode::Traced)).collect(),
+        Whom::Tasks { processes, .. } => processes.iter().map(|&pid| (Seed::Process(pid), Mode::Traced)).collect(),
+        Whom::Everyone | Whom::Cgroup(_) => left_out.iter().map(|&pid| (Seed::Process(pid), Mode::Excluded)).collect(),
+    }
 }
 
 struct Arming<'a> {
@@ -126,6 +139,12 @@ impl Arming<'_> {
     }
 
     fn open(&mut self, index: EventIndex, planned: &PlannedEvent, on: On, cpu: u32) -> Result<(), Failure> {
+        // The programs know whom they trace: their event is a way out, one a CPU.
+        let is_output = planned.spec.role == Role::BpfCall;
+        if is_output && self.armed.events.iter().any(|e| e.index == index && e.cpu == cpu) {
+            return Ok(());
+        }
+        let on = if is_output { On::Everyone } else { on };
         let attr = Attr { counts: planned.counts, inherit: planned.inherit, watermark: (self.ring_bytes / 4).min(1 << 30) as u32 };
         let failure = |error| Failure::Open { what: format!("{} on CPU {cpu}", planned.spec.name), error };
         let event = PerfEvent::open(&attr, on, cpu).map_err(failure)?;
@@ -151,7 +170,10 @@ impl Arming<'_> {
                 .map_err(|error| Failure::Open { what: format!("the kernel's filter \"{filter}\" for {}", planned.spec.name), error })?;
         }
         self.armed.table.ids.insert(event.id(), index);
-        self.armed.events.push(ArmedEvent { index, role: planned.spec.role, event });
+        if is_output && let Some((programs, _)) = &self.armed.programs {
+            programs.write_to(cpu, event.as_fd()).map_err(|error| failure(io::Error::other(error)))?;
+        }
+        self.armed.events.push(ArmedEvent { index, role: planned.spec.role, cpu, event });
         Ok(())
     }
 
@@ -190,20 +212,32 @@ fn io_text(error: &io::Error) -> String {
 
 impl Armed {
     /// Switches on what is needed from the very start: the records about tasks.
-    pub fn enable_side_band(&self) -> io::Result<()> {
-        self.each(|e| e.role == Role::SideBand, PerfEvent::enable)
+    pub fn enable_side_band(&mut self) -> anyhow::Result<()> {
+        self.each(|e| matches!(e.role, Role::SideBand | Role::BpfCall), PerfEvent::enable)?;
+        match &mut self.programs {
+            Some((programs, seeds)) => programs.follow(seeds.drain(..)),
+            None => Ok(()),
+        }
     }
 
     /// Switches the rest on: exits before entries, so that no call that began under trace lacks its end.
-    pub fn enable(&self) -> io::Result<()> {
+    pub fn enable(&mut self) -> anyhow::Result<()> {
         self.each(|e| e.role != Role::SideBand && !begins_calls(e.role), PerfEvent::enable)?;
-        self.each(|e| begins_calls(e.role), PerfEvent::enable)
+        self.each(|e| begins_calls(e.role), PerfEvent::enable)?;
+        self.programs.as_mut().map_or(Ok(()), |(programs, _)| programs.trace())
     }
 
-    /// Switches everything off: entries first.
-    pub fn disable(&self) -> io::Result<()> {
+    /// Switches everything off: entries first. Returns the list of calls in flight, where only the BPF programs know of them.
+    pub fn disable(&mut self) -> anyhow::Result<Vec<u8>> {
+        let in_flight = self.programs.as_mut().map_or(Ok(Vec::new()), |(programs, _)| programs.stop());
         self.each(|e| begins_calls(e.role), PerfEvent::disable)?;
-        self.each(|e| !begins_calls(e.role), PerfEvent::disable)
+        self.each(|e| !begins_calls(e.role), PerfEvent::disable)?;
+        in_flight
+    }
+
+    /// The list of calls that have been in flight for long, each once, where only the BPF programs know of them.
+    pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
+        self.programs.as_ref().map_or(Ok(Vec::new()), |(programs, _)| programs.pending())
     }
 
     fn each(&self, which: impl Fn(&ArmedEvent) -> bool, act: impl Fn(&PerfEvent) -> io::Result<()>) -> io::Result<()> {
@@ -218,6 +252,11 @@ impl Armed {
                 sum.issued += count.issued;
                 sum.lost = sum.lost.zip(count.lost).map(|(a, b)| a + b);
             }
+        }
+        let calls = self.table.find(Role::BpfCall).and_then(|index| counts.get_mut(usize::from(index.0)));
+        if let (Some(calls), Some((programs, _))) = (calls, &self.programs) {
+            // The event itself counts no calls, and does not know which of its records were lost.
+            *calls = programs.account().map_or(Count::default(), |a| Count { issued: a.calls, lost: Some(a.calls_lost) });
         }
         counts.into_iter().enumerate().map(|(i, c)| (EventIndex(i as u16), c)).collect()
     }

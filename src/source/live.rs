@@ -5,6 +5,7 @@
 use super::arm::{Armed, CpuRing};
 use super::chunk::{Chunk, Round};
 use super::note::Note;
+use crate::bpf::record;
 use crate::event::Time;
 use crate::sys::clock;
 use rustix::event::{PollFd, PollFlags, epoll};
@@ -12,7 +13,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsFd;
 
-/// A ring with less room than this may have turned a record away: none is larger (a tracepoint's is at most a page, PERF_MAX_TRACE_SIZE).
+/// A ring with less room than this may have turned a record away: none is larger (a tracepoint's is at most a page, PERF_MAX_TRACE_SIZE, a BPF program's 8,000 bytes).
 const FULL_AT: usize = 8 << 10;
 
 /// Empties the rings of what is armed.
@@ -49,6 +50,36 @@ impl Drain {
     pub fn unwatch(&self, epoll: impl AsFd, ring: usize) -> io::Result<()> {
         let owner = self.armed.rings[ring].owner;
         Ok(epoll::delete(&epoll, self.armed.events[owner].event.as_fd())?)
+    }
+
+    /// Switches on what is needed from the very start.
+    pub fn enable_side_band(&mut self) -> anyhow::Result<()> {
+        self.armed.enable_side_band()
+    }
+
+    /// Switches the rest on.
+    pub fn enable(&mut self) -> anyhow::Result<()> {
+        self.armed.enable()
+    }
+
+    /// Switches everything off; calls that are in flight then become notes, where no record tells of them.
+    pub fn disable(&mut self) -> anyhow::Result<()> {
+        let list = self.armed.disable()?;
+        self.note_in_flight(&list, true);
+        Ok(())
+    }
+
+    /// Looks for calls that have been in flight for long, where no record tells of them; they become notes.
+    pub fn look_for_pending(&mut self) -> anyhow::Result<()> {
+        let list = self.armed.pending()?;
+        self.note_in_flight(&list, false);
+        Ok(())
+    }
+
+    fn note_in_flight(&mut self, list: &[u8], last: bool) {
+        for one in record::listed(list) {
+            self.notes.push((one.time, Note::InFlight { task: one.task, call: one.call.to_vec(), last }));
+        }
     }
 
     /// A fact that the stream must know, true now.

@@ -75,6 +75,8 @@ pub enum Role {
     Exit {
         syscall: u16,
     },
+    /// Whole calls, and how tasks end, written by rtrace's BPF programs ([`crate::bpf::record`]).
+    BpfCall,
     /// `sched:sched_process_exec`, `task:task_newtask`, `signal:signal_deliver`, `sched:sched_process_exit`.
     ProcessExec,
     NewTask,
@@ -94,7 +96,7 @@ pub enum Role {
 impl Role {
     /// Its records begin or end calls.
     pub fn is_of_syscalls(self) -> bool {
-        matches!(self, Role::RawEnter | Role::RawExit | Role::Enter { .. } | Role::Exit { .. })
+        matches!(self, Role::RawEnter | Role::RawExit | Role::Enter { .. } | Role::Exit { .. } | Role::BpfCall)
     }
 }
 

@@ -36,6 +36,8 @@ pub enum Counts {
     Weighted(u64),
     FaultsMajor,
     FaultsMinor,
+    /// Nothing: a BPF program writes its records (bpf_perf_event_output).
+    BpfOutput,
     /// Nothing: the event carries the records about tasks, names and (if asked) maps.
     SideBand {
         maps: bool,
@@ -88,6 +90,7 @@ impl Attr {
             Counts::Weighted(id) => (b::PERF_TYPE_TRACEPOINT, id, SAMPLE_WEIGHTED),
             Counts::FaultsMajor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MAJ), SAMPLE_FAULT),
             Counts::FaultsMinor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MIN), SAMPLE_FAULT),
+            Counts::BpfOutput => (software, u64::from(b::PERF_COUNT_SW_BPF_OUTPUT), SAMPLE_TRACEPOINT),
             Counts::SideBand { .. } => (software, u64::from(b::PERF_COUNT_SW_DUMMY), SAMPLE_SIDE_BAND),
         };
         attr.type_ = kind;

@@ -14,6 +14,8 @@ pub enum Layout {
     Enter(EnterLayout),
     /// A syscall's exit.
     Exit(ExitLayout),
+    /// A whole call, which [`crate::bpf::record`] reads.
+    Call,
     Exec(ExecLayout),
     NewTask(NewTaskLayout),
     Deliver(DeliverLayout),
@@ -141,6 +143,7 @@ fn layout(spec: &EventSpec) -> Layout {
             code: field(format, "code"),
             handler: field(format, "sa_handler"),
         }),
+        Role::BpfCall => Layout::Call,
         Role::ProcessExit => Layout::TaskExit,
         Role::FaultMajor => Layout::Fault { major: true },
         Role::FaultMinor => Layout::Fault { major: false },

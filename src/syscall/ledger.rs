@@ -13,6 +13,8 @@
 //! ```
 //!
 //! and the first is the sum of the others exactly when issued = received + lost holds for the entries' records.
+//!
+//! The BPF engine's records are calls: what it issued, it counted where calls begin, and where those without an entry end; nothing is added to that.
 
 use crate::event::{Entry, EventIndex, Exit};
 use crate::source::Session;
@@ -89,7 +91,7 @@ impl CallsAccount {
 
 impl Ledger {
     pub fn new(session: &Session) -> Ledger {
-        let begins_wanted = |spec: &EventSpec| spec.shown && matches!(spec.role, Role::RawEnter | Role::Enter { .. });
+        let begins_wanted = |spec: &EventSpec| spec.shown && matches!(spec.role, Role::RawEnter | Role::Enter { .. } | Role::BpfCall);
         let account = |spec| EventAccount { entries: begins_wanted(spec), ..EventAccount::default() };
         Ledger { events: session.events.events.iter().map(account).collect(), ..Ledger::default() }
     }
@@ -113,6 +115,13 @@ impl Ledger {
         self.calls += 1;
         self.without_entry += u64::from(entry != Entry::Seen);
         self.lost_entries += u64::from(entry == Entry::Lost);
+        self.without_exit += u64::from(exit == Exit::Unseen);
+    }
+
+    /// A call is given that one record told whole: it stands among the issued ones however it began.
+    #[inline]
+    pub fn whole_call(&mut self, exit: Exit) {
+        self.calls += 1;
         self.without_exit += u64::from(exit == Exit::Unseen);
     }
 

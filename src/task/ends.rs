@@ -15,7 +15,7 @@ const SENT_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub struct Ends {
     processes: FxHashMap<i32, Process>,
-    /// Threads in exit(2).
+    /// Threads in exit(2), and those of which the kernel told.
     threads: FxHashMap<i32, TaskEnd>,
 }
 
@@ -35,6 +35,12 @@ impl Ends {
     /// exit(2)
     pub fn exit(&mut self, tid: i32, status: u64) {
         self.threads.insert(tid, TaskEnd::Exited(status as i32 & 0xff));
+    }
+
+    /// What the kernel has as the task's exit code, when it ends: wait(2)'s status word.
+    pub fn told(&mut self, tid: i32, code: i32) {
+        let end = if libc::WIFEXITED(code) { TaskEnd::Exited(libc::WEXITSTATUS(code)) } else { TaskEnd::Killed(libc::WTERMSIG(code)) };
+        self.threads.insert(tid, end);
     }
 
     /// exit_group(2)

@@ -69,6 +69,11 @@ pub fn rtrace() -> &'static str {
     env!("CARGO_BIN_EXE_rtrace")
 }
 
+/// The engine under test: `RTRACE_TEST_ENGINE`, or what rtrace chooses. Every test holds for each.
+pub fn engine() -> String {
+    std::env::var("RTRACE_TEST_ENGINE").unwrap_or_else(|_| "auto".to_owned())
+}
+
 /// The program whose calls are known (`tests/programs`).
 ///
 /// # Panics

@@ -58,7 +58,8 @@ pub fn start_workload<'m>(machine: &'m Machine, options: &[&str], words: &str) -
 pub fn start<'m>(machine: &'m Machine, options: &[&str], command: &[&str]) -> Running<'m> {
     let name = new_name();
     let lines = machine.path(&format!("{name}.lines"));
-    let mut words = vec!["-v", "-o", &lines];
+    let engine = machine::engine();
+    let mut words = vec!["-v", "-o", &lines, "--engine", &engine];
     words.extend(options);
     if !command.is_empty() {
         words.push("--");

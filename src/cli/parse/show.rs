@@ -73,6 +73,7 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
     let engine = match cli.run.engine {
         EngineArg::Auto => Engine::Auto,
         EngineArg::Tracepoint => Engine::Tracepoint,
+        EngineArg::Bpf => Engine::Bpf,
     };
     Ok(Run { ring_bytes, strict: cli.output.strict, wait: !cli.target.no_wait, verbose: cli.run.verbose, engine })
 }

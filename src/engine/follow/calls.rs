@@ -127,7 +127,7 @@ impl Follower {
             return self.keep(open.call);
         }
         if open.behavior.pids != 0 {
-            self.ask_names(&open, &mut questions);
+            self.ask_names(open.behavior.pids, &open.call, &mut questions);
         }
         self.give_call(here, open.call, questions, events);
     }
@@ -148,6 +148,11 @@ impl Follower {
     #[inline]
     fn give_call(&mut self, here: Here, call: Box<Call>, questions: Questions, events: &mut Vec<Event>) {
         self.ledger.call(call.entry, call.exit);
+        self.give_counted(here, call, questions, events);
+    }
+
+    #[inline]
+    pub(super) fn give_counted(&mut self, here: Here, call: Box<Call>, questions: Questions, events: &mut Vec<Event>) {
         let waits = questions.fds.len() + questions.tids.len();
         if waits > 0 {
             let ticket = self.outbox.next();
@@ -165,10 +170,10 @@ impl Follower {
         self.give(here, What::Call(call), waits as u32, events);
     }
 
-    /// Tasks that the arguments name and nobody saw.
-    fn ask_names(&mut self, open: &Open, questions: &mut Questions) {
-        let Some(args) = open.call.args else { return };
-        for i in (0..6).filter(|i| open.behavior.pids & (1 << i) != 0) {
+    /// Tasks that arguments (those with their bit in `pids`) name and nobody saw.
+    pub(super) fn ask_names(&mut self, pids: u8, call: &Call, questions: &mut Questions) {
+        let Some(args) = call.args else { return };
+        for i in (0..6).filter(|i| pids & (1 << i) != 0) {
             let tid = args[i] as i32;
             if tid > 0 && !questions.tids.contains(&tid) && self.is_worth_asking(tid) {
                 questions.tids.push(tid);
@@ -242,7 +247,7 @@ impl Follower {
 
     /// A call that begins here, in a used one's memory if there is any.
     #[inline]
-    fn new_call(&mut self, here: Here, abi: Abi, nr: i64) -> Box<Call> {
+    pub(super) fn new_call(&mut self, here: Here, abi: Abi, nr: i64) -> Box<Call> {
         let id = CallId { tid: here.task.tid, start: here.time };
         if let Some(mut call) = self.used.pop() {
             (call.id, call.abi, call.nr) = (id, abi, nr);

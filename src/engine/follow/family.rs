@@ -156,7 +156,7 @@ impl Follower {
     }
 
     /// The leader may have been reported gone, when the thread that executes took its place.
-    fn revive(&mut self, here: Here) {
+    pub(super) fn revive(&mut self, here: Here) {
         if self.tasks.at(here.slot).ended {
             let thread = std::mem::take(&mut self.threads[here.slot.index()]);
             let abi = self.tasks.at(here.slot).abi;

@@ -1,0 +1,50 @@
+//! In place of the programs, in a build without the feature `bpf`.
+
+use super::settings::{Mode, Seed, Settings};
+use std::os::fd::BorrowedFd;
+
+/// There are none.
+#[derive(Debug)]
+pub enum Programs {}
+
+/// See the other build.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    pub calls: u64,
+    pub calls_lost: u64,
+    pub ends_lost: u64,
+    pub tasks_lost: u64,
+    pub scratch_lost: u64,
+}
+
+impl Programs {
+    /// # Errors
+    /// Always.
+    pub fn load(_: &Settings) -> anyhow::Result<Programs> {
+        Err(anyhow::anyhow!("this rtrace was built without the BPF engine (cargo feature bpf)"))
+    }
+
+    pub fn write_to(&self, _: u32, _: BorrowedFd) -> anyhow::Result<()> {
+        match *self {}
+    }
+
+    pub fn follow(&mut self, _: impl Iterator<Item = (Seed, Mode)>) -> anyhow::Result<()> {
+        match *self {}
+    }
+
+    pub fn trace(&mut self) -> anyhow::Result<()> {
+        match *self {}
+    }
+
+    pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
+        match *self {}
+    }
+
+    pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
+        match *self {}
+    }
+
+    pub fn account(&self) -> anyhow::Result<Account> {
+        match *self {}
+    }
+}

@@ -1,0 +1,45 @@
+//! Which engine traces: the BPF one where it can be had, otherwise tracepoints.
+//!
+//! Whether it can be had is found out by loading it: privileges, type information, kernel version and configuration all matter, and only the kernel knows.
+
+use super::Programs;
+use crate::cli::request::{Engine, Trace};
+use crate::kernel::tracefs::Tracefs;
+use crate::plan::{self, Plan};
+use anyhow::anyhow;
+
+/// What `--engine auto` begins with.
+const AUTO: Engine = Engine::Tracepoint;
+
+/// The plan, and the programs if they trace.
+///
+/// # Errors
+/// The plan's; and that of the BPF engine, if the user asks for it.
+pub fn choose(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<(Plan, Option<Programs>)> {
+    let asked = request.run.engine;
+    let engine = if asked == Engine::Auto { AUTO } else { asked };
+    if engine != Engine::Bpf {
+        return Ok((plan::build(request, tracefs, Engine::Tracepoint)?, None));
+    }
+    let plan = plan::build(request, tracefs, Engine::Bpf)?;
+    let Some(settings) = &plan.bpf else { return Ok((plan, None)) };
+    let refused = match refusal(request).map_or_else(|| Programs::load(settings), Err) {
+        Ok(programs) => return Ok((plan, Some(programs))),
+        Err(refused) => refused,
+    };
+    if asked == Engine::Bpf {
+        return Err(refused);
+    }
+    let mut plan = plan::build(request, tracefs, Engine::Tracepoint)?;
+    plan.notes.push(format!("plan: not by BPF: {refused:#}"));
+    Ok((plan, None))
+}
+
+/// What the BPF engine does not do.
+fn refusal(request: &Trace) -> Option<anyhow::Error> {
+    request
+        .what
+        .cpus
+        .as_ref()
+        .map(|_| anyhow!("calls are followed from CPU to CPU by BPF, so some CPUs alone (-C) are traced by tracepoints"))
+}

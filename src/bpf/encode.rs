@@ -1,0 +1,103 @@
+//! What the programs are asked, as their constants: the mirror of `plan.h`.
+
+use super::capture::{self, Op};
+use super::settings::{Seed, Settings, Whose};
+use crate::beauty::lookup;
+use crate::event::Abi;
+use crate::syscall::special::{self, Special};
+
+/// `NR_COUNT`, `OPS_MAX`: numbers that have a plan in each ABI, and the operations of one.
+const NR_COUNT: usize = 1024;
+pub(super) const OPS_MAX: usize = 6;
+/// `sizeof(struct plan)`
+pub(super) const PLAN_BYTES: usize = 8 + OPS_MAX * capture::OP_BYTES;
+
+/// `PLAN_*`
+const WANTED: u16 = 1;
+const EXIT_MATTERS: u16 = 2;
+const CLONES: u16 = 4;
+const EXECUTES: u16 = 8;
+const NEVER_RETURNS: u16 = 16;
+const SIGRETURN: u16 = 32;
+
+impl Seed {
+    /// A key of the map `seeds`.
+    pub(super) fn key(self) -> u64 {
+        match self {
+            Seed::Task(tid) => u64::from(tid as u32),
+            Seed::Process(pid) => u64::from(pid as u32) | 1 << 32,
+        }
+    }
+}
+
+impl Settings {
+    /// The bytes of `struct settings`.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let scope = match self.whose {
+            Whose::Tasks => 0u32,
+            Whose::Everyone => 1,
+            Whose::Cgroup(_) => 2,
+        };
+        let sigreturn = self.unknown || self.calls.iter().any(|row| Special::of_name(row.name) == Special::SigReturn);
+        let words = [scope, self.inherit.into(), self.ends.into(), self.pending_after, sigreturn.into()];
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    /// The bytes of `plans`: one of each number in each ABI, and one for all other numbers.
+    pub(super) fn plans(&self) -> Vec<u8> {
+        let mut bytes = vec![0; (Abi::ALL.len() * NR_COUNT + 1) * PLAN_BYTES];
+        let mut plans = bytes.chunks_exact_mut(PLAN_BYTES);
+        for (abi, plan) in Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as u32).map(move |nr| (abi, nr))).zip(&mut plans) {
+            self.fill(plan, abi.0, abi.1);
+        }
+        plans.for_each(|other| put_flags(other, if self.unknown { WANTED } else { 0 }));
+        for (_, special, numbers) in special::ROWS {
+            let flags = flags_of(*special);
+            for (abi, nr) in numbers.iter().enumerate().filter_map(|(abi, nr)| Some((abi, (*nr)? as usize))) {
+                let place = (abi * NR_COUNT + nr) * PLAN_BYTES;
+                put_flags(&mut bytes[place..place + PLAN_BYTES], flags);
+            }
+        }
+        bytes
+    }
+
+    fn fill(&self, plan: &mut [u8], abi: Abi, nr: u32) {
+        match lookup::row(abi, i64::from(nr)) {
+            Some(row) if self.calls.iter().any(|call| call.name == row.name) => {
+                put_flags(plan, WANTED);
+                put_ops(plan, &capture::ops(row, abi, self.string_limit));
+            }
+            Some(_) => {}
+            None => {
+                let has_name = lookup::other_name(abi, i64::from(nr)).is_some();
+                if if has_name { self.others.contains(&(abi, nr)) } else { self.unknown } {
+                    put_flags(plan, WANTED);
+                }
+            }
+        }
+    }
+}
+
+/// What a call is to the programs, wanted or not.
+fn flags_of(special: Special) -> u16 {
+    match special {
+        // execveat returns under execve's number when it changes the ABI.
+        Special::Execve | Special::Execveat => EXECUTES | EXIT_MATTERS,
+        Special::Clone => CLONES,
+        Special::Exit | Special::ExitGroup => NEVER_RETURNS,
+        Special::SigReturn => SIGRETURN,
+        _ => 0,
+    }
+}
+
+fn put_flags(plan: &mut [u8], flags: u16) {
+    let now = u16::from_ne_bytes([plan[0], plan[1]]) | flags;
+    plan[..2].copy_from_slice(&now.to_ne_bytes());
+}
+
+fn put_ops(plan: &mut [u8], ops: &[Op]) {
+    plan[2..4].copy_from_slice(&(ops.len() as u16).to_ne_bytes());
+    for (place, op) in plan[8..].chunks_exact_mut(capture::OP_BYTES).zip(ops) {
+        place.copy_from_slice(&op.bytes());
+    }
+}

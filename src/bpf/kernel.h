@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is used of the kernel: types, constants, and those fields of its structs that are read.
+ *
+ * The structs are not the kernel's: they name fields, and the loader finds where the running kernel has them (CO-RE). So no dump of a kernel's types is needed.
+ */
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+
+/* The names that libbpf's headers expect. */
+typedef u8 __u8;
+typedef u16 __u16;
+typedef u32 __u32;
+typedef u64 __u64;
+typedef s32 __s32;
+typedef s64 __s64;
+typedef u16 __be16;
+typedef u32 __be32;
+typedef u32 __wsum;
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+/* include/uapi/linux/bpf.h */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_CGROUP_ARRAY = 8,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+};
+#define BPF_F_CURRENT_CPU 0xffffffffULL
+
+#define KERNEL_STRUCT __attribute__((preserve_access_index))
+
+struct thread_info {
+	u32 status;
+} KERNEL_STRUCT;
+
+struct task_struct {
+	struct thread_info thread_info;
+	int pid;
+	int tgid;
+	int exit_code;
+} KERNEL_STRUCT;
+
+struct linux_binprm {
+	const char *filename;
+} KERNEL_STRUCT;
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} KERNEL_STRUCT;
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} KERNEL_STRUCT;
+
+#if defined(__TARGET_ARCH_x86)
+
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+} KERNEL_STRUCT;
+
+#elif defined(__TARGET_ARCH_arm64)
+
+struct pt_regs {
+	unsigned long regs[31];
+	unsigned long orig_x0;
+	int syscallno;
+} KERNEL_STRUCT;
+
+#else
+#error "this architecture's registers are not known here"
+#endif

@@ -1,0 +1,21 @@
+//! The BPF engine's kernel side: the C programs, what they are told, and what they write.
+//!
+//! Built with the feature `bpf`; without it, or where the kernel refuses the programs, the tracepoint engine does all.
+
+#[cfg(feature = "bpf")]
+mod capture;
+mod choose;
+#[cfg(feature = "bpf")]
+mod encode;
+pub mod record;
+mod settings;
+
+#[cfg(feature = "bpf")]
+mod programs;
+#[cfg(not(feature = "bpf"))]
+#[path = "absent.rs"]
+mod programs;
+
+pub use choose::choose;
+pub use programs::{Account, Programs};
+pub use settings::{Mode, Seed, Settings, Whose};

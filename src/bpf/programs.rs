@@ -1,0 +1,213 @@
+//! The programs in the kernel: loaded, attached, asked, and gone with this process whatever happens to it (nothing is pinned).
+
+use super::settings::{Mode, Seed, Settings, Whose};
+use anyhow::{Context, anyhow};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// What clang made of `rtrace.bpf.c`.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace.bpf.o"));
+
+/// The programs, loaded.
+#[derive(Debug)]
+pub struct Programs {
+    object: Object,
+    whose: Whose,
+    /// Of the hooks that follow tasks.
+    following: Vec<Link>,
+    /// Of the hooks on calls.
+    tracing: Vec<Link>,
+}
+
+/// The kernel's account of calls: the mirror of `struct account`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Calls that were wanted, counted when they began.
+    pub calls: u64,
+    /// Their records that found no room.
+    pub calls_lost: u64,
+    /// Ends of tasks that found no room.
+    pub ends_lost: u64,
+    /// Tasks that could not be followed for want of memory.
+    pub tasks_lost: u64,
+    /// Calls whose memory could not be copied for want of memory.
+    pub scratch_lost: u64,
+}
+
+impl Programs {
+    /// Loads the programs; nothing runs yet.
+    ///
+    /// # Errors
+    /// The kernel refuses them: no privilege (CAP_BPF and CAP_PERFMON), no type information (BTF), or too old.
+    pub fn load(settings: &Settings) -> anyhow::Result<Programs> {
+        libbpf_rs::set_print(None);
+        let mut open = ObjectBuilder::default().open_memory(OBJECT).context("the built-in BPF object cannot be read")?;
+        for mut map in open.maps_mut() {
+            let bytes = match map.name().to_str() {
+                Some(".rodata.settings") => settings.bytes(),
+                Some(".rodata.plans") => settings.plans(),
+                _ => continue,
+            };
+            map.set_initial_value(&bytes).context("the BPF programs' settings have another size than rtrace's")?;
+        }
+        let object = open.load().context("the kernel does not take the BPF programs")?;
+        let programs = Programs { object, whose: settings.whose.clone(), following: Vec::new(), tracing: Vec::new() };
+        if let Whose::Cgroup(path) = &settings.whose {
+            let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
+            programs
+                .put_descriptor("cgroup", 0, dir.as_fd())
+                .context("only cgroups of the unified hierarchy (cgroup2) can be traced by BPF")?;
+        }
+        Ok(programs)
+    }
+
+    /// Sends the records of calls that end on this CPU to this event.
+    pub fn write_to(&self, cpu: u32, event: BorrowedFd) -> anyhow::Result<()> {
+        self.put_descriptor("output", cpu, event).with_context(|| format!("cannot give the BPF programs the event of CPU {cpu}"))
+    }
+
+    /// Follows tasks from now on, beginning with these.
+    pub fn follow(&mut self, seeds: impl Iterator<Item = (Seed, Mode)>) -> anyhow::Result<()> {
+        let map = self.map("seeds")?;
+        for (seed, mode) in seeds {
+            map.update(&seed.key().to_ne_bytes(), &(mode as u32).to_ne_bytes(), MapFlags::ANY)
+                .context("cannot name the tasks to the BPF programs")?;
+        }
+        for name in ["forked", "executed", "ended"] {
+            let link = self.attach(name)?;
+            self.following.push(link);
+        }
+        if self.whose == Whose::Tasks {
+            self.list("seed")?;
+        }
+        Ok(())
+    }
+
+    /// Begins: exits before entries, so that no call that began under trace lacks its end.
+    pub fn trace(&mut self) -> anyhow::Result<()> {
+        for name in ["leave", "enter"] {
+            let link = self.attach(name)?;
+            self.tracing.push(link);
+        }
+        Ok(())
+    }
+
+    /// Calls that have been in flight for long and were not listed before, for [`super::record::listed`].
+    pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
+        if self.tracing.is_empty() { Ok(Vec::new()) } else { self.list("list_pending") }
+    }
+
+    /// Ends: entries first. Returns the calls that are still in flight, which nothing else will give.
+    pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
+        let was_tracing = !self.tracing.is_empty();
+        while let Some(link) = self.tracing.pop() {
+            drop(link);
+        }
+        let last = if was_tracing { self.list("list_last") } else { Ok(Vec::new()) };
+        self.following.clear();
+        last
+    }
+
+    /// What the programs counted.
+    pub fn account(&self) -> anyhow::Result<Account> {
+        let all = self.map("accounts")?.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
+        let sum = |at: usize| -> u64 {
+            let words = all.iter().filter_map(|one| one.get(at * 8..)?.first_chunk().copied());
+            words.map(u64::from_ne_bytes).sum()
+        };
+        Ok(Account { calls: sum(0), calls_lost: sum(1), ends_lost: sum(2), tasks_lost: sum(3), scratch_lost: sum(4) })
+    }
+
+    fn list(&self, name: &str) -> anyhow::Result<Vec<u8>> {
+        let link = self.attach(name)?;
+        let mut list = Vec::new();
+        Iter::new(&link)
+            .map_err(anyhow::Error::from)
+            .and_then(|mut iter| Ok(iter.read_to_end(&mut list)?))
+            .context("cannot list the tasks")?;
+        Ok(list)
+    }
+
+    fn attach(&self, name: &str) -> anyhow::Result<Link> {
+        let program = self.program(name).ok_or_else(|| anyhow!("there is no BPF program {name}"))?;
+        program.attach().with_context(|| format!("cannot attach the BPF program {name}"))
+    }
+
+    fn program(&self, name: &str) -> Option<ProgramMut<'_>> {
+        self.object.progs_mut().find(|program| program.name() == OsStr::new(name))
+    }
+
+    fn map(&self, name: &str) -> anyhow::Result<libbpf_rs::Map<'_>> {
+        self.object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| anyhow!("there is no BPF map {name}"))
+    }
+
+    fn put_descriptor(&self, map: &str, key: u32, fd: BorrowedFd) -> anyhow::Result<()> {
+        Ok(self.map(map)?.update(&key.to_ne_bytes(), &fd.as_raw_fd().to_ne_bytes(), MapFlags::ANY)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{capture, encode, record};
+    use super::*;
+    use libbpf_rs::HasSize;
+    use libbpf_rs::btf::{Btf, types};
+
+    fn btf() -> Btf<'static> {
+        Btf::from_raw("rtrace", OBJECT).unwrap().unwrap()
+    }
+
+    /// A struct's size and its members' offsets, as the C compiler has them.
+    fn members(name: &str) -> (usize, Vec<(String, u32)>) {
+        let btf = btf();
+        let of: types::Struct = btf.type_by_name(name).unwrap();
+        let offset = |attr| match attr {
+            types::MemberAttr::Normal { offset } => offset / 8,
+            types::MemberAttr::BitField { .. } => panic!("{name} has no bit fields"),
+        };
+        (of.size(), of.iter().map(|m| (m.name.unwrap().to_str().unwrap().to_owned(), offset(m.attr))).collect())
+    }
+
+    fn named(members: &[(&str, u32)]) -> Vec<(String, u32)> {
+        members.iter().map(|(name, offset)| ((*name).to_owned(), *offset)).collect()
+    }
+
+    #[test]
+    fn structs_are_laid_out_as_they_are_read_and_written() {
+        let call =
+            [("start", 0), ("end", 8), ("ret", 16), ("args", 24), ("nr", 72), ("tid", 76), ("lost", 80), ("payload", 84), ("how", 86)];
+        assert_eq!(members("call"), (record::CALL_BYTES, named(&[&call[..], &[("bits", 87)]].concat())));
+        let piece = [("address", 0), ("wanted", 8), ("length", 16), ("arg", 20), ("when", 21), ("state", 22), ("unused", 23)];
+        assert_eq!(members("piece"), (record::PIECE_BYTES, named(&piece)));
+        assert_eq!(members("listed"), (record::LISTED_BYTES, named(&[("time", 0), ("pid", 8), ("tid", 12)])));
+        let told = [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16)];
+        assert_eq!(members("settings"), (told.len() * 4, named(&told)));
+        assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&[("flags", 0), ("ops_count", 2), ("unused", 4), ("ops", 8)])));
+        let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("limit", 6)];
+        assert_eq!(members("op"), (capture::OP_BYTES, named(&op)));
+        let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32)];
+        assert_eq!(members("account"), (account.len() * 8, named(&account)));
+    }
+
+    /// The constants by which both sides mean the same, in the order of their values.
+    #[test]
+    fn enums_count_as_they_are_read_and_written() {
+        let btf = btf();
+        for (name, values) in [
+            ("how", &["HOW_RETURNED", "HOW_NEVER", "HOW_UNSEEN", "HOW_PENDING", "HOW_TASK_END"][..]),
+            ("piece_when", &["WHEN_ENTRY", "WHEN_EXIT", "WHEN_RETRY"]),
+            ("piece_state", &["PIECE_WHOLE", "PIECE_CUT", "PIECE_FAULT"]),
+            ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP"]),
+            ("mode", &["MODE_UNKNOWN", "MODE_TRACED", "MODE_SET_UP", "MODE_EXCLUDED"]),
+            ("abi", &["ABI_X86_64", "ABI_I386", "ABI_X32", "ABI_AARCH64", "ABI_COUNT"]),
+            ("op_kind", &["OP_STRING", "OP_BYTES", "OP_BITS"]),
+        ] {
+            let of: types::Enum = btf.type_by_name(name).unwrap_or_else(|| panic!("enum {name} is not in the object"));
+            let found: Vec<_> = of.iter().map(|v| (v.value, v.name.unwrap().to_str().unwrap())).collect();
+            assert_eq!(found, values.iter().enumerate().map(|(i, v)| (i as i64, *v)).collect::<Vec<_>>(), "enum {name}");
+        }
+    }
+}

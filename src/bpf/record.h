@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is given to user space. record.rs mirrors this file; a test holds the two together by the object's own type information.
+ *
+ * A record is a struct call and, if memory was copied, pieces: each a struct piece and its bytes, filled up to a multiple of 8.
+ */
+#pragma once
+
+#include "kernel.h"
+
+/* What became of a call. */
+enum how {
+	HOW_RETURNED,
+	/* It does not return, or its task ended inside it. */
+	HOW_NEVER,
+	/* Its return was not seen: the task's next call came first. */
+	HOW_UNSEEN,
+	/* It is in flight: what a look at the tasks found. */
+	HOW_PENDING,
+	/* No call: the task ends, and ret is its exit code as wait(2) would have it. */
+	HOW_TASK_END,
+};
+
+/* Bits beside. */
+enum {
+	/* There was no entry: something else than the kernel's syscall answered, or tracing began inside the call. */
+	CALL_NO_ENTRY = 1,
+	/* It was listed as pending. */
+	CALL_SHOWN = 2,
+};
+
+struct call {
+	/* CLOCK_MONOTONIC, ns. Without an entry, both are the exit's. */
+	u64 start;
+	u64 end;
+	s64 ret;
+	u64 args[6];
+	/* As its ABI has it, without x32's bit. */
+	s32 nr;
+	/* Who entered. An exec by another thread than the leader returns in the leader's name. */
+	s32 tid;
+	/* Records of this task that found no room since the last one that did. */
+	u32 lost;
+	/* How many bytes of pieces follow. */
+	u16 payload;
+	u8 how;
+	/* CALL_* in the upper half, enum abi in the lower. */
+	u8 bits;
+};
+
+enum piece_when { WHEN_ENTRY, WHEN_EXIT, WHEN_RETRY };
+enum piece_state { PIECE_WHOLE, PIECE_CUT, PIECE_FAULT };
+
+struct piece {
+	u64 address;
+	/* How many bytes the call names. */
+	u64 wanted;
+	/* How many follow. */
+	u32 length;
+	u8 arg;
+	u8 when;
+	u8 state;
+	u8 unused;
+};
+
+/* Before each call that a look at the tasks gives; behind it comes one more u64, 1 if the call stood still while it was copied. */
+struct listed {
+	u64 time;
+	s32 pid;
+	s32 tid;
+};

@@ -1,0 +1,218 @@
+//! A call's record as the BPF programs write it: the mirror of `record.h`.
+//!
+//! It only reads bytes, so it is there in every build: a recording may come from a machine with other means. Whatever the bytes are, it gives a call or nothing.
+
+use crate::event::{Abi, Call, Piece, PieceState, TaskId, Time, When};
+
+/// `sizeof(struct call)`, `sizeof(struct piece)`, `sizeof(struct listed)`.
+pub const CALL_BYTES: usize = 88;
+pub const PIECE_BYTES: usize = 24;
+pub const LISTED_BYTES: usize = 16;
+
+/// `CALL_NO_ENTRY` and `CALL_SHOWN`.
+const NO_ENTRY: u8 = 1;
+const SHOWN: u8 = 2;
+
+/// What a record tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    Returned,
+    Never,
+    Unseen,
+    Pending,
+    /// No call: the task ends, with [`Seen::ret`] as its exit code (wait(2)'s status word).
+    TaskEnd,
+}
+
+/// A record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen<'a> {
+    pub start: Time,
+    pub end: Time,
+    pub ret: i64,
+    pub args: [u64; 6],
+    /// x32's without its bit.
+    pub nr: i32,
+    pub abi: Abi,
+    /// Who entered.
+    pub tid: i32,
+    /// Records of this task that were lost since the one before.
+    pub lost: u32,
+    pub how: How,
+    pub no_entry: bool,
+    /// It was listed as pending before.
+    pub shown: bool,
+    pieces: &'a [u8],
+}
+
+impl<'a> Seen<'a> {
+    /// Reads a record; `None` if it is none.
+    pub fn parse(raw: &'a [u8]) -> Option<Seen<'a>> {
+        let (head, rest) = raw.split_first_chunk::<CALL_BYTES>()?;
+        let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
+        let half = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap_or_default());
+        let payload = usize::from(u16::from_le_bytes([head[84], head[85]]));
+        let bits = head[87];
+        Some(Seen {
+            start: Time(word(0)),
+            end: Time(word(8)),
+            ret: word(16) as i64,
+            args: std::array::from_fn(|i| word(24 + 8 * i)),
+            nr: half(72) as i32,
+            abi: Abi::ALL.get(usize::from(bits & 0xf)).copied()?,
+            tid: half(76) as i32,
+            lost: half(80),
+            how: [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd].get(usize::from(head[86])).copied()?,
+            no_entry: bits >> 4 & NO_ENTRY != 0,
+            shown: bits >> 4 & SHOWN != 0,
+            pieces: rest.get(..payload)?,
+        })
+    }
+
+    /// Gives a call what was copied of its caller's memory.
+    pub fn add_pieces(&self, call: &mut Call) {
+        let mut rest = self.pieces;
+        while let Some((head, behind)) = rest.split_first_chunk::<PIECE_BYTES>() {
+            let Some(piece) = piece(head, call.payload.len()) else { return };
+            let length = piece.len as usize;
+            let Some(bytes) = behind.get(..length) else { return };
+            call.payload.extend_from_slice(bytes);
+            call.pieces.push(piece);
+            rest = behind.get(length.next_multiple_of(8)..).unwrap_or_default();
+        }
+    }
+}
+
+fn piece(head: &[u8; PIECE_BYTES], start: usize) -> Option<Piece> {
+    let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
+    Some(Piece {
+        arg: head[20],
+        when: [When::Entry, When::Exit, When::Retry].get(usize::from(head[21])).copied()?,
+        address: word(0),
+        wanted: word(8),
+        start: u32::try_from(start).ok()?,
+        len: u32::from_le_bytes([head[16], head[17], head[18], head[19]]),
+        state: [PieceState::Ok, PieceState::Cut, PieceState::Fault].get(usize::from(head[22])).copied()?,
+    })
+}
+
+/// One entry of a list of calls in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed<'a> {
+    /// When it was looked at.
+    pub time: Time,
+    pub task: TaskId,
+    /// The record, for [`Seen::parse`].
+    pub call: &'a [u8],
+}
+
+/// The calls of a list that stood still while they were copied.
+pub fn listed(mut list: &[u8]) -> Vec<Listed<'_>> {
+    let mut found = Vec::new();
+    while let Some((one, stood_still, rest)) = next_listed(list) {
+        found.extend(stood_still.then_some(one));
+        list = rest;
+    }
+    found
+}
+
+fn next_listed(list: &[u8]) -> Option<(Listed<'_>, bool, &[u8])> {
+    let (head, rest) = list.split_first_chunk::<LISTED_BYTES>()?;
+    let payload = usize::from(u16::from_le_bytes([*rest.get(84)?, *rest.get(85)?]));
+    let (call, rest) = rest.split_at_checked(CALL_BYTES + payload)?;
+    let (stood_still, rest) = rest.split_first_chunk::<8>()?;
+    let [time, ids] = [0, 8].map(|at| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default()));
+    let task = TaskId { pid: ids as i32, tid: (ids >> 32) as i32 };
+    Some((Listed { time: Time(time), task, call }, u64::from_le_bytes(*stood_still) == 1, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{CallId, Entry, Exit};
+    use proptest::prelude::*;
+
+    fn call() -> Call {
+        Call {
+            id: CallId { tid: 0, start: Time(0) },
+            abi: Abi::X86_64,
+            nr: 0,
+            entry: Entry::Seen,
+            exit: Exit::Pending,
+            args: None,
+            pieces: Default::default(),
+            payload: Vec::new(),
+            files: Default::default(),
+            lost_before: 0,
+            shown_pending: false,
+        }
+    }
+
+    fn record(payload: &[u8]) -> Vec<u8> {
+        let mut raw: Vec<u8> = [10u64, 30, -2i64 as u64, 1, 2, 3, 4, 5, 6].iter().flat_map(|word| word.to_le_bytes()).collect();
+        raw.extend([59i32, 7, 2].iter().flat_map(|half| half.to_le_bytes()));
+        raw.extend((payload.len() as u16).to_le_bytes());
+        raw.extend([0, 0x21]);
+        raw.extend(payload);
+        raw
+    }
+
+    fn piece_bytes(address: u64, wanted: u64, bytes: &[u8], [arg, when, state]: [u8; 3]) -> Vec<u8> {
+        let mut raw = [address.to_le_bytes(), wanted.to_le_bytes()].concat();
+        raw.extend((bytes.len() as u32).to_le_bytes());
+        raw.extend([arg, when, state, 0]);
+        raw.extend(bytes);
+        raw.resize(raw.len().next_multiple_of(8), 0);
+        raw
+    }
+
+    #[test]
+    fn a_record_and_its_pieces() {
+        let pieces =
+            [piece_bytes(0x1000, 5, b"/etc", [0, 0, 0]), piece_bytes(0x2000, 9, b"ab", [1, 2, 1]), piece_bytes(0x3000, 0, b"", [2, 1, 2])];
+        let raw = [record(&pieces.concat()), vec![0; 4]].concat();
+        let seen = Seen::parse(&raw).unwrap();
+        assert_eq!((seen.start, seen.end, seen.ret, seen.args), (Time(10), Time(30), -2, [1, 2, 3, 4, 5, 6]));
+        assert_eq!((seen.nr, seen.abi, seen.tid, seen.lost, seen.how), (59, Abi::I386, 7, 2, How::Returned));
+        assert_eq!((seen.no_entry, seen.shown), (false, true));
+        let mut call = call();
+        seen.add_pieces(&mut call);
+        let of = |at: usize| (call.pieces[at], call.bytes(&call.pieces[at]));
+        let first = Piece { arg: 0, when: When::Entry, address: 0x1000, wanted: 5, start: 0, len: 4, state: PieceState::Ok };
+        assert_eq!(of(0), (first, &b"/etc"[..]));
+        assert_eq!((of(1).0.when, of(1).0.state, of(1).1), (When::Retry, PieceState::Cut, &b"ab"[..]));
+        assert_eq!((of(2).0.when, of(2).0.state, of(2).1), (When::Exit, PieceState::Fault, &b""[..]));
+    }
+
+    #[test]
+    fn a_list_gives_what_stood_still() {
+        let one = |tid: i32, stood_still: u64| {
+            let head = [100u64.to_le_bytes(), (7 | (tid as u64) << 32).to_le_bytes()].concat();
+            [head, record(&piece_bytes(1, 1, b"x", [0, 0, 0])), stood_still.to_le_bytes().to_vec()].concat()
+        };
+        let list = [one(8, 1), one(9, 0), one(10, 1)].concat();
+        let found = listed(&list);
+        assert_eq!(found.iter().map(|one| one.task.tid).collect::<Vec<_>>(), [8, 10]);
+        assert_eq!((found[0].time, found[0].task.pid, Seen::parse(found[0].call).unwrap().nr), (Time(100), 7, 59));
+        assert_eq!(listed(&list[..list.len() - 1]).len(), 1, "a cut list has no last call");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(raw in proptest::collection::vec(any::<u8>(), 0..400), fits in any::<bool>()) {
+            let mut raw = raw;
+            if fits && raw.len() >= CALL_BYTES {
+                (raw[86], raw[87]) = (raw[86] % 5, raw[87] % 4);
+                let payload = (raw.len() - CALL_BYTES) as u16;
+                raw[84..86].copy_from_slice(&payload.to_le_bytes());
+            }
+            let mut call = call();
+            if let Some(seen) = Seen::parse(&raw) {
+                seen.add_pieces(&mut call);
+            }
+            prop_assert!(call.payload.len() <= raw.len());
+            prop_assert!(call.pieces.iter().all(|piece| call.bytes(piece).len() == piece.len as usize));
+            listed(&raw);
+        }
+    }
+}

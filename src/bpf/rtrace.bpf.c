@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * One record a call: entry and exit are paired here, in the task's own memory.
+ *
+ * The programs are on raw tracepoints, where what they return concerns nobody else. They change nothing of the traced task. Every call that was wanted when it was entered is
+ * given once, or counted as lost once:
+ *
+ *   entered, returned                            at its return
+ *   exit, exit_group                             at entry, as never returning
+ *   the task ends inside it                      at the task's end
+ *   the task's next call comes first             then, its return not seen (a program was skipped)
+ *   in flight when tracing ends                  by the last look at all tasks
+ *   returned without entry                       at its return (seccomp or a tracer answered, or tracing began inside it)
+ */
+#include "kernel.h"
+#include "plan.h"
+#include "record.h"
+#include "state.h"
+#include "select.h"
+#include "capture.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Writes a call's record, with as many bytes of pieces. */
+static __always_inline void write_call(void *ctx, struct task *task, struct call *call, u64 payload)
+{
+	call->lost = task->lost;
+	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, call, sizeof(*call) + payload)) {
+		task->lost++;
+		COUNT(calls_lost);
+	} else {
+		task->lost = 0;
+	}
+}
+
+/* How many bytes of pieces there are, in terms that the verifier can follow. */
+static __always_inline u64 payload_of(struct scratch *scratch)
+{
+	u64 size = scratch->call.payload;
+
+	barrier_var(size);
+	return size < sizeof(scratch->payload) ? size : sizeof(scratch->payload);
+}
+
+/* Gives the task's open call, wherever it stands. */
+static __always_inline void give_open(void *ctx, struct task_struct *current, struct task *task, u32 open, u32 how)
+{
+	if (open == OPEN_HERE) {
+		task->call.how = how;
+		write_call(ctx, task, &task->call, 0);
+		return;
+	}
+	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
+	if (!scratch) {
+		COUNT(calls_lost);
+		return;
+	}
+	scratch->call.how = how;
+	write_call(ctx, task, &scratch->call, payload_of(scratch));
+}
+
+static __always_inline void begin(struct call *call, struct task_struct *current, struct which *which, struct pt_regs *regs)
+{
+	call->ret = 0;
+	arguments(call, regs, which->abi);
+	call->nr = which->nr;
+	call->tid = current->pid;
+	call->payload = 0;
+	call->how = HOW_PENDING;
+	call->bits = which->abi;
+	call->end = 0;
+	call->start = bpf_ktime_get_ns();
+}
+
+SEC("tp_btf/sys_enter")
+int enter(u64 *ctx)
+{
+	struct pt_regs *regs = (struct pt_regs *)ctx[0];
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct which which = which_call(current, (s32)ctx[1]);
+	u32 flags = plan_at(which.place)->flags;
+
+	if (!(flags & PLAN_WANTED))
+		return 0;
+	struct task *task = caller(current);
+	if (!task || (task->mode == MODE_SET_UP && !(flags & PLAN_EXECUTES)))
+		return 0;
+	if (task->open)
+		give_open(ctx, current, task, task->open, HOW_UNSEEN);
+	task->open = OPEN_NONE;
+	COUNT(calls);
+
+	struct scratch *scratch = 0;
+	if (plan_at(which.place)->ops_count) {
+		scratch = bpf_task_storage_get(&scratches, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!scratch)
+			COUNT(scratch_lost);
+	}
+	u32 open;
+	if (scratch) {
+		begin(&scratch->call, current, &which, regs);
+		capture_at_entry(scratch, which.place);
+		open = OPEN_IN_SCRATCH;
+	} else {
+		begin(&task->call, current, &which, regs);
+		open = OPEN_HERE;
+	}
+	if (flags & PLAN_NEVER_RETURNS) {
+		give_open(ctx, current, task, open, HOW_NEVER);
+		return 0;
+	}
+	barrier();
+	task->open = open;
+	return 0;
+}
+
+/* Whether an exit with this number is the open call's. */
+static __always_inline int closes(struct call *call, u32 flags, s32 nr)
+{
+	/* An execve may return in another ABI than it was entered in, under the number of execve there. */
+	return call->nr == nr || flags & (PLAN_SIGRETURN | PLAN_EXECUTES);
+}
+
+static __always_inline u32 place_of(struct call *call)
+{
+	u32 abi = call->bits & 0xf;
+
+	return (u32)call->nr < NR_COUNT && abi < ABI_COUNT ? abi * NR_COUNT + call->nr : PLACE_OTHER;
+}
+
+/* Completes the open call; 0 if this exit is not its own. */
+static __always_inline int complete(struct task *task, struct call *call, s32 nr, s64 ret, u64 now)
+{
+	if (!closes(call, plan_at(place_of(call))->flags, nr))
+		return 0;
+	call->ret = ret;
+	call->end = now;
+	call->how = HOW_RETURNED;
+	if (task->listed == call->start)
+		call->bits |= CALL_SHOWN << 4;
+	return 1;
+}
+
+/* Gives the open call as returned; 0 if this exit is not its own. */
+static __always_inline int give_returned(void *ctx, struct task_struct *current, struct task *task, u32 open, s32 nr, s64 ret, u64 now)
+{
+	if (open == OPEN_HERE) {
+		if (!complete(task, &task->call, nr, ret, now))
+			return 0;
+		write_call(ctx, task, &task->call, 0);
+		return 1;
+	}
+	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
+	if (!scratch || !complete(task, &scratch->call, nr, ret, now))
+		return 0;
+	capture_at_exit(scratch, place_of(&scratch->call));
+	write_call(ctx, task, &scratch->call, payload_of(scratch));
+	return 1;
+}
+
+SEC("tp_btf/sys_exit")
+int leave(u64 *ctx)
+{
+	struct pt_regs *regs = (struct pt_regs *)ctx[0];
+	s64 ret = ctx[1];
+	struct task_struct *current = bpf_get_current_task_btf();
+	s32 raw_nr = number_at_exit(regs);
+	struct which which = which_call(current, raw_nr);
+	u32 flags = plan_at(which.place)->flags;
+
+	if (!(flags & (PLAN_WANTED | PLAN_EXIT_MATTERS)) && !(raw_nr == -1 && settings.sigreturn))
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	struct task *task = caller(current);
+	if (!task)
+		return 0;
+	u32 open = task->open;
+	if (open) {
+		task->open = OPEN_NONE;
+		barrier();
+		if (give_returned(ctx, current, task, open, which.nr, ret, now))
+			return 0;
+		give_open(ctx, current, task, open, HOW_UNSEEN);
+	}
+	int second_return = flags & PLAN_CLONES && ret == 0;
+	if (task->mode == MODE_SET_UP || second_return || !(flags & PLAN_WANTED) || raw_nr == -1)
+		return 0;
+	COUNT(calls);
+	begin(&task->call, current, &which, regs);
+	task->call.start = now;
+	task->call.end = now;
+	task->call.ret = ret;
+	task->call.how = HOW_RETURNED;
+	task->call.bits |= CALL_NO_ENTRY << 4;
+	write_call(ctx, task, &task->call, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int forked(u64 *ctx)
+{
+	struct task_struct *parent = (struct task_struct *)ctx[0];
+	struct task_struct *child = (struct task_struct *)ctx[1];
+	struct task *task = bpf_task_storage_get(&tasks, parent, 0, 0);
+
+	if (!settings.inherit || !task || task->mode != MODE_TRACED)
+		return 0;
+	task = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (task)
+		task->mode = MODE_TRACED;
+	else
+		COUNT(tasks_lost);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int executed(u64 *ctx)
+{
+	struct task_struct *current = (struct task_struct *)ctx[0];
+	struct task *task = bpf_task_storage_get(&tasks, current, 0, 0);
+
+	if (task && task->mode == MODE_SET_UP)
+		task->mode = MODE_TRACED;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int ended(u64 *ctx)
+{
+	struct task_struct *current = (struct task_struct *)ctx[0];
+	struct task *task = bpf_task_storage_get(&tasks, current, 0, 0);
+
+	if (!task || task->mode != MODE_TRACED)
+		return 0;
+	u32 open = task->open;
+	if (open) {
+		task->open = OPEN_NONE;
+		give_open(ctx, current, task, open, HOW_NEVER);
+	}
+	if (!settings.ends)
+		return 0;
+	task->call.how = HOW_TASK_END;
+	task->call.payload = 0;
+	task->call.tid = current->pid;
+	task->call.ret = current->exit_code;
+	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &task->call, sizeof(task->call)))
+		COUNT(ends_lost);
+	return 0;
+}
+
+SEC("iter/task")
+int seed(struct bpf_iter__task *ctx)
+{
+	struct task_struct *found = ctx->task;
+
+	if (!found)
+		return 0;
+	u64 task_key = (u32)found->pid, process_key = SEED_PROCESS | (u32)found->tgid;
+	u32 *mode = bpf_map_lookup_elem(&seeds, &task_key);
+	if (!mode)
+		mode = bpf_map_lookup_elem(&seeds, &process_key);
+	if (!mode)
+		return 0;
+	struct task *task = bpf_task_storage_get(&tasks, found, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (task)
+		task->mode = *mode;
+	else
+		COUNT(tasks_lost);
+	return 0;
+}
+
+/* Writes a task's open call to whoever reads the list. It may end meanwhile: the last word says whether it stood still. */
+static __always_inline int list_call(struct seq_file *seq, struct listed *head, struct task *task, struct call *call, u64 payload)
+{
+	u32 open = task->open;
+	u64 start = call->start;
+
+	if (bpf_seq_write(seq, head, sizeof(*head)) || bpf_seq_write(seq, call, sizeof(*call) + payload))
+		return -1;
+	barrier();
+	u64 stood_still = open && task->open == open && call->start == start;
+	return bpf_seq_write(seq, &stood_still, sizeof(stood_still));
+}
+
+static __always_inline int list(struct bpf_iter__task *ctx, u64 least, int last)
+{
+	struct task_struct *found = ctx->task;
+
+	if (!found)
+		return 0;
+	struct task *task = bpf_task_storage_get(&tasks, found, 0, 0);
+	if (!task || !task->open)
+		return 0;
+	struct scratch *scratch = 0;
+	if (task->open == OPEN_IN_SCRATCH) {
+		scratch = bpf_task_storage_get(&scratches, found, 0, 0);
+		if (!scratch)
+			return 0;
+	}
+	struct listed head = { .time = bpf_ktime_get_ns(), .pid = found->tgid, .tid = found->pid };
+	struct call *call = scratch ? &scratch->call : &task->call;
+	u64 start = call->start;
+	int shown = task->listed == start;
+	if (!last && (start + least > head.time || shown))
+		return 0;
+	if (last && shown)
+		call->bits |= CALL_SHOWN << 4;
+	struct seq_file *seq = ctx->meta->seq;
+	int failed = scratch ? list_call(seq, &head, task, &scratch->call, payload_of(scratch)) : list_call(seq, &head, task, &task->call, 0);
+	/* Without room the kernel asks again for the same task, with more of it. */
+	if (failed)
+		return 0;
+	task->listed = start;
+	if (last)
+		task->open = OPEN_NONE;
+	return 0;
+}
+
+/* Calls that are in flight for long, each once. */
+SEC("iter/task")
+int list_pending(struct bpf_iter__task *ctx)
+{
+	return list(ctx, settings.pending_after, 0);
+}
+
+/* All that are in flight, when nothing is entered or returns any more. */
+SEC("iter/task")
+int list_last(struct bpf_iter__task *ctx)
+{
+	return list(ctx, 0, 1);
+}
+
+/* So that type information of what no map holds is in the object, for the test that holds both sides together; the loader passes over a section of this name. */
+struct mirrored {
+	struct piece piece;
+	struct listed listed;
+	enum how how;
+	enum piece_when when;
+	enum piece_state state;
+	enum scope scope;
+	enum mode mode;
+	enum abi abi;
+	enum op_kind kind;
+} mirrored SEC(".mirrored");

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is remembered: of each task, and in the account.
+ *
+ * All memory is the task's own, because a program may be interrupted in favour of another task on the same CPU. Traced tasks have a struct task; one that made a call
+ * whose memory is copied has a struct scratch besides.
+ */
+#pragma once
+
+#include "plan.h"
+#include "record.h"
+
+/* The kernel allots no more than 8 KiB to a task's value where it may not sleep; its own part of that is some 150 bytes. */
+#define SCRATCH_BYTES 8000
+/* The most bytes of one piece. */
+#define PIECE_MAX 4096
+
+/* enum of struct task's mode. */
+enum mode {
+	MODE_UNKNOWN,
+	MODE_TRACED,
+	/* rtrace's child before it executes the command: only its execve counts. */
+	MODE_SET_UP,
+	MODE_EXCLUDED,
+};
+
+struct task {
+	u32 mode;
+	/* Records that found no room since the last that did. */
+	u32 lost;
+	/* A call was entered: 1 here, 2 in the scratch. */
+	u32 open;
+	u32 unused;
+	/* The start of the call that was listed last as pending. */
+	u64 listed;
+	struct call call;
+};
+
+enum { OPEN_NONE, OPEN_HERE, OPEN_IN_SCRATCH };
+
+struct scratch {
+	/* Bit i: operation i could not read at entry. */
+	u32 retry;
+	/* What a length that the kernel overwrites was at entry. */
+	u32 room;
+	struct call call;
+	u8 payload[SCRATCH_BYTES - sizeof(struct call) - 8];
+};
+
+_Static_assert(sizeof(struct scratch) == SCRATCH_BYTES, "no padding");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+/* A key that means a process: its number and this. */
+#define SEED_PROCESS (1ULL << 32)
+
+/* Tasks and processes that are known from the start, and their mode. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 22); /* PID_MAX_LIMIT */
+	__type(key, u64);
+	__type(value, u32);
+} seeds SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} cgroup SEC(".maps");
+
+/* One perf event a CPU; their ring is read like that of all other events. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__type(key, u32);
+	__type(value, u32);
+} output SEC(".maps");
+
+/* settings.rs reads it. */
+struct account {
+	/* Calls that are wanted: counted when they begin, or at the exit of one that has no entry. */
+	u64 calls;
+	/* Their records that found no room. */
+	u64 calls_lost;
+	/* The same of how tasks end. */
+	u64 ends_lost;
+	/* Tasks that could not be followed: no memory for their state. */
+	u64 tasks_lost;
+	/* Calls whose memory was not copied, because there was none to copy it to. */
+	u64 scratch_lost;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct account);
+} accounts SEC(".maps");
+
+/* A CPU's count may be added to by two tasks, one of which was interrupted by the other. */
+#define COUNT(what)                                                              \
+	do {                                                                     \
+		u32 first_ = 0;                                                  \
+		struct account *account_ = bpf_map_lookup_elem(&accounts, &first_); \
+		if (account_)                                                    \
+			__sync_fetch_and_add(&account_->what, 1);                \
+	} while (0)

@@ -1,0 +1,119 @@
+//! Calls that one record tells whole: what the BPF programs write.
+
+use super::calls::Questions;
+use super::{Follower, Here};
+use crate::bpf::record::{How, Seen};
+use crate::event::{Call, Entry, Event, Exit, PieceState, TaskId, Time, What};
+use crate::source::{Record, Sample};
+use crate::syscall::behavior::Behavior;
+use crate::syscall::layout::add_piece;
+use crate::syscall::ledger::LeftOut;
+
+impl Follower {
+    /// A record of the BPF programs.
+    #[inline]
+    pub(super) fn whole(&mut self, record: &Record<'_>, sample: &Sample<'_>, events: &mut Vec<Event>) {
+        // One that makes no sense is missing in the account, which will not add up.
+        let Some(seen) = Seen::parse(sample.raw) else { return };
+        if seen.how == How::TaskEnd {
+            return self.ends.told(seen.tid, seen.ret as i32);
+        }
+        self.ledger.account(sample.event).received += 1;
+        let slot = self.slot(record.task, record.time);
+        let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
+        let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
+        if let Some(why) = self.leaves_out(here, &behavior) {
+            return self.ledger.leave_out(sample.event, why);
+        }
+        let mut call = self.whole_call(here, &seen);
+        if behavior.special.path_argument().is_some() {
+            self.executed(here, &seen, &behavior, &mut call);
+        }
+        self.threads[here.slot.index()].fresh = false;
+        let mut questions = Questions::default();
+        if behavior.pids != 0 {
+            self.ask_names(behavior.pids, &call, &mut questions);
+        }
+        self.ledger.whole_call(call.exit);
+        self.give_counted(here, call, questions, events);
+    }
+
+    /// A call that a look found in flight; with `last`, it is the end of what is known of it.
+    #[cold]
+    pub(super) fn in_flight(&mut self, time: Time, task: TaskId, raw: &[u8], last: bool, events: &mut Vec<Event>) {
+        let (Some(seen), Some(event)) = (Seen::parse(raw), self.bpf) else { return };
+        let slot = self.slot_for_look(task, time);
+        let here = Here { time, cpu: 0, task, slot };
+        if last {
+            self.ledger.account(event).received += 1;
+        }
+        let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
+        if let Some(why) = self.leaves_out(here, &behavior) {
+            if last {
+                self.ledger.leave_out(event, why);
+            }
+            return;
+        }
+        let call = self.whole_call(here, &seen);
+        if last {
+            self.ledger.whole_call(call.exit);
+            self.give_counted(here, call, Questions::default(), events);
+        } else {
+            self.give(here, What::Pending(call), 0, events);
+        }
+    }
+
+    /// Whether it is rtrace's own matter.
+    fn leaves_out(&mut self, here: Here, behavior: &Behavior) -> Option<LeftOut> {
+        let thread = &mut self.threads[here.slot.index()];
+        if thread.excluded {
+            return Some(LeftOut::Excluded);
+        }
+        thread.set_up &= behavior.special.path_argument().is_none();
+        thread.set_up.then_some(LeftOut::SetUp)
+    }
+
+    #[inline]
+    fn whole_call(&mut self, here: Here, seen: &Seen<'_>) -> Box<Call> {
+        let mut call = self.new_call(here, seen.abi, i64::from(seen.nr));
+        (call.id.tid, call.id.start) = (seen.tid, seen.start);
+        call.entry = if seen.no_entry { Entry::Unseen } else { Entry::Seen };
+        call.exit = match seen.how {
+            How::Returned => Exit::Returned { at: seen.end, ret: seen.ret },
+            How::Never => Exit::Never,
+            How::Pending => Exit::Pending,
+            How::Unseen | How::TaskEnd => Exit::Unseen,
+        };
+        call.args = Some(seen.args);
+        call.lost_before = u64::from(seen.lost);
+        call.shown_pending = seen.shown;
+        seen.add_pieces(&mut call);
+        call
+    }
+
+    /// A program was executed, or could not be.
+    #[cold]
+    fn executed(&mut self, here: Here, seen: &Seen<'_>, behavior: &Behavior, call: &mut Call) {
+        if seen.tid != here.task.tid {
+            // Another thread than the leader did it, and is the leader now.
+            if let Some(old) = self.tasks.find(seen.tid).filter(|&slot| self.tasks.at(slot).id.pid == here.task.pid) {
+                self.tasks.end(old);
+            }
+        }
+        if self.command != Some(here.task) {
+            return;
+        }
+        if call.ret().is_some_and(|ret| ret < 0) && !self.command_runs {
+            // rtrace's own code goes on: it tells of the failure, or tries a shell.
+            self.threads[here.slot.index()].set_up = true;
+        }
+        let path = std::mem::take(&mut self.command_path);
+        if let Some(arg) = behavior.special.path_argument()
+            && !path.is_empty()
+            && call.piece(usize::from(arg)).is_none_or(|piece| piece.state == PieceState::Fault)
+        {
+            call.pieces.retain(|piece| piece.arg != arg);
+            add_piece(call, arg, path.len() as u64 + 1, &path, PieceState::Ok);
+        }
+    }
+}
