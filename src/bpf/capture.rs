@@ -30,6 +30,12 @@ enum What {
     Bytes = 1,
     /// As many bits, in whole words of the ABI.
     Bits = 2,
+    /// Pointers to strings, up to a null one.
+    Strings = 3,
+    /// Arrays and structs that point to data.
+    Iovec = 4,
+    Msghdr = 5,
+    Mmsghdr = 6,
 }
 
 /// `COUNT_*`: where a count comes from.
@@ -91,6 +97,11 @@ fn op(args: &[Arg], at: usize, arg: &Arg, abi: Abi, string_limit: usize) -> Opti
         Kind::Path => new(What::String, Count::One, 1, PIECE_MAX),
         Kind::Str => new(What::String, Count::One, 1, string_limit),
         Kind::Bytes => new(What::Bytes, count, fixed(arg.length), string_limit),
+        // The environment is only counted: its strings are many and seldom asked for.
+        Kind::StrArray => new(What::Strings, Count::One, word_bytes(abi), if arg.name == "envp" { 0 } else { string_limit.max(1) }),
+        Kind::StructArray(of) if of.name == "iovec" => new(What::Iovec, count, word_bytes(abi), 0),
+        Kind::StructArray(of) if of.name == "mmsghdr" => new(What::Mmsghdr, count, word_bytes(abi), 0),
+        Kind::Struct(of) if of.name == "msghdr" => new(What::Msghdr, Count::One, word_bytes(abi), 0),
         Kind::Struct(of) if of.name == "fd_set" => new(What::Bits, count, word_bytes(abi), PIECE_MAX),
         Kind::Struct(_) if arg.length != Length::OfType => new(What::Bytes, count, fixed(arg.length), PIECE_MAX),
         Kind::Struct(of) => new(What::Bytes, Count::One, of.sizes[abi as usize] as usize, PIECE_MAX),
@@ -166,6 +177,10 @@ mod tests {
             [op(1, What::String, AT_ENTRY, Count::One, 1, 4096), op(2, What::Bytes, AT_EXIT, Count::One, 144, 4096)]
         );
         assert_eq!(of("select")[0], op(1, What::Bits, AT_ENTRY | AT_EXIT | COUNT_32, Count::Arg(0), 8, 4096));
+        let strings = |arg, limit| op(arg, What::Strings, AT_ENTRY, Count::One, 8, limit);
+        assert_eq!(of("execve"), [op(0, What::String, AT_ENTRY, Count::One, 1, 4096), strings(1, 32), strings(2, 0)]);
+        assert_eq!(of("writev"), [op(1, What::Iovec, AT_ENTRY, Count::Arg(2), 8, 0)]);
+        assert_eq!(of("recvmsg"), [op(1, What::Msghdr, AT_ENTRY | AT_EXIT, Count::One, 8, 0)]);
         assert_eq!(of("getpid"), []);
     }
 

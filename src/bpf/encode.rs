@@ -39,7 +39,7 @@ impl Settings {
             Whose::Cgroup(_) => 2,
         };
         let sigreturn = self.unknown || self.calls.iter().any(|row| Special::of_name(row.name) == Special::SigReturn);
-        let words = [scope, self.inherit.into(), self.ends.into(), self.pending_after, sigreturn.into()];
+        let words = [scope, self.inherit.into(), self.ends.into(), self.pending_after, sigreturn.into(), self.string_limit as u32];
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 

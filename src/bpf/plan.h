@@ -34,6 +34,8 @@ struct settings {
 	u32 pending_after;
 	/* rt_sigreturn is wanted: its exit has lost the number. */
 	u32 sigreturn;
+	/* No more bytes of data are copied from one place. */
+	u32 string_limit;
 };
 
 enum {
@@ -56,6 +58,12 @@ enum op_kind {
 	OP_BYTES,
 	/* As many bits, in whole words of `size` bytes. */
 	OP_BITS,
+	/* Pointers to strings, up to a null one; `limit` bytes of each string. `size` is that of a pointer, here and below. */
+	OP_STRINGS,
+	/* `count` struct iovec, struct msghdr, `count` struct mmsghdr, and what they point to. */
+	OP_IOVEC,
+	OP_MSGHDR,
+	OP_MMSGHDR,
 };
 
 /* Where a count comes from; smaller values are an argument's number. */

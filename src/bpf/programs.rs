@@ -183,7 +183,7 @@ mod tests {
         let piece = [("address", 0), ("wanted", 8), ("length", 16), ("arg", 20), ("when", 21), ("state", 22), ("unused", 23)];
         assert_eq!(members("piece"), (record::PIECE_BYTES, named(&piece)));
         assert_eq!(members("listed"), (record::LISTED_BYTES, named(&[("time", 0), ("pid", 8), ("tid", 12)])));
-        let told = [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16)];
+        let told = [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20)];
         assert_eq!(members("settings"), (told.len() * 4, named(&told)));
         assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&[("flags", 0), ("ops_count", 2), ("unused", 4), ("ops", 8)])));
         let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("limit", 6)];
@@ -203,7 +203,7 @@ mod tests {
             ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP"]),
             ("mode", &["MODE_UNKNOWN", "MODE_TRACED", "MODE_SET_UP", "MODE_EXCLUDED"]),
             ("abi", &["ABI_X86_64", "ABI_I386", "ABI_X32", "ABI_AARCH64", "ABI_COUNT"]),
-            ("op_kind", &["OP_STRING", "OP_BYTES", "OP_BITS"]),
+            ("op_kind", &["OP_STRING", "OP_BYTES", "OP_BITS", "OP_STRINGS", "OP_IOVEC", "OP_MSGHDR", "OP_MMSGHDR"]),
         ] {
             let of: types::Enum = btf.type_by_name(name).unwrap_or_else(|| panic!("enum {name} is not in the object"));
             let found: Vec<_> = of.iter().map(|v| (v.value, v.name.unwrap().to_str().unwrap())).collect();

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Copying what copied memory points to. Each is a piece of the same argument, behind the one that points to it, and is found by its address.
+ *
+ * What cannot be read at entry is read anew at exit, with all that it is part of: the pieces of one operation are of one moment.
+ */
+#pragma once
+
+#include "pieces.h"
+
+/* Elements of an array that are followed. */
+#define ELEMENTS_MAX 32
+/* Pointers up to a null one that are copied. */
+#define POINTERS_MAX (PIECE_MAX / 8)
+/* Messages of an array that are followed. */
+#define MESSAGES_MAX 8
+
+/* A tag may tell the bytes of the ABI's words. */
+#define TAG_WITH_WORD(tag, word) ((tag) | (word) << 16)
+#define WORD_OF(tag) ((tag) >> 16 & 0xff)
+#define WITHOUT_WORD(tag) ((tag) & 0xffff)
+
+/* Word `i` of what was copied behind the piece at `start`; the caller's word, 4 bytes or 8. Global, like the other parts of loops: the verifier need not follow their ways again and again. */
+__noinline u64 word_at(struct scratch *scratch, u64 start, u32 i, u32 word)
+{
+	u64 at = start + sizeof(struct piece) + i * word;
+
+	barrier_var(at);
+	if (!scratch || at > sizeof(scratch->payload) - 8)
+		return 0;
+	return word == 8 ? *(u64 *)(scratch->payload + at) : *(u32 *)(scratch->payload + at);
+}
+
+/* A nested piece; at entry, one that cannot be read is -1, at exit it is said. */
+static __always_inline int copy_inner(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
+{
+	if (!wanted || !address)
+		return 0;
+	if (!copy_bytes(scratch, address, wanted, limit, tag))
+		return 0;
+	if ((tag >> 8 & 0xff) == WHEN_ENTRY)
+		return -1;
+	return add_empty(scratch, address, wanted, tag, PIECE_FAULT);
+}
+
+/* An array of struct iovec, and no more than `total` bytes of what its elements point to. */
+__noinline int copy_iovec(struct scratch *scratch, u64 address, u64 count, u64 total, u32 tag)
+{
+	if (!scratch || !address || !count)
+		return 0;
+	u64 start = scratch->call.payload;
+	u32 word = WORD_OF(tag), plain = WITHOUT_WORD(tag);
+
+	/* UIO_MAXIOV: the kernel refuses more. */
+	if (count > 1024)
+		count = 1024;
+	if (copy_bytes(scratch, address, count * word * 2, ELEMENTS_MAX * word * 2, plain))
+		return -1;
+	if (start > START_MAX)
+		return 0;
+	for (u32 i = 0; i < ELEMENTS_MAX && i < count && total; i++) {
+		u64 length = word_at(scratch, start, 2 * i + 1, word);
+		if (length > total)
+			length = total;
+		total -= length;
+		if (copy_inner(scratch, word_at(scratch, start, 2 * i, word), length, settings.string_limit, plain)) {
+			scratch->call.payload = start;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* A struct msghdr, and, if `total` is not 0, what it points to: address, no more than `total` bytes of data, control messages. */
+__noinline int copy_msghdr(struct scratch *scratch, u64 address, u64 total, u32 tag)
+{
+	if (!scratch || !address)
+		return 0;
+	u64 start = scratch->call.payload;
+	u32 word = WORD_OF(tag), plain = WITHOUT_WORD(tag);
+	u32 size = word == 8 ? 56 : 28;
+
+	if (copy_bytes(scratch, address, size, size, plain))
+		return -1;
+	if (start > START_MAX)
+		return 0;
+	/* An int, filled up to a word. */
+	u64 name_length = (u32)word_at(scratch, start, 1, word);
+	if (!total) {
+		scratch->room = name_length;
+		return 0;
+	}
+	/* The kernel says how long the address is, and wrote no more than there was room for. */
+	if (name_length > scratch->room)
+		name_length = scratch->room;
+	if (copy_inner(scratch, word_at(scratch, start, 0, word), name_length, 128, plain) ||
+	    copy_iovec(scratch, word_at(scratch, start, 2, word), word_at(scratch, start, 3, word), total, tag) ||
+	    copy_inner(scratch, word_at(scratch, start, 4, word), word_at(scratch, start, 5, word), PIECE_MAX, plain)) {
+		scratch->call.payload = start;
+		return -1;
+	}
+	return 0;
+}
+
+/* An array of struct mmsghdr: each a msghdr and how many bytes were sent or received, filled up to a word. */
+__noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u64 done, u32 tag)
+{
+	if (!scratch || !address)
+		return 0;
+	u32 word = WORD_OF(tag);
+	u64 size = word == 8 ? 64 : 32;
+	u64 start = scratch->call.payload;
+
+	if (count > 1024)
+		count = 1024;
+	if (copy_bytes(scratch, address, count * size, ELEMENTS_MAX * size, WITHOUT_WORD(tag)))
+		return -1;
+	if (start > START_MAX)
+		return 0;
+	for (u32 i = 0; i < MESSAGES_MAX && i < count && i < done; i++) {
+		u64 total = ~0ULL;
+		scratch->room = ~0u;
+		if ((tag >> 8 & 0xff) == WHEN_EXIT)
+			total = (u32)word_at(scratch, start, i * size / word + size / word - 1, word);
+		if (total && copy_msghdr(scratch, address + i * size, total, tag)) {
+			scratch->call.payload = start;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Copies a pointer to `at`: 1 if it is not null, -1 if it cannot be read. */
+__noinline int copy_pointer(struct scratch *scratch, u64 at, u64 address, u32 word)
+{
+	u64 pointer = 0;
+
+	barrier_var(at);
+	if (!scratch || at > sizeof(scratch->payload) - 8)
+		return 0;
+	if (bpf_probe_read_user(&pointer, word == 8 ? 8 : 4, (void *)address))
+		return -1;
+	if (word == 8)
+		*(u64 *)(scratch->payload + at) = pointer;
+	else
+		*(u32 *)(scratch->payload + at) = pointer;
+	return pointer != 0;
+}
+
+/* Pointers up to a null one, which is copied too: without it, there are more. */
+__noinline int copy_pointers(struct scratch *scratch, u64 address, u32 tag)
+{
+	if (!scratch || !address)
+		return 0;
+	u64 at = scratch->call.payload;
+	u32 word = WORD_OF(tag), plain = WITHOUT_WORD(tag);
+	u64 count = 0;
+	int more = 0;
+
+	if (at > START_MAX)
+		return add_empty(scratch, address, 0, plain, PIECE_CUT);
+	for (u32 i = 0; i < POINTERS_MAX; i++) {
+		more = copy_pointer(scratch, at + sizeof(struct piece) + i * word, address + i * word, word);
+		if (more < 0)
+			return -1;
+		count = i + 1;
+		if (!more)
+			break;
+	}
+	describe((struct piece *)(scratch->payload + at), address, (count + more) * word, count * word, plain, more ? PIECE_CUT : PIECE_WHOLE);
+	scratch->call.payload = at + sizeof(struct piece) + ((count * word + 7) & ~7ULL);
+	return 0;
+}
+
+/* The same, and, if `limit` is not 0, the strings that the first of them point to. */
+__noinline int copy_strings(struct scratch *scratch, u64 address, u32 limit, u32 tag)
+{
+	if (!scratch || !address)
+		return 0;
+	u64 start = scratch->call.payload;
+	u32 word = WORD_OF(tag), plain = WITHOUT_WORD(tag);
+
+	if (copy_pointers(scratch, address, tag))
+		return -1;
+	if (start > START_MAX || !limit)
+		return 0;
+	for (u32 i = 0; i < ELEMENTS_MAX; i++) {
+		u64 string = word_at(scratch, start, i, word);
+		if (!string)
+			break;
+		/* execve leaves nothing to be read again. */
+		if (copy_string(scratch, string, limit, plain))
+			add_empty(scratch, string, 0, plain, PIECE_FAULT);
+	}
+	return 0;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Copying the caller's memory, piece by piece.
+ *
+ * Never a byte more is read than the call names: data often ends at the end of a mapping. Each function is a program of its own to the verifier (global), which looks at each once
+ * and not at every combination of them. They may be eight deep.
+ */
+#pragma once
+
+#include "state.h"
+
+/* A piece that begins later than this could not hold PIECE_MAX bytes. */
+#define START_MAX (sizeof(((struct scratch *)0)->payload) - sizeof(struct piece) - PIECE_MAX)
+/* Behind the last that could hold even a piece without bytes. */
+#define HEADER_MAX (sizeof(((struct scratch *)0)->payload) - sizeof(struct piece))
+
+/* Which argument of which moment, in one word: global functions have five parameters. */
+#define TAG(arg, when) ((arg) | (when) << 8)
+
+static __always_inline void describe(struct piece *piece, u64 address, u64 wanted, u32 length, u32 tag, u32 state)
+{
+	piece->address = address;
+	piece->wanted = wanted;
+	piece->length = length;
+	piece->arg = tag;
+	piece->when = tag >> 8;
+	piece->state = state;
+	piece->unused = 0;
+}
+
+/* A piece without bytes, if there is room for that. */
+static __always_inline int describe_empty(struct scratch *scratch, u64 address, u64 wanted, u32 tag, u32 state)
+{
+	u64 at = scratch->call.payload;
+
+	if (at > HEADER_MAX)
+		return 0;
+	describe((struct piece *)(scratch->payload + at), address, wanted, 0, tag, state);
+	scratch->call.payload = at + sizeof(struct piece);
+	return 0;
+}
+
+__noinline int add_empty(struct scratch *scratch, u64 address, u64 wanted, u32 tag, u32 state)
+{
+	return scratch ? describe_empty(scratch, address, wanted, tag, state) : 0;
+}
+
+/* Copies no more than `limit` of the bytes that the call names; -1 if they cannot be read, and then nothing is added. */
+__noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
+{
+	if (!scratch)
+		return 0;
+	u64 at = scratch->call.payload;
+	if (at > START_MAX)
+		return describe_empty(scratch, address, wanted, tag, PIECE_CUT);
+	struct piece *piece = (struct piece *)(scratch->payload + at);
+	u64 length = wanted < limit ? wanted : limit;
+	barrier_var(length);
+	if (length > PIECE_MAX)
+		length = PIECE_MAX;
+	if (bpf_probe_read_user(piece + 1, length, (void *)address))
+		return -1;
+	describe(piece, address, wanted, length, tag, length < wanted ? PIECE_CUT : PIECE_WHOLE);
+	scratch->call.payload = at + sizeof(struct piece) + ((length + 7) & ~7ULL);
+	return 0;
+}
+
+/* Copies no more than `limit` bytes of a string, its NUL not counted; -1 as above. */
+__noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 tag)
+{
+	if (!scratch)
+		return 0;
+	u64 at = scratch->call.payload;
+	if (at > START_MAX)
+		return describe_empty(scratch, address, 0, tag, PIECE_CUT);
+	struct piece *piece = (struct piece *)(scratch->payload + at);
+	u64 room = limit + 1;
+	barrier_var(room);
+	if (room > PIECE_MAX)
+		room = PIECE_MAX;
+	s64 read = bpf_probe_read_user_str(piece + 1, room, (void *)address);
+	if (read <= 0)
+		return -1;
+	/* With no room left, the last byte may stand in the place of more. */
+	u8 last = 0;
+	if (read == room && bpf_probe_read_user(&last, 1, (void *)(address + read - 1)))
+		last = 0;
+	describe(piece, address, read + (last != 0), read - 1, tag, last ? PIECE_CUT : PIECE_WHOLE);
+	scratch->call.payload = at + sizeof(struct piece) + ((read + 7) & ~7ULL);
+	return 0;
+}
