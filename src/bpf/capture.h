@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "files.h"
 #include "nested.h"
 
 /* include/uapi/asm-generic/errno-base.h, include/linux/errno.h */
@@ -56,7 +57,7 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 	if (kind == OP_BITS)
 		wanted = ((count + 7) / 8 + size - 1) & ~(size - 1);
 	if (kind == OP_BYTES || kind == OP_BITS)
-		return wanted ? copy_bytes(scratch, address, wanted, limit, tag) : 0;
+		return wanted ? copy_bytes(scratch, address, wanted, limit, tag) : add_empty(scratch, address, 0, tag, PIECE_WHOLE);
 
 	/* The others' elements are words of the ABI, or made of them. */
 	tag = TAG_WITH_WORD(tag, (u32)size);
@@ -76,12 +77,15 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 }
 
 /* What is read before the call is carried out. */
-__noinline int capture_at_entry(struct scratch *scratch, u32 place)
+__noinline int capture_at_entry(struct scratch *scratch, struct task *task, u32 place)
 {
 	const volatile struct plan *plan = plan_at(place);
 
-	if (!scratch)
+	if (!scratch || !task)
 		return 0;
+	for (u32 i = 0; i < 6; i++)
+		if (plan->fds & 1 << i)
+			note_file(scratch, task, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
 	scratch->retry = 0;
 	scratch->room = ~0u;
 	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {
@@ -100,12 +104,14 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 }
 
 /* What the call wrote, and what could not be read before: the kernel itself has touched that by now. */
-__noinline int capture_at_exit(struct scratch *scratch, u32 place)
+__noinline int capture_at_exit(struct scratch *scratch, struct task *task, u32 place)
 {
 	const volatile struct plan *plan = plan_at(place);
 
-	if (!scratch)
+	if (!scratch || !task)
 		return 0;
+	if (plan->flags & PLAN_OPENS && scratch->call.ret >= 0)
+		note_file(scratch, task, scratch->call.ret, TAG(ARG_FILE | ARG_RETURN, WHEN_EXIT));
 	/* After an execve that memory is another's. */
 	int is_gone = plan->flags & PLAN_EXECUTES && scratch->call.ret >= 0;
 	s64 ret = scratch->call.ret;

@@ -86,6 +86,12 @@ pub(super) fn ops(row: &Syscall, abi: Abi, string_limit: usize) -> Vec<Op> {
     ops.take(OPS_MAX).collect()
 }
 
+/// Bit i: argument i is a descriptor.
+pub(super) fn descriptors(row: &Syscall) -> u8 {
+    let is_one = |arg: &&Arg| matches!(arg.kind, Kind::Fd | Kind::DirFd);
+    (0u8..6).zip(row.args).filter(|(_, arg)| is_one(arg)).fold(0, |bits, (at, _)| bits | 1 << at)
+}
+
 fn op(args: &[Arg], at: usize, arg: &Arg, abi: Abi, string_limit: usize) -> Option<Op> {
     let (count, of_int) = count(args, arg.length);
     let when = when(arg) | if of_int { COUNT_32 } else { 0 };
@@ -182,6 +188,12 @@ mod tests {
         assert_eq!(of("writev"), [op(1, What::Iovec, AT_ENTRY, Count::Arg(2), 8, 0)]);
         assert_eq!(of("recvmsg"), [op(1, What::Msghdr, AT_ENTRY | AT_EXIT, Count::One, 8, 0)]);
         assert_eq!(of("getpid"), []);
+    }
+
+    #[test]
+    fn descriptors_are_found() {
+        let of = |name: &str| descriptors(SYSCALLS.iter().find(|row| row.name == name).unwrap());
+        assert_eq!([of("read"), of("renameat"), of("dup2"), of("getpid")], [0b1, 0b101, 0b11, 0]);
     }
 
     #[test]

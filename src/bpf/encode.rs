@@ -3,6 +3,7 @@
 use super::capture::{self, Op};
 use super::settings::{Seed, Settings, Whose};
 use crate::beauty::lookup;
+use crate::beauty::row::Return;
 use crate::event::Abi;
 use crate::syscall::special::{self, Special};
 
@@ -19,6 +20,7 @@ const CLONES: u16 = 4;
 const EXECUTES: u16 = 8;
 const NEVER_RETURNS: u16 = 16;
 const SIGRETURN: u16 = 32;
+const OPENS: u16 = 64;
 
 impl Seed {
     /// A key of the map `seeds`.
@@ -64,8 +66,9 @@ impl Settings {
     fn fill(&self, plan: &mut [u8], abi: Abi, nr: u32) {
         match lookup::row(abi, i64::from(nr)) {
             Some(row) if self.calls.iter().any(|call| call.name == row.name) => {
-                put_flags(plan, WANTED);
+                put_flags(plan, WANTED | if matches!(row.returns, Return::Fd) { OPENS } else { 0 });
                 put_ops(plan, &capture::ops(row, abi, self.string_limit));
+                plan[3] = capture::descriptors(row);
             }
             Some(_) => {}
             None => {
@@ -96,7 +99,7 @@ fn put_flags(plan: &mut [u8], flags: u16) {
 }
 
 fn put_ops(plan: &mut [u8], ops: &[Op]) {
-    plan[2..4].copy_from_slice(&(ops.len() as u16).to_ne_bytes());
+    plan[2] = ops.len() as u8;
     for (place, op) in plan[8..].chunks_exact_mut(capture::OP_BYTES).zip(ops) {
         place.copy_from_slice(&op.bytes());
     }

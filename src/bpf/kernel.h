@@ -45,11 +45,72 @@ struct thread_info {
 	u32 status;
 } KERNEL_STRUCT;
 
+/* include/linux/dcache.h, fs.h, fdtable.h, fs_struct.h, mount.h, fs/mount.h */
+struct qstr {
+	u64 hash_len;
+	const unsigned char *name;
+} KERNEL_STRUCT;
+
+struct hlist_bl_node {
+	void *pprev;
+} KERNEL_STRUCT;
+
+struct super_block {
+	unsigned long s_magic;
+} KERNEL_STRUCT;
+
+struct inode {
+	unsigned long i_ino;
+	u32 i_generation;
+} KERNEL_STRUCT;
+
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct super_block *d_sb;
+} KERNEL_STRUCT;
+
+struct vfsmount {
+	struct dentry *mnt_root;
+} KERNEL_STRUCT;
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+} KERNEL_STRUCT;
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+} KERNEL_STRUCT;
+
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+} KERNEL_STRUCT;
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+} KERNEL_STRUCT;
+
+struct files_struct {
+	struct fdtable *fdt;
+} KERNEL_STRUCT;
+
+struct fs_struct {
+	struct path root;
+} KERNEL_STRUCT;
+
 struct task_struct {
 	struct thread_info thread_info;
 	int pid;
 	int tgid;
 	int exit_code;
+	struct fs_struct *fs;
+	struct files_struct *files;
 } KERNEL_STRUCT;
 
 struct linux_binprm {

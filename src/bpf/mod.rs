@@ -7,6 +7,7 @@ mod capture;
 mod choose;
 #[cfg(feature = "bpf")]
 mod encode;
+pub mod files;
 pub mod record;
 mod settings;
 

@@ -86,6 +86,6 @@ __noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 
 	if (read == room && bpf_probe_read_user(&last, 1, (void *)(address + read - 1)))
 		last = 0;
 	describe(piece, address, read + (last != 0), read - 1, tag, last ? PIECE_CUT : PIECE_WHOLE);
-	scratch->call.payload = at + sizeof(struct piece) + ((read + 7) & ~7ULL);
+	scratch->call.payload = at + sizeof(struct piece) + ((read - 1 + 7) & ~7ULL);
 	return 0;
 }

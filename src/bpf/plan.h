@@ -48,6 +48,8 @@ enum {
 	PLAN_NEVER_RETURNS = 16,
 	/* The kernel forgets its number. */
 	PLAN_SIGRETURN = 32,
+	/* Returns a descriptor. */
+	PLAN_OPENS = 64,
 };
 
 /* What to copy of the caller's memory. */
@@ -96,7 +98,9 @@ struct op {
 
 struct plan {
 	u16 flags;
-	u16 ops_count;
+	u8 ops_count;
+	/* Bit i: argument i is a descriptor. */
+	u8 fds;
 	u32 unused;
 	struct op ops[OPS_MAX];
 };

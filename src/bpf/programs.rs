@@ -2,7 +2,7 @@
 
 use super::settings::{Mode, Seed, Settings, Whose};
 use anyhow::{Context, anyhow};
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -49,11 +49,19 @@ impl Programs {
             let bytes = match map.name().to_str() {
                 Some(".rodata.settings") => settings.bytes(),
                 Some(".rodata.plans") => settings.plans(),
+                Some("seeds") => {
+                    // The kernel allots its table at once.
+                    map.set_max_entries(settings.seeds_max.max(1))?;
+                    continue;
+                }
                 _ => continue,
             };
             map.set_initial_value(&bytes).context("the BPF programs' settings have another size than rtrace's")?;
         }
         let object = open.load().context("the kernel does not take the BPF programs")?;
+        for program in object.progs_mut().filter(|program| program.name() == "prepare") {
+            program.test_run(ProgramInput::default()).context("cannot run the BPF program prepare")?;
+        }
         let programs = Programs { object, whose: settings.whose.clone(), following: Vec::new(), tracing: Vec::new() };
         if let Whose::Cgroup(path) = &settings.whose {
             let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
@@ -183,9 +191,11 @@ mod tests {
         let piece = [("address", 0), ("wanted", 8), ("length", 16), ("arg", 20), ("when", 21), ("state", 22), ("unused", 23)];
         assert_eq!(members("piece"), (record::PIECE_BYTES, named(&piece)));
         assert_eq!(members("listed"), (record::LISTED_BYTES, named(&[("time", 0), ("pid", 8), ("tid", 12)])));
+        let note = [("inode", 0), ("magic", 8), ("reached_root", 12), ("unlinked", 13), ("unused", 14)];
+        assert_eq!(members("file_note"), (record::FILE_NOTE_BYTES, named(&note)));
         let told = [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20)];
         assert_eq!(members("settings"), (told.len() * 4, named(&told)));
-        assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&[("flags", 0), ("ops_count", 2), ("unused", 4), ("ops", 8)])));
+        assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&[("flags", 0), ("ops_count", 2), ("fds", 3), ("unused", 4), ("ops", 8)])));
         let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("limit", 6)];
         assert_eq!(members("op"), (capture::OP_BYTES, named(&op)));
         let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32)];

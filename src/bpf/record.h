@@ -63,6 +63,21 @@ struct piece {
 	u8 unused;
 };
 
+/* In `arg`: the piece is a descriptor's file. The argument's number is in the lower bits, or that of the return. Its address is the descriptor, `wanted` is the file's identifier. */
+#define ARG_FILE 0x80
+#define ARG_RETURN 6
+
+/* What follows the piece of a file that is told for the first time: this, and its names from the file up, each with a NUL. */
+struct file_note {
+	u64 inode;
+	/* include/uapi/linux/magic.h */
+	u32 magic;
+	/* The last name is one below the root of the task's file system. */
+	u8 reached_root;
+	u8 unlinked;
+	u16 unused;
+};
+
 /* Before each call that a look at the tasks gives; behind it comes one more u64, 1 if the call stood still while it was copied. */
 struct listed {
 	u64 time;

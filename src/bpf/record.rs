@@ -2,12 +2,19 @@
 //!
 //! It only reads bytes, so it is there in every build: a recording may come from a machine with other means. Whatever the bytes are, it gives a call or nothing.
 
-use crate::event::{Abi, Call, Piece, PieceState, TaskId, Time, When};
+use crate::event::{Abi, Call, FdPlace, Piece, PieceState, TaskId, Time, When};
+use smallvec::SmallVec;
 
 /// `sizeof(struct call)`, `sizeof(struct piece)`, `sizeof(struct listed)`.
 pub const CALL_BYTES: usize = 88;
 pub const PIECE_BYTES: usize = 24;
 pub const LISTED_BYTES: usize = 16;
+
+/// `sizeof(struct file_note)`
+pub const FILE_NOTE_BYTES: usize = 16;
+/// `ARG_FILE` and `ARG_RETURN`.
+const ARG_FILE: u8 = 0x80;
+const ARG_RETURN: u8 = 6;
 
 /// `CALL_NO_ENTRY` and `CALL_SHOWN`.
 const NO_ENTRY: u8 = 1;
@@ -69,17 +76,62 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// Gives a call what was copied of its caller's memory.
-    pub fn add_pieces(&self, call: &mut Call) {
+    /// Gives a call what was copied of its caller's memory, and returns what its descriptors were.
+    pub fn add_pieces(&self, call: &mut Call) -> SmallVec<[SeenFile<'a>; 2]> {
+        let mut files = SmallVec::new();
         let mut rest = self.pieces;
         while let Some((head, behind)) = rest.split_first_chunk::<PIECE_BYTES>() {
-            let Some(piece) = piece(head, call.payload.len()) else { return };
+            let Some(piece) = piece(head, call.payload.len()) else { break };
             let length = piece.len as usize;
-            let Some(bytes) = behind.get(..length) else { return };
-            call.payload.extend_from_slice(bytes);
-            call.pieces.push(piece);
+            let Some(bytes) = behind.get(..length) else { break };
+            if piece.arg & ARG_FILE != 0 {
+                files.extend(SeenFile::new(&piece, bytes));
+            } else {
+                call.payload.extend_from_slice(bytes);
+                call.pieces.push(piece);
+            }
             rest = behind.get(length.next_multiple_of(8)..).unwrap_or_default();
         }
+        files
+    }
+}
+
+/// What a descriptor was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenFile<'a> {
+    pub place: FdPlace,
+    /// The same file, under the same name, has the same identifier in all records of a task.
+    pub id: u64,
+    /// Its name, the first time.
+    pub note: Option<FileNote<'a>>,
+}
+
+/// `struct file_note`, and the names behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileNote<'a> {
+    pub inode: u64,
+    /// Of its file system (include/uapi/linux/magic.h).
+    pub magic: u32,
+    /// The last name is one below the root.
+    pub reached_root: bool,
+    pub unlinked: bool,
+    /// From the file up, each with a NUL behind it.
+    pub names: &'a [u8],
+}
+
+impl<'a> SeenFile<'a> {
+    fn new(piece: &Piece, bytes: &'a [u8]) -> Option<SeenFile<'a>> {
+        let place = match piece.arg & !ARG_FILE {
+            ARG_RETURN => FdPlace::Return,
+            arg @ ..ARG_RETURN => FdPlace::Arg(arg),
+            _ => return None,
+        };
+        let note = bytes.split_first_chunk::<FILE_NOTE_BYTES>().map(|(head, names)| {
+            let inode = u64::from_le_bytes(head[..8].try_into().unwrap_or_default());
+            let magic = u32::from_le_bytes(head[8..12].try_into().unwrap_or_default());
+            FileNote { inode, magic, reached_root: head[12] != 0, unlinked: head[13] != 0, names }
+        });
+        Some(SeenFile { place, id: piece.wanted, note })
     }
 }
 
@@ -176,12 +228,27 @@ mod tests {
         assert_eq!((seen.nr, seen.abi, seen.tid, seen.lost, seen.how), (59, Abi::I386, 7, 2, How::Returned));
         assert_eq!((seen.no_entry, seen.shown), (false, true));
         let mut call = call();
-        seen.add_pieces(&mut call);
+        assert!(seen.add_pieces(&mut call).is_empty());
         let of = |at: usize| (call.pieces[at], call.bytes(&call.pieces[at]));
         let first = Piece { arg: 0, when: When::Entry, address: 0x1000, wanted: 5, start: 0, len: 4, state: PieceState::Ok };
         assert_eq!(of(0), (first, &b"/etc"[..]));
         assert_eq!((of(1).0.when, of(1).0.state, of(1).1), (When::Retry, PieceState::Cut, &b"ab"[..]));
         assert_eq!((of(2).0.when, of(2).0.state, of(2).1), (When::Exit, PieceState::Fault, &b""[..]));
+    }
+
+    #[test]
+    fn files_are_told_once_and_named_after_that() {
+        let note = [&42u64.to_le_bytes()[..], &0xef53u32.to_le_bytes(), &[1, 0, 0, 0], b"a\0tmp\0"].concat();
+        let raw = record(
+            &[piece_bytes(3, 77, &note, [0x80, 0, 0]), piece_bytes(4, 78, b"", [0x86, 1, 0]), piece_bytes(5, 79, b"", [0x87, 1, 0])]
+                .concat(),
+        );
+        let mut call = call();
+        let files = Seen::parse(&raw).unwrap().add_pieces(&mut call);
+        let told = FileNote { inode: 42, magic: 0xef53, reached_root: true, unlinked: false, names: b"a\0tmp\0" };
+        let known = SeenFile { place: FdPlace::Return, id: 78, note: None };
+        assert_eq!(files[..], [SeenFile { place: FdPlace::Arg(0), id: 77, note: Some(told) }, known], "there is no place 7");
+        assert!(call.pieces.is_empty() && call.payload.is_empty());
     }
 
     #[test]

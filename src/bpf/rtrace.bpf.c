@@ -28,6 +28,9 @@ static __always_inline void write_call(void *ctx, struct task *task, struct call
 	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, call, sizeof(*call) + payload)) {
 		task->lost++;
 		COUNT(calls_lost);
+		/* What was told of files may have been told in vain. */
+		for (u32 i = 0; i < FILES_MAX; i++)
+			task->files[i].id = 0;
 	} else {
 		task->lost = 0;
 	}
@@ -91,7 +94,7 @@ int enter(u64 *ctx)
 	COUNT(calls);
 
 	struct scratch *scratch = 0;
-	if (plan_at(which.place)->ops_count) {
+	if (plan_at(which.place)->ops_count || plan_at(which.place)->fds || flags & PLAN_OPENS) {
 		scratch = bpf_task_storage_get(&scratches, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!scratch)
 			COUNT(scratch_lost);
@@ -99,7 +102,7 @@ int enter(u64 *ctx)
 	u32 open;
 	if (scratch) {
 		begin(&scratch->call, current, &which, regs);
-		capture_at_entry(scratch, which.place);
+		capture_at_entry(scratch, task, which.place);
 		open = OPEN_IN_SCRATCH;
 	} else {
 		begin(&task->call, current, &which, regs);
@@ -153,7 +156,7 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
 	if (!scratch || !complete(task, &scratch->call, nr, ret, now))
 		return 0;
-	capture_at_exit(scratch, place_of(&scratch->call));
+	capture_at_exit(scratch, task, place_of(&scratch->call));
 	write_call(ctx, task, &scratch->call, payload_of(scratch));
 	return 1;
 }
@@ -248,6 +251,17 @@ int ended(u64 *ctx)
 	return 0;
 }
 
+/* Looks up where the kernel keeps its counts. */
+SEC("syscall")
+int prepare(void *ctx)
+{
+	static const char rename_lock[] = "rename_lock", mount_lock[] = "mount_lock";
+
+	bpf_kallsyms_lookup_name(rename_lock, sizeof(rename_lock), 0, &rename_lock_at);
+	bpf_kallsyms_lookup_name(mount_lock, sizeof(mount_lock), 0, &mount_lock_at);
+	return 0;
+}
+
 SEC("iter/task")
 int seed(struct bpf_iter__task *ctx)
 {
@@ -334,6 +348,7 @@ int list_last(struct bpf_iter__task *ctx)
 struct mirrored {
 	struct piece piece;
 	struct listed listed;
+	struct file_note file_note;
 	enum how how;
 	enum piece_when when;
 	enum piece_state state;

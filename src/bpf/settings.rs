@@ -35,6 +35,8 @@ pub enum Mode {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub whose: Whose,
+    /// No more tasks and processes than this will be named.
+    pub seeds_max: u32,
     /// What a traced task makes is traced.
     pub inherit: bool,
     /// Tell how tasks end.

@@ -24,6 +24,26 @@ enum mode {
 	MODE_EXCLUDED,
 };
 
+/* Files that a task remembers, by descriptor. */
+#define FILES_MAX 8
+
+struct file_key {
+	u64 dentry, mount, root;
+	u64 hash_len;
+	u64 inode;
+	u32 generation;
+	u32 unhashed;
+	/* How often anything was renamed or mounted. */
+	u32 renames;
+	u32 mounts;
+};
+
+struct known_file {
+	struct file_key key;
+	/* 0: none. */
+	u64 id;
+};
+
 struct task {
 	u32 mode;
 	/* Records that found no room since the last that did. */
@@ -34,17 +54,27 @@ struct task {
 	/* The start of the call that was listed last as pending. */
 	u64 listed;
 	struct call call;
+	struct known_file files[FILES_MAX];
 };
 
 enum { OPEN_NONE, OPEN_HERE, OPEN_IN_SCRATCH };
 
+/* A way up from a file to the root. */
+struct walk {
+	u64 dentry, mount;
+	u64 root_dentry, root_mount;
+	u32 used;
+	u32 reached_root;
+};
+
 struct scratch {
+	struct walk walk;
 	/* Bit i: operation i could not read at entry. */
 	u32 retry;
 	/* What a length that the kernel overwrites was at entry. */
 	u32 room;
 	struct call call;
-	u8 payload[SCRATCH_BYTES - sizeof(struct call) - 8];
+	u8 payload[SCRATCH_BYTES - sizeof(struct walk) - sizeof(struct call) - 8];
 };
 
 _Static_assert(sizeof(struct scratch) == SCRATCH_BYTES, "no padding");
@@ -70,7 +100,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 22); /* PID_MAX_LIMIT */
+	__uint(max_entries, 1); /* as many as there are, when that is known */
 	__type(key, u64);
 	__type(value, u32);
 } seeds SEC(".maps");

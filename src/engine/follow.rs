@@ -8,6 +8,7 @@ mod whole;
 use super::Settings;
 use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
+use crate::bpf::files::Files;
 use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, TaskEnd, TaskId, Time, What};
 use crate::source::merge::Trouble;
 use crate::source::session::{EventSpec, Role, Scope};
@@ -42,6 +43,8 @@ pub struct Follower {
     faults: bool,
     /// The event of the BPF programs' records, if they trace.
     bpf: Option<EventIndex>,
+    /// What the programs told of files.
+    files: Files,
     /// `task:task_newtask` is armed: forks are told with their flags.
     new_tasks: bool,
     excluded: Vec<i32>,
@@ -101,6 +104,7 @@ impl Follower {
             descriptors: settings.fd_paths && session.fds_complete,
             faults: armed(Role::FaultMajor) || armed(Role::FaultMinor),
             bpf: session.events.find(Role::BpfCall),
+            files: Files::default(),
             new_tasks: armed(Role::NewTask),
             excluded: session.excluded.clone(),
             layouts: layout::layouts(session),

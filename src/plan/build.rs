@@ -19,6 +19,8 @@ use anyhow::anyhow;
 /// The bytes of a CPU's ring when the user does not say: 2 MiB lose nothing at 2 million records a second where the reader gets its turn; twice that for when it does not. On large machines the sum counts.
 const RING_BYTES: u64 = 4 << 20;
 const RINGS_BYTES_MAX: u64 = 256 << 20;
+/// rtrace itself and those who carry its output: a chain from the terminal up, never long.
+const CARRIERS_MAX: usize = 256;
 /// Calls in flight for longer are shown as pending: the latency bound, nanoseconds.
 const PENDING_AFTER: u64 = 100_000_000;
 
@@ -38,6 +40,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     let follows_tasks = matches!(whom, Whom::Command | Whom::Tasks { .. });
     let bpf = (engine == Engine::Bpf && !selection.is_empty()).then(|| bpf::Settings {
         whose: whose(&whom),
+        seeds_max: seeds_max(request, &whom),
         inherit,
         ends: follows_tasks,
         pending_after: PENDING_AFTER as u32,
@@ -125,6 +128,16 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
 fn names(selection: &Selection, items: &[Item]) -> Vec<(u16, String)> {
     let name = |selected_by: &[u16]| selected_by.iter().find_map(|at| items.get(usize::from(*at))?.terms.name.clone());
     selection.items.iter().enumerate().filter_map(|(row, by)| Some((row as u16, name(by)?))).collect()
+}
+
+/// How many tasks and processes the BPF programs may be told of.
+fn seeds_max(request: &Trace, whom: &Whom) -> u32 {
+    let count = match whom {
+        Whom::Command => 1,
+        Whom::Tasks { tids, .. } => tids.len(),
+        Whom::Everyone | Whom::Cgroup(_) => request.what.without_pids.len() + CARRIERS_MAX,
+    };
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 fn whose(whom: &Whom) -> Whose {

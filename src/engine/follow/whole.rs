@@ -1,6 +1,6 @@
 //! Calls that one record tells whole: what the BPF programs write.
 
-use super::calls::Questions;
+use super::calls::{Questions, add_file};
 use super::{Follower, Here};
 use crate::bpf::record::{How, Seen};
 use crate::event::{Call, Entry, Event, Exit, PieceState, TaskId, Time, What};
@@ -87,7 +87,11 @@ impl Follower {
         call.args = Some(seen.args);
         call.lost_before = u64::from(seen.lost);
         call.shown_pending = seen.shown;
-        seen.add_pieces(&mut call);
+        for file in seen.add_pieces(&mut call) {
+            if let Some(path) = self.files.path(&file) {
+                add_file(&mut call, file.place, path);
+            }
+        }
         call
     }
 
