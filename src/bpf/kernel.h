@@ -45,6 +45,10 @@ struct thread_info {
 	u32 status;
 } KERNEL_STRUCT;
 
+struct list_head {
+	struct list_head *next;
+} KERNEL_STRUCT;
+
 /* include/linux/dcache.h, fs.h, fdtable.h, fs_struct.h, mount.h, fs/mount.h */
 struct qstr {
 	u64 hash_len;

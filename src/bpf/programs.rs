@@ -2,7 +2,7 @@
 
 use super::settings::{Mode, Seed, Settings, Whose};
 use anyhow::{Context, anyhow};
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -59,9 +59,6 @@ impl Programs {
             map.set_initial_value(&bytes).context("the BPF programs' settings have another size than rtrace's")?;
         }
         let object = open.load().context("the kernel does not take the BPF programs")?;
-        for program in object.progs_mut().filter(|program| program.name() == "prepare") {
-            program.test_run(ProgramInput::default()).context("cannot run the BPF program prepare")?;
-        }
         let programs = Programs { object, whose: settings.whose.clone(), following: Vec::new(), tracing: Vec::new() };
         if let Whose::Cgroup(path) = &settings.whose {
             let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;

@@ -49,7 +49,8 @@ pub struct Seen<'a> {
     pub no_entry: bool,
     /// It was listed as pending before.
     pub shown: bool,
-    pieces: &'a [u8],
+    /// As they are in the record.
+    pub pieces: &'a [u8],
 }
 
 impl<'a> Seen<'a> {
@@ -179,7 +180,7 @@ fn next_listed(list: &[u8]) -> Option<(Listed<'_>, bool, &[u8])> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::event::{CallId, Entry, Exit};
     use proptest::prelude::*;
@@ -200,13 +201,39 @@ mod tests {
         }
     }
 
-    fn record(payload: &[u8]) -> Vec<u8> {
-        let mut raw: Vec<u8> = [10u64, 30, -2i64 as u64, 1, 2, 3, 4, 5, 6].iter().flat_map(|word| word.to_le_bytes()).collect();
-        raw.extend([59i32, 7, 2].iter().flat_map(|half| half.to_le_bytes()));
-        raw.extend((payload.len() as u16).to_le_bytes());
-        raw.extend([0, 0x21]);
-        raw.extend(payload);
+    /// As the programs write it.
+    pub(crate) fn written(seen: &Seen, pieces: &[u8]) -> Vec<u8> {
+        let words = [seen.start.0, seen.end.0, seen.ret as u64].into_iter().chain(seen.args);
+        let mut raw: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        raw.extend([seen.nr as u32, seen.tid as u32, seen.lost].iter().flat_map(|half| half.to_le_bytes()));
+        raw.extend((pieces.len() as u16).to_le_bytes());
+        let bits = u8::from(seen.no_entry) * NO_ENTRY | u8::from(seen.shown) * SHOWN;
+        raw.extend([seen.how as u8, bits << 4 | seen.abi as u8]);
+        raw.extend(pieces);
         raw
+    }
+
+    /// A call of this thread that returned 0.
+    pub(crate) fn returned(tid: i32, nr: i32, start: u64, end: u64) -> Seen<'static> {
+        Seen {
+            start: Time(start),
+            end: Time(end),
+            ret: 0,
+            args: [0; 6],
+            nr,
+            abi: Abi::X86_64,
+            tid,
+            lost: 0,
+            how: How::Returned,
+            no_entry: false,
+            shown: false,
+            pieces: &[],
+        }
+    }
+
+    fn record(pieces: &[u8]) -> Vec<u8> {
+        let seen = Seen { ret: -2, args: [1, 2, 3, 4, 5, 6], abi: Abi::I386, lost: 2, shown: true, ..returned(7, 59, 10, 30) };
+        written(&seen, pieces)
     }
 
     fn piece_bytes(address: u64, wanted: u64, bytes: &[u8], [arg, when, state]: [u8; 3]) -> Vec<u8> {

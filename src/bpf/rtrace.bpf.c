@@ -251,17 +251,6 @@ int ended(u64 *ctx)
 	return 0;
 }
 
-/* Looks up where the kernel keeps its counts. */
-SEC("syscall")
-int prepare(void *ctx)
-{
-	static const char rename_lock[] = "rename_lock", mount_lock[] = "mount_lock";
-
-	bpf_kallsyms_lookup_name(rename_lock, sizeof(rename_lock), 0, &rename_lock_at);
-	bpf_kallsyms_lookup_name(mount_lock, sizeof(mount_lock), 0, &mount_lock_at);
-	return 0;
-}
-
 SEC("iter/task")
 int seed(struct bpf_iter__task *ctx)
 {

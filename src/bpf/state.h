@@ -28,14 +28,11 @@ enum mode {
 #define FILES_MAX 8
 
 struct file_key {
-	u64 dentry, mount, root;
-	u64 hash_len;
+	/* Of all names up to the root. */
+	u64 way;
 	u64 inode;
 	u32 generation;
 	u32 unhashed;
-	/* How often anything was renamed or mounted. */
-	u32 renames;
-	u32 mounts;
 };
 
 struct known_file {
@@ -61,6 +58,8 @@ enum { OPEN_NONE, OPEN_HERE, OPEN_IN_SCRATCH };
 
 /* A way up from a file to the root. */
 struct walk {
+	u64 file;
+	u64 pointer;
 	u64 dentry, mount;
 	u64 root_dentry, root_mount;
 	u32 used;

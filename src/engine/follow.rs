@@ -43,6 +43,8 @@ pub struct Follower {
     faults: bool,
     /// The event of the BPF programs' records, if they trace.
     bpf: Option<EventIndex>,
+    /// Calls that a look found in flight and that were shown so, by thread; the record of each is still to come, or lost.
+    in_flight: FxHashMap<i32, (Slot, Box<Call>)>,
     /// What the programs told of files.
     files: Files,
     /// `task:task_newtask` is armed: forks are told with their flags.
@@ -104,6 +106,7 @@ impl Follower {
             descriptors: settings.fd_paths && session.fds_complete,
             faults: armed(Role::FaultMajor) || armed(Role::FaultMinor),
             bpf: session.events.find(Role::BpfCall),
+            in_flight: FxHashMap::default(),
             files: Files::default(),
             new_tasks: armed(Role::NewTask),
             excluded: session.excluded.clone(),
@@ -342,6 +345,7 @@ impl Follower {
     /// The stream is over.
     pub fn end(&mut self, events: &mut Vec<Event>) {
         self.give_in_flight(events);
+        self.give_without_record(events);
         self.outbox.give_all(events);
     }
 

@@ -5,3 +5,4 @@ mod calls;
 mod descriptors;
 mod random;
 mod tasks;
+mod whole;

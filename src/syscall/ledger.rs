@@ -33,6 +33,8 @@ pub struct Ledger {
     pub lost_entries: u64,
     /// Of `calls`, those whose exit was not seen.
     pub without_exit: u64,
+    /// Calls of which a look at tasks in flight told, and whose own record was lost.
+    pub known_by_looks: u64,
     /// Exits that a gap makes doubtful: their calls are among those without an exit, or lost.
     pub untrusted_exits: u64,
     /// Returns of clone in the new task, which are not calls of their own.
@@ -138,7 +140,9 @@ impl Ledger {
     /// The events for which received + lost is not issued. Events without counts are not among them: nothing is known.
     pub fn disagreements(&self) -> impl Iterator<Item = (EventIndex, &EventAccount)> {
         let all = self.events.iter().enumerate().map(|(i, account)| (EventIndex(i as u16), account));
-        all.filter(|(_, account)| account.disagrees())
+        // What gives only records about tasks counts nothing, but may lose some of them.
+        let counts = |account: &EventAccount| account.received > 0 || account.issued != Some(0);
+        all.filter(move |(_, account)| counts(account) && account.disagrees())
     }
 
     /// What became of the calls; `None` as long as the kernel's counts of entries are not there.
@@ -149,7 +153,7 @@ impl Ledger {
             account.lost += event.lost?;
         }
         account.issued = (account.issued + self.without_entry).saturating_sub(self.lost_entries + self.entries_left_out);
-        account.lost = account.lost.saturating_sub(self.lost_entries);
+        account.lost = account.lost.saturating_sub(self.lost_entries + self.known_by_looks);
         Some(account)
     }
 }

@@ -1,7 +1,7 @@
 //! The path behind a descriptor is the file that the call truly read, or it is not printed. A read of 11 bytes was one of the file `eleven`.
 
 use crate::line;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::trace::{Trace, shell, workload};
 
 /// How the reads of one run came out.
@@ -19,6 +19,9 @@ fn score(trace: &Trace) -> Score {
         let truth = match (call.name.as_str(), call.number("count")) {
             ("read", Some(11)) => "/eleven",
             ("read", Some(22)) => "/twenty-two",
+            ("read", Some(33)) => "/first/moved",
+            ("read", Some(44)) => "/elsewhere/moved",
+            ("read", Some(55)) => "/elsewhere/moved (deleted)",
             _ => continue,
         };
         let fd = call.arg("fd").unwrap_or_else(|| panic!("a read without its descriptor: {}", line.text));
@@ -44,6 +47,7 @@ fn scene(name: &str, rounds: u64, reads: u64) -> Vec<Score> {
         println!("{name} {options:?}: {score:?}");
         assert_eq!(score.wrong, 0, "{name} {options:?}: {score:?}");
         assert_eq!(score.right + score.unknown, reads, "{name} {options:?}: {score:?}");
+        assert!(machine::engine() != "bpf" || score.unknown == 0, "the kernel knows them all: {score:?}");
         score
     });
     scores.into()
@@ -72,6 +76,21 @@ fn two_threads_that_share_numbers() {
 #[test]
 fn one_number_for_two_files_by_close_on_exec() {
     scene("cloexec", 3000, 6000);
+}
+
+#[test]
+fn descriptors_sent_over_a_socket() {
+    scene("passed", 1000, 1000);
+}
+
+/// Other engines know a file by the name under which it was opened.
+#[cfg(feature = "bpf")]
+#[test]
+fn files_and_directories_that_are_renamed_while_open() {
+    let Some(machine) = Machine::alone() else { return };
+    machine.file("eleven", 4096);
+    let trace = workload(&machine, &["--engine", "bpf"], &format!("fds renamed 200 {}", machine.dir().display())).succeeded();
+    assert_eq!(score(&trace), Score { right: 600, wrong: 0, unknown: 0 });
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod ending;
 mod errors;
 mod line;
 mod machine;
+#[cfg(feature = "bpf")]
+mod memory;
 mod output;
 mod selection;
 mod spans;

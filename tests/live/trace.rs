@@ -59,7 +59,10 @@ pub fn start<'m>(machine: &'m Machine, options: &[&str], command: &[&str]) -> Ru
     let name = new_name();
     let lines = machine.path(&format!("{name}.lines"));
     let engine = machine::engine();
-    let mut words = vec!["-v", "-o", &lines, "--engine", &engine];
+    let mut words = vec!["-v", "-o", &lines];
+    if !options.contains(&"--engine") {
+        words.extend(["--engine", &engine]);
+    }
     words.extend(options);
     if !command.is_empty() {
         words.push("--");

@@ -21,6 +21,8 @@ pub fn run(scene: &str, count: u64, dir: &Path) {
         "fork" => (0..count).for_each(|_| fork(&files)),
         "threads" => threads(&files, count),
         "cloexec" => cloexec(&files, count, dir),
+        "passed" => passed(&files, count),
+        "renamed" => (0..count).for_each(|_| renamed(&files, dir)),
         "held" => held(&files, count),
         _ => panic!("no scene {scene:?}"),
     }
@@ -81,6 +83,65 @@ fn cloexec(files: &Files, left: u64, dir: &Path) {
         let next = std::process::Command::new(raw::myself()).args(["fds", "cloexec", &(left - 1).to_string()]).arg(dir).exec();
         panic!("exec: {next}");
     }
+}
+
+/// A descriptor that another process opened and sent over a socket.
+fn passed(files: &Files, count: u64) {
+    let mut sockets = [0; 2];
+    assert_eq!(unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_DGRAM, 0, sockets.as_mut_ptr()) }, 0);
+    let child = raw::fork(|| {
+        for i in 0..count {
+            let path = if i % 2 == 0 { &files.eleven } else { &files.twenty_two };
+            let fd = raw::open(path, 0);
+            send(sockets[0], fd);
+            raw::close(fd);
+        }
+    });
+    for i in 0..count {
+        let fd = receive(sockets[1]);
+        raw::read(fd, if i % 2 == 0 { ELEVEN } else { TWENTY_TWO });
+        raw::close(fd);
+    }
+    raw::wait(child);
+}
+
+/// A message of one byte and one descriptor, in `control`.
+fn message(byte: &mut libc::iovec, control: &mut [u64; 3]) -> libc::msghdr {
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (byte, 1);
+    (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(control) as _);
+    message
+}
+
+fn send(socket: i32, fd: i32) {
+    let (mut byte, mut control) = ([0u8], [20, u64::from(libc::SOL_SOCKET as u32) | (libc::SCM_RIGHTS as u64) << 32, fd as u64]);
+    let mut iov = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    let message = message(&mut iov, &mut control);
+    assert_eq!(unsafe { libc::sendmsg(socket, &raw const message, 0) }, 1, "sendmsg: {}", std::io::Error::last_os_error());
+}
+
+fn receive(socket: i32) -> i32 {
+    let (mut byte, mut control) = ([0u8], [0u64; 3]);
+    let mut iov = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    let mut message = message(&mut iov, &mut control);
+    assert_eq!(unsafe { libc::recvmsg(socket, &raw mut message, 0) }, 1, "recvmsg: {}", std::io::Error::last_os_error());
+    control[2] as i32
+}
+
+/// A file, and then its directory, get another name while it is open: a read of 33 bytes is one of `moved`, one of 44 of `moved` in `elsewhere`.
+fn renamed(files: &Files, dir: &Path) {
+    let (first, second) = (dir.join("first"), dir.join("elsewhere"));
+    std::fs::create_dir_all(&first).expect("the directory is writable");
+    let (file, moved) = (first.join("file"), first.join("moved"));
+    std::fs::copy(&files.eleven, &file).expect("there is room");
+    let fd = raw::open(&file, 0);
+    std::fs::rename(&file, &moved).expect("it is there");
+    raw::read(fd, 33);
+    std::fs::rename(&first, &second).expect("it is there");
+    raw::read(fd, 44);
+    std::fs::remove_dir_all(&second).expect("it is there");
+    raw::read(fd, 55);
+    raw::close(fd);
 }
 
 /// Files that stay open while a tracer has all the time to find out what they are.

@@ -10,3 +10,14 @@ pub fn run() {
     println!("issued unknown 1");
     println!("issued x32 1");
 }
+
+/// getppid has another number by this entry (arch/x86/entry/syscalls/syscall_32.tbl).
+#[cfg(target_arch = "x86_64")]
+pub fn int80(count: u64) {
+    for _ in 0..count {
+        let mut number_and_result = 64i64;
+        unsafe { std::arch::asm!("int 0x80", inout("rax") number_and_result, out("r8") _, out("r9") _, out("r10") _, out("r11") _) };
+        assert!(number_and_result > 0, "{number_and_result}");
+    }
+    println!("issued getppid {count}");
+}

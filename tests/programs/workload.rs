@@ -12,6 +12,7 @@ mod calls;
 mod children;
 mod execs;
 mod fds;
+mod memory;
 mod odd;
 mod raw;
 mod seccomp;
@@ -29,6 +30,8 @@ workload attach                            waits for a line on stdin, then calls
 workload exec leader|thread                starts itself anew, from the first thread or from another
 workload seccomp COUNT                     getppid, answered with EXDEV by a filter
 workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
+workload memory SCENE COUNT DIR            paths and data where they are hard to read
+workload int80 COUNT                       getppid by the kernel's entry for 32-bit programs (x86-64)
 workload unknown                           numbers that no table has
 workload tag TAG                           one tagged call
 workload exit STATUS                       ends with STATUS";
@@ -47,6 +50,9 @@ fn main() -> ExitCode {
         ["exec", who] => execs::run(who),
         ["seccomp", count] => seccomp::run(number(count)),
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
+        ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),
+        #[cfg(target_arch = "x86_64")]
+        ["int80", count] => odd::int80(number(count)),
         ["unknown"] => odd::run(),
         ["tag", tag] => raw::tag(number(tag)),
         ["exit", status] => return ExitCode::from(number(status) as u8),

@@ -15,15 +15,18 @@ impl Follower {
     pub(super) fn whole(&mut self, record: &Record<'_>, sample: &Sample<'_>, events: &mut Vec<Event>) {
         // One that makes no sense is missing in the account, which will not add up.
         let Some(seen) = Seen::parse(sample.raw) else { return };
+        let slot = self.slot(record.task, record.time);
         if seen.how == How::TaskEnd {
             return self.ends.told(seen.tid, seen.ret as i32);
         }
         self.ledger.account(sample.event).received += 1;
-        let slot = self.slot(record.task, record.time);
         let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
         if let Some(why) = self.leaves_out(here, &behavior) {
             return self.ledger.leave_out(sample.event, why);
+        }
+        if !self.in_flight.is_empty() {
+            self.was_in_flight(here, seen.tid, seen.start, events);
         }
         let mut call = self.whole_call(here, &seen);
         if behavior.special.path_argument().is_some() {
@@ -54,13 +57,41 @@ impl Follower {
             }
             return;
         }
+        self.was_in_flight(here, seen.tid, seen.start, events);
         let call = self.whole_call(here, &seen);
         if last {
             self.ledger.whole_call(call.exit);
             self.give_counted(here, call, Questions::default(), events);
         } else {
+            self.in_flight.insert(seen.tid, (slot, call.clone()));
             self.give(here, What::Pending(call), 0, events);
         }
+    }
+
+    /// What is known of this thread's call in flight, now that one is told that began at `start`: that one's end, or, of an earlier one, that its record was lost.
+    fn was_in_flight(&mut self, here: Here, tid: i32, start: Time, events: &mut Vec<Event>) {
+        if let Some((_, call)) = self.in_flight.remove(&tid)
+            && call.id.start != start
+        {
+            self.give_ended_unseen(here, call, events);
+        }
+    }
+
+    /// At the end of the stream: calls that were shown as pending and of which nothing more was heard.
+    pub(super) fn give_without_record(&mut self, events: &mut Vec<Event>) {
+        let mut left: Vec<_> = self.in_flight.drain().map(|(_, left)| left).collect();
+        left.sort_unstable_by_key(|(_, call)| (call.id.start, call.id.tid));
+        for (slot, call) in left {
+            let here = Here { time: self.now, cpu: 0, task: self.tasks.at(slot).id, slot };
+            self.give_ended_unseen(here, call, events);
+        }
+    }
+
+    fn give_ended_unseen(&mut self, here: Here, mut call: Box<Call>, events: &mut Vec<Event>) {
+        (call.exit, call.shown_pending) = (Exit::Unseen, true);
+        self.ledger.known_by_looks += 1;
+        self.ledger.whole_call(call.exit);
+        self.give_counted(here, call, Questions::default(), events);
     }
 
     /// Whether it is rtrace's own matter.

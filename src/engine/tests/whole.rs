@@ -1,0 +1,138 @@
+//! Calls that one record tells whole.
+
+use super::bed::{calls, task, told};
+use crate::bpf::record::tests::{returned, written};
+use crate::bpf::record::{How, Seen};
+use crate::engine::{Engine, Settings};
+use crate::event::{Event, EventIndex, TaskEnd, TaskId, Time, What};
+use crate::source::memory::RecordWriter;
+use crate::source::session::{EventSpec, Role, Scope, Session};
+use crate::source::{Note, Round};
+use crate::sys::perf;
+use crate::syscall::ledger::CallsAccount;
+use crate::task::look::Blind;
+
+const CALLS: EventIndex = EventIndex(1);
+const READ: i32 = 0;
+
+fn session() -> Session {
+    let mut session = Session { scope: Scope::Command, ..Session::default() };
+    for (role, sample_type) in [(Role::SideBand, perf::SAMPLE_SIDE_BAND), (Role::BpfCall, perf::SAMPLE_TRACEPOINT)] {
+        let index = EventIndex(session.events.events.len() as u16);
+        session.events.ids.insert(10 + u64::from(index.0), index);
+        let shown = role == Role::BpfCall;
+        session.events.events.push(EventSpec { name: "test".into(), role, sample_type, format: None, shown, terms: Default::default() });
+    }
+    session
+}
+
+/// What comes of these records and notes.
+fn run(session: &Session, write: impl FnOnce(&mut RecordWriter), notes: Vec<(Time, Note)>) -> (Vec<Event>, Engine) {
+    let mut engine = Engine::new(session, Settings { pending_after: None, fd_paths: true, signals: false });
+    let mut ring = RecordWriter::new(&session.events, 0);
+    write(&mut ring);
+    let mut events = Vec::new();
+    let round = Round { started: Time(1), chunks: vec![ring.chunk()], notes };
+    engine.round(session, round, &mut Blind, &mut events);
+    engine.end(session, &mut events);
+    (events, engine)
+}
+
+fn record(ring: &mut RecordWriter, of: TaskId, seen: &Seen) {
+    ring.sample(CALLS, of, seen.end, &written(seen, &[]));
+}
+
+fn in_flight(seen: &Seen, at: u64, last: bool) -> (Time, Note) {
+    let pending = Seen { how: How::Pending, ..*seen };
+    (Time(at), Note::InFlight { task: task(seen.tid, seen.tid), call: written(&pending, &[]), last })
+}
+
+fn counted(issued: u64, lost: u64) -> (Time, Note) {
+    (Time(10_000), Note::Count { event: CALLS, issued, lost })
+}
+
+#[test]
+fn a_record_is_a_call() {
+    let session = session();
+    let unseen = Seen { no_entry: true, ret: -13, ..returned(7, READ, 60, 60) };
+    let (events, engine) = run(
+        &session,
+        |ring| {
+            record(ring, task(7, 7), &returned(7, READ, 10, 30));
+            record(ring, task(7, 7), &Seen { how: How::Unseen, lost: 2, ..returned(7, READ, 40, 50) });
+            record(ring, task(7, 7), &unseen);
+        },
+        vec![counted(5, 2)],
+    );
+    assert_eq!(told(&events), ["7 0@10 = 0 (20)", "7 0@40 Unseen", "7 0@60 unseen = -13 (?)"]);
+    assert_eq!(calls(&events).iter().map(|call| call.lost_before).collect::<Vec<_>>(), [0, 2, 0]);
+    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 5, printed: 3, lost: 2 }));
+    assert_eq!(engine.ledger().disagreements().count(), 0);
+}
+
+#[test]
+fn a_call_in_flight_is_shown_and_completed() {
+    let session = session();
+    let (quick, slow) = (returned(7, READ, 10, 500), Seen { shown: true, ..returned(8, READ, 20, 600) });
+    let (events, engine) = run(
+        &session,
+        |ring| {
+            record(ring, task(7, 7), &quick);
+            record(ring, task(8, 8), &slow);
+        },
+        vec![in_flight(&slow, 300, false), in_flight(&returned(9, READ, 30, 0), 700, true), counted(3, 0)],
+    );
+    assert_eq!(told(&events), ["pending: 8 0@20 Pending", "7 0@10 = 0 (490)", "8 0@20 = 0 (580)", "9 0@30 Pending"]);
+    assert!(calls(&events)[1].shown_pending && !calls(&events)[0].shown_pending);
+    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 3, printed: 3, lost: 0 }));
+    assert_eq!(engine.ledger().disagreements().count(), 0);
+}
+
+/// A line says that it is in flight; that it ended must not be hidden, and it is not among the lost, because it has its line.
+#[test]
+fn a_call_in_flight_whose_record_is_lost_ends_unseen() {
+    let session = session();
+    let (first, second) = (returned(7, READ, 10, 0), returned(8, READ, 20, 0));
+    let (events, engine) = run(
+        &session,
+        |ring| record(ring, task(7, 7), &Seen { lost: 1, ..returned(7, READ, 800, 900) }),
+        vec![in_flight(&first, 300, false), in_flight(&second, 301, false), counted(3, 2)],
+    );
+    let expected = ["pending: 7 0@10 Pending", "pending: 8 0@20 Pending", "7 0@10 Unseen", "7 0@800 = 0 (100)", "8 0@20 Unseen"];
+    assert_eq!(told(&events), expected);
+    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 3, printed: 3, lost: 0 }));
+}
+
+#[test]
+fn the_kernel_tells_how_tasks_end() {
+    let session = session();
+    let ends = |code: i64| Seen { how: How::TaskEnd, ret: code, ..returned(7, READ, 0, 40) };
+    for (code, end) in [(0x300, TaskEnd::Exited(3)), (9, TaskEnd::Killed(9)), (0x8b, TaskEnd::Killed(11))] {
+        let (events, engine) = run(
+            &session,
+            |ring| {
+                record(ring, task(7, 7), &ends(code));
+                ring.exit(task(7, 7), task(1, 1), Time(41));
+            },
+            vec![counted(0, 0)],
+        );
+        assert!(events.iter().any(|event| matches!(event.what, What::Exit(seen) if seen == end)), "{events:?}");
+        assert_eq!(engine.ledger().disagreements().count(), 0, "the end of a task is no call");
+    }
+}
+
+/// What a record that makes no sense was meant to be is not known, but that it is missing is.
+#[test]
+fn a_record_that_cannot_be_read_is_missed() {
+    let session = session();
+    let (events, engine) = run(
+        &session,
+        |ring| {
+            record(ring, task(7, 7), &returned(7, READ, 10, 30));
+            ring.sample(CALLS, task(7, 7), Time(50), &[0xff; 100]);
+        },
+        vec![counted(2, 0)],
+    );
+    assert_eq!(told(&events).len(), 1);
+    assert_eq!(engine.ledger().disagreements().count(), 1);
+}

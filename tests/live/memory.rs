@@ -1,0 +1,85 @@
+//! The caller's memory as the BPF engine copies it: whole where it can be read at all, an address where it cannot.
+
+use crate::line;
+use crate::machine::Machine;
+use crate::trace::{Trace, plain, shell, workload};
+
+/// Only this engine reads memory.
+const BPF: [&str; 4] = ["--engine", "bpf", "-e", "openat,write"];
+
+/// The paths of the failed opens, as printed.
+fn paths(trace: &Trace) -> Vec<String> {
+    let lines = trace.lines();
+    let opens = line::calls(&lines).into_iter().filter(|(_, call)| call.name == "openat");
+    let paths = opens.filter_map(|(_, call)| call.arg("filename").map(str::to_owned));
+    paths.filter(|path| path.contains("nonexistent") || path.starts_with("0x")).collect()
+}
+
+fn scene(machine: &Machine, name: &str, count: u64) -> Trace {
+    let trace = workload(machine, &BPF, &format!("memory {name} {count} {}", machine.dir().display())).succeeded();
+    assert_eq!(trace.conserved().lost, 0);
+    trace
+}
+
+#[test]
+fn strings_on_pages_that_were_never_touched_are_whole() {
+    let Some(machine) = Machine::shared() else { return };
+    let expected: Vec<String> = (0..64).map(|i| format!("\"/nonexistent/fresh-{i}\"")).collect();
+    assert_eq!(paths(&scene(&machine, "fresh", 64)), expected);
+}
+
+#[test]
+fn what_ends_where_the_mapping_ends_is_whole() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = scene(&machine, "edge", 100);
+    let expected: Vec<String> = (0..100).map(|i| format!("\"/nonexistent/edge-{i}\"")).collect();
+    assert_eq!(paths(&trace), expected);
+    let lines = trace.lines();
+    let writes: Vec<&str> = lines.iter().map(|line| line.text.as_str()).filter(|text| text.contains("write(fd: -1, ")).collect();
+    assert_eq!(writes.len(), 100);
+    for (i, text) in writes.into_iter().enumerate() {
+        let whole = format!("/nonexistent/edge-{i}\0");
+        let count = i % 30 + 2;
+        let end = &whole[whole.len().saturating_sub(count)..whole.len() - 1];
+        assert!(text.contains(&format!("{end}\\x00\"")), "{count} bytes, {end:?}: {text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_an_address() {
+    let Some(machine) = Machine::shared() else { return };
+    assert_eq!(paths(&scene(&machine, "nowhere", 10)), ["0x10"; 10]);
+}
+
+/// By the 32-bit entry, number 64 is getppid; by the 64-bit one it is semget.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_by_the_32_bit_entry_have_their_own_numbers() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["--engine", "bpf", "-e", "getppid,semget"], "int80 100").succeeded();
+    assert_eq!(trace.conserved().lost, 0);
+    assert_eq!((trace.count("getppid"), trace.count("semget")), (100, 0));
+}
+
+/// Everything is tied to descriptors of rtrace's, so that nothing of it outlives it.
+#[test]
+fn nothing_is_left_in_the_kernel_after_a_kill() {
+    let Some(machine) = Machine::alone() else { return };
+    let script = r#"
+        for i in $(seq 20); do
+            "$rtrace" --engine bpf -o /dev/null -- "$workload" calls getppid 1 100000 >"$dir/out.$i" 2>/dev/null & pid=$!
+            sleep 0.0$((i % 7 + 1)); kill -KILL $pid; wait $pid
+        done
+        sleep 0.5
+    "#;
+    shell(&machine, script);
+    assert_eq!(programs_left(), 0);
+    // And the next run finds nothing in its way.
+    plain(&machine, &["--engine", "bpf", "-o", "/dev/null", "true"]).succeeded();
+}
+
+/// Programs of rtrace's names that the kernel still holds.
+fn programs_left() -> usize {
+    let ours = ["enter", "leave", "forked", "executed", "ended"];
+    libbpf_rs::query::ProgInfoIter::default().filter(|info| info.name.to_str().is_some_and(|name| ours.contains(&name))).count()
+}

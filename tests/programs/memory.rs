@@ -1,0 +1,60 @@
+//! Memory that is hard to read for whoever looks on: pages that nobody touched yet, data that ends where the mapping ends, addresses of nothing.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// Farther apart than what the kernel maps around a page that is touched.
+const STRIDE: usize = 256 << 10;
+const PAGE: usize = 4096;
+
+pub fn run(scene: &str, count: u64, dir: &Path) {
+    match scene {
+        "fresh" => fresh(count as usize, dir),
+        "edge" => edge(count as usize),
+        "nowhere" => (0..count).for_each(|_| open_at(0x10 as *const u8)),
+        _ => panic!("no scene {scene:?}"),
+    }
+    println!("issued openat {count}");
+}
+
+/// Paths in a file's pages that this process has never touched: `/nonexistent/fresh-N`.
+fn fresh(count: usize, dir: &Path) {
+    let mut file = File::create_new(dir.join("fresh")).expect("the directory is writable");
+    let page = |i: usize| {
+        let mut page = format!("/nonexistent/fresh-{i}\0").into_bytes();
+        page.resize(STRIDE, 0);
+        page
+    };
+    (0..count).for_each(|i| file.write_all(&page(i)).expect("there is room"));
+    let file = File::open(dir.join("fresh")).expect("it was just written");
+    let start = map(STRIDE * count, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd());
+    (0..count).for_each(|i| open_at(start.wrapping_add(i * STRIDE)));
+}
+
+/// Paths whose NUL is a mapping's last byte: `/nonexistent/edge-N`. And writes of a mapping's last N bytes.
+fn edge(count: usize) {
+    let start = map(2 * PAGE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1);
+    let end = start.wrapping_add(PAGE);
+    assert_eq!(unsafe { libc::munmap(end.cast::<c_void>().cast_mut(), PAGE) }, 0);
+    for i in 0..count {
+        let text = format!("/nonexistent/edge-{i}\0");
+        let at = end.wrapping_sub(text.len());
+        unsafe { at.cast_mut().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+        open_at(at);
+        let count = i % 30 + 2;
+        unsafe { libc::syscall(libc::SYS_write, -1, end.wrapping_sub(count), count) };
+    }
+}
+
+fn map(bytes: usize, protection: i32, flags: i32, fd: i32) -> *const u8 {
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, 0) };
+    assert_ne!(start, libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
+    start.cast()
+}
+
+fn open_at(path: *const u8) {
+    unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_RDONLY, 0) };
+}
