@@ -62,6 +62,10 @@ pub(super) struct Op {
 }
 
 impl Op {
+    pub fn is_at_exit(self) -> bool {
+        self.when & AT_EXIT != 0
+    }
+
     pub fn bytes(self) -> [u8; OP_BYTES] {
         let count = match self.count {
             Count::Arg(arg) => arg,

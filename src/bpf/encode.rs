@@ -21,6 +21,7 @@ const EXECUTES: u16 = 8;
 const NEVER_RETURNS: u16 = 16;
 const SIGRETURN: u16 = 32;
 const OPENS: u16 = 64;
+const WORKS_AT_EXIT: u16 = 128;
 
 impl Seed {
     /// A key of the map `seeds`.
@@ -66,8 +67,11 @@ impl Settings {
     fn fill(&self, plan: &mut [u8], abi: Abi, nr: u32) {
         match lookup::row(abi, i64::from(nr)) {
             Some(row) if self.calls.iter().any(|call| call.name == row.name) => {
-                put_flags(plan, WANTED | if matches!(row.returns, Return::Fd) { OPENS } else { 0 });
-                put_ops(plan, &capture::ops(row, abi, self.string_limit));
+                let ops = capture::ops(row, abi, self.string_limit);
+                let opens = if matches!(row.returns, Return::Fd) { OPENS | WORKS_AT_EXIT } else { 0 };
+                let works_at_exit = if ops.iter().any(|op| op.is_at_exit()) { WORKS_AT_EXIT } else { 0 };
+                put_flags(plan, WANTED | opens | works_at_exit);
+                put_ops(plan, &ops);
                 plan[3] = capture::descriptors(row);
             }
             Some(_) => {}

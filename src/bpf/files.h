@@ -35,7 +35,8 @@ static __always_inline struct file *file_of(struct task_struct *current, s32 fd)
 	if (!table || (u32)fd >= table->max_fds)
 		return 0;
 	/* Any struct that begins with a pointer. */
-	return (struct file *)MEMBER(list_head, table->fd + fd, next);
+	struct file **place = table->fd + fd;
+	return (struct file *)MEMBER(list_head, place, next);
 }
 
 /* Prepares for the way up from the file to the root of the task's file system. */
@@ -178,11 +179,12 @@ __noinline int note_file(struct scratch *scratch, struct task *task, u32 fd, u32
 	struct inode *inode = MEMBER(file, file, f_inode);
 	scratch->walk.file = (u64)file;
 	at_the_file(&scratch->walk, current);
+	u64 dentry = scratch->walk.dentry;
 	struct file_key key = {
 		.way = way_of(scratch),
 		.inode = MEMBER(inode, inode, i_ino),
 		.generation = MEMBER(inode, inode, i_generation),
-		.unhashed = !MEMBER(dentry, scratch->walk.dentry, d_hash.pprev),
+		.unhashed = !MEMBER(dentry, dentry, d_hash.pprev),
 	};
 	struct known_file *known = &task->files[fd % FILES_MAX];
 	if (known->id && same_key(&known->key, &key))

@@ -12,6 +12,7 @@
 #define ELEMENTS_MAX 32
 /* Pointers up to a null one that are copied. */
 #define POINTERS_MAX (PIECE_MAX / 8)
+#define POINTERS_BLOCK 32
 /* Messages of an array that are followed. */
 #define MESSAGES_MAX 8
 
@@ -43,30 +44,43 @@ static __always_inline int copy_inner(struct scratch *scratch, u64 address, u64 
 	return add_empty(scratch, address, wanted, tag, PIECE_FAULT);
 }
 
+/* What element `i` of an array of struct iovec points to, no more than `total` bytes: how many it names of these, or -1. */
+__noinline s64 copy_element(struct scratch *scratch, u64 start, u32 i, u64 total, u32 tag)
+{
+	if (!scratch)
+		return 0;
+	u64 base = word_at(scratch, start, 2 * i, WORD_OF(tag));
+	u64 length = word_at(scratch, start, 2 * i + 1, WORD_OF(tag));
+
+	if (length > total)
+		length = total;
+	if (copy_inner(scratch, base, length, settings.string_limit, WITHOUT_WORD(tag)))
+		return -1;
+	return length & ~(1ULL << 63);
+}
+
 /* An array of struct iovec, and no more than `total` bytes of what its elements point to. */
 __noinline int copy_iovec(struct scratch *scratch, u64 address, u64 count, u64 total, u32 tag)
 {
 	if (!scratch || !address || !count)
 		return 0;
 	u64 start = scratch->call.payload;
-	u32 word = WORD_OF(tag), plain = WITHOUT_WORD(tag);
+	u32 size = WORD_OF(tag) * 2;
 
 	/* UIO_MAXIOV: the kernel refuses more. */
 	if (count > 1024)
 		count = 1024;
-	if (copy_bytes(scratch, address, count * word * 2, ELEMENTS_MAX * word * 2, plain))
+	if (copy_bytes(scratch, address, count * size, ELEMENTS_MAX * size, WITHOUT_WORD(tag)))
 		return -1;
 	if (start > START_MAX)
 		return 0;
 	for (u32 i = 0; i < ELEMENTS_MAX && i < count && total; i++) {
-		u64 length = word_at(scratch, start, 2 * i + 1, word);
-		if (length > total)
-			length = total;
-		total -= length;
-		if (copy_inner(scratch, word_at(scratch, start, 2 * i, word), length, settings.string_limit, plain)) {
+		s64 length = copy_element(scratch, start, i, total, tag);
+		if (length < 0) {
 			scratch->call.payload = start;
 			return -1;
 		}
+		total -= length;
 	}
 	return 0;
 }
@@ -147,6 +161,21 @@ __noinline int copy_pointer(struct scratch *scratch, u64 at, u64 address, u32 wo
 	return pointer != 0;
 }
 
+/* As many pointers as a block has, or up to a null one: how many, that one included, or -1. */
+__noinline int copy_block(struct scratch *scratch, u64 at, u64 address, u32 word)
+{
+	if (!scratch)
+		return 0;
+	for (u32 i = 0; i < POINTERS_BLOCK; i++) {
+		int more = copy_pointer(scratch, at + i * word, address + i * word, word);
+		if (more < 0)
+			return -1;
+		if (!more)
+			return i + 1;
+	}
+	return POINTERS_BLOCK + 1;
+}
+
 /* Pointers up to a null one, which is copied too: without it, there are more. */
 __noinline int copy_pointers(struct scratch *scratch, u64 address, u32 tag)
 {
@@ -154,21 +183,22 @@ __noinline int copy_pointers(struct scratch *scratch, u64 address, u32 tag)
 		return 0;
 	u64 at = scratch->call.payload;
 	u32 word = WORD_OF(tag), plain = WITHOUT_WORD(tag);
-	u64 count = 0;
-	int more = 0;
+	u64 length = 0;
+	int more = 1;
 
 	if (at > START_MAX)
 		return add_empty(scratch, address, 0, plain, PIECE_CUT);
-	for (u32 i = 0; i < POINTERS_MAX; i++) {
-		more = copy_pointer(scratch, at + sizeof(struct piece) + i * word, address + i * word, word);
-		if (more < 0)
+	for (u32 i = 0; i < POINTERS_MAX / POINTERS_BLOCK && more; i++) {
+		int copied = copy_block(scratch, at + sizeof(struct piece) + length, address + length, word);
+		if (copied < 0)
 			return -1;
-		count = i + 1;
-		if (!more)
-			break;
+		more = copied > POINTERS_BLOCK;
+		length += (more ? POINTERS_BLOCK : copied) * word;
 	}
-	describe((struct piece *)(scratch->payload + at), address, (count + more) * word, count * word, plain, more ? PIECE_CUT : PIECE_WHOLE);
-	scratch->call.payload = at + sizeof(struct piece) + ((count * word + 7) & ~7ULL);
+	describe((struct piece *)(scratch->payload + at), address, more ? length + word : length, length, plain, more ? PIECE_CUT : PIECE_WHOLE);
+	if (length > PIECE_MAX)
+		length = PIECE_MAX;
+	scratch->call.payload = at + sizeof(struct piece) + ((length + 7) & ~7ULL);
 	return 0;
 }
 

@@ -65,6 +65,23 @@ __noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 
 	return 0;
 }
 
+/* Adds what the kernel itself has of a string in the caller's memory at `address`. */
+__noinline int add_kernel_string(struct scratch *scratch, u64 address, u64 copy, u32 tag)
+{
+	if (!scratch)
+		return 0;
+	u64 at = scratch->call.payload;
+	if (at > START_MAX)
+		return describe_empty(scratch, address, 0, tag, PIECE_CUT);
+	struct piece *piece = (struct piece *)(scratch->payload + at);
+	s64 read = bpf_probe_read_kernel_str(piece + 1, PIECE_MAX, (void *)copy);
+	if (read <= 0)
+		return -1;
+	describe(piece, address, read, read - 1, tag, PIECE_WHOLE);
+	scratch->call.payload = at + sizeof(struct piece) + ((read - 1 + 7) & ~7ULL);
+	return 0;
+}
+
 /* Copies no more than `limit` bytes of a string, its NUL not counted; -1 as above. */
 __noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 tag)
 {

@@ -50,6 +50,8 @@ enum {
 	PLAN_SIGRETURN = 32,
 	/* Returns a descriptor. */
 	PLAN_OPENS = 64,
+	/* Something is copied at its exit, so that its record is written noticeably later. */
+	PLAN_WORKS_AT_EXIT = 128,
 };
 
 /* What to copy of the caller's memory. */

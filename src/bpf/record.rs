@@ -35,7 +35,8 @@ pub enum How {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen<'a> {
     pub start: Time,
-    pub end: Time,
+    /// `None`: when the record was written.
+    pub end: Option<Time>,
     pub ret: i64,
     pub args: [u64; 6],
     /// x32's without its bit.
@@ -63,7 +64,7 @@ impl<'a> Seen<'a> {
         let bits = head[87];
         Some(Seen {
             start: Time(word(0)),
-            end: Time(word(8)),
+            end: Some(Time(word(8))).filter(|end| end.0 != 0),
             ret: word(16) as i64,
             args: std::array::from_fn(|i| word(24 + 8 * i)),
             nr: half(72) as i32,
@@ -203,11 +204,11 @@ pub(crate) mod tests {
 
     /// As the programs write it.
     pub(crate) fn written(seen: &Seen, pieces: &[u8]) -> Vec<u8> {
-        let words = [seen.start.0, seen.end.0, seen.ret as u64].into_iter().chain(seen.args);
+        let words = [seen.start.0, seen.end.map_or(0, |end| end.0), seen.ret as u64].into_iter().chain(seen.args);
         let mut raw: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         raw.extend([seen.nr as u32, seen.tid as u32, seen.lost].iter().flat_map(|half| half.to_le_bytes()));
         raw.extend((pieces.len() as u16).to_le_bytes());
-        let bits = u8::from(seen.no_entry) * NO_ENTRY | u8::from(seen.shown) * SHOWN;
+        let bits = (u8::from(seen.no_entry) * NO_ENTRY) | (u8::from(seen.shown) * SHOWN);
         raw.extend([seen.how as u8, bits << 4 | seen.abi as u8]);
         raw.extend(pieces);
         raw
@@ -217,7 +218,7 @@ pub(crate) mod tests {
     pub(crate) fn returned(tid: i32, nr: i32, start: u64, end: u64) -> Seen<'static> {
         Seen {
             start: Time(start),
-            end: Time(end),
+            end: Some(Time(end)),
             ret: 0,
             args: [0; 6],
             nr,
@@ -251,7 +252,7 @@ pub(crate) mod tests {
             [piece_bytes(0x1000, 5, b"/etc", [0, 0, 0]), piece_bytes(0x2000, 9, b"ab", [1, 2, 1]), piece_bytes(0x3000, 0, b"", [2, 1, 2])];
         let raw = [record(&pieces.concat()), vec![0; 4]].concat();
         let seen = Seen::parse(&raw).unwrap();
-        assert_eq!((seen.start, seen.end, seen.ret, seen.args), (Time(10), Time(30), -2, [1, 2, 3, 4, 5, 6]));
+        assert_eq!((seen.start, seen.end, seen.ret, seen.args), (Time(10), Some(Time(30)), -2, [1, 2, 3, 4, 5, 6]));
         assert_eq!((seen.nr, seen.abi, seen.tid, seen.lost, seen.how), (59, Abi::I386, 7, 2, How::Returned));
         assert_eq!((seen.no_entry, seen.shown), (false, true));
         let mut call = call();

@@ -132,12 +132,14 @@ static __always_inline u32 place_of(struct call *call)
 }
 
 /* Completes the open call; 0 if this exit is not its own. */
-static __always_inline int complete(struct task *task, struct call *call, s32 nr, s64 ret, u64 now)
+static __always_inline int complete(struct task *task, struct call *call, s32 nr, s64 ret, u32 retry)
 {
-	if (!closes(call, plan_at(place_of(call))->flags, nr))
+	u32 flags = plan_at(place_of(call))->flags;
+
+	if (!closes(call, flags, nr))
 		return 0;
 	call->ret = ret;
-	call->end = now;
+	call->end = flags & PLAN_WORKS_AT_EXIT || retry ? bpf_ktime_get_ns() : 0;
 	call->how = HOW_RETURNED;
 	if (task->listed == call->start)
 		call->bits |= CALL_SHOWN << 4;
@@ -145,16 +147,16 @@ static __always_inline int complete(struct task *task, struct call *call, s32 nr
 }
 
 /* Gives the open call as returned; 0 if this exit is not its own. */
-static __always_inline int give_returned(void *ctx, struct task_struct *current, struct task *task, u32 open, s32 nr, s64 ret, u64 now)
+static __always_inline int give_returned(void *ctx, struct task_struct *current, struct task *task, u32 open, s32 nr, s64 ret)
 {
 	if (open == OPEN_HERE) {
-		if (!complete(task, &task->call, nr, ret, now))
+		if (!complete(task, &task->call, nr, ret, 0))
 			return 0;
 		write_call(ctx, task, &task->call, 0);
 		return 1;
 	}
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
-	if (!scratch || !complete(task, &scratch->call, nr, ret, now))
+	if (!scratch || !complete(task, &scratch->call, nr, ret, scratch->retry))
 		return 0;
 	capture_at_exit(scratch, task, place_of(&scratch->call));
 	write_call(ctx, task, &scratch->call, payload_of(scratch));
@@ -173,7 +175,6 @@ int leave(u64 *ctx)
 
 	if (!(flags & (PLAN_WANTED | PLAN_EXIT_MATTERS)) && !(raw_nr == -1 && settings.sigreturn))
 		return 0;
-	u64 now = bpf_ktime_get_ns();
 	struct task *task = caller(current);
 	if (!task)
 		return 0;
@@ -181,7 +182,7 @@ int leave(u64 *ctx)
 	if (open) {
 		task->open = OPEN_NONE;
 		barrier();
-		if (give_returned(ctx, current, task, open, which.nr, ret, now))
+		if (give_returned(ctx, current, task, open, which.nr, ret))
 			return 0;
 		give_open(ctx, current, task, open, HOW_UNSEEN);
 	}
@@ -190,8 +191,6 @@ int leave(u64 *ctx)
 		return 0;
 	COUNT(calls);
 	begin(&task->call, current, &which, regs);
-	task->call.start = now;
-	task->call.end = now;
 	task->call.ret = ret;
 	task->call.how = HOW_RETURNED;
 	task->call.bits |= CALL_NO_ENTRY << 4;
@@ -220,10 +219,20 @@ SEC("tp_btf/sched_process_exec")
 int executed(u64 *ctx)
 {
 	struct task_struct *current = (struct task_struct *)ctx[0];
+	struct linux_binprm *binary = (struct linux_binprm *)ctx[2];
 	struct task *task = bpf_task_storage_get(&tasks, current, 0, 0);
 
-	if (task && task->mode == MODE_SET_UP)
+	if (!task)
+		return 0;
+	if (task->mode == MODE_SET_UP)
 		task->mode = MODE_TRACED;
+	if (task->open != OPEN_IN_SCRATCH)
+		return 0;
+	/* A path that could not be read at entry is gone by now, but the kernel has it. (execveat's it has in another form.) */
+	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
+	if (scratch && scratch->retry & 1 && plan_at(place_of(&scratch->call))->ops[0].arg == 0 &&
+	    !add_kernel_string(scratch, scratch->call.args[0], number_of(&scratch->walk, (void *)binary->filename), TAG(0, WHEN_RETRY)))
+		scratch->retry &= ~1;
 	return 0;
 }
 

@@ -110,7 +110,7 @@ impl Follower {
         (call.id.tid, call.id.start) = (seen.tid, seen.start);
         call.entry = if seen.no_entry { Entry::Unseen } else { Entry::Seen };
         call.exit = match seen.how {
-            How::Returned => Exit::Returned { at: seen.end, ret: seen.ret },
+            How::Returned => Exit::Returned { at: seen.end.unwrap_or(here.time), ret: seen.ret },
             How::Never => Exit::Never,
             How::Pending => Exit::Pending,
             How::Unseen | How::TaskEnd => Exit::Unseen,

@@ -39,7 +39,7 @@ fn run(session: &Session, write: impl FnOnce(&mut RecordWriter), notes: Vec<(Tim
 }
 
 fn record(ring: &mut RecordWriter, of: TaskId, seen: &Seen) {
-    ring.sample(CALLS, of, seen.end, &written(seen, &[]));
+    ring.sample(CALLS, of, seen.end.unwrap(), &written(seen, &[]));
 }
 
 fn in_flight(seen: &Seen, at: u64, last: bool) -> (Time, Note) {
@@ -54,19 +54,21 @@ fn counted(issued: u64, lost: u64) -> (Time, Note) {
 #[test]
 fn a_record_is_a_call() {
     let session = session();
+    let at_once = Seen { end: None, ..returned(7, READ, 31, 0) };
     let unseen = Seen { no_entry: true, ret: -13, ..returned(7, READ, 60, 60) };
     let (events, engine) = run(
         &session,
         |ring| {
             record(ring, task(7, 7), &returned(7, READ, 10, 30));
+            ring.sample(CALLS, task(7, 7), Time(39), &written(&at_once, &[]));
             record(ring, task(7, 7), &Seen { how: How::Unseen, lost: 2, ..returned(7, READ, 40, 50) });
             record(ring, task(7, 7), &unseen);
         },
-        vec![counted(5, 2)],
+        vec![counted(6, 2)],
     );
-    assert_eq!(told(&events), ["7 0@10 = 0 (20)", "7 0@40 Unseen", "7 0@60 unseen = -13 (?)"]);
-    assert_eq!(calls(&events).iter().map(|call| call.lost_before).collect::<Vec<_>>(), [0, 2, 0]);
-    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 5, printed: 3, lost: 2 }));
+    assert_eq!(told(&events), ["7 0@10 = 0 (20)", "7 0@31 = 0 (8)", "7 0@40 Unseen", "7 0@60 unseen = -13 (?)"]);
+    assert_eq!(calls(&events).iter().map(|call| call.lost_before).collect::<Vec<_>>(), [0, 0, 2, 0]);
+    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 6, printed: 4, lost: 2 }));
     assert_eq!(engine.ledger().disagreements().count(), 0);
 }
 
