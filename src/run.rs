@@ -347,6 +347,9 @@ impl Run<'_> {
         if self.traced.is_some() && self.enough.load(Ordering::Relaxed) {
             self.reap(true);
         }
+        for sentence in self.drain.armed().shortages() {
+            eprintln!("rtrace: {sentence}");
+        }
         closer::hand_over(self.drain.armed().events.iter().map(|e| e.event.as_fd()));
         for sentence in verdict::sentences(self.request, self.plan, &outcome.session, &outcome.ledger, &outcome.account) {
             eprintln!("rtrace: {sentence}");

@@ -77,15 +77,15 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 }
 
 /* What is read before the call is carried out. */
-__noinline int capture_at_entry(struct scratch *scratch, struct task *task, u32 place)
+__noinline int capture_at_entry(struct scratch *scratch, u32 place)
 {
 	const volatile struct plan *plan = plan_at(place);
 
-	if (!scratch || !task)
+	if (!scratch)
 		return 0;
 	for (u32 i = 0; i < 6; i++)
 		if (plan->fds & 1 << i)
-			note_file(scratch, task, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
+			note_file(scratch, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
 	scratch->retry = 0;
 	scratch->room = ~0u;
 	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {
@@ -104,14 +104,14 @@ __noinline int capture_at_entry(struct scratch *scratch, struct task *task, u32 
 }
 
 /* What the call wrote, and what could not be read before: the kernel itself has touched that by now. */
-__noinline int capture_at_exit(struct scratch *scratch, struct task *task, u32 place)
+__noinline int capture_at_exit(struct scratch *scratch, u32 place)
 {
 	const volatile struct plan *plan = plan_at(place);
 
-	if (!scratch || !task)
+	if (!scratch)
 		return 0;
 	if (plan->flags & PLAN_OPENS && scratch->call.ret >= 0)
-		note_file(scratch, task, scratch->call.ret, TAG(ARG_FILE | ARG_RETURN, WHEN_EXIT));
+		note_file(scratch, scratch->call.ret, TAG(ARG_FILE | ARG_RETURN, WHEN_EXIT));
 	/* After an execve that memory is another's. */
 	int is_gone = plan->flags & PLAN_EXECUTES && scratch->call.ret >= 0;
 	s64 ret = scratch->call.ret;

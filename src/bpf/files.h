@@ -167,11 +167,11 @@ static __always_inline int same_key(struct file_key *a, struct file_key *b)
 u64 files_told = 0;
 
 /* Adds the piece of the file that is open as `fd`, if one is. */
-__noinline int note_file(struct scratch *scratch, struct task *task, u32 fd, u32 tag)
+__noinline int note_file(struct scratch *scratch, u32 fd, u32 tag)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 
-	if (!scratch || !task)
+	if (!scratch)
 		return 0;
 	struct file *file = file_of(current, fd);
 	if (!file)
@@ -186,7 +186,7 @@ __noinline int note_file(struct scratch *scratch, struct task *task, u32 fd, u32
 		.generation = MEMBER(inode, inode, i_generation),
 		.unhashed = !MEMBER(dentry, dentry, d_hash.pprev),
 	};
-	struct known_file *known = &task->files[fd % FILES_MAX];
+	struct known_file *known = &scratch->files[fd % FILES_MAX];
 	if (known->id && same_key(&known->key, &key))
 		return describe_empty(scratch, fd, known->id, tag, PIECE_WHOLE);
 	u64 id = __sync_fetch_and_add(&files_told, 1) + 1;

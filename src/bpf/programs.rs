@@ -7,9 +7,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 /// What clang made of `rtrace.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace.bpf.o"));
+
+/// So often the kernel is asked for the state of tasks, a millisecond apart.
+const SEED_TRIES: u32 = 1_000;
 
 /// The programs, loaded.
 #[derive(Debug)]
@@ -85,10 +89,18 @@ impl Programs {
             let link = self.attach(name)?;
             self.following.push(link);
         }
-        if self.whose == Whose::Tasks {
-            self.list("seed")?;
+        if self.whose == Whose::Tasks { self.seed() } else { Ok(()) }
+    }
+
+    /// Gives the named tasks their state. Memory for it is short for moments only.
+    fn seed(&self) -> anyhow::Result<()> {
+        for _ in 0..SEED_TRIES {
+            if self.list("seed")?.is_empty() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
-        Ok(())
+        Err(anyhow!("the kernel has no memory for the state of the tasks to be traced"))
     }
 
     /// Begins: exits before entries, so that no call that began under trace lacks its end.

@@ -21,19 +21,17 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Writes a call's record, with as many bytes of pieces. */
-static __always_inline void write_call(void *ctx, struct task *task, struct call *call, u64 payload)
+/* Writes a call's record, with as many bytes of pieces; 0 if it found room. */
+static __always_inline int write_call(void *ctx, struct task *task, struct call *call, u64 payload)
 {
 	call->lost = task->lost;
 	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, call, sizeof(*call) + payload)) {
 		task->lost++;
 		COUNT(calls_lost);
-		/* What was told of files may have been told in vain. */
-		for (u32 i = 0; i < FILES_MAX; i++)
-			task->files[i].id = 0;
-	} else {
-		task->lost = 0;
+		return -1;
 	}
+	task->lost = 0;
+	return 0;
 }
 
 /* How many bytes of pieces there are, in terms that the verifier can follow. */
@@ -43,6 +41,15 @@ static __always_inline u64 payload_of(struct scratch *scratch)
 
 	barrier_var(size);
 	return size < sizeof(scratch->payload) ? size : sizeof(scratch->payload);
+}
+
+static __always_inline void write_scratch(void *ctx, struct task *task, struct scratch *scratch)
+{
+	if (!write_call(ctx, task, &scratch->call, payload_of(scratch)))
+		return;
+	/* What was told of files was told in vain. */
+	for (u32 i = 0; i < FILES_MAX; i++)
+		scratch->files[i].id = 0;
 }
 
 /* Gives the task's open call, wherever it stands. */
@@ -59,7 +66,7 @@ static __always_inline void give_open(void *ctx, struct task_struct *current, st
 		return;
 	}
 	scratch->call.how = how;
-	write_call(ctx, task, &scratch->call, payload_of(scratch));
+	write_scratch(ctx, task, scratch);
 }
 
 static __always_inline void begin(struct call *call, struct task_struct *current, struct which *which, struct pt_regs *regs)
@@ -85,7 +92,7 @@ int enter(u64 *ctx)
 
 	if (!(flags & PLAN_WANTED))
 		return 0;
-	struct task *task = caller(current);
+	struct task *task = caller(current, 1);
 	if (!task || (task->mode == MODE_SET_UP && !(flags & PLAN_EXECUTES)))
 		return 0;
 	if (task->open)
@@ -102,7 +109,7 @@ int enter(u64 *ctx)
 	u32 open;
 	if (scratch) {
 		begin(&scratch->call, current, &which, regs);
-		capture_at_entry(scratch, task, which.place);
+		capture_at_entry(scratch, which.place);
 		open = OPEN_IN_SCRATCH;
 	} else {
 		begin(&task->call, current, &which, regs);
@@ -158,8 +165,8 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
 	if (!scratch || !complete(task, &scratch->call, nr, ret, scratch->retry))
 		return 0;
-	capture_at_exit(scratch, task, place_of(&scratch->call));
-	write_call(ctx, task, &scratch->call, payload_of(scratch));
+	capture_at_exit(scratch, place_of(&scratch->call));
+	write_scratch(ctx, task, scratch);
 	return 1;
 }
 
@@ -175,7 +182,7 @@ int leave(u64 *ctx)
 
 	if (!(flags & (PLAN_WANTED | PLAN_EXIT_MATTERS)) && !(raw_nr == -1 && settings.sigreturn))
 		return 0;
-	struct task *task = caller(current);
+	struct task *task = caller(current, 0);
 	if (!task)
 		return 0;
 	u32 open = task->open;
@@ -274,10 +281,13 @@ int seed(struct bpf_iter__task *ctx)
 	if (!mode)
 		return 0;
 	struct task *task = bpf_task_storage_get(&tasks, found, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (task)
+	if (task) {
 		task->mode = *mode;
-	else
-		COUNT(tasks_lost);
+		return 0;
+	}
+	/* Whoever reads this tries again. */
+	s32 missed = found->pid;
+	bpf_seq_write(ctx->meta->seq, &missed, sizeof(missed));
 	return 0;
 }
 

@@ -97,8 +97,8 @@ static __always_inline u32 mode_of(s32 tgid)
 	return mode ? *mode : MODE_TRACED;
 }
 
-/* The state of the task that makes a call, if its calls are wanted. */
-static __always_inline struct task *caller(struct task_struct *current)
+/* The state of the task that makes a call, if its calls are wanted. A call that begins without one is lost. */
+static __always_inline struct task *caller(struct task_struct *current, int begins)
 {
 	struct task *task;
 
@@ -110,7 +110,10 @@ static __always_inline struct task *caller(struct task_struct *current)
 		return 0;
 	task = bpf_task_storage_get(&tasks, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!task) {
-		COUNT(tasks_lost);
+		if (begins && mode_of(current->tgid) == MODE_TRACED) {
+			COUNT(calls);
+			COUNT(calls_lost);
+		}
 		return 0;
 	}
 	if (task->mode == MODE_UNKNOWN)

@@ -51,7 +51,6 @@ struct task {
 	/* The start of the call that was listed last as pending. */
 	u64 listed;
 	struct call call;
-	struct known_file files[FILES_MAX];
 };
 
 enum { OPEN_NONE, OPEN_HERE, OPEN_IN_SCRATCH };
@@ -67,13 +66,14 @@ struct walk {
 };
 
 struct scratch {
+	struct known_file files[FILES_MAX];
 	struct walk walk;
 	/* Bit i: operation i could not read at entry. */
 	u32 retry;
 	/* What a length that the kernel overwrites was at entry. */
 	u32 room;
 	struct call call;
-	u8 payload[SCRATCH_BYTES - sizeof(struct walk) - sizeof(struct call) - 8];
+	u8 payload[SCRATCH_BYTES - FILES_MAX * sizeof(struct known_file) - sizeof(struct walk) - sizeof(struct call) - 8];
 };
 
 _Static_assert(sizeof(struct scratch) == SCRATCH_BYTES, "no padding");
@@ -126,7 +126,7 @@ struct account {
 	u64 calls_lost;
 	/* The same of how tasks end. */
 	u64 ends_lost;
-	/* Tasks that could not be followed: no memory for their state. */
+	/* Tasks that could not be followed: no memory for their state. (The kernel keeps little at hand where nobody may wait for it.) */
 	u64 tasks_lost;
 	/* Calls whose memory was not copied, because there was none to copy it to. */
 	u64 scratch_lost;

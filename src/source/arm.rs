@@ -235,6 +235,18 @@ impl Armed {
         in_flight
     }
 
+    /// What the BPF programs could not do, a sentence each.
+    pub fn shortages(&self) -> Vec<String> {
+        let Some(account) = self.programs.as_ref().and_then(|(programs, _)| programs.account().ok()) else { return Vec::new() };
+        let memory = "the kernel was short of memory at that moment";
+        let all = [
+            (account.tasks_lost, "tasks were not followed", memory),
+            (account.scratch_lost, "calls are shown without the memory that they name", memory),
+            (account.ends_lost, "ends of tasks are not known", "their records found no room"),
+        ];
+        all.iter().filter(|(count, ..)| *count > 0).map(|(count, what, why)| format!("{count} {what}: {why}")).collect()
+    }
+
     /// The list of calls that have been in flight for long, each once, where only the BPF programs know of them.
     pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
         self.programs.as_ref().map_or(Ok(Vec::new()), |(programs, _)| programs.pending())
