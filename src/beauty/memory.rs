@@ -54,6 +54,7 @@ impl<'a> Memory<'a> {
 }
 
 /// A number of 1, 2, 4 or 8 bytes as a register would hold it; `None` if it has another size.
+#[inline]
 pub fn load(bytes: &[u8], signed: bool, big_endian: bool) -> Option<u64> {
     let (value, bits) = match *bytes {
         [byte] => (u64::from(byte), 8),

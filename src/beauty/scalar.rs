@@ -6,6 +6,7 @@ use super::value::Value;
 use crate::event::Abi;
 
 /// The value of a kind that is in the number itself; `None` for those that point to memory. `raw` is as wide as the ABI and the kind have it, with its sign.
+#[inline]
 pub fn scalar<'a>(kind: &Kind, raw: u64, abi: Abi, context: Context<'a>) -> Option<Value<'a>> {
     Some(match kind {
         Kind::Int => Value::Int(i64::from(raw as i32)),

@@ -183,7 +183,12 @@ fn cost_of_memory() {
         ("connect", native("connect", &[3, 0x1000, 16], 0).entry(1, &inet)),
         ("writev of two", parts().at(1, When::Entry, 0x5000, b"abc").at(1, When::Entry, 0x6000, b"de")),
         ("rt_sigprocmask", native("rt_sigprocmask", &[0, 0x1000, 0, 8], 0).entry(1, &bytes![6u64])),
-        ("poll of two", native("poll", &[0x1000, 2, 100], 1).entry(0, &[1; 16]).exit(0, &[2; 16])),
+        (
+            "poll of two",
+            native("poll", &[0x1000, 2, 100], 1)
+                .entry(0, &bytes![3u64 | 1 << 32, 4u64 | 4 << 32])
+                .exit(0, &bytes![3u64 | 0x1_0001 << 32, 4u64 | 4 << 32]),
+        ),
     ] {
         println!("{name}: {:.0} ns", cost(&made.call, None));
     }
