@@ -1,7 +1,7 @@
 //! A syscall's row, as text.
 
 use super::{abi_name, group_names};
-use crate::beauty::row::{Arg, Flow, Kind, Length, Return, Syscall};
+use crate::beauty::row::{Arg, Flow, Kind, Layout, Length, Return, Syscall};
 use crate::beauty::value::Value;
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
@@ -30,7 +30,14 @@ pub fn whole(syscall: &Syscall, here: &str, out: &mut Vec<u8>) -> io::Result<()>
     writeln!(out, "    event     syscalls:sys_enter_{}, {seen}", syscall.event)?;
     for (index, arg) in syscall.args.iter().enumerate() {
         let used = if arg.used.is_some() { ", not always used" } else { "" };
-        writeln!(out, "    argument  {} {}: {}{used}{}", index + 1, arg.name, kind_and_length(arg, syscall.args), table_note(&arg.kind))?;
+        writeln!(
+            out,
+            "    argument  {} {}: {}{used}{}",
+            index + 1,
+            arg.name,
+            kind_and_length(arg, syscall.args),
+            where_it_is_listed(&arg.kind)
+        )?;
     }
     for variant in syscall.variants {
         let chooser = syscall.args.get(usize::from(variant.arg));
@@ -53,9 +60,13 @@ fn constant(chooser: Option<&Arg>, value: u64) -> String {
     name.unwrap_or_else(|| value.to_string())
 }
 
-fn table_note(kind: &Kind) -> String {
+fn where_it_is_listed(kind: &Kind) -> String {
     match kind {
         Kind::Table(table) => format!(" ({} names from {}: rtrace list tables {})", table.entries.len(), table.header, table.name),
+        Kind::Struct(of) | Kind::StructArray(of) => match of.layout {
+            Layout::Opaque => String::new(),
+            _ => format!(" (rtrace list tables {})", of.name),
+        },
         _ => String::new(),
     }
 }

@@ -59,6 +59,19 @@ static ROWS: &[Syscall] = &[
         groups: Groups::DESC,
         variants: &[],
     },
+    Syscall {
+        name: "writev",
+        event: "writev",
+        numbers: [Some(20), Some(146), Some(516), Some(66)],
+        args: &[
+            arg("fd", Kind::Fd, Flow::In, Length::OfType),
+            arg("vec", Kind::StructArray(&SPAN), Flow::In, Length::Arg(2)),
+            arg("vlen", Kind::Ulong, Flow::In, Length::OfType),
+        ],
+        returns: Return::Size,
+        groups: Groups::empty(),
+        variants: &[],
+    },
 ];
 
 fn listed(what: Listing, pattern: Option<&str>) -> Result<String, String> {
@@ -72,7 +85,7 @@ fn listed(what: Listing, pattern: Option<&str>) -> Result<String, String> {
 fn one_line_a_syscall() {
     let text = listed(Listing::Syscalls, None).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 2);
+    assert_eq!(lines.len(), 3);
     let columns: Vec<&str> = lines[1].split_whitespace().collect();
     assert_eq!(columns[2..], ["?", "%desc", "(fd:", "fd,", "buf:", "out", "bytes[ret],", "count:", "size)", "=", "size"]);
     assert_eq!(listed(Listing::Syscalls, Some("r*")).unwrap().lines().count(), 1);
@@ -82,6 +95,7 @@ fn one_line_a_syscall() {
 fn the_exact_name_shows_the_whole_row() {
     let text = listed(Listing::Syscalls, Some("open")).unwrap();
     assert!(text.contains("\n    numbers   x86_64 2, i386 5, x32 2, aarch64 -\n"), "{text}");
+    assert!(listed(Listing::Syscalls, Some("writev")).unwrap().contains("\n    argument  2 vec: span*[vlen] (rtrace list tables span)\n"));
     assert!(
         text.contains("\n    argument  2 flags: open_flags (2 names from asm-generic/fcntl.h: rtrace list tables open_flags)\n"),
         "{text}"
