@@ -52,9 +52,11 @@ impl<'a> Reader<'a> {
     fn strings(&mut self, memory: Memory<'a>) -> Value<'a> {
         let pointers = memory.bytes.chunks_exact(pointer_size(self.abi())).map(|bytes| load(bytes, false, false).unwrap_or_default());
         let mut items = Vec::new();
-        let mut more = memory.is_cut();
+        // Until NULL was seen.
+        let mut more = true;
         if let Some(count) = self.uncopied(pointers.clone()) {
-            let text = format!("[{count}{} strings]", if count == pointers.len() { " or more" } else { "" });
+            let or_more = if count == pointers.len() { " or more" } else { "" };
+            let text = format!("[{count}{or_more} string{}]", if count == 1 { "" } else { "s" });
             return Value::Words { text, number: Some(count as u64) };
         }
         for pointer in pointers {
@@ -63,7 +65,6 @@ impl<'a> Reader<'a> {
                 break;
             }
             if items.len() == ELEMENTS_MAX || !self.spend_value() {
-                more = true;
                 break;
             }
             items.push(self.pointed(&Kind::Str, pointer, None));
