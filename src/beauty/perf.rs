@@ -204,7 +204,7 @@ impl Columns {
     fn pad(&self, out: &mut Vec<u8>, column: usize, least: usize) {
         let written = &out[self.begin..];
         // A character has at most four bytes.
-        if written.len() - self.hidden >= 4 * (column + least) {
+        if written.len() - self.hidden >= column.saturating_add(least).saturating_mul(4) {
             return number::blanks(out, least);
         }
         let continuations = written.iter().filter(|byte| **byte & 0xc0 == 0x80).count();
