@@ -19,7 +19,7 @@ impl Follower {
         if seen.how == How::TaskEnd {
             return self.ends.told(seen.tid, seen.ret as i32);
         }
-        self.ledger.account(sample.event).received += 1;
+        self.ledger.account(sample.event).receive(1);
         let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
         if let Some(why) = self.leaves_out(here, &behavior) {
@@ -48,7 +48,7 @@ impl Follower {
         let slot = self.slot_for_look(task, time);
         let here = Here { time, cpu: 0, task, slot };
         if last {
-            self.ledger.account(event).received += 1;
+            self.ledger.account(event).receive(1);
         }
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
         if let Some(why) = self.leaves_out(here, &behavior) {
