@@ -1,6 +1,7 @@
 //! rtrace: parse, plan, run, exit code.
 
 use rtrace::cli::exit_code::ExitCode;
+use rtrace::cli::plain::without_numbers;
 use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
 use rtrace::run;
@@ -8,7 +9,7 @@ use rtrace::run;
 fn main() -> std::process::ExitCode {
     let code = match cli::parse(std::env::args_os(), &cli::environment()) {
         Parsed::Request(request) => carry_out(&request).unwrap_or_else(|error| {
-            eprintln!("rtrace: {error:#}");
+            eprintln!("rtrace: {}", without_numbers(&format!("{error:#}")));
             ExitCode::Failed
         }),
         Parsed::Said(code) => code,

@@ -5,6 +5,7 @@
 
 use crate::bpf;
 use crate::cli::exit_code::ExitCode;
+use crate::cli::plain::without_numbers;
 use crate::cli::request::{self, Target, Trace};
 use crate::kernel::carriers::{self, Carrier};
 use crate::kernel::{machine, procfs, tracefs::Tracefs};
@@ -51,7 +52,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let program = match command.map(plan::program).transpose() {
         Ok(program) => program,
         Err(refused) => {
-            eprintln!("rtrace: {refused}");
+            eprintln!("rtrace: {}", without_numbers(&refused.to_string()));
             return Ok(refused.exit_code());
         }
     };
@@ -211,7 +212,8 @@ impl Run<'_> {
             Target::Command(command) => command.argv.first(),
             Target::There { timer, .. } => timer.as_ref().and_then(|c| c.argv.first()),
         };
-        eprintln!("rtrace: {}: {refused}", name.map(|n| n.to_string_lossy()).unwrap_or_default());
+        let name = name.map(|n| n.to_string_lossy()).unwrap_or_default();
+        eprintln!("rtrace: {name}: {}", without_numbers(&refused.to_string()));
         self.reap(true);
         Ok(())
     }

@@ -12,6 +12,7 @@ pub mod list;
 pub mod near;
 pub mod parse;
 pub mod parsed;
+pub mod plain;
 pub mod request;
 pub mod select;
 pub mod short_help;

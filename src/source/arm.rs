@@ -2,6 +2,7 @@
 
 use super::session::{EventTable, Role};
 use crate::bpf::{Mode, Programs, Seed};
+use crate::cli::plain::without_numbers;
 use crate::event::EventIndex;
 use crate::kernel::procfs;
 use crate::plan::{Plan, PlannedEvent, RingSize, Whom, without};
@@ -98,7 +99,7 @@ struct Arming<'a> {
 /// What could not be had.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    #[error("cannot open {what}: {} ({})", io_text(.error), advice(.error))]
+    #[error("cannot open {what}: {} ({})", without_numbers(&.error.to_string()), advice(.error))]
     Open { what: String, error: io::Error },
     #[error(transparent)]
     Map(#[from] MapError),
@@ -202,12 +203,6 @@ fn advice(error: &io::Error) -> &'static str {
         Some(libc::ENODEV) => "this CPU is offline",
         _ => "the kernel refused it; -v shows the plan",
     }
-}
-
-/// The kernel's words for an error, without Rust's "(os error N)".
-fn io_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 impl Armed {
