@@ -1,21 +1,12 @@
 //! In place of the programs, in a build without the feature `bpf`.
 
+use super::account::Account;
 use super::settings::{Mode, Seed, Settings};
 use std::os::fd::BorrowedFd;
 
 /// There are none.
 #[derive(Debug)]
 pub enum Programs {}
-
-/// See the other build.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
-    pub calls: u64,
-    pub calls_lost: u64,
-    pub ends_lost: u64,
-    pub tasks_lost: u64,
-    pub scratch_lost: u64,
-}
 
 impl Programs {
     /// # Errors

@@ -2,6 +2,7 @@
 //!
 //! Built with the feature `bpf`; without it, or where the kernel refuses the programs, the tracepoint engine does all.
 
+mod account;
 #[cfg(feature = "bpf")]
 mod capture;
 mod choose;
@@ -17,6 +18,7 @@ mod programs;
 #[path = "absent.rs"]
 mod programs;
 
+pub use account::Account;
 pub use choose::choose;
-pub use programs::{Account, Programs};
+pub use programs::Programs;
 pub use settings::{Mode, Seed, Settings, Whose};

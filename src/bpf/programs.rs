@@ -1,5 +1,6 @@
 //! The programs in the kernel: loaded, attached, asked, and gone with this process whatever happens to it (nothing is pinned).
 
+use super::account::Account;
 use super::settings::{Mode, Seed, Settings, Whose};
 use anyhow::{Context, anyhow};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
@@ -24,21 +25,6 @@ pub struct Programs {
     following: Vec<Link>,
     /// Of the hooks on calls.
     tracing: Vec<Link>,
-}
-
-/// The kernel's account of calls: the mirror of `struct account`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
-    /// Calls that were wanted, counted when they began.
-    pub calls: u64,
-    /// Their records that found no room.
-    pub calls_lost: u64,
-    /// Ends of tasks that found no room.
-    pub ends_lost: u64,
-    /// Tasks that could not be followed for want of memory.
-    pub tasks_lost: u64,
-    /// Calls whose memory could not be copied for want of memory.
-    pub scratch_lost: u64,
 }
 
 impl Programs {

@@ -1,0 +1,16 @@
+//! What the kernel side counts.
+
+/// The kernel's account of calls: the mirror of `struct account`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Calls that were wanted, counted when they began.
+    pub calls: u64,
+    /// Their records that found no room.
+    pub calls_lost: u64,
+    /// Ends of tasks that found no room.
+    pub ends_lost: u64,
+    /// Tasks that could not be followed for want of memory.
+    pub tasks_lost: u64,
+    /// Calls whose memory could not be copied for want of memory.
+    pub scratch_lost: u64,
+}
