@@ -101,10 +101,14 @@ fn beside(tool: &Tool) -> anyhow::Result<Measured> {
     Ok(Measured::new(&ran?, run::usage(&usage)?, untraced, Counts::default()))
 }
 
+/// The kernel closes the tracepoints of whoever ran before for a while yet, and an open waits for that: what is measured is a start on a quiet machine.
+const QUIET: Duration = Duration::from_secs(2);
+
 /// How long it takes until the first line is there, and until the prompt is back.
 fn start_and_end(tool: Option<&Tool>) -> anyhow::Result<Measured> {
     let mut words = tool.map(|tool| tool.words(Case::True, None)).unwrap_or_default();
     words.push("true".to_owned());
+    std::thread::sleep(QUIET);
     let start = Instant::now();
     let mut child = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let lines = BufReader::new(child.stderr.take().context("stderr is a pipe")?).lines();

@@ -9,6 +9,7 @@ mod run;
 mod table;
 mod tool;
 
+use anyhow::Context as _;
 use case::Case;
 use run::Measured;
 use tool::Tool;
@@ -31,7 +32,7 @@ fn main() -> anyhow::Result<()> {
     let rounds: usize = std::env::var("RTRACE_BENCH_ROUNDS").map_or(Ok(5), |n| n.parse())?;
     let tools = tool::present();
     let mut rows: Vec<Row> = Vec::new();
-    for case in Case::ALL {
+    for case in asked_for(&words)? {
         let with_untraced = std::iter::once(None).chain(tools.iter().cloned().map(Some));
         rows.extend(with_untraced.map(|tool| Row { case, tool, rounds: Vec::new() }));
     }
@@ -43,4 +44,13 @@ fn main() -> anyhow::Result<()> {
     }
     print!("{}", table::markdown(&rows, &tools, rounds));
     Ok(())
+}
+
+/// The cases by their letters; all of them without one.
+fn asked_for(letters: &[String]) -> anyhow::Result<Vec<Case>> {
+    if letters.is_empty() {
+        return Ok(Case::ALL.to_vec());
+    }
+    let by_letter = |letter: &String| Case::ALL.into_iter().find(|case| case.title().starts_with(&format!("({letter})")));
+    letters.iter().map(|letter| by_letter(letter).with_context(|| format!("there is no case `{letter}`; a to f are there"))).collect()
 }

@@ -73,14 +73,30 @@ pub fn markdown(rows: &[Row], tools: &[Tool], rounds: usize) -> String {
     let mut out = String::new();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let _ = writeln!(out, "{}; {}; medians of {rounds} interleaved runs.", machine::description(), names.join(", "));
+    let (starts, loads): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.case == Case::True);
+    if !loads.is_empty() {
+        out.push_str(&of_loads(&loads));
+    }
+    if !starts.is_empty() {
+        out.push_str(&of_starts(&starts));
+    }
+    out
+}
+
+fn of_loads(rows: &[&Row]) -> String {
+    let mut out = String::new();
     out.push_str("The program is `dd if=/dev/zero of=/dev/null bs=1`; × is against its own CPU time untraced, just before.\n\n");
     out.push_str("| | | calls made | program's CPU | tracer's CPU | wall | calls shown | said lost | peak memory |\n");
     out.push_str("|---|---|--:|--:|--:|--:|--:|--:|--:|\n");
-    for row in rows.iter().filter(|row| row.case != Case::True) {
+    for row in rows {
         let _ = writeln!(out, "{}", dd_row(row));
     }
-    out.push_str("\n| (f) `true` | first line | whole |\n|---|--:|--:|\n");
-    for row in rows.iter().filter(|row| row.case == Case::True) {
+    out
+}
+
+fn of_starts(rows: &[&Row]) -> String {
+    let mut out = String::from("\n| (f) `true` | first line | whole |\n|---|--:|--:|\n");
+    for row in rows {
         let first = median(row, |m| m.first_line).map_or("–".to_owned(), milliseconds);
         let _ = writeln!(out, "| {} | {first} | {} |", name(row), milliseconds(duration(row, |m| m.wall)));
     }
