@@ -90,6 +90,8 @@ pub enum TaskEnd {
     Killed(i32),
     /// Not seen.
     Unknown,
+    /// Not at all: it executed a program with more rights than it had (set-user-ID and its like), and there the kernel ends what watches a task alone.
+    NotTraced,
 }
 
 /// Records that the kernel could not store.

@@ -47,6 +47,8 @@ pub struct Follower {
     in_flight: FxHashMap<i32, (Slot, Box<Call>)>,
     /// What the programs told of files.
     files: Files,
+    /// `sched:sched_process_exec` is armed.
+    execs: bool,
     /// `task:task_newtask` is armed: forks are told with their flags.
     new_tasks: bool,
     excluded: Vec<i32>,
@@ -108,6 +110,7 @@ impl Follower {
             bpf: session.events.find(Role::BpfCall),
             in_flight: FxHashMap::default(),
             files: Files::default(),
+            execs: armed(Role::ProcessExec),
             new_tasks: armed(Role::NewTask),
             excluded: session.excluded.clone(),
             layouts: layout::layouts(session),
@@ -253,7 +256,9 @@ impl Follower {
                     if self.bpf.is_some() {
                         self.revive(Here { time, cpu, task, slot });
                     }
-                    self.threads[slot.index()].set_up = false;
+                    let mark = (self.execs || self.bpf.is_some()).then(|| self.gaps.mark(cpu));
+                    let thread = &mut self.threads[slot.index()];
+                    (thread.set_up, thread.executing) = (false, mark);
                     self.command_runs |= self.command == Some(task);
                 }
                 if exec && self.faults {
@@ -263,7 +268,7 @@ impl Follower {
             Body::Fork { child, parent } => self.fork(child, parent, time, cpu, events),
             Body::Exit { task } => {
                 if let Some(slot) = self.tasks.find(task.tid).filter(|&slot| self.tasks.at(slot).id == task) {
-                    self.task_end(Here { time, cpu, task, slot }, events);
+                    self.watch_ends(Here { time, cpu, task, slot }, events);
                 }
             }
             Body::Map { task, start, len, offset, executable, path } if self.faults => {

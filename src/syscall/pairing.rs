@@ -24,6 +24,8 @@ pub struct Thread {
     pub mark: Mark,
     /// It was made in this stream and has not made a call nor returned from clone.
     pub fresh: bool,
+    /// It has a new program's name since then, and nothing more was heard of it.
+    pub executing: Option<Mark>,
     /// It is the command before its execve: what it does is rtrace's own set-up.
     pub set_up: bool,
     /// It is left out.
@@ -85,7 +87,7 @@ impl Thread {
     #[inline]
     pub fn enter(&mut self, open: Open) -> Option<Open> {
         self.mark = open.mark;
-        self.fresh = false;
+        (self.fresh, self.executing) = (false, None);
         self.open.replace(open)
     }
 
@@ -94,6 +96,7 @@ impl Thread {
     pub fn exit(&mut self, exit: ExitSeen) -> Outcome {
         let last = std::mem::replace(&mut self.mark, exit.mark);
         let fresh = std::mem::take(&mut self.fresh);
+        self.executing = None;
         let complete = Gaps::none_between(last, exit.mark);
         if exit.special == Special::Clone && exit.ret == 0 || fresh && complete && exit.of_all && self.open.is_none() {
             return Outcome::SecondReturn;

@@ -2,8 +2,10 @@
 
 use crate::line::{self, Call, Line, Result, What};
 use crate::machine::{self, Machine};
-use crate::trace::{Trace, workload};
+use crate::trace::{Trace, trace, workload};
 use std::collections::HashMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 
 fn calls_by_thread(lines: &[Line]) -> HashMap<i32, Vec<Call>> {
     let mut threads: HashMap<i32, Vec<Call>> = HashMap::new();
@@ -54,6 +56,21 @@ fn exit_group_is_every_threads_or_its_leaders_last() {
         assert_eq!((last.name.as_str(), &last.result), ("exit_group", &Result::Never), "{tid}: {last:?}");
         assert_eq!(calls.iter().filter(|call| call.name == "exit_group").count(), 1);
     }
+}
+
+/// Where a program gets more rights than its caller had, the kernel ends events of single tasks, but not BPF programs.
+#[test]
+fn a_set_user_id_program_is_traced_or_said_not_to_be() {
+    let Some(machine) = Machine::shared() else { return };
+    let program = machine.path("set-user-id");
+    std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
+    std::fs::set_permissions(&program, Permissions::from_mode(0o4755)).expect("the copy is ours");
+    let trace = untouched(trace(&machine, &["--run-as", "nobody"], &["sh", "-c", "$dir/set-user-id tag 5; true"]).succeeded());
+    let is_traced = trace.tags() == [5];
+    assert_ne!(is_traced, trace.text.contains("+++ not traced any more"), "{}", trace.text);
+    assert!(is_traced || machine::engine() != "bpf");
+    let children = trace.lines().iter().filter(|line| line.comm == "set-user-id" && line.text.contains("+++")).count();
+    assert_eq!(children, 1, "it ends once:\n{}", trace.text);
 }
 
 #[test]

@@ -93,6 +93,7 @@ impl Perf {
                 signal::write_name(out, signal);
             }
             TaskEnd::Unknown => out.extend_from_slice(b"+++ exited with ?"),
+            TaskEnd::NotTraced => out.extend_from_slice(b"+++ not traced any more: a set-user-ID program"),
         }
         out.extend_from_slice(b" +++\n");
     }

@@ -3,6 +3,7 @@
 use super::descriptors::CLONE_FILES;
 use super::{Follower, Here};
 use crate::event::{Abi, Event, Exit, TaskEnd, TaskId, Time, What};
+use crate::syscall::gaps::Gaps;
 use crate::syscall::pairing::Thread;
 use crate::syscall::special::Special;
 use crate::task::fds::{SETTLING, TableId};
@@ -135,6 +136,7 @@ impl Follower {
             self.become_leader(here, caller, events);
         }
         self.revive(here);
+        self.threads[here.slot.index()].executing = None;
         self.add_exec_path(here, path);
         self.ends.exec(here.task.pid);
         self.exec_descriptors(here);
@@ -187,6 +189,27 @@ impl Follower {
         }
     }
 
+    /// PERF_RECORD_EXIT: the task is gone; or it has a program with more rights since a moment, and is watched no more (begin_new_exec in fs/exec.c).
+    pub(super) fn watch_ends(&mut self, here: Here, events: &mut Vec<Event>) {
+        let now = self.gaps.mark(here.cpu);
+        let executing = self.threads[here.slot.index()].executing.take();
+        if executing.is_none_or(|since| !Gaps::none_between(since, now)) {
+            return self.task_end(here, events);
+        }
+        if self.bpf.is_some() {
+            // Its calls come all the same, and its end.
+            return;
+        }
+        if let Some(open) = self.threads[here.slot.index()].open.take() {
+            self.give_without_exit(here, open, Exit::Unseen, events);
+        }
+        let end = match self.task_gone(here.slot) {
+            TaskEnd::Unknown => TaskEnd::NotTraced,
+            known => known,
+        };
+        self.give_end(here, end, events);
+    }
+
     /// A task is gone.
     pub(super) fn task_end(&mut self, here: Here, events: &mut Vec<Event>) {
         if self.tasks.at(here.slot).ended {
@@ -196,6 +219,10 @@ impl Follower {
             self.give_without_exit(here, open, Exit::Never, events);
         }
         let end = self.task_gone(here.slot);
+        self.give_end(here, end, events);
+    }
+
+    fn give_end(&mut self, here: Here, end: TaskEnd, events: &mut Vec<Event>) {
         let thread = &self.threads[here.slot.index()];
         if thread.excluded || thread.set_up {
             return;

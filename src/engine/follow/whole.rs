@@ -17,7 +17,8 @@ impl Follower {
         let Some(seen) = Seen::parse(sample.raw) else { return };
         let slot = self.slot(record.task, record.time);
         if seen.how == How::TaskEnd {
-            return self.ends.told(seen.tid, seen.ret as i32);
+            self.ends.told(seen.tid, seen.ret as i32);
+            return self.task_end(Here { time: record.time, cpu: record.cpu, task: record.task, slot }, events);
         }
         self.ledger.account(sample.event).receive(1);
         let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
@@ -32,7 +33,8 @@ impl Follower {
         if behavior.special.path_argument().is_some() {
             self.executed(here, &seen, &behavior, &mut call);
         }
-        self.threads[here.slot.index()].fresh = false;
+        let thread = &mut self.threads[here.slot.index()];
+        (thread.fresh, thread.executing) = (false, None);
         let mut questions = Questions::default();
         if behavior.pids != 0 {
             self.ask_names(behavior.pids, &call, &mut questions);

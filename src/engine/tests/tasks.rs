@@ -1,7 +1,7 @@
 //! Names, ends, signals, faults.
 
 use super::bed::*;
-use crate::event::{Event, TaskEnd, Time, What};
+use crate::event::{Event, Exit, TaskEnd, Time, What};
 use crate::source::Note;
 use crate::source::session::Scope;
 
@@ -52,6 +52,19 @@ fn ends_say_how() {
         .filter_map(|e| if let What::Signal { signal, handled, .. } = e.what { Some((signal, handled)) } else { None })
         .collect();
     assert_eq!(handled, [(9, false), (11, false), (9, false), (11, true)]);
+}
+
+#[test]
+fn a_set_user_id_program_is_no_end() {
+    let session = session();
+    let a = task(7, 7);
+    let mut ring = Ring::new(&session, 0);
+    ring.enter(10, a, EXECVE, &[]).comm(11, a, b"su", true).end(12, a);
+    ring.enter(20, task(8, 8), EXECVE, &[]).comm(21, task(8, 8), b"x", true).exec(22, task(8, 8), 8, b"/x").end(23, task(8, 8));
+    let (events, _) = run(&session, vec![&mut ring], vec![]);
+    assert_eq!(ends(&events), [(7, TaskEnd::NotTraced), (8, TaskEnd::Unknown)]);
+    let exits: Vec<_> = events.iter().filter_map(|e| if let What::Call(call) = &e.what { Some(call.exit) } else { None }).collect();
+    assert_eq!(exits, [Exit::Unseen, Exit::Never]);
 }
 
 #[test]
