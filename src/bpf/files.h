@@ -29,13 +29,16 @@ extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym __weak;
 /* The file that is open as `fd`, or null. */
 static __always_inline struct file *file_of(struct task_struct *current, s32 fd)
 {
-	if (fd < 0 || !current->files)
+	if (fd < 0)
 		return 0;
-	struct fdtable *table = current->files->fdt;
-	if (!table || (u32)fd >= table->max_fds)
+	struct files_struct *files = MEMBER(task_struct, current, files);
+	if (!files)
+		return 0;
+	struct fdtable *table = MEMBER(files_struct, files, fdt);
+	if (!table || (u32)fd >= MEMBER(fdtable, table, max_fds))
 		return 0;
 	/* Any struct that begins with a pointer. */
-	struct file **place = table->fd + fd;
+	struct file **place = MEMBER(fdtable, table, fd) + fd;
 	return (struct file *)MEMBER(list_head, place, next);
 }
 
@@ -46,8 +49,9 @@ static __always_inline void at_the_file(struct walk *walk, struct task_struct *c
 
 	walk->dentry = (u64)MEMBER(file, file, f_path.dentry);
 	walk->mount = (u64)MEMBER(file, file, f_path.mnt) - bpf_core_field_offset(struct mount, mnt);
-	walk->root_dentry = (u64)current->fs->root.dentry;
-	walk->root_mount = (u64)current->fs->root.mnt - bpf_core_field_offset(struct mount, mnt);
+	struct fs_struct *fs = MEMBER(task_struct, current, fs);
+	walk->root_dentry = (u64)MEMBER(fs_struct, fs, root.dentry);
+	walk->root_mount = (u64)MEMBER(fs_struct, fs, root.mnt) - bpf_core_field_offset(struct mount, mnt);
 	walk->used = 0;
 	walk->reached_root = 0;
 }
