@@ -21,9 +21,15 @@
 /* A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. */
 extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym __weak;
 
-#define MEMBER(type, address, member)                                                                                         \
-	(bpf_ksym_exists(bpf_rdonly_cast) ?                                                                                   \
-		 ((struct type *)bpf_rdonly_cast((void *)(address), bpf_core_type_id_kernel(struct type)))->member :         \
+/* The kernel's numbers of the structs that are read so; types.rs finds them by these names. */
+struct kernel_types {
+	u32 task_struct, files_struct, fdtable, list_head, file, fs_struct, dentry, mount, inode;
+};
+const volatile struct kernel_types kernel_types SEC(".rodata.types");
+
+#define MEMBER(type, address, member)                                                                            \
+	(bpf_ksym_exists(bpf_rdonly_cast) ?                                                                      \
+		 ((struct type *)bpf_rdonly_cast((void *)(address), kernel_types.type))->member :               \
 		 BPF_CORE_READ((struct type *)(address), member))
 
 /* The file that is open as `fd`, or null. */

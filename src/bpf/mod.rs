@@ -11,6 +11,8 @@ mod encode;
 pub mod files;
 pub mod record;
 mod settings;
+#[cfg(feature = "bpf")]
+mod types;
 
 #[cfg(feature = "bpf")]
 mod programs;

@@ -2,6 +2,7 @@
 
 use super::account::Account;
 use super::settings::{Mode, Seed, Settings, Whose};
+use super::types::Types;
 use anyhow::{Context, anyhow};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
 use std::ffi::OsStr;
@@ -34,11 +35,14 @@ impl Programs {
     /// The kernel refuses them: no privilege (CAP_BPF and CAP_PERFMON), no type information (BTF), or too old.
     pub fn load(settings: &Settings) -> anyhow::Result<Programs> {
         libbpf_rs::set_print(None);
-        let mut open = ObjectBuilder::default().open_memory(OBJECT).context("the built-in BPF object cannot be read")?;
+        let types = Types::of_the_kernel(OBJECT)?;
+        let mut builder = ObjectBuilder::default();
+        let mut open = builder.btf_custom_path(types.path())?.open_memory(OBJECT).context("the built-in BPF object cannot be read")?;
         for mut map in open.maps_mut() {
             let bytes = match map.name().to_str() {
                 Some(".rodata.settings") => settings.bytes(),
                 Some(".rodata.plans") => settings.plans(),
+                Some(".rodata.types") => types.identifiers().to_vec(),
                 Some("seeds") => {
                     // The kernel allots its table at once.
                     map.set_max_entries(settings.seeds_max.max(1))?;

@@ -1,5 +1,6 @@
 //! What this kernel offers: tracefs and its events, the machine, what the caller may do, and who runs.
 
+pub mod btf;
 pub mod carriers;
 pub mod ctype;
 pub mod elf;

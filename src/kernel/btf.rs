@@ -1,0 +1,332 @@
+//! The kernel's type information (BTF): where its structs have their members.
+//!
+//! Only what it takes to find structs by name and to excerpt them is read; the format is that of Documentation/bpf/btf.rst and include/uapi/linux/btf.h, in the machine's own byte
+//! order. Whatever the bytes are, reading them gives types or an error.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::path::Path;
+
+/// Where the running kernel shows its own.
+pub const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
+
+const MAGIC: u16 = 0xeb9f;
+const HEADER_BYTES: usize = 24;
+/// `struct btf_type`
+const TYPE_BYTES: usize = 12;
+/// `struct btf_member`
+const MEMBER_BYTES: usize = 12;
+/// Types in types in types: no kernel's struct is as deep.
+const DEPTH_MAX: u32 = 32;
+
+/// BTF that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the type information is damaged: {0}")]
+pub struct Damaged(&'static str);
+
+/// `BTF_KIND_*`
+mod kind {
+    pub const INT: u8 = 1;
+    pub const PTR: u8 = 2;
+    pub const ARRAY: u8 = 3;
+    pub const STRUCT: u8 = 4;
+    pub const UNION: u8 = 5;
+    pub const ENUM: u8 = 6;
+    pub const TYPEDEF: u8 = 8;
+    pub const VOLATILE: u8 = 9;
+    pub const CONST: u8 = 10;
+    pub const RESTRICT: u8 = 11;
+    pub const FUNC_PROTO: u8 = 13;
+    pub const VAR: u8 = 14;
+    pub const DATASEC: u8 = 15;
+    pub const FLOAT: u8 = 16;
+    pub const DECL_TAG: u8 = 17;
+    pub const TYPE_TAG: u8 = 18;
+    pub const ENUM64: u8 = 19;
+}
+
+/// All types of a BTF blob.
+#[derive(Debug)]
+pub struct Btf<'a> {
+    strings: &'a [u8],
+    types: &'a [u8],
+    /// Where each type begins, by its identifier; the first (0) is void.
+    starts: Vec<u32>,
+}
+
+/// A type.
+#[derive(Clone, Copy, Debug)]
+struct Type<'a> {
+    name: u32,
+    info: u32,
+    /// `size` or `type`, as the kind has it.
+    word: u32,
+    /// What stands behind.
+    rest: &'a [u8],
+}
+
+impl Type<'_> {
+    fn kind(&self) -> u8 {
+        kind_of(self.info)
+    }
+}
+
+fn kind_of(info: u32) -> u8 {
+    (info >> 24 & 0x1f) as u8
+}
+
+/// How many bytes stand behind a `struct btf_type`.
+fn rest_bytes(info: u32) -> Option<usize> {
+    let count = (info & 0xffff) as usize;
+    Some(match kind_of(info) {
+        kind::INT | kind::VAR | kind::DECL_TAG => 4,
+        kind::ARRAY => 12,
+        kind::STRUCT | kind::UNION | kind::DATASEC | kind::ENUM64 => 12 * count,
+        kind::ENUM | kind::FUNC_PROTO => 8 * count,
+        // PTR, FWD, TYPEDEF and other names of types, FUNC, FLOAT, TYPE_TAG
+        2 | 7..=12 | kind::FLOAT | kind::TYPE_TAG => 0,
+        _ => return None,
+    })
+}
+
+impl<'a> Btf<'a> {
+    /// # Errors
+    /// It is no BTF of this byte order, or it is cut.
+    pub fn parse(bytes: &'a [u8]) -> Result<Btf<'a>, Damaged> {
+        if bytes.len() < HEADER_BYTES || u16::from_ne_bytes([bytes[0], bytes[1]]) != MAGIC {
+            return Err(Damaged("it does not begin as BTF does"));
+        }
+        let body = bytes.get(word(bytes, 4) as usize..).ok_or(Damaged("its header is longer than all of it"))?;
+        let section = |at: usize| {
+            let (start, len) = (word(bytes, at) as usize, word(bytes, at + 4) as usize);
+            body.get(start..start.checked_add(len)?)
+        };
+        let (types, strings) = section(8).zip(section(16)).ok_or(Damaged("a section lies outside"))?;
+        let mut starts = vec![0];
+        let mut at = 0;
+        while at < types.len() {
+            let head = types.get(at..at + TYPE_BYTES).ok_or(Damaged("the last type is cut"))?;
+            starts.push(at as u32);
+            at += TYPE_BYTES + rest_bytes(word(head, 4)).ok_or(Damaged("it has types of an unknown kind"))?;
+        }
+        if at > types.len() {
+            return Err(Damaged("the last type is cut"));
+        }
+        Ok(Btf { strings, types, starts })
+    }
+
+    fn get(&self, id: u32) -> Option<Type<'a>> {
+        let start = *self.starts.get(id as usize).filter(|_| id != 0)? as usize;
+        let head = self.types.get(start..start + TYPE_BYTES)?;
+        let info = word(head, 4);
+        let rest = self.types.get(start + TYPE_BYTES..)?.get(..rest_bytes(info)?)?;
+        Some(Type { name: word(head, 0), info, word: word(head, 8), rest })
+    }
+
+    fn string(&self, at: u32) -> &'a [u8] {
+        let behind = self.strings.get(at as usize..).unwrap_or_default();
+        &behind[..memchr::memchr(0, behind).unwrap_or(behind.len())]
+    }
+
+    /// The identifiers of the structs with these names.
+    pub fn structs<'n>(&self, names: &FxHashSet<&'n str>) -> Vec<(&'n str, u32)> {
+        let structs = (0u32..).zip(&self.starts).skip(1).filter_map(|(id, start)| {
+            let start = *start as usize;
+            (kind_of(word(self.types, start + 4)) == kind::STRUCT).then(|| (self.string(word(self.types, start)), id))
+        });
+        structs.filter_map(|(name, id)| Some((*names.get(str::from_utf8(name).ok()?)?, id))).collect()
+    }
+
+    /// The members of a struct: their names, and where they are in bits.
+    pub fn members(&self, id: u32) -> Vec<(&'a [u8], u32)> {
+        let Some(of) = self.get(id).filter(|of| matches!(of.kind(), kind::STRUCT | kind::UNION)) else { return Vec::new() };
+        // With bit fields among them, the upper byte is their width.
+        let mask = if of.info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
+        of.rest.chunks_exact(MEMBER_BYTES).map(|member| (self.string(word(member, 0)), word(member, 8) & mask)).collect()
+    }
+
+    /// A blob with these structs alone, and the types that their members are made of; pointers in it point to nothing that is known.
+    pub fn excerpt(&self, ids: impl Iterator<Item = u32>) -> Vec<u8> {
+        let mut excerpt = Excerpt::new(self);
+        for id in ids {
+            excerpt.copy(id, 0);
+        }
+        excerpt.finish()
+    }
+}
+
+/// Types that were copied, under new identifiers.
+struct Excerpt<'b, 'a> {
+    from: &'b Btf<'a>,
+    types: Vec<u8>,
+    strings: Vec<u8>,
+    /// New identifiers by old ones.
+    ids: FxHashMap<u32, u32>,
+    next: u32,
+}
+
+impl<'b, 'a> Excerpt<'b, 'a> {
+    fn new(from: &'b Btf<'a>) -> Excerpt<'b, 'a> {
+        let mut new = Excerpt { from, types: Vec::new(), strings: vec![0], ids: FxHashMap::default(), next: 1 };
+        // The one pointer that all others become: to void.
+        new.add(b"", u32::from(kind::PTR) << 24, 0, &[]);
+        new
+    }
+
+    fn add(&mut self, name: &[u8], info: u32, word: u32, rest: &[u8]) -> u32 {
+        let name = self.add_string(name);
+        [name, info, word].iter().for_each(|word| self.types.extend(word.to_ne_bytes()));
+        self.types.extend(rest);
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn add_string(&mut self, text: &[u8]) -> u32 {
+        if text.is_empty() {
+            return 0;
+        }
+        let at = self.strings.len() as u32;
+        self.strings.extend(text);
+        self.strings.push(0);
+        at
+    }
+
+    /// The new identifier of a type; 0, void, for what is no data.
+    fn copy(&mut self, id: u32, depth: u32) -> u32 {
+        if let Some(known) = self.ids.get(&id) {
+            return *known;
+        }
+        let Some(old) = self.from.get(id).filter(|_| depth < DEPTH_MAX) else { return 0 };
+        let name = self.from.string(old.name);
+        let new = match old.kind() {
+            kind::PTR => 1,
+            kind::INT | kind::FLOAT => self.add(name, old.info, old.word, old.rest),
+            // Their constants are of no use here.
+            kind::ENUM | kind::ENUM64 => self.add(name, old.info & !0xffff, old.word, &[]),
+            kind::TYPEDEF | kind::VOLATILE | kind::CONST | kind::RESTRICT | kind::TYPE_TAG => self.copy(old.word, depth + 1),
+            kind::ARRAY => {
+                let [element, index] = [0, 4].map(|at| self.copy(word(old.rest, at), depth + 1));
+                let rest: Vec<u8> = [element, index, word(old.rest, 8)].iter().flat_map(|word| word.to_ne_bytes()).collect();
+                self.add(name, old.info, old.word, &rest)
+            }
+            kind::STRUCT | kind::UNION => {
+                let mut members = Vec::with_capacity(old.rest.len());
+                for member in old.rest.chunks_exact(MEMBER_BYTES) {
+                    let (name, of) = (self.from.string(word(member, 0)), self.copy(word(member, 4), depth + 1));
+                    let words = [self.add_string(name), of, word(member, 8)];
+                    members.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+                }
+                self.add(name, old.info, old.word, &members)
+            }
+            _ => 0,
+        };
+        self.ids.insert(id, new);
+        new
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.types.len() + self.strings.len());
+        bytes.extend(MAGIC.to_ne_bytes());
+        bytes.extend([1, 0]);
+        let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
+        [HEADER_BYTES as u32, 0, types, types, strings].iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
+        bytes.extend(self.types);
+        bytes.extend(self.strings);
+        bytes
+    }
+}
+
+/// The word at a place that is there, or 0.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(|rest| rest.first_chunk().copied()).map_or(0, u32::from_ne_bytes)
+}
+
+/// The running kernel's.
+///
+/// # Errors
+/// The kernel was built without it (CONFIG_DEBUG_INFO_BTF), or it cannot be read.
+pub fn of_the_kernel() -> std::io::Result<Vec<u8>> {
+    std::fs::read(Path::new(VMLINUX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Types of all kinds that an excerpt meets, numbered from 1.
+    fn sample() -> Vec<u8> {
+        let mut strings = b"\0".to_vec();
+        let mut types = Vec::new();
+        let mut add = |name: &str, info: u32, word: u32, rest: &[u32]| {
+            let at = if name.is_empty() { 0 } else { strings.len() };
+            strings.extend(name.as_bytes());
+            strings.push(0);
+            [&[at as u32, info, word], rest].concat().iter().for_each(|word| types.extend(word.to_ne_bytes()));
+            at as u32
+        };
+        let int = 1 << 24;
+        add("int", int, 4, &[32]);
+        add("", 2 << 24, 6, &[]);
+        add("", 3 << 24, 0, &[1, 1, 3]);
+        let names: Vec<u32> = ["first", "second", "third"].map(|name| add(name, 7 << 24, 0, &[])).to_vec();
+        // 7: an unnamed union of an int and an array; 8: a typedef of it; 9: the struct; 10: one that nobody asks for.
+        add("", 5 << 24 | 2, 12, &[names[0], 1, 0, names[1], 3, 0]);
+        add("both_t", 8 << 24, 7, &[]);
+        add("wanted", 4 << 24 | 3, 24, &[0, 8, 0, names[2], 2, 128, names[0], 11, 96]);
+        add("other", 4 << 24 | 1, 8, &[names[0], 9, 0]);
+        add("choice", 6 << 24 | 1, 4, &[names[0], 5]);
+        let mut bytes = [&MAGIC.to_ne_bytes()[..], &[1, 0]].concat();
+        let words = [24, 0, types.len() as u32, types.len() as u32, strings.len() as u32];
+        words.iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
+        [bytes, types, strings].concat()
+    }
+
+    fn named(bytes: &[u8], name: &str) -> Vec<u32> {
+        Btf::parse(bytes).unwrap().structs(&FxHashSet::from_iter([name])).into_iter().map(|(_, id)| id).collect()
+    }
+
+    #[test]
+    fn an_excerpt_has_what_was_asked_for_and_what_it_is_made_of() {
+        let all = sample();
+        assert_eq!(named(&all, "wanted"), [9]);
+        let excerpt = Btf::parse(&all).unwrap().excerpt([9].into_iter());
+        let (id, btf) = (named(&excerpt, "wanted")[0], Btf::parse(&excerpt).unwrap());
+        assert_eq!(btf.members(id), [(&b""[..], 0), (b"third", 128), (b"first", 96)]);
+        assert!(named(&excerpt, "other").is_empty());
+        let kinds: Vec<u8> = (1..btf.starts.len() as u32).map(|id| btf.get(id).unwrap().kind()).collect();
+        assert_eq!(kinds, [kind::PTR, kind::INT, kind::ARRAY, kind::UNION, kind::ENUM, kind::STRUCT], "each once, no typedef, one pointer");
+    }
+
+    #[test]
+    fn the_kernels_own_is_read() {
+        let Ok(all) = of_the_kernel() else {
+            eprintln!("SKIPPED: this kernel has no type information at {VMLINUX}; nothing was tested");
+            return;
+        };
+        let id = named(&all, "task_struct")[0];
+        let excerpt = Btf::parse(&all).unwrap().excerpt([id].into_iter());
+        let members = |bytes: &[u8], id| -> Vec<(String, u32)> {
+            let list = Btf::parse(bytes).unwrap().members(id);
+            list.into_iter().map(|(name, at)| (String::from_utf8(name.to_vec()).unwrap(), at)).collect()
+        };
+        let before = members(&all, id);
+        assert!(before.iter().any(|(name, _)| name == "comm"));
+        assert_eq!(members(&excerpt, named(&excerpt, "task_struct")[0]), before);
+        assert!(excerpt.len() * 20 < all.len(), "{} of {} bytes", excerpt.len(), all.len());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(at in 0usize..400, with in any::<u8>(), cut in 0usize..400) {
+            let mut bytes = sample();
+            let len = bytes.len();
+            bytes[at % len] = with;
+            bytes.truncate(len - cut % len);
+            if let Ok(btf) = Btf::parse(&bytes) {
+                let ids = 0..btf.starts.len() as u32 + 1;
+                let excerpt = btf.excerpt(ids);
+                prop_assert!(Btf::parse(&excerpt).is_ok());
+            }
+        }
+    }
+}
