@@ -2,6 +2,7 @@
 
 mod attach;
 mod conservation;
+mod copies;
 mod descriptors;
 mod edges;
 mod ending;

@@ -9,8 +9,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// No run takes so long; a test that hangs fails here.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// No run takes so long; a test that hangs fails here. `RTRACE_TEST_PATIENCE` says how many seconds where a machine is slow.
+static PATIENCE: LazyLock<Duration> = LazyLock::new(|| {
+    let asked = std::env::var("RTRACE_TEST_PATIENCE").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(asked.unwrap_or(120))
+});
 
 /// What a finished run left.
 #[derive(Debug)]
@@ -127,7 +130,7 @@ impl Running<'_> {
         let start = Instant::now();
         while !condition(self) {
             let ended = self.child.try_wait().expect("the child is ours");
-            let hopeless = ended.is_some() && !condition(self) || start.elapsed() > PATIENCE;
+            let hopeless = ended.is_some() && !condition(self) || start.elapsed() > *PATIENCE;
             assert!(!hopeless, "no {what}, {ended:?}:\n{}\n{}", self.read("lines"), self.read("stderr"));
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -140,7 +143,7 @@ impl Running<'_> {
             if let Some(status) = self.child.try_wait().expect("the child is ours") {
                 break status;
             }
-            assert!(start.elapsed() < PATIENCE, "no end in sight:\n{}\n{}", self.read("lines"), self.read("stderr"));
+            assert!(start.elapsed() < *PATIENCE, "no end in sight:\n{}\n{}", self.read("lines"), self.read("stderr"));
             std::thread::sleep(Duration::from_millis(5));
         };
         Trace { status: code(status), text: self.read("lines"), stdout: self.read("stdout"), stderr: self.read("stderr") }

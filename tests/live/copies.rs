@@ -1,0 +1,75 @@
+//! Strings and bytes that the kernel itself puts into its `syscalls:` events (from Linux 6.19): what the tracepoint engine shows of memory.
+
+use crate::line;
+use crate::machine::Machine;
+use crate::trace::{Trace, workload};
+
+const TRACEPOINT: [&str; 4] = ["--engine", "tracepoint", "-e", "openat,write"];
+
+/// Whether this kernel's events have copies; says so where they have not.
+fn has_copies(name: &str) -> bool {
+    let dirs = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+    let mut formats = dirs.iter().filter_map(|dir| std::fs::read_to_string(format!("{dir}/events/syscalls/sys_enter_openat/format")).ok());
+    let found = formats.next().is_some_and(|format| format.contains("__filename_val"));
+    if !found {
+        use std::io::Write;
+        // Not by eprintln!, which the test harness keeps to itself when a test passes.
+        let _ = writeln!(std::io::stderr(), "SKIPPED {name}: this kernel's events have no copies of memory (these come with Linux 6.19)");
+    }
+    found
+}
+
+fn scene(machine: &Machine, name: &str, count: u64) -> Trace {
+    let trace = workload(machine, &TRACEPOINT, &format!("memory {name} {count} {}", machine.dir().display())).succeeded();
+    assert_eq!(trace.conserved().lost, 0);
+    trace
+}
+
+/// One argument of all calls of a name that failed.
+fn of_failed(trace: &Trace, name: &str, arg: &str) -> Vec<String> {
+    let lines = trace.lines();
+    let failed = line::calls(&lines).into_iter().filter(|(line, call)| call.name == name && line.text.contains("= -1 "));
+    failed.filter_map(|(_, call)| call.arg(arg).map(str::to_owned)).collect()
+}
+
+/// The last so many: the loader's failed calls come before the program's.
+fn last<T>(mut all: Vec<T>, count: usize) -> Vec<T> {
+    all.split_off(all.len().saturating_sub(count))
+}
+
+#[test]
+fn strings_on_pages_that_were_never_touched_are_there() {
+    let Some(machine) = Machine::shared() else { return };
+    if !has_copies("copies::strings_on_pages_that_were_never_touched_are_there") {
+        return;
+    }
+    let expected: Vec<String> = (0..64).map(|i| format!("\"/nonexistent/fresh-{i}\"")).collect();
+    assert_eq!(last(of_failed(&scene(&machine, "fresh", 64), "openat", "filename"), 64), expected);
+}
+
+#[test]
+fn what_ends_where_the_mapping_ends_is_there() {
+    let Some(machine) = Machine::shared() else { return };
+    if !has_copies("copies::what_ends_where_the_mapping_ends_is_there") {
+        return;
+    }
+    let trace = scene(&machine, "edge", 100);
+    let expected: Vec<String> = (0..100).map(|i| format!("\"/nonexistent/edge-{i}\"")).collect();
+    assert_eq!(last(of_failed(&trace, "openat", "filename"), 100), expected);
+    let writes = last(of_failed(&trace, "write", "buf"), 100);
+    assert_eq!(writes.len(), 100);
+    for (i, text) in writes.iter().enumerate() {
+        let path = format!("/nonexistent/edge-{i}");
+        let end = &path[path.len().saturating_sub(i % 30 + 1)..];
+        assert!(text.ends_with(&format!("{end}\\x00\"")), "{end:?}: {text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_an_address() {
+    let Some(machine) = Machine::shared() else { return };
+    if !has_copies("copies::what_cannot_be_read_is_an_address") {
+        return;
+    }
+    assert_eq!(last(of_failed(&scene(&machine, "nowhere", 10), "openat", "filename"), 10), ["0x10"; 10]);
+}
