@@ -352,7 +352,7 @@ impl Run<'_> {
         for sentence in self.drain.armed().shortages() {
             eprintln!("rtrace: {sentence}");
         }
-        closer::hand_over(self.drain.armed().events.iter().map(|e| e.event.as_fd()));
+        closer::hand_over(self.drain.armed().slow_to_close());
         for sentence in verdict::sentences(self.request, self.plan, &outcome.session, &outcome.ledger, &outcome.account) {
             eprintln!("rtrace: {sentence}");
         }

@@ -121,6 +121,15 @@ struct linux_binprm {
 	const char *filename;
 } KERNEL_STRUCT;
 
+/* include/trace/events/syscalls.h */
+struct trace_event_raw_sys_enter {
+	long id;
+} KERNEL_STRUCT;
+
+struct trace_event_raw_sys_exit {
+	long ret;
+} KERNEL_STRUCT;
+
 struct seq_file;
 
 struct bpf_iter_meta {

@@ -3,6 +3,7 @@
 use super::account::Account;
 use super::settings::{Mode, Seed, Settings, Whose};
 use super::types::Types;
+use crate::sys::bpf::raw_tracepoints_may_sleep;
 use anyhow::{Context, anyhow};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
 use std::ffi::OsStr;
@@ -26,7 +27,22 @@ pub struct Programs {
     following: Vec<Link>,
     /// Of the hooks on calls.
     tracing: Vec<Link>,
+    hooks: &'static Hooks,
+    /// Hooks that no longer do anything, but take the kernel long to take down.
+    stopped: Vec<Link>,
 }
+
+/// The programs on calls. Exits are hooked first, so that no call that began under trace lacks its end.
+#[derive(Debug, PartialEq, Eq)]
+struct Hooks {
+    leave: &'static str,
+    enter: &'static str,
+    /// The last descriptor of a tracepoint's event is closed slowly: see [`crate::sys::closer`].
+    slow: bool,
+}
+
+const RAW: Hooks = Hooks { leave: "leave", enter: "enter", slow: false };
+const EVENTS: Hooks = Hooks { leave: "leave_event", enter: "enter_event", slow: true };
 
 impl Programs {
     /// Loads the programs; nothing runs yet.
@@ -38,6 +54,14 @@ impl Programs {
         let types = Types::of_the_kernel(OBJECT)?;
         let mut builder = ObjectBuilder::default();
         let mut open = builder.btf_custom_path(types.path())?.open_memory(OBJECT).context("the built-in BPF object cannot be read")?;
+        // Where programs may sleep there, others may lose the CPU there.
+        let hooks = if raw_tracepoints_may_sleep() { &EVENTS } else { &RAW };
+        for mut program in open.progs_mut() {
+            let name = program.name();
+            if let Some(of) = [&RAW, &EVENTS].into_iter().find(|of| name == of.enter || name == of.leave) {
+                program.set_autoload(of == hooks);
+            }
+        }
         for mut map in open.maps_mut() {
             let bytes = match map.name().to_str() {
                 Some(".rodata.settings") => settings.bytes(),
@@ -53,7 +77,8 @@ impl Programs {
             map.set_initial_value(&bytes).context("the BPF programs' settings have another size than rtrace's")?;
         }
         let object = open.load().context("the kernel does not take the BPF programs")?;
-        let programs = Programs { object, whose: settings.whose.clone(), following: Vec::new(), tracing: Vec::new() };
+        let programs =
+            Programs { object, whose: settings.whose.clone(), following: Vec::new(), tracing: Vec::new(), hooks, stopped: Vec::new() };
         if let Whose::Cgroup(path) = &settings.whose {
             let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
             programs
@@ -95,7 +120,7 @@ impl Programs {
 
     /// Begins: exits before entries, so that no call that began under trace lacks its end.
     pub fn trace(&mut self) -> anyhow::Result<()> {
-        for name in ["leave", "enter"] {
+        for name in [self.hooks.leave, self.hooks.enter] {
             let link = self.attach(name)?;
             self.tracing.push(link);
         }
@@ -110,12 +135,30 @@ impl Programs {
     /// Ends: entries first. Returns the calls that are still in flight, which nothing else will give.
     pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
         let was_tracing = !self.tracing.is_empty();
+        if self.hooks.slow && was_tracing {
+            self.map(".data.is_over")?.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)?;
+            self.stopped.append(&mut self.tracing);
+        }
         while let Some(link) = self.tracing.pop() {
             drop(link);
         }
         let last = if was_tracing { self.list("list_last") } else { Ok(Vec::new()) };
         self.following.clear();
         last
+    }
+
+    /// What takes long to close, for [`crate::sys::closer`].
+    pub fn slow_to_close(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.stopped.iter().map(Link::as_fd)
+    }
+
+    /// How often the kernel skipped a program, because another task was inside it: a call may lack its entry or return for that, or be missing.
+    pub fn skipped(&self) -> u64 {
+        let of_calls = |name: &OsStr| [&RAW, &EVENTS].iter().any(|of| name == of.enter || name == of.leave);
+        let programs = self.object.progs_mut().filter(|program| of_calls(program.name()) && program.autoload());
+        let infos =
+            programs.filter_map(|program| std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd())).ok());
+        infos.filter_map(|info| recursion_misses(&info)).sum()
     }
 
     /// What the programs counted.
@@ -154,6 +197,11 @@ impl Programs {
     fn put_descriptor(&self, map: &str, key: u32, fd: BorrowedFd) -> anyhow::Result<()> {
         Ok(self.map(map)?.update(&key.to_ne_bytes(), &fd.as_raw_fd().to_ne_bytes(), MapFlags::ANY)?)
     }
+}
+
+/// How often a program was skipped, as its descriptor's information says (bpf_prog_show_fdinfo() in kernel/bpf/syscall.c).
+fn recursion_misses(info: &str) -> Option<u64> {
+    info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -199,6 +247,12 @@ mod tests {
         assert_eq!(members("op"), (capture::OP_BYTES, named(&op)));
         let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32)];
         assert_eq!(members("account"), (account.len() * 8, named(&account)));
+    }
+
+    #[test]
+    fn skipped_programs_are_counted() {
+        assert_eq!(recursion_misses("prog_type:\t5\nrun_cnt:\t0\nrecursion_misses:\t12\n"), Some(12));
+        assert_eq!(recursion_misses("pos:\t0\n"), None);
     }
 
     /// The constants by which both sides mean the same, in the order of their values.

@@ -118,6 +118,9 @@ struct {
 	__type(value, u32);
 } output SEC(".maps");
 
+/* Set when nothing is to be recorded any more: tracepoints' events take long to be rid of. */
+volatile u32 is_over SEC(".data.is_over");
+
 /* settings.rs reads it. */
 struct account {
 	/* Calls that are wanted: counted when they begin, or at the exit of one that has no entry. */

@@ -232,14 +232,22 @@ impl Armed {
 
     /// What the BPF programs could not do, a sentence each.
     pub fn shortages(&self) -> Vec<String> {
-        let Some(account) = self.programs.as_ref().and_then(|(programs, _)| programs.account().ok()) else { return Vec::new() };
+        let Some((programs, _)) = &self.programs else { return Vec::new() };
+        let Ok(account) = programs.account() else { return Vec::new() };
         let memory = "the kernel was short of memory at that moment";
         let all = [
             (account.tasks_lost, "tasks were not followed", memory),
             (account.scratch_lost, "calls are shown without the memory that they name", memory),
             (account.ends_lost, "ends of tasks are not known", "their records found no room"),
+            (programs.skipped(), "times the kernel skipped a program", "so many calls at most lack their entry or return, or are missing"),
         ];
         all.iter().filter(|(count, ..)| *count > 0).map(|(count, what, why)| format!("{count} {what}: {why}")).collect()
+    }
+
+    /// What takes the kernel long to close.
+    pub fn slow_to_close(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let of_programs = self.programs.iter().flat_map(|(programs, _)| programs.slow_to_close());
+        self.events.iter().map(|e| e.event.as_fd()).chain(of_programs)
     }
 
     /// The list of calls that have been in flight for long, each once, where only the BPF programs know of them.

@@ -3,6 +3,8 @@
 //! Each block says why it is sound. What `rustix` and `std` already wrap is not wrapped again.
 #![allow(unsafe_code)]
 
+#[cfg(feature = "bpf")]
+pub mod bpf;
 pub mod clock;
 pub mod closer;
 pub mod perf;

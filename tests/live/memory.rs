@@ -80,6 +80,6 @@ fn nothing_is_left_in_the_kernel_after_a_kill() {
 
 /// Programs of rtrace's names that the kernel still holds.
 fn programs_left() -> usize {
-    let ours = ["enter", "leave", "forked", "executed", "ended"];
+    let ours = ["enter", "leave", "enter_event", "leave_event", "forked", "executed", "ended"];
     libbpf_rs::query::ProgInfoIter::default().filter(|info| info.name.to_str().is_some_and(|name| ours.contains(&name))).count()
 }
