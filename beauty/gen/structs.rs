@@ -8,7 +8,7 @@ use super::syscalls::ArgumentRow;
 pub const ABI_WORDS: [&str; 4] = ["x86_64", "i386", "x32", "aarch64"];
 
 /// What lengths count, if not bytes.
-const COUNTED: [(&str, &str); 3] = [("bits", "Bits"), ("pages", "Pages"), ("tail", "Tail")];
+const COUNTED: [(&str, &str); 4] = [("bits", "Bits"), ("nodes", "Nodes"), ("pages", "Pages"), ("tail", "Tail")];
 
 #[derive(Clone, Debug)]
 pub struct StructRow {
@@ -129,7 +129,7 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
             "packed" => packed = true,
             word if word.starts_with("count=") => {
                 let said = COUNTED.iter().find(|(known, _)| *known == &word["count=".len()..]);
-                counted = said.map(|(_, rust)| *rust).ok_or_else(|| format!("`{word}`: a length counts bits, pages or the tail"))?;
+                counted = said.map(|(_, rust)| *rust).ok_or_else(|| format!("`{word}`: a length counts bits, nodes, pages or the tail"))?;
             }
             word if word.contains(".h") => source = Some(word.to_string()),
             word if word.starts_with("align=") => {

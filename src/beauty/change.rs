@@ -10,9 +10,10 @@ pub fn change<'a>(old: Value<'a>, new: Value<'a>) -> Value<'a> {
     match (old, new) {
         (Value::Unread(_), new) => new,
         (old, Value::Unread(_)) => old,
-        (Value::Struct { members: old, more: _ }, Value::Struct { members: new, more }) if alike(&old, &new) => {
-            let members = old.into_iter().zip(new).map(|((name, old), (_, new))| (name, change(old, new))).collect();
-            Value::Struct { members, more }
+        (Value::Struct { members: old, more: _ }, Value::Struct { members: mut new, more }) if alike(&old, &new) => {
+            let rest = new.split_off(old.len());
+            let both = old.into_iter().zip(new).map(|((name, old), (_, new))| (name, change(old, new)));
+            Value::Struct { members: both.chain(rest).collect(), more }
         }
         (Value::Array { items: old, more: _ }, Value::Array { items: new, more }) if old.len() == new.len() => {
             Value::Array { items: old.into_iter().zip(new).map(|(old, new)| change(old, new)).collect(), more }
@@ -21,8 +22,9 @@ pub fn change<'a>(old: Value<'a>, new: Value<'a>) -> Value<'a> {
     }
 }
 
+/// Whether these are the same members; the call may have read fewer than it wrote.
 fn alike(old: &[(&str, Value)], new: &[(&str, Value)]) -> bool {
-    old.len() == new.len() && old.iter().zip(new).all(|((old, _), (new, _))| old == new)
+    old.len() <= new.len() && old.iter().zip(new).all(|((old, _), (new, _))| old == new)
 }
 
 #[cfg(test)]
@@ -41,6 +43,8 @@ mod tests {
     fn only_what_differs_is_told_twice() {
         assert_eq!(change(Value::Uint(1), Value::Uint(1)), Value::Uint(1));
         assert_eq!(change(structure(1, Value::Uint(2)), structure(1, Value::Uint(3))), structure(1, changed(2, 3)));
+        let asked = Value::Struct { members: vec![("a", Value::Uint(1))], more: false };
+        assert_eq!(change(asked, structure(1, Value::Uint(3))), structure(1, Value::Uint(3)));
         let array = |value| Value::Array { items: vec![Value::Uint(0), value], more: false };
         assert_eq!(change(array(Value::Uint(4)), array(Value::Uint(5))), array(changed(4, 5)));
         let empty = Value::Array { items: vec![], more: false };

@@ -25,6 +25,8 @@ pub enum Counted {
     Bytes,
     /// Bits, in whole words as the kernel has them (`long`).
     Bits,
+    /// One more than bits, in whole words.
+    Nodes,
     /// Bytes of memory; the struct has one byte for each page.
     Pages,
     /// The bytes behind what is fixed of it.
@@ -39,6 +41,7 @@ impl Struct {
         match self.counted {
             Counted::Bytes => count,
             Counted::Bits => count.div_ceil(word_bits).saturating_mul(word_bits / 8),
+            Counted::Nodes => count.saturating_sub(1).div_ceil(word_bits).saturating_mul(word_bits / 8),
             Counted::Pages => count.div_ceil(PAGE_BYTES),
             Counted::Tail => count.saturating_add(u64::from(self.sizes[abi as usize])),
         }

@@ -16,21 +16,78 @@ static __always_inline u64 argument(struct call *call, u32 arg)
 	return arg < 6 ? call->args[arg] : 0;
 }
 
-/* How many elements the call names; for lengths that the kernel overwrites, no more than there was room for. */
-static __always_inline u64 count_of(struct scratch *scratch, u32 count, u32 when_bits, u32 when)
+/* Whether the call uses the argument of this operation. */
+static __always_inline int is_used(struct call *call, const volatile struct op *op)
 {
+	u32 value = argument(call, op->test_arg);
+	u32 mask = op->test_mask;
+
+	switch (op->test) {
+	case TEST_ANY:
+		return (value & mask) != 0;
+	case TEST_NO:
+		return (value & mask) == 0;
+	case TEST_IS:
+		return value == mask;
+	case TEST_IS_NOT:
+		return value != mask;
+	case TEST_AMONG:
+		return (value & 0x7f) < 32 && mask >> (value & 0x1f) & 1;
+	}
+	return 1;
+}
+
+/* How many elements the call names; for lengths that the kernel overwrites, no more than there was room for. */
+static __always_inline u64 count_of(struct scratch *scratch, const volatile struct op *op, u32 when)
+{
+	u32 count = op->count;
+
 	if (count < 6) {
 		u64 value = argument(&scratch->call, count);
-		return when_bits & OP_COUNT_32 ? (u32)value : value;
+		return op->when & OP_COUNT_32 ? (u32)value : value;
 	}
-	if (count == COUNT_RETURN)
-		return scratch->call.ret > 0 ? scratch->call.ret : 0;
+	if (count == COUNT_RETURN) {
+		u64 returned = scratch->call.ret > 0 ? scratch->call.ret : 0;
+		u64 room = op->room == NO_ARG ? returned : argument(&scratch->call, op->room);
+		if (op->when & OP_COUNT_32)
+			room = (u32)room;
+		return returned < room ? returned : room;
+	}
 	if (count == COUNT_ONE)
 		return 1;
 	u32 length = 0;
 	if (bpf_probe_read_user(&length, sizeof(length), (void *)argument(&scratch->call, count - COUNT_AT)))
 		return 0;
 	return when == WHEN_ENTRY || length < scratch->room ? length : scratch->room;
+}
+
+/* The bytes that an ioctl's command (include/uapi/asm-generic/ioctl.h) says the call reads, or writes. */
+static __always_inline u64 bytes_of_command(u32 command, u32 when)
+{
+	u32 direction = when == WHEN_EXIT ? 2 : 1;
+
+	return command >> 30 & direction ? command >> 16 & 0x3fff : 0;
+}
+
+/* How many bytes an operation without pointers in them names. */
+static __always_inline u64 bytes_of(struct scratch *scratch, const volatile struct op *op, u64 count, u32 when)
+{
+	u64 size = op->size;
+
+	switch (op->kind) {
+	case OP_NODES:
+		count -= count != 0;
+	case OP_BITS:
+		return ((count + 7) / 8 + size - 1) & ~(size - 1);
+	case OP_TAIL:
+		return when == WHEN_ENTRY && op->when & OP_AT_EXIT ? size : size + count;
+	case OP_PAGES:
+		return (count + PAGE_BYTES - 1) / PAGE_BYTES;
+	case OP_COMMAND:
+		return bytes_of_command(argument(&scratch->call, 1), when);
+	}
+	/* Larger products are cut anyway. */
+	return count >> 32 ? count : count * size;
 }
 
 /* Carries out operation `i` of the plan at `place`; -1 if the memory cannot be read. */
@@ -44,27 +101,30 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 	u64 address = argument(&scratch->call, op->arg);
 	u32 tag = TAG(op->arg, when);
 
-	if (!address)
+	if (!address || !is_used(&scratch->call, op))
 		return 0;
-	u64 count = count_of(scratch, op->count, op->when, when);
-	u64 size = op->size;
 	u32 kind = op->kind, limit = op->limit;
-	/* Larger products are cut anyway. */
-	u64 wanted = count >> 32 ? count : count * size;
 
 	if (kind == OP_STRING)
 		return copy_string(scratch, address, limit, tag);
-	if (kind == OP_BITS)
-		wanted = ((count + 7) / 8 + size - 1) & ~(size - 1);
-	if (kind == OP_BYTES || kind == OP_BITS)
-		return wanted ? copy_bytes(scratch, address, wanted, limit, tag) : add_empty(scratch, address, 0, tag, PIECE_WHOLE);
+	u64 count = count_of(scratch, op, when);
+	if (kind <= OP_COMMAND) {
+		u64 wanted = bytes_of(scratch, op, count, when);
+		if (wanted)
+			return copy_bytes(scratch, address, wanted, limit, tag);
+		return kind == OP_COMMAND ? 0 : add_empty(scratch, address, 0, tag, PIECE_WHOLE);
+	}
+	if (kind == OP_LINKED)
+		return copy_linked(scratch, address, count * op->size, limit, LINKS(op->link, op->links_count) | tag);
 
 	/* The others' elements are words of the ABI, or made of them. */
-	tag = TAG_WITH_WORD(tag, (u32)size);
+	tag = TAG_WITH_WORD(tag, (u32)op->size);
 	if (kind == OP_STRINGS)
 		return copy_strings(scratch, address, limit, tag);
 	/* So many bytes did the call read or write, if it is known. */
 	u64 total = when == WHEN_EXIT ? scratch->call.ret : ~0ULL;
+	if (when == WHEN_EXIT && scratch->call.ret < 0)
+		total = 0;
 	if (kind == OP_IOVEC)
 		return copy_iovec(scratch, address, count, total, tag);
 	/* What will be overwritten is of interest after that. */
@@ -72,7 +132,7 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 	if (kind == OP_MSGHDR)
 		return copy_msghdr(scratch, address, is_before ? 0 : total, tag);
 	if (kind == OP_MMSGHDR)
-		return copy_mmsghdr(scratch, address, count, total, tag);
+		return copy_mmsghdr(scratch, address, count, limit ? SENDS : 0, tag);
 	return 0;
 }
 
@@ -91,10 +151,9 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {
 		const volatile struct op *op = &plan->ops[i];
 		u32 count = op->count;
-		if (op->when & OP_AT_ENTRY) {
-			if (operate(scratch, place, i, WHEN_ENTRY))
-				scratch->retry |= 1 << i;
-		} else if (count >= COUNT_AT) {
+		if (op->when & OP_AT_ENTRY && operate(scratch, place, i, WHEN_ENTRY))
+			scratch->retry |= 1 << i;
+		if (op->when & OP_AT_EXIT && count >= COUNT_AT) {
 			u32 room = 0;
 			if (!bpf_probe_read_user(&room, sizeof(room), (void *)argument(&scratch->call, count - COUNT_AT)))
 				scratch->room = room;
@@ -122,7 +181,11 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 		u32 arg = plan->ops[i].arg;
 		if (scratch->retry & 1 << i && (is_gone || operate(scratch, place, i, WHEN_RETRY)))
 			add_empty(scratch, argument(&scratch->call, arg), 0, TAG(arg, WHEN_RETRY), PIECE_FAULT);
-		if (when & OP_AT_EXIT && (!failed || (interrupted && when & OP_INTERRUPTED)) && operate(scratch, place, i, WHEN_EXIT))
+		if (!(when & OP_AT_EXIT) || (ret <= 0 && when & OP_POSITIVE))
+			continue;
+		if (failed && !(when & OP_FAILED) && !(interrupted && when & OP_INTERRUPTED))
+			continue;
+		if (operate(scratch, place, i, WHEN_EXIT))
 			add_empty(scratch, argument(&scratch->call, arg), 0, TAG(arg, WHEN_EXIT), PIECE_FAULT);
 	}
 	return 0;

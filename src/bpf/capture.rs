@@ -1,46 +1,97 @@
-//! What to copy of a caller's memory: from a syscall's row to operations that the programs carry out.
+//! What to copy of a caller's memory: from a row to operations that the programs carry out.
 //!
 //! An operation is a fact, not a program: which argument, when, how many bytes. What needs more than that is a kind of its own in `capture.h`.
 
+use super::conditions::{self, Condition};
 use super::encode::OPS_MAX;
-use crate::beauty::row::{Arg, Flow, Kind, Length, Syscall};
+use super::links::Links;
+use crate::beauty::row::{Arg, Counted, Flow, Form, Kind, Layout, Length, Return, Struct, Syscall};
 use crate::event::Abi;
 
 /// `sizeof(struct op)`.
-pub(super) const OP_BYTES: usize = 8;
+pub(super) const OP_BYTES: usize = 20;
 /// `PIECE_MAX`: the most bytes of one piece.
-const PIECE_MAX: usize = 4096;
+const PIECE_MAX: u32 = 4096;
 /// No more elements of an array are copied.
-const ELEMENTS_MAX: usize = 32;
+const ELEMENTS_MAX: u32 = 32;
+/// `NO_ARG`
+const NO_ARG: u8 = 6;
 
 /// `OP_AT_ENTRY` and its like.
 const AT_ENTRY: u8 = 1;
 const AT_EXIT: u8 = 2;
 const INTERRUPTED: u8 = 4;
 const COUNT_32: u8 = 8;
+const FAILED: u8 = 16;
+const POSITIVE: u8 = 32;
 
-/// What is written even though the call failed, when a signal interrupted it.
-const WRITTEN_WHEN_INTERRUPTED: &[(&str, &str)] = &[("nanosleep", "rmtp"), ("clock_nanosleep", "rmtp")];
+/// What is written under other conditions than that the call did not fail.
+const WRITTEN: &[(&str, &str, u8)] = &[
+    ("nanosleep", "rmtp", INTERRUPTED),
+    ("clock_nanosleep", "rmtp", INTERRUPTED),
+    ("clock_nanosleep_time64", "rmtp", INTERRUPTED),
+    ("ppoll", "tsp", INTERRUPTED),
+    ("ppoll_time64", "tsp", INTERRUPTED),
+    ("pselect6", "tsp", INTERRUPTED),
+    ("pselect6_time64", "tsp", INTERRUPTED),
+    ("select", "tvp", INTERRUPTED),
+    ("_newselect", "tvp", INTERRUPTED),
+    ("getsockopt", "optlen", FAILED),
+    // E2BIG tells how large the kernel's struct is.
+    ("sched_setattr", "uattr", FAILED),
+    ("wait4", "stat_addr", POSITIVE),
+    ("wait4", "ru", POSITIVE),
+    ("waitpid", "stat_addr", POSITIVE),
+];
+
+/// Addresses of another process's memory, or of memory that the call does not look into.
+const NOT_FOLLOWED: &[(&str, &str)] = &[
+    ("process_vm_readv", "rvec"),
+    ("process_vm_writev", "rvec"),
+    ("process_madvise", "vec"),
+    ("io_uring_register", "arg"),
+    ("ptrace", "data"),
+];
+
+/// Structs whose first member, 32 bits, says how long they are, or how long what follows the fixed part is.
+const SELF_SIZED: [&str; 4] = ["sched_attr", "mnt_id_req", "ns_id_req", FILE_HANDLE];
+const FILE_HANDLE: &str = "file_handle";
+
+/// Structs that are as many as the length has room for, and of no fixed length.
+const ENTRIES: [&str; 2] = ["linux_dirent", "linux_dirent64"];
+
+/// The interface is asked for by its name, and what else stands there is no part of the question.
+const INTERFACE_NAME_BYTES: u16 = 16;
 
 /// `enum op_kind`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum What {
     String = 0,
-    Bytes = 1,
+    Bytes,
     /// As many bits, in whole words of the ABI.
-    Bits = 2,
+    Bits,
+    /// The same, of one bit less.
+    Nodes,
+    /// So many bytes behind the fixed ones.
+    Tail,
+    /// A byte for each page.
+    Pages,
+    /// As an ioctl's command says.
+    Command,
+    /// A struct with pointers.
+    Linked,
     /// Pointers to strings, up to a null one.
-    Strings = 3,
+    Strings,
     /// Arrays and structs that point to data.
-    Iovec = 4,
-    Msghdr = 5,
-    Mmsghdr = 6,
+    Iovec,
+    Msghdr,
+    Mmsghdr,
 }
 
 /// `COUNT_*`: where a count comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Count {
+pub(super) enum Count {
     Arg(u8),
     Return,
     One,
@@ -57,8 +108,16 @@ pub(super) struct Op {
     count: Count,
     /// Bytes of an element.
     size: u16,
+    /// The argument that a count from the return is no more than.
+    room: u8,
+    /// When the call uses the argument.
+    condition: Condition,
+    /// So many bytes of what is read and written are read, unless it is 0: then all are.
+    asks: u16,
+    /// Which links, from one on.
+    links: (u8, u8),
     /// No more bytes are copied.
-    limit: u16,
+    limit: u32,
 }
 
 impl Op {
@@ -73,58 +132,151 @@ impl Op {
             Count::One => 7,
             Count::At(arg) => 16 + arg,
         };
-        let ([size_low, size_high], [limit_low, limit_high]) = (self.size.to_ne_bytes(), self.limit.to_ne_bytes());
-        [self.arg, self.what as u8, self.when, count, size_low, size_high, limit_low, limit_high]
+        let (test, test_arg, mask) = self.condition.coded();
+        let mut bytes = [0; OP_BYTES];
+        bytes[..4].copy_from_slice(&[self.arg, self.what as u8, self.when, count]);
+        bytes[4..6].copy_from_slice(&self.size.to_ne_bytes());
+        bytes[6..11].copy_from_slice(&[self.room, test, test_arg, self.links.0, self.links.1]);
+        bytes[12..16].copy_from_slice(&mask.to_ne_bytes());
+        bytes[16..].copy_from_slice(&self.limit.to_ne_bytes());
+        bytes
     }
 }
 
-/// The operations of a call.
-pub(super) fn ops(row: &Syscall, abi: Abi, string_limit: usize) -> Vec<Op> {
-    let ops = row.args.iter().enumerate().filter_map(|(at, arg)| {
-        let mut op = op(row.args, at, arg, abi, string_limit.min(PIECE_MAX))?;
-        if WRITTEN_WHEN_INTERRUPTED.contains(&(row.name, arg.name)) {
-            op.when |= INTERRUPTED;
+/// What is copied and noted of a call: that of a row, or of one of its variants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Capture {
+    pub ops: Vec<Op>,
+    /// Bit i: argument i is a descriptor.
+    pub descriptors: u8,
+    /// It returns a descriptor.
+    pub opens: bool,
+}
+
+/// Makes operations for one ABI.
+pub(super) struct Maker<'a> {
+    pub abi: Abi,
+    pub string_limit: usize,
+    pub links: &'a mut Links,
+}
+
+impl Maker<'_> {
+    /// What is copied of a call with these arguments, a row's or those of one of its variants.
+    pub fn capture(&mut self, row: &Syscall, args: &[Arg], returns: Return) -> Capture {
+        let ops = (0..args.len()).filter_map(|at| self.op(row.name, args, at)).flat_map(parted).take(OPS_MAX).collect();
+        let is_descriptor = |arg: &Arg| matches!(arg.kind, Kind::Fd | Kind::DirFd);
+        let descriptors = (0u8..6).zip(args).filter(|(_, arg)| is_descriptor(arg)).fold(0, |bits, (at, _)| bits | 1 << at);
+        Capture { ops, descriptors, opens: matches!(returns, Return::Fd) }
+    }
+
+    fn op(&mut self, name: &str, args: &[Arg], at: usize) -> Option<Op> {
+        let arg = &args[at];
+        let (count, of_int) = count(args, arg.length);
+        let written = WRITTEN.iter().filter(|(row, of, _)| (*row, *of) == (name, arg.name)).fold(0, |bits, (_, _, bit)| bits | bit);
+        let (room, room_of_int) = if count == Count::Return { room(args, at) } else { (NO_ARG, false) };
+        let mut op = Op {
+            arg: at as u8,
+            what: What::Bytes,
+            when: when(arg) | written | if of_int || room_of_int { COUNT_32 } else { 0 },
+            count,
+            size: 1,
+            room,
+            condition: conditions::of(name, arg),
+            asks: 0,
+            links: (0, 0),
+            limit: PIECE_MAX,
+        };
+        let string_limit = self.string_limit();
+        let follows = !NOT_FOLLOWED.contains(&(name, arg.name));
+        match arg.kind {
+            Kind::Path => (op.what, op.count) = (What::String, Count::One),
+            Kind::Str => {
+                let limit = if let Length::Fixed(bytes) = arg.length { (bytes as u32).saturating_sub(1) } else { u32::MAX };
+                (op.what, op.count, op.limit) = (What::String, Count::One, string_limit.min(limit));
+            }
+            Kind::Bytes => (op.size, op.limit) = (fixed(arg.length), string_limit),
+            // The environment is only counted: its strings are many and seldom asked for.
+            Kind::StrArray => {
+                let limit = if arg.name == "envp" { 0 } else { string_limit.max(1) };
+                (op.what, op.size, op.limit) = (What::Strings, self.word_bytes(), limit);
+            }
+            Kind::StructArray(of) if of.name == "iovec" && follows => {
+                (op.what, op.size) = (What::Iovec, self.word_bytes());
+                op.when |= if op.when == AT_EXIT { FAILED } else { 0 };
+            }
+            Kind::StructArray(of) if of.name == "mmsghdr" => {
+                (op.what, op.size, op.limit) = (What::Mmsghdr, self.word_bytes(), u32::from(name == "sendmmsg"));
+            }
+            Kind::Struct(of) if of.name == "msghdr" => (op.what, op.size) = (What::Msghdr, self.word_bytes()),
+            Kind::Struct(of) => self.structure(&mut op, of, name, arg)?,
+            Kind::StructArray(of) => {
+                let size = of.sizes[self.abi as usize];
+                (op.size, op.limit) = (size as u16 * fixed(arg.length), size * ELEMENTS_MAX);
+            }
+            Kind::Number { bytes, .. } => {
+                (op.size, op.limit) = (u16::from(bytes) * fixed(arg.length), u32::from(bytes) * ELEMENTS_MAX);
+            }
+            _ => return None,
         }
         Some(op)
-    });
-    ops.take(OPS_MAX).collect()
-}
-
-/// Bit i: argument i is a descriptor.
-pub(super) fn descriptors(row: &Syscall) -> u8 {
-    let is_one = |arg: &&Arg| matches!(arg.kind, Kind::Fd | Kind::DirFd);
-    (0u8..6).zip(row.args).filter(|(_, arg)| is_one(arg)).fold(0, |bits, (at, _)| bits | 1 << at)
-}
-
-fn op(args: &[Arg], at: usize, arg: &Arg, abi: Abi, string_limit: usize) -> Option<Op> {
-    let (count, of_int) = count(args, arg.length);
-    let when = when(arg) | if of_int { COUNT_32 } else { 0 };
-    let new = |what, count, size: usize, limit: usize| {
-        let [size, limit] = [size, limit.min(PIECE_MAX)].map(|n| u16::try_from(n).unwrap_or(u16::MAX));
-        Some(Op { arg: at as u8, what, when, count, size, limit })
-    };
-    match arg.kind {
-        Kind::Path => new(What::String, Count::One, 1, PIECE_MAX),
-        Kind::Str => new(What::String, Count::One, 1, string_limit),
-        Kind::Bytes => new(What::Bytes, count, fixed(arg.length), string_limit),
-        // The environment is only counted: its strings are many and seldom asked for.
-        Kind::StrArray => new(What::Strings, Count::One, word_bytes(abi), if arg.name == "envp" { 0 } else { string_limit.max(1) }),
-        Kind::StructArray(of) if of.name == "iovec" => new(What::Iovec, count, word_bytes(abi), 0),
-        Kind::StructArray(of) if of.name == "mmsghdr" => new(What::Mmsghdr, count, word_bytes(abi), 0),
-        Kind::Struct(of) if of.name == "msghdr" => new(What::Msghdr, Count::One, word_bytes(abi), 0),
-        Kind::Struct(of) if of.name == "fd_set" => new(What::Bits, count, word_bytes(abi), PIECE_MAX),
-        Kind::Struct(_) if arg.length != Length::OfType => new(What::Bytes, count, fixed(arg.length), PIECE_MAX),
-        Kind::Struct(of) => new(What::Bytes, Count::One, of.sizes[abi as usize] as usize, PIECE_MAX),
-        Kind::StructArray(of) => {
-            let size = of.sizes[abi as usize] as usize;
-            new(What::Bytes, count, size * fixed(arg.length), size * ELEMENTS_MAX)
-        }
-        Kind::Number { bytes, .. } => {
-            let size = usize::from(bytes);
-            new(What::Bytes, count, size * fixed(arg.length), size * ELEMENTS_MAX)
-        }
-        _ => None,
     }
+
+    fn structure(&mut self, op: &mut Op, of: &'static Struct, row: &str, arg: &Arg) -> Option<()> {
+        if matches!(of.layout, Layout::Opaque) {
+            return None;
+        }
+        let size = of.sizes[self.abi as usize];
+        op.limit = if ends_open(of, self.abi) { PIECE_MAX } else { size };
+        op.asks = if op.when == AT_ENTRY | AT_EXIT && of.name.starts_with("ifreq_") { INTERFACE_NAME_BYTES } else { 0 };
+        let links = if NOT_FOLLOWED.contains(&(row, arg.name)) { (0, 0) } else { self.links.of(of, row, self.abi, self.string_limit()) };
+        if arg.length == Length::OfType {
+            (op.count, op.size) = (Count::One, size as u16);
+            if of.name == FILE_HANDLE {
+                (op.what, op.count) = (What::Tail, Count::At(op.arg));
+            } else if of.name == "ioctl_data" {
+                (op.what, op.limit) = (What::Command, self.string_limit());
+            } else if SELF_SIZED.contains(&of.name) {
+                (op.count, op.size) = (Count::At(op.arg), 1);
+            }
+        } else {
+            op.size = fixed(arg.length);
+            match of.counted {
+                Counted::Bytes => {}
+                // The kernel's words are 64 bits in x32 too.
+                Counted::Bits | Counted::Nodes => {
+                    op.what = if of.counted == Counted::Bits { What::Bits } else { What::Nodes };
+                    (op.size, op.limit) = (if self.abi == Abi::I386 { 4 } else { 8 }, PIECE_MAX);
+                }
+                Counted::Tail => (op.what, op.size, op.limit) = (What::Tail, size as u16, size + self.string_limit()),
+                Counted::Pages => (op.what, op.limit) = (What::Pages, ELEMENTS_MAX),
+            }
+        }
+        if links.1 > 0 {
+            (op.what, op.links) = (What::Linked, links);
+        }
+        Some(())
+    }
+
+    fn string_limit(&self) -> u32 {
+        self.string_limit.min(PIECE_MAX as usize) as u32
+    }
+
+    fn word_bytes(&self) -> u16 {
+        crate::beauty::memory::pointer_size(self.abi) as u16
+    }
+}
+
+/// What is asked for and what is told may be of different size: then an operation is two.
+fn parted(op: Op) -> impl Iterator<Item = Op> {
+    let asks = Op { when: op.when & !AT_EXIT, size: op.asks, limit: op.asks.into(), ..op };
+    let tells = Op { when: op.when & !AT_ENTRY, ..op };
+    if op.asks > 0 { [Some(asks), Some(tells)] } else { [Some(op), None] }.into_iter().flatten()
+}
+
+/// Whether more may follow what is fixed of a struct.
+fn ends_open(of: &Struct, abi: Abi) -> bool {
+    let Layout::Members(all) = &of.layout else { return ENTRIES.contains(&of.name) };
+    all[abi as usize].last().is_some_and(|last| matches!(last.form, Form::Text(0) | Form::Bytes(0) | Form::Array { count: 0, .. }))
 }
 
 fn when(arg: &Arg) -> u8 {
@@ -142,69 +294,32 @@ fn count(args: &[Arg], length: Length) -> (Count, bool) {
         Length::Ret => (Count::Return, false),
         Length::Arg(by) => match args.get(usize::from(by)).map(|arg| arg.kind) {
             Some(Kind::Number { .. }) => (Count::At(by), false),
-            Some(Kind::Size | Kind::Long | Kind::Ulong | Kind::Hex) => (Count::Arg(by), false),
-            _ => (Count::Arg(by), true),
+            Some(kind) => (Count::Arg(by), !is_word(&kind)),
+            None => (Count::Arg(by), true),
         },
     }
 }
 
+/// The argument that says how much room there is for what the return counts: the next one, or else the last before.
+fn room(args: &[Arg], at: usize) -> (u8, bool) {
+    let counts = |arg: &Arg| is_word(&arg.kind) || matches!(arg.kind, Kind::Int | Kind::Uint);
+    let behind = (at + 1..args.len()).take(1).filter(|&place| counts(&args[place]));
+    let place = behind.chain((0..at).rev().take(1).filter(|&place| counts(&args[place]))).next();
+    place.map_or((NO_ARG, false), |place| (place as u8, !is_word(&args[place].kind)))
+}
+
+/// Whether the kernel looks at the whole register.
+fn is_word(kind: &Kind) -> bool {
+    matches!(kind, Kind::Size | Kind::Long | Kind::Ulong | Kind::Hex)
+}
+
 /// The factor of a length that is a number.
-fn fixed(length: Length) -> usize {
+fn fixed(length: Length) -> u16 {
     match length {
-        Length::Fixed(n) => usize::try_from(n).unwrap_or(usize::MAX),
+        Length::Fixed(n) => u16::try_from(n).unwrap_or(u16::MAX),
         _ => 1,
     }
 }
 
-fn word_bytes(abi: Abi) -> usize {
-    if matches!(abi, Abi::I386 | Abi::X32) { 4 } else { 8 }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::beauty::tables::SYSCALLS;
-
-    fn of(name: &str) -> Vec<Op> {
-        let row = SYSCALLS.iter().find(|row| row.name == name).unwrap();
-        ops(row, Abi::X86_64, 32)
-    }
-
-    fn op(arg: u8, what: What, when: u8, count: Count, size: u16, limit: u16) -> Op {
-        Op { arg, what, when, count, size, limit }
-    }
-
-    #[test]
-    fn rows_become_operations() {
-        assert_eq!(of("openat"), [op(1, What::String, AT_ENTRY, Count::One, 1, 4096)]);
-        assert_eq!(of("read"), [op(1, What::Bytes, AT_EXIT, Count::Return, 1, 32)]);
-        assert_eq!(of("write"), [op(1, What::Bytes, AT_ENTRY, Count::Arg(2), 1, 32)]);
-        assert_eq!(of("connect"), [op(1, What::Bytes, AT_ENTRY | COUNT_32, Count::Arg(2), 1, 4096)]);
-        let accept = [op(1, What::Bytes, AT_EXIT, Count::At(2), 1, 4096), op(2, What::Bytes, AT_ENTRY | AT_EXIT, Count::One, 4, 128)];
-        assert_eq!(of("accept"), accept);
-        assert_eq!(
-            of("newfstatat"),
-            [op(1, What::String, AT_ENTRY, Count::One, 1, 4096), op(2, What::Bytes, AT_EXIT, Count::One, 144, 4096)]
-        );
-        assert_eq!(of("select")[0], op(1, What::Bits, AT_ENTRY | AT_EXIT | COUNT_32, Count::Arg(0), 8, 4096));
-        let strings = |arg, limit| op(arg, What::Strings, AT_ENTRY, Count::One, 8, limit);
-        assert_eq!(of("execve"), [op(0, What::String, AT_ENTRY, Count::One, 1, 4096), strings(1, 32), strings(2, 0)]);
-        assert_eq!(of("writev"), [op(1, What::Iovec, AT_ENTRY, Count::Arg(2), 8, 0)]);
-        assert_eq!(of("recvmsg"), [op(1, What::Msghdr, AT_ENTRY | AT_EXIT, Count::One, 8, 0)]);
-        assert_eq!(of("getpid"), []);
-    }
-
-    #[test]
-    fn descriptors_are_found() {
-        let of = |name: &str| descriptors(SYSCALLS.iter().find(|row| row.name == name).unwrap());
-        assert_eq!([of("read"), of("renameat"), of("dup2"), of("getpid")], [0b1, 0b101, 0b11, 0]);
-    }
-
-    #[test]
-    fn no_row_has_more_operations_than_a_plan() {
-        for row in SYSCALLS {
-            let with_memory = row.args.iter().enumerate().filter(|(at, arg)| super::op(row.args, *at, arg, Abi::X86_64, 32).is_some());
-            assert!(with_memory.count() <= OPS_MAX, "{}", row.name);
-        }
-    }
-}
+mod tests;

@@ -1,18 +1,22 @@
 //! What the programs are asked, as their constants: the mirror of `plan.h`.
 
-use super::capture::{self, Op};
+use super::capture::{Capture, Maker, OP_BYTES, Op};
+use super::choices::Choices;
+use super::links::Links;
 use super::settings::{Seed, Settings, Whose};
 use crate::beauty::lookup;
-use crate::beauty::row::Return;
+use crate::beauty::row::Syscall;
 use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
 use crate::syscall::special::{self, Special};
+use std::collections::HashMap;
 
-/// `NR_COUNT`, `OPS_MAX`: numbers that have a plan in each ABI, and the operations of one.
+/// `NR_COUNT`, `PLANS_MAX`, `OPS_MAX`: numbers that have a plan in each ABI, plans that differ, and the operations of one.
 const NR_COUNT: usize = 1024;
+const PLANS_MAX: usize = 1024;
 pub(super) const OPS_MAX: usize = 6;
 /// `sizeof(struct plan)`
-pub(super) const PLAN_BYTES: usize = 8 + OPS_MAX * capture::OP_BYTES;
+pub(super) const PLAN_BYTES: usize = 12 + OPS_MAX * OP_BYTES;
 
 /// `PLAN_*`
 const WANTED: u16 = 1;
@@ -47,45 +51,144 @@ impl Settings {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    /// The bytes of `plans`: one of each number in each ABI, and one for all other numbers.
-    pub(super) fn plans(&self) -> Vec<u8> {
-        let mut bytes = vec![0; (Abi::ALL.len() * NR_COUNT + 1) * PLAN_BYTES];
+    /// What the programs know of calls.
+    pub(super) fn constants(&self) -> Constants {
         let mut wanted = vec![false; SYSCALLS.len()];
         self.calls.iter().filter_map(|call| lookup::index_by_name(call.name)).for_each(|row| wanted[usize::from(row)] = true);
-        let mut plans = bytes.chunks_exact_mut(PLAN_BYTES);
-        for (abi, plan) in Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as u32).map(move |nr| (abi, nr))).zip(&mut plans) {
-            self.fill(plan, &wanted, abi.0, abi.1);
+        let mut special = HashMap::new();
+        for (_, what, numbers) in special::ROWS {
+            let numbers = Abi::ALL.into_iter().zip(numbers).filter_map(|(abi, nr)| Some((abi, (*nr)?)));
+            special.extend(numbers.map(|number| (number, flags_of(*what))));
         }
-        plans.for_each(|other| put_flags(other, if self.unknown { WANTED } else { 0 }));
-        for (_, special, numbers) in special::ROWS {
-            let flags = flags_of(*special);
-            for (abi, nr) in numbers.iter().enumerate().filter_map(|(abi, nr)| Some((abi, (*nr)? as usize))) {
-                let place = (abi * NR_COUNT + nr) * PLAN_BYTES;
-                put_flags(&mut bytes[place..place + PLAN_BYTES], flags);
-            }
+        let mut writer = Writer { string_limit: self.string_limit, ..Writer::new() };
+        for (at, (abi, nr)) in Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as u32).map(move |nr| (abi, nr))).enumerate() {
+            let flags = special.get(&(abi, nr)).copied().unwrap_or_default();
+            let place = match lookup::index(abi, i64::from(nr)).map(usize::from) {
+                Some(row) if wanted[row] => writer.row(row, abi, flags | WANTED),
+                None if self.wants_without_row(abi, nr) => writer.plan(Plan::of_flags(flags | WANTED)),
+                _ => writer.plan(Plan::of_flags(flags)),
+            };
+            writer.put_place(at, place);
         }
-        bytes
+        let other = writer.plan(Plan::of_flags(if self.unknown { WANTED } else { 0 }));
+        writer.put_place(Abi::ALL.len() * NR_COUNT, other);
+        writer.finish()
     }
 
-    fn fill(&self, plan: &mut [u8], wanted: &[bool], abi: Abi, nr: u32) {
-        match lookup::index(abi, i64::from(nr)).map(usize::from) {
-            Some(index) if wanted[index] => {
-                let row = &SYSCALLS[index];
-                let ops = capture::ops(row, abi, self.string_limit);
-                let opens = if matches!(row.returns, Return::Fd) { OPENS | WORKS_AT_EXIT } else { 0 };
-                let works_at_exit = if ops.iter().any(|op| op.is_at_exit()) { WORKS_AT_EXIT } else { 0 };
-                put_flags(plan, WANTED | opens | works_at_exit);
-                put_ops(plan, &ops);
-                plan[3] = capture::descriptors(row);
-            }
-            Some(_) => {}
-            None => {
-                let has_name = lookup::other_name(abi, i64::from(nr)).is_some();
-                if if has_name { self.others.contains(&(abi, nr)) } else { self.unknown } {
-                    put_flags(plan, WANTED);
-                }
-            }
+    fn wants_without_row(&self, abi: Abi, nr: u32) -> bool {
+        let has_name = lookup::other_name(abi, i64::from(nr)).is_some();
+        if has_name { self.others.contains(&(abi, nr)) } else { self.unknown }
+    }
+}
+
+/// The bytes of the programs' constants.
+#[derive(Debug)]
+pub(super) struct Constants {
+    /// Of each number in each ABI, and of all other numbers.
+    pub places: Vec<u8>,
+    pub plans: Vec<u8>,
+    pub choices: Vec<u8>,
+    pub links: Vec<u8>,
+}
+
+/// `struct plan`
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Plan([u8; PLAN_BYTES]);
+
+impl Plan {
+    fn of_flags(flags: u16) -> Plan {
+        let mut plan = Plan([0; PLAN_BYTES]);
+        plan.0[..2].copy_from_slice(&flags.to_ne_bytes());
+        plan
+    }
+
+    fn new(flags: u16, capture: &Capture) -> Plan {
+        let opens = if capture.opens { OPENS | WORKS_AT_EXIT } else { 0 };
+        let works_at_exit = if capture.ops.iter().copied().any(Op::is_at_exit) { WORKS_AT_EXIT } else { 0 };
+        let mut plan = Plan::of_flags(flags | opens | works_at_exit);
+        (plan.0[2], plan.0[3]) = (capture.ops.len() as u8, capture.descriptors);
+        for (place, op) in plan.0[12..].chunks_exact_mut(OP_BYTES).zip(&capture.ops) {
+            place.copy_from_slice(&op.bytes());
         }
+        plan
+    }
+
+    fn choose(&mut self, chooser: u16, arg: u8, mask: u32) {
+        self.0[4..6].copy_from_slice(&chooser.to_ne_bytes());
+        self.0[6..8].copy_from_slice(&u16::from(arg).to_ne_bytes());
+        self.0[8..12].copy_from_slice(&mask.to_ne_bytes());
+    }
+}
+
+struct Writer {
+    string_limit: usize,
+    places: Vec<u8>,
+    plans: Vec<u8>,
+    known: HashMap<Plan, u16>,
+    choices: Choices,
+    links: Links,
+}
+
+impl Writer {
+    fn new() -> Writer {
+        let places = vec![0; (Abi::ALL.len() * NR_COUNT + 1) * 2];
+        let mut writer = Writer {
+            string_limit: 0,
+            places,
+            plans: Vec::new(),
+            known: HashMap::new(),
+            choices: Choices::default(),
+            links: Links::default(),
+        };
+        // What nobody wants has place 0.
+        writer.plan(Plan::of_flags(0));
+        writer
+    }
+
+    /// A plan's place, the same for equal ones.
+    fn plan(&mut self, plan: Plan) -> u16 {
+        let next = self.known.len() as u16;
+        let place = *self.known.entry(plan).or_insert(next);
+        if place == next {
+            self.plans.extend(plan.0);
+        }
+        place
+    }
+
+    fn row(&mut self, index: usize, abi: Abi, flags: u16) -> u16 {
+        let row = &SYSCALLS[index];
+        let mut plan = Plan::new(flags, &self.capture(row, abi, None));
+        let Some(first) = row.variants.first() else { return self.plan(plan) };
+        // Those of a row are all chosen by the same bits of the same argument.
+        let chooser = (index * Abi::ALL.len() + abi as usize + 1) as u16;
+        let variants =
+            row.variants.iter().enumerate().map(|(at, variant)| (variant.values, Plan::new(flags, &self.capture(row, abi, Some(at)))));
+        let different: Vec<_> = variants.filter(|(_, own)| *own != plan).collect();
+        for (values, own) in &different {
+            let place = self.plan(*own);
+            values.iter().for_each(|value| self.choices.add(chooser, *value as u32, place));
+        }
+        if !different.is_empty() {
+            plan.choose(chooser, first.arg, first.mask as u32);
+        }
+        self.plan(plan)
+    }
+
+    fn capture(&mut self, row: &'static Syscall, abi: Abi, variant: Option<usize>) -> Capture {
+        let (args, returns) = match variant.and_then(|at| row.variants.get(at)) {
+            Some(variant) => (variant.args, variant.returns),
+            None => (row.args, row.returns),
+        };
+        Maker { abi, string_limit: self.string_limit, links: &mut self.links }.capture(row, args, returns)
+    }
+
+    fn put_place(&mut self, at: usize, place: u16) {
+        self.places[at * 2..at * 2 + 2].copy_from_slice(&place.to_ne_bytes());
+    }
+
+    fn finish(mut self) -> Constants {
+        self.plans.resize(PLANS_MAX * PLAN_BYTES, 0);
+        Constants { places: self.places, plans: self.plans, choices: self.choices.bytes(), links: self.links.bytes() }
     }
 }
 
@@ -101,20 +204,9 @@ fn flags_of(special: Special) -> u16 {
     }
 }
 
-fn put_flags(plan: &mut [u8], flags: u16) {
-    let now = u16::from_ne_bytes([plan[0], plan[1]]) | flags;
-    plan[..2].copy_from_slice(&now.to_ne_bytes());
-}
-
-fn put_ops(plan: &mut [u8], ops: &[Op]) {
-    plan[2] = ops.len() as u8;
-    for (place, op) in plan[8..].chunks_exact_mut(capture::OP_BYTES).zip(ops) {
-        place.copy_from_slice(&op.bytes());
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::links::{LINK_BYTES, LINKS_MAX};
     use super::*;
     use crate::beauty::row::Syscall;
 
@@ -136,33 +228,86 @@ mod tests {
         &SYSCALLS[usize::from(lookup::index_by_name(name).unwrap())]
     }
 
-    /// Flags, count of operations, descriptors.
-    fn plan(bytes: &[u8], abi: Abi, nr: usize) -> (u16, u8, u8) {
-        let plan = &bytes[(abi as usize * NR_COUNT + nr) * PLAN_BYTES..][..PLAN_BYTES];
-        (u16::from_ne_bytes([plan[0], plan[1]]), plan[2], plan[3])
+    /// Flags, count of operations, descriptors, and whether an argument chooses.
+    fn plan(constants: &Constants, at: usize) -> (u16, u8, u8, bool) {
+        let place = usize::from(u16::from_ne_bytes([constants.places[at * 2], constants.places[at * 2 + 1]]));
+        let plan = &constants.plans[place * PLAN_BYTES..][..PLAN_BYTES];
+        (u16::from_ne_bytes([plan[0], plan[1]]), plan[2], plan[3], plan[4..6] != [0, 0])
     }
+
+    fn of(constants: &Constants, abi: Abi, nr: usize) -> (u16, u8, u8, bool) {
+        plan(constants, abi as usize * NR_COUNT + nr)
+    }
+
+    const OTHER: usize = 4 * NR_COUNT;
 
     #[test]
     fn only_what_is_asked_for_is_wanted_in_every_abi() {
-        let bytes = settings(vec![row("openat"), row("close")], false).plans();
-        assert_eq!(bytes.len(), (4 * NR_COUNT + 1) * PLAN_BYTES);
-        assert_eq!(plan(&bytes, Abi::X86_64, 257), (WANTED | OPENS | WORKS_AT_EXIT, 1, 1));
-        assert_eq!(plan(&bytes, Abi::I386, 295), (WANTED | OPENS | WORKS_AT_EXIT, 1, 1));
-        assert_eq!(plan(&bytes, Abi::X86_64, 3), (WANTED, 0, 1));
-        assert_eq!(plan(&bytes, Abi::X86_64, 0), (0, 0, 0));
-        assert_eq!(plan(&bytes, Abi::X86_64, 59), (EXECUTES | EXIT_MATTERS, 0, 0), "its exit may be another's");
-        assert_eq!(plan(&bytes, Abi::X86_64, NR_COUNT - 1), (0, 0, 0));
-        assert_eq!(bytes[bytes.len() - PLAN_BYTES..][..2], [0, 0]);
+        let constants = settings(vec![row("openat"), row("close")], false).constants();
+        assert_eq!(of(&constants, Abi::X86_64, 257), (WANTED | OPENS | WORKS_AT_EXIT, 1, 1, false));
+        assert_eq!(of(&constants, Abi::I386, 295), (WANTED | OPENS | WORKS_AT_EXIT, 1, 1, false));
+        assert_eq!(of(&constants, Abi::X86_64, 3), (WANTED, 0, 1, false));
+        assert_eq!(of(&constants, Abi::X86_64, 0), (0, 0, 0, false));
+        assert_eq!(constants.places[..2], [0, 0], "place 0 is that of what nobody wants");
+        assert_eq!(of(&constants, Abi::X86_64, 59).0, EXECUTES | EXIT_MATTERS, "its exit may be another's");
+        assert_eq!((of(&constants, Abi::X86_64, NR_COUNT - 1).0, plan(&constants, OTHER).0), (0, 0));
     }
 
     #[test]
     fn numbers_without_a_name_are_wanted_where_all_were_meant() {
         let all_but_read = SYSCALLS.iter().filter(|row| row.name != "read").collect();
-        let bytes = settings(all_but_read, true).plans();
-        assert_eq!(plan(&bytes, Abi::X86_64, 0).0 & WANTED, 0, "it was taken away");
-        assert_eq!(plan(&bytes, Abi::X86_64, NR_COUNT - 1), (WANTED, 0, 0));
-        assert_eq!(plan(&bytes, Abi::X86_64, 60).0, WANTED | NEVER_RETURNS);
-        assert_eq!(bytes[bytes.len() - PLAN_BYTES..][..2], WANTED.to_ne_bytes());
+        let constants = settings(all_but_read, true).constants();
+        assert_eq!(of(&constants, Abi::X86_64, 0).0 & WANTED, 0, "it was taken away");
+        assert_eq!(of(&constants, Abi::X86_64, NR_COUNT - 1).0, WANTED);
+        assert_eq!(of(&constants, Abi::X86_64, 60).0, WANTED | NEVER_RETURNS);
+        assert_eq!(plan(&constants, OTHER).0, WANTED);
+    }
+
+    #[test]
+    fn values_of_an_argument_choose_among_plans() {
+        let constants = settings(vec![row("fcntl"), row("setsockopt")], false).constants();
+        assert_eq!(of(&constants, Abi::X86_64, 72), (WANTED, 0, 1, true), "the command tells what more there is");
+        let [whole, slots] = [constants.choices.len() / 16, constants.choices.chunks_exact(16).filter(|slot| slot[..8] != [0; 8]).count()];
+        assert!(slots > 20 && slots < whole / 2, "{slots} of {whole}");
+    }
+
+    #[test]
+    fn one_argument_chooses_by_the_same_bits() {
+        for row in SYSCALLS {
+            let Some(first) = row.variants.first() else { continue };
+            for variant in row.variants {
+                assert_eq!((variant.arg, variant.mask), (first.arg, first.mask), "{}", row.name);
+                assert!(variant.values.iter().all(|value| *value <= u64::from(u32::MAX)), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_all_calls() {
+        let constants = settings(SYSCALLS.iter().collect(), true).constants();
+        assert_eq!(constants.plans.len(), PLANS_MAX * PLAN_BYTES);
+        let plans = constants.plans.chunks_exact(PLAN_BYTES).filter(|plan| plan.iter().any(|byte| *byte != 0)).count();
+        assert!(plans < PLANS_MAX * 9 / 10, "{plans}");
+        let slots = constants.choices.chunks_exact(16).filter(|slot| slot[..8] != [0; 8]).count();
+        assert_eq!(slots, choosing_values(), "no value was left out");
+        let links = constants.links.chunks_exact(LINK_BYTES).filter(|link| link.iter().any(|byte| *byte != 0)).count();
+        assert!(links > 0 && links < LINKS_MAX, "{links}");
+    }
+
+    /// Values for which a call is captured differently than by its plain row.
+    fn choosing_values() -> usize {
+        let mut writer = Writer { string_limit: 32, ..Writer::new() };
+        let mut values = 0;
+        for (row, abi) in
+            SYSCALLS.iter().flat_map(|row| Abi::ALL.map(|abi| (row, abi))).filter(|(row, abi)| row.numbers[*abi as usize].is_some())
+        {
+            let plain = Plan::new(0, &writer.capture(row, abi, None));
+            for (at, variant) in row.variants.iter().enumerate() {
+                let differs = Plan::new(0, &writer.capture(row, abi, Some(at))) != plain;
+                values += if differs { variant.values.len() } else { 0 };
+            }
+        }
+        values
     }
 
     #[test]

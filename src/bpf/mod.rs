@@ -5,10 +5,16 @@
 mod account;
 #[cfg(feature = "bpf")]
 mod capture;
+#[cfg(feature = "bpf")]
+mod choices;
 mod choose;
+#[cfg(feature = "bpf")]
+mod conditions;
 #[cfg(feature = "bpf")]
 mod encode;
 pub mod files;
+#[cfg(feature = "bpf")]
+mod links;
 pub mod record;
 mod settings;
 #[cfg(feature = "bpf")]

@@ -13,8 +13,8 @@
 /* Pointers up to a null one that are copied. */
 #define POINTERS_MAX (PIECE_MAX / 8)
 #define POINTERS_BLOCK 32
-/* Messages of an array that are followed. */
-#define MESSAGES_MAX 8
+/* Pointers of a struct that are followed. */
+#define LINKS_OF_ONE 4
 
 /* A tag may tell the bytes of the ABI's words. */
 #define TAG_WITH_WORD(tag, word) ((tag) | (word) << 16)
@@ -42,6 +42,70 @@ static __always_inline int copy_inner(struct scratch *scratch, u64 address, u64 
 	if ((tag >> 8 & 0xff) == WHEN_ENTRY)
 		return -1;
 	return add_empty(scratch, address, wanted, tag, PIECE_FAULT);
+}
+
+/* Links that are followed, in a tag: the first, and how many. */
+#define LINKS(first, count) ((u32)(first) << 16 | (u32)(count) << 24)
+
+/* A number of 4 or 8 bytes in what was copied behind the piece at `start`, of which `length` bytes are there. */
+static __always_inline u64 number_at(struct scratch *scratch, u64 start, u32 offset, u32 bytes)
+{
+	u64 at = start + sizeof(struct piece) + offset;
+
+	barrier_var(at);
+	if (at > sizeof(scratch->payload) - 8)
+		return 0;
+	return bytes == 8 ? *(u64 *)(scratch->payload + at) : *(u32 *)(scratch->payload + at);
+}
+
+/* What one pointer of the struct behind the piece at `start` points to. */
+__noinline int copy_link(struct scratch *scratch, u64 start, u32 place, u32 length, u32 tag)
+{
+	u64 at = place;
+
+	barrier_var(at);
+	if (!scratch || at >= LINKS_MAX)
+		return 0;
+	const volatile struct link *link = &links[at];
+	u32 when = tag >> 8 & 0xff;
+	u32 flags = link->flags;
+	if (!(link->when & (when == WHEN_EXIT ? OP_AT_EXIT : OP_AT_ENTRY)) || link->offset + link->bytes > length)
+		return 0;
+	if (flags && !(number_at(scratch, start, 0, 4) & flags))
+		return 0;
+	u64 count = 1;
+	if (link->count == COUNT_RETURN)
+		count = scratch->call.ret > 0 ? scratch->call.ret : 0;
+	if (link->count_bytes) {
+		u64 named = link->count_offset + link->count_bytes <= length ? number_at(scratch, start, link->count_offset, link->count_bytes) : 0;
+		if (link->count != COUNT_RETURN || named < count)
+			count = named;
+	}
+	u64 pointer = number_at(scratch, start, link->offset, link->bytes);
+	return copy_inner(scratch, pointer, count >> 32 ? count : count * link->size, link->limit, tag);
+}
+
+/* A struct of so many bytes, and what its links point to. */
+__noinline int copy_linked(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
+{
+	if (!scratch)
+		return 0;
+	u64 start = scratch->call.payload;
+	u32 first = tag >> 16 & 0xff, count = tag >> 24, plain = WITHOUT_WORD(tag);
+
+	if (copy_bytes(scratch, address, wanted, limit, plain))
+		return -1;
+	barrier_var(start);
+	if (start > START_MAX)
+		return 0;
+	u32 length = ((struct piece *)(scratch->payload + start))->length;
+	for (u32 i = 0; i < LINKS_OF_ONE && i < count; i++) {
+		if (copy_link(scratch, start, first + i, length, plain)) {
+			scratch->call.payload = start;
+			return -1;
+		}
+	}
+	return 0;
 }
 
 /* What element `i` of an array of struct iovec points to, no more than `total` bytes: how many it names of these, or -1. */
@@ -116,14 +180,30 @@ __noinline int copy_msghdr(struct scratch *scratch, u64 address, u64 total, u32 
 	return 0;
 }
 
+#define SENDS 1
+
+/* What message `i` of an array at `address`, whose copy is behind the piece at `start`, points to: all before it is sent, as many bytes as were received after that. */
+static __always_inline int copy_message(struct scratch *scratch, u64 start, u64 address, u32 i, u32 tag)
+{
+	if (!scratch || i >= MESSAGES_MAX)
+		return 0;
+	u32 word = WORD_OF(tag);
+	u64 total = ~0ULL;
+
+	if ((tag >> 8 & 0xff) == WHEN_EXIT)
+		total = (u32)word_at(scratch, start, i * 8 + 7, word);
+	scratch->room = scratch->rooms[i];
+	return total ? copy_msghdr(scratch, address + i * 8 * word, total, tag) : 0;
+}
+
 /* An array of struct mmsghdr: each a msghdr and how many bytes were sent or received, filled up to a word. */
-__noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u64 done, u32 tag)
+__noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u32 sends, u32 tag)
 {
 	if (!scratch || !address)
 		return 0;
-	u32 word = WORD_OF(tag);
-	u64 size = word == 8 ? 64 : 32;
 	u64 start = scratch->call.payload;
+	u64 size = WORD_OF(tag) * 8;
+	u32 is_exit = (tag >> 8 & 0xff) == WHEN_EXIT;
 
 	if (count > 1024)
 		count = 1024;
@@ -131,12 +211,13 @@ __noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u64
 		return -1;
 	if (start > START_MAX)
 		return 0;
-	for (u32 i = 0; i < MESSAGES_MAX && i < count && i < done; i++) {
-		u64 total = ~0ULL;
-		scratch->room = ~0u;
-		if ((tag >> 8 & 0xff) == WHEN_EXIT)
-			total = (u32)word_at(scratch, start, i * size / word + size / word - 1, word);
-		if (total && copy_msghdr(scratch, address + i * size, total, tag)) {
+	if (is_exit && count > scratch->call.ret)
+		count = scratch->call.ret;
+	for (u32 i = 0; i < MESSAGES_MAX && i < count; i++) {
+		/* The kernel says how long an address is, and writes no more than there was room for. */
+		if (!is_exit)
+			scratch->rooms[i] = sends ? ~0u : (u32)word_at(scratch, start, i * 8 + 1, WORD_OF(tag));
+		if (sends == !is_exit && copy_message(scratch, start, address, i, tag)) {
 			scratch->call.payload = start;
 			return -1;
 		}

@@ -9,6 +9,9 @@
 
 #include "state.h"
 
+/* The smallest page. */
+#define PAGE_BYTES 4096
+
 /* A piece that begins later than this could not hold PIECE_MAX bytes. */
 #define START_MAX (sizeof(((struct scratch *)0)->payload) - sizeof(struct piece) - PIECE_MAX)
 /* Behind the last that could hold even a piece without bytes. */
@@ -58,8 +61,13 @@ __noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 
 	barrier_var(length);
 	if (length > PIECE_MAX)
 		length = PIECE_MAX;
-	if (bpf_probe_read_user(piece + 1, length, (void *)address))
-		return -1;
+	if (bpf_probe_read_user(piece + 1, length, (void *)address)) {
+		/* At entry it may be that nobody touched the page yet. At exit, what stands before the next page may be all there is. */
+		u64 first = PAGE_BYTES - (address & (PAGE_BYTES - 1));
+		if ((tag >> 8 & 0xff) == WHEN_ENTRY || first >= length || bpf_probe_read_user(piece + 1, first, (void *)address))
+			return -1;
+		length = first;
+	}
 	describe(piece, address, wanted, length, tag, length < wanted ? PIECE_CUT : PIECE_WHOLE);
 	scratch->call.payload = at + sizeof(struct piece) + ((length + 7) & ~7ULL);
 	return 0;

@@ -9,12 +9,19 @@
 /* In the order of the Rust side's Abi. */
 enum abi { ABI_X86_64, ABI_I386, ABI_X32, ABI_AARCH64, ABI_COUNT };
 
-/* Numbers that have a plan of their own in each ABI. */
+/* Numbers that have a plan in each ABI. */
 #define NR_COUNT 1024
-/* The plan of all other numbers. */
-#define PLACE_OTHER (ABI_COUNT * NR_COUNT)
-#define PLACE_COUNT (PLACE_OTHER + 1)
+/* Behind them stands the plan of all other numbers. */
+#define NR_OTHER (ABI_COUNT * NR_COUNT)
+/* Plans that differ. */
+#define PLANS_MAX 1024
 #define OPS_MAX 6
+/* Values of arguments that choose a plan: slots, of which a value is in one of the first few behind where its hash points to. */
+#define CHOICES_BITS 12
+#define CHOICES_MAX (1 << CHOICES_BITS)
+#define PROBES_MAX 8
+/* Pointers in structs that are followed. */
+#define LINKS_MAX 64
 
 enum scope {
 	/* Tasks that were seeded, and what they make. */
@@ -62,9 +69,19 @@ enum op_kind {
 	OP_BYTES,
 	/* As many bits, in whole words of `size` bytes. */
 	OP_BITS,
+	/* The same of a node mask, of which the kernel takes one bit less than the call says (mm/mempolicy.c). */
+	OP_NODES,
+	/* `size` bytes and as many more; what the call overwrites counts only behind it. */
+	OP_TAIL,
+	/* A byte for each page that as many bytes take. */
+	OP_PAGES,
+	/* What an ioctl's command says of size and direction. */
+	OP_COMMAND,
+	/* A struct of as many bytes, and what it points to. */
+	OP_LINKED,
 	/* Pointers to strings, up to a null one; `limit` bytes of each string. `size` is that of a pointer, here and below. */
 	OP_STRINGS,
-	/* `count` struct iovec, struct msghdr, `count` struct mmsghdr, and what they point to. */
+	/* `count` struct iovec, struct msghdr, `count` struct mmsghdr (to be sent if `limit` is not 0), and what they point to. */
 	OP_IOVEC,
 	OP_MSGHDR,
 	OP_MMSGHDR,
@@ -85,6 +102,23 @@ enum {
 	OP_INTERRUPTED = 4,
 	/* The argument that counts is an int: the register's upper half means nothing. */
 	OP_COUNT_32 = 8,
+	/* At exit also if the call failed. */
+	OP_FAILED = 16,
+	/* At exit only if the call returned more than 0. */
+	OP_POSITIVE = 32,
+};
+
+/* Whether the call uses the argument at all: a test of another one's lower half. */
+enum op_test {
+	TEST_NONE,
+	/* Some bit of the mask is set, or none. */
+	TEST_ANY,
+	TEST_NO,
+	/* It is the mask, or it is not. */
+	TEST_IS,
+	TEST_IS_NOT,
+	/* Its lower seven bits are the number of a bit of the mask. */
+	TEST_AMONG,
 };
 
 struct op {
@@ -94,21 +128,61 @@ struct op {
 	u8 count;
 	/* Of an element, bytes. */
 	u16 size;
+	/* The argument that says how much room there is for what the return counts; NO_ARG if none does. */
+	u8 room;
+	u8 test;
+	u8 test_arg;
+	/* The first of its links, and how many. */
+	u8 link;
+	u8 links_count;
+	u8 unused;
+	u32 test_mask;
 	/* No more bytes than this are copied. */
-	u16 limit;
+	u32 limit;
 };
+
+#define NO_ARG 6
 
 struct plan {
 	u16 flags;
 	u8 ops_count;
 	/* Bit i: argument i is a descriptor. */
 	u8 fds;
-	u32 unused;
+	/* If not 0, values of an argument, masked, choose other plans. */
+	u16 chooser;
+	u16 chooser_arg;
+	u32 chooser_mask;
 	struct op ops[OPS_MAX];
 };
 
+/* A value that chooses, behind its chooser in the upper half; 0 in slots that are free. */
+struct choice {
+	u64 key;
+	u64 place;
+};
+
+/* A pointer in a struct, and how many elements of `size` bytes it points to. */
+struct link {
+	u16 offset;
+	/* Where in the struct the count is. */
+	u16 count_offset;
+	/* Of the pointer, and of the count; without bytes the count is the call's return, or 1. */
+	u8 bytes;
+	u8 count_bytes;
+	u8 count;
+	u8 when;
+	u32 size;
+	u32 limit;
+	/* Only with one of these bits in the struct's first word, unless there are none. */
+	u32 flags;
+};
+
 const volatile struct settings settings SEC(".rodata.settings");
-const volatile struct plan plans[PLACE_COUNT] SEC(".rodata.plans");
+/* The place in `plans` of each number in each ABI, and of all others. Place 0 is that of what nobody wants. */
+const volatile u16 places[NR_OTHER + 1] SEC(".rodata.places");
+const volatile struct plan plans[PLANS_MAX] SEC(".rodata.plans");
+const volatile struct choice choices[CHOICES_MAX] SEC(".rodata.choices");
+const volatile struct link links[LINKS_MAX] SEC(".rodata.links");
 
 /* The barriers keep the compiler from parting the test from the use, which the verifier could not follow. */
 static __always_inline const volatile struct plan *plan_at(u32 place)
@@ -116,9 +190,24 @@ static __always_inline const volatile struct plan *plan_at(u32 place)
 	u64 at = place;
 
 	barrier_var(at);
-	if (at >= PLACE_COUNT)
-		at = PLACE_OTHER;
+	if (at >= PLANS_MAX)
+		at = 0;
 	const volatile struct plan *plan = &plans[at];
 	barrier_var(plan);
 	return plan;
+}
+
+/* The plan's place for this value of the argument that chooses; its own if the value is none of those that matter. */
+__noinline u32 chosen(u32 place, u32 value)
+{
+	const volatile struct plan *plan = plan_at(place);
+	u64 key = (u64)plan->chooser << 32 | (value & plan->chooser_mask);
+	u64 hash = key * 0x9e3779b97f4a7c15ULL >> (64 - CHOICES_BITS);
+
+	for (u32 i = 0; i < PROBES_MAX; i++) {
+		const volatile struct choice *choice = &choices[(hash + i) & (CHOICES_MAX - 1)];
+		if (choice->key == key)
+			return choice->place;
+	}
+	return place;
 }

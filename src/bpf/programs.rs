@@ -62,10 +62,14 @@ impl Programs {
                 program.set_autoload(of == hooks);
             }
         }
+        let constants = settings.constants();
         for mut map in open.maps_mut() {
             let bytes = match map.name().to_str() {
                 Some(".rodata.settings") => settings.bytes(),
-                Some(".rodata.plans") => settings.plans(),
+                Some(".rodata.places") => constants.places.clone(),
+                Some(".rodata.plans") => constants.plans.clone(),
+                Some(".rodata.choices") => constants.choices.clone(),
+                Some(".rodata.links") => constants.links.clone(),
                 Some(".rodata.types") => types.identifiers().to_vec(),
                 Some("seeds") => {
                     // The kernel allots its table at once.
@@ -206,7 +210,7 @@ fn recursion_misses(info: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{capture, encode, record};
+    use super::super::{capture, encode, links, record};
     use super::*;
     use libbpf_rs::HasSize;
     use libbpf_rs::btf::{Btf, types};
@@ -242,9 +246,14 @@ mod tests {
         assert_eq!(members("file_note"), (record::FILE_NOTE_BYTES, named(&note)));
         let told = [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20)];
         assert_eq!(members("settings"), (told.len() * 4, named(&told)));
-        assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&[("flags", 0), ("ops_count", 2), ("fds", 3), ("unused", 4), ("ops", 8)])));
-        let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("limit", 6)];
-        assert_eq!(members("op"), (capture::OP_BYTES, named(&op)));
+        let plan = [("flags", 0), ("ops_count", 2), ("fds", 3), ("chooser", 4), ("chooser_arg", 6), ("chooser_mask", 8), ("ops", 12)];
+        assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&plan)));
+        let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("room", 6), ("test", 7), ("test_arg", 8), ("link", 9)];
+        let rest = [("links_count", 10), ("unused", 11), ("test_mask", 12), ("limit", 16)];
+        assert_eq!(members("op"), (capture::OP_BYTES, named(&[&op[..], &rest].concat())));
+        let link = [("offset", 0), ("count_offset", 2), ("bytes", 4), ("count_bytes", 5), ("count", 6), ("when", 7), ("size", 8)];
+        assert_eq!(members("link"), (links::LINK_BYTES, named(&[&link[..], &[("limit", 12), ("flags", 16)]].concat())));
+        assert_eq!(members("choice"), (16, named(&[("key", 0), ("place", 8)])));
         let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32)];
         assert_eq!(members("account"), (account.len() * 8, named(&account)));
     }
@@ -254,6 +263,21 @@ mod tests {
         assert_eq!(recursion_misses("prog_type:\t5\nrun_cnt:\t0\nrecursion_misses:\t12\n"), Some(12));
         assert_eq!(recursion_misses("pos:\t0\n"), None);
     }
+
+    const OP_KINDS: [&str; 12] = [
+        "OP_STRING",
+        "OP_BYTES",
+        "OP_BITS",
+        "OP_NODES",
+        "OP_TAIL",
+        "OP_PAGES",
+        "OP_COMMAND",
+        "OP_LINKED",
+        "OP_STRINGS",
+        "OP_IOVEC",
+        "OP_MSGHDR",
+        "OP_MMSGHDR",
+    ];
 
     /// The constants by which both sides mean the same, in the order of their values.
     #[test]
@@ -266,7 +290,8 @@ mod tests {
             ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP"]),
             ("mode", &["MODE_UNKNOWN", "MODE_TRACED", "MODE_SET_UP", "MODE_EXCLUDED"]),
             ("abi", &["ABI_X86_64", "ABI_I386", "ABI_X32", "ABI_AARCH64", "ABI_COUNT"]),
-            ("op_kind", &["OP_STRING", "OP_BYTES", "OP_BITS", "OP_STRINGS", "OP_IOVEC", "OP_MSGHDR", "OP_MMSGHDR"]),
+            ("op_kind", &OP_KINDS),
+            ("op_test", &["TEST_NONE", "TEST_ANY", "TEST_NO", "TEST_IS", "TEST_IS_NOT", "TEST_AMONG"]),
         ] {
             let of: types::Enum = btf.type_by_name(name).unwrap_or_else(|| panic!("enum {name} is not in the object"));
             let found: Vec<_> = of.iter().map(|v| (v.value, v.name.unwrap().to_str().unwrap())).collect();

@@ -72,7 +72,7 @@ static __always_inline void give_open(void *ctx, struct task_struct *current, st
 static __always_inline void begin(struct call *call, struct task_struct *current, struct which *which, struct pt_regs *regs)
 {
 	call->ret = 0;
-	arguments(call, regs, which->abi);
+	arguments(call->args, regs, which->abi);
 	call->nr = which->nr;
 	call->tid = current->pid;
 	call->payload = 0;
@@ -98,8 +98,11 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	task->open = OPEN_NONE;
 	COUNT(calls);
 
+	u32 place = chosen_place(&which, regs);
+	const volatile struct plan *plan = plan_at(place);
+	task->place = place;
 	struct scratch *scratch = 0;
-	if (plan_at(which.place)->ops_count || plan_at(which.place)->fds || flags & PLAN_OPENS) {
+	if (plan->ops_count || plan->fds || plan->flags & PLAN_OPENS) {
 		scratch = bpf_task_storage_get(&scratches, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!scratch)
 			COUNT(scratch_lost);
@@ -107,7 +110,7 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	u32 open;
 	if (scratch) {
 		begin(&scratch->call, current, &which, regs);
-		capture_at_entry(scratch, which.place);
+		capture_at_entry(scratch, place);
 		open = OPEN_IN_SCRATCH;
 	} else {
 		begin(&task->call, current, &which, regs);
@@ -148,17 +151,10 @@ static __always_inline int closes(struct call *call, u32 flags, s32 nr)
 	return call->nr == nr || flags & (PLAN_SIGRETURN | PLAN_EXECUTES);
 }
 
-static __always_inline u32 place_of(struct call *call)
-{
-	u32 abi = call->bits & 0xf;
-
-	return (u32)call->nr < NR_COUNT && abi < ABI_COUNT ? abi * NR_COUNT + call->nr : PLACE_OTHER;
-}
-
 /* Completes the open call; 0 if this exit is not its own. */
 static __always_inline int complete(struct task *task, struct call *call, s32 nr, s64 ret, u32 retry)
 {
-	u32 flags = plan_at(place_of(call))->flags;
+	u32 flags = plan_at(task->place)->flags;
 
 	if (!closes(call, flags, nr))
 		return 0;
@@ -182,7 +178,7 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
 	if (!scratch || !complete(task, &scratch->call, nr, ret, scratch->retry))
 		return 0;
-	capture_at_exit(scratch, place_of(&scratch->call));
+	capture_at_exit(scratch, task->place);
 	write_scratch(ctx, task, scratch);
 	return 1;
 }
@@ -265,7 +261,7 @@ int executed(u64 *ctx)
 		return 0;
 	/* A path that could not be read at entry is gone by now, but the kernel has it. (execveat's it has in another form.) */
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
-	if (scratch && scratch->retry & 1 && plan_at(place_of(&scratch->call))->ops[0].arg == 0 &&
+	if (scratch && scratch->retry & 1 && plan_at(task->place)->ops[0].arg == 0 &&
 	    !add_kernel_string(scratch, scratch->call.args[0], number_of(&scratch->walk, (void *)binary->filename), TAG(0, WHEN_RETRY)))
 		scratch->retry &= ~1;
 	return 0;
@@ -392,4 +388,5 @@ struct mirrored {
 	enum mode mode;
 	enum abi abi;
 	enum op_kind kind;
+	enum op_test test;
 } mirrored SEC(".mirrored");

@@ -36,22 +36,22 @@ static __always_inline s32 number_at_exit(struct pt_regs *regs)
 	return (s32)regs->orig_ax;
 }
 
-static __always_inline void arguments(struct call *call, struct pt_regs *regs, u32 abi)
+static __always_inline void arguments(u64 *args, struct pt_regs *regs, u32 abi)
 {
 	if (abi == ABI_I386) {
-		call->args[0] = (u32)regs->bx;
-		call->args[1] = (u32)regs->cx;
-		call->args[2] = (u32)regs->dx;
-		call->args[3] = (u32)regs->si;
-		call->args[4] = (u32)regs->di;
-		call->args[5] = (u32)regs->bp;
+		args[0] = (u32)regs->bx;
+		args[1] = (u32)regs->cx;
+		args[2] = (u32)regs->dx;
+		args[3] = (u32)regs->si;
+		args[4] = (u32)regs->di;
+		args[5] = (u32)regs->bp;
 	} else {
-		call->args[0] = regs->di;
-		call->args[1] = regs->si;
-		call->args[2] = regs->dx;
-		call->args[3] = regs->r10;
-		call->args[4] = regs->r8;
-		call->args[5] = regs->r9;
+		args[0] = regs->di;
+		args[1] = regs->si;
+		args[2] = regs->dx;
+		args[3] = regs->r10;
+		args[4] = regs->r8;
+		args[5] = regs->r9;
 	}
 }
 
@@ -67,14 +67,14 @@ static __always_inline s32 number_at_exit(struct pt_regs *regs)
 	return regs->syscallno;
 }
 
-static __always_inline void arguments(struct call *call, struct pt_regs *regs, u32 abi)
+static __always_inline void arguments(u64 *args, struct pt_regs *regs, u32 abi)
 {
-	call->args[0] = regs->orig_x0;
-	call->args[1] = regs->regs[1];
-	call->args[2] = regs->regs[2];
-	call->args[3] = regs->regs[3];
-	call->args[4] = regs->regs[4];
-	call->args[5] = regs->regs[5];
+	args[0] = regs->orig_x0;
+	args[1] = regs->regs[1];
+	args[2] = regs->regs[2];
+	args[3] = regs->regs[3];
+	args[4] = regs->regs[4];
+	args[5] = regs->regs[5];
 }
 
 #endif
@@ -84,8 +84,24 @@ static __always_inline struct which which_call(struct task_struct *current, s32 
 	struct which which = { .nr = nr };
 
 	which.abi = abi_of(current, &which.nr);
-	which.place = (u32)which.nr < NR_COUNT ? which.abi * NR_COUNT + which.nr : PLACE_OTHER;
+	u64 number = (u32)which.nr < NR_COUNT ? which.abi * NR_COUNT + which.nr : NR_OTHER;
+	barrier_var(number);
+	which.place = number <= NR_OTHER ? places[number] : 0;
 	return which;
+}
+
+/* The place of the plan that the arguments choose. */
+static __always_inline u32 chosen_place(struct which *which, struct pt_regs *regs)
+{
+	const volatile struct plan *plan = plan_at(which->place);
+
+	if (!plan->chooser)
+		return which->place;
+	u64 args[6];
+	arguments(args, regs, which->abi);
+	u64 arg = plan->chooser_arg;
+	barrier_var(arg);
+	return arg < 6 ? chosen(which->place, args[arg]) : which->place;
 }
 
 /* What a task is that was not met before. */

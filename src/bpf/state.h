@@ -15,6 +15,9 @@
 /* The most bytes of one piece. */
 #define PIECE_MAX 4096
 
+/* Messages of an array that are followed. */
+#define MESSAGES_MAX 8
+
 /* enum of struct task's mode. */
 enum mode {
 	MODE_UNKNOWN,
@@ -47,7 +50,8 @@ struct task {
 	u32 lost;
 	/* A call was entered: 1 here, 2 in the scratch. */
 	u32 open;
-	u32 unused;
+	/* The place of that call's plan. */
+	u32 place;
 	/* The start of the call that was listed last as pending. */
 	u64 listed;
 	struct call call;
@@ -70,10 +74,11 @@ struct scratch {
 	struct walk walk;
 	/* Bit i: operation i could not read at entry. */
 	u32 retry;
-	/* What a length that the kernel overwrites was at entry. */
+	/* What a length that the kernel overwrites was at entry; that of each message's address. */
 	u32 room;
+	u32 rooms[MESSAGES_MAX];
 	struct call call;
-	u8 payload[SCRATCH_BYTES - FILES_MAX * sizeof(struct known_file) - sizeof(struct walk) - sizeof(struct call) - 8];
+	u8 payload[SCRATCH_BYTES - FILES_MAX * sizeof(struct known_file) - sizeof(struct walk) - sizeof(struct call) - 8 - 4 * MESSAGES_MAX];
 };
 
 _Static_assert(sizeof(struct scratch) == SCRATCH_BYTES, "no padding");

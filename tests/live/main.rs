@@ -12,6 +12,8 @@ mod machine;
 #[cfg(feature = "bpf")]
 mod memory;
 mod output;
+#[cfg(feature = "bpf")]
+mod payload;
 mod selection;
 mod spans;
 mod summary;

@@ -14,6 +14,7 @@ mod execs;
 mod fds;
 mod memory;
 mod odd;
+mod payload;
 mod raw;
 mod seccomp;
 mod spans;
@@ -31,6 +32,7 @@ workload exec leader|thread                starts itself anew, from the first th
 workload seccomp COUNT                     getppid, answered with EXDEV by a filter
 workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
 workload memory SCENE COUNT DIR            paths and data where they are hard to read
+workload payload SCENE                     calls with data that is known, of each kind one
 workload int80 COUNT                       getppid by the kernel's entry for 32-bit programs (x86-64)
 workload unknown                           numbers that no table has
 workload tag TAG                           one tagged call
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["exec", who] => execs::run(who),
         ["seccomp", count] => seccomp::run(number(count)),
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
+        ["payload", scene] => payload::run(scene),
         ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),
         #[cfg(target_arch = "x86_64")]
         ["int80", count] => odd::int80(number(count)),

@@ -2,6 +2,7 @@
 //!
 //! The build takes every `pub fn` in these files for such a function.
 
+mod command;
 mod entry;
 mod option;
 mod set;
@@ -9,6 +10,7 @@ mod sigevent;
 mod siginfo;
 mod socket;
 
+pub use command::ioctl_data;
 pub use entry::{dirents, dirents64};
 pub use option::sockopt;
 pub use set::{cpumask, fd_set, nodemask, page_bytes, sigset};

@@ -30,6 +30,7 @@ pub fn whole(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
     match of.counted {
         Counted::Bytes => {}
         Counted::Bits => writeln!(out, "    [length]  in bits")?,
+        Counted::Nodes => writeln!(out, "    [length]  in bits, and one more")?,
         Counted::Pages => writeln!(out, "    [length]  in bytes of memory, a byte for each page")?,
         Counted::Tail => writeln!(out, "    [length]  in bytes of what follows")?,
     }

@@ -1,0 +1,91 @@
+//! What calls point to, as the BPF engine copies it: each call with its data, to the byte.
+
+use crate::line;
+use crate::machine::Machine;
+use crate::trace::{Trace, workload};
+use regex::Regex;
+
+/// Runs a scene, and gives the arguments of its calls after those of the program's start: `NAME(ARGS)`, addresses as `ADDRESS`.
+fn scene(machine: &Machine, name: &str, selection: &str, more: &[&str]) -> (Trace, Vec<String>) {
+    let options = [&["--engine", "bpf", "-e", selection], more].concat();
+    let trace = workload(machine, &options, &format!("payload {name}")).succeeded();
+    assert_eq!(trace.conserved().lost, 0);
+    let address = Regex::new("0x[0-9a-f]{7,}").expect("it is one");
+    let lines = trace.lines();
+    let calls = line::calls(&lines).into_iter().map(|(_, call)| format!("{}({})", call.name, address.replace_all(&call.args, "ADDRESS")));
+    let calls = calls.collect();
+    (trace, calls)
+}
+
+#[test]
+fn an_argument_chooses_what_is_copied() {
+    let Some(machine) = Machine::shared() else { return };
+    let (_, calls) = scene(&machine, "variants", "fcntl,prctl,futex,ioctl", &[]);
+    let lock = ".l_whence: SET, .l_start: 3, .l_len: 7, .l_pid: 0}";
+    let file = "3</memfd:payload (deleted)>";
+    let expected = [
+        format!("fcntl(fd: {file}, cmd: SETLK, arg: {{.l_type: WRLCK, {lock})"),
+        format!("fcntl(fd: {file}, cmd: GETLK, arg: {{.l_type: WRLCK => UNLCK, {lock})"),
+        format!("fcntl(fd: {file}, cmd: DUPFD, arg: 40)"),
+        "prctl(option: SET_NAME, arg2: \"known\")".to_owned(),
+        "prctl(option: GET_NAME, arg2: \"known\")".to_owned(),
+        "futex(uaddr: ADDRESS, op: WAIT|PRIVATE_FLAG, val: 1, utime: {.tv_sec: 0, .tv_nsec: 1000})".to_owned(),
+        "futex(uaddr: ADDRESS, op: WAKE|PRIVATE_FLAG, val: 1)".to_owned(),
+        format!("ioctl(fd: {file}, cmd: FIONREAD, arg: [0])"),
+        format!("ioctl(fd: {file}, cmd: 0xc5a01, arg: ADDRESS)"),
+        format!("ioctl(fd: {file}, cmd: 0x400c5a01, arg: \"twelve bytes\")").replace("0x400c5a01", "ADDRESS"),
+        format!("ioctl(fd: {file}, cmd: 0x800c5a01, arg: ADDRESS)").replace("0x800c5a01", "ADDRESS"),
+    ];
+    assert_eq!(calls, expected);
+}
+
+#[test]
+fn a_descriptor_that_a_variant_returns_has_its_file() {
+    let Some(machine) = Machine::shared() else { return };
+    let (trace, _) = scene(&machine, "variants", "fcntl", &[]);
+    assert!(trace.text.contains("= 40</memfd:payload (deleted)>"), "{}", trace.text);
+}
+
+/// Each of these ends where its mapping ends.
+#[test]
+fn no_byte_more_than_the_call_names_is_read() {
+    let Some(machine) = Machine::shared() else { return };
+    let selection = "msgsnd,set_mempolicy,openat2,pselect6,sched_setattr,mincore,setsockopt,setxattrat,writev,getgroups";
+    let (_, calls) = scene(&machine, "exact", selection, &[]);
+    let expected = [
+        "msgsnd(msqid: -1, msgp: {.mtype: 1, .mtext: \"hello\"}, msgsz: 5)",
+        "set_mempolicy(mode: 0x63, nmask: [0, 2], maxnode: 65)",
+        "openat2(dfd: CWD, filename: \"/nonexistent\", how: {.flags: RDONLY, .mode: 0, .resolve: 0}, usize: 24)",
+        "pselect6(n: -1, sig: {.p: [USR1], .size: 8})",
+        "sched_setattr(pid: -1, uattr: {.size: 48, .sched_policy: NORMAL, .sched_flags: 0, .sched_nice: 7, .sched_priority: 0, \
+         .sched_runtime: 0, .sched_deadline: 0, .sched_period: 0})",
+        "mincore(start: ADDRESS, len: 8193, vec: [0, 0, 0])",
+        "setsockopt(fd: -1, level: SOCKET, optname: RCVTIMEO_OLD, optval: {.tv_sec: 5, .tv_usec: 6}, optlen: 16)",
+        "setxattrat(dfd: CWD, pathname: \"/nonexistent\", name: \"user.name\", uargs: {.value: \"value\", .size: 5, .flags: 0}, usize: 16)",
+        "writev(fd: -1, vec: [{.iov_base: \"value\", .iov_len: 5}, {.iov_base: \"alue\", .iov_len: 4}], vlen: 2)",
+        "getgroups()",
+    ];
+    assert_eq!(calls, expected);
+}
+
+#[test]
+fn of_a_buffer_that_ends_too_early_there_is_what_can_be_read() {
+    let Some(machine) = Machine::shared() else { return };
+    let (_, calls) = scene(&machine, "border", "write", &["--filter", "fd == -1"]);
+    let buffer = |text: &str| format!("write(fd: -1, buf: \"{text}\"..., count: 8000)");
+    assert_eq!(calls, [buffer("a"), buffer("abcde"), buffer("abcdefghijklmnopqrstuvwxyzabcdef")]);
+}
+
+/// Structs and pointers of 32-bit programs.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn data_of_the_32_bit_entry_is_read_as_32_bit_programs_have_it() {
+    let Some(machine) = Machine::shared() else { return };
+    let (_, calls) = scene(&machine, "compat", "writev,fcntl,nanosleep", &[]);
+    let expected = [
+        "writev(fd: -1, vec: [{.iov_base: \"first\", .iov_len: 5}, {.iov_base: \"second\", .iov_len: 6}], vlen: 2)",
+        "fcntl(fd: -1, cmd: SETLK, arg: {.l_type: WRLCK, .l_whence: SET, .l_start: 3, .l_len: 7, .l_pid: 0})",
+        "nanosleep(rqtp: {.tv_sec: 0, .tv_nsec: 1000})",
+    ];
+    assert_eq!(calls, expected);
+}

@@ -1,0 +1,159 @@
+//! Calls with data that is known, each kind once. What is of exact size ends where its mapping ends: a tracer that reads one byte more reads nothing.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+const PAGE: usize = 4096;
+
+pub fn run(scene: &str) {
+    match scene {
+        "variants" => variants(),
+        "exact" => exact(),
+        "border" => border(),
+        "large" => large(),
+        #[cfg(target_arch = "x86_64")]
+        "compat" => compat::run(),
+        _ => panic!("no scene {scene:?}"),
+    }
+}
+
+/// An ioctl that nobody has: `_IOC(direction, 'Z', number, bytes)`.
+fn command(direction: u64, number: u64, bytes: u64) -> u64 {
+    direction << 30 | bytes << 16 | 0x5a << 8 | number
+}
+
+/// Calls whose memory depends on the value of an argument.
+fn variants() {
+    let fd = unsafe { libc::syscall(libc::SYS_memfd_create, c"payload".as_ptr(), 0) };
+    let mut lock = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: 3, l_len: 7, l_pid: 0 };
+    let mut name = [0u8; 16];
+    let timeout = libc::timespec { tv_sec: 0, tv_nsec: 1000 };
+    let word = 1u32;
+    let mut waiting = -1i32;
+    let bytes = *b"twelve bytes";
+    unsafe {
+        libc::syscall(libc::SYS_fcntl, fd, libc::F_SETLK, &raw const lock);
+        libc::syscall(libc::SYS_fcntl, fd, libc::F_GETLK, &raw mut lock);
+        libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD, 40);
+        libc::syscall(libc::SYS_prctl, libc::PR_SET_NAME, c"known".as_ptr());
+        libc::syscall(libc::SYS_prctl, libc::PR_GET_NAME, name.as_mut_ptr());
+        for op in [libc::FUTEX_WAIT, libc::FUTEX_WAKE] {
+            libc::syscall(libc::SYS_futex, &raw const word, op | libc::FUTEX_PRIVATE_FLAG, 1, &raw const timeout);
+        }
+        libc::syscall(libc::SYS_ioctl, fd, libc::FIONREAD, &raw mut waiting);
+        // Direction: 1 is read by the kernel, 2 is written by it, which does not happen when it fails.
+        for direction in [0, 1, 2] {
+            libc::syscall(libc::SYS_ioctl, fd, command(direction, 1, bytes.len() as u64), bytes.as_ptr());
+        }
+    }
+}
+
+/// A mapping that ends with these bytes, and behind which there is none.
+fn at_end(bytes: &[u8]) -> *mut u8 {
+    let end = map_pages(1, 0).wrapping_add(PAGE);
+    let at = end.wrapping_sub(bytes.len());
+    unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    at
+}
+
+/// So many pages, behind which there is none.
+fn map_pages(pages: usize, flags: i32) -> *mut u8 {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let start = unsafe { libc::mmap(null_mut(), (pages + 1) * PAGE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    assert_ne!(start, libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
+    let start = start.cast::<u8>();
+    assert_eq!(unsafe { libc::munmap(start.wrapping_add(pages * PAGE).cast::<c_void>(), PAGE) }, 0);
+    start
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+fn exact() {
+    const AT_FDCWD: i32 = libc::AT_FDCWD;
+    // size, policy, flags, nice and priority, three times of SCHED_DEADLINE: as it was before utilization came.
+    let attributes = at_end(&words(&[48, 0, 7, 0, 0, 0]));
+    let set = at_end(&words(&[1 << 9]));
+    let text = at_end(b"value");
+    unsafe {
+        libc::syscall(libc::SYS_msgsnd, -1, at_end(&[&words(&[1])[..], b"hello"].concat()), 5, 0);
+        libc::syscall(libc::SYS_set_mempolicy, 99, at_end(&words(&[0b101])), 65);
+        libc::syscall(libc::SYS_openat2, AT_FDCWD, c"/nonexistent".as_ptr(), at_end(&words(&[0, 0, 0])), 24);
+        libc::syscall(libc::SYS_pselect6, -1, 0, 0, 0, 0, at_end(&words(&[set as u64, 8])));
+        libc::syscall(libc::SYS_sched_setattr, -1, attributes, 0);
+        libc::syscall(libc::SYS_mincore, map_pages(3, 0), 2 * PAGE + 1, at_end(&[9, 9, 9]));
+        libc::syscall(libc::SYS_setsockopt, -1, libc::SOL_SOCKET, libc::SO_RCVTIMEO, at_end(&words(&[5, 6])), 16);
+        // setxattrat
+        libc::syscall(463, AT_FDCWD, c"/nonexistent".as_ptr(), 0, c"user.name".as_ptr(), at_end(&words(&[text as u64, 5])), 16usize);
+        libc::syscall(libc::SYS_writev, -1, at_end(&words(&[text as u64, 5, text as u64 + 1, 4])), 2);
+        // Behind this buffer is nothing, and its size is 0: the kernel only says how much there is.
+        libc::syscall(libc::SYS_getgroups, 0, at_end(&[]));
+    }
+}
+
+/// Writes of which only the first bytes can be read.
+fn border() {
+    for readable in [1, 5, 4000] {
+        let at = map_pages(1, 0).wrapping_add(PAGE - readable);
+        (0..readable).for_each(|i| unsafe { at.wrapping_add(i).write(b'a' + (i % 26) as u8) });
+        unsafe { libc::syscall(libc::SYS_write, -1, at, 8000) };
+    }
+}
+
+/// More data than one record holds: text that counts up by itself.
+fn large() {
+    let text: Vec<u8> = (0..20_000u32).flat_map(|i| format!("{i:05} ").into_bytes()).collect();
+    let iovec: Vec<libc::iovec> =
+        (0..10).map(|i| libc::iovec { iov_base: text[i * 10_000..].as_ptr().cast_mut().cast(), iov_len: 10_000 }).collect();
+    let string: Vec<u8> = text[..30_000].iter().copied().chain([0]).collect();
+    let file = std::fs::File::open("/dev/zero").expect("it is there");
+    let mut zeros = vec![1u8; 50_000];
+    unsafe {
+        libc::syscall(libc::SYS_write, -1, text.as_ptr(), 65_536);
+        libc::syscall(libc::SYS_writev, -1, iovec.as_ptr(), iovec.len());
+        libc::syscall(libc::SYS_memfd_create, string.as_ptr(), 0);
+        libc::syscall(libc::SYS_read, std::os::fd::AsRawFd::as_raw_fd(&file), zeros.as_mut_ptr(), zeros.len());
+    }
+}
+
+/// The same by the kernel's entry for 32-bit programs, with structs as these have them.
+#[cfg(target_arch = "x86_64")]
+mod compat {
+    use super::map_pages;
+
+    pub fn run() {
+        let page = map_pages(1, libc::MAP_32BIT);
+        let mut next = page;
+        let mut put = |bytes: &[u8]| {
+            let at = next;
+            unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+            next = at.wrapping_add(bytes.len().next_multiple_of(8));
+            at as u32
+        };
+        let halves = |halves: &[u32]| halves.iter().flat_map(|half| half.to_ne_bytes()).collect::<Vec<u8>>();
+        let (first, second) = (put(b"first"), put(b"second"));
+        let iovec = put(&halves(&[first, 5, second, 6]));
+        // F_WRLCK, SEEK_SET, start, length
+        let lock = put(&[&[1, 0, 0, 0][..], &halves(&[3, 7, 0])].concat());
+        let time = put(&halves(&[0, 1000]));
+        int80(146, [u32::MAX, iovec, 2]);
+        int80(55, [u32::MAX, libc::F_SETLK as u32, lock]);
+        int80(162, [time, 0, 0]);
+    }
+
+    /// A call by its number in arch/x86/entry/syscalls/syscall_32.tbl.
+    fn int80(number: u32, args: [u32; 3]) {
+        let [first, second, third] = args.map(u64::from);
+        unsafe {
+            std::arch::asm!(
+                "xchg rbx, {first}", "int 0x80", "xchg rbx, {first}",
+                first = inout(reg) first => _,
+                inout("rax") u64::from(number) => _,
+                in("rcx") second,
+                in("rdx") third,
+                out("r8") _, out("r9") _, out("r10") _, out("r11") _,
+            );
+        }
+    }
+}
