@@ -7,6 +7,7 @@ mod descriptors;
 mod edges;
 mod ending;
 mod errors;
+mod killed;
 mod line;
 mod machine;
 #[cfg(feature = "bpf")]
