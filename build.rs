@@ -52,7 +52,8 @@ fn out_dir() -> Result<PathBuf, String> {
 /// Compiles the BPF programs. CLANG names another compiler than `clang`.
 fn programs() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed=CLANG");
-    for source in ["capture.h", "files.h", "kernel.h", "nested.h", "pieces.h", "plan.h", "record.h", "rtrace.bpf.c", "select.h", "state.h"]
+    for source in
+        ["capture.h", "files.h", "kernel.h", "nested.h", "parts.h", "pieces.h", "plan.h", "record.h", "rtrace.bpf.c", "select.h", "state.h"]
     {
         println!("cargo::rerun-if-changed=src/bpf/{source}");
     }

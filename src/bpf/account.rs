@@ -13,4 +13,6 @@ pub struct Account {
     pub tasks_lost: u64,
     /// Calls whose memory could not be copied for want of memory.
     pub scratch_lost: u64,
+    /// Records with more of the data of calls that found no room.
+    pub parts_lost: u64,
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "files.h"
-#include "nested.h"
+#include "parts.h"
 
 /* include/uapi/asm-generic/errno-base.h, include/linux/errno.h */
 enum { EINTR = 4, ERESTARTSYS = 512, ERESTART_RESTARTBLOCK = 516 };
@@ -147,12 +147,18 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 		if (plan->fds & 1 << i)
 			note_file(scratch, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
 	scratch->retry = 0;
+	scratch->debts = 0;
+	scratch->debt = 0;
+	scratch->parts = 0;
 	scratch->room = ~0u;
 	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {
 		const volatile struct op *op = &plan->ops[i];
 		u32 count = op->count;
-		if (op->when & OP_AT_ENTRY && operate(scratch, place, i, WHEN_ENTRY))
+		u32 debts = scratch->debts;
+		if (op->when & OP_AT_ENTRY && operate(scratch, place, i, WHEN_ENTRY)) {
 			scratch->retry |= 1 << i;
+			scratch->debts = debts;
+		}
 		if (op->when & OP_AT_EXIT && count >= COUNT_AT) {
 			u32 room = 0;
 			if (!bpf_probe_read_user(&room, sizeof(room), (void *)argument(&scratch->call, count - COUNT_AT)))
@@ -173,6 +179,7 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 		note_file(scratch, scratch->call.ret, TAG(ARG_FILE | ARG_RETURN, WHEN_EXIT));
 	/* After an execve that memory is another's. */
 	int is_gone = plan->flags & PLAN_EXECUTES && scratch->call.ret >= 0;
+	scratch->debt = is_gone ? scratch->debts : 0;
 	s64 ret = scratch->call.ret;
 	int failed = ret < 0;
 	int interrupted = ret == -EINTR || (ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK);

@@ -12,6 +12,8 @@ use crate::event::Abi;
 pub(super) const OP_BYTES: usize = 20;
 /// `PIECE_MAX`: the most bytes of one piece.
 const PIECE_MAX: u32 = 4096;
+/// The most bytes of a string or buffer, in as many records as they need.
+const STRING_MAX: u32 = 1 << 20;
 /// No more elements of an array are copied.
 const ELEMENTS_MAX: u32 = 32;
 /// `NO_ARG`
@@ -258,7 +260,7 @@ impl Maker<'_> {
     }
 
     fn string_limit(&self) -> u32 {
-        self.string_limit.min(PIECE_MAX as usize) as u32
+        self.string_limit.min(STRING_MAX as usize) as u32
     }
 
     fn word_bytes(&self) -> u16 {

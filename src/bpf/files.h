@@ -169,6 +169,13 @@ __noinline int tell_file(struct scratch *scratch, u64 id, u32 fd, u32 tag)
 	return 0;
 }
 
+/* Nothing that was told of files came to anybody. */
+static __always_inline void forget_files(struct scratch *scratch)
+{
+	for (u32 i = 0; i < FILES_MAX; i++)
+		scratch->files[i].id = 0;
+}
+
 static __always_inline int same_key(struct file_key *a, struct file_key *b)
 {
 	return a->way == b->way && a->inode == b->inode && a->generation == b->generation && a->unhashed == b->unhashed;

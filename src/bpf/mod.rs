@@ -15,6 +15,7 @@ mod encode;
 pub mod files;
 #[cfg(feature = "bpf")]
 mod links;
+pub mod parts;
 pub mod record;
 mod settings;
 #[cfg(feature = "bpf")]

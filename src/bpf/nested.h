@@ -13,6 +13,8 @@
 /* Pointers up to a null one that are copied. */
 #define POINTERS_MAX (PIECE_MAX / 8)
 #define POINTERS_BLOCK 32
+/* More bytes of what a pointer points to wait until all pointers were followed. */
+#define INNER_MAX 512
 /* Pointers of a struct that are followed. */
 #define LINKS_OF_ONE 4
 
@@ -36,6 +38,10 @@ __noinline u64 word_at(struct scratch *scratch, u64 start, u32 i, u32 word)
 static __always_inline int copy_inner(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
 {
 	if (!wanted || !address)
+		return 0;
+	/* What is large waits, so that there is room for what is to be followed. */
+	u64 all = wanted < limit ? wanted : limit;
+	if (all > INNER_MAX && !owe(scratch, address, wanted, all, tag, DEBT_BYTES))
 		return 0;
 	if (!copy_bytes(scratch, address, wanted, limit, tag))
 		return 0;

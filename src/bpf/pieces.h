@@ -28,7 +28,7 @@ static __always_inline void describe(struct piece *piece, u64 address, u64 wante
 	piece->arg = tag;
 	piece->when = tag >> 8;
 	piece->state = state;
-	piece->unused = 0;
+	piece->continues = 0;
 }
 
 /* A piece without bytes, if there is room for that. */
@@ -48,16 +48,37 @@ __noinline int add_empty(struct scratch *scratch, u64 address, u64 wanted, u32 t
 	return scratch ? describe_empty(scratch, address, wanted, tag, state) : 0;
 }
 
+/* Puts down what there is no room for now, to be copied when the record so far was given; -1 if that is too much. */
+static __always_inline int owe(struct scratch *scratch, u64 address, u64 wanted, u64 left, u32 tag, u32 kind)
+{
+	struct debts *debts = bpf_task_storage_get(&debts_of, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u64 at = scratch->debts;
+
+	barrier_var(at);
+	if (!debts || at >= DEBTS_MAX)
+		return -1;
+	struct debt *debt = &debts->list[at];
+	debt->address = address;
+	debt->wanted = wanted;
+	debt->left = left;
+	debt->tag = tag;
+	debt->kind = kind;
+	scratch->debts = at + 1;
+	return 0;
+}
+
 /* Copies no more than `limit` of the bytes that the call names; -1 if they cannot be read, and then nothing is added. */
 __noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
 {
 	if (!scratch)
 		return 0;
 	u64 at = scratch->call.payload;
+	barrier_var(at);
+	u64 all = wanted < limit ? wanted : limit;
 	if (at > START_MAX)
-		return describe_empty(scratch, address, wanted, tag, PIECE_CUT);
+		return all && !owe(scratch, address, wanted, all, tag, DEBT_BYTES) ? 0 : describe_empty(scratch, address, wanted, tag, PIECE_CUT);
 	struct piece *piece = (struct piece *)(scratch->payload + at);
-	u64 length = wanted < limit ? wanted : limit;
+	u64 length = all;
 	barrier_var(length);
 	if (length > PIECE_MAX)
 		length = PIECE_MAX;
@@ -70,6 +91,8 @@ __noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 
 	}
 	describe(piece, address, wanted, length, tag, length < wanted ? PIECE_CUT : PIECE_WHOLE);
 	scratch->call.payload = at + sizeof(struct piece) + ((length + 7) & ~7ULL);
+	if (length == PIECE_MAX && length < all)
+		owe(scratch, address + length, wanted - length, all - length, tag, DEBT_BYTES | DEBT_BEGUN);
 	return 0;
 }
 
@@ -96,8 +119,9 @@ __noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 
 	if (!scratch)
 		return 0;
 	u64 at = scratch->call.payload;
+	barrier_var(at);
 	if (at > START_MAX)
-		return describe_empty(scratch, address, 0, tag, PIECE_CUT);
+		return !owe(scratch, address, 0, limit, tag, DEBT_STRING) ? 0 : describe_empty(scratch, address, 0, tag, PIECE_CUT);
 	struct piece *piece = (struct piece *)(scratch->payload + at);
 	u64 room = limit + 1;
 	barrier_var(room);
@@ -112,5 +136,7 @@ __noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 
 		last = 0;
 	describe(piece, address, read + (last != 0), read - 1, tag, last ? PIECE_CUT : PIECE_WHOLE);
 	scratch->call.payload = at + sizeof(struct piece) + ((read - 1 + 7) & ~7ULL);
+	if (last && limit > PIECE_MAX)
+		owe(scratch, address + read - 1, 0, limit - (read - 1), tag, DEBT_STRING | DEBT_BEGUN);
 	return 0;
 }

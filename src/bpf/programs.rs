@@ -172,7 +172,7 @@ impl Programs {
             let words = all.iter().filter_map(|one| one.get(at * 8..)?.first_chunk().copied());
             words.map(u64::from_ne_bytes).sum()
         };
-        Ok(Account { calls: sum(0), calls_lost: sum(1), ends_lost: sum(2), tasks_lost: sum(3), scratch_lost: sum(4) })
+        Ok(Account { calls: sum(0), calls_lost: sum(1), ends_lost: sum(2), tasks_lost: sum(3), scratch_lost: sum(4), parts_lost: sum(5) })
     }
 
     fn list(&self, name: &str) -> anyhow::Result<Vec<u8>> {
@@ -239,7 +239,7 @@ mod tests {
         let call =
             [("start", 0), ("end", 8), ("ret", 16), ("args", 24), ("nr", 72), ("tid", 76), ("lost", 80), ("payload", 84), ("how", 86)];
         assert_eq!(members("call"), (record::CALL_BYTES, named(&[&call[..], &[("bits", 87)]].concat())));
-        let piece = [("address", 0), ("wanted", 8), ("length", 16), ("arg", 20), ("when", 21), ("state", 22), ("unused", 23)];
+        let piece = [("address", 0), ("wanted", 8), ("length", 16), ("arg", 20), ("when", 21), ("state", 22), ("continues", 23)];
         assert_eq!(members("piece"), (record::PIECE_BYTES, named(&piece)));
         assert_eq!(members("listed"), (record::LISTED_BYTES, named(&[("time", 0), ("pid", 8), ("tid", 12)])));
         let note = [("inode", 0), ("magic", 8), ("reached_root", 12), ("unlinked", 13), ("unused", 14)];
@@ -254,7 +254,7 @@ mod tests {
         let link = [("offset", 0), ("count_offset", 2), ("bytes", 4), ("count_bytes", 5), ("count", 6), ("when", 7), ("size", 8)];
         assert_eq!(members("link"), (links::LINK_BYTES, named(&[&link[..], &[("limit", 12), ("flags", 16)]].concat())));
         assert_eq!(members("choice"), (16, named(&[("key", 0), ("place", 8)])));
-        let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32)];
+        let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32), ("parts_lost", 40)];
         assert_eq!(members("account"), (account.len() * 8, named(&account)));
     }
 
@@ -284,7 +284,7 @@ mod tests {
     fn enums_count_as_they_are_read_and_written() {
         let btf = btf();
         for (name, values) in [
-            ("how", &["HOW_RETURNED", "HOW_NEVER", "HOW_UNSEEN", "HOW_PENDING", "HOW_TASK_END"][..]),
+            ("how", &["HOW_RETURNED", "HOW_NEVER", "HOW_UNSEEN", "HOW_PENDING", "HOW_TASK_END", "HOW_PART"][..]),
             ("piece_when", &["WHEN_ENTRY", "WHEN_EXIT", "WHEN_RETRY"]),
             ("piece_state", &["PIECE_WHOLE", "PIECE_CUT", "PIECE_FAULT"]),
             ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP"]),

@@ -19,6 +19,8 @@ enum how {
 	HOW_PENDING,
 	/* No call: the task ends, and ret is its exit code as wait(2) would have it. */
 	HOW_TASK_END,
+	/* Pieces of a call whose record comes later. */
+	HOW_PART,
 };
 
 /* Bits beside. */
@@ -61,8 +63,12 @@ struct piece {
 	u8 arg;
 	u8 when;
 	u8 state;
-	u8 unused;
+	/* It goes on where an earlier piece of the same argument and moment ends. */
+	u8 continues;
 };
+
+/* In `arg`: no piece, but how many records with parts of the call were written before, in `wanted`. */
+#define ARG_PARTS 0x40
 
 /* In `arg`: the piece is a descriptor's file. The argument's number is in the lower bits, or that of the return. Its address is the descriptor, `wanted` is the file's identifier. */
 #define ARG_FILE 0x80

@@ -16,6 +16,9 @@ pub const FILE_NOTE_BYTES: usize = 16;
 const ARG_FILE: u8 = 0x80;
 const ARG_RETURN: u8 = 6;
 
+/// `ARG_PARTS`
+const ARG_PARTS: u8 = 0x40;
+
 /// `CALL_NO_ENTRY` and `CALL_SHOWN`.
 const NO_ENTRY: u8 = 1;
 const SHOWN: u8 = 2;
@@ -29,6 +32,8 @@ pub enum How {
     Pending,
     /// No call: the task ends, with [`Seen::ret`] as its exit code (wait(2)'s status word).
     TaskEnd,
+    /// Pieces of a call whose own record comes later.
+    Part,
 }
 
 /// A record.
@@ -71,31 +76,61 @@ impl<'a> Seen<'a> {
             abi: Abi::ALL.get(usize::from(bits & 0xf)).copied()?,
             tid: half(76) as i32,
             lost: half(80),
-            how: [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd].get(usize::from(head[86])).copied()?,
+            how: [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd, How::Part].get(usize::from(head[86])).copied()?,
             no_entry: bits >> 4 & NO_ENTRY != 0,
             shown: bits >> 4 & SHOWN != 0,
             pieces: rest.get(..payload)?,
         })
     }
 
-    /// Gives a call what was copied of its caller's memory, and returns what its descriptors were.
-    pub fn add_pieces(&self, call: &mut Call) -> SmallVec<[SeenFile<'a>; 2]> {
-        let mut files = SmallVec::new();
-        let mut rest = self.pieces;
-        while let Some((head, behind)) = rest.split_first_chunk::<PIECE_BYTES>() {
-            let Some(piece) = piece(head, call.payload.len()) else { break };
-            let length = piece.len as usize;
-            let Some(bytes) = behind.get(..length) else { break };
-            if piece.arg & ARG_FILE != 0 {
-                files.extend(SeenFile::new(&piece, bytes));
-            } else {
-                call.payload.extend_from_slice(bytes);
-                call.pieces.push(piece);
-            }
-            rest = behind.get(length.next_multiple_of(8)..).unwrap_or_default();
-        }
-        files
+    /// How many records with parts of this call were written before this one.
+    pub fn parts_before(&self) -> u32 {
+        // It stands before all other pieces.
+        let first = self.pieces.first_chunk::<PIECE_BYTES>().and_then(|head| piece(head, 0));
+        first.filter(|piece| piece.arg == ARG_PARTS).map_or(0, |piece| piece.wanted as u32)
     }
+}
+
+/// Gives a call what was copied of its caller's memory, and returns what its descriptors were.
+pub fn add_pieces<'a>(pieces: &'a [u8], call: &mut Call) -> SmallVec<[SeenFile<'a>; 2]> {
+    let mut files = SmallVec::new();
+    let mut rest = pieces;
+    while let Some((head, behind)) = rest.split_first_chunk::<PIECE_BYTES>() {
+        let Some(piece) = piece(head, call.payload.len()) else { break };
+        let length = piece.len as usize;
+        let Some(bytes) = behind.get(..length) else { break };
+        if piece.arg & ARG_FILE != 0 {
+            files.extend(SeenFile::new(&piece, bytes));
+        } else if head[23] != 0 {
+            go_on(call, &piece, bytes);
+        } else if piece.arg != ARG_PARTS {
+            call.payload.extend_from_slice(bytes);
+            call.pieces.push(piece);
+        }
+        rest = behind.get(length.next_multiple_of(8)..).unwrap_or_default();
+    }
+    files
+}
+
+/// More of an earlier piece. Where that is not there, because a record was lost, the bytes have no place.
+fn go_on(call: &mut Call, more: &Piece, bytes: &[u8]) {
+    let ends_there = |piece: &Piece| {
+        let is_same = piece.arg == more.arg && (piece.when == When::Exit) == (more.when == When::Exit);
+        is_same && piece.address.wrapping_add(piece.len.into()) == more.address
+    };
+    let Some(at) = call.pieces.iter().rposition(ends_there) else { return };
+    let mut piece = call.pieces[at];
+    if (piece.start + piece.len) as usize != call.payload.len() {
+        // Others came between.
+        let (start, range) = (call.payload.len() as u32, piece.start as usize..(piece.start + piece.len) as usize);
+        call.payload.extend_from_within(range);
+        piece.start = start;
+    }
+    call.payload.extend_from_slice(bytes);
+    piece.wanted = u64::from(piece.len).saturating_add(more.wanted);
+    piece.len += more.len;
+    piece.state = more.state;
+    call.pieces[at] = piece;
 }
 
 /// What a descriptor was.
@@ -256,7 +291,7 @@ pub(crate) mod tests {
         assert_eq!((seen.nr, seen.abi, seen.tid, seen.lost, seen.how), (59, Abi::I386, 7, 2, How::Returned));
         assert_eq!((seen.no_entry, seen.shown), (false, true));
         let mut call = call();
-        assert!(seen.add_pieces(&mut call).is_empty());
+        assert!(add_pieces(seen.pieces, &mut call).is_empty());
         let of = |at: usize| (call.pieces[at], call.bytes(&call.pieces[at]));
         let first = Piece { arg: 0, when: When::Entry, address: 0x1000, wanted: 5, start: 0, len: 4, state: PieceState::Ok };
         assert_eq!(of(0), (first, &b"/etc"[..]));
@@ -272,11 +307,48 @@ pub(crate) mod tests {
                 .concat(),
         );
         let mut call = call();
-        let files = Seen::parse(&raw).unwrap().add_pieces(&mut call);
+        let files = add_pieces(Seen::parse(&raw).unwrap().pieces, &mut call);
         let told = FileNote { inode: 42, magic: 0xef53, reached_root: true, unlinked: false, names: b"a\0tmp\0" };
         let known = SeenFile { place: FdPlace::Return, id: 78, note: None };
         assert_eq!(files[..], [SeenFile { place: FdPlace::Arg(0), id: 77, note: Some(told) }, known], "there is no place 7");
         assert!(call.pieces.is_empty() && call.payload.is_empty());
+    }
+
+    /// A piece that goes on.
+    fn more(address: u64, wanted: u64, bytes: &[u8], kind: [u8; 3]) -> Vec<u8> {
+        let mut raw = piece_bytes(address, wanted, bytes, kind);
+        raw[23] = 1;
+        raw
+    }
+
+    #[test]
+    fn pieces_go_on_where_others_end() {
+        let pieces = [
+            piece_bytes(0x1000, 9, b"abc", [1, 0, 1]),
+            piece_bytes(0x2000, 2, b"xy", [1, 0, 0]),
+            more(0x1003, 6, b"def", [1, 0, 1]),
+            more(0x1006, 3, b"ghi", [1, 2, 0]),
+            more(0x1009, 3, b"not", [2, 0, 0]),
+            more(0x2003, 3, b"not", [1, 0, 0]),
+        ];
+        let mut call = call();
+        add_pieces(&pieces.concat(), &mut call);
+        assert_eq!(call.pieces.iter().map(|piece| call.bytes(piece)).collect::<Vec<_>>(), [&b"abcdefghi"[..], b"xy"]);
+        assert_eq!((call.pieces[0].wanted, call.pieces[0].state), (9, PieceState::Ok));
+        let mut cut = self::call();
+        add_pieces(&[&pieces[0][..], &pieces[3]].concat(), &mut cut);
+        assert_eq!((cut.bytes(&cut.pieces[0]), cut.pieces[0].state), (&b"abc"[..], PieceState::Cut), "what was between is lost");
+    }
+
+    #[test]
+    fn a_record_says_how_many_parts_came_before() {
+        let pieces = [piece_bytes(0, 3, b"", [ARG_PARTS, 0, 0]), piece_bytes(0x1000, 1, b"a", [0, 0, 0])].concat();
+        let raw = record(&pieces);
+        let seen = Seen::parse(&raw).unwrap();
+        let mut call = call();
+        add_pieces(seen.pieces, &mut call);
+        assert_eq!((seen.parts_before(), call.pieces.len()), (3, 1));
+        assert_eq!(Seen::parse(&record(&pieces[PIECE_BYTES..])).unwrap().parts_before(), 0);
     }
 
     #[test]
@@ -297,15 +369,15 @@ pub(crate) mod tests {
         fn any_bytes_are_read(raw in proptest::collection::vec(any::<u8>(), 0..400), fits in any::<bool>()) {
             let mut raw = raw;
             if fits && raw.len() >= CALL_BYTES {
-                (raw[86], raw[87]) = (raw[86] % 5, raw[87] % 4);
+                (raw[86], raw[87]) = (raw[86] % 6, raw[87] % 4);
                 let payload = (raw.len() - CALL_BYTES) as u16;
                 raw[84..86].copy_from_slice(&payload.to_le_bytes());
             }
             let mut call = call();
             if let Some(seen) = Seen::parse(&raw) {
-                seen.add_pieces(&mut call);
+                add_pieces(seen.pieces, &mut call);
             }
-            prop_assert!(call.payload.len() <= raw.len());
+            prop_assert!(call.payload.len() <= raw.len() * raw.len());
             prop_assert!(call.pieces.iter().all(|piece| call.bytes(piece).len() == piece.len as usize));
             listed(&raw);
         }

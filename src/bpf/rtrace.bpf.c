@@ -47,9 +47,7 @@ static __always_inline void write_scratch(void *ctx, struct task *task, struct s
 {
 	if (!write_call(ctx, task, &scratch->call, payload_of(scratch)))
 		return;
-	/* What was told of files was told in vain. */
-	for (u32 i = 0; i < FILES_MAX; i++)
-		scratch->files[i].id = 0;
+	forget_files(scratch);
 }
 
 /* Gives the task's open call, wherever it stands. */
@@ -111,6 +109,7 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	if (scratch) {
 		begin(&scratch->call, current, &which, regs);
 		capture_at_entry(scratch, place);
+		give_parts(ctx, scratch, WHEN_ENTRY);
 		open = OPEN_IN_SCRATCH;
 	} else {
 		begin(&task->call, current, &which, regs);
@@ -176,9 +175,11 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 		return 1;
 	}
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
-	if (!scratch || !complete(task, &scratch->call, nr, ret, scratch->retry))
+	if (!scratch || !complete(task, &scratch->call, nr, ret, scratch->retry || scratch->debts))
 		return 0;
 	capture_at_exit(scratch, task->place);
+	give_parts(ctx, scratch, WHEN_EXIT);
+	scratch->call.how = HOW_RETURNED;
 	write_scratch(ctx, task, scratch);
 	return 1;
 }

@@ -69,6 +69,29 @@ struct walk {
 	u32 reached_root;
 };
 
+/* What did not fit into the record and is still to be copied: no more than `left` of the `wanted` bytes from `address` on. */
+struct debt {
+	u64 address;
+	u64 wanted;
+	u32 left;
+	u16 tag;
+	u16 kind;
+};
+
+enum {
+	DEBT_BYTES = 1,
+	/* Up to a NUL; what is wanted is not known. */
+	DEBT_STRING = 2,
+	/* A piece with what stands before it was given. */
+	DEBT_BEGUN = 4,
+};
+
+#define DEBTS_MAX 64
+
+struct debts {
+	struct debt list[DEBTS_MAX];
+};
+
 struct scratch {
 	struct known_file files[FILES_MAX];
 	struct walk walk;
@@ -77,8 +100,13 @@ struct scratch {
 	/* What a length that the kernel overwrites was at entry; that of each message's address. */
 	u32 room;
 	u32 rooms[MESSAGES_MAX];
+	/* Debts of this call, the next that is to be paid, and records with parts of the call that were written. */
+	u32 debts;
+	u32 debt;
+	u32 parts;
+	u32 unused;
 	struct call call;
-	u8 payload[SCRATCH_BYTES - FILES_MAX * sizeof(struct known_file) - sizeof(struct walk) - sizeof(struct call) - 8 - 4 * MESSAGES_MAX];
+	u8 payload[SCRATCH_BYTES - FILES_MAX * sizeof(struct known_file) - sizeof(struct walk) - sizeof(struct call) - 24 - 4 * MESSAGES_MAX];
 };
 
 _Static_assert(sizeof(struct scratch) == SCRATCH_BYTES, "no padding");
@@ -96,6 +124,14 @@ struct {
 	__type(key, int);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
+
+/* Few calls have such data. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct debts);
+} debts_of SEC(".maps");
 
 /* A key that means a process: its number and this. */
 #define SEED_PROCESS (1ULL << 32)
@@ -138,6 +174,8 @@ struct account {
 	u64 tasks_lost;
 	/* Calls whose memory was not copied, because there was none to copy it to. */
 	u64 scratch_lost;
+	/* Records with parts of calls that found no room. */
+	u64 parts_lost;
 };
 
 struct {

@@ -9,6 +9,7 @@ use super::Settings;
 use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
 use crate::bpf::files::Files;
+use crate::bpf::parts::Parts;
 use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, TaskEnd, TaskId, Time, What};
 use crate::source::merge::Trouble;
 use crate::source::session::{EventSpec, Role, Scope};
@@ -47,6 +48,8 @@ pub struct Follower {
     in_flight: FxHashMap<i32, (Slot, Box<Call>)>,
     /// What the programs told of files.
     files: Files,
+    /// Parts of calls that are longer than a record.
+    parts: Parts,
     /// `sched:sched_process_exec` is armed.
     execs: bool,
     /// `task:task_newtask` is armed: forks are told with their flags.
@@ -110,6 +113,7 @@ impl Follower {
             bpf: session.events.find(Role::BpfCall),
             in_flight: FxHashMap::default(),
             files: Files::default(),
+            parts: Parts::default(),
             execs: armed(Role::ProcessExec),
             new_tasks: armed(Role::NewTask),
             excluded: session.excluded.clone(),

@@ -238,6 +238,7 @@ impl Armed {
         let all = [
             (account.tasks_lost, "tasks were not followed", memory),
             (account.scratch_lost, "calls are shown without the memory that they name", memory),
+            (account.parts_lost, "times data of calls is cut", "it is more than one record holds, and a further record found no room"),
             (account.ends_lost, "ends of tasks are not known", "their records found no room"),
             (programs.skipped(), "times the kernel skipped a program", "so many calls at most lack their entry or return, or are missing"),
         ];

@@ -2,7 +2,7 @@
 
 use crate::line;
 use crate::machine::Machine;
-use crate::trace::{Trace, workload};
+use crate::trace::{Trace, trace, workload};
 use regex::Regex;
 
 /// Runs a scene, and gives the arguments of its calls after those of the program's start: `NAME(ARGS)`, addresses as `ADDRESS`.
@@ -88,4 +88,37 @@ fn data_of_the_32_bit_entry_is_read_as_32_bit_programs_have_it() {
         "nanosleep(rqtp: {.tv_sec: 0, .tv_nsec: 1000})",
     ];
     assert_eq!(calls, expected);
+}
+
+/// What the program counts up: `00000 00001 ...`.
+fn counted(from: usize, bytes: usize) -> String {
+    let text: String = (0..20_000).map(|i| format!("{i:05} ")).collect();
+    text[from..from + bytes].to_owned()
+}
+
+/// More than a record holds, in the first argument that has memory.
+#[test]
+fn long_data_is_whole_up_to_the_limit() {
+    let Some(machine) = Machine::shared() else { return };
+    let selection = "write,writev,memfd_create,read";
+    let (trace, calls) = scene(&machine, "large", selection, &["--string-limit", "65536"]);
+    let iovec: Vec<String> = (0..10).map(|i| format!("{{.iov_base: \"{}\", .iov_len: 10000}}", counted(i * 10_000, 10_000))).collect();
+    assert!(calls.contains(&format!("write(fd: -1, buf: \"{}\", count: 65536)", counted(0, 65_536))), "{calls:.300?}");
+    assert!(calls.contains(&format!("writev(fd: -1, vec: [{}], vlen: 10)", iovec.join(", "))), "{calls:.300?}");
+    assert!(calls.contains(&format!("memfd_create(uname: \"{}\")", counted(0, 30_000))), "{calls:.300?}");
+    assert!(calls.contains(&format!("read(fd: 3</dev/zero>, buf: \"{}\", count: 50000)", "\\x00".repeat(50_000))), "{calls:.300?}");
+    assert!(!trace.stderr.contains("is cut"), "{}", trace.stderr);
+    let (_, calls) = scene(&machine, "large", selection, &["--string-limit", "5000"]);
+    assert!(calls.contains(&format!("write(fd: -1, buf: \"{}\"..., count: 65536)", counted(0, 5000))), "{calls:.300?}");
+    assert!(calls.contains(&format!("memfd_create(uname: \"{}\"...)", counted(0, 5000))), "{calls:.300?}");
+}
+
+/// Parts of a call that find no room cut its data; the call itself is printed or counted as lost.
+#[test]
+fn lost_parts_lose_no_call() {
+    let Some(machine) = Machine::shared() else { return };
+    let copies = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=1000", "status=none"];
+    let options = ["--engine", "bpf", "-e", "read,write", "--string-limit", "65536", "-m", "64K"];
+    let trace = trace(&machine, &options, &copies).succeeded();
+    assert!(trace.conserved().lost > 0 && trace.stderr.contains("times data of calls is cut"), "{}", trace.stderr);
 }

@@ -2,12 +2,13 @@
 
 use super::calls::{Questions, add_file};
 use super::{Follower, Here};
-use crate::bpf::record::{How, Seen};
+use crate::bpf::record::{How, Seen, add_pieces};
 use crate::event::{Call, Entry, Event, Exit, PieceState, TaskId, Time, What};
 use crate::source::{Record, Sample};
 use crate::syscall::behavior::Behavior;
 use crate::syscall::layout::add_piece;
 use crate::syscall::ledger::LeftOut;
+use smallvec::SmallVec;
 
 impl Follower {
     /// A record of the BPF programs.
@@ -16,7 +17,11 @@ impl Follower {
         // One that makes no sense is missing in the account, which will not add up.
         let Some(seen) = Seen::parse(sample.raw) else { return };
         let slot = self.slot(record.task, record.time);
+        if seen.how == How::Part {
+            return self.parts.add(&seen);
+        }
         if seen.how == How::TaskEnd {
+            self.parts.forget(seen.tid);
             self.ends.told(seen.tid, seen.ret as i32);
             return self.task_end(Here { time: record.time, cpu: record.cpu, task: record.task, slot }, events);
         }
@@ -24,6 +29,7 @@ impl Follower {
         let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
         if let Some(why) = self.leaves_out(here, &behavior) {
+            self.parts.forget(seen.tid);
             return self.ledger.leave_out(sample.event, why);
         }
         if !self.in_flight.is_empty() {
@@ -115,15 +121,20 @@ impl Follower {
             How::Returned => Exit::Returned { at: seen.end.unwrap_or(here.time), ret: seen.ret },
             How::Never => Exit::Never,
             How::Pending => Exit::Pending,
-            How::Unseen | How::TaskEnd => Exit::Unseen,
+            How::Unseen | How::TaskEnd | How::Part => Exit::Unseen,
         };
         call.args = Some(seen.args);
         call.lost_before = u64::from(seen.lost);
         call.shown_pending = seen.shown;
-        for file in seen.add_pieces(&mut call) {
+        let parts = if seen.parts_before() == 0 { &[] } else { self.parts.of(seen) };
+        let files = if parts.is_empty() { SmallVec::new() } else { add_pieces(parts, &mut call) };
+        for file in files.into_iter().chain(add_pieces(seen.pieces, &mut call)) {
             if let Some(path) = self.files.path(&file) {
                 add_file(&mut call, file.place, path);
             }
+        }
+        if seen.how != How::Pending && !self.parts.is_empty() {
+            self.parts.forget(seen.tid);
         }
         call
     }
