@@ -52,9 +52,9 @@ fn out_dir() -> Result<PathBuf, String> {
 /// Compiles the BPF programs. CLANG names another compiler than `clang`.
 fn programs() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed=CLANG");
-    for source in
-        ["capture.h", "files.h", "kernel.h", "nested.h", "parts.h", "pieces.h", "plan.h", "record.h", "rtrace.bpf.c", "select.h", "state.h"]
-    {
+    let headers =
+        ["capture.h", "files.h", "kernel.h", "nested.h", "parts.h", "pieces.h", "plan.h", "record.h", "select.h", "state.h", "tally.h"];
+    for source in headers.into_iter().chain(["rtrace.bpf.c"]) {
         println!("cargo::rerun-if-changed=src/bpf/{source}");
     }
     let arch = match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {

@@ -4,6 +4,10 @@
 //! that an event may wait for a later fact (a file name that is being confirmed) without holding the rings' chunk.
 //! Nothing here renders and nothing here looks anything up: what an engine cannot know is [`None`] or `Unknown`, never guessed.
 
+mod tally;
+
+pub use tally::{Sum, Tally, Times};
+
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -65,6 +69,8 @@ pub enum What {
     Call(Box<Call>),
     /// A syscall that is still in flight; a later `Call` with the same id completes it.
     Pending(Box<Call>),
+    /// Calls of the task that are over and were summed up; none of them is told otherwise.
+    Tally(Box<Tally>),
     /// A tracepoint's or probe's record, raw; `event` names its format in the session's event table.
     Tracepoint { event: EventIndex, raw: Box<[u8]> },
     /// A page fault.
@@ -79,6 +85,17 @@ pub enum What {
     Exit(TaskEnd),
     /// Records were dropped by the kernel between the previous record of this CPU's ring and this time.
     Lost(Loss),
+}
+
+impl What {
+    /// How many calls it is the end of.
+    pub fn calls(&self) -> u64 {
+        match self {
+            What::Call(_) => 1,
+            What::Tally(tally) => tally.calls(),
+            _ => 0,
+        }
+    }
 }
 
 /// How a task ended.

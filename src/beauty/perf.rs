@@ -56,7 +56,7 @@ impl Perf {
                     self.tracepoint(out, event, (*index, spec), session, raw, comm);
                 }
             }
-            What::Fork { .. } | What::Exec { .. } => {}
+            What::Fork { .. } | What::Exec { .. } | What::Tally(_) => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use super::capture::{Capture, Maker, OP_BYTES, Op};
 use super::choices::Choices;
 use super::links::Links;
-use super::settings::{Seed, Settings, Whose};
+use super::settings::{NR_COUNT, Seed, Settings, Whose};
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::SYSCALLS;
@@ -11,8 +11,7 @@ use crate::event::Abi;
 use crate::syscall::special::{self, Special};
 use std::collections::HashMap;
 
-/// `NR_COUNT`, `PLANS_MAX`, `OPS_MAX`: numbers that have a plan in each ABI, plans that differ, and the operations of one.
-const NR_COUNT: usize = 1024;
+/// `PLANS_MAX`, `OPS_MAX`: plans that differ, and the operations of one.
 const PLANS_MAX: usize = 1024;
 pub(super) const OPS_MAX: usize = 6;
 /// `sizeof(struct plan)`
@@ -47,7 +46,8 @@ impl Settings {
             Whose::Cgroup(_) => 2,
         };
         let sigreturn = self.unknown || self.calls.iter().any(|row| Special::of_name(row.name) == Special::SigReturn);
-        let words = [scope, self.inherit.into(), self.ends.into(), self.pending_after, sigreturn.into(), self.string_limit as u32];
+        let (inherit, ends, sums) = (self.inherit.into(), self.ends.into(), self.sums.into());
+        let words = [scope, inherit, ends, self.pending_after, sigreturn.into(), self.string_limit as u32, sums];
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
@@ -64,7 +64,8 @@ impl Settings {
         for (at, (abi, nr)) in Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as u32).map(move |nr| (abi, nr))).enumerate() {
             let flags = special.get(&(abi, nr)).copied().unwrap_or_default();
             let place = match lookup::index(abi, i64::from(nr)).map(usize::from) {
-                Some(row) if wanted[row] => writer.row(row, abi, flags | WANTED),
+                Some(row) if wanted[row] && !self.sums => writer.row(row, abi, flags | WANTED),
+                Some(row) if wanted[row] => writer.plan(Plan::of_flags(flags | WANTED)),
                 None if self.wants_without_row(abi, nr) => writer.plan(Plan::of_flags(flags | WANTED)),
                 _ => writer.plan(Plan::of_flags(flags)),
             };
@@ -221,6 +222,7 @@ mod tests {
             others: Vec::new(),
             unknown,
             string_limit: 32,
+            sums: false,
         }
     }
 
@@ -308,6 +310,15 @@ mod tests {
             }
         }
         values
+    }
+
+    #[test]
+    fn of_calls_that_are_summed_up_nothing_is_copied() {
+        let constants = Settings { sums: true, ..settings(vec![row("openat"), row("fcntl"), row("exit")], true) }.constants();
+        assert_eq!(of(&constants, Abi::X86_64, 257), (WANTED, 0, 0, false));
+        assert_eq!(of(&constants, Abi::X86_64, 72), (WANTED, 0, 0, false));
+        assert_eq!(of(&constants, Abi::X86_64, 60), (WANTED | NEVER_RETURNS, 0, 0, false));
+        assert_eq!(of(&constants, Abi::X86_64, 3), (0, 0, 0, false));
     }
 
     #[test]

@@ -43,6 +43,8 @@ struct settings {
 	u32 sigreturn;
 	/* No more bytes of data are copied from one place. */
 	u32 string_limit;
+	/* Calls are summed up, and nothing is copied of what they name. */
+	u32 sums;
 };
 
 enum {

@@ -23,6 +23,7 @@ const SEED_TRIES: u32 = 1_000;
 pub struct Programs {
     object: Object,
     whose: Whose,
+    sums: bool,
     /// Of the hooks that follow tasks.
     following: Vec<Link>,
     /// Of the hooks on calls.
@@ -57,10 +58,8 @@ impl Programs {
         // Where programs may sleep there, others may lose the CPU there.
         let hooks = if raw_tracepoints_may_sleep() { &EVENTS } else { &RAW };
         for mut program in open.progs_mut() {
-            let name = program.name();
-            if let Some(of) = [&RAW, &EVENTS].into_iter().find(|of| name == of.enter || name == of.leave) {
-                program.set_autoload(of == hooks);
-            }
+            let needed = program.name().to_str().is_some_and(|name| is_needed(name, settings, hooks));
+            program.set_autoload(needed);
         }
         let constants = settings.constants();
         for mut map in open.maps_mut() {
@@ -81,8 +80,15 @@ impl Programs {
             map.set_initial_value(&bytes).context("the BPF programs' settings have another size than rtrace's")?;
         }
         let object = open.load().context("the kernel does not take the BPF programs")?;
-        let programs =
-            Programs { object, whose: settings.whose.clone(), following: Vec::new(), tracing: Vec::new(), hooks, stopped: Vec::new() };
+        let programs = Programs {
+            object,
+            whose: settings.whose.clone(),
+            sums: settings.sums,
+            following: Vec::new(),
+            tracing: Vec::new(),
+            hooks,
+            stopped: Vec::new(),
+        };
         if let Whose::Cgroup(path) = &settings.whose {
             let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
             programs
@@ -131,12 +137,12 @@ impl Programs {
         Ok(())
     }
 
-    /// Calls that have been in flight for long and were not listed before, for [`super::record::listed`].
+    /// Calls that have been in flight for long and were not listed before, for [`super::record::listed`]. Where calls are summed up, nobody shows them before they are over.
     pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
-        if self.tracing.is_empty() { Ok(Vec::new()) } else { self.list("list_pending") }
+        if self.tracing.is_empty() || self.sums { Ok(Vec::new()) } else { self.list("list_pending") }
     }
 
-    /// Ends: entries first. Returns the calls that are still in flight, which nothing else will give.
+    /// Ends: entries first. Returns the calls that are still in flight and the tallies of living tasks, which nothing else will give.
     pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
         let was_tracing = !self.tracing.is_empty();
         if self.hooks.slow && was_tracing {
@@ -146,7 +152,7 @@ impl Programs {
         while let Some(link) = self.tracing.pop() {
             drop(link);
         }
-        let last = if was_tracing { self.list("list_last") } else { Ok(Vec::new()) };
+        let last = if was_tracing { self.list_last() } else { Ok(Vec::new()) };
         self.following.clear();
         last
     }
@@ -163,6 +169,14 @@ impl Programs {
         let infos =
             programs.filter_map(|program| std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd())).ok());
         infos.filter_map(|info| recursion_misses(&info)).sum()
+    }
+
+    fn list_last(&self) -> anyhow::Result<Vec<u8>> {
+        let mut last = self.list("list_last")?;
+        if self.sums {
+            last.extend(self.list("list_tallies")?);
+        }
+        Ok(last)
     }
 
     /// What the programs counted.
@@ -203,6 +217,16 @@ impl Programs {
     }
 }
 
+/// Programs that have nothing to do are not loaded: the verifier takes its time.
+fn is_needed(program: &str, settings: &Settings, hooks: &Hooks) -> bool {
+    match program {
+        "seed" => settings.whose == Whose::Tasks,
+        "list_pending" => !settings.sums,
+        "list_tallies" => settings.sums,
+        _ => [RAW, EVENTS].iter().all(|of| program != of.enter && program != of.leave || of == hooks),
+    }
+}
+
 /// How often a program was skipped, as its descriptor's information says (bpf_prog_show_fdinfo() in kernel/bpf/syscall.c).
 fn recursion_misses(info: &str) -> Option<u64> {
     info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
@@ -210,7 +234,7 @@ fn recursion_misses(info: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{capture, encode, links, record};
+    use super::super::{capture, encode, links, record, tally};
     use super::*;
     use libbpf_rs::HasSize;
     use libbpf_rs::btf::{Btf, types};
@@ -244,7 +268,8 @@ mod tests {
         assert_eq!(members("listed"), (record::LISTED_BYTES, named(&[("time", 0), ("pid", 8), ("tid", 12)])));
         let note = [("inode", 0), ("magic", 8), ("reached_root", 12), ("unlinked", 13), ("unused", 14)];
         assert_eq!(members("file_note"), (record::FILE_NOTE_BYTES, named(&note)));
-        let told = [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20)];
+        let told =
+            [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
         assert_eq!(members("settings"), (told.len() * 4, named(&told)));
         let plan = [("flags", 0), ("ops_count", 2), ("fds", 3), ("chooser", 4), ("chooser_arg", 6), ("chooser_mask", 8), ("ops", 12)];
         assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&plan)));
@@ -254,6 +279,12 @@ mod tests {
         let link = [("offset", 0), ("count_offset", 2), ("bytes", 4), ("count_bytes", 5), ("count", 6), ("when", 7), ("size", 8)];
         assert_eq!(members("link"), (links::LINK_BYTES, named(&[&link[..], &[("limit", 12), ("flags", 16)]].concat())));
         assert_eq!(members("choice"), (16, named(&[("key", 0), ("place", 8)])));
+        let sum = [("key", 0), ("calls", 4), ("total", 8), ("min", 16), ("max", 24), ("squares", 32), ("squares_high", 40)];
+        assert_eq!(members("sum"), (tally::SUM_BYTES, named(&sum)));
+        let (head, body) = (8, 8 + record::CALL_BYTES as u32);
+        let spread = body + (tally::SUMS_MAX * tally::SUM_BYTES) as u32;
+        let expected = named(&[("calls", 0), ("head", head), ("sums", body), ("spread", spread)]);
+        assert_eq!(members("tally"), (body as usize + tally::BODY_BYTES, expected));
         let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32), ("parts_lost", 40)];
         assert_eq!(members("account"), (account.len() * 8, named(&account)));
     }
@@ -284,7 +315,7 @@ mod tests {
     fn enums_count_as_they_are_read_and_written() {
         let btf = btf();
         for (name, values) in [
-            ("how", &["HOW_RETURNED", "HOW_NEVER", "HOW_UNSEEN", "HOW_PENDING", "HOW_TASK_END", "HOW_PART"][..]),
+            ("how", &["HOW_RETURNED", "HOW_NEVER", "HOW_UNSEEN", "HOW_PENDING", "HOW_TASK_END", "HOW_PART", "HOW_TALLY"][..]),
             ("piece_when", &["WHEN_ENTRY", "WHEN_EXIT", "WHEN_RETRY"]),
             ("piece_state", &["PIECE_WHOLE", "PIECE_CUT", "PIECE_FAULT"]),
             ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP"]),

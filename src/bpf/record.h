@@ -21,6 +21,8 @@ enum how {
 	HOW_TASK_END,
 	/* Pieces of a call whose record comes later. */
 	HOW_PART,
+	/* No call, but the sums of many of a task, and ret is how many (tally.h); they follow in place of pieces. */
+	HOW_TALLY,
 };
 
 /* Bits beside. */

@@ -34,6 +34,8 @@ pub enum How {
     TaskEnd,
     /// Pieces of a call whose own record comes later.
     Part,
+    /// No call: sums of as many as [`Seen::ret`] says, which stand in place of pieces ([`super::tally`]).
+    Tally,
 }
 
 /// A record.
@@ -76,7 +78,9 @@ impl<'a> Seen<'a> {
             abi: Abi::ALL.get(usize::from(bits & 0xf)).copied()?,
             tid: half(76) as i32,
             lost: half(80),
-            how: [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd, How::Part].get(usize::from(head[86])).copied()?,
+            how: [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd, How::Part, How::Tally]
+                .get(usize::from(head[86]))
+                .copied()?,
             no_entry: bits >> 4 & NO_ENTRY != 0,
             shown: bits >> 4 & SHOWN != 0,
             pieces: rest.get(..payload)?,

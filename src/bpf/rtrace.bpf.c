@@ -18,6 +18,7 @@
 #include "state.h"
 #include "select.h"
 #include "capture.h"
+#include "tally.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -53,7 +54,7 @@ static __always_inline void write_scratch(void *ctx, struct task *task, struct s
 /* Gives the task's open call, wherever it stands. */
 static __always_inline void give_open(void *ctx, struct task_struct *current, struct task *task, u32 open, u32 how)
 {
-	if (open == OPEN_HERE) {
+	if (settings.sums || open == OPEN_HERE) {
 		task->call.how = how;
 		write_call(ctx, task, &task->call, 0);
 		return;
@@ -70,7 +71,8 @@ static __always_inline void give_open(void *ctx, struct task_struct *current, st
 static __always_inline void begin(struct call *call, struct task_struct *current, struct which *which, struct pt_regs *regs)
 {
 	call->ret = 0;
-	arguments(call->args, regs, which->abi);
+	if (!settings.sums)
+		arguments(call->args, regs, which->abi);
 	call->nr = which->nr;
 	call->tid = current->pid;
 	call->payload = 0;
@@ -94,13 +96,16 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	if (task->open)
 		give_open(ctx, current, task, task->open, HOW_UNSEEN);
 	task->open = OPEN_NONE;
-	COUNT(calls);
+	if (settings.sums)
+		task->begun++;
+	else
+		COUNT(calls);
 
-	u32 place = chosen_place(&which, regs);
+	u32 place = settings.sums ? which.place : chosen_place(&which, regs);
 	const volatile struct plan *plan = plan_at(place);
 	task->place = place;
 	struct scratch *scratch = 0;
-	if (plan->ops_count || plan->fds || plan->flags & PLAN_OPENS) {
+	if (!settings.sums && (plan->ops_count || plan->fds || plan->flags & PLAN_OPENS)) {
 		scratch = bpf_task_storage_get(&scratches, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!scratch)
 			COUNT(scratch_lost);
@@ -143,13 +148,6 @@ int enter_event(struct trace_event_raw_sys_enter *ctx)
 	return 1;
 }
 
-/* Whether an exit with this number is the open call's. */
-static __always_inline int closes(struct call *call, u32 flags, s32 nr)
-{
-	/* An execve may return in another ABI than it was entered in, under the number of execve there. */
-	return call->nr == nr || flags & (PLAN_SIGRETURN | PLAN_EXECUTES);
-}
-
 /* Completes the open call; 0 if this exit is not its own. */
 static __always_inline int complete(struct task *task, struct call *call, s32 nr, s64 ret, u32 retry)
 {
@@ -168,7 +166,7 @@ static __always_inline int complete(struct task *task, struct call *call, s32 nr
 /* Gives the open call as returned; 0 if this exit is not its own. */
 static __always_inline int give_returned(void *ctx, struct task_struct *current, struct task *task, u32 open, s32 nr, s64 ret)
 {
-	if (open == OPEN_HERE) {
+	if (settings.sums || open == OPEN_HERE) {
 		if (!complete(task, &task->call, nr, ret, 0))
 			return 0;
 		write_call(ctx, task, &task->call, 0);
@@ -200,6 +198,8 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 	if (open) {
 		task->open = OPEN_NONE;
 		barrier();
+		if (settings.sums && sum_up(ctx, current, task, which.nr, ret))
+			return;
 		if (give_returned(ctx, current, task, open, which.nr, ret))
 			return;
 		give_open(ctx, current, task, open, HOW_UNSEEN);
@@ -258,6 +258,12 @@ int executed(u64 *ctx)
 		return 0;
 	if (task->mode == MODE_SET_UP)
 		task->mode = MODE_TRACED;
+	if (settings.sums) {
+		/* Another thread than the leader executes, and is the leader from now on. */
+		if ((s32)ctx[1] != current->pid)
+			give_tally_of(ctx, current);
+		return 0;
+	}
 	if (task->open != OPEN_IN_SCRATCH)
 		return 0;
 	/* A path that could not be read at entry is gone by now, but the kernel has it. (execveat's it has in another form.) */
@@ -274,7 +280,13 @@ int ended(u64 *ctx)
 	struct task_struct *current = (struct task_struct *)ctx[0];
 	struct task *task = bpf_task_storage_get(&tasks, current, 0, 0);
 
-	if (!task || task->mode != MODE_TRACED)
+	if (!task)
+		return 0;
+	if (settings.sums) {
+		count_begun(task);
+		give_tally_of(ctx, current);
+	}
+	if (task->mode != MODE_TRACED)
 		return 0;
 	u32 open = task->open;
 	if (open) {
@@ -339,7 +351,7 @@ static __always_inline int list(struct bpf_iter__task *ctx, u64 least, int last)
 	if (!task || !task->open)
 		return 0;
 	struct scratch *scratch = 0;
-	if (task->open == OPEN_IN_SCRATCH) {
+	if (!settings.sums && task->open == OPEN_IN_SCRATCH) {
 		scratch = bpf_task_storage_get(&scratches, found, 0, 0);
 		if (!scratch)
 			return 0;
@@ -390,4 +402,5 @@ struct mirrored {
 	enum abi abi;
 	enum op_kind kind;
 	enum op_test test;
+	struct sum sum;
 } mirrored SEC(".mirrored");

@@ -136,3 +136,10 @@ static __always_inline struct task *caller(struct task_struct *current, int begi
 		task->mode = mode_of(current->tgid);
 	return task->mode == MODE_EXCLUDED ? 0 : task;
 }
+
+/* Whether an exit with this number is the open call's. */
+static __always_inline int closes(struct call *call, u32 flags, s32 nr)
+{
+	/* An execve may return in another ABI than it was entered in, under the number of execve there. */
+	return call->nr == nr || flags & (PLAN_SIGRETURN | PLAN_EXECUTES);
+}

@@ -4,6 +4,9 @@ use crate::beauty::row::Syscall;
 use crate::event::Abi;
 use std::path::PathBuf;
 
+/// `NR_COUNT`: numbers that have a plan in each ABI.
+pub(super) const NR_COUNT: usize = 1024;
+
 /// Whose calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {
@@ -51,4 +54,6 @@ pub struct Settings {
     pub unknown: bool,
     /// Strings other than paths, and counted bytes, are copied up to here.
     pub string_limit: usize,
+    /// Calls are summed up in the kernel ([`crate::event::Tally`]); nothing is copied of what they name.
+    pub sums: bool,
 }

@@ -54,6 +54,8 @@ struct task {
 	u32 place;
 	/* The start of the call that was listed last as pending. */
 	u64 listed;
+	/* Calls that began and are not in the account yet, where they are summed up. */
+	u64 begun;
 	struct call call;
 };
 
@@ -186,10 +188,11 @@ struct {
 } accounts SEC(".maps");
 
 /* A CPU's count may be added to by two tasks, one of which was interrupted by the other. */
-#define COUNT(what)                                                              \
+#define COUNT_MORE(what, count)                                                  \
 	do {                                                                     \
 		u32 first_ = 0;                                                  \
 		struct account *account_ = bpf_map_lookup_elem(&accounts, &first_); \
 		if (account_)                                                    \
-			__sync_fetch_and_add(&account_->what, 1);                \
+			__sync_fetch_and_add(&account_->what, count);            \
 	} while (0)
+#define COUNT(what) COUNT_MORE(what, 1)

@@ -117,14 +117,11 @@ impl Gate {
     pub fn lets_through(&mut self, event: &Event, view: &View) -> bool {
         let switches = self.switch(event);
         let shown = !self.is_full() && (switches == Some(true) || (switches.is_none() && self.on && self.wanted(event, view)));
-        if matches!(event.what, What::Call(_)) {
-            if shown {
-                self.account.calls_shown += 1;
-            } else {
-                self.account.calls_held_back += 1;
-            }
+        let calls = event.what.calls();
+        *(if shown { &mut self.account.calls_shown } else { &mut self.account.calls_held_back }) += calls;
+        if shown && counts(event, view) {
+            self.account.shown += calls.max(1);
         }
-        self.account.shown += u64::from(shown && counts(event, view));
         shown
     }
 
@@ -152,6 +149,8 @@ impl Gate {
                 let passed = self.decide(door, &TracepointSubject { event, format, raw });
                 self.take(passed)
             }
+            // The plan has calls summed up only where every one of them is shown.
+            What::Tally(_) => true,
             What::Exit(_) => self.settings.exits,
             What::Signal { .. } => self.settings.signals,
             What::Fork { .. } | What::Exec { .. } | What::Fault(_) | What::Lost(_) => true,
@@ -230,7 +229,7 @@ fn counts(event: &Event, view: &View) -> bool {
     match &event.what {
         What::Fork { .. } | What::Exec { .. } | What::Exit(_) | What::Lost(_) => false,
         What::Tracepoint { event, .. } => view.session.events.get(*event).is_some_and(|spec| spec.shown),
-        What::Call(_) | What::Pending(_) | What::Fault(_) | What::Signal { .. } => true,
+        What::Call(_) | What::Pending(_) | What::Tally(_) | What::Fault(_) | What::Signal { .. } => true,
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::events::{Adding, Needs, Tracepoint};
 use super::mechanism::{self, Facts, Mechanism};
-use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, target};
+use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, sums, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::{self, Whose};
-use crate::cli::request::{Engine, Item, Target, Trace, Who};
+use crate::cli::request::{Engine, Item, Mode, Target, Trace, Who};
 use crate::cli::select::{self, Selection};
 use crate::gate;
 use crate::kernel::carriers::Carrier;
@@ -38,17 +38,23 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     let mut events = vec![side_band(what.faults.is_some(), inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
     let follows_tasks = matches!(whom, Whom::Command | Whom::Tasks { .. });
+    let each_call = sums::hindrance(request);
     let bpf = (engine == Engine::Bpf && !selection.is_empty()).then(|| bpf::Settings {
         whose: whose(&whom),
         seeds_max: seeds_max(request, &whom),
         inherit,
-        ends: follows_tasks,
+        // A summary says nothing of them.
+        ends: follows_tasks && each_call.is_some(),
         pending_after: PENDING_AFTER as u32,
         calls: shown.clone(),
         others: selection.others.clone(),
         unknown: selection.unknown,
         string_limit: request.show.string_limit,
+        sums: each_call.is_none(),
     });
+    if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
+        notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
+    }
     let armed = armed_syscalls(&selection, shown, what.fd_paths && bpf.is_none());
     let facts = Facts { own_events: tracefs.has("syscalls", "sys_enter_read"), compat };
     let mechanism = if bpf.is_some() { Mechanism::Bpf } else { mechanism::choose(&armed, selection.unknown, facts) };

@@ -18,6 +18,9 @@ impl fmt::Display for Plan {
             Mechanism::OwnEvents { why } => {
                 writeln!(f, "plan: syscalls by events of their own, because {why}; a call of another kind costs some 20 ns")?
             }
+            Mechanism::Bpf if self.bpf.as_ref().is_some_and(|bpf| bpf.sums) => {
+                writeln!(f, "plan: syscalls by BPF programs, summed up in the kernel; a call that is not wanted costs some 70 ns")?
+            }
             Mechanism::Bpf => writeln!(f, "plan: syscalls by BPF programs, one record a call; a call that is not wanted costs some 70 ns")?,
             Mechanism::Raw { why } => {
                 writeln!(f, "plan: syscalls by raw_syscalls, because {why}; a call that is not wanted costs some 110 ns")?
@@ -31,6 +34,7 @@ impl fmt::Display for Plan {
         let chosen = if matches!(self.ring, RingSize::Chosen(_)) { " (chosen; -m asks for another size)" } else { "" };
         writeln!(f, "plan: {} KiB of ring a CPU{chosen}", self.ring.bytes() >> 10)?;
         match self.fds {
+            _ if self.bpf.as_ref().is_some_and(|bpf| bpf.sums) => {}
             _ if self.bpf.is_some() => writeln!(f, "plan: paths of descriptors are read from the kernel at the call")?,
             Ok(()) => writeln!(f, "plan: paths of descriptors are followed")?,
             Err(why) => writeln!(f, "plan: paths of descriptors are not known: {why}")?,

@@ -9,6 +9,7 @@ mod events;
 mod explain;
 mod fds;
 mod mechanism;
+mod sums;
 mod target;
 mod whom;
 

@@ -10,7 +10,7 @@ use super::output::Shared;
 use super::{Sink, View};
 use crate::beauty::{errno, escape, lookup, tables::SYSCALLS};
 use crate::cli::request::{Show, SummaryBy};
-use crate::event::{Abi, Call, Comm, Event, Exit, TaskId, Time, What};
+use crate::event::{Abi, Call, Comm, Event, Exit, Sum, TaskId, Time, What};
 use crate::source::session::{EventSpec, Role};
 use crate::syscall::ledger::Ledger;
 use rustc_hash::FxHashMap;
@@ -81,13 +81,18 @@ impl Summary {
         }
     }
 
-    fn call(&mut self, group: u32, call: &Call) {
-        let key = lookup::index(call.abi, call.nr).map_or(CallKey::Number(call.abi, call.nr), CallKey::Row);
+    fn stat(&mut self, group: u32, abi: Abi, nr: i64) -> &mut Stat {
+        let key = lookup::index(abi, nr).map_or(CallKey::Number(abi, nr), CallKey::Row);
         let place = *self.of_call.entry((group, key)).or_insert_with(|| {
             self.stats.push(Stat::default());
             self.stats.len() as u32 - 1
         });
-        let stat = &mut self.stats[place as usize];
+        &mut self.stats[place as usize]
+    }
+
+    fn call(&mut self, group: u32, call: &Call) {
+        let errnos = self.errnos;
+        let stat = self.stat(group, call.abi, call.nr);
         stat.calls += 1;
         match call.duration() {
             Some(duration) => stat.times.add(duration),
@@ -95,8 +100,21 @@ impl Summary {
         }
         if let Some(errno) = call.errno().filter(|errno| !errno::is_restart(*errno)) {
             stat.errors += 1;
-            if self.errnos {
-                stat.count_errno(errno);
+            if errnos {
+                stat.count_errno(errno, 1);
+            }
+        }
+    }
+
+    fn sum(&mut self, group: u32, sum: &Sum) {
+        let errnos = self.errnos;
+        let stat = self.stat(group, sum.abi, sum.nr);
+        stat.calls += sum.calls;
+        stat.times.add_all(sum.calls, &sum.times);
+        for &(errno, count) in sum.errnos.iter().filter(|(errno, _)| !errno::is_restart(*errno)) {
+            stat.errors += count;
+            if errnos {
+                stat.count_errno(errno, count);
             }
         }
     }
@@ -204,6 +222,11 @@ impl Sink for Summary {
             }
             What::Tracepoint { event: index, raw } => self.tracepoint(event, view.session.events.get(*index), raw, view),
             What::Fork { child, .. } => self.forget(child.tid),
+            What::Tally(tally) => {
+                let group = group(self);
+                self.groups[group as usize].events += tally.calls();
+                tally.sums.iter().for_each(|sum| self.sum(group, sum));
+            }
             What::Pending(_) | What::Signal { .. } | What::Exec { .. } | What::Exit(_) | What::Lost(_) => {}
         }
         Ok(())
@@ -257,6 +280,9 @@ impl CallKey {
 fn missing(out: &mut String, ledger: &Ledger) {
     let records = ledger.lost_records();
     let _ = match ledger.calls_account().map(|account| account.lost) {
+        Some(calls @ 1..) if calls == records => {
+            writeln!(out, " PARTIAL: {calls} calls are missing here, as their records were lost; a larger -m loses less\n")
+        }
         Some(calls @ 1..) => {
             writeln!(out, " PARTIAL: {calls} calls are missing here, as {records} records were lost; a larger -m loses less\n")
         }

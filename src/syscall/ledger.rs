@@ -127,6 +127,11 @@ impl Ledger {
         self.without_exit += u64::from(exit == Exit::Unseen);
     }
 
+    /// So many calls are given at once that have returned.
+    pub fn summed_up(&mut self, calls: u64) {
+        self.calls += calls;
+    }
+
     /// A record is not looked at.
     pub fn leave_out(&mut self, event: EventIndex, why: LeftOut) {
         self.entries_left_out += u64::from(self.account(event).entries);
@@ -163,6 +168,12 @@ impl EventAccount {
     #[inline]
     pub fn receive(&mut self, count: u64) {
         self.received += 1;
+        self.counted += count;
+    }
+
+    /// A record came in place of so many: of those that are lost, the kernel knows as well for how many they stood.
+    pub fn receive_all(&mut self, count: u64) {
+        self.received += count;
         self.counted += count;
     }
 

@@ -42,7 +42,7 @@ fn stands_below_the_lines() {
 #[test]
 fn says_that_it_is_partial_after_a_loss() {
     let Some(machine) = Machine::alone() else { return };
-    let trace = workload(&machine, &["-s", "-m", "8K", "-e", "lseek"], "calls lseek 4 50000").succeeded();
+    let trace = workload(&machine, &["-s", "-m", "4K", "-e", "lseek"], "calls lseek 4 50000").succeeded();
     let verdict = trace.verdict();
     assert!(verdict.lost > 0, "the ring held everything");
     assert_eq!(verdict.issued, 200_000);
@@ -74,4 +74,101 @@ fn lists_the_errors_by_name() {
     let trace = workload(&machine, &["--errno-summary", "-e", "lseek"], "calls lseek 1 77").succeeded();
     let row = trace.text.lines().find(|line| line.contains("EBADF")).unwrap_or_else(|| panic!("no EBADF in\n{}", trace.text));
     assert!(row.trim().ends_with("77"), "{row}");
+}
+
+/// Calls and errors of each syscall, over all tables whose head names this program.
+#[cfg(feature = "bpf")]
+fn rows(trace: &Trace, comm: &str) -> std::collections::BTreeMap<String, (u64, u64)> {
+    let mut rows = std::collections::BTreeMap::<String, (u64, u64)>::new();
+    let mut is_of_comm = false;
+    for line in trace.text.lines() {
+        if line.contains(" events, ") {
+            is_of_comm = line.trim_start().starts_with(&format!("{comm} ("));
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let (true, [name, calls, errors, ..]) = (is_of_comm && words.len() == 11, words.as_slice())
+            && let (Ok(calls), Ok(errors)) = (calls.parse::<u64>(), errors.parse::<u64>())
+        {
+            let row = rows.entry((*name).to_owned()).or_default();
+            *row = (row.0 + calls, row.1 + errors);
+        }
+    }
+    rows
+}
+
+/// The summary that the BPF programs make, on `workload` with these words.
+#[cfg(feature = "bpf")]
+fn summed(machine: &Machine, options: &[&str], words: &str) -> Trace {
+    summed_of(workload(machine, &[&["--engine", "bpf", "-s"], options].concat(), words))
+}
+
+/// Holds that the kernel made the sums, and that none is missing.
+#[cfg(feature = "bpf")]
+fn summed_of(trace: Trace) -> Trace {
+    let trace = trace.succeeded();
+    assert!(trace.stderr.contains("summed up in the kernel"), "{}", trace.stderr);
+    let verdict = trace.verdict();
+    assert_eq!((verdict.lost, verdict.printed), (0, verdict.issued), "{}", trace.stderr);
+    trace
+}
+
+/// What a program does the same way in each run: not how often it waits for another.
+#[cfg(feature = "bpf")]
+#[test]
+fn the_kernel_counts_what_records_tell() {
+    let Some(machine) = Machine::alone() else { return };
+    for (words, names) in [
+        ("calls read 1 5000", &["execve", "read", "openat", "close", "clone3", "exit_group"][..]),
+        ("calls lseek 3 1000", &["lseek", "clone3", "rseq", "set_robust_list"]),
+        ("forks 50", &["execve", "lseek", "clone", "wait4", "exit_group", "brk", "mmap"]),
+        ("seccomp 100", &["getppid", "prctl", "exit_group"]),
+        ("exec thread", &["execve", "lseek", "poll", "clone3", "exit_group"]),
+        ("int80 100", &["getppid"]),
+        ("unknown", &["syscall_999", "getppid"]),
+    ] {
+        let streamed = workload(&machine, &["--engine", "bpf", "-S"], words).succeeded();
+        let [summed, streamed] = [summed(&machine, &[], words), streamed].map(|trace| rows(&trace, "workload"));
+        for name in names {
+            assert!(summed.contains_key(*name), "{words}: no {name} in {summed:?}");
+            assert_eq!(summed.get(*name), streamed.get(*name), "{words}: {name}");
+        }
+    }
+}
+
+/// Each child is a thread of its own in the table, and gone when the table is made.
+#[cfg(feature = "bpf")]
+#[test]
+fn ten_thousand_short_children_are_summed_up() {
+    let Some(machine) = Machine::alone() else { return };
+    for options in [&["-e", "lseek"][..], &[], &["--summary-mode", "process"]] {
+        let trace = summed(&machine, options, "forks 10000");
+        assert_eq!(row(&trace, "lseek"), (10_000, 10_000), "{options:?}");
+        let tables = trace.text.lines().filter(|line| line.contains(" events, ")).count();
+        assert!((10_000..=10_001).contains(&tables), "{tables} tables");
+    }
+}
+
+/// The tables of tasks that live on are read when tracing ends. Beside them all others on the machine are summed up.
+#[cfg(feature = "bpf")]
+#[test]
+fn everybody_is_summed_up_in_the_kernel() {
+    let Some(machine) = Machine::alone() else { return };
+    let program = machine.path("summed-up");
+    std::os::unix::fs::symlink(crate::machine::workload(), &program).expect("the test's directory is writable");
+    let command = [&program, "calls", "lseek", "4", "50000", "150000"];
+    let trace = summed_of(crate::trace::trace(&machine, &["--engine", "bpf", "-s", "-a"], &command));
+    assert_eq!(rows(&trace, "summed-up").get("lseek"), Some(&(200_000, 200_000)), "{}", trace.text);
+}
+
+#[cfg(feature = "bpf")]
+#[test]
+fn tasks_that_live_on_are_summed_up_too() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#""$workload" calls lseek 2 40000 20000 & pid=$!
+        "$rtrace" -v --engine bpf -s -e lseek -o "$dir/lines" -p $pid sleep 1; kill -0 $pid && wait $pid && cat "$dir/lines""#;
+    let trace = crate::trace::shell(&machine, script).succeeded();
+    let verdict = trace.verdict();
+    assert_eq!((verdict.lost, verdict.printed), (0, verdict.issued), "{}", trace.stderr);
+    let lseek = row(&Trace { text: trace.stdout.clone(), ..trace }, "lseek");
+    assert!(lseek.0 > 0 && lseek.0 == lseek.1 && lseek.0 <= verdict.issued, "{lseek:?}, {verdict:?}");
 }

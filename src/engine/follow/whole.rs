@@ -3,6 +3,7 @@
 use super::calls::{Questions, add_file};
 use super::{Follower, Here};
 use crate::bpf::record::{How, Seen, add_pieces};
+use crate::bpf::tally;
 use crate::event::{Call, Entry, Event, Exit, PieceState, TaskId, Time, What};
 use crate::source::{Record, Sample};
 use crate::syscall::behavior::Behavior;
@@ -16,6 +17,11 @@ impl Follower {
     pub(super) fn whole(&mut self, record: &Record<'_>, sample: &Sample<'_>, events: &mut Vec<Event>) {
         // One that makes no sense is missing in the account, which will not add up.
         let Some(seen) = Seen::parse(sample.raw) else { return };
+        if seen.how == How::Tally {
+            let task = TaskId { tid: seen.tid, ..record.task };
+            let here = Here { time: record.time, cpu: record.cpu, task, slot: self.slot(task, record.time) };
+            return self.tally(here, &seen, events);
+        }
         let slot = self.slot(record.task, record.time);
         if seen.how == How::Part {
             return self.parts.add(&seen);
@@ -49,12 +55,26 @@ impl Follower {
         self.give_counted(here, call, questions, events);
     }
 
-    /// A call that a look found in flight; with `last`, it is the end of what is known of it.
+    /// Calls that were summed up.
+    #[cold]
+    fn tally(&mut self, here: Here, seen: &Seen<'_>, events: &mut Vec<Event>) {
+        let (Some(tally), Some(event)) = (tally::parse(seen.pieces), self.bpf) else { return };
+        let calls = tally.calls();
+        self.ledger.account(event).receive_all(calls);
+        self.ledger.summed_up(calls);
+        self.threads[here.slot.index()].fresh = false;
+        self.give(here, What::Tally(Box::new(tally)), 0, events);
+    }
+
+    /// What a look found: a call in flight (with `last`, it is the end of what is known of it), or a living task's tally.
     #[cold]
     pub(super) fn in_flight(&mut self, time: Time, task: TaskId, raw: &[u8], last: bool, events: &mut Vec<Event>) {
         let (Some(seen), Some(event)) = (Seen::parse(raw), self.bpf) else { return };
         let slot = self.slot_for_look(task, time);
         let here = Here { time, cpu: 0, task, slot };
+        if seen.how == How::Tally {
+            return self.tally(here, &seen, events);
+        }
         if last {
             self.ledger.account(event).receive(1);
         }
@@ -121,7 +141,7 @@ impl Follower {
             How::Returned => Exit::Returned { at: seen.end.unwrap_or(here.time), ret: seen.ret },
             How::Never => Exit::Never,
             How::Pending => Exit::Pending,
-            How::Unseen | How::TaskEnd | How::Part => Exit::Unseen,
+            How::Unseen | How::TaskEnd | How::Part | How::Tally => Exit::Unseen,
         };
         call.args = Some(seen.args);
         call.lost_before = u64::from(seen.lost);

@@ -3,6 +3,7 @@
 use super::bed::{calls, task, told};
 use crate::bpf::record::tests::{returned, written};
 use crate::bpf::record::{How, Seen};
+use crate::bpf::tally::tests as tally;
 use crate::engine::{Engine, Settings};
 use crate::event::{Event, EventIndex, TaskEnd, TaskId, Time, What};
 use crate::source::memory::RecordWriter;
@@ -121,6 +122,36 @@ fn the_kernel_tells_how_tasks_end() {
         assert!(events.iter().any(|event| matches!(event.what, What::Exit(seen) if seen == end)), "{events:?}");
         assert_eq!(engine.ledger().disagreements().count(), 0, "the end of a task is no call");
     }
+}
+
+/// One record and one look, and between them 8 calls; that of another thread that executed stands under its own number.
+#[test]
+fn summed_up_calls_are_given_together() {
+    let session = session();
+    let body = |calls| tally::written(&[(READ as u32, [calls, 500 * calls, 500, 500], 0, &[(300, 1)])]);
+    let sums = Seen { how: How::Tally, ret: 5, ..returned(9, READ, 0, 700) };
+    let (events, engine) = run(
+        &session,
+        |ring| {
+            record(ring, task(7, 7), &returned(7, READ, 10, 30));
+            ring.sample(CALLS, task(7, 7), Time(700), &written(&sums, &body(5)));
+            ring.sample(CALLS, task(7, 7), Time(701), &written(&sums, &body(5)[..100]));
+        },
+        vec![
+            (Time(800), Note::InFlight { task: task(8, 8), call: written(&Seen { tid: 8, ..sums }, &body(3)), last: true }),
+            counted(11, 2),
+        ],
+    );
+    let tallies: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.what {
+            What::Tally(tally) => Some((event.task, tally.calls(), tally.sums[0].nr)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(tallies, [(task(7, 9), 5, i64::from(READ)), (task(8, 8), 3, i64::from(READ))]);
+    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 11, printed: 9, lost: 2 }));
+    assert_eq!(engine.ledger().disagreements().count(), 0);
 }
 
 /// What a record that makes no sense was meant to be is not known, but that it is missing is.

@@ -1,5 +1,6 @@
 //! The numbers of one syscall in one group.
 
+use crate::event::Times;
 use hdrhistogram::Histogram;
 
 /// So many durations are kept as they are; a histogram, which takes kilobytes, is for more.
@@ -21,11 +22,11 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// One more of this errno.
-    pub fn count_errno(&mut self, errno: i32) {
+    /// So many more of this errno.
+    pub fn count_errno(&mut self, errno: i32, more: u64) {
         match self.errnos.iter_mut().find(|(known, _)| *known == errno) {
-            Some((_, count)) => *count += 1,
-            None => self.errnos.push((errno, 1)),
+            Some((_, count)) => *count += more,
+            None => self.errnos.push((errno, more)),
         }
     }
 }
@@ -65,7 +66,25 @@ impl Durations {
         let distance = nanoseconds as f64 - self.mean;
         self.mean += distance / self.count as f64;
         self.squares += distance * (nanoseconds as f64 - self.mean);
-        self.spread.add(nanoseconds);
+        self.spread.add(nanoseconds, 1);
+    }
+
+    /// So many more calls, summed up: of disjoint sets, means and squared distances add up without cancellation too (Chan).
+    pub fn add_all(&mut self, count: u64, times: &Times) {
+        if count == 0 {
+            return;
+        }
+        self.min = if self.count == 0 { times.min } else { self.min.min(times.min) };
+        self.max = self.max.max(times.max);
+        self.total = self.total.saturating_add(times.total);
+        // In whole numbers, so that nothing is lost where squares are large and distances small.
+        let squares = times.squares.saturating_sub(u128::from(times.total).pow(2) / u128::from(count)) as f64;
+        let (ours, theirs) = (self.count as f64, count as f64);
+        let distance = times.total as f64 / theirs - self.mean;
+        self.mean += distance * theirs / (ours + theirs);
+        self.squares += squares + distance * distance * ours * theirs / (ours + theirs);
+        self.count += count;
+        times.spread.iter().for_each(|&(nanoseconds, count)| self.spread.add(nanoseconds, count));
     }
 
     pub fn average(&self) -> u64 {
@@ -88,22 +107,26 @@ impl Durations {
                 let mut sorted = values.clone();
                 sorted.sort_unstable();
                 let rank = (share * sorted.len() as f64).ceil() as usize;
-                sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+                // What was summed up is right to half a percent.
+                sorted.get(rank.saturating_sub(1)).map_or(0, |value| (*value).min(self.max).max(self.min))
             }
-            Spread::Many(histogram) => histogram.value_at_quantile(share).clamp(self.min, self.max),
+            Spread::Many(histogram) => histogram.value_at_quantile(share).min(self.max).max(self.min),
         }
     }
 }
 
 impl Spread {
-    fn add(&mut self, nanoseconds: u64) {
+    fn add(&mut self, nanoseconds: u64, count: u64) {
         match self {
-            Spread::Many(histogram) => record(histogram, nanoseconds),
-            Spread::Few(values) if values.len() < FEW => values.push(nanoseconds),
+            Spread::Many(histogram) => record(histogram, nanoseconds, count),
+            Spread::Few(values) if values.len() as u64 + count <= FEW as u64 => {
+                values.extend(std::iter::repeat_n(nanoseconds, count as usize));
+            }
             // Only a number of digits above 5 is refused; if it were, the first values would have to do.
             Spread::Few(values) => {
                 if let Ok(mut histogram) = Histogram::new(DIGITS) {
-                    values.iter().chain([&nanoseconds]).for_each(|value| record(&mut histogram, *value));
+                    values.iter().for_each(|value| record(&mut histogram, *value, 1));
+                    record(&mut histogram, nanoseconds, count);
                     *self = Spread::Many(Box::new(histogram));
                 }
             }
@@ -112,9 +135,10 @@ impl Spread {
 }
 
 /// The histogram grows with its values; what even then has no place counts as its largest.
-fn record(histogram: &mut Histogram<u32>, nanoseconds: u64) {
-    if histogram.record(nanoseconds).is_err() {
-        histogram.saturating_record(nanoseconds);
+fn record(histogram: &mut Histogram<u32>, nanoseconds: u64, count: u64) {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    if histogram.record_n(nanoseconds, count).is_err() {
+        histogram.saturating_record_n(nanoseconds, count);
     }
 }
 
@@ -139,6 +163,51 @@ mod tests {
         let steady = durations(std::iter::repeat_n(u64::from(u32::MAX), 100_000));
         assert!(steady.relative_error() < 1e-6, "{}", steady.relative_error());
         assert_eq!((durations([]).average(), durations([]).quantile(0.5)), (0, 0));
+    }
+
+    /// As the kernel sums them up, but with every duration as it was.
+    fn times(values: &[u64]) -> Times {
+        Times {
+            total: values.iter().sum(),
+            min: values.iter().copied().min().unwrap_or(0),
+            max: values.iter().copied().max().unwrap_or(0),
+            squares: values.iter().map(|value| u128::from(*value).pow(2)).sum(),
+            spread: values.iter().map(|value| (*value, 1)).collect(),
+        }
+    }
+
+    #[test]
+    fn sums_tell_what_single_calls_tell() {
+        let all: Vec<u64> = (0..5_000).map(|i| 1_000_000_000_000 + i * i % 977).chain([3, 1 << 37]).collect();
+        for parts in [1, 2, 60, 4_000] {
+            let (mut summed, single) = (Durations::default(), durations(all.iter().copied()));
+            for part in all.chunks(all.len().div_ceil(parts)) {
+                match part {
+                    [alone] => summed.add(*alone),
+                    part => summed.add_all(part.len() as u64, &times(part)),
+                }
+            }
+            assert_eq!((summed.count, summed.total, summed.min, summed.max), (single.count, single.total, single.min, single.max));
+            assert_eq!(
+                [0.5, 0.95, 0.99, 1.0].map(|share| summed.quantile(share)),
+                [0.5, 0.95, 0.99, 1.0].map(|share| single.quantile(share))
+            );
+            let (ours, theirs) = (summed.relative_error(), single.relative_error());
+            assert!((ours / theirs - 1.0).abs() < 1e-9, "{parts} parts: {ours} and {theirs}");
+        }
+    }
+
+    #[test]
+    fn sums_that_contradict_themselves_are_taken() {
+        let mut wrong = Durations::default();
+        let absurd = Times { total: u64::MAX, min: 9, max: 3, squares: 1, spread: vec![(u64::MAX, u64::MAX), (0, 0)] };
+        wrong.add_all(0, &absurd);
+        assert_eq!(wrong.count, 0);
+        wrong.add_all(5, &absurd);
+        wrong.add_all(5, &absurd);
+        assert_eq!((wrong.count, wrong.total), (10, u64::MAX));
+        assert!(wrong.relative_error() >= 0.0 && wrong.average() > 0);
+        wrong.quantile(0.5);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::beauty::samples;
 use crate::cli::request::{self, Color, Output as Request};
-use crate::event::{Entry, EventIndex, Fault};
+use crate::event::{Entry, EventIndex, Fault, Tally, Times};
 use crate::kernel::format::Format;
 use crate::sink::output::Output;
 use crate::source::Session;
@@ -73,6 +73,31 @@ fn the_table_of_a_thread() {
 
 "
     );
+}
+
+/// The same table, whether calls come one by one or summed up.
+#[test]
+fn sums_and_calls_add_up() {
+    let mut run = Run::new(SummaryBy::Thread);
+    run.call(7, 7, 9990, 2_000, 1);
+    let times = Times {
+        total: 14_000_000,
+        min: 4_000_000,
+        max: 6_000_000,
+        squares: 68_000_000_000_000,
+        spread: vec![(4_000_000, 2), (6_000_000, 1)],
+    };
+    let sum = Sum { abi: Abi::X86_64, nr: 9990, calls: 3, times, errnos: vec![(2, 2), (512, 1)] };
+    run.give(7, 7, What::Tally(Box::new(Tally { sums: vec![sum, Sum { nr: 9991, errnos: vec![(9, 1)], ..Sum::default() }] })));
+    run.call(7, 7, 9991, 20_000, 0);
+    let text = run.text();
+    assert!(text.contains(" sh (7), 5 events, 100.0%"), "{text}");
+    for row in [
+        "   syscall_9991           1      1    20.000    20.000    20.000    20.000      0.00%    20.000    20.000    20.000\n\t\t\t\tEBADF: 1\n",
+        "   syscall_9990           4      2    16.000     2.000     4.000     6.000     20.41%     4.000     6.000     6.000\n\t\t\t\tENOENT: 2\n",
+    ] {
+        assert!(text.contains(row), "{text}");
+    }
 }
 
 #[test]
@@ -176,7 +201,7 @@ fn a_partial_table_says_how_many_calls_are_missing() {
     *ledger.account(EventIndex(0)) =
         crate::syscall::ledger::EventAccount { received: 90, counted: 90, issued: Some(100), lost: Some(10), entries: true };
     let text = Run::new(SummaryBy::Total).sink.text(&ledger);
-    assert!(text.contains(" PARTIAL: 10 calls are missing here, as 10 records were lost"), "{text}");
+    assert!(text.contains(" PARTIAL: 10 calls are missing here, as their records were lost"), "{text}");
     ledger.account(EventIndex(0)).entries = false;
     let text = Run::new(SummaryBy::Total).sink.text(&ledger);
     assert!(text.contains(" PARTIAL: 10 records were lost"), "{text}");

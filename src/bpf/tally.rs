@@ -1,0 +1,134 @@
+//! A task's summed up calls as the BPF programs write them: the mirror of `tally.h`.
+//!
+//! Like a call's record, it is read in every build. Whatever the bytes are, it gives sums or nothing.
+
+use super::settings::NR_COUNT;
+use crate::event::{Abi, Sum, Tally, Times};
+
+/// `SUMS_MAX`, `sizeof(struct sum)`, `SPREAD_MAX`.
+pub(super) const SUMS_MAX: usize = 32;
+pub(super) const SUM_BYTES: usize = 48;
+const SPREAD_MAX: usize = 512;
+/// `TALLY_BODY`
+pub(super) const BODY_BYTES: usize = SUMS_MAX * SUM_BYTES + SPREAD_MAX * 4;
+
+/// `SPREAD_COUNT_BITS`, `SPREAD_VALUE_BITS`.
+const COUNT_BITS: u32 = 14;
+const VALUE_BITS: u32 = 12;
+
+/// Reads what follows the head of a tally's record; `None` if it is none.
+pub fn parse(body: &[u8]) -> Option<Tally> {
+    let (sums, spread) = body.get(..BODY_BYTES)?.split_at(SUMS_MAX * SUM_BYTES);
+    let mut sums: Vec<Option<Sum>> = sums.chunks_exact(SUM_BYTES).map(sum).collect();
+    for word in spread.chunks_exact(4) {
+        let word = u32::from_le_bytes(word.try_into().unwrap_or_default());
+        let (count, value) = (u64::from(word & ((1 << COUNT_BITS) - 1)), word >> COUNT_BITS);
+        let (place, is_error, value) = (value >> (VALUE_BITS + 1), value >> VALUE_BITS & 1 == 1, value & ((1 << VALUE_BITS) - 1));
+        match sums.get_mut(place as usize) {
+            Some(Some(sum)) if count > 0 && is_error => sum.errnos.push((value as i32, count)),
+            Some(Some(sum)) if count > 0 => sum.times.spread.push((middle_of_bucket(value), count)),
+            _ => {}
+        }
+    }
+    Some(Tally { sums: sums.into_iter().flatten().collect() })
+}
+
+fn sum(raw: &[u8]) -> Option<Sum> {
+    let half = |at: usize| u32::from_le_bytes(raw[at..at + 4].try_into().unwrap_or_default());
+    let word = |at: usize| u64::from_le_bytes(raw[at..at + 8].try_into().unwrap_or_default());
+    let number = half(0).checked_sub(1)? as usize;
+    let (abi, nr) = (*Abi::ALL.get(number / NR_COUNT)?, (number % NR_COUNT) as i64);
+    let squares = u128::from(word(32)) | u128::from(word(40)) << 64;
+    let times = Times { total: word(8), min: word(16), max: word(24), squares, spread: Vec::new() };
+    Some(Sum { abi, nr, calls: half(4).into(), times, errnos: Vec::new() })
+}
+
+/// A value in the middle of those that `bucket_of` puts together.
+fn middle_of_bucket(bucket: u32) -> u64 {
+    let doublings = (bucket / 128).saturating_sub(1);
+    let least = u64::from(bucket - 128 * doublings) << doublings;
+    least + (1 << doublings) / 2
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use hdrhistogram::Histogram;
+    use proptest::prelude::*;
+
+    /// A syscall's number (in its ABI, those of the ABIs one behind the other), calls, total, min, max, squares; and its values with their counts.
+    pub(crate) type Written<'a> = (u32, [u64; 4], u128, &'a [(u32, u32)]);
+
+    pub(crate) const ERROR: u32 = 1 << VALUE_BITS;
+
+    /// As the programs write it.
+    pub(crate) fn written(sums: &[Written]) -> Vec<u8> {
+        let mut body = vec![0; BODY_BYTES];
+        let mut spread = SUMS_MAX * SUM_BYTES;
+        for (at, (number, [calls, total, min, max], squares, values)) in sums.iter().enumerate() {
+            let halves = [number + 1, *calls as u32].into_iter().flat_map(u32::to_le_bytes);
+            let words = [*total, *min, *max, *squares as u64, (squares >> 64) as u64].into_iter().flat_map(u64::to_le_bytes);
+            body.splice(at * SUM_BYTES..(at + 1) * SUM_BYTES, halves.chain(words));
+            for (value, count) in *values {
+                let word = ((at as u32) << (VALUE_BITS + 1) | value) << COUNT_BITS | count;
+                body.splice(spread..spread + 4, word.to_le_bytes());
+                spread += 4;
+            }
+        }
+        body
+    }
+
+    /// As `bucket_of` does.
+    fn bucket(mut duration: u64) -> u32 {
+        let mut doublings = 0;
+        while duration > 255 {
+            duration >>= 1;
+            doublings += 1;
+        }
+        doublings * 128 + duration as u32
+    }
+
+    #[test]
+    fn sums_and_their_values() {
+        let lseek = (8, [5, 1_500, 100, 900], 1 << 70, &[(bucket(100), 3), (bucket(900), 2), (ERROR | 9, 4)][..]);
+        let getpid32 = (1024 + 20, [1, 7, 7, 7], 49, &[(7, 1)][..]);
+        let tally = parse(&written(&[lseek, getpid32])).unwrap();
+        let times = Times { total: 1_500, min: 100, max: 900, squares: 1 << 70, spread: vec![(100, 3), (902, 2)] };
+        assert_eq!(tally.sums[0], Sum { abi: Abi::X86_64, nr: 8, calls: 5, times, errnos: vec![(9, 4)] });
+        assert_eq!((tally.sums[1].abi, tally.sums[1].nr, tally.sums.len(), tally.calls()), (Abi::I386, 20, 2, 6));
+    }
+
+    #[test]
+    fn what_is_cut_or_of_no_syscall_is_nothing() {
+        let body = written(&[(4 * 1024, [5, 5, 1, 1], 5, &[(1, 5)])]);
+        assert_eq!(parse(&body), Some(Tally::default()), "no ABI has this number");
+        assert_eq!(parse(&body[1..]), None);
+    }
+
+    /// So the summary's quantiles are the same whether calls come one by one or summed up.
+    #[test]
+    fn buckets_are_those_of_the_summary() {
+        let histogram = Histogram::<u32>::new_with_max(1 << 40, 2).unwrap();
+        let values = (0..38).flat_map(|bit| [1u64 << bit, (1 << bit) + (1 << bit) / 3, (2 << bit) - 1]).chain(0..5_000);
+        for value in values.filter(|value| *value < 1 << 38) {
+            let bucket = bucket(value);
+            assert!(bucket < 1 << VALUE_BITS, "{value} is in bucket {bucket}");
+            let middle = middle_of_bucket(bucket);
+            assert!(histogram.equivalent(middle, value), "{value} became {middle}");
+            assert!(middle.abs_diff(value) * 200 <= value, "{value} became {middle}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(seed in proptest::collection::vec(any::<u8>(), 1..200), len in 0..2 * BODY_BYTES) {
+            let raw: Vec<u8> = seed.into_iter().cycle().take(len).collect();
+            let tally = parse(&raw);
+            prop_assert_eq!(tally.is_some(), len >= BODY_BYTES);
+            let tally = tally.unwrap_or_default();
+            prop_assert!(tally.sums.len() <= SUMS_MAX);
+            prop_assert!(tally.sums.iter().map(|sum| sum.errnos.len() + sum.times.spread.len()).sum::<usize>() <= SPREAD_MAX);
+            tally.calls();
+        }
+    }
+}
