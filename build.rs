@@ -52,10 +52,11 @@ fn out_dir() -> Result<PathBuf, String> {
 /// Compiles the BPF programs. CLANG names another compiler than `clang`.
 fn programs() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed=CLANG");
-    let headers =
-        ["capture.h", "files.h", "kernel.h", "nested.h", "parts.h", "pieces.h", "plan.h", "record.h", "select.h", "state.h", "tally.h"];
-    for source in headers.into_iter().chain(["rtrace.bpf.c"]) {
-        println!("cargo::rerun-if-changed=src/bpf/{source}");
+    for source in fs::read_dir("src/bpf").map_err(|error| format!("cannot list src/bpf: {error}"))?.flatten() {
+        let path = source.path();
+        if path.extension().is_some_and(|ending| ending == "h" || ending == "c") {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
     }
     let arch = match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
         Ok("x86_64") => "x86",

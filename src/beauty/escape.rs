@@ -19,11 +19,20 @@ pub fn plain(out: &mut Vec<u8>, bytes: &[u8]) {
     escaped(out, bytes, &SHOWN);
 }
 
-/// Between angle brackets, which a path may hold as well.
+/// Between angle brackets, which a path may hold as well. In what is no path, the arrow between a socket's two ends stays.
 pub fn bracketed(out: &mut Vec<u8>, bytes: &[u8]) {
     const SHOWN: Shown = shown_but(b"<>");
+    const ARROW: &[u8] = b"->";
     out.push(b'<');
-    escaped(out, bytes, &SHOWN);
+    let mut rest = bytes;
+    if !bytes.starts_with(b"/") {
+        while let Some(at) = rest.windows(ARROW.len()).position(|two| two == ARROW) {
+            escaped(out, &rest[..at], &SHOWN);
+            out.extend_from_slice(ARROW);
+            rest = &rest[at + ARROW.len()..];
+        }
+    }
+    escaped(out, rest, &SHOWN);
     out.push(b'>');
 }
 
@@ -130,7 +139,8 @@ mod tests {
         assert_eq!(text(quoted, b"\xff\xc3(\xe6\x97"), r#""\xff\xc3(\xe6\x97""#);
         assert_eq!(text(quoted, "\u{202e}gpj\u{85}\u{2028}".as_bytes()), r#""\u{202e}gpj\u{85}\u{2028}""#);
         assert_eq!(text(plain, b"sh\x1b]0;x\x07 \"q\""), r#"sh\x1b]0;x\x07 "q""#);
-        assert_eq!(text(bracketed, b"/tmp/a>, fd: 4</etc"), r"</tmp/a\x3e, fd: 4\x3c/etc>");
+        assert_eq!(text(bracketed, b"/tmp/a>, fd: 4</etc->x"), r"</tmp/a\x3e, fd: 4\x3c/etc-\x3ex>");
+        assert_eq!(text(bracketed, b"UNIX:[1->2,\"/a>b\"]"), r#"<UNIX:[1->2,"/a\x3eb"]>"#);
     }
 
     proptest! {

@@ -1,39 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a descriptor is at the call: the open file itself, not what a later look would find.
+ * What a descriptor is at the call: the open file itself, not what a later look would find. Descriptors that the call is given are looked at when it is entered (so connect's socket is not
+ * connected yet, and close's file is still open), the one that it returns when it returns.
  *
  * A file is told as a piece whose address is the descriptor and whose `wanted` is an identifier. The first time a task uses it, the piece has the file's name; after that,
- * user space knows the identifier. A task remembers a few of its files by all that makes their name. Struct file and dentry are used again at once when they are free, and any
- * directory on the way may be renamed, any file system on the way mounted elsewhere: so each time the way is gone up to the root, over the dentries and the hashes of their names. That costs
- * some loads a step; only the names themselves are not copied again.
+ * user space knows the identifier. A task remembers some of its files by all that makes their name. Struct file and dentry are used again at once when they are free, and any
+ * directory on the way may be renamed, any file system on the way mounted elsewhere: so each time the way is gone up to the root. That costs some loads a step; only the names themselves are
+ * not copied again. (One look at the kernel's rename_lock and mount_lock would not do: a whole tree may be removed, and another one made of the same dentries, without either.)
  */
 #pragma once
 
 #include "pieces.h"
+#include "sockets.h"
+#include "way.h"
 
-/* Names from a file up to the root that are told. */
-#define NAMES_MAX 48
-/* Bytes of one name: NAME_MAX and a NUL. */
-#define NAME_ROOM 256
-/* All of them together: PATH_MAX. */
-#define NAMES_ROOM (PIECE_MAX - sizeof(struct file_note))
+/* include/uapi/linux/magic.h */
+enum { SOCKFS_MAGIC = 0x534f434b, ANON_INODE_FS_MAGIC = 0x09041934, PID_FS_MAGIC = 0x50494446, NSFS_MAGIC = 0x6e736673 };
 
-/* A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. */
-extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym __weak;
+/* A file that so many others were told after is told again: user space forgets some time. */
+#define FRESH_MAX (1 << 16)
+/* So often is a file told anew whose name changes meanwhile. */
+#define TRIES_MAX 4
 
-/* The kernel's numbers of the structs that are read so; types.rs finds them by these names. */
-struct kernel_types {
-	u32 task_struct, files_struct, fdtable, list_head, file, fs_struct, dentry, mount, inode;
-};
-const volatile struct kernel_types kernel_types SEC(".rodata.types");
+/* So much of a name is looked at where it is not hashed, in words; longer ones are those of a file's own inode. */
+#define NAME_WORDS_MAX 5
+/* "[pidfd]" and its NUL. */
+#define WORD_PIDFD 0x005d64666469705bULL
 
-#define MEMBER(type, address, member)                                                                            \
-	(bpf_ksym_exists(bpf_rdonly_cast) ?                                                                      \
-		 ((struct type *)bpf_rdonly_cast((void *)(address), kernel_types.type))->member :               \
-		 BPF_CORE_READ((struct type *)(address), member))
-
-/* The file that is open as `fd`, or null. */
-static __always_inline struct file *file_of(struct task_struct *current, s32 fd)
+/* The file that is open as `fd`, or 0. */
+static __always_inline u64 file_of(struct walk *walk, struct task_struct *current, s32 fd)
 {
 	if (fd < 0)
 		return 0;
@@ -45,101 +40,88 @@ static __always_inline struct file *file_of(struct task_struct *current, s32 fd)
 		return 0;
 	/* Any struct that begins with a pointer. */
 	struct file **place = MEMBER(fdtable, table, fd) + fd;
-	return (struct file *)MEMBER(list_head, place, next);
+	return number_of(walk, MEMBER(list_head, place, next));
 }
 
-/* Prepares for the way up from the file to the root of the task's file system. */
-static __always_inline void at_the_file(struct walk *walk, struct task_struct *current)
+static __always_inline u32 magic_of(struct walk *walk)
 {
-	struct file *file = (struct file *)walk->file;
+	u64 block = number_of(walk, MEMBER(dentry, walk->dentry, d_sb));
 
-	walk->dentry = (u64)MEMBER(file, file, f_path.dentry);
-	walk->mount = (u64)MEMBER(file, file, f_path.mnt) - bpf_core_field_offset(struct mount, mnt);
-	struct fs_struct *fs = MEMBER(task_struct, current, fs);
-	walk->root_dentry = (u64)MEMBER(fs_struct, fs, root.dentry);
-	walk->root_mount = (u64)MEMBER(fs_struct, fs, root.mnt) - bpf_core_field_offset(struct mount, mnt);
-	walk->used = 0;
-	walk->reached_root = 0;
+	return MEMBER(super_block, block, s_magic);
 }
 
-/* An odd number with bits all over: products of it scatter what they are made of. */
-#define MIX(hash, value) (((hash) ^ (value)) * 0x9e3779b97f4a7c15ULL)
-
-/* A pointer as a number, to calculate with: the verifier forgets what goes through memory. */
-static __always_inline u64 number_of(struct walk *walk, void *pointer)
+/* Eight bytes of a name. They are mostly in the dentry itself, where more follows. */
+static __always_inline u64 word_of_name(struct walk *walk, u64 name, u32 i)
 {
-	*(volatile u64 *)&walk->pointer = (u64)pointer;
-	return *(volatile u64 *)&walk->pointer;
+	return number_of(walk, MEMBER(list_head, name + 8 * i, next));
 }
 
-/* What stands for all names on the way up: where their dentries are, and the hashes and lengths of the names in them. */
-__noinline u64 way_of(struct scratch *scratch)
+/* The process that a pidfd is of, by its number in the first namespace; 0 for other files. */
+static __always_inline s32 pid_of(struct walk *walk, u64 inode, u32 magic, u64 name)
 {
-	if (!scratch)
-		return 0;
+	u64 pid = 0;
+
+	if (magic == PID_FS_MAGIC)
+		pid = number_of(walk, MEMBER(inode, inode, i_private));
+	else if (magic == ANON_INODE_FS_MAGIC && word_of_name(walk, name, 0) == WORD_PIDFD)
+		pid = number_of(walk, MEMBER(file, walk->file, private_data));
+	return pid ? MEMBER(pid, pid, numbers[0].nr) : 0;
+}
+
+/* What stands for a file that is in no directory. Its name has no hash, and many such files have one inode. */
+static __always_inline u64 key_apart(struct scratch *scratch, u64 inode)
+{
 	struct walk *walk = &scratch->walk;
-	u64 dentry = walk->dentry, mount = walk->mount;
-	u64 hash = 0;
+	u32 magic = magic_of(walk);
 
-	for (u32 i = 0; i < NAMES_MAX; i++) {
-		if (dentry == walk->root_dentry && mount == walk->root_mount)
-			break;
-		hash = MIX(hash, dentry);
-		hash ^= hash >> 32;
-		if (dentry == number_of(walk, MEMBER(mount, mount, mnt.mnt_root))) {
-			u64 above = number_of(walk, MEMBER(mount, mount, mnt_parent));
-			if (above == mount)
-				break;
-			dentry = number_of(walk, MEMBER(mount, mount, mnt_mountpoint));
-			mount = above;
-			continue;
-		}
-		hash = MIX(hash, MEMBER(dentry, dentry, d_name.hash_len));
-		hash ^= hash >> 32;
-		u64 parent = number_of(walk, MEMBER(dentry, dentry, d_parent));
-		if (parent == dentry)
-			break;
-		dentry = parent;
+	if (magic == SOCKFS_MAGIC) {
+		walk->kind = FILE_SOCKET;
+		return look_at_socket(scratch);
 	}
+	u64 name = number_of(walk, MEMBER(dentry, walk->dentry, d_name.name));
+	u32 length = MEMBER(dentry, walk->dentry, d_name.len);
+	walk->kind = FILE_APART;
+	walk->pid = pid_of(walk, inode, magic, name);
+	u64 hash = mixed(walk->pid, length);
+	for (u32 i = 0; i < NAME_WORDS_MAX && 8 * i < length; i++)
+		hash = mixed(hash, word_of_name(walk, name, i));
 	return hash;
 }
 
-/* One step up: adds a name to those that were told, or goes over to the mount above; 0 at the root. */
-__noinline int step_up(struct scratch *scratch, u64 at)
+static __always_inline int is_unhashed(u64 dentry)
 {
-	if (!scratch || at > START_MAX)
+	return !MEMBER(dentry, dentry, d_hash.pprev);
+}
+
+/* What stands for a file and its name. */
+__noinline u64 key_of(struct scratch *scratch)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	if (!scratch)
 		return 0;
 	struct walk *walk = &scratch->walk;
-	struct dentry *dentry = (struct dentry *)walk->dentry;
-	struct mount *mount = (struct mount *)walk->mount;
+	u64 inode = number_of(walk, MEMBER(file, walk->file, f_inode));
+	at_the_file(walk, current);
+	walk->pid = 0;
+	walk->kind = FILE_ROOTED;
+	u64 hash = is_apart(walk) ? key_apart(scratch, inode) : way_of(scratch);
+	hash = mixed(hash, MEMBER(inode, inode, i_ino));
+	return mixed(hash, (u64)MEMBER(inode, inode, i_generation) << 1 | is_unhashed(walk->dentry));
+}
 
-	if (walk->dentry == walk->root_dentry && walk->mount == walk->root_mount) {
-		walk->reached_root = 1;
-		return 0;
+/* Writes the name of what is in no directory to `at`. */
+static __always_inline void tell_apart(struct scratch *scratch, u64 inode, u64 at)
+{
+	struct walk *walk = &scratch->walk;
+	const void *name = MEMBER(dentry, walk->dentry, d_name.name);
+
+	if (magic_of(walk) == NSFS_MAGIC) {
+		u64 common = number_of(walk, MEMBER(inode, inode, i_private));
+		u64 operations = number_of(walk, MEMBER(ns_common, common, ops));
+		name = MEMBER(proc_ns_operations, operations, name);
 	}
-	if (dentry == MEMBER(mount, mount, mnt.mnt_root)) {
-		struct mount *above = MEMBER(mount, mount, mnt_parent);
-		if (above == mount) {
-			walk->reached_root = 1;
-			return 0;
-		}
-		walk->dentry = (u64)MEMBER(mount, mount, mnt_mountpoint);
-		walk->mount = (u64)above;
-		return 1;
-	}
-	u64 used = walk->used;
-	barrier_var(used);
-	if (used > NAMES_ROOM - NAME_ROOM)
-		return 0;
-	u8 *name = scratch->payload + at + sizeof(struct piece) + sizeof(struct file_note) + used;
-	s64 length = bpf_probe_read_kernel_str(name, NAME_ROOM, MEMBER(dentry, dentry, d_name.name));
-	if (length <= 0)
-		return 0;
-	walk->used = used + length;
-	struct dentry *parent = MEMBER(dentry, dentry, d_parent);
-	walk->dentry = (u64)parent;
-	/* Not below any mount's root: sockets, pipes and their like. */
-	return parent != dentry;
+	walk->used = copy_name(scratch, at, name);
 }
 
 /* Adds the piece of a file that user space does not know yet. */
@@ -147,22 +129,32 @@ __noinline int tell_file(struct scratch *scratch, u64 id, u32 fd, u32 tag)
 {
 	if (!scratch)
 		return 0;
-	u64 at = scratch->call.payload;
-	barrier_var(at);
-	if (at > START_MAX)
-		return -1;
 	struct walk *walk = &scratch->walk;
-	struct file *file = (struct file *)walk->file;
-	struct dentry *dentry = (struct dentry *)walk->dentry;
-	for (u32 i = 0; i < NAMES_MAX; i++)
-		if (!step_up(scratch, at))
-			break;
+	u64 at = scratch->call.payload;
+	u64 names = at + sizeof(struct piece) + sizeof(struct file_note);
+	u64 dentry = walk->dentry;
+	u64 inode = number_of(walk, MEMBER(file, walk->file, f_inode));
+	u32 magic = magic_of(walk);
+
+	barrier_var(at);
+	if (at > sizeof(scratch->payload) - sizeof(struct piece) - sizeof(struct file_note))
+		return -1;
+	walk->used = 0;
+	if (walk->kind == FILE_SOCKET)
+		walk->used = tell_socket(scratch, names);
+	else if (walk->kind == FILE_APART)
+		tell_apart(scratch, inode, names);
+	else
+		tell_way(scratch, names);
 	struct piece *piece = (struct piece *)(scratch->payload + at);
 	struct file_note *note = (struct file_note *)(piece + 1);
-	note->inode = BPF_CORE_READ(file, f_inode, i_ino);
-	note->magic = BPF_CORE_READ(dentry, d_sb, s_magic);
-	note->reached_root = walk->reached_root;
-	note->unlinked = !MEMBER(dentry, dentry, d_hash.pprev) && MEMBER(dentry, dentry, d_parent) != dentry;
+	note->inode = MEMBER(inode, inode, i_ino);
+	note->magic = magic;
+	note->pid = walk->pid;
+	note->kind = walk->kind;
+	note->unlinked = walk->kind != FILE_APART && is_unhashed(dentry) && number_of(walk, MEMBER(dentry, dentry, d_parent)) != dentry;
+	note->unused = 0;
+	note->unused_too = 0;
 	u64 length = sizeof(*note) + walk->used;
 	describe(piece, fd, id, length, tag, PIECE_WHOLE);
 	scratch->call.payload = at + sizeof(*piece) + ((length + 7) & ~7ULL);
@@ -176,12 +168,32 @@ static __always_inline void forget_files(struct scratch *scratch)
 		scratch->files[i].id = 0;
 }
 
-static __always_inline int same_key(struct file_key *a, struct file_key *b)
-{
-	return a->way == b->way && a->inode == b->inode && a->generation == b->generation && a->unhashed == b->unhashed;
-}
-
 u64 files_told = 0;
+
+/* Tells the file at which `scratch->walk` is, and which has this key: 1 if that is what it was called all the time. */
+__noinline int tell_as(struct scratch *scratch, u64 key, u32 fd, u32 tag)
+{
+	if (!scratch)
+		return 0;
+	struct known_file *known = &scratch->files[fd % FILES_MAX];
+	u16 before = scratch->call.payload;
+	u64 id = __sync_fetch_and_add(&files_told, 1) + 1;
+
+	known->id = 0;
+	if (tell_file(scratch, id, fd, tag))
+		return 1;
+	int is_cut = scratch->walk.kind == FILE_CUT;
+	if (key_of(scratch) != key) {
+		scratch->call.payload = before;
+		return 0;
+	}
+	/* Another time there may be room for all of it. */
+	if (!is_cut) {
+		known->key = key;
+		known->id = id;
+	}
+	return 1;
+}
 
 /* Adds the piece of the file that is open as `fd`, if one is. */
 __noinline int note_file(struct scratch *scratch, u32 fd, u32 tag)
@@ -190,33 +202,18 @@ __noinline int note_file(struct scratch *scratch, u32 fd, u32 tag)
 
 	if (!scratch)
 		return 0;
-	struct file *file = file_of(current, fd);
-	if (!file)
-		return 0;
-	struct inode *inode = MEMBER(file, file, f_inode);
-	scratch->walk.file = (u64)file;
-	at_the_file(&scratch->walk, current);
-	u64 dentry = scratch->walk.dentry;
-	struct file_key key = {
-		.way = way_of(scratch),
-		.inode = MEMBER(inode, inode, i_ino),
-		.generation = MEMBER(inode, inode, i_generation),
-		.unhashed = !MEMBER(dentry, dentry, d_hash.pprev),
-	};
-	struct known_file *known = &scratch->files[fd % FILES_MAX];
-	if (known->id && same_key(&known->key, &key))
-		return describe_empty(scratch, fd, known->id, tag, PIECE_WHOLE);
-	u64 id = __sync_fetch_and_add(&files_told, 1) + 1;
-	u16 before = scratch->call.payload;
-	if (tell_file(scratch, id, fd, tag))
-		return 0;
-	/* A rename on the way up may have made one path of two. */
-	at_the_file(&scratch->walk, current);
-	if (key.way != way_of(scratch)) {
-		scratch->call.payload = before;
-		return 0;
+	struct walk *walk = &scratch->walk;
+	for (u32 i = 0; i < TRIES_MAX; i++) {
+		u64 file = file_of(walk, current, fd);
+		if (!file)
+			return 0;
+		walk->file = file;
+		u64 key = key_of(scratch);
+		struct known_file *known = &scratch->files[fd % FILES_MAX];
+		if (known->id && known->key == key && files_told - known->id < FRESH_MAX)
+			return describe_empty(scratch, fd, known->id, tag, PIECE_WHOLE);
+		if (tell_as(scratch, key, fd, tag))
+			return 0;
 	}
-	known->key = key;
-	known->id = id;
 	return 0;
 }

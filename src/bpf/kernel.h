@@ -49,8 +49,17 @@ struct list_head {
 	struct list_head *next;
 } KERNEL_STRUCT;
 
-/* include/linux/dcache.h, fs.h, fdtable.h, fs_struct.h, mount.h, fs/mount.h */
+/* include/linux/seqlock.h, dcache.h, fs.h, fdtable.h, fs_struct.h, mount.h, fs/mount.h */
+struct seqcount {
+	unsigned int sequence;
+} KERNEL_STRUCT;
+
+struct seqcount_spinlock {
+	struct seqcount seqcount;
+} KERNEL_STRUCT;
+
 struct qstr {
+	u32 len;
 	u64 hash_len;
 	const unsigned char *name;
 } KERNEL_STRUCT;
@@ -66,9 +75,11 @@ struct super_block {
 struct inode {
 	unsigned long i_ino;
 	u32 i_generation;
+	void *i_private;
 } KERNEL_STRUCT;
 
 struct dentry {
+	struct seqcount_spinlock d_seq;
 	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
@@ -93,6 +104,7 @@ struct path {
 struct file {
 	struct path f_path;
 	struct inode *f_inode;
+	void *private_data;
 } KERNEL_STRUCT;
 
 struct fdtable {
@@ -115,6 +127,95 @@ struct task_struct {
 	int exit_code;
 	struct fs_struct *fs;
 	struct files_struct *files;
+} KERNEL_STRUCT;
+
+/* include/linux/pid.h, ns_common.h, proc_ns.h */
+struct upid {
+	int nr;
+} KERNEL_STRUCT;
+
+struct pid {
+	struct upid numbers[1];
+} KERNEL_STRUCT;
+
+struct proc_ns_operations {
+	const char *name;
+} KERNEL_STRUCT;
+
+struct ns_common {
+	const struct proc_ns_operations *ops;
+} KERNEL_STRUCT;
+
+/* include/linux/net.h, include/net/sock.h, inet_sock.h, af_unix.h, af_vsock.h, net/netlink/af_netlink.h, net/packet/internal.h */
+struct sock;
+
+struct socket {
+	struct sock *sk;
+} KERNEL_STRUCT;
+
+struct socket_alloc {
+	struct inode vfs_inode;
+} KERNEL_STRUCT;
+
+struct in6_addr {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+} KERNEL_STRUCT;
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	u16 skc_family;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+} KERNEL_STRUCT;
+
+struct sock {
+	struct sock_common __sk_common;
+	struct socket *sk_socket;
+	u16 sk_type;
+	u16 sk_protocol;
+} KERNEL_STRUCT;
+
+struct inet_sock {
+	__be16 inet_sport;
+} KERNEL_STRUCT;
+
+/* A family, and then the address. */
+struct sockaddr_un {
+	u16 sun_family;
+} KERNEL_STRUCT;
+
+struct unix_address {
+	int len;
+	struct sockaddr_un name[1];
+} KERNEL_STRUCT;
+
+struct unix_sock {
+	struct unix_address *addr;
+	struct sock *peer;
+} KERNEL_STRUCT;
+
+struct netlink_sock {
+	u32 portid;
+	u32 dst_portid;
+} KERNEL_STRUCT;
+
+struct packet_sock {
+	int ifindex;
+	__be16 num;
+} KERNEL_STRUCT;
+
+struct sockaddr_vm {
+	u32 svm_port;
+	u32 svm_cid;
+} KERNEL_STRUCT;
+
+struct vsock_sock {
+	struct sockaddr_vm local_addr;
+	struct sockaddr_vm remote_addr;
 } KERNEL_STRUCT;
 
 struct linux_binprm {

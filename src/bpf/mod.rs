@@ -18,6 +18,7 @@ mod links;
 pub mod parts;
 pub mod record;
 mod settings;
+mod sockets;
 pub mod tally;
 #[cfg(feature = "bpf")]
 mod types;

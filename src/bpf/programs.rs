@@ -266,8 +266,12 @@ mod tests {
         let piece = [("address", 0), ("wanted", 8), ("length", 16), ("arg", 20), ("when", 21), ("state", 22), ("continues", 23)];
         assert_eq!(members("piece"), (record::PIECE_BYTES, named(&piece)));
         assert_eq!(members("listed"), (record::LISTED_BYTES, named(&[("time", 0), ("pid", 8), ("tid", 12)])));
-        let note = [("inode", 0), ("magic", 8), ("reached_root", 12), ("unlinked", 13), ("unused", 14)];
+        let note = [("inode", 0), ("magic", 8), ("pid", 12), ("kind", 16), ("unlinked", 17), ("unused", 18), ("unused_too", 20)];
         assert_eq!(members("file_note"), (record::FILE_NOTE_BYTES, named(&note)));
+        let ends = [("local", 8), ("remote", 24), ("local_port", 40), ("remote_port", 44), ("peer", 48)];
+        let note = [&[("family", 0), ("type", 2), ("protocol", 4)][..], &ends].concat();
+        assert_eq!(members("socket_note"), (record::SOCKET_NOTE_BYTES, named(&note)));
+        assert_eq!(members("socket_names").1, named(&[("protocol", 0), ("address", 32)]));
         let told =
             [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
         assert_eq!(members("settings"), (told.len() * 4, named(&told)));
@@ -318,6 +322,7 @@ mod tests {
             ("how", &["HOW_RETURNED", "HOW_NEVER", "HOW_UNSEEN", "HOW_PENDING", "HOW_TASK_END", "HOW_PART", "HOW_TALLY"][..]),
             ("piece_when", &["WHEN_ENTRY", "WHEN_EXIT", "WHEN_RETRY"]),
             ("piece_state", &["PIECE_WHOLE", "PIECE_CUT", "PIECE_FAULT"]),
+            ("file_kind", &["FILE_ROOTED", "FILE_CUT", "FILE_APART", "FILE_SOCKET"]),
             ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP"]),
             ("mode", &["MODE_UNKNOWN", "MODE_TRACED", "MODE_SET_UP", "MODE_EXCLUDED"]),
             ("abi", &["ABI_X86_64", "ABI_I386", "ABI_X32", "ABI_AARCH64", "ABI_COUNT"]),

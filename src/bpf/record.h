@@ -76,15 +76,50 @@ struct piece {
 #define ARG_FILE 0x80
 #define ARG_RETURN 6
 
+/* What the names are. */
+enum file_kind {
+	/* The path from the task's root. */
+	FILE_ROOTED,
+	/* As before, but there was no room for its beginning. */
+	FILE_CUT,
+	/* One name of what is in no directory. */
+	FILE_APART,
+	/* The protocol of a socket, and before it stands a struct socket_note. */
+	FILE_SOCKET,
+};
+
 /* What follows the piece of a file that is told for the first time: this, and its names from the file up, each with a NUL. */
 struct file_note {
 	u64 inode;
 	/* include/uapi/linux/magic.h */
 	u32 magic;
-	/* The last name is one below the root of the task's file system. */
-	u8 reached_root;
+	/* The process that a pidfd is of, or 0. */
+	s32 pid;
+	u8 kind;
 	u8 unlinked;
 	u16 unused;
+	u32 unused_too;
+};
+
+/* What a socket is connected to. */
+struct socket_note {
+	/* AF_* and SOCK_*. */
+	u16 family;
+	u16 type;
+	u32 protocol;
+	/* In the order of the network: one word of IPv4, four of IPv6. Else one number: a netlink port, an interface, a virtual machine. */
+	u32 local[4];
+	u32 remote[4];
+	u32 local_port;
+	u32 remote_port;
+	/* The inode of a UNIX socket's peer. */
+	u64 peer;
+};
+
+/* A protocol's name, and what bytes of a UNIX socket's address there are. */
+struct socket_names {
+	char protocol[32];
+	u8 address[108];
 };
 
 /* Before each call that a look at the tasks gives; behind it comes one more u64, 1 if the call stood still while it was copied. */

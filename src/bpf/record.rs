@@ -10,8 +10,10 @@ pub const CALL_BYTES: usize = 88;
 pub const PIECE_BYTES: usize = 24;
 pub const LISTED_BYTES: usize = 16;
 
-/// `sizeof(struct file_note)`
-pub const FILE_NOTE_BYTES: usize = 16;
+/// `sizeof(struct file_note)`, `sizeof(struct socket_note)` and that of a protocol's name behind it.
+pub const FILE_NOTE_BYTES: usize = 24;
+pub const SOCKET_NOTE_BYTES: usize = 56;
+const PROTOCOL_BYTES: usize = 32;
 /// `ARG_FILE` and `ARG_RETURN`.
 const ARG_FILE: u8 = 0x80;
 const ARG_RETURN: u8 = 6;
@@ -147,17 +149,80 @@ pub struct SeenFile<'a> {
     pub note: Option<FileNote<'a>>,
 }
 
-/// `struct file_note`, and the names behind it.
+/// `struct file_note`, and what is behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileNote<'a> {
     pub inode: u64,
     /// Of its file system (include/uapi/linux/magic.h).
     pub magic: u32,
-    /// The last name is one below the root.
-    pub reached_root: bool,
     pub unlinked: bool,
-    /// From the file up, each with a NUL behind it.
-    pub names: &'a [u8],
+    pub is: FileIs<'a>,
+}
+
+/// What kind of name a file has. Names are given from the file up, each with a NUL behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileIs<'a> {
+    /// A path from the task's root.
+    Rooted(&'a [u8]),
+    /// The end of a path whose beginning found no room.
+    Cut(&'a [u8]),
+    /// In no directory, under one name; a pidfd is one of this process.
+    Apart(&'a [u8], i32),
+    Socket(SocketNote<'a>),
+}
+
+/// `struct socket_note` and `struct socket_names`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketNote<'a> {
+    /// `AF_*`
+    pub family: u16,
+    pub protocol: u32,
+    /// Where IPv4 has one word, and IPv6 four, in the order of the network; others have a number.
+    pub local: [u32; 4],
+    pub remote: [u32; 4],
+    pub local_port: u32,
+    pub remote_port: u32,
+    /// The inode of a UNIX socket's peer.
+    pub peer: u64,
+    /// As the kernel calls it: `TCPv6`.
+    pub protocol_name: &'a [u8],
+    /// Of a UNIX socket, what is behind the family of its `struct sockaddr_un`.
+    pub address: &'a [u8],
+}
+
+impl<'a> FileNote<'a> {
+    fn parse(raw: &'a [u8]) -> Option<FileNote<'a>> {
+        let (head, rest) = raw.split_first_chunk::<FILE_NOTE_BYTES>()?;
+        let half = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap_or_default());
+        let is = match head[16] {
+            0 => FileIs::Rooted(rest),
+            1 => FileIs::Cut(rest),
+            2 => FileIs::Apart(rest, half(12) as i32),
+            3 => FileIs::Socket(SocketNote::parse(rest)?),
+            _ => return None,
+        };
+        let inode = u64::from_le_bytes(head[..8].try_into().unwrap_or_default());
+        Some(FileNote { inode, magic: half(8), unlinked: head[17] != 0, is })
+    }
+}
+
+impl<'a> SocketNote<'a> {
+    fn parse(raw: &'a [u8]) -> Option<SocketNote<'a>> {
+        let (head, rest) = raw.split_first_chunk::<SOCKET_NOTE_BYTES>()?;
+        let (protocol_name, address) = rest.split_first_chunk::<PROTOCOL_BYTES>()?;
+        let half = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap_or_default());
+        Some(SocketNote {
+            family: u16::from_le_bytes([head[0], head[1]]),
+            protocol: half(4),
+            local: std::array::from_fn(|i| half(8 + 4 * i)),
+            remote: std::array::from_fn(|i| half(24 + 4 * i)),
+            local_port: half(40),
+            remote_port: half(44),
+            peer: u64::from_le_bytes(head[48..56].try_into().unwrap_or_default()),
+            protocol_name: protocol_name.split(|&byte| byte == 0).next().unwrap_or_default(),
+            address,
+        })
+    }
 }
 
 impl<'a> SeenFile<'a> {
@@ -167,11 +232,7 @@ impl<'a> SeenFile<'a> {
             arg @ ..ARG_RETURN => FdPlace::Arg(arg),
             _ => return None,
         };
-        let note = bytes.split_first_chunk::<FILE_NOTE_BYTES>().map(|(head, names)| {
-            let inode = u64::from_le_bytes(head[..8].try_into().unwrap_or_default());
-            let magic = u32::from_le_bytes(head[8..12].try_into().unwrap_or_default());
-            FileNote { inode, magic, reached_root: head[12] != 0, unlinked: head[13] != 0, names }
-        });
+        let note = if bytes.is_empty() { None } else { Some(FileNote::parse(bytes)?) };
         Some(SeenFile { place, id: piece.wanted, note })
     }
 }
@@ -305,14 +366,14 @@ pub(crate) mod tests {
 
     #[test]
     fn files_are_told_once_and_named_after_that() {
-        let note = [&42u64.to_le_bytes()[..], &0xef53u32.to_le_bytes(), &[1, 0, 0, 0], b"a\0tmp\0"].concat();
+        let note = [&42u64.to_le_bytes()[..], &0xef53u32.to_le_bytes(), &[0; 12], b"a\0tmp\0"].concat();
         let raw = record(
             &[piece_bytes(3, 77, &note, [0x80, 0, 0]), piece_bytes(4, 78, b"", [0x86, 1, 0]), piece_bytes(5, 79, b"", [0x87, 1, 0])]
                 .concat(),
         );
         let mut call = call();
         let files = add_pieces(Seen::parse(&raw).unwrap().pieces, &mut call);
-        let told = FileNote { inode: 42, magic: 0xef53, reached_root: true, unlinked: false, names: b"a\0tmp\0" };
+        let told = FileNote { inode: 42, magic: 0xef53, unlinked: false, is: FileIs::Rooted(b"a\0tmp\0") };
         let known = SeenFile { place: FdPlace::Return, id: 78, note: None };
         assert_eq!(files[..], [SeenFile { place: FdPlace::Arg(0), id: 77, note: Some(told) }, known], "there is no place 7");
         assert!(call.pieces.is_empty() && call.payload.is_empty());
@@ -353,6 +414,27 @@ pub(crate) mod tests {
         add_pieces(seen.pieces, &mut call);
         assert_eq!((seen.parts_before(), call.pieces.len()), (3, 1));
         assert_eq!(Seen::parse(&record(&pieces[PIECE_BYTES..])).unwrap().parts_before(), 0);
+    }
+
+    #[test]
+    fn a_socket_has_addresses_and_names() {
+        let mut note = [&42u64.to_le_bytes()[..], &0x534f_434bu32.to_le_bytes(), &[0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]].concat();
+        note.extend([2, 0, 1, 0].into_iter().chain(6u32.to_le_bytes()));
+        note.extend([7u32, 0, 0, 0, 8, 0, 0, 0, 80, 81].iter().flat_map(|half| half.to_le_bytes()));
+        note.extend(9u64.to_le_bytes());
+        note.extend(b"TCP");
+        note.resize(FILE_NOTE_BYTES + SOCKET_NOTE_BYTES + PROTOCOL_BYTES, 0);
+        let is = |note: &[u8]| match FileNote::parse(note).map(|note| note.is) {
+            Some(FileIs::Socket(socket)) => {
+                let ends = ([socket.local[0], socket.local_port], [socket.remote[0], socket.remote_port]);
+                Some((socket.family, socket.protocol, ends, socket.peer, socket.protocol_name.to_vec(), socket.address.to_vec()))
+            }
+            _ => None,
+        };
+        assert_eq!(is(&note), Some((2, 6, ([7, 80], [8, 81]), 9, b"TCP".to_vec(), Vec::new())));
+        assert_eq!(is(&note[..note.len() - 1]), None);
+        note.extend(b"/x");
+        assert_eq!(is(&note).map(|is| is.5), Some(b"/x".to_vec()));
     }
 
     #[test]

@@ -394,9 +394,12 @@ struct mirrored {
 	struct piece piece;
 	struct listed listed;
 	struct file_note file_note;
+	struct socket_note socket_note;
+	struct socket_names socket_names;
 	enum how how;
 	enum piece_when when;
 	enum piece_state state;
+	enum file_kind file_kind;
 	enum scope scope;
 	enum mode mode;
 	enum abi abi;

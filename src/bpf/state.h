@@ -28,18 +28,11 @@ enum mode {
 };
 
 /* Files that a task remembers, by descriptor. */
-#define FILES_MAX 8
-
-struct file_key {
-	/* Of all names up to the root. */
-	u64 way;
-	u64 inode;
-	u32 generation;
-	u32 unhashed;
-};
+#define FILES_MAX 32
 
 struct known_file {
-	struct file_key key;
+	/* Of all that makes its name. */
+	u64 key;
 	/* 0: none. */
 	u64 id;
 };
@@ -61,14 +54,19 @@ struct task {
 
 enum { OPEN_NONE, OPEN_HERE, OPEN_IN_SCRATCH };
 
-/* A way up from a file to the root. */
+/* A file that is looked at, and the way up from it to the root. */
 struct walk {
 	u64 file;
 	u64 pointer;
 	u64 dentry, mount;
 	u64 root_dentry, root_mount;
+	/* How many bytes of names were told. */
 	u32 used;
-	u32 reached_root;
+	/* enum file_kind */
+	u32 kind;
+	s32 pid;
+	u32 unused;
+	struct socket_note socket;
 };
 
 /* What did not fit into the record and is still to be copied: no more than `left` of the `wanted` bytes from `address` on. */

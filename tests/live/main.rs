@@ -20,3 +20,5 @@ mod spans;
 mod summary;
 mod system_wide;
 mod trace;
+#[cfg(feature = "bpf")]
+mod zoo;

@@ -18,6 +18,7 @@ mod payload;
 mod raw;
 mod seccomp;
 mod spans;
+mod zoo;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ workload seccomp COUNT                     getppid, answered with EXDEV by a fil
 workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
 workload memory SCENE COUNT DIR            paths and data where they are hard to read
 workload payload SCENE                     calls with data that is known, of each kind one
+workload zoo DIR                           shows one open file of every kind
 workload int80 COUNT                       getppid by the kernel's entry for 32-bit programs (x86-64)
 workload unknown                           numbers that no table has
 workload tag TAG                           one tagged call
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
         ["payload", scene] => payload::run(scene),
         ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),
+        ["zoo", dir] => zoo::run(dir.as_ref()),
         #[cfg(target_arch = "x86_64")]
         ["int80", count] => odd::int80(number(count)),
         ["unknown"] => odd::run(),

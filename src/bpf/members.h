@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reading the kernel's structs by address, and making one number of many.
+ *
+ * Whatever is read may be freed at that moment: a load of what is not there gives zero, and a load of what is something else by now gives that. Who reads, looks twice.
+ */
+#pragma once
+
+#include "state.h"
+
+/* A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. */
+extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym __weak;
+
+/* The kernel's numbers of the structs that are read so; types.rs finds them by these names. */
+struct kernel_types {
+	u32 task_struct, files_struct, fdtable, list_head, file, fs_struct, dentry, mount, inode, super_block;
+	u32 pid, ns_common, proc_ns_operations;
+	u32 socket, sock, inet_sock, unix_sock, unix_address, netlink_sock;
+};
+const volatile struct kernel_types kernel_types SEC(".rodata.types");
+
+#define MEMBER(type, address, member)                                                                            \
+	(bpf_ksym_exists(bpf_rdonly_cast) ?                                                                      \
+		 ((struct type *)bpf_rdonly_cast((void *)(address), kernel_types.type))->member :               \
+		 BPF_CORE_READ((struct type *)(address), member))
+
+/* A pointer as a number, to calculate with: the verifier forgets what goes through memory. */
+static __always_inline u64 number_of(struct walk *walk, const void *pointer)
+{
+	*(volatile u64 *)&walk->pointer = (u64)pointer;
+	return *(volatile u64 *)&walk->pointer;
+}
+
+/* Odd numbers with bits all over: a product of one has something of every bit in its upper half. */
+#define SCATTER 0x9e3779b97f4a7c15ULL
+#define SCATTER_TOO 0xc2b2ae3d27d4eb4fULL
+
+/* A number that stands for all that went in: scattered, and the upper half laid over the lower one. Each step can be undone, so two that differ in one value never meet. */
+static __always_inline u64 mixed(u64 hash, u64 value)
+{
+	hash = (hash ^ value) * SCATTER;
+	return hash ^ hash >> 32;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The way up from an open file to the root of its task's file system, over dentries and mounts.
+ */
+#pragma once
+
+#include "members.h"
+
+/* Names and mounts up to the root that are looked at. */
+#define STEPS_MAX 64
+/* Bytes of one name: NAME_MAX and a NUL. */
+#define NAME_ROOM 256
+/* All of them together: PATH_MAX. */
+#define NAMES_ROOM 4096
+
+/* Prepares for the way. */
+static __always_inline void at_the_file(struct walk *walk, struct task_struct *current)
+{
+	u64 file = walk->file;
+
+	walk->dentry = (u64)MEMBER(file, file, f_path.dentry);
+	walk->mount = (u64)MEMBER(file, file, f_path.mnt) - bpf_core_field_offset(struct mount, mnt);
+	u64 fs = number_of(walk, MEMBER(task_struct, current, fs));
+	walk->root_dentry = (u64)MEMBER(fs_struct, fs, root.dentry);
+	walk->root_mount = (u64)MEMBER(fs_struct, fs, root.mnt) - bpf_core_field_offset(struct mount, mnt);
+}
+
+/* Whether a file is in no directory: a pipe, a socket, an eventfd. */
+static __always_inline int is_apart(struct walk *walk)
+{
+	u64 dentry = walk->dentry;
+
+	return number_of(walk, MEMBER(dentry, dentry, d_parent)) == dentry && number_of(walk, MEMBER(mount, walk->mount, mnt.mnt_root)) != dentry;
+}
+
+/* What stands for all names on the way up: where their dentries are, how often these were changed, and the hashes and lengths of the names in them. */
+__noinline u64 way_of(struct scratch *scratch)
+{
+	if (!scratch)
+		return 0;
+	struct walk *walk = &scratch->walk;
+	u64 dentry = walk->dentry, mount = walk->mount;
+	u64 root = number_of(walk, MEMBER(mount, mount, mnt.mnt_root));
+	u64 hash = 0;
+
+	for (u32 i = 0; i < STEPS_MAX; i++) {
+		if (dentry == walk->root_dentry && mount == walk->root_mount)
+			break;
+		if (dentry == root) {
+			u64 above = number_of(walk, MEMBER(mount, mount, mnt_parent));
+			if (above == mount)
+				break;
+			hash = mixed(hash, dentry);
+			dentry = number_of(walk, MEMBER(mount, mount, mnt_mountpoint));
+			mount = above;
+			root = number_of(walk, MEMBER(mount, mount, mnt.mnt_root));
+			continue;
+		}
+		u64 name = MEMBER(dentry, dentry, d_name.hash_len), changes = MEMBER(dentry, dentry, d_seq.seqcount.sequence);
+		hash = mixed(hash ^ dentry * SCATTER_TOO, name + changes * SCATTER);
+		u64 parent = number_of(walk, MEMBER(dentry, dentry, d_parent));
+		if (parent == dentry)
+			break;
+		dentry = parent;
+	}
+	return hash;
+}
+
+/* Copies a name to `at`: how many bytes with the NUL, or 0 if there is no room. */
+static __always_inline u64 copy_name(struct scratch *scratch, u64 at, const void *name)
+{
+	barrier_var(at);
+	if (at > sizeof(scratch->payload) - NAME_ROOM)
+		return 0;
+	s64 length = bpf_probe_read_kernel_str(scratch->payload + at, NAME_ROOM, name);
+	return length > 0 ? length : 0;
+}
+
+/* One step up: adds a name to those at `at`, or goes over to the mount above; 0 where the way ends. */
+__noinline int step_up(struct scratch *scratch, u64 at)
+{
+	if (!scratch)
+		return 0;
+	struct walk *walk = &scratch->walk;
+	u64 dentry = walk->dentry, mount = walk->mount;
+
+	if (dentry == walk->root_dentry && mount == walk->root_mount) {
+		walk->kind = FILE_ROOTED;
+		return 0;
+	}
+	if (dentry == number_of(walk, MEMBER(mount, mount, mnt.mnt_root))) {
+		u64 above = number_of(walk, MEMBER(mount, mount, mnt_parent));
+		if (above == mount) {
+			walk->kind = FILE_ROOTED;
+			return 0;
+		}
+		walk->dentry = (u64)MEMBER(mount, mount, mnt_mountpoint);
+		walk->mount = above;
+		return 1;
+	}
+	u64 parent = number_of(walk, MEMBER(dentry, dentry, d_parent));
+	if (parent == dentry || walk->used > NAMES_ROOM - NAME_ROOM)
+		return 0;
+	u64 length = copy_name(scratch, at + walk->used, MEMBER(dentry, dentry, d_name.name));
+	if (!length)
+		return 0;
+	walk->used += length;
+	walk->dentry = parent;
+	return 1;
+}
+
+/* Writes the names from the file up to `at`. */
+static __always_inline void tell_way(struct scratch *scratch, u64 at)
+{
+	scratch->walk.kind = FILE_CUT;
+	for (u32 i = 0; i < STEPS_MAX; i++)
+		if (!step_up(scratch, at))
+			break;
+}
