@@ -10,7 +10,7 @@ use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
 use crate::bpf::files::Files;
 use crate::bpf::parts::Parts;
-use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, TaskEnd, TaskId, Time, What};
+use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, TaskId, Time, What};
 use crate::source::merge::Trouble;
 use crate::source::session::{EventSpec, Role, Scope};
 use crate::source::{Body, Note, Record, Sample, Session};
@@ -19,7 +19,7 @@ use crate::syscall::gaps::Gaps;
 use crate::syscall::layout::{self, Layout};
 use crate::syscall::ledger::{Ledger, LeftOut};
 use crate::syscall::pairing::{Open, Thread};
-use crate::task::ends::Ends;
+use crate::task::ends::{self, Ends};
 use crate::task::fds::{SETTLING, Tables, Ticket};
 use crate::task::maps::Maps;
 use crate::task::tasks::Slot;
@@ -74,6 +74,8 @@ pub struct Follower {
     command_fds: Vec<(i32, Vec<u8>)>,
     /// The event of the command's end, if it waits for wait(2)'s word.
     command_end: Option<Ticket>,
+    /// Those of other tasks, by tid, that wait for the BPF programs' word.
+    untold_ends: FxHashMap<i32, Ticket>,
     /// Tasks that were asked for, and the calls that wait for the answer.
     asked: FxHashMap<i32, SmallVec<[Ticket; 1]>>,
     /// Of these, those that no look was made for yet.
@@ -130,6 +132,7 @@ impl Follower {
             command_path: Box::default(),
             command_fds: Vec::new(),
             command_end: None,
+            untold_ends: FxHashMap::default(),
             asked: FxHashMap::default(),
             to_ask: Vec::new(),
             nobody: FxHashSet::default(),
@@ -386,9 +389,7 @@ impl Follower {
 
     fn reaped(&mut self, pid: i32, status: i32, events: &mut Vec<Event>) {
         let Some(ticket) = self.command_end.take_if(|_| self.command.is_some_and(|task| task.pid == pid)) else { return };
-        let end =
-            if libc::WIFEXITED(status) { TaskEnd::Exited(libc::WEXITSTATUS(status)) } else { TaskEnd::Killed(libc::WTERMSIG(status)) };
-        self.outbox.end_known(ticket, end, events);
+        self.outbox.end_known(ticket, ends::of_status(status), events);
     }
 }
 

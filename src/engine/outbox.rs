@@ -40,6 +40,11 @@ impl Outbox {
         !self.held.is_empty()
     }
 
+    /// The event with this number has not left yet.
+    pub fn holds(&self, ticket: Ticket) -> bool {
+        ticket >= self.first
+    }
+
     /// An event that waits for so many facts, or for none.
     #[inline]
     pub fn push(&mut self, event: Event, waits: u32, events: &mut Vec<Event>) {

@@ -39,8 +39,7 @@ impl Ends {
 
     /// What the kernel has as the task's exit code, when it ends: wait(2)'s status word.
     pub fn told(&mut self, tid: i32, code: i32) {
-        let end = if libc::WIFEXITED(code) { TaskEnd::Exited(libc::WEXITSTATUS(code)) } else { TaskEnd::Killed(libc::WTERMSIG(code)) };
-        self.threads.insert(tid, end);
+        self.threads.insert(tid, of_status(code));
     }
 
     /// exit_group(2)
@@ -86,6 +85,11 @@ impl Ends {
         }
         end
     }
+}
+
+/// What wait(2)'s status word says.
+pub fn of_status(status: i32) -> TaskEnd {
+    if libc::WIFEXITED(status) { TaskEnd::Exited(libc::WEXITSTATUS(status)) } else { TaskEnd::Killed(libc::WTERMSIG(status)) }
 }
 
 impl Process {

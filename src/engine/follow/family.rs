@@ -3,9 +3,11 @@
 use super::descriptors::CLONE_FILES;
 use super::{Follower, Here};
 use crate::event::{Abi, Event, Exit, TaskEnd, TaskId, Time, What};
+use crate::source::session::Scope;
 use crate::syscall::gaps::Gaps;
 use crate::syscall::pairing::Thread;
 use crate::syscall::special::Special;
+use crate::task::ends;
 use crate::task::fds::{SETTLING, TableId};
 use crate::task::tasks::Slot;
 
@@ -227,11 +229,24 @@ impl Follower {
         if thread.excluded || thread.set_up {
             return;
         }
-        let waits = end == TaskEnd::Unknown && self.command == Some(here.task);
-        if waits {
+        let is_command = self.command == Some(here.task);
+        let waits = end == TaskEnd::Unknown && (is_command || self.bpf.is_some() && self.scope != Scope::System);
+        if waits && is_command {
             self.command_end = Some(self.outbox.next());
+        } else if waits {
+            self.untold_ends.retain(|_, ticket| self.outbox.holds(*ticket));
+            self.untold_ends.insert(here.task.tid, self.outbox.next());
         }
         self.give(here, What::Exit(end), u32::from(waits), events);
+    }
+
+    /// The BPF programs tell how a task ends: before its PERF_RECORD_EXIT, or after it (from Linux 6.16 down, where the fix of 2025 "perf: Fix sample vs do_exit()" is).
+    pub(super) fn end_told(&mut self, here: Here, tid: i32, status: i32, events: &mut Vec<Event>) {
+        if let Some(ticket) = self.untold_ends.remove(&tid).filter(|ticket| self.outbox.holds(*ticket)) {
+            return self.outbox.end_known(ticket, ends::of_status(status), events);
+        }
+        self.ends.told(tid, status);
+        self.task_end(here, events);
     }
 
     /// Forgets what a living task has.

@@ -23,16 +23,15 @@ impl Follower {
             return self.tally(here, &seen, events);
         }
         let slot = self.slot(record.task, record.time);
+        let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
         if seen.how == How::Part {
             return self.parts.add(&seen);
         }
         if seen.how == How::TaskEnd {
             self.parts.forget(seen.tid);
-            self.ends.told(seen.tid, seen.ret as i32);
-            return self.task_end(Here { time: record.time, cpu: record.cpu, task: record.task, slot }, events);
+            return self.end_told(here, seen.tid, seen.ret as i32, events);
         }
         self.ledger.account(sample.event).receive(1);
-        let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
         if let Some(why) = self.leaves_out(here, &behavior) {
             self.parts.forget(seen.tid);
