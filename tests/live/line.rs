@@ -85,7 +85,7 @@ pub fn parse(text: &str) -> Vec<Line> {
 
 fn line(text: &str) -> Option<Line> {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^ *(\?|[0-9][0-9:.T+Z-]*) (?:\[[0-9]{3,}\] )?\( *(?:([0-9.]+) ms| *)\): (?:(.*?)/([0-9]+) )?(.*)$")
+        Regex::new(r"^ *(\?|-?[0-9][0-9:.T+Z-]*) (?:\[[0-9]{3,}\] )?\( *(?:([0-9.]+) ms| *)\): (?:(.*?)/([0-9]+) )?(.*)$")
             .expect("the pattern is right")
     });
     let head = HEAD.captures(text)?;
