@@ -2,7 +2,7 @@
 
 use crate::line;
 use crate::machine::Machine;
-use crate::trace::{Trace, plain, shell, workload};
+use crate::trace::{Trace, workload};
 
 /// Only this engine reads memory.
 const BPF: [&str; 4] = ["--engine", "bpf", "-e", "openat,write"];
@@ -59,27 +59,4 @@ fn calls_by_the_32_bit_entry_have_their_own_numbers() {
     let trace = workload(&machine, &["--engine", "bpf", "-e", "getppid,semget"], "int80 100").succeeded();
     assert_eq!(trace.conserved().lost, 0);
     assert_eq!((trace.count("getppid"), trace.count("semget")), (100, 0));
-}
-
-/// Everything is tied to descriptors of rtrace's, so that nothing of it outlives it.
-#[test]
-fn nothing_is_left_in_the_kernel_after_a_kill() {
-    let Some(machine) = Machine::alone() else { return };
-    let script = r#"
-        for i in $(seq 20); do
-            "$rtrace" --engine bpf -o /dev/null -- "$workload" calls getppid 1 100000 >"$dir/out.$i" 2>/dev/null & pid=$!
-            sleep 0.0$((i % 7 + 1)); kill -KILL $pid; wait $pid
-        done
-        sleep 0.5
-    "#;
-    shell(&machine, script);
-    assert_eq!(programs_left(), 0);
-    // And the next run finds nothing in its way.
-    plain(&machine, &["--engine", "bpf", "-o", "/dev/null", "true"]).succeeded();
-}
-
-/// Programs of rtrace's names that the kernel still holds.
-fn programs_left() -> usize {
-    let ours = ["enter", "leave", "enter_event", "leave_event", "forked", "executed", "ended"];
-    libbpf_rs::query::ProgInfoIter::default().filter(|info| info.name.to_str().is_some_and(|name| ours.contains(&name))).count()
 }
