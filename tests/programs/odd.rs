@@ -11,6 +11,12 @@ pub fn run() {
     println!("issued x32 1");
 }
 
+pub fn numbers(numbers: std::ops::RangeInclusive<u64>, count: u64) {
+    for number in (0..count).flat_map(|_| numbers.clone()) {
+        unsafe { libc::syscall(number as i64, 0, 0, 0) };
+    }
+}
+
 /// getppid has another number by this entry (arch/x86/entry/syscalls/syscall_32.tbl).
 #[cfg(target_arch = "x86_64")]
 pub fn int80(count: u64) {

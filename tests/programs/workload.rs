@@ -37,6 +37,7 @@ workload payload SCENE                     calls with data that is known, of eac
 workload zoo DIR                           shows one open file of every kind
 workload int80 COUNT                       getppid by the kernel's entry for 32-bit programs (x86-64)
 workload unknown                           numbers that no table has
+workload numbers FIRST LAST COUNT          each of these numbers in turn, and so COUNT times
 workload tag TAG                           one tagged call
 workload exit STATUS                       ends with STATUS";
 
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         #[cfg(target_arch = "x86_64")]
         ["int80", count] => odd::int80(number(count)),
         ["unknown"] => odd::run(),
+        ["numbers", first, last, count] => odd::numbers(number(first)..=number(last), number(count)),
         ["tag", tag] => raw::tag(number(tag)),
         ["exit", status] => return ExitCode::from(number(status) as u8),
         _ => {
