@@ -20,9 +20,13 @@ struct kernel_types {
 const volatile struct kernel_types kernel_types SEC(".rodata.types");
 
 #define MEMBER(type, address, member)                                                                            \
-	(bpf_ksym_exists(bpf_rdonly_cast) ?                                                                      \
-		 ((struct type *)bpf_rdonly_cast((void *)(address), kernel_types.type))->member :               \
-		 BPF_CORE_READ((struct type *)(address), member))
+	({                                                                                                       \
+		/* Outside of what is relocated: the way to the address may lead through structs of our own. */          \
+		const void *address_ = (const void *)(address);                                                 \
+		bpf_ksym_exists(bpf_rdonly_cast) ?                                                              \
+			((struct type *)bpf_rdonly_cast(address_, kernel_types.type))->member :                 \
+			BPF_CORE_READ((struct type *)address_, member);                                         \
+	})
 
 /* A pointer as a number, to calculate with: the verifier forgets what goes through memory. */
 static __always_inline u64 number_of(struct walk *walk, const void *pointer)

@@ -91,6 +91,13 @@ __noinline int copy_link(struct scratch *scratch, u64 start, u32 place, u32 leng
 	return copy_inner(scratch, pointer, count >> 32 ? count : count * link->size, link->limit, tag);
 }
 
+/* How many bytes the piece at `start` has. A function for the verifier of Linux 6.1, which forgets a comparison where the compiler keeps the number on the stack. */
+__noinline u32 length_at(struct scratch *scratch, u64 start)
+{
+	barrier_var(start);
+	return scratch && start <= START_MAX ? ((struct piece *)(scratch->payload + start))->length : 0;
+}
+
 /* A struct of so many bytes, and what its links point to. */
 __noinline int copy_linked(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
 {
@@ -104,7 +111,7 @@ __noinline int copy_linked(struct scratch *scratch, u64 address, u64 wanted, u32
 	barrier_var(start);
 	if (start > START_MAX)
 		return 0;
-	u32 length = ((struct piece *)(scratch->payload + start))->length;
+	u32 length = length_at(scratch, start);
 	for (u32 i = 0; i < LINKS_OF_ONE && i < count; i++) {
 		if (copy_link(scratch, start, first + i, length, plain)) {
 			scratch->call.payload = start;
