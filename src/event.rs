@@ -278,6 +278,11 @@ pub enum PieceState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FdPlace {
     Arg(u8),
+    /// In the memory that an argument points to, by its number.
+    Inside {
+        arg: u8,
+        fd: i32,
+    },
     Return,
 }
 

@@ -96,6 +96,10 @@ impl<'a> Decoded<'a> {
             }
             Kind::Fd => Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
             Kind::DirFd => Value::DirFd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
+            // Of another process: the caller's own of that number would be another file.
+            Kind::Int | Kind::Uint if !self.call.files.is_empty() && self.call.file(FdPlace::Arg(index as u8)).is_some() => {
+                Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) }
+            }
             Kind::Custom(decode) => decode(registers, register, abi),
             _ => scalar(kind, word, abi, self.context).unwrap_or_else(|| self.pointed(index, word, registers)),
         }

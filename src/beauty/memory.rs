@@ -4,7 +4,7 @@
 
 use super::decode::Context;
 use super::value::Value;
-use crate::event::{Abi, Call, Piece, PieceState, When};
+use crate::event::{Abi, Call, FdPlace, File, Piece, PieceState, When};
 
 /// A function of `crate::beauty::decoders`: from a struct's bytes to what they mean.
 pub type Decoder = for<'a> fn(&mut Reader<'a>, Memory<'a>) -> Value<'a>;
@@ -116,6 +116,11 @@ impl<'a> Reader<'a> {
         }?;
         let bytes = self.call.bytes(piece);
         Some(Memory { bytes, address, wanted: piece.wanted.max(bytes.len() as u64), state: piece.state, count })
+    }
+
+    /// What a descriptor in this memory was, if that is known.
+    pub(super) fn file(&self, fd: i32) -> Option<&'a File> {
+        self.call.file(FdPlace::Inside { arg: self.arg, fd })
     }
 
     /// Whether the memory at an address was copied at that very moment.

@@ -80,6 +80,7 @@ impl<'a> Reader<'a> {
         match number.kind {
             Kind::Table(table) => return Some(whole(table, load(bytes, false, number.big_endian)?, self.abi())),
             Kind::Mode => return Some(Value::Octal(raw)),
+            Kind::Fd if number.bytes == 4 => return Some(Value::Fd { fd: raw as i32, file: self.file(raw as i32) }),
             _ if is_narrow(&number.kind) && i32::try_from(raw as i64).is_err() && u32::try_from(raw).is_err() => {
                 return Some(Value::Hex(raw));
             }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "files.h"
+#include "elsewhere.h"
 #include "parts.h"
 
 /* include/uapi/asm-generic/errno-base.h, include/linux/errno.h */
@@ -146,6 +146,8 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 	for (u32 i = 0; i < 6; i++)
 		if (plan->fds & 1 << i)
 			note_file(scratch, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
+	if (plan->elsewhere)
+		note_elsewhere(scratch, plan->elsewhere);
 	scratch->retry = 0;
 	scratch->debts = 0;
 	scratch->debt = 0;

@@ -151,8 +151,38 @@ pub(super) struct Capture {
     pub ops: Vec<Op>,
     /// Bit i: argument i is a descriptor.
     pub descriptors: u8,
+    /// Descriptors that no argument is.
+    pub elsewhere: Elsewhere,
     /// It returns a descriptor.
     pub opens: bool,
+}
+
+/// `enum elsewhere`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Elsewhere {
+    Nowhere = 0,
+    /// In an array of struct pollfd.
+    Polled = 1,
+    /// Of the two processes that kcmp(2) names, or of its first.
+    Compared = 2,
+    ComparedOne = 3,
+    /// Of the process that pidfd_getfd(2) takes it from.
+    Fetched = 4,
+}
+
+impl Elsewhere {
+    fn of(row: &Syscall, args: &[Arg]) -> Elsewhere {
+        // kcmp's other indexes mean other things.
+        let is_number = |at: usize| args.get(at).is_some_and(|arg: &Arg| matches!(arg.kind, Kind::Int | Kind::Uint));
+        match row.name {
+            "kcmp" if is_number(3) && is_number(4) => Elsewhere::Compared,
+            "kcmp" if is_number(3) => Elsewhere::ComparedOne,
+            "pidfd_getfd" => Elsewhere::Fetched,
+            _ if args.first().is_some_and(|arg| matches!(arg.kind, Kind::StructArray(of) if of.name == "pollfd")) => Elsewhere::Polled,
+            _ => Elsewhere::Nowhere,
+        }
+    }
 }
 
 /// Makes operations for one ABI.
@@ -168,7 +198,7 @@ impl Maker<'_> {
         let ops = (0..args.len()).filter_map(|at| self.op(row.name, args, at)).flat_map(parted).take(OPS_MAX).collect();
         let is_descriptor = |arg: &Arg| matches!(arg.kind, Kind::Fd | Kind::DirFd);
         let descriptors = (0u8..6).zip(args).filter(|(_, arg)| is_descriptor(arg)).fold(0, |bits, (at, _)| bits | 1 << at);
-        Capture { ops, descriptors, opens: matches!(returns, Return::Fd) }
+        Capture { ops, descriptors, elsewhere: Elsewhere::of(row, args), opens: matches!(returns, Return::Fd) }
     }
 
     fn op(&mut self, name: &str, args: &[Arg], at: usize) -> Option<Op> {

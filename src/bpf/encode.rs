@@ -108,6 +108,7 @@ impl Plan {
         let works_at_exit = if capture.ops.iter().copied().any(Op::is_at_exit) { WORKS_AT_EXIT } else { 0 };
         let mut plan = Plan::of_flags(flags | opens | works_at_exit);
         (plan.0[2], plan.0[3]) = (capture.ops.len() as u8, capture.descriptors);
+        plan.0[7] = capture.elsewhere as u8;
         for (place, op) in plan.0[12..].chunks_exact_mut(OP_BYTES).zip(&capture.ops) {
             place.copy_from_slice(&op.bytes());
         }
@@ -116,7 +117,7 @@ impl Plan {
 
     fn choose(&mut self, chooser: u16, arg: u8, mask: u32) {
         self.0[4..6].copy_from_slice(&chooser.to_ne_bytes());
-        self.0[6..8].copy_from_slice(&u16::from(arg).to_ne_bytes());
+        self.0[6] = arg;
         self.0[8..12].copy_from_slice(&mask.to_ne_bytes());
     }
 }

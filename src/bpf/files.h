@@ -27,19 +27,19 @@ enum { SOCKFS_MAGIC = 0x534f434b, ANON_INODE_FS_MAGIC = 0x09041934, PID_FS_MAGIC
 /* "[pidfd]" and its NUL. */
 #define WORD_PIDFD 0x005d64666469705bULL
 
-/* The file that is open as `fd`, or 0. */
-static __always_inline u64 file_of(struct walk *walk, struct task_struct *current, s32 fd)
+/* The file that a task has open as `fd`, or 0. */
+static __always_inline u64 file_of(struct walk *walk, u64 task, s32 fd)
 {
 	if (fd < 0)
 		return 0;
-	struct files_struct *files = MEMBER(task_struct, current, files);
+	u64 files = number_of(walk, MEMBER(task_struct, task, files));
 	if (!files)
 		return 0;
-	struct fdtable *table = MEMBER(files_struct, files, fdt);
+	u64 table = number_of(walk, MEMBER(files_struct, files, fdt));
 	if (!table || (u32)fd >= MEMBER(fdtable, table, max_fds))
 		return 0;
 	/* Any struct that begins with a pointer. */
-	struct file **place = MEMBER(fdtable, table, fd) + fd;
+	u64 place = number_of(walk, MEMBER(fdtable, table, fd)) + fd * sizeof(void *);
 	return number_of(walk, MEMBER(list_head, place, next));
 }
 
@@ -195,25 +195,35 @@ __noinline int tell_as(struct scratch *scratch, u64 key, u32 fd, u32 tag)
 	return 1;
 }
 
-/* Adds the piece of the file that is open as `fd`, if one is. */
-__noinline int note_file(struct scratch *scratch, u32 fd, u32 tag)
+/* Adds the piece of the file that a task has open as `fd`, if it has one. */
+__noinline int note_file_of(struct scratch *scratch, u64 task, u32 fd, u32 tag)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
-
 	if (!scratch)
 		return 0;
 	struct walk *walk = &scratch->walk;
+	struct known_file *known = &scratch->files[fd % FILES_MAX];
+	u16 before = scratch->call.payload;
 	for (u32 i = 0; i < TRIES_MAX; i++) {
-		u64 file = file_of(walk, current, fd);
+		u64 file = file_of(walk, task, fd);
 		if (!file)
 			return 0;
 		walk->file = file;
 		u64 key = key_of(scratch);
-		struct known_file *known = &scratch->files[fd % FILES_MAX];
 		if (known->id && known->key == key && files_told - known->id < FRESH_MAX)
 			return describe_empty(scratch, fd, known->id, tag, PIECE_WHOLE);
-		if (tell_as(scratch, key, fd, tag))
+		if (!tell_as(scratch, key, fd, tag))
+			continue;
+		/* What was told is true if nobody closed the file meanwhile. */
+		if (file_of(walk, task, fd) == file)
 			return 0;
+		known->id = 0;
+		scratch->call.payload = before;
 	}
 	return 0;
+}
+
+/* The same of the calling task. */
+static __always_inline int note_file(struct scratch *scratch, u32 fd, u32 tag)
+{
+	return note_file_of(scratch, number_of(&scratch->walk, bpf_get_current_task_btf()), fd, tag);
 }

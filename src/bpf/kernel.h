@@ -125,6 +125,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	int exit_code;
+	struct pid *thread_pid;
 	struct fs_struct *fs;
 	struct files_struct *files;
 } KERNEL_STRUCT;
@@ -135,6 +136,8 @@ struct upid {
 } KERNEL_STRUCT;
 
 struct pid {
+	/* How many namespaces it has a number in besides the first. */
+	unsigned int level;
 	struct upid numbers[1];
 } KERNEL_STRUCT;
 

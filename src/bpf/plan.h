@@ -145,6 +145,18 @@ struct op {
 
 #define NO_ARG 6
 
+/* Descriptors that no argument is. */
+enum elsewhere {
+	ELSEWHERE_NONE,
+	/* In the struct pollfd to which the first argument points; the second counts them. */
+	ELSEWHERE_POLLED,
+	/* Arguments 3 and 4, or 3 alone, of the processes that arguments 0 and 1 are. */
+	ELSEWHERE_COMPARED,
+	ELSEWHERE_COMPARED_ONE,
+	/* Argument 1, of the process whose pidfd is argument 0. */
+	ELSEWHERE_FETCHED,
+};
+
 struct plan {
 	u16 flags;
 	u8 ops_count;
@@ -152,7 +164,9 @@ struct plan {
 	u8 fds;
 	/* If not 0, values of an argument, masked, choose other plans. */
 	u16 chooser;
-	u16 chooser_arg;
+	u8 chooser_arg;
+	/* enum elsewhere */
+	u8 elsewhere;
 	u32 chooser_mask;
 	struct op ops[OPS_MAX];
 };

@@ -275,7 +275,8 @@ mod tests {
         let told =
             [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
         assert_eq!(members("settings"), (told.len() * 4, named(&told)));
-        let plan = [("flags", 0), ("ops_count", 2), ("fds", 3), ("chooser", 4), ("chooser_arg", 6), ("chooser_mask", 8), ("ops", 12)];
+        let plan = [("flags", 0), ("ops_count", 2), ("fds", 3), ("chooser", 4), ("chooser_arg", 6), ("elsewhere", 7)];
+        let plan = [&plan[..], &[("chooser_mask", 8), ("ops", 12)]].concat();
         assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&plan)));
         let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("room", 6), ("test", 7), ("test_arg", 8), ("link", 9)];
         let rest = [("links_count", 10), ("unused", 11), ("test_mask", 12), ("limit", 16)];
@@ -323,6 +324,7 @@ mod tests {
             ("piece_when", &["WHEN_ENTRY", "WHEN_EXIT", "WHEN_RETRY"]),
             ("piece_state", &["PIECE_WHOLE", "PIECE_CUT", "PIECE_FAULT"]),
             ("file_kind", &["FILE_ROOTED", "FILE_CUT", "FILE_APART", "FILE_SOCKET"]),
+            ("elsewhere", &["ELSEWHERE_NONE", "ELSEWHERE_POLLED", "ELSEWHERE_COMPARED", "ELSEWHERE_COMPARED_ONE", "ELSEWHERE_FETCHED"]),
             ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP"]),
             ("mode", &["MODE_UNKNOWN", "MODE_TRACED", "MODE_SET_UP", "MODE_EXCLUDED"]),
             ("abi", &["ABI_X86_64", "ABI_I386", "ABI_X32", "ABI_AARCH64", "ABI_COUNT"]),

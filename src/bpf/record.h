@@ -74,6 +74,8 @@ struct piece {
 
 /* In `arg`: the piece is a descriptor's file. The argument's number is in the lower bits, or that of the return. Its address is the descriptor, `wanted` is the file's identifier. */
 #define ARG_FILE 0x80
+/* Beside that: it stands in the memory that the argument points to. */
+#define ARG_INSIDE 0x40
 #define ARG_RETURN 6
 
 /* What the names are. */

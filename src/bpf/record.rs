@@ -14,8 +14,9 @@ pub const LISTED_BYTES: usize = 16;
 pub const FILE_NOTE_BYTES: usize = 24;
 pub const SOCKET_NOTE_BYTES: usize = 56;
 const PROTOCOL_BYTES: usize = 32;
-/// `ARG_FILE` and `ARG_RETURN`.
+/// `ARG_FILE`, `ARG_INSIDE` and `ARG_RETURN`.
 const ARG_FILE: u8 = 0x80;
+const ARG_INSIDE: u8 = 0x40;
 const ARG_RETURN: u8 = 6;
 
 /// `ARG_PARTS`
@@ -230,6 +231,7 @@ impl<'a> SeenFile<'a> {
         let place = match piece.arg & !ARG_FILE {
             ARG_RETURN => FdPlace::Return,
             arg @ ..ARG_RETURN => FdPlace::Arg(arg),
+            inside if inside & !ARG_INSIDE < ARG_RETURN => FdPlace::Inside { arg: inside & !ARG_INSIDE, fd: piece.address as i32 },
             _ => return None,
         };
         let note = if bytes.is_empty() { None } else { Some(FileNote::parse(bytes)?) };
@@ -368,14 +370,21 @@ pub(crate) mod tests {
     fn files_are_told_once_and_named_after_that() {
         let note = [&42u64.to_le_bytes()[..], &0xef53u32.to_le_bytes(), &[0; 12], b"a\0tmp\0"].concat();
         let raw = record(
-            &[piece_bytes(3, 77, &note, [0x80, 0, 0]), piece_bytes(4, 78, b"", [0x86, 1, 0]), piece_bytes(5, 79, b"", [0x87, 1, 0])]
-                .concat(),
+            &[
+                piece_bytes(3, 77, &note, [0x80, 0, 0]),
+                piece_bytes(4, 78, b"", [0x86, 1, 0]),
+                piece_bytes(5, 79, b"", [0x87, 1, 0]),
+                piece_bytes(9, 80, b"", [0xc2, 0, 0]),
+            ]
+            .concat(),
         );
         let mut call = call();
         let files = add_pieces(Seen::parse(&raw).unwrap().pieces, &mut call);
         let told = FileNote { inode: 42, magic: 0xef53, unlinked: false, is: FileIs::Rooted(b"a\0tmp\0") };
-        let known = SeenFile { place: FdPlace::Return, id: 78, note: None };
-        assert_eq!(files[..], [SeenFile { place: FdPlace::Arg(0), id: 77, note: Some(told) }, known], "there is no place 7");
+        let known = |place, id| SeenFile { place, id, note: None };
+        let inside = known(FdPlace::Inside { arg: 2, fd: 9 }, 80);
+        let all = [SeenFile { place: FdPlace::Arg(0), id: 77, note: Some(told) }, known(FdPlace::Return, 78), inside];
+        assert_eq!(files[..], all, "there is no place 7");
         assert!(call.pieces.is_empty() && call.payload.is_empty());
     }
 

@@ -105,7 +105,7 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	const volatile struct plan *plan = plan_at(place);
 	task->place = place;
 	struct scratch *scratch = 0;
-	if (!settings.sums && (plan->ops_count || plan->fds || plan->flags & PLAN_OPENS)) {
+	if (!settings.sums && (plan->ops_count || plan->fds || plan->elsewhere || plan->flags & PLAN_OPENS)) {
 		scratch = bpf_task_storage_get(&scratches, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!scratch)
 			COUNT(scratch_lost);
@@ -400,6 +400,7 @@ struct mirrored {
 	enum piece_when when;
 	enum piece_state state;
 	enum file_kind file_kind;
+	enum elsewhere elsewhere;
 	enum scope scope;
 	enum mode mode;
 	enum abi abi;

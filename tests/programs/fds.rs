@@ -23,6 +23,11 @@ pub fn run(scene: &str, count: u64, dir: &Path) {
         "cloexec" => cloexec(&files, count, dir),
         "passed" => passed(&files, count),
         "renamed" => (0..count).for_each(|_| renamed(&files, dir)),
+        "replaced" => (0..count).for_each(|_| replaced(&files, dir)),
+        "recycled" => (0..count).for_each(|_| recycled(dir)),
+        "swapped" => swapped(&files, count, dir),
+        "rooted" => rooted(&files, count, dir),
+        "elsewhere" => elsewhere(&files),
         "held" => held(&files, count),
         _ => panic!("no scene {scene:?}"),
     }
@@ -142,6 +147,111 @@ fn renamed(files: &Files, dir: &Path) {
     std::fs::remove_dir_all(&second).expect("it is there");
     raw::read(fd, 55);
     raw::close(fd);
+}
+
+/// Another file takes the name of one that is open: a read of 66 bytes is one of `name (deleted)`, one of 77 of `name`.
+fn replaced(files: &Files, dir: &Path) {
+    let (name, newer) = (dir.join("name"), dir.join("newer"));
+    std::fs::copy(&files.eleven, &name).expect("there is room");
+    std::fs::copy(&files.twenty_two, &newer).expect("there is room");
+    let old = raw::open(&name, 0);
+    std::fs::rename(&newer, &name).expect("it is there");
+    let new = raw::open(&name, 0);
+    raw::read(old, 66);
+    raw::read(new, 77);
+    raw::close(old);
+    raw::close(new);
+}
+
+/// A whole tree is removed, and another one is made in its memory, with the same name at the end: a read of 33 bytes is one below `first`, one of 44 of `elsewhere`.
+fn recycled(dir: &Path) {
+    for (top, count) in [("first", 33), ("elsewhere", 44)] {
+        let top = dir.join(top);
+        let below = top.join("a").join("b");
+        std::fs::create_dir_all(&below).expect("there is room");
+        let file = below.join("moved");
+        std::fs::write(&file, [b'.'; 64]).expect("there is room");
+        let fd = raw::open(&file, 0);
+        raw::read(fd, count);
+        raw::close(fd);
+        std::fs::remove_dir_all(&top).expect("it is there");
+    }
+}
+
+/// Two directories exchange their names all the time. While they do, a read may be of either; a read of 33 or 44 bytes, when they stand still, is of `first` or `elsewhere`.
+fn swapped(files: &Files, count: u64, dir: &Path) {
+    let [first, second] = ["first", "elsewhere"].map(|name| dir.join(name));
+    for path in [&first, &second] {
+        std::fs::create_dir_all(path).expect("there is room");
+    }
+    std::fs::copy(&files.eleven, first.join("moved")).expect("there is room");
+    let fd = raw::open(&first.join("moved"), 0);
+    let mut is_first = true;
+    for _ in 0..count {
+        std::thread::scope(|scope| {
+            let swaps = scope.spawn(|| (0..51).for_each(|_| raw::exchange(&first, &second)));
+            while !swaps.is_finished() {
+                raw::read(fd, 99);
+            }
+        });
+        is_first = !is_first;
+        raw::read(fd, if is_first { 33 } else { 44 });
+    }
+    raw::close(fd);
+}
+
+/// The same file by another root and over another mount: a read of 88 bytes is one of `/eleven`, one of 11 of DIR/eleven, one of 22 of the file `twenty-two` on a mount that was moved.
+fn rooted(files: &Files, count: u64, dir: &Path) {
+    let child = raw::fork(|| {
+        raw::private_mounts();
+        let (mount, moved) = (dir.join("mount"), dir.join("moved"));
+        for path in [&mount, &moved] {
+            std::fs::create_dir_all(path).expect("there is room");
+        }
+        raw::bind(dir, &mount);
+        let fd = raw::open(&mount.join("twenty-two"), 0);
+        let root = raw::open(Path::new("/"), 0);
+        let plain = raw::open(&files.eleven, 0);
+        for _ in 0..count {
+            raw::read(plain, ELEVEN);
+            raw::read(fd, TWENTY_TWO);
+            raw::chroot(dir);
+            raw::read(plain, 88);
+            raw::read(raw::open(Path::new("/eleven"), 0), 88);
+            raw::chroot_to(root);
+        }
+        raw::move_mount(&mount, &moved);
+        raw::read(fd, 87);
+        raw::detach(&moved);
+        raw::read(fd, 86);
+    });
+    raw::wait(child);
+}
+
+/// Descriptors in an array, and those of another process. Numbers are such that this process has other files there, or none.
+fn elsewhere(files: &Files) {
+    const HERE: i32 = 100;
+    const THERE: i32 = 101;
+    let (eleven, twenty_two) = (raw::open(&files.eleven, 0), raw::open(&files.twenty_two, 0));
+    let child = raw::fork(|| {
+        raw::dup2(eleven, HERE);
+        raw::dup2(twenty_two, THERE);
+        raw::dup2(eleven, 102);
+        raw::poll_nothing(10_000);
+    });
+    raw::dup2(twenty_two, HERE);
+    raw::dup2(eleven, THERE);
+    let mut polled = [HERE, THERE, -1, HERE].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    unsafe {
+        libc::syscall(libc::SYS_poll, polled.as_mut_ptr(), polled.len(), 0);
+        let pidfd = libc::syscall(libc::SYS_pidfd_open, child, 0);
+        while libc::syscall(libc::SYS_pidfd_getfd, pidfd, 102, 0) < 0 {
+            raw::poll_nothing(1);
+        }
+        libc::syscall(libc::SYS_kcmp, child, libc::getpid(), 0, HERE, HERE);
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
 }
 
 /// Files that stay open while a tracer has all the time to find out what they are.

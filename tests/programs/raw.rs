@@ -37,6 +37,52 @@ pub fn dup2(from: i32, to: i32) {
     assert_eq!(fd, i64::from(to), "dup2: {}", std::io::Error::last_os_error());
 }
 
+fn must(returned: i64, what: &str) {
+    assert!(returned >= 0, "{what}: {}", std::io::Error::last_os_error());
+}
+
+fn c(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("a path has no NUL")
+}
+
+/// Each takes the other's name.
+pub fn exchange(one: &Path, other: &Path) {
+    let at = libc::AT_FDCWD;
+    must(unsafe { libc::syscall(libc::SYS_renameat2, at, c(one).as_ptr(), at, c(other).as_ptr(), libc::RENAME_EXCHANGE) }, "renameat2");
+}
+
+/// From now on, nobody else sees this process's mounts.
+pub fn private_mounts() {
+    must(unsafe { libc::unshare(libc::CLONE_NEWNS) }.into(), "unshare");
+    mount(c"none", Path::new("/"), libc::MS_REC | libc::MS_PRIVATE);
+}
+
+pub fn bind(from: &Path, to: &Path) {
+    mount(&c(from), to, libc::MS_BIND);
+}
+
+pub fn move_mount(from: &Path, to: &Path) {
+    mount(&c(from), to, libc::MS_MOVE);
+}
+
+fn mount(from: &std::ffi::CStr, to: &Path, flags: libc::c_ulong) {
+    must(unsafe { libc::mount(from.as_ptr(), c(to).as_ptr(), std::ptr::null(), flags, std::ptr::null()) }.into(), "mount");
+}
+
+pub fn detach(mount: &Path) {
+    must(unsafe { libc::umount2(c(mount).as_ptr(), libc::MNT_DETACH) }.into(), "umount2");
+}
+
+pub fn chroot(dir: &Path) {
+    must(unsafe { libc::chroot(c(dir).as_ptr()) }.into(), "chroot");
+}
+
+/// To the directory that is open as this.
+pub fn chroot_to(dir: i32) {
+    must(unsafe { libc::fchdir(dir) }.into(), "fchdir");
+    chroot(Path::new("."));
+}
+
 /// Sleeps in the kernel with the duration in a register, where a tracer can see it.
 pub fn poll_nothing(milliseconds: u64) {
     unsafe { libc::syscall(libc::SYS_poll, std::ptr::null::<libc::pollfd>(), 0, milliseconds) };

@@ -62,7 +62,7 @@ fn variants_have_operations_of_their_own() {
     assert_eq!(fcntl(6).ops, [op(2, What::Bytes, AT_ENTRY, Count::One, 32, 32)], "F_SETLK");
     assert_eq!(fcntl(5).ops, [op(2, What::Bytes, AT_ENTRY | AT_EXIT, Count::One, 32, 32)], "F_GETLK");
     assert_eq!((fcntl(0).ops.len(), fcntl(0).opens), (0, true), "F_DUPFD");
-    assert_eq!(capture("fcntl", Abi::X86_64, None), Capture { ops: vec![], descriptors: 1, opens: false });
+    assert_eq!(capture("fcntl", Abi::X86_64, None), Capture { ops: vec![], descriptors: 1, elsewhere: Elsewhere::Nowhere, opens: false });
     assert_eq!(capture("prctl", Abi::X86_64, Some(15)).ops, [op(1, What::String, AT_ENTRY, Count::One, 1, 15)], "PR_SET_NAME");
 }
 
@@ -85,6 +85,17 @@ fn pointers_in_structs_are_followed() {
 fn descriptors_are_found() {
     let of = |name: &str| capture(name, Abi::X86_64, None).descriptors;
     assert_eq!([of("read"), of("renameat"), of("dup2"), of("getpid")], [0b1, 0b101, 0b11, 0]);
+}
+
+#[test]
+fn descriptors_are_found_elsewhere() {
+    let of = |name: &str, choice| capture(name, Abi::X86_64, choice).elsewhere;
+    assert_eq!([of("read", None), of("poll", None), of("ppoll", None)], [Elsewhere::Nowhere, Elsewhere::Polled, Elsewhere::Polled]);
+    assert_eq!(of("pidfd_getfd", None), Elsewhere::Fetched);
+    const KCMP_FILE: u64 = 0;
+    const KCMP_EPOLL_TFD: u64 = 7;
+    let kcmp = [Some(KCMP_FILE), None, Some(KCMP_EPOLL_TFD)].map(|kind| of("kcmp", kind));
+    assert_eq!(kcmp, [Elsewhere::Compared, Elsewhere::Nowhere, Elsewhere::ComparedOne]);
 }
 
 #[test]
