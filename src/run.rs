@@ -115,7 +115,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         scope: match plan.whom {
             Whom::Command => Scope::Command,
             Whom::Tasks { .. } => Scope::Tasks,
-            Whom::Everyone | Whom::Cgroup(_) => Scope::System,
+            Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => Scope::System,
         },
         fds_complete: plan.fds.is_ok(),
         names: plan.names.iter().cloned().collect(),
@@ -123,7 +123,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
             .excluded
             .iter()
             .map(|e| e.pid)
-            .chain(matches!(plan.whom, Whom::Everyone | Whom::Cgroup(_)).then(|| std::process::id() as i32))
+            .chain(matches!(plan.whom, Whom::Everyone | Whom::Cgroup(_) | Whom::User(_)).then(|| std::process::id() as i32))
             .collect(),
     }
 }
@@ -179,7 +179,9 @@ impl Run<'_> {
         let notes: Vec<Note> = match &self.plan.whom {
             Whom::Command => Vec::new(),
             Whom::Tasks { tids, .. } => tids.iter().filter_map(|&tid| look::task(tid)).collect(),
-            Whom::Everyone | Whom::Cgroup(_) => procfs::all_tasks().into_iter().filter_map(|task| look::task(task.tid)).collect(),
+            Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => {
+                procfs::all_tasks().into_iter().filter_map(|task| look::task(task.tid)).collect()
+            }
         };
         notes.into_iter().for_each(|note| self.drain.note(note));
     }
@@ -236,6 +238,7 @@ impl Run<'_> {
             // Whether the targets are gone is asked before the rings are looked at, so that their last records are in this round or an earlier one.
             let reaped = self.reap(false);
             let gone = (reaped || self.traced.is_none()) && self.drain.targets_gone();
+            self.drain.look_beside()?;
             if clock::now().since(looked) >= PENDING_LOOK_NS {
                 looked = clock::now();
                 self.drain.look_for_pending()?;
@@ -349,14 +352,15 @@ impl Run<'_> {
         if self.traced.is_some() && self.enough.load(Ordering::Relaxed) {
             self.reap(true);
         }
-        for sentence in self.drain.armed().shortages() {
+        let shortages = self.drain.armed().shortages();
+        for sentence in &shortages {
             eprintln!("rtrace: {sentence}");
         }
         closer::hand_over(self.drain.armed().slow_to_close());
         for sentence in verdict::sentences(self.request, self.plan, &outcome.session, &outcome.ledger, &outcome.account) {
             eprintln!("rtrace: {sentence}");
         }
-        if self.request.run.strict && outcome.ledger.lost_records() > 0 {
+        if self.request.run.strict && (outcome.ledger.lost_records() > 0 || !shortages.is_empty()) {
             return ExitCode::Lost;
         }
         match (self.traced, self.status) {

@@ -12,6 +12,7 @@ use std::fmt::Write;
 /// The verdict's sentences, a line each; none when there is nothing to say.
 pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledger, account: &Account) -> Vec<String> {
     let mut said = Vec::new();
+    let account = &Account { calls_held_back: account.calls_held_back + ledger.left_out, ..*account };
     for (event, counts) in ledger.disagreements() {
         let name = session.events.get(event).map_or("an event", |spec| spec.name.as_str());
         let (issued, lost) = (counts.issued.unwrap_or_default(), counts.lost.unwrap_or_default());
@@ -27,6 +28,7 @@ pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledge
     if let Some(calls) = ledger.calls_account()
         && (calls.lost > 0 || request.run.verbose > 0)
     {
+        let calls = CallsAccount { issued: calls.issued + ledger.left_out, ..calls };
         said.push(of_calls(&calls, account));
     }
     let others: u64 = lost_of_others(session, ledger);

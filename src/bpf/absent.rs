@@ -4,6 +4,11 @@ use super::account::Account;
 use super::settings::{Mode, Seed, Settings};
 use std::os::fd::BorrowedFd;
 
+/// There are none in this build, and no way to ask the kernel for others'.
+pub fn is_of_rtrace(_: u32) -> bool {
+    false
+}
+
 /// There are none.
 #[derive(Debug)]
 pub enum Programs {}
@@ -23,7 +28,23 @@ impl Programs {
         match *self {}
     }
 
-    pub fn trace(&mut self) -> anyhow::Result<()> {
+    pub fn trace(&mut self) -> anyhow::Result<Vec<u8>> {
+        match *self {}
+    }
+
+    pub fn look_beside(&mut self) -> anyhow::Result<()> {
+        match *self {}
+    }
+
+    pub fn unseen(&self) -> u64 {
+        match *self {}
+    }
+
+    pub fn skipped(&self) -> u64 {
+        match *self {}
+    }
+
+    pub fn slow_to_close(&self) -> std::iter::Empty<BorrowedFd<'_>> {
         match *self {}
     }
 
@@ -32,14 +53,6 @@ impl Programs {
     }
 
     pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
-        match *self {}
-    }
-
-    pub fn slow_to_close(&self) -> std::iter::Empty<BorrowedFd<'_>> {
-        match *self {}
-    }
-
-    pub fn skipped(&self) -> u64 {
         match *self {}
     }
 

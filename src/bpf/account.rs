@@ -15,4 +15,8 @@ pub struct Account {
     pub scratch_lost: u64,
     /// Records with more of the data of calls that found no room.
     pub parts_lost: u64,
+    /// 32-bit programs whose calls the events of single syscalls do not see.
+    pub compat: u64,
+    /// Calls that were left out because it was certain that they are not to be shown.
+    pub left_out: u64,
 }

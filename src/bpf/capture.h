@@ -199,3 +199,18 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 	}
 	return 0;
 }
+
+/* What could not be read before an execve never will be. */
+__noinline int give_up_retries(struct scratch *scratch, u32 place)
+{
+	const volatile struct plan *plan = plan_at(place);
+
+	if (!scratch)
+		return 0;
+	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {
+		u32 arg = plan->ops[i].arg;
+		if (scratch->retry & 1 << i)
+			add_empty(scratch, argument(&scratch->call, arg), 0, TAG(arg, WHEN_RETRY), PIECE_FAULT);
+	}
+	return 0;
+}

@@ -37,18 +37,33 @@ impl Seed {
     }
 }
 
+/// `enum hooks`: which of the programs on calls these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum On {
+    AllCalls = 0,
+    OwnEvents = 1,
+    /// The tracepoints of all calls, for those that have no events of their own.
+    Beside = 2,
+}
+
 impl Settings {
     /// The bytes of `struct settings`.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self, on: On) -> Vec<u8> {
         let scope = match self.whose {
             Whose::Tasks => 0u32,
             Whose::Everyone => 1,
             Whose::Cgroup(_) => 2,
+            Whose::User(_) => 3,
         };
+        let user = if let Whose::User(uid) = self.whose { uid } else { 0 };
         let sigreturn = self.unknown || self.calls.iter().any(|row| Special::of_name(row.name) == Special::SigReturn);
         let (inherit, ends, sums) = (self.inherit.into(), self.ends.into(), self.sums.into());
         let words = [scope, inherit, ends, self.pending_after, sigreturn.into(), self.string_limit as u32, sums];
-        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+        let choosing = [on as u32, self.failures.into(), user, (!self.filters.is_empty()).into(), 0];
+        let mut bytes: Vec<u8> = words.iter().chain(&choosing).flat_map(|word| word.to_ne_bytes()).collect();
+        bytes.extend(self.least.unwrap_or_default().to_ne_bytes());
+        bytes
     }
 
     /// What the programs know of calls.
@@ -211,10 +226,12 @@ mod tests {
     use super::super::links::{LINK_BYTES, LINKS_MAX};
     use super::*;
     use crate::beauty::row::Syscall;
+    use crate::bpf::Hooks;
 
     fn settings(calls: Vec<&'static Syscall>, unknown: bool) -> Settings {
         Settings {
             whose: Whose::Tasks,
+            hooks: Hooks::All,
             seeds_max: 1,
             inherit: true,
             ends: true,
@@ -224,6 +241,9 @@ mod tests {
             unknown,
             string_limit: 32,
             sums: false,
+            failures: false,
+            least: None,
+            filters: Vec::new(),
         }
     }
 
@@ -324,7 +344,7 @@ mod tests {
 
     #[test]
     fn rt_sigreturn_is_told_apart() {
-        let at = |calls| settings(calls, false).bytes()[16];
+        let at = |calls| settings(calls, false).bytes(On::AllCalls)[16];
         assert_eq!((at(vec![row("read")]), at(vec![row("read"), row("rt_sigreturn")])), (0, 1));
     }
 }

@@ -39,6 +39,15 @@ enum {
 };
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
+#define TASK_COMM_LEN 16
+/* include/linux/sched.h: a task that sleeps. */
+#define TASK_INTERRUPTIBLE 1
+#define TASK_UNINTERRUPTIBLE 2
+/* include/uapi/asm-generic/errno.h */
+#define ENOSYS 38
+/* include/linux/err.h */
+#define MAX_ERRNO 4095
+
 #define KERNEL_STRUCT __attribute__((preserve_access_index))
 
 struct thread_info {
@@ -120,12 +129,30 @@ struct fs_struct {
 	struct path root;
 } KERNEL_STRUCT;
 
+struct mm_struct {
+	unsigned long task_size;
+} KERNEL_STRUCT;
+
+/* Of the initial user namespace. */
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+	kuid_t euid;
+} KERNEL_STRUCT;
+
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int __state;
+	unsigned long nvcsw;
+	const struct cred *cred;
 	int pid;
 	int tgid;
 	int exit_code;
 	struct pid *thread_pid;
+	struct mm_struct *mm;
 	struct fs_struct *fs;
 	struct files_struct *files;
 } KERNEL_STRUCT;
@@ -225,14 +252,16 @@ struct linux_binprm {
 	const char *filename;
 } KERNEL_STRUCT;
 
-/* include/trace/events/syscalls.h */
-struct trace_event_raw_sys_enter {
-	long id;
-} KERNEL_STRUCT;
-
-struct trace_event_raw_sys_exit {
-	long ret;
-} KERNEL_STRUCT;
+/*
+ * What a program on the event of a syscall is given: struct syscall_tp_t in kernel/trace/trace_syscalls.c. On the events of all syscalls (include/trace/events/syscalls.h) the number is a long.
+ */
+struct syscall_event {
+	u64 hidden;
+	s32 nr;
+	u32 unused;
+	/* At exit. */
+	s64 ret;
+};
 
 struct seq_file;
 

@@ -13,6 +13,9 @@ mod conditions;
 #[cfg(feature = "bpf")]
 mod encode;
 pub mod files;
+pub mod filter;
+#[cfg(feature = "bpf")]
+mod filter_bytes;
 #[cfg(feature = "bpf")]
 mod links;
 pub mod parts;
@@ -31,5 +34,5 @@ mod programs;
 
 pub use account::Account;
 pub use choose::choose;
-pub use programs::Programs;
-pub use settings::{Mode, Seed, Settings, Whose};
+pub use programs::{Programs, is_of_rtrace};
+pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, Whose};

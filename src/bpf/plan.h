@@ -29,6 +29,18 @@ enum scope {
 	SCOPE_EVERYONE,
 	/* Whatever is in the cgroup at the time of its call. */
 	SCOPE_CGROUP,
+	/* Whatever is of the user then. */
+	SCOPE_USER,
+};
+
+/* What the programs on calls are attached to. */
+enum hooks {
+	/* The tracepoints of all calls. */
+	HOOKS_ALL,
+	/* The events of single syscalls. Only calls of the machine's own ABI have them. */
+	HOOKS_OWN,
+	/* The tracepoints of all calls, for what has no such events. */
+	HOOKS_BESIDE,
 };
 
 struct settings {
@@ -45,6 +57,15 @@ struct settings {
 	u32 string_limit;
 	/* Calls are summed up, and nothing is copied of what they name. */
 	u32 sums;
+	u32 hooks;
+	/* Only calls that fail are wanted. */
+	u32 failures;
+	u32 user;
+	/* Some calls have filters. */
+	u32 filters;
+	u32 unused;
+	/* Only calls that took so many ns. */
+	u64 least;
 };
 
 enum {
@@ -192,6 +213,70 @@ struct link {
 	/* Only with one of these bits in the struct's first word, unless there are none. */
 	u32 flags;
 };
+
+/* filter.rs: what is decided here of --filter. */
+#define TESTS_MAX 8
+#define FILTERS_MAX 32
+#define TEXTS_MAX 32
+#define TEXT_BYTES 64
+
+/* What a test is about; smaller values are an argument's number. */
+enum {
+	FILTER_RET = 6,
+	FILTER_ERRNO,
+	FILTER_DURATION,
+	FILTER_PID,
+	FILTER_TID,
+	FILTER_COMM,
+	/* The string that an argument points to. */
+	FILTER_TEXT = 16,
+};
+
+enum filter_op {
+	FILTER_EQUAL,
+	FILTER_NOT_EQUAL,
+	FILTER_LESS,
+	FILTER_LESS_OR_EQUAL,
+	FILTER_GREATER,
+	FILTER_GREATER_OR_EQUAL,
+	FILTER_ANY_BIT,
+	FILTER_ALL_BITS,
+	FILTER_IS,
+	FILTER_IS_NOT,
+	FILTER_BEGINS_WITH,
+	FILTER_BEGINS_OTHERWISE,
+};
+
+enum filter_width { WIDTH_S32, WIDTH_U32, WIDTH_S64, WIDTH_U64 };
+
+enum {
+	/* The last one of its clause: one of them must hold. */
+	FILTER_ENDS_CLAUSE = 1,
+	/* Its clause is decided when the call returns. */
+	FILTER_AT_EXIT = 2,
+};
+
+struct filter_test {
+	u8 what;
+	u8 op;
+	u8 width;
+	u8 flags;
+	/* Bytes of a beginning. */
+	u32 length;
+	/* A text's number, where texts are compared. */
+	u64 with;
+};
+
+struct filter {
+	u32 count;
+	u32 unused;
+	struct filter_test tests[TESTS_MAX];
+};
+
+const volatile struct filter filters[FILTERS_MAX] SEC(".rodata.filters");
+/* The filter of each number in each ABI, and of all others; the first has no tests. */
+const volatile u8 filter_of[NR_OTHER + 1] SEC(".rodata.filter_of");
+const volatile u8 texts[TEXTS_MAX][TEXT_BYTES] SEC(".rodata.texts");
 
 const volatile struct settings settings SEC(".rodata.settings");
 /* The place in `plans` of each number in each ABI, and of all others. Place 0 is that of what nobody wants. */

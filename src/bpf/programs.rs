@@ -1,9 +1,12 @@
 //! The programs in the kernel: loaded, attached, asked, and gone with this process whatever happens to it (nothing is pinned).
 
 use super::account::Account;
-use super::settings::{Mode, Seed, Settings, Whose};
+use super::encode::On;
+use super::filter_bytes::Filters;
+use super::settings::{Hooks, Mode, Seed, Settings, Whose};
 use super::types::Types;
 use crate::sys::bpf::raw_tracepoints_may_sleep;
+use crate::sys::perf::{self, Attr, Counts, PerfEvent};
 use anyhow::{Context, anyhow};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
 use std::ffi::OsStr;
@@ -22,28 +25,34 @@ const SEED_TRIES: u32 = 1_000;
 #[derive(Debug)]
 pub struct Programs {
     object: Object,
-    whose: Whose,
-    sums: bool,
+    settings: Settings,
     /// Of the hooks that follow tasks.
     following: Vec<Link>,
-    /// Of the hooks on calls.
+    /// Those of the programs that look at all calls.
+    on_all: &'static Pair,
+    /// Of their hooks.
     tracing: Vec<Link>,
-    hooks: &'static Hooks,
     /// Hooks that no longer do anything, but take the kernel long to take down.
     stopped: Vec<Link>,
+    /// The events of single syscalls that have a program. They stay disabled: they carry the program and nothing else.
+    own: Vec<PerfEvent>,
+    /// The programs beside these, for calls that have no such events: loaded when a 32-bit program is met.
+    beside: Option<Object>,
+    /// 32-bit programs that were begun before that.
+    unseen: u64,
 }
 
 /// The programs on calls. Exits are hooked first, so that no call that began under trace lacks its end.
 #[derive(Debug, PartialEq, Eq)]
-struct Hooks {
+struct Pair {
     leave: &'static str,
     enter: &'static str,
     /// The last descriptor of a tracepoint's event is closed slowly: see [`crate::sys::closer`].
     slow: bool,
 }
 
-const RAW: Hooks = Hooks { leave: "leave", enter: "enter", slow: false };
-const EVENTS: Hooks = Hooks { leave: "leave_event", enter: "enter_event", slow: true };
+const RAW: Pair = Pair { leave: "leave", enter: "enter", slow: false };
+const EVENTS: Pair = Pair { leave: "leave_event", enter: "enter_event", slow: true };
 
 impl Programs {
     /// Loads the programs; nothing runs yet.
@@ -52,42 +61,22 @@ impl Programs {
     /// The kernel refuses them: no privilege (CAP_BPF and CAP_PERFMON), no type information (BTF), or too old.
     pub fn load(settings: &Settings) -> anyhow::Result<Programs> {
         libbpf_rs::set_print(None);
-        let types = Types::of_the_kernel(OBJECT)?;
-        let mut builder = ObjectBuilder::default();
-        let mut open = builder.btf_custom_path(types.path())?.open_memory(OBJECT).context("the built-in BPF object cannot be read")?;
         // Where programs may sleep there, others may lose the CPU there.
-        let hooks = if raw_tracepoints_may_sleep() { &EVENTS } else { &RAW };
-        for mut program in open.progs_mut() {
-            let needed = program.name().to_str().is_some_and(|name| is_needed(name, settings, hooks));
-            program.set_autoload(needed);
-        }
-        let constants = settings.constants();
-        for mut map in open.maps_mut() {
-            let bytes = match map.name().to_str() {
-                Some(".rodata.settings") => settings.bytes(),
-                Some(".rodata.places") => constants.places.clone(),
-                Some(".rodata.plans") => constants.plans.clone(),
-                Some(".rodata.choices") => constants.choices.clone(),
-                Some(".rodata.links") => constants.links.clone(),
-                Some(".rodata.types") => types.identifiers().to_vec(),
-                Some("seeds") => {
-                    // The kernel allots its table at once.
-                    map.set_max_entries(settings.seeds_max.max(1))?;
-                    continue;
-                }
-                _ => continue,
-            };
-            map.set_initial_value(&bytes).context("the BPF programs' settings have another size than rtrace's")?;
-        }
-        let object = open.load().context("the kernel does not take the BPF programs")?;
+        let on_all = if raw_tracepoints_may_sleep() { &EVENTS } else { &RAW };
+        let object = match settings.hooks {
+            Hooks::All => load(settings, On::AllCalls, on_all, None)?,
+            Hooks::Own { .. } => load(settings, On::OwnEvents, &EVENTS, None)?,
+        };
         let programs = Programs {
             object,
-            whose: settings.whose.clone(),
-            sums: settings.sums,
+            settings: settings.clone(),
             following: Vec::new(),
+            on_all,
             tracing: Vec::new(),
-            hooks,
             stopped: Vec::new(),
+            own: Vec::new(),
+            beside: None,
+            unseen: 0,
         };
         if let Whose::Cgroup(path) = &settings.whose {
             let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
@@ -111,10 +100,10 @@ impl Programs {
                 .context("cannot name the tasks to the BPF programs")?;
         }
         for name in ["forked", "executed", "ended"] {
-            let link = self.attach(name)?;
+            let link = attach(&self.object, name)?;
             self.following.push(link);
         }
-        if self.whose == Whose::Tasks { self.seed() } else { Ok(()) }
+        if needs_seeds(&self.settings) { self.seed() } else { Ok(()) }
     }
 
     /// Gives the named tasks their state. Memory for it is short for moments only.
@@ -128,25 +117,71 @@ impl Programs {
         Err(anyhow!("the kernel has no memory for the state of the tasks to be traced"))
     }
 
-    /// Begins: exits before entries, so that no call that began under trace lacks its end.
-    pub fn trace(&mut self) -> anyhow::Result<()> {
-        for name in [self.hooks.leave, self.hooks.enter] {
-            let link = self.attach(name)?;
-            self.tracing.push(link);
+    /// Begins: exits before entries, so that no call that began under trace lacks its end. Returns the calls that are in flight by then, for [`super::record::listed`].
+    pub fn trace(&mut self) -> anyhow::Result<Vec<u8>> {
+        let Hooks::Own { events, cpu } = self.settings.hooks.clone() else {
+            self.attach_to_all(self.on_all.leave)?;
+            let begun = self.list_begun()?;
+            self.attach_to_all(self.on_all.enter)?;
+            return Ok(begun);
+        };
+        self.look_beside()?;
+        self.unseen = 0;
+        self.attach_to_events(EVENTS.leave, events.iter().map(|event| event.exit), cpu)?;
+        let begun = self.list_begun()?;
+        self.attach_to_events(EVENTS.enter, events.iter().map(|event| event.enter), cpu)?;
+        Ok(begun)
+    }
+
+    fn list_begun(&self) -> anyhow::Result<Vec<u8>> {
+        if self.settings.sums { Ok(Vec::new()) } else { self.list("list_begun") }
+    }
+
+    fn attach_to_all(&mut self, name: &str) -> anyhow::Result<()> {
+        let link = attach(self.beside.as_ref().unwrap_or(&self.object), name)?;
+        self.tracing.push(link);
+        Ok(())
+    }
+
+    fn attach_to_events(&mut self, name: &str, ids: impl Iterator<Item = u64>, cpu: u32) -> anyhow::Result<()> {
+        let program = program(&self.object, name)?;
+        for id in ids {
+            let attr = Attr { counts: Counts::Tracepoint(id), inherit: false, watermark: 1 };
+            // The kernel keeps programs by tracepoint: one event is enough for all CPUs.
+            let event = PerfEvent::open(&attr, perf::On::Everyone, cpu).context("cannot open a syscall's event")?;
+            event.set_program(program.as_fd()).with_context(|| format!("cannot attach the BPF program {name}"))?;
+            self.own.push(event);
         }
         Ok(())
     }
 
+    /// Where events of single syscalls are looked at: looks at the others' calls too as soon as there is a 32-bit program.
+    pub fn look_beside(&mut self) -> anyhow::Result<()> {
+        if self.settings.hooks == Hooks::All || self.beside.is_some() || self.account()?.compat == 0 {
+            return Ok(());
+        }
+        self.beside = Some(load(&self.settings, On::Beside, self.on_all, Some(&self.object))?);
+        self.attach_to_all(self.on_all.leave)?;
+        self.attach_to_all(self.on_all.enter)?;
+        self.unseen = self.account()?.compat;
+        Ok(())
+    }
+
+    /// 32-bit programs of whose calls the first were not seen.
+    pub fn unseen(&self) -> u64 {
+        if self.beside.is_some() { self.unseen } else { self.account().map_or(0, |account| account.compat) }
+    }
+
     /// Calls that have been in flight for long and were not listed before, for [`super::record::listed`]. Where calls are summed up, nobody shows them before they are over.
     pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
-        if self.tracing.is_empty() || self.sums { Ok(Vec::new()) } else { self.list("list_pending") }
+        if !self.is_tracing() || self.settings.sums { Ok(Vec::new()) } else { self.list("list_pending") }
     }
 
     /// Ends: entries first. Returns the calls that are still in flight and the tallies of living tasks, which nothing else will give.
     pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
-        let was_tracing = !self.tracing.is_empty();
-        if self.hooks.slow && was_tracing {
-            self.map(".data.is_over")?.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)?;
+        let was_tracing = self.is_tracing();
+        self.map(".data.is_over")?.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)?;
+        if self.on_all.slow {
             self.stopped.append(&mut self.tracing);
         }
         while let Some(link) = self.tracing.pop() {
@@ -159,21 +194,26 @@ impl Programs {
 
     /// What takes long to close, for [`crate::sys::closer`].
     pub fn slow_to_close(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.stopped.iter().map(Link::as_fd)
+        self.stopped.iter().map(Link::as_fd).chain(self.own.iter().map(PerfEvent::as_fd))
     }
 
     /// How often the kernel skipped a program, because another task was inside it: a call may lack its entry or return for that, or be missing.
     pub fn skipped(&self) -> u64 {
         let of_calls = |name: &OsStr| [&RAW, &EVENTS].iter().any(|of| name == of.enter || name == of.leave);
-        let programs = self.object.progs_mut().filter(|program| of_calls(program.name()) && program.autoload());
+        let objects = std::iter::once(&self.object).chain(&self.beside);
+        let programs = objects.flat_map(Object::progs_mut).filter(|program| of_calls(program.name()) && program.autoload());
         let infos =
             programs.filter_map(|program| std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd())).ok());
         infos.filter_map(|info| recursion_misses(&info)).sum()
     }
 
+    fn is_tracing(&self) -> bool {
+        !self.tracing.is_empty() || !self.own.is_empty()
+    }
+
     fn list_last(&self) -> anyhow::Result<Vec<u8>> {
         let mut last = self.list("list_last")?;
-        if self.sums {
+        if self.settings.sums {
             last.extend(self.list("list_tallies")?);
         }
         Ok(last)
@@ -186,26 +226,26 @@ impl Programs {
             let words = all.iter().filter_map(|one| one.get(at * 8..)?.first_chunk().copied());
             words.map(u64::from_ne_bytes).sum()
         };
-        Ok(Account { calls: sum(0), calls_lost: sum(1), ends_lost: sum(2), tasks_lost: sum(3), scratch_lost: sum(4), parts_lost: sum(5) })
+        Ok(Account {
+            calls: sum(0),
+            calls_lost: sum(1),
+            ends_lost: sum(2),
+            tasks_lost: sum(3),
+            scratch_lost: sum(4),
+            parts_lost: sum(5),
+            compat: sum(6),
+            left_out: sum(7),
+        })
     }
 
     fn list(&self, name: &str) -> anyhow::Result<Vec<u8>> {
-        let link = self.attach(name)?;
+        let link = attach(&self.object, name)?;
         let mut list = Vec::new();
         Iter::new(&link)
             .map_err(anyhow::Error::from)
             .and_then(|mut iter| Ok(iter.read_to_end(&mut list)?))
             .context("cannot list the tasks")?;
         Ok(list)
-    }
-
-    fn attach(&self, name: &str) -> anyhow::Result<Link> {
-        let program = self.program(name).ok_or_else(|| anyhow!("there is no BPF program {name}"))?;
-        program.attach().with_context(|| format!("cannot attach the BPF program {name}"))
-    }
-
-    fn program(&self, name: &str) -> Option<ProgramMut<'_>> {
-        self.object.progs_mut().find(|program| program.name() == OsStr::new(name))
     }
 
     fn map(&self, name: &str) -> anyhow::Result<libbpf_rs::Map<'_>> {
@@ -217,14 +257,75 @@ impl Programs {
     }
 }
 
-/// Programs that have nothing to do are not loaded: the verifier takes its time.
-fn is_needed(program: &str, settings: &Settings, hooks: &Hooks) -> bool {
-    match program {
-        "seed" => settings.whose == Whose::Tasks,
-        "list_pending" => !settings.sums,
-        "list_tallies" => settings.sums,
-        _ => [RAW, EVENTS].iter().all(|of| program != of.enter && program != of.leave || of == hooks),
+/// Whether this program is of an rtrace (this one or another): on an event it keeps nothing from anybody.
+pub fn is_of_rtrace(id: u32) -> bool {
+    let is_ours = |name: &str| name == EVENTS.enter || name == EVENTS.leave;
+    libbpf_rs::query::ProgInfoIter::default().any(|info| info.id == id && info.name.to_str().is_some_and(is_ours))
+}
+
+/// Loads those programs that are for this, with that pair. The maps are those of another object, if there is one.
+fn load(settings: &Settings, on: On, pair: &Pair, shared: Option<&Object>) -> anyhow::Result<Object> {
+    let types = Types::of_the_kernel(OBJECT)?;
+    let mut builder = ObjectBuilder::default();
+    let mut open = builder.btf_custom_path(types.path())?.open_memory(OBJECT).context("the built-in BPF object cannot be read")?;
+    for mut program in open.progs_mut() {
+        let needed = program.name().to_str().is_some_and(|name| is_needed(name, settings, on, pair));
+        program.set_autoload(needed);
     }
+    let (constants, filters) = (settings.constants(), Filters::new(settings));
+    for mut map in open.maps_mut() {
+        if map.name() != ".rodata.settings"
+            && let Some(same) = shared.and_then(|object| object.maps().find(|same| same.name() == map.name()))
+        {
+            map.reuse_fd(same.as_fd())?;
+            continue;
+        }
+        let bytes = match map.name().to_str() {
+            Some(".rodata.settings") => settings.bytes(on),
+            Some(".rodata.places") => constants.places.clone(),
+            Some(".rodata.plans") => constants.plans.clone(),
+            Some(".rodata.choices") => constants.choices.clone(),
+            Some(".rodata.links") => constants.links.clone(),
+            Some(".rodata.filters") => filters.filters.clone(),
+            Some(".rodata.filter_of") => filters.of.clone(),
+            Some(".rodata.texts") => filters.texts.clone(),
+            Some(".rodata.types") => types.identifiers().to_vec(),
+            Some("seeds") => {
+                // The kernel allots its table at once.
+                map.set_max_entries(settings.seeds_max.max(1))?;
+                continue;
+            }
+            _ => continue,
+        };
+        map.set_initial_value(&bytes).context("the BPF programs' settings have another size than rtrace's")?;
+    }
+    open.load().context("the kernel does not take the BPF programs")
+}
+
+/// Programs that have nothing to do are not loaded: the verifier takes its time.
+fn is_needed(program: &str, settings: &Settings, on: On, pair: &Pair) -> bool {
+    let is_of_calls = [RAW, EVENTS].iter().any(|of| program == of.enter || program == of.leave);
+    match program {
+        _ if is_of_calls => program == pair.enter || program == pair.leave,
+        _ if on == On::Beside => false,
+        "seed" => needs_seeds(settings),
+        "list_begun" | "list_pending" => !settings.sums,
+        "list_tallies" => settings.sums,
+        _ => true,
+    }
+}
+
+/// Tasks that are there must be looked at: to mark them, or for 32-bit programs among them.
+fn needs_seeds(settings: &Settings) -> bool {
+    settings.whose == Whose::Tasks || settings.hooks != Hooks::All
+}
+
+fn attach(object: &Object, name: &str) -> anyhow::Result<Link> {
+    program(object, name)?.attach().with_context(|| format!("cannot attach the BPF program {name}"))
+}
+
+fn program<'a>(object: &'a Object, name: &str) -> anyhow::Result<ProgramMut<'a>> {
+    object.progs_mut().find(|program| program.name() == OsStr::new(name)).ok_or_else(|| anyhow!("there is no BPF program {name}"))
 }
 
 /// How often a program was skipped, as its descriptor's information says (bpf_prog_show_fdinfo() in kernel/bpf/syscall.c).
@@ -234,7 +335,7 @@ fn recursion_misses(info: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{capture, encode, links, record, tally};
+    use super::super::{capture, encode, filter, filter_bytes, links, record, tally};
     use super::*;
     use libbpf_rs::HasSize;
     use libbpf_rs::btf::{Btf, types};
@@ -274,7 +375,11 @@ mod tests {
         assert_eq!(members("socket_names").1, named(&[("protocol", 0), ("address", 32)]));
         let told =
             [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
-        assert_eq!(members("settings"), (told.len() * 4, named(&told)));
+        let more = [("hooks", 28), ("failures", 32), ("user", 36), ("filters", 40), ("unused", 44), ("least", 48)];
+        assert_eq!(members("settings"), (56, named(&[&told[..], &more].concat())));
+        let test = [("what", 0), ("op", 1), ("width", 2), ("flags", 3), ("length", 4), ("with", 8)];
+        assert_eq!(members("filter_test"), (filter::TEST_BYTES, named(&test)));
+        assert_eq!(members("filter"), (filter_bytes::FILTER_BYTES, named(&[("count", 0), ("unused", 4), ("tests", 8)])));
         let plan = [("flags", 0), ("ops_count", 2), ("fds", 3), ("chooser", 4), ("chooser_arg", 6), ("elsewhere", 7)];
         let plan = [&plan[..], &[("chooser_mask", 8), ("ops", 12)]].concat();
         assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&plan)));
@@ -291,7 +396,8 @@ mod tests {
         let expected = named(&[("calls", 0), ("head", head), ("sums", body), ("spread", spread)]);
         assert_eq!(members("tally"), (body as usize + tally::BODY_BYTES, expected));
         let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32), ("parts_lost", 40)];
-        assert_eq!(members("account"), (account.len() * 8, named(&account)));
+        let more = [("compat", 48), ("left_out", 56)];
+        assert_eq!(members("account"), (64, named(&[&account[..], &more].concat())));
     }
 
     #[test]
@@ -299,6 +405,21 @@ mod tests {
         assert_eq!(recursion_misses("prog_type:\t5\nrun_cnt:\t0\nrecursion_misses:\t12\n"), Some(12));
         assert_eq!(recursion_misses("pos:\t0\n"), None);
     }
+
+    const FILTER_OPS: [&str; 12] = [
+        "FILTER_EQUAL",
+        "FILTER_NOT_EQUAL",
+        "FILTER_LESS",
+        "FILTER_LESS_OR_EQUAL",
+        "FILTER_GREATER",
+        "FILTER_GREATER_OR_EQUAL",
+        "FILTER_ANY_BIT",
+        "FILTER_ALL_BITS",
+        "FILTER_IS",
+        "FILTER_IS_NOT",
+        "FILTER_BEGINS_WITH",
+        "FILTER_BEGINS_OTHERWISE",
+    ];
 
     const OP_KINDS: [&str; 12] = [
         "OP_STRING",
@@ -325,7 +446,10 @@ mod tests {
             ("piece_state", &["PIECE_WHOLE", "PIECE_CUT", "PIECE_FAULT"]),
             ("file_kind", &["FILE_ROOTED", "FILE_CUT", "FILE_APART", "FILE_SOCKET"]),
             ("elsewhere", &["ELSEWHERE_NONE", "ELSEWHERE_POLLED", "ELSEWHERE_COMPARED", "ELSEWHERE_COMPARED_ONE", "ELSEWHERE_FETCHED"]),
-            ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP"]),
+            ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP", "SCOPE_USER"]),
+            ("hooks", &["HOOKS_ALL", "HOOKS_OWN", "HOOKS_BESIDE"]),
+            ("filter_op", &FILTER_OPS),
+            ("filter_width", &["WIDTH_S32", "WIDTH_U32", "WIDTH_S64", "WIDTH_U64"]),
             ("mode", &["MODE_UNKNOWN", "MODE_TRACED", "MODE_SET_UP", "MODE_EXCLUDED"]),
             ("abi", &["ABI_X86_64", "ABI_I386", "ABI_X32", "ABI_AARCH64", "ABI_COUNT"]),
             ("op_kind", &OP_KINDS),

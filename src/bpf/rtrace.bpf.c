@@ -2,15 +2,16 @@
 /*
  * One record a call: entry and exit are paired here, in the task's own memory.
  *
- * The programs are on raw tracepoints, where what they return concerns nobody else, or on those tracepoints' events, where it must be 1. They change nothing of the traced task. Every call that
+ * The programs are on raw tracepoints, where what they return concerns nobody else, or on tracepoints' events, where it must be 1. They change nothing of the traced task. Every call that
  * was wanted when it was entered is given once, or counted as lost once:
  *
  *   entered, returned                            at its return
  *   exit, exit_group                             at entry, as never returning
  *   the task ends inside it                      at the task's end
  *   the task's next call comes first             then, its return not seen (a program was skipped)
+ *   certain not to be shown                       only counted, at entry or return
  *   in flight when tracing ends                  by the last look at all tasks
- *   returned without entry                       at its return (seccomp or a tracer answered, or tracing began inside it)
+ *   returned without entry                       at its return (seccomp or a tracer answered, or tracing began inside it; in the latter case it is known from a look)
  */
 #include "kernel.h"
 #include "plan.h"
@@ -18,6 +19,7 @@
 #include "state.h"
 #include "select.h"
 #include "capture.h"
+#include "filter.h"
 #include "tally.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -54,6 +56,8 @@ static __always_inline void write_scratch(void *ctx, struct task *task, struct s
 /* Gives the task's open call, wherever it stands. */
 static __always_inline void give_open(void *ctx, struct task_struct *current, struct task *task, u32 open, u32 how)
 {
+	if (open == OPEN_LEFT_OUT)
+		return;
 	if (settings.sums || open == OPEN_HERE) {
 		task->call.how = how;
 		write_call(ctx, task, &task->call, 0);
@@ -82,13 +86,25 @@ static __always_inline void begin(struct call *call, struct task_struct *current
 	call->start = bpf_ktime_get_ns();
 }
 
+/* Whether it is certain at its entry that a call is not to be shown. */
+static __always_inline int leaves_out(struct task *task, struct which *which, struct pt_regs *regs)
+{
+	arguments(task->call.args, regs, which->abi);
+	task->call.nr = which->nr;
+	task->call.bits = which->abi;
+	if (!is_hopeless(&task->call, 0))
+		return 0;
+	COUNT(left_out);
+	return 1;
+}
+
 static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct which which = which_call(current, nr);
 	u32 flags = plan_at(which.place)->flags;
 
-	if (!(flags & PLAN_WANTED))
+	if (!(flags & PLAN_WANTED) || !is_seen_here(which.abi))
 		return;
 	struct task *task = caller(current, 1);
 	if (!task || (task->mode == MODE_SET_UP && !(flags & PLAN_EXECUTES)))
@@ -100,6 +116,12 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 		task->begun++;
 	else
 		COUNT(calls);
+	task->executed = 0;
+	task->place = which.place;
+	if (settings.filters && leaves_out(task, &which, regs)) {
+		task->open = flags & PLAN_NEVER_RETURNS ? OPEN_NONE : OPEN_LEFT_OUT;
+		return;
+	}
 
 	u32 place = settings.sums ? which.place : chosen_place(&which, regs);
 	const volatile struct plan *plan = plan_at(place);
@@ -136,14 +158,14 @@ int enter(u64 *ctx)
 }
 
 /*
- * The same on the tracepoint's perf event, for kernels that may take the CPU away from programs on the raw one. As long as a task stands inside a program, the kernel passes over that program
+ * The same on the events of single syscalls, and on that of all, for kernels that may take the CPU away from programs on the raw one. As long as a task stands inside a program, the kernel passes over that program
  * for all other tasks of the CPU, and nobody would know of their calls. This way costs some tens of nanoseconds more, but here nobody is interrupted.
  */
 SEC("?tp/raw_syscalls/sys_enter")
-int enter_event(struct trace_event_raw_sys_enter *ctx)
+int enter_event(struct syscall_event *ctx)
 {
 	if (!is_over)
-		entered(ctx, (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()), ctx->id);
+		entered(ctx, (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()), ctx->nr);
 	/* 0 would keep the event from everyone else. */
 	return 1;
 }
@@ -163,18 +185,46 @@ static __always_inline int complete(struct task *task, struct call *call, s32 nr
 	return 1;
 }
 
+/* Whether nobody wants to see how this call returned: it did not fail, or was too short. What is known of it from a look is always completed. */
+static __always_inline int is_left_out(struct task *task, struct call *call)
+{
+	if (!settings.failures && !settings.least && !settings.filters)
+		return 0;
+	if (plan_at(task->place)->flags & PLAN_EXECUTES || task->listed == call->start)
+		return 0;
+	int failed = call->ret < 0 && call->ret >= -MAX_ERRNO;
+	if (settings.failures && !failed)
+		return 1;
+	/* How long a call took that has no entry is not known. */
+	int is_short = call->bits & CALL_NO_ENTRY << 4 || (call->end ? call->end : bpf_ktime_get_ns()) - call->start < settings.least;
+	if (settings.least && is_short)
+		return 1;
+	return settings.filters && is_hopeless(call, 1);
+}
+
 /* Gives the open call as returned; 0 if this exit is not its own. */
 static __always_inline int give_returned(void *ctx, struct task_struct *current, struct task *task, u32 open, s32 nr, s64 ret)
 {
+	if (open == OPEN_LEFT_OUT)
+		return closes(&task->call, plan_at(task->place)->flags, nr);
 	if (settings.sums || open == OPEN_HERE) {
 		if (!complete(task, &task->call, nr, ret, 0))
 			return 0;
-		write_call(ctx, task, &task->call, 0);
+		if (is_left_out(task, &task->call))
+			COUNT(left_out);
+		else
+			write_call(ctx, task, &task->call, 0);
 		return 1;
 	}
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
 	if (!scratch || !complete(task, &scratch->call, nr, ret, scratch->retry || scratch->debts))
 		return 0;
+	/* Where parts of it were given, the rest belongs to them. */
+	if (!scratch->parts && is_left_out(task, &scratch->call)) {
+		forget_files(scratch);
+		COUNT(left_out);
+		return 1;
+	}
 	capture_at_exit(scratch, task->place);
 	give_parts(ctx, scratch, WHEN_EXIT);
 	scratch->call.how = HOW_RETURNED;
@@ -191,6 +241,8 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 
 	if (!(flags & (PLAN_WANTED | PLAN_EXIT_MATTERS)) && !(raw_nr == -1 && settings.sigreturn))
 		return;
+	if (!is_seen_here(which.abi))
+		return;
 	struct task *task = caller(current, 0);
 	if (!task)
 		return;
@@ -205,14 +257,21 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 		give_open(ctx, current, task, open, HOW_UNSEEN);
 	}
 	int second_return = flags & PLAN_CLONES && ret == 0;
-	if (task->mode == MODE_SET_UP || second_return || !(flags & PLAN_WANTED) || raw_nr == -1)
+	/* It was given when the program was executed. */
+	int was_given = flags & PLAN_EXECUTES && ret == 0 && task->executed;
+	task->executed = 0;
+	if (task->mode == MODE_SET_UP || second_return || was_given || !(flags & PLAN_WANTED) || raw_nr == -1)
 		return;
 	COUNT(calls);
 	begin(&task->call, current, &which, regs);
 	task->call.ret = ret;
 	task->call.how = HOW_RETURNED;
 	task->call.bits |= CALL_NO_ENTRY << 4;
-	write_call(ctx, task, &task->call, 0);
+	task->place = which.place;
+	if (is_left_out(task, &task->call) || (settings.filters && is_hopeless(&task->call, 0)))
+		COUNT(left_out);
+	else
+		write_call(ctx, task, &task->call, 0);
 }
 
 SEC("tp_btf/sys_exit")
@@ -223,7 +282,7 @@ int leave(u64 *ctx)
 }
 
 SEC("?tp/raw_syscalls/sys_exit")
-int leave_event(struct trace_event_raw_sys_exit *ctx)
+int leave_event(struct syscall_event *ctx)
 {
 	if (!is_over)
 		left(ctx, (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()), ctx->ret);
@@ -247,6 +306,39 @@ int forked(u64 *ctx)
 	return 0;
 }
 
+/* A path that could not be read at entry is gone by now, but the kernel has it. (execveat's it has in another form.) */
+static __always_inline void take_path(struct task_struct *current, struct task *task, struct linux_binprm *binary)
+{
+	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
+
+	if (scratch && scratch->retry & 1 && plan_at(task->place)->ops[0].arg == 0 &&
+	    !add_kernel_string(scratch, scratch->call.args[0], number_of(&scratch->walk, (void *)binary->filename), TAG(0, WHEN_RETRY)))
+		scratch->retry &= ~1;
+}
+
+/*
+ * Gives the open call if it executed the program. For events of single syscalls: its return may have the number of another call, or another ABI, whose events are
+ * not looked at.
+ */
+static __always_inline void give_executed(void *ctx, struct task_struct *current, struct task *task, u32 open)
+{
+	struct scratch *scratch = open == OPEN_IN_SCRATCH ? bpf_task_storage_get(&scratches, current, 0, 0) : 0;
+	struct call *call = scratch ? &scratch->call : &task->call;
+
+	if (!open || !(plan_at(task->place)->flags & PLAN_EXECUTES))
+		return;
+	task->open = OPEN_NONE;
+	task->executed = 1;
+	barrier();
+	complete(task, call, call->nr, 0, 0);
+	if (!scratch) {
+		write_call(ctx, task, &task->call, 0);
+		return;
+	}
+	give_up_retries(scratch, task->place);
+	write_scratch(ctx, task, scratch);
+}
+
 SEC("tp_btf/sched_process_exec")
 int executed(u64 *ctx)
 {
@@ -254,23 +346,20 @@ int executed(u64 *ctx)
 	struct linux_binprm *binary = (struct linux_binprm *)ctx[2];
 	struct task *task = bpf_task_storage_get(&tasks, current, 0, 0);
 
+	if (settings.hooks == HOOKS_OWN && (task || settings.scope != SCOPE_TASKS) && is_compat(current))
+		COUNT(compat);
 	if (!task)
 		return 0;
 	if (task->mode == MODE_SET_UP)
 		task->mode = MODE_TRACED;
-	if (settings.sums) {
-		/* Another thread than the leader executes, and is the leader from now on. */
-		if ((s32)ctx[1] != current->pid)
-			give_tally_of(ctx, current);
-		return 0;
-	}
-	if (task->open != OPEN_IN_SCRATCH)
-		return 0;
-	/* A path that could not be read at entry is gone by now, but the kernel has it. (execveat's it has in another form.) */
-	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
-	if (scratch && scratch->retry & 1 && plan_at(task->place)->ops[0].arg == 0 &&
-	    !add_kernel_string(scratch, scratch->call.args[0], number_of(&scratch->walk, (void *)binary->filename), TAG(0, WHEN_RETRY)))
-		scratch->retry &= ~1;
+	u32 open = task->open;
+	/* Another thread than the leader executes, and is the leader from now on. */
+	if (settings.sums && (s32)ctx[1] != current->pid)
+		give_tally_of(ctx, current);
+	if (!settings.sums && open == OPEN_IN_SCRATCH)
+		take_path(current, task, binary);
+	if (settings.hooks == HOOKS_OWN)
+		give_executed(ctx, current, task, open);
 	return 0;
 }
 
@@ -315,7 +404,9 @@ int seed(struct bpf_iter__task *ctx)
 	u32 *mode = bpf_map_lookup_elem(&seeds, &task_key);
 	if (!mode)
 		mode = bpf_map_lookup_elem(&seeds, &process_key);
-	if (!mode)
+	if (settings.hooks == HOOKS_OWN && (mode || settings.scope != SCOPE_TASKS) && is_compat(found))
+		COUNT(compat);
+	if (!mode || settings.scope != SCOPE_TASKS)
 		return 0;
 	struct task *task = bpf_task_storage_get(&tasks, found, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (task) {
@@ -348,7 +439,7 @@ static __always_inline int list(struct bpf_iter__task *ctx, u64 least, int last)
 	if (!found)
 		return 0;
 	struct task *task = bpf_task_storage_get(&tasks, found, 0, 0);
-	if (!task || !task->open)
+	if (!task || !task->open || task->open == OPEN_LEFT_OUT)
 		return 0;
 	struct scratch *scratch = 0;
 	if (!settings.sums && task->open == OPEN_IN_SCRATCH) {
@@ -372,6 +463,51 @@ static __always_inline int list(struct bpf_iter__task *ctx, u64 least, int last)
 	task->listed = start;
 	if (last)
 		task->open = OPEN_NONE;
+	return 0;
+}
+
+static __always_inline int is_asleep(struct task_struct *task)
+{
+	return task->__state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE);
+}
+
+/*
+ * Calls that were in flight when tracing began, as far as their tasks sleep: one that runs may be about to return. They have no entry; their returns are seen by now, their
+ * tasks' next entries not yet.
+ */
+SEC("iter/task")
+int list_begun(struct bpf_iter__task *ctx)
+{
+	struct task_struct *found = ctx->task;
+
+	if (!found || !is_asleep(found))
+		return 0;
+	u64 switches = found->nvcsw;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(found);
+	if (!is_in_call(regs))
+		return 0;
+	struct which which = which_call(found, number_at_exit(regs));
+	if (!(plan_at(which.place)->flags & PLAN_WANTED))
+		return 0;
+	struct task *task = sleeper(found);
+	if (!task || task->open || task->mode != MODE_TRACED)
+		return 0;
+	begin(&task->call, found, &which, regs);
+	task->call.bits |= CALL_NO_ENTRY << 4;
+	task->place = which.place;
+	struct listed head = { .time = task->call.start, .pid = found->tgid, .tid = found->pid };
+	barrier();
+	task->open = OPEN_HERE;
+	barrier();
+	/* If it woke meanwhile, its return may have been given already. */
+	if (found->nvcsw != switches || !is_asleep(found)) {
+		__sync_val_compare_and_swap(&task->open, OPEN_HERE, OPEN_NONE);
+		return 0;
+	}
+	COUNT(calls);
+	/* Without room it is listed by the next look. */
+	if (!list_call(ctx->meta->seq, &head, task, &task->call, 0))
+		task->listed = head.time;
 	return 0;
 }
 
@@ -402,9 +538,12 @@ struct mirrored {
 	enum file_kind file_kind;
 	enum elsewhere elsewhere;
 	enum scope scope;
+	enum hooks hooks;
 	enum mode mode;
 	enum abi abi;
 	enum op_kind kind;
 	enum op_test test;
 	struct sum sum;
+	enum filter_op filter_op;
+	enum filter_width filter_width;
 } mirrored SEC(".mirrored");

@@ -1,5 +1,6 @@
 //! What the programs are asked: which calls, of whom.
 
+use super::filter::Clause;
 use crate::beauty::row::Syscall;
 use crate::event::Abi;
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ pub enum Whose {
     Everyone,
     /// Of whoever is in this cgroup when it makes the call; a directory of the unified hierarchy.
     Cgroup(PathBuf),
+    /// Of whoever has this user, really or effectively, when it makes the call.
+    User(u32),
 }
 
 /// A task, or a process and all threads that it has.
@@ -34,10 +37,31 @@ pub enum Mode {
     Excluded = 3,
 }
 
+/// What the programs on calls are attached to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hooks {
+    /// The tracepoints of all calls.
+    All,
+    /// The `syscalls:` events of each syscall, which only calls of the machine's own ABI have.
+    Own {
+        events: Vec<OwnEvents>,
+        /// One that is online.
+        cpu: u32,
+    },
+}
+
+/// The numbers of a syscall's two `syscalls:` events, for perf_event_open(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnEvents {
+    pub enter: u64,
+    pub exit: u64,
+}
+
 /// What to trace, of whom.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub whose: Whose,
+    pub hooks: Hooks,
     /// No more tasks and processes than this will be named.
     pub seeds_max: u32,
     /// What a traced task makes is traced.
@@ -56,4 +80,10 @@ pub struct Settings {
     pub string_limit: usize,
     /// Calls are summed up in the kernel ([`crate::event::Tally`]); nothing is copied of what they name.
     pub sums: bool,
+    /// Calls that do not fail are counted and left out.
+    pub failures: bool,
+    /// The same of calls that take less than so many nanoseconds.
+    pub least: Option<u64>,
+    /// What calls must fulfil, by the place of their row; the same of those that certainly do not.
+    pub filters: Vec<(u16, Vec<Clause>)>,
 }

@@ -41,7 +41,7 @@ struct task {
 	u32 mode;
 	/* Records that found no room since the last that did. */
 	u32 lost;
-	/* A call was entered: 1 here, 2 in the scratch. */
+	/* OPEN_*: a call was entered, and where it stands. */
 	u32 open;
 	/* The place of that call's plan. */
 	u32 place;
@@ -49,10 +49,19 @@ struct task {
 	u64 listed;
 	/* Calls that began and are not in the account yet, where they are summed up. */
 	u64 begun;
+	/* It executed a program, and the call that did it was given. */
+	u32 executed;
+	u32 unused;
 	struct call call;
 };
 
-enum { OPEN_NONE, OPEN_HERE, OPEN_IN_SCRATCH };
+enum {
+	OPEN_NONE,
+	OPEN_HERE,
+	OPEN_IN_SCRATCH,
+	/* It is left out: of it only number and ABI are known, here. */
+	OPEN_LEFT_OUT,
+};
 
 /* A file that is looked at, and the way up from it to the root. */
 struct walk {
@@ -162,7 +171,7 @@ struct {
 /* Set when nothing is to be recorded any more: tracepoints' events take long to be rid of. */
 volatile u32 is_over SEC(".data.is_over");
 
-/* settings.rs reads it. */
+/* account.rs reads it. */
 struct account {
 	/* Calls that are wanted: counted when they begin, or at the exit of one that has no entry. */
 	u64 calls;
@@ -176,6 +185,10 @@ struct account {
 	u64 scratch_lost;
 	/* Records with parts of calls that found no room. */
 	u64 parts_lost;
+	/* 32-bit programs that were begun, or there, where only events of single syscalls are looked at: those do not see their calls. */
+	u64 compat;
+	/* Calls of which it was certain that they are not to be shown. */
+	u64 left_out;
 };
 
 struct {

@@ -324,6 +324,7 @@ impl Follower {
                 let account = self.ledger.account(*event);
                 (account.issued, account.lost) = (Some(*issued), Some(*lost));
             }
+            Note::LeftOut { calls } => self.ledger.left_out = *calls,
             Note::Reaped { pid, status } => self.reaped(*pid, *status, events),
             Note::Full { cpu } => self.gap_ends(*cpu, time),
             Note::InFlight { task, call, last } => self.in_flight(time, *task, call, *last, events),

@@ -4,7 +4,7 @@
 
 mod subject;
 
-pub use subject::{CallScope, CallSubject, TracepointScope, TracepointSubject};
+pub use subject::{CallScope, CallSubject, Named, TracepointScope, TracepointSubject, Width};
 
 use crate::beauty::lookup;
 use crate::cli::filter::{Bound, Subject, Verdict};

@@ -39,6 +39,36 @@ fn common_value(event: &Event, name: NameId) -> Operand<'_> {
     }
 }
 
+/// What a name of a syscall's condition is, for whoever else decides conditions: the BPF programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    Argument(u8),
+    Ret,
+    Errno,
+    Duration,
+    Comm,
+    Pid,
+    Tid,
+    /// Paths of descriptors, and where it happened.
+    Other,
+}
+
+impl Named {
+    /// What [`CallScope`] meant by this number.
+    pub fn of(name: NameId) -> Named {
+        match name {
+            RET => Named::Ret,
+            ERRNO => Named::Errno,
+            DURATION => Named::Duration,
+            COMM => Named::Comm,
+            PID => Named::Pid,
+            TID => Named::Tid,
+            index if index < PATHS => Named::Argument(index as u8),
+            _ => Named::Other,
+        }
+    }
+}
+
 /// A syscall's names. Without a row only what every call has.
 #[derive(Clone, Copy, Debug)]
 pub struct CallScope {
@@ -138,14 +168,35 @@ fn path(file: Option<&File>) -> Operand<'_> {
     }
 }
 
+/// What of a register is an argument's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Width {
+    Signed32 = 0,
+    Unsigned32 = 1,
+    Signed64 = 2,
+    Unsigned64 = 3,
+}
+
+impl Width {
+    pub fn of(arg: &Arg) -> Width {
+        match arg.kind {
+            ArgKind::Int | ArgKind::Fd | ArgKind::DirFd | ArgKind::Pid | ArgKind::Signal => Width::Signed32,
+            ArgKind::Uint | ArgKind::Uid | ArgKind::Gid | ArgKind::Mode | ArgKind::Dev => Width::Unsigned32,
+            ArgKind::Table(table) if table.bits == 32 => Width::Unsigned32,
+            ArgKind::Long | ArgKind::Offset => Width::Signed64,
+            _ => Width::Unsigned64,
+        }
+    }
+}
+
 /// A register as the argument's type has it.
 fn as_typed(arg: &Arg, register: u64) -> i128 {
-    match arg.kind {
-        ArgKind::Int | ArgKind::Fd | ArgKind::DirFd | ArgKind::Pid | ArgKind::Signal => i128::from(register as i32),
-        ArgKind::Uint | ArgKind::Uid | ArgKind::Gid | ArgKind::Mode | ArgKind::Dev => i128::from(register as u32),
-        ArgKind::Table(table) if table.bits == 32 => i128::from(register as u32),
-        ArgKind::Long | ArgKind::Offset => i128::from(register as i64),
-        _ => i128::from(register),
+    match Width::of(arg) {
+        Width::Signed32 => i128::from(register as i32),
+        Width::Unsigned32 => i128::from(register as u32),
+        Width::Signed64 => i128::from(register as i64),
+        Width::Unsigned64 => i128::from(register),
     }
 }
 

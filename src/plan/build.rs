@@ -2,10 +2,10 @@
 
 use super::events::{Adding, Needs, Tracepoint};
 use super::mechanism::{self, Facts, Mechanism};
-use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, sums, target};
+use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, sums, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
-use crate::bpf::{self, Whose};
+use crate::bpf::{self, Hooks, Whose};
 use crate::cli::request::{Engine, Item, Mode, Target, Trace, Who};
 use crate::cli::select::{self, Selection};
 use crate::gate;
@@ -32,37 +32,52 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = selection.notes.clone();
-    let (whom, compat) = target::find(&request.target)?;
+    let (whom, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
 
     let mut events = vec![side_band(what.faults.is_some(), inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
     let follows_tasks = matches!(whom, Whom::Command | Whom::Tasks { .. });
     let each_call = sums::hindrance(request);
-    let bpf = (engine == Engine::Bpf && !selection.is_empty()).then(|| bpf::Settings {
+    let by_bpf = engine == Engine::Bpf && !selection.is_empty();
+    let armed = armed_syscalls(&selection, shown.clone(), what.fd_paths && !by_bpf);
+    let cpus = cpus(what.cpus.as_deref())?;
+    let facts = Facts { own_events: tracefs.has("syscalls", "sys_enter_read"), compat };
+    let mut mechanism = mechanism::choose(&armed, selection.unknown, facts);
+    let mut hooks = Hooks::All;
+    if by_bpf && matches!(mechanism, Mechanism::OwnEvents { .. }) {
+        match hooks::own(&armed, &selection, tracefs) {
+            Ok(events) => hooks = Hooks::Own { events, cpu: cpus.first().copied().unwrap_or_default() },
+            Err(why) => mechanism = Mechanism::Raw { why: why.to_owned() },
+        }
+    }
+    // A call that switches the output does so whatever becomes of it.
+    let switched = what.switch_on.is_some() || what.switch_off.is_some();
+    let bpf = by_bpf.then(|| bpf::Settings {
         whose: whose(&whom),
+        hooks,
         seeds_max: seeds_max(request, &whom),
         inherit,
         // A summary says nothing of them.
         ends: follows_tasks && each_call.is_some(),
         pending_after: PENDING_AFTER as u32,
-        calls: shown.clone(),
+        calls: shown,
         others: selection.others.clone(),
         unknown: selection.unknown,
         string_limit: request.show.string_limit,
         sums: each_call.is_none(),
+        failures: request.show.failure && !switched,
+        least: request.show.duration.filter(|_| !switched),
+        filters: if switched { Vec::new() } else { filters::of_rows(&selection, &what.items, what.filter.as_ref(), &mut notes) },
     });
     if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
         notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
     }
-    let armed = armed_syscalls(&selection, shown, what.fd_paths && bpf.is_none());
-    let facts = Facts { own_events: tracefs.has("syscalls", "sys_enter_read"), compat };
-    let mechanism = if bpf.is_some() { Mechanism::Bpf } else { mechanism::choose(&armed, selection.unknown, facts) };
     let mut add = Adding { tracefs, events: &mut events, inherit };
     match &mechanism {
         Mechanism::None => {}
+        _ if by_bpf => add.bpf(),
         Mechanism::OwnEvents { .. } => add.own_events(&armed, &selection, &mut notes)?,
-        Mechanism::Bpf => add.bpf(),
         Mechanism::Raw { .. } => add.raw(&armed, selection.unknown, compat)?,
     }
     let fds = match fds::unseen(&whom, what.cpus.is_some(), inherit) {
@@ -94,7 +109,6 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     let for_summary = events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
     for_summary.for_each(|(_, door)| _ = door.get_or_insert_default());
     let (rows, nameless) = doors::of_syscalls(&selection, &what.items, what.filter.as_ref())?;
-    let cpus = cpus(what.cpus.as_deref())?;
     let excluded = excluded(request);
     let gate = gate::Settings {
         rows,
@@ -141,7 +155,7 @@ fn seeds_max(request: &Trace, whom: &Whom) -> u32 {
     let count = match whom {
         Whom::Command => 1,
         Whom::Tasks { tids, .. } => tids.len(),
-        Whom::Everyone | Whom::Cgroup(_) => request.what.without_pids.len() + CARRIERS_MAX,
+        Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => request.what.without_pids.len() + CARRIERS_MAX,
     };
     u32::try_from(count).unwrap_or(u32::MAX)
 }
@@ -151,6 +165,7 @@ fn whose(whom: &Whom) -> Whose {
         Whom::Command | Whom::Tasks { .. } => Whose::Tasks,
         Whom::Everyone => Whose::Everyone,
         Whom::Cgroup(path) => Whose::Cgroup(path.clone()),
+        Whom::User(uid) => Whose::User(*uid),
     }
 }
 

@@ -10,21 +10,26 @@ impl fmt::Display for Plan {
             Whom::Tasks { tids, .. } => format!("{} threads that are there, and what they start", tids.len()),
             Whom::Everyone => "everything that runs".to_owned(),
             Whom::Cgroup(path) => format!("the tasks of cgroup {}", path.display()),
+            Whom::User(uid) => format!("what is of user {uid} when it makes a call"),
         };
         let engine = if self.bpf.is_some() { "bpf" } else { "tracepoint" };
         writeln!(f, "plan: engine {engine}, on {} CPUs: {whom}", self.cpus.len())?;
+        let of_bpf = self.bpf.as_ref().map(|bpf| if bpf.sums { ", summed up in the kernel" } else { ", one record a call" });
         match &self.mechanism {
             Mechanism::None => writeln!(f, "plan: no syscalls")?,
             Mechanism::OwnEvents { why } => {
-                writeln!(f, "plan: syscalls by events of their own, because {why}; a call of another kind costs some 20 ns")?
+                let by = of_bpf.map_or("events of their own".to_owned(), |how| format!("BPF programs on events of their own{how}"));
+                writeln!(f, "plan: syscalls by {by}, because {why}; a call of another kind costs some 20 ns")?;
+                writeln!(f, "plan: these events do not see calls by the 32-bit entry (int 0x80) of 64-bit programs")?;
             }
-            Mechanism::Bpf if self.bpf.as_ref().is_some_and(|bpf| bpf.sums) => {
-                writeln!(f, "plan: syscalls by BPF programs, summed up in the kernel; a call that is not wanted costs some 70 ns")?
-            }
-            Mechanism::Bpf => writeln!(f, "plan: syscalls by BPF programs, one record a call; a call that is not wanted costs some 70 ns")?,
             Mechanism::Raw { why } => {
-                writeln!(f, "plan: syscalls by raw_syscalls, because {why}; a call that is not wanted costs some 110 ns")?
+                let by = of_bpf.map_or("raw_syscalls".to_owned(), |how| format!("BPF programs on all calls{how}"));
+                let cost = if of_bpf.is_some() { 70 } else { 110 };
+                writeln!(f, "plan: syscalls by {by}, because {why}; a call that is not wanted costs some {cost} ns")?
             }
+        }
+        if self.bpf.as_ref().is_some_and(|bpf| bpf.failures || bpf.least.is_some()) {
+            writeln!(f, "plan: --duration and --failure are decided in the kernel: calls that are left out have no record")?;
         }
         for event in &self.events {
             let filter = event.filter.as_ref().map(|text| format!(", the kernel lets through: {text}")).unwrap_or_default();

@@ -22,6 +22,7 @@ pub fn unseen(whom: &Whom, some_cpus: bool, inherit: bool) -> Option<&'static st
         _ if !inherit => Some("threads made later are not seen"),
         Whom::Tasks { processes, .. } if processes.is_empty() => Some("other threads of the same process are not seen"),
         Whom::Cgroup(_) => Some("threads of other cgroups are not seen"),
+        Whom::User(_) => Some("threads of other users are not seen"),
         Whom::Command | Whom::Tasks { .. } | Whom::Everyone => None,
     }
 }

@@ -14,9 +14,7 @@ pub enum Mechanism {
     None,
     /// `syscalls:sys_enter_X` and `sys_exit_X` of each.
     OwnEvents { why: String },
-    /// The BPF programs, on the kernel's two tracepoints of all calls.
-    Bpf,
-    /// `raw_syscalls:sys_enter` and `sys_exit`, with a filter by number unless all are wanted.
+    /// All calls: `raw_syscalls:sys_enter` and `sys_exit`, with a filter by number unless all are wanted; or the BPF programs there.
     Raw { why: String },
 }
 

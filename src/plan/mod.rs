@@ -8,6 +8,8 @@ mod doors;
 mod events;
 mod explain;
 mod fds;
+mod filters;
+mod hooks;
 mod mechanism;
 mod sums;
 mod target;
@@ -80,7 +82,7 @@ impl RingSize {
 impl Plan {
     /// Leaves those out of a system-wide trace who carry its output: it would show itself showing.
     pub fn leave_out(&mut self, carriers: impl IntoIterator<Item = Carrier>) {
-        if matches!(self.whom, Whom::Everyone | Whom::Cgroup(_)) {
+        if matches!(self.whom, Whom::Everyone | Whom::Cgroup(_) | Whom::User(_)) {
             self.excluded.extend(carriers);
         }
     }

@@ -8,11 +8,11 @@ use crate::sys::users;
 use anyhow::{Context, anyhow};
 use std::path::{Path, PathBuf};
 
-/// The tasks, and whether a 32-bit program is among them.
+/// The tasks, and whether a 32-bit program is among them. `at_the_call`: whose a task is can be asked then.
 ///
 /// # Errors
 /// A process, thread, user or cgroup that is not there.
-pub fn find(target: &Target) -> anyhow::Result<(Whom, bool)> {
+pub fn find(target: &Target, at_the_call: bool) -> anyhow::Result<(Whom, bool)> {
     let who = match target {
         Target::Command(_) => return Ok((Whom::Command, false)),
         Target::There { who, .. } => who,
@@ -36,6 +36,9 @@ pub fn find(target: &Target) -> anyhow::Result<(Whom, bool)> {
         }
         Who::User(name) => {
             let user = users::user(name)?;
+            if at_the_call {
+                return Ok((Whom::User(user.uid), any_compat(&procfs::processes())));
+            }
             let pids = procfs::processes_of(user.uid);
             if pids.is_empty() {
                 return Err(anyhow!("no process of {name} is running"));

@@ -13,4 +13,6 @@ pub enum Whom {
     Everyone,
     /// The tasks of this cgroup, by its directory.
     Cgroup(PathBuf),
+    /// Whatever is of this user at its call; only the BPF programs can tell.
+    User(u32),
 }

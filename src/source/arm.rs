@@ -54,7 +54,9 @@ pub struct CpuRing {
 /// One sentence that names the missing privilege, the limit that was hit, or the task that is not there.
 pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>) -> anyhow::Result<Armed> {
     let left_out: Vec<i32> = match plan.whom {
-        Whom::Everyone | Whom::Cgroup(_) => plan.excluded.iter().map(|e| e.pid).chain([std::process::id() as i32]).collect(),
+        Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => {
+            plan.excluded.iter().map(|e| e.pid).chain([std::process::id() as i32]).collect()
+        }
         Whom::Command | Whom::Tasks { .. } => Vec::new(),
     };
     let programs = programs.map(|programs| (programs, seeds(&plan.whom, child, &left_out)));
@@ -68,7 +70,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>) -> anyho
     arming.armed.table.events = plan.events.iter().map(|e| e.spec.clone()).collect();
     match &plan.whom {
         Whom::Command => arming.target(On::Task(child.context("there is no command to trace")?))?,
-        Whom::Everyone => arming.target(On::Everyone)?,
+        Whom::Everyone | Whom::User(_) => arming.target(On::Everyone)?,
         Whom::Cgroup(path) => {
             let dir = std::fs::File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
             arming.target(On::Cgroup(dir.as_fd()))?;
@@ -84,7 +86,7 @@ fn seeds(whom: &Whom, child: Option<i32>, left_out: &[i32]) -> Vec<(Seed, Mode)>
         Whom::Command => child.map(|pid| (Seed::Task(pid), Mode::SetUp)).into_iter().collect(),
         Whom::Tasks { tids, processes } if processes.is_empty() => tids.iter().map(|&tid| (Seed::Task(tid), Mode::Traced)).collect(),
         Whom::Tasks { processes, .. } => processes.iter().map(|&pid| (Seed::Process(pid), Mode::Traced)).collect(),
-        Whom::Everyone | Whom::Cgroup(_) => left_out.iter().map(|&pid| (Seed::Process(pid), Mode::Excluded)).collect(),
+        Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => left_out.iter().map(|&pid| (Seed::Process(pid), Mode::Excluded)).collect(),
     }
 }
 
@@ -215,11 +217,12 @@ impl Armed {
         }
     }
 
-    /// Switches the rest on: exits before entries, so that no call that began under trace lacks its end.
-    pub fn enable(&mut self) -> anyhow::Result<()> {
+    /// Switches the rest on: exits before entries, so that no call that began under trace lacks its end. Returns the list of calls that are in flight by then, where the BPF
+    /// programs know of them.
+    pub fn enable(&mut self) -> anyhow::Result<Vec<u8>> {
         self.each(|e| e.role != Role::SideBand && !begins_calls(e.role), PerfEvent::enable)?;
         self.each(|e| begins_calls(e.role), PerfEvent::enable)?;
-        self.programs.as_mut().map_or(Ok(()), |(programs, _)| programs.trace())
+        self.programs.as_mut().map_or(Ok(Vec::new()), |(programs, _)| programs.trace())
     }
 
     /// Switches everything off: entries first. Returns the list of calls in flight, where only the BPF programs know of them.
@@ -240,9 +243,24 @@ impl Armed {
             (account.scratch_lost, "calls are shown without the memory that they name", memory),
             (account.parts_lost, "times data of calls is cut", "it is more than one record holds, and a further record found no room"),
             (account.ends_lost, "ends of tasks are not known", "their records found no room"),
+            (
+                programs.unseen(),
+                "32-bit programs were begun whose first calls are missing",
+                "rtrace looked for such calls only from then on",
+            ),
             (programs.skipped(), "times the kernel skipped a program", "so many calls at most lack their entry or return, or are missing"),
         ];
         all.iter().filter(|(count, ..)| *count > 0).map(|(count, what, why)| format!("{count} {what}: {why}")).collect()
+    }
+
+    /// Calls that the BPF programs left out as asked.
+    pub fn left_out(&self) -> u64 {
+        self.programs.as_ref().and_then(|(programs, _)| programs.account().ok()).map_or(0, |account| account.left_out)
+    }
+
+    /// Looks at 32-bit calls too, as soon as there is a program that makes them.
+    pub fn look_beside(&mut self) -> anyhow::Result<()> {
+        self.programs.as_mut().map_or(Ok(()), |(programs, _)| programs.look_beside())
     }
 
     /// What takes the kernel long to close.
@@ -272,7 +290,9 @@ impl Armed {
         let calls = self.table.find(Role::BpfCall).and_then(|index| counts.get_mut(usize::from(index.0)));
         if let (Some(calls), Some((programs, _))) = (calls, &self.programs) {
             // The event itself counts no calls, and does not know which of its records were lost.
-            *calls = programs.account().map_or(Count::default(), |a| Count { issued: a.calls, lost: Some(a.calls_lost) });
+            *calls = programs
+                .account()
+                .map_or(Count::default(), |a| Count { issued: a.calls - a.left_out.min(a.calls), lost: Some(a.calls_lost) });
         }
         counts.into_iter().enumerate().map(|(i, c)| (EventIndex(i as u16), c)).collect()
     }

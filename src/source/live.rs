@@ -5,7 +5,7 @@
 use super::arm::{Armed, CpuRing};
 use super::chunk::{Chunk, Round};
 use super::note::Note;
-use crate::bpf::record;
+use crate::bpf::{is_of_rtrace, record};
 use crate::event::Time;
 use crate::sys::clock;
 use rustix::event::{PollFd, PollFlags, epoll};
@@ -57,9 +57,11 @@ impl Drain {
         self.armed.enable_side_band()
     }
 
-    /// Switches the rest on.
+    /// Switches the rest on; calls that are in flight by then become notes, where the BPF programs know of them.
     pub fn enable(&mut self) -> anyhow::Result<()> {
-        self.armed.enable()
+        let list = self.armed.enable()?;
+        self.note_in_flight(&list, false);
+        Ok(())
     }
 
     /// Switches everything off; calls that are in flight then become notes, where no record tells of them.
@@ -67,6 +69,11 @@ impl Drain {
         let list = self.armed.disable()?;
         self.note_in_flight(&list, true);
         Ok(())
+    }
+
+    /// Looks at 32-bit calls too, as soon as there is a program that makes them.
+    pub fn look_beside(&mut self) -> anyhow::Result<()> {
+        self.armed.look_beside()
     }
 
     /// Looks for calls that have been in flight for long, where no record tells of them; they become notes.
@@ -126,7 +133,7 @@ impl Drain {
     pub fn look_for_programs(&mut self) -> Vec<(String, Vec<u32>)> {
         let mut found = Vec::new();
         for (event, ids) in self.armed.programs() {
-            let new: Vec<u32> = ids.into_iter().filter(|id| self.programs.insert(*id)).collect();
+            let new: Vec<u32> = ids.into_iter().filter(|id| self.programs.insert(*id) && !is_of_rtrace(*id)).collect();
             if !new.is_empty() {
                 let name = self.armed.table.get(event).map(|spec| spec.name.clone()).unwrap_or_default();
                 found.push((name, new.clone()));
@@ -140,6 +147,10 @@ impl Drain {
     pub fn take_counts(&mut self) {
         for (event, count) in self.armed.counts() {
             self.note(Note::Count { event, issued: count.issued, lost: count.lost.unwrap_or_default() });
+        }
+        let calls = self.armed.left_out();
+        if calls > 0 {
+            self.note(Note::LeftOut { calls });
         }
     }
 

@@ -19,6 +19,8 @@ pub enum Note {
     Fd { pid: i32, fd: i32, path: Option<Vec<u8>>, from: Time },
     /// An event's count and how many records of it were dropped, as read(2) gives them with PERF_FORMAT_LOST, over all CPUs and tasks.
     Count { event: EventIndex, issued: u64, lost: u64 },
+    /// Calls that the BPF programs left out, as asked, over all CPUs and tasks; they are in no event's count.
+    LeftOut { calls: u64 },
     /// A call in flight, as the BPF programs have it at the record's time ([`crate::bpf::record`]); `last` when tracing has ended and no more will be heard of it. Or, at the end, a living task's tally.
     InFlight { task: TaskId, call: Vec<u8>, last: bool },
     /// A ring had no room left when it was looked at, at the record's time: what came after its last record may have been dropped, and no LOST record tells of it

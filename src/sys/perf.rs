@@ -174,6 +174,12 @@ impl PerfEvent {
         check(unsafe { sys::ioctls::SET_FILTER(self.fd.as_raw_fd(), filter.as_ptr().cast_mut()) })
     }
 
+    /// Lets a BPF program (BPF_PROG_TYPE_TRACEPOINT) run whenever the event's tracepoint is hit, on every CPU, enabled or not, until the event is closed.
+    pub fn set_program(&self, program: BorrowedFd) -> io::Result<()> {
+        // SAFETY: PERF_EVENT_IOC_SET_BPF takes a descriptor by value and no memory.
+        check(unsafe { sys::ioctls::SET_BPF(self.fd.as_raw_fd(), program.as_raw_fd() as u32) })
+    }
+
     pub fn enable(&self) -> io::Result<()> {
         // SAFETY: PERF_EVENT_IOC_ENABLE takes no memory.
         check(unsafe { sys::ioctls::ENABLE(self.fd.as_raw_fd(), 0) })

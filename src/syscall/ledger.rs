@@ -35,6 +35,8 @@ pub struct Ledger {
     pub without_exit: u64,
     /// Calls of which a look at tasks in flight told, and whose own record was lost.
     pub known_by_looks: u64,
+    /// Calls that were left out where they returned, as asked: neither issued nor printed here.
+    pub left_out: u64,
     /// Exits that a gap makes doubtful: their calls are among those without an exit, or lost.
     pub untrusted_exits: u64,
     /// Returns of clone in the new task, which are not calls of their own.

@@ -1,6 +1,8 @@
 //! `-p` and `-t`: a process that is there already, what it makes later, and leaving it in peace.
 
 use crate::line::Line;
+#[cfg(feature = "bpf")]
+use crate::line::Result;
 use crate::machine::{self, Machine};
 use crate::trace::{plain, start};
 use rustix::process::{Signal, kill_process};
@@ -124,6 +126,7 @@ fn a_thread_alone() {
     assert_eq!(run.finish().succeeded().tags(), [5], "only the first thread's own call");
 }
 
+/// A user may have more processes later, so that only somebody else ends the trace where these would be seen too.
 #[test]
 fn a_users_processes() {
     let Some(machine) = Machine::shared() else { return };
@@ -133,8 +136,58 @@ fn a_users_processes() {
     other.go();
     assert!(other.0.wait().is_ok_and(|status| status.success()));
     target.go();
+    if machine::engine() == "bpf" {
+        run.wait_for("the last call", |lines| lines.iter().any(|line| line.text.contains("offset: 5,")));
+        kill_process(run.pid(), Signal::INT).expect("it runs");
+    }
     let trace = run.finish().succeeded();
     assert_eq!(trace.tags(), [1, 2, 3, 4, 5], "{}", trace.text);
+}
+
+#[cfg(feature = "bpf")]
+#[test]
+fn whoever_is_of_the_user_at_the_call() {
+    let Some(machine) = Machine::shared() else { return };
+    let program = machine.path("workload");
+    std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
+    let script = format!("setpriv --reuid=65534 --clear-groups {program} tag 8101; {program} tag 8102");
+    for events in ["lseek", "*"] {
+        let trace = start(&machine, &["--engine", "bpf", "-u", "nobody", "-e", events], &["sh", "-c", &script]).finish().succeeded();
+        assert_eq!(trace.conserved().lost, 0);
+        assert_eq!(trace.tags(), [8101], "{}", trace.text);
+    }
+}
+
+/// What hangs is seen at once, though nobody knows since when.
+#[cfg(feature = "bpf")]
+#[test]
+fn a_call_that_is_in_flight_already() {
+    let Some(machine) = Machine::shared() else { return };
+    for (events, whom) in [("read", "-p"), ("*", "-t"), ("read", "-a")] {
+        let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
+        let pid = cat.id() as i32;
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let id = pid.to_string();
+        let words = if whom == "-a" { vec!["-a"] } else { vec![whom, &id] };
+        let mut run = start(&machine, &[&["--engine", "bpf", "-e", events], &words[..]].concat(), &[]);
+        let of_cat = |line: &&Line| line.tid == pid && line.call().is_some_and(|call| call.name == "read");
+        let pending = |line: &Line| of_cat(&line) && line.time.is_none() && line.call().is_some_and(|call| call.result == Result::Pending);
+        run.wait_for("the call in flight", |lines| lines.iter().any(pending));
+        cat.stdin.take().expect("it is a pipe").write_all(b"three").expect("the program reads");
+        run.wait_for("its end", |lines| lines.iter().filter(of_cat).count() >= 2);
+        assert!(cat.wait().is_ok_and(|status| status.success()));
+        if whom == "-a" {
+            kill_process(run.pid(), Signal::INT).expect("it runs");
+        }
+        let trace = run.finish().succeeded();
+        let lines = trace.lines();
+        let reads: Vec<&Line> = lines.iter().filter(of_cat).collect();
+        let continued = reads[1].call().expect("it is a call");
+        assert!(reads[0].text.contains("fd: 0"), "{}", reads[0].text);
+        assert!(continued.continued && continued.result == Result::Returned("5".to_owned()), "{}", reads[1].text);
+        assert!(reads[1].duration.is_none(), "it is not known: {}", reads[1].text);
+        assert_eq!(trace.conserved().lost, 0);
+    }
 }
 
 #[test]

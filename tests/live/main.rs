@@ -1,6 +1,8 @@
 //! rtrace as a user runs it, on programs whose calls are known. `tests/README.md` says what these tests need and what they may assert.
 
 mod attach;
+#[cfg(all(feature = "bpf", target_arch = "x86_64"))]
+mod compat;
 mod conservation;
 mod copies;
 mod descriptors;

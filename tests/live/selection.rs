@@ -62,6 +62,30 @@ fn filters_on_arguments_returns_and_symbols() {
     assert_eq!(tags("ret >= 0"), [0; 0]);
 }
 
+/// What the kernel leaves out, and what is left to decide here, together are the condition.
+#[cfg(feature = "bpf")]
+#[test]
+fn filters_on_texts_and_mixed_ones() {
+    let Some(machine) = Machine::shared() else { return };
+    let cat = |events: &str, filter: &str| {
+        let options = ["--engine", "bpf", "-e", events, "--filter", filter];
+        let trace = trace(&machine, &options, &["cat", "/etc/passwd", "/etc/group", "/dev/null"]).succeeded();
+        assert_eq!(trace.conserved().lost, 0);
+        assert!(trace.stderr.contains("plan: decided in the kernel, for "), "{}", trace.stderr);
+        let lines = trace.lines();
+        let paths = ["/etc/passwd", "/etc/group", "/dev/null", "/etc/ld.so.cache", "libc.so"];
+        let seen = |path: &&str| line::calls(&lines).iter().any(|(_, call)| call.args.contains(path));
+        paths.into_iter().filter(seen).collect::<Vec<_>>()
+    };
+    for events in ["openat", "*"] {
+        assert_eq!(cat(events, r#"filename ~ "/etc/*""#), ["/etc/passwd", "/etc/group", "/etc/ld.so.cache"]);
+        assert_eq!(cat(events, r#"filename == "/etc/group" || filename == "/dev/null""#), ["/etc/group", "/dev/null"]);
+        assert_eq!(cat(events, r#"filename ~ "/etc/*" && filename !~ "*.cache" && ret > 0"#), ["/etc/passwd", "/etc/group"]);
+        assert_eq!(cat(events, r#"filename !~ "/etc/*" && !(flags & CLOEXEC) && comm == "cat""#), ["/dev/null"]);
+        assert_eq!(cat(events, r#"filename == "/etc/passwd" && (ret < 0 || duration > 10m)"#), [""; 0]);
+    }
+}
+
 #[test]
 fn failures_only() {
     let Some(machine) = Machine::shared() else { return };
@@ -81,6 +105,18 @@ fn long_calls_only() {
     let timeouts: BTreeSet<u64> = line::calls(&lines).iter().filter_map(|(_, call)| call.number("timeout_msecs")).collect();
     assert!(timeouts.is_superset(&(15..=30).collect()), "{timeouts:?}");
     assert!(line::calls(&lines).iter().all(|(line, _)| line.duration.is_some_and(|ms| ms >= 15.0)), "{}", trace.text);
+}
+
+/// Whoever decides it, here or in the kernel.
+#[test]
+fn what_is_left_out_is_counted() {
+    let Some(machine) = Machine::shared() else { return };
+    for options in [["--failure", "-e", "getppid"], ["--duration=1s", "-e", "getppid"]] {
+        let trace = workload(&machine, &options, "calls getppid 1 1000").succeeded();
+        let verdict = trace.conserved();
+        assert_eq!((verdict.printed, verdict.held_back, verdict.lost), (0, 1000, 0), "{}", trace.text);
+        assert!(trace.stderr.contains("1000 calls passed by"), "{}", trace.stderr);
+    }
 }
 
 #[test]

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is decided of --filter in the kernel: which calls are certain not to be shown. What cannot be known passes; user space decides it.
+ */
+#pragma once
+
+#include "select.h"
+
+/* Whether a text is, or begins with, what is asked for; -1: it cannot be read, or is longer than what can be compared. */
+__noinline int compare_text(u64 address, u32 text, u32 beginning)
+{
+	u8 found[TEXT_BYTES] = {};
+	u64 at = text;
+
+	barrier_var(at);
+	if (at >= TEXTS_MAX)
+		return -1;
+	if (address ? bpf_probe_read_user_str(found, sizeof(found), (void *)address) < 0 : bpf_get_current_comm(found, TASK_COMM_LEN) != 0)
+		return -1;
+	for (u32 i = 0; i < TEXT_BYTES; i++) {
+		u8 wanted = texts[at][i];
+
+		if (beginning && i == beginning)
+			return 1;
+		if (found[i] != wanted)
+			return 0;
+		if (!wanted)
+			return 1;
+	}
+	return -1;
+}
+
+static __always_inline int compare_number(u64 number, u32 op, u32 width, u64 with)
+{
+	if (width == WIDTH_S32)
+		number = (u64)(s64)(s32)number;
+	else if (width == WIDTH_U32)
+		number = (u32)number;
+	int is_signed = width == WIDTH_S32 || width == WIDTH_S64;
+	int is_less = is_signed ? (s64)number < (s64)with : number < with;
+
+	switch (op) {
+	case FILTER_EQUAL:
+		return number == with;
+	case FILTER_NOT_EQUAL:
+		return number != with;
+	case FILTER_LESS:
+		return is_less;
+	case FILTER_LESS_OR_EQUAL:
+		return is_less || number == with;
+	case FILTER_GREATER:
+		return !is_less && number != with;
+	case FILTER_GREATER_OR_EQUAL:
+		return !is_less;
+	case FILTER_ANY_BIT:
+		return (number & with) != 0;
+	case FILTER_ALL_BITS:
+		return (number & with) == with && with;
+	}
+	return 1;
+}
+
+/* Whether a test holds, or may. */
+__noinline int may_hold(struct call *call, u32 filter, u32 i)
+{
+	u64 of = filter, at = i;
+
+	barrier_var(of);
+	barrier_var(at);
+	if (!call || of >= FILTERS_MAX || at >= TESTS_MAX)
+		return 1;
+	const volatile struct filter_test *test = &filters[of].tests[at];
+	u32 what = test->what, op = test->op;
+
+	if (what >= FILTER_TEXT || what == FILTER_COMM) {
+		u64 arg = what - FILTER_TEXT;
+		u64 address = what == FILTER_COMM ? 0 : arg < 6 ? call->args[arg] : 0;
+		if (what != FILTER_COMM && !address)
+			return 1;
+		int same = compare_text(address, (u32)test->with, test->length);
+		if (same < 0)
+			return 1;
+		return op == FILTER_IS || op == FILTER_BEGINS_WITH ? same : !same;
+	}
+	u64 number;
+	if (what < 6)
+		number = call->args[what];
+	else if (what == FILTER_RET)
+		number = call->ret;
+	else if (what == FILTER_ERRNO)
+		number = call->ret < 0 && call->ret >= -MAX_ERRNO ? -call->ret : 0;
+	else if (what == FILTER_PID)
+		number = bpf_get_current_pid_tgid() >> 32;
+	else if (what == FILTER_TID)
+		number = (u32)bpf_get_current_pid_tgid();
+	else if (call->bits & CALL_NO_ENTRY << 4)
+		return 1;
+	else
+		number = (call->end ? call->end : bpf_ktime_get_ns()) - call->start;
+	return compare_number(number, op, test->width, test->with);
+}
+
+/* Whether a call is certain not to be shown, by what is known of it at its entry, or only at its return. */
+__noinline int is_hopeless(struct call *call, u32 at_exit)
+{
+	if (!call)
+		return 0;
+	u64 at = among_all(call->bits & 0xf, call->nr);
+	barrier_var(at);
+	if (at > NR_OTHER)
+		return 0;
+	u64 of = filter_of[at];
+	barrier_var(of);
+	if (of >= FILTERS_MAX)
+		return 0;
+	u32 count = filters[of].count;
+	u32 holds = 0;
+	for (u32 i = 0; i < TESTS_MAX && i < count; i++) {
+		u32 flags = filters[of].tests[i].flags;
+
+		if (!(flags & FILTER_AT_EXIT) != !at_exit)
+			continue;
+		if (!holds)
+			holds = may_hold(call, (u32)of, i);
+		if (!(flags & FILTER_ENDS_CLAUSE))
+			continue;
+		if (!holds)
+			return 1;
+		holds = 0;
+	}
+	return 0;
+}

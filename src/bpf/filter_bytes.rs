@@ -1,0 +1,130 @@
+//! Filters as the programs' constants: the mirror of what `plan.h` has of them.
+
+use super::filter::{Clause, FILTERS_MAX, Subject, TEST_BYTES, TESTS_MAX, TEXT_BYTES, TEXTS_MAX, Test, With};
+use super::settings::{NR_COUNT, Settings};
+use crate::beauty::lookup;
+use crate::event::Abi;
+use rustc_hash::FxHashMap;
+
+/// `sizeof(struct filter)`
+pub(super) const FILTER_BYTES: usize = 8 + TESTS_MAX * TEST_BYTES;
+
+/// `FILTER_*`
+const RET: u8 = 6;
+const ERRNO: u8 = 7;
+const DURATION: u8 = 8;
+const PID: u8 = 9;
+const TID: u8 = 10;
+const COMM: u8 = 11;
+const TEXT: u8 = 16;
+const ENDS_CLAUSE: u8 = 1;
+const AT_EXIT: u8 = 2;
+
+/// The constants.
+#[derive(Debug)]
+pub(super) struct Filters {
+    /// `filters`, `filter_of`, `texts`
+    pub filters: Vec<u8>,
+    pub of: Vec<u8>,
+    pub texts: Vec<u8>,
+}
+
+impl Filters {
+    /// Those of the settings; what finds no place is not decided in the kernel.
+    pub fn new(settings: &Settings) -> Filters {
+        let mut new = Filters {
+            filters: vec![0; FILTERS_MAX * FILTER_BYTES],
+            of: vec![0; Abi::ALL.len() * NR_COUNT + 1],
+            texts: vec![0; TEXTS_MAX * TEXT_BYTES],
+        };
+        let (mut known, mut texts) = (FxHashMap::default(), FxHashMap::default());
+        let mut of_row: FxHashMap<u16, u8> = FxHashMap::default();
+        for (row, clauses) in &settings.filters {
+            let next = known.len() + 1;
+            let at = match known.get(clauses) {
+                Some(at) => *at,
+                None if next < FILTERS_MAX && new.put(next, clauses, &mut texts) => next as u8,
+                None => continue,
+            };
+            known.insert(clauses, at);
+            of_row.insert(*row, at);
+        }
+        if !of_row.is_empty() {
+            new.of = filter_of(&of_row);
+        }
+        new
+    }
+
+    fn put<'a>(&mut self, at: usize, clauses: &'a [Clause], texts: &mut FxHashMap<&'a [u8], usize>) -> bool {
+        let mut tests = Vec::new();
+        for clause in clauses {
+            let at_exit = clause.iter().any(|test| test.subject.is_of_return());
+            for (i, test) in clause.iter().enumerate() {
+                let with = match &test.with {
+                    With::Number(number) => *number,
+                    With::Text(text) => match self.text(text, texts) {
+                        Some(number) => number as u64,
+                        None => return false,
+                    },
+                };
+                let flags = if i + 1 == clause.len() { ENDS_CLAUSE } else { 0 } | if at_exit { AT_EXIT } else { 0 };
+                tests.extend(test_bytes(test, flags, with));
+            }
+        }
+        let place = &mut self.filters[at * FILTER_BYTES..][..FILTER_BYTES];
+        let Some(room) = place.get_mut(8..8 + tests.len()) else { return false };
+        room.copy_from_slice(&tests);
+        place[..4].copy_from_slice(&((tests.len() / TEST_BYTES) as u32).to_ne_bytes());
+        true
+    }
+
+    fn text<'a>(&mut self, text: &'a [u8], texts: &mut FxHashMap<&'a [u8], usize>) -> Option<usize> {
+        let next = texts.len();
+        let at = *texts.entry(text).or_insert(next);
+        self.texts.get_mut(at * TEXT_BYTES..)?.get_mut(..text.len())?.copy_from_slice(text);
+        (at < TEXTS_MAX && text.len() < TEXT_BYTES).then_some(at)
+    }
+}
+
+/// The filter of each place: of a number in an ABI by its row.
+fn filter_of(rows: &FxHashMap<u16, u8>) -> Vec<u8> {
+    let numbers = Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as i64).map(move |nr| (abi, nr)));
+    let of = |(abi, nr)| lookup::index(abi, nr).and_then(|row| rows.get(&row)).copied().unwrap_or_default();
+    numbers.map(of).chain([0]).collect()
+}
+
+fn test_bytes(test: &Test, flags: u8, with: u64) -> Vec<u8> {
+    let what = match test.subject {
+        Subject::Argument { at, .. } => at,
+        Subject::Ret => RET,
+        Subject::Errno => ERRNO,
+        Subject::Duration => DURATION,
+        Subject::Pid => PID,
+        Subject::Tid => TID,
+        Subject::Comm => COMM,
+        Subject::Text { at } => TEXT + at,
+    };
+    let length = match &test.with {
+        With::Text(text) if test.op.is_of_beginning() => text.len() as u32,
+        _ => 0,
+    };
+    let mut bytes = vec![what, test.op as u8, test.subject.width() as u8, flags];
+    bytes.extend(length.to_ne_bytes());
+    bytes.extend(with.to_ne_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::filter::Op;
+    use super::*;
+    use crate::gate::Width;
+
+    #[test]
+    fn a_test_s_bytes() {
+        let number = Test { subject: Subject::Argument { at: 2, width: Width::Unsigned32 }, op: Op::AllBits, with: With::Number(5) };
+        assert_eq!(test_bytes(&number, ENDS_CLAUSE, 5), [2, 7, 1, 1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
+        let text = Test { subject: Subject::Text { at: 1 }, op: Op::BeginsWith, with: With::Text(b"/etc/".to_vec()) };
+        assert_eq!(test_bytes(&text, AT_EXIT, 3), [17, 10, 3, 2, 5, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+    }
+}

@@ -1,0 +1,172 @@
+//! The part of `--filter` that the BPF programs can decide: comparisons with numbers and texts, and alternatives of these.
+
+use crate::beauty::row::Syscall;
+use crate::beauty::tables::SYSCALLS;
+use crate::bpf::filter::{Clause, Op, Subject, TESTS_MAX, TEXT_BYTES, Test, With};
+use crate::cli::filter::{Bound, Expr, Op as Written};
+use crate::cli::request::Item;
+use crate::cli::select::Selection;
+use crate::gate::{CallScope, Named, Width};
+use crate::syscall::special::Special;
+use std::collections::BTreeMap;
+
+/// A clause, and how it was written.
+struct Decidable {
+    clause: Clause,
+    text: String,
+}
+
+/// What the programs are to decide of the calls that are selected, by the place of their row. A note says so of each condition.
+pub fn of_rows(selection: &Selection, items: &[Item], general: Option<&Expr>, notes: &mut Vec<String>) -> Vec<(u16, Vec<Clause>)> {
+    let mut found = Vec::new();
+    let mut calls_by_text: BTreeMap<String, u32> = BTreeMap::new();
+    for (at, row) in SYSCALLS.iter().enumerate().filter(|(at, _)| selection.rows.get(*at).copied().unwrap_or_default()) {
+        // Of several items that select it any may let it through.
+        let own = match selection.items.get(at).map(|by| by.as_slice()) {
+            Some([only]) => items.get(usize::from(*only)).and_then(|item| item.filter.as_ref()),
+            _ => None,
+        };
+        let filters: Vec<&Expr> = general.into_iter().chain(own).collect();
+        let decidable = of(row, &filters);
+        decidable.iter().for_each(|one| *calls_by_text.entry(one.text.clone()).or_default() += 1);
+        if !decidable.is_empty() {
+            found.push((at as u16, decidable.into_iter().map(|one| one.clause).collect()));
+        }
+    }
+    notes.extend(calls_by_text.iter().map(|(text, calls)| format!("plan: decided in the kernel, for {calls} syscalls: {text}")));
+    found
+}
+
+/// The clauses of a condition on this syscall's calls, as many as the programs take.
+fn of(row: &'static Syscall, filters: &[&Expr]) -> Vec<Decidable> {
+    // What the kernel calls the task changes in these; and what they do must be known.
+    if Special::of_name(row.name).path_argument().is_some() || row.name == "prctl" {
+        return Vec::new();
+    }
+    let mut room = TESTS_MAX;
+    let mut found = Vec::new();
+    for part in filters.iter().flat_map(|filter| conjuncts(filter)) {
+        let Some(clause) = part.bind(&CallScope { row: Some(row) }).ok().and_then(|bound| clause(row, &bound)) else { continue };
+        if clause.len() <= room {
+            room -= clause.len();
+            found.push(Decidable { clause, text: part.to_string() });
+        }
+    }
+    found
+}
+
+fn conjuncts(expr: &Expr) -> Vec<&Expr> {
+    match expr {
+        Expr::And(parts) => parts.iter().flat_map(conjuncts).collect(),
+        one => vec![one],
+    }
+}
+
+fn clause(row: &Syscall, bound: &Bound) -> Option<Clause> {
+    match bound {
+        Bound::Or(parts) => Some(parts.iter().map(|part| clause(row, part)).collect::<Option<Vec<_>>>()?.concat()),
+        Bound::And(_) | Bound::Not(_) => None,
+        Bound::Compare { name, op, with } => {
+            let subject = subject(row, Named::of(*name))?;
+            Some(vec![Test { subject, op: number_op(*op)?, with: With::Number(number(subject.width(), *with)?) }])
+        }
+        Bound::Bits { name, masks } => {
+            let subject = subject(row, Named::of(*name))?;
+            let test = |bits: u64, all: bool| Test { subject, op: if all { Op::AllBits } else { Op::AnyBit }, with: With::Number(bits) };
+            Some(masks.iter().map(|mask| test(mask.bits, mask.all)).collect())
+        }
+        Bound::Text { name, op, with } => {
+            let subject = match Named::of(*name) {
+                Named::Comm => Subject::Comm,
+                Named::Argument(at) => Subject::Text { at },
+                _ => return None,
+            };
+            let (op, with) = text(*op, with)?;
+            Some(vec![Test { subject, op, with: With::Text(with) }])
+        }
+    }
+}
+
+fn subject(row: &Syscall, named: Named) -> Option<Subject> {
+    Some(match named {
+        Named::Argument(at) => Subject::Argument { at, width: Width::of(row.args.get(usize::from(at))?) },
+        Named::Ret => Subject::Ret,
+        Named::Errno => Subject::Errno,
+        Named::Duration => Subject::Duration,
+        Named::Pid => Subject::Pid,
+        Named::Tid => Subject::Tid,
+        Named::Comm | Named::Other => return None,
+    })
+}
+
+fn number_op(op: Written) -> Option<Op> {
+    Some(match op {
+        Written::Equal => Op::Equal,
+        Written::NotEqual => Op::NotEqual,
+        Written::Less => Op::Less,
+        Written::LessOrEqual => Op::LessOrEqual,
+        Written::Greater => Op::Greater,
+        Written::GreaterOrEqual => Op::GreaterOrEqual,
+        Written::Bits | Written::Like | Written::Unlike => return None,
+    })
+}
+
+/// The number in this width, sign-extended where it has a sign; `None` if it does not fit, so that comparing there would mean something else.
+fn number(width: Width, with: i128) -> Option<u64> {
+    match width {
+        Width::Signed32 => i32::try_from(with).ok().map(|number| i64::from(number) as u64),
+        Width::Unsigned32 => u32::try_from(with).ok().map(u64::from),
+        Width::Signed64 => i64::try_from(with).ok().map(|number| number as u64),
+        Width::Unsigned64 => u64::try_from(with).ok(),
+    }
+}
+
+/// Equality, or a pattern that is a beginning and then anything.
+fn text(op: Written, with: &[u8]) -> Option<(Op, Vec<u8>)> {
+    let beginning = || {
+        let beginning = with.strip_suffix(b"*")?;
+        let is_plain = !beginning.iter().any(|byte| b"*?[]\\".contains(byte));
+        is_plain.then(|| beginning.to_vec())
+    };
+    let (op, text) = match op {
+        Written::Equal => (Op::Is, with.to_vec()),
+        Written::NotEqual => (Op::IsNot, with.to_vec()),
+        Written::Like => (Op::BeginsWith, beginning()?),
+        Written::Unlike => (Op::BeginsOtherwise, beginning()?),
+        _ => return None,
+    };
+    (text.len() < TEXT_BYTES && !text.contains(&0)).then_some((op, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beauty::lookup;
+    use crate::cli::filter::parse;
+
+    fn written(name: &str, filter: &str) -> Vec<String> {
+        let row = &SYSCALLS[usize::from(lookup::index_by_name(name).unwrap())];
+        of(row, &[&parse(filter).unwrap()]).into_iter().map(|one| one.text).collect()
+    }
+
+    #[test]
+    fn what_the_kernel_can_decide_is_taken() {
+        assert_eq!(written("read", "fd == 3 && fd.path ~ \"/etc/*\" && count > 4K"), ["fd == 3", "count > 4096"]);
+        assert_eq!(
+            written("openat", "filename ~ \"/etc/*\" && (ret < 0 || flags & CREAT)"),
+            ["filename ~ \"/etc/*\"", "ret < 0 || flags & CREAT"]
+        );
+        assert_eq!(written("openat", "filename ~ \"*/etc\" && filename ~ \"/?/*\" && !(ret == 3)"), [""; 0]);
+        assert_eq!(written("read", "filename == \"x\""), [""; 0], "it has none");
+        assert_eq!(written("execve", "comm == \"sh\""), [""; 0], "its caller has another name at its end");
+        assert_eq!(written("read", "fd == 5G"), [""; 0], "no int is that large");
+    }
+
+    #[test]
+    fn numbers_have_the_width_of_their_argument() {
+        assert_eq!(number(Width::Signed32, -1), Some(u64::MAX));
+        assert_eq!(number(Width::Unsigned32, -1), None);
+        assert_eq!(number(Width::Unsigned64, 1 << 63), Some(1 << 63));
+        assert_eq!(number(Width::Signed64, 1 << 63), None);
+    }
+}
