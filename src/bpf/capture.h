@@ -69,6 +69,12 @@ static __always_inline u64 bytes_of_command(u32 command, u32 when)
 	return command >> 30 & direction ? command >> 16 & 0x3fff : 0;
 }
 
+/* Larger products are cut anyway. */
+static __always_inline u64 product(u64 count, u64 size)
+{
+	return count >> 32 ? count : count * size;
+}
+
 /* How many bytes an operation without pointers in them names. */
 static __always_inline u64 bytes_of(struct scratch *scratch, const volatile struct op *op, u64 count, u32 when)
 {
@@ -86,8 +92,7 @@ static __always_inline u64 bytes_of(struct scratch *scratch, const volatile stru
 	case OP_COMMAND:
 		return bytes_of_command(argument(&scratch->call, 1), when);
 	}
-	/* Larger products are cut anyway. */
-	return count >> 32 ? count : count * size;
+	return product(count, size);
 }
 
 /* Carries out operation `i` of the plan at `place`; -1 if the memory cannot be read. */
@@ -101,7 +106,7 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 	u64 address = argument(&scratch->call, op->arg);
 	u32 tag = TAG(op->arg, when);
 
-	if (!address || !is_used(&scratch->call, op))
+	if (!address || (op->test && !is_used(&scratch->call, op)))
 		return 0;
 	u32 kind = op->kind, limit = op->limit;
 
@@ -109,7 +114,8 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 		return copy_string(scratch, address, limit, tag);
 	u64 count = count_of(scratch, op, when);
 	if (kind <= OP_COMMAND) {
-		u64 wanted = bytes_of(scratch, op, count, when);
+		/* By far the most are bytes. */
+		u64 wanted = kind == OP_BYTES ? product(count, op->size) : bytes_of(scratch, op, count, when);
 		if (wanted)
 			return copy_bytes(scratch, address, wanted, limit, tag);
 		return kind == OP_COMMAND ? 0 : add_empty(scratch, address, 0, tag, PIECE_WHOLE);

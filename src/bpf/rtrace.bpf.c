@@ -225,9 +225,11 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 		COUNT(left_out);
 		return 1;
 	}
-	capture_at_exit(scratch, task->place);
-	give_parts(ctx, scratch, WHEN_EXIT);
-	scratch->call.how = HOW_RETURNED;
+	if (plan_at(task->place)->flags & PLAN_WORKS_AT_EXIT || scratch->retry || scratch->debts) {
+		capture_at_exit(scratch, task->place);
+		give_parts(ctx, scratch, WHEN_EXIT);
+		scratch->call.how = HOW_RETURNED;
+	}
 	write_scratch(ctx, task, scratch);
 	return 1;
 }
