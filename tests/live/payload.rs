@@ -69,6 +69,27 @@ fn no_byte_more_than_the_call_names_is_read() {
 }
 
 #[test]
+fn messages_have_what_they_point_to() {
+    let Some(machine) = Machine::shared() else { return };
+    let (_, calls) = scene(&machine, "messages", "sendmmsg,recvmmsg,recvfrom", &[]);
+    let part = |text: &str, bytes: usize| format!("{{.iov_base: \"{text}\", .iov_len: {bytes}}}");
+    let message = |parts: &[String], length: &str| {
+        let (count, parts) = (parts.len(), parts.join(", "));
+        let rest = ".msg_control: NULL, .msg_controllen: 0, .msg_flags: 0";
+        format!("{{.msg_hdr: {{.msg_name: NULL, .msg_namelen: 0, .msg_iov: [{parts}], .msg_iovlen: {count}, {rest}}}, .msg_len: {length}}}")
+    };
+    let sent = [
+        message(&[part("first", 5)], "0 => 5"),
+        message(&[part("sec", 3), part("ond", 3)], "0 => 6"),
+        message(&[part("truncated", 9)], "0 => 9"),
+    ];
+    let received = [message(&[part("first", 16)], "0 => 5"), message(&[part("second", 16)], "0 => 6")];
+    assert!(calls[0].ends_with(&format!(", mmsg: [{}], vlen: 3)", sent.join(", "))), "{}", calls[0]);
+    assert!(calls[1].ends_with(&format!(", mmsg: [{}], vlen: 2, flags: DONTWAIT)", received.join(", "))), "{}", calls[1]);
+    assert!(calls[2].ends_with(", ubuf: \"trun\", size: 4, flags: TRUNC)"), "{}", calls[2]);
+}
+
+#[test]
 fn of_a_buffer_that_ends_too_early_there_is_what_can_be_read() {
     let Some(machine) = Machine::shared() else { return };
     let (_, calls) = scene(&machine, "border", "write", &["--filter", "fd == -1"]);

@@ -10,6 +10,7 @@ pub fn run(scene: &str) {
         "variants" => variants(),
         "exact" => exact(),
         "border" => border(),
+        "messages" => messages(),
         "large" => large(),
         #[cfg(target_arch = "x86_64")]
         "compat" => compat::run(),
@@ -89,6 +90,30 @@ fn exact() {
         libc::syscall(libc::SYS_writev, -1, at_end(&words(&[text as u64, 5, text as u64 + 1, 4])), 2);
         // Behind this buffer is nothing, and its size is 0: the kernel only says how much there is.
         libc::syscall(libc::SYS_getgroups, 0, at_end(&[]));
+    }
+}
+
+/// Messages with what they point to, and less room than there is to tell.
+fn messages() {
+    let mut pair = [0; 2];
+    assert_eq!(unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_DGRAM, 0, pair.as_mut_ptr()) }, 0);
+    let part = |text: &'static [u8]| libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.len() };
+    let mut sent = [part(b"first"), part(b"sec"), part(b"ond"), part(b"truncated")];
+    let mut room = [[0u8; 16]; 2];
+    let mut received = room.each_mut().map(|room| libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() });
+    let message = |parts: &mut [libc::iovec]| {
+        let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+        (message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen) = (parts.as_mut_ptr(), parts.len());
+        message
+    };
+    let mut all = [message(&mut sent[..1]), message(&mut sent[1..3]), message(&mut sent[3..])];
+    let [first, second] = received.each_mut().map(std::slice::from_mut).map(message);
+    let mut some = [first, second];
+    unsafe {
+        libc::syscall(libc::SYS_sendmmsg, pair[0], all.as_mut_ptr(), 3, 0);
+        libc::syscall(libc::SYS_recvmmsg, pair[1], some.as_mut_ptr(), 2, libc::MSG_DONTWAIT, 0usize);
+        // It returns 9, but 4 bytes are there, and behind them is nothing.
+        libc::syscall(libc::SYS_recvfrom, pair[1], at_end(&[0; 4]), 4usize, libc::MSG_TRUNC, 0usize, 0usize);
     }
 }
 
