@@ -105,6 +105,7 @@ __noinline u64 key_of(struct scratch *scratch)
 	at_the_file(walk, current);
 	walk->pid = 0;
 	walk->kind = FILE_ROOTED;
+	walk->changing = 0;
 	u64 hash = is_apart(walk) ? key_apart(scratch, inode) : way_of(scratch);
 	hash = mixed(hash, MEMBER(inode, inode, i_ino));
 	return mixed(hash, (u64)MEMBER(inode, inode, i_generation) << 1 | is_unhashed(walk->dentry));
@@ -183,7 +184,7 @@ __noinline int tell_as(struct scratch *scratch, u64 key, u32 fd, u32 tag)
 	if (tell_file(scratch, id, fd, tag))
 		return 1;
 	int is_cut = scratch->walk.kind == FILE_CUT;
-	if (key_of(scratch) != key) {
+	if (key_of(scratch) != key || scratch->walk.changing) {
 		scratch->call.payload = before;
 		return 0;
 	}

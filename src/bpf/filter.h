@@ -6,6 +6,31 @@
 
 #include "select.h"
 
+/* The barriers keep the compiler from parting a test from the use, which the verifier could not follow. */
+static __always_inline const volatile struct filter *filter_at(u32 number)
+{
+	u64 at = number;
+
+	barrier_var(at);
+	if (at >= FILTERS_MAX)
+		at = 0;
+	const volatile struct filter *filter = &filters[at];
+	barrier_var(filter);
+	return filter;
+}
+
+static __always_inline const volatile struct filter_test *test_at(const volatile struct filter *filter, u32 number)
+{
+	u64 at = number;
+
+	barrier_var(at);
+	if (at >= TESTS_MAX)
+		at = 0;
+	const volatile struct filter_test *test = &filter->tests[at];
+	barrier_var(test);
+	return test;
+}
+
 /* Whether a text is, or begins with, what is asked for; -1: it cannot be read, or is longer than what can be compared. */
 __noinline int compare_text(u64 address, u32 text, u32 beginning)
 {
@@ -15,10 +40,12 @@ __noinline int compare_text(u64 address, u32 text, u32 beginning)
 	barrier_var(at);
 	if (at >= TEXTS_MAX)
 		return -1;
+	const volatile u8 *asked = texts[at];
+	barrier_var(asked);
 	if (address ? bpf_probe_read_user_str(found, sizeof(found), (void *)address) < 0 : bpf_get_current_comm(found, TASK_COMM_LEN) != 0)
 		return -1;
 	for (u32 i = 0; i < TEXT_BYTES; i++) {
-		u8 wanted = texts[at][i];
+		u8 wanted = asked[i];
 
 		if (beginning && i == beginning)
 			return 1;
@@ -63,18 +90,18 @@ static __always_inline int compare_number(u64 number, u32 op, u32 width, u64 wit
 /* Whether a test holds, or may. */
 __noinline int may_hold(struct call *call, u32 filter, u32 i)
 {
-	u64 of = filter, at = i;
-
-	barrier_var(of);
-	barrier_var(at);
-	if (!call || of >= FILTERS_MAX || at >= TESTS_MAX)
+	if (!call)
 		return 1;
-	const volatile struct filter_test *test = &filters[of].tests[at];
-	u32 what = test->what, op = test->op;
+	const volatile struct filter_test *test = test_at(filter_at(filter), i);
+	u64 what = test->what;
+	u32 op = test->op;
+	barrier_var(what);
 
 	if (what >= FILTER_TEXT || what == FILTER_COMM) {
-		u64 arg = what - FILTER_TEXT;
-		u64 address = what == FILTER_COMM ? 0 : arg < 6 ? call->args[arg] : 0;
+		u64 arg = what - FILTER_TEXT, address = 0;
+		barrier_var(arg);
+		if (what != FILTER_COMM && arg < 6)
+			address = call->args[arg];
 		if (what != FILTER_COMM && !address)
 			return 1;
 		int same = compare_text(address, (u32)test->with, test->length);
@@ -109,19 +136,17 @@ __noinline int is_hopeless(struct call *call, u32 at_exit)
 	barrier_var(at);
 	if (at > NR_OTHER)
 		return 0;
-	u64 of = filter_of[at];
-	barrier_var(of);
-	if (of >= FILTERS_MAX)
-		return 0;
-	u32 count = filters[of].count;
+	u32 of = filter_of[at];
+	const volatile struct filter *filter = filter_at(of);
+	u32 count = filter->count;
 	u32 holds = 0;
 	for (u32 i = 0; i < TESTS_MAX && i < count; i++) {
-		u32 flags = filters[of].tests[i].flags;
+		u32 flags = test_at(filter, i)->flags;
 
 		if (!(flags & FILTER_AT_EXIT) != !at_exit)
 			continue;
 		if (!holds)
-			holds = may_hold(call, (u32)of, i);
+			holds = may_hold(call, of, i);
 		if (!(flags & FILTER_ENDS_CLAUSE))
 			continue;
 		if (!holds)

@@ -74,7 +74,8 @@ struct walk {
 	/* enum file_kind */
 	u32 kind;
 	s32 pid;
-	u32 unused;
+	/* A name was just being changed: its parts may not belong together. */
+	u32 changing;
 	struct socket_note socket;
 };
 

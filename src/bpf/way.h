@@ -42,6 +42,7 @@ __noinline u64 way_of(struct scratch *scratch)
 	u64 dentry = walk->dentry, mount = walk->mount;
 	u64 root = number_of(walk, MEMBER(mount, mount, mnt.mnt_root));
 	u64 hash = 0;
+	u32 changing = 0;
 
 	for (u32 i = 0; i < STEPS_MAX; i++) {
 		if (dentry == walk->root_dentry && mount == walk->root_mount)
@@ -57,12 +58,15 @@ __noinline u64 way_of(struct scratch *scratch)
 			continue;
 		}
 		u64 name = MEMBER(dentry, dentry, d_name.hash_len), changes = MEMBER(dentry, dentry, d_seq.seqcount.sequence);
+		/* Odd as long as somebody is at it. */
+		changing |= changes & 1;
 		hash = mixed(hash ^ dentry * SCATTER_TOO, name + changes * SCATTER);
 		u64 parent = number_of(walk, MEMBER(dentry, dentry, d_parent));
 		if (parent == dentry)
 			break;
 		dentry = parent;
 	}
+	walk->changing = changing;
 	return hash;
 }
 
