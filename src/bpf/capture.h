@@ -176,6 +176,33 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 	return 0;
 }
 
+/* What an operation has to do when the call returned so: OP_AT_EXIT or nothing. Global, so that the verifier need not look at each way through it for each operation. */
+__noinline u32 due_at_exit(u32 when, s64 ret)
+{
+	if (ret <= 0 && when & OP_POSITIVE)
+		return 0;
+	if (ret >= 0 || when & OP_FAILED)
+		return when & OP_AT_EXIT;
+	int interrupted = ret == -EINTR || (ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK);
+
+	return interrupted && when & OP_INTERRUPTED ? when & OP_AT_EXIT : 0;
+}
+
+/* Carries out operation `i` at exit, and says so if its memory cannot be read. */
+static __always_inline int operate_at_exit(struct scratch *scratch, u32 place, u32 i, u32 when)
+{
+	u64 at = i;
+	barrier_var(at);
+	if (!scratch || at >= OPS_MAX)
+		return 0;
+	u32 arg = plan_at(place)->ops[at].arg;
+	/* After an execve that memory is another's. */
+	int is_gone = when == WHEN_RETRY && plan_at(place)->flags & PLAN_EXECUTES && scratch->call.ret >= 0;
+	if (is_gone || operate(scratch, place, at, when))
+		add_empty(scratch, argument(&scratch->call, arg), 0, TAG(arg, when), PIECE_FAULT);
+	return 0;
+}
+
 /* What the call wrote, and what could not be read before: the kernel itself has touched that by now. */
 __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 {
@@ -185,23 +212,13 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 		return 0;
 	if (plan->flags & PLAN_OPENS && scratch->call.ret >= 0)
 		note_file(scratch, scratch->call.ret, TAG(ARG_FILE | ARG_RETURN, WHEN_EXIT));
-	/* After an execve that memory is another's. */
-	int is_gone = plan->flags & PLAN_EXECUTES && scratch->call.ret >= 0;
-	scratch->debt = is_gone ? scratch->debts : 0;
-	s64 ret = scratch->call.ret;
-	int failed = ret < 0;
-	int interrupted = ret == -EINTR || (ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK);
+	/* Nor can what is owed be paid after an execve. */
+	scratch->debt = plan->flags & PLAN_EXECUTES && scratch->call.ret >= 0 ? scratch->debts : 0;
 	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {
-		u32 when = plan->ops[i].when;
-		u32 arg = plan->ops[i].arg;
-		if (scratch->retry & 1 << i && (is_gone || operate(scratch, place, i, WHEN_RETRY)))
-			add_empty(scratch, argument(&scratch->call, arg), 0, TAG(arg, WHEN_RETRY), PIECE_FAULT);
-		if (!(when & OP_AT_EXIT) || (ret <= 0 && when & OP_POSITIVE))
-			continue;
-		if (failed && !(when & OP_FAILED) && !(interrupted && when & OP_INTERRUPTED))
-			continue;
-		if (operate(scratch, place, i, WHEN_EXIT))
-			add_empty(scratch, argument(&scratch->call, arg), 0, TAG(arg, WHEN_EXIT), PIECE_FAULT);
+		if (scratch->retry & 1 << i)
+			operate_at_exit(scratch, place, i, WHEN_RETRY);
+		if (due_at_exit(plan->ops[i].when, scratch->call.ret))
+			operate_at_exit(scratch, place, i, WHEN_EXIT);
 	}
 	return 0;
 }
