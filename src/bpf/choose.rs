@@ -2,14 +2,11 @@
 //!
 //! Whether it can be had is found out by loading it: privileges, type information, kernel version and configuration all matter, and only the kernel knows.
 
-use super::Programs;
+use super::{Programs, Settings};
 use crate::cli::request::{Engine, Trace};
 use crate::kernel::tracefs::Tracefs;
 use crate::plan::{self, Plan};
 use anyhow::anyhow;
-
-/// What `--engine auto` begins with.
-const AUTO: Engine = Engine::Tracepoint;
 
 /// The plan, and the programs if they trace.
 ///
@@ -17,8 +14,7 @@ const AUTO: Engine = Engine::Tracepoint;
 /// The plan's; and that of the BPF engine, if the user asks for it.
 pub fn choose(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<(Plan, Option<Programs>)> {
     let asked = request.run.engine;
-    let engine = if asked == Engine::Auto { AUTO } else { asked };
-    if engine != Engine::Bpf {
+    if asked == Engine::Tracepoint {
         return Ok((plan::build(request, tracefs, Engine::Tracepoint)?, None));
     }
     let plan = plan::build(request, tracefs, Engine::Bpf)?;
@@ -33,6 +29,14 @@ pub fn choose(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<(Plan, Optio
     let mut plan = plan::build(request, tracefs, Engine::Tracepoint)?;
     plan.notes.push(format!("plan: not by BPF: {refused:#}"));
     Ok((plan, None))
+}
+
+/// Tries whether the kernel takes the programs of this user.
+///
+/// # Errors
+/// Why not.
+pub fn try_bpf() -> anyhow::Result<()> {
+    Programs::load(&Settings::default()).map(drop)
 }
 
 /// What the BPF engine does not do.

@@ -33,6 +33,6 @@ mod programs;
 mod programs;
 
 pub use account::Account;
-pub use choose::choose;
+pub use choose::{choose, try_bpf};
 pub use programs::{Programs, is_of_rtrace};
 pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, Whose};

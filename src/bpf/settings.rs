@@ -9,9 +9,10 @@ use std::path::PathBuf;
 pub(super) const NR_COUNT: usize = 1024;
 
 /// Whose calls.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Whose {
     /// Of tasks that are named when tracing begins, and of what they make.
+    #[default]
     Tasks,
     Everyone,
     /// Of whoever is in this cgroup when it makes the call; a directory of the unified hierarchy.
@@ -38,9 +39,10 @@ pub enum Mode {
 }
 
 /// What the programs on calls are attached to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Hooks {
     /// The tracepoints of all calls.
+    #[default]
     All,
     /// The `syscalls:` events of each syscall, which only calls of the machine's own ABI have.
     Own {
@@ -57,8 +59,8 @@ pub struct OwnEvents {
     pub exit: u64,
 }
 
-/// What to trace, of whom.
-#[derive(Clone, Debug)]
+/// What to trace, of whom; nothing of nobody, if nothing is said.
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub whose: Whose,
     pub hooks: Hooks,

@@ -293,7 +293,7 @@ pub enum ColorArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum EngineArg {
-    /// The cheapest that answers
+    /// bpf where the kernel takes it, otherwise tracepoint (-v says why)
     Auto,
     /// Kernel tracepoints through perf_event_open
     Tracepoint,

@@ -3,7 +3,8 @@
 //! What can be tried is tried; the rest is read from files. [`Facts`] are gathered once, so that the verdict on them is pure and can be tested for machines
 //! that are not at hand.
 
-use super::ExitCode;
+use super::{ExitCode, plain};
+use crate::bpf;
 use crate::kernel::features::Features;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::{Tracefs, TracefsError};
@@ -26,6 +27,8 @@ pub struct Facts {
     pub privileges: Privileges,
     pub cpus: usize,
     pub features: Features,
+    /// Why the kernel does not take the BPF programs, if it does not.
+    pub bpf: Result<(), String>,
 }
 
 /// Something to try with perf_event_open(2), with the number of the tracepoint.
@@ -76,6 +79,7 @@ impl Facts {
             privileges: Privileges::read(),
             cpus: machine::online_cpus()?.len(),
             features: Features::find(here),
+            bpf: bpf::try_bpf().map_err(|error| format!("{error:#}")),
             tracefs: tracefs.map(|tracefs| tracefs.root().display().to_string()),
             release,
         })
@@ -127,8 +131,8 @@ pub fn report(facts: &Facts, try_open: TryOpen, out: &mut impl Write) -> io::Res
         descriptors(facts),
     ];
     lines.extend(probes(facts));
-    lines.extend(bpf(facts));
-    lines.push(engine(works));
+    lines.extend(needs_of_bpf(facts));
+    lines.push(engine(works, &facts.bpf));
     for line in &lines {
         let command = line.command.as_ref().map(|command| format!("; run: {command}")).unwrap_or_default();
         writeln!(out, "{:<8} {:<16} {}{command}", line.state.word(), line.thing, line.what)?;
@@ -279,7 +283,7 @@ fn probes(facts: &Facts) -> Vec<Line> {
     kinds.into_iter().map(line).collect()
 }
 
-fn bpf(facts: &Facts) -> Vec<Line> {
+fn needs_of_bpf(facts: &Facts) -> Vec<Line> {
     let btf = match facts.features.btf {
         true => Line::ok("BTF", "/sys/kernel/btf/vmlinux"),
         false => Line::missing("BTF", "this kernel was built without CONFIG_DEBUG_INFO_BTF"),
@@ -291,10 +295,12 @@ fn bpf(facts: &Facts) -> Vec<Line> {
     vec![btf, capability]
 }
 
-fn engine(works: bool) -> Line {
-    match works {
-        true => Line::ok("engine", "tracepoint"),
-        false => Line::missing("engine", "none works for this user"),
+/// What `--engine auto` takes.
+fn engine(works: bool, bpf: &Result<(), String>) -> Line {
+    match (works, bpf) {
+        (true, Ok(())) => Line::ok("engine", "bpf: arguments' memory and descriptors' files are read at the call"),
+        (true, Err(why)) => Line::limited("engine", format!("tracepoint: addresses instead of strings; bpf: {}", plain::without_numbers(why))),
+        (false, _) => Line::missing("engine", "none works for this user"),
     }
 }
 

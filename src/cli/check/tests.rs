@@ -17,6 +17,7 @@ fn facts() -> Facts {
         },
         cpus: 4,
         features: Features { uprobes: true, btf: true, ..Features::default() },
+        bpf: Ok(()),
     }
 }
 
@@ -37,7 +38,10 @@ fn all_is_well_for_root() {
     assert_eq!(line(&text, "own commands"), "ok       own commands     perf_event_open works");
     assert_eq!(line(&text, "ring memory"), "ok       ring memory      unlimited");
     assert_eq!(line(&text, "kprobes"), "missing  kprobes          this kernel was built without CONFIG_KPROBE_EVENTS");
-    assert_eq!(line(&text, "engine"), "ok       engine           tracepoint");
+    assert!(line(&text, "engine").starts_with("ok       engine           bpf"));
+    let (text, _) = reported(&Facts { bpf: Err("no BPF here (os error 1)".into()), ..facts() }, &|_| Ok(()));
+    let without = "limited  engine           tracepoint: addresses instead of strings; bpf: no BPF here";
+    assert_eq!(line(&text, "engine"), without);
 }
 
 #[test]
