@@ -195,18 +195,22 @@ __noinline int copy_msghdr(struct scratch *scratch, u64 address, u64 total, u32 
 
 #define SENDS 1
 
-/* What message `i` of an array at `address`, whose copy is behind the piece at `start`, points to: all before it is sent, as many bytes as were received after that. */
-static __always_inline int copy_message(struct scratch *scratch, u64 start, u64 address, u32 i, u32 tag)
+/* How many bytes of message `i` of an array are to be copied now: none of one that will be overwritten, or was sent and copied. Prepares for its address, too. */
+__noinline u64 extent_of(struct scratch *scratch, u64 start, u32 i, u32 sends, u32 tag)
 {
-	if (!scratch || i >= MESSAGES_MAX)
-		return 0;
-	u32 word = WORD_OF(tag);
-	u64 total = ~0ULL;
+	u64 at = i;
+	u32 is_exit = (tag >> 8 & 0xff) == WHEN_EXIT;
 
-	if ((tag >> 8 & 0xff) == WHEN_EXIT)
-		total = (u32)word_at(scratch, start, i * 8 + 7, word);
-	scratch->room = scratch->rooms[i];
-	return total ? copy_msghdr(scratch, address + i * 8 * word, total, tag) : 0;
+	barrier_var(at);
+	if (!scratch || at >= MESSAGES_MAX)
+		return 0;
+	/* The kernel says how long an address is, and writes no more than there was room for. */
+	if (!is_exit)
+		scratch->rooms[at] = sends ? ~0u : (u32)word_at(scratch, start, i * 8 + 1, WORD_OF(tag));
+	if (sends != !is_exit)
+		return 0;
+	scratch->room = scratch->rooms[at];
+	return is_exit ? (u32)word_at(scratch, start, i * 8 + 7, WORD_OF(tag)) : ~0ULL;
 }
 
 /* An array of struct mmsghdr: each a msghdr and how many bytes were sent or received, filled up to a word. */
@@ -227,10 +231,8 @@ __noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u32
 	if (is_exit && count > scratch->call.ret)
 		count = scratch->call.ret;
 	for (u32 i = 0; i < MESSAGES_MAX && i < count; i++) {
-		/* The kernel says how long an address is, and writes no more than there was room for. */
-		if (!is_exit)
-			scratch->rooms[i] = sends ? ~0u : (u32)word_at(scratch, start, i * 8 + 1, WORD_OF(tag));
-		if (sends == !is_exit && copy_message(scratch, start, address, i, tag)) {
+		u64 extent = extent_of(scratch, start, i, sends, tag);
+		if (extent && copy_msghdr(scratch, address + i * size, extent, tag)) {
 			scratch->call.payload = start;
 			return -1;
 		}
@@ -296,25 +298,34 @@ __noinline int copy_pointers(struct scratch *scratch, u64 address, u32 tag)
 	return 0;
 }
 
+/* The string that the pointer `i` behind the piece at `start` points to; 0 if that is null. */
+__noinline int copy_string_at(struct scratch *scratch, u64 start, u32 i, u32 limit, u32 tag)
+{
+	if (!scratch)
+		return 0;
+	u64 string = word_at(scratch, start, i, WORD_OF(tag));
+
+	if (!string)
+		return 0;
+	/* execve leaves nothing to be read again. */
+	if (copy_string(scratch, string, limit, WITHOUT_WORD(tag)))
+		add_empty(scratch, string, 0, WITHOUT_WORD(tag), PIECE_FAULT);
+	return 1;
+}
+
 /* The same, and, if `limit` is not 0, the strings that the first of them point to. */
 __noinline int copy_strings(struct scratch *scratch, u64 address, u32 limit, u32 tag)
 {
 	if (!scratch || !address)
 		return 0;
 	u64 start = scratch->call.payload;
-	u32 word = WORD_OF(tag), plain = WITHOUT_WORD(tag);
 
 	if (copy_pointers(scratch, address, tag))
 		return -1;
 	if (start > START_MAX || !limit)
 		return 0;
-	for (u32 i = 0; i < ELEMENTS_MAX; i++) {
-		u64 string = word_at(scratch, start, i, word);
-		if (!string)
+	for (u32 i = 0; i < ELEMENTS_MAX; i++)
+		if (!copy_string_at(scratch, start, i, limit, tag))
 			break;
-		/* execve leaves nothing to be read again. */
-		if (copy_string(scratch, string, limit, plain))
-			add_empty(scratch, string, 0, plain, PIECE_FAULT);
-	}
 	return 0;
 }

@@ -69,6 +69,8 @@ struct walk {
 	u64 pointer;
 	u64 dentry, mount;
 	u64 root_dentry, root_mount;
+	/* How far it was gone. */
+	u64 here_dentry, here_mount;
 	/* How many bytes of names were told. */
 	u32 used;
 	/* enum file_kind */
@@ -76,6 +78,8 @@ struct walk {
 	s32 pid;
 	/* A name was just being changed: its parts may not belong together. */
 	u32 changing;
+	u32 is_over;
+	u32 unused;
 	struct socket_note socket;
 };
 

@@ -8,6 +8,7 @@
 
 /* Names and mounts up to the root that are looked at. */
 #define STEPS_MAX 64
+#define STEPS_BLOCK 8
 /* Bytes of one name: NAME_MAX and a NUL. */
 #define NAME_ROOM 256
 /* All of them together: PATH_MAX. */
@@ -33,24 +34,24 @@ static __always_inline int is_apart(struct walk *walk)
 	return number_of(walk, MEMBER(dentry, dentry, d_parent)) == dentry && number_of(walk, MEMBER(mount, walk->mount, mnt.mnt_root)) != dentry;
 }
 
-/* What stands for all names on the way up: where their dentries are, how often these were changed, and the hashes and lengths of the names in them. */
-__noinline u64 way_of(struct scratch *scratch)
+/* A few steps of the way, from where `here` is: what stands for them and for `hash`. Global, so that the verifier goes them once. */
+__noinline u64 mix_steps(struct scratch *scratch, u64 hash)
 {
 	if (!scratch)
 		return 0;
 	struct walk *walk = &scratch->walk;
-	u64 dentry = walk->dentry, mount = walk->mount;
+	u64 dentry = walk->here_dentry, mount = walk->here_mount;
 	u64 root = number_of(walk, MEMBER(mount, mount, mnt.mnt_root));
-	u64 hash = 0;
 	u32 changing = 0;
 
-	for (u32 i = 0; i < STEPS_MAX; i++) {
+	walk->is_over = 1;
+	for (u32 i = 0; i < STEPS_BLOCK; i++) {
 		if (dentry == walk->root_dentry && mount == walk->root_mount)
-			break;
+			goto over;
 		if (dentry == root) {
 			u64 above = number_of(walk, MEMBER(mount, mount, mnt_parent));
 			if (above == mount)
-				break;
+				goto over;
 			hash = mixed(hash, dentry);
 			dentry = number_of(walk, MEMBER(mount, mount, mnt_mountpoint));
 			mount = above;
@@ -63,10 +64,31 @@ __noinline u64 way_of(struct scratch *scratch)
 		hash = mixed(hash ^ dentry * SCATTER_TOO, name + changes * SCATTER);
 		u64 parent = number_of(walk, MEMBER(dentry, dentry, d_parent));
 		if (parent == dentry)
-			break;
+			goto over;
 		dentry = parent;
 	}
-	walk->changing = changing;
+	walk->is_over = 0;
+	walk->here_dentry = dentry;
+	walk->here_mount = mount;
+over:
+	walk->changing |= changing;
+	return hash;
+}
+
+/* What stands for all names on the way up: where their dentries are, how often these were changed, and the hashes and lengths of the names in them. */
+static __always_inline u64 way_of(struct scratch *scratch)
+{
+	struct walk *walk = &scratch->walk;
+	u64 hash = 0;
+
+	walk->here_dentry = walk->dentry;
+	walk->here_mount = walk->mount;
+	walk->changing = 0;
+	for (u32 i = 0; i < STEPS_MAX / STEPS_BLOCK; i++) {
+		hash = mix_steps(scratch, hash);
+		if (walk->is_over)
+			break;
+	}
 	return hash;
 }
 

@@ -299,7 +299,9 @@ fn needs_of_bpf(facts: &Facts) -> Vec<Line> {
 fn engine(works: bool, bpf: &Result<(), String>) -> Line {
     match (works, bpf) {
         (true, Ok(())) => Line::ok("engine", "bpf: arguments' memory and descriptors' files are read at the call"),
-        (true, Err(why)) => Line::limited("engine", format!("tracepoint: addresses instead of strings; bpf: {}", plain::without_numbers(why))),
+        (true, Err(why)) => {
+            Line::limited("engine", format!("tracepoint: addresses instead of strings; bpf: {}", plain::without_numbers(why)))
+        }
         (false, _) => Line::missing("engine", "none works for this user"),
     }
 }
