@@ -1,5 +1,5 @@
 //! Makes the tables of `beauty/` (see `beauty/README.md`): reads files, lets `beauty/gen/` work, writes `OUT_DIR/tables.rs`. With the feature `bpf`, it also lets clang compile
-//! the programs of `src/bpf/` to `OUT_DIR/rtrace.bpf.o`.
+//! the programs of `src/bpf/` to `OUT_DIR/rtrace.bpf.o`, and once more for kernels before 6.2.
 
 #[path = "beauty/files.rs"]
 mod files;
@@ -65,15 +65,20 @@ fn programs() -> Result<(), String> {
     };
     let libbpf = env::var("DEP_BPF_INCLUDE").map_err(|_| "libbpf-sys did not say where libbpf's headers are".to_owned())?;
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-    let status = Command::new(&clang)
-        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", &format!("-D__TARGET_ARCH_{arch}"), "-I", &libbpf])
-        .args(["-c", "src/bpf/rtrace.bpf.c", "-o"])
-        .arg(out_dir()?.join("rtrace.bpf.o"))
-        .status();
-    let advice = "the BPF engine needs clang (apt-get install clang); --no-default-features builds without it";
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{clang} failed on src/bpf/rtrace.bpf.c: {status}")),
-        Err(error) => Err(format!("cannot run {clang}: {error}; {advice}")),
-    }
+    let compile = |object: &str, define: &[&str]| {
+        let status = Command::new(&clang)
+            .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", &format!("-D__TARGET_ARCH_{arch}"), "-I", &libbpf])
+            .args(define)
+            .args(["-c", "src/bpf/rtrace.bpf.c", "-o"])
+            .arg(out_dir()?.join(object))
+            .status();
+        let advice = "the BPF engine needs clang (apt-get install clang); --no-default-features builds without it";
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{clang} failed on src/bpf/rtrace.bpf.c: {status}")),
+            Err(error) => Err(format!("cannot run {clang}: {error}; {advice}")),
+        }
+    };
+    compile("rtrace.bpf.o", &["-DPLAIN_LOADS"])?;
+    compile("rtrace-by-helper.bpf.o", &[])
 }

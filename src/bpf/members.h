@@ -8,9 +8,6 @@
 
 #include "state.h"
 
-/* A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. */
-extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym __weak;
-
 /* The kernel's numbers of the structs that are read so; types.rs finds them by these names. */
 struct kernel_types {
 	u32 task_struct, files_struct, fdtable, list_head, file, fs_struct, dentry, mount, inode, super_block;
@@ -19,13 +16,22 @@ struct kernel_types {
 };
 const volatile struct kernel_types kernel_types SEC(".rodata.types");
 
+/*
+ * A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. There are objects for both kinds of kernel, because the verifier
+ * takes long to remove what the running one does not need.
+ */
+#ifdef PLAIN_LOADS
+extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym;
+#define READ_MEMBER(type, address, member) ((struct type *)bpf_rdonly_cast(address, kernel_types.type))->member
+#else
+#define READ_MEMBER(type, address, member) BPF_CORE_READ((struct type *)address, member)
+#endif
+
 #define MEMBER(type, address, member)                                                                            \
 	({                                                                                                       \
 		/* Outside of what is relocated: the way to the address may lead through structs of our own. */          \
 		const void *address_ = (const void *)(address);                                                 \
-		bpf_ksym_exists(bpf_rdonly_cast) ?                                                              \
-			((struct type *)bpf_rdonly_cast(address_, kernel_types.type))->member :                 \
-			BPF_CORE_READ((struct type *)address_, member);                                         \
+		READ_MEMBER(type, address_, member);                                                            \
 	})
 
 /* A pointer as a number, to calculate with: the verifier forgets what goes through memory. */

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// What clang made of `rtrace.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace.bpf.o"));
+/// The same for kernels without `bpf_rdonly_cast` (before 6.2).
+static OBJECT_BY_HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace-by-helper.bpf.o"));
 
 /// So often the kernel is asked for the state of tasks, a millisecond apart.
 const SEED_TRIES: u32 = 1_000;
@@ -265,9 +267,9 @@ pub fn is_of_rtrace(id: u32) -> bool {
 
 /// Loads those programs that are for this, with that pair. The maps are those of another object, if there is one.
 fn load(settings: &Settings, on: On, pair: &Pair, shared: Option<&Object>) -> anyhow::Result<Object> {
-    let types = Types::of_the_kernel(OBJECT)?;
+    let types = Types::of_the_kernel(|has_function| if has_function("bpf_rdonly_cast") { OBJECT } else { OBJECT_BY_HELPER })?;
     let mut builder = ObjectBuilder::default();
-    let mut open = builder.btf_custom_path(types.path())?.open_memory(OBJECT).context("the built-in BPF object cannot be read")?;
+    let mut open = builder.btf_custom_path(types.path())?.open_memory(types.object()).context("the built-in BPF object cannot be read")?;
     for mut program in open.progs_mut() {
         let needed = program.name().to_str().is_some_and(|name| is_needed(name, settings, on, pair));
         program.set_autoload(needed);

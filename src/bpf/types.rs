@@ -17,26 +17,33 @@ const IDENTIFIERS: &str = "kernel_types";
 /// The kernel's types, as far as the programs name them.
 #[derive(Debug)]
 pub(super) struct Types {
+    object: &'static [u8],
     /// A file without a name.
     excerpt: File,
     identifiers: Vec<u8>,
 }
 
 impl Types {
-    /// Reads the running kernel's.
+    /// Reads the running kernel's, for the object that `choose` takes by what functions the kernel has for programs.
     ///
     /// # Errors
     /// The kernel shows none (CONFIG_DEBUG_INFO_BTF), or not what is expected.
-    pub fn of_the_kernel(object: &[u8]) -> anyhow::Result<Types> {
+    pub fn of_the_kernel(choose: impl Fn(&dyn Fn(&str) -> bool) -> &'static [u8]) -> anyhow::Result<Types> {
         let kernel = btf::of_the_kernel().with_context(|| format!("this kernel does not show its types (BTF) at {}", btf::VMLINUX))?;
         let kernel = Btf::parse(&kernel).with_context(|| format!("cannot understand {}", btf::VMLINUX))?;
+        let object = choose(&|name| kernel.has_function(name));
         let (names, identified) = names(object).context("the built-in BPF object has no type information")?;
         let found = kernel.structs(&names.iter().map(String::as_str).collect());
         let id = |name: &String| found.iter().find(|(of, _)| of == name).map_or(0, |(_, id)| *id);
         let identifiers = identified.iter().flat_map(|name| id(name).to_ne_bytes()).collect();
         let mut excerpt: File = rustix::fs::memfd_create("rtrace-types", rustix::fs::MemfdFlags::CLOEXEC)?.into();
         excerpt.write_all(&kernel.excerpt(found.iter().map(|(_, id)| *id)))?;
-        Ok(Types { excerpt, identifiers })
+        Ok(Types { object, excerpt, identifiers })
+    }
+
+    /// The programs that this kernel takes.
+    pub fn object(&self) -> &'static [u8] {
+        self.object
     }
 
     /// Where this process finds the excerpt.

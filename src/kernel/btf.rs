@@ -35,6 +35,7 @@ mod kind {
     pub const VOLATILE: u8 = 9;
     pub const CONST: u8 = 10;
     pub const RESTRICT: u8 = 11;
+    pub const FUNC: u8 = 12;
     pub const FUNC_PROTO: u8 = 13;
     pub const VAR: u8 = 14;
     pub const DATASEC: u8 = 15;
@@ -83,7 +84,7 @@ fn rest_bytes(info: u32) -> Option<usize> {
         kind::STRUCT | kind::UNION | kind::DATASEC | kind::ENUM64 => 12 * count,
         kind::ENUM | kind::FUNC_PROTO => 8 * count,
         // PTR, FWD, TYPEDEF and other names of types, FUNC, FLOAT, TYPE_TAG
-        2 | 7..=12 | kind::FLOAT | kind::TYPE_TAG => 0,
+        2 | 7..=kind::FUNC | kind::FLOAT | kind::TYPE_TAG => 0,
         _ => return None,
     })
 }
@@ -134,6 +135,12 @@ impl<'a> Btf<'a> {
             (kind_of(word(self.types, start + 4)) == kind::STRUCT).then(|| (self.string(word(self.types, start)), id))
         });
         structs.filter_map(|(name, id)| Some((*names.get(str::from_utf8(name).ok()?)?, id))).collect()
+    }
+
+    /// Whether there is a function of this name.
+    pub fn has_function(&self, name: &str) -> bool {
+        let functions = self.starts.iter().skip(1).filter(|start| kind_of(word(self.types, **start as usize + 4)) == kind::FUNC);
+        functions.into_iter().any(|start| self.string(word(self.types, *start as usize)) == name.as_bytes())
     }
 
     /// The members of a struct: their names, and where they are in bits.
@@ -312,6 +319,8 @@ mod tests {
         let before = members(&all, id);
         assert!(before.iter().any(|(name, _)| name == "comm"));
         assert_eq!(members(&excerpt, named(&excerpt, "task_struct")[0]), before);
+        let btf = Btf::parse(&all).unwrap();
+        assert_eq!([btf.has_function("vfs_read"), btf.has_function("vfs_rea"), btf.has_function("task_struct")], [true, false, false]);
         assert!(excerpt.len() * 20 < all.len(), "{} of {} bytes", excerpt.len(), all.len());
     }
 
