@@ -17,23 +17,27 @@ pub struct Tool {
     /// With its version.
     pub name: String,
     pub program: String,
+    /// Words for every case.
+    options: &'static [&'static str],
 }
 
 /// rtrace, and what there is of its peers: the system's perf and strace, and newer ones where `benches/fetch-peers` put them.
 pub fn present() -> Vec<Tool> {
     let newer = std::env::var("RTRACE_PEERS").unwrap_or_else(|_| "/var/tmp/peers".into());
     let candidates = [
-        (Kind::Rtrace, env!("CARGO_BIN_EXE_rtrace").to_owned()),
-        (Kind::Perf, "/usr/bin/perf".to_owned()),
-        (Kind::Perf, format!("{newer}/tools/perf")),
-        (Kind::Strace, format!("{newer}/tools/strace")),
+        (Kind::Rtrace, env!("CARGO_BIN_EXE_rtrace").to_owned(), &["--engine", "bpf"][..]),
+        (Kind::Rtrace, env!("CARGO_BIN_EXE_rtrace").to_owned(), &["--engine", "tracepoint"]),
+        (Kind::Perf, "/usr/bin/perf".to_owned(), &[]),
+        (Kind::Perf, format!("{newer}/tools/perf"), &[]),
+        (Kind::Strace, format!("{newer}/tools/strace"), &[]),
     ];
-    let tools = candidates.into_iter().filter_map(|(kind, program)| {
+    let tools = candidates.into_iter().filter_map(|(kind, program, options)| {
         if !Path::new(&program).exists() {
             eprintln!("not there, left out: {program}");
             return None;
         }
-        Some(Tool { kind, name: named(kind, &program), program })
+        let name = named(kind, &program) + &options.iter().skip(1).map(|engine| format!(", {engine}")).collect::<String>();
+        Some(Tool { kind, name, program, options })
     });
     tools.collect()
 }
@@ -53,7 +57,7 @@ impl Tool {
     /// The words before the traced command; `output` is where its lines go.
     pub fn words(&self, case: Case, output: Option<&str>) -> Vec<String> {
         let mut words = vec![self.program.clone()];
-        words.extend(self.follow(case).iter().map(|word| (*word).to_owned()));
+        words.extend(self.follow(case).iter().chain(self.options).map(|word| (*word).to_owned()));
         if let Some(output) = output {
             words.extend(["-o".to_owned(), output.to_owned()]);
         }

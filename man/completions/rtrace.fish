@@ -60,7 +60,7 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -l color -d 'Colours; auto m
 always\t''
 never\t''"
 complete -c rtrace -n "__fish_rtrace_needs_command" -s m -l mmap-pages -d 'Buffer for each CPU: a size with K, M or G; a bare number is pages' -r
-complete -c rtrace -n "__fish_rtrace_needs_command" -l engine -d 'The mechanism' -r -f -a "auto\t'The cheapest that answers'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l engine -d 'The mechanism' -r -f -a "auto\t'bpf where the kernel takes it, otherwise tracepoint (-v says why)'
 tracepoint\t'Kernel tracepoints through perf_event_open'
 bpf\t'BPF programs: arguments\' memory too, one record a call'"
 complete -c rtrace -n "__fish_rtrace_needs_command" -s a -l all-cpus -d 'Everything on this machine; a COMMAND only says how long'

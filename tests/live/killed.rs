@@ -30,7 +30,7 @@ fn killed(machine: &Machine, i: u32, after: Duration) -> String {
     let stdout = File::create(&path).expect("the test's directory is writable");
     let engine = machine::engine();
     let mut rtrace = Command::new(machine::rtrace())
-        .args(["--engine", &engine, "-o", "/dev/null", "--", &machine::workload(), "calls", "lseek", "1", &CALLS.to_string()])
+        .args(["--engine", engine, "-o", "/dev/null", "--", &machine::workload(), "calls", "lseek", "1", &CALLS.to_string()])
         .stdin(Stdio::null())
         .stdout(stdout)
         .stderr(Stdio::null())

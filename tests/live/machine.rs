@@ -2,8 +2,9 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{LazyLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::SystemTime;
 
 /// Held for reading by tests that run side by side, for writing by one that wants no neighbours.
@@ -69,9 +70,22 @@ pub fn rtrace() -> &'static str {
     env!("CARGO_BIN_EXE_rtrace")
 }
 
-/// The engine under test: `RTRACE_TEST_ENGINE`, or what rtrace chooses. Every test holds for each.
-pub fn engine() -> String {
-    std::env::var("RTRACE_TEST_ENGINE").unwrap_or_else(|_| "auto".to_owned())
+/// The engine that the tests are to be run with, if somebody says so (`RTRACE_TEST_ENGINE`). Every test holds for each.
+pub fn engine_asked_for() -> Option<String> {
+    std::env::var("RTRACE_TEST_ENGINE").ok()
+}
+
+/// The engine under test: that one, or what `rtrace check` says that rtrace chooses.
+pub fn engine() -> &'static str {
+    static ENGINE: LazyLock<String> = LazyLock::new(|| {
+        engine_asked_for().unwrap_or_else(|| {
+            let report = Command::new(rtrace()).arg("check").output().expect("rtrace starts").stdout;
+            let report = String::from_utf8_lossy(&report);
+            let engine = report.lines().find_map(|line| line.split_once(" engine ")?.1.trim().split(':').next());
+            engine.unwrap_or_else(|| panic!("no engine in\n{report}")).to_owned()
+        })
+    });
+    &ENGINE
 }
 
 /// The program whose calls are known (`tests/programs`).

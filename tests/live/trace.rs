@@ -61,10 +61,10 @@ pub fn start_workload<'m>(machine: &'m Machine, options: &[&str], words: &str) -
 pub fn start<'m>(machine: &'m Machine, options: &[&str], command: &[&str]) -> Running<'m> {
     let name = new_name();
     let lines = machine.path(&format!("{name}.lines"));
-    let engine = machine::engine();
+    let engine = machine::engine_asked_for().filter(|_| !options.contains(&"--engine"));
     let mut words = vec!["-v", "-o", &lines];
-    if !options.contains(&"--engine") {
-        words.extend(["--engine", &engine]);
+    if let Some(engine) = &engine {
+        words.extend(["--engine", engine]);
     }
     words.extend(options);
     if !command.is_empty() {
