@@ -155,6 +155,7 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 	if (plan->elsewhere)
 		note_elsewhere(scratch, plan->elsewhere);
 	scratch->retry = 0;
+	scratch->unread = 0;
 	scratch->debts = 0;
 	scratch->debt = 0;
 	scratch->parts = 0;

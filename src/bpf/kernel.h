@@ -131,6 +131,7 @@ struct fs_struct {
 
 struct mm_struct {
 	unsigned long task_size;
+	unsigned long arg_start;
 } KERNEL_STRUCT;
 
 /* Of the initial user namespace. */
@@ -250,6 +251,7 @@ struct vsock_sock {
 
 struct linux_binprm {
 	const char *filename;
+	const char *interp;
 } KERNEL_STRUCT;
 
 /*

@@ -11,7 +11,7 @@
 /* The kernel's numbers of the structs that are read so; types.rs finds them by these names. */
 struct kernel_types {
 	u32 task_struct, files_struct, fdtable, list_head, file, fs_struct, dentry, mount, inode, super_block;
-	u32 pid, ns_common, proc_ns_operations;
+	u32 linux_binprm, mm_struct, pid, ns_common, proc_ns_operations;
 	u32 socket, sock, inet_sock, unix_sock, unix_address, netlink_sock;
 };
 const volatile struct kernel_types kernel_types SEC(".rodata.types");

@@ -307,10 +307,38 @@ __noinline int copy_string_at(struct scratch *scratch, u64 start, u32 i, u32 lim
 
 	if (!string)
 		return 0;
-	/* execve leaves nothing to be read again. */
-	if (copy_string(scratch, string, limit, WITHOUT_WORD(tag)))
+	/* execve leaves nothing to be read again, but the new program has the same strings. */
+	if (copy_string(scratch, string, limit, WITHOUT_WORD(tag))) {
 		add_empty(scratch, string, 0, WITHOUT_WORD(tag), PIECE_FAULT);
+		scratch->unread = start + 1;
+		scratch->unread_tag = tag;
+	}
 	return 1;
+}
+
+/* The string of the pointer `i` that could not be read, where the program that was executed has it: how many bytes it has there, or 0 if there are no more. */
+__noinline u64 copy_moved(struct scratch *scratch, u64 now, u32 i, u32 limit)
+{
+	if (!scratch)
+		return 0;
+	u32 tag = scratch->unread_tag;
+	u64 at = scratch->call.payload, room = PIECE_MAX;
+	u64 pointer = word_at(scratch, (u64)scratch->unread - 1, i, WORD_OF(tag));
+
+	barrier_var(at);
+	barrier_var(room);
+	if (!pointer || at > START_MAX || room > PIECE_MAX)
+		return 0;
+	struct piece *piece = (struct piece *)(scratch->payload + at);
+	s64 read = bpf_probe_read_user_str(piece + 1, room, (void *)now);
+	if (read <= 0 || read == PIECE_MAX)
+		return 0;
+	u64 length = read - 1;
+	if (length > limit)
+		length = limit;
+	describe(piece, pointer, read, length, TAG(tag & 0xff, WHEN_RETRY), length < read - 1 ? PIECE_CUT : PIECE_WHOLE);
+	scratch->call.payload = at + sizeof(struct piece) + ((length + 7) & ~7ULL);
+	return read;
 }
 
 /* The same, and, if `limit` is not 0, the strings that the first of them point to. */

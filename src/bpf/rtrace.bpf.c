@@ -308,14 +308,33 @@ int forked(u64 *ctx)
 	return 0;
 }
 
+/* Arguments that could not be read at entry (a child of fork has not touched its program's constants) are those that the new program begins with. */
+static __always_inline void take_arguments(struct scratch *scratch, u64 mm)
+{
+	u64 now = MEMBER(mm_struct, mm, arg_start);
+
+	for (u32 i = 0; i < ELEMENTS_MAX; i++) {
+		u64 bytes = copy_moved(scratch, now, i, settings.string_limit);
+		if (!bytes)
+			break;
+		now += bytes;
+	}
+}
+
 /* A path that could not be read at entry is gone by now, but the kernel has it. (execveat's it has in another form.) */
 static __always_inline void take_path(struct task_struct *current, struct task *task, struct linux_binprm *binary)
 {
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
 
-	if (scratch && scratch->retry & 1 && plan_at(task->place)->ops[0].arg == 0 &&
-	    !add_kernel_string(scratch, scratch->call.args[0], number_of(&scratch->walk, (void *)binary->filename), TAG(0, WHEN_RETRY)))
+	if (!scratch)
+		return;
+	u64 path = number_of(&scratch->walk, MEMBER(linux_binprm, binary, filename));
+	if (scratch->retry & 1 && plan_at(task->place)->ops[0].arg == 0 &&
+	    !add_kernel_string(scratch, scratch->call.args[0], path, TAG(0, WHEN_RETRY)))
 		scratch->retry &= ~1;
+	/* A script's interpreter is given other arguments. */
+	if (scratch->unread && path == number_of(&scratch->walk, MEMBER(linux_binprm, binary, interp)))
+		take_arguments(scratch, number_of(&scratch->walk, MEMBER(task_struct, current, mm)));
 }
 
 /*

@@ -118,9 +118,12 @@ struct scratch {
 	u32 debts;
 	u32 debt;
 	u32 parts;
+	/* One more than where the piece of pointers is behind which a string could not be read, and that piece's tag; 0: none. */
+	u32 unread;
+	u32 unread_tag;
 	u32 unused;
 	struct call call;
-	u8 payload[SCRATCH_BYTES - FILES_MAX * sizeof(struct known_file) - sizeof(struct walk) - sizeof(struct call) - 24 - 4 * MESSAGES_MAX];
+	u8 payload[SCRATCH_BYTES - FILES_MAX * sizeof(struct known_file) - sizeof(struct walk) - sizeof(struct call) - 32 - 4 * MESSAGES_MAX];
 };
 
 _Static_assert(sizeof(struct scratch) == SCRATCH_BYTES, "no padding");

@@ -29,6 +29,18 @@ fn strings_on_pages_that_were_never_touched_are_whole() {
 }
 
 #[test]
+fn arguments_of_a_program_that_were_never_touched_are_its_own() {
+    let Some(machine) = Machine::shared() else { return };
+    for events in ["execve", "*"] {
+        let options = ["--engine", "bpf", "-e", events];
+        let trace = workload(&machine, &options, &format!("memory arguments 3 {}", machine.dir().display())).succeeded();
+        let expected = r#"argv: ["/nonexistent/fresh-0", "/nonexistent/fresh-1", "/nonexistent/fresh-2"], "#;
+        assert!(trace.text.contains(expected), "{}", trace.text);
+        std::fs::remove_file(machine.path("fresh")).expect("the program made it");
+    }
+}
+
+#[test]
 fn what_ends_where_the_mapping_ends_is_whole() {
     let Some(machine) = Machine::shared() else { return };
     let trace = scene(&machine, "edge", 100);

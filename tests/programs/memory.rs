@@ -1,5 +1,6 @@
 //! Memory that is hard to read for whoever looks on: pages that nobody touched yet, data that ends where the mapping ends, addresses of nothing.
 
+use crate::raw;
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::Write;
@@ -14,14 +15,31 @@ pub fn run(scene: &str, count: u64, dir: &Path) {
     match scene {
         "fresh" => fresh(count as usize, dir),
         "edge" => edge(count as usize),
+        "arguments" => arguments(count as usize, dir),
         "nowhere" => (0..count).for_each(|_| open_at(0x10 as *const u8)),
         _ => panic!("no scene {scene:?}"),
     }
     println!("issued openat {count}");
 }
 
-/// Paths in a file's pages that this process has never touched: `/nonexistent/fresh-N`.
+/// Paths in a file's pages that this process has never touched.
 fn fresh(count: usize, dir: &Path) {
+    let start = untouched(count, dir);
+    (0..count).for_each(|i| open_at(start.wrapping_add(i * STRIDE)));
+}
+
+/// The same as the arguments of a program that a child executes: nothing is left of them after that.
+fn arguments(count: usize, dir: &Path) {
+    let start = untouched(count, dir);
+    let argv: Vec<*const u8> = (0..count).map(|i| start.wrapping_add(i * STRIDE)).chain([std::ptr::null()]).collect();
+    let child = raw::fork(|| {
+        unsafe { libc::execve(c"/bin/true".as_ptr(), argv.as_ptr().cast(), [std::ptr::null()].as_ptr()) };
+    });
+    raw::wait(child);
+}
+
+/// `/nonexistent/fresh-N`, each on a page of its own.
+fn untouched(count: usize, dir: &Path) -> *const u8 {
     let mut file = File::create_new(dir.join("fresh")).expect("the directory is writable");
     let page = |i: usize| {
         let mut page = format!("/nonexistent/fresh-{i}\0").into_bytes();
@@ -30,8 +48,7 @@ fn fresh(count: usize, dir: &Path) {
     };
     (0..count).for_each(|i| file.write_all(&page(i)).expect("there is room"));
     let file = File::open(dir.join("fresh")).expect("it was just written");
-    let start = map(STRIDE * count, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd());
-    (0..count).for_each(|i| open_at(start.wrapping_add(i * STRIDE)));
+    map(STRIDE * count, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd())
 }
 
 /// Paths whose NUL is a mapping's last byte: `/nonexistent/edge-N`. And writes of a mapping's last N bytes.
