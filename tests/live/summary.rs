@@ -42,13 +42,21 @@ fn stands_below_the_lines() {
 #[test]
 fn says_that_it_is_partial_after_a_loss() {
     let Some(machine) = Machine::alone() else { return };
-    let trace = workload(&machine, &["-s", "-m", "4K", "-e", "lseek"], "calls lseek 4 50000").succeeded();
+    assert!(is_partial(&machine, &["-s", "--max-events", "1000000", "-m", "4K", "-e", "lseek"]), "the ring held every record");
+    // Where the kernel sums up, a thread has one record at its end, and the reader may be there in time for each.
+    assert!((0..50).any(|_| is_partial(&machine, &["-s", "-m", "4K", "-e", "lseek"])), "the ring held every sum, 50 times");
+}
+
+/// Whether there was a loss, which was counted and said then.
+fn is_partial(machine: &Machine, options: &[&str]) -> bool {
+    let trace = workload(machine, options, "calls lseek 4 50000").succeeded();
     let verdict = trace.verdict();
-    assert!(verdict.lost > 0, "the ring held everything");
     assert_eq!(verdict.issued, 200_000);
-    assert_eq!(row(&trace, "lseek").0 + verdict.lost, 200_000, "{}\n{}", trace.text, trace.stderr);
+    let calls = if verdict.lost == 200_000 { 0 } else { row(&trace, "lseek").0 };
+    assert_eq!(calls + verdict.lost, 200_000, "{}\n{}", trace.text, trace.stderr);
     let lost = verdict.lost.to_string();
-    assert!(trace.text.contains(&lost), "the table itself says that {lost} calls are missing:\n{}", trace.text);
+    assert!(verdict.lost == 0 || trace.text.contains(&lost), "the table itself says that {lost} calls are missing:\n{}", trace.text);
+    verdict.lost > 0
 }
 
 /// The kernel counts nanoseconds in sched_stat_runtime, one sample for many: the time is not taken as often as there are nanoseconds.
