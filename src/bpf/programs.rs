@@ -201,9 +201,9 @@ impl Programs {
 
     /// How often the kernel skipped a program, because another task was inside it: a call may lack its entry or return for that, or be missing.
     pub fn skipped(&self) -> u64 {
-        let of_calls = |name: &OsStr| [&RAW, &EVENTS].iter().any(|of| name == of.enter || name == of.leave);
         let objects = std::iter::once(&self.object).chain(&self.beside);
-        let programs = objects.flat_map(Object::progs_mut).filter(|program| of_calls(program.name()) && program.autoload());
+        let programs =
+            objects.flat_map(Object::progs_mut).filter(|program| program.name().to_str().is_some_and(is_of_calls) && program.autoload());
         let infos =
             programs.filter_map(|program| std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd())).ok());
         infos.filter_map(|info| recursion_misses(&info)).sum()
@@ -274,7 +274,7 @@ fn load(settings: &Settings, on: On, pair: &Pair, shared: Option<&Object>) -> an
         let needed = program.name().to_str().is_some_and(|name| is_needed(name, settings, on, pair));
         program.set_autoload(needed);
     }
-    let (constants, filters) = (settings.constants(), Filters::new(settings));
+    let (told, constants, filters) = (settings.bytes(on), settings.constants(), Filters::new(settings));
     for mut map in open.maps_mut() {
         if map.name() != ".rodata.settings"
             && let Some(same) = shared.and_then(|object| object.maps().find(|same| same.name() == map.name()))
@@ -282,16 +282,16 @@ fn load(settings: &Settings, on: On, pair: &Pair, shared: Option<&Object>) -> an
             map.reuse_fd(same.as_fd())?;
             continue;
         }
-        let bytes = match map.name().to_str() {
-            Some(".rodata.settings") => settings.bytes(on),
-            Some(".rodata.places") => constants.places.clone(),
-            Some(".rodata.plans") => constants.plans.clone(),
-            Some(".rodata.choices") => constants.choices.clone(),
-            Some(".rodata.links") => constants.links.clone(),
-            Some(".rodata.filters") => filters.filters.clone(),
-            Some(".rodata.filter_of") => filters.of.clone(),
-            Some(".rodata.texts") => filters.texts.clone(),
-            Some(".rodata.types") => types.identifiers().to_vec(),
+        let bytes: &[u8] = match map.name().to_str() {
+            Some(".rodata.settings") => &told,
+            Some(".rodata.places") => &constants.places,
+            Some(".rodata.plans") => &constants.plans,
+            Some(".rodata.choices") => &constants.choices,
+            Some(".rodata.links") => &constants.links,
+            Some(".rodata.filters") => &filters.filters,
+            Some(".rodata.filter_of") => &filters.of,
+            Some(".rodata.texts") => &filters.texts,
+            Some(".rodata.types") => types.identifiers(),
             Some("seeds") => {
                 // The kernel allots its table at once.
                 map.set_max_entries(settings.seeds_max.max(1))?;
@@ -299,22 +299,26 @@ fn load(settings: &Settings, on: On, pair: &Pair, shared: Option<&Object>) -> an
             }
             _ => continue,
         };
-        map.set_initial_value(&bytes).context("the BPF programs' settings have another size than rtrace's")?;
+        map.set_initial_value(bytes).context("the BPF programs' settings have another size than rtrace's")?;
     }
     open.load().context("the kernel does not take the BPF programs")
 }
 
 /// Programs that have nothing to do are not loaded: the verifier takes its time.
 fn is_needed(program: &str, settings: &Settings, on: On, pair: &Pair) -> bool {
-    let is_of_calls = [RAW, EVENTS].iter().any(|of| program == of.enter || program == of.leave);
     match program {
-        _ if is_of_calls => program == pair.enter || program == pair.leave,
+        _ if is_of_calls(program) => program == pair.enter || program == pair.leave,
         _ if on == On::Beside => false,
         "seed" => needs_seeds(settings),
         "list_begun" | "list_pending" => !settings.sums,
         "list_tallies" => settings.sums,
         _ => true,
     }
+}
+
+/// Whether a program is on calls, of either pair.
+fn is_of_calls(program: &str) -> bool {
+    [RAW, EVENTS].iter().any(|of| program == of.enter || program == of.leave)
 }
 
 /// Tasks that are there must be looked at: to mark them, or for 32-bit programs among them.

@@ -143,14 +143,6 @@ impl<'a> Btf<'a> {
         functions.into_iter().any(|start| self.string(word(self.types, *start as usize)) == name.as_bytes())
     }
 
-    /// The members of a struct: their names, and where they are in bits.
-    pub fn members(&self, id: u32) -> Vec<(&'a [u8], u32)> {
-        let Some(of) = self.get(id).filter(|of| matches!(of.kind(), kind::STRUCT | kind::UNION)) else { return Vec::new() };
-        // With bit fields among them, the upper byte is their width.
-        let mask = if of.info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
-        of.rest.chunks_exact(MEMBER_BYTES).map(|member| (self.string(word(member, 0)), word(member, 8) & mask)).collect()
-    }
-
     /// A blob with these structs alone, and the types that their members are made of; pointers in it point to nothing that is known.
     pub fn excerpt(&self, ids: impl Iterator<Item = u32>) -> Vec<u8> {
         let mut excerpt = Excerpt::new(self);
@@ -259,6 +251,16 @@ pub fn of_the_kernel() -> std::io::Result<Vec<u8>> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    impl<'a> Btf<'a> {
+        /// The members of a struct: their names, and where they are in bits.
+        fn members(&self, id: u32) -> Vec<(&'a [u8], u32)> {
+            let Some(of) = self.get(id).filter(|of| matches!(of.kind(), kind::STRUCT | kind::UNION)) else { return Vec::new() };
+            // With bit fields among them, the upper byte is their width.
+            let mask = if of.info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
+            of.rest.chunks_exact(MEMBER_BYTES).map(|member| (self.string(word(member, 0)), word(member, 8) & mask)).collect()
+        }
+    }
 
     /// Types of all kinds that an excerpt meets, numbered from 1.
     fn sample() -> Vec<u8> {
