@@ -119,12 +119,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         },
         fds_complete: plan.fds.is_ok(),
         names: plan.names.iter().cloned().collect(),
-        excluded: plan
-            .excluded
-            .iter()
-            .map(|e| e.pid)
-            .chain(matches!(plan.whom, Whom::Everyone | Whom::Cgroup(_) | Whom::User(_)).then(|| std::process::id() as i32))
-            .collect(),
+        excluded: plan.left_out(),
     }
 }
 

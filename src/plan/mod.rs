@@ -82,8 +82,14 @@ impl RingSize {
 impl Plan {
     /// Leaves those out of a system-wide trace who carry its output: it would show itself showing.
     pub fn leave_out(&mut self, carriers: impl IntoIterator<Item = Carrier>) {
-        if matches!(self.whom, Whom::Everyone | Whom::Cgroup(_) | Whom::User(_)) {
+        if self.whom.is_anyone() {
             self.excluded.extend(carriers);
         }
+    }
+
+    /// The processes that are left out: those, and rtrace itself.
+    pub fn left_out(&self) -> Vec<i32> {
+        let own = self.whom.is_anyone().then(|| std::process::id() as i32);
+        self.excluded.iter().map(|carrier| carrier.pid).chain(own).collect()
     }
 }

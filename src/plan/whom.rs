@@ -16,3 +16,10 @@ pub enum Whom {
     /// Whatever is of this user at its call; only the BPF programs can tell.
     User(u32),
 }
+
+impl Whom {
+    /// Tasks are not named: whoever comes and is meant, so that rtrace itself and who carries its output must be left out.
+    pub fn is_anyone(&self) -> bool {
+        matches!(self, Whom::Everyone | Whom::Cgroup(_) | Whom::User(_))
+    }
+}

@@ -53,12 +53,7 @@ pub struct CpuRing {
 /// # Errors
 /// One sentence that names the missing privilege, the limit that was hit, or the task that is not there.
 pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>) -> anyhow::Result<Armed> {
-    let left_out: Vec<i32> = match plan.whom {
-        Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => {
-            plan.excluded.iter().map(|e| e.pid).chain([std::process::id() as i32]).collect()
-        }
-        Whom::Command | Whom::Tasks { .. } => Vec::new(),
-    };
+    let left_out = if plan.whom.is_anyone() { plan.left_out() } else { Vec::new() };
     let programs = programs.map(|programs| (programs, seeds(&plan.whom, child, &left_out)));
     let left_out = left_out.into_iter().flat_map(procfs::threads).collect();
     let mut arming = Arming {
