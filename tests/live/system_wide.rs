@@ -67,12 +67,7 @@ fn one_inside_the_other_both_see_all() {
 #[test]
 fn beside_perf_both_see_all() {
     let Some(machine) = Machine::alone() else { return };
-    let perf = ["/var/tmp/peers/tools/perf", "perf"].into_iter().find(|perf| Command::new(perf).arg("--version").output().is_ok());
-    let Some(perf) = perf else {
-        // Not by eprintln!, which the test harness keeps to itself when a test passes.
-        let _ = writeln!(std::io::stderr(), "SKIPPED beside perf: there is no perf; nothing was tested");
-        return;
-    };
+    let Some(perf) = peer("perf") else { return };
     let data = machine.path("perf.data");
     let recording = ["record", "-q", "-m", "8M", "-o", &data, "-e", "syscalls:sys_enter_lseek", "-e", "raw_syscalls:sys_exit", "--"];
     for events in ["lseek", "*"] {
@@ -89,6 +84,59 @@ fn beside_perf_both_see_all() {
         };
         assert_eq!((seen("sys_enter_lseek"), seen("sys_exit: NR 8 ")), (4000, 4000));
     }
+}
+
+/// bpftrace on the very tracepoints that rtrace is on, begun before it and after it.
+#[test]
+fn beside_bpftrace_both_see_all() {
+    let Some(machine) = Machine::alone() else { return };
+    let Some(bpftrace) = peer("bpftrace") else { return };
+    let script = machine.path("count.bt");
+    let program = r#"
+tracepoint:syscalls:sys_enter_lseek /comm == "workload"/ { @entries = count(); }
+tracepoint:raw_syscalls:sys_exit /comm == "workload" && args->id == 8/ { @exits = count(); }
+"#;
+    std::fs::write(&script, program).expect("the test's directory is writable");
+    let workload = format!("{} calls lseek 2 2000", machine::workload());
+    let counted = machine.path("counted");
+    let beside = [bpftrace, "-q", "-o", &counted, &script, "-c"];
+    let of_workload = |lines: &[line::Line]| {
+        let wanted = |line: &&line::Line| line.comm == "workload" && line.call().is_some_and(|call| call.name == "lseek");
+        lines.iter().filter(wanted).count()
+    };
+    for events in ["lseek", "*"] {
+        let outside = trace(&machine, &["-e", events], &[&beside[..], &[&workload]].concat()).succeeded();
+        assert_eq!((outside.conserved().lost, of_workload(&outside.lines())), (0, 4000), "rtrace with -e {events}, begun first");
+        assert_counted(&counted, 4000);
+
+        let lines = machine.path("lines");
+        let inside = format!("{} -o {lines} -e {events} -- {workload}", machine::rtrace());
+        let run = Command::new(beside[0]).args(&beside[1..]).arg(&inside).output().expect("bpftrace can be run");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let lines = std::fs::read_to_string(&lines).unwrap_or_default();
+        assert_eq!(of_workload(&line::parse(&lines)), 4000, "rtrace with -e {events}, begun last");
+        assert_counted(&counted, 4000);
+    }
+}
+
+/// bpftrace's two counts.
+fn assert_counted(file: &str, wanted: u64) {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    for name in ["@entries", "@exits"] {
+        let count = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok());
+        assert_eq!(count, Some(wanted), "{name} in {text:?}");
+    }
+}
+
+/// Another tracer of this machine, the newest there is; says so loudly where there is none.
+fn peer(name: &'static str) -> Option<&'static str> {
+    let fetched = format!("/var/tmp/peers/tools/{name}");
+    let found = [fetched.leak() as &'static str, name].into_iter().find(|tool| Command::new(tool).arg("--version").output().is_ok());
+    if found.is_none() {
+        // Not by eprintln!, which the test harness keeps to itself when a test passes.
+        let _ = writeln!(std::io::stderr(), "SKIPPED beside {name}: there is none; nothing was tested");
+    }
+    found
 }
 
 #[test]
