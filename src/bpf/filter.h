@@ -123,7 +123,7 @@ __noinline int may_hold(struct call *call, u32 filter, u32 i)
 	else if (call->bits & CALL_NO_ENTRY << 4)
 		return 1;
 	else
-		number = (call->end ? call->end : bpf_ktime_get_ns()) - call->start;
+		number = call->time - call->start;
 	return compare_number(number, op, test->width, test->with);
 }
 

@@ -124,6 +124,7 @@ static long give_part(u64 i, struct giving *giving)
 	if (payload > sizeof(scratch->payload))
 		return 1;
 	scratch->call.how = HOW_PART;
+	scratch->call.time = bpf_ktime_get_ns();
 	scratch->parts++;
 	if (bpf_perf_event_output(giving->ctx, &output, BPF_F_CURRENT_CPU, &scratch->call, sizeof(scratch->call) + payload)) {
 		COUNT(parts_lost);

@@ -367,9 +367,9 @@ mod tests {
 
     #[test]
     fn structs_are_laid_out_as_they_are_read_and_written() {
-        let call =
-            [("start", 0), ("end", 8), ("ret", 16), ("args", 24), ("nr", 72), ("tid", 76), ("lost", 80), ("payload", 84), ("how", 86)];
-        assert_eq!(members("call"), (record::CALL_BYTES, named(&[&call[..], &[("bits", 87)]].concat())));
+        let call = [("time", 0), ("start", 8), ("ret", 16), ("args", 24), ("nr", 72), ("tid", 76), ("pid", 80), ("lost", 84), ("late", 88)];
+        let more = [("payload", 92), ("how", 94), ("bits", 95)];
+        assert_eq!(members("call"), (record::CALL_BYTES, named(&[&call[..], &more].concat())));
         let piece = [("address", 0), ("wanted", 8), ("length", 16), ("arg", 20), ("when", 21), ("state", 22), ("continues", 23)];
         assert_eq!(members("piece"), (record::PIECE_BYTES, named(&piece)));
         assert_eq!(members("listed"), (record::LISTED_BYTES, named(&[("time", 0), ("pid", 8), ("tid", 12)])));

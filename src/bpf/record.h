@@ -31,21 +31,27 @@ enum {
 	CALL_NO_ENTRY = 1,
 	/* It was listed as pending. */
 	CALL_SHOWN = 2,
+	/* Whoever wrote the record is the leader of its process by now: another thread than the leader entered, and executed a program. */
+	CALL_LEADS = 4,
 };
 
 struct call {
-	/* CLOCK_MONOTONIC, ns. Without an entry, it is the exit's. */
+	/* CLOCK_MONOTONIC, ns: when the record was written. The event's own fields say nothing of time and task (source/frame.rs): reading the clock once more costs as much as a tenth of all this. */
+	u64 time;
+	/* Without an entry, it is the exit's. */
 	u64 start;
-	/* 0: when the record was written, because nothing was done between; reading the clock costs as much as a tenth of all this. */
-	u64 end;
 	s64 ret;
 	u64 args[6];
 	/* As its ABI has it, without x32's bit. */
 	s32 nr;
 	/* Who entered. An exec by another thread than the leader returns in the leader's name. */
 	s32 tid;
+	/* Its process. */
+	s32 pid;
 	/* Records of this task that found no room since the last one that did. */
 	u32 lost;
+	/* So many ns before the record was written did the call end. */
+	u32 late;
 	/* How many bytes of pieces follow. */
 	u16 payload;
 	u8 how;

@@ -6,7 +6,7 @@ use crate::event::{Abi, Call, FdPlace, Piece, PieceState, TaskId, Time, When};
 use smallvec::SmallVec;
 
 /// `sizeof(struct call)`, `sizeof(struct piece)`, `sizeof(struct listed)`.
-pub const CALL_BYTES: usize = 88;
+pub const CALL_BYTES: usize = 96;
 pub const PIECE_BYTES: usize = 24;
 pub const LISTED_BYTES: usize = 16;
 
@@ -22,9 +22,15 @@ const ARG_RETURN: u8 = 6;
 /// `ARG_PARTS`
 const ARG_PARTS: u8 = 0x40;
 
-/// `CALL_NO_ENTRY` and `CALL_SHOWN`.
+/// `CALL_NO_ENTRY`, `CALL_SHOWN` and `CALL_LEADS`.
 const NO_ENTRY: u8 = 1;
 const SHOWN: u8 = 2;
+const LEADS: u8 = 4;
+
+/// Where in a record `pid`, `payload` and `bits` are.
+const PID: usize = 80;
+const PAYLOAD: usize = 92;
+const BITS: usize = 95;
 
 /// What a record tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +51,8 @@ pub enum How {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen<'a> {
     pub start: Time,
-    /// `None`: when the record was written.
-    pub end: Option<Time>,
+    /// When the call ended.
+    pub end: Time,
     pub ret: i64,
     pub args: [u64; 6],
     /// x32's without its bit.
@@ -54,6 +60,8 @@ pub struct Seen<'a> {
     pub abi: Abi,
     /// Who entered.
     pub tid: i32,
+    /// Its process.
+    pub pid: i32,
     /// Records of this task that were lost since the one before.
     pub lost: u32,
     pub how: How,
@@ -70,19 +78,20 @@ impl<'a> Seen<'a> {
         let (head, rest) = raw.split_first_chunk::<CALL_BYTES>()?;
         let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
         let half = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap_or_default());
-        let payload = usize::from(u16::from_le_bytes([head[84], head[85]]));
-        let bits = head[87];
+        let payload = usize::from(u16::from_le_bytes([head[PAYLOAD], head[PAYLOAD + 1]]));
+        let bits = head[BITS];
         Some(Seen {
-            start: Time(word(0)),
-            end: Some(Time(word(8))).filter(|end| end.0 != 0),
+            start: Time(word(8)),
+            end: Time(word(0).saturating_sub(half(88).into())),
             ret: word(16) as i64,
             args: std::array::from_fn(|i| word(24 + 8 * i)),
             nr: half(72) as i32,
             abi: Abi::ALL.get(usize::from(bits & 0xf)).copied()?,
             tid: half(76) as i32,
-            lost: half(80),
+            pid: half(PID) as i32,
+            lost: half(84),
             how: [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd, How::Part, How::Tally]
-                .get(usize::from(head[86]))
+                .get(usize::from(head[94]))
                 .copied()?,
             no_entry: bits >> 4 & NO_ENTRY != 0,
             shown: bits >> 4 & SHOWN != 0,
@@ -96,6 +105,21 @@ impl<'a> Seen<'a> {
         let first = self.pieces.first_chunk::<PIECE_BYTES>().and_then(|head| piece(head, 0));
         first.filter(|piece| piece.arg == ARG_PARTS).map_or(0, |piece| piece.wanted as u32)
     }
+}
+
+/// When a record was written; `None` if it is none.
+#[inline]
+pub fn time(raw: &[u8]) -> Option<Time> {
+    raw.first_chunk().copied().map(u64::from_le_bytes).map(Time)
+}
+
+/// Who wrote a record; `None` if it is none.
+#[inline]
+pub fn task(raw: &[u8]) -> Option<TaskId> {
+    let head = raw.first_chunk::<CALL_BYTES>()?;
+    let half = |at: usize| i32::from_le_bytes(head[at..at + 4].try_into().unwrap_or_default());
+    let pid = half(PID);
+    Some(TaskId { pid, tid: if head[BITS] >> 4 & LEADS == 0 { half(76) } else { pid } })
 }
 
 /// Gives a call what was copied of its caller's memory, and returns what its descriptors were.
@@ -274,7 +298,7 @@ pub fn listed(mut list: &[u8]) -> Vec<Listed<'_>> {
 
 fn next_listed(list: &[u8]) -> Option<(Listed<'_>, bool, &[u8])> {
     let (head, rest) = list.split_first_chunk::<LISTED_BYTES>()?;
-    let payload = usize::from(u16::from_le_bytes([*rest.get(84)?, *rest.get(85)?]));
+    let payload = usize::from(u16::from_le_bytes([*rest.get(PAYLOAD)?, *rest.get(PAYLOAD + 1)?]));
     let (call, rest) = rest.split_at_checked(CALL_BYTES + payload)?;
     let (stood_still, rest) = rest.split_first_chunk::<8>()?;
     let [time, ids] = [0, 8].map(|at| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default()));
@@ -306,9 +330,9 @@ pub(crate) mod tests {
 
     /// As the programs write it.
     pub(crate) fn written(seen: &Seen, pieces: &[u8]) -> Vec<u8> {
-        let words = [seen.start.0, seen.end.map_or(0, |end| end.0), seen.ret as u64].into_iter().chain(seen.args);
+        let words = [seen.end.0, seen.start.0, seen.ret as u64].into_iter().chain(seen.args);
         let mut raw: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-        raw.extend([seen.nr as u32, seen.tid as u32, seen.lost].iter().flat_map(|half| half.to_le_bytes()));
+        raw.extend([seen.nr as u32, seen.tid as u32, seen.pid as u32, seen.lost, 0].iter().flat_map(|half| half.to_le_bytes()));
         raw.extend((pieces.len() as u16).to_le_bytes());
         let bits = (u8::from(seen.no_entry) * NO_ENTRY) | (u8::from(seen.shown) * SHOWN);
         raw.extend([seen.how as u8, bits << 4 | seen.abi as u8]);
@@ -320,12 +344,13 @@ pub(crate) mod tests {
     pub(crate) fn returned(tid: i32, nr: i32, start: u64, end: u64) -> Seen<'static> {
         Seen {
             start: Time(start),
-            end: Some(Time(end)),
+            end: Time(end),
             ret: 0,
             args: [0; 6],
             nr,
             abi: Abi::X86_64,
             tid,
+            pid: tid,
             lost: 0,
             how: How::Returned,
             no_entry: false,
@@ -354,7 +379,7 @@ pub(crate) mod tests {
             [piece_bytes(0x1000, 5, b"/etc", [0, 0, 0]), piece_bytes(0x2000, 9, b"ab", [1, 2, 1]), piece_bytes(0x3000, 0, b"", [2, 1, 2])];
         let raw = [record(&pieces.concat()), vec![0; 4]].concat();
         let seen = Seen::parse(&raw).unwrap();
-        assert_eq!((seen.start, seen.end, seen.ret, seen.args), (Time(10), Some(Time(30)), -2, [1, 2, 3, 4, 5, 6]));
+        assert_eq!((seen.start, seen.end, seen.ret, seen.args), (Time(10), Time(30), -2, [1, 2, 3, 4, 5, 6]));
         assert_eq!((seen.nr, seen.abi, seen.tid, seen.lost, seen.how), (59, Abi::I386, 7, 2, How::Returned));
         assert_eq!((seen.no_entry, seen.shown), (false, true));
         let mut call = call();
@@ -464,9 +489,9 @@ pub(crate) mod tests {
         fn any_bytes_are_read(raw in proptest::collection::vec(any::<u8>(), 0..400), fits in any::<bool>()) {
             let mut raw = raw;
             if fits && raw.len() >= CALL_BYTES {
-                (raw[86], raw[87]) = (raw[86] % 6, raw[87] % 4);
+                (raw[BITS - 1], raw[BITS]) = (raw[BITS - 1] % 6, raw[BITS] % 4);
                 let payload = (raw.len() - CALL_BYTES) as u16;
-                raw[84..86].copy_from_slice(&payload.to_le_bytes());
+                raw[PAYLOAD..PAYLOAD + 2].copy_from_slice(&payload.to_le_bytes());
             }
             let mut call = call();
             if let Some(seen) = Seen::parse(&raw) {

@@ -25,9 +25,11 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Writes a call's record, with as many bytes of pieces; 0 if it found room. */
-static __always_inline int write_call(void *ctx, struct task *task, struct call *call, u64 payload)
+static __always_inline int write_call(void *ctx, struct task_struct *current, struct task *task, struct call *call, u64 payload)
 {
 	call->lost = task->lost;
+	if (call->tid != current->pid)
+		call->bits |= CALL_LEADS << 4;
 	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, call, sizeof(*call) + payload)) {
 		task->lost++;
 		COUNT(calls_lost);
@@ -46,9 +48,9 @@ static __always_inline u64 payload_of(struct scratch *scratch)
 	return size < sizeof(scratch->payload) ? size : sizeof(scratch->payload);
 }
 
-static __always_inline void write_scratch(void *ctx, struct task *task, struct scratch *scratch)
+static __always_inline void write_scratch(void *ctx, struct task_struct *current, struct task *task, struct scratch *scratch)
 {
-	if (!write_call(ctx, task, &scratch->call, payload_of(scratch)))
+	if (!write_call(ctx, current, task, &scratch->call, payload_of(scratch)))
 		return;
 	forget_files(scratch);
 }
@@ -60,7 +62,8 @@ static __always_inline void give_open(void *ctx, struct task_struct *current, st
 		return;
 	if (settings.sums || open == OPEN_HERE) {
 		task->call.how = how;
-		write_call(ctx, task, &task->call, 0);
+		task->call.time = bpf_ktime_get_ns();
+		write_call(ctx, current, task, &task->call, 0);
 		return;
 	}
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
@@ -69,7 +72,8 @@ static __always_inline void give_open(void *ctx, struct task_struct *current, st
 		return;
 	}
 	scratch->call.how = how;
-	write_scratch(ctx, task, scratch);
+	scratch->call.time = bpf_ktime_get_ns();
+	write_scratch(ctx, current, task, scratch);
 }
 
 static __always_inline void begin(struct call *call, struct task_struct *current, struct which *which, struct pt_regs *regs)
@@ -79,10 +83,11 @@ static __always_inline void begin(struct call *call, struct task_struct *current
 		arguments(call->args, regs, which->abi);
 	call->nr = which->nr;
 	call->tid = current->pid;
+	call->pid = current->tgid;
+	call->late = 0;
 	call->payload = 0;
 	call->how = HOW_PENDING;
 	call->bits = which->abi;
-	call->end = 0;
 	call->start = bpf_ktime_get_ns();
 }
 
@@ -171,14 +176,14 @@ int enter_event(struct syscall_event *ctx)
 }
 
 /* Completes the open call; 0 if this exit is not its own. */
-static __always_inline int complete(struct task *task, struct call *call, s32 nr, s64 ret, u32 retry)
+static __always_inline int complete(struct task *task, struct call *call, s32 nr, s64 ret)
 {
 	u32 flags = plan_at(task->place)->flags;
 
 	if (!closes(call, flags, nr))
 		return 0;
 	call->ret = ret;
-	call->end = flags & PLAN_WORKS_AT_EXIT || retry ? bpf_ktime_get_ns() : 0;
+	call->time = bpf_ktime_get_ns();
 	call->how = HOW_RETURNED;
 	if (task->listed == call->start)
 		call->bits |= CALL_SHOWN << 4;
@@ -196,7 +201,7 @@ static __always_inline int is_left_out(struct task *task, struct call *call)
 	if (settings.failures && !failed)
 		return 1;
 	/* How long a call took that has no entry is not known. */
-	int is_short = call->bits & CALL_NO_ENTRY << 4 || (call->end ? call->end : bpf_ktime_get_ns()) - call->start < settings.least;
+	int is_short = call->bits & CALL_NO_ENTRY << 4 || call->time - call->start < settings.least;
 	if (settings.least && is_short)
 		return 1;
 	return settings.filters && is_hopeless(call, 1);
@@ -208,16 +213,16 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 	if (open == OPEN_LEFT_OUT)
 		return closes(&task->call, plan_at(task->place)->flags, nr);
 	if (settings.sums || open == OPEN_HERE) {
-		if (!complete(task, &task->call, nr, ret, 0))
+		if (!complete(task, &task->call, nr, ret))
 			return 0;
 		if (is_left_out(task, &task->call))
 			COUNT(left_out);
 		else
-			write_call(ctx, task, &task->call, 0);
+			write_call(ctx, current, task, &task->call, 0);
 		return 1;
 	}
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
-	if (!scratch || !complete(task, &scratch->call, nr, ret, scratch->retry || scratch->debts))
+	if (!scratch || !complete(task, &scratch->call, nr, ret))
 		return 0;
 	/* Where parts of it were given, the rest belongs to them. */
 	if (!scratch->parts && is_left_out(task, &scratch->call)) {
@@ -227,10 +232,16 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 	}
 	if (plan_at(task->place)->flags & PLAN_WORKS_AT_EXIT || scratch->retry || scratch->debts) {
 		capture_at_exit(scratch, task->place);
+		u64 end = scratch->call.time;
 		give_parts(ctx, scratch, WHEN_EXIT);
 		scratch->call.how = HOW_RETURNED;
+		/* Its parts come before it. What else was done takes no longer than an interrupt might. */
+		if (scratch->parts) {
+			scratch->call.time = bpf_ktime_get_ns();
+			scratch->call.late = scratch->call.time - end;
+		}
 	}
-	write_scratch(ctx, task, scratch);
+	write_scratch(ctx, current, task, scratch);
 	return 1;
 }
 
@@ -266,6 +277,7 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 		return;
 	COUNT(calls);
 	begin(&task->call, current, &which, regs);
+	task->call.time = task->call.start;
 	task->call.ret = ret;
 	task->call.how = HOW_RETURNED;
 	task->call.bits |= CALL_NO_ENTRY << 4;
@@ -273,7 +285,7 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 	if (is_left_out(task, &task->call) || (settings.filters && is_hopeless(&task->call, 0)))
 		COUNT(left_out);
 	else
-		write_call(ctx, task, &task->call, 0);
+		write_call(ctx, current, task, &task->call, 0);
 }
 
 SEC("tp_btf/sys_exit")
@@ -351,13 +363,13 @@ static __always_inline void give_executed(void *ctx, struct task_struct *current
 	task->open = OPEN_NONE;
 	task->executed = 1;
 	barrier();
-	complete(task, call, call->nr, 0, 0);
+	complete(task, call, call->nr, 0);
 	if (!scratch) {
-		write_call(ctx, task, &task->call, 0);
+		write_call(ctx, current, task, &task->call, 0);
 		return;
 	}
 	give_up_retries(scratch, task->place);
-	write_scratch(ctx, task, scratch);
+	write_scratch(ctx, current, task, scratch);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -407,7 +419,10 @@ int ended(u64 *ctx)
 		return 0;
 	task->call.how = HOW_TASK_END;
 	task->call.payload = 0;
+	task->call.bits = 0;
 	task->call.tid = current->pid;
+	task->call.pid = current->tgid;
+	task->call.time = bpf_ktime_get_ns();
 	task->call.ret = current->exit_code;
 	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &task->call, sizeof(task->call)))
 		COUNT(ends_lost);

@@ -194,6 +194,7 @@ static __noinline int give_tally(void *ctx, struct tally *tally)
 
 	if (!calls)
 		return 0;
+	tally->head.time = bpf_ktime_get_ns();
 	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &tally->head, sizeof(tally->head) + TALLY_BODY))
 		COUNT_MORE(calls_lost, calls);
 	bpf_probe_read_kernel(tally->sums, TALLY_BODY, (const void *)zeros);
@@ -260,6 +261,7 @@ static __always_inline int sum_up(void *ctx, struct task_struct *current, struct
 	u32 key = (call->bits & 0xf) * NR_COUNT + call->nr + 1;
 	u32 errno = ret < 0 && ret >= -4095 ? -ret : 0;
 	tally->head.tid = call->tid;
+	tally->head.pid = call->pid;
 	if (!add_call(tally, key, duration, errno))
 		return 1;
 	give_tally(ctx, tally);

@@ -108,7 +108,7 @@ impl Adding<'_> {
         let spec = EventSpec {
             name: "BPF calls".to_owned(),
             role: Role::BpfCall,
-            sample_type: perf::SAMPLE_TRACEPOINT,
+            sample_type: perf::SAMPLE_BPF,
             format: None,
             shown: true,
             terms: Terms::default(),

@@ -9,6 +9,7 @@
 
 use super::record::{Body, Record, Sample};
 use super::session::EventTable;
+use crate::bpf;
 use crate::event::{EventIndex, TaskId, Time};
 
 /// `enum perf_event_type` (include/uapi/linux/perf_event.h): the records that are read; all others are skipped.
@@ -38,6 +39,8 @@ pub mod field {
     pub const IDENTIFIER: u64 = 1 << 16;
     /// What every event asks for, so that each record says when, who and of which event.
     pub const NEEDED: u64 = IDENTIFIER | TID | TIME;
+    /// What an event asks for whose own bytes say when and who: those of the BPF programs ([`crate::bpf::record`]).
+    pub const TOLD_BY_BYTES: u64 = IDENTIFIER | RAW;
     /// What is repeated at the end of records that are not samples (`sample_id_all`).
     pub const TRAILER: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
 }
@@ -48,6 +51,9 @@ pub(super) const MISC_COMM_EXEC: u16 = 1 << 13;
 pub(super) const PROT_EXEC: u32 = 4;
 /// `struct perf_event_header`: type, misc, size.
 pub(super) const HEADER_BYTES: usize = 8;
+
+/// The identifier and the size that stand before the bytes of [`field::TOLD_BY_BYTES`].
+const SIZED_BYTES: usize = 12;
 
 /// Why a record cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,12 +119,23 @@ impl<'a> Frame<'a> {
         let id = id.copied().map(u64::from_le_bytes).ok_or_else(|| self.short())?;
         let event = *table.ids.get(&id).ok_or(Fault::UnknownEvent(id))?;
         let layout = table.get(event).ok_or(Fault::UnknownEvent(id))?.sample_type;
+        if layout == field::TOLD_BY_BYTES {
+            return self.stamp_of_bytes(sample, event).map(Some);
+        }
         if layout & (field::NEEDED | field::READ) != field::NEEDED {
             return Err(Fault::Layout(layout));
         }
         let before = if sample { Some(time_in_sample(layout)) } else { self.body.len().checked_sub(time_from_end(layout)) };
         let time = before.and_then(|at| self.body.get(at..)?.first_chunk().copied()).map(u64::from_le_bytes).ok_or_else(|| self.short())?;
         Ok(Some(Stamp { time: Time(time), event }))
+    }
+
+    /// The stamp of a record that says nothing of time beside its bytes. What is no sample (a gap) comes as one with the sample that follows it.
+    #[inline]
+    fn stamp_of_bytes(&self, sample: bool, event: EventIndex) -> Result<Stamp, Fault> {
+        let time =
+            if sample { self.body.get(SIZED_BYTES..).and_then(bpf::record::time).ok_or_else(|| self.short())? } else { Time(u64::MAX) };
+        Ok(Stamp { time, event })
     }
 
     /// The whole record. `ring` is the CPU of its ring, for events that do not say theirs; the stamp is from [`Frame::stamp`].
@@ -136,6 +153,11 @@ impl<'a> Frame<'a> {
     fn sample(&self, layout: u64, stamp: Stamp, ring: u32) -> Option<Record<'a>> {
         let mut fields = Fields { rest: self.body, layout };
         let origin = fields.u64()?;
+        if layout == field::TOLD_BY_BYTES {
+            let raw = fields.sized()?;
+            let sample = Sample { event: stamp.event, origin, count: 1, raw, ip: 0, address: 0 };
+            return Some(Record { time: stamp.time, cpu: ring, task: bpf::record::task(raw)?, body: Body::Sample(sample) });
+        }
         let ip = fields.asked(field::IP)?.unwrap_or(0);
         let task = fields.task()?;
         fields.u64()?; // the time, in the stamp
@@ -157,8 +179,8 @@ impl<'a> Frame<'a> {
         let trailer_bytes = 8 * (layout & field::TRAILER).count_ones() as usize;
         let (own, trailer) = self.body.split_at_checked(self.body.len().checked_sub(trailer_bytes)?)?;
         let mut trailer = Fields { rest: trailer, layout };
-        let task = trailer.task()?;
-        trailer.u64()?; // the time, in the stamp
+        let task = if layout & field::TID == 0 { TaskId::default() } else { trailer.task()? };
+        trailer.asked(field::TIME)?; // in the stamp
         trailer.asked(field::ID)?;
         trailer.asked(field::STREAM_ID)?;
         let cpu = trailer.asked(field::CPU)?.map_or(ring, |cpu| cpu as u32);

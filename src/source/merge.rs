@@ -288,7 +288,9 @@ impl Run {
                 self.gaps.push((offset as u32, last));
             }
             self.keys.push(Key { time, offset: offset as u32, event });
-            last = Some(time);
+            if !after_gap {
+                last = Some(time);
+            }
         }
         last
     }

@@ -116,10 +116,10 @@ impl<'a> Iterator for Records<'a> {
                 Err(fault) => return Some(Err(malformed(fault))),
             };
             let mut record = frame.read(self.table, stamp, self.cpu).map_err(malformed);
-            if let Ok(Record { body: Body::Lost { after, .. }, .. }) = &mut record {
-                *after = self.before;
+            match &mut record {
+                Ok(Record { body: Body::Lost { after, .. }, .. }) => *after = self.before,
+                _ => self.before = Some(stamp.time),
             }
-            self.before = Some(stamp.time);
             return Some(record);
         }
         None

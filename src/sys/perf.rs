@@ -13,7 +13,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 pub const SAMPLE_TRACEPOINT: u64 =
     b::PERF_SAMPLE_IDENTIFIER as u64 | b::PERF_SAMPLE_TID as u64 | b::PERF_SAMPLE_TIME as u64 | b::PERF_SAMPLE_RAW as u64;
 
-/// The same, with what it counted for, before the bytes.
+/// The fields of a sample whose bytes say themselves when and by whom they were written, so that the kernel need not find that out again: identifier, then the bytes.
+pub const SAMPLE_BPF: u64 = b::PERF_SAMPLE_IDENTIFIER as u64 | b::PERF_SAMPLE_RAW as u64;
+
+/// As those of a tracepoint, with what it counted for, before the bytes.
 pub const SAMPLE_WEIGHTED: u64 = SAMPLE_TRACEPOINT | b::PERF_SAMPLE_PERIOD as u64;
 
 /// The fields of a page fault's sample: as above, with the instruction and the address instead of bytes.
@@ -90,7 +93,7 @@ impl Attr {
             Counts::Weighted(id) => (b::PERF_TYPE_TRACEPOINT, id, SAMPLE_WEIGHTED),
             Counts::FaultsMajor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MAJ), SAMPLE_FAULT),
             Counts::FaultsMinor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MIN), SAMPLE_FAULT),
-            Counts::BpfOutput => (software, u64::from(b::PERF_COUNT_SW_BPF_OUTPUT), SAMPLE_TRACEPOINT),
+            Counts::BpfOutput => (software, u64::from(b::PERF_COUNT_SW_BPF_OUTPUT), SAMPLE_BPF),
             Counts::SideBand { .. } => (software, u64::from(b::PERF_COUNT_SW_DUMMY), SAMPLE_SIDE_BAND),
         };
         attr.type_ = kind;

@@ -18,7 +18,7 @@ impl Follower {
         // One that makes no sense is missing in the account, which will not add up.
         let Some(seen) = Seen::parse(sample.raw) else { return };
         if seen.how == How::Tally {
-            let task = TaskId { tid: seen.tid, ..record.task };
+            let task = TaskId { pid: seen.pid, tid: seen.tid };
             let here = Here { time: record.time, cpu: record.cpu, task, slot: self.slot(task, record.time) };
             return self.tally(here, &seen, events);
         }
@@ -137,7 +137,7 @@ impl Follower {
         (call.id.tid, call.id.start) = (seen.tid, seen.start);
         call.entry = if seen.no_entry { Entry::Unseen } else { Entry::Seen };
         call.exit = match seen.how {
-            How::Returned => Exit::Returned { at: seen.end.unwrap_or(here.time), ret: seen.ret },
+            How::Returned => Exit::Returned { at: seen.end, ret: seen.ret },
             How::Never => Exit::Never,
             How::Pending => Exit::Pending,
             How::Unseen | How::TaskEnd | How::Part | How::Tally => Exit::Unseen,

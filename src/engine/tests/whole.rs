@@ -18,7 +18,7 @@ const READ: i32 = 0;
 
 fn session() -> Session {
     let mut session = Session { scope: Scope::Command, ..Session::default() };
-    for (role, sample_type) in [(Role::SideBand, perf::SAMPLE_SIDE_BAND), (Role::BpfCall, perf::SAMPLE_TRACEPOINT)] {
+    for (role, sample_type) in [(Role::SideBand, perf::SAMPLE_SIDE_BAND), (Role::BpfCall, perf::SAMPLE_BPF)] {
         let index = EventIndex(session.events.events.len() as u16);
         session.events.ids.insert(10 + u64::from(index.0), index);
         let shown = role == Role::BpfCall;
@@ -40,7 +40,7 @@ fn run(session: &Session, write: impl FnOnce(&mut RecordWriter), notes: Vec<(Tim
 }
 
 fn record(ring: &mut RecordWriter, of: TaskId, seen: &Seen) {
-    ring.sample(CALLS, of, seen.end.unwrap(), &written(seen, &[]));
+    ring.sample(CALLS, of, seen.end, &written(seen, &[]));
 }
 
 fn in_flight(seen: &Seen, at: u64, last: bool) -> (Time, Note) {
@@ -55,13 +55,12 @@ fn counted(issued: u64, lost: u64) -> (Time, Note) {
 #[test]
 fn a_record_is_a_call() {
     let session = session();
-    let at_once = Seen { end: None, ..returned(7, READ, 31, 0) };
     let unseen = Seen { no_entry: true, ret: -13, ..returned(7, READ, 60, 60) };
     let (events, engine) = run(
         &session,
         |ring| {
             record(ring, task(7, 7), &returned(7, READ, 10, 30));
-            ring.sample(CALLS, task(7, 7), Time(39), &written(&at_once, &[]));
+            record(ring, task(7, 7), &returned(7, READ, 31, 39));
             record(ring, task(7, 7), &Seen { how: How::Unseen, lost: 2, ..returned(7, READ, 40, 50) });
             record(ring, task(7, 7), &unseen);
         },
@@ -138,7 +137,7 @@ fn the_kernel_tells_how_tasks_end() {
 fn summed_up_calls_are_given_together() {
     let session = session();
     let body = |calls| tally::written(&[(READ as u32, [calls, 500 * calls, 500, 500], 0, &[(300, 1)])]);
-    let sums = Seen { how: How::Tally, ret: 5, ..returned(9, READ, 0, 700) };
+    let sums = Seen { how: How::Tally, ret: 5, pid: 7, ..returned(9, READ, 0, 700) };
     let (events, engine) = run(
         &session,
         |ring| {

@@ -1,6 +1,7 @@
 //! Rounds as a machine would bring them, and all that may be wrong with them.
 
 use super::*;
+use crate::bpf::record::tests::{returned, written};
 use crate::source::frame::{Fault, field};
 use crate::source::memory::RecordWriter;
 use crate::source::record::tests::{TASK, table};
@@ -118,6 +119,23 @@ fn a_gap_is_placed_before_the_sample_that_follows_it() {
     let wanted =
         ["4.0 lost 1 after None", "5.0 a", "30.0 lost 7 after Some(5)", "30.0 b", "31.1 x", "40.0 lost 8 after Some(30)", "40.0 c"];
     assert_eq!(rest(&mut merge, &table), wanted);
+}
+
+/// Records whose bytes say when they were written: the gap before one says nothing of time.
+#[test]
+fn a_gap_without_a_time_has_that_of_the_sample_that_follows_it() {
+    let table = table(&[field::TOLD_BY_BYTES]);
+    let mut merge = Merge::new();
+    let mut ring = RecordWriter::new(&table, 0);
+    let call = |end| written(&returned(TASK.tid, 0, 1, end), &[]);
+    ring.sample(EventIndex(0), TASK, Time(0), &call(5)).lost(7, TASK, Time(0)).sample(EventIndex(0), TASK, Time(0), &call(9));
+    merge.add(&table, ring.round(Time(10)));
+    let mut given = Vec::new();
+    merge.release_all(&table, |record| {
+        given.push((record.time, record.task.tid, matches!(record.body, Body::Lost { after: Some(Time(5)), .. })))
+    });
+    assert_eq!(given, [(Time(5), TASK.tid, false), (Time(9), 0, true), (Time(9), TASK.tid, false)]);
+    assert_eq!(merge.last_of_ring(0), Some(Time(9)));
 }
 
 #[test]
