@@ -149,8 +149,9 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 
 	if (!scratch)
 		return 0;
+	u32 fds = plan->fds;
 	for (u32 i = 0; i < 6; i++)
-		if (plan->fds & 1 << i)
+		if (fds & 1 << i)
 			note_file(scratch, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
 	if (plan->elsewhere)
 		note_elsewhere(scratch, plan->elsewhere);

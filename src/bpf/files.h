@@ -32,10 +32,10 @@ static __always_inline u64 file_of(struct walk *walk, u64 task, s32 fd)
 {
 	if (fd < 0)
 		return 0;
-	u64 files = number_of(walk, MEMBER(task_struct, task, files));
+	const void *files = MEMBER(task_struct, task, files);
 	if (!files)
 		return 0;
-	u64 table = number_of(walk, MEMBER(files_struct, files, fdt));
+	const void *table = MEMBER(files_struct, files, fdt);
 	if (!table || (u32)fd >= MEMBER(fdtable, table, max_fds))
 		return 0;
 	/* Any struct that begins with a pointer. */
@@ -94,14 +94,11 @@ static __always_inline int is_unhashed(u64 dentry)
 }
 
 /* What stands for a file and its name. */
-__noinline u64 key_of(struct scratch *scratch)
+static __always_inline u64 key_of_file(struct scratch *scratch)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-
-	if (!scratch)
-		return 0;
 	struct walk *walk = &scratch->walk;
-	u64 inode = number_of(walk, MEMBER(file, walk->file, f_inode));
+	u64 inode = (u64)MEMBER(file, walk->file, f_inode);
 	at_the_file(walk, current);
 	walk->pid = 0;
 	walk->kind = FILE_ROOTED;
@@ -109,6 +106,11 @@ __noinline u64 key_of(struct scratch *scratch)
 	u64 hash = is_apart(walk) ? key_apart(scratch, inode) : way_of(scratch);
 	hash = mixed(hash, MEMBER(inode, inode, i_ino));
 	return mixed(hash, (u64)MEMBER(inode, inode, i_generation) << 1 | is_unhashed(walk->dentry));
+}
+
+__noinline u64 key_of(struct scratch *scratch)
+{
+	return scratch ? key_of_file(scratch) : 0;
 }
 
 /* Writes the name of what is in no directory to `at`. */
@@ -196,8 +198,8 @@ __noinline int tell_as(struct scratch *scratch, u64 key, u32 fd, u32 tag)
 	return 1;
 }
 
-/* Adds the piece of the file that a task has open as `fd`, if it has one. */
-__noinline int note_file_of(struct scratch *scratch, u64 task, u32 fd, u32 tag)
+/* Tells the file that a task has open as `fd`, if it has one. */
+__noinline int note_anew(struct scratch *scratch, u64 task, u32 fd, u32 tag)
 {
 	if (!scratch)
 		return 0;
@@ -209,10 +211,7 @@ __noinline int note_file_of(struct scratch *scratch, u64 task, u32 fd, u32 tag)
 		if (!file)
 			return 0;
 		walk->file = file;
-		u64 key = key_of(scratch);
-		if (known->id && known->key == key && files_told - known->id < FRESH_MAX)
-			return describe_empty(scratch, fd, known->id, tag, PIECE_WHOLE);
-		if (!tell_as(scratch, key, fd, tag))
+		if (!tell_as(scratch, key_of(scratch), fd, tag))
 			continue;
 		/* What was told is true if nobody closed the file meanwhile. */
 		if (file_of(walk, task, fd) == file)
@@ -221,6 +220,24 @@ __noinline int note_file_of(struct scratch *scratch, u64 task, u32 fd, u32 tag)
 		scratch->call.payload = before;
 	}
 	return 0;
+}
+
+/* Adds the piece of the file that a task has open as `fd`, if it has one. */
+__noinline int note_file_of(struct scratch *scratch, u64 task, u32 fd, u32 tag)
+{
+	if (!scratch)
+		return 0;
+	struct walk *walk = &scratch->walk;
+	struct known_file *known = &scratch->files[fd % FILES_MAX];
+	u64 file = file_of(walk, task, fd);
+	if (!file)
+		return 0;
+	walk->file = file;
+	u64 key = key_of_file(scratch);
+	u64 id = known->id;
+	if (id && known->key == key && files_told - id < FRESH_MAX)
+		return describe_empty(scratch, fd, id, tag, PIECE_WHOLE);
+	return note_anew(scratch, task, fd, tag);
 }
 
 /* The same of the calling task. */

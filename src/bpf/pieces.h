@@ -67,6 +67,21 @@ static __always_inline int owe(struct scratch *scratch, u64 address, u64 wanted,
 	return 0;
 }
 
+/* Reads into a piece. Where so few bytes are wanted, they come by the stack: the kernel checks the bounds of what was allotted (CONFIG_HARDENED_USERCOPY), which takes longer than the copy. */
+static __always_inline int read_user(struct piece *piece, u64 length, u64 address)
+{
+	u64 few[2] = {};
+
+	if (length > sizeof(few))
+		return bpf_probe_read_user(piece + 1, length, (void *)address) != 0;
+	if (bpf_probe_read_user(few, length, (void *)address))
+		return 1;
+	u64 *words = (u64 *)(piece + 1);
+	words[0] = few[0];
+	words[1] = few[1];
+	return 0;
+}
+
 /* Copies no more than `limit` of the bytes that the call names; -1 if they cannot be read, and then nothing is added. */
 __noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
 {
@@ -82,7 +97,7 @@ __noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 
 	barrier_var(length);
 	if (length > PIECE_MAX)
 		length = PIECE_MAX;
-	if (bpf_probe_read_user(piece + 1, length, (void *)address)) {
+	if (read_user(piece, length, address)) {
 		/* At entry it may be that nobody touched the page yet. At exit, what stands before the next page may be all there is. */
 		u64 first = PAGE_BYTES - (address & (PAGE_BYTES - 1));
 		if ((tag >> 8 & 0xff) == WHEN_ENTRY || first >= length || bpf_probe_read_user(piece + 1, first, (void *)address))

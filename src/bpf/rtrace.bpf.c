@@ -120,7 +120,7 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	if (settings.sums)
 		task->begun++;
 	else
-		COUNT(calls);
+		COUNT_BEGUN();
 	task->executed = 0;
 	task->place = which.place;
 	if (settings.filters && leaves_out(task, &which, regs)) {

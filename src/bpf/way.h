@@ -21,7 +21,7 @@ static __always_inline void at_the_file(struct walk *walk, struct task_struct *c
 
 	walk->dentry = (u64)MEMBER(file, file, f_path.dentry);
 	walk->mount = (u64)MEMBER(file, file, f_path.mnt) - bpf_core_field_offset(struct mount, mnt);
-	u64 fs = number_of(walk, MEMBER(task_struct, current, fs));
+	const void *fs = MEMBER(task_struct, current, fs);
 	walk->root_dentry = (u64)MEMBER(fs_struct, fs, root.dentry);
 	walk->root_mount = (u64)MEMBER(fs_struct, fs, root.mnt) - bpf_core_field_offset(struct mount, mnt);
 }
@@ -31,7 +31,7 @@ static __always_inline int is_apart(struct walk *walk)
 {
 	u64 dentry = walk->dentry;
 
-	return number_of(walk, MEMBER(dentry, dentry, d_parent)) == dentry && number_of(walk, MEMBER(mount, walk->mount, mnt.mnt_root)) != dentry;
+	return (u64)MEMBER(dentry, dentry, d_parent) == dentry && (u64)MEMBER(mount, walk->mount, mnt.mnt_root) != dentry;
 }
 
 /* A few steps of the way, from where `here` is: what stands for them and for `hash`. Global, so that the verifier goes them once. */
@@ -41,7 +41,7 @@ __noinline u64 mix_steps(struct scratch *scratch, u64 hash)
 		return 0;
 	struct walk *walk = &scratch->walk;
 	u64 dentry = walk->here_dentry, mount = walk->here_mount;
-	u64 root = number_of(walk, MEMBER(mount, mount, mnt.mnt_root));
+	u64 root = (u64)MEMBER(mount, mount, mnt.mnt_root);
 	u32 changing = 0;
 
 	walk->is_over = 1;
@@ -55,7 +55,7 @@ __noinline u64 mix_steps(struct scratch *scratch, u64 hash)
 			hash = mixed(hash, dentry);
 			dentry = number_of(walk, MEMBER(mount, mount, mnt_mountpoint));
 			mount = above;
-			root = number_of(walk, MEMBER(mount, mount, mnt.mnt_root));
+			root = (u64)MEMBER(mount, mount, mnt.mnt_root);
 			continue;
 		}
 		u64 name = MEMBER(dentry, dentry, d_name.hash_len), changes = MEMBER(dentry, dentry, d_seq.seqcount.sequence);
