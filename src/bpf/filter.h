@@ -6,29 +6,14 @@
 
 #include "select.h"
 
-/* The barriers keep the compiler from parting a test from the use, which the verifier could not follow. */
 static __always_inline const volatile struct filter *filter_at(u32 number)
 {
-	u64 at = number;
-
-	barrier_var(at);
-	if (at >= FILTERS_MAX)
-		at = 0;
-	const volatile struct filter *filter = &filters[at];
-	barrier_var(filter);
-	return filter;
+	return ELEMENT(filters, number);
 }
 
 static __always_inline const volatile struct filter_test *test_at(const volatile struct filter *filter, u32 number)
 {
-	u64 at = number;
-
-	barrier_var(at);
-	if (at >= TESTS_MAX)
-		at = 0;
-	const volatile struct filter_test *test = &filter->tests[at];
-	barrier_var(test);
-	return test;
+	return ELEMENT(filter->tests, number);
 }
 
 /* Whether a text is, or begins with, what is asked for; -1: it cannot be read, or is longer than what can be compared. */

@@ -136,18 +136,25 @@ __noinline s64 copy_element(struct scratch *scratch, u64 start, u32 i, u64 total
 	return length & ~(1ULL << 63);
 }
 
+/* UIO_MAXIOV: the kernel refuses more elements of an array. */
+#define ARRAY_MAX 1024
+
+/* The first elements of an array; -1 if they cannot be read. */
+static __always_inline int copy_array(struct scratch *scratch, u64 address, u64 *count, u64 size, u32 tag)
+{
+	if (*count > ARRAY_MAX)
+		*count = ARRAY_MAX;
+	return copy_bytes(scratch, address, *count * size, ELEMENTS_MAX * size, WITHOUT_WORD(tag));
+}
+
 /* An array of struct iovec, and no more than `total` bytes of what its elements point to. */
 __noinline int copy_iovec(struct scratch *scratch, u64 address, u64 count, u64 total, u32 tag)
 {
 	if (!scratch || !address || !count)
 		return 0;
 	u64 start = scratch->call.payload;
-	u32 size = WORD_OF(tag) * 2;
 
-	/* UIO_MAXIOV: the kernel refuses more. */
-	if (count > 1024)
-		count = 1024;
-	if (copy_bytes(scratch, address, count * size, ELEMENTS_MAX * size, WITHOUT_WORD(tag)))
+	if (copy_array(scratch, address, &count, WORD_OF(tag) * 2, tag))
 		return -1;
 	if (start > START_MAX)
 		return 0;
@@ -222,9 +229,7 @@ __noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u32
 	u64 size = WORD_OF(tag) * 8;
 	u32 is_exit = (tag >> 8 & 0xff) == WHEN_EXIT;
 
-	if (count > 1024)
-		count = 1024;
-	if (copy_bytes(scratch, address, count * size, ELEMENTS_MAX * size, WITHOUT_WORD(tag)))
+	if (copy_array(scratch, address, &count, size, tag))
 		return -1;
 	if (start > START_MAX)
 		return 0;

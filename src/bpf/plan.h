@@ -285,17 +285,21 @@ const volatile struct plan plans[PLANS_MAX] SEC(".rodata.plans");
 const volatile struct choice choices[CHOICES_MAX] SEC(".rodata.choices");
 const volatile struct link links[LINKS_MAX] SEC(".rodata.links");
 
-/* The barriers keep the compiler from parting the test from the use, which the verifier could not follow. */
+/* An element of an array, or the first for a number that is none. The barriers keep the compiler from parting the test from the use, which the verifier could not follow. */
+#define ELEMENT(array, number)                               \
+	({                                                   \
+		u64 at_ = (number);                          \
+		barrier_var(at_);                            \
+		if (at_ >= sizeof(array) / sizeof(*(array))) \
+			at_ = 0;                             \
+		__typeof__(&(array)[0]) found_ = &(array)[at_]; \
+		barrier_var(found_);                         \
+		found_;                                      \
+	})
+
 static __always_inline const volatile struct plan *plan_at(u32 place)
 {
-	u64 at = place;
-
-	barrier_var(at);
-	if (at >= PLANS_MAX)
-		at = 0;
-	const volatile struct plan *plan = &plans[at];
-	barrier_var(plan);
-	return plan;
+	return ELEMENT(plans, place);
 }
 
 /* The plan's place for this value of the argument that chooses; its own if the value is none of those that matter. */
