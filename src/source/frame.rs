@@ -37,10 +37,10 @@ pub mod field {
     pub const STREAM_ID: u64 = 1 << 9;
     pub const RAW: u64 = 1 << 10;
     pub const IDENTIFIER: u64 = 1 << 16;
-    /// What every event asks for, so that each record says when, who and of which event.
-    pub const NEEDED: u64 = IDENTIFIER | TID | TIME;
     /// What an event asks for whose own bytes say when and who: those of the BPF programs ([`crate::bpf::record`]).
     pub const TOLD_BY_BYTES: u64 = IDENTIFIER | RAW;
+    /// What every other event asks for, so that each record says when, who and of which event.
+    pub const NEEDED: u64 = IDENTIFIER | TID | TIME;
     /// What is repeated at the end of records that are not samples (`sample_id_all`).
     pub const TRAILER: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
 }
