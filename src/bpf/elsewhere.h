@@ -12,9 +12,9 @@
 #define POLLFD_BYTES 8
 
 /* Kernels from 6.2 and 6.14 on find a task by its number: in the first namespace, or in the caller's. */
-extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak;
-extern struct task_struct *bpf_task_from_vpid(s32 pid) __ksym __weak;
-extern void bpf_task_release(struct task_struct *task) __ksym __weak;
+static struct task_struct *(*const task_from_pid)(s32 pid) = KERNEL_FUNCTION(TASK_FROM_PID);
+static struct task_struct *(*const task_from_vpid)(s32 pid) = KERNEL_FUNCTION(TASK_FROM_VPID);
+static void (*const task_release)(struct task_struct *task) = KERNEL_FUNCTION(TASK_RELEASE);
 
 /* A task is freed no earlier than this program ends; its number here needs no reference. */
 static __always_inline u64 let_go(struct walk *walk, struct task_struct *task)
@@ -22,20 +22,20 @@ static __always_inline u64 let_go(struct walk *walk, struct task_struct *task)
 	if (!task)
 		return 0;
 	u64 number = number_of(walk, task);
-	bpf_task_release(task);
+	task_release(task);
 	return number;
 }
 
 static __always_inline u64 task_in_first_namespace(struct walk *walk, s32 pid)
 {
-	return bpf_ksym_exists(bpf_task_from_pid) && pid > 0 ? let_go(walk, bpf_task_from_pid(pid)) : 0;
+	return kernel_types.bpf_task_from_pid && pid > 0 ? let_go(walk, task_from_pid(pid)) : 0;
 }
 
 /* The task that the caller calls so. */
 static __always_inline u64 task_called(struct walk *walk, s32 pid)
 {
-	if (bpf_ksym_exists(bpf_task_from_vpid))
-		return let_go(walk, bpf_task_from_vpid(pid));
+	if (kernel_types.bpf_task_from_vpid)
+		return let_go(walk, task_from_vpid(pid));
 	struct task_struct *current = bpf_get_current_task_btf();
 	u64 own = number_of(walk, MEMBER(task_struct, current, thread_pid));
 	return MEMBER(pid, own, level) == 0 ? task_in_first_namespace(walk, pid) : 0;

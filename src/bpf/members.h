@@ -8,21 +8,30 @@
 
 #include "state.h"
 
-/* The kernel's numbers of the structs that are read so; types.rs finds them by these names. */
+/* The kernel's numbers of the structs that are read so, and of its functions that are called; types.rs finds them by these names. What this kernel does not have is 0. */
 struct kernel_types {
 	u32 task_struct, files_struct, fdtable, list_head, file, fs_struct, dentry, mount, inode, super_block;
 	u32 linux_binprm, mm_struct, pid, ns_common, proc_ns_operations;
 	u32 socket, sock, inet_sock, unix_sock, unix_address, netlink_sock;
+	u32 bpf_rdonly_cast, bpf_task_from_pid, bpf_task_from_vpid, bpf_task_release;
 };
 const volatile struct kernel_types kernel_types SEC(".rodata.types");
+
+/*
+ * The kernel's functions are called as helpers of numbers that there are not, in whose place loaded.rs puts them: for functions declared as such, libbpf would read all types of the kernel, which takes as long
+ * as having a program verified.
+ */
+#define KERNEL_FUNCTIONS 0x7fff0000
+enum kernel_function { RDONLY_CAST, TASK_FROM_PID, TASK_FROM_VPID, TASK_RELEASE };
+#define KERNEL_FUNCTION(which) ((void *)(KERNEL_FUNCTIONS + which))
 
 /*
  * A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. There are objects for both kinds of kernel, because the verifier
  * takes long to remove what the running one does not need.
  */
 #ifdef PLAIN_LOADS
-extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym;
-#define READ_MEMBER(type, address, member) ((struct type *)bpf_rdonly_cast(address, kernel_types.type))->member
+static void *(*const rdonly_cast)(const void *address, u32 type) = KERNEL_FUNCTION(RDONLY_CAST);
+#define READ_MEMBER(type, address, member) ((struct type *)rdonly_cast(address, kernel_types.type))->member
 #else
 #define READ_MEMBER(type, address, member) BPF_CORE_READ((struct type *)address, member)
 #endif

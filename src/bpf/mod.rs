@@ -18,6 +18,8 @@ pub mod filter;
 mod filter_bytes;
 #[cfg(feature = "bpf")]
 mod links;
+#[cfg(feature = "bpf")]
+mod loaded;
 pub mod parts;
 pub mod record;
 mod settings;

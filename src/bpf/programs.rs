@@ -1,24 +1,16 @@
-//! The programs in the kernel: loaded, attached, asked, and gone with this process whatever happens to it (nothing is pinned).
+//! The programs in the kernel: which there are, when they are attached, what they are asked; gone with this process whatever happens to it (nothing is pinned). How they get there is
+//! [`super::loaded`]'s.
 
 use super::account::Account;
 use super::encode::On;
-use super::filter_bytes::Filters;
+use super::loaded::Loaded;
 use super::settings::{Hooks, Mode, Seed, Settings, Whose};
-use super::types::Types;
 use crate::sys::bpf::raw_tracepoints_may_sleep;
-use crate::sys::perf::{self, Attr, Counts, PerfEvent};
 use anyhow::{Context, anyhow};
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
-use std::ffi::OsStr;
+use libbpf_rs::{MapCore, MapFlags};
 use std::fs::File;
-use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
-
-/// What clang made of `rtrace.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace.bpf.o"));
-/// The same for kernels without `bpf_rdonly_cast` (before 6.2).
-static OBJECT_BY_HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace-by-helper.bpf.o"));
 
 /// So often the kernel is asked for the state of tasks, a millisecond apart.
 const SEED_TRIES: u32 = 1_000;
@@ -26,20 +18,20 @@ const SEED_TRIES: u32 = 1_000;
 /// The programs, loaded.
 #[derive(Debug)]
 pub struct Programs {
-    object: Object,
+    loaded: Loaded,
     settings: Settings,
-    /// Of the hooks that follow tasks.
-    following: Vec<Link>,
+    /// The hooks that follow tasks: closing a descriptor takes the program off, here and below.
+    following: Vec<OwnedFd>,
     /// Those of the programs that look at all calls.
     on_all: &'static Pair,
-    /// Of their hooks.
-    tracing: Vec<Link>,
+    /// Their hooks.
+    tracing: Vec<OwnedFd>,
     /// Hooks that no longer do anything, but take the kernel long to take down.
-    stopped: Vec<Link>,
+    stopped: Vec<OwnedFd>,
     /// The events of single syscalls that have a program. They stay disabled: they carry the program and nothing else.
-    own: Vec<PerfEvent>,
+    own: Vec<OwnedFd>,
     /// The programs beside these, for calls that have no such events: loaded when a 32-bit program is met.
-    beside: Option<Object>,
+    beside: Option<Loaded>,
     /// 32-bit programs that were begun before that.
     unseen: u64,
 }
@@ -65,12 +57,12 @@ impl Programs {
         libbpf_rs::set_print(None);
         // Where programs may sleep there, others may lose the CPU there.
         let on_all = if raw_tracepoints_may_sleep() { &EVENTS } else { &RAW };
-        let object = match settings.hooks {
-            Hooks::All => load(settings, On::AllCalls, on_all, None)?,
-            Hooks::Own { .. } => load(settings, On::OwnEvents, &EVENTS, None)?,
+        let (on, pair) = match settings.hooks {
+            Hooks::All => (On::AllCalls, on_all),
+            Hooks::Own { .. } => (On::OwnEvents, &EVENTS),
         };
         let programs = Programs {
-            object,
+            loaded: Loaded::load(settings, on, |name| is_needed(name, settings, on, pair), None)?,
             settings: settings.clone(),
             following: Vec::new(),
             on_all,
@@ -102,8 +94,8 @@ impl Programs {
                 .context("cannot name the tasks to the BPF programs")?;
         }
         for name in ["forked", "executed", "ended"] {
-            let link = attach(&self.object, name)?;
-            self.following.push(link);
+            let hook = self.loaded.attach(name)?;
+            self.following.push(hook);
         }
         if needs_seeds(&self.settings) { self.seed() } else { Ok(()) }
     }
@@ -140,18 +132,14 @@ impl Programs {
     }
 
     fn attach_to_all(&mut self, name: &str) -> anyhow::Result<()> {
-        let link = attach(self.beside.as_ref().unwrap_or(&self.object), name)?;
-        self.tracing.push(link);
+        let hook = self.beside.as_ref().unwrap_or(&self.loaded).attach(name)?;
+        self.tracing.push(hook);
         Ok(())
     }
 
     fn attach_to_events(&mut self, name: &str, ids: impl Iterator<Item = u64>, cpu: u32) -> anyhow::Result<()> {
-        let program = program(&self.object, name)?;
         for id in ids {
-            let attr = Attr { counts: Counts::Tracepoint(id), inherit: false, watermark: 1 };
-            // The kernel keeps programs by tracepoint: one event is enough for all CPUs.
-            let event = PerfEvent::open(&attr, perf::On::Everyone, cpu).context("cannot open a syscall's event")?;
-            event.set_program(program.as_fd()).with_context(|| format!("cannot attach the BPF program {name}"))?;
+            let event = self.loaded.attach_to_event(name, id, cpu)?;
             self.own.push(event);
         }
         Ok(())
@@ -162,7 +150,8 @@ impl Programs {
         if self.settings.hooks == Hooks::All || self.beside.is_some() || self.account()?.compat == 0 {
             return Ok(());
         }
-        self.beside = Some(load(&self.settings, On::Beside, self.on_all, Some(&self.object))?);
+        let needed = |name: &str| is_needed(name, &self.settings, On::Beside, self.on_all);
+        self.beside = Some(Loaded::load(&self.settings, On::Beside, needed, Some(&self.loaded))?);
         self.attach_to_all(self.on_all.leave)?;
         self.attach_to_all(self.on_all.enter)?;
         self.unseen = self.account()?.compat;
@@ -186,8 +175,8 @@ impl Programs {
         if self.on_all.slow {
             self.stopped.append(&mut self.tracing);
         }
-        while let Some(link) = self.tracing.pop() {
-            drop(link);
+        while let Some(hook) = self.tracing.pop() {
+            drop(hook);
         }
         let last = if was_tracing { self.list_last() } else { Ok(Vec::new()) };
         self.following.clear();
@@ -196,16 +185,15 @@ impl Programs {
 
     /// What takes long to close, for [`crate::sys::closer`].
     pub fn slow_to_close(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.stopped.iter().map(Link::as_fd).chain(self.own.iter().map(PerfEvent::as_fd))
+        self.stopped.iter().chain(&self.own).map(OwnedFd::as_fd)
     }
 
     /// How often the kernel skipped a program, because another task was inside it: a call may lack its entry or return for that, or be missing.
     pub fn skipped(&self) -> u64 {
-        let objects = std::iter::once(&self.object).chain(&self.beside);
-        let programs =
-            objects.flat_map(Object::progs_mut).filter(|program| program.name().to_str().is_some_and(is_of_calls) && program.autoload());
-        let infos =
-            programs.filter_map(|program| std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd())).ok());
+        let programs = std::iter::once(&self.loaded).chain(&self.beside).flat_map(Loaded::programs);
+        let infos = programs
+            .filter(|(name, _)| is_of_calls(name))
+            .filter_map(|(_, program)| std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd())).ok());
         infos.filter_map(|info| recursion_misses(&info)).sum()
     }
 
@@ -241,17 +229,11 @@ impl Programs {
     }
 
     fn list(&self, name: &str) -> anyhow::Result<Vec<u8>> {
-        let link = attach(&self.object, name)?;
-        let mut list = Vec::new();
-        Iter::new(&link)
-            .map_err(anyhow::Error::from)
-            .and_then(|mut iter| Ok(iter.read_to_end(&mut list)?))
-            .context("cannot list the tasks")?;
-        Ok(list)
+        self.loaded.list(name)
     }
 
     fn map(&self, name: &str) -> anyhow::Result<libbpf_rs::Map<'_>> {
-        self.object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| anyhow!("there is no BPF map {name}"))
+        self.loaded.map(name)
     }
 
     fn put_descriptor(&self, map: &str, key: u32, fd: BorrowedFd) -> anyhow::Result<()> {
@@ -263,45 +245,6 @@ impl Programs {
 pub fn is_of_rtrace(id: u32) -> bool {
     let is_ours = |name: &str| name == EVENTS.enter || name == EVENTS.leave;
     libbpf_rs::query::ProgInfoIter::default().any(|info| info.id == id && info.name.to_str().is_some_and(is_ours))
-}
-
-/// Loads those programs that are for this, with that pair. The maps are those of another object, if there is one.
-fn load(settings: &Settings, on: On, pair: &Pair, shared: Option<&Object>) -> anyhow::Result<Object> {
-    let types = Types::of_the_kernel(|has_function| if has_function("bpf_rdonly_cast") { OBJECT } else { OBJECT_BY_HELPER })?;
-    let mut builder = ObjectBuilder::default();
-    let mut open = builder.btf_custom_path(types.path())?.open_memory(types.object()).context("the built-in BPF object cannot be read")?;
-    for mut program in open.progs_mut() {
-        let needed = program.name().to_str().is_some_and(|name| is_needed(name, settings, on, pair));
-        program.set_autoload(needed);
-    }
-    let (told, constants, filters) = (settings.bytes(on), settings.constants(), Filters::new(settings));
-    for mut map in open.maps_mut() {
-        if map.name() != ".rodata.settings"
-            && let Some(same) = shared.and_then(|object| object.maps().find(|same| same.name() == map.name()))
-        {
-            map.reuse_fd(same.as_fd())?;
-            continue;
-        }
-        let bytes: &[u8] = match map.name().to_str() {
-            Some(".rodata.settings") => &told,
-            Some(".rodata.places") => &constants.places,
-            Some(".rodata.plans") => &constants.plans,
-            Some(".rodata.choices") => &constants.choices,
-            Some(".rodata.links") => &constants.links,
-            Some(".rodata.filters") => &filters.filters,
-            Some(".rodata.filter_of") => &filters.of,
-            Some(".rodata.texts") => &filters.texts,
-            Some(".rodata.types") => types.identifiers(),
-            Some("seeds") => {
-                // The kernel allots its table at once.
-                map.set_max_entries(settings.seeds_max.max(1))?;
-                continue;
-            }
-            _ => continue,
-        };
-        map.set_initial_value(bytes).context("the BPF programs' settings have another size than rtrace's")?;
-    }
-    open.load().context("the kernel does not take the BPF programs")
 }
 
 /// Programs that have nothing to do are not loaded: the verifier takes its time.
@@ -326,14 +269,6 @@ fn needs_seeds(settings: &Settings) -> bool {
     settings.whose == Whose::Tasks || settings.hooks != Hooks::All
 }
 
-fn attach(object: &Object, name: &str) -> anyhow::Result<Link> {
-    program(object, name)?.attach().with_context(|| format!("cannot attach the BPF program {name}"))
-}
-
-fn program<'a>(object: &'a Object, name: &str) -> anyhow::Result<ProgramMut<'a>> {
-    object.progs_mut().find(|program| program.name() == OsStr::new(name)).ok_or_else(|| anyhow!("there is no BPF program {name}"))
-}
-
 /// How often a program was skipped, as its descriptor's information says (bpf_prog_show_fdinfo() in kernel/bpf/syscall.c).
 fn recursion_misses(info: &str) -> Option<u64> {
     info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
@@ -341,6 +276,7 @@ fn recursion_misses(info: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::loaded::OBJECT;
     use super::super::{capture, encode, filter, filter_bytes, links, record, tally};
     use super::*;
     use libbpf_rs::HasSize;
@@ -453,6 +389,7 @@ mod tests {
             ("file_kind", &["FILE_ROOTED", "FILE_CUT", "FILE_APART", "FILE_SOCKET"]),
             ("elsewhere", &["ELSEWHERE_NONE", "ELSEWHERE_POLLED", "ELSEWHERE_COMPARED", "ELSEWHERE_COMPARED_ONE", "ELSEWHERE_FETCHED"]),
             ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP", "SCOPE_USER"]),
+            ("kernel_function", &["RDONLY_CAST", "TASK_FROM_PID", "TASK_FROM_VPID", "TASK_RELEASE"]),
             ("hooks", &["HOOKS_ALL", "HOOKS_OWN", "HOOKS_BESIDE"]),
             ("filter_op", &FILTER_OPS),
             ("filter_width", &["WIDTH_S32", "WIDTH_U32", "WIDTH_S64", "WIDTH_U64"]),

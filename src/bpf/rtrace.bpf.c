@@ -582,4 +582,5 @@ struct mirrored {
 	struct sum sum;
 	enum filter_op filter_op;
 	enum filter_width filter_width;
+	enum kernel_function kernel_function;
 } mirrored SEC(".mirrored");

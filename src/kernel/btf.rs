@@ -3,8 +3,10 @@
 //! Only what it takes to find structs by name and to excerpt them is read; the format is that of Documentation/bpf/btf.rst and include/uapi/linux/btf.h, in the machine's own byte
 //! order. Whatever the bytes are, reading them gives types or an error.
 
+use crate::sys::mapped::Mapped;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::path::Path;
+use std::fs::File;
+use std::ops::Deref;
 
 /// Where the running kernel shows its own.
 pub const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
@@ -45,6 +47,17 @@ mod kind {
     pub const ENUM64: u8 = 19;
 }
 
+/// What can be looked for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Sort {
+    Struct = kind::STRUCT,
+    Typedef = kind::TYPEDEF,
+    Function = kind::FUNC,
+}
+
+const SORTS: [Sort; 3] = [Sort::Struct, Sort::Typedef, Sort::Function];
+
 /// All types of a BTF blob.
 #[derive(Debug)]
 pub struct Btf<'a> {
@@ -52,6 +65,8 @@ pub struct Btf<'a> {
     types: &'a [u8],
     /// Where each type begins, by its identifier; the first (0) is void.
     starts: Vec<u32>,
+    /// The identifiers of the types of each [`Sort`].
+    sorted: [Vec<u32>; SORTS.len()],
 }
 
 /// A type.
@@ -102,17 +117,21 @@ impl<'a> Btf<'a> {
             body.get(start..start.checked_add(len)?)
         };
         let (types, strings) = section(8).zip(section(16)).ok_or(Damaged("a section lies outside"))?;
-        let mut starts = vec![0];
+        let (mut starts, mut sorted) = (vec![0], [const { Vec::new() }; SORTS.len()]);
         let mut at = 0;
         while at < types.len() {
             let head = types.get(at..at + TYPE_BYTES).ok_or(Damaged("the last type is cut"))?;
+            let info = word(head, 4);
+            if let Some(of_sort) = SORTS.iter().position(|sort| *sort as u8 == kind_of(info)) {
+                sorted[of_sort].push(starts.len() as u32);
+            }
             starts.push(at as u32);
-            at += TYPE_BYTES + rest_bytes(word(head, 4)).ok_or(Damaged("it has types of an unknown kind"))?;
+            at += TYPE_BYTES + rest_bytes(info).ok_or(Damaged("it has types of an unknown kind"))?;
         }
         if at > types.len() {
             return Err(Damaged("the last type is cut"));
         }
-        Ok(Btf { strings, types, starts })
+        Ok(Btf { strings, types, starts, sorted })
     }
 
     fn get(&self, id: u32) -> Option<Type<'a>> {
@@ -128,19 +147,15 @@ impl<'a> Btf<'a> {
         &behind[..memchr::memchr(0, behind).unwrap_or(behind.len())]
     }
 
-    /// The identifiers of the structs with these names.
-    pub fn structs<'n>(&self, names: &FxHashSet<&'n str>) -> Vec<(&'n str, u32)> {
-        let structs = (0u32..).zip(&self.starts).skip(1).filter_map(|(id, start)| {
-            let start = *start as usize;
-            (kind_of(word(self.types, start + 4)) == kind::STRUCT).then(|| (self.string(word(self.types, start)), id))
-        });
-        structs.filter_map(|(name, id)| Some((*names.get(str::from_utf8(name).ok()?)?, id))).collect()
-    }
-
-    /// Whether there is a function of this name.
-    pub fn has_function(&self, name: &str) -> bool {
-        let functions = self.starts.iter().skip(1).filter(|start| kind_of(word(self.types, **start as usize + 4)) == kind::FUNC);
-        functions.into_iter().any(|start| self.string(word(self.types, *start as usize)) == name.as_bytes())
+    /// The identifiers of what is of this sort and has one of these names.
+    pub fn named<'n>(&self, sort: Sort, names: &FxHashSet<&'n str>) -> Vec<(&'n str, u32)> {
+        // Most names are told apart by how they begin, and need not be looked at any further.
+        let beginnings: FxHashSet<[u8; 4]> = names.iter().map(|name| beginning(name.as_bytes())).collect();
+        let ids = SORTS.iter().zip(&self.sorted).filter(|(of, _)| **of == sort).flat_map(|(_, ids)| ids);
+        let of_sort = ids.map(|&id| (word(self.types, self.starts[id as usize] as usize), id));
+        let behind = |at: u32| self.strings.get(at as usize..).unwrap_or_default();
+        let candidates = of_sort.filter(|(name, _)| beginnings.contains(&beginning(behind(*name))));
+        candidates.filter_map(|(name, id)| Some((*names.get(str::from_utf8(self.string(name)).ok()?)?, id))).collect()
     }
 
     /// A blob with these structs alone, and the types that their members are made of; pointers in it point to nothing that is known.
@@ -234,17 +249,54 @@ impl<'b, 'a> Excerpt<'b, 'a> {
     }
 }
 
+/// A name's first bytes, up to a NUL.
+fn beginning(name: &[u8]) -> [u8; 4] {
+    let first = name.first_chunk().copied().unwrap_or_else(|| {
+        let mut short = [0; 4];
+        short[..name.len()].copy_from_slice(name);
+        short
+    });
+    match first {
+        [0, ..] => [0; 4],
+        [a, 0, ..] => [a, 0, 0, 0],
+        [a, b, 0, _] => [a, b, 0, 0],
+        whole => whole,
+    }
+}
+
 /// The word at a place that is there, or 0.
 fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|rest| rest.first_chunk().copied()).map_or(0, u32::from_ne_bytes)
 }
 
-/// The running kernel's.
+/// The running kernel's. Newer ones (from 6.16) let it be mapped, which saves copying its megabytes.
 ///
 /// # Errors
 /// The kernel was built without it (CONFIG_DEBUG_INFO_BTF), or it cannot be read.
-pub fn of_the_kernel() -> std::io::Result<Vec<u8>> {
-    std::fs::read(Path::new(VMLINUX))
+pub fn of_the_kernel() -> std::io::Result<Blob> {
+    let file = File::open(VMLINUX)?;
+    match Mapped::whole(&file) {
+        Ok(mapped) => Ok(Blob::Mapped(mapped)),
+        Err(_) => Ok(Blob::Read(std::fs::read(VMLINUX)?)),
+    }
+}
+
+/// The bytes of a kernel's type information.
+#[derive(Debug)]
+pub enum Blob {
+    Mapped(Mapped),
+    Read(Vec<u8>),
+}
+
+impl Deref for Blob {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Blob::Mapped(mapped) => mapped,
+            Blob::Read(bytes) => bytes,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -291,7 +343,7 @@ mod tests {
     }
 
     fn named(bytes: &[u8], name: &str) -> Vec<u32> {
-        Btf::parse(bytes).unwrap().structs(&FxHashSet::from_iter([name])).into_iter().map(|(_, id)| id).collect()
+        Btf::parse(bytes).unwrap().named(Sort::Struct, &FxHashSet::from_iter([name])).into_iter().map(|(_, id)| id).collect()
     }
 
     #[test]
@@ -304,6 +356,15 @@ mod tests {
         assert!(named(&excerpt, "other").is_empty());
         let kinds: Vec<u8> = (1..btf.starts.len() as u32).map(|id| btf.get(id).unwrap().kind()).collect();
         assert_eq!(kinds, [kind::PTR, kind::INT, kind::ARRAY, kind::UNION, kind::ENUM, kind::STRUCT], "each once, no typedef, one pointer");
+    }
+
+    #[test]
+    fn names_begin_alike_however_short_they_are() {
+        assert_eq!(beginning(b"task_struct"), beginning(b"task\0"));
+        assert_eq!(beginning(b"pid"), beginning(b"pid\0file\0"));
+        assert_eq!(beginning(b"p"), beginning(b"p\0q\0"));
+        assert_eq!(beginning(b""), beginning(b"\0pid\0"));
+        assert_ne!(beginning(b"pid"), beginning(b"pids\0"));
     }
 
     #[test]
@@ -322,7 +383,10 @@ mod tests {
         assert!(before.iter().any(|(name, _)| name == "comm"));
         assert_eq!(members(&excerpt, named(&excerpt, "task_struct")[0]), before);
         let btf = Btf::parse(&all).unwrap();
-        assert_eq!([btf.has_function("vfs_read"), btf.has_function("vfs_rea"), btf.has_function("task_struct")], [true, false, false]);
+        let is_there = |sort, name| !btf.named(sort, &FxHashSet::from_iter([name])).is_empty();
+        let functions = ["vfs_read", "vfs_rea", "task_struct"].map(|name| is_there(Sort::Function, name));
+        assert_eq!(functions, [true, false, false]);
+        assert!(is_there(Sort::Typedef, "btf_trace_sys_enter"));
         assert!(excerpt.len() * 20 < all.len(), "{} of {} bytes", excerpt.len(), all.len());
     }
 

@@ -7,6 +7,7 @@
 pub mod bpf;
 pub mod clock;
 pub mod closer;
+pub mod mapped;
 pub mod perf;
 pub mod ring;
 pub mod signals;

@@ -58,6 +58,9 @@ pub enum On<'a> {
     Cgroup(BorrowedFd<'a>),
 }
 
+/// Wherever the followed task runs, in place of a CPU's number. Such an event has no ring.
+const ANY_CPU: u32 = u32::MAX;
+
 /// How an event is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Attr {
@@ -223,6 +226,24 @@ impl PerfEvent {
 impl AsFd for PerfEvent {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+/// Makes the kernel ready for events that follow tasks or cgroups: the first after a pause of a second waits until all CPUs know of it, 5-25 ms, and all others wait with it
+/// (perf_sched_events in account_event() of kernel/events/core.c). A thread waits instead, beside whatever is done until such events are opened.
+pub fn get_ready_to_follow() {
+    let open = || {
+        let attr = Attr { counts: Counts::SideBand { maps: false }, inherit: false, watermark: 1 };
+        // Closing it again is right: the kernel stays ready for a second. And if it cannot be opened, those that matter will say why.
+        drop(PerfEvent::open(&attr, On::Task(0), ANY_CPU));
+    };
+    // Without a thread they wait themselves.
+    let _ = std::thread::Builder::new().name("rtrace-ready".to_owned()).spawn(open);
+}
+
+impl From<PerfEvent> for OwnedFd {
+    fn from(event: PerfEvent) -> OwnedFd {
+        event.fd
     }
 }
 

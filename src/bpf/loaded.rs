@@ -1,0 +1,183 @@
+//! One object of programs, on its way into the kernel and there.
+//!
+//! libbpf makes the maps and relocates the programs. Having them verified, which takes longest, is done here by two threads: the two programs on calls take some 8 ms each. What programs
+//! there are, and when they run, is [`super::programs`]'s.
+
+use super::encode::On;
+use super::filter_bytes::Filters;
+use super::settings::Settings;
+use super::types::{self, Types};
+use crate::kernel::btf::{self, Btf, Sort};
+use crate::kernel::tracefs::Tracefs;
+use crate::sys::bpf::{self, Code, Kind};
+use crate::sys::perf::{self, Attr, Counts, PerfEvent};
+use anyhow::{Context, anyhow};
+use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject};
+use rustc_hash::FxHashSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// What clang made of `rtrace.bpf.c`.
+pub(super) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace.bpf.o"));
+/// The same for kernels without [`types::CAST`].
+static OBJECT_BY_HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace-by-helper.bpf.o"));
+
+const REFUSED: &str = "the kernel does not take the BPF programs";
+
+/// Maps and programs.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    /// The maps; its programs are loaded beside it.
+    object: Object,
+    programs: Vec<Program>,
+}
+
+#[derive(Debug)]
+struct Program {
+    name: String,
+    /// Where it stands in the object, which says what it is for.
+    section: String,
+    kind: Kind,
+    fd: OwnedFd,
+}
+
+impl Loaded {
+    /// Loads the programs that are needed, by their names. The maps are those of another object, if there is one.
+    ///
+    /// # Errors
+    /// The kernel refuses them: no privilege (CAP_BPF and CAP_PERFMON), no type information (BTF), or too old.
+    pub fn load(settings: &Settings, on: On, needed: impl Fn(&str) -> bool, shared: Option<&Loaded>) -> anyhow::Result<Loaded> {
+        let kernel = btf::of_the_kernel().with_context(|| format!("this kernel does not show its types (BTF) at {}", btf::VMLINUX))?;
+        let kernel = Btf::parse(&kernel).with_context(|| format!("cannot understand {}", btf::VMLINUX))?;
+        let has_cast = !kernel.named(Sort::Function, &FxHashSet::from_iter([types::CAST])).is_empty();
+        let bytes = if has_cast { OBJECT } else { OBJECT_BY_HELPER };
+        let types = Types::of(&kernel, bytes)?;
+        let mut builder = ObjectBuilder::default();
+        let mut open = builder.btf_custom_path(types.path())?.open_memory(bytes).context("the built-in BPF object cannot be read")?;
+        for mut program in open.progs_mut() {
+            let is_needed = program.name().to_str().is_some_and(&needed);
+            program.set_autoload(is_needed);
+            // It is loaded by its kind, which `load_programs` finds; told that, libbpf would read all types of the kernel.
+            program.set_prog_type(libbpf_rs::ProgramType::Tracepoint);
+        }
+        tell(&mut open, settings, on, &types, shared)?;
+        let object = bpf::prepare(open).context(REFUSED)?;
+        let programs = load_programs(&object, &kernel, &types)?;
+        Ok(Loaded { object, programs })
+    }
+
+    pub fn map(&self, name: &str) -> anyhow::Result<libbpf_rs::Map<'_>> {
+        self.object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| anyhow!("there is no BPF map {name}"))
+    }
+
+    /// Names and descriptors.
+    pub fn programs(&self) -> impl Iterator<Item = (&str, BorrowedFd<'_>)> {
+        self.programs.iter().map(|program| (program.name.as_str(), program.fd.as_fd()))
+    }
+
+    /// Lets a program run where it says itself, until the descriptor is closed.
+    pub fn attach(&self, name: &str) -> anyhow::Result<OwnedFd> {
+        let program = self.program(name)?;
+        if program.kind == Kind::Event {
+            let mut path = program.section.rsplit('/');
+            let (event, subsystem) = (path.next().unwrap_or_default(), path.next().unwrap_or_default());
+            return self.attach_to_event(name, Tracefs::find()?.id(subsystem, event)?, 0);
+        }
+        bpf::attach_to_raw_tracepoint(program.fd.as_fd()).with_context(|| format!("cannot attach the BPF program {name}"))
+    }
+
+    /// Lets a program run at the tracepoint of this number, on all CPUs, until the descriptor is closed. `cpu` is one that is online.
+    pub fn attach_to_event(&self, name: &str, id: u64, cpu: u32) -> anyhow::Result<OwnedFd> {
+        let attr = Attr { counts: Counts::Tracepoint(id), inherit: false, watermark: 1 };
+        // The kernel keeps programs by tracepoint: one event is enough for all CPUs.
+        let event = PerfEvent::open(&attr, perf::On::Everyone, cpu).context("cannot open a syscall's event")?;
+        let program = self.program(name)?;
+        event.set_program(program.fd.as_fd()).with_context(|| format!("cannot attach the BPF program {name}"))?;
+        Ok(event.into())
+    }
+
+    /// All that the program of an iterator writes.
+    pub fn list(&self, name: &str) -> anyhow::Result<Vec<u8>> {
+        let program = self.program(name)?;
+        let mut list = Vec::new();
+        bpf::iterate(program.fd.as_fd()).and_then(|fd| File::from(fd).read_to_end(&mut list)).context("cannot list the tasks")?;
+        Ok(list)
+    }
+
+    fn program(&self, name: &str) -> anyhow::Result<&Program> {
+        self.programs.iter().find(|program| program.name == name).ok_or_else(|| anyhow!("there is no BPF program {name}"))
+    }
+}
+
+/// Gives the maps what they begin with.
+fn tell(open: &mut OpenObject, settings: &Settings, on: On, types: &Types, shared: Option<&Loaded>) -> anyhow::Result<()> {
+    let (told, constants, filters) = (settings.bytes(on), settings.constants(), Filters::new(settings));
+    for mut map in open.maps_mut() {
+        if map.name() != ".rodata.settings"
+            && let Some(same) = shared.and_then(|loaded| loaded.object.maps().find(|same| same.name() == map.name()))
+        {
+            map.reuse_fd(same.as_fd())?;
+            continue;
+        }
+        let bytes: &[u8] = match map.name().to_str() {
+            Some(".rodata.settings") => &told,
+            Some(".rodata.places") => &constants.places,
+            Some(".rodata.plans") => &constants.plans,
+            Some(".rodata.choices") => &constants.choices,
+            Some(".rodata.links") => &constants.links,
+            Some(".rodata.filters") => &filters.filters,
+            Some(".rodata.filter_of") => &filters.of,
+            Some(".rodata.texts") => &filters.texts,
+            Some(".rodata.types") => types.identifiers(),
+            Some("seeds") => {
+                // The kernel allots its table at once.
+                map.set_max_entries(settings.seeds_max.max(1))?;
+                continue;
+            }
+            _ => continue,
+        };
+        map.set_initial_value(bytes).context("the BPF programs' settings have another size than rtrace's")?;
+    }
+    Ok(())
+}
+
+/// Loads those programs of a prepared object that are to be loaded.
+fn load_programs(object: &Object, kernel: &Btf, types: &Types) -> anyhow::Result<Vec<Program>> {
+    let wanted: Vec<_> = object.progs().filter(|program| program.autoload()).collect();
+    let sections: Vec<String> = wanted.iter().map(|program| program.section().to_string_lossy().into_owned()).collect();
+    let kinds = types::kinds(kernel, &sections)?;
+    let mut codes: Vec<Code> = wanted.iter().zip(&kinds).map(|(program, kind)| Code::of(object, program, *kind)).collect();
+    for code in &mut codes {
+        types.functions().iter().for_each(|(helper, function)| code.call_instead(*helper, *function));
+    }
+    let loaded = load_all(&codes).context(REFUSED)?;
+    let program = |(at, fd): (usize, OwnedFd)| {
+        let name = codes[at].name.to_string_lossy().into_owned();
+        Program { name, section: sections[at].clone(), kind: kinds[at], fd }
+    };
+    Ok(loaded.into_iter().map(program).collect())
+}
+
+/// Has them verified by two threads, the longest first; gives their places and descriptors.
+fn load_all(codes: &[Code]) -> io::Result<Vec<(usize, OwnedFd)>> {
+    let mut order: Vec<usize> = (0..codes.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(codes[at].instructions.len()));
+    let taken = AtomicUsize::new(0);
+    let work = || -> io::Result<Vec<(usize, OwnedFd)>> {
+        let next = || order.get(taken.fetch_add(1, Ordering::Relaxed)).copied();
+        std::iter::from_fn(next).map(|at| Ok((at, codes[at].load()?))).collect()
+    };
+    thread::scope(|scope| {
+        // Where there are no more threads, one does all.
+        let other = thread::Builder::new().name("rtrace-loader".to_owned()).spawn_scoped(scope, work);
+        let mut loaded = work()?;
+        if let Ok(other) = other {
+            loaded.extend(other.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked: this is a bug in rtrace")))?);
+        }
+        Ok(loaded)
+    })
+}
