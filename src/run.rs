@@ -6,7 +6,7 @@
 use crate::bpf;
 use crate::cli::exit_code::ExitCode;
 use crate::cli::plain::without_numbers;
-use crate::cli::request::{self, Target, Trace};
+use crate::cli::request::{self, Target, Trace, Who};
 use crate::kernel::carriers::{self, Carrier};
 use crate::kernel::{machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
@@ -18,7 +18,7 @@ use crate::source::queue::{Sender, queue};
 use crate::source::{Note, Session, session::Scope};
 use crate::sys::signals::Signals;
 use crate::sys::spawn::{Child, Refused};
-use crate::sys::{clock, closer};
+use crate::sys::{clock, closer, perf};
 use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
@@ -43,6 +43,9 @@ const PENDING_LOOK_NS: u64 = 100_000_000;
 /// rtrace itself could not do what was asked; the command, if there is one, was not started.
 pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let signals = Signals::take().context("cannot wait for signals")?;
+    if !matches!(request.target, Target::There { who: Who::All | Who::User(_), .. }) {
+        perf::get_ready_to_follow();
+    }
     let tracefs = Tracefs::find()?;
     let (mut plan, programs) = bpf::choose(request, &tracefs)?;
     let command = match &request.target {
@@ -230,6 +233,8 @@ impl Run<'_> {
                 enable_at = None;
                 self.drain.enable().context("cannot switch the events on")?;
             }
+            // Signals are taken before the child is asked for: the one that says that it is gone may come between the two, and would be waited for.
+            let signals: Vec<_> = std::iter::from_fn(|| self.signals.next()).collect();
             // Whether the targets are gone is asked before the rings are looked at, so that their last records are in this round or an earlier one.
             let reaped = self.reap(false);
             let gone = (reaped || self.traced.is_none()) && self.drain.targets_gone();
@@ -246,7 +251,7 @@ impl Run<'_> {
             if gone || (reaped && (self.traced.is_none() || asked || !self.request.run.wait)) {
                 return Ok(End::Done);
             }
-            while let Some(came) = self.signals.next() {
+            for came in signals {
                 if came.signal == libc::SIGCHLD {
                     continue;
                 }
