@@ -16,6 +16,7 @@ pub mod plan;
 pub mod run;
 pub mod sink;
 pub mod source;
+pub mod stack;
 pub mod sys;
 pub mod syscall;
 pub mod task;

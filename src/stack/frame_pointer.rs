@@ -1,0 +1,52 @@
+//! The caller of a frame in code without tables: what a JIT compiler made, Go, assembly.
+//!
+//! The ABI's chain: the frame pointer points to the caller's frame pointer, and above that is the return address. That a register holds a frame pointer at all is a guess here, so a
+//! chain is only followed upwards, and into code.
+
+use crate::stack::registers::Layout;
+use crate::stack::space::AddressSpace;
+
+/// No frame is that long: a register that points further up holds something else.
+const FRAME_BYTES_MAX: u64 = 64 << 20;
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Caller {
+    pub avma: u64,
+    pub stack_pointer: u64,
+    pub frame_pointer: u64,
+}
+
+/// Why none was found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The chain ends here.
+    End,
+    /// The register is no frame pointer, or what it points to no frame.
+    NoFrame,
+    /// A word that is needed is not there (the memory says which).
+    NoWord,
+}
+
+/// `in_chain`: the frame pointer is one that a frame below had saved, as against what a register happened to hold.
+pub fn caller(
+    layout: &Layout,
+    space: &AddressSpace,
+    (stack_pointer, frame_pointer, in_chain): (u64, u64, bool),
+    memory: &mut impl FnMut(u64) -> Option<u64>,
+) -> Result<Caller, Absent> {
+    let word = u64::from(layout.word_bytes);
+    if in_chain && frame_pointer == 0 {
+        return Err(Absent::End);
+    }
+    if frame_pointer < stack_pointer || frame_pointer - stack_pointer > FRAME_BYTES_MAX || frame_pointer % word != 0 {
+        return Err(Absent::NoFrame);
+    }
+    let above = frame_pointer.checked_add(2 * word).ok_or(Absent::NoFrame)?;
+    let avma = memory(frame_pointer + word).ok_or(Absent::NoWord)? & layout.code_address_mask;
+    let saved = memory(frame_pointer).ok_or(Absent::NoWord)?;
+    if in_chain && avma == 0 && saved == 0 {
+        return Err(Absent::End);
+    }
+    let is_frame = (saved == 0 || saved > frame_pointer) && avma != 0 && space.find(avma - 1, &mut 0).is_some();
+    if is_frame { Ok(Caller { avma, stack_pointer: above, frame_pointer: saved }) } else { Err(Absent::NoFrame) }
+}

@@ -1,0 +1,211 @@
+//! One ELF file that is mapped somewhere: what unwinding needs of it, shared by all processes that map it.
+//!
+//! Names, lines and files are not here.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, Pointer, UnwindContext};
+use goblin::elf::program_header::{PF_X, PT_GNU_EH_FRAME};
+use thiserror::Error;
+
+use crate::stack::elf::{Elf, ElfError, ReadAt};
+use crate::stack::full_row::FullRow;
+use crate::stack::registers::Architecture;
+use crate::stack::rule::Rule;
+use crate::stack::table::{FileFacts, Kind, SortedTable, Table};
+
+/// `DW_EH_PE_datarel | DW_EH_PE_sdata4`, in which all linkers write the sorted table.
+const SORTED_ENCODING: u8 = 0x3b;
+
+/// Of one image, in this run of rtrace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImageId(NonZeroU32);
+
+impl ImageId {
+    /// An image's address among all images' ones; never 0.
+    #[inline]
+    pub(super) const fn key(self, relative: u32) -> u64 {
+        (self.0.get() as u64) << 32 | relative as u64
+    }
+}
+
+/// Why stacks through a file are not unwound by its tables.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ImageError {
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+}
+
+pub struct Image {
+    id: ImageId,
+    architecture: Architecture,
+    /// svma of relative address 0: the lowest one that is mapped.
+    base_svma: u64,
+    /// svma at which the program or its loader begins.
+    entry_svma: u64,
+    segments: Vec<Segment>,
+    /// In the order in which they are asked.
+    tables: Vec<Table>,
+}
+
+struct Segment {
+    file_offset: u64,
+    file_bytes: u64,
+    svma: u64,
+    is_executable: bool,
+}
+
+impl Image {
+    /// Reads headers and unwind sections, through a closure that gives so many bytes at an offset of the file, or fewer where the file ends.
+    ///
+    /// # Errors
+    /// It is no ELF file, of another machine, or damaged. A file without unwind sections is an image: its functions may have frame pointers.
+    pub fn read(read: ReadAt) -> Result<Self, ImageError> {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let elf = Elf::read(read)?;
+        let base_svma = elf.loaded().map(|segment| segment.p_vaddr).min().ok_or(ElfError::NoSegment)?;
+        let segments = elf
+            .loaded()
+            .map(|segment| Segment {
+                file_offset: segment.p_offset,
+                file_bytes: segment.p_filesz,
+                svma: segment.p_vaddr,
+                is_executable: segment.p_flags & PF_X != 0,
+            })
+            .collect();
+        let executable = || elf.loaded().filter(|segment| segment.p_flags & PF_X != 0);
+        let code_start = executable().map(|segment| segment.p_vaddr).min().unwrap_or(0);
+        let code_end = executable().map(|segment| segment.p_vaddr.saturating_add(segment.p_memsz)).max().unwrap_or(0);
+        let facts =
+            FileFacts { layout: elf.architecture.layout(), address_bytes: elf.address_bytes, base_svma, code: code_start..code_end };
+        let tables = [eh_frame(&elf, &facts, read), debug_frame(&elf, &facts, read)].into_iter().flatten().collect();
+        let id = ImageId(NonZeroU32::new(NEXT.fetch_add(1, Ordering::Relaxed)).unwrap_or(NonZeroU32::MAX));
+        Ok(Self { id, architecture: elf.architecture, base_svma, entry_svma: elf.entry_svma, segments, tables })
+    }
+
+    /// From the whole file, or from an image in memory that is laid out like its file (the vdso).
+    ///
+    /// # Errors
+    /// As [`Image::read`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
+        Self::read(&mut |offset, size| {
+            let rest = bytes.get(usize::try_from(offset).ok()?..)?;
+            Some(rest[..size.min(rest.len())].to_vec())
+        })
+    }
+
+    #[must_use]
+    pub const fn id(&self) -> ImageId {
+        self.id
+    }
+
+    #[must_use]
+    pub const fn architecture(&self) -> Architecture {
+        self.architecture
+    }
+
+    /// The file has tables to unwind by.
+    #[must_use]
+    pub const fn has_rules(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// The svma that code at an offset of the file has: where it is mapped, the avma less this is the bias.
+    #[must_use]
+    pub fn svma_of_offset(&self, file_offset: u64) -> Option<u64> {
+        let holds = |segment: &&Segment| {
+            // Mappings begin and end with pages, so a segment's first and last page hold what is beside it in the file.
+            let start = segment.file_offset & !(PAGE_BYTES - 1);
+            let end = segment.file_offset.saturating_add(segment.file_bytes);
+            file_offset >= start && end.checked_next_multiple_of(PAGE_BYTES).is_none_or(|end| file_offset < end)
+        };
+        let executable = self.segments.iter().filter(|segment| segment.is_executable).find(holds);
+        let segment = executable.or_else(|| self.segments.iter().find(holds))?;
+        segment.svma.checked_add_signed(file_offset.wrapping_sub(segment.file_offset).cast_signed())
+    }
+
+    /// The address is in the code that the kernel starts, which has no caller. Often it has no entry in any table either.
+    #[must_use]
+    pub const fn is_entry(&self, svma: u64) -> bool {
+        self.entry_svma != 0 && svma >= self.entry_svma && svma - self.entry_svma < ENTRY_BYTES_MAX
+    }
+
+    pub(super) const fn base_svma(&self) -> u64 {
+        self.base_svma
+    }
+
+    /// How a frame at a relative address is left.
+    pub(super) fn rule(&self, relative: u32, context: &mut UnwindContext<usize>) -> Rule {
+        self.tables.iter().find_map(|table| table.rule(relative, context)).unwrap_or(Rule::Unknown)
+    }
+
+    /// The same in full, and the table that it is of.
+    pub(super) fn full_row(&self, relative: u32, context: &mut UnwindContext<usize>) -> Option<(&Table, Arc<FullRow>)> {
+        self.tables.iter().find_map(|table| Some((table, table.full_row(relative, context)?)))
+    }
+}
+
+const PAGE_BYTES: u64 = 4096;
+
+/// What the entry code of C libraries and their loaders takes at most, up to its last call.
+const ENTRY_BYTES_MAX: u64 = 64;
+
+impl fmt::Debug for Image {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter
+            .debug_struct("Image")
+            .field("id", &self.id)
+            .field("architecture", &self.architecture)
+            .field("tables", &self.tables.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// `.eh_frame`, found through the segment that points to its sorted table, or by its name.
+fn eh_frame(elf: &Elf, facts: &FileFacts, read: ReadAt) -> Option<Table> {
+    let header = elf.segments.iter().find(|segment| segment.p_type == PT_GNU_EH_FRAME);
+    let found = header.and_then(|header| read_header(elf, header.p_vaddr, header.p_filesz, read));
+    let section = elf.section(".eh_frame");
+    let (bytes, svma) = match (&found, section) {
+        (Some((svma, _)), Some(section)) if section.sh_addr == *svma => (elf.contents(section, read)?, *svma),
+        (Some((svma, _)), _) => (elf.contents_from(*svma, read)?, *svma),
+        (None, Some(section)) => (elf.contents(section, read)?, section.sh_addr),
+        (None, None) => return None,
+    };
+    let sorted = found.and_then(|(_, sorted)| sorted);
+    Some(Table::new(Kind::EhFrame, bytes, svma, sorted, facts.clone()))
+}
+
+/// Where `.eh_frame` is, and the sorted table if it has the usual form.
+fn read_header(elf: &Elf, svma: u64, size: u64, read: ReadAt) -> Option<(u64, Option<SortedTable>)> {
+    let mut bytes = elf.contents_from(svma, read)?;
+    bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+    let bases = BaseAddresses::default().set_eh_frame_hdr(svma);
+    let parsed = EhFrameHdr::new(&bytes, LittleEndian).parse(&bases, elf.address_bytes).ok()?;
+    let Pointer::Direct(eh_frame_svma) = parsed.eh_frame_ptr() else { return None };
+    let sorted = sorted_table(bytes, svma);
+    Some((eh_frame_svma, sorted))
+}
+
+/// Version, three encodings, the address of `.eh_frame`, the number of entries, and these.
+fn sorted_table(mut bytes: Vec<u8>, svma: u64) -> Option<SortedTable> {
+    /// Encodings of an address and of a number with four bytes.
+    const FOUR_BYTES: [u8; 2] = [0x03, 0x0b];
+    let &[_, address, number, table, ..] = bytes.as_slice() else { return None };
+    if !FOUR_BYTES.contains(&(address & 0xf)) || !FOUR_BYTES.contains(&number) || table != SORTED_ENCODING {
+        return None;
+    }
+    let count = u32::from_le_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
+    bytes.drain(..12);
+    bytes.truncate(count.checked_mul(8)?);
+    (count > 0 && bytes.len() >= 8).then_some(SortedTable { bytes, svma })
+}
+
+/// `.debug_frame`, which a file has in place of `.eh_frame` for code that was built without unwind tables.
+fn debug_frame(elf: &Elf, facts: &FileFacts, read: ReadAt) -> Option<Table> {
+    let bytes = elf.contents(elf.section(".debug_frame")?, read)?;
+    Some(Table::new(Kind::DebugFrame, bytes, 0, None, facts.clone()))
+}

@@ -1,0 +1,21 @@
+//! Call stacks: unwinding, and what the addresses are called.
+//!
+//! Pure code: bytes, registers and closures come in, frames go out. Who reads files and memory is outside.
+//!
+//! Two addresses have names here. An *avma* is an address in a process's memory. An *svma* is an address as an ELF file's headers and symbols state it;
+//! the two differ by the bias at which the file was mapped.
+
+pub mod elf;
+pub mod frame;
+mod frame_pointer;
+mod full_row;
+pub mod image;
+#[cfg(test)]
+mod made;
+mod recover;
+pub mod registers;
+mod rule;
+mod rule_cache;
+pub mod space;
+mod table;
+pub mod unwind;

@@ -1,0 +1,87 @@
+//! How one frame is left, in eight bytes: what nearly all functions of all programs need.
+//!
+//! What does not fit is [`Rule::Full`], and looked up in its [`FullRow`](super::full_row::FullRow).
+
+use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
+
+use crate::stack::registers::Layout;
+
+/// The CFA (canonical frame address) is the caller's stack pointer after the return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Nothing is known here.
+    Unknown,
+    /// The return address is undefined: nobody called this function.
+    Root,
+    /// Expressions, other registers, or a signal frame.
+    Full,
+    Plain {
+        base: Base,
+        /// From the base to the CFA, in words.
+        cfa: i16,
+        return_address: Slot,
+        frame_pointer: Slot,
+    },
+}
+
+const _: () = assert!(size_of::<Rule>() == 8);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    StackPointer,
+    FramePointer,
+}
+
+/// Where the caller's value of a register is: in its register still, or so many words above the CFA (below, if negative).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(i16);
+
+impl Slot {
+    pub const KEPT: Self = Self(i16::MIN);
+
+    /// In words from the CFA; `None` if the register still has the value.
+    #[inline]
+    pub fn words(self) -> Option<i64> {
+        (self != Self::KEPT).then_some(i64::from(self.0))
+    }
+
+    fn at(bytes: i64, layout: &Layout) -> Option<Self> {
+        words(bytes, layout).map(Self).filter(|slot| *slot != Self::KEPT)
+    }
+}
+
+impl Rule {
+    /// What a row of a function that is no signal trampoline says; `return_column` is its CIE's.
+    pub fn of_row(row: &UnwindTableRow<usize>, return_column: Register, layout: &Layout) -> Self {
+        Self::plain(row, return_column, layout).unwrap_or(Self::Full)
+    }
+
+    fn plain(row: &UnwindTableRow<usize>, return_column: Register, layout: &Layout) -> Option<Self> {
+        let return_address = match row.register(return_column) {
+            Some(RegisterRule::Undefined) => return Some(Self::Root),
+            Some(RegisterRule::Offset(bytes)) => Slot::at(bytes, layout)?,
+            None | Some(RegisterRule::SameValue) if layout.link_register.is_some_and(|link| u16::from(link) == return_column.0) => {
+                Slot::KEPT
+            }
+            _ => return None,
+        };
+        let frame_pointer = match row.register(Register(layout.frame_pointer.into())) {
+            None | Some(RegisterRule::SameValue) => Slot::KEPT,
+            Some(RegisterRule::Offset(bytes)) => Slot::at(bytes, layout)?,
+            _ => return None,
+        };
+        let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
+        let base = match u8::try_from(register.0).ok()? {
+            number if number == layout.stack_pointer => Base::StackPointer,
+            number if number == layout.frame_pointer => Base::FramePointer,
+            _ => return None,
+        };
+        let stack_pointer_is_cfa = row.register(Register(layout.stack_pointer.into())).is_none();
+        stack_pointer_is_cfa.then_some(Self::Plain { base, cfa: words(offset, layout)?, return_address, frame_pointer })
+    }
+}
+
+fn words(bytes: i64, layout: &Layout) -> Option<i16> {
+    let word = i64::from(layout.word_bytes);
+    (bytes % word == 0).then(|| i16::try_from(bytes / word).ok()).flatten()
+}

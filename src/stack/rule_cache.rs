@@ -1,0 +1,47 @@
+//! Rules by address of an image: in front of all tables, for all processes.
+//!
+//! Direct-mapped: an address that meets another one in its place takes it. What programs are seen in is some thousand addresses.
+
+use gimli::UnwindContext;
+
+use crate::stack::image::Image;
+use crate::stack::rule::Rule;
+
+/// 16,384 places of 16 bytes.
+const PLACES_BITS: u32 = 14;
+
+pub struct RuleCache {
+    places: Box<[Place]>,
+    context: UnwindContext<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    /// Image and relative address; 0 is of no image.
+    key: u64,
+    rule: Rule,
+}
+
+impl RuleCache {
+    pub fn new() -> Self {
+        let empty = Place { key: 0, rule: Rule::Unknown };
+        Self { places: vec![empty; 1 << PLACES_BITS].into(), context: UnwindContext::new() }
+    }
+
+    #[inline]
+    pub fn rule(&mut self, image: &Image, relative: u32) -> Rule {
+        let key = image.id().key(relative);
+        // Fibonacci hashing: neighbours are far from each other.
+        let index = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES_BITS)) as usize;
+        let place = &mut self.places[index];
+        if place.key != key {
+            *place = Place { key, rule: image.rule(relative, &mut self.context) };
+        }
+        place.rule
+    }
+
+    /// What reading tables needs meanwhile.
+    pub fn context(&mut self) -> &mut UnwindContext<usize> {
+        &mut self.context
+    }
+}

@@ -1,0 +1,280 @@
+//! One CFI section of an image: finding the entry for an address, and compiling it to [`Rule`]s when it is needed first.
+//!
+//! A library may have a hundred thousand functions, of which a program is ever seen in a few hundred. So nothing is compiled ahead; the linker's sorted table
+//! (`.eh_frame_hdr`) is searched as it lies in the file.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use gimli::{BaseAddresses, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry, LittleEndian, UnwindContext, UnwindSection};
+use rustc_hash::FxHashMap;
+
+use crate::stack::full_row::FullRow;
+use crate::stack::registers::Layout;
+use crate::stack::rule::Rule;
+
+pub type Reader<'a> = EndianSlice<'a, LittleEndian>;
+
+/// A function's table is not compiled beyond this many rows. The longest of libLLVM's has 1,500.
+const FUNCTION_ROWS_MAX: usize = 1 << 16;
+/// What is compiled is forgotten when it exceeds this many rows (12 bytes each): a whole libLLVM has 1.5 million.
+const ROWS_MAX: usize = 1 << 22;
+const FULL_ROWS_MAX: usize = 1 << 12;
+
+/// Which of the two formats, which differ in small things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    EhFrame,
+    DebugFrame,
+}
+
+/// Relative addresses are those from the image's lowest one.
+pub struct Table {
+    kind: Kind,
+    bytes: Vec<u8>,
+    /// Of the section.
+    svma: u64,
+    bases: BaseAddresses,
+    sorted: Option<SortedTable>,
+    file: FileFacts,
+    /// Where there is no sorted table: start of each function and offset of its entry, sorted.
+    walked: OnceLock<Vec<(u32, u32)>>,
+    compiled: Mutex<Compiled>,
+}
+
+/// What a table has to know of its file.
+#[derive(Clone)]
+pub struct FileFacts {
+    pub layout: &'static Layout,
+    /// 8, or 4.
+    pub address_bytes: u8,
+    /// svma of relative address 0.
+    pub base_svma: u64,
+    /// svmas between which all code is.
+    pub code: Range<u64>,
+}
+
+/// The table of an `.eh_frame_hdr`: pairs of the function's start and its entry's address, both relative to the section, four bytes each.
+pub struct SortedTable {
+    pub bytes: Vec<u8>,
+    /// Of the section.
+    pub svma: u64,
+}
+
+#[derive(Default)]
+struct Compiled {
+    /// By the function's place in the sorted table: 1 + its index in `functions`, or 0.
+    places: Vec<u32>,
+    /// Range of its rows.
+    functions: Vec<(u32, u32)>,
+    rows: Vec<Row>,
+    full_rows: FxHashMap<u32, Arc<FullRow>>,
+}
+
+/// Valid from this relative address to the next row's.
+#[derive(Clone, Copy)]
+struct Row {
+    start: u32,
+    rule: Rule,
+}
+
+impl Table {
+    /// `svma` is the section's. A `.debug_frame` has neither that nor a sorted table.
+    pub fn new(kind: Kind, bytes: Vec<u8>, svma: u64, sorted: Option<SortedTable>, file: FileFacts) -> Self {
+        let bases = BaseAddresses::default().set_eh_frame(svma);
+        Self { kind, bytes, svma, bases, sorted, file, walked: OnceLock::new(), compiled: Mutex::default() }
+    }
+
+    /// How a frame at this relative address is left; `None` if no entry covers it.
+    pub fn rule(&self, relative: u32, context: &mut UnwindContext<usize>) -> Option<Rule> {
+        let place = self.place(relative)?;
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if compiled.places.is_empty() {
+            compiled.places = vec![0; self.len()];
+        }
+        let function = match compiled.places[place] {
+            0 => self.compile(place, &mut compiled, context),
+            known => known,
+        };
+        let (start, end) = compiled.functions[function as usize - 1];
+        let rows = &compiled.rows[start as usize..end as usize];
+        let row = rows.partition_point(|row| row.start <= relative).checked_sub(1)?;
+        Some(rows[row].rule).filter(|rule| *rule != Rule::Unknown)
+    }
+
+    /// The whole row for a relative address.
+    pub fn full_row(&self, relative: u32, context: &mut UnwindContext<usize>) -> Option<Arc<FullRow>> {
+        if let Some(row) = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).full_rows.get(&relative) {
+            return Some(row.clone());
+        }
+        let row = self.read_row(self.place(relative)?, relative, context).map(Arc::new)?;
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if compiled.full_rows.len() >= FULL_ROWS_MAX {
+            compiled.full_rows.clear();
+        }
+        compiled.full_rows.insert(relative, row.clone());
+        Some(row)
+    }
+
+    /// The bytes of an expression in the section.
+    pub fn expression(&self, expression: gimli::UnwindExpression<usize>) -> Option<gimli::Expression<Reader<'_>>> {
+        let bytes = self.bytes.get(expression.offset..expression.offset.checked_add(expression.length)?)?;
+        Some(gimli::Expression(EndianSlice::new(bytes, LittleEndian)))
+    }
+
+    /// How many functions there are.
+    fn len(&self) -> usize {
+        match &self.sorted {
+            Some(sorted) => sorted.entries().len(),
+            None => self.walked().len(),
+        }
+    }
+
+    /// The last function that begins at or below a relative address.
+    fn place(&self, relative: u32) -> Option<usize> {
+        match &self.sorted {
+            Some(sorted) => {
+                let from_section = self.file.base_svma.wrapping_add(u64::from(relative)).wrapping_sub(sorted.svma).cast_signed();
+                sorted.entries().partition_point(|entry| i64::from(start_of(entry)) <= from_section)
+            }
+            None => self.walked().partition_point(|(start, _)| *start <= relative),
+        }
+        .checked_sub(1)
+    }
+
+    /// Where the entry of a function is in the section.
+    fn entry_offset(&self, place: usize) -> Option<usize> {
+        match &self.sorted {
+            Some(sorted) => {
+                let svma = sorted.svma.checked_add_signed(i64::from(entry_of(sorted.entries().get(place)?)))?;
+                usize::try_from(svma.checked_sub(self.svma)?).ok()
+            }
+            None => Some(self.walked().get(place)?.1 as usize),
+        }
+    }
+
+    fn walked(&self) -> &[(u32, u32)] {
+        self.walked.get_or_init(|| match self.kind {
+            Kind::EhFrame => self.walk(&self.eh_frame()),
+            Kind::DebugFrame => self.walk(&self.debug_frame()),
+        })
+    }
+
+    /// All entries, up to the first that cannot be read.
+    fn walk<'a, S: UnwindSection<Reader<'a>>>(&self, section: &S) -> Vec<(u32, u32)> {
+        let mut functions = Vec::new();
+        let mut entries = section.entries(&self.bases);
+        while let Ok(Some(entry)) = entries.next() {
+            let gimli::CieOrFde::Fde(partial) = entry else { continue };
+            let Ok(fde) = partial.parse(S::cie_from_offset) else { continue };
+            // A linker that drops a function leaves its entry in .debug_frame, for address 0.
+            if !self.file.code.contains(&fde.initial_address()) {
+                continue;
+            }
+            if let (Some(start), Ok(offset)) = (self.relative(fde.initial_address()), u32::try_from(fde.offset())) {
+                functions.push((start, offset));
+            }
+        }
+        functions.sort_unstable();
+        functions
+    }
+
+    fn relative(&self, svma: u64) -> Option<u32> {
+        svma.checked_sub(self.file.base_svma).and_then(|relative| u32::try_from(relative).ok())
+    }
+
+    /// Compiles a function, and returns 1 + its index. One that cannot be read has no rows.
+    fn compile(&self, place: usize, compiled: &mut Compiled, context: &mut UnwindContext<usize>) -> u32 {
+        if compiled.rows.len() > ROWS_MAX {
+            compiled.places.fill(0);
+            compiled.functions.clear();
+            compiled.rows.clear();
+        }
+        let first = compiled.rows.len();
+        let read = match self.kind {
+            Kind::EhFrame => self.compile_into(&self.eh_frame(), place, &mut compiled.rows, context),
+            Kind::DebugFrame => self.compile_into(&self.debug_frame(), place, &mut compiled.rows, context),
+        };
+        if read.is_none() {
+            compiled.rows.truncate(first);
+        }
+        compiled.functions.push((first as u32, compiled.rows.len() as u32));
+        compiled.places[place] = compiled.functions.len() as u32;
+        compiled.functions.len() as u32
+    }
+
+    /// Appends the rows of a function, and one behind it where nothing is known.
+    fn compile_into<'a, S>(&self, section: &S, place: usize, rows: &mut Vec<Row>, context: &mut UnwindContext<usize>) -> Option<()>
+    where
+        S: UnwindSection<Reader<'a>, Offset: From<usize>>,
+    {
+        let first = rows.len();
+        let fde = self.entry(section, place)?;
+        let return_column = fde.cie().return_address_register();
+        let mut table = fde.rows(section, &self.bases, context).ok()?;
+        while let Some(row) = table.next_row().ok()? {
+            let start = self.relative(row.start_address())?;
+            let rule = if fde.is_signal_trampoline() { Rule::Full } else { Rule::of_row(row, return_column, self.file.layout) };
+            match rows[first..].last_mut() {
+                Some(last) if last.start == start => last.rule = rule,
+                Some(last) if last.rule == rule => {}
+                _ => rows.push(Row { start, rule }),
+            }
+            if rows.len() - first > FUNCTION_ROWS_MAX {
+                return None;
+            }
+        }
+        rows.push(Row { start: self.relative(fde.end_address())?, rule: Rule::Unknown });
+        Some(())
+    }
+
+    fn read_row(&self, place: usize, relative: u32, context: &mut UnwindContext<usize>) -> Option<FullRow> {
+        match self.kind {
+            Kind::EhFrame => self.read_row_in(&self.eh_frame(), place, relative, context),
+            Kind::DebugFrame => self.read_row_in(&self.debug_frame(), place, relative, context),
+        }
+    }
+
+    fn read_row_in<'a, S>(&self, section: &S, place: usize, relative: u32, context: &mut UnwindContext<usize>) -> Option<FullRow>
+    where
+        S: UnwindSection<Reader<'a>, Offset: From<usize>>,
+    {
+        let fde = self.entry(section, place)?;
+        let svma = self.file.base_svma.checked_add(u64::from(relative))?;
+        let row = fde.unwind_info_for_address(section, &self.bases, context, svma).ok()?;
+        Some(FullRow::of_row(row, fde.cie().return_address_register(), fde.is_signal_trampoline()))
+    }
+
+    fn entry<'a, S>(&self, section: &S, place: usize) -> Option<FrameDescriptionEntry<Reader<'a>>>
+    where
+        S: UnwindSection<Reader<'a>, Offset: From<usize>>,
+    {
+        section.fde_from_offset(&self.bases, S::Offset::from(self.entry_offset(place)?), S::cie_from_offset).ok()
+    }
+
+    fn eh_frame(&self) -> EhFrame<Reader<'_>> {
+        let mut section = EhFrame::new(&self.bytes, LittleEndian);
+        section.set_address_size(self.file.address_bytes);
+        section
+    }
+
+    fn debug_frame(&self) -> DebugFrame<Reader<'_>> {
+        let mut section = DebugFrame::new(&self.bytes, LittleEndian);
+        section.set_address_size(self.file.address_bytes);
+        section
+    }
+}
+
+impl SortedTable {
+    fn entries(&self) -> &[[u8; 8]] {
+        self.bytes.as_chunks().0
+    }
+}
+
+fn start_of(entry: &[u8; 8]) -> i32 {
+    i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]])
+}
+
+fn entry_of(entry: &[u8; 8]) -> i32 {
+    i32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]])
+}
