@@ -17,5 +17,6 @@ pub mod registers;
 mod rule;
 mod rule_cache;
 pub mod space;
+pub mod symbols;
 mod table;
 pub mod unwind;

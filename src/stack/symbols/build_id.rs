@@ -1,0 +1,91 @@
+//! Build-ids: what a linker wrote into a file so that it can be told from all others, and its debug file found.
+
+use std::fmt;
+
+/// The longest that is kept (SHA-1 gives 20 bytes; the kernel takes no more either, `BUILD_ID_SIZE_MAX` in linux/buildid.h).
+const LONGEST: usize = 20;
+
+/// A build-id of up to 20 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BuildId {
+    bytes: [u8; LONGEST],
+    len: u8,
+}
+
+impl BuildId {
+    /// `None` if there are none, or too many.
+    pub fn new(id: &[u8]) -> Option<BuildId> {
+        let mut bytes = [0; LONGEST];
+        bytes.get_mut(..id.len())?.copy_from_slice(id);
+        (!id.is_empty()).then_some(BuildId { bytes, len: id.len() as u8 })
+    }
+
+    /// From the contents of a note section or segment (man 5 elf, "Notes").
+    pub fn in_notes(mut notes: &[u8], big_endian: bool) -> Option<BuildId> {
+        const NT_GNU_BUILD_ID: u32 = 3;
+        let word = |bytes: [u8; 4]| if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+        while let [a, b, c, d, e, f, g, h, i, j, k, l, ref rest @ ..] = *notes {
+            let (name_size, size, kind) = (word([a, b, c, d]) as usize, word([e, f, g, h]) as usize, word([i, j, k, l]));
+            let name = rest.get(..name_size)?;
+            let rest = rest.get(name_size.checked_next_multiple_of(4)?..)?;
+            let contents = rest.get(..size)?;
+            if kind == NT_GNU_BUILD_ID && name == b"GNU\0" {
+                return BuildId::new(contents);
+            }
+            notes = rest.get(size.checked_next_multiple_of(4)?..)?;
+        }
+        None
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Display for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BuildId({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn note(name: &[u8], kind: u32, contents: &[u8]) -> Vec<u8> {
+        let mut note = Vec::new();
+        note.extend((name.len() as u32).to_le_bytes());
+        note.extend((contents.len() as u32).to_le_bytes());
+        note.extend(kind.to_le_bytes());
+        for part in [name, contents] {
+            note.extend(part);
+            note.resize(note.len().next_multiple_of(4), 0);
+        }
+        note
+    }
+
+    #[test]
+    fn the_right_note_among_others() {
+        let notes = [note(b"GNU\0", 1, &[9; 16]), note(b"Go\0\0", 3, b"x"), note(b"GNU\0", 3, &[0xab, 0xcd, 1])].concat();
+        assert_eq!(BuildId::in_notes(&notes, false).unwrap().to_string(), "abcd01");
+        for end in 0..notes.len() - 1 {
+            assert_eq!(BuildId::in_notes(&notes[..end], false), None);
+        }
+        assert_eq!(BuildId::new(&[1; 21]), None);
+        assert_eq!(BuildId::new(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..64), big in any::<bool>()) {
+            let _ = BuildId::in_notes(&bytes, big);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! An ELF file's headers and sections, as far as names of addresses need them. Sections are read one by one, and bounded.
+
+use super::build_id::BuildId;
+use super::packed::Packing;
+use super::read_at::{self, ReadAt};
+use goblin::container::{Container, Ctx};
+use goblin::elf::header::{EM_386, EM_AARCH64, EM_X86_64};
+use goblin::elf::program_header::{PT_LOAD, PT_NOTE};
+use goblin::elf::section_header::{SHF_COMPRESSED, SHT_NOBITS, SHT_NOTE};
+use goblin::elf::{Elf, Header, ProgramHeader, SectionHeader};
+use std::io;
+use thiserror::Error;
+
+/// A section is at most this long, unpacked too. (Chromium's .debug_info has some 1,500 MiB, its .strtab 250.)
+const SECTION_MAX: u64 = 512 << 20;
+/// All headers of one kind together.
+const HEADERS_MAX: u64 = 16 << 20;
+
+/// Why there is nothing to be read from a file.
+#[derive(Debug, Error)]
+pub enum ElfError {
+    #[error("not an ELF file")]
+    NotElf,
+    #[error("its {0} are damaged")]
+    Damaged(&'static str),
+    #[error("its {what} cannot be read: {error}")]
+    Unreadable { what: &'static str, error: io::Error },
+}
+
+/// Machines whose code is looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    X86_64,
+    I386,
+    Aarch64,
+    Other(u16),
+}
+
+/// A file with its headers read.
+pub struct ElfFile {
+    source: Box<dyn ReadAt>,
+    context: Ctx,
+    machine: Machine,
+    segments: Vec<ProgramHeader>,
+    sections: Vec<SectionHeader>,
+    /// The names of sections, each ended by a zero.
+    names: Vec<u8>,
+}
+
+impl ElfFile {
+    /// Reads the headers.
+    ///
+    /// # Errors
+    /// It is no ELF file, or its headers say what cannot be.
+    pub fn read(source: Box<dyn ReadAt>) -> Result<ElfFile, ElfError> {
+        let header = read_header(&*source)?;
+        let container = header.container().map_err(|_| ElfError::NotElf)?;
+        let context = Ctx::new(container, header.endianness().map_err(|_| ElfError::NotElf)?);
+        let segments = read_segments(&*source, &header, context)?;
+        let sections = read_sections(&*source, &header, context)?;
+        let machine = match header.e_machine {
+            EM_X86_64 => Machine::X86_64,
+            EM_386 => Machine::I386,
+            EM_AARCH64 => Machine::Aarch64,
+            other => Machine::Other(other),
+        };
+        let mut file = ElfFile { source, context, machine, segments, sections, names: Vec::new() };
+        file.names = file.section_names(&header);
+        Ok(file)
+    }
+
+    pub fn machine(&self) -> Machine {
+        self.machine
+    }
+
+    pub(super) fn context(&self) -> Ctx {
+        self.context
+    }
+
+    pub fn is_big_endian(&self) -> bool {
+        self.context.le == goblin::container::Endian::Big
+    }
+
+    /// In section order; the first is the null section.
+    pub fn sections(&self) -> &[SectionHeader] {
+        &self.sections
+    }
+
+    /// Without the ending zero; empty where there is none.
+    pub fn section_name(&self, section: &SectionHeader) -> &[u8] {
+        string_at(&self.names, section.sh_name as u64).unwrap_or_default()
+    }
+
+    /// The first section of this name.
+    pub fn section(&self, name: &str) -> Option<&SectionHeader> {
+        self.sections.iter().find(|section| self.section_name(section) == name.as_bytes())
+    }
+
+    /// A section of this name has its bytes in this file (in debug files many have not, and in stripped files those are missing altogether).
+    pub fn has_bytes_of(&self, name: &str) -> bool {
+        self.section(name).is_some_and(|section| section.sh_type != SHT_NOBITS && section.sh_size > 0)
+    }
+
+    /// A section's bytes as they are in the file; none if it takes no room there.
+    ///
+    /// # Errors
+    /// It is not within the file, too long, or cannot be read.
+    pub fn bytes(&self, section: &SectionHeader) -> io::Result<Vec<u8>> {
+        if section.sh_type == SHT_NOBITS {
+            return Ok(Vec::new());
+        }
+        read_at::range(&*self.source, section.sh_offset, section.sh_size, SECTION_MAX)
+    }
+
+    /// A section's contents: unpacked if they are compressed, empty if there is no such section.
+    ///
+    /// # Errors
+    /// As [`ElfFile::bytes`]; or it is compressed in an unknown way, or damaged.
+    pub fn contents(&self, name: &str) -> io::Result<Vec<u8>> {
+        let Some(section) = self.section(name) else { return Ok(Vec::new()) };
+        let bytes = self.bytes(section)?;
+        if section.sh_flags & u64::from(SHF_COMPRESSED) == 0 {
+            return Ok(bytes);
+        }
+        let word = |bytes: &[u8]| {
+            let bytes = <[u8; 4]>::try_from(bytes).ok()?;
+            Some(if self.is_big_endian() { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+        };
+        let header_size = if self.context.container == Container::Big { 24 } else { 12 };
+        let header = bytes.get(..header_size).and_then(|header| word(&header[..4]));
+        let packing = header.and_then(Packing::of_header).ok_or(io::ErrorKind::InvalidData)?;
+        packing.unpack(&bytes[header_size..], SECTION_MAX)
+    }
+
+    /// From its note sections, or its note segments where sections are stripped.
+    pub fn build_id(&self) -> Option<BuildId> {
+        let sections = self.sections.iter().filter(|section| section.sh_type == SHT_NOTE).map(|s| (s.sh_offset, s.sh_size));
+        let segments = self.segments.iter().filter(|segment| segment.p_type == PT_NOTE).map(|s| (s.p_offset, s.p_filesz));
+        let notes = sections.chain(segments).filter_map(|(offset, size)| read_at::range(&*self.source, offset, size, 1 << 16).ok());
+        notes.into_iter().find_map(|notes| BuildId::in_notes(&notes, self.is_big_endian()))
+    }
+
+    /// The address that the file gives to what is at an offset in it: from the segment that loads this offset as code, or any.
+    pub fn svma_of_offset(&self, offset: u64) -> Option<u64> {
+        let holds = |segment: &&ProgramHeader| {
+            segment.p_type == PT_LOAD && offset.checked_sub(segment.p_offset).is_some_and(|distance| distance < segment.p_filesz)
+        };
+        let mut holding = self.segments.iter().filter(holds);
+        let first = holding.next()?;
+        let code = if first.is_executable() { None } else { holding.find(|segment| segment.is_executable()) };
+        let segment = code.unwrap_or(first);
+        Some(segment.p_vaddr.wrapping_add(offset - segment.p_offset))
+    }
+
+    fn section_names(&self, header: &Header) -> Vec<u8> {
+        const XINDEX: u16 = 0xffff;
+        let index = match header.e_shstrndx {
+            XINDEX => self.sections.first().map_or(0, |null| null.sh_link as usize),
+            index => usize::from(index),
+        };
+        let section = self.sections.get(index);
+        section.filter(|section| section.sh_size <= HEADERS_MAX).and_then(|section| self.bytes(section).ok()).unwrap_or_default()
+    }
+}
+
+/// What is from an offset on to the next zero, if there is one.
+pub(super) fn string_at(strings: &[u8], offset: u64) -> Option<&[u8]> {
+    let rest = strings.get(usize::try_from(offset).ok()?..)?;
+    rest.get(..memchr::memchr(0, rest)?)
+}
+
+fn read_header(source: &dyn ReadAt) -> Result<Header, ElfError> {
+    let mut bytes = [0; 64];
+    let there = source.size().min(bytes.len() as u64) as usize;
+    let bytes = &mut bytes[..there];
+    source.read_at(0, bytes).map_err(|error| ElfError::Unreadable { what: "header", error })?;
+    Elf::parse_header(bytes).map_err(|_| ElfError::NotElf)
+}
+
+fn read_segments(source: &dyn ReadAt, header: &Header, context: Ctx) -> Result<Vec<ProgramHeader>, ElfError> {
+    let count = usize::from(header.e_phnum);
+    let size = (count * ProgramHeader::size(context)) as u64;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let what = "program headers";
+    let bytes = read_at::range(source, header.e_phoff, size, HEADERS_MAX).map_err(|error| ElfError::Unreadable { what, error })?;
+    ProgramHeader::parse(&bytes, 0, count, context).map_err(|_| ElfError::Damaged(what))
+}
+
+/// The number of sections is in the first of them where it is too large for the header.
+fn read_sections(source: &dyn ReadAt, header: &Header, context: Ctx) -> Result<Vec<SectionHeader>, ElfError> {
+    if header.e_shoff == 0 {
+        return Ok(Vec::new());
+    }
+    let what = "section headers";
+    let unreadable = |error| ElfError::Unreadable { what, error };
+    let one = SectionHeader::size(context) as u64;
+    let read = |count: u64| {
+        let bytes = read_at::range(source, header.e_shoff, count.saturating_mul(one), HEADERS_MAX).map_err(unreadable)?;
+        SectionHeader::parse_from(&bytes, 0, count as usize, context).map_err(|_| ElfError::Damaged(what))
+    };
+    match header.e_shnum {
+        0 => match read(1)?.first().map_or(0, |null| null.sh_size) {
+            0 => Ok(Vec::new()),
+            count => read(count),
+        },
+        count => read(u64::from(count)),
+    }
+}

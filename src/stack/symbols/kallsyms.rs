@@ -1,0 +1,241 @@
+//! The kernel's own symbols, its modules' and its BPF programs': /proc/kallsyms (man 5 proc_kallsyms).
+//!
+//! The file has no sizes. A symbol goes to the next one, of code or data, as it does in the kernel's own messages.
+
+use super::alias::Binding;
+use super::table::{Builder, SymbolTable};
+use thiserror::Error;
+
+/// Behind the last symbol of a module comes something else, who knows how far away. No function is longer.
+const FUNCTION_MAX: u64 = 1 << 20;
+
+/// The kernel shows no addresses to this user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the kernel hides its addresses (/proc/sys/kernel/kptr_restrict): kernel functions have no names")]
+pub struct Hidden;
+
+/// Names of kernel code by address.
+#[derive(Debug, Default)]
+pub struct Kallsyms {
+    table: SymbolTable,
+    /// From which address on whose code it is: an index into `owners`.
+    runs: Vec<(u64, u16)>,
+    /// Empty for the kernel itself; `ext4`, `bpf`, `__builtin__ftrace`.
+    owners: Vec<Box<[u8]>>,
+}
+
+/// What is at an address of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelName<'a> {
+    /// Not escaped, and not demangled.
+    pub name: &'a [u8],
+    /// `None` for the kernel itself; `bpf` for BPF programs.
+    pub module: Option<&'a [u8]>,
+    /// From the symbol's beginning.
+    pub offset: u64,
+}
+
+struct Symbol {
+    start: u64,
+    name: u32,
+    binding: Binding,
+    owner: u16,
+}
+
+impl Kallsyms {
+    /// Takes the file's text. Lines that are none are passed over.
+    ///
+    /// # Errors
+    /// All addresses are zero.
+    pub fn parse(mut text: Vec<u8>) -> Result<Kallsyms, Hidden> {
+        let mut starts = Vec::with_capacity(text.len() / 44);
+        let mut code = Vec::with_capacity(text.len() / 44);
+        let mut owners: Vec<Box<[u8]>> = vec![Box::default()];
+        let mut line_start = 0;
+        while let Some(length) = memchr::memchr(b'\n', &text[line_start..]) {
+            let line_end = line_start + length;
+            if let Some(line) = Line::parse(&text[line_start..line_end]) {
+                starts.push(line.start);
+                if let (Some(binding), Ok(name)) = (line.code, u32::try_from(line_start + line.name)) {
+                    let owner = owner_number(&mut owners, line.owner);
+                    code.push(Symbol { start: line.start, name, binding, owner });
+                }
+                let name_end = line_start + line.name_end;
+                text[name_end] = 0;
+            }
+            line_start = line_end + 1;
+        }
+        if !starts.is_empty() && starts.iter().all(|start| *start == 0) {
+            return Err(Hidden);
+        }
+        starts.sort_unstable();
+        starts.dedup();
+        code.sort_unstable_by_key(|symbol| symbol.start);
+        let runs = runs(&code);
+        Ok(Kallsyms { table: table(text, &starts, &code), runs, owners })
+    }
+
+    /// The function at an address.
+    pub fn at(&self, address: u64) -> Option<KernelName<'_>> {
+        let found = self.table.at(address)?;
+        let run = self.runs.partition_point(|(start, _)| *start <= address - found.offset).checked_sub(1)?;
+        let owner = &*self.owners[usize::from(self.runs[run].1)];
+        Some(KernelName { name: found.name, module: (!owner.is_empty()).then_some(owner), offset: found.offset })
+    }
+
+    /// How many functions have names.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Memory, in bytes.
+    pub fn footprint(&self) -> usize {
+        self.table.footprint()
+            + self.runs.capacity() * size_of::<(u64, u16)>()
+            + self.owners.iter().map(|owner| owner.len() + 16).sum::<usize>()
+    }
+}
+
+/// `ffffffff81000000 T name\t[module]`.
+struct Line<'a> {
+    start: u64,
+    /// `None` for data.
+    code: Option<Binding>,
+    /// Where in the line the name begins and ends.
+    name: usize,
+    name_end: usize,
+    owner: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    fn parse(line: &'a [u8]) -> Option<Line<'a>> {
+        let mut start = 0u64;
+        let mut digits = 0;
+        while let Some(digit) = line.get(digits).and_then(|byte| char::from(*byte).to_digit(16)) {
+            start = start.checked_mul(16)? | u64::from(digit);
+            digits += 1;
+        }
+        let [b' ', kind, b' ', rest @ ..] = line.get(digits..)? else { return None };
+        let code = match kind {
+            b'T' => Some(Binding::Global),
+            b'W' | b'w' => Some(Binding::Weak),
+            b't' => Some(Binding::Local),
+            _ => None,
+        };
+        let (name, owner) = match memchr::memchr(b'\t', rest) {
+            Some(tab) => (&rest[..tab], rest[tab + 1..].strip_prefix(b"[")?.strip_suffix(b"]")?),
+            None => (rest, &[][..]),
+        };
+        let begin = digits + 3;
+        (digits > 0 && !name.is_empty()).then_some(Line { start, code, name: begin, name_end: begin + name.len(), owner })
+    }
+}
+
+/// A module's symbols stand together, so the last owner is the likely one.
+fn owner_number(owners: &mut Vec<Box<[u8]>>, owner: &[u8]) -> u16 {
+    let known = owners.iter().rposition(|known| **known == *owner);
+    let number = known.unwrap_or_else(|| {
+        // A machine has some hundred modules. What is beyond all numbers counts as the kernel's.
+        if owners.len() > usize::from(u16::MAX) || owners.len() >= 4096 {
+            return 0;
+        }
+        owners.push(owner.into());
+        owners.len() - 1
+    });
+    number as u16
+}
+
+fn runs(code: &[Symbol]) -> Vec<(u64, u16)> {
+    let mut runs: Vec<(u64, u16)> = Vec::new();
+    for symbol in code {
+        if runs.last().is_none_or(|(_, owner)| *owner != symbol.owner) {
+            runs.push((symbol.start, symbol.owner));
+        }
+    }
+    runs
+}
+
+/// `starts` are those of data too.
+fn table(text: Vec<u8>, starts: &[u64], code: &[Symbol]) -> SymbolTable {
+    let mut builder = Builder::default();
+    let names = builder.strings(text);
+    let mut next = 0;
+    for symbol in code {
+        while starts.get(next).is_some_and(|start| *start <= symbol.start) {
+            next += 1;
+        }
+        let size = starts.get(next).map_or(FUNCTION_MAX, |end| (end - symbol.start).min(FUNCTION_MAX));
+        builder.add(symbol.start, super::table::Extent::Size(size), symbol.binding, names, symbol.name);
+    }
+    builder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TEXT: &[u8] = b"0000000000000000 A fixed_percpu_data\n\
+        ffffffff81000000 T _text\nffffffff81000000 T startup_64\nffffffff81000040 t local_one\nffffffff81000080 D some_data\n\
+        ffffffff81000100 W weak_one\nffffffffc0000000 t helper\t[ext4]\nffffffffc0000010 T ext4_sync\t[ext4]\n\
+        ffffffffc0500000 t bpf_prog_6deef7357e7b4530_sd_fw_ingress\t[bpf]\nrubbish\nffffffffc0000020 t unfinished";
+
+    fn name(symbols: &Kallsyms, address: u64) -> Option<String> {
+        let found = symbols.at(address)?;
+        let module = found.module.map_or(String::new(), |module| format!(" [{}]", String::from_utf8_lossy(module)));
+        Some(format!("{}+{:#x}{module}", String::from_utf8_lossy(found.name), found.offset))
+    }
+
+    #[test]
+    fn functions_of_kernel_modules_and_programs() {
+        let symbols = Kallsyms::parse(TEXT.to_vec()).unwrap();
+        let at = |address| name(&symbols, address);
+        assert_eq!(at(0xffff_ffff_8100_003f).unwrap(), "startup_64+0x3f");
+        assert_eq!(at(0xffff_ffff_8100_0040).unwrap(), "local_one+0x0");
+        assert_eq!(at(0xffff_ffff_8100_0080), None, "data is no function");
+        assert_eq!(at(0xffff_ffff_8100_0104).unwrap(), "weak_one+0x4");
+        assert_eq!(at(0xffff_ffff_8180_0000), None, "far behind the last of the kernel");
+        assert_eq!(at(0xffff_ffff_c000_000f).unwrap(), "helper+0xf [ext4]");
+        assert_eq!(at(0xffff_ffff_c050_0002).unwrap(), "bpf_prog_6deef7357e7b4530_sd_fw_ingress+0x2 [bpf]");
+        assert_eq!(at(0x10), None);
+        assert_eq!(symbols.len(), 6);
+    }
+
+    #[test]
+    fn hidden_addresses() {
+        assert_eq!(Kallsyms::parse(b"0000000000000000 T _text\n0000000000000000 t other\n".to_vec()).unwrap_err(), Hidden);
+        assert!(Kallsyms::parse(Vec::new()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn cut_anywhere() {
+        for end in 0..TEXT.len() {
+            let _ = Kallsyms::parse(TEXT[..end].to_vec());
+        }
+    }
+
+    #[test]
+    fn this_kernel() {
+        let text = std::fs::read("/proc/kallsyms").unwrap();
+        let lines: Vec<String> = String::from_utf8_lossy(&text).lines().map(str::to_owned).collect();
+        let Ok(symbols) = Kallsyms::parse(text) else {
+            eprintln!("skipped: the kernel hides its addresses from this user");
+            return;
+        };
+        let line = lines.iter().find(|line| line.ends_with(" T ksys_read")).expect("every kernel has ksys_read");
+        let address = u64::from_str_radix(&line[..16], 16).unwrap();
+        assert_eq!(name(&symbols, address + 5).unwrap(), "ksys_read+0x5");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200), line in "[0-9a-f]{1,17} [tTwWdD] [a-z\t\\[\\]]{0,12}\n") {
+            let symbols = Kallsyms::parse([TEXT, &bytes, b"\n", line.as_bytes()].concat()).unwrap();
+            let _ = symbols.at(0xffff_ffff_8100_0000);
+        }
+    }
+}

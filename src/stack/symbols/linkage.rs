@@ -1,0 +1,192 @@
+//! Names of the linkage table's stubs: `write@plt`.
+//!
+//! A stub jumps through a slot whose relocation names the function. Which slot is read from the stub's own instructions, so it does not matter which
+//! linker laid the table out, nor whether there is a `.plt.sec` or `.plt.got` beside it.
+
+use super::alias::Binding;
+use super::elf::{ElfFile, Machine, string_at};
+use super::table::Builder;
+use goblin::elf::reloc::{self, RelocSection};
+use goblin::elf::section_header::{SHT_REL, SHT_RELA};
+use goblin::elf::sym::Symtab;
+use goblin::elf::{SectionHeader, Sym};
+use rustc_hash::FxHashMap;
+
+/// Adds the stubs of `.plt`, `.plt.sec` and `.plt.got`.
+///
+/// What is damaged has no names; what else the file has is not affected.
+pub fn add_stubs(file: &ElfFile, builder: &mut Builder) {
+    let sections: Vec<&SectionHeader> = [".plt", ".plt.sec", ".plt.got"].iter().filter_map(|name| file.section(name)).collect();
+    if sections.is_empty() {
+        return;
+    }
+    builder.sort();
+    let slots = Slots::read(file, builder);
+    let made = builder.strings(Vec::new());
+    for section in sections {
+        let Ok(code) = file.bytes(section) else { continue };
+        let size = match section.sh_entsize {
+            size @ 8..=32 if size % 4 == 0 => size as usize,
+            _ => 16,
+        };
+        // The first entry of most tables, the way to the resolver, jumps through a slot without a relocation.
+        for (index, stub) in code.chunks(size).enumerate() {
+            let address = section.sh_addr.wrapping_add((index * size) as u64);
+            if let Some(name) = slots.of_stub(file.machine(), address, stub) {
+                builder.add_named(address, stub.len() as u64, Binding::Local, &[name, b"@plt"].concat(), made);
+            }
+        }
+    }
+}
+
+/// Names by the address of a slot.
+struct Slots {
+    by_address: FxHashMap<u64, Box<[u8]>>,
+    /// The slots of `.rela.plt`, in its order: lazy stubs push their number in it.
+    in_order: Vec<u64>,
+    /// What position-independent i386 code counts from: the address of `.got.plt`, or of `.got`.
+    offset_table: u64,
+}
+
+impl Slots {
+    fn read(file: &ElfFile, builder: &Builder) -> Slots {
+        let offset_table = file.section(".got.plt").or(file.section(".got")).map_or(0, |section| section.sh_addr);
+        let mut slots = Slots { by_address: FxHashMap::default(), in_order: Vec::new(), offset_table };
+        for section in file.sections().iter().filter(|section| [SHT_REL, SHT_RELA].contains(&section.sh_type)) {
+            slots.read_relocations(file, section, builder);
+        }
+        slots
+    }
+
+    fn read_relocations(&mut self, file: &ElfFile, section: &SectionHeader, builder: &Builder) {
+        let Ok(bytes) = file.bytes(section) else { return };
+        let is_rela = section.sh_type == SHT_RELA;
+        let Ok(relocations) = RelocSection::parse(&bytes, 0, bytes.len(), is_rela, file.context()) else { return };
+        let symbols = file.sections().get(section.sh_link as usize);
+        let symbol_bytes = symbols.and_then(|symbols| file.bytes(symbols).ok()).unwrap_or_default();
+        let strings = symbols.and_then(|symbols| file.sections().get(symbols.sh_link as usize));
+        let strings = strings.and_then(|strings| file.bytes(strings).ok()).unwrap_or_default();
+        let count = symbol_bytes.len() / Sym::size(file.context().container);
+        let Ok(symbols) = Symtab::parse(&symbol_bytes, 0, count, file.context()) else { return };
+        let is_lazy = [&b".rela.plt"[..], b".rel.plt"].contains(&file.section_name(section));
+        for relocation in relocations.iter() {
+            if is_lazy {
+                self.in_order.push(relocation.r_offset);
+            }
+            let name = match kind(file.machine(), relocation.r_type) {
+                Kind::Function => symbols.get(relocation.r_sym).and_then(|symbol| string_at(&strings, symbol.st_name as u64)),
+                // The function that chooses has the name of what it chooses from.
+                Kind::Chosen => relocation.r_addend.and_then(|resolver| builder.name_at(resolver as u64)),
+                Kind::Other => None,
+            };
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                self.by_address.insert(relocation.r_offset, name.into());
+            }
+        }
+    }
+
+    fn of_stub(&self, machine: Machine, address: u64, stub: &[u8]) -> Option<&[u8]> {
+        let name = |slot: u64| self.by_address.get(&slot).map(|name| &**name);
+        match machine {
+            Machine::X86_64 => x86_64_slot(address, stub).and_then(name).or_else(|| {
+                let number = pushed(stub)? as usize;
+                name(*self.in_order.get(number)?)
+            }),
+            Machine::I386 => i386_slot(self.offset_table, stub).and_then(name).or_else(|| {
+                // Pushed is the offset in `.rel.plt`, whose entries have eight bytes.
+                let number = pushed(stub)? as usize / 8;
+                name(*self.in_order.get(number)?)
+            }),
+            Machine::Aarch64 => aarch64_slot(address, stub).and_then(name),
+            Machine::Other(_) => None,
+        }
+    }
+}
+
+/// What a relocation puts into a slot.
+enum Kind {
+    /// A symbol's address.
+    Function,
+    /// What the function at the addend returns (`IRELATIVE`).
+    Chosen,
+    Other,
+}
+
+fn kind(machine: Machine, number: u32) -> Kind {
+    match (machine, number) {
+        (Machine::X86_64, reloc::R_X86_64_JUMP_SLOT | reloc::R_X86_64_GLOB_DAT)
+        | (Machine::I386, reloc::R_386_JMP_SLOT | reloc::R_386_GLOB_DAT)
+        | (Machine::Aarch64, reloc::R_AARCH64_JUMP_SLOT | reloc::R_AARCH64_GLOB_DAT) => Kind::Function,
+        (Machine::X86_64, reloc::R_X86_64_IRELATIVE) | (Machine::Aarch64, reloc::R_AARCH64_IRELATIVE) => Kind::Chosen,
+        _ => Kind::Other,
+    }
+}
+
+/// `jmp *slot(%rip)`, after `endbr64` and a `bnd` prefix if there are any.
+fn x86_64_slot(address: u64, stub: &[u8]) -> Option<u64> {
+    let (at, displacement) = jump(stub, 0x25)?;
+    Some(address.wrapping_add(at as u64).wrapping_add_signed(i64::from(displacement)))
+}
+
+/// `jmp *slot`, or `jmp *slot(%ebx)` with the offset table in `ebx`.
+fn i386_slot(offset_table: u64, stub: &[u8]) -> Option<u64> {
+    let absolute = jump(stub, 0x25).map(|(_, slot)| u64::from(slot as u32));
+    absolute.or_else(|| jump(stub, 0xa3).map(|(_, distance)| offset_table.wrapping_add_signed(i64::from(distance)) & 0xffff_ffff))
+}
+
+/// An indirect jump with this ModRM byte: where the instruction ends in the stub, and its displacement.
+fn jump(stub: &[u8], mode: u8) -> Option<(usize, i32)> {
+    let mut at = if matches!(stub, [0xf3, 0x0f, 0x1e, 0xfa | 0xfb, ..]) { 4 } else { 0 };
+    if stub.get(at) == Some(&0xf2) {
+        at += 1;
+    }
+    let [0xff, found, a, b, c, d] = *stub.get(at..at + 6)? else { return None };
+    (found == mode).then(|| (at + 6, i32::from_le_bytes([a, b, c, d])))
+}
+
+/// `push $number`, at the stub's beginning or after its jump.
+fn pushed(stub: &[u8]) -> Option<u32> {
+    [0, 4, 6].into_iter().find_map(|at| match *stub.get(at..at + 5)? {
+        [0x68, a, b, c, d] => Some(u32::from_le_bytes([a, b, c, d])),
+        _ => None,
+    })
+}
+
+/// `adrp x16, page; ldr x17, [x16, offset]`, after a `bti` if there is one.
+fn aarch64_slot(address: u64, stub: &[u8]) -> Option<u64> {
+    const BTI_C: u32 = 0xd503_245f;
+    let word = |at: usize| Some(u32::from_le_bytes(*stub.get(at..)?.first_chunk()?));
+    let at = if word(0)? == BTI_C { 4 } else { 0 };
+    let (adrp, load) = (word(at)?, word(at + 4)?);
+    if adrp & 0x9f00_001f != 0x9000_0010 || load & 0xffc0_03ff != 0xf940_0211 {
+        return None;
+    }
+    let pages = (((adrp >> 5) & 0x7_ffff) << 2) | ((adrp >> 29) & 3);
+    let distance = i64::from((pages << 11) as i32 >> 11) << 12;
+    let page = (address.wrapping_add(at as u64) & !0xfff).wrapping_add_signed(distance);
+    Some(page.wrapping_add(u64::from((load >> 10) & 0xfff) * 8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_of_stubs() {
+        let with_branch_tracking = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0x10, 0, 0, 0, 0x90];
+        assert_eq!(x86_64_slot(0x1000, &with_branch_tracking), Some(0x101b));
+        assert_eq!(x86_64_slot(0x1000, &[0xff, 0x25, 0xfa, 0xff, 0xff, 0xff, 0x66, 0x90]), Some(0x1000));
+        assert_eq!(i386_slot(0, &[0xff, 0x25, 0x0c, 0xa0, 0x04, 0x88]), Some(0x8804_a00c));
+        assert_eq!(i386_slot(0x3ff4, &[0xff, 0xa3, 0x0c, 0, 0, 0]), Some(0x4000));
+        assert_eq!(pushed(&[0xff, 0x25, 0, 0, 0, 0, 0x68, 3, 0, 0, 0]), Some(3));
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        // adrp x16, 0x1f000 (0x10 pages on); ldr x17, [x16, #0xf90]
+        let stub = words(&[0x9000_0090, 0xf947_ca11, 0x913e_4210, 0xd61f_0220]);
+        assert_eq!(aarch64_slot(0x680, &stub), Some(0x1_0f90));
+        let behind = words(&[0xd503_245f, 0xf0ff_fff0, 0xf940_0211]);
+        assert_eq!(aarch64_slot(0x5000, &behind), Some(0x4000));
+        for end in 0..stub.len() {
+            let _ = (aarch64_slot(0, &stub[..end]), x86_64_slot(0, &stub[..end]), i386_slot(0, &stub[..end]), pushed(&stub[..end]));
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `perf-PID.map`: what a just-in-time compiler says of its code, a line a function, ever growing.
+//!
+//! `START SIZE name`, both numbers hexadecimal (linux/tools/perf/Documentation/jit-interface.txt). A later line replaces what it covers.
+
+use super::table::Found;
+use std::collections::BTreeMap;
+
+/// Of one process's just-in-time compiled code no more is remembered: bytes of names, and functions.
+const NAMES_MAX: usize = 64 << 20;
+const FUNCTIONS_MAX: usize = 1 << 20;
+
+/// Code that was made at run time, by address. It replaces what was there before.
+#[derive(Debug, Default)]
+pub struct Made {
+    by_start: BTreeMap<u64, Function>,
+    names: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Function {
+    /// Where its first instruction is, or was before something else replaced its beginning.
+    start: u64,
+    /// The address behind the last.
+    end: u64,
+    name: (u32, u32),
+}
+
+impl Made {
+    /// Adds a function; too many are left out.
+    pub fn add(&mut self, start: u64, size: u64, name: &[u8]) {
+        if size == 0 || self.names.len() + name.len() > NAMES_MAX || self.by_start.len() >= FUNCTIONS_MAX {
+            return;
+        }
+        let place = (self.names.len() as u32, name.len() as u32);
+        self.names.extend(name);
+        self.put(Function { start, end: start.saturating_add(size), name: place });
+    }
+
+    /// Code was moved, with its name.
+    pub fn relocate(&mut self, from: u64, to: u64, size: u64) {
+        if let Some(function) = self.by_start.get(&from).copied() {
+            self.by_start.remove(&from);
+            self.put(Function { start: to, end: to.saturating_add(size), ..function });
+        }
+    }
+
+    /// What was compiled to this address last.
+    pub fn at(&self, address: u64) -> Option<Found<'_>> {
+        let (_, function) = self.by_start.range(..=address).next_back()?;
+        let (name, len) = (function.name.0 as usize, function.name.1 as usize);
+        (address < function.end).then(|| Found {
+            symbol: function.name.0,
+            name: &self.names[name..name + len],
+            offset: address - function.start,
+        })
+    }
+
+    /// Memory, in bytes, roughly.
+    pub fn footprint(&self) -> usize {
+        self.names.capacity() + self.by_start.len() * (size_of::<(u64, Function)>() + 8)
+    }
+
+    fn put(&mut self, function: Function) {
+        let (start, end) = (function.start, function.end);
+        let first = self.by_start.range(..=start).next_back().map_or(start, |(first, _)| *first);
+        let covered: Vec<u64> = self.by_start.range(first..end).filter(|(_, old)| old.end > start).map(|(first, _)| *first).collect();
+        for first in covered {
+            let Some(old) = self.by_start.remove(&first) else { continue };
+            if old.end > end {
+                self.by_start.insert(end, old);
+            }
+            if first < start {
+                self.by_start.insert(first, Function { end: start, ..old });
+            }
+        }
+        self.by_start.insert(start, function);
+    }
+}
+
+/// A map that is read as it grows.
+#[derive(Debug, Default)]
+pub struct PerfMap {
+    made: Made,
+    /// A line that was not complete yet.
+    begun: Vec<u8>,
+}
+
+impl PerfMap {
+    /// Takes what the file has grown by.
+    pub fn append(&mut self, text: &[u8]) {
+        const LINE_MAX: usize = 64 << 10;
+        let Some(end) = memchr::memrchr(b'\n', text) else {
+            self.begun.extend(&text[..text.len().min(LINE_MAX.saturating_sub(self.begun.len()))]);
+            return;
+        };
+        let first_end = memchr::memchr(b'\n', text).unwrap_or(end);
+        let mut first = std::mem::take(&mut self.begun);
+        first.extend(&text[..first_end]);
+        for line in std::iter::once(&first[..]).chain(text[first_end..end].split(|byte| *byte == b'\n')) {
+            if let Some((start, size, name)) = parse_line(line) {
+                self.made.add(start, size, name);
+            }
+        }
+        self.begun.extend(&text[end + 1..][..(text.len() - end - 1).min(LINE_MAX)]);
+    }
+
+    pub fn made(&self) -> &Made {
+        &self.made
+    }
+}
+
+/// Names may have blanks in them.
+fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let mut parts = line.splitn(3, |byte| *byte == b' ');
+    let mut number = || {
+        let text = str::from_utf8(parts.next()?).ok()?;
+        u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
+    };
+    let (start, size) = (number()?, number()?);
+    let name = parts.next()?.trim_ascii();
+    (!name.is_empty()).then_some((start, size, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TEXT: &[u8] = b"7f00 10 first\n7f10 0x10 LazyCompile:~f x.js:1\nbad line\n7f08 10 second\nnothing\n8000 8 last";
+
+    fn names(map: &PerfMap) -> Vec<Option<(String, u64)>> {
+        let at = |address| map.made().at(address).map(|found| (String::from_utf8(found.name.to_vec()).unwrap(), found.offset));
+        [0x7eff, 0x7f00, 0x7f07, 0x7f08, 0x7f17, 0x7f18, 0x7f1f, 0x7f20, 0x8000].map(at).into()
+    }
+
+    #[test]
+    fn later_lines_replace_earlier_ones() {
+        let mut map = PerfMap::default();
+        map.append(TEXT);
+        let found = |name: &str, offset| Some((name.to_owned(), offset));
+        let js = "LazyCompile:~f x.js:1";
+        let mut expected = vec![
+            None,
+            found("first", 0),
+            found("first", 7),
+            found("second", 0),
+            found("second", 15),
+            found(js, 8),
+            found(js, 15),
+            None,
+            None,
+        ];
+        assert_eq!(names(&map), expected);
+        map.append(b"\n");
+        expected[8] = found("last", 0);
+        assert_eq!(names(&map), expected);
+        for cut in 0..TEXT.len() {
+            let mut parts = PerfMap::default();
+            parts.append(&TEXT[..cut]);
+            parts.append(&TEXT[cut..]);
+            parts.append(b"\n");
+            assert_eq!(names(&parts), expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn code_that_moves_takes_its_name_along() {
+        let mut made = Made::default();
+        made.add(0x100, 0x10, b"f");
+        made.relocate(0x100, 0x200, 0x10);
+        made.relocate(0x300, 0x400, 0x10);
+        assert_eq!((made.at(0x100), made.at(0x20f).map(|found| found.offset)), (None, Some(15)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes(parts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..8)) {
+            let mut map = PerfMap::default();
+            parts.iter().for_each(|part| map.append(part));
+        }
+
+        /// Against a list that is searched from its end.
+        #[test]
+        fn as_said_last(functions in proptest::collection::vec((0u64..64, 1u64..16), 0..24)) {
+            let mut made = Made::default();
+            for (number, (start, size)) in functions.iter().enumerate() {
+                made.add(*start, *size, number.to_string().as_bytes());
+            }
+            for address in 0..80 {
+                let last = functions.iter().rposition(|(start, size)| (*start..start + size).contains(&address));
+                let expected = last.map(|number| (number.to_string().into_bytes(), address - functions[number].0));
+                prop_assert_eq!(made.at(address).map(|found| (found.name.to_vec(), found.offset)), expected);
+            }
+        }
+    }
+}

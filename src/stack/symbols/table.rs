@@ -1,0 +1,266 @@
+//! The symbols of one file, in little memory: 12 bytes each and their names.
+
+use super::alias::{self, Binding};
+use super::elf::string_at;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Names of code by address.
+///
+/// Addresses are kept as 32-bit distances from a base; where a file's code spans more, there are several bases.
+#[derive(Debug, Default)]
+pub struct SymbolTable {
+    /// First address and first symbol of each.
+    bases: Box<[(u64, u32)]>,
+    starts: Box<[u32]>,
+    sizes: Box<[u32]>,
+    /// Where each symbol's name begins in `names`; one more for the end.
+    name_starts: Box<[u32]>,
+    names: Box<[u8]>,
+    /// For a symbol that begins within another: that other one. By the inner one's number.
+    outer: Box<[(u32, u32)]>,
+}
+
+/// A symbol that holds an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found<'a> {
+    /// Its number in the table.
+    pub symbol: u32,
+    /// As it is in the file, without a version; not escaped.
+    pub name: &'a [u8],
+    /// From its beginning, in bytes.
+    pub offset: u64,
+}
+
+impl SymbolTable {
+    /// The innermost symbol that holds this address.
+    pub fn at(&self, address: u64) -> Option<Found<'_>> {
+        let base = self.bases.partition_point(|(base, _)| *base <= address).checked_sub(1)?;
+        let symbols = self.symbols_of(base);
+        let distance = u32::try_from(address - self.bases[base].0).unwrap_or(u32::MAX);
+        let mut symbol = symbols.start + self.starts[symbols].partition_point(|start| *start <= distance) - 1;
+        // A file may nest symbols as deeply as it likes; real ones do it once or twice.
+        for _ in 0..64 {
+            let offset = address - self.start(symbol);
+            if offset < u64::from(self.sizes[symbol]) {
+                return Some(Found { symbol: symbol as u32, name: self.name(symbol), offset });
+            }
+            let outer = self.outer.binary_search_by_key(&(symbol as u32), |(inner, _)| *inner).ok()?;
+            symbol = self.outer[outer].1 as usize;
+        }
+        None
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Memory, in bytes.
+    pub fn footprint(&self) -> usize {
+        let numbers = size_of_val(&*self.starts) + size_of_val(&*self.sizes) + size_of_val(&*self.name_starts);
+        size_of_val(&*self.bases) + numbers + self.names.len() + size_of_val(&*self.outer)
+    }
+
+    /// All, by address: first address, size and name.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, &[u8])> {
+        (0..self.len()).map(|symbol| (self.start(symbol), u64::from(self.sizes[symbol]), self.name(symbol)))
+    }
+
+    fn symbols_of(&self, base: usize) -> Range<usize> {
+        let end = self.bases.get(base + 1).map_or(self.starts.len(), |(_, first)| *first as usize);
+        self.bases[base].1 as usize..end
+    }
+
+    fn start(&self, symbol: usize) -> u64 {
+        let base = self.bases.partition_point(|(_, first)| *first as usize <= symbol) - 1;
+        self.bases[base].0 + u64::from(self.starts[symbol])
+    }
+
+    fn name(&self, symbol: usize) -> &[u8] {
+        &self.names[self.name_starts[symbol] as usize..self.name_starts[symbol + 1] as usize]
+    }
+}
+
+/// How far a symbol goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// So many bytes, at least one. Beyond 4 GiB it is cut.
+    Size(u64),
+    /// A label without a size, as assemblers make them (`_init`, `frame_dummy`): to the next symbol, but not beyond this address, the end of its section.
+    /// Within a sized symbol it names nothing: there it is where a jump goes.
+    UpTo(u64),
+}
+
+/// Gathers symbols, of several sources, in any order, with all their aliases.
+#[derive(Default)]
+pub struct Builder {
+    strings: Vec<Vec<u8>>,
+    gathered: Vec<Gathered>,
+}
+
+/// What a name is taken from: zero-ended strings.
+#[derive(Clone, Copy, Debug)]
+pub struct Strings(u32);
+
+struct Gathered {
+    start: u64,
+    /// 0 for a label.
+    size: u32,
+    binding: Binding,
+    strings: Strings,
+    name: u32,
+    up_to: u64,
+}
+
+impl Builder {
+    /// A string table, from which names are taken.
+    pub fn strings(&mut self, bytes: Vec<u8>) -> Strings {
+        self.strings.push(bytes);
+        Strings(self.strings.len() as u32 - 1)
+    }
+
+    /// Adds a symbol whose name begins at an offset of a string table. Nothing happens if there is no such string.
+    pub fn add(&mut self, start: u64, extent: Extent, binding: Binding, strings: Strings, name: u32) {
+        let (size, up_to) = match extent {
+            Extent::Size(size) => (u32::try_from(size.min(u64::MAX - start)).unwrap_or(u32::MAX), 0),
+            Extent::UpTo(end) => (0, end),
+        };
+        let symbol = Gathered { start, size, binding, strings, name, up_to };
+        if !self.name(&symbol).is_empty() {
+            self.gathered.push(symbol);
+        }
+    }
+
+    /// The name is an assembler's mark and no one's label: local to a function (`.L12`), or what says where code and data begin (`$x`, `$d.1`; only with `mapping`).
+    pub fn is_mark(&self, strings: Strings, name: u32, mapping: bool) -> bool {
+        let strings = self.strings.get(strings.0 as usize).and_then(|strings| strings.get(name as usize..)).unwrap_or_default();
+        match strings {
+            [b'.', b'L', ..] => true,
+            [b'$', _, 0 | b'.', ..] => mapping,
+            _ => false,
+        }
+    }
+
+    /// Adds a symbol with a name of its own.
+    pub fn add_named(&mut self, start: u64, size: u64, binding: Binding, name: &[u8], made: Strings) {
+        let Some(strings) = self.strings.get_mut(made.0 as usize) else { return };
+        let Ok(offset) = u32::try_from(strings.len()) else { return };
+        strings.extend(name);
+        strings.push(0);
+        self.add(start, Extent::Size(size), binding, made, offset);
+    }
+
+    /// Puts what was added so far into order, for [`Builder::name_at`].
+    pub fn sort(&mut self) {
+        self.gathered.sort_unstable_by_key(|symbol| (symbol.start, Reverse(symbol.size)));
+    }
+
+    /// The best name of what begins at this address, if all was sorted since it was added.
+    pub fn name_at(&self, start: u64) -> Option<&[u8]> {
+        let first = self.gathered.partition_point(|symbol| symbol.start < start);
+        let there =
+            self.gathered[first..].iter().take_while(|symbol| symbol.start == start).map(|symbol| (self.name(symbol), symbol.binding));
+        there.min_by(|a, b| alias::compare(*a, *b)).map(|(name, _)| name)
+    }
+
+    /// The table: one name for each address and size.
+    pub fn finish(mut self) -> SymbolTable {
+        self.sort();
+        let gathered = std::mem::take(&mut self.gathered);
+        let mut packing = Packing::default();
+        // What begins before this address and is sized reaches up to it.
+        let mut covered = 0;
+        let mut rest = &gathered[..];
+        while let Some(first) = rest.first() {
+            let aliases = rest.iter().take_while(|symbol| symbol.start == first.start && symbol.size == first.size).count();
+            let (same, behind) = rest.split_at(aliases);
+            rest = behind;
+            let size = match first.size {
+                0 if first.start < covered => continue,
+                0 => label_size(same, behind.first().map(|next| next.start)),
+                size => size,
+            };
+            let Some(best) = same.iter().min_by(|a, b| alias::compare((self.name(a), a.binding), (self.name(b), b.binding))) else {
+                continue;
+            };
+            covered = covered.max(first.start.saturating_add(u64::from(size)));
+            if !packing.push(first.start, size, self.name(best)) {
+                break;
+            }
+        }
+        packing.finish()
+    }
+
+    /// Without the version (`memcpy@@GLIBC_2.14`), which says nothing of what the function is; `write@plt` is no version.
+    fn name(&self, symbol: &Gathered) -> &[u8] {
+        let strings = self.strings.get(symbol.strings.0 as usize).map_or(&[][..], Vec::as_slice);
+        let name = string_at(strings, u64::from(symbol.name)).unwrap_or_default();
+        match memchr::memchr(b'@', name) {
+            Some(at) if at > 0 && !name.ends_with(b"@plt") => &name[..at],
+            _ => name,
+        }
+    }
+}
+
+fn label_size(labels: &[Gathered], next: Option<u64>) -> u32 {
+    let section_end = labels.iter().map(|label| label.up_to).max().unwrap_or(0);
+    let end = next.map_or(section_end, |next| next.min(section_end));
+    u32::try_from(end.saturating_sub(labels[0].start)).unwrap_or(u32::MAX)
+}
+
+/// A table in the making, symbols in the order of their addresses.
+#[derive(Default)]
+struct Packing {
+    bases: Vec<(u64, u32)>,
+    starts: Vec<u32>,
+    sizes: Vec<u32>,
+    name_starts: Vec<u32>,
+    names: Vec<u8>,
+    outer: Vec<(u32, u32)>,
+    /// Symbols that the last one may lie in, and where each ends.
+    open: Vec<(u32, u64)>,
+}
+
+impl Packing {
+    /// False if there is no room for more (4 GiB of names).
+    fn push(&mut self, start: u64, size: u32, name: &[u8]) -> bool {
+        let (Ok(symbol), Ok(name_start)) = (u32::try_from(self.starts.len()), u32::try_from(self.names.len())) else { return false };
+        if u32::try_from(self.names.len() + name.len()).is_err() {
+            return false;
+        }
+        let distance = self.bases.last().and_then(|(base, _)| u32::try_from(start - base).ok());
+        if distance.is_none() {
+            self.bases.push((start, symbol));
+        }
+        while self.open.pop_if(|(_, end)| *end <= start).is_some() {}
+        if let Some((outer, _)) = self.open.last() {
+            self.outer.push((symbol, *outer));
+        }
+        self.open.push((symbol, start.saturating_add(u64::from(size))));
+        self.starts.push(distance.unwrap_or(0));
+        self.sizes.push(size);
+        self.name_starts.push(name_start);
+        self.names.extend(name);
+        true
+    }
+
+    fn finish(mut self) -> SymbolTable {
+        self.name_starts.push(self.names.len() as u32);
+        SymbolTable {
+            bases: self.bases.into(),
+            starts: self.starts.into(),
+            sizes: self.sizes.into(),
+            name_starts: self.name_starts.into(),
+            names: self.names.into(),
+            outer: self.outer.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
