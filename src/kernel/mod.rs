@@ -8,6 +8,7 @@ pub mod features;
 pub mod field;
 pub mod format;
 pub mod machine;
+pub mod objects;
 pub mod print_fmt;
 pub mod privileges;
 pub mod procfs;

@@ -49,6 +49,42 @@ pub fn status(tid: i32) -> Option<Status> {
     parse_status(&fs::read(format!("/proc/{tid}/status")).ok()?)
 }
 
+/// The number that a process has for itself, in the innermost of its pid namespaces.
+pub fn innermost_pid(pid: i32) -> Option<i32> {
+    parse_innermost_pid(&fs::read(format!("/proc/{pid}/status")).ok()?)
+}
+
+/// A mapping of a file, from a line of /proc/PID/maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping<'a> {
+    /// First address, and the one behind the last.
+    pub addresses: (u64, u64),
+    pub is_executable: bool,
+    /// In the file, in bytes.
+    pub offset: u64,
+    /// Major and minor number.
+    pub device: (u32, u32),
+    /// 0 if it is no file's.
+    pub inode: u64,
+    /// As the kernel gives it (`/x (deleted)`, `[vdso]`, nothing); its newlines are `\012`.
+    pub path: &'a [u8],
+}
+
+/// `55d0...-55d1... r-xp 00001000 08:01 1234   /path` (man 5 proc_pid_maps).
+pub fn parse_mapping(line: &[u8]) -> Option<Mapping<'_>> {
+    let mut fields = line.splitn(6, |b| *b == b' ').map(<[u8]>::trim_ascii_start);
+    let mut field = || str::from_utf8(fields.next()?).ok();
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let (start, end) = field()?.split_once('-')?;
+    let addresses = (hex(start)?, hex(end)?);
+    let is_executable = field()?.contains('x');
+    let offset = hex(field()?)?;
+    let (major, minor) = field()?.split_once(':')?;
+    let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    let inode = field()?.parse().ok()?;
+    Some(Mapping { addresses, is_executable, offset, device, inode, path: fields.next().unwrap_or_default() })
+}
+
 /// A task's name.
 pub fn comm(tid: i32) -> Option<Vec<u8>> {
     let mut name = fs::read(format!("/proc/{tid}/comm")).ok()?;
@@ -137,6 +173,12 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     Some(Stat { tid, comm: text.get(open + 1..close)?.to_vec(), state, ppid, start_ticks })
 }
 
+/// `NSpid:` has the numbers from the outermost to the innermost.
+fn parse_innermost_pid(status: &[u8]) -> Option<i32> {
+    let line = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    str::from_utf8(line).ok()?.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
 fn parse_status(text: &[u8]) -> Option<Status> {
     let value = |key: &str| {
         let line = text.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(key.as_bytes()))?;
@@ -207,6 +249,28 @@ mod tests {
         let status = parse_status(b"Name:\tx\nTgid:\t10\nPid:\t11\nPPid:\t1\nUid:\t1000\t0\t0\t1000\n").unwrap();
         assert_eq!(status, Status { tgid: 10, ppid: 1, uids: [1000, 0, 0, 1000] });
         assert_eq!(parse_status(b"Tgid:\t10\nPPid:\t1\nUid:\t1000\n"), None);
+    }
+
+    #[test]
+    fn pids_in_namespaces() {
+        assert_eq!(parse_innermost_pid(b"Name:\tx\nNSpid:\t4711\t12\t1\n"), Some(1));
+        assert_eq!(parse_innermost_pid(b"NSpid:\t4711\n"), Some(4711));
+        assert_eq!((parse_innermost_pid(b"NSpid:\n"), parse_innermost_pid(b"Pid:\t1\n")), (None, None));
+    }
+
+    #[test]
+    fn mappings() {
+        let line = b"7f1c000-7f1e000 r-xp 00002000 fe:01 1234                       /usr/lib/a b.so (deleted)";
+        let path = &b"/usr/lib/a b.so (deleted)"[..];
+        let expected =
+            Mapping { addresses: (0x7f1c000, 0x7f1e000), is_executable: true, offset: 0x2000, device: (0xfe, 1), inode: 1234, path };
+        assert_eq!(parse_mapping(line), Some(expected));
+        let unnamed = parse_mapping(b"7ffe000-7fff000 rw-p 00000000 00:00 0 ").unwrap();
+        assert_eq!((unnamed.path, unnamed.inode, unnamed.is_executable), (&b""[..], 0, false));
+        for end in 0..line.len() {
+            let _ = parse_mapping(&line[..end]);
+        }
+        assert_eq!(parse_mapping(b"7ffe000 r-xp 0 00:00 0"), None);
     }
 
     #[test]
