@@ -94,11 +94,11 @@ impl Elf {
         read(section.sh_offset, usize::try_from(section.sh_size).ok()?)
     }
 
-    /// What the file has from an svma on to the end of its segment.
-    pub fn contents_from(&self, svma: u64, read: ReadAt) -> Option<Vec<u8>> {
+    /// What the file has from an svma on, to the end of its segment at most.
+    pub fn contents_from(&self, svma: u64, bytes_max: u64, read: ReadAt) -> Option<Vec<u8>> {
         let segment = self.loaded().find(|segment| svma >= segment.p_vaddr && svma - segment.p_vaddr < segment.p_filesz)?;
         let into = svma - segment.p_vaddr;
-        let size = segment.p_filesz - into;
+        let size = bytes_max.min(segment.p_filesz - into);
         if size > CONTENT_BYTES_MAX {
             return None;
         }

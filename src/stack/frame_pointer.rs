@@ -50,3 +50,41 @@ pub fn caller(
     let is_frame = (saved == 0 || saved > frame_pointer) && avma != 0 && space.find(avma - 1, &mut 0).is_some();
     if is_frame { Ok(Caller { avma, stack_pointer: above, frame_pointer: saved }) } else { Err(Absent::NoFrame) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::registers::Architecture;
+
+    fn at(frame: (u64, u64, bool), words: &[u64]) -> Result<Caller, Absent> {
+        let mut space = AddressSpace::default();
+        space.map_code(0x40_0000..0x50_0000);
+        let mut memory = |address: u64| words.get((address.checked_sub(0x1000)? / 8) as usize).copied();
+        caller(Architecture::X86_64.layout(), &space, frame, &mut memory)
+    }
+
+    #[test]
+    fn a_chain_goes_up_through_code() {
+        let words = [0, 0x1020, 0x40_0001, 0, 0, 0x40_0002];
+        assert_eq!(at((0x1000, 0x1008, false), &words), Ok(Caller { avma: 0x40_0001, stack_pointer: 0x1018, frame_pointer: 0x1020 }));
+        assert_eq!(at((0x1018, 0x1020, true), &words), Ok(Caller { avma: 0x40_0002, stack_pointer: 0x1030, frame_pointer: 0 }));
+        assert_eq!(at((0x1030, 0, true), &words), Err(Absent::End));
+    }
+
+    #[test]
+    fn what_is_no_chain_is_not_followed() {
+        let words = [0x1000, 0x40_0001, 0x2000, 0x1234, 0, 0];
+        let below = at((0x1008, 0x1000, false), &words);
+        let to_itself = at((0x1000, 0x1000, false), &words);
+        let into_data = at((0x1000, 0x1010, false), &words);
+        let unaligned = at((0x1000, 0x1004, false), &words);
+        let far_away = at((0x1000, u64::MAX - 7, false), &words);
+        let zero = at((0x1000, 0, false), &words);
+        for none in [below, to_itself, into_data, unaligned, far_away, zero] {
+            assert_eq!(none, Err(Absent::NoFrame));
+        }
+        assert_eq!(at((0x1000, 0x1020, false), &words), Err(Absent::NoFrame), "zeros end a chain only if it was one");
+        assert_eq!(at((0x1000, 0x1020, true), &words), Err(Absent::End));
+        assert_eq!(at((0x1000, 0x1028, true), &words), Err(Absent::NoWord));
+    }
+}

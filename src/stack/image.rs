@@ -25,10 +25,15 @@ const SORTED_ENCODING: u8 = 0x3b;
 pub struct ImageId(NonZeroU32);
 
 impl ImageId {
-    /// An image's address among all images' ones; never 0.
+    /// A number that leaves room for a relative address, and is never 0.
     #[inline]
-    pub(super) const fn key(self, relative: u32) -> u64 {
-        (self.0.get() as u64) << 32 | relative as u64
+    pub(super) const fn key(self) -> u64 {
+        (self.0.get() as u64) << 32
+    }
+
+    #[inline]
+    pub(super) fn of_key(key: u64) -> Option<Self> {
+        NonZeroU32::new((key >> 32) as u32).map(Self)
     }
 }
 
@@ -171,7 +176,7 @@ fn eh_frame(elf: &Elf, facts: &FileFacts, read: ReadAt) -> Option<Table> {
     let section = elf.section(".eh_frame");
     let (bytes, svma) = match (&found, section) {
         (Some((svma, _)), Some(section)) if section.sh_addr == *svma => (elf.contents(section, read)?, *svma),
-        (Some((svma, _)), _) => (elf.contents_from(*svma, read)?, *svma),
+        (Some((svma, _)), _) => (elf.contents_from(*svma, u64::MAX, read)?, *svma),
         (None, Some(section)) => (elf.contents(section, read)?, section.sh_addr),
         (None, None) => return None,
     };
@@ -181,8 +186,7 @@ fn eh_frame(elf: &Elf, facts: &FileFacts, read: ReadAt) -> Option<Table> {
 
 /// Where `.eh_frame` is, and the sorted table if it has the usual form.
 fn read_header(elf: &Elf, svma: u64, size: u64, read: ReadAt) -> Option<(u64, Option<SortedTable>)> {
-    let mut bytes = elf.contents_from(svma, read)?;
-    bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+    let bytes = elf.contents_from(svma, size, read)?;
     let bases = BaseAddresses::default().set_eh_frame_hdr(svma);
     let parsed = EhFrameHdr::new(&bytes, LittleEndian).parse(&bases, elf.address_bytes).ok()?;
     let Pointer::Direct(eh_frame_svma) = parsed.eh_frame_ptr() else { return None };
@@ -208,4 +212,67 @@ fn sorted_table(mut bytes: Vec<u8>, svma: u64) -> Option<SortedTable> {
 fn debug_frame(elf: &Elf, facts: &FileFacts, read: ReadAt) -> Option<Table> {
     let bytes = elf.contents(elf.section(".debug_frame")?, read)?;
     Some(Table::new(Kind::DebugFrame, bytes, 0, None, facts.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::made::{CODE, Form, elf, function};
+
+    #[test]
+    fn what_is_no_image_says_why() {
+        let file = elf(Architecture::X86_64, Form::Sorted, &[]);
+        let changed = |offset: usize, value: u8| {
+            let mut file = file.clone();
+            file[offset] = value;
+            Image::from_bytes(&file).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(changed(0, 0), Err("no ELF file".into()));
+        assert_eq!(changed(5, 2), Err("its bytes are in big-endian order, which no machine has whose stacks are unwound".into()));
+        assert_eq!(changed(18, 243), Err("it is for machine 243; stacks are unwound on x86-64, i386 and aarch64".into()));
+        assert_eq!(changed(36, 0xff), Err("its program headers lie beyond the end of the file, or cannot be read".into()));
+        assert_eq!(changed(64, 2), Err("it has no segment to be loaded".into()));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_refused_or_read() {
+        let file = elf(Architecture::X86_64, Form::EhFrame, &[function(CODE, [])]);
+        let whole = Image::from_bytes(&file).unwrap();
+        assert!(whole.has_rules());
+        for length in 0..0x1100 {
+            if let Ok(image) = Image::from_bytes(&file[..length]) {
+                assert!(length >= 64 + 56, "{length} bytes are an image");
+                let rule = image.rule(u32::try_from(CODE).unwrap(), &mut UnwindContext::new());
+                assert!(rule == Rule::Unknown || length > 0x1000, "{length} bytes have a rule");
+            }
+        }
+    }
+
+    #[test]
+    fn all_that_this_machine_runs_from_can_be_read() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let image = Image::from_bytes(&own).unwrap();
+        assert!(image.has_rules());
+        assert_eq!(Some(image.architecture()), Architecture::host());
+    }
+
+    /// Linkers may put the end of data and the beginning of code into one page of the file.
+    #[test]
+    fn an_offset_in_a_page_of_two_segments_is_the_codes() {
+        let image = Image {
+            id: ImageId(NonZeroU32::MIN),
+            architecture: Architecture::X86_64,
+            base_svma: 0x40_0000,
+            entry_svma: 0,
+            segments: vec![
+                Segment { file_offset: 0, file_bytes: 0x1234, svma: 0x40_0000, is_executable: false },
+                Segment { file_offset: 0x1240, file_bytes: 0x2000, svma: 0x40_2240, is_executable: true },
+            ],
+            tables: Vec::new(),
+        };
+        assert_eq!(image.svma_of_offset(0), Some(0x40_0000));
+        assert_eq!(image.svma_of_offset(0x1000), Some(0x40_2000));
+        assert_eq!(image.svma_of_offset(0x3000), Some(0x40_4000));
+        assert_eq!(image.svma_of_offset(0x4000), None);
+    }
 }

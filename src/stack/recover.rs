@@ -6,6 +6,7 @@
 
 use gimli::{CfaRule, Encoding, EvaluationResult, Expression, Format, Location, RegisterRule, UnwindContext, UnwindExpression, Value};
 
+use crate::stack::frame::Frame;
 use crate::stack::full_row::FullRow;
 use crate::stack::image::Image;
 use crate::stack::registers::{Layout, Registers};
@@ -19,26 +20,13 @@ pub const QUESTIONS_MAX: u32 = 10_000;
 /// Expressions that wait for a register which an expression of a frame below gives.
 const NESTED_MAX: u32 = 32;
 
-/// A frame on the way up, with what is known of it.
+/// What is known of a frame beside where it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    pub avma: u64,
-    /// As in [`Frame`](super::frame::Frame).
-    pub is_after: bool,
     pub stack_pointer: u64,
     pub frame_pointer: Option<u64>,
-    /// Of an interrupted function only: others have saved it.
-    pub link_register: Option<u64>,
-    /// Index in the address space.
-    pub mapping: Option<usize>,
-    /// The stack pointer in the caller; 0 until the frame is left, and of one that was left without a rule.
+    /// 0 until the frame is left, and in one that was left without a rule.
     pub cfa: u64,
-}
-
-impl Step {
-    pub const fn lookup_avma(&self) -> u64 {
-        self.avma.wrapping_sub(self.is_after as u64)
-    }
 }
 
 /// What a caller was found to be.
@@ -59,7 +47,11 @@ pub struct Recover<'a, M> {
     pub registers: &'a Registers,
     pub space: &'a AddressSpace,
     /// From the sampled frame to the one whose caller is wanted.
+    pub frames: &'a [Frame],
+    /// One for each of them.
     pub steps: &'a [Step],
+    /// Of the frame whose caller is wanted: that of functions which called was overwritten.
+    pub link_register: Option<u64>,
     pub context: &'a mut UnwindContext<usize>,
     pub memory: &'a mut M,
     /// Left of [`QUESTIONS_MAX`].
@@ -82,7 +74,7 @@ impl<'a, M: FnMut(u64) -> Option<u64>> Recover<'a, M> {
         let cfa = self.truncated(cfa);
         let avma = match (row.register(row.return_column), layout.link_register) {
             (Some(RegisterRule::Undefined), _) => return Some(Caller::Root),
-            (None | Some(RegisterRule::SameValue), Some(link)) if u16::from(link) == row.return_column => self.steps[index].link_register?,
+            (None | Some(RegisterRule::SameValue), Some(link)) if u16::from(link) == row.return_column => self.link_register?,
             (None, _) => return None,
             (Some(rule), _) => self.saved(index, table, rule, row.return_column, cfa)?,
         };
@@ -110,9 +102,7 @@ impl<'a, M: FnMut(u64) -> Option<u64>> Recover<'a, M> {
             } else if number == layout.frame_pointer {
                 return step.frame_pointer;
             } else if number == layout.program_counter {
-                return Some(step.avma);
-            } else if Some(number) == layout.link_register {
-                return step.link_register;
+                return Some(self.frames[callee].avma);
             }
             let Some(below) = callee.checked_sub(1) else { break };
             let cfa = Some(self.steps[below].cfa).filter(|cfa| *cfa != 0)?;
@@ -190,9 +180,9 @@ impl<'a, M: FnMut(u64) -> Option<u64>> Recover<'a, M> {
     }
 
     fn image_of(&self, index: usize) -> Option<(&'a Image, u32)> {
-        let step = &self.steps[index];
-        let mapping = &self.space.mappings()[step.mapping?];
-        Some((mapping.image.as_deref()?, mapping.relative(step.lookup_avma())?))
+        let avma = self.frames[index].lookup_avma();
+        let mapping = &self.space.mappings()[self.space.find(avma, &mut 0)?];
+        Some((mapping.image()?, mapping.relative(avma)?))
     }
 
     fn word(&mut self, address: u64) -> Option<u64> {

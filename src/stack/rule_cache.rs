@@ -4,8 +4,8 @@
 
 use gimli::UnwindContext;
 
-use crate::stack::image::Image;
 use crate::stack::rule::Rule;
+use crate::stack::space::Mapping;
 
 /// 16,384 places of 16 bytes.
 const PLACES_BITS: u32 = 14;
@@ -28,16 +28,22 @@ impl RuleCache {
         Self { places: vec![empty; 1 << PLACES_BITS].into(), context: UnwindContext::new() }
     }
 
+    /// How a frame at a relative address of a mapping's image is left.
     #[inline]
-    pub fn rule(&mut self, image: &Image, relative: u32) -> Rule {
-        let key = image.id().key(relative);
+    pub fn rule(&mut self, mapping: &Mapping, relative: u32) -> Rule {
+        let key = mapping.key() | u64::from(relative);
         // Fibonacci hashing: neighbours are far from each other.
         let index = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES_BITS)) as usize;
-        let place = &mut self.places[index];
-        if place.key != key {
-            *place = Place { key, rule: image.rule(relative, &mut self.context) };
+        if self.places[index].key != key {
+            self.places[index] = self.look_up(mapping, key);
         }
-        place.rule
+        self.places[index].rule
+    }
+
+    #[cold]
+    fn look_up(&mut self, mapping: &Mapping, key: u64) -> Place {
+        let rule = mapping.image().map_or(Rule::Unknown, |image| image.rule(key as u32, &mut self.context));
+        Place { key, rule }
     }
 
     /// What reading tables needs meanwhile.

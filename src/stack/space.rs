@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::stack::frame::Frame;
-use crate::stack::image::Image;
+use crate::stack::image::{Image, ImageId};
 
 /// A fork's child begins with a clone of its parent's, an executed program with an empty one.
 #[derive(Clone, Debug, Default)]
@@ -17,27 +17,60 @@ pub struct AddressSpace {
 
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    pub start: u64,
-    /// First address behind it.
-    pub end: u64,
-    /// None: code that was made by the program itself, or a file that is no image.
-    pub image: Option<Arc<Image>>,
+    start: u64,
+    end: u64,
     /// avma of the image's relative address 0.
     origin: u64,
+    /// svma of the image's relative address 0.
+    base_svma: u64,
+    /// The image's; 0 without one.
+    key: u64,
+    image: Option<Arc<Image>>,
 }
 
 impl Mapping {
+    fn of_image(range: Range<u64>, svma: u64, image: Arc<Image>) -> Self {
+        let (base_svma, key) = (image.base_svma(), image.id().key());
+        Self {
+            start: range.start,
+            end: range.end,
+            origin: range.start.wrapping_sub(svma.wrapping_sub(base_svma)),
+            base_svma,
+            key,
+            image: Some(image),
+        }
+    }
+
+    const fn of_code(range: Range<u64>) -> Self {
+        Self { start: range.start, end: range.end, origin: 0, base_svma: 0, key: 0, image: None }
+    }
+
+    #[must_use]
+    pub const fn range(&self) -> Range<u64> {
+        self.start..self.end
+    }
+
+    /// None: code that the program made itself, or a file that is no image.
+    #[must_use]
+    pub fn image(&self) -> Option<&Image> {
+        self.image.as_deref()
+    }
+
+    /// [`ImageId::key`] of the image, or 0.
+    #[inline]
+    pub(super) const fn key(&self) -> u64 {
+        self.key
+    }
+
     /// The address as the image's tables have it: from its lowest one on.
     #[inline]
     pub(super) fn relative(&self, avma: u64) -> Option<u32> {
         u32::try_from(avma.wrapping_sub(self.origin)).ok()
     }
 
-    fn svma(&self, avma: u64) -> u64 {
-        match &self.image {
-            Some(image) => avma.wrapping_sub(self.origin).wrapping_add(image.base_svma()),
-            None => avma,
-        }
+    #[inline]
+    pub(super) fn frame(&self, avma: u64, is_after: bool) -> Frame {
+        Frame { avma, svma: avma.wrapping_sub(self.origin).wrapping_add(self.base_svma), image: ImageId::of_key(self.key), is_after }
     }
 }
 
@@ -45,18 +78,15 @@ impl AddressSpace {
     /// Maps an image, whose file is mapped from `file_offset` on. One that has nothing loadable there is code without an image.
     pub fn map_image(&mut self, range: Range<u64>, image: Arc<Image>, file_offset: u64) {
         let svma = image.svma_of_offset(file_offset);
-        match svma {
-            Some(svma) => {
-                let origin = range.start.wrapping_sub(svma.wrapping_sub(image.base_svma()));
-                self.put(Mapping { start: range.start, end: range.end, image: Some(image), origin });
-            }
-            None => self.map_code(range),
-        }
+        self.put(match svma {
+            Some(svma) => Mapping::of_image(range, svma, image),
+            None => Mapping::of_code(range),
+        });
     }
 
     /// Maps code that is no image's: a JIT compiler's, mostly.
     pub fn map_code(&mut self, range: Range<u64>) {
-        self.put(Mapping { start: range.start, end: range.end, image: None, origin: range.start });
+        self.put(Mapping::of_code(range));
     }
 
     pub fn unmap(&mut self, range: Range<u64>) {
@@ -81,16 +111,9 @@ impl AddressSpace {
     /// A frame that was found without unwinding, by the kernel along frame pointers. `is_after` as in [`Frame`].
     #[must_use]
     pub fn frame(&self, avma: u64, is_after: bool) -> Frame {
-        self.frame_in(self.find(avma.wrapping_sub(u64::from(is_after)), &mut 0), avma, is_after)
-    }
-
-    #[inline]
-    pub(super) fn frame_in(&self, mapping: Option<usize>, avma: u64, is_after: bool) -> Frame {
-        match mapping.map(|index| &self.mappings[index]) {
-            Some(mapping @ Mapping { image: Some(image), .. }) => {
-                Frame { avma, svma: mapping.svma(avma), image: Some(image.id()), is_after }
-            }
-            _ => Frame { avma, svma: avma, image: None, is_after },
+        match self.find(avma.wrapping_sub(u64::from(is_after)), &mut 0) {
+            Some(index) => self.mappings[index].frame(avma, is_after),
+            None => Frame { avma, svma: avma, image: None, is_after },
         }
     }
 
@@ -115,5 +138,61 @@ impl AddressSpace {
         self.unmap(mapping.start..mapping.end);
         let index = self.mappings.partition_point(|other| other.end <= mapping.start);
         self.mappings.insert(index, mapping);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::made::{CODE, CODE_BYTES, Form, elf};
+    use crate::stack::registers::Architecture;
+
+    fn ranges(space: &AddressSpace) -> Vec<(u64, u64)> {
+        space.mappings().iter().map(|mapping| (mapping.range().start, mapping.range().end)).collect()
+    }
+
+    #[test]
+    fn a_mapping_takes_the_place_of_what_was_there() {
+        let mut space = AddressSpace::default();
+        space.map_code(0x1000..0x5000);
+        space.map_code(0x2000..0x3000);
+        assert_eq!(ranges(&space), [(0x1000, 0x2000), (0x2000, 0x3000), (0x3000, 0x5000)]);
+        space.map_code(0x1800..0x4000);
+        assert_eq!(ranges(&space), [(0x1000, 0x1800), (0x1800, 0x4000), (0x4000, 0x5000)]);
+        space.unmap(0..0x1800);
+        space.unmap(0x4800..0x9000);
+        assert_eq!(ranges(&space), [(0x1800, 0x4000), (0x4000, 0x4800)]);
+        space.map_code(0x7000..0x7000);
+        space.map_code(0x500..0x600);
+        assert_eq!(ranges(&space), [(0x500, 0x600), (0x1800, 0x4000), (0x4000, 0x4800)]);
+        assert_eq!(
+            [0x4ff, 0x500, 0x5ff, 0x600, 0x47ff, 0x4800].map(|avma| space.find(avma, &mut 0)),
+            [None, Some(0), Some(0), None, Some(2), None]
+        );
+    }
+
+    #[test]
+    fn an_address_is_known_by_its_file_in_every_part_of_a_mapping() {
+        let image = Arc::new(Image::from_bytes(&elf(Architecture::X86_64, Form::Sorted, &[])).unwrap());
+        let mut space = AddressSpace::default();
+        // Only the second half of the code is mapped, and a hole is made into that.
+        let offset = CODE + CODE_BYTES / 2;
+        space.map_image(0x7000_0000..0x7000_8000, image.clone(), offset);
+        space.unmap(0x7000_1000..0x7000_2000);
+        for inside in [0, 0xfff, 0x2000, 0x7fff] {
+            let frame = space.frame(0x7000_0000 + inside, false);
+            assert_eq!((frame.svma, frame.image), (offset + inside, Some(image.id())));
+        }
+        assert_eq!(space.frame(0x7000_1000, false), Frame { avma: 0x7000_1000, svma: 0x7000_1000, image: None, is_after: false });
+        // An address behind the last instruction is that mapping's still.
+        assert_eq!(space.frame(0x7000_1000, true).image, Some(image.id()));
+    }
+
+    #[test]
+    fn a_file_that_has_nothing_there_is_code_without_an_image() {
+        let image = Arc::new(Image::from_bytes(&elf(Architecture::X86_64, Form::Sorted, &[])).unwrap());
+        let mut space = AddressSpace::default();
+        space.map_image(0x1000..0x2000, image, 0x100_0000);
+        assert_eq!((ranges(&space), space.mappings()[0].image().is_none()), (vec![(0x1000, 0x2000)], true));
     }
 }

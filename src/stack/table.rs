@@ -21,6 +21,9 @@ const FUNCTION_ROWS_MAX: usize = 1 << 16;
 const ROWS_MAX: usize = 1 << 22;
 const FULL_ROWS_MAX: usize = 1 << 12;
 
+/// Functions have some hundred bytes each.
+const PAGE_BITS: u32 = 12;
+
 /// Which of the two formats, which differ in small things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -39,6 +42,8 @@ pub struct Table {
     file: FileFacts,
     /// Where there is no sorted table: start of each function and offset of its entry, sorted.
     walked: OnceLock<Vec<(u32, u32)>>,
+    /// By page of relative addresses: how many functions begin before it. It spares the search most of its steps, each of which waits for memory.
+    pages: OnceLock<Vec<u32>>,
     compiled: Mutex<Compiled>,
 }
 
@@ -63,10 +68,9 @@ pub struct SortedTable {
 
 #[derive(Default)]
 struct Compiled {
-    /// By the function's place in the sorted table: 1 + its index in `functions`, or 0.
+    /// By the function's place in the sorted table: 1 + the index of its first row, or 0.
     places: Vec<u32>,
-    /// Range of its rows.
-    functions: Vec<(u32, u32)>,
+    /// Of each function: one that has the number of the others as its `start`, the others, and one behind its end where nothing is known.
     rows: Vec<Row>,
     full_rows: FxHashMap<u32, Arc<FullRow>>,
 }
@@ -82,7 +86,7 @@ impl Table {
     /// `svma` is the section's. A `.debug_frame` has neither that nor a sorted table.
     pub fn new(kind: Kind, bytes: Vec<u8>, svma: u64, sorted: Option<SortedTable>, file: FileFacts) -> Self {
         let bases = BaseAddresses::default().set_eh_frame(svma);
-        Self { kind, bytes, svma, bases, sorted, file, walked: OnceLock::new(), compiled: Mutex::default() }
+        Self { kind, bytes, svma, bases, sorted, file, walked: OnceLock::new(), pages: OnceLock::new(), compiled: Mutex::default() }
     }
 
     /// How a frame at this relative address is left; `None` if no entry covers it.
@@ -92,12 +96,11 @@ impl Table {
         if compiled.places.is_empty() {
             compiled.places = vec![0; self.len()];
         }
-        let function = match compiled.places[place] {
+        let first = match compiled.places[place] {
             0 => self.compile(place, &mut compiled, context),
-            known => known,
-        };
-        let (start, end) = compiled.functions[function as usize - 1];
-        let rows = &compiled.rows[start as usize..end as usize];
+            known => known - 1,
+        } as usize;
+        let rows = &compiled.rows[first + 1..][..compiled.rows[first].start as usize];
         let row = rows.partition_point(|row| row.start <= relative).checked_sub(1)?;
         Some(rows[row].rule).filter(|rule| *rule != Rule::Unknown)
     }
@@ -132,14 +135,41 @@ impl Table {
 
     /// The last function that begins at or below a relative address.
     fn place(&self, relative: u32) -> Option<usize> {
-        match &self.sorted {
+        let pages = self.pages.get_or_init(|| self.count_by_page());
+        let page = (relative >> PAGE_BITS) as usize;
+        let count = |page: usize| pages.get(page).map_or(self.len(), |count| *count as usize);
+        let range = count(page)..count(page + 1);
+        let below = match &self.sorted {
             Some(sorted) => {
                 let from_section = self.file.base_svma.wrapping_add(u64::from(relative)).wrapping_sub(sorted.svma).cast_signed();
-                sorted.entries().partition_point(|entry| i64::from(start_of(entry)) <= from_section)
+                sorted.entries().get(range.clone())?.partition_point(|entry| i64::from(start_of(entry)) <= from_section)
             }
-            None => self.walked().partition_point(|(start, _)| *start <= relative),
+            None => self.walked().get(range.clone())?.partition_point(|(start, _)| *start <= relative),
+        };
+        (range.start + below).checked_sub(1)
+    }
+
+    fn count_by_page(&self) -> Vec<u32> {
+        let mut pages = Vec::new();
+        for place in 0..self.len() {
+            let page = self.start(place) >> PAGE_BITS;
+            while pages.len() <= page as usize {
+                pages.push(place as u32);
+            }
         }
-        .checked_sub(1)
+        pages
+    }
+
+    /// Where a function begins; 0 if that is below the image.
+    fn start(&self, place: usize) -> u32 {
+        match &self.sorted {
+            Some(sorted) => sorted
+                .entries()
+                .get(place)
+                .and_then(|entry| self.relative(sorted.svma.checked_add_signed(start_of(entry).into())?))
+                .unwrap_or(0),
+            None => self.walked().get(place).map_or(0, |(start, _)| *start),
+        }
     }
 
     /// Where the entry of a function is in the section.
@@ -183,24 +213,25 @@ impl Table {
         svma.checked_sub(self.file.base_svma).and_then(|relative| u32::try_from(relative).ok())
     }
 
-    /// Compiles a function, and returns 1 + its index. One that cannot be read has no rows.
+    /// Compiles a function, and returns the index of its first row. One that cannot be read has no others.
     fn compile(&self, place: usize, compiled: &mut Compiled, context: &mut UnwindContext<usize>) -> u32 {
         if compiled.rows.len() > ROWS_MAX {
             compiled.places.fill(0);
-            compiled.functions.clear();
             compiled.rows.clear();
         }
-        let first = compiled.rows.len();
+        let rows = &mut compiled.rows;
+        let first = rows.len();
+        rows.push(Row { start: 0, rule: Rule::Unknown });
         let read = match self.kind {
-            Kind::EhFrame => self.compile_into(&self.eh_frame(), place, &mut compiled.rows, context),
-            Kind::DebugFrame => self.compile_into(&self.debug_frame(), place, &mut compiled.rows, context),
+            Kind::EhFrame => self.compile_into(&self.eh_frame(), place, rows, context),
+            Kind::DebugFrame => self.compile_into(&self.debug_frame(), place, rows, context),
         };
         if read.is_none() {
-            compiled.rows.truncate(first);
+            rows.truncate(first + 1);
         }
-        compiled.functions.push((first as u32, compiled.rows.len() as u32));
-        compiled.places[place] = compiled.functions.len() as u32;
-        compiled.functions.len() as u32
+        rows[first].start = (rows.len() - first - 1) as u32;
+        compiled.places[place] = first as u32 + 1;
+        first as u32
     }
 
     /// Appends the rows of a function, and one behind it where nothing is known.

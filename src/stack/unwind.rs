@@ -6,9 +6,9 @@ use crate::stack::frame::{End, Frame, Unwound};
 use crate::stack::frame_pointer::{self, Absent};
 use crate::stack::recover::{Caller, QUESTIONS_MAX, Recover, Step};
 use crate::stack::registers::{Layout, Registers};
-use crate::stack::rule::{Base, Rule};
+use crate::stack::rule::{Base, Rule, Slot};
 use crate::stack::rule_cache::RuleCache;
-use crate::stack::space::AddressSpace;
+use crate::stack::space::{AddressSpace, Mapping};
 
 /// What is further from the sampled stack pointer is not on the same stack.
 const STACK_BYTES_MAX: u64 = 1 << 30;
@@ -51,37 +51,44 @@ impl Unwinder {
         let (Some(avma), Some(stack_pointer)) = (registers.program_counter(), registers.stack_pointer()) else {
             return Unwound { end: End::NoRegisters, stack_bytes: 0 };
         };
-        self.steps.clear();
-        let step = Step {
+        let cursor = Cursor {
             avma: avma & layout.code_address_mask,
             is_after: sampled == Sampled::After,
             stack_pointer,
             frame_pointer: registers.get(layout.frame_pointer),
             link_register: layout.link_register.and_then(|link| registers.get(link)),
-            mapping: None,
-            cfa: 0,
         };
         let memory = Memory { read_word, stack_pointer, word_bytes: u64::from(layout.word_bytes), stack_bytes: 0, missing: None };
-        let mut walk = Walk {
-            cache: &mut self.cache,
-            steps: &mut self.steps,
-            registers,
-            layout,
-            space,
-            memory,
-            hint: 0,
-            in_chain: false,
-            questions: QUESTIONS_MAX,
-        };
-        let end = walk.run(step, frames_max, frames);
+        self.steps.clear();
+        let first = frames.len();
+        let Self { cache, steps } = self;
+        let mut walk =
+            Walk { cache, steps, frames, first, registers, layout, space, memory, hint: 0, in_chain: false, questions: QUESTIONS_MAX };
+        let end = walk.run(cursor, frames_max);
         walk.unwound(end)
     }
+}
+
+/// A frame that was come to.
+#[derive(Clone, Copy)]
+struct Cursor {
+    avma: u64,
+    /// As in [`Frame`].
+    is_after: bool,
+    stack_pointer: u64,
+    frame_pointer: Option<u64>,
+    /// Of an interrupted function only: others have saved it.
+    link_register: Option<u64>,
 }
 
 /// One unwinding.
 struct Walk<'a, F> {
     cache: &'a mut RuleCache,
+    /// One for each frame.
     steps: &'a mut Vec<Step>,
+    frames: &'a mut Vec<Frame>,
+    /// Index of the sampled one.
+    first: usize,
     registers: &'a Registers,
     layout: &'static Layout,
     space: &'a AddressSpace,
@@ -94,122 +101,119 @@ struct Walk<'a, F> {
 }
 
 impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
-    fn run(&mut self, mut step: Step, frames_max: usize, frames: &mut Vec<Frame>) -> End {
+    fn run(&mut self, mut cursor: Cursor, frames_max: usize) -> End {
         for _ in 0..frames_max {
-            step.mapping = self.space.find(step.lookup_avma(), &mut self.hint);
-            frames.push(self.space.frame_in(step.mapping, step.avma, step.is_after));
-            step = match self.leave(step) {
-                Ok(caller) => caller,
-                Err(end) => return end,
+            let lookup = cursor.avma.wrapping_sub(u64::from(cursor.is_after));
+            let Some(index) = self.space.find(lookup, &mut self.hint) else {
+                self.frames.push(Frame { avma: cursor.avma, svma: cursor.avma, image: None, is_after: cursor.is_after });
+                return End::Unmapped { avma: cursor.avma };
             };
+            let mapping = &self.space.mappings()[index];
+            self.frames.push(mapping.frame(cursor.avma, cursor.is_after));
+            let rule = mapping.relative(lookup).map_or(Rule::Unknown, |relative| self.cache.rule(mapping, relative));
+            self.steps.push(Step { stack_pointer: cursor.stack_pointer, frame_pointer: cursor.frame_pointer, cfa: 0 });
+            let caller = match rule {
+                Rule::Plain { base, cfa, return_address, frame_pointer } => {
+                    self.by_plain_rule(&cursor, base, cfa, return_address, frame_pointer)
+                }
+                Rule::Root => return End::Root,
+                Rule::Full => self.by_full_row(&cursor),
+                Rule::Unknown => self.by_frame_pointer(&cursor, mapping),
+            };
+            match caller {
+                Ok(caller) => cursor = Cursor { avma: caller.avma & self.layout.code_address_mask, ..caller },
+                Err(end) => return end,
+            }
+            if cursor.avma == 0 {
+                return End::Root;
+            }
         }
         End::Limit
     }
 
-    /// The frame's caller.
     #[inline]
-    fn leave(&mut self, mut step: Step) -> Result<Step, End> {
-        let Some(index) = step.mapping else { return Err(End::Unmapped { avma: step.avma }) };
-        let mapping = &self.space.mappings()[index];
-        let image = mapping.image.as_deref().filter(|image| image.architecture() == self.registers.architecture());
-        let relative = mapping.relative(step.lookup_avma());
-        let rule = image.zip(relative).map_or(Rule::Unknown, |(image, relative)| self.cache.rule(image, relative));
-        let caller = match rule {
-            Rule::Plain { base, cfa, return_address, frame_pointer } => {
-                let word = i64::from(self.layout.word_bytes);
-                let base = match base {
-                    Base::StackPointer => Some(step.stack_pointer),
-                    Base::FramePointer => step.frame_pointer,
-                };
-                step.cfa = base.ok_or(End::NoRule { avma: step.avma })?.wrapping_add_signed(i64::from(cfa) * word);
-                let slot = |words: i64| step.cfa.wrapping_add_signed(words * word);
-                let avma = match return_address.words() {
-                    Some(words) => self.memory.read(slot(words)).ok_or(End::Truncated)?,
-                    None => step.link_register.ok_or(End::NoRule { avma: step.avma })?,
-                };
-                let is_leaf = return_address.words().is_none();
-                if step.cfa < step.stack_pointer || (step.cfa == step.stack_pointer && !is_leaf) {
-                    return Err(End::NoProgress { avma: step.avma });
-                }
-                let frame_pointer = match frame_pointer.words() {
-                    Some(words) => self.memory.read(slot(words)),
-                    None => step.frame_pointer,
-                };
-                self.in_chain = false;
-                Step { avma, is_after: true, stack_pointer: step.cfa, frame_pointer, link_register: None, mapping: None, cfa: 0 }
-            }
-            Rule::Root => return Err(End::Root),
-            Rule::Full => return self.leave_by_full_row(step),
-            Rule::Unknown => return self.leave_by_frame_pointer(step),
+    fn by_plain_rule(&mut self, cursor: &Cursor, base: Base, cfa: i16, return_address: Slot, frame_pointer: Slot) -> Result<Cursor, End> {
+        let word = i64::from(self.layout.word_bytes);
+        let base = match base {
+            Base::StackPointer => cursor.stack_pointer,
+            Base::FramePointer => cursor.frame_pointer.ok_or(End::NoRule { avma: cursor.avma })?,
         };
-        self.steps.push(step);
-        self.arrived(caller)
+        let cfa = base.wrapping_add_signed(i64::from(cfa) * word);
+        let (avma, is_leaf) = match return_address.words() {
+            Some(words) => (self.memory.read(cfa.wrapping_add_signed(words * word)).ok_or(End::Truncated)?, false),
+            None => (cursor.link_register.ok_or(End::NoRule { avma: cursor.avma })?, true),
+        };
+        if cfa < cursor.stack_pointer || (cfa == cursor.stack_pointer && !is_leaf) {
+            return Err(End::NoProgress { avma: cursor.avma });
+        }
+        // One that cannot be read may never be needed.
+        let frame_pointer = match frame_pointer.words() {
+            Some(words) => self.memory.read(cfa.wrapping_add_signed(words * word)),
+            None => cursor.frame_pointer,
+        };
+        self.left(cfa);
+        Ok(Cursor { avma, is_after: true, stack_pointer: cfa, frame_pointer, link_register: None })
     }
 
-    fn leave_by_full_row(&mut self, step: Step) -> Result<Step, End> {
-        self.steps.push(step);
+    #[cold]
+    fn by_full_row(&mut self, cursor: &Cursor) -> Result<Cursor, End> {
         self.memory.missing = None;
         let memory = &mut self.memory;
         let mut read = |address| memory.read(address);
-        let recover = &mut Recover {
+        let mut recover = Recover {
             registers: self.registers,
             space: self.space,
+            frames: &self.frames[self.first..],
             steps: self.steps,
+            link_register: cursor.link_register,
             context: self.cache.context(),
             memory: &mut read,
             questions: &mut self.questions,
             nested: 0,
         };
-        let caller = recover.caller();
-        match caller {
+        match recover.caller() {
             Some(Caller::Found { avma, is_after, stack_pointer, frame_pointer, link_register, cfa }) => {
-                if let Some(left) = self.steps.last_mut() {
-                    left.cfa = cfa;
-                }
-                self.in_chain = false;
-                self.arrived(Step { avma, is_after, stack_pointer, frame_pointer, link_register, mapping: None, cfa: 0 })
+                self.left(cfa);
+                Ok(Cursor { avma, is_after, stack_pointer, frame_pointer, link_register })
             }
             Some(Caller::Root) => Err(End::Root),
             None if self.memory.missing.is_some() => Err(End::Truncated),
-            None => Err(End::NoRule { avma: step.avma }),
+            None => Err(End::NoRule { avma: cursor.avma }),
         }
     }
 
-    fn leave_by_frame_pointer(&mut self, step: Step) -> Result<Step, End> {
-        self.steps.push(step);
-        let Some(frame_pointer) = step.frame_pointer else { return Err(self.no_rule(step)) };
+    #[cold]
+    fn by_frame_pointer(&mut self, cursor: &Cursor, mapping: &Mapping) -> Result<Cursor, End> {
         let memory = &mut self.memory;
         let mut read = |address| memory.read(address);
-        match frame_pointer::caller(self.layout, self.space, (step.stack_pointer, frame_pointer, self.in_chain), &mut read) {
+        let found = match cursor.frame_pointer {
+            Some(frame_pointer) => {
+                frame_pointer::caller(self.layout, self.space, (cursor.stack_pointer, frame_pointer, self.in_chain), &mut read)
+            }
+            None => Err(Absent::NoFrame),
+        };
+        match found {
             Ok(frame_pointer::Caller { avma, stack_pointer, frame_pointer }) => {
                 self.in_chain = true;
-                self.arrived(Step {
-                    avma,
-                    is_after: true,
-                    stack_pointer,
-                    frame_pointer: Some(frame_pointer),
-                    link_register: None,
-                    mapping: None,
-                    cfa: 0,
-                })
+                Ok(Cursor { avma, is_after: true, stack_pointer, frame_pointer: Some(frame_pointer), link_register: None })
             }
             Err(Absent::End) => Err(End::Root),
-            Err(Absent::NoFrame) => Err(self.no_rule(step)),
             Err(Absent::NoWord) => Err(End::Truncated),
+            Err(Absent::NoFrame) => {
+                let svma = mapping.frame(cursor.avma, cursor.is_after).svma;
+                let is_entry = mapping.image().is_some_and(|image| image.is_entry(svma));
+                Err(if is_entry { End::Root } else { End::NoRule { avma: cursor.avma } })
+            }
         }
     }
 
-    fn no_rule(&self, step: Step) -> End {
-        let frame = self.space.frame_in(step.mapping, step.avma, step.is_after);
-        let image = step.mapping.and_then(|index| self.space.mappings()[index].image.as_ref());
-        if image.is_some_and(|image| image.is_entry(frame.svma)) { End::Root } else { End::NoRule { avma: step.avma } }
-    }
-
-    /// A caller as it is to be looked at.
+    /// The frame was left by a rule.
     #[inline]
-    fn arrived(&self, mut caller: Step) -> Result<Step, End> {
-        caller.avma &= self.layout.code_address_mask;
-        if caller.avma == 0 { Err(End::Root) } else { Ok(caller) }
+    fn left(&mut self, cfa: u64) {
+        self.in_chain = false;
+        if let Some(step) = self.steps.last_mut() {
+            step.cfa = cfa;
+        }
     }
 
     fn unwound(&self, end: End) -> Unwound {
