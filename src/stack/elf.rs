@@ -14,7 +14,7 @@ pub type ReadAt<'a> = &'a mut dyn FnMut(u64, usize) -> Option<Vec<u8>>;
 /// Headers beyond this are not read: 65,535 sections have 4 MB.
 const HEADERS_BYTES_MAX: usize = 8 << 20;
 /// Nor contents beyond this. Chromium's `.eh_frame` has some 20 MB.
-const CONTENT_BYTES_MAX: u64 = 512 << 20;
+const CONTENT_BYTES_MAX: u64 = 128 << 20;
 
 /// Why a file is no image.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -16,6 +16,7 @@ mod recover;
 pub mod registers;
 mod rule;
 mod rule_cache;
+mod signal_frame;
 pub mod space;
 pub mod symbols;
 mod table;

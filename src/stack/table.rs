@@ -6,7 +6,10 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gimli::{BaseAddresses, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry, LittleEndian, UnwindContext, UnwindSection};
+use gimli::{
+    BaseAddresses, CommonInformationEntry, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry, LittleEndian, UnwindContext,
+    UnwindOffset, UnwindSection, Vendor,
+};
 use rustc_hash::FxHashMap;
 
 use crate::stack::full_row::FullRow;
@@ -20,6 +23,9 @@ const FUNCTION_ROWS_MAX: usize = 1 << 16;
 /// What is compiled is forgotten when it exceeds this many rows (12 bytes each): a whole libLLVM has 1.5 million.
 const ROWS_MAX: usize = 1 << 22;
 const FULL_ROWS_MAX: usize = 1 << 12;
+/// Longer entries are not read: real ones have some ten bytes, the longest functions some thousand.
+const CIE_BYTES_MAX: u32 = 1 << 12;
+const FDE_BYTES_MAX: u32 = 1 << 20;
 
 /// Functions have some hundred bytes each.
 const PAGE_BITS: u32 = 12;
@@ -57,6 +63,13 @@ pub struct FileFacts {
     pub base_svma: u64,
     /// svmas between which all code is.
     pub code: Range<u64>,
+}
+
+impl FileFacts {
+    /// Whose extensions the tables have: one and the same operation is about windows of registers on SPARC and signed return addresses here.
+    fn vendor(&self) -> Vendor {
+        if self.layout.link_register.is_some() { Vendor::AArch64 } else { Vendor::Default }
+    }
 }
 
 /// The table of an `.eh_frame_hdr`: pairs of the function's start and its entry's address, both relative to the section, four bytes each.
@@ -196,7 +209,7 @@ impl Table {
         let mut entries = section.entries(&self.bases);
         while let Ok(Some(entry)) = entries.next() {
             let gimli::CieOrFde::Fde(partial) = entry else { continue };
-            let Ok(fde) = partial.parse(S::cie_from_offset) else { continue };
+            let Ok(fde) = partial.parse(|section, bases, offset| self.cie(section, bases, offset)) else { continue };
             // A linker that drops a function leaves its entry in .debug_frame, for address 0.
             if !self.file.code.contains(&fde.initial_address()) {
                 continue;
@@ -280,18 +293,39 @@ impl Table {
     where
         S: UnwindSection<Reader<'a>, Offset: From<usize>>,
     {
-        section.fde_from_offset(&self.bases, S::Offset::from(self.entry_offset(place)?), S::cie_from_offset).ok()
+        let offset = self.entry_offset(place).filter(|offset| self.entry_bytes(*offset) <= FDE_BYTES_MAX)?;
+        section.fde_from_offset(&self.bases, S::Offset::from(offset), |section, bases, offset| self.cie(section, bases, offset)).ok()
+    }
+
+    fn cie<'a, S: UnwindSection<Reader<'a>>>(
+        &self,
+        section: &S,
+        bases: &BaseAddresses,
+        offset: S::Offset,
+    ) -> gimli::Result<CommonInformationEntry<Reader<'a>>> {
+        let at: usize = UnwindOffset::into(offset);
+        if self.entry_bytes(at) > CIE_BYTES_MAX {
+            return Err(gimli::Error::UnexpectedEof(gimli::ReaderOffsetId(at as u64)));
+        }
+        section.cie_from_offset(bases, offset)
+    }
+
+    /// The length that an entry gives itself; the 64-bit format, which nobody writes, has one of 4 GB here.
+    fn entry_bytes(&self, offset: usize) -> u32 {
+        self.bytes.get(offset..).and_then(<[u8]>::first_chunk).map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes))
     }
 
     fn eh_frame(&self) -> EhFrame<Reader<'_>> {
         let mut section = EhFrame::new(&self.bytes, LittleEndian);
         section.set_address_size(self.file.address_bytes);
+        section.set_vendor(self.file.vendor());
         section
     }
 
     fn debug_frame(&self) -> DebugFrame<Reader<'_>> {
         let mut section = DebugFrame::new(&self.bytes, LittleEndian);
         section.set_address_size(self.file.address_bytes);
+        section.set_vendor(self.file.vendor());
         section
     }
 }

@@ -8,6 +8,7 @@ use crate::stack::recover::{Caller, QUESTIONS_MAX, Recover, Step};
 use crate::stack::registers::{Layout, Registers};
 use crate::stack::rule::{Base, Rule, Slot};
 use crate::stack::rule_cache::RuleCache;
+use crate::stack::signal_frame;
 use crate::stack::space::{AddressSpace, Mapping};
 
 /// What is further from the sampled stack pointer is not on the same stack.
@@ -103,9 +104,16 @@ struct Walk<'a, F> {
 impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
     fn run(&mut self, mut cursor: Cursor, frames_max: usize) -> End {
         for _ in 0..frames_max {
-            let lookup = cursor.avma.wrapping_sub(u64::from(cursor.is_after));
-            let Some(index) = self.space.find(lookup, &mut self.hint) else {
-                self.frames.push(Frame { avma: cursor.avma, svma: cursor.avma, image: None, is_after: cursor.is_after });
+            let mut lookup = cursor.avma.wrapping_sub(u64::from(cursor.is_after));
+            let mut found = self.space.find(lookup, &mut self.hint);
+            if found.is_none() && cursor.is_after {
+                // Nothing was called at the start of a mapping: a signal's handler returns to it.
+                cursor.is_after = false;
+                lookup = cursor.avma;
+                found = self.space.find(lookup, &mut self.hint);
+            }
+            let Some(index) = found else {
+                self.frames.push(Frame { avma: cursor.avma, svma: cursor.avma, image: None, is_after: false });
                 return End::Unmapped { avma: cursor.avma };
             };
             let mapping = &self.space.mappings()[index];
@@ -118,7 +126,7 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
                 }
                 Rule::Root => return End::Root,
                 Rule::Full => self.by_full_row(&cursor),
-                Rule::Unknown => self.by_frame_pointer(&cursor, mapping),
+                Rule::Unknown => self.without_rule(&cursor, mapping),
             };
             match caller {
                 Ok(caller) => cursor = Cursor { avma: caller.avma & self.layout.code_address_mask, ..caller },
@@ -183,9 +191,14 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
     }
 
     #[cold]
-    fn by_frame_pointer(&mut self, cursor: &Cursor, mapping: &Mapping) -> Result<Cursor, End> {
+    fn without_rule(&mut self, cursor: &Cursor, mapping: &Mapping) -> Result<Cursor, End> {
         let memory = &mut self.memory;
         let mut read = |address| memory.read(address);
+        if let Some(found) = signal_frame::interrupted(self.registers.architecture(), self.space, cursor.stack_pointer, &mut read) {
+            let signal_frame::Interrupted { avma, stack_pointer, frame_pointer, link_register } = found;
+            self.in_chain = false;
+            return Ok(Cursor { avma, is_after: false, stack_pointer, frame_pointer: Some(frame_pointer), link_register });
+        }
         let found = match cursor.frame_pointer {
             Some(frame_pointer) => {
                 frame_pointer::caller(self.layout, self.space, (cursor.stack_pointer, frame_pointer, self.in_chain), &mut read)

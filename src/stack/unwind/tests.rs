@@ -274,6 +274,28 @@ fn code_without_tables_is_followed_by_its_frame_pointers() {
 }
 
 #[test]
+fn a_handler_may_return_to_the_first_byte_of_a_mapping_without_tables() {
+    let mut space = space(Architecture::X86_64, Form::Sorted, &[sp_based(LEAF, 8), sp_based(CALLER, 8), root(START)]);
+    let trampoline = BIAS + 0x100_0000;
+    space.map_code(trampoline..trampoline + 0x1000);
+    // As the kernel writes it behind the return address: stack pointer, program counter, flags and segments are words 20 to 23.
+    let mut words = [0; 40];
+    words[0] = trampoline;
+    words[1 + 20] = STACK + 30 * 8;
+    words[1 + 21] = BIAS + CALLER;
+    words[1 + 22] = 0x246;
+    words[1 + 23] = 0x2b << 48 | 0x33;
+    words[30] = BIAS + START + 5;
+    let (frames, unwound) = run(&space, &registers(Architecture::X86_64, LEAF + 1, &[]), Sampled::After, &words);
+    assert_eq!((frames, unwound.end), (vec![LEAF + 1, 0x100_0000, CALLER, START + 5], End::Root));
+    // It makes a call itself, sigreturn, and is the sampled frame then.
+    let mut registers = registers(Architecture::X86_64, 0x100_0009, &[]);
+    registers.set(7, STACK + 8);
+    let (frames, unwound) = run(&space, &registers, Sampled::After, &words[1..]);
+    assert_eq!((frames, unwound.end), (vec![0x100_0009, CALLER, START + 5], End::Root));
+}
+
+#[test]
 fn a_return_address_outside_of_all_code_is_the_last_frame() {
     let (frames, unwound) = run_x86_64(&[sp_based(LEAF, 8)], LEAF + 1, &[], &[BIAS + 0x999_0000]);
     assert_eq!((frames, unwound.end), (vec![LEAF + 1, 0x999_0000], End::Unmapped { avma: BIAS + 0x999_0000 }));
@@ -306,7 +328,7 @@ fn on_aarch64_a_leaf_returns_by_its_register_and_others_by_signed_words() {
     let caller = function(CALLER, [Cfa(sp, 32), Offset(fp, -32), Offset(lr, -24), CallFrameInstruction::NegateRaState]);
     let functions = [leaf, caller, function(START, [Cfa(sp, 0), Undefined(lr)])];
     let space = space(Architecture::Aarch64, Form::Sorted, &functions);
-    let registers = registers(Architecture::Aarch64, LEAF + 4, &[(30, BIAS + CALLER + 8), (29, STACK)]);
+    let registers = registers(Architecture::Aarch64, LEAF + 4, &[(30, BIAS + CALLER + 8), (29, 0xbad)]);
     let signed = BIAS + START + 4 + (0x3f << 49);
     let (frames, unwound) = run(&space, &registers, Sampled::After, &[STACK + 32, signed, 0, 0]);
     assert_eq!((frames, unwound.end), (vec![LEAF + 4, CALLER + 8, START + 4], End::Root));
