@@ -5,7 +5,7 @@
 //! if it is the file that was mapped.
 
 use super::procfs;
-use crate::stack::symbols::{Files, Hidden, Identity, Kallsyms, Origin, ReadAt, Want};
+use crate::stack::symbols::{Files, Identity, Origin, ReadAt, Want};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -124,12 +124,12 @@ pub fn image(pid: i32, (start, end): (u64, u64)) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The names of this kernel's code. Takes some 50 ms.
+/// /proc/kallsyms, some five megabytes, for [`crate::stack::symbols::KernelNames`].
 ///
 /// # Errors
-/// /proc/kallsyms cannot be read, or ([`Hidden`]) shows this user no addresses.
-pub fn kallsyms() -> io::Result<Result<Kallsyms, Hidden>> {
-    Ok(Kallsyms::parse(fs::read("/proc/kallsyms")?))
+/// It cannot be read.
+pub fn kallsyms() -> io::Result<Vec<u8>> {
+    fs::read("/proc/kallsyms")
 }
 
 /// What a process's just-in-time compiler writes: `/tmp/perf-PID.map`, by the number that the process has for itself.

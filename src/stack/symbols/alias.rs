@@ -17,12 +17,12 @@ pub fn compare((a, a_binding): (&[u8], Binding), (b, b_binding): (&[u8], Binding
     key(a, a_binding).cmp(&key(b, b_binding)).then_with(|| a.cmp(b))
 }
 
-/// Those before the name; the one or two of a mangled name are part of it.
+/// Those before the name, of which more than a few make no difference; the one or two of a mangled name are part of it.
 fn underscores(name: &[u8]) -> usize {
     if name.starts_with(b"_Z") || name.starts_with(b"_R") {
         return 0;
     }
-    name.iter().take_while(|byte| **byte == b'_').count()
+    name.iter().take(8).take_while(|byte| **byte == b'_').count()
 }
 
 #[cfg(test)]

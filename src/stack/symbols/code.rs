@@ -16,14 +16,14 @@ pub struct Code {
 }
 
 impl Code {
-    /// Adds `.symtab` and `.dynsym`.
+    /// Adds `.symtab` and `.dynsym`, of which a file has one at most.
     pub fn add(&mut self, file: &ElfFile) {
-        for section in file.sections() {
-            match section.sh_type {
-                SHT_SYMTAB => self.complete |= self.add_section(file, section, true),
-                SHT_DYNSYM => _ = self.add_section(file, section, false),
-                _ => {}
-            }
+        let first = |kind: u32| file.sections().iter().find(|section| section.sh_type == kind);
+        if let Some(section) = first(SHT_SYMTAB) {
+            self.complete |= self.add_section(file, section, true);
+        }
+        if let Some(section) = first(SHT_DYNSYM) {
+            self.add_section(file, section, false);
         }
     }
 

@@ -27,12 +27,8 @@ pub fn find(files: &mut dyn Files, file: &ElfFile, origin: &Origin, fetched: Opt
     let link = Link::parse(&section, file.is_big_endian())?;
     for path in link.paths(&origin.path) {
         for seen_by in views {
-            let Some(bytes) = files.find(Want::Path { path: &path, seen_by }) else { continue };
-            if !link.is_of(&*bytes).unwrap_or(false) {
-                continue;
-            }
-            if let Ok(file) = ElfFile::read(bytes) {
-                return Some(DebugFile { file, path, seen_by });
+            if let Some(found) = open(files, &path, seen_by).filter(|found| belongs(file, &found.file, &link)) {
+                return Some(found);
             }
         }
     }
@@ -52,6 +48,14 @@ pub fn find_shared(files: &mut dyn Files, debug: &ElfFile, path: &Path, seen_by:
 impl DebugFile {
     pub fn find_shared(&self, files: &mut dyn Files) -> Option<ElfFile> {
         find_shared(files, &self.file, &self.path, self.seen_by)
+    }
+}
+
+/// By build-ids where both have one: the checksum takes reading all of it.
+fn belongs(file: &ElfFile, debug: &ElfFile, link: &Link) -> bool {
+    match (file.build_id(), debug.build_id()) {
+        (Some(wanted), Some(found)) => wanted == found,
+        _ => link.is_of(debug.source()).unwrap_or(false),
     }
 }
 

@@ -12,11 +12,13 @@ const DEPTH_MAX: u32 = 96;
 
 /// The name in its language; `None` if it is not mangled, not well-formed or too long. Rust's hashes are left out, C++'s parameters are kept.
 pub fn demangle(name: &[u8]) -> Option<String> {
-    let name = str::from_utf8(name).ok().filter(|name| name.len() <= MANGLED_MAX)?;
-    if !["_Z", "_R", "__Z", "ZN"].iter().any(|prefix| name.starts_with(prefix)) {
-        return None;
-    }
+    let name = str::from_utf8(name).ok().filter(|name| is_mangled(name.as_bytes()) && name.len() <= MANGLED_MAX)?;
     rust(name).or_else(|| cpp(name))
+}
+
+/// By its beginning.
+pub fn is_mangled(name: &[u8]) -> bool {
+    name.starts_with(b"_Z") || name.starts_with(b"_R")
 }
 
 fn rust(name: &str) -> Option<String> {

@@ -8,11 +8,14 @@ use goblin::elf::header::{EM_386, EM_AARCH64, EM_X86_64};
 use goblin::elf::program_header::{PT_LOAD, PT_NOTE};
 use goblin::elf::section_header::{SHF_COMPRESSED, SHT_NOBITS, SHT_NOTE};
 use goblin::elf::{Elf, Header, ProgramHeader, SectionHeader};
+use std::cell::Cell;
 use std::io;
 use thiserror::Error;
 
 /// A section is at most this long, unpacked too. (Chromium's .debug_info has some 1,500 MiB, its .strtab 250.)
 const SECTION_MAX: u64 = 512 << 20;
+/// All that is read and unpacked of one file together: sections may lie over one another, so a file of any size could have that many of them.
+const READ_MAX: u64 = 2 << 30;
 /// All headers of one kind together.
 const HEADERS_MAX: u64 = 16 << 20;
 
@@ -45,6 +48,8 @@ pub struct ElfFile {
     sections: Vec<SectionHeader>,
     /// The names of sections, each ended by a zero.
     names: Vec<u8>,
+    /// What may still be read.
+    allowance: Cell<u64>,
 }
 
 impl ElfFile {
@@ -64,13 +69,17 @@ impl ElfFile {
             EM_AARCH64 => Machine::Aarch64,
             other => Machine::Other(other),
         };
-        let mut file = ElfFile { source, context, machine, segments, sections, names: Vec::new() };
+        let mut file = ElfFile { source, context, machine, segments, sections, names: Vec::new(), allowance: Cell::new(READ_MAX) };
         file.names = file.section_names(&header);
         Ok(file)
     }
 
     pub fn machine(&self) -> Machine {
         self.machine
+    }
+
+    pub(super) fn source(&self) -> &dyn ReadAt {
+        &*self.source
     }
 
     pub(super) fn context(&self) -> Ctx {
@@ -109,7 +118,19 @@ impl ElfFile {
         if section.sh_type == SHT_NOBITS {
             return Ok(Vec::new());
         }
-        read_at::range(&*self.source, section.sh_offset, section.sh_size, SECTION_MAX)
+        self.part(section, 0, section.sh_size)
+    }
+
+    /// Some of a section's bytes, from an offset in it on.
+    ///
+    /// # Errors
+    /// They are not within the section and the file, too many, or cannot be read.
+    pub fn part(&self, section: &SectionHeader, offset: u64, size: u64) -> io::Result<Vec<u8>> {
+        let is_within = offset.checked_add(size).is_some_and(|end| end <= section.sh_size) && section.sh_type != SHT_NOBITS;
+        let start = section.sh_offset.checked_add(offset).filter(|_| is_within).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let bytes = read_at::range(&*self.source, start, size, SECTION_MAX.min(self.allowance.get()))?;
+        self.allowance.set(self.allowance.get() - size);
+        Ok(bytes)
     }
 
     /// A section's contents: unpacked if they are compressed, empty if there is no such section.
@@ -129,7 +150,9 @@ impl ElfFile {
         let header_size = if self.context.container == Container::Big { 24 } else { 12 };
         let header = bytes.get(..header_size).and_then(|header| word(&header[..4]));
         let packing = header.and_then(Packing::of_header).ok_or(io::ErrorKind::InvalidData)?;
-        packing.unpack(&bytes[header_size..], SECTION_MAX)
+        let unpacked = packing.unpack(&bytes[header_size..], SECTION_MAX.min(self.allowance.get()))?;
+        self.allowance.set(self.allowance.get() - unpacked.len() as u64);
+        Ok(unpacked)
     }
 
     /// From its note sections, or its note segments where sections are stripped.

@@ -28,29 +28,20 @@ const READ_MAX: u64 = 16 << 20;
 const MAP_MAX: u64 = 256 << 20;
 
 impl Jit {
-    pub fn has_map(&self) -> bool {
-        self.map.is_some()
-    }
-
-    pub fn has_dump(&self) -> bool {
-        self.dump.is_some()
-    }
-
-    /// A file whose size is what it has grown to.
-    pub fn set_map(&mut self, file: Box<dyn ReadAt>) {
-        self.map = Some(Growing { file, names: PerfMap::default(), read: 0 });
-        self.looked = None;
-    }
-
-    /// A file whose size is what it has grown to.
+    /// A dump that the process has mapped. Its size is what it has grown to.
     pub fn set_dump(&mut self, file: Box<dyn ReadAt>) {
         self.dump = Some(Growing { file, names: Jitdump::default(), read: 0 });
         self.looked = None;
     }
 
     /// What was compiled to this address last. The dump goes before the map: it is the newer way, and says when code is moved.
-    pub fn at(&mut self, address: u64, now: Instant) -> Option<Found<'_>> {
+    ///
+    /// `find_map` is asked now and then as long as there is no map; the size of what it gives is what it has grown to.
+    pub fn at(&mut self, address: u64, now: Instant, find_map: impl FnOnce() -> Option<Box<dyn ReadAt>>) -> Option<Found<'_>> {
         let is_late = self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK_EVERY);
+        if is_late && self.map.is_none() {
+            self.map = find_map().map(|file| Growing { file, names: PerfMap::default(), read: 0 });
+        }
         if is_late || self.known(address).is_none() {
             self.look();
             self.looked = Some(now);
@@ -120,22 +111,24 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_grows_and_begins_anew() {
+    fn a_map_that_comes_grows_and_begins_anew() {
         let file = Written::default();
         let mut jit = Jit::default();
-        let now = Instant::now();
-        assert!(jit.at(0x1000, now).is_none());
-        jit.set_map(Box::new(file.clone()));
+        let mut now = Instant::now();
+        let find = || Some(Box::new(file.clone()) as Box<dyn ReadAt>);
+        let name = |jit: &mut Jit, address, now| jit.at(address, now, find).map(|found| String::from_utf8_lossy(found.name).into_owned());
+        assert!(jit.at(0x1000, now, || None).is_none());
         file.0.lock().unwrap().extend(b"1000 10 first\n10");
-        assert_eq!(jit.at(0x1000, now).unwrap().name, b"first");
+        assert_eq!(name(&mut jit, 0x1000, now), None, "just looked for it");
+        now += LOOK_EVERY;
+        assert_eq!(name(&mut jit, 0x1000, now).unwrap(), "first");
         file.0.lock().unwrap().extend(b"00 10 second\n2000 10 third\n");
-        assert_eq!(jit.at(0x1000, now).unwrap().name, b"first", "just looked");
-        assert_eq!(jit.at(0x2000, now).unwrap().name, b"third", "what has no name makes one look");
-        assert_eq!(jit.at(0x1000, now).unwrap().name, b"second");
+        assert_eq!(name(&mut jit, 0x1000, now).unwrap(), "first", "just looked into it");
+        assert_eq!(name(&mut jit, 0x2000, now).unwrap(), "third", "what has no name makes one look");
+        assert_eq!(name(&mut jit, 0x1000, now).unwrap(), "second");
         *file.0.lock().unwrap() = b"1000 10 anew\n".to_vec();
-        let later = now + LOOK_EVERY;
-        assert_eq!(jit.at(0x1000, later).unwrap().name, b"anew");
-        assert_eq!(jit.at(0x2000, later), None);
-        assert!(jit.has_map() && !jit.has_dump() && jit.footprint() > 0);
+        now += LOOK_EVERY;
+        assert_eq!((name(&mut jit, 0x1000, now), name(&mut jit, 0x2000, now)), (Some("anew".into()), None));
+        assert!(jit.footprint() > 0);
     }
 }

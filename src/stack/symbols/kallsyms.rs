@@ -1,9 +1,13 @@
 //! The kernel's own symbols, its modules' and its BPF programs': /proc/kallsyms (man 5 proc_kallsyms).
 //!
+//! It is read when the first name is asked for, and again when an address has none: modules and programs come and go.
+//!
 //! The file has no sizes. A symbol goes to the next one, of code or data, as it does in the kernel's own messages.
 
 use super::alias::Binding;
 use super::table::{Builder, SymbolTable};
+use std::io;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Behind the last symbol of a module comes something else, who knows how far away. No function is longer.
@@ -22,6 +26,44 @@ pub struct Kallsyms {
     runs: Vec<(u64, u16)>,
     /// Empty for the kernel itself; `ext4`, `bpf`, `__builtin__ftrace`.
     owners: Vec<Box<[u8]>>,
+}
+
+/// The kernel's names, as long as they are right.
+#[derive(Default)]
+pub struct KernelNames {
+    known: Option<Kallsyms>,
+    read: Option<Instant>,
+    problem: Option<String>,
+}
+
+/// Reading takes some 60 ms, so it is not done for each address that has no name.
+const READ_EVERY: Duration = Duration::from_secs(10);
+
+impl KernelNames {
+    /// The function at an address. `read` gives the text of /proc/kallsyms.
+    pub fn at(&mut self, address: u64, now: Instant, read: impl FnOnce() -> io::Result<Vec<u8>>) -> Option<KernelName<'_>> {
+        let is_late = self.read.is_none_or(|read| now.duration_since(read) >= READ_EVERY);
+        if is_late && self.known.as_ref().is_none_or(|known| known.at(address).is_none()) {
+            self.read_again(read());
+            self.read = Some(now);
+        }
+        self.known.as_ref()?.at(address)
+    }
+
+    /// Why there are no names. Said once.
+    pub fn take_problem(&mut self) -> Option<String> {
+        self.problem.take()
+    }
+
+    fn read_again(&mut self, text: io::Result<Vec<u8>>) {
+        let is_first = self.read.is_none();
+        let problem = match text.map(Kallsyms::parse) {
+            Ok(Ok(names)) => return self.known = Some(names),
+            Ok(Err(hidden)) => hidden.to_string(),
+            Err(error) => format!("/proc/kallsyms cannot be read ({error}): kernel functions have no names"),
+        };
+        self.problem = is_first.then_some(problem);
+    }
 }
 
 /// What is at an address of the kernel.
@@ -212,23 +254,37 @@ mod tests {
     }
 
     #[test]
+    fn read_when_it_is_wanted_and_again_when_a_name_is_missing() {
+        let mut names = KernelNames::default();
+        let never = || -> io::Result<Vec<u8>> { panic!("not again") };
+        let program = 0xffff_ffff_c050_0002;
+        let mut now = Instant::now();
+        let before = TEXT.split(|byte| *byte == b'\n').filter(|line| !line.ends_with(b"[bpf]")).collect::<Vec<_>>().join(&b'\n');
+        assert_eq!(names.at(program, now, || Ok(before)), None);
+        assert_eq!(names.at(program, now, never), None, "just read");
+        assert_eq!(names.at(0xffff_ffff_8100_0040, now, never).unwrap().name, b"local_one");
+        now += READ_EVERY;
+        assert_eq!(names.at(0xffff_ffff_8100_0040, now, never).unwrap().name, b"local_one");
+        assert_eq!(names.at(program, now, || Ok(TEXT.to_vec())).unwrap().module, Some(&b"bpf"[..]));
+        assert_eq!(names.take_problem(), None);
+    }
+
+    #[test]
+    fn a_problem_is_said_once() {
+        let mut names = KernelNames::default();
+        let now = Instant::now();
+        let hidden = || Ok(b"0000000000000000 T _text\n".to_vec());
+        assert_eq!(names.at(1, now, hidden), None);
+        assert!(names.take_problem().unwrap().contains("kptr_restrict"));
+        assert_eq!(names.at(1, now + READ_EVERY, || Err(io::ErrorKind::PermissionDenied.into())), None);
+        assert_eq!(names.take_problem(), None);
+    }
+
+    #[test]
     fn cut_anywhere() {
         for end in 0..TEXT.len() {
             let _ = Kallsyms::parse(TEXT[..end].to_vec());
         }
-    }
-
-    #[test]
-    fn this_kernel() {
-        let text = std::fs::read("/proc/kallsyms").unwrap();
-        let lines: Vec<String> = String::from_utf8_lossy(&text).lines().map(str::to_owned).collect();
-        let Ok(symbols) = Kallsyms::parse(text) else {
-            eprintln!("skipped: the kernel hides its addresses from this user");
-            return;
-        };
-        let line = lines.iter().find(|line| line.ends_with(" T ksys_read")).expect("every kernel has ksys_read");
-        let address = u64::from_str_radix(&line[..16], 16).unwrap();
-        assert_eq!(name(&symbols, address + 5).unwrap(), "ksys_read+0x5");
     }
 
     proptest! {

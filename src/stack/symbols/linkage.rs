@@ -6,100 +6,162 @@
 use super::alias::Binding;
 use super::elf::{ElfFile, Machine, string_at};
 use super::table::Builder;
+use goblin::container::Ctx;
 use goblin::elf::reloc::{self, RelocSection};
 use goblin::elf::section_header::{SHT_REL, SHT_RELA};
 use goblin::elf::sym::Symtab;
 use goblin::elf::{SectionHeader, Sym};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Adds the stubs of `.plt`, `.plt.sec` and `.plt.got`.
 ///
 /// What is damaged has no names; what else the file has is not affected.
 pub fn add_stubs(file: &ElfFile, builder: &mut Builder) {
-    let sections: Vec<&SectionHeader> = [".plt", ".plt.sec", ".plt.got"].iter().filter_map(|name| file.section(name)).collect();
-    if sections.is_empty() {
+    let relocations = Relocations::of(file);
+    let stubs = stubs(file, &relocations);
+    if stubs.is_empty() {
         return;
     }
     builder.sort();
-    let slots = Slots::read(file, builder);
+    let names = relocations.names(stubs.iter().map(|stub| stub.slot).collect(), builder);
     let made = builder.strings(Vec::new());
-    for section in sections {
+    for stub in stubs {
+        if let Some(name) = names.get(&stub.slot) {
+            builder.add_named(stub.address, stub.size, Binding::Local, &[name, &b"@plt"[..]].concat(), made);
+        }
+    }
+}
+
+struct Stub {
+    address: u64,
+    size: u64,
+    /// The address of the slot that it jumps through.
+    slot: u64,
+}
+
+fn stubs(file: &ElfFile, relocations: &Relocations<'_>) -> Vec<Stub> {
+    let mut stubs = Vec::new();
+    for section in [".plt", ".plt.sec", ".plt.got"].iter().filter_map(|name| file.section(name)) {
         let Ok(code) = file.bytes(section) else { continue };
         let size = match section.sh_entsize {
             size @ 8..=32 if size % 4 == 0 => size as usize,
             _ => 16,
         };
-        // The first entry of most tables, the way to the resolver, jumps through a slot without a relocation.
+        // The first entry of most tables, the way to the resolver, is not like the others and gives no slot.
         for (index, stub) in code.chunks(size).enumerate() {
             let address = section.sh_addr.wrapping_add((index * size) as u64);
-            if let Some(name) = slots.of_stub(file.machine(), address, stub) {
-                builder.add_named(address, stub.len() as u64, Binding::Local, &[name, b"@plt"].concat(), made);
+            if let Some(slot) = relocations.slot_of(file.machine(), address, stub) {
+                stubs.push(Stub { address, size: stub.len() as u64, slot });
             }
         }
     }
+    stubs
 }
 
-/// Names by the address of a slot.
-struct Slots {
-    by_address: FxHashMap<u64, Box<[u8]>>,
+/// A file's relocations: what is put into which slot.
+struct Relocations<'a> {
+    file: &'a ElfFile,
     /// The slots of `.rela.plt`, in its order: lazy stubs push their number in it.
     in_order: Vec<u64>,
     /// What position-independent i386 code counts from: the address of `.got.plt`, or of `.got`.
     offset_table: u64,
 }
 
-impl Slots {
-    fn read(file: &ElfFile, builder: &Builder) -> Slots {
+/// Of a section of relocations so much is read at a time, from its end: the most, and the least interesting, are those at its beginning, which move
+/// addresses by where the file is loaded.
+const PART: u64 = 1 << 18;
+
+impl<'a> Relocations<'a> {
+    fn of(file: &'a ElfFile) -> Relocations<'a> {
         let offset_table = file.section(".got.plt").or(file.section(".got")).map_or(0, |section| section.sh_addr);
-        let mut slots = Slots { by_address: FxHashMap::default(), in_order: Vec::new(), offset_table };
-        for section in file.sections().iter().filter(|section| [SHT_REL, SHT_RELA].contains(&section.sh_type)) {
-            slots.read_relocations(file, section, builder);
+        let mut in_order = Vec::new();
+        if let Some(section) = file.section(".rela.plt").or(file.section(".rel.plt")) {
+            let bytes = file.bytes(section).unwrap_or_default();
+            in_order.extend(parse(file, section, &bytes).iter().flat_map(RelocSection::iter).map(|relocation| relocation.r_offset));
         }
-        slots
+        Relocations { file, in_order, offset_table }
     }
 
-    fn read_relocations(&mut self, file: &ElfFile, section: &SectionHeader, builder: &Builder) {
-        let Ok(bytes) = file.bytes(section) else { return };
-        let is_rela = section.sh_type == SHT_RELA;
-        let Ok(relocations) = RelocSection::parse(&bytes, 0, bytes.len(), is_rela, file.context()) else { return };
-        let symbols = file.sections().get(section.sh_link as usize);
-        let symbol_bytes = symbols.and_then(|symbols| file.bytes(symbols).ok()).unwrap_or_default();
-        let strings = symbols.and_then(|symbols| file.sections().get(symbols.sh_link as usize));
-        let strings = strings.and_then(|strings| file.bytes(strings).ok()).unwrap_or_default();
-        let count = symbol_bytes.len() / Sym::size(file.context().container);
-        let Ok(symbols) = Symtab::parse(&symbol_bytes, 0, count, file.context()) else { return };
-        let is_lazy = [&b".rela.plt"[..], b".rel.plt"].contains(&file.section_name(section));
-        for relocation in relocations.iter() {
-            if is_lazy {
-                self.in_order.push(relocation.r_offset);
-            }
-            let name = match kind(file.machine(), relocation.r_type) {
-                Kind::Function => symbols.get(relocation.r_sym).and_then(|symbol| string_at(&strings, symbol.st_name as u64)),
-                // The function that chooses has the name of what it chooses from.
-                Kind::Chosen => relocation.r_addend.and_then(|resolver| builder.name_at(resolver as u64)),
-                Kind::Other => None,
-            };
-            if let Some(name) = name.filter(|name| !name.is_empty()) {
-                self.by_address.insert(relocation.r_offset, name.into());
-            }
-        }
-    }
-
-    fn of_stub(&self, machine: Machine, address: u64, stub: &[u8]) -> Option<&[u8]> {
-        let name = |slot: u64| self.by_address.get(&slot).map(|name| &**name);
+    fn slot_of(&self, machine: Machine, address: u64, stub: &[u8]) -> Option<u64> {
+        let pushed = |unit: usize| self.in_order.get(pushed(stub)? as usize / unit).copied();
         match machine {
-            Machine::X86_64 => x86_64_slot(address, stub).and_then(name).or_else(|| {
-                let number = pushed(stub)? as usize;
-                name(*self.in_order.get(number)?)
-            }),
-            Machine::I386 => i386_slot(self.offset_table, stub).and_then(name).or_else(|| {
-                // Pushed is the offset in `.rel.plt`, whose entries have eight bytes.
-                let number = pushed(stub)? as usize / 8;
-                name(*self.in_order.get(number)?)
-            }),
-            Machine::Aarch64 => aarch64_slot(address, stub).and_then(name),
+            Machine::X86_64 => x86_64_slot(address, stub).or_else(|| pushed(1)),
+            // Pushed is the offset in `.rel.plt`, whose entries have eight bytes.
+            Machine::I386 => i386_slot(self.offset_table, stub).or_else(|| pushed(8)),
+            Machine::Aarch64 => aarch64_slot(address, stub),
             Machine::Other(_) => None,
         }
+    }
+
+    /// The names of what is put into these slots.
+    fn names(&self, mut slots: FxHashSet<u64>, builder: &Builder) -> FxHashMap<u64, Box<[u8]>> {
+        let mut names = FxHashMap::default();
+        let is_linkage = |section: &SectionHeader| self.file.section_name(section).ends_with(b".plt");
+        let mut sections: Vec<&SectionHeader> =
+            self.file.sections().iter().filter(|section| [SHT_REL, SHT_RELA].contains(&section.sh_type)).collect();
+        sections.sort_by_key(|section| !is_linkage(section));
+        for section in sections {
+            if slots.is_empty() {
+                break;
+            }
+            self.names_in(section, &mut slots, &mut names, builder);
+        }
+        names
+    }
+
+    /// Takes those slots out that it found.
+    fn names_in(&self, section: &SectionHeader, slots: &mut FxHashSet<u64>, names: &mut FxHashMap<u64, Box<[u8]>>, builder: &Builder) {
+        let symbols = Names::of(self.file, section);
+        let part = PART - PART % section.sh_entsize.clamp(8, 24);
+        let mut end = section.sh_size;
+        while end > 0 && !slots.is_empty() {
+            // Counted from the section's beginning, parts are of whole relocations.
+            let start = (end - 1) / part * part;
+            let Ok(bytes) = self.file.part(section, start, end - start) else { return };
+            for relocation in parse(self.file, section, &bytes).iter().flat_map(RelocSection::iter) {
+                if !slots.contains(&relocation.r_offset) {
+                    continue;
+                }
+                let name = match kind(self.file.machine(), relocation.r_type) {
+                    Kind::Function => symbols.get(relocation.r_sym),
+                    // The function that chooses has the name of what it chooses from.
+                    Kind::Chosen => relocation.r_addend.and_then(|chooser| builder.name_at(chooser as u64)),
+                    Kind::Other => None,
+                };
+                if let Some(name) = name.filter(|name| !name.is_empty()) {
+                    slots.remove(&relocation.r_offset);
+                    names.insert(relocation.r_offset, name.into());
+                }
+            }
+            end = start;
+        }
+    }
+}
+
+fn parse<'a>(file: &ElfFile, section: &SectionHeader, bytes: &'a [u8]) -> Option<RelocSection<'a>> {
+    RelocSection::parse(bytes, 0, bytes.len(), section.sh_type == SHT_RELA, file.context()).ok()
+}
+
+/// The names of the symbols that a section of relocations refers to.
+struct Names {
+    context: Ctx,
+    symbols: Vec<u8>,
+    strings: Vec<u8>,
+}
+
+impl Names {
+    fn of(file: &ElfFile, relocations: &SectionHeader) -> Names {
+        let linked = |section: &SectionHeader| file.sections().get(section.sh_link as usize);
+        let symbols = linked(relocations);
+        let strings = symbols.and_then(linked);
+        let bytes = |section: Option<&SectionHeader>| section.and_then(|section| file.bytes(section).ok()).unwrap_or_default();
+        Names { context: file.context(), symbols: bytes(symbols), strings: bytes(strings) }
+    }
+
+    fn get(&self, index: usize) -> Option<&[u8]> {
+        let count = self.symbols.len() / Sym::size(self.context.container);
+        let symbol = Symtab::parse(&self.symbols, 0, count, self.context).ok()?.get(index)?;
+        string_at(&self.strings, symbol.st_name as u64)
     }
 }
 

@@ -35,7 +35,7 @@ pub use code::Code;
 pub use elf::{ElfError, ElfFile};
 pub use files::{Files, Identity, Origin, Want};
 pub use jit::Jit;
-pub use kallsyms::{Hidden, Kallsyms, KernelName};
+pub use kallsyms::{KernelName, KernelNames};
 pub use lines::InlinedFrame;
 pub use read_at::ReadAt;
 pub use resolver::{Name, ObjectId, Options, Resolver};

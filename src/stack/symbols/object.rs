@@ -3,7 +3,7 @@
 use super::build_id::BuildId;
 use super::code::Code;
 use super::debug_file;
-use super::demangle::demangle;
+use super::demangle::{demangle, is_mangled};
 use super::elf::ElfFile;
 use super::files::{Files, Identity, Origin, Want};
 use super::lines::{InlinedFrame, Lines};
@@ -105,6 +105,9 @@ impl Symbols {
 
     pub fn at(&mut self, svma: u64) -> Option<Named<'_>> {
         let found = self.table.at(svma)?;
+        if !is_mangled(found.name) {
+            return Some(Named { name: found.name, offset: found.offset, grown: 0 });
+        }
         let mut grown = 0;
         let demangled = self.demangled.entry(found.symbol).or_insert_with(|| {
             let name = demangle(found.name).map(String::into_boxed_str);

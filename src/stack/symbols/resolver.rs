@@ -109,8 +109,9 @@ impl<F: Files> Resolver<F> {
         self.take_answers();
         self.use_symbols(object);
         let object = &mut self.objects[object.0 as usize];
-        let unnamed = if object.question == Question::Asked { Name::NotYet } else { Name::Unknown };
-        match object.symbols.as_mut().and_then(|symbols| symbols.at(svma)) {
+        let Some(symbols) = object.symbols.as_mut() else { return Name::Unknown };
+        let unnamed = if object.question == Question::Asked && !symbols.complete { Name::NotYet } else { Name::Unknown };
+        match symbols.at(svma) {
             Some(found) => {
                 self.footprint += found.grown;
                 Name::Symbol { name: found.name, offset: found.offset }

@@ -23,11 +23,16 @@ impl Directory {
 
     /// Compiles a source, whose language is that of its name.
     pub fn compile(&self, source_name: &str, source: &str, arguments: &[&str]) -> PathBuf {
+        self.try_compile(source_name, source, arguments).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same, for what not every compiler can do.
+    pub fn try_compile(&self, source_name: &str, source: &str, arguments: &[&str]) -> Result<PathBuf, String> {
         let program = self.path(&format!("{source_name}.elf"));
         let source_path = self.path(source_name);
         std::fs::write(&source_path, source).unwrap();
-        run(Command::new("cc").args(arguments).arg("-o").args([&program, &source_path]));
-        program
+        let output = Command::new("cc").args(arguments).arg("-o").args([&program, &source_path]).output().unwrap();
+        if output.status.success() { Ok(program) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
     }
 }
 

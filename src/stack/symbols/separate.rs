@@ -1,7 +1,7 @@
 //! Debug files: where distributions put what they strip from a file, and which of the files found there is the right one.
 //!
 //! Places are those that gdb documents ("Debugging Information in Separate Files"). A file found by build-id is taken if it has this build-id, one
-//! found by its name in `.gnu_debuglink` if it has the checksum given there.
+//! found by its name in `.gnu_debuglink` if it has the same build-id or, where there is none, the checksum given there.
 
 use super::build_id::BuildId;
 use super::elf::string_at;
@@ -49,12 +49,16 @@ impl Link {
         places.into_iter().map(|place| place.join(name)).filter(|place| place != path).collect()
     }
 
-    /// Whether this is the file that is meant. Reads all of it.
+    /// Whether this is the file that is meant. Reads all of it, if that is not more than a GiB.
     ///
     /// # Errors
     /// It cannot be read.
     pub fn is_of(&self, file: &dyn ReadAt) -> io::Result<bool> {
         const PART: u64 = 1 << 20;
+        const SIZE_MAX: u64 = 1 << 30;
+        if file.size() > SIZE_MAX {
+            return Ok(false);
+        }
         let mut hasher = crc32fast::Hasher::new();
         let mut part = vec![0; PART.min(file.size()) as usize];
         let mut offset = 0;

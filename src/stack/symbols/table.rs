@@ -101,6 +101,8 @@ pub enum Extent {
 pub struct Builder {
     strings: Vec<Vec<u8>>,
     gathered: Vec<Gathered>,
+    /// Of all names gathered, in bytes.
+    names: usize,
 }
 
 /// What a name is taken from: zero-ended strings.
@@ -113,9 +115,16 @@ struct Gathered {
     size: u32,
     binding: Binding,
     strings: Strings,
-    name: u32,
+    /// Where the name begins in the strings, and its length.
+    name: (u32, u32),
     up_to: u64,
 }
+
+/// More symbols and bytes of names are not taken from one file. (libLLVM has 34,000 exported, 150,000 in all; Chromium's debug file 700,000.)
+const SYMBOLS_MAX: usize = 8 << 20;
+const NAMES_MAX: usize = 512 << 20;
+/// A longer name is no name.
+const NAME_MAX: usize = 32 << 10;
 
 impl Builder {
     /// A string table, from which names are taken.
@@ -130,10 +139,12 @@ impl Builder {
             Extent::Size(size) => (u32::try_from(size.min(u64::MAX - start)).unwrap_or(u32::MAX), 0),
             Extent::UpTo(end) => (0, end),
         };
-        let symbol = Gathered { start, size, binding, strings, name, up_to };
-        if !self.name(&symbol).is_empty() {
-            self.gathered.push(symbol);
+        let length = self.string(strings, name).map_or(0, <[u8]>::len);
+        if length == 0 || self.gathered.len() >= SYMBOLS_MAX || self.names + length > NAMES_MAX {
+            return;
         }
+        self.names += length;
+        self.gathered.push(Gathered { start, size, binding, strings, name: (name, length as u32), up_to });
     }
 
     /// The name is an assembler's mark and no one's label: local to a function (`.L12`), or what says where code and data begin (`$x`, `$d.1`; only with `mapping`).
@@ -196,13 +207,19 @@ impl Builder {
         packing.finish()
     }
 
-    /// Without the version (`memcpy@@GLIBC_2.14`), which says nothing of what the function is; `write@plt` is no version.
     fn name(&self, symbol: &Gathered) -> &[u8] {
-        let strings = self.strings.get(symbol.strings.0 as usize).map_or(&[][..], Vec::as_slice);
-        let name = string_at(strings, u64::from(symbol.name)).unwrap_or_default();
+        let (start, length) = (symbol.name.0 as usize, symbol.name.1 as usize);
+        let strings = self.strings.get(symbol.strings.0 as usize);
+        strings.and_then(|strings| strings.get(start..)?.get(..length)).unwrap_or_default()
+    }
+
+    /// Without the version (`memcpy@@GLIBC_2.14`), which says nothing of what the function is; `write@plt` is no version.
+    fn string(&self, strings: Strings, start: u32) -> Option<&[u8]> {
+        let rest = self.strings.get(strings.0 as usize)?.get(start as usize..)?;
+        let name = string_at(&rest[..rest.len().min(NAME_MAX)], 0)?;
         match memchr::memchr(b'@', name) {
-            Some(at) if at > 0 && !name.ends_with(b"@plt") => &name[..at],
-            _ => name,
+            Some(at) if at > 0 && !name.ends_with(b"@plt") => Some(&name[..at]),
+            _ => Some(name),
         }
     }
 }
