@@ -102,7 +102,7 @@ fn read(printed: &str, architecture: Architecture) -> OwnStack {
             ["map", range, permissions, offset, _, _, path] if permissions.contains('x') && path.starts_with('/') => {
                 let (start, end) = range.split_once('-').unwrap();
                 let image =
-                    images.entry(path.to_owned()).or_insert_with(|| Arc::new(Image::from_bytes(&std::fs::read(path).unwrap()).unwrap()));
+                    images.entry(path.to_owned()).or_insert_with(|| Arc::new(Image::read(Box::new(std::fs::read(path).unwrap())).unwrap()));
                 stack.space.map_image(hexadecimal(start)..hexadecimal(end), image.clone(), hexadecimal(offset));
             }
             ["map", range, permissions, ..] if permissions.contains('x') => {

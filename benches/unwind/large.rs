@@ -1,6 +1,7 @@
 //! A library with a hundred thousand functions: what the first look at a function costs, and what one costs that the cache has forgotten.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -10,6 +11,7 @@ use std::time::Instant;
 use anyhow::Context;
 use rtrace::stack::image::Image;
 use rtrace::stack::registers::{Architecture, Registers};
+use rtrace::stack::symbols::ReadAt;
 use rtrace::stack::unwind::{Sampled, Unwinder};
 
 use crate::compare;
@@ -26,13 +28,9 @@ pub fn measure() -> anyhow::Result<()> {
         println!("no libLLVM is here: nothing large to look at");
         return Ok(());
     };
-    let file = File::open(&path)?;
+    let file = Opened(File::open(&path)?);
     let start = Instant::now();
-    let image = Arc::new(Image::read(&mut |offset, size| {
-        let mut bytes = vec![0; size];
-        file.read_exact_at(&mut bytes, offset).ok()?;
-        Some(bytes)
-    })?);
+    let image = Arc::new(Image::read(Box::new(file))?);
     println!("{}: read in {:.1} ms", path.display(), start.elapsed().as_secs_f64() * 1e3);
     let (start, bytes, offset) = code(&path)?;
     let mut space = Space { mapped: vec![(start, start + bytes, offset, path)], ..Space::default() };
@@ -71,6 +69,19 @@ fn each(addresses: &[u64], sample: &mut Sample, mut step: impl FnMut(&Sample)) -
         step(sample);
     }
     start.elapsed().as_nanos() as f64 / addresses.len() as f64
+}
+
+/// Read as rtrace does: only what is needed.
+struct Opened(File);
+
+impl ReadAt for Opened {
+    fn size(&self) -> u64 {
+        self.0.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(into, offset)
+    }
 }
 
 fn largest() -> anyhow::Result<Option<PathBuf>> {

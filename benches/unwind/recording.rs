@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
@@ -152,23 +151,8 @@ impl Images {
 }
 
 fn open(path: &Path) -> Option<Image> {
-    if path == Path::new("[vdso]") {
-        return Image::from_bytes(&vdso().ok()?).ok();
-    }
-    let file = File::open(path).ok()?;
-    Image::read(&mut |offset, size| {
-        let mut bytes = vec![0; size];
-        let mut filled = 0;
-        while filled < size {
-            match file.read_at(&mut bytes[filled..], offset + filled as u64).ok()? {
-                0 => break,
-                more => filled += more,
-            }
-        }
-        bytes.truncate(filled);
-        Some(bytes)
-    })
-    .ok()
+    let bytes = if path == Path::new("[vdso]") { vdso().ok()? } else { std::fs::read(path).ok()? };
+    Image::read(Box::new(bytes)).ok()
 }
 
 /// This process's, which is all processes'.

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, Pointer, UnwindContext};
-use goblin::elf::program_header::{PF_X, PT_GNU_EH_FRAME};
+use goblin::elf::program_header::{PF_X, PT_GNU_EH_FRAME, ProgramHeader};
 use thiserror::Error;
 
-use crate::stack::elf::{Elf, ElfError, ReadAt};
 use crate::stack::full_row::FullRow;
 use crate::stack::registers::Architecture;
 use crate::stack::rule::Rule;
+use crate::stack::symbols::elf::{ElfError, ElfFile, Machine};
+use crate::stack::symbols::read_at::ReadAt;
 use crate::stack::table::{FileFacts, Kind, SortedTable, Table};
 
 /// `DW_EH_PE_datarel | DW_EH_PE_sdata4`, in which all linkers write the sorted table.
@@ -38,10 +39,16 @@ impl ImageId {
 }
 
 /// Why stacks through a file are not unwound by its tables.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 pub enum ImageError {
     #[error(transparent)]
     Elf(#[from] ElfError),
+    #[error("its bytes are in big-endian order, which no machine has whose stacks are unwound")]
+    BigEndian,
+    #[error("it is for machine {0}; stacks are unwound on x86-64, i386 and aarch64")]
+    Machine(u16),
+    #[error("it has no segment to be loaded")]
+    NoSegment,
 }
 
 pub struct Image {
@@ -64,14 +71,23 @@ struct Segment {
 }
 
 impl Image {
-    /// Reads headers and unwind sections, through a closure that gives so many bytes at an offset of the file, or fewer where the file ends.
+    /// Reads headers and unwind sections of a file, or of what lies in memory as in its file (the vdso).
     ///
     /// # Errors
     /// It is no ELF file, of another machine, or damaged. A file without unwind sections is an image: its functions may have frame pointers.
-    pub fn read(read: ReadAt) -> Result<Self, ImageError> {
+    pub fn read(source: Box<dyn ReadAt>) -> Result<Self, ImageError> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        let elf = Elf::read(read)?;
-        let base_svma = elf.loaded().map(|segment| segment.p_vaddr).min().ok_or(ElfError::NoSegment)?;
+        let elf = ElfFile::read(source)?;
+        let architecture = match elf.machine() {
+            Machine::X86_64 => Architecture::X86_64,
+            Machine::I386 => Architecture::X86,
+            Machine::Aarch64 => Architecture::Aarch64,
+            Machine::Other(number) => return Err(ImageError::Machine(number)),
+        };
+        if elf.is_big_endian() {
+            return Err(ImageError::BigEndian);
+        }
+        let base_svma = elf.loaded().map(|segment| segment.p_vaddr).min().ok_or(ImageError::NoSegment)?;
         let segments = elf
             .loaded()
             .map(|segment| Segment {
@@ -84,22 +100,10 @@ impl Image {
         let executable = || elf.loaded().filter(|segment| segment.p_flags & PF_X != 0);
         let code_start = executable().map(|segment| segment.p_vaddr).min().unwrap_or(0);
         let code_end = executable().map(|segment| segment.p_vaddr.saturating_add(segment.p_memsz)).max().unwrap_or(0);
-        let facts =
-            FileFacts { layout: elf.architecture.layout(), address_bytes: elf.address_bytes, base_svma, code: code_start..code_end };
-        let tables = [eh_frame(&elf, &facts, read), debug_frame(&elf, &facts, read)].into_iter().flatten().collect();
+        let facts = FileFacts { layout: architecture.layout(), address_bytes: elf.address_bytes(), base_svma, code: code_start..code_end };
+        let tables = [eh_frame(&elf, &facts), debug_frame(&elf, &facts)].into_iter().flatten().collect();
         let id = ImageId(NonZeroU32::new(NEXT.fetch_add(1, Ordering::Relaxed)).unwrap_or(NonZeroU32::MAX));
-        Ok(Self { id, architecture: elf.architecture, base_svma, entry_svma: elf.entry_svma, segments, tables })
-    }
-
-    /// From the whole file, or from an image in memory that is laid out like its file (the vdso).
-    ///
-    /// # Errors
-    /// As [`Image::read`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
-        Self::read(&mut |offset, size| {
-            let rest = bytes.get(usize::try_from(offset).ok()?..)?;
-            Some(rest[..size.min(rest.len())].to_vec())
-        })
+        Ok(Self { id, architecture, base_svma, entry_svma: elf.entry_svma(), segments, tables })
     }
 
     #[must_use]
@@ -170,25 +174,26 @@ impl fmt::Debug for Image {
 }
 
 /// `.eh_frame`, found through the segment that points to its sorted table, or by its name.
-fn eh_frame(elf: &Elf, facts: &FileFacts, read: ReadAt) -> Option<Table> {
-    let header = elf.segments.iter().find(|segment| segment.p_type == PT_GNU_EH_FRAME);
-    let found = header.and_then(|header| read_header(elf, header.p_vaddr, header.p_filesz, read));
+fn eh_frame(elf: &ElfFile, facts: &FileFacts) -> Option<Table> {
+    let header = elf.segments().iter().find(|segment| segment.p_type == PT_GNU_EH_FRAME);
+    let found = header.and_then(|header| read_header(elf, header));
     let section = elf.section(".eh_frame");
     let (bytes, svma) = match (&found, section) {
-        (Some((svma, _)), Some(section)) if section.sh_addr == *svma => (elf.contents(section, read)?, *svma),
-        (Some((svma, _)), _) => (elf.contents_from(*svma, u64::MAX, read)?, *svma),
-        (None, Some(section)) => (elf.contents(section, read)?, section.sh_addr),
+        (Some((svma, _)), Some(section)) if section.sh_addr == *svma => (elf.bytes(section), *svma),
+        (Some((svma, _)), _) => (elf.bytes_at(*svma, u64::MAX), *svma),
+        (None, Some(section)) => (elf.bytes(section), section.sh_addr),
         (None, None) => return None,
     };
     let sorted = found.and_then(|(_, sorted)| sorted);
-    Some(Table::new(Kind::EhFrame, bytes, svma, sorted, facts.clone()))
+    Some(Table::new(Kind::EhFrame, bytes.ok().filter(|bytes| !bytes.is_empty())?, svma, sorted, facts.clone()))
 }
 
 /// Where `.eh_frame` is, and the sorted table if it has the usual form.
-fn read_header(elf: &Elf, svma: u64, size: u64, read: ReadAt) -> Option<(u64, Option<SortedTable>)> {
-    let bytes = elf.contents_from(svma, size, read)?;
+fn read_header(elf: &ElfFile, header: &ProgramHeader) -> Option<(u64, Option<SortedTable>)> {
+    let svma = header.p_vaddr;
+    let bytes = elf.bytes_at(svma, header.p_filesz).ok()?;
     let bases = BaseAddresses::default().set_eh_frame_hdr(svma);
-    let parsed = EhFrameHdr::new(&bytes, LittleEndian).parse(&bases, elf.address_bytes).ok()?;
+    let parsed = EhFrameHdr::new(&bytes, LittleEndian).parse(&bases, elf.address_bytes()).ok()?;
     let Pointer::Direct(eh_frame_svma) = parsed.eh_frame_ptr() else { return None };
     let sorted = sorted_table(bytes, svma);
     Some((eh_frame_svma, sorted))
@@ -208,9 +213,9 @@ fn sorted_table(mut bytes: Vec<u8>, svma: u64) -> Option<SortedTable> {
     (count > 0 && bytes.len() >= 8).then_some(SortedTable { bytes, svma })
 }
 
-/// `.debug_frame`, which a file has in place of `.eh_frame` for code that was built without unwind tables.
-fn debug_frame(elf: &Elf, facts: &FileFacts, read: ReadAt) -> Option<Table> {
-    let bytes = elf.contents(elf.section(".debug_frame")?, read)?;
+/// `.debug_frame`, which a file has in place of `.eh_frame` for code that was built without unwind tables. Go's is compressed.
+fn debug_frame(elf: &ElfFile, facts: &FileFacts) -> Option<Table> {
+    let bytes = elf.contents(".debug_frame").ok().filter(|bytes| !bytes.is_empty())?;
     Some(Table::new(Kind::DebugFrame, bytes, 0, None, facts.clone()))
 }
 
@@ -219,30 +224,33 @@ mod tests {
     use super::*;
     use crate::stack::made::{CODE, Form, elf, function};
 
+    fn image(bytes: &[u8]) -> Result<Image, ImageError> {
+        Image::read(Box::new(bytes.to_vec()))
+    }
+
     #[test]
     fn what_is_no_image_says_why() {
         let file = elf(Architecture::X86_64, Form::Sorted, &[]);
         let changed = |offset: usize, value: u8| {
             let mut file = file.clone();
             file[offset] = value;
-            Image::from_bytes(&file).map(|_| ()).map_err(|error| error.to_string())
+            image(&file).map(|_| ()).map_err(|error| error.to_string())
         };
-        assert_eq!(changed(0, 0), Err("no ELF file".into()));
-        assert_eq!(changed(5, 2), Err("its bytes are in big-endian order, which no machine has whose stacks are unwound".into()));
+        assert_eq!(changed(0, 0), Err("not an ELF file".into()));
         assert_eq!(changed(18, 243), Err("it is for machine 243; stacks are unwound on x86-64, i386 and aarch64".into()));
-        assert_eq!(changed(36, 0xff), Err("its program headers lie beyond the end of the file, or cannot be read".into()));
         assert_eq!(changed(64, 2), Err("it has no segment to be loaded".into()));
+        assert!(changed(36, 0xff).unwrap_err().starts_with("its program headers cannot be read"));
     }
 
     #[test]
     fn a_file_that_is_cut_anywhere_is_refused_or_read() {
         let file = elf(Architecture::X86_64, Form::EhFrame, &[function(CODE, [])]);
-        let whole = Image::from_bytes(&file).unwrap();
+        let whole = image(&file).unwrap();
         assert!(whole.has_rules());
         for length in 0..0x1100 {
-            if let Ok(image) = Image::from_bytes(&file[..length]) {
+            if let Ok(cut) = image(&file[..length]) {
                 assert!(length >= 64 + 56, "{length} bytes are an image");
-                let rule = image.rule(u32::try_from(CODE).unwrap(), &mut UnwindContext::new());
+                let rule = cut.rule(u32::try_from(CODE).unwrap(), &mut UnwindContext::new());
                 assert!(rule == Rule::Unknown || length > 0x1000, "{length} bytes have a rule");
             }
         }
@@ -251,9 +259,9 @@ mod tests {
     #[test]
     fn all_that_this_machine_runs_from_can_be_read() {
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        let image = Image::from_bytes(&own).unwrap();
-        assert!(image.has_rules());
-        assert_eq!(Some(image.architecture()), Architecture::host());
+        let own = image(&own).unwrap();
+        assert!(own.has_rules());
+        assert_eq!(Some(own.architecture()), Architecture::host());
     }
 
     /// Linkers may put the end of data and the beginning of code into one page of the file.

@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn an_address_is_known_by_its_file_in_every_part_of_a_mapping() {
-        let image = Arc::new(Image::from_bytes(&elf(Architecture::X86_64, Form::Sorted, &[])).unwrap());
+        let image = Arc::new(Image::read(Box::new(elf(Architecture::X86_64, Form::Sorted, &[]))).unwrap());
         let mut space = AddressSpace::default();
         // Only the second half of the code is mapped, and a hole is made into that.
         let offset = CODE + CODE_BYTES / 2;
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_file_that_has_nothing_there_is_code_without_an_image() {
-        let image = Arc::new(Image::from_bytes(&elf(Architecture::X86_64, Form::Sorted, &[])).unwrap());
+        let image = Arc::new(Image::read(Box::new(elf(Architecture::X86_64, Form::Sorted, &[]))).unwrap());
         let mut space = AddressSpace::default();
         space.map_image(0x1000..0x2000, image, 0x100_0000);
         assert_eq!((ranges(&space), space.mappings()[0].image().is_none()), (vec![(0x1000, 0x2000)], true));

@@ -44,6 +44,7 @@ pub struct ElfFile {
     source: Box<dyn ReadAt>,
     context: Ctx,
     machine: Machine,
+    entry_svma: u64,
     segments: Vec<ProgramHeader>,
     sections: Vec<SectionHeader>,
     /// The names of sections, each ended by a zero.
@@ -69,7 +70,16 @@ impl ElfFile {
             EM_AARCH64 => Machine::Aarch64,
             other => Machine::Other(other),
         };
-        let mut file = ElfFile { source, context, machine, segments, sections, names: Vec::new(), allowance: Cell::new(READ_MAX) };
+        let mut file = ElfFile {
+            source,
+            context,
+            machine,
+            entry_svma: header.e_entry,
+            segments,
+            sections,
+            names: Vec::new(),
+            allowance: Cell::new(READ_MAX),
+        };
         file.names = file.section_names(&header);
         Ok(file)
     }
@@ -88,6 +98,39 @@ impl ElfFile {
 
     pub fn is_big_endian(&self) -> bool {
         self.context.le == goblin::container::Endian::Big
+    }
+
+    /// 8, or 4: the bytes of an address in this file.
+    pub fn address_bytes(&self) -> u8 {
+        if self.context.container == Container::Big { 8 } else { 4 }
+    }
+
+    /// Where the program or its loader begins; 0 where nothing does.
+    pub fn entry_svma(&self) -> u64 {
+        self.entry_svma
+    }
+
+    pub fn segments(&self) -> &[ProgramHeader] {
+        &self.segments
+    }
+
+    /// Segments that are mapped.
+    pub fn loaded(&self) -> impl Iterator<Item = &ProgramHeader> {
+        self.segments.iter().filter(|segment| segment.p_type == PT_LOAD)
+    }
+
+    /// What the file has for an address on: so many bytes, or fewer if its segment ends before.
+    ///
+    /// # Errors
+    /// No segment is loaded there, or its bytes are too many or cannot be read.
+    pub fn bytes_at(&self, svma: u64, most: u64) -> io::Result<Vec<u8>> {
+        let into = |segment: &ProgramHeader| svma.checked_sub(segment.p_vaddr).filter(|into| *into < segment.p_filesz);
+        let (segment, into) = self.loaded().find_map(|segment| Some((segment, into(segment)?))).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let start = segment.p_offset.checked_add(into).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let size = most.min(segment.p_filesz - into).min(self.source.size().saturating_sub(start));
+        let bytes = read_at::range(&*self.source, start, size, SECTION_MAX.min(self.allowance.get()))?;
+        self.allowance.set(self.allowance.get() - size);
+        Ok(bytes)
     }
 
     /// In section order; the first is the null section.

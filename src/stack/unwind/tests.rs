@@ -36,7 +36,7 @@ fn root(start: u64) -> Function {
 }
 
 fn space(architecture: Architecture, form: Form, functions: &[Function]) -> AddressSpace {
-    let image = Arc::new(Image::from_bytes(&elf(architecture, form, functions)).unwrap());
+    let image = Arc::new(Image::read(Box::new(elf(architecture, form, functions))).unwrap());
     let mut space = AddressSpace::default();
     space.map_image(BIAS + CODE..BIAS + CODE + CODE_BYTES, image, CODE);
     space
@@ -307,7 +307,8 @@ fn a_32_bit_program_has_words_of_four_bytes() {
     let leaf = function(LEAF, [Cfa(esp, 8), Offset(eip, -4)]);
     let caller = function(CALLER, [Cfa(ebp, 8), Offset(eip, -4), Offset(ebp, -8)]);
     let image = Arc::new(
-        Image::from_bytes(&elf(Architecture::X86, Form::Sorted, &[leaf, caller, function(START, [Cfa(esp, 4), Undefined(eip)])])).unwrap(),
+        Image::read(Box::new(elf(Architecture::X86, Form::Sorted, &[leaf, caller, function(START, [Cfa(esp, 4), Undefined(eip)])])))
+            .unwrap(),
     );
     let (bias, stack) = (0x5655_0000, 0xffff_0000);
     let mut space = AddressSpace::default();
@@ -391,7 +392,7 @@ proptest! {
             bytes[offset] = value;
         }
         bytes.truncate(cut);
-        if let Ok(image) = Image::from_bytes(&bytes) {
+        if let Ok(image) = Image::read(Box::new(bytes.clone())) {
             let mut space = AddressSpace::default();
             space.map_image(BIAS + CODE..BIAS + CODE + CODE_BYTES, Arc::new(image), CODE);
             for svma in [LEAF, LEAF + 9, CALLER, CALLER + 9, START, START + 9] {
@@ -404,11 +405,11 @@ proptest! {
     #[test]
     fn any_bytes_are_no_image_or_one(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let mut bytes = bytes;
-        let _ = Image::from_bytes(&bytes);
+        let _ = Image::read(Box::new(bytes.clone()));
         if bytes.len() > 20 {
             bytes[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\0");
             bytes[18..20].copy_from_slice(&62_u16.to_le_bytes());
-            let _ = Image::from_bytes(&bytes);
+            let _ = Image::read(Box::new(bytes.clone()));
         }
     }
 }
