@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use rtrace::stack::frame::End;
+use rtrace::stack::frame::{End, Frame};
 use rtrace::stack::image::Image;
 use rtrace::stack::registers::{Architecture, Registers};
 use rtrace::stack::space::AddressSpace;
@@ -44,6 +44,17 @@ fn frames_are_those_that_the_program_finds_itself() {
     }
 }
 
+/// Its own unwinder cannot read these tables, so it is only known how many frames there are.
+#[test]
+fn a_program_may_have_its_tables_compressed_and_for_debuggers_only() {
+    let Some(architecture) = Architecture::host() else { return };
+    let plain = compile("cc", "tables", "-O2");
+    let packed = compile("cc", "packed-tables", "-O2 -g -gz -fno-asynchronous-unwind-tables -fno-unwind-tables");
+    let [(_, plain, _), (_, packed, end)] = [plain, packed].map(|program| unwind(&mut Command::new(program), "deep", architecture));
+    assert!(plain.len() > 22);
+    assert_eq!((packed.len(), end), (plain.len(), End::Root));
+}
+
 /// Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user.
 #[test]
 fn frames_of_an_aarch64_program_are_those_that_it_finds_itself() {
@@ -74,19 +85,24 @@ fn compile(compiler: &str, kind: &str, flags: &str) -> PathBuf {
 }
 
 fn check(program: &mut Command, way: &str, architecture: Architecture, what: &str) {
+    let (stack, frames, end) = unwind(program, way, architecture);
+    // The innermost one is in one function, but not at one instruction.
+    let ours: Vec<_> = frames.iter().map(|frame| format!("{:x}", frame.avma)).skip(1).collect();
+    let own: Vec<_> = stack.frames.iter().map(|frame| format!("{frame:x}")).skip(1).collect();
+    assert!(own.len() > 2, "{what} finds only {own:?}");
+    assert_eq!(ours, own, "{what}: {end:?}");
+    assert_eq!(end, End::Root, "{what}");
+}
+
+fn unwind(program: &mut Command, way: &str, architecture: Architecture) -> (OwnStack, Vec<Frame>, End) {
     let output = program.arg(way).output().unwrap();
-    assert!(output.status.success(), "{what}: {output:?}");
+    assert!(output.status.success(), "{output:?}");
     let stack = read(&String::from_utf8(output.stdout).unwrap(), architecture);
     let stack_pointer = stack.registers.stack_pointer().unwrap();
     let read_word = |address: u64| stack.words.get((address.checked_sub(stack_pointer)? / 8) as usize).copied();
     let mut frames = Vec::new();
     let unwound = Unwinder::default().unwind(&stack.registers, Sampled::At, &stack.space, read_word, 100, &mut frames);
-    // The innermost one is in one function, but not at one instruction.
-    let ours: Vec<_> = frames.iter().map(|frame| format!("{:x}", frame.avma)).skip(1).collect();
-    let own: Vec<_> = stack.frames.iter().map(|frame| format!("{frame:x}")).skip(1).collect();
-    assert!(own.len() > 2, "{what} finds only {own:?}");
-    assert_eq!(ours, own, "{what}: {unwound:?}");
-    assert_eq!(unwound.end, End::Root, "{what}");
+    (stack, frames, unwound.end)
 }
 
 fn read(printed: &str, architecture: Architecture) -> OwnStack {
