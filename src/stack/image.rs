@@ -12,11 +12,12 @@ use goblin::elf::program_header::{PF_X, PT_GNU_EH_FRAME, ProgramHeader};
 use thiserror::Error;
 
 use crate::stack::full_row::FullRow;
+use crate::stack::index::Index;
 use crate::stack::registers::Architecture;
 use crate::stack::rule::Rule;
 use crate::stack::symbols::elf::{ElfError, ElfFile, Machine};
 use crate::stack::symbols::read_at::ReadAt;
-use crate::stack::table::{FileFacts, Kind, SortedTable, Table};
+use crate::stack::table::{FileFacts, Kind, Table};
 
 /// `DW_EH_PE_datarel | DW_EH_PE_sdata4`, in which all linkers write the sorted table.
 const SORTED_ENCODING: u8 = 0x3b;
@@ -176,7 +177,7 @@ impl fmt::Debug for Image {
 /// `.eh_frame`, found through the segment that points to its sorted table, or by its name.
 fn eh_frame(elf: &ElfFile, facts: &FileFacts) -> Option<Table> {
     let header = elf.segments().iter().find(|segment| segment.p_type == PT_GNU_EH_FRAME);
-    let found = header.and_then(|header| read_header(elf, header));
+    let found = header.and_then(|header| read_header(elf, header, facts.base_svma));
     let section = elf.section(".eh_frame");
     let (bytes, svma) = match (&found, section) {
         (Some((svma, _)), Some(section)) if section.sh_addr == *svma => (elf.bytes(section), *svma),
@@ -184,23 +185,23 @@ fn eh_frame(elf: &ElfFile, facts: &FileFacts) -> Option<Table> {
         (None, Some(section)) => (elf.bytes(section), section.sh_addr),
         (None, None) => return None,
     };
-    let sorted = found.and_then(|(_, sorted)| sorted);
-    Some(Table::new(Kind::EhFrame, bytes.ok().filter(|bytes| !bytes.is_empty())?, svma, sorted, facts.clone()))
+    let index = found.and_then(|(_, index)| index);
+    Some(Table::new(Kind::EhFrame, bytes.ok().filter(|bytes| !bytes.is_empty())?, svma, index, facts.clone()))
 }
 
-/// Where `.eh_frame` is, and the sorted table if it has the usual form.
-fn read_header(elf: &ElfFile, header: &ProgramHeader) -> Option<(u64, Option<SortedTable>)> {
+/// Where `.eh_frame` is, and its functions if the table of them has the usual form.
+fn read_header(elf: &ElfFile, header: &ProgramHeader, base_svma: u64) -> Option<(u64, Option<Index>)> {
     let svma = header.p_vaddr;
     let bytes = elf.bytes_at(svma, header.p_filesz).ok()?;
     let bases = BaseAddresses::default().set_eh_frame_hdr(svma);
     let parsed = EhFrameHdr::new(&bytes, LittleEndian).parse(&bases, elf.address_bytes()).ok()?;
     let Pointer::Direct(eh_frame_svma) = parsed.eh_frame_ptr() else { return None };
-    let sorted = sorted_table(bytes, svma);
-    Some((eh_frame_svma, sorted))
+    let index = sorted_table(bytes).map(|bytes| Index::sorted(bytes, svma, eh_frame_svma, base_svma));
+    Some((eh_frame_svma, index))
 }
 
 /// Version, three encodings, the address of `.eh_frame`, the number of entries, and these.
-fn sorted_table(mut bytes: Vec<u8>, svma: u64) -> Option<SortedTable> {
+fn sorted_table(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     /// Encodings of an address and of a number with four bytes.
     const FOUR_BYTES: [u8; 2] = [0x03, 0x0b];
     let &[_, address, number, table, ..] = bytes.as_slice() else { return None };
@@ -210,7 +211,7 @@ fn sorted_table(mut bytes: Vec<u8>, svma: u64) -> Option<SortedTable> {
     let count = u32::from_le_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
     bytes.drain(..12);
     bytes.truncate(count.checked_mul(8)?);
-    (count > 0 && bytes.len() >= 8).then_some(SortedTable { bytes, svma })
+    (count > 0 && bytes.len() >= 8).then_some(bytes)
 }
 
 /// `.debug_frame`, which a file has in place of `.eh_frame` for code that was built without unwind tables. Go's is compressed.

@@ -9,6 +9,7 @@ pub mod frame;
 mod frame_pointer;
 mod full_row;
 pub mod image;
+mod index;
 #[cfg(test)]
 mod made;
 mod recover;

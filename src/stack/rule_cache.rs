@@ -1,6 +1,6 @@
 //! Rules by address of an image: in front of all tables, for all processes.
 //!
-//! Direct-mapped: an address that meets another one in its place takes it. What programs are seen in is some thousand addresses.
+//! Direct-mapped: an address that meets another one in its place takes it.
 
 use gimli::UnwindContext;
 

@@ -13,22 +13,20 @@ use gimli::{
 use rustc_hash::FxHashMap;
 
 use crate::stack::full_row::FullRow;
+use crate::stack::index::Index;
 use crate::stack::registers::Layout;
 use crate::stack::rule::Rule;
 
 pub type Reader<'a> = EndianSlice<'a, LittleEndian>;
 
-/// A function's table is not compiled beyond this many rows. The longest of libLLVM's has 1,500.
+/// A function's table is not compiled beyond this many rows. The longest of libLLVM 15's has 544.
 const FUNCTION_ROWS_MAX: usize = 1 << 16;
-/// What is compiled is forgotten when it exceeds this many rows (12 bytes each): a whole libLLVM has 1.5 million.
+/// What is compiled is forgotten when it exceeds this many rows (12 bytes each): all of libLLVM 15, 98,256 functions, has 862,822.
 const ROWS_MAX: usize = 1 << 22;
 const FULL_ROWS_MAX: usize = 1 << 12;
-/// Longer entries are not read: real ones have some ten bytes, the longest functions some thousand.
+/// Entries that say to be longer are not read.
 const CIE_BYTES_MAX: u32 = 1 << 12;
 const FDE_BYTES_MAX: u32 = 1 << 20;
-
-/// Functions have some hundred bytes each.
-const PAGE_BITS: u32 = 12;
 
 /// Which of the two formats, which differ in small things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +39,10 @@ pub enum Kind {
 pub struct Table {
     kind: Kind,
     bytes: Vec<u8>,
-    /// Of the section.
-    svma: u64,
     bases: BaseAddresses,
-    sorted: Option<SortedTable>,
     file: FileFacts,
-    /// Where there is no sorted table: start of each function and offset of its entry, sorted.
-    walked: OnceLock<Vec<(u32, u32)>>,
-    /// By page of relative addresses: how many functions begin before it. It spares the search most of its steps, each of which waits for memory.
-    pages: OnceLock<Vec<u32>>,
+    /// Made when it is needed, where the linker left none.
+    index: OnceLock<Index>,
     compiled: Mutex<Compiled>,
 }
 
@@ -72,13 +65,6 @@ impl FileFacts {
     }
 }
 
-/// The table of an `.eh_frame_hdr`: pairs of the function's start and its entry's address, both relative to the section, four bytes each.
-pub struct SortedTable {
-    pub bytes: Vec<u8>,
-    /// Of the section.
-    pub svma: u64,
-}
-
 #[derive(Default)]
 struct Compiled {
     /// By the function's place in the sorted table: 1 + the index of its first row, or 0.
@@ -96,18 +82,18 @@ struct Row {
 }
 
 impl Table {
-    /// `svma` is the section's. A `.debug_frame` has neither that nor a sorted table.
-    pub fn new(kind: Kind, bytes: Vec<u8>, svma: u64, sorted: Option<SortedTable>, file: FileFacts) -> Self {
+    /// `svma` is the section's, 0 of a `.debug_frame`.
+    pub fn new(kind: Kind, bytes: Vec<u8>, svma: u64, index: Option<Index>, file: FileFacts) -> Self {
         let bases = BaseAddresses::default().set_eh_frame(svma);
-        Self { kind, bytes, svma, bases, sorted, file, walked: OnceLock::new(), pages: OnceLock::new(), compiled: Mutex::default() }
+        Self { kind, bytes, bases, file, index: index.map_or_else(OnceLock::new, OnceLock::from), compiled: Mutex::default() }
     }
 
     /// How a frame at this relative address is left; `None` if no entry covers it.
     pub fn rule(&self, relative: u32, context: &mut UnwindContext<usize>) -> Option<Rule> {
-        let place = self.place(relative)?;
+        let place = self.index().place(relative)?;
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.places.is_empty() {
-            compiled.places = vec![0; self.len()];
+            compiled.places = vec![0; self.index().len()];
         }
         let first = match compiled.places[place] {
             0 => self.compile(place, &mut compiled, context),
@@ -123,7 +109,7 @@ impl Table {
         if let Some(row) = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).full_rows.get(&relative) {
             return Some(row.clone());
         }
-        let row = self.read_row(self.place(relative)?, relative, context).map(Arc::new)?;
+        let row = self.read_row(self.index().place(relative)?, relative, context).map(Arc::new)?;
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.full_rows.len() >= FULL_ROWS_MAX {
             compiled.full_rows.clear();
@@ -138,68 +124,12 @@ impl Table {
         Some(gimli::Expression(EndianSlice::new(bytes, LittleEndian)))
     }
 
-    /// How many functions there are.
-    fn len(&self) -> usize {
-        match &self.sorted {
-            Some(sorted) => sorted.entries().len(),
-            None => self.walked().len(),
-        }
-    }
-
-    /// The last function that begins at or below a relative address.
-    fn place(&self, relative: u32) -> Option<usize> {
-        let pages = self.pages.get_or_init(|| self.count_by_page());
-        let page = (relative >> PAGE_BITS) as usize;
-        let count = |page: usize| pages.get(page).map_or(self.len(), |count| *count as usize);
-        let range = count(page)..count(page + 1);
-        let below = match &self.sorted {
-            Some(sorted) => {
-                let from_section = self.file.base_svma.wrapping_add(u64::from(relative)).wrapping_sub(sorted.svma).cast_signed();
-                sorted.entries().get(range.clone())?.partition_point(|entry| i64::from(start_of(entry)) <= from_section)
-            }
-            None => self.walked().get(range.clone())?.partition_point(|(start, _)| *start <= relative),
-        };
-        (range.start + below).checked_sub(1)
-    }
-
-    fn count_by_page(&self) -> Vec<u32> {
-        let mut pages = Vec::new();
-        for place in 0..self.len() {
-            let page = self.start(place) >> PAGE_BITS;
-            while pages.len() <= page as usize {
-                pages.push(place as u32);
-            }
-        }
-        pages
-    }
-
-    /// Where a function begins; 0 if that is below the image.
-    fn start(&self, place: usize) -> u32 {
-        match &self.sorted {
-            Some(sorted) => sorted
-                .entries()
-                .get(place)
-                .and_then(|entry| self.relative(sorted.svma.checked_add_signed(start_of(entry).into())?))
-                .unwrap_or(0),
-            None => self.walked().get(place).map_or(0, |(start, _)| *start),
-        }
-    }
-
-    /// Where the entry of a function is in the section.
-    fn entry_offset(&self, place: usize) -> Option<usize> {
-        match &self.sorted {
-            Some(sorted) => {
-                let svma = sorted.svma.checked_add_signed(i64::from(entry_of(sorted.entries().get(place)?)))?;
-                usize::try_from(svma.checked_sub(self.svma)?).ok()
-            }
-            None => Some(self.walked().get(place)?.1 as usize),
-        }
-    }
-
-    fn walked(&self) -> &[(u32, u32)] {
-        self.walked.get_or_init(|| match self.kind {
-            Kind::EhFrame => self.walk(&self.eh_frame()),
-            Kind::DebugFrame => self.walk(&self.debug_frame()),
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            Index::walked(match self.kind {
+                Kind::EhFrame => self.walk(&self.eh_frame()),
+                Kind::DebugFrame => self.walk(&self.debug_frame()),
+            })
         })
     }
 
@@ -218,7 +148,6 @@ impl Table {
                 functions.push((start, offset));
             }
         }
-        functions.sort_unstable();
         functions
     }
 
@@ -293,7 +222,7 @@ impl Table {
     where
         S: UnwindSection<Reader<'a>, Offset: From<usize>>,
     {
-        let offset = self.entry_offset(place).filter(|offset| self.entry_bytes(*offset) <= FDE_BYTES_MAX)?;
+        let offset = self.index().entry_offset(place).filter(|offset| self.entry_bytes(*offset) <= FDE_BYTES_MAX)?;
         section.fde_from_offset(&self.bases, S::Offset::from(offset), |section, bases, offset| self.cie(section, bases, offset)).ok()
     }
 
@@ -328,18 +257,4 @@ impl Table {
         section.set_vendor(self.file.vendor());
         section
     }
-}
-
-impl SortedTable {
-    fn entries(&self) -> &[[u8; 8]] {
-        self.bytes.as_chunks().0
-    }
-}
-
-fn start_of(entry: &[u8; 8]) -> i32 {
-    i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]])
-}
-
-fn entry_of(entry: &[u8; 8]) -> i32 {
-    i32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]])
 }
