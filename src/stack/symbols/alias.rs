@@ -17,12 +17,19 @@ pub fn compare((a, a_binding): (&[u8], Binding), (b, b_binding): (&[u8], Binding
     key(a, a_binding).cmp(&key(b, b_binding)).then_with(|| a.cmp(b))
 }
 
-/// Those before the name, of which more than a few make no difference; the one or two of a mangled name are part of it.
+/// More make no difference.
+const MANY: usize = 8;
+
+/// Those before the name; the one or two of a mangled name are part of it.
 fn underscores(name: &[u8]) -> usize {
     if name.starts_with(b"_Z") || name.starts_with(b"_R") {
         return 0;
     }
-    name.iter().take(8).take_while(|byte| **byte == b'_').count()
+    // The C library's names for itself (`__GI___write`), of any number of underscores.
+    if name.starts_with(b"__GI_") {
+        return MANY;
+    }
+    name.iter().take(MANY).take_while(|byte| **byte == b'_').count()
 }
 
 #[cfg(test)]
@@ -34,6 +41,7 @@ mod tests {
     fn the_name_that_programmers_use() {
         let mut names: Vec<(&[u8], Binding)> = vec![
             (b"__GI___write", Local),
+            (b"____write", Local),
             (b"__write", Global),
             (b"write", Weak),
             (b"_Z5writev", Global),
@@ -43,6 +51,6 @@ mod tests {
         ];
         names.sort_by(|a, b| compare(*a, *b));
         let names: Vec<&str> = names.iter().map(|(name, _)| str::from_utf8(name).unwrap()).collect();
-        assert_eq!(names, ["_Z5writev", "a_longer_name", "other", "write", "__write", "write_local", "__GI___write"]);
+        assert_eq!(names, ["_Z5writev", "a_longer_name", "other", "write", "__write", "write_local", "____write", "__GI___write"]);
     }
 }

@@ -39,7 +39,8 @@ fn cpp(name: &str) -> Option<String> {
     let mut text = Bounded::default();
     symbol.structured_demangle(&mut text, &DemangleOptions::default().recursion_limit(DEPTH_MAX)).ok()?;
     text.write_str(suffix).ok()?;
-    Some(text.0)
+    // An empty pack of template arguments leaves its comma behind.
+    Some(if text.0.contains(", >") { text.0.replace(", >", ">") } else { text.0 })
 }
 
 /// Text that refuses to grow.
@@ -69,6 +70,8 @@ mod tests {
         assert_eq!(shown("_ZNSt6vectorIiSaIiEE9push_backEOi").unwrap(), "std::vector<int, std::allocator<int> >::push_back(int&&)");
         assert_eq!(shown("_Z3foov.cold").unwrap(), "foo().cold");
         assert_eq!(shown("_Znwm@plt").unwrap(), "operator new(unsigned long)@plt");
+        let empty_pack = shown("_ZN4llvm15AnalysisManagerINS_6ModuleEJEE5clearEv").unwrap();
+        assert_eq!(empty_pack, "llvm::AnalysisManager<llvm::Module>::clear()");
         for plain in ["main", "_start", "_Z", "_ZZZZ", "", "__libc_start_main", "ZNot"] {
             assert_eq!(shown(plain), None, "{plain}");
         }
