@@ -177,12 +177,17 @@ impl<'a> Line<'a> {
     }
 }
 
+const OWNERS_MAX: usize = 4096;
+
 /// A module's symbols stand together, so the last owner is the likely one.
 fn owner_number(owners: &mut Vec<Box<[u8]>>, owner: &[u8]) -> u16 {
+    if owner.is_empty() {
+        return 0;
+    }
     let known = owners.iter().rposition(|known| **known == *owner);
     let number = known.unwrap_or_else(|| {
         // A machine has some hundred modules. What is beyond all numbers counts as the kernel's.
-        if owners.len() > usize::from(u16::MAX) || owners.len() >= 4096 {
+        if owners.len() >= OWNERS_MAX {
             return 0;
         }
         owners.push(owner.into());

@@ -117,7 +117,11 @@ fn packed_symbols_in_the_file() {
     let mini = directory.path("mini");
     run(Command::new("objcopy").arg("--only-keep-debug").args([&whole, &mini]));
     run(Command::new("objcopy").args(["--strip-debug"]).arg(&mini));
-    run(Command::new("xz").arg(&mini));
+    let Ok(xz) = Command::new("xz").arg(&mini).status() else {
+        eprintln!("skipped: there is no xz");
+        return;
+    };
+    assert!(xz.success());
     let added = format!(".gnu_debugdata={}", directory.path("mini.xz").display());
     run(Command::new("objcopy").args([OsStr::new("--add-section"), OsStr::new(&added)]).arg(&stripped));
     let mut resolver = Resolver::new(files_below(&directory.0), Options::default());
