@@ -4,8 +4,10 @@
 //! that an event may wait for a later fact (a file name that is being confirmed) without holding the rings' chunk.
 //! Nothing here renders and nothing here looks anything up: what an engine cannot know is [`None`] or `Unknown`, never guessed.
 
+mod stack;
 mod tally;
 
+pub use stack::Stack;
 pub use tally::{Sum, Tally, Times};
 
 use smallvec::SmallVec;
@@ -72,7 +74,7 @@ pub enum What {
     /// Calls of the task that are over and were summed up; none of them is told otherwise.
     Tally(Box<Tally>),
     /// A tracepoint's or probe's record, raw; `event` names its format in the session's event table.
-    Tracepoint { event: EventIndex, raw: Box<[u8]> },
+    Tracepoint { event: EventIndex, raw: Box<[u8]>, stack: Option<Arc<Stack>> },
     /// A page fault.
     Fault(Fault),
     /// A signal that was delivered (`signal:signal_deliver`).
@@ -88,6 +90,15 @@ pub enum What {
 }
 
 impl What {
+    /// Where it happened, if that was asked for.
+    pub fn stack(&self) -> Option<&Stack> {
+        match self {
+            What::Call(call) | What::Pending(call) => call.stack.as_deref(),
+            What::Tracepoint { stack, .. } | What::Fault(Fault { stack, .. }) => stack.as_deref(),
+            _ => None,
+        }
+    }
+
     /// How many calls it is the end of.
     pub fn calls(&self) -> u64 {
         match self {
@@ -130,6 +141,7 @@ pub struct Fault {
     pub address: u64,
     pub ip_at: Option<MapRef>,
     pub address_at: Option<MapRef>,
+    pub stack: Option<Arc<Stack>>,
 }
 
 /// A place in a mapped file.
@@ -138,6 +150,13 @@ pub struct MapRef {
     pub path: Arc<[u8]>,
     pub offset: u64,
     pub executable: bool,
+}
+
+/// Which file: its device's numbers, major and minor, and its inode's. All zero is none (memory of the process alone, the vdso).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct FileId {
+    pub device: (u32, u32),
+    pub inode: u64,
 }
 
 /// The index of an armed event in the session's event table ([`crate::source::EventTable`]).
@@ -173,6 +192,8 @@ pub struct Call {
     pub lost_before: u64,
     /// It was shown as pending before.
     pub shown_pending: bool,
+    /// Where it was made from, if that was asked for and came with its record.
+    pub stack: Option<Arc<Stack>>,
 }
 
 /// How much of a call's beginning is known.

@@ -23,6 +23,7 @@ use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
 use rustix::event::epoll;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
@@ -123,6 +124,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         fds_complete: plan.fds.is_ok(),
         names: plan.names.iter().cloned().collect(),
         excluded: plan.left_out(),
+        frames_max: plan.frames_max.clone(),
     }
 }
 
@@ -184,10 +186,22 @@ impl Run<'_> {
         notes.into_iter().for_each(|note| self.drain.note(note));
     }
 
+    /// What the targets have mapped: what they map from now on comes as records.
+    fn note_maps(&mut self) {
+        let pids: BTreeSet<i32> = match &self.plan.whom {
+            _ if !self.plan.maps => return,
+            Whom::Command => return,
+            Whom::Tasks { tids, .. } => tids.iter().filter_map(|&tid| procfs::task(tid)).map(|task| task.pid).collect(),
+            Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => procfs::processes().into_iter().collect(),
+        };
+        pids.into_iter().filter_map(look::maps).for_each(|note| self.drain.note(note));
+    }
+
     /// Everything between arming and disarming.
     fn go(&mut self) -> anyhow::Result<()> {
         let arming = "cannot switch the events on";
         self.drain.enable_side_band().context(arming)?;
+        self.note_maps();
         let enable_at = self.plan.delay.map(|delay| clock::now().0 + delay);
         if enable_at.is_none() {
             self.drain.enable().context(arming)?;

@@ -1,17 +1,25 @@
 //! The worker: rounds → events → lines. It merges, pairs, decodes and prints while the other thread empties the rings.
 
-use crate::cli::request::{Mode, Trace};
+use crate::cli::request::{Graphs, Mode, Trace};
 use crate::engine::{Engine, Settings};
 use crate::event::Event;
 use crate::gate::{self, Account, Gate};
+use crate::kernel::objects::LiveFiles;
 use crate::plan::Plan;
+use crate::sink::graph::Graph;
 use crate::sink::output::{Output, Shared};
+use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
 use crate::sink::text::Text;
 use crate::sink::{Sink, View};
 use crate::source::Session;
+use crate::source::files::LiveMappings;
 use crate::source::look::Live;
 use crate::source::queue::Receiver;
+use crate::stack::name::{Nameless, Names};
+use crate::stack::naming::{Named, Naming, Wanted};
+use crate::stack::symbols::Options;
+use crate::stack::symbols::debuginfod::Debuginfod;
 use crate::syscall::ledger::Ledger;
 use anyhow::Context;
 use std::io;
@@ -19,6 +27,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, mpsc};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// So long the end waits for symbols that others fetch.
+const NAMES_WAIT: Duration = Duration::from_secs(60);
 
 /// The running worker.
 #[derive(Debug)]
@@ -43,9 +55,14 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
     let (begin, session) = mpsc::channel::<Arc<Session>>();
     let (show, settings, gate) = (request.show.clone(), plan.engine, plan.gate.clone());
     let color = output.color(request.output.color);
+    let graph = Graph::new(&request.graphs)?;
+    let graphs = request.graphs.clone();
     let work = move || match session.recv() {
         Ok(session) => {
             let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+            if let Some(graph) = graph {
+                sinks.push(Box::new(graph));
+            }
             let shared = output.shared();
             if matches!(show.mode, Mode::Lines | Mode::Both) {
                 sinks.push(Box::new(Text::new(&show, color, shared.clone())));
@@ -53,7 +70,10 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
             if matches!(show.mode, Mode::Summary | Mode::Both) {
                 sinks.push(Box::new(Summary::new(&show, shared.clone())));
             }
-            let mut work = Work::new(session, settings, gate, sinks, shared, enough);
+            if let Some(paths) = StackSummary::new(&graphs, shared.clone()) {
+                sinks.push(Box::new(paths));
+            }
+            let mut work = Work::new(session, settings, gate, sinks, shared, enough, &graphs);
             work.all(&rounds)
         }
         // Arming failed; whoever waits for us knows why.
@@ -85,6 +105,9 @@ struct Work {
     engine: Engine,
     gate: Gate,
     sinks: Vec<Box<dyn Sink>>,
+    naming: Naming<LiveFiles>,
+    /// What is shown when all names are there (`--resolve-at-end`).
+    later: Option<Vec<Event>>,
     look: Live,
     /// Set when no more is wanted.
     enough: Arc<AtomicBool>,
@@ -101,9 +124,24 @@ impl Work {
         sinks: Vec<Box<dyn Sink>>,
         output: Shared,
         enough: Arc<AtomicBool>,
+        graphs: &Graphs,
     ) -> Work {
-        let engine = Engine::new(&session, settings);
-        Work { session, engine, gate: Gate::new(gate), sinks, look: Live::default(), enough, deaf: false, output }
+        let engine = Engine::new(&session, settings, Box::new(LiveMappings));
+        let wanted = Wanted { lines: graphs.lines, inlined: graphs.inlined };
+        let options = Options { debuginfod: Debuginfod::from_environment(), ..Options::default() };
+        let naming = Naming::new(LiveFiles, options, Box::new(LiveMappings), wanted);
+        Work {
+            session,
+            engine,
+            gate: Gate::new(gate),
+            sinks,
+            naming,
+            later: graphs.names_at_end.then(Vec::new),
+            look: Live::default(),
+            enough,
+            deaf: false,
+            output,
+        }
     }
 
     /// Everything until the queue ends. The queue is emptied even when the output fails, because the other thread must not be kept from its end.
@@ -133,6 +171,7 @@ impl Work {
     /// Shows what is due.
     fn give(&mut self, events: &mut Vec<Event>, failed: &mut Option<io::Error>) {
         let result = self.show(events);
+        self.say_trouble();
         self.engine.recycle(events);
         self.note_failure(result, failed);
         if self.gate.is_full() {
@@ -140,25 +179,51 @@ impl Work {
         }
     }
 
-    fn show(&mut self, events: &[Event]) -> io::Result<()> {
+    fn show(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         if self.deaf {
             return Ok(());
         }
-        let view = View { session: &self.session, tasks: self.engine.tasks(), now: self.engine.now() };
-        for event in events {
-            if self.gate.lets_through(event, &view) {
-                self.sinks.iter_mut().try_for_each(|sink| sink.event(event, &view))?;
+        let Work { session, engine, gate, sinks, naming, later, .. } = self;
+        let named = engine.library().map(|library| Named { naming: &*naming, library });
+        let names: &dyn Names = named.as_ref().map_or(&Nameless, |named| named);
+        let view = View { session, tasks: engine.tasks(), now: engine.now(), names };
+        let Some(later) = later else {
+            let mut wanted = events.iter().filter(|event| gate.lets_through(event, &view));
+            wanted.try_for_each(|event| sinks.iter_mut().try_for_each(|sink| sink.event(event, &view)))?;
+            return sinks.iter_mut().try_for_each(|sink| sink.tick(&view));
+        };
+        for event in events.drain(..) {
+            if gate.lets_through(&event, &view) {
+                // Whoever is asked for a name now has it at the end.
+                event.what.stack().into_iter().for_each(|stack| names.frames(event.task.pid, stack, &mut |_| {}));
+                later.push(event);
             }
         }
-        self.sinks.iter_mut().try_for_each(|sink| sink.tick(&view))
+        Ok(())
     }
 
     fn end(&mut self) -> io::Result<()> {
         if self.deaf {
             return Ok(());
         }
-        let view = View { session: &self.session, tasks: self.engine.tasks(), now: self.engine.now() };
-        self.sinks.iter_mut().try_for_each(|sink| sink.end(self.engine.ledger(), &view))
+        if self.later.is_some() && self.naming.is_waiting() {
+            self.naming.wait(Instant::now() + NAMES_WAIT);
+        }
+        let Work { session, engine, sinks, naming, later, .. } = self;
+        let named = engine.library().map(|library| Named { naming: &*naming, library });
+        let names: &dyn Names = named.as_ref().map_or(&Nameless, |named| named);
+        let view = View { session, tasks: engine.tasks(), now: engine.now(), names };
+        for event in later.take().unwrap_or_default() {
+            sinks.iter_mut().try_for_each(|sink| sink.event(&event, &view))?;
+        }
+        sinks.iter_mut().try_for_each(|sink| sink.end(engine.ledger(), &view))
+    }
+
+    /// Why names are missing, on stderr, where it disturbs no line.
+    fn say_trouble(&self) {
+        if let Some(why) = self.naming.trouble() {
+            eprintln!("rtrace: {why}");
+        }
     }
 
     /// A reader who has gone is a normal end; anything else is kept to be told.

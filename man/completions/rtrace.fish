@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rtrace_global_optspecs
-    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros string-limit= o/output= output-separately color= strict m/mmap-pages= engine= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
+    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros string-limit= call-graph= max-stack= min-stack= kernel-stack lines inline resolve-at-end folded= flamegraph= stack-weight= stack-summary= o/output= output-separately color= strict m/mmap-pages= engine= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
 end
 
 function __fish_rtrace_needs_command
@@ -55,6 +55,14 @@ utc\t'Date and time in UTC'
 epoch\t'Seconds since 1970'
 monotonic\t'The kernel\'s monotonic clock'"
 complete -c rtrace -n "__fish_rtrace_needs_command" -l string-limit -d 'Print at most so many bytes of a string [default: 32]' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l call-graph -l call-stack -d 'Print where each call was made from, by frame pointers (fp) or by unwinding up to SIZE bytes of stack (dwarf, which works with all programs)' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l max-stack -d 'At most so many frames (implies --call-graph dwarf)' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l min-stack -d 'Only calls with so many frames or more (implies --call-graph dwarf)' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l folded -d 'Write call paths with their weights to FILE, a line each, as flame graph programs read them' -r -F
+complete -c rtrace -n "__fish_rtrace_needs_command" -l flamegraph -d 'Draw call paths with their weights as a flame graph: an SVG picture that a browser shows and searches' -r -F
+complete -c rtrace -n "__fish_rtrace_needs_command" -l stack-weight -d 'What call paths weigh: the time that calls took, or their number' -r -f -a "time\t''
+count\t''"
+complete -c rtrace -n "__fish_rtrace_needs_command" -l stack-summary -d 'With -s or -S: for each syscall the N call paths that took most time [default: 5]' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -s o -l output -d 'Write to FILE (an old one becomes FILE.old); - is stdout, \'|CMD\' a pipe to a command' -r -F
 complete -c rtrace -n "__fish_rtrace_needs_command" -l color -d 'Colours; auto means on a terminal' -r -f -a "auto\t''
 always\t''
@@ -81,6 +89,10 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -l comm -d 'Print the thread
 complete -c rtrace -n "__fish_rtrace_needs_command" -l no-comm -d 'Do not print the thread\'s name'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l show-cpu -d 'Print the CPU'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l show-zeros -d 'Print arguments that are zero as well'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l kernel-stack -l kernel-syscall-graph -d 'Frames inside the kernel, too; alone, only these'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l lines -d 'Print each frame\'s source file and line'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l inline -d 'Print functions that the compiler inlined, as frames of their own'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l resolve-at-end -d 'Name functions at the end only, when all debug information that can be had is there; lines come then'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l output-separately -d 'A file for each process: FILE.PID'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l strict -d 'Exit with status 124 if anything was lost'
 complete -c rtrace -n "__fish_rtrace_needs_command" -s v -l verbose -d 'Say what is traced how and why, and what it costs others; twice: more'

@@ -19,6 +19,12 @@ pub fn plain(out: &mut Vec<u8>, bytes: &[u8]) {
     escaped(out, bytes, &SHOWN);
 }
 
+/// In a list whose separators are semicolons.
+pub fn between_semicolons(out: &mut Vec<u8>, bytes: &[u8]) {
+    const SHOWN: Shown = shown_but(b";");
+    escaped(out, bytes, &SHOWN);
+}
+
 /// Between angle brackets, which a path may hold as well. In what is no path, the arrow between a socket's two ends stays.
 pub fn bracketed(out: &mut Vec<u8>, bytes: &[u8]) {
     const SHOWN: Shown = shown_but(b"<>");

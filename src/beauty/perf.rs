@@ -10,6 +10,7 @@
 //!
 //! Nothing is decoded here and nothing is looked up: values come from [`super::decode`].
 
+pub mod frames;
 mod notice;
 mod value;
 
@@ -19,6 +20,7 @@ use super::{errno, escape, lookup, number, stamp::Stamps, tracepoint::Decoder};
 use crate::cli::request::Show;
 use crate::event::{Call, Comm, Entry, Event, Exit, Time, What};
 use crate::source::Session;
+use crate::stack::name::Names;
 use owo_colors::Color;
 use owo_colors::colors::{Cyan, Red, Yellow};
 use rustc_hash::FxHashMap;
@@ -41,7 +43,17 @@ impl Perf {
 
     /// Appends the event's line, with its newline. `comm` says what a task was called at the time of the event. Nothing is written for events that have no line in
     /// this style: a task's making and an exec (the calls that did it have theirs), and tracepoints that were not asked for.
-    pub fn event(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>) {
+    pub fn event(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>, names: &dyn Names) {
+        let before = out.len();
+        self.line(out, event, session, comm);
+        if let Some(stack) = event.what.stack()
+            && out.len() > before
+        {
+            frames::write(out, event.task.pid, stack, frames::INDENT, names);
+        }
+    }
+
+    fn line(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>) {
         match &event.what {
             What::Call(call) | What::Pending(call) => {
                 let decoded = Decoded::new(call, Context { comm, string_limit: self.show.string_limit });
@@ -51,7 +63,7 @@ impl Perf {
             What::Signal { signal, errno, code, .. } => self.signal(out, event, [*signal, *errno, *code]),
             What::Exit(end) => self.task_end(out, event, *end),
             What::Lost(loss) => self.lost(out, event, *loss),
-            What::Tracepoint { event: index, raw } => {
+            What::Tracepoint { event: index, raw, .. } => {
                 if let Some(spec) = session.events.get(*index).filter(|spec| spec.shown) {
                     self.tracepoint(out, event, (*index, spec), session, raw, comm);
                 }

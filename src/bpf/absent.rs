@@ -20,7 +20,7 @@ impl Programs {
         Err(anyhow::anyhow!("this rtrace was built without the BPF engine (cargo feature bpf)"))
     }
 
-    pub fn write_to(&self, _: u32, _: BorrowedFd) -> anyhow::Result<()> {
+    pub fn write_to(&self, _: u32, _: u32, _: BorrowedFd) -> anyhow::Result<()> {
         match *self {}
     }
 

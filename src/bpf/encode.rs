@@ -4,10 +4,12 @@ use super::capture::{Capture, Maker, OP_BYTES, Op};
 use super::choices::Choices;
 use super::links::Links;
 use super::settings::{NR_COUNT, Seed, Settings, Whose};
+use super::stacks::Kinds;
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
+use crate::kernel::machine::possible_cpus;
 use crate::syscall::special::{self, Special};
 use std::collections::HashMap;
 
@@ -15,7 +17,8 @@ use std::collections::HashMap;
 const PLANS_MAX: usize = 1024;
 pub(super) const OPS_MAX: usize = 6;
 /// `sizeof(struct plan)`
-pub(super) const PLAN_BYTES: usize = 12 + OPS_MAX * OP_BYTES;
+pub(super) const PLAN_BYTES: usize = OPS_AT + OPS_MAX * OP_BYTES;
+const OPS_AT: usize = 16;
 
 /// `PLAN_*`
 const WANTED: u16 = 1;
@@ -60,7 +63,8 @@ impl Settings {
         let sigreturn = self.unknown || self.calls.iter().any(|row| Special::of_name(row.name) == Special::SigReturn);
         let (inherit, ends, sums) = (self.inherit.into(), self.ends.into(), self.sums.into());
         let words = [scope, inherit, ends, self.pending_after, sigreturn.into(), self.string_limit as u32, sums];
-        let choosing = [on as u32, self.failures.into(), user, (!self.filters.is_empty()).into(), 0];
+        let cpus = if self.stacks.kinds.is_empty() { 0 } else { possible_cpus() };
+        let choosing = [on as u32, self.failures.into(), user, (!self.filters.is_empty()).into(), cpus];
         let mut bytes: Vec<u8> = words.iter().chain(&choosing).flat_map(|word| word.to_ne_bytes()).collect();
         bytes.extend(self.least.unwrap_or_default().to_ne_bytes());
         bytes
@@ -79,14 +83,14 @@ impl Settings {
         for (at, (abi, nr)) in Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as u32).map(move |nr| (abi, nr))).enumerate() {
             let flags = special.get(&(abi, nr)).copied().unwrap_or_default();
             let place = match lookup::index(abi, i64::from(nr)).map(usize::from) {
-                Some(row) if wanted[row] && !self.sums => writer.row(row, abi, flags | WANTED),
+                Some(row) if wanted[row] && !self.sums => writer.row(row, abi, flags | WANTED, self.stacks.of_row(row as u16)),
                 Some(row) if wanted[row] => writer.plan(Plan::of_flags(flags | WANTED)),
-                None if self.wants_without_row(abi, nr) => writer.plan(Plan::of_flags(flags | WANTED)),
+                None if self.wants_without_row(abi, nr) => writer.plan(Plan::of_flags(flags | WANTED).with(self.stacks.nameless)),
                 _ => writer.plan(Plan::of_flags(flags)),
             };
             writer.put_place(at, place);
         }
-        let other = writer.plan(Plan::of_flags(if self.unknown { WANTED } else { 0 }));
+        let other = writer.plan(if self.unknown { Plan::of_flags(WANTED).with(self.stacks.nameless) } else { Plan::of_flags(0) });
         writer.put_place(Abi::ALL.len() * NR_COUNT, other);
         writer.finish()
     }
@@ -124,10 +128,16 @@ impl Plan {
         let mut plan = Plan::of_flags(flags | opens | works_at_exit);
         (plan.0[2], plan.0[3]) = (capture.ops.len() as u8, capture.descriptors);
         plan.0[7] = capture.elsewhere as u8;
-        for (place, op) in plan.0[12..].chunks_exact_mut(OP_BYTES).zip(&capture.ops) {
+        for (place, op) in plan.0[OPS_AT..].chunks_exact_mut(OP_BYTES).zip(&capture.ops) {
             place.copy_from_slice(&op.bytes());
         }
         plan
+    }
+
+    /// The same, whose records have these kinds of stacks.
+    fn with(mut self, kinds: Kinds) -> Plan {
+        (self.0[12], self.0[13]) = (kinds.first, kinds.last);
+        self
     }
 
     fn choose(&mut self, chooser: u16, arg: u8, mask: u32) {
@@ -172,14 +182,17 @@ impl Writer {
         place
     }
 
-    fn row(&mut self, index: usize, abi: Abi, flags: u16) -> u16 {
+    fn row(&mut self, index: usize, abi: Abi, flags: u16, stacks: Kinds) -> u16 {
         let row = &SYSCALLS[index];
-        let mut plan = Plan::new(flags, &self.capture(row, abi, None));
+        let mut plan = Plan::new(flags, &self.capture(row, abi, None)).with(stacks);
         let Some(first) = row.variants.first() else { return self.plan(plan) };
         // Those of a row are all chosen by the same bits of the same argument.
         let chooser = (index * Abi::ALL.len() + abi as usize + 1) as u16;
-        let variants =
-            row.variants.iter().enumerate().map(|(at, variant)| (variant.values, Plan::new(flags, &self.capture(row, abi, Some(at)))));
+        let variants = row
+            .variants
+            .iter()
+            .enumerate()
+            .map(|(at, variant)| (variant.values, Plan::new(flags, &self.capture(row, abi, Some(at))).with(stacks)));
         let different: Vec<_> = variants.filter(|(_, own)| *own != plan).collect();
         for (values, own) in &different {
             let place = self.plan(*own);
@@ -226,7 +239,7 @@ mod tests {
     use super::super::links::{LINK_BYTES, LINKS_MAX};
     use super::*;
     use crate::beauty::row::Syscall;
-    use crate::bpf::Hooks;
+    use crate::bpf::{Hooks, Stacks};
 
     fn settings(calls: Vec<&'static Syscall>, unknown: bool) -> Settings {
         Settings {
@@ -243,6 +256,7 @@ mod tests {
             sums: false,
             failures: false,
             least: None,
+            stacks: Stacks::default(),
             filters: Vec::new(),
         }
     }

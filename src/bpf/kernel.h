@@ -131,6 +131,7 @@ struct fs_struct {
 
 struct mm_struct {
 	unsigned long task_size;
+	unsigned long start_stack;
 	unsigned long arg_start;
 } KERNEL_STRUCT;
 
@@ -279,13 +280,14 @@ struct bpf_iter__task {
 #if defined(__TARGET_ARCH_x86)
 
 struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, sp;
 } KERNEL_STRUCT;
 
 #elif defined(__TARGET_ARCH_arm64)
 
 struct pt_regs {
 	unsigned long regs[31];
+	unsigned long sp;
 	unsigned long orig_x0;
 	int syscallno;
 } KERNEL_STRUCT;

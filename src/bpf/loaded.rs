@@ -8,9 +8,10 @@ use super::filter_bytes::Filters;
 use super::settings::Settings;
 use super::types::{self, Types};
 use crate::kernel::btf::{self, Btf, Sort};
+use crate::kernel::machine::possible_cpus;
 use crate::kernel::tracefs::Tracefs;
 use crate::sys::bpf::{self, Code, Kind};
-use crate::sys::perf::{self, Attr, Counts, PerfEvent};
+use crate::sys::perf::{self, Attr, Counts, PerfEvent, StackFields};
 use anyhow::{Context, anyhow};
 use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject};
 use rustc_hash::FxHashSet;
@@ -92,7 +93,7 @@ impl Loaded {
 
     /// Lets a program run at the tracepoint of this number, on all CPUs, until the descriptor is closed. `cpu` is one that is online.
     pub fn attach_to_event(&self, name: &str, id: u64, cpu: u32) -> anyhow::Result<OwnedFd> {
-        let attr = Attr { counts: Counts::Tracepoint(id), inherit: false, watermark: 1 };
+        let attr = Attr { counts: Counts::Tracepoint(id), inherit: false, watermark: 1, stack: StackFields::default() };
         // The kernel keeps programs by tracepoint: one event is enough for all CPUs.
         let event = PerfEvent::open(&attr, perf::On::Everyone, cpu).context("cannot open a syscall's event")?;
         let program = self.program(name)?;
@@ -116,6 +117,7 @@ impl Loaded {
 /// Gives the maps what they begin with.
 fn tell(open: &mut OpenObject, settings: &Settings, on: On, types: &Types, shared: Option<&Loaded>) -> anyhow::Result<()> {
     let (told, constants, filters) = (settings.bytes(on), settings.constants(), Filters::new(settings));
+    let stacks = settings.stacks.bytes();
     for mut map in open.maps_mut() {
         if map.name() != ".rodata.settings"
             && let Some(same) = shared.and_then(|loaded| loaded.object.maps().find(|same| same.name() == map.name()))
@@ -133,6 +135,12 @@ fn tell(open: &mut OpenObject, settings: &Settings, on: On, types: &Types, share
             Some(".rodata.filter_of") => &filters.of,
             Some(".rodata.texts") => &filters.texts,
             Some(".rodata.types") => types.identifiers(),
+            Some(".rodata.stacks") => &stacks,
+            Some("output") => {
+                // One a CPU for each kind of record.
+                map.set_max_entries((settings.stacks.kinds.len() as u32 + 1) * possible_cpus())?;
+                continue;
+            }
             Some("seeds") => {
                 // The kernel allots its table at once.
                 map.set_max_entries(settings.seeds_max.max(1))?;

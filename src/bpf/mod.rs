@@ -24,6 +24,7 @@ pub mod parts;
 pub mod record;
 mod settings;
 mod sockets;
+mod stacks;
 pub mod tally;
 #[cfg(feature = "bpf")]
 mod types;
@@ -38,3 +39,4 @@ pub use account::Account;
 pub use choose::{choose, try_bpf};
 pub use programs::{Programs, is_of_rtrace};
 pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, Whose};
+pub use stacks::Stacks;

@@ -63,7 +63,8 @@ struct settings {
 	u32 user;
 	/* Some calls have filters. */
 	u32 filters;
-	u32 unused;
+	/* Events of each kind, one a CPU, of records with stacks; 0: there are none. */
+	u32 cpus;
 	/* Only calls that took so many ns. */
 	u64 least;
 };
@@ -189,8 +190,16 @@ struct plan {
 	/* enum elsewhere */
 	u8 elsewhere;
 	u32 chooser_mask;
+	/* The kind of its records, by what of the stack they have; if the last one is another, the smallest that will do from the one to the other. */
+	u8 stack;
+	u8 stack_last;
+	u16 unused;
 	struct op ops[OPS_MAX];
 };
+
+/* Kinds of records: the first has nothing of the stack. The smallest of so many is taken at most. */
+#define STACKS_MAX 16
+#define STACKS_FITTED 5
 
 /* A value that chooses, behind its chooser in the upper half; 0 in slots that are free. */
 struct choice {
@@ -284,6 +293,8 @@ const volatile u16 places[NR_OTHER + 1] SEC(".rodata.places");
 const volatile struct plan plans[PLANS_MAX] SEC(".rodata.plans");
 const volatile struct choice choices[CHOICES_MAX] SEC(".rodata.choices");
 const volatile struct link links[LINKS_MAX] SEC(".rodata.links");
+/* Of each kind: bytes of stack. */
+const volatile u32 stack_bytes[STACKS_MAX] SEC(".rodata.stacks");
 
 /* An element of an array, or the first for a number that is none. The barriers keep the compiler from parting the test from the use, which the verifier could not follow. */
 #define ELEMENT(array, number)                               \

@@ -5,6 +5,7 @@ use super::account::Account;
 use super::encode::On;
 use super::loaded::Loaded;
 use super::settings::{Hooks, Mode, Seed, Settings, Whose};
+use crate::kernel::machine::possible_cpus;
 use crate::sys::bpf::raw_tracepoints_may_sleep;
 use anyhow::{Context, anyhow};
 use libbpf_rs::{MapCore, MapFlags};
@@ -81,9 +82,10 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Sends the records of calls that end on this CPU to this event.
-    pub fn write_to(&self, cpu: u32, event: BorrowedFd) -> anyhow::Result<()> {
-        self.put_descriptor("output", cpu, event).with_context(|| format!("cannot give the BPF programs the event of CPU {cpu}"))
+    /// Sends records of this kind (0: without a stack) of calls that end on this CPU to this event.
+    pub fn write_to(&self, kind: u32, cpu: u32, event: BorrowedFd) -> anyhow::Result<()> {
+        let key = kind * possible_cpus() + cpu;
+        self.put_descriptor("output", key, event).with_context(|| format!("cannot give the BPF programs the event of CPU {cpu}"))
     }
 
     /// Follows tasks from now on, beginning with these.
@@ -317,13 +319,13 @@ mod tests {
         assert_eq!(members("socket_names").1, named(&[("protocol", 0), ("address", 32)]));
         let told =
             [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
-        let more = [("hooks", 28), ("failures", 32), ("user", 36), ("filters", 40), ("unused", 44), ("least", 48)];
+        let more = [("hooks", 28), ("failures", 32), ("user", 36), ("filters", 40), ("cpus", 44), ("least", 48)];
         assert_eq!(members("settings"), (56, named(&[&told[..], &more].concat())));
         let test = [("what", 0), ("op", 1), ("width", 2), ("flags", 3), ("length", 4), ("with", 8)];
         assert_eq!(members("filter_test"), (filter::TEST_BYTES, named(&test)));
         assert_eq!(members("filter"), (filter_bytes::FILTER_BYTES, named(&[("count", 0), ("unused", 4), ("tests", 8)])));
         let plan = [("flags", 0), ("ops_count", 2), ("fds", 3), ("chooser", 4), ("chooser_arg", 6), ("elsewhere", 7)];
-        let plan = [&plan[..], &[("chooser_mask", 8), ("ops", 12)]].concat();
+        let plan = [&plan[..], &[("chooser_mask", 8), ("stack", 12), ("stack_last", 13), ("unused", 14), ("ops", 16)]].concat();
         assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&plan)));
         let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("room", 6), ("test", 7), ("test_arg", 8), ("link", 9)];
         let rest = [("links_count", 10), ("unused", 11), ("test_mask", 12), ("limit", 16)];
@@ -383,7 +385,7 @@ mod tests {
     fn enums_count_as_they_are_read_and_written() {
         let btf = btf();
         for (name, values) in [
-            ("how", &["HOW_RETURNED", "HOW_NEVER", "HOW_UNSEEN", "HOW_PENDING", "HOW_TASK_END", "HOW_PART", "HOW_TALLY"][..]),
+            ("how", &["HOW_RETURNED", "HOW_NEVER", "HOW_UNSEEN", "HOW_PENDING", "HOW_TASK_END", "HOW_PART", "HOW_TALLY", "HOW_STACK"][..]),
             ("piece_when", &["WHEN_ENTRY", "WHEN_EXIT", "WHEN_RETRY"]),
             ("piece_state", &["PIECE_WHOLE", "PIECE_CUT", "PIECE_FAULT"]),
             ("file_kind", &["FILE_ROOTED", "FILE_CUT", "FILE_APART", "FILE_SOCKET"]),

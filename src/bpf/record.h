@@ -23,6 +23,8 @@ enum how {
 	HOW_PART,
 	/* No call, but the sums of many of a task, and ret is how many (tally.h); they follow in place of pieces. */
 	HOW_TALLY,
+	/* The stack of a call whose record comes later. */
+	HOW_STACK,
 };
 
 /* Bits beside. */

@@ -45,6 +45,8 @@ pub enum How {
     Part,
     /// No call: sums of as many as [`Seen::ret`] says, which stand in place of pieces ([`super::tally`]).
     Tally,
+    /// The stack of a call whose own record comes later, in the same sample.
+    Stack,
 }
 
 /// A record.
@@ -90,7 +92,7 @@ impl<'a> Seen<'a> {
             tid: half(76) as i32,
             pid: half(PID) as i32,
             lost: half(84),
-            how: [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd, How::Part, How::Tally]
+            how: [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd, How::Part, How::Tally, How::Stack]
                 .get(usize::from(head[94]))
                 .copied()?,
             no_entry: bits >> 4 & NO_ENTRY != 0,
@@ -325,6 +327,7 @@ pub(crate) mod tests {
             files: Default::default(),
             lost_before: 0,
             shown_pending: false,
+            stack: None,
         }
     }
 

@@ -21,16 +21,22 @@
 #include "capture.h"
 #include "filter.h"
 #include "tally.h"
+#include "stacks.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* Whether the call's stack is to go with its record. */
+enum stacked { UNSTACKED, STACKED };
+
 /* Writes a call's record, with as many bytes of pieces; 0 if it found room. */
-static __always_inline int write_call(void *ctx, struct task_struct *current, struct task *task, struct call *call, u64 payload)
+static __always_inline int write_call(void *ctx, struct task_struct *current, struct task *task, struct call *call, u64 payload, enum stacked stacked)
 {
+	u64 event = settings.cpus && stacked ? event_for(current, task) : BPF_F_CURRENT_CPU;
+
 	call->lost = task->lost;
 	if (call->tid != current->pid)
 		call->bits |= CALL_LEADS << 4;
-	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, call, sizeof(*call) + payload)) {
+	if (bpf_perf_event_output(ctx, &output, event, call, sizeof(*call) + payload)) {
 		task->lost++;
 		COUNT(calls_lost);
 		return -1;
@@ -48,22 +54,22 @@ static __always_inline u64 payload_of(struct scratch *scratch)
 	return size < sizeof(scratch->payload) ? size : sizeof(scratch->payload);
 }
 
-static __always_inline void write_scratch(void *ctx, struct task_struct *current, struct task *task, struct scratch *scratch)
+static __always_inline void write_scratch(void *ctx, struct task_struct *current, struct task *task, struct scratch *scratch, enum stacked stacked)
 {
-	if (!write_call(ctx, current, task, &scratch->call, payload_of(scratch)))
+	if (!write_call(ctx, current, task, &scratch->call, payload_of(scratch), stacked))
 		return;
 	forget_files(scratch);
 }
 
 /* Gives the task's open call, wherever it stands. */
-static __always_inline void give_open(void *ctx, struct task_struct *current, struct task *task, u32 open, u32 how)
+static __always_inline void give_open(void *ctx, struct task_struct *current, struct task *task, u32 open, u32 how, enum stacked stacked)
 {
 	if (open == OPEN_LEFT_OUT)
 		return;
 	if (settings.sums || open == OPEN_HERE) {
 		task->call.how = how;
 		task->call.time = bpf_ktime_get_ns();
-		write_call(ctx, current, task, &task->call, 0);
+		write_call(ctx, current, task, &task->call, 0, stacked);
 		return;
 	}
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
@@ -73,7 +79,7 @@ static __always_inline void give_open(void *ctx, struct task_struct *current, st
 	}
 	scratch->call.how = how;
 	scratch->call.time = bpf_ktime_get_ns();
-	write_scratch(ctx, current, task, scratch);
+	write_scratch(ctx, current, task, scratch, stacked);
 }
 
 static __always_inline void begin(struct call *call, struct task_struct *current, struct which *which, struct pt_regs *regs)
@@ -103,6 +109,18 @@ static __always_inline int leaves_out(struct task *task, struct which *which, st
 	return 1;
 }
 
+/* Gives the stack of a call that will have another one when it is over: its record comes then. */
+static __always_inline void give_stack(void *ctx, struct task_struct *current, struct task *task, struct call *call)
+{
+	if (!plan_at(task->place)->stack)
+		return;
+	call->how = HOW_STACK;
+	call->time = call->start;
+	if (bpf_perf_event_output(ctx, &output, event_for(current, task), call, sizeof(*call)))
+		COUNT(parts_lost);
+	call->how = HOW_PENDING;
+}
+
 static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
@@ -115,7 +133,7 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	if (!task || (task->mode == MODE_SET_UP && !(flags & PLAN_EXECUTES)))
 		return;
 	if (task->open)
-		give_open(ctx, current, task, task->open, HOW_UNSEEN);
+		give_open(ctx, current, task, task->open, HOW_UNSEEN, UNSTACKED);
 	task->open = OPEN_NONE;
 	if (settings.sums)
 		task->begun++;
@@ -148,9 +166,11 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 		open = OPEN_HERE;
 	}
 	if (flags & PLAN_NEVER_RETURNS) {
-		give_open(ctx, current, task, open, HOW_NEVER);
+		give_open(ctx, current, task, open, HOW_NEVER, STACKED);
 		return;
 	}
+	if (settings.cpus && flags & (PLAN_EXECUTES | PLAN_SIGRETURN))
+		give_stack(ctx, current, task, scratch ? &scratch->call : &task->call);
 	barrier();
 	task->open = open;
 }
@@ -210,15 +230,19 @@ static __always_inline int is_left_out(struct task *task, struct call *call)
 /* Gives the open call as returned; 0 if this exit is not its own. */
 static __always_inline int give_returned(void *ctx, struct task_struct *current, struct task *task, u32 open, s32 nr, s64 ret)
 {
+	u32 flags = plan_at(task->place)->flags;
+	/* Otherwise it was given at its entry. */
+	enum stacked stacked = flags & (PLAN_EXECUTES | PLAN_SIGRETURN) ? UNSTACKED : STACKED;
+
 	if (open == OPEN_LEFT_OUT)
-		return closes(&task->call, plan_at(task->place)->flags, nr);
+		return closes(&task->call, flags, nr);
 	if (settings.sums || open == OPEN_HERE) {
 		if (!complete(task, &task->call, nr, ret))
 			return 0;
 		if (is_left_out(task, &task->call))
 			COUNT(left_out);
 		else
-			write_call(ctx, current, task, &task->call, 0);
+			write_call(ctx, current, task, &task->call, 0, stacked);
 		return 1;
 	}
 	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, 0);
@@ -241,7 +265,7 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 			scratch->call.late = scratch->call.time - end;
 		}
 	}
-	write_scratch(ctx, current, task, scratch);
+	write_scratch(ctx, current, task, scratch, stacked);
 	return 1;
 }
 
@@ -267,7 +291,7 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 			return;
 		if (give_returned(ctx, current, task, open, which.nr, ret))
 			return;
-		give_open(ctx, current, task, open, HOW_UNSEEN);
+		give_open(ctx, current, task, open, HOW_UNSEEN, UNSTACKED);
 	}
 	int second_return = flags & PLAN_CLONES && ret == 0;
 	/* It was given when the program was executed. */
@@ -285,7 +309,7 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 	if (is_left_out(task, &task->call) || (settings.filters && is_hopeless(&task->call, 0)))
 		COUNT(left_out);
 	else
-		write_call(ctx, current, task, &task->call, 0);
+		write_call(ctx, current, task, &task->call, 0, flags & PLAN_EXECUTES ? UNSTACKED : STACKED);
 }
 
 SEC("tp_btf/sys_exit")
@@ -313,10 +337,13 @@ int forked(u64 *ctx)
 	if (!settings.inherit || !task || task->mode != MODE_TRACED)
 		return 0;
 	task = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (task)
-		task->mode = MODE_TRACED;
-	else
+	if (!task) {
 		COUNT(tasks_lost);
+		return 0;
+	}
+	task->mode = MODE_TRACED;
+	if (settings.cpus && child->tgid == parent->tgid)
+		task->stack_top = stack_pointer(child);
 	return 0;
 }
 
@@ -365,11 +392,11 @@ static __always_inline void give_executed(void *ctx, struct task_struct *current
 	barrier();
 	complete(task, call, call->nr, 0);
 	if (!scratch) {
-		write_call(ctx, current, task, &task->call, 0);
+		write_call(ctx, current, task, &task->call, 0, UNSTACKED);
 		return;
 	}
 	give_up_retries(scratch, task->place);
-	write_scratch(ctx, current, task, scratch);
+	write_scratch(ctx, current, task, scratch, UNSTACKED);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -413,7 +440,7 @@ int ended(u64 *ctx)
 	u32 open = task->open;
 	if (open) {
 		task->open = OPEN_NONE;
-		give_open(ctx, current, task, open, HOW_NEVER);
+		give_open(ctx, current, task, open, HOW_NEVER, UNSTACKED);
 	}
 	if (!settings.ends)
 		return 0;

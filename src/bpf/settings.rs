@@ -1,6 +1,7 @@
 //! What the programs are asked: which calls, of whom.
 
 use super::filter::Clause;
+use super::stacks::Stacks;
 use crate::beauty::row::Syscall;
 use crate::event::Abi;
 use std::path::PathBuf;
@@ -86,6 +87,8 @@ pub struct Settings {
     pub failures: bool,
     /// The same of calls that take less than so many nanoseconds.
     pub least: Option<u64>,
+    /// What of the stack comes with their records.
+    pub stacks: Stacks,
     /// What calls must fulfil, by the place of their row; the same of those that certainly do not.
     pub filters: Vec<(u16, Vec<Clause>)>,
 }

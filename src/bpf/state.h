@@ -52,6 +52,8 @@ struct task {
 	/* It executed a program, and the call that did it was given. */
 	u32 executed;
 	u32 unused;
+	/* Where its stack began, if it is a thread that was made under trace. */
+	u64 stack_top;
 	struct call call;
 };
 
@@ -169,7 +171,7 @@ struct {
 	__type(value, u32);
 } cgroup SEC(".maps");
 
-/* One perf event a CPU; their ring is read like that of all other events. */
+/* One perf event a CPU for each kind of record; their ring is read like that of all other events. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__type(key, u32);

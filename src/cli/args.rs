@@ -34,6 +34,8 @@ pub struct Cli {
     #[command(flatten)]
     pub lines: LinesArgs,
     #[command(flatten)]
+    pub graphs: GraphArgs,
+    #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten)]
     pub run: RunArgs,
@@ -202,6 +204,44 @@ pub struct LinesArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Call graphs")]
+pub struct GraphArgs {
+    /// Print where each call was made from, by frame pointers (fp) or by unwinding up to SIZE bytes of stack (dwarf, which works with all programs)
+    #[arg(long, value_name = "fp|dwarf[,SIZE]", visible_alias = "call-stack")]
+    pub call_graph: Option<String>,
+    /// At most so many frames (implies --call-graph dwarf)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_stack: Option<u16>,
+    /// Only calls with so many frames or more (implies --call-graph dwarf)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub min_stack: Option<u16>,
+    /// Frames inside the kernel, too; alone, only these
+    #[arg(long, visible_alias = "kernel-syscall-graph")]
+    pub kernel_stack: bool,
+    /// Print each frame's source file and line
+    #[arg(long)]
+    pub lines: bool,
+    /// Print functions that the compiler inlined, as frames of their own
+    #[arg(long)]
+    pub inline: bool,
+    /// Name functions at the end only, when all debug information that can be had is there; lines come then
+    #[arg(long)]
+    pub resolve_at_end: bool,
+    /// Write call paths with their weights to FILE, a line each, as flame graph programs read them
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub folded: Option<PathBuf>,
+    /// Draw call paths with their weights as a flame graph: an SVG picture that a browser shows and searches
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub flamegraph: Option<PathBuf>,
+    /// What call paths weigh: the time that calls took, or their number
+    #[arg(long, value_name = "WHAT", default_value = "time")]
+    pub stack_weight: WeightArg,
+    /// With -s or -S: for each syscall the N call paths that took most time [default: 5]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = clap::value_parser!(u16).range(1..))]
+    pub stack_summary: Option<u16>,
+}
+
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// Write to FILE (an old one becomes FILE.old); - is stdout, '|CMD' a pipe to a command
@@ -282,6 +322,12 @@ pub enum TimeArg {
     Epoch,
     /// The kernel's monotonic clock
     Monotonic,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum WeightArg {
+    Time,
+    Count,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -9,7 +9,7 @@ use crate::kernel::features::Features;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::{Tracefs, TracefsError};
 use crate::kernel::{machine, syscall_event};
-use crate::sys::perf::{Attr, Counts, On, PerfEvent};
+use crate::sys::perf::{Attr, Counts, On, PerfEvent, StackFields};
 use anyhow::Context;
 use std::io::{self, Write};
 
@@ -107,7 +107,8 @@ fn try_open(attempt: Attempt) -> io::Result<()> {
         Attempt::WholeCpu { event } => (event, On::Everyone),
     };
     let cpu = machine::online_cpus().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0);
-    let attr = Attr { counts: Counts::Tracepoint(event), inherit: matches!(on, On::Task(_)), watermark: 4096 };
+    let attr =
+        Attr { counts: Counts::Tracepoint(event), inherit: matches!(on, On::Task(_)), watermark: 4096, stack: StackFields::default() };
     PerfEvent::open(&attr, on, cpu).map(drop)
 }
 

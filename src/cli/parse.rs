@@ -3,6 +3,7 @@
 //! The order of precedence: configuration files, then RTRACE_OPTS, then the command line. Nothing is looked up but the configuration; whether a process, a user or
 //! an event exists is the plan's question.
 
+mod graphs;
 mod show;
 mod target;
 mod what;
@@ -177,6 +178,7 @@ fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings)
     Ok(Trace {
         what: what::what(&cli, matches, config)?,
         show: show::show(&cli, config)?,
+        graphs: graphs::graphs(&cli)?,
         output: show::output(&cli, config, around),
         run: show::run(&cli, config, around)?,
         target: target::target(cli)?,

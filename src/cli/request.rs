@@ -1,7 +1,7 @@
 //! What the user typed, validated, nothing looked up: no file is opened and no name resolved here.
 
 use super::filter::Expr;
-use crate::source::session::Terms;
+use crate::source::session::{CallGraph, Terms};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -30,6 +30,7 @@ pub struct Trace {
     pub target: Target,
     pub what: What,
     pub show: Show,
+    pub graphs: Graphs,
     pub output: Output,
     pub run: Run,
 }
@@ -185,6 +186,39 @@ pub enum TimeFormat {
     Utc,
     Epoch,
     Monotonic,
+}
+
+/// Where calls come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graphs {
+    /// How the user's frames of every event are taken; items of `-e` may have a way of their own.
+    pub user: Option<CallGraph>,
+    /// `--kernel-stack`
+    pub kernel: bool,
+    /// `--max-stack`, `--min-stack`: frames.
+    pub max: Option<u16>,
+    pub min: Option<u16>,
+    /// `--lines`, `--inline`
+    pub lines: bool,
+    pub inlined: bool,
+    /// `--resolve-at-end`
+    pub names_at_end: bool,
+    pub folded: Option<PathBuf>,
+    pub flamegraph: Option<PathBuf>,
+    /// What `--folded`, `--flamegraph` and `--stack-summary` add up.
+    pub weight: Weight,
+    /// `--stack-summary`: call paths for each syscall.
+    pub summary: Option<u16>,
+}
+
+/// What a call path weighs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// Nanoseconds that calls took.
+    #[default]
+    Time,
+    /// One a call.
+    Count,
 }
 
 /// Where it goes.

@@ -21,6 +21,7 @@ rtrace list | check | completions          what can be traced; what works here; 
   -o FILE          write to FILE, - or '|CMD'           -T              monotonic time stamps
   -D TIME          begin later                          -F all|min|maj  page faults
   -m SIZE          buffer for each CPU                  --strict        status 124 on any loss
+  --call-graph fp|dwarf  where calls come from          --flamegraph FILE.svg
   -v               say what is done and why             -V              version
 
 All options: rtrace --help. The languages of -e and --filter: man rtrace-filter.";

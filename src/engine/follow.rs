@@ -3,6 +3,7 @@
 mod calls;
 mod descriptors;
 mod family;
+mod stacks;
 mod whole;
 
 use super::Settings;
@@ -10,10 +11,13 @@ use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
 use crate::bpf::files::Files;
 use crate::bpf::parts::Parts;
-use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, TaskId, Time, What};
+use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, Stack, TaskId, Time, What};
+use crate::source::frame::field;
 use crate::source::merge::Trouble;
+use crate::source::note::Mapped;
 use crate::source::session::{EventSpec, Role, Scope};
 use crate::source::{Body, Note, Record, Sample, Session};
+use crate::stack::library::Open as OpenFile;
 use crate::syscall::behavior::Behaviors;
 use crate::syscall::gaps::Gaps;
 use crate::syscall::layout::{self, Layout};
@@ -26,6 +30,8 @@ use crate::task::tasks::Slot;
 use crate::task::{Look, Tasks};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use stacks::Stacks;
+use std::sync::Arc;
 
 /// No more looks of a kind are made after one round: descriptors beyond go without, tasks are asked for after the next.
 const LOOKS_MAX: usize = 256;
@@ -40,12 +46,14 @@ pub struct Follower {
     scope: Scope,
     /// Descriptors are followed.
     descriptors: bool,
-    /// Page faults are reported, so maps are needed.
-    faults: bool,
+    /// Page faults are reported, or stacks are taken.
+    follows_maps: bool,
     /// The event of the BPF programs' records, if they trace.
     bpf: Option<EventIndex>,
     /// Calls that a look found in flight and that were shown so, by thread; the record of each is still to come, or lost.
     in_flight: FxHashMap<i32, (Slot, Box<Call>)>,
+    /// Stacks of calls that will have another when they are over, by thread, with the time of their entry.
+    entry_stacks: FxHashMap<i32, (Time, Arc<Stack>)>,
     /// What the programs told of files.
     files: Files,
     /// Parts of calls that are longer than a record.
@@ -63,6 +71,8 @@ pub struct Follower {
     tables: Tables,
     ends: Ends,
     maps: Maps,
+    /// Stacks come with some records.
+    stacks: Option<Stacks>,
     outbox: Outbox,
     /// What was spawned.
     command: Option<TaskId>,
@@ -104,16 +114,19 @@ struct Here {
 }
 
 impl Follower {
-    pub fn new(session: &Session, settings: Settings, rows: &'static [Syscall]) -> Follower {
+    pub fn new(session: &Session, settings: Settings, rows: &'static [Syscall], files: Box<dyn OpenFile>) -> Follower {
         let armed = |role| session.events.find(role).is_some();
         Follower {
             settings,
             abi: session.abi,
             scope: session.scope,
             descriptors: settings.fd_paths && session.fds_complete,
-            faults: armed(Role::FaultMajor) || armed(Role::FaultMinor),
+            follows_maps: armed(Role::FaultMajor)
+                || armed(Role::FaultMinor)
+                || session.events.events.iter().any(|event| event.sample_type & field::STACK != 0),
             bpf: session.events.find(Role::BpfCall),
             in_flight: FxHashMap::default(),
+            entry_stacks: FxHashMap::default(),
             files: Files::default(),
             parts: Parts::default(),
             execs: armed(Role::ProcessExec),
@@ -126,6 +139,7 @@ impl Follower {
             tables: Tables::default(),
             ends: Ends::default(),
             maps: Maps::default(),
+            stacks: Stacks::new(session, files),
             outbox: Outbox::default(),
             command: None,
             command_runs: false,
@@ -195,14 +209,15 @@ impl Follower {
         // Taken out and put back: layouts do not change, but reading by them changes everything else.
         let layouts = std::mem::take(&mut self.layouts);
         match layouts.get(usize::from(sample.event.0)) {
-            Some(Layout::Enter(layout)) => self.enter(here, layout, sample.raw, events),
-            Some(Layout::Exit(layout)) => self.exit(here, *layout, sample.raw, events),
+            Some(Layout::Enter(layout)) => self.enter(here, layout, sample, events),
+            Some(Layout::Exit(layout)) => self.exit(here, *layout, sample, events),
             Some(other) => self.other_sample(here, other, sample, events),
             None => {}
         }
         self.layouts = layouts;
         if self.shown.get(usize::from(sample.event.0)).is_some_and(|shown| *shown) {
-            self.give(here, What::Tracepoint { event: sample.event, raw: sample.raw.into() }, 0, events);
+            let stack = self.stack_of_event(here, sample);
+            self.give(here, What::Tracepoint { event: sample.event, raw: sample.raw.into(), stack }, 0, events);
         }
     }
 
@@ -245,7 +260,9 @@ impl Follower {
             Layout::TaskExit => self.task_end(here, events),
             Layout::Fault { major } => {
                 let (ip, address, pid) = (sample.ip, sample.address, here.task.pid);
-                let fault = Fault { major: *major, ip, address, ip_at: self.maps.at(pid, ip), address_at: self.maps.at(pid, address) };
+                let stack = self.stack_of_event(here, sample);
+                let (ip_at, address_at) = (self.maps.at(pid, ip), self.maps.at(pid, address));
+                let fault = Fault { major: *major, ip, address, ip_at, address_at, stack };
                 self.give(here, What::Fault(fault), 0, events);
             }
             Layout::Enter(_) | Layout::Exit(_) | Layout::Call | Layout::Other => {}
@@ -268,7 +285,7 @@ impl Follower {
                     (thread.set_up, thread.executing) = (false, mark);
                     self.command_runs |= self.command == Some(task);
                 }
-                if exec && self.faults {
+                if exec && self.follows_maps {
                     self.maps.clear(task.pid);
                 }
             }
@@ -278,8 +295,8 @@ impl Follower {
                     self.watch_ends(Here { time, cpu, task, slot }, events);
                 }
             }
-            Body::Map { task, start, len, offset, executable, path } if self.faults => {
-                self.maps.map(task.pid, (start, len, offset), executable, path);
+            Body::Map { task, start, len, offset, file, executable, path } if self.follows_maps => {
+                self.maps.map(task.pid, (start, len, offset), executable, file, path);
             }
             Body::Lost { records, after } => self.lost(record, Loss { records, after }, events),
             Body::Note(note) => self.note(time, note, events),
@@ -328,6 +345,11 @@ impl Follower {
             Note::Reaped { pid, status } => self.reaped(*pid, *status, events),
             Note::Full { cpu } => self.gap_ends(*cpu, time),
             Note::InFlight { task, call, last } => self.in_flight(time, *task, call, *last, events),
+            Note::Maps { pid, maps } => {
+                for Mapped { start, end, offset, file, path } in maps {
+                    self.maps.map(*pid, (*start, end - start, *offset), true, *file, path);
+                }
+            }
             Note::Silenced { .. } => {}
         }
     }

@@ -9,6 +9,9 @@ mod tests;
 use crate::event::{Event, Time};
 use crate::source::merge::Merge;
 use crate::source::{Note, Round, Session};
+#[cfg(test)]
+use crate::stack::library::Closed;
+use crate::stack::library::{Library, Open};
 use crate::syscall::ledger::Ledger;
 use crate::task::{Look, Tasks};
 use follow::Follower;
@@ -31,14 +34,15 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(session: &Session, settings: Settings) -> Engine {
-        Engine { merge: Merge::new(), follower: Follower::new(session, settings, crate::beauty::tables::SYSCALLS) }
+    /// `files` opens what processes have mapped, to unwind their stacks.
+    pub fn new(session: &Session, settings: Settings, files: Box<dyn Open>) -> Engine {
+        Engine { merge: Merge::new(), follower: Follower::new(session, settings, crate::beauty::tables::SYSCALLS, files) }
     }
 
     /// The same, with other rows than the built-in ones.
     #[cfg(test)]
     fn with_rows(session: &Session, settings: Settings, rows: &'static [crate::beauty::row::Syscall]) -> Engine {
-        Engine { merge: Merge::new(), follower: Follower::new(session, settings, rows) }
+        Engine { merge: Merge::new(), follower: Follower::new(session, settings, rows, Box::new(Closed)) }
     }
 
     /// Takes one round; events that are due are appended to `events` in order.
@@ -82,6 +86,11 @@ impl Engine {
     /// Events are held until a look's answer has passed through the stream: the sooner the next round, the sooner they are out.
     pub fn is_waiting(&self) -> bool {
         self.follower.is_waiting()
+    }
+
+    /// The files that stacks lead through.
+    pub fn library(&self) -> Option<&Library> {
+        self.follower.library()
     }
 
     pub fn tasks(&self) -> &Tasks {

@@ -37,6 +37,8 @@ pub struct Settings {
     pub exits: bool,
     /// Show signals.
     pub signals: bool,
+    /// `--min-stack`: calls whose stack has fewer frames are not shown.
+    pub frames_min: usize,
 }
 
 /// What one kind of event must fulfil: the general condition, and that of one of the items that selected it (if items did).
@@ -142,7 +144,7 @@ impl Gate {
     fn wanted(&mut self, event: &Event, view: &View) -> bool {
         match &event.what {
             What::Call(call) | What::Pending(call) => self.wants_call(event, call),
-            What::Tracepoint { event: index, raw } => {
+            What::Tracepoint { event: index, raw, .. } => {
                 let door = self.settings.events.get(usize::from(index.0)).and_then(Option::as_ref);
                 let format = view.session.events.get(*index).and_then(|spec| spec.format.as_ref());
                 let (Some(door), Some(format)) = (door, format) else { return false };
@@ -161,6 +163,9 @@ impl Gate {
         let pending = matches!(event.what, What::Pending(_));
         let Some(door) = self.door(call) else { return false };
         if self.settings.failure && call.errno().is_none() {
+            return false;
+        }
+        if call.stack.as_ref().map_or(0, |stack| stack.frames.len()) < self.settings.frames_min {
             return false;
         }
         if let Some(least) = self.settings.duration

@@ -4,6 +4,7 @@ use crate::event::Abi;
 use anyhow::{Context, anyhow};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
+use std::sync::LazyLock;
 
 /// The machine's own ABI: what rtrace itself was built for, which is what runs.
 pub const NATIVE_ABI: Abi = if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 };
@@ -34,6 +35,15 @@ pub fn online_cpus() -> anyhow::Result<Vec<u32>> {
     let path = "/sys/devices/system/cpu/online";
     let text = fs::read_to_string(path).with_context(|| format!("failed to read {path}: is sysfs mounted?"))?;
     parse_cpu_list(&text).ok_or_else(|| anyhow!("{path} is no list of processors: `{}`", text.trim().escape_debug()))
+}
+
+/// How many processors the machine may ever have; none has this number or a higher one.
+pub fn possible_cpus() -> u32 {
+    static COUNT: LazyLock<u32> = LazyLock::new(|| {
+        let list = fs::read_to_string("/sys/devices/system/cpu/possible").ok();
+        list.as_deref().and_then(parse_cpu_list).and_then(|cpus| cpus.last().copied()).map_or(1, |last| last + 1)
+    });
+    *COUNT
 }
 
 /// `0-3,7` as the kernel writes it, ascending, each once; `None` if it is no such list. The empty text is the empty list.

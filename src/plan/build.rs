@@ -1,6 +1,7 @@
 //! Request + kernel facts → Plan.
 
 use super::events::{Adding, Needs, Tracepoint};
+use super::graphs::{self, CallGraphs};
 use super::mechanism::{self, Facts, Mechanism};
 use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, sums, target};
 use crate::beauty::row::Syscall;
@@ -13,11 +14,14 @@ use crate::kernel::carriers::Carrier;
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{machine, procfs};
 use crate::source::session::{EventSpec, Role, Terms};
-use crate::sys::perf::{self, Counts};
+use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
 
 /// The bytes of a CPU's ring when the user does not say: 2 MiB lose nothing at 2 million records a second where the reader gets its turn; twice that for when it does not. On large machines the sum counts.
 const RING_BYTES: u64 = 4 << 20;
+/// The same with stacks: a record then takes some 1 KiB where programs say how much of the stack is needed, and more than 8 KiB where all get as much.
+const RING_BYTES_FITTED_STACKS: u64 = 16 << 20;
+const RING_BYTES_STACKS: u64 = 32 << 20;
 const RINGS_BYTES_MAX: u64 = 256 << 20;
 /// rtrace itself and those who carry its output: a chain from the terminal up, never long.
 const CARRIERS_MAX: usize = 256;
@@ -35,14 +39,17 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     let (whom, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
 
-    let mut events = vec![side_band(what.faults.is_some(), inherit)];
+    let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
+    let maps = what.faults.is_some() || graphs::any(request);
+    let mut events = vec![side_band(maps, inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
     let follows_tasks = matches!(whom, Whom::Command | Whom::Tasks { .. });
     let each_call = sums::hindrance(request);
     let by_bpf = engine == Engine::Bpf && !selection.is_empty();
     let armed = armed_syscalls(&selection, shown.clone(), what.fd_paths && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
-    let facts = Facts { own_events: tracefs.has("syscalls", "sys_enter_read"), compat };
+    let kernel_frames = !by_bpf && graphs.has_kernel_frames();
+    let facts = Facts { own_events: tracefs.has("syscalls", "sys_enter_read"), compat, kernel_frames };
     let mut mechanism = mechanism::choose(&armed, selection.unknown, facts);
     let mut hooks = Hooks::All;
     if by_bpf && matches!(mechanism, Mechanism::OwnEvents { .. }) {
@@ -66,17 +73,23 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
         unknown: selection.unknown,
         string_limit: request.show.string_limit,
         sums: each_call.is_none(),
+        stacks: graphs.of_bpf(&selection),
         failures: request.show.failure && !switched,
         least: request.show.duration.filter(|_| !switched),
         filters: if switched { Vec::new() } else { filters::of_rows(&selection, &what.items, what.filter.as_ref(), &mut notes) },
     });
+    if bpf.as_ref().is_some_and(|bpf| bpf.stacks.is_over()) {
+        return Err(anyhow!(
+            "the items of -e take stacks in more ways than the BPF programs can tell apart: use fewer, or --engine tracepoint"
+        ));
+    }
     if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
         notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
     }
-    let mut add = Adding { tracefs, events: &mut events, inherit };
+    let mut add = Adding { tracefs, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
     match &mechanism {
         Mechanism::None => {}
-        _ if by_bpf => add.bpf(),
+        _ if by_bpf => add.bpf(&bpf.iter().flat_map(|bpf| bpf.stacks.kinds.clone()).collect::<Vec<_>>()),
         Mechanism::OwnEvents { .. } => add.own_events(&armed, &selection, &mut notes)?,
         Mechanism::Raw { .. } => add.raw(&armed, selection.unknown, compat)?,
     }
@@ -124,8 +137,14 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
         show_switches: what.show_on_off_events,
         exits: follows_tasks,
         signals: what.signals,
+        frames_min: request.graphs.min.map_or(0, usize::from),
     };
-    let per_cpu = (RINGS_BYTES_MAX / cpus.len().max(1) as u64).clamp(512 << 10, RING_BYTES);
+    let wanted = match &bpf {
+        _ if !graphs::any(request) => RING_BYTES,
+        Some(_) => RING_BYTES_FITTED_STACKS,
+        None => RING_BYTES_STACKS,
+    };
+    let per_cpu = (RINGS_BYTES_MAX / cpus.len().max(1) as u64).clamp(512 << 10, wanted);
     let chosen = RingSize::Chosen(if per_cpu.is_power_of_two() { per_cpu } else { per_cpu.next_power_of_two() / 2 });
     Ok(Plan {
         whom,
@@ -137,6 +156,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
         engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals: what.signals },
         gate,
         fds,
+        maps,
+        frames_max: graphs::frames_max(&selection, &what.items, &request.graphs),
         names,
         delay: what.delay,
         excluded,
@@ -192,7 +213,7 @@ fn side_band(maps: bool, inherit: bool) -> PlannedEvent {
         shown: false,
         terms: Terms::default(),
     };
-    PlannedEvent { spec, counts: Counts::SideBand { maps }, filter: None, inherit }
+    PlannedEvent { spec, counts: Counts::SideBand { maps }, filter: None, inherit, stack: StackFields::default() }
 }
 
 /// The CPUs that get a ring: those asked for, or all that are online.

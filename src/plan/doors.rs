@@ -1,6 +1,7 @@
 //! Which events pass the gate under which conditions: items, filters, switches.
 
 use super::events::{Adding, Tracepoint};
+use super::graphs::Graph;
 use crate::beauty::tables::SYSCALLS;
 use crate::cli::filter::{Expr, KernelField, KernelScope, Name, Scope, Unbound, to_kernel};
 use crate::cli::request::{Item, Selector};
@@ -96,6 +97,7 @@ pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) 
             let index = add.tracepoint(Tracepoint {
                 shown: true,
                 terms: item.terms.clone(),
+                graph: Graph::of_event(&item.terms, add.general),
                 ..Tracepoint::helper(&subsystem, &name, Role::Tracepoint)
             })?;
             let Some(format) = add.format(index) else { continue };

@@ -3,22 +3,26 @@
 use super::PlannedEvent;
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
-use crate::cli::request::Faults;
+use crate::cli::request::{Faults, Graphs};
 use crate::cli::select::Selection;
 use crate::event::EventIndex;
 use crate::kernel::format::Format;
-use crate::kernel::machine;
+use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::tracefs::Tracefs;
 use crate::source::session::{EventSpec, Role, Terms};
-use crate::sys::perf::{self, Counts};
+use crate::sys::perf::{self, Counts, StackFields};
 
-use super::mechanism::raw_filter;
+use super::graphs::{CallGraphs, Graph};
+use super::mechanism::{all_but, raw_filter};
 
 /// Adds events to a plan.
 pub struct Adding<'a> {
     pub tracefs: &'a Tracefs,
     pub events: &'a mut Vec<PlannedEvent>,
     pub inherit: bool,
+    pub graphs: &'a CallGraphs,
+    /// What holds for events that are no syscalls.
+    pub general: &'a Graphs,
 }
 
 /// How one tracepoint is added.
@@ -29,12 +33,13 @@ pub struct Tracepoint<'a> {
     pub shown: bool,
     pub terms: Terms,
     pub filter: Option<String>,
+    pub graph: Graph,
 }
 
 impl<'a> Tracepoint<'a> {
     /// One that rtrace needs to understand others.
     pub fn helper(subsystem: &'a str, name: &'a str, role: Role) -> Tracepoint<'a> {
-        Tracepoint { subsystem, name, role, shown: false, terms: Terms::default(), filter: None }
+        Tracepoint { subsystem, name, role, shown: false, terms: Terms::default(), filter: None, graph: Graph::default() }
     }
 }
 
@@ -53,6 +58,9 @@ impl Adding<'_> {
             }
             if point.terms != Terms::default() {
                 known.terms = point.terms;
+            }
+            if !point.graph.is_none() {
+                self.take_stack(index, point.graph.fields());
             }
             return Ok(index);
         }
@@ -89,31 +97,74 @@ impl Adding<'_> {
             _ => (Counts::Tracepoint(format.id), perf::SAMPLE_TRACEPOINT),
         };
         let spec = EventSpec { name, role: point.role, sample_type, format: Some(format), shown: point.shown, terms: point.terms };
-        self.events.push(PlannedEvent { spec, counts, filter: point.filter, inherit });
-        EventIndex((self.events.len() - 1) as u16)
+        self.events.push(PlannedEvent { spec, counts, filter: point.filter, inherit, stack: StackFields::default() });
+        let index = EventIndex((self.events.len() - 1) as u16);
+        self.take_stack(index, point.graph.fields());
+        index
+    }
+
+    fn take_stack(&mut self, index: EventIndex, fields: StackFields) {
+        if let Some(event) = self.events.get_mut(usize::from(index.0)) {
+            event.stack = fields;
+            event.spec.sample_type |= fields.sample_type();
+        }
     }
 
     /// `raw_syscalls`, filtered by number unless all syscalls are wanted.
     pub fn raw(&mut self, armed: &[&'static Syscall], everything: bool, compat: bool) -> anyhow::Result<()> {
-        let native = machine::NATIVE_ABI;
         for (name, role, exit) in [("sys_enter", Role::RawEnter, false), ("sys_exit", Role::RawExit, true)] {
-            let filter = (!everything).then(|| raw_filter(armed, native, compat, exit));
-            self.tracepoint(Tracepoint { filter, shown: true, ..Tracepoint::helper("raw_syscalls", name, role) })?;
+            let format = self.tracefs.format("raw_syscalls", name)?;
+            let (rest, others) = self.by_graph(armed, everything, exit);
+            let special: Vec<&'static Syscall> = others.iter().flat_map(|(_, calls)| calls.iter().copied()).collect();
+            let rest_filter = match everything {
+                true => (!special.is_empty()).then(|| all_but(&special, NATIVE_ABI, compat, exit)),
+                false => {
+                    let rest: Vec<&'static Syscall> =
+                        armed.iter().filter(|call| !special.iter().any(|other| other.name == call.name)).copied().collect();
+                    Some(raw_filter(&rest, NATIVE_ABI, compat, exit))
+                }
+            };
+            let of_others = others.iter().map(|(graph, calls)| (*graph, Some(raw_filter(calls, NATIVE_ABI, compat, exit))));
+            // Without words, a filter would be of no calls: all are among the others.
+            let groups = std::iter::once((rest, rest_filter)).filter(|(_, filter)| filter.as_ref().is_none_or(|text| !text.is_empty()));
+            for (graph, filter) in groups.chain(of_others).collect::<Vec<_>>() {
+                let point = Tracepoint { filter, shown: true, graph, ..Tracepoint::helper("raw_syscalls", name, role) };
+                self.push(format!("raw_syscalls:{name}"), point, format.clone());
+            }
         }
         Ok(())
     }
 
-    /// The event by which the BPF programs' records come.
-    pub fn bpf(&mut self) {
-        let spec = EventSpec {
-            name: "BPF calls".to_owned(),
-            role: Role::BpfCall,
-            sample_type: perf::SAMPLE_BPF,
-            format: None,
-            shown: true,
-            terms: Terms::default(),
-        };
-        self.events.push(PlannedEvent { spec, counts: Counts::BpfOutput, filter: None, inherit: false });
+    /// How the stack is taken at this end of most calls, and the calls of which it is taken otherwise: events have one way each.
+    fn by_graph(&self, armed: &[&'static Syscall], everything: bool, exit: bool) -> (Graph, Vec<(Graph, Vec<&'static Syscall>)>) {
+        let rest = if exit && everything { self.graphs.nameless } else { Graph::default() };
+        let mut others: Vec<(Graph, Vec<&'static Syscall>)> = Vec::new();
+        for &call in armed {
+            let graph = self.graphs.at(call, exit);
+            if graph == rest {
+                continue;
+            }
+            match others.iter_mut().find(|(known, _)| *known == graph) {
+                Some((_, calls)) => calls.push(call),
+                None => others.push((graph, vec![call])),
+            }
+        }
+        (rest, others)
+    }
+
+    /// The events by which the BPF programs' records come: without a stack, and with these kinds.
+    pub fn bpf(&mut self, kinds: &[StackFields]) {
+        for &stack in [StackFields::default()].iter().chain(kinds) {
+            let spec = EventSpec {
+                name: "BPF calls".to_owned(),
+                role: Role::BpfCall,
+                sample_type: perf::SAMPLE_BPF | stack.sample_type(),
+                format: None,
+                shown: true,
+                terms: Terms::default(),
+            };
+            self.events.push(PlannedEvent { spec, counts: Counts::BpfOutput, filter: None, inherit: false, stack });
+        }
     }
 
     /// The events of each syscall.
@@ -122,13 +173,15 @@ impl Adding<'_> {
     /// A name, if none of the calls asked for has events here.
     pub fn own_events(&mut self, armed: &[&'static Syscall], selection: &Selection, notes: &mut Vec<String>) -> anyhow::Result<()> {
         let before = self.events.len();
-        for syscall in armed {
+        for &syscall in armed {
             let Some(row) = lookup::index_by_name(syscall.name) else { continue };
             let (enter, exit) = (format!("sys_enter_{}", syscall.event), format!("sys_exit_{}", syscall.event));
             let shown = selection.rows.get(usize::from(row)).copied().unwrap_or_default();
             let added = self
-                .tracepoint(Tracepoint { shown, ..Tracepoint::helper("syscalls", &enter, Role::Enter { syscall: row }) })
-                .and_then(|_| self.tracepoint(Tracepoint { shown, ..Tracepoint::helper("syscalls", &exit, Role::Exit { syscall: row }) }));
+                .tracepoint(self.end_of(syscall, shown, Tracepoint::helper("syscalls", &enter, Role::Enter { syscall: row })))
+                .and_then(|_| {
+                    self.tracepoint(self.end_of(syscall, shown, Tracepoint::helper("syscalls", &exit, Role::Exit { syscall: row })))
+                });
             if added.is_err() && shown {
                 notes.push(format!("this kernel has no events for {}: it cannot be seen", syscall.name));
             }
@@ -138,6 +191,12 @@ impl Adding<'_> {
             anyhow::bail!("this kernel has no events for {}", names.join(", "));
         }
         Ok(())
+    }
+
+    /// An event of one end of a syscall, with the stack if it is to be taken there.
+    fn end_of<'a>(&self, syscall: &Syscall, shown: bool, point: Tracepoint<'a>) -> Tracepoint<'a> {
+        let exit = matches!(point.role, Role::Exit { .. });
+        Tracepoint { shown, graph: self.graphs.at(syscall, exit), ..point }
     }
 
     /// What rtrace must know to understand the rest: how tasks end, what they execute, who shares descriptors.
@@ -179,7 +238,9 @@ impl Adding<'_> {
                     shown: true,
                     terms: Terms::default(),
                 };
-                self.events.push(PlannedEvent { spec, counts, filter: None, inherit: self.inherit });
+                let graph = Graph::of_event(&spec.terms, self.general);
+                self.events.push(PlannedEvent { spec, counts, filter: None, inherit: self.inherit, stack: StackFields::default() });
+                self.take_stack(EventIndex((self.events.len() - 1) as u16), graph.fields());
             }
         }
     }

@@ -25,6 +25,8 @@ pub struct Facts {
     pub own_events: bool,
     /// A 32-bit program is among the targets: `syscalls:` events never see its calls.
     pub compat: bool,
+    /// Frames of the kernel are wanted and no BPF programs are there: the `syscalls:` events know only where user space was.
+    pub kernel_frames: bool,
 }
 
 /// Chooses for this many armed syscalls, of all that there are.
@@ -39,6 +41,8 @@ pub fn choose(armed: &[&'static Syscall], everything: bool, facts: Facts) -> Mec
         "this kernel has no syscalls: events (CONFIG_FTRACE_SYSCALLS)".to_owned()
     } else if facts.compat {
         "a 32-bit program is traced, whose calls the syscalls: events do not see".to_owned()
+    } else if facts.kernel_frames {
+        "frames of the kernel are wanted, which the syscalls: events do not have".to_owned()
     } else if n > OWN_EVENTS_MAX {
         format!("{n} syscalls are more than pay for events of their own ({OWN_EVENTS_MAX})")
     } else {
@@ -69,11 +73,27 @@ pub fn raw_filter(armed: &[&'static Syscall], native: Abi, compat: bool, exit: b
         .into_iter()
         .map(|(first, last)| if first == last { format!("id == {first}") } else { format!("(id >= {first} && id <= {last})") })
         .collect();
-    // rt_sigreturn replaces the registers, and its exit has lost the number.
-    if exit && armed.iter().any(|s| s.name == "rt_sigreturn") {
+    if has_no_number(armed, exit) {
         tests.push("id == -1".to_owned());
     }
     tests.join(" || ")
+}
+
+/// Whether one of these returns without its number: rt_sigreturn replaces the registers.
+fn has_no_number(calls: &[&'static Syscall], exit: bool) -> bool {
+    exit && calls.iter().any(|s| s.name == "rt_sigreturn")
+}
+
+/// The filter for `raw_syscalls` that lets all but these calls through.
+pub fn all_but(calls: &[&'static Syscall], native: Abi, compat: bool, exit: bool) -> String {
+    let mut tests: Vec<String> = ranges(&numbers(calls, native, compat))
+        .into_iter()
+        .map(|(first, last)| if first == last { format!("id != {first}") } else { format!("(id < {first} || id > {last})") })
+        .collect();
+    if has_no_number(calls, exit) {
+        tests.push("id != -1".to_owned());
+    }
+    tests.join(" && ")
 }
 
 /// Runs of consecutive numbers.

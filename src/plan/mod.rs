@@ -9,6 +9,7 @@ mod events;
 mod explain;
 mod fds;
 mod filters;
+mod graphs;
 mod hooks;
 mod mechanism;
 mod sums;
@@ -22,8 +23,8 @@ pub use whom::Whom;
 
 use crate::gate;
 use crate::kernel::carriers::Carrier;
-use crate::source::session::EventSpec;
-use crate::sys::perf::Counts;
+use crate::source::session::{EventSpec, FramesMax};
+use crate::sys::perf::{Counts, StackFields};
 
 /// What is armed, on whom, and what is shown of it.
 #[derive(Debug)]
@@ -42,8 +43,11 @@ pub struct Plan {
     pub gate: gate::Settings,
     /// Every call that may change a descriptor table is seen; otherwise why not.
     pub fds: Result<(), &'static str>,
+    /// Page faults and stacks need to know which files processes have mapped.
+    pub maps: bool,
     /// What the user calls syscalls (`name=`), by the place of their row.
     pub names: Vec<(u16, String)>,
+    pub frames_max: FramesMax,
     /// Nanoseconds from the start to the arming.
     pub delay: Option<u64>,
     /// Left out of a system-wide trace, beside rtrace itself: who, and why.
@@ -60,6 +64,7 @@ pub struct PlannedEvent {
     /// In the kernel's filter language.
     pub filter: Option<String>,
     pub inherit: bool,
+    pub stack: StackFields,
 }
 
 /// How large the rings are.

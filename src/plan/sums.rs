@@ -1,5 +1,6 @@
 //! Whether calls may be summed up in the kernel, so that none of them need come here: if nothing is asked for but how many there were, how they ended and how long they took.
 
+use super::graphs;
 use crate::cli::request::{Mode, Trace};
 
 /// Why each call is needed here; `None` if sums will do.
@@ -7,6 +8,7 @@ pub fn hindrance(request: &Trace) -> Option<&'static str> {
     let (what, show) = (&request.what, &request.show);
     let asked = [
         (show.mode != Mode::Summary, "lines are printed"),
+        (graphs::any(request), "stacks are of each call"),
         (show.duration.is_some(), "--duration is about each call"),
         (show.failure, "--failure is about each call"),
         (what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some()), "--filter is about each call"),

@@ -1,11 +1,14 @@
 //! What becomes of events. One file a sink, none knows another; a sink renders and decides nothing.
 
+pub mod graph;
 pub mod output;
 mod path;
+pub mod stack_summary;
 pub mod summary;
 pub mod text;
 
 use crate::event::Event;
+use crate::stack::name::Names;
 use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;
 
@@ -30,4 +33,6 @@ pub struct View<'a> {
     pub tasks: &'a Tasks,
     /// The stream's time at this round: no later event is older.
     pub now: crate::event::Time,
+    /// What frames are called.
+    pub names: &'a dyn Names,
 }

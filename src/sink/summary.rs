@@ -220,7 +220,7 @@ impl Sink for Summary {
                 group.events += 1;
                 *(if fault.major { &mut group.major_faults } else { &mut group.minor_faults }) += 1;
             }
-            What::Tracepoint { event: index, raw } => self.tracepoint(event, view.session.events.get(*index), raw, view),
+            What::Tracepoint { event: index, raw, .. } => self.tracepoint(event, view.session.events.get(*index), raw, view),
             What::Fork { child, .. } => self.forget(child.tid),
             What::Tally(tally) => {
                 let group = group(self);

@@ -107,7 +107,7 @@ fn print(style: &mut Perf, out: &mut Vec<u8>, event: &Event, view: &View) {
     if matches!(&event.what, What::Call(call) if call.shown_pending && call.exit == Exit::Pending) {
         return;
     }
-    style.event(out, event, view.session, &|tid| view.tasks.comm_at(tid, event.time));
+    style.event(out, event, view.session, &|tid| view.tasks.comm_at(tid, event.time), view.names);
 }
 
 #[cfg(test)]

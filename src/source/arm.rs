@@ -24,6 +24,8 @@ pub struct Armed {
     pub rings: Vec<CpuRing>,
     /// How the records' identifiers map to the plan's events.
     pub table: EventTable,
+    /// The most that a record may have of the stack.
+    pub stack_bytes: usize,
     /// The BPF programs, if they trace the calls, and whom they begin with.
     programs: Option<(Programs, Vec<(Seed, Mode)>)>,
 }
@@ -59,7 +61,13 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>) -> anyho
     let mut arming = Arming {
         plan,
         left_out,
-        armed: Armed { events: Vec::new(), rings: Vec::new(), table: EventTable::default(), programs },
+        armed: Armed {
+            events: Vec::new(),
+            rings: Vec::new(),
+            table: EventTable::default(),
+            stack_bytes: plan.events.iter().map(|event| event.stack.bytes as usize).max().unwrap_or(0),
+            programs,
+        },
         ring_bytes: plan.ring.bytes(),
     };
     arming.armed.table.events = plan.events.iter().map(|e| e.spec.clone()).collect();
@@ -143,7 +151,8 @@ impl Arming<'_> {
             return Ok(());
         }
         let on = if is_output { On::Everyone } else { on };
-        let attr = Attr { counts: planned.counts, inherit: planned.inherit, watermark: (self.ring_bytes / 4).min(1 << 30) as u32 };
+        let watermark = (self.ring_bytes / 4).min(1 << 30) as u32;
+        let attr = Attr { counts: planned.counts, inherit: planned.inherit, watermark, stack: planned.stack };
         let failure = |error| Failure::Open { what: format!("{} on CPU {cpu}", planned.spec.name), error };
         let event = PerfEvent::open(&attr, on, cpu).map_err(failure)?;
         let at = self.armed.events.len();
@@ -169,7 +178,8 @@ impl Arming<'_> {
         }
         self.armed.table.ids.insert(event.id(), index);
         if is_output && let Some((programs, _)) = &self.armed.programs {
-            programs.write_to(cpu, event.as_fd()).map_err(|error| failure(io::Error::other(error)))?;
+            let first = self.armed.table.find(Role::BpfCall).unwrap_or(index);
+            programs.write_to(u32::from(index.0 - first.0), cpu, event.as_fd()).map_err(|error| failure(io::Error::other(error)))?;
         }
         self.armed.events.push(ArmedEvent { index, role: planned.spec.role, cpu, event });
         Ok(())
@@ -282,12 +292,13 @@ impl Armed {
                 sum.lost = sum.lost.zip(count.lost).map(|(a, b)| a + b);
             }
         }
-        let calls = self.table.find(Role::BpfCall).and_then(|index| counts.get_mut(usize::from(index.0)));
-        if let (Some(calls), Some((programs, _))) = (calls, &self.programs) {
-            // The event itself counts no calls, and does not know which of its records were lost.
-            *calls = programs
+        if let Some((programs, _)) = &self.programs {
+            // The events themselves count no calls, and do not know which of their records were lost. The first one stands for all.
+            let of_bpf = self.table.events.iter().zip(&mut counts).filter(|(spec, _)| spec.role == Role::BpfCall);
+            let sum = programs
                 .account()
                 .map_or(Count::default(), |a| Count { issued: a.calls - a.left_out.min(a.calls), lost: Some(a.calls_lost) });
+            of_bpf.enumerate().for_each(|(kind, (_, count))| *count = if kind == 0 { sum } else { Count { issued: 0, lost: Some(0) } });
         }
         counts.into_iter().enumerate().map(|(i, c)| (EventIndex(i as u16), c)).collect()
     }

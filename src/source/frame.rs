@@ -10,7 +10,7 @@
 use super::record::{Body, Record, Sample};
 use super::session::EventTable;
 use crate::bpf;
-use crate::event::{EventIndex, TaskId, Time};
+use crate::event::{EventIndex, FileId, TaskId, Time};
 
 /// `enum perf_event_type` (include/uapi/linux/perf_event.h): the records that are read; all others are skipped.
 pub mod kind {
@@ -36,11 +36,15 @@ pub mod field {
     pub const PERIOD: u64 = 1 << 8;
     pub const STREAM_ID: u64 = 1 << 9;
     pub const RAW: u64 = 1 << 10;
+    pub const REGS_USER: u64 = 1 << 12;
+    pub const STACK_USER: u64 = 1 << 13;
     pub const IDENTIFIER: u64 = 1 << 16;
     /// What an event asks for whose own bytes say when and who: those of the BPF programs ([`crate::bpf::record`]).
     pub const TOLD_BY_BYTES: u64 = IDENTIFIER | RAW;
     /// What every other event asks for, so that each record says when, who and of which event.
     pub const NEEDED: u64 = IDENTIFIER | TID | TIME;
+    /// What is about the stack ([`super::dump`]).
+    pub const STACK: u64 = CALLCHAIN | REGS_USER | STACK_USER;
     /// What is repeated at the end of records that are not samples (`sample_id_all`).
     pub const TRAILER: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
 }
@@ -119,8 +123,8 @@ impl<'a> Frame<'a> {
         let id = id.copied().map(u64::from_le_bytes).ok_or_else(|| self.short())?;
         let event = *table.ids.get(&id).ok_or(Fault::UnknownEvent(id))?;
         let layout = table.get(event).ok_or(Fault::UnknownEvent(id))?.sample_type;
-        if layout == field::TOLD_BY_BYTES {
-            return self.stamp_of_bytes(sample, event).map(Some);
+        if layout & !field::STACK == field::TOLD_BY_BYTES {
+            return self.stamp_of_bytes(layout, sample, event).map(Some);
         }
         if layout & (field::NEEDED | field::READ) != field::NEEDED {
             return Err(Fault::Layout(layout));
@@ -132,10 +136,19 @@ impl<'a> Frame<'a> {
 
     /// The stamp of a record that says nothing of time beside its bytes. What is no sample (a gap) comes as one with the sample that follows it.
     #[inline]
-    fn stamp_of_bytes(&self, sample: bool, event: EventIndex) -> Result<Stamp, Fault> {
-        let time =
-            if sample { self.body.get(SIZED_BYTES..).and_then(bpf::record::time).ok_or_else(|| self.short())? } else { Time(u64::MAX) };
-        Ok(Stamp { time, event })
+    fn stamp_of_bytes(&self, layout: u64, sample: bool, event: EventIndex) -> Result<Stamp, Fault> {
+        let time = match (sample, layout & field::CALLCHAIN) {
+            (false, _) => Some(Time(u64::MAX)),
+            (true, 0) => self.body.get(SIZED_BYTES..).and_then(bpf::record::time),
+            (true, _) => self.told_by_bytes(layout).and_then(|told| bpf::record::time(told.raw)),
+        };
+        Ok(Stamp { time: time.ok_or_else(|| self.short())?, event })
+    }
+
+    #[inline]
+    fn told_by_bytes(&self, layout: u64) -> Option<Told<'a>> {
+        let mut fields = Fields { rest: self.body, layout };
+        Some(Told { origin: fields.u64()?, chain: fields.chain()?, raw: fields.sized()?, dump: fields.rest })
     }
 
     /// The whole record. `ring` is the CPU of its ring, for events that do not say theirs; the stamp is from [`Frame::stamp`].
@@ -151,13 +164,13 @@ impl<'a> Frame<'a> {
 
     #[inline(always)]
     fn sample(&self, layout: u64, stamp: Stamp, ring: u32) -> Option<Record<'a>> {
-        let mut fields = Fields { rest: self.body, layout };
-        let origin = fields.u64()?;
-        if layout == field::TOLD_BY_BYTES {
-            let raw = fields.sized()?;
-            let sample = Sample { event: stamp.event, origin, count: 1, raw, ip: 0, address: 0 };
+        if layout & !field::STACK == field::TOLD_BY_BYTES {
+            let Told { origin, chain, raw, dump } = self.told_by_bytes(layout)?;
+            let sample = Sample { event: stamp.event, origin, count: 1, raw, ip: 0, address: 0, chain, dump };
             return Some(Record { time: stamp.time, cpu: ring, task: bpf::record::task(raw)?, body: Body::Sample(sample) });
         }
+        let mut fields = Fields { rest: self.body, layout };
+        let origin = fields.u64()?;
         let ip = fields.asked(field::IP)?.unwrap_or(0);
         let task = fields.task()?;
         fields.u64()?; // the time, in the stamp
@@ -166,11 +179,9 @@ impl<'a> Frame<'a> {
         fields.asked(field::STREAM_ID)?;
         let cpu = fields.asked(field::CPU)?.map_or(ring, |cpu| cpu as u32);
         let count = fields.asked(field::PERIOD)?.unwrap_or(1);
-        if let Some(frames) = fields.asked(field::CALLCHAIN)? {
-            fields.take(usize::try_from(frames).ok()?.checked_mul(8)?)?;
-        }
+        let chain = fields.chain()?;
         let raw = if layout & field::RAW != 0 { fields.sized()? } else { &[] };
-        let sample = Sample { event: stamp.event, origin, count, raw, ip, address };
+        let sample = Sample { event: stamp.event, origin, count, raw, ip, address, chain, dump: fields.rest };
         Some(Record { time: stamp.time, cpu, task, body: Body::Sample(sample) })
     }
 
@@ -199,9 +210,11 @@ impl<'a> Frame<'a> {
             kind::MMAP2 => {
                 let task = own.task()?;
                 let (start, len, offset) = (own.u64()?, own.u64()?, own.u64()?);
-                own.take(24)?; // device and inode, or the build id
+                let (device, inode) = (own.u64()?, own.u64()?);
+                own.u64()?; // the inode's generation
+                let file = FileId { device: (device as u32, (device >> 32) as u32), inode };
                 let executable = own.u64()? as u32 & PROT_EXEC != 0;
-                Body::Map { task, start, len, offset, executable, path: own.text() }
+                Body::Map { task, start, len, offset, file, executable, path: own.text() }
             }
             kind::LOST => {
                 own.u64()?; // the event that next found room, not those that were dropped
@@ -226,6 +239,14 @@ fn time_in_sample(layout: u64) -> usize {
 /// How far before the end the time stands in a trailer: `TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER`.
 fn time_from_end(layout: u64) -> usize {
     8 * (2 + usize::from(layout & field::ID != 0) + usize::from(layout & field::STREAM_ID != 0) + usize::from(layout & field::CPU != 0))
+}
+
+/// A sample whose bytes say when and who.
+struct Told<'a> {
+    origin: u64,
+    chain: &'a [u8],
+    raw: &'a [u8],
+    dump: &'a [u8],
 }
 
 /// A reader of fields one after the other; `None` where the bytes end.
@@ -266,6 +287,15 @@ impl<'a> Fields<'a> {
         let (pids, tids) = (self.u64()?, self.u64()?);
         let task = TaskId { pid: pids as i32, tid: tids as i32 };
         Some((task, TaskId { pid: (pids >> 32) as i32, tid: (tids >> 32) as i32 }))
+    }
+
+    /// `u64 nr`, then as many addresses, if the layout has them.
+    #[inline]
+    fn chain(&mut self) -> Option<&'a [u8]> {
+        match self.asked(field::CALLCHAIN)? {
+            Some(addresses) => self.take(usize::try_from(addresses).ok()?.checked_mul(8)?),
+            None => Some(&[]),
+        }
     }
 
     /// `u32 size`, then as many bytes.

@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsFd;
 
-/// A ring with less room than this may have turned a record away: none is larger (a tracepoint's is at most a page, PERF_MAX_TRACE_SIZE, a BPF program's 8,000 bytes).
+/// A ring with less room than this, and what is asked for of the stack, may have turned a record away: none is larger (a tracepoint's is at most a page, PERF_MAX_TRACE_SIZE, a BPF
+/// program's 8,000 bytes).
 const FULL_AT: usize = 8 << 10;
 
 /// Empties the rings of what is armed.
@@ -111,7 +112,7 @@ impl Drain {
             {
                 eprintln!("rtrace: CPU {cpu}: {overrun}; please report this");
             }
-            if bytes.len() + FULL_AT > ring.bytes() {
+            if bytes.len() + FULL_AT + self.armed.stack_bytes > ring.bytes() {
                 round.notes.push((clock::now(), Note::Full { cpu: *cpu }));
             }
             if bytes.is_empty() {

@@ -1,9 +1,10 @@
 //! Looks at the live machine's /proc, as notes.
 
-use super::note::Note;
-use crate::event::{TaskId, Time};
+use super::note::{Mapped, Note};
+use crate::event::{FileId, TaskId, Time};
+use crate::kernel::elf;
 use crate::kernel::machine::{self, ClockOffsets};
-use crate::kernel::{elf, procfs};
+use crate::kernel::procfs::{self, Mapping};
 use crate::sys::clock;
 use crate::task::Look;
 
@@ -27,6 +28,21 @@ fn task_since(tid: i32, offsets: ClockOffsets) -> Option<Note> {
         cgroup: procfs::cgroup(tid),
         abi,
     })
+}
+
+/// The executable mappings of a process now; `None` when it is gone or has none, as kernel threads.
+pub fn maps(pid: i32) -> Option<Note> {
+    let mapped = |mapping: Mapping| Mapped {
+        start: mapping.addresses.0,
+        end: mapping.addresses.1,
+        offset: mapping.offset,
+        file: FileId { device: mapping.device, inode: mapping.inode },
+        path: mapping.path.to_vec(),
+    };
+    let text = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
+    let lines = text.split(|byte| *byte == b'\n').filter_map(procfs::parse_mapping);
+    let maps: Vec<Mapped> = lines.filter(|mapping| mapping.is_executable).map(mapped).collect();
+    (!maps.is_empty()).then_some(Note::Maps { pid, maps })
 }
 
 /// The live machine.

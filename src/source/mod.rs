@@ -2,7 +2,9 @@
 
 pub mod arm;
 pub mod chunk;
+pub mod dump;
 pub mod file;
+pub mod files;
 pub mod frame;
 pub mod live;
 pub mod look;

@@ -3,7 +3,19 @@
 //! Names of tasks that were there before, what a descriptor pointed to when looked at, the counts of the events: each is stamped with the time it
 //! was true and merged with what the kernel says. So a replay needs nothing of the machine it runs on.
 
-use crate::event::{Abi, EventIndex, TaskId, Time};
+use crate::event::{Abi, EventIndex, FileId, TaskId, Time};
+
+/// A mapping of a file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Mapped {
+    pub start: u64,
+    /// The first address behind it.
+    pub end: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    pub file: FileId,
+    pub path: Vec<u8>,
+}
 
 /// One fact, true at the time of its record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -17,6 +29,8 @@ pub enum Note {
     NoTask { tid: i32 },
     /// What a descriptor of a process was (readlink of /proc/PID/fd/N), looked at between `from` and the record's time; `None` when there was none.
     Fd { pid: i32, fd: i32, path: Option<Vec<u8>>, from: Time },
+    /// The executable mappings that a process had before the stream began (/proc/PID/maps).
+    Maps { pid: i32, maps: Vec<Mapped> },
     /// An event's count and how many records of it were dropped, as read(2) gives them with PERF_FORMAT_LOST, over all CPUs and tasks.
     Count { event: EventIndex, issued: u64, lost: u64 },
     /// Calls that the BPF programs left out, as asked, over all CPUs and tasks; they are in no event's count.

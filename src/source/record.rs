@@ -5,7 +5,7 @@
 use super::frame::{Fault, Frame};
 use super::note::Note;
 use super::session::EventTable;
-use crate::event::{EventIndex, TaskId, Time};
+use crate::event::{EventIndex, FileId, TaskId, Time};
 
 /// A record and where and when it was written.
 #[derive(Clone, Debug)]
@@ -42,6 +42,7 @@ pub enum Body<'a> {
         start: u64,
         len: u64,
         offset: u64,
+        file: FileId,
         executable: bool,
         path: &'a [u8],
     },
@@ -67,6 +68,10 @@ pub struct Sample<'a> {
     /// The instruction pointer and data address, for page faults.
     pub ip: u64,
     pub address: u64,
+    /// The call chain that the kernel walked ([`super::dump::chain`]); empty where none was asked for.
+    pub chain: &'a [u8],
+    /// Registers and stack of user space ([`super::dump::Dump`]); empty where they were not asked for.
+    pub dump: &'a [u8],
 }
 
 /// A record that cannot be read, and where it is.

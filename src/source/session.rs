@@ -24,6 +24,29 @@ pub struct Session {
     pub names: FxHashMap<u16, String>,
     /// Tasks whose records are rtrace's own or its output's reader's: they are dropped.
     pub excluded: Vec<i32>,
+    /// No stack is shown with more frames.
+    pub frames_max: FramesMax,
+}
+
+/// How many frames of a stack are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct FramesMax {
+    /// `--max-stack`
+    pub general: Option<u16>,
+    /// `max-stack=` of the items that select a syscall, by the place of its row.
+    pub rows: FxHashMap<u16, u16>,
+}
+
+impl FramesMax {
+    /// Of a call with this row.
+    pub fn of_row(&self, row: Option<u16>) -> Option<u16> {
+        row.and_then(|row| self.rows.get(&row)).copied().or(self.general)
+    }
+
+    /// Of an event with these terms.
+    pub fn of_event(&self, terms: &Terms) -> Option<u16> {
+        terms.max_stack.or(self.general)
+    }
 }
 
 /// Whom a stream is about.
@@ -116,7 +139,7 @@ pub struct Terms {
 }
 
 /// How user stacks are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum CallGraph {
     FramePointer,
     /// Bytes of stack that are dumped at most.

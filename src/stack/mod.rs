@@ -10,8 +10,11 @@ mod frame_pointer;
 mod full_row;
 pub mod image;
 mod index;
+pub mod library;
 #[cfg(test)]
 mod made;
+pub mod name;
+pub mod naming;
 mod recover;
 pub mod registers;
 mod rule;

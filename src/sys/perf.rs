@@ -69,6 +69,29 @@ pub struct Attr {
     pub inherit: bool,
     /// The reader is woken when this many bytes are unread.
     pub watermark: u32,
+    pub stack: StackFields,
+}
+
+/// What of the stack comes with an event's samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackFields {
+    /// The addresses that the kernel finds when it walks its own stack, and that of user space by frame pointers.
+    pub kernel_chain: bool,
+    pub user_chain: bool,
+    /// PERF_REG_* bits of the machine's architecture: which registers of user space are copied.
+    pub registers: u64,
+    /// Bytes of user stack that are copied at most, a multiple of 8 below 65,528; none without registers.
+    pub bytes: u32,
+}
+
+impl StackFields {
+    /// The fields that a sample has for it.
+    pub fn sample_type(self) -> u64 {
+        let chain = if self.kernel_chain || self.user_chain { b::PERF_SAMPLE_CALLCHAIN as u64 } else { 0 };
+        let registers = if self.registers != 0 { b::PERF_SAMPLE_REGS_USER as u64 } else { 0 };
+        let bytes = if self.registers != 0 && self.bytes != 0 { b::PERF_SAMPLE_STACK_USER as u64 } else { 0 };
+        chain | registers | bytes
+    }
 }
 
 /// An open event, disabled at first.
@@ -101,7 +124,11 @@ impl Attr {
         };
         attr.type_ = kind;
         attr.config = config;
-        attr.sample_type = sample_type;
+        attr.sample_type = sample_type | self.stack.sample_type();
+        attr.sample_regs_user = self.stack.registers;
+        attr.sample_stack_user = self.stack.bytes;
+        attr.set_exclude_callchain_kernel(u64::from(!self.stack.kernel_chain));
+        attr.set_exclude_callchain_user(u64::from(!self.stack.user_chain));
         attr.__bindgen_anon_1.sample_period = 1;
         attr.read_format = u64::from(b::PERF_FORMAT_LOST);
         attr.set_disabled(1);
@@ -233,7 +260,7 @@ impl AsFd for PerfEvent {
 /// (perf_sched_events in account_event() of kernel/events/core.c). A thread waits instead, beside whatever is done until such events are opened.
 pub fn get_ready_to_follow() {
     let open = || {
-        let attr = Attr { counts: Counts::SideBand { maps: false }, inherit: false, watermark: 1 };
+        let attr = Attr { counts: Counts::SideBand { maps: false }, inherit: false, watermark: 1, stack: StackFields::default() };
         // Closing it again is right: the kernel stays ready for a second. And if it cannot be opened, those that matter will say why.
         drop(PerfEvent::open(&attr, On::Task(0), ANY_CPU));
     };

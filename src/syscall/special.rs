@@ -89,6 +89,12 @@ impl Special {
         }
     }
 
+    /// The caller's stack is that of the call only where it begins: it does not return, or returns to another place or program.
+    pub fn has_stack_at_entry(self) -> bool {
+        use Special::{Execve, Execveat, Exit, ExitGroup, SigReturn};
+        matches!(self, Exit | ExitGroup | Execve | Execveat | SigReturn)
+    }
+
     /// What the syscall with this name does.
     pub fn of_name(name: &str) -> Special {
         ROWS.iter().find(|row| row.0 == name).map_or(Special::Plain, |row| row.1)

@@ -1,12 +1,11 @@
 //! Memory maps: which file is mapped where.
 //!
 //! Fed by PERF_RECORD_MMAP2, which tells of new mappings of files and not of what was unmapped. So an address in what was unmapped since is still
-//! said to be there; a new mapping of a file replaces what it covers.
+//! said to be there; a new mapping of a file replaces what it covers. What a process had before the stream began is known by a look, or not at all.
 
-use crate::event::MapRef;
+use crate::event::{FileId, MapRef};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-
 use std::sync::Arc;
 
 /// No process is remembered with more mappings (the kernel's own default is 65530, vm.max_map_count).
@@ -20,21 +19,24 @@ pub struct Maps {
     paths: FxHashMap<Box<[u8]>, Arc<[u8]>>,
 }
 
-/// By first address.
-type Areas = BTreeMap<u64, Area>;
+/// The mappings of a process, by first address. Processes that were forked share them until one changes its own.
+pub type Areas = BTreeMap<u64, Area>;
 
+/// A mapping.
 #[derive(Clone, Debug)]
-struct Area {
+pub struct Area {
     /// The address behind the last.
-    end: u64,
-    offset: u64,
-    path: Arc<[u8]>,
-    executable: bool,
+    pub end: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    pub path: Arc<[u8]>,
+    pub file: FileId,
+    pub executable: bool,
 }
 
 impl Maps {
     /// A file was mapped.
-    pub fn map(&mut self, pid: i32, (start, len, offset): (u64, u64, u64), executable: bool, path: &[u8]) {
+    pub fn map(&mut self, pid: i32, (start, len, offset): (u64, u64, u64), executable: bool, file: FileId, path: &[u8]) {
         let path = match self.paths.get(path) {
             Some(path) => path.clone(),
             None => self.paths.entry(path.into()).or_insert(Arc::from(path)).clone(),
@@ -43,7 +45,7 @@ impl Maps {
         let end = start.saturating_add(len);
         cut_out(areas, start, end);
         if areas.len() < MAPS_MAX && start < end {
-            areas.insert(start, Area { end, offset, path, executable });
+            areas.insert(start, Area { end, offset, path, file, executable });
         }
     }
 
@@ -58,6 +60,11 @@ impl Maps {
     /// The memory of the process is gone: it ended, or started another program.
     pub fn clear(&mut self, pid: i32) {
         self.by_pid.remove(&pid);
+    }
+
+    /// All mappings of a process that are known.
+    pub fn of(&self, pid: i32) -> Option<&Arc<Areas>> {
+        self.by_pid.get(&pid)
     }
 
     /// What is mapped at an address.
@@ -95,8 +102,8 @@ mod tests {
     #[test]
     fn new_mappings_replace_what_they_cover() {
         let mut maps = Maps::default();
-        maps.map(1, (0x1000, 0x4000, 0), true, b"/a");
-        maps.map(1, (0x2000, 0x1000, 0x500), false, b"/b");
+        maps.map(1, (0x1000, 0x4000, 0), true, FileId::default(), b"/a");
+        maps.map(1, (0x2000, 0x1000, 0x500), false, FileId::default(), b"/b");
         assert_eq!(offset_at(&maps, 1, 0x1fff), Some((b"/a".to_vec(), 0xfff)));
         assert_eq!(offset_at(&maps, 1, 0x2000), Some((b"/b".to_vec(), 0x500)));
         assert_eq!(offset_at(&maps, 1, 0x3000), Some((b"/a".to_vec(), 0x2000)));
@@ -107,9 +114,9 @@ mod tests {
     #[test]
     fn children_have_a_copy_and_execs_none() {
         let mut maps = Maps::default();
-        maps.map(1, (0x1000, 0x1000, 0), true, b"/a");
+        maps.map(1, (0x1000, 0x1000, 0), true, FileId::default(), b"/a");
         maps.fork(1, 2);
-        maps.map(2, (0x1000, 0x1000, 0), true, b"/b");
+        maps.map(2, (0x1000, 0x1000, 0), true, FileId::default(), b"/b");
         assert_eq!(offset_at(&maps, 1, 0x1000), Some((b"/a".to_vec(), 0)));
         assert_eq!(offset_at(&maps, 2, 0x1000), Some((b"/b".to_vec(), 0)));
         maps.clear(1);
@@ -119,8 +126,8 @@ mod tests {
     #[test]
     fn absurd_extents_do_no_harm() {
         let mut maps = Maps::default();
-        maps.map(1, (u64::MAX - 5, 100, u64::MAX), true, b"/a");
-        maps.map(1, (0, 0, 0), true, b"/b");
+        maps.map(1, (u64::MAX - 5, 100, u64::MAX), true, FileId::default(), b"/a");
+        maps.map(1, (0, 0, 0), true, FileId::default(), b"/b");
         assert!(maps.at(1, u64::MAX - 1).is_some());
         assert_eq!(maps.at(1, 0), None);
     }

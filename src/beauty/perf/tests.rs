@@ -5,6 +5,7 @@ use crate::cli::request::TimeFormat;
 use crate::event::{Abi, EventIndex, Fault, FdPlace, Loss, MapRef, PieceState, TaskEnd, TaskId};
 use crate::kernel::format::Format;
 use crate::source::session::{EventSpec, EventTable, Role, Terms};
+use crate::stack::name::Nameless;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ fn body(row: &'static Syscall, call: Call) -> String {
 
 fn event_line(show: &Show, event: &Event) -> String {
     let mut out = Vec::new();
-    Perf::new(show, &Session::default(), false).event(&mut out, event, &Session::default(), &samples::comms);
+    Perf::new(show, &Session::default(), false).event(&mut out, event, &Session::default(), &samples::comms, &Nameless);
     String::from_utf8(out).unwrap()
 }
 
@@ -200,12 +201,13 @@ fn signals_ends_and_gaps() {
     assert_eq!(shown(What::Lost(Loss { records: 1, after: None })), "LOST 1 record on CPU 3 before 0.000\n");
     let mut style = Perf::new(&show(), &Session::default(), false);
     let mut out = Vec::new();
-    style.event(&mut out, &event(Time(1_000_000), What::Exit(TaskEnd::Exited(0))), &Session::default(), &samples::comms);
+    style.event(&mut out, &event(Time(1_000_000), What::Exit(TaskEnd::Exited(0))), &Session::default(), &samples::comms, &Nameless);
     style.event(
         &mut out,
         &event(Time(9_000_000), What::Lost(Loss { records: 12, after: Some(Time(3_500_000)) })),
         &Session::default(),
         &samples::comms,
+        &Nameless,
     );
     assert!(String::from_utf8(out).unwrap().ends_with("\n     8.000 (         ): LOST 12 records on CPU 3 between 2.500 and 8.000\n"));
 }
@@ -219,6 +221,7 @@ fn page_faults() {
         address: 0x7f00_5678,
         ip_at: map("/lib/libc.so.6", 0x1234, true),
         address_at: map("/data", 0x5678, false),
+        stack: None,
     };
     let shown = |fault: Fault| event_line(&show(), &event(Time(2), What::Fault(fault))).split_off(33);
     assert_eq!(shown(fault.clone()), "majfault [/lib/libc.so.6+0x1234] => /data@0x5678 (d.)\n");
@@ -256,8 +259,8 @@ fn tracepoints() {
     (raw[24], raw[28]) = (7, 120);
     let shown = |index, show: &Show, raw: &[u8]| {
         let mut out = Vec::new();
-        let raised = event(Time(5), What::Tracepoint { event: EventIndex(index), raw: raw.into() });
-        Perf::new(show, &session, false).event(&mut out, &raised, &session, &samples::comms);
+        let raised = event(Time(5), What::Tracepoint { event: EventIndex(index), raw: raw.into(), stack: None });
+        Perf::new(show, &session, false).event(&mut out, &raised, &session, &samples::comms, &Nameless);
         String::from_utf8(out).unwrap()
     };
     assert_eq!(shown(0, &show(), &raw), "     0.000 (         ): sh/20131 sched:sched_wakeup(comm: \"x\\n\", pid: 7 (x), prio: 120)\n");

@@ -3,7 +3,7 @@ use crate::kernel::Tracefs;
 use crate::kernel::syscall_event::tests::{OPENAT_WITH_COPY, openat_record};
 use crate::source::session::{EventSpec, EventTable, Role, Terms};
 use crate::source::{Body, record::Records};
-use crate::sys::perf::{Attr, Counts, On, PerfEvent, SAMPLE_TRACEPOINT};
+use crate::sys::perf::{Attr, Counts, On, PerfEvent, SAMPLE_TRACEPOINT, StackFields};
 use crate::sys::ring::Ring;
 use std::os::fd::AsFd;
 use std::process::Command;
@@ -150,7 +150,7 @@ fn any_bytes_decode_as_any_event_of_this_kernel() {
 /// What this kernel records of an event in this thread, and in what it starts, while `act` runs.
 fn recorded(subsystem: &str, name: &str, act: impl FnOnce()) -> (Format, Vec<Vec<u8>>) {
     let format = Tracefs::find().unwrap().format(subsystem, name).unwrap();
-    let attr = Attr { counts: Counts::Tracepoint(format.id), inherit: true, watermark: 4096 };
+    let attr = Attr { counts: Counts::Tracepoint(format.id), inherit: true, watermark: 4096, stack: StackFields::default() };
     let cpus = crate::kernel::machine::online_cpus().unwrap();
     let events: Vec<PerfEvent> = cpus.iter().map(|cpu| PerfEvent::open(&attr, On::Task(0), *cpu).unwrap()).collect();
     let mut rings: Vec<Ring> = events.iter().map(|event| Ring::map(event.as_fd(), 64 << 10).unwrap()).collect();

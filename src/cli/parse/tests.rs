@@ -1,6 +1,7 @@
 use super::*;
 use crate::cli::filter::Expr;
 use crate::cli::request::{Color, Engine, Faults, Mode, Sink, SummaryBy, Target, TimeFormat, Who};
+use crate::source::session::CallGraph;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 
@@ -161,14 +162,40 @@ fn mistakes_in_the_languages_have_a_caret() {
     assert_eq!(refused(&["-e", "openat,%fil", "ls"]), "-e: there is no group %fil; near: %file\n    openat,%fil\n           ^~~~");
     assert_eq!(refused(&["-e", "openat", "--filter", "ret = 1", "ls"]), "--filter: equality is written ==\n    ret = 1\n        ^");
     assert_eq!(
-        refused(&["-e", "openat/max-stack=2/", "ls"]),
-        "-e openat: this version takes no stacks (call-graph, max-stack, kernel-stack)"
-    );
-    assert_eq!(
         refused(&["--switch-on", "%file", "ls"]),
         "--switch-on: one event is wanted here, as `sched:sched_switch`, or one syscall\n    %file\n    ^~~~~"
     );
     assert_eq!(refused(&["--no-syscalls", "-e", "sched:*,openat", "ls"]), "--no-syscalls takes away what -e openat asks for");
+}
+
+#[test]
+fn call_graphs() {
+    let graphs = |words: &[&str]| traced(&[words, &["ls"]].concat()).graphs;
+    let whole = Some(CallGraph::Dwarf { size: None });
+    assert_eq!(graphs(&[]).user, None);
+    assert_eq!(graphs(&["--call-graph", "fp"]).user, Some(CallGraph::FramePointer));
+    assert_eq!(graphs(&["--call-graph", "dwarf,8K"]).user, Some(CallGraph::Dwarf { size: Some(8192) }));
+    assert_eq!(graphs(&["--call-graph", "dwarf,1001"]).user, Some(CallGraph::Dwarf { size: Some(1008) }), "whole words");
+    for implies in [["--max-stack", "5"], ["--min-stack", "5"], ["--folded", "x"], ["--flamegraph", "x"]] {
+        assert_eq!(graphs(&implies).user, whole, "{implies:?}");
+    }
+    assert_eq!(
+        (graphs(&["--lines"]).user, graphs(&["--inline"]).user, graphs(&["-s", "--stack-summary"]).summary),
+        (whole, whole, Some(5))
+    );
+    let kernel = graphs(&["--kernel-syscall-graph", "--max-stack", "3"]);
+    assert_eq!((kernel.user, kernel.kernel, kernel.max), (None, true, Some(3)), "frames of the kernel alone");
+    assert_eq!(graphs(&["--kernel-stack", "--call-graph", "fp"]).user, Some(CallGraph::FramePointer));
+    for (words, why) in [
+        (&["--call-graph", "lbr"][..], "--call-graph lbr: the CPU's branch records come with its hardware counters only"),
+        (&["--call-graph", "dwarf,70000"], "--call-graph dwarf,70000: `70000` of stack do not fit into a record (1 to 65520 bytes)"),
+        (&["--call-graph", "dwarf,x"], "--call-graph dwarf,x: `x` is no unit of size"),
+        (&["--call-graph", "orc"], "--call-graph orc: `orc` is no way to take stacks (fp, dwarf, dwarf:SIZE)"),
+        (&["--stack-summary"], "--stack-summary is a part of the summary; ask for one with -s or -S"),
+    ] {
+        let text = refused(&[words, &["ls"]].concat());
+        assert!(text.starts_with(why), "{text}");
+    }
 }
 
 #[test]

@@ -84,12 +84,7 @@ fn items_and_filter(matches: &ArgMatches, after_added: bool) -> Result<(Vec<Item
 }
 
 fn list_of_event(text: &str, list: usize) -> Result<Vec<Item>, Stop> {
-    let items = select::parse_list(text, list).map_err(|error| wrong(format!("-e: {error}")))?;
-    let wants_stack = |item: &&Item| item.terms.call_graph.is_some() || item.terms.max_stack.is_some() || item.terms.kernel_stack;
-    match items.iter().find(wants_stack) {
-        Some(item) => Err(wrong(format!("-e {}: this version takes no stacks (call-graph, max-stack, kernel-stack)", item.selector))),
-        None => Ok(items),
-    }
+    select::parse_list(text, list).map_err(|error| wrong(format!("-e: {error}")))
 }
 
 /// Every `-e` and `--filter` as they stand on the command line.

@@ -16,6 +16,6 @@ mod resolve;
 
 pub use groups::{GROUPS, group};
 pub use libc_names::{LibcName, libc_name};
-pub use parse::{parse_event, parse_list};
+pub use parse::{call_graph, parse_event, parse_list};
 pub use print::print_list;
 pub use resolve::{Selection, regex, resolve};

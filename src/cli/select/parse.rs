@@ -150,13 +150,23 @@ fn number<N: std::str::FromStr + PartialEq + Default>(text: &str) -> Result<N, S
     }
 }
 
-fn call_graph(text: &str) -> Result<CallGraph, String> {
+/// The most bytes of stack that perf_event_open(2) takes for sample_stack_user.
+const STACK_BYTES_MAX: u32 = 65_528 - 8;
+
+/// A way to take stacks.
+///
+/// # Errors
+/// A sentence that says what is wrong with the text.
+pub fn call_graph(text: &str) -> Result<CallGraph, String> {
     match text.split_once(':').map_or((text, None), |(kind, size)| (kind, Some(size))) {
         ("fp", None) => Ok(CallGraph::FramePointer),
         ("dwarf", None) => Ok(CallGraph::Dwarf { size: None }),
         ("dwarf", Some(size)) => {
-            let bytes = u32::try_from(units::size(size)?).map_err(|_| format!("`{size}` is too large"))?;
-            Ok(CallGraph::Dwarf { size: Some(bytes) })
+            let bytes = units::size(size)?.next_multiple_of(8);
+            match u32::try_from(bytes) {
+                Ok(bytes @ 1..=STACK_BYTES_MAX) => Ok(CallGraph::Dwarf { size: Some(bytes) }),
+                _ => Err(format!("`{size}` of stack do not fit into a record (1 to {STACK_BYTES_MAX} bytes)")),
+            }
         }
         _ => Err(format!("`{text}` is no way to take stacks (fp, dwarf, dwarf:SIZE)")),
     }

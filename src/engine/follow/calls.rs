@@ -32,7 +32,8 @@ pub(super) struct Questions {
 
 impl Follower {
     #[inline]
-    pub(super) fn enter(&mut self, here: Here, layout: &EnterLayout, raw: &[u8], events: &mut Vec<Event>) {
+    pub(super) fn enter(&mut self, here: Here, layout: &EnterLayout, sample: &Sample<'_>, events: &mut Vec<Event>) {
+        let raw = sample.raw;
         let raw_nr = layout.nr.signed(raw);
         let (abi, nr) = self.abi_and_number(here, raw_nr);
         let args = layout.args(raw);
@@ -42,6 +43,7 @@ impl Follower {
         if !layout.copies.is_empty() {
             layout.copy_pieces(raw, &mut call);
         }
+        call.stack = self.stack_of_call(here, sample, abi, nr);
         let thread = &mut self.threads[here.slot.index()];
         let mark = self.gaps.mark(here.cpu);
         let table = thread.table;
@@ -80,7 +82,8 @@ impl Follower {
     }
 
     #[inline]
-    pub(super) fn exit(&mut self, here: Here, layout: ExitLayout, raw: &[u8], events: &mut Vec<Event>) {
+    pub(super) fn exit(&mut self, here: Here, layout: ExitLayout, sample: &Sample<'_>, events: &mut Vec<Event>) {
+        let raw = sample.raw;
         let (raw_nr, ret) = (layout.nr.signed(raw), layout.ret.signed(raw));
         let (abi, nr) = self.abi_and_number(here, raw_nr);
         let special = self.behaviors.get(abi, nr).special;
@@ -88,7 +91,12 @@ impl Follower {
         let seen = ExitSeen { time: here.time, mark, raw_nr, ret, special, of_all: layout.of_all };
         let outcome = self.threads[here.slot.index()].exit(seen);
         match outcome {
-            Outcome::Returned(open) => self.returned(here, open, ret, events),
+            Outcome::Returned(mut open) => {
+                if !open.behavior.special.has_stack_at_entry() {
+                    open.call.stack = self.stack_of_call(here, sample, abi, nr);
+                }
+                self.returned(here, open, ret, events)
+            }
             Outcome::SecondReturn => self.ledger.second_returns += 1,
             Outcome::Untrusted(open) => {
                 self.ledger.untrusted_exits += 1;
@@ -105,6 +113,9 @@ impl Follower {
                 }
                 let mut call = self.new_call(here, abi, nr);
                 (call.entry, call.exit) = (entry, Exit::Returned { at: here.time, ret });
+                if !special.has_stack_at_entry() {
+                    call.stack = self.stack_of_call(here, sample, abi, nr);
+                }
                 self.give_call(here, call, Questions::default(), events);
             }
         }
@@ -265,6 +276,7 @@ impl Follower {
             files: SmallVec::new(),
             lost_before: 0,
             shown_pending: false,
+            stack: None,
         })
     }
 
@@ -285,6 +297,7 @@ impl Follower {
             call.payload.clear();
             call.payload.shrink_to(PAYLOAD_KEPT);
             call.files.clear();
+            call.stack = None;
             self.used.push(call);
         }
     }

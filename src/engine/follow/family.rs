@@ -66,7 +66,7 @@ impl Follower {
         let mark = self.gaps.mark(cpu);
         let thread = &mut self.threads[slot.index()];
         (thread.fresh, thread.mark, thread.table) = (true, mark, table);
-        if child.pid != parent.pid && self.faults {
+        if child.pid != parent.pid && self.follows_maps {
             self.maps.fork(parent.pid, child.pid);
         }
         if !self.new_tasks {
@@ -263,8 +263,11 @@ impl Follower {
                 self.tables.end_process(id.pid);
             }
         }
-        if id.pid == id.tid && self.faults {
+        if id.pid == id.tid && self.follows_maps {
             self.maps.clear(id.pid);
+            if let Some(stacks) = &mut self.stacks {
+                stacks.end(id.pid);
+            }
         }
         self.ends.end(id.pid, id.tid)
     }

@@ -27,20 +27,31 @@ impl Follower {
         if seen.how == How::Part {
             return self.parts.add(&seen);
         }
+        if seen.how == How::Stack {
+            if let Some(stack) = self.stack_of_call(here, sample, seen.abi, i64::from(seen.nr)) {
+                self.entry_stacks.insert(seen.tid, (seen.start, stack));
+            }
+            return;
+        }
         if seen.how == How::TaskEnd {
             self.parts.forget(seen.tid);
             return self.end_told(here, seen.tid, seen.ret as i32, events);
         }
-        self.ledger.account(sample.event).receive(1);
+        let Some(event) = self.bpf else { return };
+        self.ledger.account(event).receive(1);
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
         if let Some(why) = self.leaves_out(here, &behavior) {
             self.parts.forget(seen.tid);
-            return self.ledger.leave_out(sample.event, why);
+            return self.ledger.leave_out(event, why);
         }
         if !self.in_flight.is_empty() {
             self.was_in_flight(here, seen.tid, seen.start, events);
         }
         let mut call = self.whole_call(here, &seen);
+        call.stack = match self.entry_stacks.remove(&seen.tid) {
+            Some((start, stack)) if start == seen.start => Some(stack),
+            _ => self.stack_of_call(here, sample, seen.abi, i64::from(seen.nr)),
+        };
         if behavior.special.path_argument().is_some() {
             self.executed(here, &seen, &behavior, &mut call);
         }
@@ -140,7 +151,7 @@ impl Follower {
             How::Returned => Exit::Returned { at: seen.end, ret: seen.ret },
             How::Never => Exit::Never,
             How::Pending => Exit::Pending,
-            How::Unseen | How::TaskEnd | How::Part | How::Tally => Exit::Unseen,
+            How::Unseen | How::TaskEnd | How::Part | How::Tally | How::Stack => Exit::Unseen,
         };
         call.args = Some(seen.args);
         call.lost_before = u64::from(seen.lost);

@@ -6,6 +6,7 @@ use crate::kernel::format::Format;
 use crate::sink::output::Output;
 use crate::source::Session;
 use crate::source::session::EventTable;
+use crate::stack::name::Nameless;
 use crate::task::Tasks;
 
 const START: Time = Time(1_000_000_000);
@@ -26,7 +27,7 @@ impl Run {
 
     fn give(&mut self, pid: i32, tid: i32, what: What) {
         let event = Event { task: TaskId { pid, tid }, ..samples::event(START, what) };
-        self.sink.event(&event, &View { session: &self.session, tasks: &self.tasks, now: START }).unwrap();
+        self.sink.event(&event, &View { session: &self.session, tasks: &self.tasks, now: START, names: &Nameless }).unwrap();
     }
 
     /// A call of a syscall without a row, that took so many microseconds.
@@ -170,7 +171,7 @@ fn faults_and_time_on_the_cpu() {
         terms: Default::default(),
     };
     run.session.events = EventTable { events: vec![spec], ..EventTable::default() };
-    let fault = |major| What::Fault(Fault { major, ip: 0, address: 0, ip_at: None, address_at: None });
+    let fault = |major| What::Fault(Fault { major, ip: 0, address: 0, ip_at: None, address_at: None, stack: None });
     let mut raw = vec![0; 40];
     raw[24] = 9;
     raw[32..].copy_from_slice(&1_500_000u64.to_le_bytes());
@@ -178,9 +179,9 @@ fn faults_and_time_on_the_cpu() {
     run.give(9, 9, fault(false));
     run.give(9, 9, fault(false));
     for _ in 0..2 {
-        run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: raw.clone().into() });
+        run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: raw.clone().into(), stack: None });
     }
-    run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: Box::from(&raw[..30]) });
+    run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: Box::from(&raw[..30]), stack: None });
     assert_eq!(run.heads(), [" sh (9), 3 events, 100.0%, 1 majfaults, 2 minfaults, 3.000 msec"]);
 }
 
@@ -191,7 +192,7 @@ fn names_are_escaped() {
         comm: Some(Arc::from(&b"\x1b[31m\n"[..])),
         ..samples::event(START, What::Call(Box::new(Call { nr: 9990, ..samples::call([0; 6], 0) })))
     };
-    run.sink.event(&event, &View { session: &run.session, tasks: &run.tasks, now: START }).unwrap();
+    run.sink.event(&event, &View { session: &run.session, tasks: &run.tasks, now: START, names: &Nameless }).unwrap();
     assert_eq!(run.heads(), [r" \x1b[31m\n (20131), 1 events, 100.0%"]);
 }
 
@@ -221,7 +222,7 @@ fn cost_of_a_call() {
             Event { task: TaskId { pid: 1, tid }, ..samples::event(START, What::Call(Box::new(call))) }
         })
         .collect();
-    let view = View { session: &run.session, tasks: &run.tasks, now: START };
+    let view = View { session: &run.session, tasks: &run.tasks, now: START, names: &Nameless };
     let begin = std::time::Instant::now();
     for _ in 0..1000 {
         for event in &events {

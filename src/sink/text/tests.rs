@@ -4,6 +4,7 @@ use crate::cli::request::{self, Color};
 use crate::event::{Call, EventIndex, Exit, Loss, TaskEnd, TaskId, Time};
 use crate::sink::output::Output;
 use crate::source::Session;
+use crate::stack::name::Nameless;
 use crate::task::Tasks;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +41,7 @@ fn lines_wait_for_the_tick_and_leave_together() {
     let scratch = Scratch::new("together");
     let mut sink = sink(&scratch, false);
     let (session, tasks) = (Session::default(), Tasks::default());
-    let view = View { session: &session, tasks: &tasks, now: Time(0) };
+    let view = View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless };
     let ended = samples::event(Time(1), What::Exit(TaskEnd::Exited(0)));
     let unknown = samples::event(Time(2), number(9990, Exit::Never));
     sink.event(&ended, &view).unwrap();
@@ -58,7 +59,7 @@ fn a_full_batch_does_not_wait() {
     let scratch = Scratch::new("batch");
     let mut sink = sink(&scratch, false);
     let (session, tasks) = (Session::default(), Tasks::default());
-    let view = View { session: &session, tasks: &tasks, now: Time(0) };
+    let view = View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless };
     let ended = samples::event(Time(1), What::Exit(TaskEnd::Exited(0)));
     let lines = BATCH / LINE.len() + 1;
     (0..lines).for_each(|_| sink.event(&ended, &view).unwrap());
@@ -70,7 +71,7 @@ fn each_process_has_its_lines_and_a_gap_is_everybodys() {
     let scratch = Scratch::new("separate");
     let mut sink = sink(&scratch, true);
     let (session, tasks) = (Session::default(), Tasks::default());
-    let view = View { session: &session, tasks: &tasks, now: Time(0) };
+    let view = View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless };
     let mut ended = samples::event(Time(1), What::Exit(TaskEnd::Exited(0)));
     sink.event(&ended, &view).unwrap();
     ended.task = TaskId { pid: 5, tid: 6 };
@@ -90,7 +91,7 @@ fn a_reader_that_is_gone_is_told_as_such() {
         Output::open(&request::Output { to: request::Sink::Pipe("exec true".into()), separately: false, color: Color::Never }).unwrap();
     let mut sink = Text::new(&samples::show(), false, output.shared());
     let (session, tasks) = (Session::default(), Tasks::default());
-    let view = View { session: &session, tasks: &tasks, now: Time(0) };
+    let view = View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless };
     let ended = samples::event(Time(1), What::Exit(TaskEnd::Exited(0)));
     let failed = (0..100_000).find_map(|_| sink.event(&ended, &view).err()).unwrap();
     assert!(crate::sink::output::is_quiet_end(&failed), "{failed}");
@@ -104,6 +105,6 @@ fn losses_that_no_record_told_of_are_told_at_the_end() {
     let mut ledger = Ledger::default();
     ledger.account(EventIndex(0)).lost = Some(12);
     ledger.lost_placed = 10;
-    sink.end(&ledger, &View { session: &session, tasks: &tasks, now: Time(0) }).unwrap();
+    sink.end(&ledger, &View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless }).unwrap();
     assert_eq!(scratch.text(""), "         ? (         ): LOST 2 records at times that are not known\n");
 }

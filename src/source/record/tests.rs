@@ -1,6 +1,7 @@
 //! Records as the writer of [`crate::source::memory`] makes them, records written out by hand, and bytes that are none.
 
 use super::*;
+use crate::event::FileId;
 use crate::source::frame::{HEADER_BYTES, field, kind};
 use crate::source::memory::RecordWriter;
 use crate::source::session::{EventSpec, Role, Terms};
@@ -118,7 +119,8 @@ fn side_band_records_of_every_layout_come_back() {
             format!("Record {{ time: Time(2), cpu: {cpu}, task: {TASK:?}, body: Fork {{ child: {CHILD:?}, parent: {TASK:?} }} }}"),
             format!("Record {{ time: Time(3), cpu: {cpu}, task: {CHILD:?}, body: Exit {{ task: {CHILD:?} }} }}"),
             format!(
-                "Record {{ time: Time(4), cpu: {cpu}, task: {CHILD:?}, body: Map {{ task: {CHILD:?}, start: 4096, len: 8192, offset: 12288, executable: true, path: {:?} }} }}",
+                "Record {{ time: Time(4), cpu: {cpu}, task: {CHILD:?}, body: Map {{ task: {CHILD:?}, start: 4096, len: 8192, offset: 12288, file: {:?}, executable: true, path: {:?} }} }}",
+                FileId::default(),
                 b"/lib/x.so"
             ),
             format!("Record {{ time: Time(5), cpu: {cpu}, task: {CHILD:?}, body: Lost {{ records: 17, after: Some(Time(4)) }} }}"),

@@ -102,8 +102,10 @@ fn one_event_for_switches() {
 }
 
 fn any_terms() -> impl Strategy<Value = Terms> {
-    let call_graph =
-        prop_oneof![Just(CallGraph::FramePointer), proptest::option::of(any::<u32>()).prop_map(|size| CallGraph::Dwarf { size })];
+    let call_graph = prop_oneof![
+        Just(CallGraph::FramePointer),
+        proptest::option::of(1u32..=8190).prop_map(|words| CallGraph::Dwarf { size: words.map(|words| words * 8) })
+    ];
     let counts = (proptest::option::of(1u64..), proptest::option::of(1u16..), proptest::option::of(call_graph));
     (counts, any::<bool>(), proptest::option::of("[^,/]{1,9}"), any::<bool>()).prop_map(
         |((nr, max_stack, call_graph), kernel_stack, name, no_inherit)| Terms { nr, max_stack, call_graph, kernel_stack, name, no_inherit },

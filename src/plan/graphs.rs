@@ -1,0 +1,116 @@
+//! Of which calls and events the stack is taken, and how.
+
+use crate::beauty::lookup;
+use crate::beauty::row::Syscall;
+use crate::bpf::Stacks;
+use crate::cli::request::{Graphs, Item, Trace};
+use crate::cli::select::Selection;
+use crate::source::session::{CallGraph, FramesMax, Terms};
+use crate::stack::registers::Architecture;
+use crate::sys::perf::StackFields;
+use crate::syscall::special::Special;
+
+/// Bytes of stack that the tracepoint engine copies when nobody says how many: what perf takes.
+const BYTES_CHOSEN: u32 = 8192;
+
+/// What of the stack is wanted with one kind of call or event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Graph {
+    pub user: Option<CallGraph>,
+    pub kernel: bool,
+}
+
+/// The same for every call that is shown.
+#[derive(Clone, Debug, Default)]
+pub struct CallGraphs {
+    /// By the place of their row.
+    rows: Vec<Graph>,
+    /// Of calls without a row.
+    pub nameless: Graph,
+}
+
+impl Graph {
+    pub fn is_none(self) -> bool {
+        self == Graph::default()
+    }
+
+    /// Of calls that these items ask for.
+    fn of_call<'a>(items: impl Iterator<Item = &'a Terms> + Clone, general: &Graphs) -> Graph {
+        let way = items.clone().find_map(|terms| terms.call_graph);
+        let kernel = general.kernel || items.clone().any(|terms| terms.kernel_stack);
+        let bounded = items.clone().any(|terms| terms.max_stack.is_some()) && !kernel;
+        Graph { user: way.or(general.user).or(bounded.then_some(CallGraph::Dwarf { size: None })), kernel }
+    }
+
+    /// Of a tracepoint or page fault: what happens there happens in the kernel, so its frames are the answer to a bound alone.
+    pub fn of_event(terms: &Terms, general: &Graphs) -> Graph {
+        let user = terms.call_graph.or(general.user);
+        Graph { user, kernel: general.kernel || terms.kernel_stack || terms.max_stack.is_some() || user.is_some() }
+    }
+
+    /// What the kernel is asked for.
+    pub fn fields(self) -> StackFields {
+        let mut fields = StackFields { kernel_chain: self.kernel, ..StackFields::default() };
+        match self.user {
+            None => {}
+            Some(CallGraph::FramePointer) => fields.user_chain = true,
+            Some(CallGraph::Dwarf { size }) => {
+                fields.registers = Architecture::host().map_or(0, |host| host.layout().sample_mask);
+                fields.bytes = size.unwrap_or(BYTES_CHOSEN);
+            }
+        }
+        fields
+    }
+}
+
+impl CallGraphs {
+    pub fn new(selection: &Selection, items: &[Item], general: &Graphs) -> CallGraphs {
+        let of = |selected_by: &[u16]| {
+            Graph::of_call(selected_by.iter().filter_map(|at| items.get(usize::from(*at))).map(|item| &item.terms), general)
+        };
+        let rows = selection.rows.iter().zip(&selection.items).map(|(on, by)| if *on { of(by) } else { Graph::default() });
+        CallGraphs { rows: rows.collect(), nameless: if selection.is_empty() { Graph::default() } else { of(&[]) } }
+    }
+
+    pub fn of_row(&self, row: u16) -> Graph {
+        self.rows.get(usize::from(row)).copied().unwrap_or_default()
+    }
+
+    pub fn has_kernel_frames(&self) -> bool {
+        self.rows.iter().chain([&self.nameless]).any(|graph| graph.kernel)
+    }
+
+    /// What the BPF programs are told.
+    pub fn of_bpf(&self, selection: &Selection) -> Stacks {
+        let mut stacks = Stacks::default();
+        let is_bounded = |graph: Graph| matches!(graph.user, Some(CallGraph::Dwarf { size: Some(_) }));
+        for (row, graph) in self.rows.iter().enumerate().filter(|(row, _)| selection.rows.get(*row).copied().unwrap_or_default()) {
+            stacks.add_row(row as u16, graph.fields(), is_bounded(*graph));
+        }
+        stacks.set_nameless(self.nameless.fields(), is_bounded(self.nameless));
+        stacks
+    }
+
+    pub fn of(&self, syscall: &Syscall) -> Graph {
+        lookup::index_by_name(syscall.name).map_or(self.nameless, |row| self.of_row(row))
+    }
+
+    /// What is taken at this end of a call: at its exit, but at the entry of one that does not return, or has another stack by then.
+    pub fn at(&self, syscall: &Syscall, exit: bool) -> Graph {
+        if Special::of_name(syscall.name).has_stack_at_entry() == exit { Graph::default() } else { self.of(syscall) }
+    }
+}
+
+/// Some stack is wanted.
+pub fn any(request: &Trace) -> bool {
+    let graphs = &request.graphs;
+    let of_item = |item: &Item| item.terms.call_graph.is_some() || item.terms.max_stack.is_some() || item.terms.kernel_stack;
+    graphs.user.is_some() || graphs.kernel || request.what.items.iter().any(of_item)
+}
+
+/// How many frames are shown of the calls that items select.
+pub fn frames_max(selection: &Selection, items: &[Item], general: &Graphs) -> FramesMax {
+    let most = |selected_by: &[u16]| selected_by.iter().filter_map(|at| items.get(usize::from(*at))?.terms.max_stack).max();
+    let rows = selection.items.iter().enumerate().filter_map(|(row, by)| Some((row as u16, most(by)?)));
+    FramesMax { general: general.max, rows: rows.collect() }
+}

@@ -1,0 +1,41 @@
+//! Folded stacks: a path a line, its names joined by semicolons, then its weight. What flame graph programs read.
+
+use super::tree::Tree;
+use crate::beauty::{escape, number};
+
+/// The lines, in the order of their bytes, so that two runs can be compared. A semicolon or line break within a name is escaped.
+pub fn folded(tree: &Tree) -> Vec<u8> {
+    let mut lines: Vec<Vec<u8>> = tree.paths().map(|(names, weight)| line(&names, weight)).collect();
+    lines.sort_unstable();
+    lines.concat()
+}
+
+fn line(names: &[&[u8]], weight: u64) -> Vec<u8> {
+    let mut line = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        if at > 0 {
+            line.push(b';');
+        }
+        escape::between_semicolons(&mut line, name);
+    }
+    line.push(b' ');
+    number::uint(&mut line, weight);
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::Kind;
+    use super::*;
+
+    #[test]
+    fn a_line_a_path() {
+        let mut tree = Tree::new();
+        for path in [&["sh", "main", "read"][..], &["a;b\n", "f(x; y)", "write"]] {
+            let end = path.iter().fold(Tree::ROOT, |place, name| tree.below(place, name.as_bytes(), Kind::User));
+            tree.add(end, 7);
+        }
+        assert_eq!(String::from_utf8(folded(&tree)).unwrap(), "a\\x3bb\\n;f(x\\x3b y);write 7\nsh;main;read 7\n");
+    }
+}

@@ -1,0 +1,98 @@
+//! `--folded` and `--flamegraph`: the call paths of all calls that are shown, and what they weigh.
+
+mod folded;
+mod svg;
+mod tree;
+
+use super::{Sink, View, path};
+use crate::beauty::lookup;
+use crate::cli::request::{Graphs, Weight};
+use crate::event::{Call, Event, What};
+use crate::syscall::ledger::Ledger;
+use anyhow::Context;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use tree::{Kind, Tree};
+
+/// Adds up, and writes at the end.
+pub struct Graph {
+    tree: Tree,
+    weight: Weight,
+    folded: Option<File>,
+    picture: Option<File>,
+    /// What the picture is called.
+    title: String,
+    /// Used again for each path.
+    names: Vec<(Vec<u8>, Kind)>,
+}
+
+impl Graph {
+    /// `None` if neither is asked for.
+    ///
+    /// # Errors
+    /// A file cannot be made.
+    pub fn new(graphs: &Graphs) -> anyhow::Result<Option<Graph>> {
+        let create = |path: &Path| path::create(path).with_context(|| format!("cannot write to {}", path.display()));
+        let folded = graphs.folded.as_deref().map(create).transpose()?;
+        let picture = graphs.flamegraph.as_deref().map(create).transpose()?;
+        if folded.is_none() && picture.is_none() {
+            return Ok(None);
+        }
+        let title = match graphs.weight {
+            Weight::Time => "System calls by call path: time that they took",
+            Weight::Count => "System calls by call path: their number",
+        };
+        Ok(Some(Graph { tree: Tree::new(), weight: graphs.weight, folded, picture, title: title.to_owned(), names: Vec::new() }))
+    }
+
+    fn call(&mut self, event: &Event, call: &Call, view: &View) {
+        let weight = match self.weight {
+            Weight::Time => call.duration().unwrap_or(0),
+            Weight::Count => 1,
+        };
+        self.names.clear();
+        if let Some(stack) = &call.stack {
+            view.names.frames(event.task.pid, stack, &mut |frame| {
+                let kind = if frame.kernel { Kind::Kernel } else { Kind::User };
+                self.names.push((frame.label(), kind));
+            });
+        }
+        let mut place = self.tree.below(Tree::ROOT, event.comm.as_deref().unwrap_or(b"?"), Kind::Task);
+        // The kernel's frames are inside the call, the user's are around it.
+        let (kernel, user) = self.names.split_at(self.names.iter().take_while(|(_, kind)| *kind == Kind::Kernel).count());
+        for (name, kind) in user.iter().rev() {
+            place = self.tree.below(place, name, *kind);
+        }
+        let mut name = Vec::new();
+        lookup::write_name(&mut name, lookup::row(call.abi, call.nr), call.abi, call.nr);
+        place = self.tree.below(place, &name, Kind::Syscall);
+        for (name, kind) in kernel.iter().rev() {
+            place = self.tree.below(place, name, *kind);
+        }
+        self.tree.add(place, weight);
+    }
+}
+
+impl Sink for Graph {
+    fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
+        if let What::Call(call) = &event.what {
+            self.call(event, call, view);
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &View) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Ledger, _: &View) -> io::Result<()> {
+        if let Some(file) = &mut self.folded {
+            file.write_all(&folded::folded(&self.tree))?;
+        }
+        if let Some(file) = &mut self.picture {
+            file.write_all(svg::picture(&self.tree, &self.title, self.weight).as_bytes())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! A flame graph: an SVG picture of a tree of call paths, with the script that zooms and searches in it.
+//!
+//! Each place is a bar as wide as it weighs, on top of the one that called it. The picture needs nothing but a browser, and without scripts it still shows all bars, with
+//! names and weights when pointed at.
+
+use super::tree::{Drawn, Kind, Tree};
+use crate::beauty::escape;
+use crate::cli::request::Weight;
+use std::fmt::Write;
+use std::hash::Hasher;
+
+const SCRIPT: &str = include_str!("flamegraph.js");
+const STYLE: &str = "text { font: 12px ui-monospace, monospace; pointer-events: none; } g[data-depth] { cursor: pointer; } g[data-depth]:hover rect { stroke: #000; } \
+                     .above { opacity: 0.5; } .found rect { fill: #e040fb; } .button { cursor: pointer; pointer-events: all; fill: #555; }";
+
+/// Pixels.
+const WIDTH: f64 = 1200.0;
+const MARGIN: f64 = 10.0;
+const BAR: u32 = 17;
+const HEAD: u32 = 44;
+const LETTER: f64 = 7.23;
+/// Bars that are narrower are not drawn.
+const NARROWEST: f64 = 0.1;
+
+/// The picture.
+pub fn picture(tree: &Tree, title: &str, weight: Weight) -> String {
+    let drawn = tree.drawn();
+    let whole = drawn[0].weight;
+    let wide: Vec<&Drawn> = drawn.iter().filter(|place| whole > 0 && share(place.weight, whole) * WIDTH >= NARROWEST).collect();
+    let depth = wide.iter().map(|place| place.depth).max().unwrap_or(0);
+    let height = HEAD + (depth + 1) * BAR + MARGIN as u32;
+    let mut svg = String::new();
+    let _ = write!(
+        svg,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\" data-width=\"{WIDTH}\" data-letter=\"{LETTER}\" tabindex=\"0\">\n\
+         <style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fdfdf8\"/>\n\
+         <text x=\"{MARGIN}\" y=\"18\" style=\"font-weight: bold\">{}</text>\n\
+         <text id=\"reset\" class=\"button\" x=\"{MARGIN}\" y=\"36\">whole picture</text>\n\
+         <text id=\"search\" class=\"button\" x=\"130\" y=\"36\">find</text>\n<text id=\"status\" x=\"190\" y=\"36\"></text>\n\
+         <g transform=\"translate({MARGIN} 0)\">\n",
+        WIDTH + 2.0 * MARGIN,
+        text(title.as_bytes()),
+    );
+    for place in wide {
+        bar(&mut svg, place, whole, height, weight);
+    }
+    let _ = write!(svg, "</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n");
+    svg
+}
+
+fn bar(svg: &mut String, place: &Drawn, whole: u64, height: u32, weight: Weight) {
+    let (left, width) = (share(place.left, whole), share(place.weight, whole));
+    let (x, wide) = (left * WIDTH, width * WIDTH);
+    let y = height - MARGIN as u32 - (place.depth + 1) * BAR;
+    let name = if place.depth == 0 { "all".to_owned() } else { text(place.name) };
+    let weighs = match weight {
+        Weight::Time => format!("{}.{:06} ms", place.weight / 1_000_000, place.weight % 1_000_000),
+        Weight::Count => format!("{} calls", place.weight),
+    };
+    let _ = writeln!(
+        svg,
+        "<g data-depth=\"{}\" data-left=\"{left:.9}\" data-width=\"{width:.9}\" data-name=\"{name}\"><title>{name}: {weighs}, {:.2}%</title>\
+         <rect x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"1\" fill=\"{}\"/><text x=\"{:.2}\" y=\"{}\">{}</text></g>",
+        place.depth,
+        100.0 * width,
+        (wide - 0.3).max(0.2),
+        BAR - 1,
+        color(place),
+        x + 3.0,
+        y + BAR - 5,
+        label(place, wide),
+    );
+}
+
+/// As much of the name as has room.
+fn label(place: &Drawn, wide: f64) -> String {
+    let letters = ((wide - 6.0) / LETTER) as usize;
+    let name = if place.depth == 0 { "all".into() } else { shown(place.name) };
+    match letters {
+        0..3 => String::new(),
+        _ if name.chars().count() <= letters => escaped(&name),
+        _ => escaped(&name.chars().take(letters - 2).chain("..".chars()).collect::<String>()),
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+/// Warm for the user's frames, orange for the kernel's, blue for syscalls, grey for tasks; the shade is the name's own, so that it is the same in every picture.
+fn color(place: &Drawn) -> String {
+    let mut hasher = rustc_hash::FxHasher::default();
+    hasher.write(place.name);
+    let shade = (hasher.finish() >> 40) as u32 % 100;
+    let (hue, saturation, light) = match place.kind {
+        Kind::Task => (60, 8, 80),
+        Kind::User => (10 + shade * 35 / 100, 85, 62 + shade % 11),
+        Kind::Kernel => (46 + shade % 9, 90, 58),
+        Kind::Syscall => (200 + shade % 25, 65, 70),
+    };
+    format!("hsl({hue} {saturation}% {light}%)")
+}
+
+/// A foreign name in an SVG's text: printable, and no part of the markup.
+fn text(bytes: &[u8]) -> String {
+    escaped(&shown(bytes))
+}
+
+fn shown(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    escape::plain(&mut out, bytes);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(paths: &[(&[&str], u64)]) -> Tree {
+        let mut tree = Tree::new();
+        for (path, weight) in paths {
+            let end = path.iter().fold(Tree::ROOT, |place, name| tree.below(place, name.as_bytes(), Kind::User));
+            tree.add(end, *weight);
+        }
+        tree
+    }
+
+    #[test]
+    fn bars_stand_on_their_callers() {
+        let svg = picture(&tree(&[(&["sh", "main"], 3_000_000), (&["sh", "exit"], 1_000_000)]), "calls of sh", Weight::Time);
+        assert!(svg.contains("data-depth=\"2\" data-left=\"0.250000000\" data-width=\"0.750000000\" data-name=\"main\""), "{svg}");
+        assert!(svg.contains("<title>main: 3.000000 ms, 75.00%</title>"), "{svg}");
+        assert!(svg.contains("<title>all: 4.000000 ms, 100.00%</title>"));
+    }
+
+    #[test]
+    fn names_are_no_markup() {
+        let svg = picture(&tree(&[(&["<script>\"&\x1b]]>"], 1)]), "a <b>", Weight::Count);
+        assert!(!svg.contains("<script>\"") && svg.contains("data-name=\"&lt;script&gt;&quot;&amp;\\x1b]]&gt;\""), "{svg}");
+        assert!(svg.contains("a &lt;b&gt;") && svg.contains("1 calls"));
+    }
+
+    #[test]
+    fn nothing_is_a_picture_too() {
+        assert!(picture(&Tree::new(), "", Weight::Time).ends_with("</svg>\n"));
+    }
+}

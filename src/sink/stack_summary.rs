@@ -1,0 +1,117 @@
+//! `--stack-summary`: behind the summary, for each syscall the call paths that took most time.
+
+use super::output::Shared;
+use super::{Sink, View};
+use crate::beauty::perf::frames;
+use crate::beauty::{lookup, number};
+use crate::cli::request::{Graphs, Weight};
+use crate::event::{Call, Event, Stack, What};
+use crate::stack::image::ImageId;
+use crate::syscall::ledger::Ledger;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::io;
+use std::sync::{Arc, PoisonError};
+
+/// No more paths are told apart; what comes after that is counted with no path.
+const PATHS_MAX: usize = 1 << 16;
+
+/// Adds up by call path, and prints at the end.
+pub struct StackSummary {
+    most: usize,
+    weight: Weight,
+    output: Shared,
+    calls: FxHashMap<Vec<u8>, FxHashMap<Key, Path>>,
+    paths: usize,
+}
+
+/// The places of a path: the same for all processes that run the same files.
+type Key = Box<[(Option<ImageId>, u64)]>;
+
+/// Calls that were made from one path.
+struct Path {
+    /// One of them: who made it, and from where.
+    pid: i32,
+    stack: Option<Arc<Stack>>,
+    calls: u64,
+    /// Nanoseconds.
+    total: u64,
+}
+
+impl StackSummary {
+    /// `None` if it is not asked for.
+    pub fn new(graphs: &Graphs, output: Shared) -> Option<StackSummary> {
+        let most = usize::from(graphs.summary?);
+        Some(StackSummary { most, weight: graphs.weight, output, calls: FxHashMap::default(), paths: 0 })
+    }
+
+    fn call(&mut self, event: &Event, call: &Call) {
+        let mut name = Vec::new();
+        lookup::write_name(&mut name, lookup::row(call.abi, call.nr), call.abi, call.nr);
+        let stack = call.stack.as_ref().filter(|_| self.paths < PATHS_MAX);
+        let key: Key = stack.map(|stack| stack.frames.iter().map(|frame| (frame.image, frame.svma)).collect()).unwrap_or_default();
+        let paths = self.calls.entry(name).or_default();
+        let path = paths.entry(key).or_insert_with(|| {
+            self.paths += 1;
+            Path { pid: event.task.pid, stack: stack.cloned(), calls: 0, total: 0 }
+        });
+        path.calls += 1;
+        path.total += call.duration().unwrap_or(0);
+    }
+
+    fn weight(&self, path: &Path) -> u64 {
+        match self.weight {
+            Weight::Time => path.total,
+            Weight::Count => path.calls,
+        }
+    }
+
+    fn print(&self, view: &View) -> Vec<u8> {
+        let mut out = b"\n Call paths:\n".to_vec();
+        let mut calls: Vec<(&Vec<u8>, u64, Vec<&Path>)> = Vec::new();
+        for (name, paths) in &self.calls {
+            let mut paths: Vec<&Path> = paths.values().collect();
+            paths.sort_by_key(|path| (Reverse(self.weight(path)), path.stack.as_ref().map(|stack| stack.frames.len())));
+            calls.push((name, paths.iter().map(|path| self.weight(path)).sum(), paths));
+        }
+        calls.sort_by_key(|(name, weight, _)| (Reverse(*weight), *name));
+        for (name, weight, paths) in calls {
+            for path in paths.iter().take(self.most) {
+                out.extend_from_slice(b"\n   ");
+                out.extend_from_slice(name);
+                out.extend_from_slice(b": ");
+                number::uint(&mut out, path.calls);
+                out.extend_from_slice(if path.calls == 1 { b" call, " } else { b" calls, " });
+                number::millis(&mut out, i64::try_from(path.total).unwrap_or(i64::MAX), 0);
+                let share = if weight == 0 { 0.0 } else { 100.0 * self.weight(path) as f64 / weight as f64 };
+                out.extend_from_slice(format!(" ms, {share:.1}%\n").as_bytes());
+                if let Some(stack) = &path.stack {
+                    frames::write(&mut out, path.pid, stack, 6, view.names);
+                }
+            }
+            if paths.len() > self.most {
+                out.extend_from_slice(format!("   and {} more paths\n", paths.len() - self.most).as_bytes());
+            }
+        }
+        out.push(b'\n');
+        out
+    }
+}
+
+impl Sink for StackSummary {
+    fn event(&mut self, event: &Event, _: &View) -> io::Result<()> {
+        if let What::Call(call) = &event.what {
+            self.call(event, call);
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &View) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Ledger, view: &View) -> io::Result<()> {
+        let text = self.print(view);
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &text)
+    }
+}

@@ -1,0 +1,140 @@
+//! What a sample has of the stack: the chain of addresses that the kernel walked, and the registers and stack of user space that it copied.
+//!
+//! The layout is perf_event_open(2)'s (PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_REGS_USER, PERF_SAMPLE_STACK_USER). What an address is the frame of is `stack`'s business.
+
+use super::frame::field;
+
+/// Registers and stack of user space at the moment of the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dump<'a> {
+    pub abi: RegisterAbi,
+    /// In the order of their bits in the event's `sample_regs_user`, 8 bytes each.
+    pub registers: &'a [u8],
+    /// What lies from the stack pointer upwards, as far as it was asked for and could be read.
+    pub stack: &'a [u8],
+    /// More was asked for than there is: the stack ends here, or could not be read on.
+    pub is_all: bool,
+}
+
+/// `enum perf_sample_regs_abi`: how wide the task's registers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegisterAbi {
+    Bits32,
+    Bits64,
+}
+
+impl<'a> Dump<'a> {
+    /// The dump at the end of a sample with these fields, of an event whose `sample_regs_user` has so many bits. `None` if there is none, as of kernel threads.
+    pub fn parse(bytes: &'a [u8], layout: u64, registers: u64) -> Option<Dump<'a>> {
+        if layout & field::REGS_USER == 0 {
+            return None;
+        }
+        let (abi, rest) = word(bytes)?;
+        let abi = match abi {
+            1 => RegisterAbi::Bits32,
+            2 => RegisterAbi::Bits64,
+            _ => return None,
+        };
+        let (registers, rest) = rest.split_at_checked(8 * registers.count_ones() as usize)?;
+        let mut dump = Dump { abi, registers, stack: &[], is_all: false };
+        if layout & field::STACK_USER != 0 {
+            let (size, rest) = word(rest)?;
+            let (stack, rest) = rest.split_at_checked(usize::try_from(size).ok()?)?;
+            let used = if size == 0 { 0 } else { word(rest)?.0 };
+            dump.stack = stack.get(..usize::try_from(used).ok()?)?;
+            dump.is_all = used < size;
+        }
+        Some(dump)
+    }
+}
+
+/// A stretch of a call chain that was walked in one part of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Kernel,
+    User,
+}
+
+/// The addresses of a chain, innermost first: where the task was, then where each call returns to. Marks (`enum perf_callchain_context`) become the side that the addresses behind them are on.
+pub fn chain(bytes: &[u8]) -> impl Iterator<Item = (Side, u64)> + '_ {
+    /// PERF_CONTEXT_MAX: marks are not smaller.
+    const MARKS: u64 = -4095i64 as u64;
+    const KERNEL: u64 = -128i64 as u64;
+    const USER: u64 = -512i64 as u64;
+    let mut side = None;
+    words(bytes).filter_map(move |address| match address {
+        KERNEL => {
+            side = Some(Side::Kernel);
+            None
+        }
+        USER => {
+            side = Some(Side::User);
+            None
+        }
+        // A hypervisor's or a guest's.
+        MARKS.. => {
+            side = None;
+            None
+        }
+        address => side.map(|side| (side, address)),
+    })
+}
+
+fn word(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (word, rest) = bytes.split_first_chunk()?;
+    Some((u64::from_le_bytes(*word), rest))
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + use<'_> {
+    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const BOTH: u64 = field::REGS_USER | field::STACK_USER;
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_dump_by_hand() {
+        // abi, two registers, size, three words of stack of which two are used
+        let record = bytes(&[2, 7, 8, 24, 0xa, 0xb, 0xc, 16]);
+        let dump = Dump::parse(&record, BOTH, 0b1001).unwrap();
+        assert_eq!((dump.abi, dump.registers), (RegisterAbi::Bits64, &bytes(&[7, 8])[..]));
+        assert_eq!((dump.stack, dump.is_all), (&bytes(&[0xa, 0xb])[..], true));
+        let whole = bytes(&[1, 7, 8, 8, 0xa, 8]);
+        let dump = Dump::parse(&whole, BOTH, 0b1001).unwrap();
+        assert_eq!((dump.abi, dump.stack.len(), dump.is_all), (RegisterAbi::Bits32, 8, false));
+    }
+
+    #[test]
+    fn who_has_no_user_space_has_no_dump() {
+        assert_eq!(Dump::parse(&bytes(&[0, 0]), BOTH, 0b11), None);
+        assert_eq!(Dump::parse(&[], 0, 0), None);
+        let without_stack = bytes(&[2, 7, 0]);
+        assert!(Dump::parse(&without_stack, BOTH, 1).unwrap().stack.is_empty());
+    }
+
+    #[test]
+    fn marks_tell_the_sides_of_a_chain() {
+        let record = bytes(&[5, -128i64 as u64, 0xffff_ffff_8100_0000, -512i64 as u64, 0x40_1000, 0x40_2000, -1024i64 as u64, 9]);
+        let expected = [(Side::Kernel, 0xffff_ffff_8100_0000), (Side::User, 0x40_1000), (Side::User, 0x40_2000)];
+        assert_eq!(chain(&record).collect::<Vec<_>>(), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_borne(bytes: Vec<u8>, registers: u64) {
+            if let Some(dump) = Dump::parse(&bytes, BOTH, registers) {
+                prop_assert_eq!(dump.registers.len(), 8 * registers.count_ones() as usize);
+                prop_assert!(dump.stack.len() <= bytes.len());
+            }
+            prop_assert!(chain(&bytes).count() <= bytes.len() / 8);
+        }
+    }
+}

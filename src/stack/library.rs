@@ -1,0 +1,116 @@
+//! The files that processes have mapped: each is opened and read once, whoever maps it.
+
+use crate::event::FileId;
+use crate::stack::image::{Image, ImageId};
+use crate::stack::space::AddressSpace;
+use crate::stack::symbols::{Identity, Origin, ReadAt};
+use crate::task::maps::{Area, Areas};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A file as one process has it mapped: enough to find it again, though it was renamed or removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappedFile {
+    pub pid: i32,
+    /// The mapping's first address, and the first behind it.
+    pub addresses: (u64, u64),
+    pub file: FileId,
+    /// As the process knows it; `[vdso]`.
+    pub path: Arc<[u8]>,
+}
+
+/// An open file, or what is in memory in the place of one.
+#[derive(Clone)]
+pub struct Opened {
+    /// `None` for what is no file (the vdso).
+    pub file: Option<(Identity, Origin)>,
+    pub bytes: Arc<dyn ReadAt + Sync>,
+}
+
+/// Who opens files as processes see them: the live machine, or what a recording kept.
+pub trait Open {
+    /// `None` if it cannot be had: the process is gone, and what has its path now is another file.
+    fn open(&mut self, mapped: &MappedFile) -> Option<Opened>;
+}
+
+/// Opens nothing.
+#[derive(Debug)]
+pub struct Closed;
+
+impl Open for Closed {
+    fn open(&mut self, _: &MappedFile) -> Option<Opened> {
+        None
+    }
+}
+
+/// All images.
+pub struct Library {
+    open: Box<dyn Open>,
+    by_file: FxHashMap<FileKey, Arc<Image>>,
+    by_id: FxHashMap<ImageId, (MappedFile, Opened)>,
+    /// What just-in-time compilers write and have mapped, by process.
+    jitdumps: FxHashMap<i32, Arc<[u8]>>,
+}
+
+/// The vdso is of no file, and 32-bit programs have another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum FileKey {
+    File(FileId),
+    Vdso { high: bool },
+}
+
+impl Library {
+    pub fn new(open: Box<dyn Open>) -> Library {
+        Library { open, by_file: FxHashMap::default(), by_id: FxHashMap::default(), jitdumps: FxHashMap::default() }
+    }
+
+    /// Where an image was mapped when it was read, and what it was read from.
+    pub fn file(&self, id: ImageId) -> Option<&(MappedFile, Opened)> {
+        self.by_id.get(&id)
+    }
+
+    /// The file jit-PID.dump that a process has mapped: its path.
+    pub fn jitdump(&self, pid: i32) -> Option<&[u8]> {
+        self.jitdumps.get(&pid).map(|path| &**path)
+    }
+
+    /// A process's code.
+    pub fn space(&mut self, pid: i32, areas: &Areas) -> AddressSpace {
+        let mut space = AddressSpace::default();
+        for (start, area) in areas.iter().filter(|(_, area)| area.executable) {
+            if area.path.ends_with(b".dump") && memchr::memmem::find(&area.path, b"/jit-").is_some() {
+                self.jitdumps.insert(pid, Arc::clone(&area.path));
+            }
+            match self.image(pid, *start, area) {
+                Some(image) => space.map_image(*start..area.end, image, area.offset),
+                None => space.map_code(*start..area.end),
+            }
+        }
+        space
+    }
+
+    fn image(&mut self, pid: i32, start: u64, area: &Area) -> Option<Arc<Image>> {
+        let key = match &*area.path {
+            b"[vdso]" => FileKey::Vdso { high: start > u64::from(u32::MAX) },
+            _ if area.file.inode != 0 => FileKey::File(area.file),
+            _ => return None,
+        };
+        if let Some(image) = self.by_file.get(&key) {
+            return Some(Arc::clone(image));
+        }
+        let mapped = MappedFile { pid, addresses: (start, area.end), file: area.file, path: Arc::clone(&area.path) };
+        let opened = self.open.open(&mapped)?;
+        let image = Arc::new(Image::read(&mut |offset, size| some_of(&*opened.bytes, offset, size)).ok()?);
+        self.by_id.insert(image.id(), (mapped, opened));
+        self.by_file.insert(key, Arc::clone(&image));
+        Some(image)
+    }
+}
+
+/// So many bytes, or fewer where they end.
+fn some_of(source: &dyn ReadAt, offset: u64, size: usize) -> Option<Vec<u8>> {
+    let left = source.size().checked_sub(offset)?;
+    let mut bytes = vec![0; size.min(usize::try_from(left).ok()?)];
+    source.read_at(offset, &mut bytes).ok()?;
+    Some(bytes)
+}

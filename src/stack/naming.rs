@@ -1,0 +1,239 @@
+//! The names of frames: asked of symbols, lines, the kernel's list and what just-in-time compilers write down, and remembered.
+
+use super::frame::Frame;
+use super::image::ImageId;
+use super::library::{Library, MappedFile, Opened};
+use super::name::{NamedFrame, Names};
+use super::symbols::{Files, Jit, Kallsyms, Name, ObjectId, Options, ReadAt, Resolver};
+use crate::event::Stack;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// So many places are remembered with their names.
+const KNOWN_MAX: usize = 1 << 16;
+
+/// Who fetches what is no file of a mapping: the live machine.
+pub trait Fetch {
+    /// The kernel's names; the sentence of an error is told once.
+    fn kernel(&mut self) -> Result<Kallsyms, String>;
+    /// What a process's just-in-time compiler writes into /tmp/perf-PID.map.
+    fn perf_map(&mut self, pid: i32) -> Option<Box<dyn ReadAt>>;
+    /// The same of a file jit-PID.dump that it has mapped.
+    fn jitdump(&mut self, pid: i32, path: &[u8]) -> Option<Box<dyn ReadAt>>;
+}
+
+/// What of a frame is to be told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    pub lines: bool,
+    pub inlined: bool,
+}
+
+/// All names.
+pub struct Naming<F> {
+    wanted: Wanted,
+    state: RefCell<State<F>>,
+}
+
+struct State<F> {
+    resolver: Resolver<F>,
+    fetch: Box<dyn Fetch>,
+    objects: FxHashMap<ImageId, Option<ObjectId>>,
+    known: FxHashMap<(ImageId, u64), Arc<[Known]>>,
+    kernel: Option<Kallsyms>,
+    kernel_asked: bool,
+    jits: FxHashMap<i32, Jit>,
+    /// A sentence for the user, to be told once.
+    trouble: Option<String>,
+}
+
+/// One function at a place: the innermost inlined one first.
+#[derive(Debug)]
+struct Known {
+    function: Option<Box<[u8]>>,
+    line: Option<(Box<[u8]>, u32)>,
+}
+
+/// Names by a run's library of files.
+pub struct Named<'a, F> {
+    pub naming: &'a Naming<F>,
+    pub library: &'a Library,
+}
+
+impl<F: Files> Naming<F> {
+    pub fn new(files: F, options: Options, fetch: Box<dyn Fetch>, wanted: Wanted) -> Naming<F> {
+        let state = State {
+            resolver: Resolver::new(files, options),
+            fetch,
+            objects: FxHashMap::default(),
+            known: FxHashMap::default(),
+            kernel: None,
+            kernel_asked: false,
+            jits: FxHashMap::default(),
+            trouble: None,
+        };
+        Naming { wanted, state: RefCell::new(state) }
+    }
+
+    /// Waits for symbols that are on their way, but not beyond a moment; names that were missing are asked again.
+    pub fn wait(&self, until: Instant) {
+        self.state.borrow_mut().resolver.wait(until);
+    }
+
+    /// Symbols are on their way.
+    pub fn is_waiting(&self) -> bool {
+        self.state.borrow().resolver.is_waiting()
+    }
+
+    /// Why some names are missing, once.
+    pub fn trouble(&self) -> Option<String> {
+        self.state.borrow_mut().trouble.take()
+    }
+
+    /// The process is gone, and its number may be given again.
+    pub fn end(&self, pid: i32) {
+        self.state.borrow_mut().jits.remove(&pid);
+    }
+}
+
+impl<F: Files> Names for Named<'_, F> {
+    fn frames(&self, pid: i32, stack: &Stack, each: &mut dyn FnMut(NamedFrame)) {
+        let state = &mut *self.naming.state.borrow_mut();
+        for (at, frame) in stack.frames.iter().enumerate() {
+            if at < stack.kernel {
+                state.kernel_frame(frame, each);
+                continue;
+            }
+            match frame.image.and_then(|id| Some((id, self.library.file(id)?))) {
+                Some((id, opened)) => state.mapped_frame(self.naming.wanted, id, opened, frame, each),
+                None => state.made_frame(pid, self.library.jitdump(pid), frame, each),
+            }
+        }
+    }
+}
+
+impl<F: Files> State<F> {
+    fn kernel_frame(&mut self, frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
+        if !std::mem::replace(&mut self.kernel_asked, true) {
+            match self.fetch.kernel() {
+                Ok(names) => self.kernel = Some(names),
+                Err(why) => self.trouble = Some(why),
+            }
+        }
+        let found = self.kernel.as_ref().and_then(|names| names.at(frame.lookup_avma()));
+        let module = found.as_ref().and_then(|found| found.module).map(|module| [b"[", module, b"]"].concat());
+        each(NamedFrame {
+            function: found.as_ref().map(|found| found.name),
+            file: Some(module.as_deref().unwrap_or(b"[kernel]")),
+            address: frame.avma,
+            line: None,
+            kernel: true,
+        });
+    }
+
+    fn mapped_frame(&mut self, wanted: Wanted, id: ImageId, file: &(MappedFile, Opened), frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
+        let place = (id, frame.lookup_svma());
+        let known = match self.known.get(&place) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let (known, lasting) = self.look_up(wanted, id, file, frame.lookup_svma());
+                let known: Arc<[Known]> = known.into();
+                if lasting {
+                    if self.known.len() == KNOWN_MAX {
+                        self.known.clear();
+                    }
+                    self.known.insert(place, Arc::clone(&known));
+                }
+                known
+            }
+        };
+        for one in known.iter() {
+            each(NamedFrame {
+                function: one.function.as_deref(),
+                file: Some(&file.0.path),
+                address: frame.svma,
+                line: one.line.as_ref().map(|(file, line)| (&**file, *line)),
+                kernel: false,
+            });
+        }
+    }
+
+    /// The functions at a place of a file, and whether that is all that will ever be known of it.
+    fn look_up(&mut self, wanted: Wanted, id: ImageId, (_, opened): &(MappedFile, Opened), svma: u64) -> (Vec<Known>, bool) {
+        let object = *self.objects.entry(id).or_insert_with(|| object(&mut self.resolver, opened));
+        let Some(object) = object else { return (vec![Known { function: None, line: None }], true) };
+        let mut all: Vec<Known> = Vec::new();
+        if wanted.lines || wanted.inlined {
+            let frames = self.resolver.lines(object, svma).iter().map(|frame| Known {
+                function: frame.function.as_deref().map(|name| name.as_bytes().into()),
+                line: frame.file.as_deref().zip(frame.line).filter(|_| wanted.lines).map(|(file, line)| (file.as_bytes().into(), line)),
+            });
+            all.extend(frames);
+            if !wanted.inlined && all.len() > 1 {
+                // Of the function whose code it is, the line that runs is that of the innermost.
+                all.truncate(1);
+                all[0].function = None;
+            }
+        }
+        if all.is_empty() {
+            all.push(Known { function: None, line: None });
+        }
+        let outermost = all.len() - 1;
+        let lasting = match self.resolver.resolve(object, svma) {
+            Name::Symbol { name, .. } => {
+                all[outermost].function = Some(name.into());
+                true
+            }
+            Name::Unknown => true,
+            Name::NotYet => false,
+        };
+        (all, lasting)
+    }
+
+    /// Code that is no file's: a just-in-time compiler's, mostly.
+    fn made_frame(&mut self, pid: i32, dump: Option<&[u8]>, frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
+        let jit = self.jits.entry(pid).or_default();
+        if !jit.has_map()
+            && let Some(map) = self.fetch.perf_map(pid)
+        {
+            jit.set_map(map);
+        }
+        if !jit.has_dump()
+            && let Some(dump) = dump.and_then(|path| self.fetch.jitdump(pid, path))
+        {
+            jit.set_dump(dump);
+        }
+        let found = jit.at(frame.lookup_avma(), Instant::now());
+        let file = found.is_some().then_some(&b"[jit]"[..]);
+        each(NamedFrame { function: found.map(|found| found.name), file, address: frame.avma, line: None, kernel: false });
+    }
+}
+
+/// The resolver's number for a file.
+fn object<F: Files>(resolver: &mut Resolver<F>, opened: &Opened) -> Option<ObjectId> {
+    let bytes = Shared(Arc::clone(&opened.bytes));
+    match &opened.file {
+        Some((identity, origin)) => resolver.object(*identity, origin.clone(), Box::new(bytes)).ok(),
+        None => {
+            let mut image = vec![0; usize::try_from(bytes.size()).ok()?];
+            bytes.read_at(0, &mut image).ok()?;
+            resolver.image(image).ok()
+        }
+    }
+}
+
+/// What the library keeps open.
+struct Shared(Arc<dyn ReadAt + Sync>);
+
+impl ReadAt for Shared {
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(offset, into)
+    }
+}
