@@ -19,6 +19,7 @@ mod output;
 mod payload;
 mod selection;
 mod spans;
+mod stacks;
 mod summary;
 mod system_wide;
 mod trace;

@@ -1,0 +1,240 @@
+//! Call graphs: the frames under a call, of programs that know where they make it.
+//!
+//! The programs of `tests/programs/stacks` print the functions that lead to their `lseek(-1, TAG, 9)`, innermost first; `*` stands for any frames.
+
+use crate::machine::Machine;
+use crate::trace::{Trace, start, trace};
+use std::io::Write;
+use std::process::Command;
+
+/// What a frame's line says: the function, or file and offset, and (but for the latter) the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Frame {
+    name: String,
+    file: String,
+    /// What `--lines` adds.
+    line: String,
+}
+
+/// The frames under the first line that has this text.
+fn frames_under(trace: &Trace, text: &str) -> Vec<Frame> {
+    let all: Vec<Vec<Frame>> = stacks(trace, text);
+    all.into_iter().next().unwrap_or_else(|| panic!("no line has {text:?}:\n{}\n{}", trace.text, trace.stderr))
+}
+
+/// The frames under each line that has this text.
+fn stacks(trace: &Trace, text: &str) -> Vec<Vec<Frame>> {
+    let lines: Vec<&str> = trace.text.lines().collect();
+    let with_text = lines.iter().enumerate().filter(|(_, line)| line.contains(text));
+    with_text.map(|(at, _)| lines[at + 1..].iter().map_while(|line| frame(line)).collect()).collect()
+}
+
+/// Frames are indented as far as perf does it.
+fn frame(line: &str) -> Option<Frame> {
+    let body = line.strip_prefix(&" ".repeat(38)).filter(|body| !body.starts_with([' ', '[']))?;
+    let (name, rest) = body.rsplit_once(" (").unwrap_or((body, ""));
+    let (file, line) = rest.split_once(')').unwrap_or((rest, ""));
+    Some(Frame { name: name.to_owned(), file: file.to_owned(), line: line.trim().to_owned() })
+}
+
+/// Holds frames against a program's own words: one name each, in this order from the second frame on (the first is the C library's), `*` for any number of others.
+fn assert_frames(found: &[Frame], wanted: &str, trace: &Trace) {
+    let names: Vec<&str> = found.iter().map(|frame| frame.name.as_str()).collect();
+    let separator = if wanted.trim_end().contains('\n') { '\n' } else { ' ' };
+    let wanted: Vec<&str> = wanted.trim_end().split(separator).collect();
+    assert!(matches(&names[1.min(names.len())..], &wanted), "wanted {wanted:?}, found {names:?}\n{}\n{}", trace.text, trace.stderr);
+}
+
+/// Whether the names begin with what is wanted.
+fn matches(names: &[&str], wanted: &[&str]) -> bool {
+    match (names, wanted) {
+        (_, []) => true,
+        (_, ["*", rest @ ..]) => (0..=names.len()).any(|skipped| matches(&names[skipped..], rest)),
+        ([name, names @ ..], [first, rest @ ..]) => name == first && matches(names, rest),
+        ([], _) => false,
+    }
+}
+
+/// Compiles a program of `tests/programs/stacks`; without the compiler, says so and gives nothing.
+fn compiled(machine: &Machine, compiler: &str, options: &[&str], source: &str, name: &str) -> Option<String> {
+    let (source, output) = (format!("{}/tests/programs/stacks/{source}", env!("CARGO_MANIFEST_DIR")), machine.path(name));
+    match Command::new(compiler).args(options).args(["-o", &output, &source]).output() {
+        Ok(made) => {
+            assert!(made.status.success(), "{compiler} {options:?} {source}: {}", String::from_utf8_lossy(&made.stderr));
+            Some(output)
+        }
+        Err(error) => {
+            // Not by eprintln!, which the test harness keeps to itself when a test passes.
+            let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {compiler}: {error}; nothing was tested");
+            None
+        }
+    }
+}
+
+const TAG: &str = "4711";
+
+/// Traces a program's own call and compares.
+fn assert_named(machine: &Machine, options: &[&str], command: &[&str]) -> Trace {
+    let trace = trace(machine, &[&["-e", "lseek"], options].concat(), command).succeeded();
+    let found = frames_under(&trace, &format!("offset: {TAG}"));
+    assert_frames(&found, &trace.stdout, &trace);
+    assert_eq!(trace.conserved().lost, 0);
+    trace
+}
+
+#[test]
+fn of_programs_however_they_are_built() {
+    let Some(machine) = Machine::shared() else { return };
+    let builds: [(&str, &[&str]); 7] = [
+        ("optimized", &["-O2"]),
+        ("plain", &["-O0"]),
+        ("static", &["-O2", "-static"]),
+        ("static-pie", &["-O2", "-static-pie"]),
+        ("no-pie", &["-O2", "-no-pie"]),
+        ("debug-frame", &["-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]),
+        ("frame-pointers", &["-O2", "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]),
+    ];
+    for (name, options) in builds {
+        let Some(program) = compiled(&machine, "cc", options, "chain.c", name) else { return };
+        for scene in ["plain", "signal", "thread"] {
+            let trace = assert_named(&machine, &["--call-graph", "dwarf"], &[&program, scene, TAG]);
+            let frames = frames_under(&trace, &format!("offset: {TAG}"));
+            if scene == "plain" && name != "frame-pointers" && name != "debug-frame" {
+                assert_eq!(frames.last().map(|frame| frame.name.as_str()), Some("_start"), "{name}: {}", trace.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn by_frame_pointers_where_there_are_some() {
+    let Some(machine) = Machine::shared() else { return };
+    let options = ["-O2", "-fno-omit-frame-pointer", "-static"];
+    let Some(program) = compiled(&machine, "cc", &options, "chain.c", "frame-pointers") else { return };
+    let trace = trace(&machine, &["-e", "lseek", "--call-graph", "fp"], &[&program, "plain", TAG]).succeeded();
+    let names: Vec<String> = frames_under(&trace, &format!("offset: {TAG}")).into_iter().map(|frame| frame.name).collect();
+    // The C library's own function has no frame, so the kernel misses who called it.
+    assert!(names.iter().any(|name| name == "middle") && names.iter().any(|name| name == "outer"), "{names:?}\n{}", trace.text);
+}
+
+#[test]
+fn of_frames_without_a_fixed_size() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
+    assert_named(&machine, &["--call-graph", "dwarf"], &[&program, "alloca", TAG]);
+}
+
+#[test]
+fn of_a_library_that_is_loaded_on_the_way() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
+    let Some(library) = compiled(&machine, "cc", &["-O2", "-shared", "-fPIC"], "library.c", "library.so") else { return };
+    let trace = assert_named(&machine, &["--call-graph", "dwarf"], &[&program, "library", TAG, &library]);
+    let frames = frames_under(&trace, &format!("offset: {TAG}"));
+    assert_eq!((frames[2].file.as_str(), frames[1].file.as_str()), (library.as_str(), program.as_str()));
+}
+
+#[test]
+fn of_a_stack_that_is_deeper_than_what_is_copied_at_first() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
+    let of_kib = |kib: u32| (kib * 2).to_string();
+    assert_named(&machine, &["--call-graph", "dwarf,60K"], &[&program, "deep", TAG, &of_kib(40)]);
+    // What is deeper than that cannot be whole, and says so.
+    let trace = trace(&machine, &["-e", "lseek", "--call-graph", "dwarf,4K"], &[&program, "deep", TAG, &of_kib(40)]).succeeded();
+    let frames = frames_under(&trace, &format!("offset: {TAG}"));
+    assert!(frames[2..].iter().all(|frame| frame.name == "descend") && (8..=12).contains(&frames.len()), "{}", trace.text);
+    assert!(trace.text.contains("[only 4096 bytes of stack were copied"), "{}", trace.text);
+}
+
+#[test]
+fn of_code_that_a_program_makes() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2", "-fno-omit-frame-pointer"], "chain.c", "chain") else { return };
+    assert_named(&machine, &["--call-graph", "dwarf"], &[&program, "made", TAG]);
+}
+
+#[test]
+fn of_inlined_functions_and_source_lines() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "c++", &["-O2", "-g"], "inlined.cc", "inlined") else { return };
+    let trace = assert_named(&machine, &["--call-graph", "dwarf", "--inline", "--lines"], &[&program, TAG]);
+    let frames = frames_under(&trace, &format!("offset: {TAG}"));
+    let source = include_str!("../programs/stacks/inlined.cc");
+    let line = source.lines().position(|line| line.contains("lseek(-1, tag, 9);")).map_or(0, |at| at + 1);
+    assert!(frames[1].line.ends_with(&format!("inlined.cc:{line}")), "{frames:?}");
+}
+
+#[test]
+fn of_rust() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "rustc", &["--edition", "2024", "-O"], "generic.rs", "generic") else { return };
+    assert_named(&machine, &["--call-graph", "dwarf"], &[&program, TAG]);
+}
+
+/// Debian's sleep has no symbols, its C library has those that others may call.
+#[test]
+fn of_a_stripped_program_down_to_its_start() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = trace(&machine, &["-e", "clock_nanosleep", "--call-graph", "dwarf"], &["sleep", "0.01"]).succeeded();
+    let frames = frames_under(&trace, "clock_nanosleep");
+    assert_eq!(frames[0].name, "clock_nanosleep", "{}", trace.text);
+    assert!(frames.iter().any(|frame| frame.name.starts_with("__libc_start_")), "{}", trace.text);
+    let sleep = frames.iter().filter(|frame| frame.name.contains("/sleep+0x")).count();
+    assert!(sleep >= 3, "main, what it calls, and _start are file and offset: {}", trace.text);
+}
+
+#[test]
+fn of_python() {
+    let Some(machine) = Machine::shared() else { return };
+    if !Command::new("python3").arg("--version").output().is_ok_and(|run| run.status.success()) {
+        let _ = writeln!(std::io::stderr(), "SKIPPED of_python: there is no python3; nothing was tested");
+        return;
+    }
+    let script = format!("import os\ndef f():\n  try: os.lseek(0, {TAG}, 9)\n  except OSError: pass\nf()");
+    let trace = trace(&machine, &["-e", "lseek", "--call-graph", "dwarf"], &["python3", "-c", &script]).succeeded();
+    let frames = frames_under(&trace, &format!("offset: {TAG}"));
+    let has = |name: &str| frames.iter().any(|frame| frame.name == name);
+    assert!(has("_PyEval_EvalFrameDefault") && has("Py_BytesMain"), "{}", trace.text);
+}
+
+/// All of them, with all their frames, of several threads too: `perf trace --call-graph dwarf` loses nearly all of these.
+#[test]
+fn nothing_is_lost_and_no_frame_is_missing() {
+    let Some(machine) = Machine::alone() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "many.c", "many") else { return };
+    let run = trace(&machine, &["-e", "openat,close", "--call-graph", "dwarf"], &[&program, "2", "1501"]).succeeded();
+    let verdict = run.conserved();
+    assert_eq!(verdict.lost, 0);
+    for (text, count) in [("openat(", 3002), ("close(", 3002)] {
+        let of_threads: Vec<Vec<Frame>> = stacks(&run, text).into_iter().filter(|frames| frames.iter().any(|f| f.name == "work")).collect();
+        assert_eq!(of_threads.len(), count, "{text}");
+        let names = |frames: &[Frame]| frames.iter().map(|frame| frame.name.clone()).collect::<Vec<_>>();
+        let first = names(&of_threads[0]);
+        assert_eq!(first[1..3], ["open_and_close", "work"], "{first:?}");
+        assert!(of_threads.iter().all(|frames| names(frames) == first), "{text}: every stack is the same");
+    }
+}
+
+#[test]
+fn of_the_kernel() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = trace(&machine, &["-e", "clock_nanosleep", "--kernel-stack"], &["sleep", "0.01"]).succeeded();
+    let frames = frames_under(&trace, "clock_nanosleep");
+    assert!(frames.iter().all(|frame| frame.file.starts_with("[kernel")), "{}", trace.text);
+    assert!(frames.iter().any(|frame| frame.name.contains("do_syscall_64") || frame.name.contains("el0_svc")), "{}", trace.text);
+}
+
+#[test]
+fn of_a_process_that_was_there_before() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "many.c", "many") else { return };
+    let mut child = Command::new(&program).args(["1", "0"]).stdout(std::process::Stdio::null()).spawn().expect("it was just compiled");
+    let mut run = start(&machine, &["-e", "openat", "--call-graph", "dwarf", "-p", &child.id().to_string()], &[]);
+    run.wait_for("calls", |lines| lines.len() > 20);
+    let _ = child.kill();
+    let _ = child.wait();
+    let trace = run.finish();
+    let all = stacks(&trace, "openat(");
+    assert!(all.iter().all(|frames| frames.iter().any(|frame| frame.name == "work")), "{}", trace.text);
+}

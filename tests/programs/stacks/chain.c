@@ -1,0 +1,161 @@
+/*
+ * Makes one call, lseek(-1, TAG, 9), from a place that it knows, and prints the functions that lead there, innermost first, as a trace should name them.
+ *
+ *   chain plain TAG          through three functions
+ *   chain signal TAG         from a signal's handler
+ *   chain thread TAG         from a thread
+ *   chain deep TAG FRAMES    through so many frames of one function, of half a KiB each
+ *   chain library TAG FILE   from a library that is loaded by then (library.c)
+ *   chain made TAG           from code that the program writes itself, and names in a file for profilers
+ *   chain alloca TAG         from functions whose frames have no fixed size, or lie at a rounded address
+ */
+#define _GNU_SOURCE
+#include <alloca.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define APART __attribute__((noinline, noclone))
+
+static long tag;
+static volatile long returned;
+
+/* What comes after each call keeps it from being a jump. */
+APART void innermost(void)
+{
+	returned += lseek(-1, tag, 9);
+}
+
+APART void middle(void)
+{
+	innermost();
+	returned++;
+}
+
+APART void outer(void)
+{
+	middle();
+	returned++;
+}
+
+static void handler(int signal)
+{
+	innermost();
+	returned += signal;
+}
+
+APART void interrupted(void)
+{
+	raise(SIGUSR1);
+	returned++;
+}
+
+static void *begin(void *unused)
+{
+	outer();
+	return unused;
+}
+
+APART int descend(int left)
+{
+	volatile char frame[512];
+
+	frame[left % 512] = 1;
+	if (left > 1)
+		returned += descend(left - 1);
+	else
+		innermost();
+	return frame[left % 512];
+}
+
+APART void of_any_size(int size)
+{
+	char *buffer = alloca(size);
+
+	memset(buffer, size, size);
+	innermost();
+	returned += buffer[size / 2];
+}
+
+APART void rounded(void)
+{
+	_Alignas(256) char frame[64];
+
+	memset(frame, returned, sizeof(frame));
+	of_any_size(1000 + frame[3] % 2);
+	returned += frame[7];
+}
+
+#if defined(__x86_64__)
+/* push rbp; mov rbp, rsp; call rdi; pop rbp; ret: it calls what it is given. */
+static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+#else
+/* stp x29, x30, [sp, #-16]!; mov x29, sp; blr x0; ldp x29, x30, [sp], #16; ret */
+static const unsigned int code[] = { 0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0 };
+#endif
+
+APART void run_made_code(void)
+{
+	char name[64];
+	void *made = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(made, code, sizeof(code));
+	__builtin___clear_cache(made, (char *)made + sizeof(code));
+	snprintf(name, sizeof(name), "/tmp/perf-%d.map", getpid());
+	FILE *map = fopen(name, "w");
+	fprintf(map, "%lx %lx made_function\n", (unsigned long)made, sizeof(code));
+	fclose(map);
+	((void (*)(void (*)(void)))made)(innermost);
+	/* Who reads the trace wants the name for a moment longer. */
+	sleep(1);
+	unlink(name);
+}
+
+int main(int argc, char **argv)
+{
+	const char *scene = argc > 2 ? argv[1] : "";
+
+	tag = argc > 2 ? atol(argv[2]) : 0;
+	if (!strcmp(scene, "plain")) {
+		puts("innermost middle outer main");
+		outer();
+	} else if (!strcmp(scene, "signal")) {
+		puts("innermost handler * interrupted main");
+		signal(SIGUSR1, handler);
+		interrupted();
+	} else if (!strcmp(scene, "thread")) {
+		pthread_t thread;
+		puts("innermost middle outer begin");
+		pthread_create(&thread, 0, begin, 0);
+		pthread_join(thread, 0);
+	} else if (!strcmp(scene, "deep") && argc > 3) {
+		printf("innermost");
+		for (int i = 0; i < atoi(argv[3]); i++)
+			printf(" descend");
+		puts(" main");
+		descend(atoi(argv[3]));
+	} else if (!strcmp(scene, "library") && argc > 3) {
+		void *library = dlopen(argv[3], RTLD_NOW);
+		void (*enter)(void (*)(void)) = library ? dlsym(library, "library_entry") : 0;
+		if (!enter)
+			return 1;
+		puts("innermost library_helper library_entry main");
+		enter(innermost);
+	} else if (!strcmp(scene, "made")) {
+		puts("innermost made_function run_made_code main");
+		run_made_code();
+	} else if (!strcmp(scene, "alloca")) {
+		puts("innermost of_any_size rounded main");
+		rounded();
+	} else {
+		fputs("chain SCENE TAG ...\n", stderr);
+		return 2;
+	}
+	return returned == 42;
+}
