@@ -152,11 +152,12 @@ pub struct MapRef {
     pub executable: bool,
 }
 
-/// Which file: its device's numbers, major and minor, and its inode's. All zero is none (memory of the process alone, the vdso).
+/// Which file: its device's numbers, major and minor, its inode's, and how often that was given anew (0 where it is not known). All zero is none (memory of the process alone, the vdso).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct FileId {
     pub device: (u32, u32),
     pub inode: u64,
+    pub generation: u64,
 }
 
 /// The index of an armed event in the session's event table ([`crate::source::EventTable`]).

@@ -28,6 +28,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Bytes of records that may wait between the rings and the worker.
 const QUEUE_BYTES: usize = 64 << 20;
@@ -86,6 +87,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
         traced,
         status: None,
         verbose: request.run.verbose > 0,
+        draining: Duration::ZERO,
     };
     run.first_notes(program.as_ref());
     worker.begin(session);
@@ -150,6 +152,8 @@ struct Run<'a> {
     /// The child's wait(2) status.
     status: Option<std::process::ExitStatus>,
     verbose: bool,
+    /// CPU time that it took to empty the rings, and to wait.
+    draining: Duration,
 }
 
 /// Why the main loop ends.
@@ -212,7 +216,9 @@ impl Run<'_> {
         {
             return self.not_started(refused);
         }
+        let before = clock::of_thread();
         let end = self.watch(enable_at)?;
+        self.draining = clock::of_thread() - before;
         self.look_for_programs();
         if end == End::Enough && self.verbose {
             eprintln!("rtrace: no more is wanted; the command runs on, untraced");
@@ -371,6 +377,10 @@ impl Run<'_> {
             eprintln!("rtrace: {sentence}");
         }
         closer::hand_over(self.drain.armed().slow_to_close());
+        if self.verbose {
+            let (draining, lines) = (self.draining.as_secs_f64(), outcome.cpu.as_secs_f64());
+            eprintln!("rtrace: {draining:.3} s of CPU time to empty the rings, {lines:.3} s to make of it what is shown");
+        }
         for sentence in verdict::sentences(self.request, self.plan, &outcome.session, &outcome.ledger, &outcome.account) {
             eprintln!("rtrace: {sentence}");
         }

@@ -20,6 +20,7 @@ use crate::stack::name::{Nameless, Names};
 use crate::stack::naming::{Named, Naming, Wanted};
 use crate::stack::symbols::Options;
 use crate::stack::symbols::debuginfod::Debuginfod;
+use crate::sys::clock;
 use crate::syscall::ledger::Ledger;
 use anyhow::Context;
 use std::io;
@@ -45,6 +46,8 @@ pub struct Outcome {
     pub session: Arc<Session>,
     pub ledger: Ledger,
     pub account: Account,
+    /// CPU time of the worker.
+    pub cpu: Duration,
 }
 
 /// Starts the worker before anything is armed, so that its thread can be left out of a system-wide trace. It waits for [`Worker::begin`], and ends when the queue does.
@@ -77,7 +80,9 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
             work.all(&rounds)
         }
         // Arming failed; whoever waits for us knows why.
-        Err(mpsc::RecvError) => Ok(Outcome { session: Arc::default(), ledger: Ledger::default(), account: Account::default() }),
+        Err(mpsc::RecvError) => {
+            Ok(Outcome { session: Arc::default(), ledger: Ledger::default(), account: Account::default(), cpu: Duration::ZERO })
+        }
     };
     let thread = std::thread::Builder::new().name("rtrace-worker".to_owned()).spawn(work).context("cannot make a thread")?;
     Ok(Worker { begin, thread })
@@ -164,6 +169,7 @@ impl Work {
                 session: Arc::clone(&self.session),
                 ledger: self.engine.ledger().clone(),
                 account: self.gate.account(),
+                cpu: clock::of_thread(),
             }),
         }
     }

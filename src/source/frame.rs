@@ -211,8 +211,7 @@ impl<'a> Frame<'a> {
                 let task = own.task()?;
                 let (start, len, offset) = (own.u64()?, own.u64()?, own.u64()?);
                 let (device, inode) = (own.u64()?, own.u64()?);
-                own.u64()?; // the inode's generation
-                let file = FileId { device: (device as u32, (device >> 32) as u32), inode };
+                let file = FileId { device: (device as u32, (device >> 32) as u32), inode, generation: own.u64()? };
                 let executable = own.u64()? as u32 & PROT_EXEC != 0;
                 Body::Map { task, start, len, offset, file, executable, path: own.text() }
             }

@@ -36,7 +36,7 @@ pub fn maps(pid: i32) -> Option<Note> {
         start: mapping.addresses.0,
         end: mapping.addresses.1,
         offset: mapping.offset,
-        file: FileId { device: mapping.device, inode: mapping.inode },
+        file: FileId { device: mapping.device, inode: mapping.inode, generation: 0 },
         path: mapping.path.to_vec(),
     };
     let text = std::fs::read(format!("/proc/{pid}/maps")).ok()?;

@@ -238,3 +238,69 @@ fn of_a_process_that_was_there_before() {
     let all = stacks(&trace, "openat(");
     assert!(all.iter().all(|frames| frames.iter().any(|frame| frame.name == "work")), "{}", trace.text);
 }
+
+/// A program that executes another has its stack at the entry of execve; what ends has it at the entry of exit_group.
+#[test]
+fn of_calls_that_do_not_return_to_where_they_were_made() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "exec env true";
+    let trace = trace(&machine, &["-e", "execve,exit_group", "--call-graph", "dwarf"], &["sh", "-c", script]).succeeded();
+    let of = |text: &str| {
+        stacks(&trace, text).into_iter().map(|frames| frames.iter().map(|frame| frame.file.clone() + &frame.name).collect::<String>())
+    };
+    let execs: Vec<String> = of("execve(").collect();
+    assert_eq!(execs.len(), 3, "{}", trace.text);
+    assert!(execs[0].is_empty(), "the first one is made by rtrace's own code: {}", trace.text);
+    assert!(execs[1].contains("execve") && execs[1].contains("/dash"), "sh executes env: {}", trace.text);
+    assert!(execs[2].contains("execve") && execs[2].contains("/env"), "env executes true: {}", trace.text);
+    let ends: Vec<String> = of("exit_group(").collect();
+    assert!(ends.len() == 1 && ends[0].contains("_exit") && ends[0].contains("/true"), "{}", trace.text);
+}
+
+#[test]
+fn items_have_their_own_ways() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
+    let events = "lseek/call-graph=dwarf,max-stack=3/,exit_group,mmap/kernel-stack/";
+    let trace = trace(&machine, &["-e", events], &[&program, "plain", TAG]).succeeded();
+    let names = |text| frames_under(&trace, text).into_iter().map(|frame| frame.name).collect::<Vec<_>>();
+    assert_eq!(names("lseek(")[1..], ["innermost", "middle"], "{}", trace.text);
+    assert!(
+        names("exit_group(").is_empty() && frames_under(&trace, "mmap(").iter().all(|frame| frame.file == "[kernel]"),
+        "{}",
+        trace.text
+    );
+}
+
+#[test]
+fn only_of_calls_that_are_deep_enough() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
+    let run = |least: &str| {
+        let options = ["-e", "lseek", "--min-stack", least];
+        trace(&machine, &options, &[&program, "deep", TAG, "5"]).succeeded()
+    };
+    assert_eq!(run("8").count("lseek"), 1);
+    let none = run("30");
+    assert_eq!((none.count("lseek"), none.conserved().held_back), (0, 1), "{}", none.stderr);
+}
+
+#[test]
+fn paths_add_up() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "many.c", "many") else { return };
+    let (folded, picture) = (machine.path("folded"), machine.path("picture.svg"));
+    let options =
+        ["-e", "openat,close", "--folded", &folded, "--flamegraph", &picture, "--stack-weight", "count", "-S", "--stack-summary=1"];
+    let trace = trace(&machine, &options, &[&program, "2", "50"]).succeeded();
+    let folded = std::fs::read_to_string(folded).expect("it was written");
+    let of_work: Vec<&str> = folded.lines().filter(|line| line.starts_with("many;") && line.contains(";work;open_and_close;")).collect();
+    let weights: u64 = folded.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum();
+    assert_eq!(weights, trace.lines().iter().filter(|line| line.call().is_some()).count() as u64, "each call once:\n{folded}");
+    assert!(of_work.len() == 2 && of_work.iter().all(|line| line.ends_with(" 100")), "{folded}");
+    assert!(of_work[0].ends_with(";close 100") && of_work[1].ends_with(";openat 100"), "{folded}");
+    let picture = std::fs::read_to_string(picture).expect("it was written");
+    assert!(picture.contains("data-name=\"open_and_close\"><title>open_and_close: 200 calls"), "{picture}");
+    let summary = trace.text.split(" Call paths:").nth(1).expect("the summary has them");
+    assert!(summary.contains("openat: 100 calls") && summary.contains("      work ("), "{summary}");
+}
