@@ -178,6 +178,7 @@ impl Work {
     fn give(&mut self, events: &mut Vec<Event>, failed: &mut Option<io::Error>) {
         let result = self.show(events);
         self.say_trouble();
+        self.engine.gone().into_iter().for_each(|pid| self.naming.end(pid));
         self.engine.recycle(events);
         self.note_failure(result, failed);
         if self.gate.is_full() {

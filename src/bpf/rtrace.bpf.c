@@ -114,10 +114,13 @@ static __always_inline void give_stack(void *ctx, struct task_struct *current, s
 {
 	if (!plan_at(task->place)->stack)
 		return;
+	u16 payload = call->payload;
+	call->payload = 0;
 	call->how = HOW_STACK;
 	call->time = call->start;
 	if (bpf_perf_event_output(ctx, &output, event_for(current, task), call, sizeof(*call)))
 		COUNT(parts_lost);
+	call->payload = payload;
 	call->how = HOW_PENDING;
 }
 

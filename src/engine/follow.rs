@@ -286,7 +286,7 @@ impl Follower {
                     self.command_runs |= self.command == Some(task);
                 }
                 if exec && self.follows_maps {
-                    self.maps.clear(task.pid);
+                    self.forget_maps(task.pid);
                 }
             }
             Body::Fork { child, parent } => self.fork(child, parent, time, cpu, events),

@@ -93,6 +93,11 @@ impl Engine {
         self.follower.library()
     }
 
+    /// Processes whose memory is gone since this was asked last: what was learnt of it is of no use any more.
+    pub fn gone(&mut self) -> Vec<i32> {
+        self.follower.gone()
+    }
+
     pub fn tasks(&self) -> &Tasks {
         &self.follower.tasks
     }

@@ -3,15 +3,13 @@
 use crate::kernel::objects::{self, Mapped};
 use crate::stack::library::{MappedFile, Open, Opened};
 use crate::stack::naming::Fetch;
-use crate::stack::symbols::{Kallsyms, ReadAt};
+use crate::stack::symbols::ReadAt;
+use std::io;
 use std::sync::Arc;
 
 impl Fetch for LiveMappings {
-    fn kernel(&mut self) -> Result<Kallsyms, String> {
-        match objects::kallsyms() {
-            Ok(names) => names.map_err(|hidden| hidden.to_string()),
-            Err(error) => Err(format!("/proc/kallsyms cannot be read, so kernel functions have no names: {error}")),
-        }
+    fn kernel(&mut self) -> io::Result<Vec<u8>> {
+        objects::kallsyms()
     }
 
     fn perf_map(&mut self, pid: i32) -> Option<Box<dyn ReadAt>> {

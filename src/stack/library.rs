@@ -6,6 +6,7 @@ use crate::stack::space::AddressSpace;
 use crate::stack::symbols::{Identity, Origin, ReadAt};
 use crate::task::maps::{Area, Areas};
 use rustc_hash::FxHashMap;
+use std::io;
 use std::sync::Arc;
 
 /// A file as one process has it mapped: enough to find it again, though it was renamed or removed.
@@ -25,6 +26,16 @@ pub struct Opened {
     /// `None` for what is no file (the vdso).
     pub file: Option<(Identity, Origin)>,
     pub bytes: Arc<dyn ReadAt + Sync>,
+}
+
+impl ReadAt for Opened {
+    fn size(&self) -> u64 {
+        self.bytes.size()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.bytes.read_at(offset, into)
+    }
 }
 
 /// Who opens files as processes see them: the live machine, or what a recording kept.
@@ -50,6 +61,8 @@ pub struct Library {
     by_id: FxHashMap<ImageId, (MappedFile, Opened)>,
     /// What just-in-time compilers write and have mapped, by process.
     jitdumps: FxHashMap<i32, Arc<[u8]>>,
+    /// Processes whose memory is gone, to be told.
+    gone: Vec<i32>,
 }
 
 /// The vdso is of no file, and 32-bit programs have another.
@@ -61,7 +74,7 @@ enum FileKey {
 
 impl Library {
     pub fn new(open: Box<dyn Open>) -> Library {
-        Library { open, by_file: FxHashMap::default(), by_id: FxHashMap::default(), jitdumps: FxHashMap::default() }
+        Library { open, by_file: FxHashMap::default(), by_id: FxHashMap::default(), jitdumps: FxHashMap::default(), gone: Vec::new() }
     }
 
     /// Where an image was mapped when it was read, and what it was read from.
@@ -72,6 +85,17 @@ impl Library {
     /// The file jit-PID.dump that a process has mapped: its path.
     pub fn jitdump(&self, pid: i32) -> Option<&[u8]> {
         self.jitdumps.get(&pid).map(|path| &**path)
+    }
+
+    /// The memory of a process is gone: it ended, or executed another program.
+    pub fn end(&mut self, pid: i32) {
+        self.jitdumps.remove(&pid);
+        self.gone.push(pid);
+    }
+
+    /// Those of which that was said since it was asked last.
+    pub fn take_gone(&mut self) -> Vec<i32> {
+        std::mem::take(&mut self.gone)
     }
 
     /// A process's code.
@@ -100,17 +124,9 @@ impl Library {
         }
         let mapped = MappedFile { pid, addresses: (start, area.end), file: area.file, path: Arc::clone(&area.path) };
         let opened = self.open.open(&mapped)?;
-        let image = Arc::new(Image::read(&mut |offset, size| some_of(&*opened.bytes, offset, size)).ok()?);
+        let image = Arc::new(Image::read(Box::new(opened.clone())).ok()?);
         self.by_id.insert(image.id(), (mapped, opened));
         self.by_file.insert(key, Arc::clone(&image));
         Some(image)
     }
-}
-
-/// So many bytes, or fewer where they end.
-fn some_of(source: &dyn ReadAt, offset: u64, size: usize) -> Option<Vec<u8>> {
-    let left = source.size().checked_sub(offset)?;
-    let mut bytes = vec![0; size.min(usize::try_from(left).ok()?)];
-    source.read_at(offset, &mut bytes).ok()?;
-    Some(bytes)
 }

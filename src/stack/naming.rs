@@ -4,9 +4,9 @@ use super::frame::Frame;
 use super::image::ImageId;
 use super::library::{Library, MappedFile, Opened};
 use super::name::{NamedFrame, Names};
-use super::symbols::{Files, Jit, Kallsyms, Name, ObjectId, Options, ReadAt, Resolver};
+use super::symbols::{Files, Jit, KernelNames, Name, ObjectId, Options, ReadAt, Resolver};
 use crate::event::Stack;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ const KNOWN_MAX: usize = 1 << 16;
 
 /// Who fetches what is no file of a mapping: the live machine.
 pub trait Fetch {
-    /// The kernel's names; the sentence of an error is told once.
-    fn kernel(&mut self) -> Result<Kallsyms, String>;
+    /// /proc/kallsyms
+    fn kernel(&mut self) -> io::Result<Vec<u8>>;
     /// What a process's just-in-time compiler writes into /tmp/perf-PID.map.
     fn perf_map(&mut self, pid: i32) -> Option<Box<dyn ReadAt>>;
     /// The same of a file jit-PID.dump that it has mapped.
@@ -43,11 +43,10 @@ struct State<F> {
     fetch: Box<dyn Fetch>,
     objects: FxHashMap<ImageId, Option<ObjectId>>,
     known: FxHashMap<(ImageId, u64), Arc<[Known]>>,
-    kernel: Option<Kallsyms>,
-    kernel_asked: bool,
+    kernel: KernelNames,
     jits: FxHashMap<i32, Jit>,
-    /// A sentence for the user, to be told once.
-    trouble: Option<String>,
+    /// Processes whose jit-PID.dump was looked for.
+    dumps: FxHashSet<i32>,
 }
 
 /// One function at a place: the innermost inlined one first.
@@ -70,10 +69,9 @@ impl<F: Files> Naming<F> {
             fetch,
             objects: FxHashMap::default(),
             known: FxHashMap::default(),
-            kernel: None,
-            kernel_asked: false,
+            kernel: KernelNames::default(),
             jits: FxHashMap::default(),
-            trouble: None,
+            dumps: FxHashSet::default(),
         };
         Naming { wanted, state: RefCell::new(state) }
     }
@@ -90,12 +88,14 @@ impl<F: Files> Naming<F> {
 
     /// Why some names are missing, once.
     pub fn trouble(&self) -> Option<String> {
-        self.state.borrow_mut().trouble.take()
+        self.state.borrow_mut().kernel.take_problem()
     }
 
     /// The process is gone, and its number may be given again.
     pub fn end(&self, pid: i32) {
-        self.state.borrow_mut().jits.remove(&pid);
+        let state = &mut *self.state.borrow_mut();
+        state.jits.remove(&pid);
+        state.dumps.remove(&pid);
     }
 }
 
@@ -117,13 +117,7 @@ impl<F: Files> Names for Named<'_, F> {
 
 impl<F: Files> State<F> {
     fn kernel_frame(&mut self, frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
-        if !std::mem::replace(&mut self.kernel_asked, true) {
-            match self.fetch.kernel() {
-                Ok(names) => self.kernel = Some(names),
-                Err(why) => self.trouble = Some(why),
-            }
-        }
-        let found = self.kernel.as_ref().and_then(|names| names.at(frame.lookup_avma()));
+        let found = self.kernel.at(frame.lookup_avma(), Instant::now(), || self.fetch.kernel());
         let module = found.as_ref().and_then(|found| found.module).map(|module| [b"[", module, b"]"].concat());
         each(NamedFrame {
             function: found.as_ref().map(|found| found.name),
@@ -196,17 +190,12 @@ impl<F: Files> State<F> {
     /// Code that is no file's: a just-in-time compiler's, mostly.
     fn made_frame(&mut self, pid: i32, dump: Option<&[u8]>, frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
         let jit = self.jits.entry(pid).or_default();
-        if !jit.has_map()
-            && let Some(map) = self.fetch.perf_map(pid)
+        if let Some(path) = dump.filter(|_| self.dumps.insert(pid))
+            && let Some(file) = self.fetch.jitdump(pid, path)
         {
-            jit.set_map(map);
+            jit.set_dump(file);
         }
-        if !jit.has_dump()
-            && let Some(dump) = dump.and_then(|path| self.fetch.jitdump(pid, path))
-        {
-            jit.set_dump(dump);
-        }
-        let found = jit.at(frame.lookup_avma(), Instant::now());
+        let found = jit.at(frame.lookup_avma(), Instant::now(), || self.fetch.perf_map(pid));
         let file = found.is_some().then_some(&b"[jit]"[..]);
         each(NamedFrame { function: found.map(|found| found.name), file, address: frame.avma, line: None, kernel: false });
     }
@@ -214,26 +203,12 @@ impl<F: Files> State<F> {
 
 /// The resolver's number for a file.
 fn object<F: Files>(resolver: &mut Resolver<F>, opened: &Opened) -> Option<ObjectId> {
-    let bytes = Shared(Arc::clone(&opened.bytes));
     match &opened.file {
-        Some((identity, origin)) => resolver.object(*identity, origin.clone(), Box::new(bytes)).ok(),
+        Some((identity, origin)) => resolver.object(*identity, origin.clone(), Box::new(opened.clone())).ok(),
         None => {
-            let mut image = vec![0; usize::try_from(bytes.size()).ok()?];
-            bytes.read_at(0, &mut image).ok()?;
+            let mut image = vec![0; usize::try_from(opened.size()).ok()?];
+            opened.read_at(0, &mut image).ok()?;
             resolver.image(image).ok()
         }
-    }
-}
-
-/// What the library keeps open.
-struct Shared(Arc<dyn ReadAt + Sync>);
-
-impl ReadAt for Shared {
-    fn size(&self) -> u64 {
-        self.0.size()
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.0.read_at(offset, into)
     }
 }

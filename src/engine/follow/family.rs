@@ -264,10 +264,7 @@ impl Follower {
             }
         }
         if id.pid == id.tid && self.follows_maps {
-            self.maps.clear(id.pid);
-            if let Some(stacks) = &mut self.stacks {
-                stacks.end(id.pid);
-            }
+            self.forget_maps(id.pid);
         }
         self.ends.end(id.pid, id.tid)
     }

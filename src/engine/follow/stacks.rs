@@ -101,9 +101,10 @@ impl Stacks {
         }
     }
 
-    /// The process is gone.
+    /// The memory of the process is gone.
     pub fn end(&mut self, pid: i32) {
         self.spaces.remove(&pid);
+        self.library.end(pid);
     }
 }
 
@@ -136,6 +137,19 @@ impl Follower {
     /// The files that stacks lead through.
     pub fn library(&self) -> Option<&Library> {
         self.stacks.as_ref().map(|stacks| &stacks.library)
+    }
+
+    /// Processes whose memory is gone since this was asked last.
+    pub fn gone(&mut self) -> Vec<i32> {
+        self.stacks.as_mut().map(|stacks| stacks.library.take_gone()).unwrap_or_default()
+    }
+
+    /// The memory of a process is gone: it ended, or executes another program.
+    pub(super) fn forget_maps(&mut self, pid: i32) {
+        self.maps.clear(pid);
+        if let Some(stacks) = &mut self.stacks {
+            stacks.end(pid);
+        }
     }
 
     /// Where a call was made from, if that came with its record.
