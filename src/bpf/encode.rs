@@ -136,7 +136,7 @@ impl Plan {
 
     /// The same, whose records have these kinds of stacks.
     fn with(mut self, kinds: Kinds) -> Plan {
-        (self.0[12], self.0[13]) = (kinds.first, kinds.last);
+        (self.0[12], self.0[13], self.0[14]) = (kinds.first, kinds.last, kinds.usual);
         self
     }
 

@@ -193,7 +193,9 @@ struct plan {
 	/* The kind of its records, by what of the stack they have; if the last one is another, the smallest that will do from the one to the other. */
 	u8 stack;
 	u8 stack_last;
-	u16 unused;
+	/* Where it is not known how deep the stack is. */
+	u8 stack_usual;
+	u8 unused;
 	struct op ops[OPS_MAX];
 };
 

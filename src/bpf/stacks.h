@@ -9,9 +9,8 @@
 
 #include "members.h"
 
-/* Stacks are not deeper, as a rule: where a task's began is not known, or it is on another one. */
+/* Who seems to be deeper in his stack is on another one. */
 #define DEPTH_ODD (8 << 20)
-#define DEPTH_USUAL (8 << 10)
 
 static __always_inline u64 stack_pointer(struct task_struct *task)
 {
@@ -20,7 +19,7 @@ static __always_inline u64 stack_pointer(struct task_struct *task)
 	return regs->sp;
 }
 
-/* How many bytes the caller's stack has. */
+/* How many bytes the caller's stack has; 0 if that is not known. */
 static __always_inline u64 depth(struct task_struct *current, struct task *task)
 {
 	u64 top = task->stack_top;
@@ -29,7 +28,7 @@ static __always_inline u64 depth(struct task_struct *current, struct task *task)
 	if (!top && current->pid == current->tgid)
 		top = BPF_CORE_READ(current, mm, start_stack);
 	u64 depth = top - stack_pointer(current);
-	return depth < DEPTH_ODD ? depth : DEPTH_USUAL;
+	return depth < DEPTH_ODD ? depth : 0;
 }
 
 /* The place in `output` of the event that a call's record goes to, on this CPU. */
@@ -42,6 +41,8 @@ static __always_inline u64 event_for(struct task_struct *current, struct task *t
 		return BPF_F_CURRENT_CPU;
 	if (kind < plan->stack_last) {
 		u64 bytes = depth(current, task);
+		if (!bytes)
+			kind = plan->stack_usual;
 		for (u32 i = 0; i < STACKS_FITTED; i++) {
 			if (kind >= plan->stack_last || stack_bytes[kind & (STACKS_MAX - 1)] >= bytes)
 				break;

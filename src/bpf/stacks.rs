@@ -7,6 +7,9 @@ const STACKS_MAX: usize = 16;
 /// The sizes among which the smallest that holds the stack is taken: `STACKS_FITTED` of them. Together with the largest of the programs' records, the last one fills a record of perf's (64 KiB).
 const SIZES: [u32; 5] = [512, 2 << 10, 8 << 10, 24 << 10, 56 << 10];
 
+/// What is copied where it is not known how deep a stack is: few are deeper.
+const USUAL: u32 = 8 << 10;
+
 /// The kinds of records beside those without a stack, and which calls have which.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
@@ -23,6 +26,8 @@ pub struct Stacks {
 pub struct Kinds {
     pub first: u8,
     pub last: u8,
+    /// Taken where it is not known how deep the stack is.
+    pub usual: u8,
 }
 
 impl Stacks {
@@ -47,14 +52,16 @@ impl Stacks {
         }
         if fields.bytes == 0 {
             let place = self.place_of(&[fields]);
-            return Kinds { first: place, last: place };
+            return Kinds { first: place, last: place, usual: place };
         }
         let most = if bounded { fields.bytes } else { SIZES[SIZES.len() - 1] };
         let smaller = SIZES.into_iter().filter(|bytes| *bytes < most);
-        let all: Vec<StackFields> = smaller.chain([most]).map(|bytes| StackFields { bytes, ..fields }).rev().take(SIZES.len()).collect();
-        let all: Vec<StackFields> = all.into_iter().rev().collect();
+        let all: Vec<StackFields> = smaller.chain([most]).map(|bytes| StackFields { bytes, ..fields }).collect();
         let first = self.place_of(&all);
-        Kinds { first, last: (first + all.len() as u8 - 1).min(STACKS_MAX as u8 - 1) }
+        let kind = |at: usize| (first + at as u8).min(STACKS_MAX as u8 - 1);
+        // Who says how much is to be copied has it.
+        let usual = if bounded { None } else { all.iter().position(|kind| kind.bytes >= USUAL) };
+        Kinds { first, last: kind(all.len() - 1), usual: kind(usual.unwrap_or(all.len() - 1)) }
     }
 
     /// Where these stand one after the other; 0 if there is no room any more.
@@ -96,8 +103,8 @@ mod tests {
         stacks.add_row(6, DUMP, false);
         let bytes: Vec<u32> = stacks.kinds.iter().map(|kind| kind.bytes).collect();
         assert_eq!(bytes, [512, 2 << 10, 8 << 10, 24 << 10, 56 << 10, 0]);
-        let of = |row| (stacks.of_row(row).first, stacks.of_row(row).last);
-        assert_eq!((of(3), of(4), of(5), of(6), of(7)), ((1, 5), (1, 3), (6, 6), (1, 5), (0, 0)));
+        let of = |row| (stacks.of_row(row).first, stacks.of_row(row).last, stacks.of_row(row).usual);
+        assert_eq!((of(3), of(4), of(5), of(6), of(7)), ((1, 5, 3), (1, 3, 3), (6, 6, 6), (1, 5, 3), (0, 0, 0)));
     }
 
     #[test]

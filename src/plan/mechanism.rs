@@ -69,31 +69,22 @@ fn numbers(armed: &[&'static Syscall], native: Abi, compat: bool) -> Vec<u32> {
 
 /// The filter for `raw_syscalls:sys_enter` (and, with `exit`, `sys_exit`) that lets only these calls through.
 pub fn raw_filter(armed: &[&'static Syscall], native: Abi, compat: bool, exit: bool) -> String {
-    let mut tests: Vec<String> = ranges(&numbers(armed, native, compat))
-        .into_iter()
-        .map(|(first, last)| if first == last { format!("id == {first}") } else { format!("(id >= {first} && id <= {last})") })
-        .collect();
-    if has_no_number(armed, exit) {
-        tests.push("id == -1".to_owned());
-    }
-    tests.join(" || ")
+    let test = |(first, last)| if first == last { format!("id == {first}") } else { format!("(id >= {first} && id <= {last})") };
+    runs(armed, native, compat, exit).map(test).collect::<Vec<_>>().join(" || ")
 }
 
-/// Whether one of these returns without its number: rt_sigreturn replaces the registers.
-fn has_no_number(calls: &[&'static Syscall], exit: bool) -> bool {
-    exit && calls.iter().any(|s| s.name == "rt_sigreturn")
+/// The numbers by which the entries or exits of these calls are told, in runs.
+fn runs(calls: &[&'static Syscall], native: Abi, compat: bool, exit: bool) -> impl Iterator<Item = (i64, i64)> {
+    let runs = ranges(&numbers(calls, native, compat)).into_iter().map(|(first, last)| (i64::from(first), i64::from(last)));
+    // rt_sigreturn replaces the registers, and its exit has lost the number.
+    let nameless = exit && calls.iter().any(|s| s.name == "rt_sigreturn");
+    runs.chain(nameless.then_some((-1, -1)))
 }
 
 /// The filter for `raw_syscalls` that lets all but these calls through.
 pub fn all_but(calls: &[&'static Syscall], native: Abi, compat: bool, exit: bool) -> String {
-    let mut tests: Vec<String> = ranges(&numbers(calls, native, compat))
-        .into_iter()
-        .map(|(first, last)| if first == last { format!("id != {first}") } else { format!("(id < {first} || id > {last})") })
-        .collect();
-    if has_no_number(calls, exit) {
-        tests.push("id != -1".to_owned());
-    }
-    tests.join(" && ")
+    let test = |(first, last)| if first == last { format!("id != {first}") } else { format!("(id < {first} || id > {last})") };
+    runs(calls, native, compat, exit).map(test).collect::<Vec<_>>().join(" && ")
 }
 
 /// Runs of consecutive numbers.
@@ -121,11 +112,23 @@ pub fn without(filter: Option<String>, tids: &[i32]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::beauty::tables::SYSCALLS;
 
     #[test]
     fn runs_of_numbers_become_ranges() {
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), [(0, 2), (5, 5), (7, 8)]);
         assert_eq!(ranges(&[]), []);
+    }
+
+    #[test]
+    fn filters_for_calls_and_for_all_others() {
+        let rows: Vec<&'static Syscall> =
+            SYSCALLS.iter().filter(|row| ["read", "write", "close", "rt_sigreturn"].contains(&row.name)).collect();
+        let (one, other) = (|exit| raw_filter(&rows, Abi::X86_64, false, exit), |exit| all_but(&rows, Abi::X86_64, false, exit));
+        assert_eq!(one(false), "(id >= 0 && id <= 1) || id == 3 || id == 15");
+        assert_eq!(other(false), "(id < 0 || id > 1) && id != 3 && id != 15");
+        assert!(one(true).ends_with(" || id == -1") && other(true).ends_with(" && id != -1"));
+        assert_eq!(raw_filter(&[], Abi::X86_64, false, true), "");
     }
 
     #[test]
