@@ -2,7 +2,7 @@
 //!
 //! An event that waits holds all behind it, so that the order stays. How long and how much may wait is bounded; after that an event leaves as it is.
 
-use crate::event::{CallFile, Event, FdPlace, File, TaskEnd, Time, What};
+use crate::event::{CallFile, Event, FdPlace, File, Stack, TaskEnd, Time, What};
 use crate::task::fds::{Path, Ticket};
 use std::collections::VecDeque;
 
@@ -128,7 +128,7 @@ impl Outbox {
 /// How many bytes an event carries beside itself; what is added while it waits does not count.
 fn carried(event: &Event) -> usize {
     match &event.what {
-        What::Call(call) | What::Pending(call) => call.payload.len(),
+        What::Call(call) | What::Pending(call) => call.payload.len() + call.stack.as_deref().map_or(0, Stack::bytes),
         What::Tracepoint { raw, .. } => raw.len(),
         _ => 0,
     }

@@ -13,3 +13,10 @@ pub struct Stack {
     /// Bytes of stack that were copied.
     pub copied: usize,
 }
+
+impl Stack {
+    /// Memory that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.frames)
+    }
+}

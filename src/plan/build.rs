@@ -19,9 +19,9 @@ use anyhow::anyhow;
 
 /// The bytes of a CPU's ring when the user does not say: 2 MiB lose nothing at 2 million records a second where the reader gets its turn; twice that for when it does not. On large machines the sum counts.
 const RING_BYTES: u64 = 4 << 20;
-/// The same with stacks: a record then takes some 1 KiB where programs say how much of the stack is needed, and more than 8 KiB where all get as much.
-const RING_BYTES_FITTED_STACKS: u64 = 16 << 20;
-const RING_BYTES_STACKS: u64 = 64 << 20;
+/// The same with stacks: a record then takes some 1 KiB where programs say how much of the stack is needed, and more than 8 KiB where all get as much. A MiB takes 0.4 ms to map.
+const RING_BYTES_FITTED_STACKS: u64 = 8 << 20;
+const RING_BYTES_STACKS: u64 = 16 << 20;
 const RINGS_BYTES_MAX: u64 = 256 << 20;
 /// rtrace itself and those who carry its output: a chain from the terminal up, never long.
 const CARRIERS_MAX: usize = 256;

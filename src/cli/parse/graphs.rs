@@ -12,6 +12,11 @@ pub fn graphs(cli: &Cli) -> Result<Graphs, Stop> {
     if args.stack_summary.is_some() && !summarized {
         return Err(wrong("--stack-summary is a part of the summary; ask for one with -s or -S"));
     }
+    let lines = !summarized || cli.summary.with_summary;
+    let taken = args.call_graph.is_some() || args.kernel_stack || args.max_stack.is_some() || args.min_stack.is_some();
+    if taken && !lines && args.stack_summary.is_none() && args.folded.is_none() && args.flamegraph.is_none() {
+        return Err(wrong("a summary alone shows no stacks: add --stack-summary, --folded or --flamegraph, or take -S for the lines, too"));
+    }
     let asked = args.call_graph.as_deref().map(way).transpose()?;
     let shown = args.folded.is_some() || args.flamegraph.is_some() || args.stack_summary.is_some() || args.lines || args.inline;
     // Only frames of the kernel: they need no way to take the user's.

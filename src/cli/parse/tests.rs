@@ -191,6 +191,7 @@ fn call_graphs() {
         (&["--call-graph", "dwarf,70000"], "--call-graph dwarf,70000: `70000` of stack do not fit into a record (1 to 65520 bytes)"),
         (&["--call-graph", "dwarf,x"], "--call-graph dwarf,x: `x` is no unit of size"),
         (&["--call-graph", "orc"], "--call-graph orc: `orc` is no way to take stacks (fp, dwarf, dwarf:SIZE)"),
+        (&["-s", "--call-graph", "fp"], "a summary alone shows no stacks: add --stack-summary"),
         (&["--stack-summary"], "--stack-summary is a part of the summary; ask for one with -s or -S"),
     ] {
         let text = refused(&[words, &["ls"]].concat());
