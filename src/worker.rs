@@ -13,7 +13,7 @@ use crate::sink::summary::Summary;
 use crate::sink::text::Text;
 use crate::sink::{Sink, View};
 use crate::source::Session;
-use crate::source::files::LiveMappings;
+use crate::source::files::{LiveMappings, LiveNames};
 use crate::source::look::Live;
 use crate::source::queue::Receiver;
 use crate::stack::name::{Nameless, Names};
@@ -60,6 +60,8 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
     let color = output.color(request.output.color);
     let graph = Graph::new(&request.graphs)?;
     let graphs = request.graphs.clone();
+    let kernel_frames = plan.events.iter().any(|event| event.stack.kernel_chain);
+    let live_names = if kernel_frames { LiveNames::read_ahead() } else { LiveNames::default() };
     let work = move || match session.recv() {
         Ok(session) => {
             let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
@@ -76,7 +78,8 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
             if let Some(paths) = StackSummary::new(&graphs, shared.clone()) {
                 sinks.push(Box::new(paths));
             }
-            let mut work = Work::new(session, settings, gate, sinks, shared, enough, &graphs);
+            let mut work = Work::new(session, settings, gate, sinks, shared, enough, naming(&graphs, live_names));
+            work.later = graphs.names_at_end.then(Vec::new);
             work.all(&rounds)
         }
         // Arming failed; whoever waits for us knows why.
@@ -86,6 +89,13 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
     };
     let thread = std::thread::Builder::new().name("rtrace-worker".to_owned()).spawn(work).context("cannot make a thread")?;
     Ok(Worker { begin, thread })
+}
+
+/// What frames are called, as the user wants it.
+fn naming(graphs: &Graphs, live: LiveNames) -> Naming<LiveFiles> {
+    let wanted = Wanted { lines: graphs.lines, inlined: graphs.inlined };
+    let options = Options { debuginfod: Debuginfod::from_environment(), ..Options::default() };
+    Naming::new(LiveFiles, options, Box::new(live), wanted)
 }
 
 impl Worker {
@@ -129,24 +139,10 @@ impl Work {
         sinks: Vec<Box<dyn Sink>>,
         output: Shared,
         enough: Arc<AtomicBool>,
-        graphs: &Graphs,
+        naming: Naming<LiveFiles>,
     ) -> Work {
         let engine = Engine::new(&session, settings, Box::new(LiveMappings));
-        let wanted = Wanted { lines: graphs.lines, inlined: graphs.inlined };
-        let options = Options { debuginfod: Debuginfod::from_environment(), ..Options::default() };
-        let naming = Naming::new(LiveFiles, options, Box::new(LiveMappings), wanted);
-        Work {
-            session,
-            engine,
-            gate: Gate::new(gate),
-            sinks,
-            naming,
-            later: graphs.names_at_end.then(Vec::new),
-            look: Live::default(),
-            enough,
-            deaf: false,
-            output,
-        }
+        Work { session, engine, gate: Gate::new(gate), sinks, naming, later: None, look: Live::default(), enough, deaf: false, output }
     }
 
     /// Everything until the queue ends. The queue is emptied even when the output fails, because the other thread must not be kept from its end.

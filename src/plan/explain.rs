@@ -1,7 +1,20 @@
 //! The plan in words, for `-v`.
 
 use super::{Mechanism, Plan, RingSize, Whom};
+use crate::sys::perf::StackFields;
 use std::fmt;
+
+/// What of the stack comes with an event.
+fn stack(fields: StackFields) -> String {
+    let dump = if fields.bytes > 0 { format!(", with up to {} bytes of stack", fields.bytes) } else { String::new() };
+    let chain = match (fields.user_chain, fields.kernel_chain) {
+        (true, true) => ", with frames of program and kernel",
+        (true, false) => ", with frames by frame pointers",
+        (false, true) => ", with frames of the kernel",
+        (false, false) => "",
+    };
+    dump + chain
+}
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,7 +47,7 @@ impl fmt::Display for Plan {
         for event in &self.events {
             let filter = event.filter.as_ref().map(|text| format!(", the kernel lets through: {text}")).unwrap_or_default();
             let use_of = if event.spec.shown { "" } else { " (needed, not shown)" };
-            writeln!(f, "plan: event {}{use_of}{filter}", event.spec.name)?;
+            writeln!(f, "plan: event {}{use_of}{}{filter}", event.spec.name, stack(event.stack))?;
         }
         let chosen = if matches!(self.ring, RingSize::Chosen(_)) { " (chosen; -m asks for another size)" } else { "" };
         writeln!(f, "plan: {} KiB of ring a CPU{chosen}", self.ring.bytes() >> 10)?;

@@ -6,10 +6,30 @@ use crate::stack::naming::Fetch;
 use crate::stack::symbols::ReadAt;
 use std::io;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
-impl Fetch for LiveMappings {
+/// Names that are in no file of a mapping.
+#[derive(Debug, Default)]
+pub struct LiveNames {
+    /// The kernel's, read while events are armed: it takes some 60 ms.
+    ahead: Option<JoinHandle<io::Result<Vec<u8>>>>,
+}
+
+impl LiveNames {
+    /// Those of the kernel will be asked for.
+    pub fn read_ahead() -> LiveNames {
+        let thread = std::thread::Builder::new().name("rtrace-kallsyms".to_owned()).spawn(objects::kallsyms);
+        // Without a thread they are read when they are asked for.
+        LiveNames { ahead: thread.ok() }
+    }
+}
+
+impl Fetch for LiveNames {
     fn kernel(&mut self) -> io::Result<Vec<u8>> {
-        objects::kallsyms()
+        match self.ahead.take().map(JoinHandle::join) {
+            Some(Ok(text)) => text,
+            None | Some(Err(_)) => objects::kallsyms(),
+        }
     }
 
     fn perf_map(&mut self, pid: i32) -> Option<Box<dyn ReadAt>> {

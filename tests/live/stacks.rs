@@ -71,6 +71,11 @@ fn compiled(machine: &Machine, compiler: &str, options: &[&str], source: &str, n
     }
 }
 
+/// What makes room for thousands of stacks in some ten milliseconds: tracepoints give 8 KiB of stack each time, and all of that may be on one CPU.
+fn room() -> &'static [&'static str] {
+    if machine::engine() == "bpf" { &[] } else { &["-m", "64M"] }
+}
+
 const TAG: &str = "4711";
 
 /// Traces a program's own call and compares.
@@ -203,9 +208,7 @@ fn of_python() {
 fn nothing_is_lost_and_no_frame_is_missing() {
     let Some(machine) = Machine::alone() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2"], "many.c", "many") else { return };
-    // Tracepoints give 8 KiB of stack each time, 50 MB in some ten milliseconds; that may all be on one CPU.
-    let ring = if machine::engine() == "bpf" { &[][..] } else { &["-m", "64M"] };
-    let run = trace(&machine, &[&["-e", "openat,close", "--call-graph", "dwarf"], ring].concat(), &[&program, "2", "1501"]).succeeded();
+    let run = trace(&machine, &[&["-e", "openat,close", "--call-graph", "dwarf"], room()].concat(), &[&program, "2", "1501"]).succeeded();
     let verdict = run.conserved();
     assert_eq!(verdict.lost, 0);
     for (text, count) in [("openat(", 3002), ("close(", 3002)] {
@@ -294,7 +297,7 @@ fn paths_add_up() {
     let (folded, picture) = (machine.path("folded"), machine.path("picture.svg"));
     let options =
         ["-e", "openat,close", "--folded", &folded, "--flamegraph", &picture, "--stack-weight", "count", "-S", "--stack-summary=1"];
-    let trace = trace(&machine, &options, &[&program, "2", "500"]).succeeded();
+    let trace = trace(&machine, &[&options, room()].concat(), &[&program, "2", "500"]).succeeded();
     let folded = std::fs::read_to_string(folded).expect("it was written");
     let of_work: Vec<&str> = folded.lines().filter(|line| line.starts_with("many;") && line.contains(";work;open_and_close;")).collect();
     let weights: u64 = folded.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum();
