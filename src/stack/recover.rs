@@ -109,7 +109,7 @@ impl<'a, M: FnMut(u64) -> Option<u64>> Recover<'a, M> {
             let (image, relative) = self.image_of(below)?;
             let (table, row) = image.full_row(relative, self.context)?;
             match row.register(number.into()) {
-                None if layout.preserved >> number & 1 == 1 => {}
+                None if layout.preserves(number) => {}
                 None => return None,
                 Some(RegisterRule::SameValue) => {}
                 Some(rule) => return self.saved(below, table, rule, number.into(), cfa),

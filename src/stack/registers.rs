@@ -40,6 +40,13 @@ pub struct Layout {
     pub of_perf: &'static [u8],
 }
 
+impl Layout {
+    /// A function gives this register back unchanged. What a file's tables call a register may be none.
+    pub fn preserves(&self, number: u8) -> bool {
+        self.preserved.checked_shr(number.into()).is_some_and(|bits| bits & 1 == 1)
+    }
+}
+
 /// A perf register that unwinding has no use for.
 pub const NONE: u8 = u8::MAX;
 

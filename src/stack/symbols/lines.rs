@@ -54,6 +54,10 @@ impl Lines {
     /// For a return address, give the address before: the call is there, and behind it another line may begin.
     pub fn at(&self, svma: u64) -> Vec<InlinedFrame> {
         let mut found = Vec::new();
+        // addr2line looks for what ends behind the address.
+        if svma == u64::MAX {
+            return found;
+        }
         let Ok(mut frames) = self.context.find_frames(svma).skip_all_loads() else { return found };
         while let Ok(Some(frame)) = frames.next() {
             let function = frame.function.as_ref().and_then(|name| name.raw_name().ok()).map(|name| match demangle(name.as_bytes()) {

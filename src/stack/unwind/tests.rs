@@ -137,9 +137,13 @@ fn a_register_that_no_rule_follows_is_asked_for_in_the_frames_below() {
     let (frames, _) = run_x86_64(&functions, CALLER + 9, &[(3, STACK)], &[0, 0, BIAS + START + 5]);
     assert_eq!(frames, [CALLER + 9, START + 5]);
     // A register that calls do not preserve is not known in a caller.
-    let by_rcx = function(CALLER, [Cfa(Register(2), 24), Offset(RIP, -8)]);
-    let (frames, unwound) = run_x86_64(&[sp_based(LEAF, 8), by_rcx], LEAF + 1, &[(2, STACK)], &[BIAS + CALLER + 9, 0, BIAS + START + 5]);
-    assert_eq!((frames.len(), unwound.end), (2, End::NoRule { avma: BIAS + CALLER + 9 }));
+    // Nor is one that no machine has; beyond 63 there is not even a bit for it.
+    for number in [2, 40, 64 + 3, 255, 300] {
+        let by_other = function(CALLER, [Cfa(Register(number), 24), Offset(RIP, -8)]);
+        let words = [BIAS + CALLER + 9, 0, BIAS + START + 5];
+        let (frames, unwound) = run_x86_64(&[sp_based(LEAF, 8), by_other], LEAF + 1, &[(2, STACK)], &words);
+        assert_eq!((frames.len(), unwound.end), (2, End::NoRule { avma: BIAS + CALLER + 9 }), "{number}");
+    }
 }
 
 /// A trampoline as glibc's: every register is in what the kernel put onto the stack. Here only four are, from the stack pointer on.
@@ -356,6 +360,27 @@ fn tables_that_ask_in_circles_end() {
     let unwound =
         Unwinder::default().unwind(&registers(Architecture::X86_64, LEAF + 1, &[(3, 1)]), Sampled::After, &space, read, 1000, &mut frames);
     assert_eq!((frames.len(), unwound.end), (402, End::NoRule { avma: BIAS + CALLER + 1 }));
+}
+
+#[test]
+fn a_register_is_asked_for_through_any_number_of_frames() {
+    // Each frame keeps one register in the other, so each asks the one below.
+    let (one, other) = (Register(12), Register(13));
+    let swap = |a, b| CallFrameInstruction::Register(a, b);
+    let functions = [
+        function(LEAF, [Cfa(RSP, 8), Offset(RIP, -8), swap(one, other), swap(other, one)]),
+        function(CALLER, [Cfa(one, 0), Offset(RIP, -8)]),
+        root(START),
+    ];
+    let space = space(Architecture::X86_64, Form::Sorted, &functions);
+    let mut words = vec![BIAS + LEAF + 1; 9_900];
+    words.extend([BIAS + CALLER + 1, 0, BIAS + START + 1]);
+    let top = STACK + words.len() as u64 * 8;
+    let read = |address: u64| words.get((address.checked_sub(STACK)? / 8) as usize).copied();
+    let sampled = registers(Architecture::X86_64, LEAF + 1, &[(12, 0), (13, top)]);
+    let mut frames = Vec::new();
+    let unwound = Unwinder::default().unwind(&sampled, Sampled::After, &space, read, 10_000, &mut frames);
+    assert_eq!((frames.len(), unwound.end), (9_903, End::Root));
 }
 
 proptest! {
