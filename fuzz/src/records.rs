@@ -1,0 +1,100 @@
+//! Records of perf's rings and of the BPF programs, and files of them.
+//!
+//! The first byte chooses.
+
+use rtrace::bpf::record::{self, Seen};
+use rtrace::bpf::tally;
+use rtrace::event::{Call, CallId, Entry, EventIndex, Exit};
+use rtrace::source::dump::{self, Dump};
+use rtrace::source::file::{FileSource, Writer};
+use rtrace::source::frame::field;
+use rtrace::source::record::Records;
+use rtrace::source::session::{EventSpec, EventTable, Role, Terms};
+use rtrace::source::{Body, Session, Source};
+
+pub fn run(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else { return };
+    match kind % 6 {
+        0 => read(&table(), bytes),
+        1 => call(bytes),
+        2 => record::listed(bytes).iter().for_each(|listed| call(listed.call)),
+        3 => {
+            // A tally has one size.
+            let mut body = bytes.to_vec();
+            body.resize(4096, 0);
+            let _ = tally::parse(&body);
+        }
+        4 => chunk_file(bytes),
+        _ => chunk_file(&[session(), bytes.to_vec()].concat()),
+    }
+}
+
+/// Events of each layout, with the identifiers 1, 2, ...
+fn table() -> EventTable {
+    let all =
+        field::NEEDED | field::IP | field::ADDR | field::ID | field::STREAM_ID | field::CPU | field::PERIOD | field::STACK | field::RAW;
+    let layouts = [
+        (Role::Tracepoint, field::NEEDED | field::RAW),
+        (Role::FaultMajor, all),
+        (Role::SideBand, field::NEEDED | field::CPU),
+        (Role::BpfCall, field::TOLD_BY_BYTES),
+    ];
+    let spec =
+        |(role, sample_type)| EventSpec { name: "a:b".into(), role, sample_type, format: None, shown: true, terms: Terms::default() };
+    let ids = (0..layouts.len() as u16).map(|number| (u64::from(number) + 1, EventIndex(number)));
+    EventTable { ids: ids.collect(), events: layouts.into_iter().map(spec).collect() }
+}
+
+fn read(table: &EventTable, bytes: &[u8]) {
+    for record in Records::new(table, 0, bytes).flatten() {
+        if let Body::Sample(sample) = record.body {
+            call(sample.raw);
+            let layout = table.get(sample.event).map_or(0, |event| event.sample_type);
+            let _ = (Dump::parse(sample.dump, layout, 0xff_0fff), dump::chain(sample.chain).count());
+        }
+    }
+}
+
+fn call(raw: &[u8]) {
+    let _ = (record::time(raw), record::task(raw));
+    let Some(seen) = Seen::parse(raw) else { return };
+    let _ = seen.parts_before();
+    let mut call = Call {
+        id: CallId { tid: seen.tid, start: seen.start },
+        abi: seen.abi,
+        nr: seen.nr.into(),
+        entry: Entry::Seen,
+        exit: Exit::Pending,
+        args: Some(seen.args),
+        pieces: Default::default(),
+        payload: Vec::new(),
+        files: Default::default(),
+        lost_before: 0,
+        shown_pending: seen.shown,
+        stack: None,
+    };
+    let _ = record::add_pieces(seen.pieces, &mut call);
+    for piece in &call.pieces {
+        assert!(call.payload.get(piece.start as usize..(piece.start + piece.len) as usize).is_some(), "a piece is in the payload");
+    }
+}
+
+/// The beginning of a chunk file, up to its first frame.
+fn session() -> Vec<u8> {
+    /// Kind, length, and the number of rounds.
+    const END_FRAME_BYTES: usize = 4 + 8 + 8;
+    let session = Session { events: table(), ..Session::default() };
+    let mut file = Writer::new(Vec::new(), &session).and_then(Writer::finish).expect("memory can be written");
+    file.truncate(file.len() - END_FRAME_BYTES);
+    file
+}
+
+fn chunk_file(bytes: &[u8]) {
+    let Ok(mut source) = FileSource::new(bytes) else { return };
+    while let Ok(Some(round)) = source.next_round() {
+        for chunk in &round.chunks {
+            read(&source.session().events, &chunk.bytes);
+        }
+        source.recycle(round);
+    }
+}
