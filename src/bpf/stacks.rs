@@ -80,6 +80,7 @@ impl Stacks {
     }
 
     /// The bytes of `stack_bytes`.
+    #[cfg(feature = "bpf")]
     pub(super) fn bytes(&self) -> Vec<u8> {
         let kinds = self.kinds.iter().take(STACKS_MAX - 1).map(|kind| kind.bytes);
         let mut bytes: Vec<u8> = std::iter::once(0).chain(kinds).flat_map(u32::to_ne_bytes).collect();
