@@ -129,7 +129,12 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
                 Rule::Unknown => self.without_rule(&cursor, mapping),
             };
             match caller {
-                Ok(caller) => cursor = Cursor { avma: caller.avma & self.layout.code_address_mask, ..caller },
+                Ok(caller) => {
+                    if !caller.is_after {
+                        self.was_not_called();
+                    }
+                    cursor = Cursor { avma: caller.avma & self.layout.code_address_mask, ..caller };
+                }
                 Err(end) => return end,
             }
             if cursor.avma == 0 {
@@ -226,6 +231,14 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
         self.in_chain = false;
         if let Some(step) = self.steps.last_mut() {
             step.cfa = cfa;
+        }
+    }
+
+    /// The frame is what a signal's handler returns to. No instruction before it is one of its function's, though tables cover that, so that who looks there finds them.
+    #[cold]
+    fn was_not_called(&mut self) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.is_after = false;
         }
     }
 

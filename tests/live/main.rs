@@ -9,6 +9,7 @@ mod descriptors;
 mod edges;
 mod ending;
 mod errors;
+mod gdb;
 mod killed;
 mod line;
 mod machine;

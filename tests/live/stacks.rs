@@ -9,9 +9,9 @@ use std::process::Command;
 
 /// What a frame's line says: the function, or file and offset, and (but for the latter) the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Frame {
-    name: String,
-    file: String,
+pub struct Frame {
+    pub name: String,
+    pub file: String,
     /// What `--lines` adds.
     line: String,
 }
@@ -30,7 +30,7 @@ fn stacks(trace: &Trace, text: &str) -> Vec<Vec<Frame>> {
 }
 
 /// Frames are indented as far as perf does it.
-fn frame(line: &str) -> Option<Frame> {
+pub fn frame(line: &str) -> Option<Frame> {
     let body = line.strip_prefix(&" ".repeat(38)).filter(|body| !body.starts_with([' ', '[']))?;
     let (name, rest) = body.rsplit_once(" (").unwrap_or((body, ""));
     let (file, line) = rest.split_once(')').unwrap_or((rest, ""));
@@ -56,7 +56,7 @@ fn matches(names: &[&str], wanted: &[&str]) -> bool {
 }
 
 /// Compiles a program of `tests/programs/stacks`; without the compiler, says so and gives nothing.
-fn compiled(machine: &Machine, compiler: &str, options: &[&str], source: &str, name: &str) -> Option<String> {
+pub fn compiled(machine: &Machine, compiler: &str, options: &[&str], source: &str, name: &str) -> Option<String> {
     let (source, output) = (format!("{}/tests/programs/stacks/{source}", env!("CARGO_MANIFEST_DIR")), machine.path(name));
     match Command::new(compiler).args(options).args(["-o", &output, &source]).output() {
         Ok(made) => {

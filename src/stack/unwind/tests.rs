@@ -160,7 +160,7 @@ fn trampoline(start: u64) -> Function {
 
 #[test]
 fn what_a_signal_interrupted_is_looked_up_where_it_was_interrupted() {
-    // The handler returns into the trampoline; the interrupted function was at its very first instruction.
+    // The handler returns into the trampoline, which nothing called; the interrupted function was at its very first instruction.
     let functions = [sp_based(LEAF, 8), trampoline(LEAF + 0x100), sp_based(CALLER, 8), sp_based(CALLER - 0x100, 800), root(START)];
     let words = [BIAS + LEAF + 0x101, STACK + 6 * 8, 0x66, BIAS + CALLER, 0x33, 0, BIAS + START + 5];
     let space = space(Architecture::X86_64, Form::Sorted, &functions);
@@ -171,7 +171,7 @@ fn what_a_signal_interrupted_is_looked_up_where_it_was_interrupted() {
     let seen: Vec<_> = frames.iter().map(|frame| (frame.svma, frame.is_after, frame.lookup_svma())).collect();
     assert_eq!(
         seen,
-        [(LEAF + 4, true, LEAF + 3), (LEAF + 0x101, true, LEAF + 0x100), (CALLER, false, CALLER), (START + 5, true, START + 4)]
+        [(LEAF + 4, true, LEAF + 3), (LEAF + 0x101, false, LEAF + 0x101), (CALLER, false, CALLER), (START + 5, true, START + 4)]
     );
     assert_eq!(unwound.end, End::Root);
 }

@@ -1,0 +1,223 @@
+//! Stacks of 400 stops in each of six builds of three programs: the frames of a trace are those that gdb finds in the same process at the same call.
+//!
+//! rtrace traces gdb, which goes through the program and stops it where a call returns (`gdb.py`). Both unwind the same stacks: all frames must be the same, one by one. rtrace names a frame by its function, or by file and address where no symbol
+//! holds it; so the first is compared with gdb's name, the second with gdb's address.
+
+use crate::machine::Machine;
+use crate::stacks::{self, Frame, compiled};
+use crate::trace::{Trace, trace};
+use goblin::elf::{Elf, program_header::PT_LOAD};
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+const STOPS: &str = "400";
+
+/// A frame as gdb tells it.
+#[derive(Debug)]
+struct Theirs {
+    pc: u64,
+    mapping: u64,
+    offset: u64,
+    file: String,
+    name: Option<String>,
+}
+
+/// By the number that the call carries.
+type Stops<F> = BTreeMap<u64, Vec<F>>;
+
+#[test]
+fn finds_the_same_frames_in_c() {
+    let Some(machine) = machine_with_gdb() else { return };
+    let Some(library) = compiled(&machine, "cc", &["-O2", "-shared", "-fPIC"], "library.c", "library.so") else { return };
+    for options in [&["-O2"][..], &["-O2", "-s"]] {
+        let Some(program) = compiled(&machine, "cc", options, "walk.c", "walk") else { return };
+        compare(&machine, &[&program, STOPS, &library]);
+    }
+    // gdb does not see what a static program loads.
+    let Some(program) = compiled(&machine, "cc", &["-O2", "-s", "-static"], "walk.c", "walk-static") else { return };
+    compare(&machine, &[&program, STOPS]);
+}
+
+#[test]
+fn finds_the_same_frames_in_cpp() {
+    let Some(machine) = machine_with_gdb() else { return };
+    for options in [&["-O2", "-std=c++17"][..], &["-O2", "-std=c++17", "-s"]] {
+        let Some(program) = compiled(&machine, "c++", options, "walk.cc", "walk") else { return };
+        compare(&machine, &[&program, STOPS]);
+    }
+}
+
+#[test]
+fn finds_the_same_frames_in_python() {
+    let Some(machine) = machine_with_gdb() else { return };
+    // gdb needs the program itself, where `python3` may be a script that looks for it.
+    let program = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    let Some(program) = program.ok().filter(|run| run.status.success()) else { return skipped("there is no python3") };
+    let program = String::from_utf8_lossy(&program.stdout);
+    compare(&machine, &[program.trim(), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/stacks/walk.py"), STOPS]);
+}
+
+/// The machine, if there is a gdb that takes scripts.
+fn machine_with_gdb() -> Option<Machine> {
+    let machine = Machine::shared()?;
+    let found = Command::new("gdb").args(["-nx", "-batch", "-ex", "python print('there')"]).output();
+    if found.is_ok_and(|run| run.stdout.starts_with(b"there")) {
+        return Some(machine);
+    }
+    skipped("there is no gdb with Python");
+    None
+}
+
+fn skipped(why: &str) {
+    let name = std::thread::current().name().unwrap_or("a comparison with gdb").to_owned();
+    // Not by eprintln!, which the test harness keeps to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {why}; nothing was tested");
+}
+
+fn compare(machine: &Machine, program: &[&str]) {
+    let told = machine.path("stacks");
+    let variable = format!("python STACKS = {told:?}");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/gdb.py");
+    let command = [&["gdb", "-nx", "-batch", "-ex", &variable, "-x", script, "--args"], program].concat();
+    let trace = trace(machine, &["-e", "lseek", "--filter", "whence == 9", "--call-graph", "dwarf,60K"], &command).succeeded();
+    assert_eq!(trace.verdict().lost, 0);
+    let told = std::fs::read_to_string(&told).unwrap_or_else(|error| panic!("{told}: {error}\n{}", trace.stdout));
+    let (theirs, ours) = (theirs(&told), ours(&trace));
+    assert_eq!((theirs.len().to_string().as_str(), ours.len()), (STOPS, theirs.len()), "{}\n{}", trace.stdout, trace.stderr);
+    let mut files = Files::default();
+    for (tag, theirs) in &theirs {
+        let ours = ours.get(tag).map(Vec::as_slice).unwrap_or_default();
+        let equal = ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| files.are_same(ours, theirs));
+        assert!(equal, "call {tag} of {program:?}\n{}", files.side_by_side(ours, theirs));
+    }
+}
+
+/// What `gdb.py` wrote.
+fn theirs(told: &str) -> Stops<Theirs> {
+    let mut stops = Stops::new();
+    let mut tag = 0;
+    for line in told.lines() {
+        if let Some(number) = line.strip_prefix("stop ") {
+            tag = number.parse().expect("a number follows");
+            assert!(stops.insert(tag, Vec::new()).is_none(), "two calls have the number {tag}");
+            continue;
+        }
+        let (place, name) = line.split_once('\t').expect("the name comes last");
+        let words: Vec<&str> = place.splitn(5, ' ').collect();
+        let number = |at: usize| words[at].parse().expect("the addresses are numbers");
+        let frame = Theirs {
+            pc: number(1),
+            mapping: number(2),
+            offset: number(3),
+            file: words[4].to_owned(),
+            name: Some(name.to_owned()).filter(|name| name != "-"),
+        };
+        stops.entry(tag).or_default().push(frame);
+    }
+    stops
+}
+
+fn ours(trace: &Trace) -> Stops<Frame> {
+    let mut stops = Stops::new();
+    let mut lines = trace.text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some((_, offset)) = line.split_once(" lseek(fd: -1, offset: ") else { continue };
+        let tag = offset.split(',').next().and_then(|number| number.parse().ok()).expect("the offset is a number");
+        let mut frames = Vec::new();
+        while let Some(frame) = lines.peek().and_then(|line| stacks::frame(line)) {
+            frames.push(frame);
+            lines.next();
+        }
+        assert!(stops.insert(tag, frames).is_none(), "call {tag} has two lines");
+    }
+    stops
+}
+
+/// What the files on the way say of addresses and names.
+#[derive(Default)]
+struct Files(HashMap<String, File>);
+
+#[derive(Default)]
+struct File {
+    /// Start and end in the file, and address.
+    segments: Vec<(u64, u64, u64)>,
+    /// Of functions, by their names as the linker knows them.
+    functions: HashMap<String, Vec<std::ops::Range<u64>>>,
+}
+
+impl Files {
+    fn are_same(&mut self, ours: &Frame, theirs: &Theirs) -> bool {
+        let file = self.0.entry(theirs.file.clone()).or_insert_with(|| File::read(&theirs.file));
+        let svma = file.svma(theirs);
+        match (&theirs.name, ours.file.as_str()) {
+            (None, "") => ours.name == format!("{}+{svma:#x}", theirs.file),
+            (Some(name), path) => {
+                path == theirs.file && (of_source(&ours.name) == of_source(name) || file.is_one_function(&ours.name, name, svma))
+            }
+            (None, _) => false,
+        }
+    }
+
+    fn side_by_side(&mut self, ours: &[Frame], theirs: &[Theirs]) -> String {
+        let mut text = String::new();
+        for at in 0..ours.len().max(theirs.len()) {
+            let same = ours.get(at).zip(theirs.get(at)).is_some_and(|(ours, theirs)| self.are_same(ours, theirs));
+            let ours = ours.get(at).map(|frame| format!("{} ({})", frame.name, frame.file)).unwrap_or_default();
+            let theirs = theirs.get(at).map(|theirs| format!("{:x} {:?} {}", theirs.pc, theirs.name, theirs.file)).unwrap_or_default();
+            text += &format!("{} {ours:60} {theirs}\n", if same { ' ' } else { '!' });
+        }
+        text
+    }
+}
+
+/// The name that a function has in its source, where the compiler made several of it: `sort.part.0`, which GNU's demangler would write `sort [clone .part.0]`, and gdb, where it has debug information, `sort`.
+fn of_source(name: &str) -> &str {
+    let end = [" [clone .", ".cold", ".part.", ".isra.", ".constprop."].iter().filter_map(|mark| name.find(mark)).min();
+    &name[..end.unwrap_or(name.len())]
+}
+
+impl File {
+    fn read(path: &str) -> File {
+        let mut file = File::default();
+        let Ok(bytes) = std::fs::read(path) else { return file };
+        let elf = Elf::parse(&bytes).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let segments = elf.program_headers.iter().filter(|segment| segment.p_type == PT_LOAD);
+        file.segments = segments.map(|segment| (segment.p_offset, segment.p_offset + segment.p_filesz, segment.p_vaddr)).collect();
+        file.add_functions(&elf);
+        let notes = elf.iter_note_sections(&bytes, Some(".note.gnu.build-id"));
+        let identity = notes.and_then(|mut notes| notes.next()?.ok()).map(|note| note.desc.to_owned()).unwrap_or_default();
+        let digits: String = identity.iter().map(|byte| format!("{byte:02x}")).collect();
+        // gdb has names from there, too.
+        let apart = digits.split_at_checked(2).map(|(first, rest)| format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
+        if let Some(bytes) = apart.filter(|path| Path::new(path).exists()).and_then(|path| std::fs::read(path).ok())
+            && let Ok(elf) = Elf::parse(&bytes)
+        {
+            file.add_functions(&elf);
+        }
+        file
+    }
+
+    fn add_functions(&mut self, elf: &Elf) {
+        for (symbols, names) in [(&elf.syms, &elf.strtab), (&elf.dynsyms, &elf.dynstrtab)] {
+            for symbol in symbols.iter().filter(|symbol| symbol.st_shndx != 0) {
+                let name = names.get_at(symbol.st_name).unwrap_or_default().to_owned();
+                self.functions.entry(name).or_default().push(symbol.st_value..symbol.st_value + symbol.st_size);
+            }
+        }
+    }
+
+    fn svma(&self, frame: &Theirs) -> u64 {
+        let offset = frame.pc - frame.mapping + frame.offset;
+        let segment = self.segments.iter().find(|(start, end, _)| (*start..*end).contains(&offset));
+        segment.map_or(frame.pc, |(start, _, address)| offset - start + address)
+    }
+
+    /// Some functions have several names.
+    fn is_one_function(&self, one: &str, other: &str, svma: u64) -> bool {
+        let at =
+            |name: &str| self.functions.get(name)?.iter().find(|range| (range.start..=range.end).contains(&svma)).map(|range| range.start);
+        at(one).is_some() && at(one) == at(other)
+    }
+}
