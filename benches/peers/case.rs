@@ -17,10 +17,13 @@ pub enum Case {
     Summary,
     Beside,
     True,
+    Stacks,
+    TrueWithStacks,
 }
 
 impl Case {
-    pub const ALL: [Case; 6] = [Case::NothingMatches, Case::ToDevNull, Case::ToFile, Case::Summary, Case::Beside, Case::True];
+    pub const ALL: [Case; 8] =
+        [Case::NothingMatches, Case::ToDevNull, Case::ToFile, Case::Summary, Case::Beside, Case::True, Case::Stacks, Case::TrueWithStacks];
 
     pub fn title(self) -> &'static str {
         match self {
@@ -30,14 +33,21 @@ impl Case {
             Case::Summary => "(d) -s",
             Case::Beside => "(e) untraced, beside a traced process",
             Case::True => "(f) `true`",
+            Case::Stacks => "(g) call graphs, to a file",
+            Case::TrueWithStacks => "(h) `true`, with call graphs",
         }
+    }
+
+    /// The command's start and end are measured, not its calls.
+    pub fn is_start(self) -> bool {
+        matches!(self, Case::True | Case::TrueWithStacks)
     }
 
     pub fn measure(self, tool: Option<&Tool>) -> anyhow::Result<Measured> {
         match (self, tool) {
-            (Case::True, tool) => start_and_end(tool),
+            (Case::True | Case::TrueWithStacks, tool) => start_and_end(self, tool),
             (Case::Beside, Some(tool)) => beside(tool),
-            (_, tool) => dd_under(self, tool),
+            (_, tool) => program_under(self, tool),
         }
     }
 }
@@ -51,23 +61,49 @@ pub fn bytes(tool: Option<&Tool>) -> u64 {
     }
 }
 
-/// dd, within a program that reports what it alone used.
-fn dd(usage: &str, bytes: u64) -> anyhow::Result<Vec<String>> {
-    let myself = std::env::current_exe()?.to_str().context("the target directory's name is not UTF-8")?.to_owned();
-    let count = format!("count={bytes}");
-    let words = [&myself, "usage", usage, "dd", "if=/dev/zero", "of=/dev/null", "bs=1", &count, "status=none"];
-    Ok(words.map(str::to_owned).into())
+/// How often `many` opens and closes a file. perf's rings, read too late, must hold all of it.
+fn rounds(tool: Option<&Tool>) -> u64 {
+    match tool.map(|tool| tool.kind) {
+        Some(Kind::Perf) => 3_000,
+        _ => 20_000,
+    }
 }
 
-fn dd_under(case: Case, tool: Option<&Tool>) -> anyhow::Result<Measured> {
+/// How many calls the program makes.
+pub fn calls(case: Case, tool: Option<&Tool>) -> u64 {
+    match case {
+        Case::Stacks => rounds(tool) * 2,
+        Case::Beside => bytes(None) * 2,
+        _ => bytes(tool) * 2,
+    }
+}
+
+/// A command within a program that reports what it alone used.
+fn reported(usage: &str, command: &[&str]) -> anyhow::Result<Vec<String>> {
+    let myself = std::env::current_exe()?.to_str().context("the target directory's name is not UTF-8")?.to_owned();
+    Ok([&[&myself, "usage", usage], command].concat().into_iter().map(str::to_owned).collect())
+}
+
+fn dd(usage: &str, bytes: u64) -> anyhow::Result<Vec<String>> {
+    reported(usage, &["dd", "if=/dev/zero", "of=/dev/null", "bs=1", &format!("count={bytes}"), "status=none"])
+}
+
+/// The tests' program that opens and closes a file, in a thread, a few functions deep.
+fn many(scratch: &Scratch, usage: &str, rounds: u64) -> anyhow::Result<Vec<String>> {
+    let (source, program) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/stacks/many.c"), scratch.path("many"));
+    run::run(&["cc", "-O2", "-pthread", "-o", &program, source].map(str::to_owned), &scratch.path("stderr"))?;
+    reported(usage, &[&program, "1", &rounds.to_string()])
+}
+
+fn program_under(case: Case, tool: Option<&Tool>) -> anyhow::Result<Measured> {
     let scratch = Scratch::new()?;
     let usage = scratch.path("usage");
-    let dd = dd(&usage, bytes(tool))?;
-    let untraced = untraced(&dd, &usage)?;
+    let program = if case == Case::Stacks { many(&scratch, &usage, rounds(tool))? } else { dd(&usage, bytes(tool))? };
+    let untraced = untraced(&program, &usage)?;
     let file = scratch.path("lines");
     let output = if case == Case::ToDevNull { "/dev/null" } else { &file };
     let mut words = tool.map(|tool| tool.words(case, Some(output))).unwrap_or_default();
-    words.extend(dd);
+    words.extend(program);
     let errors = scratch.path("stderr");
     let ran = run::run(&words, &errors)?.with_orphans();
     let counts = match tool {
@@ -77,9 +113,9 @@ fn dd_under(case: Case, tool: Option<&Tool>) -> anyhow::Result<Measured> {
     Ok(Measured::new(&ran, run::usage(&usage)?, untraced, counts))
 }
 
-/// What `dd` uses when nobody looks.
-fn untraced(dd: &[String], usage: &str) -> anyhow::Result<Duration> {
-    run::run(dd, "/dev/null")?;
+/// What the program uses when nobody looks.
+fn untraced(program: &[String], usage: &str) -> anyhow::Result<Duration> {
+    run::run(program, "/dev/null")?;
     run::usage(usage)
 }
 
@@ -105,8 +141,8 @@ fn beside(tool: &Tool) -> anyhow::Result<Measured> {
 const QUIET: Duration = Duration::from_secs(2);
 
 /// How long it takes until the first line is there, and until the prompt is back.
-fn start_and_end(tool: Option<&Tool>) -> anyhow::Result<Measured> {
-    let mut words = tool.map(|tool| tool.words(Case::True, None)).unwrap_or_default();
+fn start_and_end(case: Case, tool: Option<&Tool>) -> anyhow::Result<Measured> {
+    let mut words = tool.map(|tool| tool.words(case, None)).unwrap_or_default();
     words.push("true".to_owned());
     std::thread::sleep(QUIET);
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! rtrace beside perf trace and strace: the same programs, interleaved runs, medians. Prints the table that stands in the README.
+//! rtrace beside perf trace and strace: the same programs, interleaved runs, medians. Prints the tables that stand in the README.
 //!
 //! `benches/README.md` says how to run it and what each column is.
 #![allow(unsafe_code, reason = "wait4(2) tells a child's CPU time and memory, and the standard library has no word for it")]
@@ -33,7 +33,7 @@ fn main() -> anyhow::Result<()> {
     let tools = tool::present();
     let mut rows: Vec<Row> = Vec::new();
     for case in asked_for(&words)? {
-        let with_untraced = std::iter::once(None).chain(tools.iter().cloned().map(Some));
+        let with_untraced = std::iter::once(None).chain(tools.iter().filter(|tool| tool.is_for(case)).cloned().map(Some));
         rows.extend(with_untraced.map(|tool| Row { case, tool, rounds: Vec::new() }));
     }
     for round in 1..=rounds {
@@ -52,5 +52,5 @@ fn asked_for(letters: &[String]) -> anyhow::Result<Vec<Case>> {
         return Ok(Case::ALL.to_vec());
     }
     let by_letter = |letter: &String| Case::ALL.into_iter().find(|case| case.title().starts_with(&format!("({letter})")));
-    letters.iter().map(|letter| by_letter(letter).with_context(|| format!("there is no case `{letter}`; a to f are there"))).collect()
+    letters.iter().map(|letter| by_letter(letter).with_context(|| format!("there is no case `{letter}`; a to h are there"))).collect()
 }

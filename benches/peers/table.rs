@@ -16,6 +16,8 @@ pub struct Counts {
     pub shown: Option<u64>,
     /// perf counts records (two a call), rtrace calls.
     pub lost: Option<u64>,
+    /// Stacks that go to where the thread began.
+    pub whole: Option<u64>,
 }
 
 impl Counts {
@@ -35,9 +37,12 @@ impl Counts {
     }
 
     fn add(&mut self, kind: Kind, case: Case, line: &str) {
+        if case == Case::Stacks && line.trim_start().trim_start_matches('_').starts_with("clone") {
+            *self.whole.get_or_insert(0) += 1;
+        }
         let shown = match case {
             Case::Summary => summary_calls(kind, line),
-            Case::ToFile => (line.contains(") = ") || line.contains(")  ") && line.contains(" = ")).then_some(1),
+            Case::ToFile | Case::Stacks => (line.contains(") = ") || line.contains(")  ") && line.contains(" = ")).then_some(1),
             _ => None,
         };
         if let Some(shown) = shown {
@@ -73,12 +78,17 @@ pub fn markdown(rows: &[Row], tools: &[Tool], rounds: usize) -> String {
     let mut out = String::new();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let _ = writeln!(out, "{}; {}; medians of {rounds} interleaved runs.", machine::description(), names.join(", "));
-    let (starts, loads): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.case == Case::True);
+    let of = |wanted: fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).collect::<Vec<_>>();
+    let (starts, stacks) = (of(|row| row.case.is_start()), of(|row| row.case == Case::Stacks));
+    let loads = of(|row| !row.case.is_start() && row.case != Case::Stacks);
     if !loads.is_empty() {
         out.push_str(&of_loads(&loads));
     }
     if !starts.is_empty() {
         out.push_str(&of_starts(&starts));
+    }
+    if !stacks.is_empty() {
+        out.push_str(&of_stacks(&stacks));
     }
     out
 }
@@ -95,12 +105,49 @@ fn of_loads(rows: &[&Row]) -> String {
 }
 
 fn of_starts(rows: &[&Row]) -> String {
-    let mut out = String::from("\n| (f) `true` | first line | whole |\n|---|--:|--:|\n");
+    let mut out = String::from("\n| | | first line | whole |\n|---|---|--:|--:|\n");
     for row in rows {
         let first = median(row, |m| m.first_line).map_or("–".to_owned(), milliseconds);
-        let _ = writeln!(out, "| {} | {first} | {} |", name(row), milliseconds(duration(row, |m| m.wall)));
+        let _ = writeln!(out, "| {} | {} | {first} | {} |", row.case.title(), name(row), milliseconds(duration(row, |m| m.wall)));
     }
     out
+}
+
+fn of_stacks(rows: &[&Row]) -> String {
+    let mut out =
+        String::from("\nThe program opens and closes a file in a thread; times are of one call, program and tracer together.\n\n");
+    out.push_str("| (g) call graphs, to a file | calls made | program's CPU | tracer's CPU | a call made | calls shown | with all frames | a call with all frames | said lost | peak memory |\n");
+    out.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    for row in rows {
+        let _ = writeln!(out, "{}", stacks_row(row));
+    }
+    out
+}
+
+fn stacks_row(row: &Row) -> String {
+    let seconds = |d: Duration| format!("{:.3} s", d.as_secs_f64());
+    let number = |n: Option<u64>| n.map_or("–".to_owned(), |n| n.to_string());
+    let of_each = |n: Option<u64>| {
+        let n = n.filter(|n| *n > 0)?;
+        let total = duration(row, |m| m.program_cpu + m.tracer_cpu);
+        Some(format!("{:.1} us", total.as_secs_f64() * 1e6 / n as f64))
+    };
+    let made = case::calls(row.case, row.tool.as_ref());
+    let whole = median(row, |m| m.counts.whole);
+    let if_traced = |text: String| if row.tool.is_some() { text } else { "–".to_owned() };
+    let cells = [
+        name(row).to_owned(),
+        made.to_string(),
+        seconds(duration(row, |m| m.program_cpu)),
+        if_traced(seconds(duration(row, |m| m.tracer_cpu))),
+        of_each(Some(made)).unwrap_or_default(),
+        number(median(row, |m| m.counts.shown)),
+        number(whole),
+        of_each(whole).unwrap_or("–".to_owned()),
+        number(median(row, |m| m.counts.lost)),
+        if_traced(format!("{:.1} MB", median(row, |m| Some(m.peak)).unwrap_or_default() as f64 / 1e6)),
+    ];
+    format!("| {} |", cells.join(" | "))
 }
 
 fn dd_row(row: &Row) -> String {
@@ -110,7 +157,7 @@ fn dd_row(row: &Row) -> String {
     let number = |n: Option<u64>| n.map_or("–".to_owned(), |n| n.to_string());
     let is_traced = row.tool.is_some() && row.case != Case::Beside;
     let if_traced = |text: String| if is_traced { text } else { "–".to_owned() };
-    let made = if row.case == Case::Beside { case::bytes(None) } else { case::bytes(row.tool.as_ref()) } * 2;
+    let made = case::calls(row.case, row.tool.as_ref());
     let cells = [
         row.case.title().to_owned(),
         name(row).to_owned(),

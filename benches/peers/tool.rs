@@ -29,6 +29,9 @@ pub fn present() -> Vec<Tool> {
         (Kind::Rtrace, env!("CARGO_BIN_EXE_rtrace").to_owned(), &["--engine", "tracepoint"]),
         (Kind::Perf, "/usr/bin/perf".to_owned(), &[]),
         (Kind::Perf, format!("{newer}/tools/perf"), &[]),
+        // What it takes to lose nothing in case (g).
+        (Kind::Perf, "/usr/bin/perf".to_owned(), &["-m", "256M"]),
+        (Kind::Perf, format!("{newer}/tools/perf"), &["-m", "256M"]),
         (Kind::Strace, format!("{newer}/tools/strace"), &[]),
     ];
     let tools = candidates.into_iter().filter_map(|(kind, program, options)| {
@@ -36,7 +39,7 @@ pub fn present() -> Vec<Tool> {
             eprintln!("not there, left out: {program}");
             return None;
         }
-        let name = named(kind, &program) + &options.iter().skip(1).map(|engine| format!(", {engine}")).collect::<String>();
+        let name = named(kind, &program) + &options.iter().skip(1).map(|word| format!(", {word}")).collect::<String>();
         Some(Tool { kind, name, program, options })
     });
     tools.collect()
@@ -54,6 +57,19 @@ fn named(kind: Kind, program: &str) -> String {
 }
 
 impl Tool {
+    /// Whether the tool is compared in a case. strace was built without what its `-k` needs.
+    pub fn is_for(&self, case: Case) -> bool {
+        match case {
+            Case::Stacks => self.kind != Kind::Strace,
+            Case::TrueWithStacks => self.kind != Kind::Strace && !self.has_large_ring(),
+            _ => !self.has_large_ring(),
+        }
+    }
+
+    fn has_large_ring(&self) -> bool {
+        self.options.first() == Some(&"-m")
+    }
+
     /// The words before the traced command; `output` is where its lines go.
     pub fn words(&self, case: Case, output: Option<&str>) -> Vec<String> {
         let mut words = vec![self.program.clone()];
@@ -71,9 +87,13 @@ impl Tool {
             (Kind::Rtrace, Case::Summary) => &["-v", "-s"],
             // Without -v, which has words of its own before the first line.
             (Kind::Rtrace, Case::True) => &[],
+            (Kind::Rtrace, Case::Stacks) => &["-v", "-e", "openat,close", "--call-graph", "dwarf"],
+            (Kind::Rtrace, Case::TrueWithStacks) => &["--call-graph", "dwarf"],
             (Kind::Rtrace, _) => &["-v"],
             (Kind::Perf, Case::NothingMatches) => &["trace", "-e", "acct"],
             (Kind::Perf, Case::Summary) => &["trace", "-s"],
+            (Kind::Perf, Case::Stacks) => &["trace", "-e", "openat,close", "--call-graph", "dwarf"],
+            (Kind::Perf, Case::TrueWithStacks) => &["trace", "--call-graph", "dwarf"],
             (Kind::Perf, _) => &["trace"],
             (Kind::Strace, Case::NothingMatches) => &["-f", "--seccomp-bpf", "-e", "trace=acct"],
             (Kind::Strace, Case::Summary) => &["-f", "-c"],
