@@ -43,7 +43,7 @@ pub mod field {
     pub const TOLD_BY_BYTES: u64 = IDENTIFIER | RAW;
     /// What every other event asks for, so that each record says when, who and of which event.
     pub const NEEDED: u64 = IDENTIFIER | TID | TIME;
-    /// What is about the stack ([`super::dump`]).
+    /// What is about the stack ([`crate::source::dump`]).
     pub const STACK: u64 = CALLCHAIN | REGS_USER | STACK_USER;
     /// What is repeated at the end of records that are not samples (`sample_id_all`).
     pub const TRAILER: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
