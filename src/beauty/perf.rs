@@ -53,6 +53,7 @@ impl Perf {
         }
     }
 
+    #[inline]
     fn line(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>) {
         match &event.what {
             What::Call(call) | What::Pending(call) => {

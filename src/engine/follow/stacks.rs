@@ -165,6 +165,7 @@ impl Follower {
         self.stack_of(here, sample, Sampled::At, most)
     }
 
+    #[cold]
     fn stack_of(&mut self, here: Here, sample: &Sample, sampled: Sampled, most: Option<u16>) -> Option<Arc<Stack>> {
         let stacks = self.stacks.as_mut()?;
         // The command's first execve is made by rtrace's own code.

@@ -4,12 +4,13 @@ use super::calls::{Questions, add_file};
 use super::{Follower, Here};
 use crate::bpf::record::{How, Seen, add_pieces};
 use crate::bpf::tally;
-use crate::event::{Call, Entry, Event, Exit, PieceState, TaskId, Time, What};
+use crate::event::{Call, Entry, Event, Exit, PieceState, Stack, TaskId, Time, What};
 use crate::source::{Record, Sample};
 use crate::syscall::behavior::Behavior;
 use crate::syscall::layout::add_piece;
 use crate::syscall::ledger::LeftOut;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 impl Follower {
     /// A record of the BPF programs.
@@ -48,10 +49,9 @@ impl Follower {
             self.was_in_flight(here, seen.tid, seen.start, events);
         }
         let mut call = self.whole_call(here, &seen);
-        call.stack = match self.entry_stacks.remove(&seen.tid) {
-            Some((start, stack)) if start == seen.start => Some(stack),
-            _ => self.stack_of_call(here, sample, seen.abi, i64::from(seen.nr)),
-        };
+        if self.stacks.is_some() {
+            call.stack = self.stack_of_whole(here, sample, &seen);
+        }
         if behavior.special.path_argument().is_some() {
             self.executed(here, &seen, &behavior, &mut call);
         }
@@ -63,6 +63,15 @@ impl Follower {
         }
         self.ledger.whole_call(call.exit);
         self.give_counted(here, call, questions, events);
+    }
+
+    /// Where a call was made from: told before it, if it has another stack by now, or with it.
+    #[cold]
+    fn stack_of_whole(&mut self, here: Here, sample: &Sample<'_>, seen: &Seen<'_>) -> Option<Arc<Stack>> {
+        match self.entry_stacks.remove(&seen.tid) {
+            Some((start, stack)) if start == seen.start => Some(stack),
+            _ => self.stack_of_call(here, sample, seen.abi, i64::from(seen.nr)),
+        }
     }
 
     /// Calls that were summed up.
