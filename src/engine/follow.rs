@@ -347,7 +347,7 @@ impl Follower {
             Note::InFlight { task, call, last } => self.in_flight(time, *task, call, *last, events),
             Note::Maps { pid, maps } => {
                 for Mapped { start, end, offset, file, path } in maps {
-                    self.maps.map(*pid, (*start, end - start, *offset), true, *file, path);
+                    self.maps.map(*pid, (*start, end.saturating_sub(*start), *offset), true, *file, path);
                 }
             }
             Note::Silenced { .. } => {}
