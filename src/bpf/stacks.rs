@@ -1,6 +1,7 @@
 //! What of the stack comes with the programs' records: the mirror of `stacks.h`.
 
 use crate::sys::perf::StackFields;
+use rustc_hash::FxHashMap;
 
 /// `STACKS_MAX`
 const STACKS_MAX: usize = 16;
@@ -16,7 +17,7 @@ pub struct Stacks {
     /// Each is an event on every CPU.
     pub kinds: Vec<StackFields>,
     /// By the place of the call's row: the first and last kind, counted from 1.
-    rows: Vec<(u16, Kinds)>,
+    rows: FxHashMap<u16, Kinds>,
     /// The same of calls without a row.
     pub nameless: Kinds,
 }
@@ -34,7 +35,7 @@ impl Stacks {
     /// Calls of this row have what these fields say; without a bound of bytes, as much as there is.
     pub fn add_row(&mut self, row: u16, fields: StackFields, bounded: bool) {
         let kinds = self.kinds_of(fields, bounded);
-        self.rows.push((row, kinds));
+        self.rows.insert(row, kinds);
     }
 
     pub fn set_nameless(&mut self, fields: StackFields, bounded: bool) {
@@ -43,7 +44,7 @@ impl Stacks {
 
     /// What calls of a row have.
     pub fn of_row(&self, row: u16) -> Kinds {
-        self.rows.iter().find(|(known, _)| *known == row).map_or(Kinds::default(), |(_, kinds)| *kinds)
+        self.rows.get(&row).copied().unwrap_or_default()
     }
 
     fn kinds_of(&mut self, fields: StackFields, bounded: bool) -> Kinds {

@@ -40,7 +40,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
 
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
-    let maps = what.faults.is_some() || graphs::any(request);
+    let takes_stacks = graphs::any(request);
+    let maps = what.faults.is_some() || takes_stacks;
     let mut events = vec![side_band(maps, inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
     let follows_tasks = matches!(whom, Whom::Command | Whom::Tasks { .. });
@@ -73,7 +74,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
         unknown: selection.unknown,
         string_limit: request.show.string_limit,
         sums: each_call.is_none(),
-        stacks: graphs.of_bpf(&selection),
+        stacks: graphs.of_bpf(),
         failures: request.show.failure && !switched,
         least: request.show.duration.filter(|_| !switched),
         filters: if switched { Vec::new() } else { filters::of_rows(&selection, &what.items, what.filter.as_ref(), &mut notes) },
@@ -140,7 +141,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
         frames_min: request.graphs.min.map_or(0, usize::from),
     };
     let wanted = match &bpf {
-        _ if !graphs::any(request) => RING_BYTES,
+        _ if !takes_stacks => RING_BYTES,
         Some(_) => RING_BYTES_FITTED_STACKS,
         None => RING_BYTES_STACKS,
     };

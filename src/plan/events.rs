@@ -97,9 +97,13 @@ impl Adding<'_> {
             _ => (Counts::Tracepoint(format.id), perf::SAMPLE_TRACEPOINT),
         };
         let spec = EventSpec { name, role: point.role, sample_type, format: Some(format), shown: point.shown, terms: point.terms };
-        self.events.push(PlannedEvent { spec, counts, filter: point.filter, inherit, stack: StackFields::default() });
+        self.add(PlannedEvent { spec, counts, filter: point.filter, inherit, stack: StackFields::default() }, point.graph.fields())
+    }
+
+    fn add(&mut self, event: PlannedEvent, stack: StackFields) -> EventIndex {
+        self.events.push(event);
         let index = EventIndex((self.events.len() - 1) as u16);
-        self.take_stack(index, point.graph.fields());
+        self.take_stack(index, stack);
         index
     }
 
@@ -158,12 +162,13 @@ impl Adding<'_> {
             let spec = EventSpec {
                 name: "BPF calls".to_owned(),
                 role: Role::BpfCall,
-                sample_type: perf::SAMPLE_BPF | stack.sample_type(),
+                sample_type: perf::SAMPLE_BPF,
                 format: None,
                 shown: true,
                 terms: Terms::default(),
             };
-            self.events.push(PlannedEvent { spec, counts: Counts::BpfOutput, filter: None, inherit: false, stack });
+            let event = PlannedEvent { spec, counts: Counts::BpfOutput, filter: None, inherit: false, stack: StackFields::default() };
+            self.add(event, stack);
         }
     }
 
@@ -238,9 +243,8 @@ impl Adding<'_> {
                     shown: true,
                     terms: Terms::default(),
                 };
-                let graph = Graph::of_event(&spec.terms, self.general);
-                self.events.push(PlannedEvent { spec, counts, filter: None, inherit: self.inherit, stack: StackFields::default() });
-                self.take_stack(EventIndex((self.events.len() - 1) as u16), graph.fields());
+                let stack = Graph::of_event(&spec.terms, self.general).fields();
+                self.add(PlannedEvent { spec, counts, filter: None, inherit: self.inherit, stack: StackFields::default() }, stack);
             }
         }
     }

@@ -81,10 +81,10 @@ impl CallGraphs {
     }
 
     /// What the BPF programs are told.
-    pub fn of_bpf(&self, selection: &Selection) -> Stacks {
+    pub fn of_bpf(&self) -> Stacks {
         let mut stacks = Stacks::default();
         let is_bounded = |graph: Graph| matches!(graph.user, Some(CallGraph::Dwarf { size: Some(_) }));
-        for (row, graph) in self.rows.iter().enumerate().filter(|(row, _)| selection.rows.get(*row).copied().unwrap_or_default()) {
+        for (row, graph) in self.rows.iter().enumerate().filter(|(_, graph)| !graph.is_none()) {
             stacks.add_row(row as u16, graph.fields(), is_bounded(*graph));
         }
         stacks.set_nameless(self.nameless.fields(), is_bounded(self.nameless));
