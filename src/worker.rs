@@ -16,7 +16,7 @@ use crate::source::Session;
 use crate::source::files::{LiveMappings, LiveNames};
 use crate::source::look::Live;
 use crate::source::queue::Receiver;
-use crate::stack::name::{Nameless, Names};
+use crate::stack::name::Names;
 use crate::stack::naming::{Named, Naming, Wanted};
 use crate::stack::symbols::Options;
 use crate::stack::symbols::debuginfod::Debuginfod;
@@ -187,9 +187,8 @@ impl Work {
             return Ok(());
         }
         let Work { session, engine, gate, sinks, naming, later, .. } = self;
-        let named = engine.library().map(|library| Named { naming: &*naming, library });
-        let names: &dyn Names = named.as_ref().map_or(&Nameless, |named| named);
-        let view = View { session, tasks: engine.tasks(), now: engine.now(), names };
+        let names = Named { naming, library: engine.library() };
+        let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
         let Some(later) = later else {
             let mut wanted = events.iter().filter(|event| gate.lets_through(event, &view));
             wanted.try_for_each(|event| sinks.iter_mut().try_for_each(|sink| sink.event(event, &view)))?;
@@ -213,9 +212,8 @@ impl Work {
             self.naming.wait(Instant::now() + NAMES_WAIT);
         }
         let Work { session, engine, sinks, naming, later, .. } = self;
-        let named = engine.library().map(|library| Named { naming: &*naming, library });
-        let names: &dyn Names = named.as_ref().map_or(&Nameless, |named| named);
-        let view = View { session, tasks: engine.tasks(), now: engine.now(), names };
+        let names = Named { naming, library: engine.library() };
+        let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
         for event in later.take().unwrap_or_default() {
             sinks.iter_mut().try_for_each(|sink| sink.event(&event, &view))?;
         }

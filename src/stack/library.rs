@@ -57,7 +57,8 @@ impl Open for Closed {
 /// All images.
 pub struct Library {
     open: Box<dyn Open>,
-    by_file: FxHashMap<FileKey, Arc<Image>>,
+    /// `None` for what is no image.
+    by_file: FxHashMap<FileKey, Option<Arc<Image>>>,
     by_id: FxHashMap<ImageId, (MappedFile, Opened)>,
     /// What just-in-time compilers write and have mapped, by process.
     jitdumps: FxHashMap<i32, Arc<[u8]>>,
@@ -120,13 +121,15 @@ impl Library {
             _ => return None,
         };
         if let Some(image) = self.by_file.get(&key) {
-            return Some(Arc::clone(image));
+            return image.clone();
         }
         let mapped = MappedFile { pid, addresses: (start, area.end), file: area.file, path: Arc::clone(&area.path) };
         let opened = self.open.open(&mapped)?;
-        let image = Arc::new(Image::read(Box::new(opened.clone())).ok()?);
-        self.by_id.insert(image.id(), (mapped, opened));
-        self.by_file.insert(key, Arc::clone(&image));
-        Some(image)
+        let image = Image::read(Box::new(opened.clone())).ok().map(Arc::new);
+        if let Some(image) = &image {
+            self.by_id.insert(image.id(), (mapped, opened));
+        }
+        self.by_file.insert(key, image.clone());
+        image
     }
 }

@@ -34,9 +34,11 @@ pub trait Names {
 }
 
 /// Knows none.
+#[cfg(test)]
 #[derive(Debug)]
 pub struct Nameless;
 
+#[cfg(test)]
 impl Names for Nameless {
     fn frames(&self, _: i32, stack: &Stack, each: &mut dyn FnMut(NamedFrame)) {
         for (at, frame) in stack.frames.iter().enumerate() {

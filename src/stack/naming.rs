@@ -59,7 +59,8 @@ struct Known {
 /// Names by a run's library of files.
 pub struct Named<'a, F> {
     pub naming: &'a Naming<F>,
-    pub library: &'a Library,
+    /// `None` where no stacks are taken.
+    pub library: Option<&'a Library>,
 }
 
 impl<F: Files> Naming<F> {
@@ -107,9 +108,9 @@ impl<F: Files> Names for Named<'_, F> {
                 state.kernel_frame(frame, each);
                 continue;
             }
-            match frame.image.and_then(|id| Some((id, self.library.file(id)?))) {
+            match frame.image.and_then(|id| Some((id, self.library?.file(id)?))) {
                 Some((id, opened)) => state.mapped_frame(self.naming.wanted, id, opened, frame, each),
-                None => state.made_frame(pid, self.library.jitdump(pid), frame, each),
+                None => state.made_frame(pid, self.library.and_then(|library| library.jitdump(pid)), frame, each),
             }
         }
     }
