@@ -2,8 +2,9 @@
 
 use crate::line;
 use crate::machine::Machine;
-use crate::trace::{plain, shell, start, start_workload, trace, workload};
-use rustix::process::{Signal, kill_process, kill_process_group};
+use crate::trace::{plain, shell, start, start_on_a_terminal, start_workload, trace, workload};
+use rustix::process::{Signal, kill_process};
+use std::io::Write;
 
 fn status(machine: &Machine, options: &[&str], command: &[&str]) -> i32 {
     trace(machine, options, command).status
@@ -71,18 +72,30 @@ fn or_not_with_no_wait() {
     assert_eq!(trace.verdict().lost, 0);
 }
 
-/// As in a shell: the terminal sends it to both.
+const TRAPS_INT: &str = "trap 'echo trapped; exit 5' INT; echo up; while :; do sleep 0.05; done";
+
+/// The terminal sends it to both, so rtrace does not send it on: the command would have it twice.
 #[test]
-fn ctrl_c_reaches_the_command() {
+fn ctrl_c_reaches_the_command_once() {
     let Some(machine) = Machine::shared() else { return };
     for mode in [&[][..], &["-s"]] {
-        let script = "trap 'echo trapped; exit 5' INT; echo up; while :; do sleep 0.05; done";
-        let mut run = start(&machine, mode, &["sh", "-c", script]);
+        let (mut run, mut terminal) = start_on_a_terminal(&machine, mode, &["sh", "-c", TRAPS_INT]);
         run.wait_for_output("up\n");
-        kill_process_group(run.pid(), Signal::INT).expect("it runs");
+        terminal.write_all(b"\x03").expect("the terminal is open");
         let trace = run.finish();
         assert_eq!((trace.status, trace.stdout.as_str()), (5, "up\ntrapped\n"), "{}", trace.stderr);
     }
+}
+
+/// What is sent to rtrace alone is meant for the command.
+#[test]
+fn an_interrupt_to_rtrace_is_sent_on() {
+    let Some(machine) = Machine::shared() else { return };
+    let mut run = start(&machine, &[], &["sh", "-c", TRAPS_INT]);
+    run.wait_for_output("up\n");
+    kill_process(run.pid(), Signal::INT).expect("it runs");
+    let trace = run.finish();
+    assert_eq!((trace.status, trace.stdout.as_str()), (5, "up\ntrapped\n"), "{}", trace.stderr);
 }
 
 /// The lines are whole and complete, whatever ends rtrace.

@@ -3,7 +3,9 @@
 use crate::line::{self, Line};
 use crate::machine::{self, Machine};
 use regex::Regex;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
@@ -60,28 +62,43 @@ pub fn start_workload<'m>(machine: &'m Machine, options: &[&str], words: &str) -
 /// Starts it in a process group of its own, as a shell would.
 pub fn start<'m>(machine: &'m Machine, options: &[&str], command: &[&str]) -> Running<'m> {
     let name = new_name();
+    let words = traced(machine, &name, options, command);
+    spawn(machine, Place::Background, machine::rtrace(), &words, name)
+}
+
+/// Starts it as the foreground of a terminal of its own, whose other side is given: what is written there is typed.
+pub fn start_on_a_terminal<'m>(machine: &'m Machine, options: &[&str], command: &[&str]) -> (Running<'m>, File) {
+    use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("there are pseudoterminals");
+    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
+    let theirs = ioctl_tiocgptpeer(&ours, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("it is unlocked");
+    let name = new_name();
+    let words = traced(machine, &name, options, command);
+    (spawn(machine, Place::Terminal(theirs), machine::rtrace(), &words, name), ours.into())
+}
+
+/// The words for `rtrace -v -o FILE` with these options on this command.
+fn traced(machine: &Machine, name: &str, options: &[&str], command: &[&str]) -> Vec<String> {
     let lines = machine.path(&format!("{name}.lines"));
     let engine = machine::engine_asked_for().filter(|_| !options.contains(&"--engine"));
-    let mut words = vec!["-v", "-o", &lines];
-    if let Some(engine) = &engine {
-        words.extend(["--engine", engine]);
-    }
-    words.extend(options);
+    let mut words = vec!["-v".to_string(), "-o".to_string(), lines];
+    words.extend(engine.into_iter().flat_map(|engine| ["--engine".to_string(), engine]));
+    words.extend(options.iter().map(ToString::to_string));
     if !command.is_empty() {
-        words.push("--");
-        words.extend(command);
+        words.push("--".to_string());
+        words.extend(command.iter().map(ToString::to_string));
     }
-    spawn(machine, machine::rtrace(), &words, name)
+    words
 }
 
 /// Runs rtrace with these words and no others.
 pub fn plain(machine: &Machine, words: &[&str]) -> Trace {
-    spawn(machine, machine::rtrace(), words, new_name()).finish()
+    spawn(machine, Place::Background, machine::rtrace(), words, new_name()).finish()
 }
 
 /// Runs a shell line in which `$rtrace` and `$workload` are what they say and `$dir` is the test's directory.
 pub fn shell(machine: &Machine, script: &str) -> Trace {
-    spawn(machine, "sh", &["-c", script], new_name()).finish()
+    spawn(machine, Place::Background, "sh", &["-c", script], new_name()).finish()
 }
 
 fn new_name() -> String {
@@ -90,16 +107,34 @@ fn new_name() -> String {
     format!("run{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn spawn<'m>(machine: &'m Machine, program: &str, words: &[&str], name: String) -> Running<'m> {
+/// Where a run takes place.
+enum Place {
+    /// In a process group of its own.
+    Background,
+    /// In a session of its own, as the foreground of this terminal.
+    Terminal(OwnedFd),
+}
+
+fn spawn<'m>(machine: &'m Machine, place: Place, program: &str, words: &[impl AsRef<OsStr>], name: String) -> Running<'m> {
     let file = |ending: &str| File::create(machine.path(&format!("{name}.{ending}"))).expect("the test's directory is writable");
+    let mut command = match place {
+        Place::Background => {
+            let mut command = Command::new("env");
+            command.stdin(Stdio::null()).process_group(0);
+            command
+        }
+        Place::Terminal(terminal) => {
+            let mut command = Command::new("setsid");
+            command.args(["--ctty", "env"]).stdin(terminal);
+            command
+        }
+    };
     // Whoever runs the tests in the background of a shell hands down an ignored SIGINT.
-    let child = Command::new("env")
+    let child = command
         .args(["--default-signal=INT", program])
         .args(words)
-        .stdin(Stdio::null())
         .stdout(file("stdout"))
         .stderr(file("stderr"))
-        .process_group(0)
         .env_remove("RTRACE_OPTS")
         .env_remove("PERF_CONFIG")
         .env("XDG_CONFIG_HOME", machine.dir())
