@@ -13,6 +13,7 @@ pub mod event;
 pub mod gate;
 pub mod kernel;
 pub mod plan;
+pub mod probe;
 pub mod run;
 pub mod sink;
 pub mod source;

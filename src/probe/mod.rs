@@ -1,0 +1,3 @@
+//! Dynamic events: probes that rtrace makes itself, and those that are there.
+
+pub mod grammar;
