@@ -7,6 +7,7 @@ use crate::sys::mapped::Mapped;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::File;
 use std::ops::Deref;
+use std::path::Path;
 
 /// Where the running kernel shows its own.
 pub const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
@@ -279,6 +280,25 @@ pub fn of_the_kernel() -> std::io::Result<Blob> {
         Ok(mapped) => Ok(Blob::Mapped(mapped)),
         Err(_) => Ok(Blob::Read(std::fs::read(VMLINUX)?)),
     }
+}
+
+const DIRECTORY: &str = "/sys/kernel/btf";
+
+/// A loaded module's: its types are numbered on from the kernel's, and so are its strings.
+///
+/// # Errors
+/// There is no such module, or it was built without (CONFIG_DEBUG_INFO_BTF_MODULES).
+pub fn of_a_module(module: &str) -> std::io::Result<Blob> {
+    std::fs::read(Path::new(DIRECTORY).join(module)).map(Blob::Read)
+}
+
+/// Loaded modules that have type information, by name.
+pub fn modules() -> Vec<String> {
+    let entries = std::fs::read_dir(DIRECTORY).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| name != "vmlinux");
+    names.sort_unstable();
+    names
 }
 
 /// The bytes of a kernel's type information.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A debug file, and where it was.
 pub struct DebugFile {
     pub file: ElfFile,
-    path: PathBuf,
+    pub path: PathBuf,
     seen_by: Option<i32>,
 }
 

@@ -218,6 +218,13 @@ impl ElfFile {
         Some(segment.p_vaddr.wrapping_add(offset - segment.p_offset))
     }
 
+    /// Where in the file is what has an address: its offset, and whether it is loaded as code. `None` if no segment has bytes for it.
+    pub fn offset_of_svma(&self, svma: u64) -> Option<(u64, bool)> {
+        let into = |segment: &ProgramHeader| svma.checked_sub(segment.p_vaddr).filter(|into| *into < segment.p_filesz);
+        let (segment, into) = self.loaded().find_map(|segment| Some((segment, into(segment)?)))?;
+        Some((segment.p_offset.checked_add(into)?, segment.is_executable()))
+    }
+
     fn section_names(&self, header: &Header) -> Vec<u8> {
         const XINDEX: u16 = 0xffff;
         let index = match header.e_shstrndx {

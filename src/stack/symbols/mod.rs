@@ -20,6 +20,7 @@ pub mod jitdump;
 pub mod kallsyms;
 pub mod lines;
 pub mod linkage;
+pub mod listing;
 pub mod object;
 pub mod packed;
 pub mod perf_map;

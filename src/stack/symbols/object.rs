@@ -221,7 +221,7 @@ fn read_lines(files: &mut dyn Files, object: &Object) -> Option<Lines> {
 }
 
 /// The symbols that a stripped file has with it, packed (gdb's documentation, "Debugging Information in a Special Section").
-fn minidebug(file: &ElfFile) -> Option<ElfFile> {
+pub fn minidebug(file: &ElfFile) -> Option<ElfFile> {
     let packed = file.bytes(file.section(".gnu_debugdata")?).ok()?;
     let bytes = Packing::Xz.unpack(&packed, MINIDEBUG_MAX).ok()?;
     ElfFile::read(Box::new(bytes)).ok()

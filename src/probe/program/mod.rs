@@ -1,0 +1,9 @@
+//! Probes on files' code: what their names mean, by the files' own symbols and debug information.
+//!
+//! Addresses are *svmas*, those that a file's headers and symbols state; *offsets* are bytes from the file's beginning, which is what the kernel wants.
+
+mod file;
+mod place;
+pub mod symbol;
+
+pub use place::resolve;

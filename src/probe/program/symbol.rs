@@ -1,0 +1,191 @@
+//! The function that a name stands for in a file.
+
+use super::file::{ProgramFile, shown};
+use crate::cli::near;
+use crate::probe::grammar::When;
+use crate::probe::surroundings::Surroundings;
+use crate::stack::symbols::ElfFile;
+use crate::stack::symbols::alias::Binding;
+use crate::stack::symbols::demangle::{demangle, is_mangled};
+use crate::stack::symbols::listing::{self, Kind, Listed};
+use anyhow::bail;
+
+/// A function, or a label in the code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// As the file has it: mangled, without a version.
+    pub name: String,
+    pub svma: u64,
+    /// In bytes; 0 where it is not known.
+    pub size: u64,
+    /// That there are others of this name, where one was preferred.
+    pub note: Option<String>,
+}
+
+impl Function {
+    /// The address so many bytes into it.
+    ///
+    /// # Errors
+    /// That is outside, or it is to be the place of a return probe and not the beginning.
+    pub fn at(&self, offset: i64, when: When) -> anyhow::Result<u64> {
+        let name = self.name.escape_debug();
+        if offset != 0 && when != When::Entry {
+            bail!("a return probe is on a whole function: {name}, without {offset:+}");
+        }
+        let is_within = offset == 0 || u64::try_from(offset).is_ok_and(|offset| self.size == 0 || offset < self.size);
+        match self.svma.checked_add_signed(offset) {
+            Some(svma) if is_within => Ok(svma),
+            _ => bail!("{name}{offset:+} is not in {name}, which has {} bytes", self.size),
+        }
+    }
+}
+
+/// A symbol of the wanted name.
+#[derive(Clone, Debug)]
+struct Candidate {
+    name: String,
+    svma: u64,
+    size: u64,
+    binding: Binding,
+    kind: Kind,
+    /// It is what is linked today, or has no version.
+    is_default: bool,
+    source: Option<String>,
+}
+
+/// More are not listed.
+const LISTED_MAX: usize = 8;
+
+/// The function with this name: `open`, `open@GLIBC_2.2.5` where there are several versions, `ns::Class::method` if only one function is called so.
+///
+/// # Errors
+/// There is none, several functions of different files have the name, or what has it is no function, or one that only chooses the function to be called.
+pub fn find(file: &mut ProgramFile, wanted: &str, surroundings: &mut dyn Surroundings) -> anyhow::Result<Function> {
+    let path = shown(&file.path);
+    let packed = file.packed_symbols();
+    let files: Vec<&ElfFile> = file.symbol_files(surroundings).into_iter().chain(packed.as_ref()).collect();
+    let mut named = gather(&files, |symbol| is_called(symbol, wanted));
+    if !named.iter().any(|candidate| candidate.kind.is_code()) {
+        named.extend(gather(&files, |symbol| symbol.kind.is_code() && is_demangled(symbol.name, wanted)));
+    }
+    let is_data = !named.is_empty();
+    named.retain(|candidate| candidate.kind.is_code());
+    let wanted = wanted.escape_debug().to_string();
+    let offset = |svma: u64| files[0].offset_of_svma(svma).map_or(0, |(offset, _)| offset);
+    match prefer(named) {
+        Preferred { one: None, others } if others.is_empty() && is_data => bail!("{wanted} of {path} is data, not code"),
+        Preferred { one: None, others } if others.is_empty() => bail!("{path} has no function {wanted}{}", hint(&files, &wanted)),
+        Preferred { one: None, others } => {
+            let list: Vec<String> = others.iter().take(LISTED_MAX).map(|one| described(one, offset(one.svma))).collect();
+            let more = if others.len() > LISTED_MAX { ", ..." } else { "" };
+            bail!(
+                "{path} has {} functions {wanted}: {}{more}; give the offset of the one you mean, as in {path}:{:#x}",
+                others.len(),
+                list.join(", "),
+                offset(others[0].svma)
+            )
+        }
+        Preferred { one: Some(one), .. } if one.kind == Kind::Chooser => {
+            bail!(
+                "{wanted} of {path} only chooses, once, the function that is called in its place (IFUNC); name that one{}",
+                hint(&files, &wanted)
+            )
+        }
+        Preferred { one: Some(one), others } => {
+            let also: Vec<String> = others.iter().take(LISTED_MAX).map(|other| described(other, offset(other.svma))).collect();
+            let note = (!also.is_empty()).then(|| format!("{path} has other functions {wanted}: {}", also.join(", ")));
+            Ok(Function { name: one.name, svma: one.svma, size: one.size, note })
+        }
+    }
+}
+
+struct Preferred {
+    one: Option<Candidate>,
+    others: Vec<Candidate>,
+}
+
+/// The one that a name stands for: what is linked today rather than an old version, and what all of the program sees rather than what one source file has.
+fn prefer(mut named: Vec<Candidate>) -> Preferred {
+    // One address may have several symbols of the name, in several files.
+    named.sort_by_key(|candidate| (candidate.svma, !candidate.is_default, candidate.binding, candidate.source.is_none()));
+    named.dedup_by_key(|candidate| candidate.svma);
+    if named.iter().any(|candidate| candidate.is_default) {
+        named.retain(|candidate| candidate.is_default);
+    }
+    let seen = |candidate: &Candidate| candidate.binding != Binding::Local;
+    let one = match named.len() {
+        1 => Some(0),
+        _ => named.iter().position(seen).filter(|_| named.iter().filter(|candidate| seen(candidate)).count() == 1),
+    };
+    Preferred { one: one.map(|at| named.remove(at)), others: named }
+}
+
+fn gather(files: &[&ElfFile], mut is_meant: impl FnMut(&Listed<'_>) -> bool) -> Vec<Candidate> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut found = Vec::new();
+    for file in files {
+        listing::each(file, &mut |symbol| {
+            if is_meant(&symbol) {
+                found.push(Candidate {
+                    name: text(symbol.name),
+                    svma: symbol.svma,
+                    size: symbol.size,
+                    binding: symbol.binding,
+                    kind: symbol.kind,
+                    is_default: symbol.version.is_none_or(|version| version.is_default),
+                    source: symbol.source.map(text),
+                });
+            }
+        });
+    }
+    found
+}
+
+/// `name`, or `name@VERSION` or `name@@VERSION`.
+fn is_called(symbol: &Listed<'_>, wanted: &str) -> bool {
+    let (name, version) = listing::split(wanted.as_bytes());
+    symbol.name == name && version.is_none_or(|wanted| symbol.version.is_some_and(|version| version.name == wanted.name))
+}
+
+/// In its own language, with its parameters or without.
+fn is_demangled(name: &[u8], wanted: &str) -> bool {
+    if !is_mangled(name) {
+        return false;
+    }
+    let bare = |name: &str| name.split('(').next().is_some_and(|name| name == wanted);
+    demangle(name).is_some_and(|name| name == wanted || bare(&name))
+}
+
+/// `0x1234 (app.c)`: where in the file it is.
+fn described(candidate: &Candidate, offset: u64) -> String {
+    match &candidate.source {
+        Some(source) => format!("{offset:#x} ({})", source.escape_debug()),
+        None => format!("{offset:#x}"),
+    }
+}
+
+/// Names that are near; those first that a compiler made of the wanted one (`name.isra.0`).
+fn hint(files: &[&ElfFile], wanted: &str) -> String {
+    const NEAR_MAX: usize = 5;
+    let mut names = Vec::new();
+    for file in files {
+        listing::each(file, &mut |symbol| {
+            if matches!(symbol.kind, Kind::Function | Kind::Label) {
+                names.push(demangle(symbol.name).unwrap_or_else(|| String::from_utf8_lossy(symbol.name).into_owned()));
+            }
+        });
+    }
+    names.retain(|name| name != wanted);
+    names.sort_unstable();
+    names.dedup();
+    let made = names.iter().filter(|name| name.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.')));
+    let mut shown: Vec<String> = made.take(NEAR_MAX).map(|name| name.escape_debug().to_string()).collect();
+    if shown.is_empty() {
+        let nearest = near::nearest(wanted, names.iter().map(String::as_str), NEAR_MAX);
+        shown = nearest.iter().map(|name| name.escape_debug().to_string()).collect();
+    }
+    near::hint(&shown)
+}
+
+#[cfg(test)]
+mod tests;

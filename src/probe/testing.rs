@@ -1,0 +1,95 @@
+//! For tests: files and types that lie in memory, and programs that are built where they are wanted.
+
+use super::surroundings::Surroundings;
+use crate::kernel::btf::Blob;
+use crate::stack::symbols::ReadAt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The machine's files, and no kernel.
+#[derive(Default)]
+pub struct Machine {
+    pub types: Option<Vec<u8>>,
+    pub kallsyms: Option<Vec<u8>>,
+    /// What a path leads to in place of what is there.
+    pub instead: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Surroundings for Machine {
+    fn absolute(&mut self, path: &Path) -> io::Result<PathBuf> {
+        path.canonicalize()
+    }
+
+    fn open(&mut self, path: &Path) -> Option<Box<dyn ReadAt>> {
+        let path = self.instead.iter().find(|(from, _)| from == path).map_or(path, |(_, to)| to);
+        Some(Box::new(std::fs::read(path).ok()?))
+    }
+
+    fn release(&mut self) -> anyhow::Result<String> {
+        Ok("6.1.0-test".to_owned())
+    }
+
+    fn kallsyms(&mut self) -> io::Result<Vec<u8>> {
+        self.kallsyms.clone().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn types(&mut self, module: Option<&str>) -> io::Result<Blob> {
+        self.types.clone().filter(|_| module.is_none()).map(Blob::Read).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn modules(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A program in a directory of its own, which goes with it.
+pub struct Built {
+    directory: PathBuf,
+    pub path: PathBuf,
+}
+
+impl Built {
+    /// Compiles `tests/programs/probes/SOURCE`; `None`, and said, where there is no compiler.
+    pub fn new(source: &str, flags: &[&str]) -> Option<Built> {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let directory = std::env::temp_dir().join(format!("rtrace-probes-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory for a test's program");
+        let built = Built { path: directory.canonicalize().expect("it was made").join("app"), directory };
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/probes").join(source);
+        let compiler = if source.ends_with(".cc") { "g++" } else { "gcc" };
+        match Command::new(compiler).args(flags).arg("-o").arg(&built.path).arg(&from).status() {
+            Ok(status) => {
+                assert!(status.success(), "{compiler} does not compile {source} with {flags:?}");
+                Some(built)
+            }
+            Err(error) => {
+                eprintln!("SKIPPED: {compiler} cannot be run ({error}); nothing was tested");
+                None
+            }
+        }
+    }
+
+    /// What `nm` says of a symbol: its address.
+    pub fn svma_of(&self, symbol: &str) -> u64 {
+        self.svmas_of(symbol)[0]
+    }
+
+    pub fn svmas_of(&self, symbol: &str) -> Vec<u64> {
+        let output = Command::new("nm").arg(&self.path).output().expect("nm is there with the compiler");
+        let text = String::from_utf8(output.stdout).expect("names in C");
+        let lines = text
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .filter(|(_, rest)| rest.split_once(' ').is_some_and(|(_, name)| name == symbol));
+        lines.map(|(address, _)| u64::from_str_radix(address, 16).expect("an address")).collect()
+    }
+}
+
+impl Drop for Built {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}

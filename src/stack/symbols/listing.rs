@@ -1,0 +1,189 @@
+//! All symbols of a file, data's too, with the versions of those that are exported: for who looks for a name, not for an address.
+
+use super::alias::Binding;
+use super::elf::{ElfFile, string_at};
+use goblin::elf::section_header::{SHF_EXECINSTR, SHT_DYNSYM, SHT_GNU_VERDEF, SHT_GNU_VERSYM, SHT_SYMTAB};
+use goblin::elf::sym::{
+    STB_GLOBAL, STB_GNU_UNIQUE, STB_LOCAL, STT_COMMON, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_TLS, Symtab,
+};
+use goblin::elf::{SectionHeader, Sym};
+
+/// A symbol that is defined in its file.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed<'a> {
+    /// Without a version; not escaped.
+    pub name: &'a [u8],
+    pub version: Option<Version<'a>>,
+    pub svma: u64,
+    /// In bytes; 0 where none is given.
+    pub size: u64,
+    pub binding: Binding,
+    pub kind: Kind,
+    /// Of a local symbol: the source file that the linker names before it.
+    pub source: Option<&'a [u8]>,
+}
+
+/// One of several symbols of a name that programs were linked with at different times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version<'a> {
+    pub name: &'a [u8],
+    /// What is linked today gets this one.
+    pub is_default: bool,
+}
+
+/// What a symbol stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Function,
+    /// A function that returns the address of the one to be called (IFUNC).
+    Chooser,
+    /// A place in the code, by assemblers.
+    Label,
+    Data,
+    ThreadLocal,
+}
+
+impl Kind {
+    pub fn is_code(self) -> bool {
+        matches!(self, Kind::Function | Kind::Chooser | Kind::Label)
+    }
+}
+
+/// Goes through `.symtab` and `.dynsym`. What is damaged is passed over.
+pub fn each(file: &ElfFile, visit: &mut dyn FnMut(Listed<'_>)) {
+    let first = |kind: u32| file.sections().iter().find(|section| section.sh_type == kind);
+    if let Some(section) = first(SHT_SYMTAB) {
+        each_of(file, section, None, visit);
+    }
+    if let Some(section) = first(SHT_DYNSYM) {
+        each_of(file, section, Versions::read(file).as_ref(), visit);
+    }
+}
+
+fn each_of(file: &ElfFile, section: &SectionHeader, versions: Option<&Versions>, visit: &mut dyn FnMut(Listed<'_>)) {
+    let Some(strings) = file.sections().get(section.sh_link as usize) else { return };
+    let (Ok(bytes), Ok(strings)) = (file.bytes(section), file.bytes(strings)) else { return };
+    let count = bytes.len() / Sym::size(file.context().container);
+    let Ok(symbols) = Symtab::parse(&bytes, 0, count, file.context()) else { return };
+    let mut source = None;
+    for (number, symbol) in symbols.iter().enumerate() {
+        let Some(written) = string_at(&strings, symbol.st_name as u64).filter(|name| !name.is_empty()) else { continue };
+        if symbol.st_type() == STT_FILE {
+            source = Some(written);
+            continue;
+        }
+        let Some(kind) = kind(file, &symbol) else { continue };
+        let (name, of_name) = split(written);
+        let binding = match symbol.st_bind() {
+            STB_LOCAL => Binding::Local,
+            STB_GLOBAL | STB_GNU_UNIQUE => Binding::Global,
+            _ => Binding::Weak,
+        };
+        let version = of_name.or_else(|| versions?.of(number));
+        let source = source.filter(|_| binding == Binding::Local);
+        visit(Listed { name, version, svma: symbol.st_value, size: symbol.st_size, binding, kind, source });
+    }
+}
+
+fn kind(file: &ElfFile, symbol: &Sym) -> Option<Kind> {
+    const UNDEFINED: usize = 0;
+    let section = file.sections().get(symbol.st_shndx);
+    let is_executable = section.is_some_and(|section| section.sh_flags & u64::from(SHF_EXECINSTR) != 0);
+    match symbol.st_type() {
+        _ if symbol.st_shndx == UNDEFINED => None,
+        STT_FUNC => Some(Kind::Function),
+        STT_GNU_IFUNC => Some(Kind::Chooser),
+        STT_OBJECT | STT_COMMON => Some(Kind::Data),
+        STT_TLS => Some(Kind::ThreadLocal),
+        STT_NOTYPE if is_executable => Some(Kind::Label),
+        STT_NOTYPE => Some(Kind::Data),
+        _ => None,
+    }
+}
+
+/// `name@VERSION`, `name@@DEFAULT`: how `.symtab` has versions.
+pub fn split(written: &[u8]) -> (&[u8], Option<Version<'_>>) {
+    match memchr::memchr(b'@', written) {
+        Some(at) if at > 0 => {
+            let (is_default, name) = match &written[at + 1..] {
+                [b'@', name @ ..] => (true, name),
+                name => (false, name),
+            };
+            (&written[..at], Some(Version { name, is_default }))
+        }
+        _ => (written, None),
+    }
+}
+
+/// The versions of dynamic symbols (`.gnu.version`, `.gnu.version_d`: Linux Standard Base, "Symbol Versioning").
+struct Versions {
+    /// By the symbol's number.
+    numbers: Vec<u16>,
+    names: Vec<(u16, Vec<u8>)>,
+}
+
+impl Versions {
+    fn read(file: &ElfFile) -> Option<Versions> {
+        let first = |kind: u32| file.sections().iter().find(|section| section.sh_type == kind);
+        let (numbers, definitions) = (first(SHT_GNU_VERSYM)?, first(SHT_GNU_VERDEF)?);
+        let strings = file.bytes(file.sections().get(definitions.sh_link as usize)?).ok()?;
+        let bytes = file.bytes(definitions).ok()?;
+        let half = |at: usize| -> Option<u16> {
+            let two = *bytes.get(at..)?.first_chunk()?;
+            Some(if file.is_big_endian() { u16::from_be_bytes(two) } else { u16::from_le_bytes(two) })
+        };
+        let word = |at: usize| -> Option<u32> {
+            let four = *bytes.get(at..)?.first_chunk()?;
+            Some(if file.is_big_endian() { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
+        };
+        let mut names = Vec::new();
+        let mut at = 0usize;
+        // Each says how far it is to the next: forwards only, so the section's end is one.
+        while let (Some(number), Some(first_name), Some(next)) = (half(at + 4), word(at + 12), word(at + 16)) {
+            let name = at.checked_add(first_name as usize).and_then(&word).and_then(|name| string_at(&strings, name.into()));
+            names.extend(name.map(|name| (number, name.to_vec())));
+            if next == 0 {
+                break;
+            }
+            at = at.checked_add(next as usize)?;
+        }
+        let numbers = file.bytes(numbers).ok()?;
+        let numbers = numbers.chunks_exact(2).map(|two| match file.is_big_endian() {
+            true => u16::from_be_bytes([two[0], two[1]]),
+            false => u16::from_le_bytes([two[0], two[1]]),
+        });
+        Some(Versions { numbers: numbers.collect(), names })
+    }
+
+    fn of(&self, symbol: usize) -> Option<Version<'_>> {
+        const HIDDEN: u16 = 0x8000;
+        let number = *self.numbers.get(symbol)?;
+        let (_, name) = self.names.iter().find(|(of, _)| *of == number & !HIDDEN && *of > 1)?;
+        Some(Version { name, is_default: number & HIDDEN == 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_in_names() {
+        assert_eq!(split(b"open"), (&b"open"[..], None));
+        assert_eq!(split(b"open@V1"), (&b"open"[..], Some(Version { name: b"V1", is_default: false })));
+        assert_eq!(split(b"open@@V2"), (&b"open"[..], Some(Version { name: b"V2", is_default: true })));
+        assert_eq!(split(b"@odd"), (&b"@odd"[..], None));
+    }
+
+    #[test]
+    fn this_very_program() {
+        let file = ElfFile::read(Box::new(std::fs::read(std::env::current_exe().unwrap()).unwrap())).unwrap();
+        let mut mains = Vec::new();
+        each(&file, &mut |symbol| {
+            if symbol.name == b"main" {
+                mains.push((symbol.kind, symbol.binding, symbol.size > 0));
+            }
+        });
+        assert_eq!(mains[0], (Kind::Function, Binding::Global, true));
+    }
+}
