@@ -12,6 +12,7 @@ pub mod engine;
 pub mod event;
 pub mod gate;
 pub mod kernel;
+pub mod mark;
 pub mod plan;
 pub mod probe;
 pub mod run;

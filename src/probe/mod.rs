@@ -7,5 +7,6 @@ pub mod resolve;
 pub mod surroundings;
 #[cfg(test)]
 mod testing;
+pub mod user_events;
 
 pub use resolve::{Resolved, resolve};

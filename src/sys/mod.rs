@@ -12,4 +12,5 @@ pub mod perf;
 pub mod ring;
 pub mod signals;
 pub mod spawn;
+pub mod user_events;
 pub mod users;

@@ -1,0 +1,51 @@
+//! `user_events_status`: which user events there are, and who listens to them.
+
+use std::path::Path;
+use std::{fs, io};
+
+/// A user event and its listeners.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The event's name as in tracefs (`test`, `test.0` of several formats).
+    pub event: String,
+    /// `ftrace`, `perf`, `other`.
+    pub used_by: Vec<String>,
+}
+
+/// Reads the file below tracefs's root. Kernels without user events have none.
+///
+/// # Errors
+/// The file is there and cannot be read.
+pub fn read(root: &Path) -> io::Result<Vec<Status>> {
+    match fs::read_to_string(root.join("user_events_status")) {
+        Ok(text) => Ok(parse(&text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A line an event (`test # Used by ftrace perf`), then an empty one and totals.
+fn parse(text: &str) -> Vec<Status> {
+    let event = |line: &str| {
+        let (event, comment) = line.split_once('#').unwrap_or((line, ""));
+        let users = comment.trim().trim_start_matches("Used by").split_whitespace();
+        Status { event: event.trim().to_owned(), used_by: users.map(str::to_owned).collect() }
+    };
+    text.lines().take_while(|line| !line.trim().is_empty()).map(event).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_and_their_listeners() {
+        let text = "test # Used by ftrace perf\nidle.0\n\nActive: 2\nBusy: 1\n";
+        let status = |event: &str, used_by: &[&str]| Status {
+            event: event.to_owned(),
+            used_by: used_by.iter().map(|who| (*who).to_owned()).collect(),
+        };
+        assert_eq!(parse(text), [status("test", &["ftrace", "perf"]), status("idle.0", &[])]);
+        assert_eq!(parse("\nActive: 0\nBusy: 0\n"), []);
+    }
+}
