@@ -10,6 +10,7 @@ use crate::cli::request::{self, Target, Trace, Who};
 use crate::kernel::carriers::{self, Carrier};
 use crate::kernel::{machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
+use crate::probe::left;
 use crate::sink::output::Output;
 use crate::source::arm::{self, Armed};
 use crate::source::live::Drain;
@@ -28,6 +29,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Bytes of records that may wait between the rings and the worker.
@@ -49,6 +51,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
         perf::get_ready_to_follow();
     }
     let tracefs = Tracefs::find()?;
+    let tidying = left::remove_beside(&tracefs);
     let (mut plan, programs) = bpf::choose(request, &tracefs)?;
     let command = match &request.target {
         Target::Command(command) => Some(command),
@@ -96,7 +99,10 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let outcome = worker.join();
     started.and(ended)?;
     let outcome = outcome?;
-    Ok(run.exit_code(&outcome))
+    let code = run.exit_code(&outcome);
+    // So that whoever looks after this run finds nothing of those that were killed before it.
+    tidying.map(JoinHandle::join);
+    Ok(code)
 }
 
 /// Who carries the output, and so would be traced for what is traced.

@@ -1,7 +1,12 @@
 //! Dynamic events: probes that rtrace makes itself, and those that are there.
 
+pub mod dynamic_events;
+pub mod error_log;
 pub mod grammar;
+pub mod left;
+pub mod names;
 mod naming;
+pub mod owner;
 pub mod program;
 pub mod resolve;
 pub mod surroundings;

@@ -1,0 +1,162 @@
+//! The file `dynamic_events` of tracefs: what stands in it, and lines written into it.
+//!
+//! Lines are written behind what is there: opened otherwise, the kernel would take away everybody's events. Nothing here decides whose an event is.
+
+use super::error_log::{self, Refused};
+use crate::kernel::tracefs::{EventName, Tracefs};
+use rustix::fs::{Mode, OFlags};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// A line must be shorter (WRITE_BUFSIZE in kernel/trace/trace.c, less the two bytes that end it).
+const LINE_BYTES_MAX: usize = 4094;
+
+/// The file.
+#[derive(Clone, Debug)]
+pub struct DynamicEvents {
+    /// tracefs's root.
+    root: PathBuf,
+    path: PathBuf,
+}
+
+/// A line of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub name: EventName,
+    /// As the kernel prints it.
+    pub line: String,
+}
+
+/// Why a line was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    #[error("this kernel has no dynamic events: it was built without kprobes, uprobes and their like (CONFIG_DYNAMIC_EVENTS)")]
+    NotBuilt,
+    #[error("this kernel has no {0}")]
+    KindNotBuilt(&'static str),
+    #[error("no permission to write to {}: run rtrace as root", .0.display())]
+    NoPermission(PathBuf),
+    #[error("the kernel takes lines of less than {LINE_BYTES_MAX} bytes, this one has {0}")]
+    TooLong(usize),
+    #[error("the kernel reads one line at a time, and takes what follows # for a remark: neither can stand in a probe")]
+    Unwritable,
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error("failed to write to {}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+}
+
+impl DynamicEvents {
+    pub fn of(tracefs: &Tracefs) -> DynamicEvents {
+        DynamicEvents { root: tracefs.root().to_owned(), path: tracefs.root().join("dynamic_events") }
+    }
+
+    /// What is there, in the order in which it was made.
+    ///
+    /// # Errors
+    /// The file cannot be read. (A kernel without it has no dynamic events.)
+    pub fn read(&self) -> io::Result<Vec<Listed>> {
+        match fs::read(&self.path) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).lines().filter_map(listed).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a line that makes an event.
+    ///
+    /// # Errors
+    /// The kernel does not take it: why, by its own log where it has one.
+    pub fn make(&self, line: &str) -> Result<(), WriteError> {
+        if line.len() >= LINE_BYTES_MAX {
+            return Err(WriteError::TooLong(line.len()));
+        }
+        if line.contains(['#', '\n', '\0']) {
+            return Err(WriteError::Unwritable);
+        }
+        self.write(line).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if !self.path.exists() => WriteError::NotBuilt,
+            io::ErrorKind::PermissionDenied if !self.may_write() => WriteError::NoPermission(self.path.clone()),
+            _ => match error.raw_os_error() {
+                Some(errno) => self.refused(line, errno),
+                None => WriteError::Io { path: self.path.clone(), error },
+            },
+        })
+    }
+
+    /// Takes an event away.
+    ///
+    /// # Errors
+    /// EBUSY: somebody has it open or enabled; ENOENT: it is not there.
+    pub fn remove(&self, name: &EventName) -> io::Result<()> {
+        self.write(&format!("-:{}/{}", name.subsystem, name.name))
+    }
+
+    fn write(&self, line: &str) -> io::Result<()> {
+        // A line is one write: what comes in parts, the kernel reads as lines of their own.
+        let file = rustix::fs::open(&self.path, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::io::write(&file, line.as_bytes()).map(drop).map_err(io::Error::from)
+    }
+
+    fn refused(&self, line: &str, errno: i32) -> WriteError {
+        let refused = error_log::refused(&fs::read(self.root.join("error_log")).unwrap_or_default(), line, errno);
+        match self.missing(line) {
+            Some(what) if refused.entry.is_none() && errno == libc::EINVAL => WriteError::KindNotBuilt(what),
+            _ => WriteError::Refused(refused),
+        }
+    }
+
+    /// The kind of events that this line asks for, if this kernel was built without it.
+    fn missing(&self, line: &str) -> Option<&'static str> {
+        let has = |file: &str| self.root.join(file).exists();
+        let readme = || fs::read_to_string(self.root.join("README")).unwrap_or_default();
+        let is_of_file = line.split_whitespace().nth(1).is_some_and(|place| place.contains('/'));
+        match line.as_bytes().first()? {
+            b'p' | b'r' if is_of_file => (!has("uprobe_events")).then_some("uprobes (CONFIG_UPROBE_EVENTS)"),
+            b'p' | b'r' => (!has("kprobe_events")).then_some("kprobes (CONFIG_KPROBE_EVENTS)"),
+            b'f' => (!readme().contains("f[:")).then_some("function probes (CONFIG_FPROBE_EVENTS)"),
+            b't' => (!readme().contains("t[:")).then_some("tracepoint probes (CONFIG_FPROBE_EVENTS)"),
+            // Those that the kernel knows, it refuses with a reason.
+            b'e' => Some("event probes (CONFIG_EPROBE_EVENTS)"),
+            b's' => (!has("synthetic_events")).then_some("synthetic events (CONFIG_SYNTH_EVENTS)"),
+            b'u' => (!has("user_events_status")).then_some("user events (CONFIG_USER_EVENTS)"),
+            _ => None,
+        }
+    }
+
+    fn may_write(&self) -> bool {
+        rustix::fs::open(&self.path, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC, Mode::empty()).is_ok()
+    }
+}
+
+/// `p:GROUP/EVENT ...`. Events of users and of histograms have the group that the kernel gives them all.
+fn listed(line: &str) -> Option<Listed> {
+    let head = line.split([' ', ';']).next()?;
+    let (kind, name) = head.split_once(':')?;
+    let (subsystem, name) = match (name.split_once('/'), kind) {
+        (Some(both), _) => both,
+        (None, "s") => ("synthetic", name),
+        (None, "u") => ("user_events", name.split(':').next()?),
+        (None, _) => return None,
+    };
+    Some(Listed { name: EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }, line: line.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_line_has_a_name() {
+        let name = |line: &str| listed(line).map(|listed| listed.name.to_string());
+        assert_eq!(name("p:kprobes/open do_sys_openat2 dfd=%di").as_deref(), Some("kprobes:open"));
+        assert_eq!(name("r16:rtrace_1_2/readline /bin/bash:0x0000000000001189").as_deref(), Some("rtrace_1_2:readline"));
+        assert_eq!(name("e:eprobes/open syscalls.sys_enter_openat").as_deref(), Some("eprobes:open"));
+        assert_eq!(name("s:synthetic/wakeup u64 lat; pid_t pid").as_deref(), Some("synthetic:wakeup"));
+        assert_eq!(name("u:test u32 count").as_deref(), Some("user_events:test"));
+        assert_eq!(name("u:test").as_deref(), Some("user_events:test"));
+        assert_eq!(name("nonsense"), None);
+        assert_eq!(name(""), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! What killed runs left in tracefs, and its removal.
+
+use super::dynamic_events::DynamicEvents;
+use super::owner::Owner;
+use crate::kernel::tracefs::Tracefs;
+use std::thread::JoinHandle;
+
+/// Takes away the dynamic events of owners that are gone. Whoever may not, or finds somebody using them, leaves them.
+pub fn remove(tracefs: &Tracefs) {
+    let file = DynamicEvents::of(tracefs);
+    let Ok(mut all) = file.read() else { return };
+    all.retain(|listed| Owner::parse(&listed.name.subsystem).is_some_and(|owner| owner.is_gone()));
+    // Events may hang on events that were made before them.
+    all.iter().rev().for_each(|listed| _ = file.remove(&listed.name));
+}
+
+/// The same beside whatever else is done: another run's events that are being closed may hold tracefs for a while.
+pub fn remove_beside(tracefs: &Tracefs) -> Option<JoinHandle<()>> {
+    let tracefs = tracefs.clone();
+    std::thread::Builder::new().name("rtrace-left".to_owned()).spawn(move || remove(&tracefs)).ok()
+}
