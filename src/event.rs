@@ -125,8 +125,8 @@ pub enum TaskEnd {
 /// Records that the kernel could not store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// How many records (not calls).
-    pub records: u64,
+    /// How many records (not calls), if the kernel says it.
+    pub records: Option<u64>,
     /// The time of the last record of the same ring before the gap, if there was one.
     pub after: Option<Time>,
 }

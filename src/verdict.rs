@@ -6,7 +6,7 @@ use crate::cli::request::{Selector, Trace};
 use crate::gate::Account;
 use crate::plan::Plan;
 use crate::source::Session;
-use crate::syscall::ledger::{CallsAccount, Ledger};
+use crate::syscall::ledger::{CallsAccount, EventAccount, Ledger};
 use std::fmt::Write;
 
 /// The verdict's sentences, a line each; none when there is nothing to say.
@@ -19,6 +19,15 @@ pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledge
         said.push(format!(
             "the account of {name} does not add up: {issued} issued, {} received, {lost} lost; please report this",
             counts.received
+        ));
+    }
+    if ledger.instance.disagrees() {
+        let EventAccount { issued, received, lost, .. } = ledger.instance;
+        said.push(format!(
+            "the account of {}, which come by a tracefs instance, does not add up: {} issued, {received} received, {} lost; please report this",
+            of_instance(session),
+            issued.unwrap_or_default(),
+            lost.unwrap_or_default()
         ));
     }
     if account.undecided > 0 {
@@ -35,7 +44,19 @@ pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledge
     if others > 0 {
         said.push(format!("{others} records of other events were lost"));
     }
+    if let Some(lost) = ledger.instance.lost.filter(|&lost| lost > 0) {
+        said.push(format!(
+            "{lost} records of {} were lost (the kernel counts what comes by a tracefs instance together; larger rings, -m, lose less)",
+            of_instance(session)
+        ));
+    }
     said
+}
+
+/// The events that come by the tracefs instance.
+fn of_instance(session: &Session) -> String {
+    let names = session.events.events.iter().filter(|event| event.is_by_instance()).map(|event| event.name.as_str());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// `N calls issued, P printed, L lost`, and what was held back: the numbers add up.

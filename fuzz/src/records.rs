@@ -8,6 +8,7 @@ use rtrace::event::{Call, CallId, Entry, EventIndex, Exit};
 use rtrace::source::dump::{self, Dump};
 use rtrace::source::file::{FileSource, Writer};
 use rtrace::source::frame::field;
+use rtrace::source::merge::Merge;
 use rtrace::source::record::Records;
 use rtrace::source::session::{EventSpec, EventTable, Role, Terms};
 use rtrace::source::{Body, Session, Source};
@@ -42,7 +43,7 @@ fn table() -> EventTable {
     let spec =
         |(role, sample_type)| EventSpec { name: "a:b".into(), role, sample_type, format: None, shown: true, terms: Terms::default() };
     let ids = (0..layouts.len() as u16).map(|number| (u64::from(number) + 1, EventIndex(number)));
-    EventTable { ids: ids.collect(), events: layouts.into_iter().map(spec).collect() }
+    EventTable { ids: ids.collect(), events: layouts.into_iter().map(spec).collect(), types: [(0, EventIndex(0))].into_iter().collect() }
 }
 
 fn read(table: &EventTable, bytes: &[u8]) {
@@ -91,10 +92,13 @@ fn session() -> Vec<u8> {
 
 fn chunk_file(bytes: &[u8]) {
     let Ok(mut source) = FileSource::new(bytes) else { return };
+    let mut merge = Merge::new();
     while let Ok(Some(round)) = source.next_round() {
-        for chunk in &round.chunks {
-            read(&source.session().events, &chunk.bytes);
-        }
-        source.recycle(round);
+        let table = &source.session().events;
+        round.chunks.iter().for_each(|chunk| read(table, &chunk.bytes));
+        merge.add(table, round);
+        merge.release(table, |_| {});
+        source.recycle(merge.spent());
     }
+    merge.release_all(&source.session().events, |_| {});
 }

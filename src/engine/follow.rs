@@ -94,6 +94,8 @@ pub struct Follower {
     nobody: FxHashSet<i32>,
     /// Open calls of tasks whose number was given again, though nobody saw them end.
     orphans: Vec<(TaskId, Slot, Open)>,
+    /// By event: its records come by a tracefs instance.
+    by_instance: Vec<bool>,
     /// By event: it is to be given as it is, too.
     shown: Vec<bool>,
     /// Calls whose memory is used again.
@@ -151,6 +153,7 @@ impl Follower {
             to_ask: Vec::new(),
             nobody: FxHashSet::default(),
             orphans: Vec::new(),
+            by_instance: session.events.events.iter().map(EventSpec::is_by_instance).collect(),
             shown: session.events.events.iter().map(is_shown).collect(),
             used: Vec::new(),
             now: Time::default(),
@@ -200,8 +203,14 @@ impl Follower {
             return self.whole(record, sample, events);
         }
         self.ledger.account(sample.event).receive(sample.count);
-        let slot = self.slot(record.task, record.time);
-        let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
+        let task = if self.by_instance.get(usize::from(sample.event.0)) == Some(&true) {
+            self.ledger.instance.receive(1);
+            self.task_of_thread(record.task.tid)
+        } else {
+            record.task
+        };
+        let slot = self.slot(task, record.time);
+        let here = Here { time: record.time, cpu: record.cpu, task, slot };
         if let Some(why) = self.left_out(here, sample) {
             self.ledger.leave_out(sample.event, why);
             return;
@@ -219,6 +228,15 @@ impl Follower {
             let stack = self.stack_of_event(here, sample);
             self.give(here, What::Tracepoint { event: sample.event, raw: sample.raw.into(), stack }, 0, events);
         }
+    }
+
+    /// The task of a record that only says which thread it is. One that nobody saw begin is asked for; until the answer is there it passes for a process.
+    fn task_of_thread(&mut self, tid: i32) -> TaskId {
+        if let Some(task) = self.tasks.get(tid) {
+            return task.id;
+        }
+        self.ask_about(tid);
+        TaskId { pid: tid, tid }
     }
 
     /// Whether a record is rtrace's own matter.
@@ -298,15 +316,19 @@ impl Follower {
             Body::Map { task, start, len, offset, file, executable, path } if self.follows_maps => {
                 self.maps.map(task.pid, (start, len, offset), executable, file, path);
             }
-            Body::Lost { records, after } => self.lost(record, Loss { records, after }, events),
+            Body::Lost { records, after } => {
+                self.gap_ends(record.cpu, record.time);
+                self.lost(record, Loss { records: Some(records), after }, events);
+            }
+            // Nothing else is lost by that: neither calls nor what is known of tasks comes by an instance.
+            Body::Missed { records, after } => self.lost(record, Loss { records, after }, events),
             Body::Note(note) => self.note(time, note, events),
             Body::Map { .. } | Body::Sample(_) => {}
         }
     }
 
     fn lost(&mut self, record: &Record<'_>, loss: Loss, events: &mut Vec<Event>) {
-        self.ledger.lost_placed += loss.records;
-        self.gap_ends(record.cpu, record.time);
+        self.ledger.lost_placed += loss.records.unwrap_or_default();
         let event =
             Event { time: self.now, cpu: record.cpu, task: record.task, comm: self.tasks.comm(record.task.tid), what: What::Lost(loss) };
         self.outbox.push(event, 0, events);
@@ -340,6 +362,9 @@ impl Follower {
             Note::Count { event, issued, lost } => {
                 let account = self.ledger.account(*event);
                 (account.issued, account.lost) = (Some(*issued), Some(*lost));
+            }
+            Note::InstanceCount { issued, lost } => {
+                (self.ledger.instance.issued, self.ledger.instance.lost) = (Some(*issued), Some(*lost));
             }
             Note::LeftOut { calls } => self.ledger.left_out = *calls,
             Note::Reaped { pid, status } => self.reaped(*pid, *status, events),

@@ -3,6 +3,7 @@
 mod bed;
 mod calls;
 mod descriptors;
+mod instance;
 mod random;
 mod tasks;
 mod whole;

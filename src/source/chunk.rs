@@ -3,11 +3,22 @@
 use super::note::Note;
 use crate::event::Time;
 
-/// The bytes that one ring held: whole perf records, in the ring's order.
+/// The bytes that one ring held, in the ring's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     pub cpu: u32,
+    pub form: Form,
     pub bytes: Vec<u8>,
+}
+
+/// How a ring's records are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Whole perf records ([`super::frame`]).
+    #[default]
+    Records,
+    /// Pages of a tracefs instance's buffer ([`super::instance::page`]).
+    Pages,
 }
 
 /// One complete pass over all rings.

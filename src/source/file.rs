@@ -3,7 +3,7 @@
 //! ```text
 //! magic, u32 version, u32 length, session as JSON
 //! then frames:   u32 kind, u64 length of what follows
-//!   1 round      u64 started, u32 chunks, {u32 cpu, u32 length, records}..., u32 length, notes as JSON (length 0: none)
+//!   1 round      u64 started, u32 chunks, {u32 cpu:24 form:8, u32 length, records}..., u32 length, notes as JSON (length 0: none)
 //!   2 notes      notes as JSON: learnt between rounds
 //!   3 end        u64 rounds
 //! ```
@@ -11,7 +11,7 @@
 //! Numbers are little-endian. The end is there so that a file that was cut short is known as such: its whole rounds are read, then comes an error that
 //! says where. No length is believed before its bytes are there, so that memory is bounded by the file's size and by the limits below.
 
-use super::chunk::{Chunk, Round};
+use super::chunk::{Chunk, Form, Round};
 use super::{Note, Session, Source};
 use crate::event::Time;
 use anyhow::{Context, bail, ensure};
@@ -28,6 +28,10 @@ mod frame {
     pub const NOTES: u32 = 2;
     pub const END: u32 = 3;
 }
+
+/// Where a chunk's form stands beside its CPU.
+const FORM_SHIFT: u32 = 24;
+const CPU: u32 = (1 << FORM_SHIFT) - 1;
 
 /// Larger than any ring is.
 const CHUNK_BYTES_MAX: u64 = 1 << 30;
@@ -65,7 +69,7 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&round.started.0.to_le_bytes())?;
         self.out.write_all(&length(round.chunks.len())?)?;
         for chunk in &round.chunks {
-            self.out.write_all(&chunk.cpu.to_le_bytes())?;
+            self.out.write_all(&ring(chunk)?.to_le_bytes())?;
             write_sized(&mut self.out, &chunk.bytes)?;
         }
         self.rounds += 1;
@@ -95,6 +99,18 @@ impl<W: Write> Writer<W> {
     fn frame(&mut self, kind: u32, bytes: usize) -> io::Result<()> {
         self.out.write_all(&kind.to_le_bytes())?;
         self.out.write_all(&(bytes as u64).to_le_bytes())
+    }
+}
+
+/// A chunk's CPU and form in one word.
+fn ring(chunk: &Chunk) -> io::Result<u32> {
+    let form = match chunk.form {
+        Form::Records => 0,
+        Form::Pages => 1,
+    };
+    match chunk.cpu {
+        cpu @ 0..=CPU => Ok(cpu | form << FORM_SHIFT),
+        cpu => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no CPU {cpu}"))),
     }
 }
 
@@ -180,11 +196,16 @@ impl<R: Read> FileSource<R> {
     fn read_round(&mut self) -> anyhow::Result<Round> {
         let mut round = Round { started: Time(self.input.u64()?), ..Round::default() };
         for _ in 0..self.input.u32()? {
-            let cpu = self.input.u32()?;
+            let ring = self.input.u32()?;
+            let form = match ring >> FORM_SHIFT {
+                0 => Form::Records,
+                1 => Form::Pages,
+                other => bail!("byte {} of the recording: there is no form {other} of records", self.input.offset - 4),
+            };
             let len = u64::from(self.input.u32()?);
             let mut bytes = self.spare.pop().unwrap_or_default();
             self.input.bytes(len, CHUNK_BYTES_MAX, &mut bytes)?;
-            round.chunks.push(Chunk { cpu, bytes });
+            round.chunks.push(Chunk { cpu: ring & CPU, form, bytes });
         }
         let notes_len = u64::from(self.input.u32()?);
         round.notes = std::mem::take(&mut self.notes);

@@ -3,7 +3,7 @@
 //! It copies and gives back; it decodes nothing, so that the rings are emptied as fast as memory moves.
 
 use super::arm::{Armed, CpuRing};
-use super::chunk::{Chunk, Round};
+use super::chunk::{Chunk, Form, Round};
 use super::note::Note;
 use crate::bpf::{is_of_rtrace, record};
 use crate::event::Time;
@@ -118,7 +118,7 @@ impl Drain {
             if bytes.is_empty() {
                 self.spare.push(bytes);
             } else {
-                round.chunks.push(Chunk { cpu: *cpu, bytes });
+                round.chunks.push(Chunk { cpu: *cpu, form: Form::Records, bytes });
             }
         }
         round

@@ -3,7 +3,7 @@
 //! [`RecordWriter`] writes the bytes that the kernel would, for the sample layouts of the session's events; it is the inverse of
 //! [`super::frame`], so that whatever reads records can be driven without privileges. It keeps no order and checks nothing: what it is told, it writes.
 
-use super::chunk::{Chunk, Round};
+use super::chunk::{Chunk, Form, Round};
 use super::frame::{HEADER_BYTES, MISC_COMM_EXEC, PROT_EXEC, field, kind};
 use super::session::{EventTable, Role, Session};
 use super::{Note, Source};
@@ -122,7 +122,7 @@ impl<'a> RecordWriter<'a> {
 
     /// What was written, and starts anew.
     pub fn chunk(&mut self) -> Chunk {
-        Chunk { cpu: self.cpu, bytes: std::mem::take(&mut self.bytes) }
+        Chunk { cpu: self.cpu, form: Form::Records, bytes: std::mem::take(&mut self.bytes) }
     }
 
     /// What was written as the only chunk of a round, and starts anew.

@@ -23,10 +23,11 @@
 //! a LOST record is stamped after the sample that it precedes. Both are put right here. A record from before the horizon, should one come,
 //! is given at once and counted.
 
-use super::chunk::{Chunk, Round};
-use super::frame::{Frame, Stamp, kind};
+use super::chunk::{Chunk, Form, Round};
+use super::frame::{Fault, Frame, Stamp, kind};
+use super::instance::page::{self, Entry, Missed, Page};
 use super::note::Note;
-use super::record::{Body, Malformed, Record};
+use super::record::{Body, Malformed, Record, Sample};
 use super::session::EventTable;
 use crate::event::{EventIndex, TaskId, Time};
 use rustc_hash::FxHashMap;
@@ -47,10 +48,10 @@ pub struct Merge {
     previous: Time,
     /// Everything older was given.
     horizon: Time,
-    /// When each ring's last record was written, by CPU.
-    last: FxHashMap<u32, Time>,
+    /// When each ring's last record was written.
+    last: FxHashMap<(Form, u32), Time>,
     trouble: Trouble,
-    /// The gaps of rounds that came since they were last asked for.
+    /// The gaps of perf's rings in rounds that came since they were last asked for.
     ahead: Vec<(u32, Option<Time>)>,
     spent: Vec<Chunk>,
     spare: Vec<Vec<Key>>,
@@ -111,9 +112,9 @@ impl Merge {
         self.horizon = self.horizon.max(newest.unwrap_or_default());
     }
 
-    /// When the last record of this CPU's ring was written, of those that are here.
+    /// When the last record of this CPU's ring of perf was written, of those that are here.
     pub fn last_of_ring(&self, cpu: u32) -> Option<Time> {
-        self.last.get(&cpu).copied()
+        self.last.get(&(Form::Records, cpu)).copied()
     }
 
     /// The gaps whose LOST records are here since this was last asked, due or not: the CPU, and when the ring's last record before the gap was written.
@@ -168,12 +169,22 @@ impl Merge {
 
     fn add_chunk(&mut self, table: &EventTable, chunk: Chunk) {
         let mut run = Run { keys: self.spare.pop().unwrap_or_default(), next: 0, held: Held::Notes(Vec::new()), gaps: Vec::new() };
-        let last = self.last.get(&chunk.cpu).copied();
-        if let Some(last) = run.index(table, &chunk, last, &mut self.trouble) {
-            self.last.insert(chunk.cpu, last);
+        let ring = (chunk.form, chunk.cpu);
+        let last = self.last.get(&ring).copied();
+        let last = match chunk.form {
+            Form::Records => run.index(table, &chunk, last, &mut self.trouble),
+            Form::Pages => run.index_pages(table, &chunk, last, &mut self.trouble),
+        };
+        if let Some(last) = last {
+            self.last.insert(ring, last);
         }
-        self.ahead.extend(run.gaps.iter().map(|gap| (chunk.cpu, gap.1)));
-        run.held = Held::Chunk(chunk);
+        run.held = match chunk.form {
+            Form::Records => {
+                self.ahead.extend(run.gaps.iter().map(|gap| (chunk.cpu, gap.1)));
+                Held::Chunk(chunk)
+            }
+            Form::Pages => Held::Pages(chunk),
+        };
         self.add_run(run);
     }
 
@@ -189,7 +200,7 @@ impl Merge {
         for mut run in self.runs.extract_if(.., |run| run.next == run.keys.len()) {
             run.keys.clear();
             self.spare.push(run.keys);
-            if let Held::Chunk(mut chunk) = run.held {
+            if let Held::Chunk(mut chunk) | Held::Pages(mut chunk) = run.held {
                 chunk.bytes.clear();
                 self.spent.push(chunk);
             }
@@ -205,15 +216,19 @@ struct Run {
     /// How many of them were given.
     next: usize,
     held: Held,
-    /// For each LOST record, by offset: when the record before it was written.
+    /// For each LOST record, and each page before which records were missed, by offset: when the record before it was written.
     gaps: Vec<(u32, Option<Time>)>,
 }
 
 #[derive(Debug)]
 enum Held {
     Chunk(Chunk),
+    Pages(Chunk),
     Notes(Vec<(Time, Note)>),
 }
+
+/// In place of a record's event: records are missing before this page.
+const MISSED: EventIndex = EventIndex(u16::MAX);
 
 /// When a record is due and where it is.
 #[derive(Clone, Copy, Debug)]
@@ -246,13 +261,55 @@ impl Run {
             Held::Chunk(chunk) => match Frame::at(&chunk.bytes, at).and_then(|frame| frame.read(table, Stamp { time, event }, chunk.cpu)) {
                 Ok(mut record) => {
                     if let Body::Lost { after, .. } = &mut record.body {
-                        *after = self.gaps.binary_search_by_key(&offset, |gap| gap.0).ok().and_then(|gap| self.gaps[gap].1);
+                        *after = before_gap(&self.gaps, offset);
                     }
                     give(record);
                 }
                 Err(fault) => trouble.unreadable(Malformed { cpu: chunk.cpu, offset: at, fault }),
             },
+            Held::Pages(chunk) if event == MISSED => {
+                let records = Page::at(&chunk.bytes, at).ok().and_then(|page| page.missed?.0);
+                let body = Body::Missed { records, after: before_gap(&self.gaps, offset) };
+                give(Record { time, cpu: chunk.cpu, task: TaskId::default(), body });
+            }
+            Held::Pages(chunk) => {
+                let raw = page::record(&chunk.bytes, at).unwrap_or_default();
+                let tid = raw.get(4..).and_then(|rest| rest.first_chunk().copied()).map_or(0, i32::from_le_bytes);
+                let sample = Sample { event, origin: 0, count: 1, raw, ip: 0, address: 0, chain: &[], dump: &[] };
+                give(Record { time, cpu: chunk.cpu, task: TaskId { pid: tid, tid }, body: Body::Sample(sample) });
+            }
         }
+    }
+
+    /// The same as [`Run::index`], for the pages of a tracefs instance.
+    fn index_pages(&mut self, table: &EventTable, chunk: &Chunk, mut last: Option<Time>, trouble: &mut Trouble) -> Option<Time> {
+        let bytes = &chunk.bytes[..chunk.bytes.len().min(u32::MAX as usize)];
+        let malformed = |offset, fault| Malformed { cpu: chunk.cpu, offset, fault };
+        let mut at = 0;
+        while at < bytes.len() {
+            let page = match Page::at(bytes, at) {
+                Ok(page) => page,
+                Err(fault) => {
+                    trouble.unreadable(malformed(at, fault));
+                    break;
+                }
+            };
+            if let Some(Missed(_)) = page.missed {
+                self.gaps.push((at as u32, last));
+                self.keys.push(Key { time: page.time, offset: at as u32, event: MISSED });
+            }
+            for entry in page.entries() {
+                match entry.and_then(|entry| Ok((entry, event_of(table, entry.raw).map_err(|fault| (entry.offset, fault))?))) {
+                    Ok((Entry { time, offset, .. }, event)) => {
+                        self.keys.push(Key { time, offset: (at + offset) as u32, event });
+                        last = Some(time);
+                    }
+                    Err((offset, fault)) => trouble.unreadable(malformed(at + offset, fault)),
+                }
+            }
+            at += page.size();
+        }
+        last
     }
 
     /// Notes where each record of the chunk is and when it was written; returns the time of the last one. `last` is that of the ring's chunk before.
@@ -294,6 +351,18 @@ impl Run {
         }
         last
     }
+}
+
+/// When the record before the gap at `offset` was written.
+fn before_gap(gaps: &[(u32, Option<Time>)], offset: u32) -> Option<Time> {
+    gaps.binary_search_by_key(&offset, |gap| gap.0).ok().and_then(|gap| gaps[gap].1)
+}
+
+/// The event of a tracefs instance's record, by its `struct trace_entry` (include/linux/trace_events.h): u16 type, u8 flags, u8 preempt_count, s32 pid.
+fn event_of(table: &EventTable, raw: &[u8]) -> Result<EventIndex, Fault> {
+    let head: [u8; 8] = raw.first_chunk().copied().ok_or(Fault::Short { kind: 0, size: raw.len() })?;
+    let kind = u16::from_le_bytes([head[0], head[1]]);
+    table.types.get(&kind).copied().ok_or(Fault::UnknownEvent(kind.into()))
 }
 
 impl Trouble {

@@ -6,6 +6,7 @@ pub mod dump;
 pub mod file;
 pub mod files;
 pub mod frame;
+pub mod instance;
 pub mod live;
 pub mod look;
 pub mod memory;
@@ -15,7 +16,7 @@ pub mod queue;
 pub mod record;
 pub mod session;
 
-pub use chunk::{Chunk, Round};
+pub use chunk::{Chunk, Form, Round};
 pub use merge::Merge;
 pub use note::Note;
 pub use record::{Body, Record, Sample};

@@ -33,6 +33,8 @@ pub enum Note {
     Maps { pid: i32, maps: Vec<Mapped> },
     /// An event's count and how many records of it were dropped, as read(2) gives them with PERF_FORMAT_LOST, over all CPUs and tasks.
     Count { event: EventIndex, issued: u64, lost: u64 },
+    /// The same for all events that come by the tracefs instance together, as its `per_cpu/cpuN/stats` count: the kernel does not tell them apart.
+    InstanceCount { issued: u64, lost: u64 },
     /// Calls that the BPF programs left out, as asked, over all CPUs and tasks; they are in no event's count.
     LeftOut { calls: u64 },
     /// A call in flight, as the BPF programs have it at the record's time ([`crate::bpf::record`]); `last` when tracing has ended and no more will be heard of it. Or, at the end, a living task's tally.

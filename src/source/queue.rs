@@ -138,10 +138,10 @@ impl Drop for Receiver {
 mod tests {
     use super::*;
     use crate::event::Time;
-    use crate::source::Chunk;
+    use crate::source::{Chunk, Form};
 
     fn round(started: u64, bytes: usize) -> Round {
-        Round { started: Time(started), chunks: vec![Chunk { cpu: 0, bytes: vec![0; bytes] }], notes: Vec::new() }
+        Round { started: Time(started), chunks: vec![Chunk { cpu: 0, form: Form::Records, bytes: vec![0; bytes] }], notes: Vec::new() }
     }
 
     #[test]

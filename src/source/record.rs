@@ -12,7 +12,7 @@ use crate::event::{EventIndex, FileId, TaskId, Time};
 pub struct Record<'a> {
     pub time: Time,
     pub cpu: u32,
-    /// Whom the kernel was running.
+    /// Whom the kernel was running. Records of a tracefs instance say only the thread: its number stands for the process too.
     pub task: TaskId,
     pub body: Body<'a>,
 }
@@ -49,6 +49,11 @@ pub enum Body<'a> {
     /// PERF_RECORD_LOST: this many records were dropped since the last record of this ring, which was written at `after` (known only to the merge).
     Lost {
         records: u64,
+        after: Option<Time>,
+    },
+    /// This many records (if the kernel had room to say it) were overwritten in the buffer of a tracefs instance since the last one of this CPU, which was written at `after`.
+    Missed {
+        records: Option<u64>,
         after: Option<Time>,
     },
     /// What rtrace learnt outside the rings.

@@ -67,6 +67,9 @@ pub struct EventTable {
     pub events: Vec<EventSpec>,
     /// From the kernel's identifiers in the records to the events; one event has many (one a CPU and target).
     pub ids: FxHashMap<u64, EventIndex>,
+    /// From the `common_type` of records that come by a tracefs instance to the events.
+    #[serde(default)]
+    pub types: FxHashMap<u16, EventIndex>,
 }
 
 /// One armed event.
@@ -75,7 +78,7 @@ pub struct EventSpec {
     /// `subsystem:name`, or the software event's name.
     pub name: String,
     pub role: Role,
-    /// PERF_SAMPLE_* bits: the layout of its samples.
+    /// PERF_SAMPLE_* bits: the layout of its samples; none of what comes by a tracefs instance ([`EventSpec::is_by_instance`]).
     pub sample_type: u64,
     /// The tracepoint's format file, parsed; `None` for software events.
     pub format: Option<Format>,
@@ -83,6 +86,13 @@ pub struct EventSpec {
     pub shown: bool,
     /// The item's terms.
     pub terms: Terms,
+}
+
+impl EventSpec {
+    /// perf gives no samples of it: its records are read from a tracefs instance ([`super::instance`]).
+    pub fn is_by_instance(&self) -> bool {
+        self.sample_type == 0
+    }
 }
 
 /// What an event is to the engine.

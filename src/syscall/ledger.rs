@@ -25,6 +25,8 @@ use crate::source::session::{EventSpec, Role};
 pub struct Ledger {
     /// By event index.
     pub events: Vec<EventAccount>,
+    /// All events that come by the tracefs instance, which only counts them together.
+    pub instance: EventAccount,
     /// Calls that were given to the sinks, each once (a pending call counts when it completes or at the end).
     pub calls: u64,
     /// Of these, calls whose entry was not seen: they have none, or it was lost.
@@ -110,7 +112,7 @@ impl Ledger {
 
     /// Records that the kernel dropped, over all events.
     pub fn lost_records(&self) -> u64 {
-        self.events.iter().filter_map(|e| e.lost).sum()
+        self.events.iter().chain([&self.instance]).filter_map(|e| e.lost).sum()
     }
 
     /// A call is given.
@@ -179,8 +181,8 @@ impl EventAccount {
         self.counted += count;
     }
 
-    /// What lost records counted for is not known where each may count for more than one.
-    fn disagrees(&self) -> bool {
+    /// Received and lost are not issued, as far as that is known. What lost records counted for is not known where each may count for more than one.
+    pub fn disagrees(&self) -> bool {
         let lost = self.lost.unwrap_or(0);
         self.issued.is_some_and(|issued| match self.received == self.counted || lost == 0 {
             true => self.counted + lost != issued,

@@ -119,15 +119,18 @@ impl Perf {
     /// The line of records that the kernel counted as lost without a record in their place: those of a ring that stayed full to the end.
     pub fn lost_somewhere(&mut self, out: &mut Vec<u8>, records: u64) {
         self.when(out, None, None, None);
-        self.lost_records(out, records);
+        self.lost_records(out, Some(records));
         out.extend_from_slice(b" at times that are not known\n");
     }
 
-    fn lost_records(&self, out: &mut Vec<u8>, records: u64) {
+    fn lost_records(&self, out: &mut Vec<u8>, records: Option<u64>) {
         self.colored(out, Red::ANSI_FG, |out| {
             out.extend_from_slice(b"LOST ");
-            number::uint(out, records);
-            out.extend_from_slice(if records == 1 { b" record" } else { b" records" });
+            match records {
+                Some(records) => number::uint(out, records),
+                None => out.extend_from_slice(b"some"),
+            }
+            out.extend_from_slice(if records == Some(1) { b" record" } else { b" records" });
         });
     }
 }

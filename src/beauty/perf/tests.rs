@@ -198,13 +198,13 @@ fn signals_ends_and_gaps() {
     assert_eq!(shown(What::Exit(TaskEnd::Exited(3))), "sh/20131 +++ exited with 3 +++\n");
     assert_eq!(shown(What::Exit(TaskEnd::Killed(9))), "sh/20131 +++ killed by SIGKILL +++\n");
     assert_eq!(shown(What::Fork { child: TaskId::default(), flags: None }), "", "no line of its own");
-    assert_eq!(shown(What::Lost(Loss { records: 1, after: None })), "LOST 1 record on CPU 3 before 0.000\n");
+    assert_eq!(shown(What::Lost(Loss { records: Some(1), after: None })), "LOST 1 record on CPU 3 before 0.000\n");
     let mut style = Perf::new(&show(), &Session::default(), false);
     let mut out = Vec::new();
     style.event(&mut out, &event(Time(1_000_000), What::Exit(TaskEnd::Exited(0))), &Session::default(), &samples::comms, &Nameless);
     style.event(
         &mut out,
-        &event(Time(9_000_000), What::Lost(Loss { records: 12, after: Some(Time(3_500_000)) })),
+        &event(Time(9_000_000), What::Lost(Loss { records: Some(12), after: Some(Time(3_500_000)) })),
         &Session::default(),
         &samples::comms,
         &Nameless,

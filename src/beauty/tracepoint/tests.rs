@@ -166,7 +166,7 @@ fn recorded(subsystem: &str, name: &str, act: impl FnOnce()) -> (Format, Vec<Vec
         terms: Terms::default(),
     };
     let ids = events.iter().map(|event| (event.id(), crate::event::EventIndex(0))).collect();
-    let table = EventTable { events: vec![spec], ids };
+    let table = EventTable { events: vec![spec], ids, ..EventTable::default() };
     let mut records = Vec::new();
     for ring in &mut rings {
         let mut bytes = Vec::new();

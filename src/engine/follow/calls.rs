@@ -8,7 +8,7 @@ use crate::syscall::gaps::Gaps;
 use crate::syscall::layout::{EnterLayout, ExitLayout, Layout, add_piece};
 use crate::syscall::pairing::{ExitSeen, Open, Outcome};
 use crate::syscall::special::Special;
-use crate::task::fds::{Path, TableId};
+use crate::task::fds::{Path, TableId, Ticket};
 use smallvec::SmallVec;
 
 /// __X32_SYSCALL_BIT (arch/x86/include/uapi/asm/unistd.h).
@@ -171,11 +171,7 @@ impl Follower {
                 questions.fds.iter().for_each(|&(place, fd)| self.tables.wait(table, fd, ticket, place));
             }
             for tid in questions.tids {
-                self.asked.entry(tid).or_insert_with(|| {
-                    self.to_ask.push(tid);
-                    SmallVec::new()
-                });
-                self.asked.entry(tid).or_default().push(ticket);
+                self.asked_about(tid).push(ticket);
             }
         }
         self.give(here, What::Call(call), waits as u32, events);
@@ -190,6 +186,22 @@ impl Follower {
                 questions.tids.push(tid);
             }
         }
+    }
+
+    /// Has a look made at a task, for whatever comes of it later; nobody waits for the answer.
+    #[cold]
+    pub(super) fn ask_about(&mut self, tid: i32) {
+        if tid > 0 && self.is_worth_asking(tid) {
+            self.asked_about(tid);
+        }
+    }
+
+    /// Who waits for a look at a task, which is made once.
+    fn asked_about(&mut self, tid: i32) -> &mut SmallVec<[Ticket; 1]> {
+        self.asked.entry(tid).or_insert_with(|| {
+            self.to_ask.push(tid);
+            SmallVec::new()
+        })
     }
 
     /// Whether a task has no name here and a look may give it one.

@@ -78,7 +78,7 @@ fn each_process_has_its_lines_and_a_gap_is_everybodys() {
     sink.event(&ended, &view).unwrap();
     sink.tick(&view).unwrap();
     sink.event(&ended, &view).unwrap();
-    sink.event(&samples::event(Time(1), What::Lost(Loss { records: 2, after: None })), &view).unwrap();
+    sink.event(&samples::event(Time(1), What::Lost(Loss { records: Some(2), after: None })), &view).unwrap();
     sink.end(&Ledger::default(), &view).unwrap();
     assert_eq!(scratch.text(".20131"), LINE);
     assert_eq!(scratch.text(".5"), LINE.replace("20131", "6").repeat(2));

@@ -23,7 +23,7 @@ fn rounds(session: &Session) -> Vec<Round> {
     let mut ring = RecordWriter::new(&session.events, 1);
     ring.comm(TASK, Time(3), b"cat", true).sample(EventIndex(0), TASK, Time(4), b"abc");
     let mut first = ring.round(Time(10));
-    first.chunks.push(Chunk { cpu: 70_000, bytes: vec![1, 2, 3] });
+    first.chunks.push(Chunk { cpu: 70_000, form: Form::Pages, bytes: vec![1, 2, 3] });
     first.notes.push(note(3));
     vec![first, Round { started: Time(20), ..Round::default() }, ring.exit(TASK, TASK, Time(25)).round(Time(30))]
 }

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::bpf::record::tests::{returned, written};
-use crate::source::frame::{Fault, field};
+use crate::source::frame::field;
+use crate::source::instance::page::tests::PageWriter;
 use crate::source::memory::RecordWriter;
 use crate::source::record::tests::{TASK, table};
 use proptest::prelude::*;
@@ -267,4 +268,57 @@ fn nanoseconds_a_record() {
         let ns = |time: Duration| time.as_nanos() as f64 / count as f64;
         println!("{rings} rings, bursts of {burst}: add {:.1} ns, release {:.1} ns a record", ns(adding), ns(releasing));
     }
+}
+
+/// Types 500 and 501 are events 0 and 1.
+fn by_instance() -> EventTable {
+    let mut table = table(&[0, 0, LAYOUT]);
+    table.types = [(500, EventIndex(0)), (501, EventIndex(1))].into_iter().collect();
+    table
+}
+
+/// A record of an instance with this type, thread and text.
+fn traced(kind: u16, tid: i32, text: &[u8]) -> Vec<u8> {
+    [&kind.to_le_bytes()[..], &[0, 0], &tid.to_le_bytes(), text].concat()
+}
+
+fn pages(cpu: u32, pages: &[Vec<u8>]) -> Chunk {
+    Chunk { cpu, form: Form::Pages, bytes: pages.concat() }
+}
+
+#[test]
+fn records_of_an_instance_stand_among_those_of_perf() {
+    let table = by_instance();
+    let mut merge = Merge::new();
+    let first = PageWriter::new(10).record(10, &traced(500, 7, b"abcd")).record(30, &traced(501, 8, b"efgh")).page(None);
+    let second = PageWriter::new(40).record(41, &traced(500, 7, b"ijkl")).page(Some(Missed(Some(3))));
+    let mut ring = RecordWriter::new(&table, 0);
+    ring.sample(EventIndex(2), TASK, Time(20), b"perf").sample(EventIndex(2), TASK, Time(40), b"perf");
+    let round = Round { started: Time(50), chunks: vec![ring.chunk(), pages(0, &[first, second])], notes: Vec::new() };
+    merge.add(&table, round);
+    assert_eq!(merge.gaps_ahead().count(), 0, "no call is lost by that");
+    assert_eq!(merge.last_of_ring(0), Some(Time(40)));
+    let mut seen = Vec::new();
+    merge.release_all(&table, |record| {
+        seen.push(match record.body {
+            Body::Sample(sample) => format!("{}: {} {:?}", record.time.0, sample.event.0, record.task.tid),
+            Body::Missed { records, after } => format!("{}: missed {records:?} after {after:?}", record.time.0),
+            body => format!("{body:?}"),
+        });
+    });
+    assert_eq!(seen, ["10: 0 7", "20: 2 71", "30: 1 8", "40: 2 71", "40: missed Some(3) after Some(Time(30))", "41: 0 7"]);
+    assert_eq!((*merge.trouble(), merge.spent().chunks.len()), (Trouble::default(), 2));
+}
+
+#[test]
+fn records_of_an_instance_that_cannot_be_read_are_counted() {
+    let table = by_instance();
+    let mut merge = Merge::new();
+    let strange = PageWriter::new(10).record(10, &traced(502, 7, b"abcd")).record(11, b"abcd").record(12, &traced(500, 7, b"")).page(None);
+    let cut = PageWriter::new(20).record(20, &traced(500, 7, b"abcd")).page(None);
+    merge.add(&table, Round { chunks: vec![pages(1, &[strange, cut[..30].to_vec()])], ..Round::default() });
+    assert_eq!(rest(&mut merge, &table).len(), 1);
+    let trouble = *merge.trouble();
+    let first = Malformed { cpu: 1, offset: 16, fault: Fault::UnknownEvent(502) };
+    assert_eq!((trouble.unreadable, trouble.first), (3, Some(first)));
 }

@@ -21,7 +21,7 @@ pub fn table(layouts: &[u64]) -> EventTable {
         terms: Terms::default(),
     };
     let ids = (0..layouts.len() as u16).flat_map(|n| [(u64::from(100 + n), EventIndex(n)), (u64::from(200 + n), EventIndex(n))]);
-    EventTable { events: layouts.iter().map(spec).collect(), ids: ids.collect() }
+    EventTable { events: layouts.iter().map(spec).collect(), ids: ids.collect(), ..EventTable::default() }
 }
 
 fn read(table: &EventTable, bytes: &[u8]) -> Vec<Result<String, Malformed>> {
