@@ -30,6 +30,7 @@ impl Resolved {
 pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Result<Resolved> {
     match &probe.place {
         Place::File { .. } => program::resolve(probe, surroundings),
+        Place::Usdt { .. } => program::usdt::resolve(probe, surroundings),
         _ => Ok(Resolved::unchanged(probe)),
     }
 }

@@ -3,7 +3,9 @@
 //! Addresses are *svmas*, those that a file's headers and symbols state; *offsets* are bytes from the file's beginning, which is what the kernel wants.
 
 mod file;
+mod operand;
 mod place;
 pub mod symbol;
+pub mod usdt;
 
 pub use place::resolve;

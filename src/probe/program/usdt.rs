@@ -1,0 +1,257 @@
+//! Statically defined tracing points: the notes that `sys/sdt.h` and its likes leave in a file.
+
+use super::file::{ProgramFile, shown};
+use super::operand::{self, Operand};
+use super::place::absolute;
+use crate::cli::near;
+use crate::probe::grammar::{Arg, Base, Fetch, FilePlace, Place, Probe, When};
+use crate::probe::naming;
+use crate::probe::resolve::Resolved;
+use crate::probe::surroundings::Surroundings;
+use crate::stack::symbols::ElfFile;
+use crate::stack::symbols::listing;
+use anyhow::{anyhow, bail};
+
+/// One site of a tracing point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    pub provider: String,
+    pub name: String,
+    pub svma: u64,
+    /// Where the program looks whether somebody listens; the kernel counts there.
+    pub semaphore_svma: Option<u64>,
+    /// As the note has them.
+    pub arguments: String,
+}
+
+/// All points of a file, in its order; those that are inlined into several places have as many sites.
+pub fn points(elf: &ElfFile) -> Vec<Point> {
+    let Some(bytes) = elf.section(".note.stapsdt").and_then(|section| elf.bytes(section).ok()) else { return Vec::new() };
+    let base = elf.section(".stapsdt.base").map(|section| section.sh_addr);
+    let mut points = Vec::new();
+    let mut notes = &bytes[..];
+    while let Some((point, rest)) = next(notes, elf, base) {
+        points.extend(point);
+        notes = rest;
+    }
+    points
+}
+
+/// The first note, if it is a tracing point's, and what follows it (man 5 elf, "Notes").
+fn next<'a>(notes: &'a [u8], elf: &ElfFile, base: Option<u64>) -> Option<(Option<Point>, &'a [u8])> {
+    const HEADER_BYTES: usize = 12;
+    const NT_STAPSDT: u32 = 3;
+    let word = |at: usize| -> Option<u32> {
+        let bytes = *notes.get(at..)?.first_chunk()?;
+        Some(if elf.is_big_endian() { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    };
+    let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+    let name = notes.get(HEADER_BYTES..)?.get(..name_size)?;
+    let start = name_size.checked_next_multiple_of(4)?.checked_add(HEADER_BYTES)?;
+    let contents = notes.get(start..)?.get(..size)?;
+    let end = start.checked_add(size)?.checked_next_multiple_of(4)?;
+    let is_point = kind == NT_STAPSDT && name == b"stapsdt\0";
+    let point = is_point.then(|| point(contents, elf, base)).flatten();
+    Some((point, notes.get(end.min(notes.len())..)?))
+}
+
+/// Three addresses and three strings.
+fn point(contents: &[u8], elf: &ElfFile, base: Option<u64>) -> Option<Point> {
+    let bytes = usize::from(elf.address_bytes());
+    let address = |number: usize| -> Option<u64> {
+        let raw = contents.get(number * bytes..)?.get(..bytes)?;
+        let mut word = [0; 8];
+        match elf.is_big_endian() {
+            true => word[8 - bytes..].copy_from_slice(raw),
+            false => word[..bytes].copy_from_slice(raw),
+        }
+        Some(if elf.is_big_endian() { u64::from_be_bytes(word) } else { u64::from_le_bytes(word) })
+    };
+    let (svma, noted_base, semaphore) = (address(0)?, address(1)?, address(2)?);
+    // A file may be linked to other addresses later (prelink); then the base moved with all else, and the note did not.
+    let moved = base.filter(|_| noted_base != 0).map_or(0, |base| base.wrapping_sub(noted_base));
+    let mut strings = contents.get(3 * bytes..)?.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
+    let (provider, name, arguments) = (strings.next()?, strings.next()?, strings.next()?);
+    let semaphore_svma = (semaphore != 0).then(|| semaphore.wrapping_add(moved));
+    Some(Point { provider, name, svma: svma.wrapping_add(moved), semaphore_svma, arguments })
+}
+
+/// A probe with [`Place::Usdt`]: one for each site.
+///
+/// # Errors
+/// As [`crate::probe::resolve()`].
+pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Result<Resolved> {
+    let Place::Usdt { path, provider, name } = &probe.place else { return Ok(Resolved::unchanged(probe)) };
+    let mut file = ProgramFile::open(absolute(path, surroundings)?, surroundings)?;
+    let all = points(&file.elf);
+    let sites: Vec<&Point> = all.iter().filter(|point| point.provider == *provider && point.name == *name).collect();
+    if sites.is_empty() {
+        bail!("{}", unknown(&file, &all, &format!("{provider}:{name}")));
+    }
+    let event = probe.event.clone().unwrap_or_else(|| naming::event(name));
+    let (mut probes, mut notes) = (Vec::new(), Vec::new());
+    for site in sites {
+        let mut at = Site::new(&mut file, site, surroundings)?;
+        let args = if probe.args.is_empty() { at.all(&mut notes) } else { at.chosen(&probe.args)? };
+        let place = Place::File {
+            path: at.file.path.clone(),
+            at: FilePlace::Offset(at.offset),
+            when: When::Entry,
+            reference_counter: at.reference_counter()?,
+        };
+        probes.push(Probe { event: Some(event.clone()), place, args, ..probe.clone() });
+    }
+    notes.dedup();
+    Ok(Resolved { probes, notes })
+}
+
+fn unknown(file: &ProgramFile, all: &[Point], wanted: &str) -> String {
+    let path = shown(&file.path);
+    if all.is_empty() {
+        return format!("{path} has no statically defined tracing points (no .note.stapsdt)");
+    }
+    let mut names: Vec<String> = all.iter().map(|point| format!("{}:{}", point.provider, point.name).escape_debug().to_string()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let near = near::nearest(wanted, names.iter().map(String::as_str), 5);
+    match near.is_empty() {
+        true => format!("{path} has no tracing point {wanted}; it has {}", names[..names.len().min(10)].join(", ")),
+        false => format!("{path} has no tracing point {wanted}{}", near::hint(&near)),
+    }
+}
+
+/// A site that a probe is made for.
+struct Site<'a> {
+    file: &'a mut ProgramFile,
+    surroundings: &'a mut dyn Surroundings,
+    point: &'a Point,
+    offset: u64,
+    operands: Vec<Operand>,
+}
+
+impl<'a> Site<'a> {
+    fn new(file: &'a mut ProgramFile, point: &'a Point, surroundings: &'a mut dyn Surroundings) -> anyhow::Result<Site<'a>> {
+        let offset = file.code_offset(point.svma)?;
+        let operands = operand::parse_all(&point.arguments, file.elf.machine());
+        Ok(Site { file, surroundings, point, offset, operands })
+    }
+
+    fn called(&self) -> String {
+        format!("{}:{}", self.point.provider, self.point.name).escape_debug().to_string()
+    }
+
+    /// The offset in the file: the kernel finds the counter by the mapping that holds it.
+    fn reference_counter(&self) -> anyhow::Result<Option<u64>> {
+        let Some(svma) = self.point.semaphore_svma else { return Ok(None) };
+        let found = self.file.elf.offset_of_svma(svma).map(|(offset, _)| offset);
+        let missing = || anyhow!("the semaphore of {} is at {svma:#x}, for which {} has no bytes", self.called(), shown(&self.file.path));
+        found.ok_or_else(missing).map(Some)
+    }
+
+    /// Every argument that the kernel can read; of the others a note.
+    fn all(&mut self, notes: &mut Vec<String>) -> Vec<Arg> {
+        let mut args = Vec::new();
+        for number in 1..=self.operands.len() {
+            match self.operand(number) {
+                Ok(value) => {
+                    let kind = Some(self.operands[number - 1].kind());
+                    args.push(Arg { name: Some(format!("arg{number}")), value, kind });
+                }
+                Err(error) => notes.push(format!("{error}; it is left out")),
+            }
+        }
+        args
+    }
+
+    fn chosen(&mut self, args: &[Arg]) -> anyhow::Result<Vec<Arg>> {
+        let mut chosen = Vec::new();
+        for arg in args {
+            match &arg.value {
+                Fetch::Arguments => chosen.extend(self.all_or_none()?),
+                _ => chosen.push(self.arg(arg)?),
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn all_or_none(&mut self) -> anyhow::Result<Vec<Arg>> {
+        let mut problems = Vec::new();
+        let args = self.all(&mut problems);
+        match problems.pop() {
+            None => Ok(args),
+            Some(problem) => bail!("{}", problem.trim_end_matches("; it is left out")),
+        }
+    }
+
+    /// An argument as it was asked for, its operands put in.
+    fn arg(&mut self, arg: &Arg) -> anyhow::Result<Arg> {
+        let Some(number) = number(&arg.value)? else {
+            return Ok(Arg { value: self.within(&arg.value)?, ..arg.clone() });
+        };
+        let mut value = self.operand(number)?;
+        let name = arg.name.clone().or_else(|| Some(format!("arg{number}")));
+        let of_text = arg.kind.as_ref().is_some_and(|kind| matches!(kind.base, Base::String | Base::UserString));
+        if of_text {
+            value = Fetch::Memory { user: false, offset: 0, of: Box::new(value) };
+        }
+        let kind = arg.kind.clone().or_else(|| Some(self.operands[number - 1].kind()));
+        Ok(Arg { name, value, kind })
+    }
+
+    fn within(&mut self, value: &Fetch) -> anyhow::Result<Fetch> {
+        if let Some(number) = number(value)? {
+            return self.operand(number);
+        }
+        match value {
+            Fetch::Memory { user, offset, of } => Ok(Fetch::Memory { user: *user, offset: *offset, of: Box::new(self.within(of)?) }),
+            other => Ok(other.clone()),
+        }
+    }
+
+    fn operand(&mut self, number: usize) -> anyhow::Result<Fetch> {
+        let Some(operand) = self.operands.get(number - 1) else {
+            bail!("{} has {} arguments, so no arg{number}", self.called(), self.operands.len());
+        };
+        // `@+` counts from where the probe's own page is mapped, as if all of the file were mapped so.
+        let bias = self.offset.wrapping_sub(self.point.svma);
+        let files = self.file.symbol_files(self.surroundings);
+        let mut data = |symbol: &str, offset: i64| Some(data_svma(&files, symbol)?.wrapping_add_signed(offset).wrapping_add(bias));
+        let fetch = operand.fetch(&mut data);
+        fetch.map_err(|why| anyhow!("arg{number} of {}, {}, cannot be fetched: {why}", self.called(), operand.text.escape_debug()))
+    }
+}
+
+/// `argN` or `$argN`.
+fn number(value: &Fetch) -> anyhow::Result<Option<usize>> {
+    let number = match value {
+        Fetch::Argument(number) => *number as usize,
+        Fetch::Variable { name, path } => {
+            let number = name.strip_prefix("arg").and_then(|number| number.parse().ok());
+            let Some(number) = number else { bail!("a tracing point's arguments are arg1, arg2 and so on, not {}", name.escape_debug()) };
+            if !path.is_empty() {
+                bail!("a tracing point's arguments have no types, so {name} has no members; write +OFFSET({name})");
+            }
+            number
+        }
+        _ => return Ok(None),
+    };
+    if number == 0 {
+        bail!("a tracing point's arguments are counted from arg1");
+    }
+    Ok(Some(number))
+}
+
+fn data_svma(files: &[&ElfFile], wanted: &str) -> Option<u64> {
+    let mut found = None;
+    for file in files {
+        listing::each(file, &mut |symbol| {
+            if symbol.name == wanted.as_bytes() && symbol.kind != listing::Kind::ThreadLocal {
+                found = found.or(Some(symbol.svma));
+            }
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
