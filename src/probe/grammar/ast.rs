@@ -9,7 +9,7 @@ pub enum Line {
     Remove(Removal),
 }
 
-/// `-:[GROUP/][EVENT]`; without an event, all of the group.
+/// `-:[GROUP/][EVENT]`; without an event, all of the group. One of the two is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
     pub group: Option<String>,
@@ -19,8 +19,9 @@ pub struct Removal {
 /// A dynamic event to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The kernel chooses one where there is none, by the kind.
+    /// The kernel chooses one where there is none, by the kind; it is always `synthetic` and `user_events` for those.
     pub group: Option<String>,
+    /// The kernel makes one up where there is none; synthetic and user events have one.
     pub event: Option<String>,
     pub place: Place,
     /// Fetch arguments; empty for what has fields instead.
@@ -34,7 +35,7 @@ pub enum Place {
     Kernel { at: KernelPlace, when: When },
     /// `p`, `r` with a path: an instruction of a file.
     File { path: PathBuf, at: FilePlace, when: When, reference_counter: Option<u64> },
-    /// `f`: a function of the kernel, by ftrace (Documentation/trace/fprobetrace.rst).
+    /// `f`: a function of the kernel, by ftrace (Documentation/trace/fprobetrace.rst); the name may be a glob.
     Function { name: String, when: When },
     /// `t`: a tracepoint as such, with the arguments that the kernel's code gives it.
     Tracepoint { name: String },
@@ -48,11 +49,21 @@ pub enum Place {
     Usdt { path: PathBuf, provider: String, name: String },
 }
 
+impl Place {
+    /// Whether the probe is where a function returns.
+    pub fn is_return(&self) -> bool {
+        match self {
+            Place::Kernel { when, .. } | Place::File { when, .. } | Place::Function { when, .. } => matches!(when, When::Return { .. }),
+            _ => false,
+        }
+    }
+}
+
 /// Which end of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Entry,
-    /// `maxactive`: how many calls may be under way at once (kretprobes and fprobes only).
+    /// `maxactive`: how many calls may be under way at once (kretprobes and fprobes only), 1 to 4096.
     Return {
         maxactive: Option<u32>,
     },
@@ -86,7 +97,7 @@ pub enum FilePlace {
 /// A line of a source: `file.c:72`, or `function:3`, counted from the function's first line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// A file's name or the end of its path, or a function's name: what has a dot or a slash is a file.
+    /// A file's name or the end of its path, or a function's name: what has a dot or a slash is a file. In the kernel it has no slash (`open.c`).
     pub of: String,
     pub line: u32,
 }
@@ -119,8 +130,8 @@ pub enum Fetch {
     Argument(u32),
     /// `$arg*`
     Arguments,
-    /// `$retval`
-    Return,
+    /// `$retval`, `$retval->member`: what the function returns.
+    Return(Vec<Step>),
     /// `$comm`
     Comm,
     /// `$NAME`: a field of the event that an event probe is on.
@@ -140,17 +151,17 @@ pub enum Fetch {
 pub enum Step {
     /// `->name`
     Arrow(String),
-    /// `.name`
+    /// `.name`, `.0`
     Dot(String),
     /// `[N]`
     Index(i64),
 }
 
 /// How what is fetched is to be kept and shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
     pub base: Base,
-    /// `[N]`
+    /// `[N]`: 1 to 64.
     pub array: Option<u32>,
 }
 
@@ -179,6 +190,31 @@ pub enum Base {
         offset: u8,
         container: u8,
     },
+}
+
+impl Base {
+    /// All but the bit fields, by their names.
+    pub const NAMED: [(&str, Base); 19] = [
+        ("u8", Base::Unsigned(8)),
+        ("u16", Base::Unsigned(16)),
+        ("u32", Base::Unsigned(32)),
+        ("u64", Base::Unsigned(64)),
+        ("s8", Base::Signed(8)),
+        ("s16", Base::Signed(16)),
+        ("s32", Base::Signed(32)),
+        ("s64", Base::Signed(64)),
+        ("x8", Base::Hex(8)),
+        ("x16", Base::Hex(16)),
+        ("x32", Base::Hex(32)),
+        ("x64", Base::Hex(64)),
+        ("char", Base::Char),
+        ("string", Base::String),
+        ("ustring", Base::UserString),
+        ("symbol", Base::Symbol),
+        ("symstr", Base::SymbolText),
+        ("%pd", Base::Dentry),
+        ("%pD", Base::File),
+    ];
 }
 
 /// A field of a synthetic or a user event: C's declaration.

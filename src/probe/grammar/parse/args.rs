@@ -1,0 +1,67 @@
+//! `[NAME=]VALUE[:TYPE]`, and what else stands behind the place.
+
+use super::super::ast::{Arg, Fetch, Place};
+use super::super::piece::{Parsed, Piece};
+use super::{fetch, kind, names};
+
+/// MAX_TRACE_ARGS (kernel/trace/trace_probe.h)
+pub const ARGS_MAX: usize = 128;
+
+/// All arguments, and the condition of an event probe.
+///
+/// # Errors
+/// A mistake in one of them, two of the same name, or more than the kernel takes.
+pub fn args(place: &mut Place, mut rest: Piece) -> Parsed<Vec<Arg>> {
+    let mut args: Vec<Arg> = Vec::new();
+    while let Some(word) = rest.next_word()? {
+        if let ("if", Place::Event { filter, .. }) = (word.text(), &mut *place) {
+            let condition = rest.trim();
+            if condition.is_empty() {
+                return Err(word.wrong_behind("behind `if` a condition on the event's fields is missing"));
+            }
+            *filter = Some(condition.text().to_owned());
+            return Ok(args);
+        }
+        if args.len() == ARGS_MAX {
+            return Err(word.wrong(format!("a probe has {ARGS_MAX} arguments at most; this is one more")));
+        }
+        let arg = arg(word, place)?;
+        if let Some(name) = &arg.name
+            && args.iter().any(|other| other.name.as_ref() == Some(name))
+        {
+            return Err(word.wrong(format!("there is an argument `{name}` already; take another name")));
+        }
+        args.push(arg);
+    }
+    Ok(args)
+}
+
+fn arg(word: Piece, place: &Place) -> Parsed<Arg> {
+    let (name, body) = match word.split_once('=') {
+        Some(_) if word.text().starts_with(TEXT) => return Err(word.wrong("a text with = in it needs a name: NAME=\\\"TEXT\"")),
+        Some((name, body)) => (Some(names::arg(name)?), body),
+        None => (None, word),
+    };
+    let (value, kind) = split_type(body);
+    let kind = kind.map(kind::kind).transpose()?;
+    if value.is_empty() {
+        return Err(value.wrong("here it is missing what is to be fetched: %REGISTER, $stack0, $arg1, +0(%di), @symbol, a variable..."));
+    }
+    let fetched = fetch::fetch(value, place)?;
+    if fetched == Fetch::Arguments && (name.is_some() || kind.is_some()) {
+        return Err(word.wrong("`$arg*` stands for all arguments, each with its own name and type: write it alone"));
+    }
+    Ok(Arg { name, value: fetched, kind })
+}
+
+/// How a text begins.
+const TEXT: &str = "\\\"";
+
+/// The type is behind the first colon, or the first behind a text.
+fn split_type(body: Piece) -> (Piece, Option<Piece>) {
+    let quote = if body.text().starts_with(TEXT) { body.text().rfind('"').unwrap_or(0) } else { 0 };
+    match body.text()[quote..].find(':') {
+        None => (body, None),
+        Some(at) => (body.split_at(quote + at).0, Some(body.split_at(quote + at + 1).1)),
+    }
+}

@@ -1,0 +1,241 @@
+//! Where a probe is to be.
+
+use super::super::ast::{FilePlace, KernelPlace, Place, SourceLine, When};
+use super::super::piece::{Parsed, Piece, is_blank};
+use super::names;
+use super::number::{index, number, signed};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+/// What a place looks like, for those who left it out.
+pub fn wanted(kind: &str) -> &'static str {
+    match kind {
+        "f" => "FUNCTION or FUNCTION%return",
+        "t" => "the name of a tracepoint",
+        "e" => "SUBSYSTEM.EVENT",
+        "usdt" => "PATH:PROVIDER:NAME",
+        _ => "SYMBOL[+OFFSET], MODULE:SYMBOL, ADDRESS, FUNCTION:LINE, or PATH:OFFSET, PATH:SYMBOL, PATH:FILE:LINE",
+    }
+}
+
+/// The second word of a probe with arguments.
+///
+/// # Errors
+/// What is no place for this kind of probe.
+pub fn place(kind: &str, word: Piece) -> Parsed<Place> {
+    match kind {
+        "f" => function(word),
+        "t" => tracepoint(word),
+        "e" => event(word),
+        "usdt" => usdt(word),
+        // The kernel's own rule: what has a slash is in a file.
+        _ if word.text().contains('/') || word.text().starts_with('"') => file(word, kind == "r"),
+        _ => kernel(word, kind == "r"),
+    }
+}
+
+/// Takes `%return` away, and says whether it was there.
+fn without_return(word: Piece) -> Parsed<(Piece, bool)> {
+    match word.split_once('%') {
+        None => Ok((word, false)),
+        Some((place, suffix)) if suffix.text() == "return" => Ok((place, true)),
+        Some((place, _)) => {
+            Err(word.split_at(place.text().len()).1.wrong("behind a place only %return may stand; arguments are words of their own"))
+        }
+    }
+}
+
+fn when(returns: bool) -> When {
+    if returns { When::Return { maxactive: None } } else { When::Entry }
+}
+
+fn function(word: Piece) -> Parsed<Place> {
+    let (name, returns) = without_return(word)?;
+    if name.is_empty() || name.text().contains(['"', '/']) {
+        return Err(name.wrong("a function's name is wanted here: FUNCTION or FUNCTION%return"));
+    }
+    if name.text().contains('+') {
+        return Err(name.wrong("f is at a function's entry or return; for an offset take p"));
+    }
+    Ok(Place::Function { name: name.text().to_owned(), when: when(returns) })
+}
+
+fn tracepoint(word: Piece) -> Parsed<Place> {
+    let (name, returns) = without_return(word)?;
+    if returns {
+        return Err(word.split_at(name.text().len()).1.wrong("a tracepoint has no return"));
+    }
+    if name.is_empty() || !name.text().bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        return Err(name.wrong("a tracepoint's name is wanted here, without its subsystem: sched_switch"));
+    }
+    Ok(Place::Tracepoint { name: name.text().to_owned() })
+}
+
+fn event(word: Piece) -> Parsed<Place> {
+    let (name, returns) = without_return(word)?;
+    if returns {
+        return Err(word.split_at(name.text().len()).1.wrong("an event has no return"));
+    }
+    let Some((subsystem, event)) = name.split_once('/').or_else(|| name.split_once('.')) else {
+        return Err(name.wrong("an event is written SUBSYSTEM.EVENT here: sched.sched_switch"));
+    };
+    Ok(Place::Event { subsystem: names::group(subsystem)?, event: names::event(event, names::Whose::Kernel)?, filter: None })
+}
+
+fn usdt(word: Piece) -> Parsed<Place> {
+    let wrong = || word.wrong("a statically defined tracing point is written PATH:PROVIDER:NAME");
+    let (path, behind) = match word.quoted()? {
+        Some((path, behind)) => (path, behind.strip_prefix(":").ok_or_else(wrong)?),
+        None => {
+            let (before, _) = word.rsplit_once(':').ok_or_else(wrong)?;
+            let (path, _) = before.rsplit_once(':').ok_or_else(wrong)?;
+            (path.text().as_bytes().to_vec(), word.split_at(path.text().len() + 1).1)
+        }
+    };
+    let (provider, name) = behind.split_once(':').ok_or_else(wrong)?;
+    for part in [provider, name] {
+        if part.is_empty() || part.text().contains([':', '"', '/']) {
+            return Err(part.wrong("a provider or a tracing point has no such name: PATH:PROVIDER:NAME"));
+        }
+    }
+    let path = self::path(path).ok_or_else(wrong)?;
+    Ok(Place::Usdt { path, provider: provider.text().to_owned(), name: name.text().to_owned() })
+}
+
+fn kernel(word: Piece, returns: bool) -> Parsed<Place> {
+    let (place, suffix) = without_return(word)?;
+    let when = when(returns || suffix);
+    let at =
+        if place.text().starts_with(|c: char| c.is_ascii_digit()) { KernelPlace::Address(number(place)?) } else { kernel_place(place)? };
+    match &at {
+        KernelPlace::Symbol { offset, .. } if *offset != 0 && when != When::Entry => Err(place.wrong(NO_RETURN_THERE)),
+        KernelPlace::Line(_) if when != When::Entry => Err(place.wrong("a line has no return; name the function alone")),
+        _ => Ok(Place::Kernel { at, when }),
+    }
+}
+
+const NO_RETURN_THERE: &str = "a function returns as a whole: its return probe has no offset";
+
+fn kernel_place(place: Piece) -> Parsed<KernelPlace> {
+    let (module, symbol) = match place.rsplit_once(':') {
+        Some((of, line)) if line.text().starts_with(|c: char| c.is_ascii_digit()) => return source_line(of, line).map(KernelPlace::Line),
+        Some((module, symbol)) => (
+            Some(names::symbol(module).or_else(|wrong| if is_module(module.text()) { Ok(module.text().to_owned()) } else { Err(wrong) })?),
+            symbol,
+        ),
+        None => (None, place),
+    };
+    let (symbol, offset) = symbol.split_while(|c| c != '+' && c != '-');
+    let offset = if offset.is_empty() { 0 } else { signed(offset)? };
+    Ok(KernelPlace::Symbol { module, symbol: names::symbol(symbol)?, offset })
+}
+
+/// Modules are files, so that their names may have a hyphen or a digit first.
+fn is_module(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+}
+
+fn source_line(of: Piece, line: Piece) -> Parsed<SourceLine> {
+    if of.is_empty() || of.text().contains([':', '"']) {
+        return Err(of.wrong("a line is written FUNCTION:LINE or FILE:LINE"));
+    }
+    Ok(SourceLine { of: of.text().to_owned(), line: index(line)? })
+}
+
+fn file(word: Piece, returns: bool) -> Parsed<Place> {
+    let (path, place) = split_path(word)?;
+    let (place, reference_counter) = split_reference_counter(place)?;
+    let (at, suffix, end) = file_place(place)?;
+    let when = when(returns || suffix);
+    match &at {
+        FilePlace::Symbol { offset, .. } if *offset != 0 && when != When::Entry => Err(end.wrong(NO_RETURN_THERE)),
+        FilePlace::Line(_) if when != When::Entry => Err(end.wrong("a line has no return; name the function alone")),
+        _ => Ok(Place::File { path, at, when, reference_counter }),
+    }
+}
+
+/// A path is in quotes, or ends at the first colon; before `:0x`, at the last, as the kernel has it.
+fn split_path(word: Piece) -> Parsed<(PathBuf, Piece)> {
+    let missing = || word.wrong_behind("the place in the file is missing: PATH:OFFSET, PATH:SYMBOL, PATH:FUNCTION:LINE or PATH:FILE:LINE");
+    if let Some((bytes, behind)) = word.quoted()? {
+        let place = behind.strip_prefix(":").ok_or_else(missing)?;
+        return Ok((path(bytes).ok_or_else(|| word.wrong("a path is missing in these quotes"))?, place));
+    }
+    let last = word.rsplit_once(':').filter(|(_, place)| place.text().starts_with("0x") && !word.text().contains('"'));
+    let (before, place) = last.or_else(|| word.split_once(':')).ok_or_else(missing)?;
+    match path(before.text().as_bytes().to_vec()) {
+        _ if before.text().contains('"') => Err(before.wrong("a path is in quotes as a whole, or not at all")),
+        None => Err(before.wrong("the path is missing before the colon")),
+        Some(path) => Ok((path, place)),
+    }
+}
+
+fn path(bytes: Vec<u8>) -> Option<PathBuf> {
+    (!bytes.is_empty() && !bytes.contains(&0)).then(|| PathBuf::from(OsString::from_vec(bytes)))
+}
+
+/// `(NUMBER)` at the end is where the reference counter is. Parentheses around something else belong to a function's name.
+fn split_reference_counter(place: Piece) -> Parsed<(Piece, Option<u64>)> {
+    let Some((before, inside)) = place.rsplit_once('(') else { return Ok((place, None)) };
+    if !inside.text().starts_with(|c: char| c.is_ascii_digit()) || inside.text().contains('"') {
+        return Ok((place, None));
+    }
+    let digits = match inside.split_once(')') {
+        Some((digits, behind)) if behind.is_empty() => digits,
+        Some((_, behind)) => return Err(behind.wrong("behind the reference counter stands nothing; %return is before it")),
+        None => return Err(place.wrong_behind("the parenthesis of the reference counter is not closed")),
+    };
+    Ok((before, Some(number(digits)?)))
+}
+
+/// The place, whether `%return` is behind it, and the place's text without that.
+fn file_place(place: Piece) -> Parsed<(FilePlace, bool, Piece)> {
+    if let Some((bytes, behind)) = place.quoted()? {
+        let (behind, suffix) = without_return(behind)?;
+        let name = String::from_utf8(bytes).ok().filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| place.wrong("a name of a function or a file is wanted in these quotes"))?;
+        let at = if let Some(line) = behind.strip_prefix(":") {
+            FilePlace::Line(SourceLine { of: name, line: index(line)? })
+        } else {
+            FilePlace::Symbol { symbol: name, offset: if behind.is_empty() { 0 } else { signed(behind)? } }
+        };
+        return Ok((at, suffix, place));
+    }
+    let (place, suffix) = without_return(place)?;
+    if place.is_empty() || place.text().contains('"') {
+        return Err(place.wrong("the place in the file is wanted here: an offset, a symbol, FUNCTION:LINE or FILE:LINE"));
+    }
+    if place.text().starts_with(|c: char| c.is_ascii_digit()) {
+        return Ok((FilePlace::Offset(number(place)?), suffix, place));
+    }
+    let line =
+        place.rsplit_once(':').filter(|(of, line)| line.text().starts_with(|c: char| c.is_ascii_digit()) && !of.text().ends_with(':'));
+    if let Some((of, line)) = line.filter(|(of, _)| !of.is_empty()) {
+        return Ok((FilePlace::Line(SourceLine { of: of.text().to_owned(), line: index(line)? }), suffix, place));
+    }
+    let (symbol, offset) = split_offset(place)?;
+    Ok((FilePlace::Symbol { symbol: symbol.text().to_owned(), offset }, suffix, place))
+}
+
+/// A sign with a number at the end is an offset; other signs belong to the name (`operator+`).
+fn split_offset(place: Piece) -> Parsed<(Piece, i64)> {
+    let sign = place.text().rfind(['+', '-']).filter(|at| *at > 0);
+    let parts = sign.map(|at| place.split_at(at)).filter(|(_, offset)| offset.text()[1..].starts_with(|c: char| c.is_ascii_digit()));
+    match parts {
+        Some((symbol, offset)) => Ok((symbol, signed(offset)?)),
+        None => Ok((place, 0)),
+    }
+}
+
+/// Whether a path can stand before a colon without quotes.
+pub fn is_plain_path(text: &str) -> bool {
+    text.contains('/') && !text.contains(['"', '#']) && !text.chars().any(|c| is_blank(c) || c.is_control())
+}
+
+/// Whether the name of a program's function or source can stand without quotes.
+pub fn is_plain_name(text: &str, extra: &[u8]) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.$@:".contains(&b) || extra.contains(&b);
+    let ends = text.starts_with(|c: char| c.is_ascii_digit()) || text.ends_with(':') || text.contains(":0x");
+    !text.is_empty() && !ends && text.bytes().all(plain) && !text.replace("::", "").contains(':')
+}
