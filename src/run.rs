@@ -370,6 +370,7 @@ impl Run<'_> {
                 queue.push(round)?;
             }
         }
+        self.drain.remove_instance()?;
         off
     }
 

@@ -329,6 +329,7 @@ impl Follower {
 
     fn lost(&mut self, record: &Record<'_>, loss: Loss, events: &mut Vec<Event>) {
         self.ledger.lost_placed += loss.records.unwrap_or_default();
+        self.ledger.gaps_unsized += u64::from(loss.records.is_none());
         let event =
             Event { time: self.now, cpu: record.cpu, task: record.task, comm: self.tasks.comm(record.task.tid), what: What::Lost(loss) };
         self.outbox.push(event, 0, events);

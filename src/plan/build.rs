@@ -1,7 +1,8 @@
 //! Request + kernel facts → Plan.
 
+use super::by_instance::ByInstance;
 use super::events::{Adding, Needs, Tracepoint};
-use super::graphs::{self, CallGraphs};
+use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Facts, Mechanism};
 use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, sums, target};
 use crate::beauty::row::Syscall;
@@ -87,7 +88,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
         notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
     }
-    let mut add = Adding { tracefs, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
+    let by_instance = ByInstance::find(tracefs);
+    let mut add = Adding { tracefs, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
     match &mechanism {
         Mechanism::None => {}
         _ if by_bpf => add.bpf(&bpf.iter().flat_map(|bpf| bpf.stacks.kinds.clone()).collect::<Vec<_>>()),
@@ -118,6 +120,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     if what.sched {
         add.tracepoint(Tracepoint::helper("sched", "sched_stat_runtime", Role::StatRuntime))?;
     }
+    let without_stacks =
+        events.iter().filter(|event| event.spec.is_by_instance() && !Graph::of_event(&event.spec.terms, &request.graphs).is_none());
+    notes.extend(without_stacks.map(|event| format!("plan: no stacks of {}: a tracefs instance has none of programs", event.spec.name)));
     event_doors.resize(events.len(), None);
     // The summary's, whatever is shown.
     let for_summary = events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);

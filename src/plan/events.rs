@@ -12,12 +12,15 @@ use crate::kernel::tracefs::Tracefs;
 use crate::source::session::{EventSpec, Role, Terms};
 use crate::sys::perf::{self, Counts, StackFields};
 
+use super::by_instance::ByInstance;
 use super::graphs::{CallGraphs, Graph};
 use super::mechanism::{all_but, raw_filter};
 
 /// Adds events to a plan.
 pub struct Adding<'a> {
     pub tracefs: &'a Tracefs,
+    /// What perf gives nothing of.
+    pub by_instance: &'a ByInstance,
     pub events: &'a mut Vec<PlannedEvent>,
     pub inherit: bool,
     pub graphs: &'a CallGraphs,
@@ -93,6 +96,7 @@ impl Adding<'_> {
     fn push(&mut self, name: String, point: Tracepoint, format: Format) -> EventIndex {
         let inherit = self.inherit && !point.terms.no_inherit;
         let (counts, sample_type) = match point.role {
+            Role::Tracepoint if self.by_instance.has(point.subsystem, point.name) => (Counts::Tracepoint(format.id), 0),
             Role::Tracepoint | Role::StatRuntime => (Counts::Weighted(format.id), perf::SAMPLE_WEIGHTED),
             _ => (Counts::Tracepoint(format.id), perf::SAMPLE_TRACEPOINT),
         };
@@ -108,7 +112,7 @@ impl Adding<'_> {
     }
 
     fn take_stack(&mut self, index: EventIndex, fields: StackFields) {
-        if let Some(event) = self.events.get_mut(usize::from(index.0)) {
+        if let Some(event) = self.events.get_mut(usize::from(index.0)).filter(|event| !event.spec.is_by_instance()) {
             event.stack = fields;
             event.spec.sample_type |= fields.sample_type();
         }

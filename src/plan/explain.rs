@@ -47,7 +47,8 @@ impl fmt::Display for Plan {
         for event in &self.events {
             let filter = event.filter.as_ref().map(|text| format!(", the kernel lets through: {text}")).unwrap_or_default();
             let use_of = if event.spec.shown { "" } else { " (needed, not shown)" };
-            writeln!(f, "plan: event {}{use_of}{}{filter}", event.spec.name, stack(event.stack))?;
+            let way = if event.spec.is_by_instance() { ", by a tracefs instance (perf gives nothing of it)" } else { "" };
+            writeln!(f, "plan: event {}{use_of}{way}{}{filter}", event.spec.name, stack(event.stack))?;
         }
         let chosen = if matches!(self.ring, RingSize::Chosen(_)) { " (chosen; -m asks for another size)" } else { "" };
         writeln!(f, "plan: {} KiB of ring a CPU{chosen}", self.ring.bytes() >> 10)?;

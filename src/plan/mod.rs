@@ -3,6 +3,7 @@
 //! The [`Plan`] is made once, before anything is opened; nobody below reads a flag again. `-v` prints it with its reasons.
 
 mod build;
+mod by_instance;
 mod command;
 mod doors;
 mod events;

@@ -3,10 +3,13 @@
 use super::dynamic_events::DynamicEvents;
 use super::owner::Owner;
 use crate::kernel::tracefs::Tracefs;
+use crate::source::instance;
 use std::thread::JoinHandle;
 
-/// Takes away the dynamic events of owners that are gone. Whoever may not, or finds somebody using them, leaves them.
+/// Takes away the instances and dynamic events of owners that are gone. Whoever may not, or finds somebody using them, leaves them.
 pub fn remove(tracefs: &Tracefs) {
+    // An event that an instance records is in use.
+    instance::left::remove(tracefs);
     let file = DynamicEvents::of(tracefs);
     let Ok(mut all) = file.read() else { return };
     all.retain(|listed| Owner::parse(&listed.name.subsystem).is_some_and(|owner| owner.is_gone()));

@@ -40,6 +40,11 @@ impl Owner {
         (parts.next().is_none() && owner.to_string() == name).then_some(owner)
     }
 
+    /// Its number does not count in the first pid namespace.
+    pub fn is_of_other_namespace(&self) -> bool {
+        self.namespace != FIRST_NAMESPACE
+    }
+
     /// It is certain that the process has ended. What is of another pid namespace cannot be seen, so it is gone only with all of the namespace.
     pub fn is_gone(&self) -> bool {
         let Some(here) = namespace("self") else { return false };

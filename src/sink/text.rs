@@ -97,7 +97,11 @@ impl Sink for Text {
             return Ok(());
         }
         let mut line = Vec::new();
-        self.style.get_or_insert_with(|| Perf::new(&self.show, view.session, self.color)).lost_somewhere(&mut line, unplaced);
+        self.style.get_or_insert_with(|| Perf::new(&self.show, view.session, self.color)).lost_somewhere(
+            &mut line,
+            unplaced,
+            ledger.gaps_unsized > 0,
+        );
         self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &line)
     }
 }

@@ -1,10 +1,12 @@
 //! Arming: every planned event opened on every CPU and target, one ring a CPU.
 
+use super::instance::{Instance, Size, Whose};
 use super::session::{EventTable, Role};
 use crate::bpf::{Mode, Programs, Seed};
 use crate::cli::plain::without_numbers;
 use crate::event::EventIndex;
 use crate::kernel::procfs;
+use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::plan::{Plan, PlannedEvent, RingSize, Whom, without};
 use crate::sys::perf::{Attr, Count, Counts, On, PerfEvent};
 use crate::sys::ring::{MapError, Ring};
@@ -26,6 +28,8 @@ pub struct Armed {
     pub table: EventTable,
     /// The most that a record may have of the stack.
     pub stack_bytes: usize,
+    /// Where the events come by that perf gives nothing of.
+    instance: Option<Instance>,
     /// The BPF programs, if they trace the calls, and whom they begin with.
     programs: Option<(Programs, Vec<(Seed, Mode)>)>,
 }
@@ -66,6 +70,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>) -> anyho
             rings: Vec::new(),
             table: EventTable::default(),
             stack_bytes: plan.events.iter().map(|event| event.stack.bytes as usize).max().unwrap_or(0),
+            instance: None,
             programs,
         },
         ring_bytes: plan.ring.bytes(),
@@ -79,6 +84,9 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>) -> anyho
             arming.target(On::Cgroup(dir.as_fd()))?;
         }
         Whom::Tasks { tids, processes } => arming.tasks(tids, processes)?,
+    }
+    if plan.events.iter().any(|event| event.spec.is_by_instance()) {
+        arming.instance(child)?;
     }
     Ok(arming.armed)
 }
@@ -137,7 +145,7 @@ impl Arming<'_> {
 
     fn target(&mut self, on: On) -> Result<(), Failure> {
         for &cpu in &self.plan.cpus {
-            for (i, planned) in self.plan.events.iter().enumerate() {
+            for (i, planned) in self.plan.events.iter().enumerate().filter(|(_, planned)| !planned.spec.is_by_instance()) {
                 self.open(EventIndex(i as u16), planned, on, cpu)?;
             }
         }
@@ -185,6 +193,33 @@ impl Arming<'_> {
         Ok(())
     }
 
+    /// Switches those events on that come by an instance of tracefs.
+    fn instance(&mut self, child: Option<i32>) -> anyhow::Result<()> {
+        let Plan { whom, cpus, events, .. } = self.plan;
+        let inherit = events.iter().any(|event| event.spec.is_by_instance() && event.inherit);
+        let own = child.as_slice();
+        let whose = match whom {
+            Whom::Command => Whose::Tasks { tids: own, processes: &[], inherit },
+            Whom::Tasks { tids, processes } => Whose::Tasks { tids, processes, inherit },
+            Whom::Everyone | Whom::User(_) => Whose::Everyone,
+            Whom::Cgroup(_) => {
+                return Err(anyhow!(
+                    "{} cannot be limited to a cgroup: perf gives nothing of it, and tracefs knows no cgroups",
+                    of_instance(events)
+                ));
+            }
+        };
+        let mut instance = Instance::make(&Tracefs::find()?, Size { cpus, bytes: self.ring_bytes }, whose)?;
+        for (at, planned) in events.iter().enumerate().filter(|(_, planned)| planned.spec.is_by_instance()) {
+            let (Some((subsystem, name)), Some(format)) = (planned.spec.name.split_once(':'), &planned.spec.format) else { continue };
+            let name = EventName { subsystem: subsystem.to_owned(), name: name.to_owned() };
+            instance.enable(&name, without(planned.filter.clone(), &self.left_out).as_deref())?;
+            self.armed.table.types.insert(format.id as u16, EventIndex(at as u16));
+        }
+        self.armed.instance = Some(instance);
+        Ok(())
+    }
+
     /// Maps a ring; a size that rtrace chose itself shrinks until the limit of locked memory lets it in.
     fn map(&mut self, event: BorrowedFd) -> Result<Ring, MapError> {
         loop {
@@ -196,6 +231,12 @@ impl Arming<'_> {
             }
         }
     }
+}
+
+/// The names of the events that come by an instance.
+fn of_instance(events: &[PlannedEvent]) -> String {
+    let names = events.iter().filter(|event| event.spec.is_by_instance()).map(|event| event.spec.name.as_str());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// What to do about it.
@@ -225,6 +266,7 @@ impl Armed {
     /// Switches the rest on: exits before entries, so that no call that began under trace lacks its end. Returns the list of calls that are in flight by then, where the BPF
     /// programs know of them.
     pub fn enable(&mut self) -> anyhow::Result<Vec<u8>> {
+        self.instance.as_ref().map_or(Ok(()), |instance| instance.record(true))?;
         self.each(|e| e.role != Role::SideBand && !begins_calls(e.role), PerfEvent::enable)?;
         self.each(|e| begins_calls(e.role), PerfEvent::enable)?;
         self.programs.as_mut().map_or(Ok(Vec::new()), |(programs, _)| programs.trace())
@@ -235,6 +277,7 @@ impl Armed {
         let in_flight = self.programs.as_mut().map_or(Ok(Vec::new()), |(programs, _)| programs.stop());
         self.each(|e| begins_calls(e.role), PerfEvent::disable)?;
         self.each(|e| !begins_calls(e.role), PerfEvent::disable)?;
+        self.instance.as_ref().map_or(Ok(()), |instance| instance.record(false))?;
         in_flight
     }
 
@@ -300,7 +343,21 @@ impl Armed {
                 .map_or(Count::default(), |a| Count { issued: a.calls - a.left_out.min(a.calls), lost: Some(a.calls_lost) });
             of_bpf.enumerate().for_each(|(kind, (_, count))| *count = if kind == 0 { sum } else { Count { issued: 0, lost: Some(0) } });
         }
-        counts.into_iter().enumerate().map(|(i, c)| (EventIndex(i as u16), c)).collect()
+        let counts = counts.into_iter().zip(&self.table.events).enumerate().filter(|(_, (_, spec))| !spec.is_by_instance());
+        counts.map(|(i, (count, _))| (EventIndex(i as u16), count)).collect()
+    }
+
+    /// The tracefs instance, if some events come by one.
+    pub fn instance(&self) -> Option<&Instance> {
+        self.instance.as_ref()
+    }
+
+    /// Takes the instance away: nothing more is read of it.
+    ///
+    /// # Errors
+    /// It is still there, and why.
+    pub fn remove_instance(&mut self) -> anyhow::Result<()> {
+        self.instance.take().map_or(Ok(()), |mut instance| instance.remove())
     }
 
     /// BPF programs beside us on our tracepoints, by event: asked of one descriptor each, because the kernel keeps them per tracepoint.

@@ -4,6 +4,7 @@
 
 use super::arm::{Armed, CpuRing};
 use super::chunk::{Chunk, Form, Round};
+use super::instance::Instance;
 use super::note::Note;
 use crate::bpf::{is_of_rtrace, record};
 use crate::event::Time;
@@ -28,11 +29,12 @@ pub struct Drain {
     /// Emptied buffers.
     spare: Vec<Vec<u8>>,
     overrun_said: bool,
+    unread_said: bool,
 }
 
 impl Drain {
     pub fn new(armed: Armed) -> Drain {
-        Drain { armed, programs: BTreeSet::new(), notes: Vec::new(), spare: Vec::new(), overrun_said: false }
+        Drain { armed, programs: BTreeSet::new(), notes: Vec::new(), spare: Vec::new(), overrun_said: false, unread_said: false }
     }
 
     pub fn armed(&self) -> &Armed {
@@ -121,12 +123,28 @@ impl Drain {
                 round.chunks.push(Chunk { cpu: *cpu, form: Form::Records, bytes });
             }
         }
+        if let Some(instance) = self.armed.instance() {
+            for buffer in instance.buffers() {
+                let mut bytes = self.spare.pop().unwrap_or_default();
+                bytes.clear();
+                if let Err(error) = instance.drain(buffer, &mut bytes)
+                    && !std::mem::replace(&mut self.unread_said, true)
+                {
+                    eprintln!("rtrace: CPU {}: cannot read the buffer of the tracefs instance: {error}", buffer.cpu);
+                }
+                if bytes.is_empty() {
+                    self.spare.push(bytes);
+                } else {
+                    round.chunks.push(Chunk { cpu: buffer.cpu, form: Form::Pages, bytes });
+                }
+            }
+        }
         round
     }
 
     /// Takes a used round's buffers back.
     pub fn recycle(&mut self, round: Round) {
-        let room = self.armed.rings.len() * 2;
+        let room = (self.armed.rings.len() + self.armed.instance().map_or(0, |instance| instance.buffers().len())) * 2;
         self.spare.extend(round.chunks.into_iter().map(|c| c.bytes).take(room.saturating_sub(self.spare.len())));
     }
 
@@ -149,10 +167,23 @@ impl Drain {
         for (event, count) in self.armed.counts() {
             self.note(Note::Count { event, issued: count.issued, lost: count.lost.unwrap_or_default() });
         }
+        match self.armed.instance().map(Instance::stats) {
+            Some(Ok(stats)) => self.note(Note::InstanceCount { issued: stats.issued(), lost: stats.lost }),
+            Some(Err(error)) => eprintln!("rtrace: cannot read what the tracefs instance counted: {error}"),
+            None => {}
+        }
         let calls = self.armed.left_out();
         if calls > 0 {
             self.note(Note::LeftOut { calls });
         }
+    }
+
+    /// Takes the tracefs instance away, after the last round.
+    ///
+    /// # Errors
+    /// It is still there, and why.
+    pub fn remove_instance(&mut self) -> anyhow::Result<()> {
+        self.armed.remove_instance()
     }
 
     /// All followed tasks and what they made are gone.

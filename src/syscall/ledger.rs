@@ -45,6 +45,8 @@ pub struct Ledger {
     pub second_returns: u64,
     /// Records of LOST records so far, placed in the stream.
     pub lost_placed: u64,
+    /// Gaps of which it is not known how many records are missing.
+    pub gaps_unsized: u64,
     /// Records before the command's execve: rtrace's own set-up.
     pub set_up: u64,
     /// Records dropped here because two origins reported the same task.

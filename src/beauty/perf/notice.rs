@@ -116,11 +116,16 @@ impl Perf {
         out.push(b'\n');
     }
 
-    /// The line of records that the kernel counted as lost without a record in their place: those of a ring that stayed full to the end.
-    pub fn lost_somewhere(&mut self, out: &mut Vec<u8>, records: u64) {
+    /// The line of records that the kernel counted as lost without a record in their place: those of a ring that stayed full to the end; or of `gaps` that have lines which do not
+    /// say how many.
+    pub fn lost_somewhere(&mut self, out: &mut Vec<u8>, records: u64, gaps: bool) {
         self.when(out, None, None, None);
         self.lost_records(out, Some(records));
-        out.extend_from_slice(b" at times that are not known\n");
+        out.extend_from_slice(if gaps {
+            b" where it says some, or at times that are not known\n"
+        } else {
+            b" at times that are not known\n"
+        });
     }
 
     fn lost_records(&self, out: &mut Vec<u8>, records: Option<u64>) {
