@@ -277,6 +277,7 @@ pub struct Piece {
 /// When a piece was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
+    /// Or in the course of the call by the kernel itself, whose own copy it is.
     Entry,
     Exit,
     /// It could not be read at entry, and was read again at exit.

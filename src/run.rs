@@ -133,6 +133,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         names: plan.names.iter().cloned().collect(),
         excluded: plan.left_out(),
         frames_max: plan.frames_max.clone(),
+        copied_bytes: plan.copied_bytes,
     }
 }
 

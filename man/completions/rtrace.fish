@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rtrace_global_optspecs
-    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros string-limit= call-graph= max-stack= min-stack= kernel-stack lines inline resolve-at-end folded= flamegraph= stack-weight= stack-summary= o/output= output-separately color= strict m/mmap-pages= engine= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
+    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros string-limit= call-graph= max-stack= min-stack= kernel-stack lines inline resolve-at-end folded= flamegraph= stack-weight= stack-summary= o/output= output-separately color= strict m/mmap-pages= engine= strings-by= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
 end
 
 function __fish_rtrace_needs_command
@@ -71,6 +71,10 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -s m -l mmap-pages -d 'Buffe
 complete -c rtrace -n "__fish_rtrace_needs_command" -l engine -d 'The mechanism' -r -f -a "auto\t'bpf where the kernel takes it, otherwise tracepoint (-v says why)'
 tracepoint\t'Kernel tracepoints through perf_event_open'
 bpf\t'BPF programs: arguments\' memory too, one record a call'"
+complete -c rtrace -n "__fish_rtrace_needs_command" -l strings-by -d 'Without BPF: how path names are known (chooses the tracepoint engine)' -r -f -a "auto\t'The truest of these that the kernel has (-v says which, and why)'
+vfs_getname\t'The event probe:vfs_getname, if somebody made it (perf probe does)'
+events\t'What the syscalls: events bring along from Linux 6.19 on: cut, and with dots for what is unprintable'
+none\t'Addresses'"
 complete -c rtrace -n "__fish_rtrace_needs_command" -s a -l all-cpus -d 'Everything on this machine; a COMMAND only says how long'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l no-inherit -d 'Do not follow children and new threads'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l no-wait -d 'Do not wait for children that COMMAND leaves behind'

@@ -42,7 +42,8 @@ impl<'a> Reader<'a> {
         let shown = &bytes[..self.spend(bytes.len().min(limit))];
         let (cut, altered) = match memory.state {
             PieceState::Cut => (end.is_none(), false),
-            PieceState::Altered { cut } => (cut, true),
+            // Without a dot, none stands for anything else.
+            PieceState::Altered { cut } => (cut, shown.contains(&b'.')),
             PieceState::Ok | PieceState::Fault => (!ends_with_nul && memory.is_cut(), false),
         };
         Value::Str { bytes: Cow::Borrowed(shown), cut: cut || shown.len() < bytes.len(), altered }

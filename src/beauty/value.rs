@@ -47,7 +47,7 @@ pub enum Value<'a> {
         major: u32,
         minor: u32,
     },
-    /// Text from the traced process, unescaped; `cut` when there was more; `altered` when the kernel put dots for unprintable bytes.
+    /// Text from the traced process, unescaped; `cut` when there was more; `altered` when some of its dots may be the kernel's, for unprintable bytes.
     Str {
         bytes: Cow<'a, [u8]>,
         cut: bool,

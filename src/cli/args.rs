@@ -267,6 +267,9 @@ pub struct RunArgs {
     /// The mechanism
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: EngineArg,
+    /// Without BPF: how path names are known (chooses the tracepoint engine)
+    #[arg(long, value_name = "WAY", default_value = "auto")]
+    pub strings_by: StringsArg,
     /// Say what is traced how and why, and what it costs others; twice: more
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
@@ -335,6 +338,19 @@ pub enum ColorArg {
     Auto,
     Always,
     Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum StringsArg {
+    /// The truest of these that the kernel has (-v says which, and why)
+    Auto,
+    /// The event probe:vfs_getname, if somebody made it (perf probe does)
+    VfsGetname,
+    /// What the syscalls: events bring along from Linux 6.19 on: cut, and with dots for what is unprintable
+    Events,
+    /// Addresses
+    None,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

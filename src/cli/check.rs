@@ -9,6 +9,7 @@ use crate::kernel::features::Features;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::{Tracefs, TracefsError};
 use crate::kernel::{machine, syscall_event};
+use crate::plan;
 use crate::sys::perf::{Attr, Counts, On, PerfEvent, StackFields};
 use anyhow::Context;
 use std::io::{self, Write};
@@ -22,6 +23,8 @@ pub struct Facts {
     pub raw_syscalls: Option<u64>,
     /// How many `syscalls:sys_enter_*` there are.
     pub syscall_events: usize,
+    /// The event `probe:vfs_getname` is there.
+    pub vfs_getname: bool,
     /// The bytes of strings that `syscalls:` events bring along; `None` before Linux 6.19.
     pub copied_bytes: Option<u32>,
     pub privileges: Privileges,
@@ -76,6 +79,7 @@ impl Facts {
             raw_syscalls: here.and_then(|tracefs| tracefs.id("raw_syscalls", "sys_enter").ok()),
             syscall_events: here.map_or(0, |tracefs| tracefs.syscalls().len()),
             copied_bytes: copies.then(|| syscall_event::copy_limit(&release)),
+            vfs_getname: here.is_some_and(plan::has_vfs_getname),
             privileges: Privileges::read(),
             cpus: machine::online_cpus()?.len(),
             features: Features::find(here),
@@ -133,6 +137,7 @@ pub fn report(facts: &Facts, try_open: TryOpen, out: &mut impl Write) -> io::Res
     ];
     lines.extend(probes(facts));
     lines.extend(needs_of_bpf(facts));
+    lines.push(path_names(facts));
     lines.push(engine(works, &facts.bpf));
     for line in &lines {
         let command = line.command.as_ref().map(|command| format!("; run: {command}")).unwrap_or_default();
@@ -294,6 +299,18 @@ fn needs_of_bpf(facts: &Facts) -> Vec<Line> {
         false => Line::missing("BPF", "no cap_bpf").by("sudo setcap cap_bpf,cap_perfmon,cap_ipc_lock+ep \"$(command -v rtrace)\""),
     };
     vec![btf, capability]
+}
+
+/// The ways of `--strings-by`, the truest first.
+fn path_names(facts: &Facts) -> Line {
+    let copies = facts.copied_bytes.map(|bytes| format!("events (cut to {bytes} bytes)"));
+    let whole = [("vfs_getname", facts.vfs_getname)].into_iter().filter(|(_, there)| *there).map(|(way, _)| way.to_owned());
+    let ways: Vec<String> = whole.chain(copies).collect();
+    match ways.first() {
+        None => Line::missing("path names", "without BPF only addresses: this kernel has none of the ways of --strings-by"),
+        Some(way) if way.starts_with("events") => Line::limited("path names", format!("without BPF: {}", ways.join(", "))),
+        Some(_) => Line::ok("path names", format!("without BPF: {}", ways.join(", "))),
+    }
 }
 
 /// What `--engine auto` takes.

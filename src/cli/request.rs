@@ -259,6 +259,8 @@ pub struct Run {
     pub verbose: u8,
     /// `--engine`
     pub engine: Engine,
+    /// `--strings-by`
+    pub strings_by: StringsBy,
 }
 
 /// The mechanism that is asked for.
@@ -269,4 +271,18 @@ pub enum Engine {
     Auto,
     Tracepoint,
     Bpf,
+}
+
+/// The way that path names are asked to be known by, without BPF.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StringsBy {
+    /// The truest that this kernel has.
+    #[default]
+    Auto,
+    /// The event `probe:vfs_getname`.
+    VfsGetname,
+    /// The copies in `syscalls:` events.
+    Events,
+    /// Not at all.
+    None,
 }

@@ -3,6 +3,7 @@
 mod calls;
 mod descriptors;
 mod family;
+mod path_names;
 mod stacks;
 mod whole;
 
@@ -276,6 +277,7 @@ impl Follower {
                 }
             }
             Layout::TaskExit => self.task_end(here, events),
+            Layout::PathName(layout) => self.path_name(here, *layout, raw),
             Layout::Fault { major } => {
                 let (ip, address, pid) = (sample.ip, sample.address, here.task.pid);
                 let stack = self.stack_of_event(here, sample);

@@ -4,6 +4,7 @@ mod bed;
 mod calls;
 mod descriptors;
 mod instance;
+mod path_names;
 mod random;
 mod tasks;
 mod whole;

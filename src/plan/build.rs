@@ -4,7 +4,7 @@ use super::by_instance::ByInstance;
 use super::events::{Adding, Needs, Tracepoint};
 use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Facts, Mechanism};
-use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, sums, target};
+use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, path_names, sums, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::{self, Hooks, Whose};
@@ -13,7 +13,7 @@ use crate::cli::select::{self, Selection};
 use crate::gate;
 use crate::kernel::carriers::Carrier;
 use crate::kernel::tracefs::Tracefs;
-use crate::kernel::{machine, procfs};
+use crate::kernel::{machine, procfs, syscall_event};
 use crate::source::session::{EventSpec, Role, Terms};
 use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
@@ -53,6 +53,17 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     let kernel_frames = !by_bpf && graphs.has_kernel_frames();
     let facts = Facts { own_events: tracefs.has("syscalls", "sys_enter_read"), compat, kernel_frames };
     let mut mechanism = mechanism::choose(&armed, selection.unknown, facts);
+    let path_names = match by_bpf || selection.is_empty() {
+        true => None,
+        false => {
+            let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
+            let mut facts = path_names::Facts::find(tracefs, &shown, selection.unknown, own_events);
+            // A summary has none of them, and of what a filter asks is not known here.
+            facts.wanted &=
+                request.show.mode != Mode::Summary || what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
+            Some(path_names::choose(request.run.strings_by, facts)?)
+        }
+    };
     let mut hooks = Hooks::All;
     if by_bpf && matches!(mechanism, Mechanism::OwnEvents { .. }) {
         match hooks::own(&armed, &selection, tracefs) {
@@ -110,6 +121,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
         exec: bpf.is_none() && (is_armed("execve") || is_armed("execveat")),
         descriptors: fds.is_ok(),
     });
+    if let Some(path_names) = &path_names {
+        path_names.add_events(&mut add)?;
+    }
     let names = names(&selection, &what.items);
     let mut event_doors = doors::of_tracepoints(&mut add, &what.items, what.filter.as_ref())?;
     let switch_on = doors::switch(&mut add, what.switch_on.as_ref(), &selection)?;
@@ -152,6 +166,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
     };
     let per_cpu = (RINGS_BYTES_MAX / cpus.len().max(1) as u64).clamp(512 << 10, wanted);
     let chosen = RingSize::Chosen(if per_cpu.is_power_of_two() { per_cpu } else { per_cpu.next_power_of_two() / 2 });
+    let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
     Ok(Plan {
         whom,
         ring: request.run.ring_bytes.map_or(chosen, |bytes| RingSize::Asked(bytes.next_power_of_two().max(page_bytes()))),
@@ -162,7 +177,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
         engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals: what.signals },
         gate,
         fds,
+        path_names,
         maps,
+        copied_bytes: if copies { syscall_event::copy_limit(&machine::release()?) } else { syscall_event::COPY_LIMIT_DEFAULT },
         frames_max: graphs::frames_max(&selection, &what.items, &request.graphs),
         names,
         delay: what.delay,

@@ -208,6 +208,15 @@ impl Adding<'_> {
         Tracepoint { shown, graph: self.graphs.at(syscall, exit), ..point }
     }
 
+    /// Leaves out what the kernel copied of strings into the entries of calls.
+    pub fn without_copied_strings(&mut self) {
+        let of_calls = self.events.iter_mut().filter(|event| matches!(event.spec.role, Role::Enter { .. }));
+        for format in of_calls.filter_map(|event| event.spec.format.as_mut()) {
+            let strings: Vec<String> = format.user_copies().into_iter().filter(|copy| copy.is_text).map(|copy| copy.field.name).collect();
+            format.fields.retain(|field| !strings.contains(&field.name));
+        }
+    }
+
     /// What rtrace must know to understand the rest: how tasks end, what they execute, who shares descriptors.
     pub fn helpers(&mut self, needs: Needs) {
         if needs.ends {

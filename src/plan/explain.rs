@@ -58,6 +58,9 @@ impl fmt::Display for Plan {
             Ok(()) => writeln!(f, "plan: paths of descriptors are followed")?,
             Err(why) => writeln!(f, "plan: paths of descriptors are not known: {why}")?,
         }
+        if let Some(path_names) = &self.path_names {
+            writeln!(f, "plan: {path_names}")?;
+        }
         for out in &self.excluded {
             writeln!(f, "plan: left out: {} ({}), {}", out.pid, String::from_utf8_lossy(&out.comm).escape_debug(), out.reason)?;
         }

@@ -13,6 +13,7 @@ mod filters;
 mod graphs;
 mod hooks;
 mod mechanism;
+mod path_names;
 mod sums;
 mod target;
 mod whom;
@@ -20,6 +21,7 @@ mod whom;
 pub use build::build;
 pub use command::program;
 pub use mechanism::{Mechanism, without};
+pub use path_names::{PathNames, Way, has_vfs_getname};
 pub use whom::Whom;
 
 use crate::gate;
@@ -44,11 +46,15 @@ pub struct Plan {
     pub gate: gate::Settings,
     /// Every call that may change a descriptor table is seen; otherwise why not.
     pub fds: Result<(), &'static str>,
+    /// How path names are known, where the BPF programs do not read them.
+    pub path_names: Option<PathNames>,
     /// Page faults and stacks need to know which files processes have mapped.
     pub maps: bool,
     /// What the user calls syscalls (`name=`), by the place of their row.
     pub names: Vec<(u16, String)>,
     pub frames_max: FramesMax,
+    /// Bytes of user memory at most that the kernel copies into records of `syscalls:` events.
+    pub copied_bytes: u32,
     /// Nanoseconds from the start to the arming.
     pub delay: Option<u64>,
     /// Left out of a system-wide trace, beside rtrace itself: who, and why.

@@ -26,6 +26,8 @@ pub struct Session {
     pub excluded: Vec<i32>,
     /// No stack is shown with more frames.
     pub frames_max: FramesMax,
+    /// Bytes of user memory at most that the kernel copies into records of `syscalls:` events.
+    pub copied_bytes: u32,
 }
 
 /// How many frames of a stack are wanted.
@@ -115,6 +117,8 @@ pub enum Role {
     NewTask,
     SignalDeliver,
     ProcessExit,
+    /// A probe in the kernel's function that copies path names from user space: its records have names of calls that are under way.
+    PathName,
     /// `sched:sched_stat_runtime`.
     StatRuntime,
     /// The software events.

@@ -16,6 +16,8 @@ pub struct Behavior {
     pub unproved: u8,
     /// Bit i: argument i is a process or thread id.
     pub pids: u8,
+    /// Bit i: argument i is a path.
+    pub paths: u8,
     pub returns: Returns,
     /// The row, where an argument's use or a variant depends on other arguments.
     pub row: Option<&'static Syscall>,
@@ -94,6 +96,7 @@ impl Behavior {
                     self.unproved |= 1 << i;
                 }
                 Kind::Pid => self.pids |= 1 << i,
+                Kind::Path => self.paths |= 1 << i,
                 _ => {}
             }
         }
@@ -120,6 +123,7 @@ impl Behavior {
             if arg.used.is_some_and(|used| !used(args)) {
                 behavior.fds &= !(1 << i);
                 behavior.pids &= !(1 << i);
+                behavior.paths &= !(1 << i);
             }
         }
         behavior

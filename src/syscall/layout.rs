@@ -23,6 +23,7 @@ pub enum Layout {
     Generate(GenerateLayout),
     /// `sched:sched_process_exit`.
     TaskExit,
+    PathName(PathNameLayout),
     Fault {
         major: bool,
     },
@@ -60,6 +61,8 @@ pub struct CopyLayout {
     pub at: u16,
     /// A string, changed to be printable; otherwise bytes as they are, counted by the argument behind.
     pub text: bool,
+    /// Longer strings are cut to so many bytes.
+    pub limit: u32,
 }
 
 /// `raw_syscalls:sys_exit` or `syscalls:sys_exit_X`.
@@ -105,15 +108,32 @@ pub struct GenerateLayout {
     pub result: Field,
 }
 
-/// The longest string that the kernel copies into a record before it cuts (CONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT).
-const TEXT_LIMIT: usize = 63;
+/// A probe that reads path names.
+#[derive(Clone, Copy, Debug)]
+pub struct PathNameLayout {
+    /// The name, as a `__data_loc`.
+    text: Field,
+    /// Where in user memory it was; size 0 where the probe does not say.
+    address: Field,
+    /// What the probed function returned: a pointer, or an error; size 0 where the probe does not say.
+    result: Field,
+}
+
+/// A path name that the kernel copied in the course of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathName<'a> {
+    pub bytes: &'a [u8],
+    pub address: Option<u64>,
+    /// Otherwise there is more of it.
+    pub whole: bool,
+}
 
 /// The layouts of a session's events, by event index.
 pub fn layouts(session: &Session) -> Vec<Layout> {
-    session.events.events.iter().map(layout).collect()
+    session.events.events.iter().map(|spec| layout(spec, session.copied_bytes)).collect()
 }
 
-fn layout(spec: &EventSpec) -> Layout {
+fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
     let none = Format::default();
     let format = spec.format.as_ref().unwrap_or(&none);
     match spec.role {
@@ -129,7 +149,7 @@ fn layout(spec: &EventSpec) -> Layout {
             })
         }
         Role::RawExit => Layout::Exit(ExitLayout { nr: field(format, "id"), ret: field(format, "ret"), of_all: true, shown: spec.shown }),
-        Role::Enter { .. } => Layout::Enter(EnterLayout::single(format, spec.shown)),
+        Role::Enter { .. } => Layout::Enter(EnterLayout::single(format, spec.shown, copied_bytes)),
         Role::Exit { .. } => {
             Layout::Exit(ExitLayout { nr: field(format, "__syscall_nr"), ret: field(format, "ret"), of_all: false, shown: spec.shown })
         }
@@ -145,6 +165,7 @@ fn layout(spec: &EventSpec) -> Layout {
         }),
         Role::BpfCall => Layout::Call,
         Role::ProcessExit => Layout::TaskExit,
+        Role::PathName => Layout::PathName(PathNameLayout::new(format)),
         Role::FaultMajor => Layout::Fault { major: true },
         Role::FaultMinor => Layout::Fault { major: false },
         Role::Tracepoint if spec.name == "signal:signal_generate" => {
@@ -198,11 +219,12 @@ impl Field {
 }
 
 impl EnterLayout {
-    fn single(format: &Format, shown: bool) -> EnterLayout {
+    fn single(format: &Format, shown: bool, copied_bytes: u32) -> EnterLayout {
         let nr = format.fields.iter().position(|f| f.name == "__syscall_nr");
         let after = nr.map_or(&[][..], |nr| &format.fields[nr + 1..]);
         let args: Vec<&FormatField> = after.iter().filter(|f| f.place == FieldPlace::Here).take(6).collect();
-        let copies = after.iter().filter(|f| f.place == FieldPlace::DataLoc).filter_map(|f| CopyLayout::new(f, &args, &format.print));
+        let far = after.iter().filter(|f| f.place == FieldPlace::DataLoc);
+        let copies = far.filter_map(|f| CopyLayout::new(f, &args, &format.print, copied_bytes));
         EnterLayout {
             nr: field(format, "__syscall_nr"),
             args: args.first().map_or(16, |f| f.offset as u16),
@@ -229,8 +251,10 @@ impl EnterLayout {
         let args = call.args.unwrap_or_default();
         for copy in &self.copies {
             let Some(bytes) = far(raw, copy.at) else { continue };
-            let (bytes, wanted, state) =
-                if copy.text { text_piece(bytes) } else { bytes_piece(bytes, *args.get(usize::from(copy.arg) + 1).unwrap_or(&0)) };
+            let (bytes, wanted, state) = match copy.text {
+                true => text_piece(bytes, copy.limit as usize),
+                false => bytes_piece(bytes, *args.get(usize::from(copy.arg) + 1).unwrap_or(&0)),
+            };
             add_piece(call, copy.arg, wanted, bytes, state);
         }
     }
@@ -245,22 +269,48 @@ pub fn add_piece(call: &mut Call, arg: u8, wanted: u64, bytes: &[u8], state: Pie
 }
 
 impl CopyLayout {
-    fn new(field: &FormatField, args: &[&FormatField], print: &str) -> Option<CopyLayout> {
+    fn new(field: &FormatField, args: &[&FormatField], print: &str, limit: u32) -> Option<CopyLayout> {
         let of = field.name.strip_prefix("__")?.strip_suffix("_val")?;
         let arg = args.iter().position(|arg| arg.name == of)?;
         let text = print.contains(&format!("__get_str({})", field.name));
-        Some(CopyLayout { arg: arg as u8, at: u16::try_from(field.offset).ok()?, text })
+        Some(CopyLayout { arg: arg as u8, at: u16::try_from(field.offset).ok()?, text, limit })
+    }
+}
+
+/// What probes give for a string that could not be read (FAULT_STRING in kernel/trace/trace_probe_kernel.h).
+const UNREADABLE: &[u8] = b"(fault)";
+
+impl PathNameLayout {
+    fn new(format: &Format) -> PathNameLayout {
+        // `pathname` is what perf's convention calls it (`perf probe 'vfs_getname=...'`).
+        let text = ["name", "pathname"].into_iter().find(|name| format.fields.iter().any(|f| f.name == *name && f.is_text()));
+        PathNameLayout { text: field(format, text.unwrap_or_default()), address: field(format, "address"), result: field(format, "result") }
+    }
+
+    /// The name, unless there was none: it could not be read, or it is longer than any may be.
+    pub fn read<'a>(&self, raw: &'a [u8]) -> Option<PathName<'a>> {
+        let record = far(raw, self.text.offset).filter(|record| !record.is_empty() && self.text.size > 0)?;
+        let bytes = until_nul(record);
+        match self.result.size {
+            // Then a file of that very name goes without.
+            0 if bytes == UNREADABLE => return None,
+            0 => {}
+            _ if matches!(self.result.signed(raw), -4095..=0) => return None,
+            _ => {}
+        }
+        let address = (self.address.size > 0).then(|| self.address.unsigned(raw));
+        Some(PathName { bytes, address, whole: bytes.len() < record.len() })
     }
 }
 
 /// No bytes mean that nothing could be read (an empty string has its NUL). A longer string ends with dots in place of its rest.
-fn text_piece(bytes: &[u8]) -> (&[u8], u64, PieceState) {
+fn text_piece(bytes: &[u8], limit: usize) -> (&[u8], u64, PieceState) {
     let text = until_nul(bytes);
     if bytes.is_empty() {
         return (text, 0, PieceState::Fault);
     }
     match text.strip_suffix(b"...") {
-        Some(start) if start.len() >= TEXT_LIMIT => (start, start.len() as u64 + 1, PieceState::Altered { cut: true }),
+        Some(start) if start.len() >= limit => (start, start.len() as u64 + 1, PieceState::Altered { cut: true }),
         _ => (text, text.len() as u64 + 1, PieceState::Altered { cut: false }),
     }
 }
@@ -291,11 +341,12 @@ mod tests {
 
     #[test]
     fn copied_strings_tell_empty_unreadable_and_cut_apart() {
-        assert_eq!(text_piece(b""), (&b""[..], 0, PieceState::Fault));
-        assert_eq!(text_piece(b"\0"), (&b""[..], 1, PieceState::Altered { cut: false }));
-        assert_eq!(text_piece(b"/etc/a...\0"), (&b"/etc/a..."[..], 10, PieceState::Altered { cut: false }));
+        assert_eq!(text_piece(b"", 63), (&b""[..], 0, PieceState::Fault));
+        assert_eq!(text_piece(b"\0", 63), (&b""[..], 1, PieceState::Altered { cut: false }));
+        assert_eq!(text_piece(b"/etc/a...\0", 63), (&b"/etc/a..."[..], 10, PieceState::Altered { cut: false }));
+        assert_eq!(text_piece(b"/etc/a...\0", 6), (&b"/etc/a"[..], 7, PieceState::Altered { cut: true }));
         let long = [&[b'x'; 63][..], b"...\0"].concat();
-        assert_eq!(text_piece(&long), (&[b'x'; 63][..], 64, PieceState::Altered { cut: true }));
+        assert_eq!(text_piece(&long, 63), (&[b'x'; 63][..], 64, PieceState::Altered { cut: true }));
     }
 
     #[test]

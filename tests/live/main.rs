@@ -15,6 +15,7 @@ mod line;
 mod machine;
 #[cfg(feature = "bpf")]
 mod memory;
+mod names;
 mod output;
 #[cfg(feature = "bpf")]
 mod payload;

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// Farther apart than what the kernel maps around a page that is touched.
-const STRIDE: usize = 256 << 10;
+pub const STRIDE: usize = 256 << 10;
 const PAGE: usize = 4096;
 
 pub fn run(scene: &str, count: u64, dir: &Path) {
@@ -24,13 +24,13 @@ pub fn run(scene: &str, count: u64, dir: &Path) {
 
 /// Paths in a file's pages that this process has never touched.
 fn fresh(count: usize, dir: &Path) {
-    let start = untouched(count, dir);
+    let start = untouched(dir, count, fresh_name);
     (0..count).for_each(|i| open_at(start.wrapping_add(i * STRIDE)));
 }
 
 /// The same as the arguments of a program that a child executes: nothing is left of them after that.
 fn arguments(count: usize, dir: &Path) {
-    let start = untouched(count, dir);
+    let start = untouched(dir, count, fresh_name);
     let argv: Vec<*const u8> = (0..count).map(|i| start.wrapping_add(i * STRIDE)).chain([std::ptr::null()]).collect();
     let child = raw::fork(|| {
         unsafe { libc::execve(c"/bin/true".as_ptr(), argv.as_ptr().cast(), [std::ptr::null()].as_ptr()) };
@@ -38,11 +38,15 @@ fn arguments(count: usize, dir: &Path) {
     raw::wait(child);
 }
 
-/// `/nonexistent/fresh-N`, each on a page of its own.
-fn untouched(count: usize, dir: &Path) -> *const u8 {
+fn fresh_name(i: usize) -> Vec<u8> {
+    format!("/nonexistent/fresh-{i}").into_bytes()
+}
+
+/// Names, each on a page of its own, [`STRIDE`] bytes from one to the next.
+pub fn untouched(dir: &Path, count: usize, name: impl Fn(usize) -> Vec<u8>) -> *const u8 {
     let mut file = File::create_new(dir.join("fresh")).expect("the directory is writable");
     let page = |i: usize| {
-        let mut page = format!("/nonexistent/fresh-{i}\0").into_bytes();
+        let mut page = name(i);
         page.resize(STRIDE, 0);
         page
     };

@@ -13,6 +13,7 @@ mod children;
 mod execs;
 mod fds;
 mod memory;
+mod names;
 mod odd;
 mod payload;
 mod raw;
@@ -33,6 +34,7 @@ workload exec leader|thread                starts itself anew, from the first th
 workload seccomp COUNT                     getppid, answered with EXDEV by a filter
 workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
 workload memory SCENE COUNT DIR            paths and data where they are hard to read
+workload names THREADS COUNT DIR           COUNT files that are not there on each of THREADS threads, by names of every kind
 workload payload SCENE                     calls with data that is known, of each kind one
 workload zoo DIR                           shows one open file of every kind
 workload int80 COUNT                       getppid by the kernel's entry for 32-bit programs (x86-64)
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         ["exec", who] => execs::run(who),
         ["seccomp", count] => seccomp::run(number(count)),
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
+        ["names", threads, count, dir] => names::run(number(threads), number(count), dir.as_ref()),
         ["payload", scene] => payload::run(scene),
         ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),
         ["zoo", dir] => zoo::run(dir.as_ref()),

@@ -4,7 +4,6 @@ use super::{Perf, value};
 use crate::beauty::tracepoint::Decoder;
 use crate::beauty::{escape, number, signal};
 use crate::event::{Comm, Event, EventIndex, Fault, Loss, MapRef, TaskEnd};
-use crate::kernel::syscall_event::copy_limit;
 use crate::source::Session;
 use crate::source::session::EventSpec;
 use owo_colors::Color;
@@ -30,7 +29,7 @@ impl Perf {
             self.tracepoints.resize_with(place + 1, || None);
         }
         if let Some(format) = &spec.format {
-            let decoder = self.tracepoints[place].get_or_insert_with(|| Decoder::new(format, session.abi, copy_limit(&session.release)));
+            let decoder = self.tracepoints[place].get_or_insert_with(|| Decoder::new(format, session.abi, session.copied_bytes));
             let zeros = self.show.zeros || !self.show.arg_names;
             let fields = decoder.decode(raw, comm);
             let shown = fields.iter().filter(|(_, value)| zeros || !value::is_nothing(value));

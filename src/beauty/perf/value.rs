@@ -61,7 +61,10 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             out.push(b':');
             number::uint(out, u64::from(*minor));
         }
-        Value::Str { bytes, cut, .. } => {
+        Value::Str { bytes, cut, altered } => {
+            if *altered {
+                out.push(b'~');
+            }
             escape::quoted(out, bytes);
             if *cut {
                 out.extend_from_slice(b"...");

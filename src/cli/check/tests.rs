@@ -6,6 +6,7 @@ fn facts() -> Facts {
         tracefs: Ok("/sys/kernel/tracing".into()),
         raw_syscalls: Some(443),
         syscall_events: 360,
+        vfs_getname: false,
         copied_bytes: None,
         privileges: Privileges {
             capabilities: u64::MAX,
@@ -92,4 +93,13 @@ fn this_machine() {
     assert_eq!(code, ExitCode::Success);
     assert!(line(&text, "kernel").contains(&facts.release) && line(&text, "tracefs").starts_with("ok"), "{text}");
     assert!(facts.cpus > 0 && facts.raw_syscalls.is_some());
+}
+
+#[test]
+fn path_names_without_bpf() {
+    let says = |facts: Facts| line(&reported(&facts, &|_| Ok(())).0, "path names").to_owned();
+    assert!(says(facts()).starts_with("missing  path names       without BPF only addresses"));
+    assert_eq!(says(Facts { copied_bytes: Some(63), ..facts() }), "limited  path names       without BPF: events (cut to 63 bytes)");
+    let both = Facts { copied_bytes: Some(63), vfs_getname: true, ..facts() };
+    assert_eq!(says(both), "ok       path names       without BPF: vfs_getname, events (cut to 63 bytes)");
 }

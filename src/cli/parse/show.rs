@@ -1,9 +1,9 @@
 //! What is printed, where it goes, and how rtrace goes about it.
 
 use super::{Stop, Surroundings, wrong};
-use crate::cli::args::{Cli, ColorArg, EngineArg, SummaryArg, TimeArg};
+use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
-use crate::cli::request::{Color, Engine, Mode, Output, Run, Show, Sink, SummaryBy, TimeFormat};
+use crate::cli::request::{Color, Engine, Mode, Output, Run, Show, Sink, StringsBy, SummaryBy, TimeFormat};
 use crate::cli::units;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -75,7 +75,18 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
         EngineArg::Tracepoint => Engine::Tracepoint,
         EngineArg::Bpf => Engine::Bpf,
     };
-    Ok(Run { ring_bytes, strict: cli.output.strict, wait: !cli.target.no_wait, verbose: cli.run.verbose, engine })
+    let strings_by = match cli.run.strings_by {
+        StringsArg::Auto => StringsBy::Auto,
+        StringsArg::VfsGetname => StringsBy::VfsGetname,
+        StringsArg::Events => StringsBy::Events,
+        StringsArg::None => StringsBy::None,
+    };
+    let engine = match (engine, strings_by) {
+        (engine, StringsBy::Auto) => engine,
+        (Engine::Bpf, _) => return Err(wrong("--strings-by is for tracing without BPF; with --engine bpf, the programs read strings")),
+        (Engine::Auto | Engine::Tracepoint, _) => Engine::Tracepoint,
+    };
+    Ok(Run { ring_bytes, strict: cli.output.strict, wait: !cli.target.no_wait, verbose: cli.run.verbose, engine, strings_by })
 }
 
 impl From<SummaryArg> for SummaryBy {

@@ -19,6 +19,9 @@ pub const DELIVER: EventIndex = EventIndex(4);
 pub const ENTER_OPENAT: EventIndex = EventIndex(6);
 pub const EXIT_OPENAT: EventIndex = EventIndex(7);
 pub const FAULT: EventIndex = EventIndex(8);
+/// A return probe that reads path names, and perf's.
+pub const GETNAME: EventIndex = EventIndex(9);
+pub const VFS_GETNAME: EventIndex = EventIndex(10);
 
 pub const READ: u64 = 0;
 pub const CLOSE: u64 = 3;
@@ -27,6 +30,7 @@ pub const CLONE: u64 = 56;
 pub const EXECVE: u64 = 59;
 pub const EXIT_CALL: u64 = 60;
 pub const EXIT_GROUP: u64 = 231;
+pub const RENAME: u64 = 82;
 pub const OPENAT: u64 = 257;
 
 pub fn task(pid: i32, tid: i32) -> TaskId {
@@ -93,8 +97,25 @@ pub fn session() -> Session {
             format(7, &[("__syscall_nr", "int", 8, 4, Here), ("ret", "long", 16, 8, Here)], ""),
         ),
         ("minor-faults", Role::FaultMinor, Format::default()),
+        (
+            "rtrace_1_2:getname",
+            Role::PathName,
+            format(
+                8,
+                &[("name", "__data_loc char[]", 24, 4, DataLoc), ("address", "u64", 28, 8, Here), ("result", "u64", 36, 8, Here)],
+                "",
+            ),
+        ),
+        ("probe:vfs_getname", Role::PathName, format(9, &[("pathname", "__data_loc char[]", 16, 4, DataLoc)], "")),
     ];
-    let mut session = Session { started: Time(0), release: "6.18".into(), scope: Scope::System, fds_complete: true, ..Session::default() };
+    let mut session = Session {
+        started: Time(0),
+        release: "6.18".into(),
+        scope: Scope::System,
+        fds_complete: true,
+        copied_bytes: 63,
+        ..Session::default()
+    };
     for (i, (name, role, format)) in events.into_iter().enumerate() {
         let extra = if role == Role::FaultMinor { perf::PERF_SAMPLE_IP | perf::PERF_SAMPLE_ADDR } else { perf::PERF_SAMPLE_RAW };
         let every = perf::PERF_SAMPLE_IDENTIFIER | perf::PERF_SAMPLE_TID | perf::PERF_SAMPLE_TIME | perf::PERF_SAMPLE_CPU;
@@ -124,6 +145,10 @@ pub fn exit_raw(nr: u64, ret: i64) -> Vec<u8> {
     raw.extend(nr.to_le_bytes());
     raw.extend(ret.to_le_bytes());
     raw
+}
+
+fn data_loc(offset: u32, text: &[u8]) -> [u8; 4] {
+    ((text.len() as u32 + 1) << 16 | offset).to_le_bytes()
 }
 
 pub fn exec_raw(pid: i32, old_pid: i32, path: &[u8]) -> Vec<u8> {
@@ -178,6 +203,23 @@ impl<'a> Ring<'a> {
     pub fn deliver(&mut self, time: u64, task: TaskId, signal: i32, handler: u64) -> &mut Self {
         let raw = raw_record(self.session.events.events[4].format.as_ref().unwrap(), &[("sig", signal as u64), ("sa_handler", handler)]);
         self.writer.sample(DELIVER, task, Time(time), &raw);
+        self
+    }
+
+    /// What the return probe reads: a name, or an error.
+    pub fn getname(&mut self, time: u64, task: TaskId, address: u64, name: Result<&[u8], i64>) -> &mut Self {
+        let (text, result) = match name {
+            Ok(name) => (name, 0xffff_8880_0000_0000),
+            Err(errno) => (&b"(fault)"[..], errno as u64),
+        };
+        let head = [&[0; 24][..], &data_loc(44, text), &address.to_le_bytes(), &result.to_le_bytes()].concat();
+        self.writer.sample(GETNAME, task, Time(time), &[&head, text, b"\0"].concat());
+        self
+    }
+
+    /// What perf's probe reads.
+    pub fn vfs_getname(&mut self, time: u64, task: TaskId, name: &[u8]) -> &mut Self {
+        self.writer.sample(VFS_GETNAME, task, Time(time), &[&[0; 16], &data_loc(20, name)[..], name, b"\0"].concat());
         self
     }
 

@@ -19,6 +19,7 @@ const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Ret
 
 const FD: Arg = arg("fd", Kind::Fd);
 const INT: Arg = arg("int", Kind::Int);
+const PATH: Arg = arg("path", Kind::Path);
 
 /// As much of the table as these tests need.
 pub static ROWS: &[Syscall] = &[
@@ -28,7 +29,8 @@ pub static ROWS: &[Syscall] = &[
     row("dup", 32, &[FD], Return::Fd),
     row("dup2", 33, &[FD, FD], Return::Fd),
     row("kill", 62, &[arg("pid", Kind::Pid), INT], Return::Int),
-    row("openat", 257, &[arg("dfd", Kind::DirFd), INT, INT, INT], Return::Fd),
+    row("rename", 82, &[PATH, PATH], Return::Int),
+    row("openat", 257, &[arg("dfd", Kind::DirFd), PATH, INT, INT], Return::Fd),
 ];
 
 const PIPE: u64 = 22;

@@ -1,0 +1,227 @@
+//! Path names without BPF, by each way that this kernel has: whole and right, or marked as what they are, or an address.
+
+use crate::line;
+use crate::machine::Machine;
+use crate::trace::{Trace, workload};
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+const CALLS: [&str; 4] = ["--engine", "tracepoint", "-e", "openat,renameat2"];
+/// CONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT of Debian's kernels, and the kernel's own choice.
+const COPIED_BYTES: usize = 63;
+
+/// How names were shown.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Shown {
+    right: usize,
+    /// Marked as cut or altered, and not otherwise wrong.
+    marked: usize,
+    addresses: usize,
+}
+
+impl Shown {
+    fn total(&self) -> usize {
+        self.right + self.marked + self.addresses
+    }
+}
+
+/// Which names are looked at.
+#[derive(Clone, Copy, PartialEq)]
+enum Of {
+    Openat,
+    /// Of these, those that the kernel can copy to its own events without a loss.
+    OpenatShort,
+    Renameat2,
+}
+
+fn trace(machine: &Machine, way: &str, threads: u64) -> Trace {
+    let options = [&CALLS[..], &["--strings-by", way]].concat();
+    let trace = workload(machine, &options, &format!("names {threads} 64 {}", machine.dir().display()));
+    let _ = std::fs::remove_file(machine.path("fresh"));
+    trace
+}
+
+/// Holds each name against the program's word.
+fn shown(trace: &Trace, of: Of) -> Shown {
+    let names: HashMap<u64, Vec<Vec<u8>>> = trace.stdout.lines().filter_map(named).collect();
+    let mut shown = Shown::default();
+    for (line, call) in line::calls(&trace.lines()) {
+        let (number, args): (_, &[&str]) = match call.name.as_str() {
+            "openat" if of != Of::Renameat2 => (call.number("dfd"), &["filename"]),
+            "renameat2" if of == Of::Renameat2 => (call.number("olddfd"), &["oldname", "newname"]),
+            _ => continue,
+        };
+        let Some(expected) = number.and_then(|number| names.get(&number)) else { continue };
+        for (arg, name) in args.iter().zip(expected) {
+            if of == Of::OpenatShort && !(name.len() <= COPIED_BYTES && name.iter().all(is_plain)) {
+                continue;
+            }
+            let text = call.arg(arg).unwrap_or_else(|| panic!("no {arg}: {}", line.text));
+            match text {
+                _ if text == quoted(name) => shown.right += 1,
+                _ if text.starts_with("0x") => shown.addresses += 1,
+                _ if is_marked(text, name) => shown.marked += 1,
+                _ => panic!("a wrong name, {} for {}: {}", text, quoted(name), line.text),
+            }
+        }
+    }
+    assert!(shown.total() > 0, "no line has such a name: {}", trace.text);
+    shown
+}
+
+/// `named NUMBER HEX...`
+fn named(line: &str) -> Option<(u64, Vec<Vec<u8>>)> {
+    let mut words = line.strip_prefix("named ")?.split(' ');
+    let number = words.next()?.parse().ok()?;
+    let byte = |two: &[u8]| u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok();
+    Some((number, words.map(|hex| hex.as_bytes().chunks(2).filter_map(byte).collect()).collect()))
+}
+
+/// As rtrace prints a name that it knows.
+fn quoted(name: &[u8]) -> String {
+    let chunks = name.utf8_chunks().map(|chunk| {
+        let text = chunk.valid().chars().map(|c| match c {
+            '\n' => "\\n".to_owned(),
+            '\t' => "\\t".to_owned(),
+            c if c.is_ascii_control() => format!("\\x{:02x}", c as u32),
+            c => c.to_string(),
+        });
+        text.chain(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}"))).collect::<String>()
+    });
+    format!("\"{}\"", chunks.collect::<String>())
+}
+
+/// Whether the kernel leaves a byte as it is in its copies (its isprint() knows Latin-1, lib/ctype.c).
+fn is_plain(byte: &u8) -> bool {
+    matches!(byte, b' '..=b'~' | 0xa0..)
+}
+
+/// Whether a name is shown with a mark, and is what is left of the name then.
+fn is_marked(text: &str, name: &[u8]) -> bool {
+    let (text, may_be_altered) = text.strip_prefix('~').map_or((text, false), |text| (text, true));
+    let (text, is_cut) = text.strip_suffix("\"...").map_or((text.to_owned(), false), |text| (format!("{text}\""), true));
+    let copied = if is_cut { name.get(..COPIED_BYTES).unwrap_or_default() } else { name };
+    let altered: Vec<u8> = copied.iter().map(|byte| if is_plain(byte) { *byte } else { b'.' }).collect();
+    text == quoted(&altered) && (may_be_altered || is_cut && copied.iter().all(is_plain))
+}
+
+fn say(words: &str) {
+    // Not by eprintln!, which the test harness keeps to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "{words}");
+}
+
+/// The plan's word on the way.
+fn way(trace: &Trace) -> &str {
+    trace
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("plan: path names "))
+        .unwrap_or_else(|| panic!("-v does not say it: {}", trace.stderr))
+}
+
+/// Traces by this way; says so and gives nothing where the kernel lacks it.
+fn by(machine: &Machine, test: &str, asked: &str) -> Option<Trace> {
+    let trace = trace(machine, asked, 1);
+    if trace.status == 125 {
+        say(&format!("SKIPPED names::{test}: {}", trace.stderr.trim()));
+        return None;
+    }
+    let trace = trace.succeeded();
+    assert_eq!(trace.conserved().lost, 0);
+    Some(trace)
+}
+
+/// Threads race, and the names are theirs all the same.
+#[test]
+fn the_kernel_s_best_way_has_all_names_within_its_limit() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = trace(&machine, "auto", 4).succeeded();
+    assert_eq!(trace.conserved().lost, 0);
+    let (all, short) = (shown(&trace, Of::Openat), shown(&trace, Of::OpenatShort));
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("/proc is mounted");
+    say(&format!("names: {}: {}", kernel.trim(), way(&trace)));
+    say(&format!(
+        "names: {}: of {} openat, {} names are right, {} marked, {} addresses",
+        kernel.trim(),
+        all.total(),
+        all.right,
+        all.marked,
+        all.addresses
+    ));
+    if way(&trace).starts_with("are not known") {
+        say("SKIPPED names::the_kernel_s_best_way_has_all_names_within_its_limit: this kernel has no way");
+        assert_eq!(all.addresses, all.total());
+        return;
+    }
+    assert_eq!(short.addresses, 0, "{short:?}");
+    let limit = if way(&trace).starts_with("by the syscalls: events") { short.total() } else { all.total() };
+    assert!(all.right + all.marked >= limit && all.addresses == 0, "{all:?}");
+    if limit == all.total() {
+        assert_eq!(all, Shown { right: all.total(), ..Shown::default() });
+    }
+}
+
+/// Whether the events have copies, whatever else tells of names.
+fn has_copies() -> bool {
+    let dirs = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+    let mut formats =
+        dirs.iter().filter_map(|dir| std::fs::read_to_string(format!("{dir}/events/syscalls/sys_enter_renameat2/format")).ok());
+    formats.next().is_some_and(|format| format.contains("__newname_val"))
+}
+
+#[test]
+fn names_are_addresses_where_that_is_asked_for() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = trace(&machine, "none", 1).succeeded();
+    let all = shown(&trace, Of::Openat);
+    assert_eq!(all.addresses, all.total());
+}
+
+#[test]
+fn copies_in_events_are_marked_where_they_may_not_be_whole() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(trace) = by(&machine, "copies_in_events_are_marked_where_they_may_not_be_whole", "events") else { return };
+    let (all, short, two) = (shown(&trace, Of::Openat), shown(&trace, Of::OpenatShort), shown(&trace, Of::Renameat2));
+    assert_eq!((all.addresses, short.addresses), (0, 0));
+    assert!(all.marked > short.marked && short.right > short.marked, "{all:?} {short:?}");
+    assert_eq!(two.right, two.total());
+}
+
+/// Made as `perf probe` would, but that it is at the function's return; removed again.
+struct Convention(PathBuf);
+
+impl Convention {
+    fn make() -> Option<Convention> {
+        let dirs = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+        let file = dirs.iter().map(|dir| PathBuf::from(dir).join("kprobe_events")).find(|file| file.exists())?;
+        let write = |line: &str| std::fs::OpenOptions::new().append(true).open(&file)?.write_all(line.as_bytes());
+        let functions = ["do_getname", "getname_flags.part.0", "getname_flags"];
+        let made =
+            functions.iter().any(|function| write(&format!("r64:probe/vfs_getname {function} pathname=+0(+0($retval)):string\n")).is_ok());
+        made.then_some(Convention(file))
+    }
+}
+
+impl Drop for Convention {
+    fn drop(&mut self) {
+        let removed = std::fs::OpenOptions::new().append(true).open(&self.0).and_then(|mut file| file.write_all(b"-:probe/vfs_getname\n"));
+        assert!(removed.is_ok() || std::thread::panicking(), "{removed:?}: rtrace still has it open");
+    }
+}
+
+#[test]
+fn perfs_probe_is_used_where_somebody_made_it() {
+    let Some(machine) = Machine::alone() else { return };
+    let test = "perfs_probe_is_used_where_somebody_made_it";
+    let Some(made) = Convention::make() else { return say(&format!("SKIPPED names::{test}: this kernel has no kprobes")) };
+    let Some(trace) = by(&machine, test, "vfs_getname") else { panic!("it was made") };
+    drop(made);
+    let (all, two) = (shown(&trace, Of::Openat), shown(&trace, Of::Renameat2));
+    assert_eq!(all, Shown { right: all.total(), ..Shown::default() });
+    assert_eq!(
+        two.total() - two.addresses,
+        if has_copies() { two.right } else { 0 },
+        "which of two names is which, the probe does not say"
+    );
+}
