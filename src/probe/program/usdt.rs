@@ -194,7 +194,7 @@ impl<'a> Site<'a> {
         if of_text {
             value = Fetch::Memory { user: false, offset: 0, of: Box::new(value) };
         }
-        let kind = arg.kind.clone().or_else(|| Some(self.operands[number - 1].kind()));
+        let kind = arg.kind.or_else(|| Some(self.operands[number - 1].kind()));
         Ok(Arg { name, value, kind })
     }
 

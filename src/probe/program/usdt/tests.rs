@@ -39,7 +39,7 @@ fn a_point_with_all_its_arguments() {
         } else {
             assert!(found.notes[0].contains("has no symbol last_number; it is left out"), "{:?}", found.notes);
         }
-        let texts: Vec<_> = probe.args.iter().map(|arg| (arg.name.clone().unwrap(), arg.kind.clone().unwrap().base)).collect();
+        let texts: Vec<_> = probe.args.iter().map(|arg| (arg.name.clone().unwrap(), arg.kind.unwrap().base)).collect();
         let all = [("arg1", Base::Signed(32)), ("arg2", Base::Hex(64)), ("arg3", Base::Signed(32)), ("arg4", Base::Signed(64))];
         let all = all.map(|(name, base)| (name.to_owned(), base));
         assert_eq!(texts, all[..if stripped { 3 } else { 4 }]);
