@@ -1,5 +1,6 @@
 //! Dynamic events: probes that rtrace makes itself, and those that are there.
 
+mod dwarf;
 pub mod dynamic_events;
 pub mod error_log;
 pub mod grammar;
@@ -13,5 +14,6 @@ pub mod surroundings;
 #[cfg(test)]
 mod testing;
 pub mod user_events;
+mod value;
 
 pub use resolve::{Resolved, resolve};

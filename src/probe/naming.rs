@@ -1,15 +1,10 @@
-//! Names of events and of their fields, made from what was asked for.
+//! Names of fields, made from what was asked for.
 
-/// `MAX_EVENT_NAME_LEN`, less the zero (kernel/trace/trace.h).
-const EVENT_NAME_MAX: usize = 63;
+/// `MAX_ARG_NAME_LEN`, less the zero (kernel/trace/trace.h).
+const FIELD_NAME_MAX: usize = 31;
 
-/// A name that the kernel takes for an event.
-pub fn event(text: &str) -> String {
-    identifier(text, EVENT_NAME_MAX)
-}
-
-/// C's idea of a name: letters, digits and underscores, no digit first.
-fn identifier(text: &str, most: usize) -> String {
+/// A name that the kernel takes for a fetch argument: letters, digits and underscores, no digit first; `req->path` becomes `req_path`.
+pub fn field(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     if text.starts_with(|first: char| first.is_ascii_digit()) {
         name.push('_');
@@ -21,7 +16,7 @@ fn identifier(text: &str, most: usize) -> String {
             name.push(kept);
         }
     }
-    name.truncate(most);
+    name.truncate(FIELD_NAME_MAX);
     let bare = name.trim_end_matches('_').len();
     if bare > 0 && !text.ends_with('_') {
         name.truncate(bare);
@@ -35,11 +30,10 @@ mod tests {
 
     #[test]
     fn what_the_kernel_takes() {
-        assert_eq!(event("handle"), "handle");
-        assert_eq!(event("__libc_start_main"), "__libc_start_main");
-        assert_eq!(event("ns::Class<int>::method(char const*)"), "ns_Class_int_method_char_const");
-        assert_eq!(event("3way"), "_3way");
-        assert_eq!((event("end_"), event("é")), ("end_".to_owned(), "_".to_owned()));
-        assert_eq!(event(&"x".repeat(100)).len(), 63);
+        assert_eq!(field("len"), "len");
+        assert_eq!(field("__count"), "__count");
+        assert_eq!(field("req->list[3].name"), "req_list_3_name");
+        assert_eq!((field("3way"), field("end_"), field("é")), ("_3way".to_owned(), "end_".to_owned(), "_".to_owned()));
+        assert_eq!(field(&"x".repeat(100)).len(), 31);
     }
 }

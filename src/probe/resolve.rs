@@ -9,8 +9,8 @@ use super::surroundings::Surroundings;
 /// What became of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// More than one where a line or a tracing point is in several places. All have the event's name that was asked for, or one that says what was named, so it
-    /// is for the caller to tell them apart.
+    /// More than one where a line or a tracing point is in several places. All have the event's name that was asked for, so it is for the caller to tell them
+    /// apart.
     pub probes: Vec<Probe>,
     /// What a user might wonder about, as sentences: that a probe is behind the function's beginning, that there are other functions of this name.
     pub notes: Vec<String>,

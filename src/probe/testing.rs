@@ -72,6 +72,17 @@ impl Built {
         }
     }
 
+    /// Into a file beside it, as distributions do.
+    pub fn move_debug_information_away(&self) {
+        let objcopy = |args: &[&str]| {
+            let status = Command::new("objcopy").args(args).status().expect("objcopy is there with the compiler");
+            assert!(status.success(), "objcopy {args:?}");
+        };
+        let (program, debug) = (self.path.display().to_string(), self.directory.join("app.debug").display().to_string());
+        objcopy(&["--only-keep-debug", &program, &debug]);
+        objcopy(&["--strip-all", &format!("--add-gnu-debuglink={debug}"), &program]);
+    }
+
     /// What `nm` says of a symbol: its address.
     pub fn svma_of(&self, symbol: &str) -> u64 {
         self.svmas_of(symbol)[0]

@@ -1,11 +1,14 @@
 //! A program's file, opened to look names up in.
 
+use crate::probe::dwarf::{Debug, Frame};
 use crate::probe::surroundings::{AsFiles, Surroundings};
+use crate::stack::image::Image;
 use crate::stack::symbols::debug_file::{self, DebugFile};
 use crate::stack::symbols::object::minidebug;
 use crate::stack::symbols::{ElfFile, Origin};
 use anyhow::{Context, anyhow, bail};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// An ELF file, and those that its symbols and debug information were moved to.
 pub struct ProgramFile {
@@ -14,6 +17,10 @@ pub struct ProgramFile {
     pub elf: ElfFile,
     /// Looked for when it is wanted.
     debug: Option<Option<DebugFile>>,
+    /// Read when it is wanted.
+    debug_info: Option<Rc<Debug>>,
+    /// What unwind tables the file and its debug file have.
+    tables: Option<Vec<Image>>,
 }
 
 impl ProgramFile {
@@ -22,7 +29,7 @@ impl ProgramFile {
     pub fn open(path: PathBuf, surroundings: &mut dyn Surroundings) -> anyhow::Result<ProgramFile> {
         let Some(source) = surroundings.open(&path) else { bail!("{} is no regular file that can be read", shown(&path)) };
         let elf = ElfFile::read(source).with_context(|| format!("{} has no names to look up", shown(&path)))?;
-        Ok(ProgramFile { path, elf, debug: None })
+        Ok(ProgramFile { path, elf, debug: None, debug_info: None, tables: None })
     }
 
     /// The file's debug file, if it has one here.
@@ -42,6 +49,50 @@ impl ProgramFile {
     /// The symbols that a stripped file has with it, packed.
     pub fn packed_symbols(&self) -> Option<ElfFile> {
         minidebug(&self.elf)
+    }
+
+    /// What the compiler wrote of variables, types and lines.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn debug_info(&mut self, surroundings: &mut dyn Surroundings) -> anyhow::Result<Rc<Debug>> {
+        if let Some(known) = &self.debug_info {
+            return Ok(known.clone());
+        }
+        let read = Rc::new(self.read_debug_info(surroundings)?);
+        self.debug_info = Some(read.clone());
+        Ok(read)
+    }
+
+    fn read_debug_info(&mut self, surroundings: &mut dyn Surroundings) -> anyhow::Result<Debug> {
+        let path = shown(&self.path);
+        let of = |file: &ElfFile, shared: Option<ElfFile>| {
+            Debug::read(file, shared.as_ref()).with_context(|| format!("the names in {path} are not known"))
+        };
+        if self.elf.has_bytes_of(".debug_info") {
+            let shared = debug_file::find_shared(&mut AsFiles(surroundings), &self.elf, &self.path, None);
+            return of(&self.elf, shared);
+        }
+        self.debug(surroundings);
+        match self.debug.iter().flatten().find(|debug| debug.file.has_bytes_of(".debug_info")) {
+            Some(debug) => of(&debug.file, debug.find_shared(&mut AsFiles(surroundings))),
+            None => bail!(
+                "{path} has no debug information, which has the names of variables and lines: build it with -g, or install its debug symbols (in Debian a package \
+                 ending in -dbgsym or -dbg)"
+            ),
+        }
+    }
+
+    /// Where a function's frame is, by the unwind tables.
+    pub fn frame(&mut self, svma: u64, surroundings: &mut dyn Surroundings) -> Option<Frame> {
+        if self.tables.is_none() {
+            self.debug(surroundings);
+            let debug = self.debug.iter().flatten().map(|debug| debug.path.clone());
+            let paths: Vec<PathBuf> = std::iter::once(self.path.clone()).chain(debug).collect();
+            self.tables = Some(paths.iter().filter_map(|path| Image::read(surroundings.open(path)?).ok()).collect());
+        }
+        let rule = self.tables.iter().flatten().find_map(|table| table.frame_rule(svma))?;
+        Frame::of_rule(&rule, self.elf.machine())
     }
 
     /// Where in the file the code of an address is.

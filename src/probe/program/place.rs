@@ -1,13 +1,20 @@
-//! Probes on files: places by name become offsets.
+//! Probes on files: places by name become offsets, variables where they are.
 
 use super::file::{ProgramFile, shown};
-use super::symbol;
+use super::{line, symbol, variable};
 use crate::probe::grammar::{FilePlace, Place, Probe, When};
-use crate::probe::naming;
 use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
+
+/// An address that a probe is to be at.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot {
+    pub svma: u64,
+    /// A function as a whole was named.
+    pub is_function: bool,
+}
 
 /// A probe with [`Place::File`].
 ///
@@ -17,37 +24,33 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
     let Place::File { path, at, when, reference_counter } = &probe.place else { return Ok(Resolved::unchanged(probe)) };
     let mut file = ProgramFile::open(absolute(path, surroundings)?, surroundings)?;
     let mut notes = Vec::new();
-    let (offset, name) = match at {
-        FilePlace::Offset(offset) => {
-            file.code_svma(*offset)?;
-            (*offset, None)
-        }
+    let spots = match at {
+        FilePlace::Offset(offset) => vec![Spot { svma: file.code_svma(*offset)?, is_function: false }],
         FilePlace::Symbol { symbol, offset } => {
             let found = symbol::find(&mut file, symbol, surroundings)?;
             notes.extend(found.note.clone());
-            let svma = found.at(*offset, *when)?;
-            (file.code_offset(svma)?, Some(event_name(symbol, *when)))
+            vec![Spot { svma: found.at(*offset, *when)?, is_function: *offset == 0 }]
         }
-        FilePlace::Line(_) => bail!("{}: lines are not looked up", shown(&file.path)),
+        FilePlace::Line(_) if *when != When::Entry => bail!("a return probe is on a whole function, not on a line"),
+        FilePlace::Line(source) => line::spots(&mut file, source, surroundings)?,
     };
-    let place = Place::File { path: file.path, at: FilePlace::Offset(offset), when: *when, reference_counter: *reference_counter };
-    let event = probe.event.clone().or(name);
-    Ok(Resolved { probes: vec![Probe { place, event, ..probe.clone() }], notes })
+    let mut args = variable::Arguments::new(&probe.args, *when);
+    let mut probes = Vec::with_capacity(spots.len());
+    for spot in spots {
+        let found = args.at(spot, &mut file, surroundings).with_context(|| format!("at {:#x} of {}", spot.svma, shown(&file.path)))?;
+        notes.extend(found.note);
+        let at = FilePlace::Offset(file.code_offset(found.svma)?);
+        let place = Place::File { path: file.path.clone(), at, when: *when, reference_counter: *reference_counter };
+        probes.push(Probe { place, args: found.args, ..probe.clone() });
+    }
+    Ok(Resolved { probes, notes })
 }
 
 /// From the root and without links: the kernel looks from there, and writes an event's path as it was given.
 pub fn absolute(path: &Path, surroundings: &mut dyn Surroundings) -> anyhow::Result<PathBuf> {
     let absolute = surroundings.absolute(path).with_context(|| format!("there is no file {}", shown(path)))?;
     match absolute.to_str() {
-        Some(text) if !text.contains(|c: char| c.is_whitespace() || c.is_control()) => Ok(absolute),
-        _ => bail!("the kernel takes no probes on files with blanks or odd characters in their paths: {}", shown(&absolute)),
-    }
-}
-
-/// As perf calls them: `handle`, `handle__return`.
-fn event_name(symbol: &str, when: When) -> String {
-    match when {
-        When::Entry => naming::event(symbol),
-        When::Return { .. } => naming::event(&format!("{}__return", naming::event(symbol))),
+        Some(text) if !text.contains(|c: char| c.is_whitespace() || c.is_control() || c == ':') => Ok(absolute),
+        _ => bail!("the kernel takes no probes on files with blanks or colons in their paths: {}", shown(&absolute)),
     }
 }

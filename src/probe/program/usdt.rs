@@ -5,7 +5,6 @@ use super::operand::{self, Operand};
 use super::place::absolute;
 use crate::cli::near;
 use crate::probe::grammar::{Arg, Base, Fetch, FilePlace, Place, Probe, When};
-use crate::probe::naming;
 use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
 use crate::stack::symbols::ElfFile;
@@ -88,7 +87,6 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
     if sites.is_empty() {
         bail!("{}", unknown(&file, &all, &format!("{provider}:{name}")));
     }
-    let event = probe.event.clone().unwrap_or_else(|| naming::event(name));
     let (mut probes, mut notes) = (Vec::new(), Vec::new());
     for site in sites {
         let mut at = Site::new(&mut file, site, surroundings)?;
@@ -99,7 +97,7 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
             when: When::Entry,
             reference_counter: at.reference_counter()?,
         };
-        probes.push(Probe { event: Some(event.clone()), place, args, ..probe.clone() });
+        probes.push(Probe { place, args, ..probe.clone() });
     }
     notes.dedup();
     Ok(Resolved { probes, notes })

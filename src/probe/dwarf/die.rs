@@ -1,0 +1,132 @@
+//! One entry of debug information.
+
+use super::debug::{Debug, Entry, Reader, Unit, Value};
+use gimli::constants as dw;
+use gimli::{DwAt, DwTag, Range, Reader as _};
+use std::rc::Rc;
+
+/// Where an entry is in its file's section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DieId {
+    pub in_shared: bool,
+    pub offset: usize,
+}
+
+/// An entry, and the unit that it is in.
+#[derive(Clone)]
+pub struct Die<'d> {
+    pub debug: &'d Debug,
+    pub in_shared: bool,
+    pub unit: Rc<Unit>,
+    pub entry: Entry,
+}
+
+/// Entries refer to others for what they share with them; a few times, unless the file is damaged.
+const REFERENCES_MAX: usize = 8;
+
+impl<'d> Die<'d> {
+    pub fn tag(&self) -> DwTag {
+        self.entry.tag()
+    }
+
+    pub fn id(&self) -> DieId {
+        let start = self.unit.debug_info_offset().map_or(0, |offset| offset.0);
+        DieId { in_shared: self.in_shared, offset: start + self.entry.offset().0 }
+    }
+
+    pub fn value(&self, at: DwAt) -> Option<Value> {
+        self.entry.attr_value(at)
+    }
+
+    pub fn number(&self, at: DwAt) -> Option<u64> {
+        match self.value(at)? {
+            Value::FileIndex(number) => Some(number),
+            value => value.udata_value(),
+        }
+    }
+
+    pub fn flag(&self, at: DwAt) -> bool {
+        matches!(self.value(at), Some(Value::Flag(true)))
+    }
+
+    /// Its own name.
+    pub fn own_name(&self) -> Option<String> {
+        let text = self.debug.dwarf(self.in_shared).attr_string(&self.unit, self.value(dw::DW_AT_name)?).ok()?;
+        Some(text.to_string_lossy().ok()?.into_owned())
+    }
+
+    /// Its own name, or that of what it is a copy of.
+    pub fn name(&self) -> Option<String> {
+        self.with_origins().into_iter().find_map(|die| die.own_name())
+    }
+
+    /// The entry that an attribute refers to.
+    pub fn refers(&self, at: DwAt) -> Option<Die<'d>> {
+        self.debug.die(self.reference(at)?)
+    }
+
+    pub fn reference(&self, at: DwAt) -> Option<DieId> {
+        let start = self.unit.debug_info_offset().map_or(0, |offset| offset.0);
+        Some(match self.value(at)? {
+            Value::UnitRef(offset) => DieId { in_shared: self.in_shared, offset: start.checked_add(offset.0)? },
+            Value::DebugInfoRef(offset) => DieId { in_shared: self.in_shared, offset: offset.0 },
+            Value::DebugInfoRefSup(offset) => DieId { in_shared: true, offset: offset.0 },
+            _ => return None,
+        })
+    }
+
+    /// What it is an instance or the definition of.
+    pub fn origin(&self) -> Option<Die<'d>> {
+        self.refers(dw::DW_AT_abstract_origin).or_else(|| self.refers(dw::DW_AT_specification))
+    }
+
+    /// Itself, what it is an instance of, and so on.
+    pub fn with_origins(&self) -> Vec<Die<'d>> {
+        let mut all = vec![self.clone()];
+        while let Some(origin) = all.last().and_then(Die::origin).filter(|_| all.len() < REFERENCES_MAX) {
+            all.push(origin);
+        }
+        all
+    }
+
+    pub fn children(&self) -> Vec<Die<'d>> {
+        let mut found = Vec::new();
+        let Ok(mut tree) = self.unit.entries_tree(Some(self.entry.offset())) else { return found };
+        let Ok(root) = tree.root() else { return found };
+        let mut children = root.children();
+        while let Ok(Some(child)) = children.next() {
+            found.push(Die { debug: self.debug, in_shared: self.in_shared, unit: self.unit.clone(), entry: child.entry().clone() });
+        }
+        found
+    }
+
+    /// The addresses that its code has; none of what has no code of its own.
+    pub fn ranges(&self) -> Vec<Range> {
+        ranges(self.debug, &self.unit, &self.entry)
+    }
+
+    pub fn holds(&self, pc: u64) -> bool {
+        self.ranges().iter().any(|range| (range.begin..range.end).contains(&pc))
+    }
+}
+
+/// Of an entry in one of the file's own units.
+pub fn ranges(debug: &Debug, unit: &Unit, entry: &Entry) -> Vec<Range> {
+    let dwarf = debug.dwarf(false);
+    let list = entry.attr_value(dw::DW_AT_ranges).and_then(|value| dwarf.attr_ranges(unit, value).ok()?);
+    if let Some(mut list) = list {
+        let mut ranges = Vec::new();
+        while let Ok(Some(range)) = list.next() {
+            ranges.push(range);
+        }
+        return ranges;
+    }
+    let address = |value: gimli::AttributeValue<Reader>| dwarf.attr_address(unit, value).ok().flatten();
+    let Some(begin) = entry.attr_value(dw::DW_AT_low_pc).and_then(address) else { return Vec::new() };
+    let end = match entry.attr_value(dw::DW_AT_high_pc) {
+        Some(Value::Udata(size)) => begin.checked_add(size),
+        Some(value) => address(value),
+        None => None,
+    };
+    end.map(|end| Range { begin, end }).into_iter().collect()
+}

@@ -1,0 +1,202 @@
+//! The addresses of source lines.
+
+use super::debug::{Debug, Reader, Unit};
+use crate::cli::near;
+use anyhow::{anyhow, bail};
+use gimli::constants as dw;
+use gimli::{LineProgramHeader, Reader as _};
+use std::collections::BTreeSet;
+
+/// A row of a line table.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    address: u64,
+    file: u64,
+    line: u64,
+    /// A debugger may stop here.
+    is_statement: bool,
+    is_prologue_end: bool,
+    is_end: bool,
+}
+
+impl Debug {
+    /// All addresses at which a line of a file begins, wherever it was copied to. The file is named by the end of its path.
+    ///
+    /// # Errors
+    /// Several files have this name, none has, or the line has no code.
+    pub fn addresses_of_line(&self, file: &str, line: u32) -> anyhow::Result<Vec<u64>> {
+        let mut paths = BTreeSet::new();
+        let (mut found, mut with_code) = (Spots::default(), BTreeSet::new());
+        self.each_table(|unit, header, rows| {
+            let files: Vec<u64> =
+                files(header).filter(|number| path(self, unit, header, *number).is_some_and(|path| ends_with(&path, file))).collect();
+            for number in &files {
+                if rows.iter().any(|row| row.file == *number) {
+                    paths.extend(path(self, unit, header, *number));
+                }
+            }
+            with_code.extend(rows.iter().filter(|row| row.is_statement && !row.is_end && files.contains(&row.file)).map(|row| row.line));
+            found.add(&rows, &files, line.into());
+        });
+        if paths.len() > 1 {
+            let list: Vec<String> = paths.iter().take(8).map(|path| path.escape_debug().to_string()).collect();
+            bail!("there are several files {}: {}; name more of the path", file.escape_debug(), list.join(", "));
+        }
+        if paths.is_empty() {
+            bail!("no code is of a file {}{}", file.escape_debug(), self.near_files(file));
+        }
+        let addresses = found.finish();
+        if addresses.is_empty() {
+            bail!("{}:{line} has no code{}", file.escape_debug(), around(&with_code, line.into()));
+        }
+        Ok(addresses)
+    }
+
+    /// The addresses of a function's line, counted from the one on which it is declared. `entry` is where the function begins, if it has code of its own.
+    ///
+    /// # Errors
+    /// There is no such function, or the line has no code in it.
+    pub fn addresses_in_function(&self, name: &str, entry: Option<u64>, line: u32) -> anyhow::Result<Vec<u64>> {
+        let at_entry = entry.and_then(|entry| self.function_at(entry)).map(|function| (function.number, function.chain[0].clone()));
+        let (_, function) =
+            at_entry.or_else(|| self.function_named(name)).ok_or_else(|| anyhow!("there is no function {}", name.escape_debug()))?;
+        let origins = function.with_origins();
+        let declared = origins.iter().find_map(|die| Some((die, die.number(dw::DW_AT_decl_file)?, die.number(dw::DW_AT_decl_line)?)));
+        let (die, file, first) = declared.ok_or_else(|| anyhow!("on which line {} begins is not known", name.escape_debug()))?;
+        let header = die.unit.line_program.as_ref().map(|program| program.header());
+        let file = header.and_then(|header| path(self, &die.unit, header, file));
+        let file = file.ok_or_else(|| anyhow!("in which file {} is is not known", name.escape_debug()))?;
+        let wanted = first.checked_add(line.into()).and_then(|line| u32::try_from(line).ok());
+        let wanted = wanted.ok_or_else(|| anyhow!("{}:{line} is beyond all lines", name.escape_debug()))?;
+        let called = function.name().unwrap_or_else(|| name.to_owned());
+        let mut addresses = self.addresses_of_line(&file, wanted).unwrap_or_default();
+        addresses.retain(|address| self.function_at(*address).is_some_and(|function| function.is_or_has(&called)));
+        if addresses.is_empty() {
+            let base = file.rsplit('/').next().unwrap_or(&file);
+            bail!("{name}:{line}, which is {}:{wanted}, has no code in {name}", base.escape_debug(), name = name.escape_debug());
+        }
+        Ok(addresses)
+    }
+
+    /// Where a function's own code begins, behind what sets up its frame: where the compiler says so, or where the second line begins.
+    pub fn prologue_end(&self, entry: u64, end: u64) -> Option<u64> {
+        let function = self.function_at(entry)?;
+        let unit = self.unit(function.number, false)?;
+        let rows = rows(&unit);
+        let mut within: Vec<&Row> = rows.iter().filter(|row| (entry..end).contains(&row.address) && !row.is_end).collect();
+        within.sort_by_key(|row| row.address);
+        let said = within.iter().find(|row| row.is_prologue_end && row.address > entry);
+        said.or_else(|| within.iter().find(|row| row.is_statement && row.address > entry)).map(|row| row.address)
+    }
+
+    fn each_table(&self, mut look: impl FnMut(&Unit, &LineProgramHeader<Reader>, Vec<Row>)) {
+        self.find_unit::<()>(|_, unit| {
+            if let Some(program) = &unit.line_program {
+                look(unit, program.header(), rows(unit));
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+    }
+
+    fn near_files(&self, wanted: &str) -> String {
+        let mut names = BTreeSet::new();
+        self.find_unit::<()>(|_, unit| {
+            names.extend(
+                unit.name.as_ref().and_then(|name| name.to_string_lossy().ok()).and_then(|name| Some(name.rsplit('/').next()?.to_owned())),
+            );
+            std::ops::ControlFlow::Continue(())
+        });
+        near::hint(&near::nearest(wanted, names.iter().map(String::as_str), 3)).escape_debug().to_string()
+    }
+}
+
+/// The places of one line, gathered over all tables.
+#[derive(Default)]
+struct Spots {
+    whole: BTreeSet<u64>,
+    /// Where the line begins and another does at the same address.
+    empty: BTreeSet<u64>,
+}
+
+impl Spots {
+    /// Where a line begins, and not only goes on.
+    fn add(&mut self, rows: &[Row], files: &[u64], line: u64) {
+        let is_of_line = |row: &Row| row.line == line && files.contains(&row.file) && !row.is_end;
+        let mut goes_on = false;
+        for (at, row) in rows.iter().enumerate() {
+            if is_of_line(row) && row.is_statement && !goes_on {
+                match rows.get(at + 1) {
+                    Some(next) if next.address == row.address && !is_of_line(next) => self.empty.insert(row.address),
+                    _ => self.whole.insert(row.address),
+                };
+            }
+            goes_on = is_of_line(row) && (row.is_statement || goes_on);
+        }
+    }
+
+    fn finish(self) -> Vec<u64> {
+        let chosen = if self.whole.is_empty() { self.empty } else { self.whole };
+        chosen.into_iter().collect()
+    }
+}
+
+/// More rows are not read of one table.
+const ROWS_MAX: usize = 4 << 20;
+
+fn rows(unit: &Unit) -> Vec<Row> {
+    let mut found = Vec::new();
+    let Some(program) = unit.line_program.clone() else { return found };
+    let mut rows = program.rows();
+    while let Ok(Some((_, row))) = rows.next_row() {
+        if found.len() >= ROWS_MAX {
+            break;
+        }
+        found.push(Row {
+            address: row.address(),
+            file: row.file_index(),
+            line: row.line().map_or(0, |line| line.get()),
+            is_statement: row.is_stmt(),
+            is_prologue_end: row.prologue_end(),
+            is_end: row.end_sequence(),
+        });
+    }
+    found
+}
+
+/// The numbers that files have in a table.
+fn files(header: &LineProgramHeader<Reader>) -> impl Iterator<Item = u64> {
+    let first = if header.version() >= 5 { 0 } else { 1 };
+    (first..).take(header.file_names().len())
+}
+
+/// A file's path with its directory, as the compiler was told.
+fn path(debug: &Debug, unit: &Unit, header: &LineProgramHeader<Reader>, number: u64) -> Option<String> {
+    let text = |value| Some(debug.dwarf(false).attr_string(unit, value).ok()?.to_string_lossy().ok()?.into_owned());
+    let file = header.file(number)?;
+    let name = text(file.path_name())?;
+    if name.starts_with('/') {
+        return Some(name);
+    }
+    let directory = file.directory(header).and_then(text);
+    let full = directory.map_or_else(|| name.clone(), |directory| format!("{directory}/{name}"));
+    let compiled_in = unit.comp_dir.as_ref().and_then(|directory| Some(directory.to_string_lossy().ok()?.into_owned()));
+    Some(match compiled_in {
+        Some(directory) if !full.starts_with('/') => format!("{directory}/{full}"),
+        _ => full,
+    })
+}
+
+/// The end of a path, from one slash on.
+fn ends_with(path: &str, end: &str) -> bool {
+    path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/') || end.starts_with('/'))
+}
+
+/// Which lines have code before and behind one that has none.
+fn around(with_code: &BTreeSet<u64>, line: u64) -> String {
+    let (before, behind) = (with_code.range(..line).next_back(), with_code.range(line..).next());
+    match (before, behind) {
+        (Some(before), Some(behind)) => format!("; lines {before} and {behind} have"),
+        (Some(one), None) | (None, Some(one)) => format!("; line {one} has"),
+        (None, None) => String::new(),
+    }
+}

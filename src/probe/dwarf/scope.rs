@@ -1,0 +1,176 @@
+//! The variables that have names at an address.
+
+use super::debug::{Debug, Value};
+use super::die::Die;
+use super::frame::Frame;
+use super::function::Function;
+use super::location::Means;
+use super::shape::{self, TypeId};
+use crate::cli::near;
+use crate::probe::grammar::Fetch;
+use crate::probe::value::{Member, Place, Scope, Shape, Types};
+use anyhow::{anyhow, bail};
+use gimli::constants as dw;
+use gimli::{Operation, Reader as _};
+use std::ops::ControlFlow;
+
+/// An address in a function.
+pub struct Here<'d> {
+    pub debug: &'d Debug,
+    pub function: Function<'d>,
+    pub pc: u64,
+    /// A function is probed, not a line: its arguments are meant.
+    pub is_function: bool,
+    pub frame: Option<Frame>,
+    /// What reads the data at one of the file's own addresses, for a probe here.
+    pub data: Box<dyn Fn(u64) -> anyhow::Result<Fetch> + 'd>,
+}
+
+impl<'d> Here<'d> {
+    /// The variables of the name, the innermost first; only the function's own where it is probed as a whole.
+    fn named(&self, name: &str) -> Vec<Die<'d>> {
+        let scopes = if self.is_function { &self.function.chain[..1] } else { &self.function.chain[..] };
+        let variables = scopes.iter().rev().flat_map(|scope| scope.children()).filter(is_variable);
+        variables.filter(|die| die.name().as_deref() == Some(name)).collect()
+    }
+
+    /// A parameter or variable lies where only the function's first instructions put it: nothing is there yet at its entry.
+    pub fn is_stored_later(&self, name: &str) -> bool {
+        self.named(name).first().is_some_and(|die| self.is_in_own_frame(die))
+    }
+
+    /// It has one location for all of the function, and that is in the frame that the function makes for itself.
+    fn is_in_own_frame(&self, die: &Die<'_>) -> bool {
+        let first = |die: &Die<'_>, at| {
+            let expression = die.value(at).and_then(|value: Value| value.exprloc_value())?;
+            expression.operations(die.unit.encoding()).next().ok()?
+        };
+        match first(die, dw::DW_AT_location) {
+            // Above the return address are the arguments that the caller put on the stack.
+            Some(Operation::FrameOffset { offset: 0.. }) => {
+                let base = self.function.chain.first().and_then(|function| first(function, dw::DW_AT_frame_base));
+                !matches!(base, Some(Operation::CallFrameCFA))
+            }
+            Some(Operation::FrameOffset { .. } | Operation::RegisterOffset { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Global variables: of the same source first, then of all.
+    fn global(&self, name: &str) -> Option<Die<'d>> {
+        let root = self.debug.root(self.function.number)?;
+        let is_it = |unit: &super::debug::Unit, entry: &super::debug::Entry| {
+            let own = || self.debug.dwarf.attr_string(unit, entry.attr_value(dw::DW_AT_name)?).ok();
+            let is_defined = entry.tag() == dw::DW_TAG_variable && entry.attr_value(dw::DW_AT_declaration).is_none();
+            is_defined && own().is_some_and(|own| own.to_slice().is_ok_and(|own| *own == *name.as_bytes()))
+        };
+        if let Some(entry) = super::debug::first_outermost(&root.unit, |entry| is_it(&root.unit, entry)) {
+            return Some(Die { entry, ..root });
+        }
+        let (number, entry) = self.debug.find_unit(|number, unit| {
+            let found = super::debug::first_outermost(unit, |entry| is_it(unit, entry) && entry.attr_value(dw::DW_AT_external).is_some());
+            found.map_or(ControlFlow::Continue(()), |entry| ControlFlow::Break((number, entry)))
+        })?;
+        Some(Die { entry, ..self.debug.root(number)? })
+    }
+
+    fn place(&self, die: &Die<'_>) -> Result<Place, String> {
+        let means = Means {
+            dwarf: self.debug.dwarf(die.in_shared),
+            unit: &die.unit,
+            machine: self.debug.machine,
+            function: self.function.chain.first(),
+            pc: self.pc,
+            is_entry: self.function.entry_pc() == Some(self.pc),
+            frame: self.frame.as_ref(),
+            data: &self.data,
+        };
+        if let Some(value) = die.value(dw::DW_AT_const_value) {
+            let number = value.sdata_value().or_else(|| value.udata_value().map(u64::cast_signed));
+            return number.map(Place::Constant).ok_or_else(|| "it is a constant that is no number".to_owned());
+        }
+        let Some(value) = die.value(dw::DW_AT_location) else { return Err("it was optimized out".to_owned()) };
+        match means.valid(value)? {
+            Some(expression) => means.place(expression),
+            None => Err("it was optimized out here, or has no value yet".to_owned()),
+        }
+    }
+
+    /// Why there is no such variable.
+    fn unknown(&self, name: &str) -> anyhow::Error {
+        let function = self.function.name().unwrap_or_default();
+        let mut names: Vec<String> = Vec::new();
+        for scope in self.function.chain.iter().rev() {
+            names.extend(scope.children().iter().filter(|die| is_variable(die)).filter_map(Die::name));
+        }
+        names.dedup();
+        let near = near::nearest(name, names.iter().map(String::as_str), 3);
+        let hint = match (near.is_empty(), names.is_empty()) {
+            (false, _) => near::hint(&near),
+            (true, true) => "; it has no variables here".to_owned(),
+            (true, false) => format!("; it has {}", names.iter().take(12).cloned().collect::<Vec<_>>().join(", ")),
+        };
+        anyhow!("{} has no variable {}{}", function.escape_debug(), name.escape_debug(), hint.escape_debug())
+    }
+}
+
+impl Types for Here<'_> {
+    type Id = TypeId;
+
+    fn shape(&self, id: TypeId) -> Shape<TypeId> {
+        shape::shape(self.debug, id)
+    }
+
+    fn members(&self, id: TypeId) -> Vec<Member<TypeId>> {
+        shape::members(self.debug, id)
+    }
+
+    fn pointer_bytes(&self) -> u8 {
+        self.debug.address_bytes
+    }
+}
+
+impl Scope for Here<'_> {
+    fn variable(&self, name: &str) -> anyhow::Result<(Place, TypeId)> {
+        let found = self.named(name);
+        // Of several with a location (a copy in an inner block), the innermost that has one here.
+        let mut problem = None;
+        for die in &found {
+            if self.is_function && die.tag() == dw::DW_TAG_variable && self.is_in_own_frame(die) {
+                let function = self.function.name().unwrap_or_default();
+                bail!(
+                    "{0} is a variable of {1} that has no value at its beginning; probe one of its lines, as in {1}:3",
+                    name.escape_debug(),
+                    function.escape_debug()
+                );
+            }
+            match self.place(die) {
+                Ok(place) => return Ok((place, TypeId::of(die))),
+                Err(reason) => problem = problem.or(Some(reason)),
+            }
+        }
+        if let Some(reason) = problem {
+            bail!("{} cannot be fetched: {reason}", name.escape_debug());
+        }
+        let global = self.global(name).ok_or_else(|| self.unknown(name))?;
+        let place = self.place(&global).map_err(|reason| anyhow!("{} cannot be fetched: {reason}", name.escape_debug()))?;
+        Ok((place, TypeId::of(&global)))
+    }
+
+    fn arguments(&self) -> anyhow::Result<Vec<String>> {
+        let parameters = self.function.chain.first().map(Die::children).unwrap_or_default();
+        Ok(parameters.iter().filter(|die| die.tag() == dw::DW_TAG_formal_parameter).filter_map(Die::name).collect())
+    }
+
+    fn returned(&self) -> Option<TypeId> {
+        self.function.chain.first().map(TypeId::of).filter(|of| !of.is_nothing())
+    }
+
+    fn data(&self, svma: u64) -> anyhow::Result<Fetch> {
+        (self.data)(svma)
+    }
+}
+
+fn is_variable(die: &Die<'_>) -> bool {
+    matches!(die.tag(), dw::DW_TAG_formal_parameter | dw::DW_TAG_variable)
+}

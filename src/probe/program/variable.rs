@@ -1,0 +1,93 @@
+//! Variables of programs as fetch arguments, by the programs' debug information.
+
+use super::file::{ProgramFile, shown};
+use super::place::Spot;
+use crate::probe::dwarf::{Debug, Here};
+use crate::probe::grammar::{Arg, Fetch, When};
+use crate::probe::surroundings::Surroundings;
+use crate::probe::value::{self, Need};
+use anyhow::{anyhow, bail};
+use std::rc::Rc;
+
+/// The arguments of a probe, for each of its places.
+pub struct Arguments<'a> {
+    args: &'a [Arg],
+    is_return: bool,
+}
+
+/// What they are at one place.
+pub struct Found {
+    pub args: Vec<Arg>,
+    /// The place, or one behind it where the variables are.
+    pub svma: u64,
+    pub note: Option<String>,
+}
+
+impl<'a> Arguments<'a> {
+    pub fn new(args: &'a [Arg], when: When) -> Arguments<'a> {
+        Arguments { args, is_return: when != When::Entry }
+    }
+
+    /// # Errors
+    /// There is no debug information, no such variable, or its value is out of the kernel's reach.
+    pub fn at(&mut self, spot: Spot, file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> anyhow::Result<Found> {
+        let unchanged = Found { args: self.args.to_vec(), svma: spot.svma, note: None };
+        let names: Vec<&str> = self.args.iter().filter_map(|arg| value::name_in(&arg.value)).collect();
+        let has_all = self.args.iter().any(|arg| arg.value == Fetch::Arguments);
+        let of_return = value::needs_return_type(self.args);
+        if names.is_empty() && !has_all && of_return == Need::None {
+            return Ok(unchanged);
+        }
+        if self.is_return && (has_all || !names.is_empty()) {
+            bail!("at a function's return there is $retval, but no variables any more; probe its entry for those");
+        }
+        let debug = match file.debug_info(surroundings) {
+            Ok(debug) => debug,
+            Err(_) if of_return == Need::Wish => return Ok(unchanged),
+            Err(error) => return Err(error),
+        };
+        let Some(mut here) = here(&debug, spot, file, surroundings) else {
+            return match of_return {
+                Need::Wish => Ok(unchanged),
+                _ => Err(anyhow!("{} has no debug information of the code there", shown(&file.path))),
+            };
+        };
+        let mut note = None;
+        let entry = here.function.entry_pc();
+        if entry == Some(spot.svma) && !self.is_return && (has_all || names.iter().any(|name| here.is_stored_later(name))) {
+            let moved = here.function.end_of(spot.svma).filter(|_| self.is_any_stored_later(&here, has_all));
+            if let Some(svma) = moved.and_then(|end| debug.prologue_end(spot.svma, end)) {
+                let function = here.function.name().unwrap_or_default();
+                note = Some(format!(
+                    "the probe is {} bytes behind the beginning of {}, where its arguments are in place",
+                    svma - spot.svma,
+                    function.escape_debug()
+                ));
+                let behind = Spot { svma, ..spot };
+                here = self::here(&debug, behind, file, surroundings)
+                    .ok_or_else(|| anyhow!("{} ends before it begins", function.escape_debug()))?;
+            }
+        }
+        Ok(Found { args: value::resolve_all(self.args, &here)?, svma: here.pc, note })
+    }
+
+    /// One of what is wanted lies where the function's first instructions put it.
+    fn is_any_stored_later(&self, here: &Here<'_>, has_all: bool) -> bool {
+        let all = if has_all { value::Scope::arguments(here).unwrap_or_default() } else { Vec::new() };
+        let named = self.args.iter().filter_map(|arg| value::name_in(&arg.value));
+        named.chain(all.iter().map(String::as_str)).any(|name| here.is_stored_later(name))
+    }
+}
+
+/// The variables at a spot; `None` if no function that is described is there.
+fn here<'d>(debug: &'d Rc<Debug>, spot: Spot, file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> Option<Here<'d>> {
+    let function = debug.function_at(spot.svma)?;
+    let frame = file.frame(spot.svma, surroundings);
+    // `@+` counts from where the probe's own page is mapped, as if all of the file were mapped so.
+    let bias = file.code_offset(spot.svma).ok()?.wrapping_sub(spot.svma);
+    let data = Box::new(move |svma: u64| Ok(Fetch::AtFileOffset(svma.wrapping_add(bias))));
+    Some(Here { debug, function, pc: spot.svma, is_function: spot.is_function, frame, data })
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
