@@ -1,6 +1,7 @@
 //! 32-bit programs: their calls have numbers of their own, and the kernel's events of single syscalls do not show them.
 
 use crate::machine::Machine;
+use crate::needs::unsupported;
 use crate::trace::trace;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -25,7 +26,7 @@ fn program(machine: &Machine) -> Option<String> {
     if Command::new(&path).status().is_ok_and(|status| status.success()) {
         return Some(path);
     }
-    eprintln!("skipped: this kernel runs no 32-bit programs");
+    unsupported("no 32-bit programs");
     None
 }
 

@@ -2,22 +2,10 @@
 
 use crate::line;
 use crate::machine::Machine;
+use crate::needs::Need;
 use crate::trace::{Trace, workload};
 
 const TRACEPOINT: [&str; 4] = ["--engine", "tracepoint", "-e", "openat,write"];
-
-/// Whether this kernel's events have copies; says so where they have not.
-fn has_copies(name: &str) -> bool {
-    let dirs = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    let mut formats = dirs.iter().filter_map(|dir| std::fs::read_to_string(format!("{dir}/events/syscalls/sys_enter_openat/format")).ok());
-    let found = formats.next().is_some_and(|format| format.contains("__filename_val"));
-    if !found {
-        use std::io::Write;
-        // Not by eprintln!, which the test harness keeps to itself when a test passes.
-        let _ = writeln!(std::io::stderr(), "SKIPPED {name}: this kernel's events have no copies of memory (these come with Linux 6.19)");
-    }
-    found
-}
 
 fn scene(machine: &Machine, name: &str, count: u64) -> Trace {
     let trace = workload(machine, &TRACEPOINT, &format!("memory {name} {count} {}", machine.dir().display())).succeeded();
@@ -40,7 +28,7 @@ fn last<T>(mut all: Vec<T>, count: usize) -> Vec<T> {
 #[test]
 fn strings_on_pages_that_were_never_touched_are_there() {
     let Some(machine) = Machine::shared() else { return };
-    if !has_copies("copies::strings_on_pages_that_were_never_touched_are_there") {
+    if machine.lacks(&[Need::CopiesInEvents]) {
         return;
     }
     let expected: Vec<String> = (0..64).map(|i| format!("\"/nonexistent/fresh-{i}\"")).collect();
@@ -50,7 +38,7 @@ fn strings_on_pages_that_were_never_touched_are_there() {
 #[test]
 fn what_ends_where_the_mapping_ends_is_there() {
     let Some(machine) = Machine::shared() else { return };
-    if !has_copies("copies::what_ends_where_the_mapping_ends_is_there") {
+    if machine.lacks(&[Need::CopiesInEvents]) {
         return;
     }
     let trace = scene(&machine, "edge", 100);
@@ -68,7 +56,7 @@ fn what_ends_where_the_mapping_ends_is_there() {
 #[test]
 fn what_cannot_be_read_is_an_address() {
     let Some(machine) = Machine::shared() else { return };
-    if !has_copies("copies::what_cannot_be_read_is_an_address") {
+    if machine.lacks(&[Need::CopiesInEvents]) {
         return;
     }
     assert_eq!(last(of_failed(&scene(&machine, "nowhere", 10), "openat", "filename"), 10), ["0x10"; 10]);

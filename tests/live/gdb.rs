@@ -4,11 +4,11 @@
 //! holds it; so the first is compared with gdb's name, the second with gdb's address.
 
 use crate::machine::Machine;
+use crate::needs::unsupported;
 use crate::stacks::{self, Frame, compiled};
 use crate::trace::{Trace, trace};
 use goblin::elf::{Elf, program_header::PT_LOAD};
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -54,7 +54,7 @@ fn finds_the_same_frames_in_python() {
     let Some(machine) = machine_with_gdb() else { return };
     // gdb needs the program itself, where `python3` may be a script that looks for it.
     let program = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
-    let Some(program) = program.ok().filter(|run| run.status.success()) else { return skipped("there is no python3") };
+    let Some(program) = program.ok().filter(|run| run.status.success()) else { return unsupported("no python3") };
     let program = String::from_utf8_lossy(&program.stdout);
     compare(&machine, &[program.trim(), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/stacks/walk.py"), STOPS]);
 }
@@ -66,14 +66,8 @@ fn machine_with_gdb() -> Option<Machine> {
     if found.is_ok_and(|run| run.stdout.starts_with(b"there")) {
         return Some(machine);
     }
-    skipped("there is no gdb with Python");
+    unsupported("no gdb with Python");
     None
-}
-
-fn skipped(why: &str) {
-    let name = std::thread::current().name().unwrap_or("a comparison with gdb").to_owned();
-    // Not by eprintln!, which the test harness keeps to itself when a test passes.
-    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {why}; nothing was tested");
 }
 
 fn compare(machine: &Machine, program: &[&str]) {

@@ -1,6 +1,6 @@
 //! The machine that the tests run on: whether it can trace at all, who has it for himself, and where things are.
 
-use std::io::Write;
+use crate::needs::unsupported;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -114,8 +114,6 @@ fn can_trace() -> bool {
         return true;
     };
     assert!(std::env::var_os("RTRACE_REQUIRE_LIVE").is_none_or(|v| v.is_empty() || v == "0"), "live tests are required, but: {reason}");
-    // Not by eprintln!, which the test harness keeps to itself when a test passes.
-    let name = std::thread::current().name().unwrap_or("a live test").to_owned();
-    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {reason}; nothing was tested");
+    unsupported(reason);
     false
 }

@@ -16,6 +16,7 @@ mod machine;
 #[cfg(feature = "bpf")]
 mod memory;
 mod names;
+mod needs;
 mod output;
 #[cfg(feature = "bpf")]
 mod payload;

@@ -3,8 +3,8 @@
 //! The programs of `tests/programs/stacks` print the functions that lead to their `lseek(-1, TAG, 9)`, innermost first; `*` stands for any frames.
 
 use crate::machine::{self, Machine};
+use crate::needs::{Need, unsupported};
 use crate::trace::{Trace, start, trace};
-use std::io::Write;
 use std::process::Command;
 
 /// What a frame's line says: the function, or file and offset, and (but for the latter) the file.
@@ -64,8 +64,7 @@ pub fn compiled(machine: &Machine, compiler: &str, options: &[&str], source: &st
             Some(output)
         }
         Err(error) => {
-            // Not by eprintln!, which the test harness keeps to itself when a test passes.
-            let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {compiler}: {error}; nothing was tested");
+            unsupported(&format!("no {name}: {compiler}: {error}"));
             None
         }
     }
@@ -192,8 +191,7 @@ fn of_a_stripped_program_down_to_its_start() {
 #[test]
 fn of_python() {
     let Some(machine) = Machine::shared() else { return };
-    if !Command::new("python3").arg("--version").output().is_ok_and(|run| run.status.success()) {
-        let _ = writeln!(std::io::stderr(), "SKIPPED of_python: there is no python3; nothing was tested");
+    if machine.lacks(&[Need::Program("python3")]) {
         return;
     }
     let script = format!("import os\ndef f():\n  try: os.lseek(0, {TAG}, 9)\n  except OSError: pass\nf()");

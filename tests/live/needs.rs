@@ -1,0 +1,139 @@
+//! What a test needs and a machine may not have: kinds of dynamic events, programs. A test that ends for that reason says so by its name, so that nobody takes it for passed: `tests/vm/run` lists them.
+
+use crate::machine::Machine;
+use crate::trace::plain;
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// What a test may ask for. The kernel's own files say whether it is there, never the tool under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    Kprobes,
+    /// Probes on functions' entry and exit by ftrace: `f`, `t` lines.
+    Fprobes,
+    Uprobes,
+    Eprobes,
+    SyntheticEvents,
+    /// The `hist` trigger.
+    Histograms,
+    UserEvents,
+    /// Arguments by their names, which the kernel's type information has.
+    NamedArguments,
+    /// Copies of memory in the events of single syscalls, which came with Linux 6.19.
+    CopiesInEvents,
+    /// On the path, or by its own; it takes `--version`.
+    Program(&'static str),
+}
+
+impl Machine {
+    /// Whether any of these is missing here. If so that was said, and the test has to end.
+    ///
+    /// # Panics
+    /// A kernel's feature is missing where all are required (`RTRACE_REQUIRE_PROBES`).
+    pub fn lacks(&self, needs: &[Need]) -> bool {
+        let Some(missing) = needs.iter().find(|need| !need.is_met()) else { return false };
+        assert!(
+            !are_all_required() || matches!(missing, Need::Program(_)),
+            "what probes need is required, but there is no such thing: {missing}"
+        );
+        unsupported(&format!("no {missing}"));
+        true
+    }
+}
+
+fn are_all_required() -> bool {
+    std::env::var_os("RTRACE_REQUIRE_PROBES").is_some_and(|v| !v.is_empty() && v != "0")
+}
+
+/// Says that the test that runs in this thread, or what is left of it, cannot be run here, and why.
+pub fn unsupported(why: &str) {
+    let name = std::thread::current().name().unwrap_or("a live test").to_owned();
+    // Not by eprintln!, which the test harness keeps to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "unsupported here: {name}: {why}");
+}
+
+impl Need {
+    fn is_met(self) -> bool {
+        match self {
+            Need::Kprobes => has("kprobe_events"),
+            Need::Fprobes => explains("f[:"),
+            Need::Uprobes => has("uprobe_events"),
+            Need::Eprobes => takes_eprobes(),
+            Need::SyntheticEvents => has("synthetic_events"),
+            Need::Histograms => explains("hist trigger"),
+            Need::UserEvents => has("user_events_data"),
+            Need::NamedArguments => explains("<argname>"),
+            Need::CopiesInEvents => reads("events/syscalls/sys_enter_openat/format").contains("__filename_val"),
+            Need::Program(name) => Command::new(name).arg("--version").output().is_ok_and(|run| run.status.success()),
+        }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Need::Kprobes => "kprobe events",
+            Need::Fprobes => "fprobe events",
+            Need::Uprobes => "uprobe events",
+            Need::Eprobes => "eprobes",
+            Need::SyntheticEvents => "synthetic events",
+            Need::Histograms => "histograms",
+            Need::UserEvents => "user events",
+            Need::NamedArguments => "arguments by name",
+            Need::CopiesInEvents => "copies of memory in events",
+            Need::Program(name) => name,
+        })
+    }
+}
+
+fn tracefs() -> &'static Path {
+    let dirs = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(Path::new);
+    dirs.into_iter().find(|dir| dir.join("events").is_dir()).unwrap_or(dirs[0])
+}
+
+fn has(file: &str) -> bool {
+    tracefs().join(file).exists()
+}
+
+/// Whether the kernel's own help has this.
+fn explains(text: &str) -> bool {
+    reads("README").contains(text)
+}
+
+fn reads(file: &str) -> String {
+    std::fs::read_to_string(tracefs().join(file)).unwrap_or_default()
+}
+
+/// The kernel's help explains eprobes even where it has none. Those that have tell that there is no such event to probe; the others do not know what is meant.
+fn takes_eprobes() -> bool {
+    let Ok(mut file) = std::fs::File::options().append(true).open(tracefs().join("dynamic_events")) else { return false };
+    let error = file.write_all(b"e:rtrace_live/none rtrace_live.none\n").expect_err("there is no such event");
+    error.raw_os_error() == Some(libc::ENODEV)
+}
+
+/// What `rtrace check` says of the kernel is so.
+#[test]
+fn are_what_rtrace_finds() {
+    let Some(machine) = Machine::shared() else { return };
+    let report = plain(&machine, &["check"]).stdout;
+    let found = |thing: &str| {
+        let line = report.lines().find_map(|line| line.split_once(' ').filter(|(_, rest)| rest.trim_start().starts_with(thing)));
+        line.unwrap_or_else(|| panic!("no {thing} in\n{report}")).0 == "ok"
+    };
+    let kinds = [
+        ("kprobes", Need::Kprobes),
+        ("fprobes", Need::Fprobes),
+        ("uprobes", Need::Uprobes),
+        ("eprobes", Need::Eprobes),
+        ("synthetic events", Need::SyntheticEvents),
+        ("user_events", Need::UserEvents),
+    ];
+    for (thing, need) in kinds {
+        assert_eq!(found(thing), need.is_met(), "{thing} in\n{report}");
+    }
+    for need in kinds.map(|(_, need)| need).into_iter().chain([Need::Histograms, Need::NamedArguments]) {
+        assert!(need.is_met() || !are_all_required(), "{need}");
+    }
+}
