@@ -278,7 +278,7 @@ fn probes(facts: &Facts) -> Vec<Line> {
         ("kprobes", features.kprobes, "CONFIG_KPROBE_EVENTS"),
         ("fprobes", features.fprobes, "CONFIG_FPROBE_EVENTS"),
         ("uprobes", features.uprobes, "CONFIG_UPROBE_EVENTS"),
-        ("eprobes", features.eprobes, "CONFIG_PROBE_EVENTS"),
+        ("eprobes", features.eprobes, "CONFIG_EPROBE_EVENTS"),
         ("synthetic events", features.synthetic, "CONFIG_SYNTH_EVENTS"),
         ("user_events", features.user_events, "CONFIG_USER_EVENTS"),
     ];

@@ -25,13 +25,13 @@ impl Features {
         let btf = Path::new("/sys/kernel/btf/vmlinux").exists();
         let Some(tracefs) = tracefs else { return Features { btf, ..Features::default() } };
         let has = |file: &str| tracefs.root().join(file).exists();
-        // The kernel's own help names the kinds of line it takes, and nothing else does.
+        // The kernel's own help names the kinds of line it takes, and no file does; but `e` it names where it takes none.
         let help = fs::read_to_string(tracefs.root().join("README")).unwrap_or_default();
         Features {
             kprobes: has("kprobe_events"),
             fprobes: takes(&help, "f[:"),
             uprobes: has("uprobe_events"),
-            eprobes: takes(&help, "e[:"),
+            eprobes: has_function("eprobe_trigger_func"),
             synthetic: has("synthetic_events"),
             user_events: has("user_events_data"),
             btf,
@@ -44,6 +44,12 @@ fn takes(help: &str, kind: &str) -> bool {
     help.lines().any(|line| line.trim_start().trim_start_matches("Format:").trim_start().starts_with(kind))
 }
 
+/// Whether the kernel has a function of this name.
+fn has_function(name: &str) -> bool {
+    let symbols = fs::read("/proc/kallsyms").unwrap_or_default();
+    memchr::memmem::find(&symbols, format!(" {name}\n").as_bytes()).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +58,11 @@ mod tests {
     fn kinds_of_definitions() {
         let help = "\t   Format: p[:[<group>/][<event>]] <place> [<args>]\n\t           e[:[<group>/][<event>]] <attached-group>\n";
         assert!(takes(help, "p[:") && takes(help, "e[:") && !takes(help, "f[:"));
+    }
+
+    #[test]
+    fn functions_of_this_kernel() {
+        assert!(has_function("schedule") && !has_function("chedule"));
     }
 
     #[test]
