@@ -11,6 +11,7 @@ use crate::kernel::carriers::{self, Carrier};
 use crate::kernel::{machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
 use crate::probe::left;
+use crate::probe::made::Made;
 use crate::sink::output::Output;
 use crate::source::arm::{self, Armed};
 use crate::source::live::Drain;
@@ -24,7 +25,7 @@ use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
 use rustix::event::epoll;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
@@ -52,7 +53,9 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     }
     let tracefs = Tracefs::find()?;
     let tidying = left::remove_beside(&tracefs);
-    let (mut plan, programs) = bpf::choose(request, &tracefs)?;
+    // Before all that may hold a descriptor of theirs, so that it is gone before they are taken away.
+    let made = Made::make(&tracefs, &request.what.items)?;
+    let (mut plan, programs) = bpf::choose(request, &tracefs, &made)?;
     let command = match &request.target {
         Target::Command(command) => Some(command),
         Target::There { timer, .. } => timer.as_ref(),
@@ -84,6 +87,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
         plan: &plan,
         signals,
         drain: Drain::new(armed),
+        made,
         queue: Some(sender),
         enough,
         child,
@@ -149,6 +153,8 @@ struct Run<'a> {
     plan: &'a Plan,
     signals: Signals,
     drain: Drain,
+    /// The events of `--probe`: behind the descriptors of them, which go first.
+    made: Made,
     /// The way to the worker; `None` once everything was sent.
     queue: Option<Sender>,
     /// The worker wants no more: enough was printed, or nobody reads.
@@ -371,8 +377,21 @@ impl Run<'_> {
                 queue.push(round)?;
             }
         }
-        self.drain.remove_instance()?;
-        off
+        let instance = self.drain.remove_instance();
+        self.end_probes();
+        off.and(instance)
+    }
+
+    /// Closes the events of `--probe` and takes them away: whoever looks after this run finds none.
+    fn end_probes(&mut self) {
+        let names: HashSet<String> = self.made.events().iter().map(|event| event.name.to_string()).collect();
+        if names.is_empty() {
+            return;
+        }
+        self.drain.armed_mut().close(|event| names.contains(&event.name));
+        if let Err(error) = self.made.remove() {
+            eprintln!("rtrace: {}", without_numbers(&format!("{error:#}")));
+        }
     }
 
     /// The exit status, when the worker is done. A command that still runs untraced is waited for: its status is ours.

@@ -40,6 +40,9 @@ pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledge
         let calls = CallsAccount { issued: calls.issued + ledger.left_out, ..calls };
         said.push(of_calls(&calls, account));
     }
+    if request.run.verbose > 0 {
+        said.extend(of_others(session, ledger));
+    }
     let others: u64 = lost_of_others(session, ledger);
     if others > 0 {
         said.push(format!("{others} records of other events were lost"));
@@ -70,6 +73,16 @@ fn of_calls(calls: &CallsAccount, account: &Account) -> String {
         text.push_str(" (larger rings, -m, or fewer events, -e, lose less)");
     }
     text
+}
+
+/// The same for events that are no calls.
+fn of_others(session: &Session, ledger: &Ledger) -> impl Iterator<Item = String> {
+    let shown = session.events.events.iter().zip(&ledger.events).filter(|(spec, _)| spec.shown && !spec.role.is_of_syscalls());
+    shown.filter_map(|(spec, counts)| {
+        let (issued, lost) = (counts.issued?, counts.lost?);
+        let name = spec.terms.name.as_ref().unwrap_or(&spec.name);
+        Some(format!("{name}: {issued} issued, {} came, {lost} lost", counts.counted))
+    })
 }
 
 /// Losses of what is no call: they would be missed nowhere else.

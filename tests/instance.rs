@@ -7,6 +7,7 @@ use rtrace::engine::{Engine, Settings};
 use rtrace::event::{Event, What};
 use rtrace::kernel::tracefs::Tracefs;
 use rtrace::plan::{self, Plan, Whom};
+use rtrace::probe::made::Made;
 use rtrace::source::instance::left;
 use rtrace::source::live::Drain;
 use rtrace::source::look::{self, Live};
@@ -81,7 +82,7 @@ fn planned(tracefs: &Tracefs, words: &[&str]) -> Plan {
     let argv = ["rtrace", "--no-config"].iter().chain(words).map(Into::into);
     let Parsed::Request(Request::Trace(trace)) = cli::parse(argv, &cli::environment()) else { panic!("{words:?} is no trace") };
     let trace: Trace = *trace;
-    plan::build(&trace, tracefs, By::Tracepoint).unwrap()
+    plan::build(&trace, tracefs, &Made::default(), By::Tracepoint).unwrap()
 }
 
 /// All of these events come by the instance.

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rtrace_global_optspecs
-    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros string-limit= call-graph= max-stack= min-stack= kernel-stack lines inline resolve-at-end folded= flamegraph= stack-weight= stack-summary= o/output= output-separately color= strict m/mmap-pages= engine= strings-by= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
+    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= probe= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros string-limit= call-graph= max-stack= min-stack= kernel-stack lines inline resolve-at-end folded= flamegraph= stack-weight= stack-summary= o/output= output-separately color= strict m/mmap-pages= engine= strings-by= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
 end
 
 function __fish_rtrace_needs_command
@@ -35,7 +35,8 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -l run-as -d 'Start COMMAND 
 complete -c rtrace -n "__fish_rtrace_needs_command" -s E -l env -d 'Set a variable in COMMAND\'s environment, or remove it (VAR alone)' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -l chdir -d 'Start COMMAND in this directory' -r -f -a "(__fish_complete_directories)"
 complete -c rtrace -n "__fish_rtrace_needs_command" -s e -l event -l expr -d 'Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*); ! takes away; repeated -e add up' -r
-complete -c rtrace -n "__fish_rtrace_needs_command" -l filter -d 'A condition for the -e before it, or for everything: \'ret < 0 && filename ~ "/etc/*"\'' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l probe -d 'Make a probe for this run, by a line of the kernel\'s dynamic events with names where it wants numbers: \'p tcp_sendmsg sk size\', \'r /bin/bash:readline +0($retval):string\'' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l filter -d 'A condition for the -e or --probe before it, or for everything: \'ret < 0 && filename ~ "/etc/*"\'' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -l duration -d 'Only calls that took at least so long (a bare number is milliseconds)' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -s F -l pf -d 'Page faults' -r -f -a "all\t''
 maj\t''

@@ -6,18 +6,19 @@ use super::{Programs, Settings};
 use crate::cli::request::{Engine, Trace};
 use crate::kernel::tracefs::Tracefs;
 use crate::plan::{self, Plan};
+use crate::probe::made::Made;
 use anyhow::anyhow;
 
 /// The plan, and the programs if they trace.
 ///
 /// # Errors
 /// The plan's; and that of the BPF engine, if the user asks for it.
-pub fn choose(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<(Plan, Option<Programs>)> {
+pub fn choose(request: &Trace, tracefs: &Tracefs, made: &Made) -> anyhow::Result<(Plan, Option<Programs>)> {
     let asked = request.run.engine;
     if asked == Engine::Tracepoint {
-        return Ok((plan::build(request, tracefs, Engine::Tracepoint)?, None));
+        return Ok((plan::build(request, tracefs, made, Engine::Tracepoint)?, None));
     }
-    let plan = plan::build(request, tracefs, Engine::Bpf)?;
+    let plan = plan::build(request, tracefs, made, Engine::Bpf)?;
     let Some(settings) = &plan.bpf else { return Ok((plan, None)) };
     let refused = match refusal(request).map_or_else(|| Programs::load(settings), Err) {
         Ok(programs) => return Ok((plan, Some(programs))),
@@ -26,7 +27,7 @@ pub fn choose(request: &Trace, tracefs: &Tracefs) -> anyhow::Result<(Plan, Optio
     if asked == Engine::Bpf {
         return Err(refused);
     }
-    let mut plan = plan::build(request, tracefs, Engine::Tracepoint)?;
+    let mut plan = plan::build(request, tracefs, made, Engine::Tracepoint)?;
     plan.notes.push(format!("plan: not by BPF: {refused:#}"));
     Ok((plan, None))
 }

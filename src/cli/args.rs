@@ -116,7 +116,10 @@ pub struct WhatArgs {
     /// Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*); ! takes away; repeated -e add up
     #[arg(short = 'e', long, visible_alias = "expr", value_name = "LIST", action = ArgAction::Append)]
     pub event: Vec<String>,
-    /// A condition for the -e before it, or for everything: 'ret < 0 && filename ~ "/etc/*"'
+    /// Make a probe for this run, by a line of the kernel's dynamic events with names where it wants numbers: 'p tcp_sendmsg sk size', 'r /bin/bash:readline +0($retval):string'
+    #[arg(long, value_name = "SPEC", action = ArgAction::Append, allow_hyphen_values = true)]
+    pub probe: Vec<String>,
+    /// A condition for the -e or --probe before it, or for everything: 'ret < 0 && filename ~ "/etc/*"'
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,
     /// Trace syscalls beside the events of -e

@@ -1,6 +1,7 @@
 //! What the user typed, validated, nothing looked up: no file is opened and no name resolved here.
 
 use super::filter::Expr;
+use crate::probe::grammar::Probe;
 use crate::source::session::{CallGraph, Terms};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -73,7 +74,7 @@ pub struct Command {
 /// What to trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct What {
-    /// The items of every `-e`, in order.
+    /// The items of every `-e` and the probes, in order.
     pub items: Vec<Item>,
     /// `--filter` before any `-e`, or behind one that only takes away: holds for everything.
     pub filter: Option<Expr>,
@@ -106,20 +107,20 @@ pub enum Faults {
     Minor,
 }
 
-/// One item of `-e`.
+/// One item of `-e`, or a `--probe`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     /// `!`: takes away.
     pub negated: bool,
     pub selector: Selector,
     pub terms: Terms,
-    /// The `--filter` that followed the item's `-e`; several are joined by `&&`.
+    /// The `--filter` that followed the item's `-e` or `--probe`; several are joined by `&&`.
     pub filter: Option<Expr>,
     /// Which `-e` it stood in, counted from 0; `add_events` of a configuration file comes first. See [`super::select::resolve`] for how lists add up.
     pub list: usize,
 }
 
-/// A name or pattern of `-e`.
+/// A name or pattern of `-e`, or what `--probe` makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// A syscall's name or glob, without a colon.
@@ -130,6 +131,22 @@ pub enum Selector {
     Regex(String),
     /// `subsystem:event`, both may be globs.
     Event { subsystem: String, name: String },
+    /// `--probe`: made for this run.
+    Probe(Box<Probe>),
+}
+
+impl Selector {
+    pub fn probe(&self) -> Option<&Probe> {
+        match self {
+            Selector::Probe(probe) => Some(probe),
+            _ => None,
+        }
+    }
+
+    /// It selects syscalls; otherwise events.
+    pub fn is_of_syscalls(&self) -> bool {
+        !matches!(self, Selector::Event { .. } | Selector::Probe(_))
+    }
 }
 
 /// What is printed, and how.

@@ -14,6 +14,7 @@ use crate::gate;
 use crate::kernel::carriers::Carrier;
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{machine, procfs, syscall_event};
+use crate::probe::made::Made;
 use crate::source::session::{EventSpec, Role, Terms};
 use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
@@ -33,10 +34,11 @@ const PENDING_AFTER: u64 = 100_000_000;
 ///
 /// # Errors
 /// A sentence for every name that means nothing on this machine, every target that is not there.
-pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Result<Plan> {
+pub fn build(request: &Trace, tracefs: &Tracefs, made: &Made, engine: Engine) -> anyhow::Result<Plan> {
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = selection.notes.clone();
+    notes.extend(made.notes.iter().cloned());
     let (whom, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
 
@@ -100,7 +102,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, engine: Engine) -> anyhow::Resu
         notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
     }
     let by_instance = ByInstance::find(tracefs);
-    let mut add = Adding { tracefs, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
+    let mut add =
+        Adding { tracefs, made, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
     match &mechanism {
         Mechanism::None => {}
         _ if by_bpf => add.bpf(&bpf.iter().flat_map(|bpf| bpf.stacks.kinds.clone()).collect::<Vec<_>>()),

@@ -10,7 +10,9 @@ use crate::event::EventIndex;
 use crate::gate::{CallScope, Condition, Door, Switch, TracepointScope};
 use crate::kernel::format::{FieldPlace, Format};
 use crate::kernel::tracefs::EventName;
-use crate::source::session::Role;
+use crate::probe::grammar::Place;
+use crate::probe::made::MadeEvent;
+use crate::source::session::{Role, Terms};
 use anyhow::anyhow;
 use smallvec::SmallVec;
 
@@ -84,10 +86,18 @@ pub fn of_syscalls(selection: &Selection, items: &[Item], general: Option<&Expr>
 pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) -> anyhow::Result<Vec<Option<Door>>> {
     let mut doors: Vec<Option<Door>> = Vec::new();
     for (at, item) in items.iter().enumerate() {
-        let Selector::Event { subsystem, name } = &item.selector else { continue };
-        let names = add.tracefs.some_matching(subsystem, name)?;
+        let named = match &item.selector {
+            Selector::Event { subsystem, name } => add
+                .tracefs
+                .some_matching(subsystem, name)?
+                .into_iter()
+                .map(|name| (name, Graph::of_event(&item.terms, add.general), None))
+                .collect(),
+            Selector::Probe(_) => of_probe(add, at, &item.terms),
+            _ => continue,
+        };
         let mut fit = Fit::default();
-        for EventName { subsystem, name } in names {
+        for (EventName { subsystem, name }, graph, shown) in named {
             if item.negated {
                 if let Some(index) = add.position(&subsystem, &name) {
                     doors.get_mut(usize::from(index.0)).and_then(Option::take);
@@ -96,8 +106,8 @@ pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) 
             }
             let index = add.tracepoint(Tracepoint {
                 shown: true,
-                terms: item.terms.clone(),
-                graph: Graph::of_event(&item.terms, add.general),
+                terms: Terms { name: shown.or_else(|| item.terms.name.clone()), ..item.terms.clone() },
+                graph,
                 ..Tracepoint::helper(&subsystem, &name, Role::Tracepoint)
             })?;
             let Some(format) = add.format(index) else { continue };
@@ -117,6 +127,15 @@ pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) 
         }
     }
     Ok(doors)
+}
+
+/// The events of a probe, how their stacks are taken, and what they are called in lines.
+fn of_probe(add: &Adding, item: usize, terms: &Terms) -> Vec<(EventName, Graph, Option<String>)> {
+    let graph = |event: &MadeEvent| match event.probe.place {
+        Place::File { .. } | Place::Usdt { .. } => Graph::of_program(terms, add.general),
+        _ => Graph::of_event(terms, add.general),
+    };
+    add.made.of(item).map(|event| (event.name.clone(), graph(event), Some(event.shown.to_string()))).collect()
 }
 
 fn let_kernel_decide(add: &mut Adding, index: EventIndex, door: &mut Door, items: &[Item]) {

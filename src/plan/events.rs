@@ -9,6 +9,7 @@ use crate::event::EventIndex;
 use crate::kernel::format::Format;
 use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::tracefs::Tracefs;
+use crate::probe::made::Made;
 use crate::source::session::{EventSpec, Role, Terms};
 use crate::sys::perf::{self, Counts, StackFields};
 
@@ -21,6 +22,8 @@ pub struct Adding<'a> {
     pub tracefs: &'a Tracefs,
     /// What perf gives nothing of.
     pub by_instance: &'a ByInstance,
+    /// The events of probes.
+    pub made: &'a Made,
     pub events: &'a mut Vec<PlannedEvent>,
     pub inherit: bool,
     pub graphs: &'a CallGraphs,

@@ -48,6 +48,11 @@ impl Graph {
         Graph { user, kernel: general.kernel || terms.kernel_stack || terms.max_stack.is_some() || user.is_some() }
     }
 
+    /// Of a probe in a program: what happens there happens in the program.
+    pub fn of_program(terms: &Terms, general: &Graphs) -> Graph {
+        Graph { user: terms.call_graph.or(general.user), kernel: general.kernel || terms.kernel_stack }
+    }
+
     /// What the kernel is asked for.
     pub fn fields(self) -> StackFields {
         let mut fields = StackFields { kernel_chain: self.kernel, ..StackFields::default() };

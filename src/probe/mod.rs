@@ -5,6 +5,7 @@ pub mod dynamic_events;
 pub mod error_log;
 pub mod grammar;
 pub mod left;
+pub mod made;
 pub mod names;
 mod naming;
 pub mod owner;

@@ -1,6 +1,6 @@
 //! What a probe's events are called: in lines as perf would call them, in tracefs so that they are like no other's.
 
-use super::grammar::{FilePlace, KernelPlace, Place, Probe, SourceLine, When};
+use super::grammar::{FilePlace, KernelPlace, Place, Probe, SourceLine};
 use crate::kernel::tracefs::EventName;
 use std::collections::HashSet;
 
@@ -15,12 +15,13 @@ pub fn shown(probe: &Probe) -> EventName {
 
 /// A name for tracefs that none of these has; it is added to them.
 pub fn unique(wanted: &str, taken: &mut HashSet<String>) -> String {
-    let base = identifier(wanted);
+    let name = identifier(wanted);
+    let base = if name.is_empty() { "probe" } else { &name };
     let numbered = (1..).map(|n| {
         let number = format!("_{n}");
         format!("{}{number}", &base[..base.len().min(NAME_BYTES_MAX - number.len())])
     });
-    let name = std::iter::once(base.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default();
+    let name = std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default();
     taken.insert(name.clone());
     name
 }
@@ -40,31 +41,21 @@ fn group(place: &Place) -> String {
 }
 
 fn event(place: &Place) -> String {
-    let (name, when) = match place {
-        Place::Kernel { at, when } => (kernel_place(at), Some(when)),
-        Place::File { at, when, .. } => (file_place(at), Some(when)),
-        Place::Function { name, when } => (name.clone(), Some(when)),
-        Place::Tracepoint { name } | Place::Usdt { name, .. } => (name.clone(), None),
-        Place::Event { event, .. } => (event.clone(), None),
-        Place::Synthetic { .. } | Place::User { .. } => ("unnamed".to_owned(), None),
+    let name = match place {
+        Place::Kernel { at: KernelPlace::Symbol { symbol: name, .. }, .. }
+        | Place::File { at: FilePlace::Symbol { symbol: name, .. }, .. }
+        | Place::Function { name, .. }
+        | Place::Tracepoint { name }
+        | Place::Usdt { name, .. }
+        | Place::Event { event: name, .. } => name.clone(),
+        Place::Kernel { at: KernelPlace::Line(line), .. } | Place::File { at: FilePlace::Line(line), .. } => source_line(line),
+        Place::Kernel { at: KernelPlace::Address(address), .. } | Place::File { at: FilePlace::Offset(address), .. } => {
+            format!("abs_{address:x}")
+        }
+        // These have names of their own.
+        Place::Synthetic { .. } | Place::User { .. } => String::new(),
     };
-    if matches!(when, Some(When::Return { .. })) { format!("{name}__return") } else { name }
-}
-
-fn kernel_place(at: &KernelPlace) -> String {
-    match at {
-        KernelPlace::Symbol { symbol, .. } => symbol.clone(),
-        KernelPlace::Address(address) => format!("abs_{address:x}"),
-        KernelPlace::Line(line) => source_line(line),
-    }
-}
-
-fn file_place(at: &FilePlace) -> String {
-    match at {
-        FilePlace::Offset(offset) => format!("abs_{offset:x}"),
-        FilePlace::Symbol { symbol, .. } => symbol.clone(),
-        FilePlace::Line(line) => source_line(line),
-    }
+    if place.is_return() { format!("{name}__return") } else { name }
 }
 
 fn source_line(line: &SourceLine) -> String {
@@ -72,47 +63,37 @@ fn source_line(line: &SourceLine) -> String {
     format!("{}_L{}", file.split('.').next().unwrap_or(file), line.line)
 }
 
-/// What tracefs takes for a name: C's identifiers. What is none of their characters becomes an underscore.
-fn identifier(name: &str) -> String {
-    let digit_first = name.starts_with(|c: char| c.is_ascii_digit()).then_some('_');
-    let plain = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
-    let identifier: String = digit_first.into_iter().chain(plain).take(NAME_BYTES_MAX).collect();
-    if identifier.is_empty() { "_".to_owned() } else { identifier }
+/// What tracefs takes for a name: letters, digits and underscores, no digit first, and no more than there is room for.
+fn identifier(text: &str) -> String {
+    let digit_first = text.starts_with(|first: char| first.is_ascii_digit()).then_some('_');
+    let kept = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    digit_first.into_iter().chain(kept).take(NAME_BYTES_MAX).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+    use crate::probe::grammar::{Line, parse};
 
-    fn name(place: Place) -> String {
-        shown(&Probe { group: None, event: None, place, args: Vec::new() }).to_string()
+    fn name(line: &str) -> String {
+        match parse(line).unwrap() {
+            Line::Make(probe) => shown(&probe).to_string(),
+            Line::Remove(_) => unreachable!(),
+        }
     }
 
     #[test]
     fn names_say_where() {
-        let entry = When::Entry;
-        let back = When::Return { maxactive: None };
-        let symbol = |symbol: &str| KernelPlace::Symbol { module: None, symbol: symbol.to_owned(), offset: 4 };
-        let file = |path: &str, at: FilePlace, when| Place::File { path: PathBuf::from(path), at, when, reference_counter: None };
-        let of_file = |symbol: &str| FilePlace::Symbol { symbol: symbol.to_owned(), offset: 0 };
-        assert_eq!(name(Place::Kernel { at: symbol("vfs_read"), when: entry }), "probe:vfs_read");
-        assert_eq!(name(Place::Kernel { at: symbol("vfs_read"), when: back }), "probe:vfs_read__return");
-        assert_eq!(name(file("/usr/lib/libc.so.6", of_file("read"), entry)), "probe_libc:read");
-        assert_eq!(name(file("/usr/bin/python3.11", FilePlace::Offset(0x1189), back)), "probe_python3:abs_1189__return");
-        let line = FilePlace::Line(SourceLine { of: "src/handle.c".to_owned(), line: 72 });
-        assert_eq!(name(file("./app", line, entry)), "probe_app:handle_L72");
-        assert_eq!(
-            name(Place::Event { subsystem: "raw_syscalls".to_owned(), event: "sys_enter".to_owned(), filter: None }),
-            "probe:sys_enter"
-        );
-        let chosen = Probe {
-            group: Some("mine".to_owned()),
-            event: Some("that".to_owned()),
-            place: Place::Tracepoint { name: "x".to_owned() },
-            args: Vec::new(),
-        };
-        assert_eq!(shown(&chosen).to_string(), "mine:that");
+        assert_eq!(name("p vfs_read+4"), "probe:vfs_read");
+        assert_eq!(name("r vfs_read"), "probe:vfs_read__return");
+        assert_eq!(name("f vfs_read%return"), "probe:vfs_read__return");
+        assert_eq!(name("p /usr/lib/libc.so.6:read"), "probe_libc:read");
+        assert_eq!(name("r /usr/bin/python3.11:0x1189"), "probe_python3:abs_1189__return");
+        assert_eq!(name("p ./app:src/handle.c:72"), "probe_app:handle_L72");
+        assert_eq!(name("e raw_syscalls.sys_enter nr=$id"), "probe:sys_enter");
+        assert_eq!(name("usdt /usr/bin/python3:python:function__entry"), "sdt_python:function__entry");
+        assert_eq!(name("t:mine/that sched_switch"), "mine:that");
+        assert_eq!(name("u:test u32 count"), "user_events:test");
     }
 
     #[test]
@@ -121,9 +102,10 @@ mod tests {
         assert_eq!(unique("vfs_read", &mut taken), "vfs_read");
         assert_eq!(unique("vfs_read", &mut taken), "vfs_read_1");
         assert_eq!(unique("vfs_read", &mut taken), "vfs_read_2");
-        assert_eq!(unique("operator<<é", &mut taken), "operator___");
-        assert_eq!(unique("1st", &mut taken), "_1st");
-        assert_eq!(unique("", &mut taken), "_");
+        assert_eq!(unique("vfs_read_2", &mut taken), "vfs_read_2_1");
+        assert_eq!(unique("", &mut taken), "probe");
+        assert_eq!(unique("operator<<", &mut taken), "operator__");
+        assert_eq!(unique("1é", &mut taken), "_1_");
         let long = "x".repeat(100);
         assert_eq!(unique(&long, &mut taken).len(), 63);
         let second = unique(&long, &mut taken);

@@ -1,7 +1,7 @@
 //! Arming: every planned event opened on every CPU and target, one ring a CPU.
 
 use super::instance::{Instance, Size, Whose};
-use super::session::{EventTable, Role};
+use super::session::{EventSpec, EventTable, Role};
 use crate::bpf::{Mode, Programs, Seed};
 use crate::cli::plain::without_numbers;
 use crate::event::EventIndex;
@@ -309,6 +309,13 @@ impl Armed {
     /// Looks at 32-bit calls too, as soon as there is a program that makes them.
     pub fn look_beside(&mut self) -> anyhow::Result<()> {
         self.programs.as_mut().map_or(Ok(()), |(programs, _)| programs.look_beside())
+    }
+
+    /// Closes these events for good, which takes the kernel tens of milliseconds for each, and unmaps the rings: all was read.
+    pub fn close(&mut self, which: impl Fn(&EventSpec) -> bool) {
+        self.rings.clear();
+        let Armed { events, table, .. } = self;
+        events.retain(|event| !table.get(event.index).is_some_and(&which));
     }
 
     /// What takes the kernel long to close.

@@ -41,6 +41,11 @@ impl Drain {
         &self.armed
     }
 
+    /// For what comes after the last round.
+    pub fn armed_mut(&mut self) -> &mut Armed {
+        &mut self.armed
+    }
+
     /// Adds the rings to an epoll set, each with its position as data. A ring wakes its reader at its watermark.
     pub fn watch(&self, epoll: impl AsFd) -> io::Result<()> {
         for (i, ring) in self.armed.rings.iter().enumerate() {

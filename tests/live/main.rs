@@ -20,6 +20,7 @@ mod needs;
 mod output;
 #[cfg(feature = "bpf")]
 mod payload;
+mod probes;
 mod selection;
 mod spans;
 mod stacks;

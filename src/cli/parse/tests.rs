@@ -149,6 +149,19 @@ fn a_filter_holds_for_the_list_before_it() {
 }
 
 #[test]
+fn probes_stand_among_the_items() {
+    let what =
+        traced(&["-e", "openat", "--probe", "p /bin/x:main  n=%di", "--filter", "n > 3", "--probe", "f vfs_read%return $retval", "ls"])
+            .what;
+    let printed: Vec<(usize, String, bool)> =
+        what.items.iter().map(|item| (item.list, item.selector.to_string(), item.filter.is_some())).collect();
+    let expected = [(0, "openat", false), (1, "p /bin/x:main n=%di", true), (2, "f vfs_read%return $retval", false)];
+    assert_eq!(printed, expected.map(|(list, text, filter)| (list, text.to_owned(), filter)));
+    assert!(refused(&["--probe", "-:mine/x", "ls"]).starts_with("--probe makes events"));
+    assert!(refused(&["--probe", "p /bin/x:main n=%di:u9", "ls"]).contains("^"));
+}
+
+#[test]
 fn a_filter_behind_taking_away_holds_for_the_rest() {
     let what = traced(&["-e", "!futex", "--filter", "ret < 0", "--filter", "fd == 3", "ls"]).what;
     assert_eq!(what.filter.unwrap().to_string(), "ret < 0 && fd == 3");

@@ -1,4 +1,4 @@
-//! What to trace: `-e`, `--filter` and what goes with them.
+//! What to trace: `-e`, `--probe`, `--filter` and what goes with them.
 
 use super::target::{cpus, numbers};
 use super::{Stop, wrong};
@@ -7,15 +7,15 @@ use crate::cli::config::Config;
 use crate::cli::filter::{self, Expr};
 use crate::cli::request::{Faults, Item, Selector, What};
 use crate::cli::select;
+use crate::probe::grammar::{self, Line};
+use crate::source::session::Terms;
 use clap::ArgMatches;
 
 pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<What, Stop> {
     let (mut items, filter) = items_and_filter(matches, config.add_events.is_some())?;
     let asked = !items.is_empty();
     let switched = if cli.what.syscalls { Some(true) } else { cli.what.no_syscalls.then_some(false) };
-    if let Some(item) =
-        items.iter().find(|item| switched == Some(false) && !item.negated && !matches!(item.selector, Selector::Event { .. }))
-    {
+    if let Some(item) = items.iter().find(|item| switched == Some(false) && !item.negated && item.selector.is_of_syscalls()) {
         return Err(wrong(format!("--no-syscalls takes away what -e {} asks for", item.selector)));
     }
     if let Some(text) = &config.add_events {
@@ -48,7 +48,7 @@ pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<What, St
     })
 }
 
-/// The items of all `-e`, with the `--filter` that followed each, and the filter that holds for everything.
+/// The items of all `-e` and `--probe`, with the `--filter` that followed each, and the filter that holds for everything.
 fn items_and_filter(matches: &ArgMatches, after_added: bool) -> Result<(Vec<Item>, Option<Expr>), Stop> {
     let mut items: Vec<Item> = Vec::new();
     let mut general: Option<Expr> = None;
@@ -56,8 +56,8 @@ fn items_and_filter(matches: &ArgMatches, after_added: bool) -> Result<(Vec<Item
     let mut latest = 0..0;
     let mut behind_taking_away = false;
     for (option, text) in in_order(matches) {
-        if option == "event" {
-            let more = list_of_event(text, list)?;
+        if option != "filter" {
+            let more = if option == "probe" { vec![probe(text, list)?] } else { list_of_event(text, list)? };
             latest = items.len()..items.len() + more.len();
             list += 1;
             items.extend(more);
@@ -87,10 +87,21 @@ fn list_of_event(text: &str, list: usize) -> Result<Vec<Item>, Stop> {
     select::parse_list(text, list).map_err(|error| wrong(format!("-e: {error}")))
 }
 
-/// Every `-e` and `--filter` as they stand on the command line.
+fn probe(text: &str, list: usize) -> Result<Item, Stop> {
+    match grammar::parse(text).map_err(|error| wrong(format!("--probe: {error}")))? {
+        Line::Make(probe) => {
+            Ok(Item { negated: false, selector: Selector::Probe(Box::new(probe)), terms: Terms::default(), filter: None, list })
+        }
+        Line::Remove(_) => {
+            Err(wrong("--probe makes events, and takes them away itself at the end; for those of others there is `rtrace probe del`"))
+        }
+    }
+}
+
+/// Every `-e`, `--probe` and `--filter` as they stand on the command line.
 fn in_order(matches: &ArgMatches) -> Vec<(&'static str, &String)> {
     let mut all: Vec<(usize, &'static str, &String)> = Vec::new();
-    for option in ["event", "filter"] {
+    for option in ["event", "probe", "filter"] {
         if let (Some(indices), Some(values)) = (matches.indices_of(option), matches.get_many::<String>(option)) {
             all.extend(indices.zip(values).map(|(index, value)| (index, option, value)));
         }

@@ -17,6 +17,7 @@ impl std::fmt::Display for Selector {
             Selector::Group(name) => write!(f, "%{name}"),
             Selector::Regex(pattern) => write!(f, "/{}/", with_slashes_escaped(pattern)),
             Selector::Event { subsystem, name } => write!(f, "{subsystem}:{name}"),
+            Selector::Probe(probe) => write!(f, "{probe}"),
         }
     }
 }

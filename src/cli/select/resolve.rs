@@ -75,7 +75,7 @@ pub fn regex(pattern: &str) -> Result<regex::Regex, String> {
 }
 
 fn is_about_syscalls(item: &Item) -> bool {
-    !matches!(item.selector, Selector::Event { .. })
+    item.selector.is_of_syscalls()
 }
 
 fn starts_from_all(items: &[Item], syscalls: Option<bool>) -> bool {
@@ -131,7 +131,7 @@ impl Table<'_> {
                 let regex = regex(pattern)?;
                 self.filtered(|name| regex.is_match(name))
             }
-            Selector::Event { .. } => Matches::default(),
+            Selector::Event { .. } | Selector::Probe(_) => Matches::default(),
         };
         if found.rows.is_empty() && found.others.is_empty() {
             return Err(format!("no syscall matches {selector} (`rtrace list syscalls` shows them all)"));

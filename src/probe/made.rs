@@ -1,0 +1,148 @@
+//! The events of `--probe`: made before anything is armed, taken away when the run is over, however it ends.
+//!
+//! An event cannot be taken away while anybody has a descriptor of it open, so whoever holds a [`Made`] closes those first; dropping it takes the events away as well, for all the ways out
+//! on which nobody asks. What a killed run leaves is [`super::left`]'s.
+
+use super::dynamic_events::DynamicEvents;
+use super::grammar::{Place, Probe};
+use super::names;
+use super::owner::Owner;
+use super::resolve::resolve;
+use super::surroundings::Live;
+use crate::cli::request::Item;
+use crate::kernel::tracefs::{EventName, Tracefs};
+use anyhow::{Context, anyhow};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// So long an event may still be in use after all that we have of it is closed: a task that ends just now may hold it.
+const IN_USE: Duration = Duration::from_secs(2);
+
+/// The events that this process made.
+#[derive(Debug, Default)]
+pub struct Made {
+    file: Option<DynamicEvents>,
+    events: Vec<MadeEvent>,
+    /// What the user ought to know about how probes were understood.
+    pub notes: Vec<String>,
+}
+
+/// One event. A probe has several where its place is several.
+#[derive(Clone, Debug)]
+pub struct MadeEvent {
+    /// Which item of the request it is of, by its place.
+    pub item: usize,
+    /// In tracefs.
+    pub name: EventName,
+    /// In lines.
+    pub shown: EventName,
+    /// As the user wrote it.
+    pub probe: Probe,
+}
+
+impl Made {
+    /// Makes the events of all items that are probes.
+    ///
+    /// # Errors
+    /// Something has no such name, or the kernel does not take it. None of the events is there then.
+    pub fn make(tracefs: &Tracefs, items: &[Item]) -> anyhow::Result<Made> {
+        let mut made = Made::default();
+        let mut taken = HashSet::new();
+        for (item, probe) in items.iter().enumerate().filter_map(|(at, item)| Some((at, item.selector.probe()?))) {
+            made.of_probe(tracefs, item, probe, &mut taken).with_context(|| format!("--probe '{probe}'"))?;
+        }
+        Ok(made)
+    }
+
+    fn of_probe(&mut self, tracefs: &Tracefs, item: usize, probe: &Probe, taken: &mut HashSet<String>) -> anyhow::Result<()> {
+        let resolved = resolve(probe, &mut Live)?;
+        self.notes.extend(resolved.notes);
+        let file = self.file.get_or_insert_with(|| DynamicEvents::of(tracefs)).clone();
+        let shown = names::shown(probe);
+        for mut one in resolved.probes {
+            let name = name(&one, &shown, taken)?;
+            if is_named_for_all(&one) {
+                one.group = None;
+                if tracefs.has(&name.subsystem, &name.name) {
+                    return Err(anyhow!("{name} is there already: -e {name} traces it"));
+                }
+            } else {
+                (one.group, one.event) = (Some(name.subsystem.clone()), Some(name.name.clone()));
+            }
+            let _opened = speakable(&mut one)?;
+            file.make(&one.to_string())?;
+            self.events.push(MadeEvent { item, name, shown: shown.clone(), probe: probe.clone() });
+        }
+        Ok(())
+    }
+
+    pub fn events(&self) -> &[MadeEvent] {
+        &self.events
+    }
+
+    /// Those of an item of the request.
+    pub fn of(&self, item: usize) -> impl Iterator<Item = &MadeEvent> {
+        self.events.iter().filter(move |event| event.item == item)
+    }
+
+    /// Takes all away.
+    ///
+    /// # Errors
+    /// One that somebody else uses, and perhaps others before it, are still there.
+    pub fn remove(&mut self) -> anyhow::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let patience = Instant::now() + IN_USE;
+        // Events may hang on events that were made before them.
+        while let Some(event) = self.events.last() {
+            match file.remove(&event.name) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < patience => {
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    let left: Vec<String> = std::mem::take(&mut self.events).iter().map(|event| event.name.to_string()).collect();
+                    return Err(error).with_context(|| format!("cannot take away what --probe made ({})", left.join(", ")));
+                }
+                _ => self.events.pop(),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// On the ways out on which nobody asks. There may be nobody to tell, either.
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = self.remove();
+    }
+}
+
+/// The event's name in tracefs.
+fn name(probe: &Probe, shown: &EventName, taken: &mut HashSet<String>) -> anyhow::Result<EventName> {
+    if is_named_for_all(probe) {
+        return Ok(shown.clone());
+    }
+    let owner = Owner::this().context("/proc is not mounted, so nobody could tell whose the events are")?;
+    Ok(EventName { subsystem: owner.to_string(), name: names::unique(&shown.name, taken) })
+}
+
+/// Synthetic and user events are known by their names to those who give them their values.
+fn is_named_for_all(probe: &Probe) -> bool {
+    matches!(probe.place, Place::Synthetic { .. } | Place::User { .. })
+}
+
+/// Gives a file that the kernel's grammar has no words for, a path that it has: by a descriptor, which must live until the event is made.
+fn speakable(probe: &mut Probe) -> anyhow::Result<Option<File>> {
+    let Place::File { path, .. } = &mut probe.place else { return Ok(None) };
+    let is_plain = |path: &str| !path.contains(|c: char| c.is_whitespace() || c.is_control() || "#\"'".contains(c));
+    if path.to_str().is_some_and(is_plain) {
+        return Ok(None);
+    }
+    let file = File::open(&*path).with_context(|| format!("cannot open {}", path.display()))?;
+    *path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    Ok(Some(file))
+}

@@ -1,0 +1,230 @@
+//! Probes: made for a run, seen from the first call on, gone at the end however it came.
+
+use crate::machine::{self, Machine};
+use crate::trace::{Trace, plain, shell, start, start_on_a_terminal, trace};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Write;
+use std::process::Command;
+
+/// The program that is probed; without a C compiler it is said that nothing was tested.
+fn program(machine: &Machine) -> Option<String> {
+    let (source, output) = (format!("{}/tests/programs/probes/calls.c", env!("CARGO_MANIFEST_DIR")), machine.path("calls"));
+    match Command::new("cc").args(["-O1", "-g", "-pthread", "-o", &output, &source]).output() {
+        Ok(made) => {
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            Some(output)
+        }
+        Err(error) => {
+            // Not by eprintln!, which the test harness keeps to itself when a test passes.
+            let _ = writeln!(std::io::stderr(), "SKIPPED {output}: cc: {error}; nothing was tested");
+            None
+        }
+    }
+}
+
+/// What is printed of events, behind the task.
+fn events(trace: &Trace) -> Vec<String> {
+    let lines = trace.lines();
+    let texts = lines.iter().filter_map(|line| line.text.split_once("): ")?.1.split_once(' '));
+    texts.map(|(_, what)| what.to_owned()).filter(|what| !what.starts_with("+++")).collect()
+}
+
+/// The lines of tracefs's files that speak of a program, which no other test has.
+fn left(program: &str) -> Vec<String> {
+    let tracefs = |file: &str| std::fs::read_to_string(format!("/sys/kernel/tracing/{file}")).unwrap_or_default();
+    let lines: Vec<String> = ["dynamic_events", "kprobe_events", "uprobe_events"]
+        .iter()
+        .flat_map(|file| tracefs(file).lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    lines.into_iter().filter(|line| line.contains(program)).collect()
+}
+
+/// Nothing is left of a run: neither a line nor a directory of its owner.
+fn assert_gone(program: &str, pid: Option<Pid>) {
+    assert_eq!(left(program), [""; 0]);
+    let Some(pid) = pid else { return };
+    let owned = format!("rtrace_{}_", pid.as_raw_nonzero());
+    for directory in ["events", "instances"] {
+        let entries = std::fs::read_dir(format!("/sys/kernel/tracing/{directory}")).expect("tracefs is mounted").flatten();
+        let names: Vec<_> = entries.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with(&owned)).collect();
+        assert!(names.is_empty(), "{directory}: {names:?}");
+    }
+}
+
+#[test]
+fn a_program_is_seen_from_its_first_call_with_children_and_threads() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let probe = format!("p {program}:handle text=+0(%di):ustring number=%si:s32");
+    let trace = trace(&machine, &["--probe", &probe], &[&program]).succeeded();
+    let expected = ["\"first\", number: 1", "\"child\", number: 2", "\"thread\", number: 3", "\"again\", number: 1"];
+    assert_eq!(events(&trace)[..4], expected.map(|args| format!("probe_calls:handle(text: {args})")));
+    assert!(trace.stderr.contains("rtrace: probe_calls:handle: 5 issued, 5 came, 0 lost"), "{}", trace.stderr);
+    assert_gone(&program, None);
+}
+
+#[test]
+fn names_are_the_users() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let probes =
+        [format!("p:mine/entered {program}:handle"), format!("p:mine/entered {program}:middle"), format!("p:other {program}:handle")];
+    let options: Vec<&str> = probes.iter().flat_map(|probe| ["--probe", probe.as_str()]).collect();
+    let mut events = events(&trace(&machine, &options, &[&program]).succeeded())[..3].to_vec();
+    // Two at one place come in the kernel's own order.
+    events.sort_unstable();
+    assert_eq!(events, ["mine:entered()", "mine:entered()", "probe_calls:other()"], "middle, and twice handle");
+}
+
+#[test]
+fn a_filter_is_the_probes_before_it_and_calls_are_beside() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let probe = format!("p {program}:handle number=%si:s32");
+    let trace = trace(&machine, &["-e", "execve", "--probe", &probe, "--filter", "number > 2"], &[&program]).succeeded();
+    assert_eq!(events(&trace).iter().filter(|what| what.starts_with("probe")).count(), 2, "{}", trace.text);
+    assert_eq!(trace.count("execve"), 2);
+    assert!(trace.stderr.contains("the kernel lets through: number > 2"), "{}", trace.stderr);
+}
+
+#[test]
+fn as_many_lines_as_calls_but_for_what_is_lost() {
+    let Some(machine) = Machine::alone() else { return };
+    let Some(program) = program(&machine) else { return };
+    let probe = format!("p {program}:handle text=+0(%di):ustring number=%si:s32");
+    for options in [&[][..], &["-m", "8K"]] {
+        let trace = trace(&machine, &[options, &["--probe", &probe]].concat(), &[&program, "20000"]).succeeded();
+        let printed = events(&trace).iter().filter(|what| what.starts_with("probe_calls:handle(")).count() as u64;
+        let said = trace.stderr.lines().find_map(|line| line.strip_prefix("rtrace: probe_calls:handle: ")).unwrap_or_default();
+        let lost = 20_000 - printed;
+        assert_eq!(said, format!("20000 issued, {printed} came, {lost} lost"));
+        assert_eq!(lost > 0, !options.is_empty(), "{said}");
+        assert_gone(&program, None);
+    }
+}
+
+/// rtrace said these words, and ended with this status.
+fn says(run: &Trace, status: i32, words: &[&str]) {
+    assert_eq!(run.status, status, "{}", run.stderr);
+    for word in words {
+        assert!(run.stderr.contains(word), "no {word:?} in\n{}", run.stderr);
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let refused = |place: &str| {
+        plain(
+            &machine,
+            &["--probe", &format!("p {program}:handle good=%di"), "--probe", &format!("p {program}:{place}"), "--", "echo", "started"],
+        )
+    };
+    says(&refused("handle a=%zz"), 125, &["--probe", "register", "%zz", "^"]);
+    says(&refused("handel"), 125, &["handel", "handle"]);
+    says(&refused("handle a=+0(%di):symbol"), 125, &["unknown type", "trace_uprobe: error: ", "^"]);
+    let many: String = (0..129).map(|n| format!(" a{n}=%di")).collect();
+    says(&refused(&format!("handle{many}")), 125, &["128 arguments at most"]);
+    assert_eq!(left(&program), [""; 0], "what was made before the mistake is gone");
+}
+
+#[test]
+fn what_a_kernel_lacks_is_named() {
+    let Some(machine) = Machine::shared() else { return };
+    let has = |file: &str| std::path::Path::new("/sys/kernel/tracing").join(file).exists();
+    let readme = std::fs::read_to_string("/sys/kernel/tracing/README").unwrap_or_default();
+    for (there, probe, name) in [
+        (has("kprobe_events"), "p vfs_read", "CONFIG_KPROBE_EVENTS"),
+        (readme.contains("f[:"), "f vfs_read", "CONFIG_FPROBE_EVENTS"),
+        (has("user_events_status"), "u:rtrace_live_test u32 count", "CONFIG_USER_EVENTS"),
+    ] {
+        let run = plain(&machine, &["--probe", probe, "--", "true"]);
+        if there {
+            assert!(run.succeeded().stderr.is_empty() || probe.starts_with('p'), "{probe}");
+        } else {
+            says(&run, 125, &[name]);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_after_the_end() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let probes = [format!("p {program}:handle number=%si:s32"), format!("r {program}:middle $retval")];
+    let options: Vec<&str> = probes.iter().flat_map(|probe| ["--probe", probe.as_str()]).collect();
+
+    trace(&machine, &options, &[&program]).succeeded();
+    assert_gone(&program, None);
+
+    // Ctrl-C at a terminal, and SIGTERM: for the command, then for its end.
+    let (mut run, mut terminal) = start_on_a_terminal(&machine, &options, &[&program, "10", "1000"]);
+    let pid = run.pid();
+    run.wait_for("line of a probe", |lines| !lines.is_empty());
+    assert_ne!(left(&program).len(), 0, "this is where they are");
+    terminal.write_all(b"\x03").expect("the terminal is there");
+    assert_eq!(run.finish().status, 130);
+    assert_gone(&program, Some(pid));
+    for (signal, status) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
+        let mut run = start(&machine, &options, &[&program, "10", "1000"]);
+        let pid = run.pid();
+        run.wait_for("line of a probe", |lines| !lines.is_empty());
+        kill_process(pid, signal).expect("it is ours");
+        assert_eq!(run.finish().status, status);
+        assert_gone(&program, Some(pid));
+    }
+
+    // A full disk.
+    let full = plain(&machine, &[&options[..], &["-o", "/dev/full", "--", &program, "10"]].concat());
+    says(&full, 125, &["No space left"]);
+    assert_gone(&program, None);
+
+    // A panic: what is said at -v has nowhere to go.
+    let words = options.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+    let panicked = shell(&machine, &format!("$rtrace -v -o /dev/null {words} -- {program} 2>/dev/full"));
+    assert_eq!(panicked.status, 101, "it is how Rust ends that cannot write to stderr: without a panic this tests nothing");
+    assert_gone(&program, None);
+}
+
+#[test]
+fn what_a_killed_run_left_the_next_one_removes() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let probe = format!("p {program}:handle number=%si:s32");
+    for (options, next) in [(&["--probe", &probe][..], &["-e", "lseek"][..]), (&["--probe", &probe, "-e", "execve"], &[])] {
+        for signal in [Signal::KILL, Signal::ABORT] {
+            let mut run = start(&machine, options, &[&program, "10", "1000"]);
+            let mut other = start(&machine, options, &[&program, "10", "1000"]);
+            let pid = run.pid();
+            for run in [&mut run, &mut other] {
+                run.wait_for("line of a probe", |lines| lines.iter().any(|line| line.text.contains("handle(")));
+            }
+            kill_process(pid, signal).expect("it is ours");
+            run.finish();
+            assert!(left(&program).iter().any(|line| line.contains(&format!("rtrace_{}_", pid.as_raw_nonzero()))), "{:?}", left(&program));
+            let living = other.pid();
+            next_run_tidies(&machine, next, pid);
+            assert!(
+                left(&program).iter().any(|line| line.contains(&format!("rtrace_{}_", living.as_raw_nonzero()))),
+                "the living keep theirs"
+            );
+            kill_process(living, Signal::TERM).expect("it is ours");
+            other.finish();
+            assert_gone(&program, Some(living));
+        }
+    }
+}
+
+/// An ordinary run; a task of the dead one's may have held its events for a moment.
+fn next_run_tidies(machine: &Machine, options: &[&str], dead: Pid) {
+    let owned = format!("rtrace_{}_", dead.as_raw_nonzero());
+    for _ in 0..20 {
+        trace(machine, options, &[&machine::workload()]);
+        let events = std::fs::read_to_string("/sys/kernel/tracing/dynamic_events").expect("tracefs is mounted");
+        if !events.contains(&owned) {
+            return;
+        }
+    }
+    panic!("{owned}... is still there");
+}
