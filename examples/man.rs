@@ -124,6 +124,21 @@ mod tests {
         assert_eq!(seen, 12);
     }
 
+    /// What is in single quotes behind `--probe` and `probe add`.
+    #[test]
+    fn every_probe_of_the_page_is_one() {
+        let page = include_str!("../man/rtrace-probe.7").split(".SH EXAMPLES\n").nth(1).unwrap();
+        let mut seen = 0;
+        for line in page.lines().filter(|line| line.starts_with("rtrace ")) {
+            let words = words_of(line);
+            let at = words.iter().position(|word| word == "--probe" || word == "add").unwrap();
+            let spec = words[at + 1].to_str().unwrap();
+            assert!(rtrace::probe::grammar::parse(spec).is_ok_and(|said| said.to_string() == spec), "{line}");
+            seen += 1;
+        }
+        assert_eq!(seen, 13);
+    }
+
     #[test]
     fn every_option_is_in_the_page() {
         let page = options(args::command());

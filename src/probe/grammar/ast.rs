@@ -140,7 +140,7 @@ pub enum Fetch {
     Memory { user: bool, offset: i64, of: Box<Fetch> },
     /// `\NUMBER`
     Immediate(i64),
-    /// `\"TEXT"`
+    /// `\"TEXT"`; without blanks, colons, quotes, `#`, and a backslash at the end.
     ImmediateText(String),
     /// `name`, `name->member.other[3]`: an argument or variable, by type or debug information.
     Variable { name: String, path: Vec<Step> },

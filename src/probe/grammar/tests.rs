@@ -45,6 +45,7 @@ const LINES: &[(&str, &str)] = &[
         "p xfs:xfs_trans_alloc+0x10 $stack3:x8 @jiffies:u64 \\5 \\\"text\" -u8(+0(%di)):b4@8/32",
         "p xfs:xfs_trans_alloc+16 $stack3:x8 @jiffies:u64 \\5 \\\"text\" -u8(+0(%di)):b4@8/32",
     ),
+    ("p f +-8(%di) +u-0x10(%di)", "p f -8(%di) -u16(%di)"),
     ("p:g/ vfs_open name=+0(+8($arg1)):%pd path=+0($arg1):string[4]", ""),
     ("p vfs_read%return $retval", "r vfs_read $retval"),
     ("p:x do_sys_open a0 +4(sa) s1", "p:x do_sys_open $arg1 +4($stack) $stack1"),

@@ -129,10 +129,16 @@ impl Values<'_> {
                 value.wrong_behind("this parenthesis is not closed")
             });
         };
+        if inside.text().matches(')').count() > inside.text().matches('(').count() {
+            return Err(value.split_at(value.text().len() - 1).1.wrong("this parenthesis closes nothing"));
+        }
         let (sign, digits) = before.split_at(1);
         let (user, digits) = digits.strip_prefix("u").map_or((false, digits), |digits| (true, digits));
+        // The kernel reads +-8 as -8.
+        let (negative, digits) =
+            digits.strip_prefix("-").filter(|_| sign.text() == "+").map_or((sign.text() == "-", digits), |digits| (true, digits));
         let magnitude = number(digits)?;
-        let offset = if sign.text() == "-" { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() };
+        let offset = if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() };
         let offset = offset.ok_or_else(|| before.wrong("an offset of more than 63 bits leads nowhere"))?;
         self.depth += 1;
         let of = self.value(inside)?;
@@ -149,8 +155,8 @@ impl Values<'_> {
             if self.depth > 0 {
                 return Err(value.wrong("a text has no address that could stand in parentheses"));
             }
-            if text.text().contains(|c: char| "\"\\:#".contains(c) || c.is_whitespace() || c.is_control()) {
-                return Err(text.wrong("the kernel's language has no blanks, colons, quotes, backslashes and # in a text"));
+            if text.text().contains(|c: char| "\":#".contains(c) || c.is_whitespace() || c.is_control()) {
+                return Err(text.wrong("the kernel's language has no blanks, colons, quotes and # in a text"));
             }
             return Ok(Fetch::ImmediateText(text.text().to_owned()));
         }
@@ -182,7 +188,7 @@ impl Values<'_> {
         Ok(Fetch::Variable { name: name.text().to_owned(), path: self.steps(steps)? })
     }
 
-    /// As Linux 2.6.31 to 2.6.33 had it (Documentation/trace/kprobes.txt there): `a0` is the first argument.
+    /// As it was in 2009, when kprobe events were new (kernel/trace/trace_kprobe.c then): `a0` is the first argument.
     fn old_spelling(&self, name: Piece) -> Parsed<Option<Fetch>> {
         match name.text() {
             "sa" => return Ok(Some(Fetch::StackAddress)),

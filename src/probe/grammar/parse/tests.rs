@@ -93,7 +93,7 @@ fn the_oldest_spellings_are_those_of_kprobes() {
 fn values() {
     assert_eq!(value("p f \\0xffffffffffffffff"), Fetch::Immediate(-1));
     assert_eq!(value("p f \\-5"), Fetch::Immediate(-5));
-    assert_eq!(value("p f \\\"text\""), Fetch::ImmediateText("text".into()));
+    assert_eq!(value("p f \\\"te\\xt\""), Fetch::ImmediateText("te\\xt".into()));
     assert_eq!(value("p f @jiffies-8"), Fetch::AtSymbol { symbol: "jiffies".into(), offset: -8 });
     assert_eq!(value("p /bin/x:0 @+0x20"), Fetch::AtFileOffset(0x20));
     assert_eq!(value("e sched.sched_switch $stack0"), Fetch::Field("stack0".into()));
@@ -177,6 +177,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("p f +0(%ax", "this parenthesis is not closed", ""),
     ("p f +0(+8(%ax)", "this parenthesis is not closed", ""),
     ("p f +0(%ax)x", "behind the parenthesis", "x"),
+    ("p f +0(%ax))", "this parenthesis closes nothing", ")"),
     ("p f +0", "a parenthesis is missing", ""),
     ("p f +x(%ax)", "`x` is no number", "x"),
     ("p f +0()", "there is nothing to fetch", ""),

@@ -117,7 +117,7 @@ fn path() -> impl Strategy<Value = PathBuf> {
 
 fn arg(place: &Place) -> impl Strategy<Value = Arg> + use<> {
     let whole = (of("[a-zA-Z][a-zA-Z0-9]{0,20}_"), fetch(place), of(kind())).prop_map(|(name, value, kind)| Arg { name, value, kind });
-    let text = (of("[a-zA-Z][a-zA-Z0-9]{0,20}_"), "[!$-9;<>-\\[\\]-~]{0,8}").prop_map(|(name, text)| {
+    let text = (of("[a-zA-Z][a-zA-Z0-9]{0,20}_"), "([!$-9;-~]{0,7}[a-z])?").prop_map(|(name, text)| {
         let text = if name.is_none() { text.replace('=', "") } else { text };
         Arg { name, value: Fetch::ImmediateText(text), kind: None }
     });
