@@ -6,6 +6,7 @@ pub mod cfi;
 pub mod image;
 pub mod lines;
 pub mod names;
+pub mod probes;
 pub mod records;
 pub mod symbols;
 mod walk;
@@ -24,11 +25,12 @@ static MEMORY: Cap<System> = Cap::new(System, MEMORY_MAX);
 pub type Target = fn(&[u8]);
 
 /// By their names.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("cfi", cfi::run),
     ("image", image::run),
     ("lines", lines::run),
     ("names", names::run),
+    ("probes", probes::run),
     ("records", records::run),
     ("symbols", symbols::run),
 ];

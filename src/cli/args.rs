@@ -19,7 +19,7 @@ use std::path::PathBuf;
     override_usage = "rtrace [OPTIONS] [--] COMMAND [ARG]...\n       rtrace [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]\n       rtrace list | check | completions",
     after_help = "Without a command and without a target, the whole machine is traced. With a target, a command only says how long.\n\
                   The words of the command begin at the first word that is no option; `rtrace -- list` traces a program called list.\n\
-                  The languages of -e and --filter are in rtrace-filter(7), everything else is in rtrace(1)."
+                  The languages of -e and --filter are in rtrace-filter(7), that of --probe is in rtrace-probe(7), everything else in rtrace(1)."
 )]
 pub struct Cli {
     #[command(subcommand)]

@@ -24,7 +24,7 @@ rtrace list | check | completions          what can be traced; what works here; 
   --call-graph fp|dwarf  where calls come from          --flamegraph FILE.svg
   -v               say what is done and why             -V              version
 
-All options: rtrace --help. The languages of -e and --filter: man rtrace-filter.";
+All options: rtrace --help. Man pages: rtrace-filter for -e and --filter; rtrace-probe for --probe.";
 
 #[cfg(test)]
 mod tests {

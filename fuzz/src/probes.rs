@@ -1,0 +1,16 @@
+//! Lines of dynamic events. What is read is printed, and read back as it was.
+
+use rtrace::probe::grammar::{parse, parse_file};
+
+pub fn run(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for line in text.lines().take(16) {
+        match parse(line) {
+            Ok(said) => assert_eq!(parse(&said.to_string()), Ok(said)),
+            Err(wrong) => assert!(line.get(wrong.at.clone()).is_some() && !wrong.to_string().is_empty()),
+        }
+    }
+    if let Ok(lines) = parse_file(&text) {
+        assert!(lines.iter().all(|(number, _)| *number > 0 && *number <= text.lines().count()));
+    }
+}
