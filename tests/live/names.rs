@@ -2,6 +2,7 @@
 
 use crate::line;
 use crate::machine::Machine;
+use crate::needs::{Need, unsupported};
 use crate::trace::{Trace, workload};
 use std::collections::HashMap;
 use std::io::Write;
@@ -120,16 +121,11 @@ fn way(trace: &Trace) -> &str {
         .unwrap_or_else(|| panic!("-v does not say it: {}", trace.stderr))
 }
 
-/// Traces by this way; says so and gives nothing where the kernel lacks it.
-fn by(machine: &Machine, test: &str, asked: &str) -> Option<Trace> {
-    let trace = trace(machine, asked, 1);
-    if trace.status == 125 {
-        say(&format!("SKIPPED names::{test}: {}", trace.stderr.trim()));
-        return None;
-    }
-    let trace = trace.succeeded();
+/// Traces by this way.
+fn by(machine: &Machine, asked: &str) -> Trace {
+    let trace = trace(machine, asked, 1).succeeded();
     assert_eq!(trace.conserved().lost, 0);
-    Some(trace)
+    trace
 }
 
 /// Threads race, and the names are theirs all the same.
@@ -150,9 +146,8 @@ fn the_kernel_s_best_way_has_all_names_within_its_limit() {
         all.addresses
     ));
     if way(&trace).starts_with("are not known") {
-        say("SKIPPED names::the_kernel_s_best_way_has_all_names_within_its_limit: this kernel has no way");
         assert_eq!(all.addresses, all.total());
-        return;
+        return unsupported("no way to names");
     }
     assert_eq!(short.addresses, 0, "{short:?}");
     let limit = if way(&trace).starts_with("by the syscalls: events") { short.total() } else { all.total() };
@@ -181,7 +176,10 @@ fn names_are_addresses_where_that_is_asked_for() {
 #[test]
 fn copies_in_events_are_marked_where_they_may_not_be_whole() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(trace) = by(&machine, "copies_in_events_are_marked_where_they_may_not_be_whole", "events") else { return };
+    if machine.lacks(&[Need::CopiesInEvents]) {
+        return;
+    }
+    let trace = by(&machine, "events");
     let (all, short, two) = (shown(&trace, Of::Openat), shown(&trace, Of::OpenatShort), shown(&trace, Of::Renameat2));
     assert_eq!((all.addresses, short.addresses), (0, 0));
     assert!(all.marked > short.marked && short.right > short.marked, "{all:?} {short:?}");
@@ -213,9 +211,11 @@ impl Drop for Convention {
 #[test]
 fn perfs_probe_is_used_where_somebody_made_it() {
     let Some(machine) = Machine::alone() else { return };
-    let test = "perfs_probe_is_used_where_somebody_made_it";
-    let Some(made) = Convention::make() else { return say(&format!("SKIPPED names::{test}: this kernel has no kprobes")) };
-    let Some(trace) = by(&machine, test, "vfs_getname") else { panic!("it was made") };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    let made = Convention::make().expect("the kernel has kprobes");
+    let trace = by(&machine, "vfs_getname");
     drop(made);
     let (all, two) = (shown(&trace, Of::Openat), shown(&trace, Of::Renameat2));
     assert_eq!(all, Shown { right: all.total(), ..Shown::default() });
