@@ -1,6 +1,7 @@
 //! Probes: made for a run, seen from the first call on, gone at the end however it came.
 
 use crate::machine::{self, Machine};
+use crate::needs::unsupported;
 use crate::trace::{Trace, plain, shell, start, start_on_a_terminal, trace};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
@@ -15,8 +16,7 @@ fn program(machine: &Machine) -> Option<String> {
             Some(output)
         }
         Err(error) => {
-            // Not by eprintln!, which the test harness keeps to itself when a test passes.
-            let _ = writeln!(std::io::stderr(), "SKIPPED {output}: cc: {error}; nothing was tested");
+            unsupported(&format!("no {output}: cc: {error}"));
             None
         }
     }
