@@ -3,6 +3,10 @@
 //! Only what it takes to find structs by name and to excerpt them is read; the format is that of Documentation/bpf/btf.rst and include/uapi/linux/btf.h, in the machine's own byte
 //! order. Whatever the bytes are, reading them gives types or an error.
 
+mod types;
+
+pub use types::{Made, Member, Parameter, Types};
+
 use crate::sys::mapped::Mapped;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::File;
@@ -34,6 +38,7 @@ mod kind {
     pub const STRUCT: u8 = 4;
     pub const UNION: u8 = 5;
     pub const ENUM: u8 = 6;
+    pub const FWD: u8 = 7;
     pub const TYPEDEF: u8 = 8;
     pub const VOLATILE: u8 = 9;
     pub const CONST: u8 = 10;
@@ -100,7 +105,7 @@ fn rest_bytes(info: u32) -> Option<usize> {
         kind::STRUCT | kind::UNION | kind::DATASEC | kind::ENUM64 => 12 * count,
         kind::ENUM | kind::FUNC_PROTO => 8 * count,
         // PTR, FWD, TYPEDEF and other names of types, FUNC, FLOAT, TYPE_TAG
-        2 | 7..=kind::FUNC | kind::FLOAT | kind::TYPE_TAG => 0,
+        2 | kind::FWD..=kind::FUNC | kind::FLOAT | kind::TYPE_TAG => 0,
         _ => return None,
     })
 }
@@ -148,12 +153,16 @@ impl<'a> Btf<'a> {
         &behind[..memchr::memchr(0, behind).unwrap_or(behind.len())]
     }
 
+    /// The identifiers of all that is of this sort, in the order in which they are numbered.
+    fn ids(&self, sort: Sort) -> impl Iterator<Item = u32> {
+        SORTS.iter().zip(&self.sorted).filter(move |(of, _)| **of == sort).flat_map(|(_, ids)| ids).copied()
+    }
+
     /// The identifiers of what is of this sort and has one of these names.
     pub fn named<'n>(&self, sort: Sort, names: &FxHashSet<&'n str>) -> Vec<(&'n str, u32)> {
         // Most names are told apart by how they begin, and need not be looked at any further.
         let beginnings: FxHashSet<[u8; 4]> = names.iter().map(|name| beginning(name.as_bytes())).collect();
-        let ids = SORTS.iter().zip(&self.sorted).filter(|(of, _)| **of == sort).flat_map(|(_, ids)| ids);
-        let of_sort = ids.map(|&id| (word(self.types, self.starts[id as usize] as usize), id));
+        let of_sort = self.ids(sort).map(|id| (word(self.types, self.starts[id as usize] as usize), id));
         let behind = |at: u32| self.strings.get(at as usize..).unwrap_or_default();
         let candidates = of_sort.filter(|(name, _)| beginnings.contains(&beginning(behind(*name))));
         candidates.filter_map(|(name, id)| Some((*names.get(str::from_utf8(self.string(name)).ok()?)?, id))).collect()

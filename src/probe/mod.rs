@@ -4,6 +4,7 @@ mod dwarf;
 pub mod dynamic_events;
 pub mod error_log;
 pub mod grammar;
+pub mod kernel;
 pub mod left;
 pub mod made;
 pub mod names;

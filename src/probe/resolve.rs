@@ -3,8 +3,8 @@
 //! Pure over bytes: files come through [`Surroundings`]. What needs nothing is left as it is, and what the kernel would refuse all the same is left to the kernel, whose error says more.
 
 use super::grammar::{Place, Probe};
-use super::program;
 use super::surroundings::Surroundings;
+use super::{kernel, program};
 
 /// What became of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
     match &probe.place {
         Place::File { .. } => program::resolve(probe, surroundings),
         Place::Usdt { .. } => program::usdt::resolve(probe, surroundings),
-        _ => Ok(Resolved::unchanged(probe)),
+        Place::Kernel { .. } | Place::Function { .. } | Place::Tracepoint { .. } => kernel::resolve(probe, surroundings),
+        Place::Event { .. } | Place::Synthetic { .. } | Place::User { .. } => Ok(Resolved::unchanged(probe)),
     }
 }

@@ -3,7 +3,7 @@
 use crate::kernel::btf::Blob;
 use crate::kernel::objects::LiveFiles;
 use crate::kernel::{btf, machine, objects};
-use crate::stack::symbols::{Files, ReadAt, Want};
+use crate::stack::symbols::{BuildId, Files, ReadAt, Want};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,9 @@ pub trait Surroundings {
     /// # Errors
     /// /proc is not mounted.
     fn release(&mut self) -> anyhow::Result<String>;
+
+    /// What tells the running kernel's build from all others, if it says.
+    fn kernel_build_id(&mut self) -> Option<BuildId>;
 
     /// The text of /proc/kallsyms.
     ///
@@ -55,6 +58,10 @@ impl Surroundings for Live {
 
     fn release(&mut self) -> anyhow::Result<String> {
         machine::release()
+    }
+
+    fn kernel_build_id(&mut self) -> Option<BuildId> {
+        BuildId::in_notes(&std::fs::read("/sys/kernel/notes").ok()?, cfg!(target_endian = "big"))
     }
 
     fn kallsyms(&mut self) -> io::Result<Vec<u8>> {

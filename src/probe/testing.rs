@@ -2,7 +2,7 @@
 
 use super::surroundings::Surroundings;
 use crate::kernel::btf::Blob;
-use crate::stack::symbols::ReadAt;
+use crate::stack::symbols::{BuildId, ReadAt};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +12,7 @@ use std::process::Command;
 pub struct Machine {
     pub types: Option<Vec<u8>>,
     pub kallsyms: Option<Vec<u8>>,
+    pub build_id: Option<BuildId>,
     /// What a path leads to in place of what is there.
     pub instead: Vec<(PathBuf, PathBuf)>,
 }
@@ -28,6 +29,10 @@ impl Surroundings for Machine {
 
     fn release(&mut self) -> anyhow::Result<String> {
         Ok("6.1.0-test".to_owned())
+    }
+
+    fn kernel_build_id(&mut self) -> Option<BuildId> {
+        self.build_id
     }
 
     fn kallsyms(&mut self) -> io::Result<Vec<u8>> {

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use gimli::{BaseAddresses, CfaRule, EhFrameHdr, LittleEndian, Pointer, UnwindContext};
+use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, Pointer, UnwindContext};
 use goblin::elf::program_header::{PF_X, PT_GNU_EH_FRAME, ProgramHeader};
 use thiserror::Error;
 
@@ -141,13 +141,6 @@ impl Image {
     #[must_use]
     pub const fn is_entry(&self, svma: u64) -> bool {
         self.entry_svma != 0 && svma >= self.entry_svma && svma - self.entry_svma < ENTRY_BYTES_MAX
-    }
-
-    /// What the canonical frame address is counted from at an address; `None` if no table says.
-    #[must_use]
-    pub fn frame_rule(&self, svma: u64) -> Option<CfaRule<usize>> {
-        let relative = u32::try_from(svma.checked_sub(self.base_svma)?).ok()?;
-        Some(self.full_row(relative, &mut UnwindContext::new())?.1.cfa.clone())
     }
 
     pub(super) const fn base_svma(&self) -> u64 {

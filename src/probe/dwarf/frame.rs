@@ -1,8 +1,9 @@
 //! Names of registers, and the frame that a function's variables are counted from.
 
 use crate::probe::value::Base;
+use crate::stack::symbols::ElfFile;
 use crate::stack::symbols::elf::Machine;
-use gimli::{CfaRule, Register};
+use gimli::{BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, Register, RunTimeEndian, UnwindContext, UnwindSection};
 
 /// A register's name in fetch arguments, by its DWARF number; `None` for those that the kernel does not keep (`regs_query_register_offset` in arch/*/kernel/ptrace.c).
 pub fn register(machine: Machine, number: Register) -> Option<String> {
@@ -26,10 +27,47 @@ pub struct Frame {
     pub offset: i64,
 }
 
-impl Frame {
-    /// By the unwind table's rule; `None` where that is an expression, or there is none.
-    pub fn of_rule(rule: &CfaRule<usize>, machine: Machine) -> Option<Frame> {
-        let CfaRule::RegisterAndOffset { register: number, offset } = rule else { return None };
-        Some(Frame { base: Base::register(&register(machine, *number)?), offset: *offset })
+/// A file's unwind tables.
+pub struct Frames {
+    eh_frame: Vec<u8>,
+    eh_frame_svma: u64,
+    debug_frame: Vec<u8>,
+    endian: RunTimeEndian,
+    machine: Machine,
+    address_bytes: u8,
+}
+
+impl Frames {
+    /// What cannot be read is not there.
+    pub fn read(file: &ElfFile) -> Frames {
+        Frames {
+            eh_frame: file.contents(".eh_frame").unwrap_or_default(),
+            eh_frame_svma: file.section(".eh_frame").map_or(0, |section| section.sh_addr),
+            debug_frame: file.contents(".debug_frame").unwrap_or_default(),
+            endian: if file.is_big_endian() { RunTimeEndian::Big } else { RunTimeEndian::Little },
+            machine: file.machine(),
+            address_bytes: file.address_bytes(),
+        }
     }
+
+    /// The frame of the function that an address is in, at that address; `None` where no table says, or says that it takes more than a register.
+    pub fn at(&self, svma: u64) -> Option<Frame> {
+        let mut eh_frame = EhFrame::from(EndianSlice::new(&self.eh_frame, self.endian));
+        eh_frame.set_address_size(self.address_bytes);
+        let mut debug_frame = DebugFrame::from(EndianSlice::new(&self.debug_frame, self.endian));
+        debug_frame.set_address_size(self.address_bytes);
+        let bases = BaseAddresses::default().set_eh_frame(self.eh_frame_svma);
+        let rule = rule(&eh_frame, &bases, svma).or_else(|| rule(&debug_frame, &bases, svma))?;
+        let CfaRule::RegisterAndOffset { register: number, offset } = rule else { return None };
+        Some(Frame { base: Base::register(&register(self.machine, number)?), offset })
+    }
+}
+
+fn rule<'a, S>(section: &S, bases: &BaseAddresses, svma: u64) -> Option<CfaRule<usize>>
+where
+    S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
+{
+    let mut context = UnwindContext::new();
+    let row = section.unwind_info_for_address(bases, &mut context, svma, S::cie_from_offset).ok()?;
+    Some(row.cfa().clone())
 }

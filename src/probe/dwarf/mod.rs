@@ -12,5 +12,5 @@ mod scope;
 mod shape;
 
 pub use debug::Debug;
-pub use frame::Frame;
+pub use frame::{Frame, Frames};
 pub use scope::Here;

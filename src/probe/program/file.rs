@@ -1,8 +1,7 @@
 //! A program's file, opened to look names up in.
 
-use crate::probe::dwarf::{Debug, Frame};
+use crate::probe::dwarf::{Debug, Frame, Frames};
 use crate::probe::surroundings::{AsFiles, Surroundings};
-use crate::stack::image::Image;
 use crate::stack::symbols::debug_file::{self, DebugFile};
 use crate::stack::symbols::object::minidebug;
 use crate::stack::symbols::{ElfFile, Origin};
@@ -20,7 +19,7 @@ pub struct ProgramFile {
     /// Read when it is wanted.
     debug_info: Option<Rc<Debug>>,
     /// What unwind tables the file and its debug file have.
-    tables: Option<Vec<Image>>,
+    tables: Option<Vec<Frames>>,
 }
 
 impl ProgramFile {
@@ -86,13 +85,9 @@ impl ProgramFile {
     /// Where a function's frame is, by the unwind tables.
     pub fn frame(&mut self, svma: u64, surroundings: &mut dyn Surroundings) -> Option<Frame> {
         if self.tables.is_none() {
-            self.debug(surroundings);
-            let debug = self.debug.iter().flatten().map(|debug| debug.path.clone());
-            let paths: Vec<PathBuf> = std::iter::once(self.path.clone()).chain(debug).collect();
-            self.tables = Some(paths.iter().filter_map(|path| Image::read(surroundings.open(path)?).ok()).collect());
+            self.tables = Some(self.symbol_files(surroundings).into_iter().map(Frames::read).collect());
         }
-        let rule = self.tables.iter().flatten().find_map(|table| table.frame_rule(svma))?;
-        Frame::of_rule(&rule, self.elf.machine())
+        self.tables.iter().flatten().find_map(|table| table.at(svma))
     }
 
     /// Where in the file the code of an address is.

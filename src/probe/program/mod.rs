@@ -1,13 +1,13 @@
-//! Probes on files' code: what their names mean, by the files' own symbols and debug information.
+//! Probes on files' code: what their names mean, by the files' own symbols and debug information. Of the kernel's file too, which is one like others.
 //!
 //! Addresses are *svmas*, those that a file's headers and symbols state; *offsets* are bytes from the file's beginning, which is what the kernel wants.
 
-mod file;
-mod line;
+pub(super) mod file;
+pub(super) mod line;
 mod operand;
-mod place;
+pub(super) mod place;
 pub mod symbol;
 pub mod usdt;
-mod variable;
+pub(super) mod variable;
 
 pub use place::resolve;

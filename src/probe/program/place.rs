@@ -34,7 +34,7 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
         FilePlace::Line(_) if *when != When::Entry => bail!("a return probe is on a whole function, not on a line"),
         FilePlace::Line(source) => line::spots(&mut file, source, surroundings)?,
     };
-    let mut args = variable::Arguments::new(&probe.args, *when);
+    let mut args = variable::Arguments::new(&probe.args, *when, variable::Home::Program);
     let mut probes = Vec::with_capacity(spots.len());
     for spot in spots {
         let found = args.at(spot, &mut file, surroundings).with_context(|| format!("at {:#x} of {}", spot.svma, shown(&file.path)))?;

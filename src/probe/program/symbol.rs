@@ -99,6 +99,33 @@ pub fn find(file: &mut ProgramFile, wanted: &str, surroundings: &mut dyn Surroun
     }
 }
 
+/// A symbol of code that holds an address.
+pub struct Containing {
+    pub name: String,
+    pub svma: u64,
+    /// No other function has this name.
+    pub is_alone: bool,
+}
+
+/// The function that an address is in: a global one rather than one of its other names.
+pub fn containing(file: &mut ProgramFile, svma: u64, surroundings: &mut dyn Surroundings) -> Option<Containing> {
+    let files = file.symbol_files(surroundings);
+    let holds = |symbol: &Listed<'_>| symbol.kind == Kind::Function && svma.checked_sub(symbol.svma).is_some_and(|into| into < symbol.size);
+    let best = gather(&files, holds).into_iter().min_by_key(|candidate| (candidate.binding, candidate.name.len()))?;
+    let mut named = gather(&files, |symbol| symbol.name == best.name.as_bytes());
+    named.sort_by_key(|candidate| candidate.svma);
+    named.dedup_by_key(|candidate| candidate.svma);
+    Some(Containing { is_alone: named.len() == 1, name: best.name, svma: best.svma })
+}
+
+/// Symbols of data, by address.
+pub fn data(file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> Vec<(u64, String)> {
+    let found = gather(&file.symbol_files(surroundings), |symbol| symbol.kind == Kind::Data);
+    let mut symbols: Vec<(u64, String)> = found.into_iter().map(|candidate| (candidate.svma, candidate.name)).collect();
+    symbols.sort_unstable();
+    symbols
+}
+
 struct Preferred {
     one: Option<Candidate>,
     others: Vec<Candidate>,

@@ -2,6 +2,7 @@
 
 use super::file::{ProgramFile, shown};
 use super::place::Spot;
+use super::symbol;
 use crate::probe::dwarf::{Debug, Here};
 use crate::probe::grammar::{Arg, Fetch, When};
 use crate::probe::surroundings::Surroundings;
@@ -13,6 +14,14 @@ use std::rc::Rc;
 pub struct Arguments<'a> {
     args: &'a [Arg],
     is_return: bool,
+    home: Home,
+}
+
+/// Whose data the data of a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    Program,
+    Kernel,
 }
 
 /// What they are at one place.
@@ -24,8 +33,8 @@ pub struct Found {
 }
 
 impl<'a> Arguments<'a> {
-    pub fn new(args: &'a [Arg], when: When) -> Arguments<'a> {
-        Arguments { args, is_return: when != When::Entry }
+    pub fn new(args: &'a [Arg], when: When, home: Home) -> Arguments<'a> {
+        Arguments { args, is_return: when != When::Entry, home }
     }
 
     /// # Errors
@@ -46,7 +55,7 @@ impl<'a> Arguments<'a> {
             Err(_) if of_return == Need::Wish => return Ok(unchanged),
             Err(error) => return Err(error),
         };
-        let Some(mut here) = here(&debug, spot, file, surroundings) else {
+        let Some(mut here) = here(&debug, spot, self.home, file, surroundings) else {
             return match of_return {
                 Need::Wish => Ok(unchanged),
                 _ => Err(anyhow!("{} has no debug information of the code there", shown(&file.path))),
@@ -64,7 +73,7 @@ impl<'a> Arguments<'a> {
                     function.escape_debug()
                 ));
                 let behind = Spot { svma, ..spot };
-                here = self::here(&debug, behind, file, surroundings)
+                here = self::here(&debug, behind, self.home, file, surroundings)
                     .ok_or_else(|| anyhow!("{} ends before it begins", function.escape_debug()))?;
             }
         }
@@ -80,13 +89,30 @@ impl<'a> Arguments<'a> {
 }
 
 /// The variables at a spot; `None` if no function that is described is there.
-fn here<'d>(debug: &'d Rc<Debug>, spot: Spot, file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> Option<Here<'d>> {
+fn here<'d>(debug: &'d Rc<Debug>, spot: Spot, home: Home, file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> Option<Here<'d>> {
     let function = debug.function_at(spot.svma)?;
     let frame = file.frame(spot.svma, surroundings);
-    // `@+` counts from where the probe's own page is mapped, as if all of the file were mapped so.
-    let bias = file.code_offset(spot.svma).ok()?.wrapping_sub(spot.svma);
-    let data = Box::new(move |svma: u64| Ok(Fetch::AtFileOffset(svma.wrapping_add(bias))));
+    let data: Box<dyn Fn(u64) -> anyhow::Result<Fetch>> = match home {
+        Home::Program => {
+            // `@+` counts from where the probe's own page is mapped, as if all of the file were mapped so.
+            let bias = file.code_offset(spot.svma).ok()?.wrapping_sub(spot.svma);
+            Box::new(move |svma| Ok(Fetch::AtFileOffset(svma.wrapping_add(bias))))
+        }
+        Home::Kernel => {
+            let symbols = symbol::data(file, surroundings);
+            Box::new(move |svma| kernel_data(&symbols, svma))
+        }
+    };
     Some(Here { debug, function, pc: spot.svma, is_function: spot.is_function, frame, data })
+}
+
+/// Data of the kernel is named by its symbol, wherever the kernel was loaded to.
+fn kernel_data(symbols: &[(u64, String)], svma: u64) -> anyhow::Result<Fetch> {
+    // What belongs to each CPU is at no address of its own: the kernel's file has it far below all others.
+    const LOWEST: u64 = 1 << 63;
+    let at = symbols.partition_point(|(start, _)| *start <= svma).checked_sub(1).filter(|_| svma >= LOWEST);
+    let Some((start, symbol)) = at.map(|at| &symbols[at]) else { bail!("it is not data that all processors share") };
+    Ok(Fetch::AtSymbol { symbol: symbol.clone(), offset: (svma - start).cast_signed() })
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
