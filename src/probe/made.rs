@@ -4,13 +4,15 @@
 //! on which nobody asks. What a killed run leaves is [`super::left`]'s.
 
 use super::dynamic_events::DynamicEvents;
-use super::grammar::{Place, Probe};
+use super::grammar::{Field, Place, Probe};
 use super::names;
 use super::owner::Owner;
 use super::resolve::resolve;
 use super::surroundings::Live;
+use super::user_events::access;
 use crate::cli::request::Item;
 use crate::kernel::tracefs::{EventName, Tracefs};
+use crate::sys::user_events::{Flags, Registration};
 use anyhow::{Context, anyhow};
 use std::collections::HashSet;
 use std::fs::File;
@@ -27,6 +29,8 @@ const IN_USE: Duration = Duration::from_secs(2);
 pub struct Made {
     file: Option<DynamicEvents>,
     events: Vec<MadeEvent>,
+    /// What keeps the user events among them: the kernel takes them away when nobody holds them any more.
+    held: Vec<Registration>,
     /// What the user ought to know about how probes were understood.
     pub notes: Vec<String>,
 }
@@ -73,8 +77,13 @@ impl Made {
             } else {
                 (one.group, one.event) = (Some(name.subsystem.clone()), Some(name.name.clone()));
             }
-            let _opened = speakable(&mut one)?;
-            file.make(&one.to_string())?;
+            match &one.place {
+                Place::User { flags, fields } => self.held.push(hold(&name.name, flags, fields)?),
+                _ => {
+                    let _opened = speakable(&mut one)?;
+                    file.make(&one.to_string())?;
+                }
+            }
             self.events.push(MadeEvent { item, name, shown: shown.clone(), probe: probe.clone() });
         }
         Ok(())
@@ -95,6 +104,8 @@ impl Made {
     /// One that somebody else uses, and perhaps others before it, are still there.
     pub fn remove(&mut self) -> anyhow::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
+        self.held.clear();
+        self.events.retain(|event| !matches!(event.probe.place, Place::User { .. }));
         let patience = Instant::now() + IN_USE;
         // Events may hang on events that were made before them.
         while let Some(event) = self.events.last() {
@@ -135,8 +146,17 @@ fn is_named_for_all(probe: &Probe) -> bool {
     matches!(probe.place, Place::Synthetic { .. } | Place::User { .. })
 }
 
+/// Makes a user event that is gone when its last holder is, however that ends: us, or the programs that write it.
+fn hold(name: &str, flags: &[String], fields: &[Field]) -> anyhow::Result<Registration> {
+    if let Some(flag) = flags.first() {
+        return Err(anyhow!("a run's own user event takes no flags (`{}`): `rtrace probe add` makes others", flag.escape_debug()));
+    }
+    let fields: Vec<String> = fields.iter().map(ToString::to_string).collect();
+    Ok(access::register(name, &fields.join("; "), Flags::default())?)
+}
+
 /// Gives a file that the kernel's grammar has no words for, a path that it has: by a descriptor, which must live until the event is made.
-fn speakable(probe: &mut Probe) -> anyhow::Result<Option<File>> {
+pub(super) fn speakable(probe: &mut Probe) -> anyhow::Result<Option<File>> {
     let Place::File { path, .. } = &mut probe.place else { return Ok(None) };
     let is_plain = |path: &str| !path.contains(|c: char| c.is_whitespace() || c.is_control() || "#\"'".contains(c));
     if path.to_str().is_some_and(is_plain) {
