@@ -93,6 +93,14 @@ impl DynamicEvents {
         self.write(&format!("-:{}/{}", name.subsystem, name.name))
     }
 
+    /// Takes away the user event of this line: of several with one name it is told by its fields.
+    ///
+    /// # Errors
+    /// As [`DynamicEvents::remove`].
+    pub fn remove_user_event(&self, line: &str) -> io::Result<()> {
+        self.write(&format!("-:user_events/{}", line.trim_start_matches("u:")))
+    }
+
     fn write(&self, line: &str) -> io::Result<()> {
         // A line is one write: what comes in parts, the kernel reads as lines of their own.
         let file = rustix::fs::open(&self.path, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC, Mode::empty())?;
@@ -132,7 +140,7 @@ impl DynamicEvents {
 
 /// `p:GROUP/EVENT ...`. Events of users and of histograms have the group that the kernel gives them all.
 fn listed(line: &str) -> Option<Listed> {
-    let head = line.split([' ', ';']).next()?;
+    let head = line.split([' ', '\t', ';']).next()?;
     let (kind, name) = head.split_once(':')?;
     let (subsystem, name) = match (name.split_once('/'), kind) {
         (Some(both), _) => both,
@@ -153,7 +161,7 @@ mod tests {
         assert_eq!(name("p:kprobes/open do_sys_openat2 dfd=%di").as_deref(), Some("kprobes:open"));
         assert_eq!(name("r16:rtrace_1_2/readline /bin/bash:0x0000000000001189").as_deref(), Some("rtrace_1_2:readline"));
         assert_eq!(name("e:eprobes/open syscalls.sys_enter_openat").as_deref(), Some("eprobes:open"));
-        assert_eq!(name("s:synthetic/wakeup u64 lat; pid_t pid").as_deref(), Some("synthetic:wakeup"));
+        assert_eq!(name("s:synthetic/wakeup\tu64 lat; pid_t pid").as_deref(), Some("synthetic:wakeup"));
         assert_eq!(name("u:test u32 count").as_deref(), Some("user_events:test"));
         assert_eq!(name("u:test").as_deref(), Some("user_events:test"));
         assert_eq!(name("nonsense"), None);

@@ -1,9 +1,14 @@
 //! Dynamic events: probes that rtrace makes itself, and those that are there.
 
+pub mod change;
 mod dwarf;
 pub mod dynamic_events;
 pub mod error_log;
 pub mod grammar;
+pub mod hits;
+pub mod holders;
+pub mod inventory;
+pub mod kept;
 pub mod kernel;
 pub mod left;
 pub mod made;
@@ -12,6 +17,7 @@ mod naming;
 pub mod owner;
 pub mod program;
 pub mod resolve;
+pub mod state;
 pub mod surroundings;
 #[cfg(test)]
 mod testing;

@@ -30,6 +30,10 @@ impl Owner {
         Some(Owner { pid: stat.tid, started: stat.start_ticks, namespace: namespace("self")? })
     }
 
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
     /// The owner of what has this name.
     pub fn parse(name: &str) -> Option<Owner> {
         let mut parts = name.strip_prefix(PREFIX)?.split('_');

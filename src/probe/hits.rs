@@ -1,0 +1,85 @@
+//! How often probes were hit and missed: `kprobe_profile` and `uprobe_profile` of tracefs.
+//!
+//! Both name a probe without its group, but list probes in the order of `dynamic_events`; so they are told apart by their order.
+
+use super::dynamic_events::Listed;
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+
+/// A probe's counts since it was made, in all of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hits {
+    pub hits: u64,
+    /// Hits that were not recorded; the kernel counts them of kprobes only.
+    pub misses: Option<u64>,
+}
+
+/// Each line's counts, where the kernel counts: it does so for the probes of `p` and `r` lines.
+pub fn of(root: &Path, lines: &[Listed]) -> Vec<Option<Hits>> {
+    let read = |file: &str| String::from_utf8_lossy(&fs::read(root.join(file)).unwrap_or_default()).into_owned();
+    assigned(&read("kprobe_profile"), &read("uprobe_profile"), lines)
+}
+
+fn assigned(kprobes: &str, uprobes: &str, lines: &[Listed]) -> Vec<Option<Hits>> {
+    let mut kprobes: VecDeque<_> = kprobes.lines().filter_map(of_kernel).collect();
+    let mut uprobes: VecDeque<_> = uprobes.lines().filter_map(of_program).collect();
+    let mut counts = |listed: &Listed| {
+        let mut words = listed.line.split_whitespace();
+        let (head, place) = (words.next()?, words.next()?);
+        match (head.starts_with(['p', 'r']), place.contains('/')) {
+            (true, true) => next(&mut uprobes, &listed.name.name),
+            (true, false) => next(&mut kprobes, &listed.name.name),
+            _ => None,
+        }
+    };
+    lines.iter().map(&mut counts).collect()
+}
+
+/// The next entry of this name. Those before it belong to probes that are gone since the other file was read.
+fn next(entries: &mut VecDeque<(String, Hits)>, name: &str) -> Option<Hits> {
+    let at = entries.iter().position(|(entry, _)| entry == name)?;
+    entries.drain(..=at).next_back().map(|(_, hits)| hits)
+}
+
+/// `NAME HITS MISSES`
+fn of_kernel(line: &str) -> Option<(String, Hits)> {
+    let mut words = line.split_whitespace();
+    let name = words.next()?.to_owned();
+    let (hits, misses) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some((name, Hits { hits, misses: Some(misses) }))
+}
+
+/// `PATH NAME HITS`
+fn of_program(line: &str) -> Option<(String, Hits)> {
+    let mut words = line.split_whitespace().rev();
+    let hits = words.next()?.parse().ok()?;
+    Some((words.next()?.to_owned(), Hits { hits, misses: None }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::tracefs::EventName;
+
+    fn listed(line: &str) -> Listed {
+        let name = line.split([':', ' ']).nth(1).unwrap();
+        let (subsystem, name) = name.split_once('/').unwrap();
+        Listed { name: EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }, line: line.to_owned() }
+    }
+
+    #[test]
+    fn namesakes_are_told_apart_by_their_order() {
+        let lines = ["p:a/open do_sys_open", "p:b/open /bin/x:0x10", "r:c/open do_sys_open", "s:synthetic/open u64 x", "e:d/open a.b"];
+        let kprobes = "  open                    7               1\n  open                    8               0\n";
+        let found = assigned(kprobes, "  /bin/x open                 9\n", &lines.map(listed));
+        let hits = |hits, misses| Some(Hits { hits, misses });
+        assert_eq!(found, [hits(7, Some(1)), hits(9, None), hits(8, Some(0)), None, None]);
+    }
+
+    #[test]
+    fn one_that_went_in_between_is_passed_over() {
+        let found = assigned("  gone 1 0\n  here 2 0\nnonsense\n", "", &[listed("p:a/here x"), listed("p:a/new x")]);
+        assert_eq!(found, [Some(Hits { hits: 2, misses: Some(0) }), None]);
+    }
+}
