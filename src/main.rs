@@ -21,6 +21,7 @@ fn carry_out(request: &Request) -> anyhow::Result<ExitCode> {
     match request {
         Request::Trace(trace) => run::trace(trace),
         Request::List { what, glob } => cli::list::list(*what, glob.as_deref()),
+        Request::Probe(what) => cli::probe::carry_out(what),
         Request::Check => cli::check::check(),
         Request::Completions(shell) => cli::completions::print(*shell),
     }

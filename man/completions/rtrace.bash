@@ -25,6 +25,24 @@ _rtrace() {
             rtrace,list)
                 cmd="rtrace__subcmd__list"
                 ;;
+            rtrace,probe)
+                cmd="rtrace__subcmd__probe"
+                ;;
+            rtrace__subcmd__probe,add)
+                cmd="rtrace__subcmd__probe__subcmd__add"
+                ;;
+            rtrace__subcmd__probe,del)
+                cmd="rtrace__subcmd__probe__subcmd__del"
+                ;;
+            rtrace__subcmd__probe,emit)
+                cmd="rtrace__subcmd__probe__subcmd__emit"
+                ;;
+            rtrace__subcmd__probe,list)
+                cmd="rtrace__subcmd__probe__subcmd__list"
+                ;;
+            rtrace__subcmd__probe,show)
+                cmd="rtrace__subcmd__probe__subcmd__show"
+                ;;
             *)
                 ;;
         esac
@@ -32,7 +50,7 @@ _rtrace() {
 
     case "${cmd}" in
         rtrace)
-            opts="-a -p -t -u -G -C -D -E -e -F -s -S -T -o -m -v -h -V --all-cpus --pid --tid --uid --cgroup --cpu --filter-pids --no-inherit --delay --run-as --env --chdir --no-wait --expr --event --probe --filter --syscalls --no-syscalls --duration --failure --pf --signals --sched --fd-paths --switch-on --switch-off --show-on-off-events --max-events --summary --with-summary --errno-summary --summary-mode --max-summary --time --time-format --comm --no-comm --show-cpu --show-zeros --string-limit --call-stack --call-graph --max-stack --min-stack --kernel-syscall-graph --kernel-stack --lines --inline --resolve-at-end --folded --flamegraph --stack-weight --stack-summary --output --output-separately --color --strict --mmap-pages --engine --strings-by --verbose --no-config --sort-events --bpf-summary --no-bpf-summary --help --version list check completions"
+            opts="-a -p -t -u -G -C -D -E -e -F -s -S -T -o -m -v -h -V --all-cpus --pid --tid --uid --cgroup --cpu --filter-pids --no-inherit --delay --run-as --env --chdir --no-wait --expr --event --probe --filter --syscalls --no-syscalls --duration --failure --pf --signals --sched --fd-paths --switch-on --switch-off --show-on-off-events --max-events --summary --with-summary --errno-summary --summary-mode --max-summary --time --time-format --comm --no-comm --show-cpu --show-zeros --string-limit --call-stack --call-graph --max-stack --min-stack --kernel-syscall-graph --kernel-stack --lines --inline --resolve-at-end --folded --flamegraph --stack-weight --stack-summary --output --output-separately --color --strict --mmap-pages --engine --strings-by --verbose --no-config --sort-events --bpf-summary --no-bpf-summary --help --version list check probe completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -311,6 +329,120 @@ _rtrace() {
         rtrace__subcmd__list)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rtrace__subcmd__probe)
+            opts="-h --help list show add del emit"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rtrace__subcmd__probe__subcmd__add)
+            opts="-f -h --file --force --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                -f)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rtrace__subcmd__probe__subcmd__del)
+            opts="-h --force --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rtrace__subcmd__probe__subcmd__emit)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rtrace__subcmd__probe__subcmd__list)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rtrace__subcmd__probe__subcmd__show)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

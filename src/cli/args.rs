@@ -16,7 +16,7 @@ use std::path::PathBuf;
     disable_version_flag = true,
     disable_help_subcommand = true,
     args_override_self = true,
-    override_usage = "rtrace [OPTIONS] [--] COMMAND [ARG]...\n       rtrace [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]\n       rtrace list | check | completions",
+    override_usage = "rtrace [OPTIONS] [--] COMMAND [ARG]...\n       rtrace [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]\n       rtrace list | check | probe | completions",
     after_help = "Without a command and without a target, the whole machine is traced. With a target, a command only says how long.\n\
                   The words of the command begin at the first word that is no option; `rtrace -- list` traces a program called list.\n\
                   The languages of -e and --filter are in rtrace-filter(7), that of --probe is in rtrace-probe(7), everything else in rtrace(1)."
@@ -47,8 +47,11 @@ pub struct Cli {
 
 /// The command line as clap knows it. `-h` and `--help` are two options of rtrace's own, which takes clap's away from the subcommands as well.
 pub fn command() -> clap::Command {
-    let help = || Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
-    Cli::command().mut_subcommands(|subcommand| subcommand.arg(help()))
+    fn with_help(command: clap::Command) -> clap::Command {
+        let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
+        command.disable_help_subcommand(true).arg(help).mut_subcommands(with_help)
+    }
+    Cli::command().mut_subcommands(with_help)
 }
 
 #[derive(Debug, Subcommand)]
@@ -62,8 +65,59 @@ pub enum Sub {
     },
     /// Say what works here for this user, and what would give the rest
     Check,
+    /// Make probes that stay, list, show and delete them; write records of user events
+    #[command(subcommand_required = true, arg_required_else_help = false)]
+    Probe {
+        #[command(subcommand)]
+        what: ProbeSub,
+    },
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProbeSub {
+    /// List this kernel's dynamic events: whose they are, how often they were hit and missed, how they are defined
+    List {
+        /// Names or globs of those that are wanted: GROUP:EVENT or EVENT
+        #[arg(value_name = "EVENT")]
+        events: Vec<String>,
+    },
+    /// Show all of an event: fields, filter, triggers, histograms
+    Show {
+        /// GROUP:EVENT, or EVENT if there is one of that name only
+        event: String,
+    },
+    /// Make probes that stay until `rtrace probe del` (or the next start of the machine), and print their names
+    #[command(override_usage = "rtrace probe add SPEC\n       rtrace probe add [--force] -f FILE")]
+    Add {
+        /// A line of the kernel's dynamic_events, with symbols and names where it wants offsets and registers: 'p do_sys_openat2 filename', 'u:test u32 count'
+        #[arg(required_unless_present = "file", conflicts_with = "file", allow_hyphen_values = true)]
+        spec: Option<String>,
+        /// All lines of FILE (- is stdin) or none: as in tracefs, with # comments, and -: to delete
+        #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        file: Option<PathBuf>,
+        /// Let -: in FILE delete what others made
+        #[arg(long, requires = "file")]
+        force: bool,
+    },
+    /// Delete probes that `rtrace probe add` made
+    Del {
+        /// GROUP:EVENT or EVENT, or globs
+        #[arg(value_name = "EVENT", required = true)]
+        events: Vec<String>,
+        /// Delete also what others made
+        #[arg(long)]
+        force: bool,
+    },
+    /// Write a record of a user event, as its program would
+    Emit {
+        /// user_events:EVENT or EVENT
+        event: String,
+        /// A value for each field: 'count=3 msg="two words"'; structs and other bytes in hexadecimal
+        #[arg(value_name = "FIELD=VALUE", allow_hyphen_values = true)]
+        values: Vec<String>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -1,9 +1,7 @@
 //! Completion scripts for shells.
 
-use super::ExitCode;
-use super::args;
+use super::{ExitCode, args, stdout};
 use clap_complete::Shell;
-use std::io::{self, Write};
 
 /// The script for a shell, to be sourced or put where the shell looks for it.
 pub fn script(shell: Shell) -> Vec<u8> {
@@ -17,9 +15,5 @@ pub fn script(shell: Shell) -> Vec<u8> {
 /// # Errors
 /// stdout cannot be written.
 pub fn print(shell: Shell) -> anyhow::Result<ExitCode> {
-    match io::stdout().write_all(&script(shell)) {
-        // `rtrace completions bash | head` is no failure.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(anyhow::Error::new(error).context("cannot write to stdout")),
-        _ => Ok(ExitCode::Success),
-    }
+    stdout::print(&script(shell))
 }

@@ -9,13 +9,13 @@ mod structs;
 use super::ExitCode;
 use super::request::Listing;
 use super::select::GROUPS;
-use super::{glob, near};
+use super::{glob, near, stdout};
 use crate::beauty::row::{Groups, Struct, Syscall, Table, TableKind};
 use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
 use crate::event::Abi;
 use crate::kernel::tracefs::{Tracefs, TracefsError};
-use anyhow::{Context, bail};
-use std::io::{self, BufWriter, Write};
+use anyhow::bail;
+use std::io::{self, Write};
 
 /// What is listed: the tables that were built in, and this kernel's events.
 pub struct Known<'a> {
@@ -33,12 +33,7 @@ pub fn list(what: Listing, pattern: Option<&str>) -> anyhow::Result<ExitCode> {
     let known = Known { syscalls: SYSCALLS, tables: TABLES, structs: STRUCTS, tracefs: Tracefs::find() };
     let mut text = Vec::new();
     write(what, pattern, &known, &mut text)?;
-    let mut out = BufWriter::new(io::stdout().lock());
-    match out.write_all(&text).and_then(|()| out.flush()) {
-        // `| head` has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::Success),
-        result => result.context("cannot write the list").map(|()| ExitCode::Success),
-    }
+    stdout::print(&text)
 }
 
 /// Writes the lines.

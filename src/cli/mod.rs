@@ -13,9 +13,11 @@ pub mod near;
 pub mod parse;
 pub mod parsed;
 pub mod plain;
+pub mod probe;
 pub mod request;
 pub mod select;
 pub mod short_help;
+pub mod stdout;
 pub mod units;
 pub mod words;
 

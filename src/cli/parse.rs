@@ -4,6 +4,7 @@
 //! an event exists is the plan's question.
 
 mod graphs;
+mod probe;
 mod show;
 mod target;
 mod what;
@@ -65,6 +66,7 @@ fn without_tracing(subcommand: Sub) -> Result<Request, Stop> {
     match subcommand {
         Sub::List { words } => list(&words),
         Sub::Check => Ok(Request::Check),
+        Sub::Probe { what } => Ok(Request::Probe(probe::probing(what))),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
     }
 }
@@ -106,7 +108,7 @@ fn refuse_options_before(matches: &ArgMatches) -> Result<(), Stop> {
     }
 }
 
-const RESERVED: [&str; 6] = ["record", "script", "report", "evlist", "probe", "convert"];
+const RESERVED: [&str; 5] = ["record", "script", "report", "evlist", "convert"];
 
 /// Words that name parts of rtrace which this version does not have: not to be taken for programs.
 fn refuse_reserved(typed: &[OsString], command: &[OsString]) -> Result<(), Stop> {

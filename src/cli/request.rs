@@ -12,7 +12,41 @@ pub enum Request {
     Trace(Box<Trace>),
     List { what: Listing, glob: Option<String> },
     Check,
+    Probe(Probing),
     Completions(clap_complete::Shell),
+}
+
+/// The parts of `rtrace probe`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probing {
+    List {
+        patterns: Vec<String>,
+    },
+    Show {
+        event: String,
+    },
+    /// `force`: lines that delete may delete what others made.
+    Add {
+        lines: Lines,
+        force: bool,
+    },
+    Delete {
+        patterns: Vec<String>,
+        force: bool,
+    },
+    /// The values are `NAME=VALUE`, one or more a word.
+    Emit {
+        event: String,
+        values: Vec<String>,
+    },
+}
+
+/// Lines of dynamic events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lines {
+    One(String),
+    /// `-` is stdin.
+    File(PathBuf),
 }
 
 /// The parts of `rtrace list`.

@@ -4,7 +4,7 @@
 pub const SHORT_HELP: &str = "\
 rtrace [OPTIONS] [--] COMMAND [ARG]...     trace a command, its children and threads
 rtrace [OPTIONS] -p PID | -u USER | -a ... trace what is there; a COMMAND then only says how long
-rtrace list | check | completions          what can be traced; what works here; for your shell
+rtrace list | check | probe | completions  what can be traced; what works here; probes that stay
 
   rtrace -e openat,close make              these syscalls only
   rtrace -e '%file,!statx' -o out.txt ls   a group without one of its calls, into a file

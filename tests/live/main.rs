@@ -20,6 +20,7 @@ mod needs;
 mod output;
 #[cfg(feature = "bpf")]
 mod payload;
+mod probe_command;
 mod probes;
 mod selection;
 mod spans;

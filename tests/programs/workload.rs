@@ -12,6 +12,7 @@ mod calls;
 mod children;
 mod execs;
 mod fds;
+mod mark;
 mod memory;
 mod names;
 mod odd;
@@ -37,6 +38,9 @@ workload memory SCENE COUNT DIR            paths and data where they are hard to
 workload names THREADS COUNT DIR           COUNT files that are not there on each of THREADS threads, by names of every kind
 workload payload SCENE                     calls with data that is known, of each kind one
 workload zoo DIR                           shows one open file of every kind
+workload mark EVENT COUNT                  sets a mark of this name so often
+workload mark-fork EVENT                   sets one in itself and in a child, as soon as somebody traces it
+workload mark-exec EVENT COMMAND...        declares one and becomes another program
 workload int80 COUNT                       getppid by the kernel's entry for 32-bit programs (x86-64)
 workload unknown                           numbers that no table has
 workload numbers FIRST LAST COUNT          each of these numbers in turn, and so COUNT times
@@ -60,6 +64,9 @@ fn main() -> ExitCode {
         ["names", threads, count, dir] => names::run(number(threads), number(count), dir.as_ref()),
         ["payload", scene] => payload::run(scene),
         ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),
+        ["mark", event, count] => mark::run(event, number(count) as u32),
+        ["mark-fork", event] => mark::fork(event),
+        ["mark-exec", event, command @ ..] => mark::exec(event, command),
         ["zoo", dir] => zoo::run(dir.as_ref()),
         #[cfg(target_arch = "x86_64")]
         ["int80", count] => odd::int80(number(count)),
