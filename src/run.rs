@@ -54,8 +54,8 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let tracefs = Tracefs::find()?;
     let tidying = left::remove_beside(&tracefs);
     // Before all that may hold a descriptor of theirs, so that it is gone before they are taken away.
-    let made = Made::make(&tracefs, &request.what.items)?;
-    let (mut plan, programs) = bpf::choose(request, &tracefs, &made)?;
+    let mut made = Made::make(&tracefs, &request.what.items)?;
+    let (mut plan, programs) = bpf::choose(request, &tracefs, &mut made)?;
     let command = match &request.target {
         Target::Command(command) => Some(command),
         Target::There { timer, .. } => timer.as_ref(),

@@ -82,7 +82,7 @@ fn planned(tracefs: &Tracefs, words: &[&str]) -> Plan {
     let argv = ["rtrace", "--no-config"].iter().chain(words).map(Into::into);
     let Parsed::Request(Request::Trace(trace)) = cli::parse(argv, &cli::environment()) else { panic!("{words:?} is no trace") };
     let trace: Trace = *trace;
-    plan::build(&trace, tracefs, &Made::default(), By::Tracepoint).unwrap()
+    plan::build(&trace, tracefs, &mut Made::default(), By::Tracepoint).unwrap()
 }
 
 /// All of these events come by the instance.

@@ -73,6 +73,7 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -l engine -d 'The mechanism'
 tracepoint\t'Kernel tracepoints through perf_event_open'
 bpf\t'BPF programs: arguments\' memory too, one record a call'"
 complete -c rtrace -n "__fish_rtrace_needs_command" -l strings-by -d 'Without BPF: how path names are known (chooses the tracepoint engine)' -r -f -a "auto\t'The truest of these that the kernel has (-v says which, and why)'
+getname\t'A return probe of rtrace\'s own, where the kernel copies names (needs kprobes): whole names'
 vfs_getname\t'The event probe:vfs_getname, if somebody made it (perf probe does)'
 events\t'What the syscalls: events bring along from Linux 6.19 on: cut, and with dots for what is unprintable'
 none\t'Addresses'"

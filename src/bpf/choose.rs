@@ -13,7 +13,7 @@ use anyhow::anyhow;
 ///
 /// # Errors
 /// The plan's; and that of the BPF engine, if the user asks for it.
-pub fn choose(request: &Trace, tracefs: &Tracefs, made: &Made) -> anyhow::Result<(Plan, Option<Programs>)> {
+pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made) -> anyhow::Result<(Plan, Option<Programs>)> {
     let asked = request.run.engine;
     if asked == Engine::Tracepoint {
         return Ok((plan::build(request, tracefs, made, Engine::Tracepoint)?, None));

@@ -402,6 +402,8 @@ pub enum ColorArg {
 pub enum StringsArg {
     /// The truest of these that the kernel has (-v says which, and why)
     Auto,
+    /// A return probe of rtrace's own, where the kernel copies names (needs kprobes): whole names
+    Getname,
     /// The event probe:vfs_getname, if somebody made it (perf probe does)
     VfsGetname,
     /// What the syscalls: events bring along from Linux 6.19 on: cut, and with dots for what is unprintable

@@ -304,7 +304,10 @@ fn needs_of_bpf(facts: &Facts) -> Vec<Line> {
 /// The ways of `--strings-by`, the truest first.
 fn path_names(facts: &Facts) -> Line {
     let copies = facts.copied_bytes.map(|bytes| format!("events (cut to {bytes} bytes)"));
-    let whole = [("vfs_getname", facts.vfs_getname)].into_iter().filter(|(_, there)| *there).map(|(way, _)| way.to_owned());
+    let whole = [("getname", facts.features.kprobes), ("vfs_getname", facts.vfs_getname)]
+        .into_iter()
+        .filter(|(_, there)| *there)
+        .map(|(way, _)| way.to_owned());
     let ways: Vec<String> = whole.chain(copies).collect();
     match ways.first() {
         None => Line::missing("path names", "without BPF only addresses: this kernel has none of the ways of --strings-by"),

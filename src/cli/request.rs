@@ -330,6 +330,8 @@ pub enum StringsBy {
     /// The truest that this kernel has.
     #[default]
     Auto,
+    /// A return probe of our own.
+    Getname,
     /// The event `probe:vfs_getname`.
     VfsGetname,
     /// The copies in `syscalls:` events.

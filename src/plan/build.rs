@@ -34,7 +34,7 @@ const PENDING_AFTER: u64 = 100_000_000;
 ///
 /// # Errors
 /// A sentence for every name that means nothing on this machine, every target that is not there.
-pub fn build(request: &Trace, tracefs: &Tracefs, made: &Made, engine: Engine) -> anyhow::Result<Plan> {
+pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, engine: Engine) -> anyhow::Result<Plan> {
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = selection.notes.clone();
@@ -63,7 +63,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &Made, engine: Engine) ->
             // A summary has none of them, and of what a filter asks is not known here.
             facts.wanted &=
                 request.show.mode != Mode::Summary || what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
-            Some(path_names::choose(request.run.strings_by, facts)?)
+            Some(path_names::choose(request.run.strings_by, facts, || path_names::make(tracefs, made))?)
         }
     };
     let mut hooks = Hooks::All;

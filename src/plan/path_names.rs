@@ -3,9 +3,12 @@
 use super::events::{Adding, Tracepoint};
 use crate::beauty::row::{Arg, Kind, Syscall};
 use crate::cli::request::StringsBy;
-use crate::kernel::tracefs::Tracefs;
+use crate::kernel::machine;
+use crate::kernel::tracefs::{EventName, Tracefs};
+use crate::probe::grammar::{self, Line, Probe};
+use crate::probe::made::Made;
 use crate::source::session::Role;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use std::fmt;
 
 /// Where perf's convention has a probe that reads path names: the group, the event, and the field with the name.
@@ -19,10 +22,12 @@ pub struct PathNames {
 }
 
 /// By what path names are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
     /// They are addresses.
     None,
+    /// By a return probe of our own in the kernel's function that copies names, which is this event.
+    Getname(EventName),
     /// By the event `probe:vfs_getname`, which is there.
     VfsGetname,
     /// By what the `syscalls:` events bring along from Linux 6.19 on.
@@ -34,6 +39,8 @@ pub enum Way {
 pub struct Facts {
     /// Some of the calls that are shown name a path.
     pub wanted: bool,
+    /// This kernel takes probes in its code.
+    pub kprobes: bool,
     /// `probe:vfs_getname` is there and has the name.
     pub vfs_getname: bool,
     /// The events of the calls with paths bring copies of them; otherwise why not.
@@ -49,6 +56,7 @@ impl Facts {
         };
         Facts {
             wanted: everything || !with_paths.is_empty(),
+            kprobes: takes_probes(tracefs),
             vfs_getname: has_vfs_getname(tracefs),
             copies: match own_events {
                 false => Err("raw_syscalls has registers alone"),
@@ -70,27 +78,67 @@ fn names_a_path(call: &Syscall) -> bool {
     any(call.args) || call.variants.iter().any(|variant| any(variant.args))
 }
 
-/// Chooses, or does as asked.
+/// Whether this kernel takes probes in its code.
+fn takes_probes(tracefs: &Tracefs) -> bool {
+    tracefs.root().join("kprobe_events").exists()
+}
+
+/// The function that all names from user space come through, with where each name was, the likeliest first. Linux 7.0 gave it a name of its own; before, compilers part it from `getname_flags`,
+/// whose callers then call that part. There, `struct filename` begins with the name and the address; later it lacks the address, but return probes know arguments.
+const PLACES: [(&str, &str); 3] = [("do_getname", "$arg1"), ("getname_flags.part.0", "+8($retval)"), ("getname_flags", "+8($retval)")];
+
+/// Since when there is the first of [`PLACES`].
+const DO_GETNAME: (u32, u32) = (7, 0);
+
+/// How many calls may be copying names at once; each may wait for a page of its caller's. Of more, the names are missed.
+const AT_ONCE: u32 = 512;
+
+/// Makes the return probe.
+///
+/// # Errors
+/// The kernel does not take it: why.
+pub fn make(tracefs: &Tracefs, made: &mut Made) -> anyhow::Result<EventName> {
+    let version = machine::release().ok().and_then(|release| machine::version(&release));
+    let from = usize::from(version.is_some_and(|version| version < DO_GETNAME));
+    made.own(tracefs, &PLACES[from..].iter().filter_map(|(function, address)| probe(function, address)).collect::<Vec<_>>())
+}
+
+/// A return probe on this function. What it returns tells names from errors.
+fn probe(function: &str, address: &str) -> Option<Probe> {
+    let line = format!("r{AT_ONCE}:getname {function} name=+0(+0($retval)):string address={address}:x64 result=$retval:x64");
+    match grammar::parse(&line) {
+        Ok(Line::Make(probe)) => Some(probe),
+        _ => None,
+    }
+}
+
+/// Chooses, or does as asked. `make` makes the return probe.
 ///
 /// # Errors
 /// What was asked for is not to be had here: why.
-pub fn choose(asked: StringsBy, facts: Facts) -> anyhow::Result<PathNames> {
-    let made = |way, why: &str| Ok(PathNames { way, why: why.to_owned() });
+pub fn choose(asked: StringsBy, facts: Facts, make: impl FnOnce() -> anyhow::Result<EventName>) -> anyhow::Result<PathNames> {
+    let taken = |way, why: &str| Ok(PathNames { way, why: why.to_owned() });
+    let as_asked = "--strings-by asks for it";
+    let make = || if facts.kprobes { make() } else { Err(anyhow!("this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)")) };
     match asked {
-        _ if !facts.wanted => made(Way::None, "none are shown"),
-        StringsBy::None => made(Way::None, "--strings-by none asks for addresses"),
-        StringsBy::VfsGetname if facts.vfs_getname => made(Way::VfsGetname, "--strings-by asks for it"),
+        _ if !facts.wanted => taken(Way::None, "none are shown"),
+        StringsBy::None => taken(Way::None, "--strings-by none asks for addresses"),
+        StringsBy::Getname => taken(Way::Getname(make().context("--strings-by getname: no probe can be made")?), as_asked),
+        StringsBy::VfsGetname if facts.vfs_getname => taken(Way::VfsGetname, as_asked),
         StringsBy::VfsGetname => {
             Err(anyhow!("--strings-by vfs_getname: there is no event probe:vfs_getname with a string named pathname; perf probe makes one"))
         }
         StringsBy::Events => match facts.copies {
-            Ok(()) => made(Way::Events, "--strings-by asks for it"),
+            Ok(()) => taken(Way::Events, as_asked),
             Err(why) => Err(anyhow!("--strings-by events: no event brings strings along: {why}")),
         },
-        StringsBy::Auto if facts.vfs_getname => made(Way::VfsGetname, "that probe is there, and has names of any length"),
-        StringsBy::Auto => match facts.copies {
-            Ok(()) => made(Way::Events, "they bring them along"),
-            Err(why) => made(Way::None, why),
+        StringsBy::Auto => match make() {
+            Ok(event) => taken(Way::Getname(event), "it has whole names, and tells which argument each is of"),
+            Err(_) if facts.vfs_getname => taken(Way::VfsGetname, "that probe is there, and has names of any length"),
+            Err(refused) => match facts.copies {
+                Ok(()) => taken(Way::Events, &format!("they bring them along, and no probe can be made: {refused:#}")),
+                Err(why) => taken(Way::None, &format!("no probe can be made: {refused:#}; {why}")),
+            },
         },
     }
 }
@@ -102,8 +150,9 @@ impl PathNames {
     /// One of them has gone since.
     pub fn add_events(&self, add: &mut Adding) -> anyhow::Result<()> {
         let (group, event, _) = CONVENTION;
-        match self.way {
+        match &self.way {
             Way::None => add.without_copied_strings(),
+            Way::Getname(name) => _ = add.tracepoint(Tracepoint::helper(&name.subsystem, &name.name, Role::PathName))?,
             Way::VfsGetname => _ = add.tracepoint(Tracepoint::helper(group, event, Role::PathName))?,
             Way::Events => {}
         }
@@ -114,7 +163,11 @@ impl PathNames {
 impl fmt::Display for PathNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = &self.why;
-        match self.way {
+        match &self.way {
+            Way::Getname(_) => write!(
+                f,
+                "path names by a return probe in the kernel, because {why}; every call on this machine that names a path pays for it"
+            ),
             Way::None => write!(f, "path names are not known, only their addresses: {why}"),
             Way::VfsGetname => write!(
                 f,
@@ -133,22 +186,44 @@ mod tests {
     use super::*;
     use crate::beauty::tables::SYSCALLS;
 
-    const NOTHING: Facts = Facts { wanted: true, vfs_getname: false, copies: Err("no") };
+    const NOTHING: Facts = Facts { wanted: true, kprobes: false, vfs_getname: false, copies: Err("no") };
+    const ALL: Facts = Facts { kprobes: true, vfs_getname: true, copies: Ok(()), ..NOTHING };
+
+    fn made() -> anyhow::Result<EventName> {
+        Ok(EventName { subsystem: "rtrace_1_2".into(), name: "getname".into() })
+    }
 
     #[test]
     fn the_truest_way_is_chosen() {
-        let way = |facts| choose(StringsBy::Auto, facts).unwrap().way;
+        let way = |facts| choose(StringsBy::Auto, facts, made).unwrap().way;
         assert_eq!(way(NOTHING), Way::None);
         assert_eq!(way(Facts { copies: Ok(()), ..NOTHING }), Way::Events);
-        assert_eq!(way(Facts { copies: Ok(()), vfs_getname: true, ..NOTHING }), Way::VfsGetname);
-        assert_eq!(way(Facts { wanted: false, vfs_getname: true, ..NOTHING }), Way::None);
+        assert_eq!(way(Facts { kprobes: false, ..ALL }), Way::VfsGetname);
+        assert_eq!(way(ALL), Way::Getname(made().unwrap()));
+        assert_eq!(way(Facts { wanted: false, ..ALL }), Way::None);
+    }
+
+    #[test]
+    fn where_no_probe_can_be_made_the_next_way_is_taken() {
+        let chosen = choose(StringsBy::Auto, Facts { vfs_getname: false, ..ALL }, || Err(anyhow!("it may not write"))).unwrap();
+        assert_eq!(chosen.way, Way::Events);
+        assert!(chosen.to_string().contains("it may not write"), "{chosen}");
     }
 
     #[test]
     fn what_was_asked_for_and_is_not_there_is_an_error() {
-        assert!(choose(StringsBy::VfsGetname, NOTHING).is_err());
-        assert!(choose(StringsBy::Events, NOTHING).unwrap_err().to_string().ends_with(": no"));
-        assert_eq!(choose(StringsBy::None, Facts { vfs_getname: true, ..NOTHING }).unwrap().way, Way::None);
+        let error = |asked| choose(asked, NOTHING, made).unwrap_err().to_string();
+        assert!(error(StringsBy::VfsGetname).contains("no event probe:vfs_getname"));
+        assert!(error(StringsBy::Events).ends_with(": no"));
+        assert!(error(StringsBy::Getname).starts_with("--strings-by getname: "));
+        assert_eq!(choose(StringsBy::None, ALL, || panic!("it makes one all the same")).unwrap().way, Way::None);
+    }
+
+    #[test]
+    fn the_probes_are_the_kernels_own_language() {
+        let lines: Vec<String> = PLACES.iter().filter_map(|(function, address)| probe(function, address)).map(|p| p.to_string()).collect();
+        assert_eq!(lines[0], "r512:getname do_getname name=+0(+0($retval)):string address=$arg1:x64 result=$retval:x64");
+        assert!(lines.len() == 3 && lines[1].contains(" getname_flags.part.0 "), "{lines:?}");
     }
 
     #[test]

@@ -38,13 +38,13 @@ pub struct Made {
 /// One event. A probe has several where its place is several.
 #[derive(Clone, Debug)]
 pub struct MadeEvent {
-    /// Which item of the request it is of, by its place.
-    pub item: usize,
+    /// Which item of the request it is of, by its place; `None`: rtrace needs it for itself.
+    pub item: Option<usize>,
     /// In tracefs.
     pub name: EventName,
     /// In lines.
     pub shown: EventName,
-    /// As the user wrote it.
+    /// As it was asked for.
     pub probe: Probe,
 }
 
@@ -84,9 +84,32 @@ impl Made {
                     file.make(&one.to_string())?;
                 }
             }
-            self.events.push(MadeEvent { item, name, shown: shown.clone(), probe: probe.clone() });
+            self.events.push(MadeEvent { item: Some(item), name, shown: shown.clone(), probe: probe.clone() });
         }
         Ok(())
+    }
+
+    /// Makes an event that rtrace needs for itself: of the first of these that the kernel takes. They are in the kernel's own words.
+    ///
+    /// # Errors
+    /// It takes none: what it says to the last.
+    pub fn own(&mut self, tracefs: &Tracefs, probes: &[Probe]) -> anyhow::Result<EventName> {
+        let file = self.file.get_or_insert_with(|| DynamicEvents::of(tracefs)).clone();
+        let mut refused = anyhow!("there is nothing to be made");
+        for probe in probes {
+            let shown = names::shown(probe);
+            let mut taken = self.events.iter().map(|event| event.name.name.clone()).collect();
+            let name = name(probe, &shown, &mut taken)?;
+            let one = Probe { group: Some(name.subsystem.clone()), event: Some(name.name.clone()), ..probe.clone() };
+            match file.make(&one.to_string()) {
+                Ok(()) => {
+                    self.events.push(MadeEvent { item: None, name: name.clone(), shown, probe: probe.clone() });
+                    return Ok(name);
+                }
+                Err(error) => refused = error.into(),
+            }
+        }
+        Err(refused)
     }
 
     pub fn events(&self) -> &[MadeEvent] {
@@ -95,7 +118,7 @@ impl Made {
 
     /// Those of an item of the request.
     pub fn of(&self, item: usize) -> impl Iterator<Item = &MadeEvent> {
-        self.events.iter().filter(move |event| event.item == item)
+        self.events.iter().filter(move |event| event.item == Some(item))
     }
 
     /// Takes all away.

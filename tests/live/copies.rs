@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::needs::Need;
 use crate::trace::{Trace, workload};
 
-const TRACEPOINT: [&str; 4] = ["--engine", "tracepoint", "-e", "openat,write"];
+const TRACEPOINT: [&str; 6] = ["--engine", "tracepoint", "-e", "openat,write", "--strings-by", "events"];
 
 fn scene(machine: &Machine, name: &str, count: u64) -> Trace {
     let trace = workload(machine, &TRACEPOINT, &format!("memory {name} {count} {}", machine.dir().display())).succeeded();

@@ -55,7 +55,7 @@ pub fn unsupported(why: &str) {
 }
 
 impl Need {
-    fn is_met(self) -> bool {
+    pub fn is_met(self) -> bool {
         match self {
             Need::Kprobes => has("kprobe_events"),
             Need::Fprobes => explains("f[:"),
@@ -88,7 +88,7 @@ impl fmt::Display for Need {
     }
 }
 
-fn tracefs() -> &'static Path {
+pub fn tracefs() -> &'static Path {
     let dirs = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(Path::new);
     dirs.into_iter().find(|dir| dir.join("events").is_dir()).unwrap_or(dirs[0])
 }
@@ -102,7 +102,7 @@ fn explains(text: &str) -> bool {
     reads("README").contains(text)
 }
 
-fn reads(file: &str) -> String {
+pub fn reads(file: &str) -> String {
     std::fs::read_to_string(tracefs().join(file)).unwrap_or_default()
 }
 

@@ -102,4 +102,6 @@ fn path_names_without_bpf() {
     assert_eq!(says(Facts { copied_bytes: Some(63), ..facts() }), "limited  path names       without BPF: events (cut to 63 bytes)");
     let both = Facts { copied_bytes: Some(63), vfs_getname: true, ..facts() };
     assert_eq!(says(both), "ok       path names       without BPF: vfs_getname, events (cut to 63 bytes)");
+    let probes = Facts { features: Features { kprobes: true, ..facts().features }, ..facts() };
+    assert_eq!(says(probes), "ok       path names       without BPF: getname");
 }

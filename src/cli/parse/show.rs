@@ -77,6 +77,7 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
     };
     let strings_by = match cli.run.strings_by {
         StringsArg::Auto => StringsBy::Auto,
+        StringsArg::Getname => StringsBy::Getname,
         StringsArg::VfsGetname => StringsBy::VfsGetname,
         StringsArg::Events => StringsBy::Events,
         StringsArg::None => StringsBy::None,
