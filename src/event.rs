@@ -74,7 +74,8 @@ pub enum What {
     /// Calls of the task that are over and were summed up; none of them is told otherwise.
     Tally(Box<Tally>),
     /// A tracepoint's or probe's record, raw; `event` names its format in the session's event table.
-    Tracepoint { event: EventIndex, raw: Box<[u8]>, stack: Option<Arc<Stack>> },
+    /// `caller`: where in a file a program's function returned to, if this is a probe of that.
+    Tracepoint { event: EventIndex, raw: Box<[u8]>, stack: Option<Arc<Stack>>, caller: Option<MapRef> },
     /// A page fault.
     Fault(Fault),
     /// A signal that was delivered (`signal:signal_deliver`).

@@ -45,7 +45,7 @@ impl Perf {
     /// this style: a task's making and an exec (the calls that did it have theirs), and tracepoints that were not asked for.
     pub fn event(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>, names: &dyn Names) {
         let before = out.len();
-        self.line(out, event, session, comm);
+        self.line(out, event, &Known { session, comm, names });
         if let Some(stack) = event.what.stack()
             && out.len() > before
         {
@@ -54,19 +54,19 @@ impl Perf {
     }
 
     #[inline]
-    fn line(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>) {
+    fn line(&mut self, out: &mut Vec<u8>, event: &Event, known: &Known) {
         match &event.what {
             What::Call(call) | What::Pending(call) => {
-                let decoded = Decoded::new(call, Context { comm, string_limit: self.show.string_limit });
+                let decoded = Decoded::new(call, Context { comm: known.comm, string_limit: self.show.string_limit });
                 self.call(out, event, call, &decoded);
             }
             What::Fault(fault) => self.fault(out, event, fault),
             What::Signal { signal, errno, code, .. } => self.signal(out, event, [*signal, *errno, *code]),
             What::Exit(end) => self.task_end(out, event, *end),
             What::Lost(loss) => self.lost(out, event, *loss),
-            What::Tracepoint { event: index, raw, .. } => {
-                if let Some(spec) = session.events.get(*index).filter(|spec| spec.shown) {
-                    self.tracepoint(out, event, (*index, spec), session, raw, comm);
+            What::Tracepoint { event: index, raw, caller, .. } => {
+                if let Some(spec) = known.session.events.get(*index).filter(|spec| spec.shown) {
+                    self.tracepoint(out, event, (*index, spec), (raw, caller.as_ref()), known);
                 }
             }
             What::Fork { .. } | What::Exec { .. } | What::Tally(_) => {}
@@ -199,6 +199,14 @@ impl Perf {
         out.extend_from_slice(PLAIN);
         color.len() + PLAIN.len()
     }
+}
+
+/// What is known beside an event.
+struct Known<'a> {
+    session: &'a Session,
+    /// What a task was called at the time of the event.
+    comm: &'a dyn Fn(i32) -> Option<Comm>,
+    names: &'a dyn Names,
 }
 
 /// Counts the columns that were filled since a place in the line.

@@ -15,6 +15,7 @@ use crate::kernel::syscall_event::{Copied, UserCopy};
 use std::borrow::Cow;
 
 mod bytes;
+mod probe;
 
 /// Elements of an array that are shown at most.
 const ITEMS_MAX: usize = 64;
@@ -25,6 +26,8 @@ pub struct Decoder {
     fields: Vec<(FormatField, Reading)>,
     /// The argument registers of a `sys_enter_X` event.
     registers: Vec<FormatField>,
+    /// Of a return probe: the function, and where it returns to.
+    returns: Option<(FormatField, FormatField)>,
     abi: Abi,
     copy_limit: u32,
 }
@@ -33,9 +36,14 @@ pub struct Decoder {
 #[derive(Debug)]
 enum Reading {
     Text,
+    /// Texts that a probe fetched: one without any byte could not be read.
+    Fetched,
+    FetchedTexts,
+    Char,
     Number(Number),
     Pid,
     Address,
+    Code,
     /// `dev_t` as the kernel itself has it: 12 bits of major, 20 of minor number.
     Dev,
     Signal,
@@ -73,8 +81,9 @@ enum Base {
 }
 
 impl Decoder {
-    /// Settles how the records of this event are read. `copy_limit`: [`crate::kernel::syscall_event::copy_limit`] of the traced machine.
-    pub fn new(format: &Format, abi: Abi, copy_limit: u32) -> Decoder {
+    /// Settles how the records of this event are read. `function`: what a probe is on, if that is known. `copy_limit`: [`crate::kernel::syscall_event::copy_limit`] of the
+    /// traced machine.
+    pub fn new(format: &Format, function: Option<&str>, abi: Abi, copy_limit: u32) -> Decoder {
         let shown = || format.own_fields().filter(|field| !field.is_internal());
         let of_syscall = |prefix| format.name.strip_prefix(prefix).filter(|_| format.field("__syscall_nr").is_some());
         let (fields, registers) = if let Some(event) = of_syscall("sys_enter_") {
@@ -84,9 +93,22 @@ impl Decoder {
             (shown().map(|field| (field.clone(), Reading::Return { address })).collect(), Vec::new())
         } else {
             let print = PrintFormat::parse(&format.print);
-            (shown().map(|field| (field.clone(), reading(field, &print))).collect(), Vec::new())
+            let is_probe = probe::is_probe(format);
+            let call = function.filter(|_| is_probe).and_then(probe::syscall);
+            let reading = |field: &FormatField| match probe::argument(call, field) {
+                Some(known) => known,
+                None if is_probe => fetched(field, &print),
+                None => reading(field, &print),
+            };
+            (shown().map(|field| (field.clone(), reading(field))).collect(), Vec::new())
         };
-        Decoder { fields, registers, abi, copy_limit }
+        Decoder { fields, registers, returns: probe::returns(format), abi, copy_limit }
+    }
+
+    /// Of a return probe's record: where the function is, and where it returned to.
+    pub fn returned(&self, raw: &[u8]) -> Option<(u64, u64)> {
+        let (function, caller) = self.returns.as_ref()?;
+        Some((function.unsigned(raw)?, caller.unsigned(raw)?))
     }
 
     /// The event's fields, by name, in the format's order. `comm` gives a task's name at the record's time.
@@ -104,9 +126,16 @@ impl Decoder {
         let int = || field.unsigned(raw).map(|number| number as i32);
         Some(match how {
             Reading::Text => text(field.text(raw)?),
+            Reading::Fetched => fetched_text(field.bytes(raw)?),
+            Reading::FetchedTexts => {
+                let items = field.places().map(|place| place.bytes(raw).map_or(Value::Unknown, fetched_text)).collect();
+                Value::Array { items, more: false }
+            }
+            Reading::Char => Value::Words { text: character(field.unsigned(raw)? as u8), number: field.unsigned(raw) },
             Reading::Number(number) => number.value(field.unsigned(raw)?),
             Reading::Pid => Value::Pid { pid: int()?, comm: comm(int()?) },
             Reading::Address => Value::Address(field.unsigned(raw)?),
+            Reading::Code => Value::Code(field.unsigned(raw)?),
             Reading::Dev => {
                 let dev = field.unsigned(raw)? as u32;
                 Value::Dev { major: dev >> 20, minor: dev & 0xf_ffff }
@@ -220,8 +249,30 @@ fn reading(field: &FormatField, print: &PrintFormat) -> Reading {
         "umode_t" => Reading::Number(Number::of(field, Base::Eight)),
         "int" | "unsigned int" | "u32" | "__u32" if is_pid(&field.name) => Reading::Pid,
         "int" if field.name == "sig" => Reading::Signal,
+        _ if hint == Some(Hint::Code) => Reading::Code,
         _ if ctype == CType::Pointer || hint == Some(Hint::Address) => Reading::Address,
         _ => Reading::Number(Number::of(field, base)),
+    }
+}
+
+/// How a field of a probe is read: as it was asked for, which its type and the kernel's print format say.
+fn fetched(field: &FormatField, print: &PrintFormat) -> Reading {
+    let hint = print.hint(&field.name);
+    match (field.ctype(), field.place) {
+        (CType::Char, FieldPlace::DataLoc | FieldPlace::RelLoc) if field.size > 4 => Reading::FetchedTexts,
+        (CType::Char, FieldPlace::DataLoc | FieldPlace::RelLoc) => Reading::Fetched,
+        (CType::Unsigned(1), FieldPlace::Here) if hint == Some(Hint::Char) => {
+            if field.array.is_some() {
+                Reading::Text
+            } else {
+                Reading::Char
+            }
+        }
+        (CType::Unsigned(1), FieldPlace::Here) if field.array.is_some() => {
+            Reading::Array(Number { bytes: 1, signed: false, base: if hint == Some(Hint::Hex) { Base::Sixteen } else { Base::Ten } })
+        }
+        (CType::Signed(_) | CType::Unsigned(_), FieldPlace::Here) if field.array.is_none() && is_pid(&field.name) => Reading::Pid,
+        _ => reading(field, print),
     }
 }
 
@@ -303,6 +354,19 @@ fn constants(table: &'static Table, abi: Abi, register: u64) -> Value<'static> {
         TableKind::Flags => Value::Flags { table, bits },
         TableKind::Enum => Value::Symbol { table, value: bits },
     }
+}
+
+/// A text that was fetched has at least its NUL. (Linux 6.1 to 6.4 wrote the kernel's words in place of it, for a while.)
+fn fetched_text(bytes: &[u8]) -> Value<'_> {
+    match memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end]) {
+        plain if bytes.is_empty() || plain == probe::UNREAD.as_bytes() => Value::Words { text: probe::UNREAD.to_owned(), number: None },
+        plain => text(plain),
+    }
+}
+
+/// `'c'`, or the number of what is none; styles escape it.
+fn character(byte: u8) -> String {
+    if byte.is_ascii() { format!("'{}'", char::from(byte)) } else { format!("{byte:#x}") }
 }
 
 fn text(bytes: &[u8]) -> Value<'_> {

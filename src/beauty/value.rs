@@ -15,6 +15,8 @@ pub enum Value<'a> {
     Octal(u64),
     /// A user-space address; 0 is NULL.
     Address(u64),
+    /// An address of the kernel's code.
+    Code(u64),
     /// Constants of a table ORed together; every style walks it with [`Table::flags`].
     Flags {
         table: &'static Table,

@@ -12,7 +12,8 @@ use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
 use crate::bpf::files::Files;
 use crate::bpf::parts::Parts;
-use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, Stack, TaskId, Time, What};
+use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, MapRef, Stack, TaskId, Time, What};
+use crate::kernel::format::FormatField;
 use crate::source::frame::field;
 use crate::source::merge::Trouble;
 use crate::source::note::Mapped;
@@ -97,6 +98,8 @@ pub struct Follower {
     orphans: Vec<(TaskId, Slot, Open)>,
     /// By event: its records come by a tracefs instance.
     by_instance: Vec<bool>,
+    /// By event: the field that says where a probed function returned to.
+    returns: Vec<Option<FormatField>>,
     /// By event: it is to be given as it is, too.
     shown: Vec<bool>,
     /// Calls whose memory is used again.
@@ -126,6 +129,7 @@ impl Follower {
             descriptors: settings.fd_paths && session.fds_complete,
             follows_maps: armed(Role::FaultMajor)
                 || armed(Role::FaultMinor)
+                || session.events.events.iter().any(|event| returns(event).is_some())
                 || session.events.events.iter().any(|event| event.sample_type & field::STACK != 0),
             bpf: session.events.find(Role::BpfCall),
             in_flight: FxHashMap::default(),
@@ -155,6 +159,7 @@ impl Follower {
             nobody: FxHashSet::default(),
             orphans: Vec::new(),
             by_instance: session.events.events.iter().map(EventSpec::is_by_instance).collect(),
+            returns: session.events.events.iter().map(returns).collect(),
             shown: session.events.events.iter().map(is_shown).collect(),
             used: Vec::new(),
             now: Time::default(),
@@ -227,8 +232,16 @@ impl Follower {
         self.layouts = layouts;
         if self.shown.get(usize::from(sample.event.0)).is_some_and(|shown| *shown) {
             let stack = self.stack_of_event(here, sample);
-            self.give(here, What::Tracepoint { event: sample.event, raw: sample.raw.into(), stack }, 0, events);
+            let caller = self.caller(here, sample);
+            self.give(here, What::Tracepoint { event: sample.event, raw: sample.raw.into(), stack, caller }, 0, events);
         }
+    }
+
+    /// Where the function that a return probe is on returned to, in a program.
+    #[inline]
+    fn caller(&self, here: Here, sample: &Sample<'_>) -> Option<MapRef> {
+        let field = self.returns.get(usize::from(sample.event.0))?.as_ref()?;
+        self.maps.at(here.task.pid, field.unsigned(sample.raw)?)
     }
 
     /// The task of a record that only says which thread it is. One that nobody saw begin is asked for; until the answer is there it passes for a process.
@@ -442,6 +455,11 @@ impl Follower {
         let Some(ticket) = self.command_end.take_if(|_| self.command.is_some_and(|task| task.pid == pid)) else { return };
         self.outbox.end_known(ticket, ends::of_status(status), events);
     }
+}
+
+/// The field of a return probe that says where the function returned to.
+fn returns(spec: &EventSpec) -> Option<FormatField> {
+    spec.format.as_ref()?.field("__probe_ret_ip").cloned()
 }
 
 /// Whether an event's records are given as they are: syscalls and page faults are not, they become more than that.

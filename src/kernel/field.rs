@@ -35,8 +35,12 @@ impl FormatField {
     /// The bytes up to the first NUL, for text.
     #[inline]
     pub fn text<'a>(&self, raw: &'a [u8]) -> Option<&'a [u8]> {
-        let bytes = self.bytes(raw)?;
-        Some(memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end]))
+        self.bytes(raw).map(until_nul)
+    }
+
+    /// The parts of a field that has several places elsewhere in the record, as probes have for arrays of texts.
+    pub fn places(&self) -> impl Iterator<Item = FormatField> {
+        (0..self.size / 4).map(|nth| FormatField { offset: self.offset.saturating_add(4 * nth), size: 4, ..self.clone() })
     }
 
     /// Bytes of one element of an array; the whole size of what is none.
@@ -59,6 +63,10 @@ impl FormatField {
         let start = self.offset as usize;
         raw.get(start..start.checked_add(self.size as usize)?)
     }
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end])
 }
 
 /// Extends the sign of a number of so many bytes (1..=8).

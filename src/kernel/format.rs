@@ -110,8 +110,9 @@ impl FormatField {
 
     /// What kind of C type its value, or each of its elements, has.
     pub fn ctype(&self) -> CType {
-        let element = self.type_name.trim_start_matches("__data_loc").trim_start_matches("__rel_loc").trim_end_matches("[]");
-        CType::of(element)
+        let element = self.type_name.trim_start_matches("__data_loc").trim_start_matches("__rel_loc");
+        // `__data_loc char[][2]`, as probes have it for two texts.
+        CType::of(element.split('[').next().unwrap_or(element))
     }
 }
 

@@ -53,7 +53,8 @@ impl FormatField {
     /// A field that the kernel's tracing needs and that is nothing of the event's own: the syscall's number, a copy of an argument's memory,
     /// a probe's address.
     pub fn is_internal(&self) -> bool {
-        matches!(self.name.as_str(), "__syscall_nr" | "__probe_ip" | "__probe_func" | "__probe_ret_ip") || self.copied_argument().is_some()
+        matches!(self.name.as_str(), "__syscall_nr" | "__probe_type" | "__probe_ip" | "__probe_func" | "__probe_ret_ip")
+            || self.copied_argument().is_some()
     }
 
     /// X of a field `__X_val`.

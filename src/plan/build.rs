@@ -14,7 +14,7 @@ use crate::gate;
 use crate::kernel::carriers::Carrier;
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{machine, procfs, syscall_event};
-use crate::probe::made::Made;
+use crate::probe::made::{Made, MadeEvent};
 use crate::source::session::{EventSpec, Role, Terms};
 use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
@@ -44,7 +44,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, engine: Engine
 
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
     let takes_stacks = graphs::any(request);
-    let maps = what.faults.is_some() || takes_stacks;
+    let maps = what.faults.is_some() || takes_stacks || made.events().iter().any(MadeEvent::returns_in_a_program);
     let mut events = vec![side_band(maps, inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
     let follows_tasks = matches!(whom, Whom::Command | Whom::Tasks { .. });

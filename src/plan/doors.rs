@@ -91,25 +91,21 @@ pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) 
                 .tracefs
                 .some_matching(subsystem, name)?
                 .into_iter()
-                .map(|name| (name, Graph::of_event(&item.terms, add.general), None))
+                .map(|name| (name, Graph::of_event(&item.terms, add.general), item.terms.clone()))
                 .collect(),
             Selector::Probe(_) => of_probe(add, at, &item.terms),
             _ => continue,
         };
         let mut fit = Fit::default();
-        for (EventName { subsystem, name }, graph, shown) in named {
+        for (EventName { subsystem, name }, graph, terms) in named {
             if item.negated {
                 if let Some(index) = add.position(&subsystem, &name) {
                     doors.get_mut(usize::from(index.0)).and_then(Option::take);
                 }
                 continue;
             }
-            let index = add.tracepoint(Tracepoint {
-                shown: true,
-                terms: Terms { name: shown.or_else(|| item.terms.name.clone()), ..item.terms.clone() },
-                graph,
-                ..Tracepoint::helper(&subsystem, &name, Role::Tracepoint)
-            })?;
+            let index =
+                add.tracepoint(Tracepoint { shown: true, terms, graph, ..Tracepoint::helper(&subsystem, &name, Role::Tracepoint) })?;
             let Some(format) = add.format(index) else { continue };
             let scope = TracepointScope { format: &format };
             let own = fit.take(condition(item.filter.as_ref(), &scope));
@@ -129,13 +125,15 @@ pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) 
     Ok(doors)
 }
 
-/// The events of a probe, how their stacks are taken, and what they are called in lines.
-fn of_probe(add: &Adding, item: usize, terms: &Terms) -> Vec<(EventName, Graph, Option<String>)> {
+/// The events of a probe, how their stacks are taken, and what lines tell of them.
+fn of_probe(add: &Adding, item: usize, terms: &Terms) -> Vec<(EventName, Graph, Terms)> {
     let graph = |event: &MadeEvent| match event.probe.place {
         Place::File { .. } | Place::Usdt { .. } => Graph::of_program(terms, add.general),
         _ => Graph::of_event(terms, add.general),
     };
-    add.made.of(item).map(|event| (event.name.clone(), graph(event), Some(event.shown.to_string()))).collect()
+    let terms =
+        |event: &MadeEvent| Terms { name: Some(event.shown.to_string()), function: event.function().map(str::to_owned), ..terms.clone() };
+    add.made.of(item).map(|event| (event.name.clone(), graph(event), terms(event))).collect()
 }
 
 fn let_kernel_decide(add: &mut Adding, index: EventIndex, door: &mut Door, items: &[Item]) {

@@ -3,6 +3,7 @@
 //! Lines are written behind what is there: opened otherwise, the kernel would take away everybody's events. Nothing here decides whose an event is.
 
 use super::error_log::{self, Refused};
+use crate::kernel::features::Features;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
@@ -15,8 +16,7 @@ const LINE_BYTES_MAX: usize = 4094;
 /// The file.
 #[derive(Clone, Debug)]
 pub struct DynamicEvents {
-    /// tracefs's root.
-    root: PathBuf,
+    tracefs: Tracefs,
     path: PathBuf,
 }
 
@@ -49,7 +49,7 @@ pub enum WriteError {
 
 impl DynamicEvents {
     pub fn of(tracefs: &Tracefs) -> DynamicEvents {
-        DynamicEvents { root: tracefs.root().to_owned(), path: tracefs.root().join("dynamic_events") }
+        DynamicEvents { tracefs: tracefs.clone(), path: tracefs.root().join("dynamic_events") }
     }
 
     /// What is there, in the order in which it was made.
@@ -108,7 +108,7 @@ impl DynamicEvents {
     }
 
     fn refused(&self, line: &str, errno: i32) -> WriteError {
-        let refused = error_log::refused(&fs::read(self.root.join("error_log")).unwrap_or_default(), line, errno);
+        let refused = error_log::refused(&fs::read(self.tracefs.root().join("error_log")).unwrap_or_default(), line, errno);
         match self.missing(line) {
             Some(what) if refused.entry.is_none() && errno == libc::EINVAL => WriteError::KindNotBuilt(what),
             _ => WriteError::Refused(refused),
@@ -117,20 +117,19 @@ impl DynamicEvents {
 
     /// The kind of events that this line asks for, if this kernel was built without it.
     fn missing(&self, line: &str) -> Option<&'static str> {
-        let has = |file: &str| self.root.join(file).exists();
-        let readme = || fs::read_to_string(self.root.join("README")).unwrap_or_default();
+        let features = Features::find(Some(&self.tracefs));
         let is_of_file = line.split_whitespace().nth(1).is_some_and(|place| place.contains('/'));
-        match line.as_bytes().first()? {
-            b'p' | b'r' if is_of_file => (!has("uprobe_events")).then_some("uprobes (CONFIG_UPROBE_EVENTS)"),
-            b'p' | b'r' => (!has("kprobe_events")).then_some("kprobes (CONFIG_KPROBE_EVENTS)"),
-            b'f' => (!readme().contains("f[:")).then_some("function probes (CONFIG_FPROBE_EVENTS)"),
-            b't' => (!readme().contains("t[:")).then_some("tracepoint probes (CONFIG_FPROBE_EVENTS)"),
-            // Those that the kernel knows, it refuses with a reason.
-            b'e' => Some("event probes (CONFIG_EPROBE_EVENTS)"),
-            b's' => (!has("synthetic_events")).then_some("synthetic events (CONFIG_SYNTH_EVENTS)"),
-            b'u' => (!has("user_events_status")).then_some("user events (CONFIG_USER_EVENTS)"),
-            _ => None,
-        }
+        let (is_there, what) = match line.as_bytes().first()? {
+            b'p' | b'r' if is_of_file => (features.uprobes, "uprobes (CONFIG_UPROBE_EVENTS)"),
+            b'p' | b'r' => (features.kprobes, "kprobes (CONFIG_KPROBE_EVENTS)"),
+            b'f' => (features.fprobes, "function probes (CONFIG_FPROBE_EVENTS)"),
+            b't' => (features.fprobes, "probes on tracepoints (CONFIG_FPROBE_EVENTS)"),
+            b'e' => (features.eprobes, "event probes (CONFIG_EPROBE_EVENTS)"),
+            b's' => (features.synthetic, "synthetic events (CONFIG_SYNTH_EVENTS)"),
+            b'u' => (features.user_events, "user events (CONFIG_USER_EVENTS)"),
+            _ => return None,
+        };
+        (!is_there).then_some(what)
     }
 
     fn may_write(&self) -> bool {

@@ -4,7 +4,7 @@
 //! on which nobody asks. What a killed run leaves is [`super::left`]'s.
 
 use super::dynamic_events::DynamicEvents;
-use super::grammar::{Field, Place, Probe};
+use super::grammar::{Field, FilePlace, KernelPlace, Place, Probe};
 use super::names;
 use super::owner::Owner;
 use super::resolve::resolve;
@@ -46,6 +46,23 @@ pub struct MadeEvent {
     pub shown: EventName,
     /// As it was asked for.
     pub probe: Probe,
+}
+
+impl MadeEvent {
+    /// The function that it is on, if the user said which.
+    pub fn function(&self) -> Option<&str> {
+        match &self.probe.place {
+            Place::Kernel { at: KernelPlace::Symbol { symbol, .. }, .. } => Some(symbol),
+            Place::File { at: FilePlace::Symbol { symbol, .. }, .. } => Some(symbol),
+            Place::Function { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Its records say where in a program a function returned to.
+    pub fn returns_in_a_program(&self) -> bool {
+        matches!(self.probe.place, Place::File { .. }) && self.probe.place.is_return()
+    }
 }
 
 impl Made {

@@ -150,6 +150,8 @@ pub struct Terms {
     /// `name=X`: printed instead of the event's own.
     pub name: Option<String>,
     pub no_inherit: bool,
+    /// The function that a probe is on, as far as its name is known.
+    pub function: Option<String>,
 }
 
 /// How user stacks are taken.

@@ -31,6 +31,9 @@ impl NamedFrame<'_> {
 pub trait Names {
     /// Gives the frames of a process's stack, innermost first.
     fn frames(&self, pid: i32, stack: &Stack, each: &mut dyn FnMut(NamedFrame));
+
+    /// The kernel's function at an address, and how many bytes behind its beginning that is.
+    fn kernel(&self, address: u64) -> Option<(Box<[u8]>, u64)>;
 }
 
 /// Knows none.
@@ -44,5 +47,9 @@ impl Names for Nameless {
         for (at, frame) in stack.frames.iter().enumerate() {
             each(NamedFrame { address: frame.avma, kernel: at < stack.kernel, ..NamedFrame::default() });
         }
+    }
+
+    fn kernel(&self, _: u64) -> Option<(Box<[u8]>, u64)> {
+        None
     }
 }

@@ -114,9 +114,18 @@ impl<F: Files> Names for Named<'_, F> {
             }
         }
     }
+
+    fn kernel(&self, address: u64) -> Option<(Box<[u8]>, u64)> {
+        self.naming.state.borrow_mut().kernel(address)
+    }
 }
 
 impl<F: Files> State<F> {
+    fn kernel(&mut self, address: u64) -> Option<(Box<[u8]>, u64)> {
+        let found = self.kernel.at(address, Instant::now(), || self.fetch.kernel())?;
+        Some((found.name.into(), found.offset))
+    }
+
     fn kernel_frame(&mut self, frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
         let found = self.kernel.at(frame.lookup_avma(), Instant::now(), || self.fetch.kernel());
         let module = found.as_ref().and_then(|found| found.module).map(|module| [b"[", module, b"]"].concat());

@@ -10,6 +10,7 @@ mod edges;
 mod ending;
 mod errors;
 mod gdb;
+mod kernel_probes;
 mod killed;
 mod line;
 mod machine;

@@ -57,10 +57,53 @@ fn a_program_is_seen_from_its_first_call_with_children_and_threads() {
     let Some(program) = program(&machine) else { return };
     let probe = format!("p {program}:handle text=+0(%di):ustring number=%si:s32");
     let trace = trace(&machine, &["--probe", &probe], &[&program]).succeeded();
-    let expected = ["\"first\", number: 1", "\"child\", number: 2", "\"thread\", number: 3", "\"again\", number: 1"];
-    assert_eq!(events(&trace)[..4], expected.map(|args| format!("probe_calls:handle(text: {args})")));
+    let expected = ["\"first\", number: 1", "\"child\", number: 2", "\"thread\", number: 3", "\"again\", number: 1", "(fault), number: 5"];
+    assert_eq!(events(&trace), expected.map(|args| format!("probe_calls:handle(text: {args})")));
     assert!(trace.stderr.contains("rtrace: probe_calls:handle: 5 issued, 5 came, 0 lost"), "{}", trace.stderr);
     assert_gone(&program, None);
+}
+
+#[test]
+fn a_return_says_where_to() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let trace = trace(&machine, &["--probe", &format!("r {program}:handle $retval:s32")], &[&program]).succeeded();
+    let events = events(&trace);
+    assert_eq!(events.len(), 5, "{}", trace.text);
+    let first = events[0].strip_prefix(&format!("probe_calls:handle__return({program}+0x"));
+    assert!(first.is_some_and(|rest| rest.ends_with(" <- handle, arg1: 2)")), "{events:?}");
+}
+
+#[test]
+fn every_kind_of_argument() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let args = [
+        ("text=+0(%di):ustring", "text: \"first\""),
+        ("letter=+0(%di):char", "letter: 'f'"),
+        ("letters=+0(%di):char[5]", "letters: \"first\""),
+        ("bytes=+0(%di):u8[3]", "bytes: [102, 105, 114]"),
+        ("hex=+0(%di):x16[2]", "hex: [0x6966, 0x7372]"),
+        ("signed=%si:s8", "signed: 1"),
+        ("plain=%si", "plain: 0x1"),
+        ("bits=+0(%di):b4@4/8", "bits: 6"),
+        ("number=\\-7:s32", "number: -7"),
+        ("comm=$comm", "comm: \"calls\""),
+    ];
+    for (arg, shown) in args {
+        let probe = format!("p {program}:handle {arg}");
+        let events = events(&trace(&machine, &["--probe", &probe], &[&program]).succeeded());
+        assert_eq!(events.first().map(String::as_str), Some(format!("probe_calls:handle({shown})").as_str()), "{arg}");
+    }
+}
+
+#[test]
+fn stacks_of_programs_are_the_programs() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let trace = trace(&machine, &["--call-graph", "dwarf", "--probe", &format!("p {program}:handle")], &[&program]).succeeded();
+    let frames: Vec<String> = trace.text.lines().skip(1).map_while(crate::stacks::frame).map(|frame| frame.name).collect();
+    assert_eq!(frames[..3], ["handle", "middle", "main"], "{}", trace.text);
 }
 
 #[test]

@@ -1,26 +1,25 @@
 //! The lines of what is no call: tracepoints, page faults, signals, the ends of tasks, gaps.
 
-use super::{Perf, value};
+use super::{Known, Perf, value};
 use crate::beauty::tracepoint::Decoder;
+use crate::beauty::value::Value;
 use crate::beauty::{escape, number, signal};
-use crate::event::{Comm, Event, EventIndex, Fault, Loss, MapRef, TaskEnd};
+use crate::event::{Event, EventIndex, Fault, Loss, MapRef, TaskEnd};
 use crate::source::Session;
 use crate::source::session::EventSpec;
 use owo_colors::Color;
 use owo_colors::colors::Red;
 
 impl Perf {
-    /// A tracepoint's line: `subsystem:name(field: value, ...)`.
+    /// A tracepoint's line: `subsystem:name(field: value, ...)`. That of a return probe begins with where the function returned to: `caller+0x1a <- function`.
     pub(super) fn tracepoint(
         &mut self,
         out: &mut Vec<u8>,
         event: &Event,
-        spec: (EventIndex, &EventSpec),
-        session: &Session,
-        raw: &[u8],
-        comm: &dyn Fn(i32) -> Option<Comm>,
+        (index, spec): (EventIndex, &EventSpec),
+        (raw, caller): (&[u8], Option<&MapRef>),
+        known: &Known,
     ) {
-        let (index, spec) = spec;
         self.head(out, event, Some(event.time), None);
         escape::plain(out, spec.terms.name.as_ref().unwrap_or(&spec.name).as_bytes());
         out.push(b'(');
@@ -29,19 +28,27 @@ impl Perf {
             self.tracepoints.resize_with(place + 1, || None);
         }
         if let Some(format) = &spec.format {
-            let decoder = self.tracepoints[place].get_or_insert_with(|| Decoder::new(format, session.abi, session.copied_bytes));
+            let Session { abi, copied_bytes, .. } = known.session;
+            let decoder =
+                self.tracepoints[place].get_or_insert_with(|| Decoder::new(format, spec.terms.function.as_deref(), *abi, *copied_bytes));
             let zeros = self.show.zeros || !self.show.arg_names;
-            let fields = decoder.decode(raw, comm);
-            let shown = fields.iter().filter(|(_, value)| zeros || !value::is_nothing(value));
-            for (i, (field, value)) in shown.enumerate() {
-                if i > 0 {
+            let mut is_first = true;
+            if let Some((function, returned_to)) = decoder.returned(raw) {
+                returns(out, (function, spec.terms.function.as_deref()), (returned_to, caller), known);
+                is_first = false;
+            }
+            for (field, value) in decoder.decode(raw, known.comm).iter().filter(|(_, value)| zeros || !value::is_nothing(value)) {
+                if !std::mem::take(&mut is_first) {
                     out.extend_from_slice(b", ");
                 }
                 if self.show.arg_names {
                     escape::plain(out, field.as_bytes());
                     out.extend_from_slice(b": ");
                 }
-                value::write(out, value, self.show.prefixes);
+                match value {
+                    Value::Code(address) => code(out, *address, known),
+                    value => value::write(out, value, self.show.prefixes),
+                }
             }
         }
         out.extend_from_slice(b")\n");
@@ -136,6 +143,34 @@ impl Perf {
             }
             out.extend_from_slice(if records == Some(1) { b" record" } else { b" records" });
         });
+    }
+}
+
+/// `caller+0x1a <- function`
+fn returns(out: &mut Vec<u8>, (function, name): (u64, Option<&str>), (returned_to, caller): (u64, Option<&MapRef>), known: &Known) {
+    match caller {
+        Some(map) => place(out, Some(map), b"+", returned_to),
+        None => code(out, returned_to, known),
+    }
+    out.extend_from_slice(b" <- ");
+    match name {
+        Some(name) => escape::plain(out, name.as_bytes()),
+        None => code(out, function, known),
+    }
+}
+
+/// An address of the kernel's code by its function, where that has a name.
+fn code(out: &mut Vec<u8>, address: u64, known: &Known) {
+    let is_of_kernel = address >> 63 == 1;
+    match is_of_kernel.then(|| known.names.kernel(address)).flatten() {
+        Some((name, offset)) => {
+            escape::plain(out, &name);
+            if offset > 0 {
+                out.push(b'+');
+                number::hex(out, offset);
+            }
+        }
+        None => number::hex(out, address),
     }
 }
 

@@ -259,7 +259,7 @@ fn tracepoints() {
     (raw[24], raw[28]) = (7, 120);
     let shown = |index, show: &Show, raw: &[u8]| {
         let mut out = Vec::new();
-        let raised = event(Time(5), What::Tracepoint { event: EventIndex(index), raw: raw.into(), stack: None });
+        let raised = event(Time(5), What::Tracepoint { event: EventIndex(index), raw: raw.into(), stack: None, caller: None });
         Perf::new(show, &session, false).event(&mut out, &raised, &session, &samples::comms, &Nameless);
         String::from_utf8(out).unwrap()
     };

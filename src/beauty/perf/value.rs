@@ -17,7 +17,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
         Value::Hex(value) => number::hex(out, *value),
         Value::Octal(value) => number::octal(out, *value),
         Value::Address(0) | Value::Unread(0) => out.extend_from_slice(b"NULL"),
-        Value::Address(address) | Value::Unread(address) => number::hex(out, *address),
+        Value::Address(address) | Value::Unread(address) | Value::Code(address) => number::hex(out, *address),
         Value::Flags { table, bits } => {
             for (i, part) in table.flags(*bits).enumerate() {
                 if i > 0 {
@@ -90,7 +90,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
 /// Whether an argument says so little that perf's layout leaves it out: zero that is no constant of its table, no address, no task. A descriptor 0 does say something.
 pub fn is_nothing(value: &Value) -> bool {
     match value {
-        Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Octal(0) | Value::Address(0) | Value::Unread(0) => true,
+        Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Octal(0) | Value::Address(0) | Value::Unread(0) | Value::Code(0) => true,
         Value::Signal(0) | Value::Pid { pid: 0, .. } | Value::Dev { major: 0, minor: 0 } => true,
         Value::Flags { table, bits: 0 } | Value::Symbol { table, value: 0 } => !table.names_zero(),
         _ => false,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 fn decode(format: &str, raw: &[u8]) -> Vec<(String, Value<'static>)> {
     let format = Format::parse(format).unwrap();
-    let decoder = Decoder::new(&format, Abi::X86_64, 8);
+    let decoder = Decoder::new(&format, None, Abi::X86_64, 8);
     let comm = |pid| (pid == 42).then(|| Arc::from(&b"cat"[..]));
     decoder.decode(raw, &comm).into_iter().map(|(name, value)| (name.to_owned(), owned(value))).collect()
 }
@@ -28,6 +28,7 @@ fn owned(value: Value<'_>) -> Value<'static> {
         Value::Octal(n) => Value::Octal(n),
         Value::Address(n) => Value::Address(n),
         Value::Unread(n) => Value::Unread(n),
+        Value::Code(n) => Value::Code(n),
         Value::Signal(n) => Value::Signal(n),
         Value::Dev { major, minor } => Value::Dev { major, minor },
         Value::Fd { fd, .. } => Value::Fd { fd, file: None },
@@ -136,7 +137,7 @@ fn any_bytes_decode_as_any_event_of_this_kernel() {
     let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for event in tracefs.matching("*", "*").unwrap() {
         let format = tracefs.format(&event.subsystem, &event.name).unwrap();
-        let decoder = Decoder::new(&format, Abi::X86_64, 63);
+        let decoder = Decoder::new(&format, None, Abi::X86_64, 63);
         let shown = format.own_fields().filter(|field| !field.is_internal()).count();
         for length in [0, 7, 8, 16, 33, 64, 4096] {
             assert_eq!(decoder.decode(&noise[..length], &|_| None).len(), shown, "{event}");
@@ -189,7 +190,7 @@ fn records_of_this_kernel() {
         child.wait().unwrap();
     });
     assert_eq!(records.len(), 1);
-    let decoder = Decoder::new(&format, Abi::X86_64, 63);
+    let decoder = Decoder::new(&format, None, Abi::X86_64, 63);
     let values = decoder.decode(&records[0], &|_| None);
     assert_eq!(
         values,
@@ -199,11 +200,61 @@ fn records_of_this_kernel() {
     let path = std::env::temp_dir().join(format!("rtrace-tracepoint-{pid}"));
     let (format, records) = recorded("syscalls", "sys_enter_openat", || drop(std::fs::File::create(&path).unwrap()));
     std::fs::remove_file(&path).unwrap();
-    let decoder = Decoder::new(&format, Abi::X86_64, 63);
+    let decoder = Decoder::new(&format, None, Abi::X86_64, 63);
     let opened: Vec<_> = records.iter().map(|raw| decoder.decode(raw, &|_| None)).collect();
     let created = opened.iter().find(|values| values[3] == ("mode", Value::Octal(0o666))).unwrap();
     assert_eq!(created.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["dfd", "filename", "flags", "mode"]);
     assert_eq!(created[0].1, Value::DirFd { fd: -100, file: None });
     // The string itself where the kernel copies it, else where it is.
     assert!(matches!(&created[1].1, Value::Address(1..) | Value::Str { .. }), "{created:?}");
+}
+
+/// What a uprobe with every kind of argument has for a format (Linux 6.18).
+const PROBE: &str = "name: handle\nID: 2326\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+    \tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n\
+    \tfield:__data_loc char[] s;\toffset:16;\tsize:4;\tsigned:1;\n\
+    \tfield:s32 n;\toffset:20;\tsize:4;\tsigned:1;\n\
+    \tfield:u64 a;\toffset:24;\tsize:8;\tsigned:0;\n\
+    \tfield:u8 arr[];\toffset:32;\tsize:4;\tsigned:0;\n\
+    \tfield:__data_loc char[][2] sa;\toffset:36;\tsize:8;\tsigned:1;\n\
+    \tfield:u8 c;\toffset:44;\tsize:1;\tsigned:0;\n\
+    \tfield:u8 ca[];\toffset:45;\tsize:3;\tsigned:0;\n\
+    \tfield:u32 flags;\toffset:48;\tsize:4;\tsigned:0;\n\
+    \tfield:u32 x[];\toffset:52;\tsize:8;\tsigned:0;\n\
+    \tfield:u64 at;\toffset:60;\tsize:8;\tsigned:0;\n\n\
+    print fmt: \"(%lx) s=\\\"%s\\\" n=%d a=0x%Lx arr={%u,%u,%u,%u} sa={\\\"%s\\\",\\\"%s\\\"} c='%c' ca={'%c','%c','%c'} flags=0x%x x={0x%x,0x%x} at=%pS\", \
+    REC->__probe_ip, __get_str(s), REC->n, REC->a, REC->arr[0], REC->arr[1], REC->arr[2], REC->arr[3], __get_str(sa[0]), __get_str(sa[1]), REC->c, \
+    REC->ca[0], REC->ca[1], REC->ca[2], REC->flags, REC->x[0], REC->x[1], (void *)REC->at\n";
+
+#[test]
+fn what_a_probe_fetched() {
+    let mut raw = vec![0u8; 72];
+    // `s` was not read; of `sa` the second was not.
+    raw[16..20].copy_from_slice(&68u32.to_le_bytes());
+    raw[20..24].copy_from_slice(&(-3i32).to_le_bytes());
+    raw[24] = 0x7f;
+    raw[32..36].copy_from_slice(&[1, 2, 3, 4]);
+    raw[36..40].copy_from_slice(&(68u32 | 3 << 16).to_le_bytes());
+    raw[40..44].copy_from_slice(&70u32.to_le_bytes());
+    raw[44..47].copy_from_slice(b"xab");
+    (raw[47], raw[48], raw[52], raw[56]) = (0, 0x42, 0x10, 0xff);
+    raw[60..68].copy_from_slice(&u64::MAX.to_le_bytes());
+    raw[68..72].copy_from_slice(b"hi\0\0");
+    let format = Format::parse(PROBE).unwrap();
+    let decoder = Decoder::new(&format, Some("openat"), Abi::X86_64, 63);
+    let values: Vec<(String, Value<'static>)> =
+        decoder.decode(&raw, &|_| None).into_iter().map(|(name, value)| (name.to_owned(), owned(value))).collect();
+    let unread = Value::Words { text: "(fault)".to_owned(), number: None };
+    assert_eq!(one(&values, "s"), &unread);
+    assert_eq!(one(&values, "sa"), &Value::Array { items: vec![string("hi"), unread], more: false });
+    assert_eq!((one(&values, "n"), one(&values, "a")), (&Value::Int(-3), &Value::Hex(0x7f)));
+    assert_eq!(one(&values, "arr"), &Value::Array { items: (1..=4).map(Value::Uint).collect(), more: false });
+    assert_eq!(one(&values, "c"), &Value::Words { text: "'x'".to_owned(), number: Some(u64::from(b'x')) });
+    assert_eq!(one(&values, "ca"), &string("ab"));
+    assert_eq!(one(&values, "x"), &Value::Array { items: vec![Value::Hex(0x10), Value::Hex(0xff)], more: false });
+    assert_eq!(one(&values, "at"), &Value::Code(u64::MAX));
+    let Value::Flags { bits: 0x42, table } = one(&values, "flags") else { panic!("openat's flags are known") };
+    assert_eq!(table.name, "open_flags");
+    assert_eq!(values.len(), 10, "where the probe is, is nothing that was asked for");
 }

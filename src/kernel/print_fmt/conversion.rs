@@ -32,6 +32,7 @@ pub fn conversions(text: &str) -> Vec<Conversion> {
         let (hint, length) = match letters.chars().next() {
             Some('x' | 'X') => (Some(Hint::Hex), 1),
             Some('o') => (Some(Hint::Octal), 1),
+            Some('c') => (Some(Hint::Char), 1),
             Some('p') => pointer(letters),
             Some(other) => (None, other.len_utf8()),
             None => break,
@@ -63,12 +64,12 @@ fn pointer(letters: &str) -> (Option<Hint>, usize) {
         ("pUL", None),
         ("pUB", None),
         ("pU", Some(Hint::Uuid)),
-        ("pS", Some(Hint::Address)),
-        ("ps", Some(Hint::Address)),
-        ("pB", Some(Hint::Address)),
+        ("pS", Some(Hint::Code)),
+        ("ps", Some(Hint::Code)),
+        ("pB", Some(Hint::Code)),
         ("px", Some(Hint::Address)),
         ("pK", Some(Hint::Address)),
-        ("pF", Some(Hint::Address)),
+        ("pF", Some(Hint::Code)),
     ];
     if let Some((name, hint)) = KNOWN.iter().find(|(name, _)| letters.starts_with(name)) {
         return (*hint, name.len());

@@ -14,6 +14,8 @@ pub enum Expr {
     Text(String),
     /// `REC->name`
     Field(String),
+    /// `REC->name[N]`
+    Element(String),
     Cast(CType, Box<Expr>),
     Unary(Unary, Box<Expr>),
     Binary(Box<Expr>, &'static str, Box<Expr>),
@@ -80,6 +82,14 @@ impl Expr {
         }
     }
 
+    /// The field that the expression is, or is an element of.
+    pub fn of_field(&self) -> Option<&str> {
+        match self {
+            Expr::Element(name) => Some(name),
+            other => other.plain_field(),
+        }
+    }
+
     /// Whether every field that occurs passes.
     pub fn fields_all(&self, passes: &dyn Fn(&str) -> bool) -> bool {
         match self {
@@ -88,7 +98,7 @@ impl Expr {
             Expr::Binary(left, _, right) => left.fields_all(passes) && right.fields_all(passes),
             Expr::Condition(a, b, c) => a.fields_all(passes) && b.fields_all(passes) && c.fields_all(passes),
             Expr::Number(_) | Expr::Text(_) => true,
-            Expr::Flags { .. } | Expr::Symbolic { .. } | Expr::HexBytes(_) | Expr::Opaque => false,
+            Expr::Element(_) | Expr::Flags { .. } | Expr::Symbolic { .. } | Expr::HexBytes(_) | Expr::Opaque => false,
         }
     }
 }
@@ -191,6 +201,10 @@ impl<'t, 'a> Parser<'t, 'a> {
             Token::Name("REC") if self.take("->") => {
                 let Some(Token::Name(name)) = self.tokens.get(self.at) else { return None };
                 self.at += 1;
+                if let [Token::Mark("["), Token::Number(_), Token::Mark("]"), ..] = &self.tokens[self.at..] {
+                    self.at += 3;
+                    return Some(Expr::Element((*name).to_owned()));
+                }
                 // An element or a member is not the field.
                 let part = matches!(self.tokens.get(self.at), Some(Token::Mark("[" | "." | "->" | "(" | "++" | "--")));
                 (!part).then(|| Expr::Field((*name).to_owned()))

@@ -27,8 +27,12 @@ pub struct PrintFormat {
 pub enum Hint {
     Hex,
     Octal,
-    /// `%p`, `%pS` and their like.
+    /// `%c`
+    Char,
+    /// `%p` and its like.
     Address,
+    /// `%pS` and its like: of code.
+    Code,
     /// `%pI4`
     Ip4,
     /// `%pI6`, `%pI6c`
@@ -91,7 +95,7 @@ impl PrintFormat {
     fn add_hint(&mut self, argument: &Expr, hint: Option<Hint>) {
         let (field, hint) = match argument {
             Expr::HexBytes(field) => (Some(field.as_str()), Some(Hint::HexBytes)),
-            other => (other.plain_field(), hint),
+            other => (other.of_field(), hint),
         };
         if let (Some(field), Some(hint)) = (field, hint)
             && self.hint(field).is_none()

@@ -25,7 +25,7 @@ fn allocation_flags() {
     let print = PrintFormat::parse(&format.print);
     let names = print.naming("gfp_flags").unwrap();
     assert_eq!(names.text(8, &|_| Some(0)).as_deref(), Some("none"));
-    assert_eq!(print.hint("call_site"), Some(Hint::Address));
+    assert_eq!(print.hint("call_site"), Some(Hint::Code));
 }
 
 #[test]

@@ -179,9 +179,9 @@ fn faults_and_time_on_the_cpu() {
     run.give(9, 9, fault(false));
     run.give(9, 9, fault(false));
     for _ in 0..2 {
-        run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: raw.clone().into(), stack: None });
+        run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: raw.clone().into(), stack: None, caller: None });
     }
-    run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: Box::from(&raw[..30]), stack: None });
+    run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: Box::from(&raw[..30]), stack: None, caller: None });
     assert_eq!(run.heads(), [" sh (9), 3 events, 100.0%, 1 majfaults, 2 minfaults, 3.000 msec"]);
 }
 

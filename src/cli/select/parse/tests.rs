@@ -54,6 +54,7 @@ fn terms_of_every_kind() {
         kernel_stack: true,
         name: Some("opens".to_owned()),
         no_inherit: true,
+        function: None,
     };
     assert_eq!((&item.terms, item.list), (&terms, 7));
 }
@@ -108,7 +109,15 @@ fn any_terms() -> impl Strategy<Value = Terms> {
     ];
     let counts = (proptest::option::of(1u64..), proptest::option::of(1u16..), proptest::option::of(call_graph));
     (counts, any::<bool>(), proptest::option::of("[^,/]{1,9}"), any::<bool>()).prop_map(
-        |((nr, max_stack, call_graph), kernel_stack, name, no_inherit)| Terms { nr, max_stack, call_graph, kernel_stack, name, no_inherit },
+        |((nr, max_stack, call_graph), kernel_stack, name, no_inherit)| Terms {
+            nr,
+            max_stack,
+            call_graph,
+            kernel_stack,
+            name,
+            no_inherit,
+            function: None,
+        },
     )
 }
 

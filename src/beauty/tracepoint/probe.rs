@@ -1,0 +1,52 @@
+//! What the records of probes have that those of other tracepoints have not: texts that could not be read, where a return goes, and arguments of calls that rtrace knows.
+
+use super::{Reading, by_row, row};
+use crate::beauty::row::Syscall;
+use crate::kernel::format::{FieldPlace, Format, FormatField};
+
+/// What the kernel itself prints for a text that it could not read.
+pub const UNREAD: &str = "(fault)";
+
+/// Whether these are a probe's records: they begin with where it is (kernel/trace/trace_probe.h, FIELD_STRING_IP and its like).
+pub fn is_probe(format: &Format) -> bool {
+    ["__probe_ip", "__probe_func", "__probe_ret_ip", "__probe_type"].iter().any(|name| format.field(name).is_some())
+}
+
+/// The fields that say where a function was and where it returned to.
+pub fn returns(format: &Format) -> Option<(FormatField, FormatField)> {
+    Some((format.field("__probe_func")?.clone(), format.field("__probe_ret_ip")?.clone()))
+}
+
+/// The call that a function does the work of, in the kernel (`__x64_sys_openat`, `ksys_read`, `do_sys_openat2`) or in the C library (`openat64`, `__read`).
+pub fn syscall(function: &str) -> Option<&'static Syscall> {
+    const BEGINNINGS: [&str; 11] =
+        ["__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "ksys_", "do_sys_", "__sys_", "__libc_", "__", ""];
+    let plain = BEGINNINGS.iter().find_map(|beginning| function.strip_prefix(beginning))?;
+    row(plain).or_else(|| row(plain.trim_end_matches(|c: char| c.is_ascii_digit())))
+}
+
+/// How a number is read that is called as an argument of the call.
+pub fn argument(call: Option<&'static Syscall>, field: &FormatField) -> Option<Reading> {
+    let is_number = field.array.is_none() && field.place == FieldPlace::Here && matches!(field.size, 1 | 2 | 4 | 8);
+    let arg = call?.args.iter().find(|arg| is_number && arg.name == field.name)?;
+    match by_row(arg, 0)? {
+        // How wide a plain number is, and in which base it is shown, is what was asked for; and what the other arguments are is not known.
+        Reading::Number(_) | Reading::Custom(..) => None,
+        known => Some(known),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_calls() {
+        let name = |function: &str| syscall(function).map(|row| row.name);
+        for function in ["__x64_sys_openat", "do_sys_openat2", "openat64", "openat", "__openat"] {
+            assert_eq!(name(function), Some(if function.ends_with('2') { "openat2" } else { "openat" }), "{function}");
+        }
+        assert_eq!((name("ksys_read"), name("__libc_read")), (Some("read"), Some("read")));
+        assert_eq!((name("vfs_read"), name("handle"), name("")), (None, None, None));
+    }
+}

@@ -1,0 +1,123 @@
+//! Probes on the kernel itself, on kernels that have them: by breakpoint, by ftrace, on events.
+
+use crate::machine::Machine;
+use crate::needs::Need;
+use crate::trace::{Trace, plain, start, trace};
+use regex::Regex;
+use rustix::process::{Signal, kill_process};
+
+/// What all of these open.
+const FILE: &str = "/etc/passwd";
+
+/// What is printed of probes, behind the task.
+fn events(trace: &Trace) -> Vec<String> {
+    let lines = trace.lines();
+    let texts = lines.iter().filter_map(|line| line.text.split_once("): ")?.1.split_once(' '));
+    texts.map(|(_, what)| what.to_owned()).filter(|what| what.starts_with("probe:")).collect()
+}
+
+/// Traces `cat` of the file; some line of the probe is this.
+fn assert_line(machine: &Machine, options: &[&str], pattern: &str) -> Trace {
+    let trace = trace(machine, options, &["cat", FILE]).succeeded();
+    let pattern = Regex::new(&format!("^probe:{pattern}$")).expect("the pattern is right");
+    assert!(events(&trace).iter().any(|event| pattern.is_match(event)), "{pattern} in\n{}\n{}", trace.text, trace.stderr);
+    assert_gone();
+    trace
+}
+
+/// No event of an rtrace is there but of those that live.
+fn assert_gone() {
+    let all = std::fs::read_to_string("/sys/kernel/tracing/dynamic_events").expect("tracefs is mounted");
+    let pids = all.lines().filter_map(|line| line.split_once("rtrace_")?.1.split('_').next()?.parse::<i32>().ok());
+    let dead: Vec<i32> = pids.filter(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()).collect();
+    assert!(dead.is_empty(), "{dead:?} left\n{all}");
+}
+
+#[test]
+fn a_function_of_the_kernel_and_its_return() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    let entry = "p do_sys_openat2 dfd=$arg1:s32 filename=+0($arg2):ustring flags=+0($arg3):x64 mode=+8($arg3):u16";
+    assert_line(&machine, &["--probe", entry], r#"do_sys_openat2\(dfd: CWD, filename: "/etc/passwd"(, flags: 0x[0-9a-f]+)?\)"#);
+    let back = r"do_sys_openat2__return\([a-z0-9_.]+\+0x[0-9a-f]+ <- do_sys_openat2, arg1: 3\)";
+    assert_line(&machine, &["--probe", "r do_sys_openat2 $retval:s32"], back);
+    assert_line(&machine, &["--probe", "p:probe/mine do_sys_openat2+0 where=%ip:symbol"], r"mine\(where: do_sys_openat2(\+0x[0-9a-f]+)?\)");
+}
+
+#[test]
+fn a_function_by_ftrace_and_its_return() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Fprobes]) {
+        return;
+    }
+    assert_line(&machine, &["--probe", "f vfs_read count=$arg3:u64"], r"vfs_read\(count: [0-9]+\)");
+    assert_line(
+        &machine,
+        &["--probe", "f vfs_read%return $retval:s64"],
+        r"vfs_read__return\([a-z0-9_.]+\+0x[0-9a-f]+ <- vfs_read, arg1: [0-9]+\)",
+    );
+}
+
+#[test]
+fn an_event_on_another() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Eprobes]) {
+        return;
+    }
+    let probe = "e raw_syscalls.sys_enter nr=$id:s64 filename=+8($args):ustring";
+    let trace = assert_line(&machine, &["--probe", probe, "--filter", "nr == 257"], r#"sys_enter\(nr: 257, filename: .*\)"#);
+    assert!(events(&trace).iter().all(|event| event.contains("nr: 257,")), "{}", trace.text);
+}
+
+#[test]
+fn stacks_begin_in_the_kernel() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    let trace = assert_line(&machine, &["--kernel-stack", "--probe", "p do_sys_openat2"], r"do_sys_openat2\(\)");
+    let frames: Vec<String> = trace.text.lines().skip(1).map_while(crate::stacks::frame).map(|frame| frame.name).collect();
+    assert!(frames.iter().any(|name| name.contains("sys_openat")), "{}", trace.text);
+}
+
+#[test]
+fn what_the_kernel_refuses_is_named() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    let refused = |probe: &str, words: &[&str]| {
+        let run = plain(&machine, &["--probe", probe, "--", "echo", "started"]);
+        assert_eq!((run.status, run.stdout.as_str()), (125, ""), "{probe}: {}", run.stderr);
+        words.iter().for_each(|word| assert!(run.stderr.contains(word), "no {word:?} in\n{}", run.stderr));
+    };
+    refused("p do_sys_openat2+1", &["instruction boundary", "^"]);
+    refused("p no_such_function_here", &["no_such_function_here"]);
+    refused("r do_sys_openat2+16", &["return probe"]);
+    // `0xffffffff81000000-0xffffffff81000010\tname`
+    let blacklist = std::fs::read_to_string("/sys/kernel/debug/kprobes/blacklist").unwrap_or_default();
+    let names = blacklist.lines().filter_map(|line| line.split_whitespace().nth(1));
+    match names.into_iter().find(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')) {
+        Some(name) => refused(&format!("p {name}"), &["blacklisted"]),
+        None => crate::needs::unsupported("no kprobes/blacklist in debugfs: whether it is named was not tested"),
+    }
+    assert_gone();
+}
+
+#[test]
+fn what_a_killed_run_left_on_the_kernel_is_removed() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    for probe in ["p do_sys_openat2", "r do_sys_openat2"] {
+        let mut run = start(&machine, &["--probe", probe], &["sleep", "1000"]);
+        run.wait_for("line of a probe", |lines| !lines.is_empty());
+        kill_process(run.pid(), Signal::KILL).expect("it is ours");
+        run.finish();
+        trace(&machine, &["-e", "lseek"], &["true"]).succeeded();
+        assert_gone();
+    }
+}
