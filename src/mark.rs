@@ -65,7 +65,7 @@ impl<F: Fields> Mark<F> {
         self.registration.as_ref().is_some_and(Registration::is_listened_to)
     }
 
-    /// Sets the mark, if somebody traces it: one system call. Gives whether it was set.
+    /// Sets the mark, if somebody traces it: one system call. Gives whether the kernel took it. (A tracer that has only just attached may not record yet.)
     ///
     /// # Errors
     /// The texts are more than a record holds (8 KiB), or the kernel refuses the record.

@@ -1,10 +1,13 @@
 //! `rtrace probe`: probes that stay, made, listed, shown, deleted; user events, emitted and traced.
 
+use crate::line::Line;
 use crate::machine::{self, Machine};
 use crate::needs::Need;
 use crate::trace::{Trace, plain, shell, start, trace, workload};
+use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Events of one test: all have names of its own, and are deleted when it ends, however it does.
@@ -333,18 +336,18 @@ fn marks_are_inherited_by_fork() {
     let events = Events::new(&machine);
     let event = format!("user_events:{}", events.name("fork"));
     events.says(&["add", &format!("u:{} u32 number; s64 change; __rel_loc char[] text; u8 last", events.name("fork"))]);
-    let script = format!(
-        r#""$workload" mark-fork {} > "$dir/forked" & until grep -q ready "$dir/forked"; do sleep 0.1; done
-        "$rtrace" -a -e {event} --show-zeros --max-events 2; wait"#,
-        events.name("fork")
-    );
-    let run = shell(&machine, &script);
-    let tid = |number: u32| {
-        let line = run.stderr.lines().find(|line| line.contains(&format!("{event}(number: {number},")));
-        let line = line.unwrap_or_else(|| panic!("no {number} in\n{}", run.stderr));
-        line.split('/').nth(1).and_then(|rest| rest.split(' ').next()).map(str::to_owned)
+    let mut forked = Command::new(machine::workload()).args(["mark-fork", &events.name("fork")]).spawn().expect("the workload starts");
+    let mut run = start(&machine, &["-a", "-e", &event, "--show-zeros"], &[]);
+    let of = |lines: &[Line], number: u32| {
+        let line = lines.iter().find(|line| line.text.contains(&format!("{event}(number: {number}, ")));
+        line.map(|line| line.tid)
     };
-    assert_ne!(tid(0), tid(1), "{}", run.stderr);
+    run.wait_for("marks of parent and child", |lines| of(lines, 0).is_some() && of(lines, 1).is_some());
+    kill_process(run.pid(), Signal::INT).expect("it runs");
+    let lines = run.finish().succeeded().lines();
+    assert_eq!(of(&lines, 0), Some(forked.id() as i32));
+    assert_ne!(of(&lines, 0), of(&lines, 1));
+    assert!(forked.wait().expect("it is our child").success(), "both end when nobody traces them any more");
 }
 
 #[test]

@@ -39,7 +39,7 @@ workload names THREADS COUNT DIR           COUNT files that are not there on eac
 workload payload SCENE                     calls with data that is known, of each kind one
 workload zoo DIR                           shows one open file of every kind
 workload mark EVENT COUNT                  sets a mark of this name so often
-workload mark-fork EVENT                   sets one in itself and in a child, as soon as somebody traces it
+workload mark-fork EVENT                   sets one in itself and in a child, as long as somebody traces it
 workload mark-exec EVENT COMMAND...        declares one and becomes another program
 workload int80 COUNT                       getppid by the kernel's entry for 32-bit programs (x86-64)
 workload unknown                           numbers that no table has
