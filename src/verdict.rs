@@ -42,6 +42,9 @@ pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledge
     }
     if request.run.verbose > 0 {
         said.extend(of_others(session, ledger));
+        let EventAccount { issued, received, lost, .. } = ledger.instance;
+        let counts = issued.zip(lost).map(|(issued, lost)| format!("{issued} issued, {received} came, {lost} lost"));
+        said.extend(counts.map(|counts| format!("{}: {counts}", of_instance(session))));
     }
     let others: u64 = lost_of_others(session, ledger);
     if others > 0 {
@@ -58,7 +61,8 @@ pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledge
 
 /// The events that come by the tracefs instance.
 fn of_instance(session: &Session) -> String {
-    let names = session.events.events.iter().filter(|event| event.is_by_instance()).map(|event| event.name.as_str());
+    let events = session.events.events.iter().filter(|spec| spec.is_by_instance());
+    let names = events.map(|spec| spec.terms.name.as_ref().unwrap_or(&spec.name).as_str());
     names.collect::<Vec<_>>().join(", ")
 }
 

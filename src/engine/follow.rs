@@ -211,7 +211,10 @@ impl Follower {
         self.ledger.account(sample.event).receive(sample.count);
         let task = if self.by_instance.get(usize::from(sample.event.0)) == Some(&true) {
             self.ledger.instance.receive(1);
-            self.task_of_thread(record.task.tid)
+            let Some(task) = self.task_of_thread(record.task.tid) else {
+                return self.ledger.leave_out(sample.event, LeftOut::Excluded);
+            };
+            task
         } else {
             record.task
         };
@@ -245,12 +248,17 @@ impl Follower {
     }
 
     /// The task of a record that only says which thread it is. One that nobody saw begin is asked for; until the answer is there it passes for a process.
-    fn task_of_thread(&mut self, tid: i32) -> TaskId {
+    ///
+    /// `None`: somebody who is not followed. The kernel records events of the scheduler for the thread that is left as well as for the one that is turned to.
+    fn task_of_thread(&mut self, tid: i32) -> Option<TaskId> {
         if let Some(task) = self.tasks.get(tid) {
-            return task.id;
+            return Some(task.id);
+        }
+        if self.scope != Scope::System && !self.gaps.was_any() {
+            return None;
         }
         self.ask_about(tid);
-        TaskId { pid: tid, tid }
+        Some(TaskId { pid: tid, tid })
     }
 
     /// Whether a record is rtrace's own matter.

@@ -6,6 +6,7 @@
 use crate::kernel::procfs;
 use std::fmt;
 use std::fs;
+use std::path::Path;
 
 /// What all names of owners begin with.
 const PREFIX: &str = "rtrace_";
@@ -68,10 +69,13 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The inode of a process's pid namespace, from `pid:[4026531836]`.
+/// The inode of a process's pid namespace, from `pid:[4026531836]`. A kernel without such namespaces (CONFIG_PID_NS) has no link, and what would be the first.
 fn namespace(process: &str) -> Option<u32> {
-    let link = fs::read_link(format!("/proc/{process}/ns/pid")).ok()?;
-    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+    match fs::read_link(format!("/proc/{process}/ns/pid")) {
+        Ok(link) => link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok(),
+        Err(_) if !Path::new("/proc/self/ns/pid").exists() => Path::new("/proc").join(process).exists().then_some(FIRST_NAMESPACE),
+        Err(_) => None,
+    }
 }
 
 #[cfg(test)]

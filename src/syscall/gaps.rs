@@ -64,6 +64,12 @@ impl Gaps {
         }
     }
 
+    /// Something was lost until now.
+    #[inline]
+    pub fn was_any(&self) -> bool {
+        self.number > 0
+    }
+
     /// A LOST record: a gap of this CPU's ring is over.
     pub fn end(&mut self, cpu: u32) {
         self.number += 1;

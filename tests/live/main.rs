@@ -23,6 +23,7 @@ mod output;
 mod payload;
 mod probe_command;
 mod probes;
+mod probes_events;
 mod selection;
 mod spans;
 mod stacks;

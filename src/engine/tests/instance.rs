@@ -4,7 +4,7 @@ use super::bed::*;
 use crate::event::{EventIndex, TaskId, Time, What};
 use crate::source::instance::page::Missed;
 use crate::source::instance::page::tests::PageWriter;
-use crate::source::session::{EventSpec, Role};
+use crate::source::session::{EventSpec, Role, Scope};
 use crate::source::{Chunk, Form, Note, Session};
 use crate::task::Look;
 use crate::task::look::Blind;
@@ -71,6 +71,23 @@ fn a_thread_that_nobody_saw_is_asked_for_once() {
     let (events, _) = run.end();
     let tasks: Vec<_> = events.iter().map(|e| (e.task, e.comm.as_deref())).collect();
     assert_eq!(tasks, [(task(8, 8), None), (task(8, 8), None), (task(5, 8), Some(&b"found"[..]))]);
+}
+
+#[test]
+fn who_is_not_followed_is_left_out_unless_its_beginning_may_be_lost() {
+    let (mut session, _) = session_with_instance();
+    session.scope = Scope::Tasks;
+    let page = |time| pages(PageWriter::new(time).record(time, &raw(0)).record(time + 1, &raw(7)).page(None));
+    let mut ring = Ring::new(&session, 0);
+    ring.comm(10, task(7, 7), b"sh", false);
+    let mut run = Run::new(&session);
+    run.round(30, vec![ring.chunk(), page(20)], vec![], &mut Blind).round(40, vec![], vec![], &mut Blind);
+    assert_eq!(run.events.iter().map(|event| event.task.tid).collect::<Vec<_>>(), [7]);
+    ring.lost(50, 1);
+    run.round(60, vec![ring.chunk(), page(55)], vec![], &mut Blind);
+    let (events, engine) = run.end();
+    assert_eq!(events.iter().filter(|e| matches!(e.what, What::Tracepoint { .. })).map(|e| e.task.tid).collect::<Vec<_>>(), [7, 0, 7]);
+    assert_eq!((engine.ledger().instance.received, engine.ledger().excluded), (4, 1));
 }
 
 #[test]
