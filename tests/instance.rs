@@ -5,10 +5,10 @@ use rtrace::cli::request::{Engine as By, Request, Trace};
 use rtrace::cli::{self, Parsed};
 use rtrace::engine::{Engine, Settings};
 use rtrace::event::{Event, What};
-use rtrace::kernel::tracefs::Tracefs;
+use rtrace::kernel::tracefs::{EventName, Tracefs};
 use rtrace::plan::{self, Plan, Whom};
 use rtrace::probe::made::Made;
-use rtrace::source::instance::left;
+use rtrace::source::instance::{Instance, Size, Whose, left};
 use rtrace::source::live::Drain;
 use rtrace::source::look::{self, Live};
 use rtrace::source::session::{Role, Scope};
@@ -275,6 +275,21 @@ fn everybody_but_rtrace_itself() {
     // (Threads of this process that were made later are other tests', and wait.)
     assert!(!seen.iter().any(|seen| seen.1 == rustix::thread::gettid().as_raw_nonzero().get()), "reading the buffers would fill them");
     assert!(!tracer.engine.ledger().instance.disagrees());
+}
+
+#[test]
+fn triggers_are_taken_back() {
+    let Some((_guard, tracefs)) = tracefs() else { return };
+    let size = Size { cpus: &[0], bytes: 8 << 10 };
+    let mut instance = Instance::make(&tracefs, size, Whose::Everyone).unwrap();
+    let event = EventName { subsystem: "sched".to_owned(), name: "sched_process_fork".to_owned() };
+    let file = tracefs.root().join("instances").join(&own(&tracefs)[0]).join("events/sched/sched_process_fork/trigger");
+    instance.trigger(&event, "traceoff:5").unwrap();
+    assert!(fs::read_to_string(&file).unwrap().contains("traceoff"));
+    let error = format!("{:#}", instance.trigger(&event, "nonsense").unwrap_err());
+    assert!(error.contains("the kernel refuses the trigger \"nonsense\" of sched:sched_process_fork"), "{error}");
+    instance.remove().unwrap();
+    assert!(own(&tracefs).is_empty());
 }
 
 #[test]

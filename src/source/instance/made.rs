@@ -161,16 +161,6 @@ impl Instance {
         Ok(())
     }
 
-    /// The format of an event as its records have it here.
-    ///
-    /// # Errors
-    /// There is no such event.
-    pub fn format(&self, event: &EventName) -> anyhow::Result<Format> {
-        let path = self.directory.join("events").join(&event.subsystem).join(&event.name).join("format");
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Format::parse(&text).with_context(|| path.display().to_string())
-    }
-
     /// Begins or ends recording.
     ///
     /// # Errors
