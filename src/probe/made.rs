@@ -5,6 +5,7 @@
 
 use super::dynamic_events::DynamicEvents;
 use super::grammar::{Field, FilePlace, KernelPlace, Place, Probe};
+use super::kernel;
 use super::names;
 use super::owner::Owner;
 use super::resolve::resolve;
@@ -98,7 +99,10 @@ impl Made {
                 Place::User { flags, fields } => self.held.push(hold(&name.name, flags, fields)?),
                 _ => {
                     let _opened = speakable(&mut one)?;
-                    file.make(&one.to_string())?;
+                    file.make(&one.to_string()).map_err(|refused| match kernel::symbol::doubt(probe, &mut Live) {
+                        Some(doubt) => anyhow::Error::from(refused).context(doubt),
+                        None => refused.into(),
+                    })?;
                 }
             }
             self.events.push(MadeEvent { item: Some(item), name, shown: shown.clone(), probe: probe.clone() });

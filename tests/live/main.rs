@@ -24,6 +24,7 @@ mod payload;
 mod probe_command;
 mod probes;
 mod probes_events;
+mod probes_programs;
 mod selection;
 mod spans;
 mod stacks;

@@ -73,8 +73,8 @@ pub fn shape(debug: &Debug, id: TypeId) -> Shape<TypeId> {
     match die.tag() {
         dw::DW_TAG_base_type => base(&die, few()),
         dw::DW_TAG_enumeration_type => {
-            let of = TypeId::of(&die);
-            let is_signed = matches!(shape(debug, of), Shape::Number { is_signed: true, .. }) && !of.is_nothing();
+            let of = bare(debug, TypeId::of(&die)).filter(|of| of.tag() == dw::DW_TAG_base_type);
+            let is_signed = of.is_some_and(|of| matches!(base(&of, 0), Shape::Number { is_signed: true, .. }));
             Shape::Number { bytes: few(), is_signed, is_character: false }
         }
         dw::DW_TAG_pointer_type | dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type => {

@@ -16,13 +16,23 @@ pub trait Types {
 
     /// In bytes; `None` if it is not known.
     fn size(&self, id: Self::Id) -> Option<u64> {
-        match self.shape(id) {
-            Shape::Number { bytes, .. } | Shape::Float { bytes } => Some(bytes.into()),
-            Shape::Pointer { .. } => Some(self.pointer_bytes().into()),
-            Shape::Array { of, count } => self.size(of)?.checked_mul(count?),
-            Shape::Aggregate { bytes, .. } => bytes,
-            Shape::Other(_) => None,
+        // Arrays of arrays: a damaged file could have one of itself.
+        const DEPTH_MAX: usize = 16;
+        let (mut id, mut count) = (id, 1u64);
+        for _ in 0..DEPTH_MAX {
+            let bytes: u64 = match self.shape(id) {
+                Shape::Number { bytes, .. } | Shape::Float { bytes } => bytes.into(),
+                Shape::Pointer { .. } => self.pointer_bytes().into(),
+                Shape::Aggregate { bytes, .. } => bytes?,
+                Shape::Other(_) => return None,
+                Shape::Array { of, count: elements } => {
+                    (id, count) = (of, count.checked_mul(elements?)?);
+                    continue;
+                }
+            };
+            return bytes.checked_mul(count);
         }
+        None
     }
 }
 

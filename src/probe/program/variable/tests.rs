@@ -202,6 +202,33 @@ fn versions_of_dwarf() {
     }
 }
 
+/// Whatever a file's bytes are, there is an answer.
+#[test]
+fn damaged_files_are_survived() {
+    let Some(app) = Built::new("app.c", &["-O2", "-g", "-no-pie"]) else { return };
+    let whole = std::fs::read(&app.path).unwrap();
+    let asked = [
+        "p APP:handle req->next->points[1].x served_total $arg*",
+        "p APP:app.c:57 product",
+        "p APP:scaled:2 factor",
+        "r APP:following $retval->mood",
+    ];
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut answers = [0, 0];
+    for round in 0..400 {
+        let mut bytes = whole.clone();
+        for _ in 0..=round % 40 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Headers and what is before the debug information are others' to survive.
+            let at = bytes.len() / 3 + (random >> 33) as usize % (bytes.len() * 2 / 3);
+            bytes[at] ^= 1 << (random >> 24 & 7);
+        }
+        std::fs::write(&app.path, &bytes).unwrap();
+        answers[usize::from(resolved(&app, asked[round % asked.len()]).is_ok())] += 1;
+    }
+    assert!(answers[0] > 0 && answers[1] > 0, "{answers:?}");
+}
+
 fn source_line(text: &str) -> u32 {
     let source = include_str!("../../../../tests/programs/probes/app.c");
     source.lines().position(|line| line.contains(text)).unwrap() as u32 + 1
