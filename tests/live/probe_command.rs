@@ -199,7 +199,7 @@ fn filters_triggers_and_histograms_are_shown() {
     let shown = events.says(&["show", &name]);
     has(
         &shown,
-        &["    filter      number > 1\n", "    trigger     hist:keys=number", "    histogram   { number:", "hitcount:", " number  offset "],
+        &["    filter      number > 1\n", "    trigger     hist:keys=number", "    histogram   { number:", "hitcount:", " u64 number "],
     );
     has(&events.fails(&["del", &name]), &["is in use", "a trigger in tracefs has it (hist:keys=number"]);
     fs::write(directory.join("trigger"), "!hist:keys=number").expect("the trigger can be taken away");
