@@ -88,6 +88,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
         signals,
         drain: Drain::new(armed),
         made,
+        names_missed: 0,
         queue: Some(sender),
         enough,
         child,
@@ -155,6 +156,8 @@ struct Run<'a> {
     drain: Drain,
     /// The events of `--probe`: behind the descriptors of them, which go first.
     made: Made,
+    /// How many path names at most are addresses because the probe that reads them was missed.
+    names_missed: u64,
     /// The way to the worker; `None` once everything was sent.
     queue: Option<Sender>,
     /// The worker wants no more: enough was printed, or nobody reads.
@@ -388,6 +391,7 @@ impl Run<'_> {
         if names.is_empty() {
             return;
         }
+        self.names_missed = self.made.misses();
         self.drain.armed_mut().close(|event| names.contains(&event.name));
         if let Err(error) = self.made.remove() {
             eprintln!("rtrace: {}", without_numbers(&format!("{error:#}")));
@@ -399,7 +403,13 @@ impl Run<'_> {
         if self.traced.is_some() && self.enough.load(Ordering::Relaxed) {
             self.reap(true);
         }
-        let shortages = self.drain.armed().shortages();
+        let mut shortages = self.drain.armed().shortages();
+        if self.names_missed > 0 {
+            shortages.push(format!(
+                "{} path names at most are not known: more calls named one at once than the kernel had room for",
+                self.names_missed
+            ));
+        }
         for sentence in &shortages {
             eprintln!("rtrace: {sentence}");
         }

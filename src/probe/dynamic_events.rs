@@ -3,6 +3,7 @@
 //! Lines are written behind what is there: opened otherwise, the kernel would take away everybody's events. Nothing here decides whose an event is.
 
 use super::error_log::{self, Refused};
+use super::hits;
 use crate::kernel::features::Features;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use rustix::fs::{Mode, OFlags};
@@ -50,6 +51,13 @@ pub enum WriteError {
 impl DynamicEvents {
     pub fn of(tracefs: &Tracefs) -> DynamicEvents {
         DynamicEvents { tracefs: tracefs.clone(), path: tracefs.root().join("dynamic_events") }
+    }
+
+    /// How often these probes were missed, of any task: the kernel could not run them, since as many were under way as it has room for.
+    pub fn misses(&self, of: &[&EventName]) -> u64 {
+        let listed = self.read().unwrap_or_default();
+        let counted = listed.iter().zip(hits::of(self.tracefs.root(), &listed)).filter(|(listed, _)| of.contains(&&listed.name));
+        counted.filter_map(|(_, hits)| hits?.misses).sum()
     }
 
     /// What is there, in the order in which it was made.
@@ -165,5 +173,18 @@ mod tests {
         assert_eq!(name("u:test").as_deref(), Some("user_events:test"));
         assert_eq!(name("nonsense"), None);
         assert_eq!(name(""), None);
+    }
+
+    #[test]
+    fn misses_are_of_those_probes_alone() {
+        let root = std::env::temp_dir().join(format!("rtrace-misses-{}", std::process::id()));
+        fs::create_dir_all(root.join("events")).unwrap();
+        let file = DynamicEvents::of(&Tracefs::at(&root).unwrap());
+        let name = |group: &str| EventName { subsystem: group.to_owned(), name: "getname".to_owned() };
+        assert_eq!(file.misses(&[&name("b")]), 0, "there is no such file");
+        fs::write(root.join("dynamic_events"), "r512:a/getname do_getname\nr512:b/getname do_getname\n").unwrap();
+        fs::write(root.join("kprobe_profile"), "  getname  9  4\n  getname  8  3\n").unwrap();
+        assert_eq!((file.misses(&[&name("b")]), file.misses(&[])), (3, 0));
+        fs::remove_dir_all(root).unwrap();
     }
 }

@@ -133,6 +133,12 @@ impl Made {
         Err(refused)
     }
 
+    /// How often the kernel missed what rtrace needs for itself, on all of the machine.
+    pub fn misses(&self) -> u64 {
+        let own: Vec<&EventName> = self.events.iter().filter(|event| event.item.is_none()).map(|event| &event.name).collect();
+        self.file.as_ref().filter(|_| !own.is_empty()).map_or(0, |file| file.misses(&own))
+    }
+
     pub fn events(&self) -> &[MadeEvent] {
         &self.events
     }
