@@ -90,7 +90,9 @@ fn lines_with_their_locals() {
 fn what_functions_return() {
     let Some(machine) = Machine::shared() else { return };
     let Some(app) = build(&machine, "gcc", "app.c", &["-O2", "-g"]) else { return };
-    let seen = |what: &str| fetched(&machine, &[&format!("r {app}:{what}")], &[&app]);
+    // Behind where it returned to, which is said first.
+    let behind = |event: String| event.split_once(", ").map_or(event.clone(), |(_, args)| args.to_owned());
+    let seen = |what: &str| fetched(&machine, &[&format!("r {app}:{what}")], &[&app]).into_iter().map(behind).collect::<Vec<_>>();
     assert_eq!(seen("handle sum=$retval"), ["sum: 920"]);
     assert_eq!(seen("named name=$retval:string"), ["name: \"a name\""]);
     assert_eq!(seen("named name=+0($retval):string"), ["name: \"a name\""]);
