@@ -7,9 +7,13 @@ use crate::kernel::format::{FieldPlace, Format, FormatField};
 /// What the kernel itself prints for a text that it could not read.
 pub const UNREAD: &str = "(fault)";
 
-/// Whether these are a probe's records: they begin with where it is (kernel/trace/trace_probe.h, FIELD_STRING_IP and its like).
+/// Whether these are a probe's records: they begin with where it is (kernel/trace/trace_probe.h, FIELD_STRING_IP and its like). Those of an event probe do not, and are printed with nothing before the
+/// arguments (PROBE_PRINT_EVENT in kernel/trace/trace_probe.c).
 pub fn is_probe(format: &Format) -> bool {
-    ["__probe_ip", "__probe_func", "__probe_ret_ip", "__probe_type"].iter().any(|name| format.field(name).is_some())
+    let begins_with_place =
+        ["__probe_ip", "__probe_func", "__probe_ret_ip", "__probe_type"].iter().any(|name| format.field(name).is_some());
+    let arguments = || format.own_fields().all(|field| format.print.contains(&format!(" {}=", field.name)));
+    begins_with_place || format.print.starts_with("\" ") && arguments()
 }
 
 /// The fields that say where a function was and where it returned to.
@@ -39,6 +43,18 @@ pub fn argument(call: Option<&'static Syscall>, field: &FormatField) -> Option<R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn probes_are_told_from_other_events() {
+        let format = |fields: &str, print: &str| Format::parse(&format!("name: x\nID: 1\n{fields}\nprint fmt: {print}\n")).unwrap();
+        let own = "\tfield:u64 nr;\toffset:8;\tsize:8;\tsigned:0;\n\tfield:__data_loc char[] filename;\toffset:16;\tsize:4;\tsigned:0;";
+        let place = "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;";
+        let args = "nr=0x%Lx filename=\\\"%s\\\"\", REC->nr, __get_str(filename)";
+        assert!(is_probe(&format(place, "\"(%lx)\", REC->__probe_ip")));
+        assert!(is_probe(&format(own, &format!("\" {args}"))));
+        assert!(!is_probe(&format(own, &format!("\"{args}"))));
+        assert!(!is_probe(&format(own, "\" nr %lld of %s\", REC->nr, __get_str(filename)")));
+    }
 
     #[test]
     fn functions_of_calls() {
