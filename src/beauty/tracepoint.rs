@@ -26,6 +26,7 @@ pub struct Decoder {
     fields: Vec<(FormatField, Reading)>,
     /// The argument registers of a `sys_enter_X` event.
     registers: Vec<FormatField>,
+    is_of_probe: bool,
     /// Of a return probe: the function, and where it returns to.
     returns: Option<(FormatField, FormatField)>,
     abi: Abi,
@@ -86,6 +87,7 @@ impl Decoder {
     pub fn new(format: &Format, function: Option<&str>, abi: Abi, copy_limit: u32) -> Decoder {
         let shown = || format.own_fields().filter(|field| !field.is_internal());
         let of_syscall = |prefix| format.name.strip_prefix(prefix).filter(|_| format.field("__syscall_nr").is_some());
+        let is_of_probe = probe::is_probe(format);
         let (fields, registers) = if let Some(event) = of_syscall("sys_enter_") {
             (syscall_fields(format, event), format.syscall_arguments().cloned().collect())
         } else if let Some(event) = of_syscall("sys_exit_") {
@@ -93,16 +95,20 @@ impl Decoder {
             (shown().map(|field| (field.clone(), Reading::Return { address })).collect(), Vec::new())
         } else {
             let print = PrintFormat::parse(&format.print);
-            let is_probe = probe::is_probe(format);
-            let call = function.filter(|_| is_probe).and_then(probe::syscall);
+            let call = function.filter(|_| is_of_probe).and_then(probe::syscall);
             let reading = |field: &FormatField| match probe::argument(call, field) {
                 Some(known) => known,
-                None if is_probe => fetched(field, &print),
+                None if is_of_probe => fetched(field, &print),
                 None => reading(field, &print),
             };
             (shown().map(|field| (field.clone(), reading(field))).collect(), Vec::new())
         };
-        Decoder { fields, registers, returns: probe::returns(format), abi, copy_limit }
+        Decoder { fields, registers, is_of_probe, returns: probe::returns(format), abi, copy_limit }
+    }
+
+    /// Whether the records are a probe's.
+    pub fn is_of_probe(&self) -> bool {
+        self.is_of_probe
     }
 
     /// Of a return probe's record: where the function is, and where it returned to.

@@ -31,7 +31,8 @@ impl Perf {
             let Session { abi, copied_bytes, .. } = known.session;
             let decoder =
                 self.tracepoints[place].get_or_insert_with(|| Decoder::new(format, spec.terms.function.as_deref(), *abi, *copied_bytes));
-            let zeros = self.show.zeros || !self.show.arg_names;
+            // What a probe fetches was asked for one by one, and that it is nothing is an answer.
+            let zeros = self.show.zeros || !self.show.arg_names || decoder.is_of_probe();
             let mut is_first = true;
             if let Some((function, returned_to)) = decoder.returned(raw) {
                 returns(out, (function, spec.terms.function.as_deref()), (returned_to, caller), known);
