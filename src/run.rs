@@ -4,6 +4,7 @@
 //! bounded in bytes lies between: when it is full the rings wait, and what no longer fits into them the kernel counts as lost.
 
 use crate::bpf;
+use crate::bpf::user::Objects;
 use crate::cli::exit_code::ExitCode;
 use crate::cli::plain::without_numbers;
 use crate::cli::request::{self, Target, Trace, Who};
@@ -55,7 +56,9 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let tidying = left::remove_beside(&tracefs);
     // Before all that may hold a descriptor of theirs, so that it is gone before they are taken away.
     let mut made = Made::make(&tracefs, &request.what.items)?;
-    let (mut plan, programs) = bpf::choose(request, &tracefs, &mut made)?;
+    let mut objects = Objects::open(&request.what.items, &tracefs)?;
+    let (mut plan, programs) = bpf::choose(request, &tracefs, &mut made, objects.outputs())?;
+    objects.load(&plan.whom)?;
     let command = match &request.target {
         Target::Command(command) => Some(command),
         Target::There { timer, .. } => timer.as_ref(),
@@ -80,7 +83,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let (sender, receiver) = queue(QUEUE_BYTES);
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough))?;
-    let armed = arm::arm(&plan, traced, programs)?;
+    let armed = arm::arm(&plan, traced, programs, objects)?;
     let session = Arc::new(session(&plan, &armed));
     let mut run = Run {
         request,

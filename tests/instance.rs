@@ -82,7 +82,7 @@ fn planned(tracefs: &Tracefs, words: &[&str]) -> Plan {
     let argv = ["rtrace", "--no-config"].iter().chain(words).map(Into::into);
     let Parsed::Request(Request::Trace(trace)) = cli::parse(argv, &cli::environment()) else { panic!("{words:?} is no trace") };
     let trace: Trace = *trace;
-    plan::build(&trace, tracefs, &mut Made::default(), By::Tracepoint).unwrap()
+    plan::build(&trace, tracefs, &mut Made::default(), &[], By::Tracepoint).unwrap()
 }
 
 /// All of these events come by the instance.
@@ -101,7 +101,7 @@ struct Tracer {
 
 impl Tracer {
     fn new(plan: &Plan, child: Option<i32>) -> Tracer {
-        let armed = arm::arm(plan, child, None).unwrap();
+        let armed = arm::arm(plan, child, None, rtrace::bpf::user::Objects::default()).unwrap();
         let session = Session { events: armed.table.clone(), scope: Scope::System, excluded: plan.left_out(), ..Session::default() };
         let settings = Settings { pending_after: None, fd_paths: false, signals: false };
         let engine = Engine::new(&session, settings, Box::new(Closed));

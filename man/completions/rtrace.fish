@@ -34,7 +34,7 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -s D -l delay -d 'Begin so l
 complete -c rtrace -n "__fish_rtrace_needs_command" -l run-as -d 'Start COMMAND as this user, with its groups and environment' -r -f -a "(__fish_complete_users)"
 complete -c rtrace -n "__fish_rtrace_needs_command" -s E -l env -d 'Set a variable in COMMAND\'s environment, or remove it (VAR alone)' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -l chdir -d 'Start COMMAND in this directory' -r -f -a "(__fish_complete_directories)"
-complete -c rtrace -n "__fish_rtrace_needs_command" -s e -l event -l expr -d 'Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*); ! takes away; repeated -e add up' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -s e -l event -l expr -d 'Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*), BPF programs (file.bpf.c); ! takes away; repeated -e add up' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -l probe -d 'Make a probe for this run, by a line of the kernel\'s dynamic events with names where it wants numbers: \'p tcp_sendmsg sk size\', \'r /bin/bash:readline +0($retval):string\'' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -l filter -d 'A condition for the -e or --probe before it, or for everything: \'ret < 0 && filename ~ "/etc/*"\'' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -l duration -d 'Only calls that took at least so long (a bare number is milliseconds)' -r

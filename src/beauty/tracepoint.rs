@@ -8,6 +8,7 @@ use super::tables::SYSCALLS;
 use super::value::Value;
 use crate::event::{Abi, Comm};
 use crate::kernel::ctype::CType;
+use crate::kernel::fetched::{Fetched, Got};
 use crate::kernel::field::sign_extend;
 use crate::kernel::format::{FieldPlace, Format, FormatField};
 use crate::kernel::print_fmt::{Hint, Naming, PrintFormat};
@@ -55,6 +56,8 @@ enum Reading {
     Named(Naming, Number),
     Array(Number),
     Bytes(Option<Hint>),
+    /// As the other way says, if it could be read.
+    FromMemory(Fetched, Box<Reading>),
     /// What a syscall returned: an errno is a negative number also where an address is expected.
     Return {
         address: bool,
@@ -91,17 +94,18 @@ impl Decoder {
         let (fields, registers) = if let Some(event) = of_syscall("sys_enter_") {
             (syscall_fields(format, event), format.syscall_arguments().cloned().collect())
         } else if let Some(event) = of_syscall("sys_exit_") {
-            let address = row(event).is_some_and(|row| matches!(row.returns, Return::Address | Return::Hex));
+            let address = returned(event);
             (shown().map(|field| (field.clone(), Reading::Return { address })).collect(), Vec::new())
         } else {
             let print = PrintFormat::parse(&format.print);
-            let call = function.filter(|_| is_of_probe).and_then(probe::syscall);
-            let reading = |field: &FormatField| match probe::argument(call, field) {
-                Some(known) => known,
-                None if is_of_probe => fetched(field, &print),
-                None => reading(field, &print),
+            let fields = if is_of_probe {
+                let call = function.and_then(probe::syscall);
+                let reading = |field: &FormatField| probe::argument(call, field).unwrap_or_else(|| fetched(field, &print));
+                shown().map(|field| (field.clone(), reading(field))).collect()
+            } else {
+                event_fields(format, &print)
             };
-            (shown().map(|field| (field.clone(), reading(field))).collect(), Vec::new())
+            (fields, Vec::new())
         };
         Decoder { fields, registers, is_of_probe, returns: probe::returns(format), abi, copy_limit }
     }
@@ -168,6 +172,12 @@ impl Decoder {
                 Value::Array { items, more: elements.next().is_some() }
             }
             Reading::Bytes(hint) => Value::Words { text: bytes::words(field.bytes(raw)?, *hint), number: None },
+            Reading::FromMemory(fetched, how) => match fetched.got(raw, field.size)? {
+                Got::Nothing(0) => Value::Address(0),
+                Got::Nothing(address) => Value::Unread(address),
+                Got::Cut if field.is_text() => Value::Str { bytes: field.text(raw)?.into(), cut: true, altered: false },
+                Got::Cut | Got::Whole => self.value(field, how, raw, comm)?,
+            },
             Reading::Copy { copy, count } => self.copied(field, copy, *count, raw)?,
         })
     }
@@ -218,6 +228,33 @@ impl Number {
             Base::Ten => Value::Uint(bits),
         }
     }
+}
+
+/// How the fields of an event are read that is not the kernel's own of a syscall.
+fn event_fields(format: &Format, print: &PrintFormat) -> Vec<(FormatField, Reading)> {
+    // A program's event at a syscall has some of its arguments, or what it returned.
+    let row = format.name.strip_prefix("sys_enter_").and_then(self::row);
+    let returned = format.name.strip_prefix("sys_exit_").map(returned);
+    let shown = format.fields.iter().enumerate().filter(|(_, field)| !field.is_common() && !field.is_internal());
+    let read = |(at, field): (usize, &FormatField)| {
+        let how = match &returned {
+            Some(address) if field.name == "ret" && field.size == 8 => Reading::Return { address: *address },
+            _ => row.and_then(|row| register_by_row(row, field)).unwrap_or_else(|| reading(field, print)),
+        };
+        let how = match format.fetched(at) {
+            Some(fetched) => Reading::FromMemory(fetched, Box::new(how)),
+            None => how,
+        };
+        (field.clone(), how)
+    };
+    shown.map(read).collect()
+}
+
+/// How an argument's register is read that stands alone.
+fn register_by_row(row: &Syscall, field: &FormatField) -> Option<Reading> {
+    let is_register = field.size == 8 && field.array.is_none() && field.place == FieldPlace::Here;
+    let arg = row.args.iter().find(|arg| is_register && arg.name == field.name)?;
+    by_row(arg, 0).filter(|how| !matches!(how, Reading::Custom(..)))
 }
 
 /// How a field of an ordinary tracepoint is read.
@@ -306,6 +343,11 @@ fn syscall_fields(format: &Format, event: &str) -> Vec<(FormatField, Reading)> {
 /// The row of the X of `sys_enter_X`.
 fn row(event: &str) -> Option<&'static Syscall> {
     SYSCALLS.iter().find(|syscall| syscall.event == event)
+}
+
+/// Whether what X returns is an address, for the X of `sys_exit_X`.
+fn returned(event: &str) -> bool {
+    row(event).is_some_and(|row| matches!(row.returns, Return::Address | Return::Hex))
 }
 
 fn counted_by(arg: Option<&Arg>) -> Option<u8> {

@@ -2,6 +2,7 @@
 //!
 //! Whether it can be had is found out by loading it: privileges, type information, kernel version and configuration all matter, and only the kernel knows.
 
+use super::user::Output;
 use super::{Programs, Settings};
 use crate::cli::request::{Engine, Trace};
 use crate::kernel::tracefs::Tracefs;
@@ -9,16 +10,16 @@ use crate::plan::{self, Plan};
 use crate::probe::made::Made;
 use anyhow::anyhow;
 
-/// The plan, and the programs if they trace.
+/// The plan, and the programs if they trace. `outputs`: what programs of the user's own give.
 ///
 /// # Errors
 /// The plan's; and that of the BPF engine, if the user asks for it.
-pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made) -> anyhow::Result<(Plan, Option<Programs>)> {
+pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output]) -> anyhow::Result<(Plan, Option<Programs>)> {
     let asked = request.run.engine;
     if asked == Engine::Tracepoint {
-        return Ok((plan::build(request, tracefs, made, Engine::Tracepoint)?, None));
+        return Ok((plan::build(request, tracefs, made, outputs, Engine::Tracepoint)?, None));
     }
-    let plan = plan::build(request, tracefs, made, Engine::Bpf)?;
+    let plan = plan::build(request, tracefs, made, outputs, Engine::Bpf)?;
     let Some(settings) = &plan.bpf else { return Ok((plan, None)) };
     let refused = match refusal(request).map_or_else(|| Programs::load(settings), Err) {
         Ok(programs) => return Ok((plan, Some(programs))),
@@ -27,7 +28,7 @@ pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made) -> anyhow::Re
     if asked == Engine::Bpf {
         return Err(refused);
     }
-    let mut plan = plan::build(request, tracefs, made, Engine::Tracepoint)?;
+    let mut plan = plan::build(request, tracefs, made, outputs, Engine::Tracepoint)?;
     plan.notes.push(format!("plan: not by BPF: {refused:#}"));
     Ok((plan, None))
 }

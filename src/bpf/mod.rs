@@ -28,6 +28,7 @@ mod stacks;
 pub mod tally;
 #[cfg(feature = "bpf")]
 mod types;
+pub mod user;
 
 #[cfg(feature = "bpf")]
 mod programs;

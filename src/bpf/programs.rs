@@ -193,10 +193,7 @@ impl Programs {
     /// How often the kernel skipped a program, because another task was inside it: a call may lack its entry or return for that, or be missing.
     pub fn skipped(&self) -> u64 {
         let programs = std::iter::once(&self.loaded).chain(&self.beside).flat_map(Loaded::programs);
-        let infos = programs
-            .filter(|(name, _)| is_of_calls(name))
-            .filter_map(|(_, program)| std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd())).ok());
-        infos.filter_map(|info| recursion_misses(&info)).sum()
+        programs.filter(|(name, _)| is_of_calls(name)).filter_map(|(_, program)| skipped(program)).sum()
     }
 
     fn is_tracing(&self) -> bool {
@@ -245,7 +242,7 @@ impl Programs {
 
 /// Whether this program is of an rtrace (this one or another): on an event it keeps nothing from anybody.
 pub fn is_of_rtrace(id: u32) -> bool {
-    let is_ours = |name: &str| name == EVENTS.enter || name == EVENTS.leave;
+    let is_ours = |name: &str| name == EVENTS.enter || name == EVENTS.leave || name.starts_with(super::user::NAME_PREFIX);
     libbpf_rs::query::ProgInfoIter::default().any(|info| info.id == id && info.name.to_str().is_some_and(is_ours))
 }
 
@@ -271,7 +268,12 @@ fn needs_seeds(settings: &Settings) -> bool {
     settings.whose == Whose::Tasks || settings.hooks != Hooks::All
 }
 
-/// How often a program was skipped, as its descriptor's information says (bpf_prog_show_fdinfo() in kernel/bpf/syscall.c).
+/// How often a program was skipped; `None` where the kernel does not say.
+pub(super) fn skipped(program: BorrowedFd) -> Option<u64> {
+    recursion_misses(&std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd())).ok()?)
+}
+
+/// The same, as its descriptor's information has it (bpf_prog_show_fdinfo() in kernel/bpf/syscall.c).
 fn recursion_misses(info: &str) -> Option<u64> {
     info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }

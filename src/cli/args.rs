@@ -167,7 +167,7 @@ pub struct TargetArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to trace")]
 pub struct WhatArgs {
-    /// Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*); ! takes away; repeated -e add up
+    /// Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*), BPF programs (file.bpf.c); ! takes away; repeated -e add up
     #[arg(short = 'e', long, visible_alias = "expr", value_name = "LIST", action = ArgAction::Append)]
     pub event: Vec<String>,
     /// Make a probe for this run, by a line of the kernel's dynamic events with names where it wants numbers: 'p tcp_sendmsg sk size', 'r /bin/bash:readline +0($retval):string'

@@ -167,6 +167,8 @@ pub enum Selector {
     Event { subsystem: String, name: String },
     /// `--probe`: made for this run.
     Probe(Box<Probe>),
+    /// A file of the user's own BPF programs: an object (`.bpf.o`), or C that becomes one (`.bpf.c`).
+    Object(PathBuf),
 }
 
 impl Selector {
@@ -179,7 +181,7 @@ impl Selector {
 
     /// It selects syscalls; otherwise events.
     pub fn is_of_syscalls(&self) -> bool {
-        !matches!(self, Selector::Event { .. } | Selector::Probe(_))
+        !matches!(self, Selector::Event { .. } | Selector::Probe(_) | Selector::Object(_))
     }
 }
 

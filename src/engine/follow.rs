@@ -102,6 +102,8 @@ pub struct Follower {
     returns: Vec<Option<FormatField>>,
     /// By event: it is to be given as it is, too.
     shown: Vec<bool>,
+    /// By event: whether what tasks make is of interest, too, in what programs of the user's give.
+    outputs: Vec<Option<Inherits>>,
     /// Calls whose memory is used again.
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
     used: Vec<Box<Call>>,
@@ -109,6 +111,10 @@ pub struct Follower {
     pub tasks: Tasks,
     pub ledger: Ledger,
 }
+
+/// Whether new tasks of a followed task are followed too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Inherits(bool);
 
 /// Where and when a record was written.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +167,7 @@ impl Follower {
             by_instance: session.events.events.iter().map(EventSpec::is_by_instance).collect(),
             returns: session.events.events.iter().map(returns).collect(),
             shown: session.events.events.iter().map(is_shown).collect(),
+            outputs: outputs(session),
             used: Vec::new(),
             now: Time::default(),
             tasks: Tasks::default(),
@@ -209,6 +216,9 @@ impl Follower {
             return self.whole(record, sample, events);
         }
         self.ledger.account(sample.event).receive(sample.count);
+        if self.outputs.get(usize::from(sample.event.0)).is_some_and(Option::is_some) && !self.follows(record.task, sample.event) {
+            return self.ledger.leave_out(sample.event, LeftOut::Excluded);
+        }
         let task = if self.by_instance.get(usize::from(sample.event.0)) == Some(&true) {
             self.ledger.instance.receive(1);
             let Some(task) = self.task_of_thread(record.task.tid) else {
@@ -259,6 +269,18 @@ impl Follower {
         }
         self.ask_about(tid);
         Some(TaskId { pid: tid, tid })
+    }
+
+    /// Whether a task is one of those that are traced. Programs of the user's run in every task; the stream has told of all that are followed before they do anything.
+    #[cold]
+    fn follows(&mut self, task: TaskId, output: EventIndex) -> bool {
+        if self.scope == Scope::System {
+            return true;
+        }
+        let inherits = self.outputs.get(usize::from(output.0)).copied().flatten() == Some(Inherits(true));
+        let Some(slot) = self.tasks.find(task.tid).filter(|&slot| self.tasks.at(slot).id == task) else { return false };
+        let thread = &self.threads[slot.index()];
+        !thread.foreign && (inherits || !thread.made)
     }
 
     /// Whether a record is rtrace's own matter.
@@ -367,7 +389,9 @@ impl Follower {
         match note {
             Note::Spawned { task, path, fds, .. } => self.spawned(*task, path, fds, time),
             Note::Task { task, comm, ppid, started, cgroup, abi } => {
+                let is_known = self.tasks.find(task.tid).is_some_and(|slot| self.tasks.at(slot).id == *task && !self.tasks.at(slot).ended);
                 let slot = self.slot_for_look(*task, time);
+                self.threads[slot.index()].foreign |= !is_known && self.asked.contains_key(&task.tid);
                 self.tasks.looked_at(slot, comm, *started);
                 let found = self.tasks.at_mut(slot);
                 found.parent = *ppid;
@@ -468,6 +492,12 @@ impl Follower {
 /// The field of a return probe that says where the function returned to.
 fn returns(spec: &EventSpec) -> Option<FormatField> {
     spec.format.as_ref()?.field("__probe_ret_ip").cloned()
+}
+
+/// The events of programs of the user's; empty where there are none.
+fn outputs(session: &Session) -> Vec<Option<Inherits>> {
+    let of = |spec: &EventSpec| (spec.role == Role::Output).then_some(Inherits(!spec.terms.no_inherit));
+    session.events.find(Role::Output).map_or_else(Vec::new, |_| session.events.events.iter().map(of).collect())
 }
 
 /// Whether an event's records are given as they are: syscalls and page faults are not, they become more than that.

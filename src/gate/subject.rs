@@ -4,6 +4,7 @@ use crate::beauty::errno;
 use crate::beauty::row::{Arg, Kind as ArgKind, Syscall, Table};
 use crate::cli::filter::{Kind, Name, NameId, Operand, Scope, Subject};
 use crate::event::{Call, Event, FdPlace, File, Piece, PieceState};
+use crate::kernel::fetched::Got;
 use crate::kernel::format::Format;
 use std::borrow::Cow;
 
@@ -230,6 +231,10 @@ pub struct TracepointSubject<'a> {
 impl Subject for TracepointSubject<'_> {
     fn value(&self, name: NameId) -> Operand<'_> {
         let Some(field) = self.format.fields.get(usize::from(name)) else { return common_value(self.event, name) };
+        let fetched = self.format.fetched(usize::from(name)).and_then(|fetched| fetched.got(self.raw, field.size));
+        if let Some(Got::Nothing(_)) = fetched {
+            return Operand::Unknown;
+        }
         if field.is_text() {
             return field.text(self.raw).map_or(Operand::Unknown, |text| Operand::Text(Cow::Borrowed(text)));
         }

@@ -3,6 +3,8 @@
 //! Only what it takes to find structs by name and to excerpt them is read; the format is that of Documentation/bpf/btf.rst and include/uapi/linux/btf.h, in the machine's own byte
 //! order. Whatever the bytes are, reading them gives types or an error.
 
+pub mod function;
+pub mod shape;
 mod types;
 
 pub use types::{Made, Member, Parameter, Types};
@@ -330,6 +332,7 @@ impl Deref for Blob {
 
 #[cfg(test)]
 mod tests {
+    use super::shape::{Shape, Shaped};
     use super::*;
     use proptest::prelude::*;
 
@@ -388,6 +391,23 @@ mod tests {
     }
 
     #[test]
+    fn types_have_shapes() {
+        let all = sample();
+        let btf = Btf::parse(&all).unwrap();
+        let number = Shape::Number { name: "int".to_owned(), bytes: 4, signed: false };
+        assert_eq!(btf.shape(1), Shaped { alias: None, shape: number });
+        assert_eq!(btf.shape(2).shape, Shape::Pointer(6));
+        assert_eq!((btf.shape(3).shape, btf.size(3)), (Shape::Array { element: 1, count: 3 }, Some(12)));
+        assert_eq!(btf.shape(8), Shaped { alias: Some("both_t".to_owned()), shape: Shape::Union { bytes: 12 } });
+        let Shape::Struct { bytes: 24, members } = btf.shape(9).shape else { panic!("{:?}", btf.shape(9)) };
+        let names: Vec<(&str, u32, Option<u32>)> = members.iter().map(|one| (one.name.as_str(), one.of, one.offset)).collect();
+        assert_eq!(names, [("", 8, Some(0)), ("third", 2, Some(16)), ("first", 11, Some(12))]);
+        let Shape::Enum { values, .. } = btf.shape(11).shape else { panic!("{:?}", btf.shape(11)) };
+        assert_eq!(values, [(5, "first".to_owned())]);
+        assert_eq!((btf.shape(99).shape, btf.size(6), btf.variable("wanted")), (Shape::Other, None, None));
+    }
+
+    #[test]
     fn names_begin_alike_however_short_they_are() {
         assert_eq!(beginning(b"task_struct"), beginning(b"task\0"));
         assert_eq!(beginning(b"pid"), beginning(b"pid\0file\0"));
@@ -428,6 +448,10 @@ mod tests {
             bytes.truncate(len - cut % len);
             if let Ok(btf) = Btf::parse(&bytes) {
                 let ids = 0..btf.starts.len() as u32 + 1;
+                for id in ids.clone() {
+                    let _ = (btf.shape(id), btf.size(id), btf.parameters(id));
+                }
+                let _ = btf.variable("wanted");
                 let excerpt = btf.excerpt(ids);
                 prop_assert!(Btf::parse(&excerpt).is_ok());
             }

@@ -5,6 +5,7 @@ pub mod carriers;
 pub mod ctype;
 pub mod elf;
 pub mod features;
+pub mod fetched;
 pub mod field;
 pub mod format;
 pub mod machine;

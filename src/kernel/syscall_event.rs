@@ -55,6 +55,7 @@ impl FormatField {
     pub fn is_internal(&self) -> bool {
         matches!(self.name.as_str(), "__syscall_nr" | "__probe_type" | "__probe_ip" | "__probe_func" | "__probe_ret_ip")
             || self.copied_argument().is_some()
+            || self.is_of_fetched()
     }
 
     /// X of a field `__X_val`.

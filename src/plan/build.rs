@@ -7,6 +7,7 @@ use super::mechanism::{self, Facts, Mechanism};
 use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, path_names, sums, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
+use crate::bpf::user::Output;
 use crate::bpf::{self, Hooks, Whose};
 use crate::cli::request::{Engine, Item, Mode, Target, Trace, Who};
 use crate::cli::select::{self, Selection};
@@ -30,11 +31,11 @@ const CARRIERS_MAX: usize = 256;
 /// Calls in flight for longer are shown as pending: the latency bound, nanoseconds.
 const PENDING_AFTER: u64 = 100_000_000;
 
-/// Makes the plan for this engine; where no syscalls are selected, they are the same.
+/// Makes the plan for this engine; where no syscalls are selected, they are the same. `outputs`: what programs of the user's own give.
 ///
 /// # Errors
 /// A sentence for every name that means nothing on this machine, every target that is not there.
-pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, engine: Engine) -> anyhow::Result<Plan> {
+pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output], engine: Engine) -> anyhow::Result<Plan> {
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = selection.notes.clone();
@@ -137,10 +138,10 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, engine: Engine
     if what.sched {
         add.tracepoint(Tracepoint::helper("sched", "sched_stat_runtime", Role::StatRuntime))?;
     }
+    doors::of_outputs(&mut add, &mut event_doors, outputs, &what.items, what.filter.as_ref())?;
     let without_stacks =
         events.iter().filter(|event| event.spec.is_by_instance() && !Graph::of_event(&event.spec.terms, &request.graphs).is_none());
     notes.extend(without_stacks.map(|event| format!("plan: no stacks of {}: a tracefs instance has none of programs", event.spec.name)));
-    event_doors.resize(events.len(), None);
     // The summary's, whatever is shown.
     let for_summary = events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
     for_summary.for_each(|(_, door)| _ = door.get_or_insert_default());
@@ -237,7 +238,7 @@ fn side_band(maps: bool, inherit: bool) -> PlannedEvent {
         sample_type: perf::SAMPLE_SIDE_BAND,
         format: None,
         shown: false,
-        terms: Terms::default(),
+        terms: Terms { no_inherit: !inherit, ..Terms::default() },
     };
     PlannedEvent { spec, counts: Counts::SideBand { maps }, filter: None, inherit, stack: StackFields::default() }
 }

@@ -3,6 +3,7 @@
 use super::events::{Adding, Tracepoint};
 use super::graphs::Graph;
 use crate::beauty::tables::SYSCALLS;
+use crate::bpf::user::Output;
 use crate::cli::filter::{Expr, KernelField, KernelScope, Name, Scope, Unbound, to_kernel};
 use crate::cli::request::{Item, Selector};
 use crate::cli::select::{self, Selection};
@@ -134,6 +135,32 @@ fn of_probe(add: &Adding, item: usize, terms: &Terms) -> Vec<(EventName, Graph, 
     let terms =
         |event: &MadeEvent| Terms { name: Some(event.shown.to_string()), function: event.function().map(str::to_owned), ..terms.clone() };
     add.made.of(item).map(|event| (event.name.clone(), graph(event), terms(event))).collect()
+}
+
+/// Adds what programs of the user's own give, and makes its doors; the other events are there already.
+///
+/// # Errors
+/// A filter that does not fit.
+pub fn of_outputs(
+    add: &mut Adding,
+    doors: &mut Vec<Option<Door>>,
+    outputs: &[Output],
+    items: &[Item],
+    general: Option<&Expr>,
+) -> anyhow::Result<()> {
+    doors.resize(add.events.len(), None);
+    for (at, item) in items.iter().enumerate() {
+        let mut fit = Fit::default();
+        for output in outputs.iter().filter(|output| usize::from(output.item) == at) {
+            add.output(output, &item.terms);
+            let scope = TracepointScope { format: &output.format };
+            let own = fit.take(condition(item.filter.as_ref(), &scope));
+            let general = condition(general, &scope).unwrap_or(Condition::Never);
+            doors.push(Some(Door { general, items: SmallVec::from_iter([(at as u16, own)]) }));
+        }
+        fit.check(item.filter.as_ref())?;
+    }
+    Ok(())
 }
 
 fn let_kernel_decide(add: &mut Adding, index: EventIndex, door: &mut Door, items: &[Item]) {

@@ -3,6 +3,7 @@
 use super::PlannedEvent;
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
+use crate::bpf::user::Output;
 use crate::cli::request::{Faults, Graphs};
 use crate::cli::select::Selection;
 use crate::event::EventIndex;
@@ -112,6 +113,22 @@ impl Adding<'_> {
         let index = EventIndex((self.events.len() - 1) as u16);
         self.take_stack(index, stack);
         index
+    }
+
+    /// What a program of the user's own gives, from whatever task it runs in.
+    pub fn output(&mut self, output: &Output, terms: &Terms) {
+        let terms = Terms { no_inherit: terms.no_inherit || !self.inherit, ..terms.clone() };
+        let graph = Graph::of_output(&terms, self.general);
+        let spec = EventSpec {
+            name: output.name.clone(),
+            role: Role::Output,
+            sample_type: perf::SAMPLE_TRACEPOINT,
+            format: Some(output.format.clone()),
+            shown: true,
+            terms,
+        };
+        let event = PlannedEvent { spec, counts: Counts::UserOutput, filter: None, inherit: false, stack: StackFields::default() };
+        self.add(event, graph.fields());
     }
 
     fn take_stack(&mut self, index: EventIndex, fields: StackFields) {

@@ -53,6 +53,11 @@ impl Graph {
         Graph { user: terms.call_graph.or(general.user), kernel: general.kernel || terms.kernel_stack }
     }
 
+    /// Of what a program gives: the kernel's frames lead to the program first of all, so a bound alone means the frames of the task it runs in.
+    pub fn of_output(terms: &Terms, general: &Graphs) -> Graph {
+        Graph::of_call(std::iter::once(terms), general)
+    }
+
     /// What the kernel is asked for.
     pub fn fields(self) -> StackFields {
         let mut fields = StackFields { kernel_chain: self.kernel, ..StackFields::default() };

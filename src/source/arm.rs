@@ -2,6 +2,7 @@
 
 use super::instance::{Instance, Size, Whose};
 use super::session::{EventSpec, EventTable, Role};
+use crate::bpf::user::Objects;
 use crate::bpf::{Mode, Programs, Seed};
 use crate::cli::plain::without_numbers;
 use crate::event::EventIndex;
@@ -32,6 +33,8 @@ pub struct Armed {
     instance: Option<Instance>,
     /// The BPF programs, if they trace the calls, and whom they begin with.
     programs: Option<(Programs, Vec<(Seed, Mode)>)>,
+    /// The user's own programs.
+    objects: Objects,
 }
 
 /// One open event.
@@ -58,7 +61,7 @@ pub struct CpuRing {
 ///
 /// # Errors
 /// One sentence that names the missing privilege, the limit that was hit, or the task that is not there.
-pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>) -> anyhow::Result<Armed> {
+pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects: Objects) -> anyhow::Result<Armed> {
     let left_out = if plan.whom.is_anyone() { plan.left_out() } else { Vec::new() };
     let programs = programs.map(|programs| (programs, seeds(&plan.whom, child, &left_out)));
     let left_out = left_out.into_iter().flat_map(procfs::threads).collect();
@@ -72,6 +75,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>) -> anyho
             stack_bytes: plan.events.iter().map(|event| event.stack.bytes as usize).max().unwrap_or(0),
             instance: None,
             programs,
+            objects,
         },
         ring_bytes: plan.ring.bytes(),
     };
@@ -154,7 +158,7 @@ impl Arming<'_> {
 
     fn open(&mut self, index: EventIndex, planned: &PlannedEvent, on: On, cpu: u32) -> Result<(), Failure> {
         // The programs know whom they trace: their event is a way out, one a CPU.
-        let is_output = planned.spec.role == Role::BpfCall;
+        let is_output = matches!(planned.spec.role, Role::BpfCall | Role::Output);
         if is_output && self.armed.events.iter().any(|e| e.index == index && e.cpu == cpu) {
             return Ok(());
         }
@@ -185,10 +189,13 @@ impl Arming<'_> {
                 .map_err(|error| Failure::Open { what: format!("the kernel's filter \"{filter}\" for {}", planned.spec.name), error })?;
         }
         self.armed.table.ids.insert(event.id(), index);
-        if is_output && let Some((programs, _)) = &self.armed.programs {
-            let first = self.armed.table.find(Role::BpfCall).unwrap_or(index);
-            programs.write_to(u32::from(index.0 - first.0), cpu, event.as_fd()).map_err(|error| failure(io::Error::other(error)))?;
-        }
+        let first = self.armed.table.find(planned.spec.role).unwrap_or(index);
+        let written = match (planned.spec.role, &self.armed.programs) {
+            (Role::BpfCall, Some((programs, _))) => programs.write_to(u32::from(index.0 - first.0), cpu, event.as_fd()),
+            (Role::Output, _) => self.armed.objects.write_to(usize::from(index.0 - first.0), cpu, event.as_fd()),
+            _ => Ok(()),
+        };
+        written.map_err(|error| failure(io::Error::other(error)))?;
         self.armed.events.push(ArmedEvent { index, role: planned.spec.role, cpu, event });
         Ok(())
     }
@@ -269,12 +276,14 @@ impl Armed {
         self.instance.as_ref().map_or(Ok(()), |instance| instance.record(true))?;
         self.each(|e| e.role != Role::SideBand && !begins_calls(e.role), PerfEvent::enable)?;
         self.each(|e| begins_calls(e.role), PerfEvent::enable)?;
+        self.objects.attach(self.rings.first().map_or(0, |ring| ring.cpu))?;
         self.programs.as_mut().map_or(Ok(Vec::new()), |(programs, _)| programs.trace())
     }
 
     /// Switches everything off: entries first. Returns the list of calls in flight, where only the BPF programs know of them.
     pub fn disable(&mut self) -> anyhow::Result<Vec<u8>> {
         let in_flight = self.programs.as_mut().map_or(Ok(Vec::new()), |(programs, _)| programs.stop());
+        self.objects.detach();
         self.each(|e| begins_calls(e.role), PerfEvent::disable)?;
         self.each(|e| !begins_calls(e.role), PerfEvent::disable)?;
         self.instance.as_ref().map_or(Ok(()), |instance| instance.record(false))?;
@@ -283,6 +292,14 @@ impl Armed {
 
     /// What the BPF programs could not do, a sentence each.
     pub fn shortages(&self) -> Vec<String> {
+        let skipped = self.objects.skipped();
+        let of_objects = (skipped > 0).then(|| {
+            format!("{skipped} times the kernel passed over a program of -e: it interrupted another, and on a tracepoint so many records may be missing, for every tracer there")
+        });
+        self.shortages_of_calls().into_iter().chain(of_objects).collect()
+    }
+
+    fn shortages_of_calls(&self) -> Vec<String> {
         let Some((programs, _)) = &self.programs else { return Vec::new() };
         let Ok(account) = programs.account() else { return Vec::new() };
         let memory = "the kernel was short of memory at that moment";
@@ -321,7 +338,7 @@ impl Armed {
     /// What takes the kernel long to close.
     pub fn slow_to_close(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let of_programs = self.programs.iter().flat_map(|(programs, _)| programs.slow_to_close());
-        self.events.iter().map(|e| e.event.as_fd()).chain(of_programs)
+        self.events.iter().map(|e| e.event.as_fd()).chain(of_programs).chain(self.objects.slow_to_close())
     }
 
     /// The list of calls that have been in flight for long, each once, where only the BPF programs know of them.
@@ -370,7 +387,8 @@ impl Armed {
     /// BPF programs beside us on our tracepoints, by event: asked of one descriptor each, because the kernel keeps them per tracepoint.
     pub fn programs(&self) -> Vec<(EventIndex, Vec<u32>)> {
         let mut asked = BTreeSet::new();
-        let tracepoints = self.events.iter().filter(|e| self.table.get(e.index).is_some_and(|spec| spec.format.is_some()));
+        let tracepoints =
+            self.events.iter().filter(|e| self.table.get(e.index).is_some_and(|spec| spec.format.is_some() && spec.role != Role::Output));
         tracepoints.filter(|e| asked.insert(e.index)).map(|e| (e.index, e.event.programs())).filter(|(_, ids)| !ids.is_empty()).collect()
     }
 }

@@ -112,6 +112,8 @@ pub enum Role {
     },
     /// Whole calls, and how tasks end, written by rtrace's BPF programs ([`crate::bpf::record`]).
     BpfCall,
+    /// What a program of the user's own writes: its records come from whatever runs, and are of the traced tasks or left out.
+    Output,
     /// `sched:sched_process_exec`, `task:task_newtask`, `signal:signal_deliver`, `sched:sched_process_exit`.
     ProcessExec,
     NewTask,

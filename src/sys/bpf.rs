@@ -2,8 +2,9 @@
 //!
 //! libbpf opens objects, makes their maps and relocates their programs; loading and attaching them is this file's. It refuses to know what programs are for.
 
-use libbpf_rs::{AsRawLibbpf, Object, OpenObject, Program};
+use libbpf_rs::{AsRawLibbpf, MapHandle, MapType, Object, OpenObject, Program};
 use libbpf_sys as sys;
+use std::borrow::Cow;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -16,6 +17,8 @@ const LICENSE: &CStr = c"Dual BSD/GPL";
 const RETURN_0: [u8; 2] = [0xb7, 0x95];
 /// `BPF_JMP | BPF_CALL`
 const CALL: u8 = 0x85;
+/// Room for what the verifier says of one program. It keeps the end of more than that.
+const LOG_BYTES: usize = 1 << 20;
 
 /// What a program is attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,13 @@ pub enum Kind {
     Iterator(u32),
     /// A tracepoint's perf event.
     Event,
+    /// A raw tracepoint, by its name.
+    UntypedRawTracepoint,
+    /// The perf event of a probe in the kernel or in a program.
+    Probe,
+    /// Where a function of the kernel begins or returns, by its identifier among the kernel's types.
+    FunctionEntry(u32),
+    FunctionReturn(u32),
 }
 
 /// A program as the kernel is given it.
@@ -34,9 +44,23 @@ pub struct Code<'a> {
     pub name: &'a CStr,
     pub kind: Kind,
     pub instructions: Vec<Instruction>,
+    /// What it is given away under: the kernel lends some helpers only to the GPL.
+    pub license: &'a CStr,
+    /// It may sleep, where the kernel lets programs of its kind do so.
+    pub may_sleep: bool,
     /// Where its functions begin, and their types; those stand in the object's type information.
-    functions: &'a [sys::bpf_func_info],
+    functions: Cow<'a, [sys::bpf_func_info]>,
+    /// Where the lines of its source begin. Only the verifier's log shows them.
+    lines: Cow<'a, [sys::bpf_line_info]>,
     types: i32,
+}
+
+/// A program that the verifier does not take.
+#[derive(Debug)]
+pub struct Refusal {
+    pub error: io::Error,
+    /// What the verifier said, line by line.
+    pub log: String,
 }
 
 /// Makes an object's maps, and relocates its programs, so that their [`Code`] can be taken; none is loaded.
@@ -64,10 +88,31 @@ impl<'a> Code<'a> {
                 name: CStr::from_ptr(sys::bpf_program__name(of)),
                 kind,
                 instructions: program.insns().to_vec(),
-                functions: if list.is_null() { &[] } else { std::slice::from_raw_parts(list, count as usize) },
+                license: LICENSE,
+                may_sleep: false,
+                functions: Cow::Borrowed(if list.is_null() { &[] } else { std::slice::from_raw_parts(list, count as usize) }),
+                lines: Cow::Borrowed(&[]),
                 types: sys::bpf_object__btf_fd(object),
             }
         }
+    }
+
+    /// The same, with the lines of its source.
+    pub fn with_lines(object: &'a Object, program: &Program<'a>, kind: Kind) -> Code<'a> {
+        let of = program.as_libbpf_object().as_ptr();
+        // SAFETY: as above: the list has as many entries as libbpf says, and nobody changes it.
+        let lines = unsafe {
+            let (list, count) = (sys::bpf_program__line_info(of), sys::bpf_program__line_info_cnt(of));
+            if list.is_null() { &[] } else { std::slice::from_raw_parts(list, count as usize) }
+        };
+        Code { lines: Cow::Borrowed(lines), ..Code::of(object, program, kind) }
+    }
+
+    /// Puts other instructions in place of these. `place` says where an instruction is now that begins a function or a line.
+    pub fn replace(&mut self, instructions: Vec<Instruction>, place: impl Fn(u32) -> u32) {
+        self.instructions = instructions;
+        self.functions.to_mut().iter_mut().for_each(|one| one.insn_off = place(one.insn_off));
+        self.lines.to_mut().iter_mut().for_each(|one| one.insn_off = place(one.insn_off));
     }
 
     /// Calls a function of the kernel, by its identifier, wherever a helper of this number would be called.
@@ -83,30 +128,71 @@ impl<'a> Code<'a> {
     /// # Errors
     /// The kernel refuses it.
     pub fn load(&self) -> io::Result<OwnedFd> {
+        self.load_with(&mut [])
+    }
+
+    /// The same; a refusal comes with the verifier's reasons.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn load_or_say_why(&self) -> Result<OwnedFd, Refusal> {
+        if let Ok(loaded) = self.load() {
+            return Ok(loaded);
+        }
+        // A log costs the verifier time: only now.
+        let mut log = vec![0; LOG_BYTES];
+        self.load_with(&mut log).map_err(|error| {
+            let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
+            Refusal { error, log: String::from_utf8_lossy(&log[..end]).into_owned() }
+        })
+    }
+
+    /// `log`: where the verifier writes what it sees; empty for nothing.
+    fn load_with(&self, log: &mut [u8]) -> io::Result<OwnedFd> {
         let (kind, attach_type, attach_to) = match self.kind {
             Kind::RawTracepoint(id) => (sys::BPF_PROG_TYPE_TRACING, sys::BPF_TRACE_RAW_TP, id),
             Kind::Iterator(id) => (sys::BPF_PROG_TYPE_TRACING, sys::BPF_TRACE_ITER, id),
+            Kind::FunctionEntry(id) => (sys::BPF_PROG_TYPE_TRACING, sys::BPF_TRACE_FENTRY, id),
+            Kind::FunctionReturn(id) => (sys::BPF_PROG_TYPE_TRACING, sys::BPF_TRACE_FEXIT, id),
             Kind::Event => (sys::BPF_PROG_TYPE_TRACEPOINT, 0, 0),
+            Kind::UntypedRawTracepoint => (sys::BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0),
+            Kind::Probe => (sys::BPF_PROG_TYPE_KPROBE, 0, 0),
         };
-        // Without the lines of its source, which only the verifier's log would show.
         let opts = sys::bpf_prog_load_opts {
             expected_attach_type: attach_type,
             attach_btf_id: attach_to,
-            prog_btf_fd: self.types as u32,
+            prog_btf_fd: u32::try_from(self.types).unwrap_or_default(),
+            prog_flags: if self.may_sleep { sys::BPF_F_SLEEPABLE } else { 0 },
             func_info: self.functions.as_ptr().cast(),
             func_info_cnt: self.functions.len() as u32,
             func_info_rec_size: size_of::<sys::bpf_func_info>() as u32,
+            line_info: self.lines.as_ptr().cast(),
+            line_info_cnt: self.lines.len() as u32,
+            line_info_rec_size: size_of::<sys::bpf_line_info>() as u32,
+            log_level: u32::from(!log.is_empty()),
+            log_size: log.len() as u32,
+            log_buf: if log.is_empty() { std::ptr::null_mut() } else { log.as_mut_ptr().cast() },
             ..Default::default()
         };
-        load(kind, self.name, &self.instructions, opts)
+        load(kind, self.name, self.license, &self.instructions, opts)
     }
 }
 
-fn load(kind: sys::bpf_prog_type, name: &CStr, code: &[Instruction], opts: sys::bpf_prog_load_opts) -> io::Result<OwnedFd> {
+fn load(kind: sys::bpf_prog_type, name: &CStr, license: &CStr, code: &[Instruction], opts: sys::bpf_prog_load_opts) -> io::Result<OwnedFd> {
     let mut opts = sys::bpf_prog_load_opts { sz: size_of::<sys::bpf_prog_load_opts>() as _, ..opts };
-    // SAFETY: libbpf reads two strings with their NUL, as many instructions as it is told, what `opts` points to, and reads and writes `opts` up to the size in it; it keeps none of them.
-    let fd = unsafe { sys::bpf_prog_load(kind, name.as_ptr(), LICENSE.as_ptr(), code.as_ptr(), code.len() as _, &raw mut opts) };
+    // SAFETY: libbpf reads two strings with their NUL, as many instructions as it is told, what `opts` points to, and reads and writes `opts` up to the size in it and the log up to
+    // the size that is told; it keeps none of them.
+    let fd = unsafe { sys::bpf_prog_load(kind, name.as_ptr(), license.as_ptr(), code.as_ptr(), code.len() as _, &raw mut opts) };
     descriptor(fd)
+}
+
+/// An array of descriptors, for programs to find them by number.
+///
+/// # Errors
+/// The kernel makes none for this user.
+pub fn descriptors(kind: MapType, entries: u32) -> libbpf_rs::Result<MapHandle> {
+    let opts = sys::bpf_map_create_opts { sz: size_of::<sys::bpf_map_create_opts>() as _, ..Default::default() };
+    MapHandle::create(kind, None::<&str>, 4, 4, entries, &opts)
 }
 
 /// Attaches a program to its raw tracepoint, until the descriptor is closed.
@@ -127,6 +213,23 @@ pub fn iterate(program: BorrowedFd) -> io::Result<OwnedFd> {
     descriptor(unsafe { sys::bpf_iter_create(link.as_raw_fd()) })
 }
 
+/// Attaches a program to the raw tracepoint of this name, until the descriptor is closed.
+///
+/// # Errors
+/// The kernel's: ENOENT where it has none of this name.
+pub fn attach_to_named_raw_tracepoint(program: BorrowedFd, name: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: it reads a string with its NUL and takes a descriptor.
+    descriptor(unsafe { sys::bpf_raw_tracepoint_open(name.as_ptr(), program.as_raw_fd()) })
+}
+
+/// Attaches a program to its function of the kernel, until the descriptor is closed.
+///
+/// # Errors
+/// The kernel's.
+pub fn attach_to_function(program: BorrowedFd, returns: bool) -> io::Result<OwnedFd> {
+    link(program, if returns { sys::BPF_TRACE_FEXIT } else { sys::BPF_TRACE_FENTRY })
+}
+
 fn link(program: BorrowedFd, attach_type: sys::bpf_attach_type) -> io::Result<OwnedFd> {
     // SAFETY: it takes a descriptor; options may be null.
     descriptor(unsafe { sys::bpf_link_create(program.as_raw_fd(), 0, attach_type, std::ptr::null()) })
@@ -145,7 +248,7 @@ fn descriptor(answer: i32) -> io::Result<OwnedFd> {
 pub fn raw_tracepoints_may_sleep() -> bool {
     let code = RETURN_0.map(|code| Instruction { code, ..Default::default() });
     let opts = sys::bpf_prog_load_opts { prog_flags: sys::BPF_F_SLEEPABLE, ..Default::default() };
-    load(sys::BPF_PROG_TYPE_RAW_TRACEPOINT, c"may_sleep", &code, opts).is_ok()
+    load(sys::BPF_PROG_TYPE_RAW_TRACEPOINT, c"may_sleep", LICENSE, &code, opts).is_ok()
 }
 
 #[cfg(test)]
@@ -162,7 +265,16 @@ mod tests {
         // A call of a function in the program itself may go as far as the helper's number says.
         let other_kind = sys::BPF_PSEUDO_CALL as u8;
         let instructions = vec![call(7, 0), call(7, other_kind), call(8, 0), Instruction { imm: 7, ..Default::default() }];
-        let mut code = Code { name: c"x", kind: Kind::Event, instructions, functions: &[], types: -1 };
+        let mut code = Code {
+            name: c"x",
+            kind: Kind::Event,
+            instructions,
+            license: LICENSE,
+            may_sleep: false,
+            functions: Cow::default(),
+            lines: Cow::default(),
+            types: -1,
+        };
         code.call_instead(7, 1234);
         let seen: Vec<_> = code.instructions.iter().map(|one| (one.src_reg(), one.imm)).collect();
         assert_eq!(seen, [(sys::BPF_PSEUDO_KFUNC_CALL as u8, 1234), (other_kind, 7), (0, 8), (0, 7)]);

@@ -41,6 +41,8 @@ pub enum Counts {
     FaultsMinor,
     /// Nothing: a BPF program writes its records (bpf_perf_event_output).
     BpfOutput,
+    /// The same for programs of the user's own, whose bytes say nothing of time and task.
+    UserOutput,
     /// Nothing: the event carries the records about tasks, names and (if asked) maps.
     SideBand {
         maps: bool,
@@ -60,6 +62,19 @@ pub enum On<'a> {
 
 /// Wherever the followed task runs, in place of a CPU's number. Such an event has no ring.
 const ANY_CPU: u32 = u32::MAX;
+
+/// A place of the kernel or of a program at which the kernel makes an event on the spot, without fields, that nobody else sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe<'a> {
+    /// The number of the kernel's `kprobe` or `uprobe` device.
+    pub device: u32,
+    /// The kernel's function, or the program's file.
+    pub of: &'a CStr,
+    /// From the function's beginning, or the file's.
+    pub offset: u64,
+    /// Where the function returns.
+    pub returns: bool,
+}
 
 /// How an event is opened.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +135,7 @@ impl Attr {
             Counts::FaultsMajor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MAJ), SAMPLE_FAULT),
             Counts::FaultsMinor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MIN), SAMPLE_FAULT),
             Counts::BpfOutput => (software, u64::from(b::PERF_COUNT_SW_BPF_OUTPUT), SAMPLE_BPF),
+            Counts::UserOutput => (software, u64::from(b::PERF_COUNT_SW_BPF_OUTPUT), SAMPLE_TRACEPOINT),
             Counts::SideBand { .. } => (software, u64::from(b::PERF_COUNT_SW_DUMMY), SAMPLE_SIDE_BAND),
         };
         attr.type_ = kind;
@@ -167,6 +183,19 @@ impl PerfEvent {
         }
     }
 
+    /// Makes a probe's event, for a program to be attached to ([`PerfEvent::set_program`]): it has no ring.
+    ///
+    /// # Errors
+    /// perf_event_open(2)'s: ENOENT and EADDRNOTAVAIL where there is no such function, EINVAL where the kernel lets nobody probe.
+    pub fn open_probe(probe: &Probe, cpu: u32) -> io::Result<PerfEvent> {
+        let mut raw = b::perf_event_attr { size: size_of::<b::perf_event_attr>() as u32, type_: probe.device, ..Default::default() };
+        raw.config = u64::from(probe.returns);
+        // The kernel reads the string by this address while the event is made, and not later.
+        raw.__bindgen_anon_3.config1 = probe.of.as_ptr() as u64;
+        raw.__bindgen_anon_4.config2 = probe.offset;
+        Self::new(Self::open_raw(&mut raw, On::Everyone, cpu)?, false)
+    }
+
     fn open_raw(raw: &mut b::perf_event_attr, on: On, cpu: u32) -> io::Result<OwnedFd> {
         let (pid, extra) = match on {
             On::Task(tid) => (tid, 0),
@@ -174,7 +203,7 @@ impl PerfEvent {
             On::Cgroup(dir) => (dir.as_raw_fd(), u64::from(b::PERF_FLAG_PID_CGROUP)),
         };
         let flags = u64::from(b::PERF_FLAG_FD_CLOEXEC) | extra;
-        // SAFETY: `raw` is a whole perf_event_attr whose size field is its size; the kernel reads (and on E2BIG writes) no more than that.
+        // SAFETY: `raw` is a whole perf_event_attr whose size field is its size; the kernel reads (and on E2BIG writes) no more than that, and of a probe a string with its NUL that lives on.
         let fd = unsafe { sys::perf_event_open(raw, pid, cpu as i32, -1, flags as _) };
         if fd < 0 {
             return Err(io::Error::last_os_error());

@@ -171,7 +171,7 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
         Role::Tracepoint if spec.name == "signal:signal_generate" => {
             Layout::Generate(GenerateLayout { sig: field(format, "sig"), pid: field(format, "pid"), result: field(format, "result") })
         }
-        Role::StatRuntime | Role::SideBand | Role::Tracepoint => Layout::Other,
+        Role::StatRuntime | Role::SideBand | Role::Tracepoint | Role::Output => Layout::Other,
     }
 }
 

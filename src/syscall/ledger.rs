@@ -72,6 +72,8 @@ pub struct EventAccount {
     pub lost: Option<u64>,
     /// Its records begin calls that are wanted.
     pub entries: bool,
+    /// The kernel does not count how often it happens: programs of the user's write its records.
+    pub uncounted: bool,
 }
 
 /// Why a record is left out.
@@ -100,7 +102,11 @@ impl CallsAccount {
 impl Ledger {
     pub fn new(session: &Session) -> Ledger {
         let begins_wanted = |spec: &EventSpec| spec.shown && matches!(spec.role, Role::RawEnter | Role::Enter { .. } | Role::BpfCall);
-        let account = |spec| EventAccount { entries: begins_wanted(spec), ..EventAccount::default() };
+        let account = |spec: &EventSpec| EventAccount {
+            entries: begins_wanted(spec),
+            uncounted: spec.role == Role::Output,
+            ..EventAccount::default()
+        };
         Ledger { events: session.events.events.iter().map(account).collect(), ..Ledger::default() }
     }
 
@@ -186,10 +192,11 @@ impl EventAccount {
     /// Received and lost are not issued, as far as that is known. What lost records counted for is not known where each may count for more than one.
     pub fn disagrees(&self) -> bool {
         let lost = self.lost.unwrap_or(0);
-        self.issued.is_some_and(|issued| match self.received == self.counted || lost == 0 {
-            true => self.counted + lost != issued,
-            false => self.counted + lost > issued,
-        })
+        !self.uncounted
+            && self.issued.is_some_and(|issued| match self.received == self.counted || lost == 0 {
+                true => self.counted + lost != issued,
+                false => self.counted + lost > issued,
+            })
     }
 }
 
@@ -199,7 +206,7 @@ mod tests {
     use crate::event::Time;
 
     fn ledger() -> Ledger {
-        let enters = EventAccount { received: 8, counted: 8, issued: Some(10), lost: Some(2), entries: true };
+        let enters = EventAccount { received: 8, counted: 8, issued: Some(10), lost: Some(2), entries: true, uncounted: false };
         Ledger { events: vec![enters], ..Ledger::default() }
     }
 

@@ -18,6 +18,8 @@ mod machine;
 mod memory;
 mod names;
 mod needs;
+#[cfg(feature = "bpf")]
+mod objects;
 mod output;
 #[cfg(feature = "bpf")]
 mod payload;

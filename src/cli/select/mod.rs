@@ -3,7 +3,7 @@
 //! ```text
 //! LIST      item{,item}; `trace=LIST` is the same
 //! item      [!]selector[/term{,term}/]
-//! selector  syscall or glob | %group | /regex/ | subsystem:event-glob
+//! selector  syscall or glob | %group | /regex/ | subsystem:event-glob | FILE.bpf.c | FILE.bpf.o
 //! term      nr=N  max-stack=N  call-graph=fp|dwarf[:SIZE]  kernel-stack  name=X  no-inherit
 //! ```
 //! Parsing and printing look nothing up but the groups; [`resolve()`] holds the names against a table of syscalls.

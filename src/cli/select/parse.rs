@@ -44,7 +44,14 @@ pub fn parse_event(text: &str) -> Parsed<Selector> {
 fn item(cursor: &mut Cursor, list: usize) -> Parsed<Item> {
     cursor.skip_blanks();
     let negated = cursor.take('!');
-    let selector = selector(cursor)?;
+    let selector_at = cursor.at;
+    let selector = match cursor.file() {
+        Some(_) if negated => {
+            return Err(cursor.wrong(selector_at..cursor.at, "programs of a file can only be added, not taken away with !"));
+        }
+        Some(path) => Selector::Object(path.into()),
+        None => selector(cursor)?,
+    };
     let terms_at = cursor.at;
     let terms = if cursor.take('/') { terms(cursor)? } else { Terms::default() };
     if negated && terms != Terms::default() {
@@ -123,6 +130,9 @@ fn terms(cursor: &mut Cursor) -> Parsed<Terms> {
         }
     }
 }
+
+/// What files of BPF programs end in.
+const FILE_ENDINGS: [&str; 2] = [".bpf.c", ".bpf.o"];
 
 const TERMS: [&str; 6] = ["nr", "max-stack", "call-graph", "kernel-stack", "name", "no-inherit"];
 
@@ -217,6 +227,15 @@ impl<'a> Cursor<'a> {
         let word = &rest[..rest.find(ends).unwrap_or(rest.len())];
         self.at += word.len();
         word
+    }
+
+    /// The name of a file of BPF programs, if one stands here before the next comma: all up to its ending, slashes and blanks too. The ending ends the item, or terms follow.
+    fn file(&mut self) -> Option<&'a str> {
+        let item = self.rest().split(',').next()?;
+        let ends = FILE_ENDINGS.iter().flat_map(|ending| item.match_indices(ending).map(|(at, found)| at + found.len()));
+        let end = ends.filter(|&end| end == item.len() || item[end..].starts_with(['/', ' '])).min()?;
+        self.at += end;
+        Some(&item[..end])
     }
 
     fn word(&mut self) -> &'a str {

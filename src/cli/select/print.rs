@@ -18,6 +18,7 @@ impl std::fmt::Display for Selector {
             Selector::Regex(pattern) => write!(f, "/{}/", with_slashes_escaped(pattern)),
             Selector::Event { subsystem, name } => write!(f, "{subsystem}:{name}"),
             Selector::Probe(probe) => write!(f, "{probe}"),
+            Selector::Object(path) => write!(f, "{}", path.display()),
         }
     }
 }

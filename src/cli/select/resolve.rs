@@ -131,7 +131,7 @@ impl Table<'_> {
                 let regex = regex(pattern)?;
                 self.filtered(|name| regex.is_match(name))
             }
-            Selector::Event { .. } | Selector::Probe(_) => Matches::default(),
+            Selector::Event { .. } | Selector::Probe(_) | Selector::Object(_) => Matches::default(),
         };
         if found.rows.is_empty() && found.others.is_empty() {
             return Err(format!("no syscall matches {selector} (`rtrace list syscalls` shows them all)"));

@@ -199,8 +199,14 @@ fn names_are_escaped() {
 #[test]
 fn a_partial_table_says_how_many_calls_are_missing() {
     let mut ledger = Ledger::default();
-    *ledger.account(EventIndex(0)) =
-        crate::syscall::ledger::EventAccount { received: 90, counted: 90, issued: Some(100), lost: Some(10), entries: true };
+    *ledger.account(EventIndex(0)) = crate::syscall::ledger::EventAccount {
+        received: 90,
+        counted: 90,
+        issued: Some(100),
+        lost: Some(10),
+        entries: true,
+        ..Default::default()
+    };
     let text = Run::new(SummaryBy::Total).sink.text(&ledger);
     assert!(text.contains(" PARTIAL: 10 calls are missing here, as their records were lost"), "{text}");
     ledger.account(EventIndex(0)).entries = false;

@@ -45,6 +45,18 @@ fn a_regex_ends_at_its_slash_and_may_hold_commas() {
 }
 
 #[test]
+fn files_of_programs_end_as_such_files_do() {
+    let object = |path: &str| Selector::Object(path.into());
+    assert_eq!(selectors("x.bpf.c"), [(false, object("x.bpf.c"))]);
+    assert_eq!(selectors("/tmp/a b/x.bpf.o,close"), [(false, object("/tmp/a b/x.bpf.o")), (false, syscall("close"))]);
+    assert_eq!(selectors("openat, ../x.bpf.c "), [(false, syscall("openat")), (false, object("../x.bpf.c"))]);
+    let item = &parse_list("dir/x.bpf.c/max-stack=5,nr=2/", 0).unwrap()[0];
+    assert_eq!((&item.selector, item.terms.max_stack, item.terms.nr), (&object("dir/x.bpf.c"), Some(5), Some(2)));
+    assert_eq!(selectors("x.bpf.open"), [(false, syscall("x.bpf.open"))]);
+    assert_eq!(selectors("/x.bpf.op/"), [(false, Selector::Regex("x.bpf.op".to_owned()))]);
+}
+
+#[test]
 fn terms_of_every_kind() {
     let item = &parse_list("openat/nr=2,max-stack=16,call-graph=dwarf:16K,kernel-stack,name=opens,no-inherit/", 7).unwrap()[0];
     let terms = Terms {
@@ -87,6 +99,7 @@ fn mistakes_have_a_caret() {
         ("%files", "there is no group %files; near: %file\n    %files\n    ^~~~~~"),
         ("sched:", "an event is written subsystem:event\n    sched:\n    ^~~~~~"),
         ("a:b:c", "an event is written subsystem:event\n    a:b:c\n    ^~~~~"),
+        ("!x.bpf.c", "programs of a file can only be added, not taken away with !\n    !x.bpf.c\n     ^~~~~~~"),
         ("open$at", "`$` cannot stand in a name\n    open$at\n        ^"),
     ] {
         assert_eq!(parse_list(text, 0).unwrap_err().to_string(), shown, "{text}");
@@ -127,11 +140,13 @@ fn any_selector() -> impl Strategy<Value = Selector> {
         proptest::sample::select(GROUPS).prop_map(|(name, _)| Selector::Group(name.to_owned())),
         r"[a-z/,.^$ ]{1,9}(\\[dws.])?".prop_map(Selector::Regex),
         ("[a-z_*0-9]{1,9}", "[a-z_*?0-9-]{1,9}").prop_map(|(subsystem, name)| Selector::Event { subsystem, name }),
+        r"[a-z/._-]{0,9}x\.bpf\.[co]".prop_map(|path| Selector::Object(path.into())),
     ]
 }
 
 fn any_item() -> impl Strategy<Value = Item> {
     (any::<bool>(), any_selector(), any_terms()).prop_map(|(negated, selector, terms)| {
+        let negated = negated && !matches!(selector, Selector::Object(_));
         let terms = if negated { Terms::default() } else { terms };
         Item { negated, selector, terms, filter: None, list: 0 }
     })

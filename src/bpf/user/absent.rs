@@ -1,0 +1,48 @@
+//! In place of the user's programs, in a build without the feature `bpf`.
+
+use super::Output;
+use crate::cli::request::{Item, Selector};
+use crate::kernel::tracefs::Tracefs;
+use crate::plan::Whom;
+use std::os::fd::BorrowedFd;
+
+/// There are none.
+#[derive(Debug, Default)]
+pub struct Objects;
+
+impl Objects {
+    /// # Errors
+    /// An item names a file of programs.
+    pub fn open(items: &[Item], _: &Tracefs) -> anyhow::Result<Objects> {
+        match items.iter().find(|item| matches!(item.selector, Selector::Object(_))) {
+            Some(item) => Err(anyhow::anyhow!("{}: this rtrace was built without BPF programs (cargo feature bpf)", item.selector)),
+            None => Ok(Objects),
+        }
+    }
+
+    pub fn outputs(&self) -> &[Output] {
+        &[]
+    }
+
+    pub fn load(&mut self, _: &Whom) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    pub fn write_to(&self, _: usize, _: u32, _: BorrowedFd) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    pub fn attach(&mut self, _: u32) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    pub fn detach(&mut self) {}
+
+    pub fn skipped(&self) -> u64 {
+        0
+    }
+
+    pub fn slow_to_close(&self) -> std::iter::Empty<BorrowedFd<'_>> {
+        std::iter::empty()
+    }
+}

@@ -1,0 +1,135 @@
+//! Single instructions of BPF programs (Documentation/bpf/standardization/instruction-set.rst), as far as rtrace writes any itself.
+
+use crate::sys::bpf::Instruction;
+
+/// Helpers by their numbers (include/uapi/linux/bpf.h).
+pub const GET_UID_GID: i32 = 15;
+pub const PERF_EVENT_OUTPUT: i32 = 25;
+pub const TASK_UNDER_CGROUP: i32 = 37;
+pub const READ_USER: i32 = 112;
+pub const READ_KERNEL: i32 = 113;
+pub const READ_USER_TEXT: i32 = 114;
+pub const READ_KERNEL_TEXT: i32 = 115;
+
+/// `BPF_PSEUDO_MAP_FD`, `BPF_PSEUDO_CALL` and `BPF_PSEUDO_FUNC`: what a source register's number says of the constant.
+const MAP_FD: u8 = 1;
+const OF_PROGRAM: u8 = 1;
+const FUNCTION: u8 = 4;
+
+/// The register that points to the top of the stack.
+pub const STACK: u8 = 10;
+
+const EXIT: u8 = 0x95;
+const CALL: u8 = 0x85;
+const JUMP: u8 = 0x05;
+const LOAD_LONG: u8 = 0x18;
+
+fn instruction(code: u8, to: u8, from: u8, off: i16, imm: i32) -> Instruction {
+    let mut one = Instruction { code, off, imm, ..Default::default() };
+    one.set_dst_reg(to);
+    one.set_src_reg(from);
+    one
+}
+
+/// The bits of an access to so many bytes.
+fn width(bytes: u8) -> u8 {
+    match bytes {
+        1 => 0x10,
+        2 => 0x08,
+        4 => 0x00,
+        _ => 0x18,
+    }
+}
+
+/// `to = *(from + off)`, of 1, 2, 4 or 8 bytes.
+pub fn load(to: u8, from: u8, off: i16, bytes: u8) -> Instruction {
+    instruction(0x61 | width(bytes), to, from, off, 0)
+}
+
+/// `*(to + off) = from`, of 1, 2, 4 or 8 bytes.
+pub fn store(to: u8, off: i16, from: u8, bytes: u8) -> Instruction {
+    instruction(0x63 | width(bytes), to, from, off, 0)
+}
+
+/// `*(to + off) = 0`, of 8 bytes.
+pub fn clear(to: u8, off: i16) -> Instruction {
+    instruction(0x7a, to, 0, off, 0)
+}
+
+pub fn copy(to: u8, from: u8) -> Instruction {
+    instruction(0xbf, to, from, 0, 0)
+}
+
+/// A number of 32 bits; the upper ones are 0.
+pub fn set(to: u8, number: i32) -> Instruction {
+    instruction(0xb4, to, 0, 0, number)
+}
+
+pub fn add(to: u8, number: i32) -> Instruction {
+    instruction(0x07, to, 0, 0, number)
+}
+
+pub fn add_register(to: u8, from: u8) -> Instruction {
+    instruction(0x0f, to, from, 0, 0)
+}
+
+pub fn and(to: u8, number: i32) -> Instruction {
+    instruction(0x57, to, 0, 0, number)
+}
+
+/// A map, by its descriptor: two instructions.
+pub fn map(to: u8, fd: i32) -> [Instruction; 2] {
+    [instruction(LOAD_LONG, to, MAP_FD, 0, fd), Instruction::default()]
+}
+
+pub fn call(helper: i32) -> Instruction {
+    instruction(CALL, 0, 0, 0, helper)
+}
+
+pub fn jump(off: i16) -> Instruction {
+    instruction(JUMP, 0, 0, off, 0)
+}
+
+/// Jumps if the lower 32 bits are this number.
+pub fn jump_if(register: u8, number: i32, off: i16) -> Instruction {
+    instruction(0x16, register, 0, off, number)
+}
+
+/// Jumps unless the lower 32 bits are this number.
+pub fn jump_unless(register: u8, number: i32, off: i16) -> Instruction {
+    instruction(0x56, register, 0, off, number)
+}
+
+pub fn exit() -> Instruction {
+    instruction(EXIT, 0, 0, 0, 0)
+}
+
+pub fn is_exit(one: &Instruction) -> bool {
+    one.code == EXIT
+}
+
+/// How far behind the next instruction a function of the same program begins that this one names.
+pub fn function_named(one: &Instruction) -> Option<i32> {
+    let names = one.code == CALL && one.src_reg() == OF_PROGRAM || one.code == LOAD_LONG && one.src_reg() == FUNCTION;
+    names.then_some(one.imm)
+}
+
+/// Of an access to the stack by its top: how many bytes below.
+pub fn below_top(one: &Instruction) -> Option<u32> {
+    let base = match one.code & 0x07 {
+        1 => one.src_reg(),
+        2 | 3 => one.dst_reg(),
+        _ => return None,
+    };
+    (base == STACK && one.off < 0).then(|| u32::from(one.off.unsigned_abs()))
+}
+
+/// The register that becomes a copy of the stack's top.
+pub fn copies_top(one: &Instruction) -> Option<u8> {
+    (one.code == 0xbf && one.src_reg() == STACK).then(|| one.dst_reg())
+}
+
+/// The register that gets smaller, and by how much.
+pub fn subtracts(one: &Instruction) -> Option<(u8, u32)> {
+    (one.code == 0x07 && one.imm < 0).then(|| (one.dst_reg(), one.imm.unsigned_abs()))
+}

@@ -1,0 +1,106 @@
+//! From C to an object: clang does it, with rtrace's header on its include path.
+
+use anyhow::{Context, anyhow};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What programs include as `<rtrace.bpf.h>`.
+const HEADER: &str = include_str!("rtrace.bpf.h");
+const HEADER_NAME: &str = "rtrace.bpf.h";
+
+/// Compiles a file. What clang has to say of it, it says itself, on stderr.
+///
+/// # Errors
+/// There is no clang, or it does not take the file: then with the command line.
+pub fn compile(source: &Path) -> anyhow::Result<Vec<u8>> {
+    let dir = TemporaryDir::new()?;
+    let object = dir.0.join("object.bpf.o");
+    fs::write(dir.0.join(HEADER_NAME), HEADER).with_context(|| format!("cannot write {HEADER_NAME} to {}", dir.0.display()))?;
+    // CLANG names another compiler, as it does where rtrace itself is built.
+    let clang = std::env::var_os("CLANG").unwrap_or_else(|| OsString::from("clang"));
+    let mut command = Command::new(&clang);
+    command.args(["-target", "bpf", "-mcpu=v3", "-g", "-O2", "-Wall"]).arg(format!("-D__TARGET_ARCH_{}", architecture()));
+    command.arg("-I").arg(&dir.0).args(system_headers()).arg("-c").arg(source).arg("-o").arg(&object);
+    let status = command.status().map_err(|error| {
+        anyhow!(
+            "cannot run {}: {error}; {} is compiled by it (apt-get install clang), a .bpf.o needs no compiler",
+            clang.display(),
+            source.display()
+        )
+    })?;
+    if !status.success() {
+        return Err(anyhow!("clang does not take {} ({status}); it was run as\n    {}", source.display(), line(&command)));
+    }
+    fs::read(&object).with_context(|| format!("clang left nothing of {}", source.display()))
+}
+
+/// As the kernel's build calls it, for headers that tell registers apart.
+fn architecture() -> &'static str {
+    if cfg!(target_arch = "aarch64") { "arm64" } else { "x86" }
+}
+
+/// Debian's headers of the architecture (`asm/types.h`), which clang does not look for when it compiles for BPF.
+fn system_headers() -> Vec<OsString> {
+    let dir = PathBuf::from(format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH));
+    if dir.is_dir() { vec!["-idirafter".into(), dir.into()] } else { Vec::new() }
+}
+
+/// A command as a shell takes it.
+fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args()).map(|word| {
+        let word = word.to_string_lossy();
+        let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=+,:@".contains(c));
+        if is_plain { word.into_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A directory of this process alone, which is gone with its value.
+struct TemporaryDir(PathBuf);
+
+impl TemporaryDir {
+    fn new() -> anyhow::Result<TemporaryDir> {
+        let all = std::env::temp_dir();
+        for number in 0..1000 {
+            let path = all.join(format!("rtrace-{}-{number}", std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(TemporaryDir(path)),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error).with_context(|| format!("cannot make a directory in {}", all.display())),
+            }
+        }
+        Err(anyhow!("cannot make a directory in {}: there are too many of rtrace's", all.display()))
+    }
+}
+
+impl Drop for TemporaryDir {
+    fn drop(&mut self) {
+        // It holds nothing that anybody misses.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_a_line_for_a_shell() {
+        let mut command = Command::new("clang");
+        command.args(["-I", "/tmp/a b", "it's", ""]);
+        assert_eq!(line(&command), r"clang -I '/tmp/a b' 'it'\''s' ''");
+    }
+
+    #[test]
+    fn directories_are_gone_with_their_value() {
+        let (one, other) = (TemporaryDir::new().unwrap(), TemporaryDir::new().unwrap());
+        assert!(one.0 != other.0 && one.0.is_dir());
+        let path = one.0.clone();
+        fs::write(path.join("x"), "y").unwrap();
+        drop(one);
+        assert!(!path.exists() && other.0.is_dir());
+    }
+}

@@ -1,0 +1,315 @@
+//! The event of a program's own: which values it has, where the program's context has them, and how its records are read.
+//!
+//! A record is a copy of numbers, and of texts and numbers in memory. What is in memory stands behind its address and the answer of the helper that read it, so that what could not be
+//! read is shown as the address ([`crate::kernel::fetched`]).
+
+use super::code;
+use super::section::{Argument, Type};
+use crate::kernel::ctype::CType;
+use crate::kernel::fetched::{from_field, got_field};
+use crate::kernel::format::{FieldPlace, Format, FormatField};
+use crate::sys::bpf::Instruction;
+use anyhow::{anyhow, bail};
+
+/// Room for a text in a record, its NUL included: the stack has 512 bytes for everything.
+const TEXT_BYTES: u32 = 192;
+/// The same where all fields of an event are taken, of which texts may be many.
+const TEXT_BYTES_OF_ALL: u32 = 64;
+/// Address and answer before what was read from memory.
+const HEAD_BYTES: u32 = 16;
+
+/// An event, and how a program makes its records.
+#[derive(Clone, Debug)]
+pub struct OwnEvent {
+    pub format: Format,
+    pub fetches: Vec<Fetch>,
+    /// Of a record: a multiple of 8, never 0.
+    pub bytes: u32,
+}
+
+/// One value's way from the context to the record; `from` and `to` are places in these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetch {
+    Copy {
+        from: u32,
+        to: u32,
+        bytes: u32,
+    },
+    /// A text elsewhere in a tracepoint's record (`__data_loc`).
+    Elsewhere {
+        from: u32,
+        to: u32,
+        room: u32,
+    },
+    /// What is so far behind where a value of so many bytes points.
+    Memory {
+        from: u32,
+        width: u8,
+        offset: i32,
+        helper: i32,
+        to: u32,
+        bytes: u32,
+    },
+}
+
+/// What programs at one place find in their context: fields by name, at their places in it.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    pub fields: Vec<FormatField>,
+    /// A tracepoint's print format, which may have names for values.
+    pub print: String,
+    /// Without arguments, the event has all these fields; otherwise none.
+    pub shows_all: bool,
+}
+
+impl OwnEvent {
+    /// # Errors
+    /// An argument names nothing that the context has.
+    pub fn new(name: &str, context: &Context, arguments: &[Argument]) -> anyhow::Result<OwnEvent> {
+        let mut making = Making { context, fields: Vec::new(), fetches: Vec::new(), bytes: 0, hex: Vec::new() };
+        for argument in arguments {
+            making.argument(argument)?;
+        }
+        if arguments.is_empty() && context.shows_all {
+            context.fields.iter().for_each(|field| making.field(field, field.name.clone(), TEXT_BYTES_OF_ALL));
+        }
+        let print = match making.hex.as_slice() {
+            [] => context.print.clone(),
+            hex => format!("\"{}\"{}", "%llx ".repeat(hex.len()), hex.iter().map(|name| format!(", REC->{name}")).collect::<String>()),
+        };
+        let name = name.split_once(':').map_or(name, |(_, name)| name);
+        let format = Format { name: name.to_owned(), id: 0, fields: making.fields, print };
+        Ok(OwnEvent { format, fetches: making.fetches, bytes: making.bytes.max(8) })
+    }
+
+    /// The same event without any fields.
+    pub fn bare(&self) -> OwnEvent {
+        OwnEvent { format: Format { fields: Vec::new(), ..self.format.clone() }, fetches: Vec::new(), bytes: 8 }
+    }
+}
+
+struct Making<'a> {
+    context: &'a Context,
+    fields: Vec<FormatField>,
+    fetches: Vec<Fetch>,
+    bytes: u32,
+    /// Names of what is shown in hexadecimal.
+    hex: Vec<String>,
+}
+
+impl Making<'_> {
+    fn argument(&mut self, argument: &Argument) -> anyhow::Result<()> {
+        let field = self.context.fields.iter().find(|field| field.name == argument.of).ok_or_else(|| {
+            let names: Vec<&str> = self.context.fields.iter().map(|field| field.name.as_str()).collect();
+            anyhow!("there is no {} here (there is {})", argument.of, names.join(", "))
+        })?;
+        let name = argument.name.clone();
+        if self.fields.iter().any(|known| known.name == name) {
+            bail!("two fields are called {name}");
+        }
+        let is_word = field.place == FieldPlace::Here && field.array.is_none() && matches!(field.size, 1 | 2 | 4 | 8);
+        match (argument.behind, argument.shown) {
+            (None, None) => self.field(field, name, TEXT_BYTES),
+            (None, Some(Type::Text { .. })) if field.is_text() => self.field(field, name, TEXT_BYTES),
+            _ if !is_word => bail!("{} is no number that could point to something or be shown as one", argument.of),
+            (behind, Some(Type::Text { user })) => {
+                let helper = if user { code::READ_USER_TEXT } else { code::READ_KERNEL_TEXT };
+                let text = described(name, "char", TEXT_BYTES, false, Some(TEXT_BYTES));
+                self.memory(field, behind.map_or(0, |behind| behind.offset), helper, text);
+            }
+            (Some(behind), Some(shown)) => {
+                let helper = if behind.user { code::READ_USER } else { code::READ_KERNEL };
+                let number = self.number(name, shown);
+                self.memory(field, behind.offset, helper, number);
+            }
+            (None, Some(shown)) => {
+                let mut number = self.number(name, shown);
+                number.size = number.size.min(field.size);
+                self.copy(field.offset, number);
+            }
+            (Some(_), None) => bail!("{name} needs a type"),
+        }
+        Ok(())
+    }
+
+    /// A field of the context as it is.
+    fn field(&mut self, field: &FormatField, name: String, text_bytes: u32) {
+        let same = FormatField { name, ..field.clone() };
+        match field.place {
+            FieldPlace::Here if field.size > 0 => self.copy(field.offset, same),
+            FieldPlace::DataLoc if field.ctype() == CType::Char => {
+                let text = described(same.name, "char", text_bytes, false, Some(text_bytes));
+                self.fetches.push(Fetch::Elsewhere { from: field.offset, to: self.bytes, room: text_bytes });
+                self.place(text, text_bytes);
+            }
+            // Of other arrays whose length is not known, where they are says nothing.
+            _ => {}
+        }
+    }
+
+    fn copy(&mut self, from: u32, field: FormatField) {
+        self.fetches.push(Fetch::Copy { from, to: self.bytes, bytes: field.size });
+        let bytes = field.size;
+        self.place(field, bytes);
+    }
+
+    fn memory(&mut self, pointer: &FormatField, offset: i32, helper: i32, field: FormatField) {
+        let (to, bytes) = (self.bytes, field.size);
+        self.fetches.push(Fetch::Memory { from: pointer.offset, width: pointer.size as u8, offset, helper, to, bytes });
+        self.place(described(from_field(&field.name), "u64", 8, false, None), 8);
+        self.place(described(got_field(&field.name), "s64", 8, true, None), 8);
+        self.place(field, bytes);
+    }
+
+    fn number(&mut self, name: String, shown: Type) -> FormatField {
+        match shown {
+            Type::Signed(bytes) => described(name, &format!("s{}", bytes * 8), bytes.into(), true, None),
+            Type::Unsigned(bytes) => described(name, &format!("u{}", bytes * 8), bytes.into(), false, None),
+            Type::Hex(bytes) => {
+                self.hex.push(name.clone());
+                described(name, &format!("u{}", bytes * 8), bytes.into(), false, None)
+            }
+            Type::Text { .. } => described(name, "char", TEXT_BYTES, false, Some(TEXT_BYTES)),
+        }
+    }
+
+    /// Gives a field its place in the record.
+    fn place(&mut self, field: FormatField, bytes: u32) {
+        self.fields.push(FormatField { offset: self.bytes, ..field });
+        self.bytes += bytes.next_multiple_of(8);
+    }
+}
+
+/// A field that has no place yet.
+pub fn described(name: String, type_name: &str, size: u32, signed: bool, array: Option<u32>) -> FormatField {
+    FormatField { name, type_name: type_name.to_owned(), offset: 0, size, signed, array, place: FieldPlace::Here }
+}
+
+impl Fetch {
+    /// The instructions, with the context in register 6 and the record at `record` from the top of the stack.
+    pub fn code(&self, record: i16, into: &mut Vec<Instruction>) {
+        let at = |place: u32| record + place as i16;
+        match *self {
+            Fetch::Copy { from, to, bytes } => {
+                if bytes % 8 != 0 {
+                    into.push(code::clear(code::STACK, at(to + bytes / 8 * 8)));
+                }
+                let mut done = 0;
+                while done < bytes {
+                    let step = step(from + done, to + done, bytes - done);
+                    into.push(code::load(1, 6, (from + done) as i16, step));
+                    into.push(code::store(code::STACK, at(to + done), 1, step));
+                    done += u32::from(step);
+                }
+            }
+            Fetch::Elsewhere { from, to, room } => {
+                // The lower half says where in the record it is.
+                into.extend([code::load(1, 6, from as i16, 4), code::and(1, 0xffff), code::copy(3, 6), code::add_register(3, 1)]);
+                into.extend(read(code::READ_KERNEL_TEXT, at(to), room));
+            }
+            Fetch::Memory { from, width, offset, helper, to, bytes } => {
+                into.push(code::load(3, 6, from as i16, width));
+                if offset != 0 {
+                    into.push(code::add(3, offset));
+                }
+                into.push(code::store(code::STACK, at(to), 3, 8));
+                let data = to + HEAD_BYTES;
+                if bytes % 8 != 0 {
+                    into.push(code::clear(code::STACK, at(data + bytes / 8 * 8)));
+                }
+                into.extend(read(helper, at(data), bytes));
+                into.push(code::store(code::STACK, at(to + 8), 0, 8));
+            }
+        }
+    }
+}
+
+/// Reads what register 3 points to.
+fn read(helper: i32, to: i16, bytes: u32) -> [Instruction; 4] {
+    [code::copy(1, code::STACK), code::add(1, to.into()), code::set(2, bytes as i32), code::call(helper)]
+}
+
+/// The widest access that both places are aligned for.
+fn step(from: u32, to: u32, left: u32) -> u8 {
+    [8u8, 4, 2]
+        .into_iter()
+        .find(|&step| {
+            let step = u32::from(step);
+            step <= left && from.is_multiple_of(step) && to.is_multiple_of(step)
+        })
+        .unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::section::Section;
+    use super::*;
+
+    fn context() -> Context {
+        let at = |offset, field: FormatField| FormatField { offset, ..field };
+        let fields = vec![
+            at(8, described("dfd".into(), "int", 8, false, None)),
+            at(16, described("filename".into(), "const char *", 8, false, None)),
+            at(26, described("comm".into(), "char", 16, false, Some(16))),
+            FormatField { place: FieldPlace::DataLoc, ..at(44, described("path".into(), "__data_loc char[]", 4, false, None)) },
+        ];
+        Context { fields, print: "\"%d\", REC->dfd".into(), shows_all: true }
+    }
+
+    fn own(arguments: &str) -> anyhow::Result<OwnEvent> {
+        OwnEvent::new("x:y", &context(), &Section::parse(&format!("x:y {arguments}")).unwrap().arguments)
+    }
+
+    fn places(event: &OwnEvent) -> Vec<(&str, u32, u32)> {
+        event.format.fields.iter().map(|field| (field.name.as_str(), field.offset, field.size)).collect()
+    }
+
+    #[test]
+    fn without_arguments_all_fields_are_there() {
+        let event = own("").unwrap();
+        assert_eq!(places(&event), [("dfd", 0, 8), ("filename", 8, 8), ("comm", 16, 16), ("path", 32, 64)]);
+        assert_eq!((event.bytes, event.format.name.as_str(), event.format.print.as_str()), (96, "y", "\"%d\", REC->dfd"));
+        assert_eq!(places(&event.bare()), []);
+    }
+
+    #[test]
+    fn arguments_are_the_fields() {
+        let event = own("fd=dfd:s32 filename:ustring n=+u8(filename):x16").unwrap();
+        let expected = [
+            ("fd", 0, 4),
+            ("__filename_from", 8, 8),
+            ("__filename_got", 16, 8),
+            ("filename", 24, 192),
+            ("__n_from", 216, 8),
+            ("__n_got", 224, 8),
+            ("n", 232, 2),
+        ];
+        assert_eq!(places(&event), expected);
+        assert_eq!((event.bytes, event.format.print.as_str()), (240, "\"%llx \", REC->n"));
+        let memory = |offset, helper, to, bytes| Fetch::Memory { from: 16, width: 8, offset, helper, to, bytes };
+        assert_eq!(event.fetches[0], Fetch::Copy { from: 8, to: 0, bytes: 4 });
+        assert_eq!(event.fetches[1..], [memory(0, code::READ_USER_TEXT, 8, 192), memory(8, code::READ_USER, 216, 2)]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        for (arguments, said) in [
+            ("nix", "there is no nix here (there is dfd, filename, comm, path)"),
+            ("dfd dfd:u8", "two fields are called dfd"),
+            ("comm:u8", "comm is no number"),
+            ("n=+4(path):u8", "path is no number"),
+        ] {
+            let error = own(arguments).unwrap_err().to_string();
+            assert!(error.starts_with(said), "{arguments}: {error}");
+        }
+    }
+
+    #[test]
+    fn copies_are_as_wide_as_alignment_lets_them_be() {
+        let mut instructions = Vec::new();
+        // 16 bytes from 26 on, where halves are aligned.
+        Fetch::Copy { from: 26, to: 16, bytes: 16 }.code(-100, &mut instructions);
+        assert_eq!(instructions.len(), 16);
+        assert_eq!((step(8, 16, 8), step(8, 16, 7), step(8, 20, 8), step(9, 16, 8)), (8, 4, 4, 1));
+    }
+}

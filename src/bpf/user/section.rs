@@ -1,0 +1,285 @@
+//! What a program's section says: where it is attached, and the fields of its event.
+//!
+//! ```text
+//! SECTION  PLACE{ ARGUMENT}
+//! PLACE    tp/SUBSYSTEM/EVENT  tracepoint/SUBSYSTEM/EVENT  SUBSYSTEM:EVENT
+//!          raw_tp/EVENT  raw_tracepoint/EVENT  tp_btf/EVENT
+//!          kprobe/FUNCTION[+OFFSET]  kretprobe/FUNCTION  fentry/FUNCTION  fexit/FUNCTION
+//!          uprobe/FILE:FUNCTION[+OFFSET]  uretprobe/FILE:FUNCTION
+//! ARGUMENT [NAME=]VALUE[:TYPE]
+//! VALUE    a field or argument by name | argN | ret | +[u]OFFSET(VALUE)
+//! TYPE     u8 u16 u32 u64  s8 s16 s32 s64  x8 x16 x32 x64  string  ustring
+//! ```
+//! Places are written as libbpf has them (`.s` for programs that may sleep), arguments as the kernel's dynamic events have theirs. Nothing is looked up here.
+
+use anyhow::{Context, anyhow, bail};
+use std::path::PathBuf;
+
+/// A section's name, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    pub place: Place,
+    pub arguments: Vec<Argument>,
+    pub may_sleep: bool,
+}
+
+/// Where a program is attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A tracepoint as tracefs has it: the program sees its record.
+    Tracepoint { subsystem: String, name: String },
+    /// A tracepoint as the kernel calls it: the program sees its arguments, typed or not.
+    Raw { name: String, typed: bool },
+    /// Where a function of the kernel begins or returns: the program sees its arguments.
+    Function { name: String, returns: bool },
+    /// An instruction of the kernel, or a function's return: the program sees the registers.
+    KernelProbe { function: String, offset: u64, returns: bool },
+    /// The same in programs. A function that is a number (`0x...`) is where in the file the instruction is.
+    ProgramProbe { file: PathBuf, function: String, offset: u64, returns: bool },
+}
+
+/// A field of the program's event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    pub name: String,
+    /// The field, argument or register it is made of.
+    pub of: String,
+    /// What is shown is in memory, so far behind where `of` points.
+    pub behind: Option<Behind>,
+    pub shown: Option<Type>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behind {
+    pub offset: i32,
+    /// The program's memory, not the kernel's.
+    pub user: bool,
+}
+
+/// How an argument is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Unsigned(u8),
+    Signed(u8),
+    Hex(u8),
+    /// Text in the kernel's memory, or in the program's.
+    Text {
+        user: bool,
+    },
+}
+
+impl Section {
+    /// # Errors
+    /// It is none of these places, or an argument is none.
+    pub fn parse(text: &str) -> anyhow::Result<Section> {
+        let mut words = text.split_ascii_whitespace();
+        let place = words.next().unwrap_or_default();
+        let (place, may_sleep) = self::place(place).with_context(|| format!("the section {place:?}"))?;
+        let arguments = words.map(|word| argument(word).with_context(|| format!("the argument {word:?} of the section {text:?}")));
+        Ok(Section { place, arguments: arguments.collect::<anyhow::Result<_>>()?, may_sleep })
+    }
+}
+
+impl Place {
+    /// What the program's event is called.
+    pub fn event(&self) -> String {
+        let of = |kind: &str, returns: bool, name: &str| format!("{}{kind}:{name}", if returns { "ret_" } else { "" });
+        match self {
+            Place::Tracepoint { subsystem, name } => format!("{subsystem}:{name}"),
+            Place::Raw { name, .. } => of("raw_tp", false, name),
+            Place::Function { name, returns } => of("function", *returns, name),
+            Place::KernelProbe { function, returns, .. } => of("kprobe", *returns, function),
+            Place::ProgramProbe { function, returns, .. } => of("uprobe", *returns, function),
+        }
+    }
+}
+
+fn place(word: &str) -> anyhow::Result<(Place, bool)> {
+    let Some((kind, rest)) = word.split_once('/') else {
+        return match word.split_once(':') {
+            Some((subsystem, name)) if is_name(subsystem) && is_name(name) => {
+                Ok((Place::Tracepoint { subsystem: subsystem.to_owned(), name: name.to_owned() }, false))
+            }
+            _ => Err(unknown()),
+        };
+    };
+    let (kind, may_sleep) = kind.strip_suffix(".s").map_or((kind, false), |kind| (kind, true));
+    let place = match kind {
+        "tp" | "tracepoint" => {
+            let (subsystem, name) =
+                rest.split_once('/').filter(|(a, b)| is_name(a) && is_name(b)).context("is written tp/SUBSYSTEM/EVENT")?;
+            Place::Tracepoint { subsystem: subsystem.to_owned(), name: name.to_owned() }
+        }
+        "raw_tp" | "raw_tracepoint" | "tp_btf" => Place::Raw { name: named(rest)?, typed: kind == "tp_btf" },
+        "fentry" | "fexit" => Place::Function { name: named(rest)?, returns: kind == "fexit" },
+        "kprobe" | "kretprobe" => {
+            let (function, offset) = with_offset(rest)?;
+            Place::KernelProbe { function: named(function)?, offset, returns: kind == "kretprobe" }
+        }
+        "uprobe" | "uretprobe" => {
+            let (file, at) = rest.rsplit_once(':').context("is written uprobe/FILE:FUNCTION")?;
+            let (function, offset) = with_offset(at)?;
+            if file.is_empty() || function.is_empty() {
+                bail!("is written uprobe/FILE:FUNCTION");
+            }
+            Place::ProgramProbe { file: file.into(), function: function.to_owned(), offset, returns: kind == "uretprobe" }
+        }
+        _ => return Err(unknown()),
+    };
+    match &place {
+        Place::KernelProbe { offset: 1.., returns: true, .. } | Place::ProgramProbe { offset: 1.., returns: true, .. } => {
+            Err(anyhow!("has an offset, and a return has none"))
+        }
+        _ => Ok((place, may_sleep)),
+    }
+}
+
+fn unknown() -> anyhow::Error {
+    anyhow!(
+        "is none that rtrace attaches (tp, tracepoint, SUBSYSTEM:EVENT, raw_tp, tp_btf, kprobe, kretprobe, uprobe, uretprobe, fentry, fexit)"
+    )
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+}
+
+fn named(text: &str) -> anyhow::Result<String> {
+    if is_name(text) { Ok(text.to_owned()) } else { Err(anyhow!("has no name that could be one of the kernel's")) }
+}
+
+/// `NAME+OFFSET`
+fn with_offset(text: &str) -> anyhow::Result<(&str, u64)> {
+    let Some((name, offset)) = text.split_once('+') else { return Ok((text, 0)) };
+    Ok((name, number(offset).with_context(|| format!("has an offset that is no number: {offset:?}"))?))
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn argument(word: &str) -> anyhow::Result<Argument> {
+    let (name, rest) = match word.split_once('=') {
+        Some((name, rest)) => (Some(name), rest),
+        None => (None, word),
+    };
+    let (value, shown) = match rest.rsplit_once(':') {
+        Some((value, shown)) => (value, Some(kind(shown)?)),
+        None => (rest, None),
+    };
+    let (of, behind) = match value.strip_suffix(')').and_then(|value| value.split_once('(')) {
+        Some((offset, of)) => (of, Some(self::behind(offset).context("has an offset that is written +[u]NUMBER")?)),
+        None => (value, None),
+    };
+    let name = name.unwrap_or(of);
+    let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if !is_plain(name) || !is_plain(of) {
+        bail!("is not written [NAME=]VALUE[:TYPE]");
+    }
+    match (behind, shown) {
+        (Some(_), None) => bail!("needs a type: what is in memory does not say it"),
+        (Some(Behind { user: true, .. }), Some(Type::Text { user: false })) => bail!("is text in the program's memory: write ustring"),
+        _ => Ok(Argument { name: name.to_owned(), of: of.to_owned(), behind, shown }),
+    }
+}
+
+/// `+8`, `+u8`, `-8`, `-u8`
+fn behind(text: &str) -> Option<Behind> {
+    let (minus, rest) = text.strip_prefix('-').map(|rest| (true, rest)).or_else(|| Some((false, text.strip_prefix('+')?)))?;
+    let (user, digits) = rest.strip_prefix('u').map_or((false, rest), |digits| (true, digits));
+    let offset = i32::try_from(number(digits)?).ok()?;
+    Some(Behind { offset: if minus { -offset } else { offset }, user })
+}
+
+fn kind(text: &str) -> anyhow::Result<Type> {
+    let bytes = |digits: &str| match digits {
+        "8" => Some(1),
+        "16" => Some(2),
+        "32" => Some(4),
+        "64" => Some(8),
+        _ => None,
+    };
+    let number = |prefix: char, make: fn(u8) -> Type| text.strip_prefix(prefix).and_then(bytes).map(make);
+    let text_of = |user| (text == if user { "ustring" } else { "string" }).then_some(Type::Text { user });
+    let found = number('u', Type::Unsigned).or_else(|| number('s', Type::Signed)).or_else(|| number('x', Type::Hex));
+    found
+        .or_else(|| text_of(false))
+        .or_else(|| text_of(true))
+        .with_context(|| format!("has no type that is known: {text} (u8 to u64, s8 to s64, x8 to x64, string, ustring)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place_of(text: &str) -> Place {
+        Section::parse(text).unwrap().place
+    }
+
+    #[test]
+    fn places_of_every_kind() {
+        let tracepoint = |subsystem: &str, name: &str| Place::Tracepoint { subsystem: subsystem.into(), name: name.into() };
+        let openat = tracepoint("syscalls", "sys_enter_openat");
+        for text in ["tp/syscalls/sys_enter_openat", "tracepoint/syscalls/sys_enter_openat", "syscalls:sys_enter_openat"] {
+            assert_eq!(place_of(text), openat);
+        }
+        assert_eq!(openat.event(), "syscalls:sys_enter_openat");
+        assert_eq!(place_of("tp_btf/sched_switch"), Place::Raw { name: "sched_switch".into(), typed: true });
+        assert_eq!(place_of("fexit/vfs_read"), Place::Function { name: "vfs_read".into(), returns: true });
+        assert_eq!(place_of("kprobe/vfs_read+0x10"), Place::KernelProbe { function: "vfs_read".into(), offset: 16, returns: false });
+        let probe = Place::ProgramProbe { file: "/bin/a:b".into(), function: "main".into(), offset: 4, returns: false };
+        assert_eq!(place_of("uprobe//bin/a:b:main+4"), probe);
+        assert_eq!(probe.event(), "uprobe:main");
+        assert!(Section::parse("uprobe.s/bash:readline").unwrap().may_sleep);
+    }
+
+    #[test]
+    fn arguments_of_every_kind() {
+        let section = Section::parse("tp/x/y filename:ustring flags=arg3 ns=+u8(rqtp):s64 at=-0x10(p):string").unwrap();
+        let text = |user| Some(Type::Text { user });
+        let argument = |name: &str, of: &str, behind: Option<(i32, bool)>, shown| Argument {
+            name: name.into(),
+            of: of.into(),
+            behind: behind.map(|(offset, user)| Behind { offset, user }),
+            shown,
+        };
+        let expected = [
+            argument("filename", "filename", None, text(true)),
+            argument("flags", "arg3", None, None),
+            argument("ns", "rqtp", Some((8, true)), Some(Type::Signed(8))),
+            argument("at", "p", Some((-16, false)), text(false)),
+        ];
+        assert_eq!(section.arguments, expected);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, said) in [
+            ("xdp", "is none that rtrace attaches"),
+            ("usdt//bin/x:a:b", "is none that rtrace attaches"),
+            ("tp/openat", "is written tp/SUBSYSTEM/EVENT"),
+            ("uprobe/main", "is written uprobe/FILE:FUNCTION"),
+            ("kretprobe/x+4", "a return has none"),
+            ("kprobe/x+y", "an offset that is no number"),
+            ("raw_tp/", "has no name"),
+            ("tp/x/y a->b", "is not written [NAME=]VALUE[:TYPE]"),
+            ("tp/x/y a:u7", "has no type that is known: u7"),
+            ("tp/x/y +8(a)", "needs a type"),
+            ("tp/x/y +8u(a):u8", "has an offset that is written"),
+            ("tp/x/y +u8(a):string", "write ustring"),
+        ] {
+            let error = format!("{:#}", Section::parse(text).unwrap_err());
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,24}|(tp/x/y|uprobe/a:b) [a-z=+:()0-9-]{0,16}") {
+            let _ = Section::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What types are made of: numbers, pointers, arrays, structs.
+
+use super::{Btf, MEMBER_BYTES, Type, kind, word};
+
+/// Names of names of types: none go as deep.
+const NAMES_MAX: usize = 32;
+/// Of a member of a struct with bit fields: the offset in bits; above it is the width.
+const OFFSET_MASK: u32 = 0x00ff_ffff;
+
+/// A type without its qualifiers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shaped {
+    /// The outermost name that a typedef gives it.
+    pub alias: Option<String>,
+    pub shape: Shape,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    Number {
+        name: String,
+        bytes: u32,
+        signed: bool,
+    },
+    /// To the type with this identifier.
+    Pointer(u32),
+    Array {
+        element: u32,
+        count: u32,
+    },
+    Struct {
+        bytes: u32,
+        members: Vec<Member>,
+    },
+    Union {
+        bytes: u32,
+    },
+    Enum {
+        name: String,
+        bytes: u32,
+        signed: bool,
+        /// As far as the enum's own bytes go.
+        values: Vec<(u64, String)>,
+    },
+    /// What has no values: functions, void, what is only declared.
+    Other,
+}
+
+/// A member of a struct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Empty for a struct or union whose members are like the outer one's.
+    pub name: String,
+    pub of: u32,
+    /// Bytes from the struct's beginning; `None` for a bit field.
+    pub offset: Option<u32>,
+}
+
+impl Btf<'_> {
+    /// What a type is; [`Shape::Other`] where there is none.
+    pub fn shape(&self, id: u32) -> Shaped {
+        let (mut id, mut alias) = (id, None);
+        for _ in 0..NAMES_MAX {
+            let Some(of) = self.get(id) else { break };
+            match of.kind() {
+                kind::TYPEDEF => alias = alias.or_else(|| Some(self.text(of.name))),
+                kind::CONST | kind::VOLATILE | kind::RESTRICT | kind::TYPE_TAG => {}
+                _ => return Shaped { alias, shape: self.plain(&of) },
+            }
+            id = of.word;
+        }
+        Shaped { alias, shape: Shape::Other }
+    }
+
+    fn plain(&self, of: &Type) -> Shape {
+        let (name, bytes, signed) = (|| self.text(of.name), of.word, of.info >> 31 == 1);
+        match of.kind() {
+            // BTF_INT_SIGNED
+            kind::INT => Shape::Number { name: name(), bytes, signed: word(of.rest, 0) >> 24 & 1 == 1 },
+            kind::PTR => Shape::Pointer(of.word),
+            kind::ARRAY => Shape::Array { element: word(of.rest, 0), count: word(of.rest, 8) },
+            kind::STRUCT => Shape::Struct { bytes, members: self.members_of(of) },
+            kind::UNION => Shape::Union { bytes },
+            kind::ENUM => {
+                let value = |one: &[u8]| (u64::from(word(one, 4)), self.text(word(one, 0)));
+                Shape::Enum { name: name(), bytes, signed, values: of.rest.chunks_exact(8).map(value).collect() }
+            }
+            kind::ENUM64 => {
+                let value = |one: &[u8]| (u64::from(word(one, 4)) | u64::from(word(one, 8)) << 32, self.text(word(one, 0)));
+                Shape::Enum { name: name(), bytes, signed, values: of.rest.chunks_exact(12).map(value).collect() }
+            }
+            _ => Shape::Other,
+        }
+    }
+
+    fn members_of(&self, of: &Type) -> Vec<Member> {
+        let with_bits = of.info >> 31 == 1;
+        let offset = |bits: u32| match with_bits {
+            true if bits >> 24 != 0 => None,
+            true => Some((bits & OFFSET_MASK) / 8),
+            false => Some(bits / 8),
+        };
+        let member = |one: &[u8]| Member { name: self.text(word(one, 0)), of: word(one, 4), offset: offset(word(one, 8)) };
+        of.rest.chunks_exact(MEMBER_BYTES).map(member).collect()
+    }
+
+    /// The type of the global variable with this name.
+    pub fn variable(&self, name: &str) -> Option<u32> {
+        let all = (1..self.starts.len() as u32).filter_map(|id| self.get(id));
+        all.into_iter().find(|of| of.kind() == kind::VAR && self.string(of.name) == name.as_bytes()).map(|of| of.word)
+    }
+
+    /// Bytes of a value of this type; `None` where it has none.
+    pub fn size(&self, id: u32) -> Option<u32> {
+        let mut count = 1u32;
+        let mut id = id;
+        for _ in 0..NAMES_MAX {
+            return match self.shape(id).shape {
+                Shape::Number { bytes, .. } | Shape::Struct { bytes, .. } | Shape::Union { bytes } | Shape::Enum { bytes, .. } => {
+                    bytes.checked_mul(count)
+                }
+                Shape::Pointer(_) => count.checked_mul(8),
+                Shape::Array { element, count: more } => {
+                    (count, id) = (count.checked_mul(more)?, element);
+                    continue;
+                }
+                Shape::Other => None,
+            };
+        }
+        None
+    }
+
+    pub(super) fn text(&self, at: u32) -> String {
+        String::from_utf8_lossy(self.string(at)).into_owned()
+    }
+}

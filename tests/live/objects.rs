@@ -1,0 +1,223 @@
+//! BPF programs of the user's own: the examples, their records, and that nobody else notices them.
+
+use crate::machine::{self, Machine};
+use crate::needs::Need;
+use crate::stacks;
+use crate::trace::{Trace, plain, start, trace};
+use std::process::Command;
+
+/// A file of programs: the source; where there is no clang, what was made of it before (`tests/vm/run` does that).
+fn file(dir: &str, name: &str) -> String {
+    match std::env::var("RTRACE_TEST_OBJECTS") {
+        Ok(objects) => format!("{objects}/{name}.bpf.o"),
+        Err(_) => source(&format!("{dir}/{name}.bpf.c")),
+    }
+}
+
+/// A file below the repository.
+fn source(path: &str) -> String {
+    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn example(name: &str) -> String {
+    file("examples/bpf", name)
+}
+
+fn program(name: &str) -> String {
+    file("tests/programs/bpf", name)
+}
+
+/// A machine that has the programs, or clang to make them; otherwise says so and gives nothing.
+fn machine() -> Option<Machine> {
+    if std::env::var_os("RTRACE_TEST_OBJECTS").is_some() { Machine::shared() } else { machine_with_clang() }
+}
+
+fn machine_with_clang() -> Option<Machine> {
+    Machine::shared().filter(|machine| !machine.lacks(&[Need::Program("clang")]))
+}
+
+/// The events of this name: what stands between their parentheses.
+fn events<'t>(trace: &'t Trace, name: &str) -> Vec<&'t str> {
+    let begins = format!(" {name}(");
+    trace.text.lines().filter_map(|line| line.split_once(&begins)?.1.strip_suffix(')')).collect()
+}
+
+/// `events` of `CALLS` calls of getppid, beside what `options` ask for.
+fn of_getppid(machine: &Machine, options: &[&str]) -> Trace {
+    trace(machine, options, &[&machine::workload(), "calls", "getppid", "1", "40"]).succeeded()
+}
+
+#[test]
+fn every_file_name_that_is_opened() {
+    let Some(machine) = machine() else { return };
+    let absent = machine.path("absent");
+    let run = trace(&machine, &["-e", &format!("{},openat", example("openat"))], &["cat", "/dev/null", &absent]);
+    let opened = events(&run, "opened");
+    assert_eq!(opened.len() as u64, run.count("openat"), "one for each call:\n{}\n{}", run.text, run.stderr);
+    assert!(opened.contains(&format!("filename: \"{absent}\", ret: -2").as_str()), "{}", run.text);
+    assert!(opened.iter().any(|one| one.starts_with("filename: \"/dev/null\", ret: ")), "{}", run.text);
+    assert!(opened.iter().all(|one| one.starts_with("filename: \"")), "{}", run.text);
+    // The call's line stands where it ended, which is when its record was written, too.
+    let of_absent: Vec<usize> = run.text.lines().enumerate().filter(|(_, line)| line.contains("absent")).map(|(at, _)| at).collect();
+    assert!(of_absent.windows(2).all(|two| two[0] + 1 == two[1]), "{}", run.text);
+}
+
+#[test]
+fn only_files_below_etc() {
+    let Some(machine) = machine() else { return };
+    let run = trace(&machine, &["-e", &example("etc")], &["cat", "/etc/group", "/dev/null", "/etc/passwd"]).succeeded();
+    let opens = events(&run, "syscalls:sys_enter_openat");
+    assert!(opens.iter().all(|one| one.starts_with("filename: \"/etc/")), "{}", run.text);
+    let has = |path: &str| opens.contains(&format!("filename: \"{path}\"").as_str());
+    assert!(has("/etc/group") && has("/etc/passwd"), "{}", run.text);
+    let filtered = ["-e", &example("etc"), "--filter", "filename ~ \"*passwd\" && comm == \"cat\""];
+    let run = trace(&machine, &filtered, &["cat", "/etc/group", "/etc/passwd"]).succeeded();
+    assert_eq!(events(&run, "syscalls:sys_enter_openat"), ["filename: \"/etc/passwd\""], "{}", run.text);
+}
+
+#[test]
+fn only_long_naps() {
+    let Some(machine) = machine() else { return };
+    let run = trace(&machine, &["-e", &example("nanosleep")], &["sh", "-c", "sleep 0.0000005; sleep 0.00002; sleep 0.000001"]).succeeded();
+    assert_eq!(events(&run, "syscalls:sys_enter_clock_nanosleep"), ["which_clock: REALTIME, nanoseconds: 20000"], "{}", run.text);
+}
+
+#[test]
+fn an_object_that_was_compiled_before() {
+    let Some(machine) = machine_with_clang() else { return };
+    let object = machine.path("silent.bpf.o");
+    let header = source("src/bpf/user");
+    let made = Command::new("clang")
+        .args(["-target", "bpf", "-g", "-O2", "-I", &header, "-c", &source("tests/programs/bpf/silent.bpf.c"), "-o", &object])
+        .status();
+    assert!(made.expect("clang runs").success());
+    let run = of_getppid(&machine, &["-e", &format!("{object},getppid")]);
+    assert_eq!((run.count("getppid"), events(&run, "syscalls:sys_enter_getppid").len()), (40, 0), "{}", run.text);
+}
+
+#[test]
+fn members_of_every_kind_and_places_of_every_kind() {
+    let Some(machine) = machine() else { return };
+    let run = of_getppid(&machine, &["--show-zeros", "-e", &program("kinds")]);
+    let kinds = events(&run, "kinds");
+    assert_eq!(kinds.len(), 40, "{}\n{}", run.text, run.stderr);
+    let (before, behind) = kinds[0].split_once("inner.pid: ").expect("it is a member");
+    assert_eq!(before, "minus: -5, mood: CROSS, inner.small: 200, ", "{}", run.text);
+    let behind = behind.split_once(", ").expect("there is more").1;
+    assert_eq!(behind, "text: \"seven..\", words: [1, 0, 3], where: 0xfeed, yes: 1", "{}", run.text);
+    assert_eq!(events(&run, "saying"), [r#"text: "half a \"word\"""#; 40], "{}", run.text);
+    assert_eq!(events(&run, "syscalls:sys_enter_getppid").len(), 0, "{}", run.text);
+    assert!(events(&run, "syscalls:sys_exit_getppid").iter().all(|one| one.starts_with("ret: ")), "{}", run.text);
+    let of_all = ["syscalls:sys_exit_getppid", "raw_tp:sys_enter"].map(|name| events(&run, name).len());
+    // Two programs are at the raw tracepoint, one typed and one not.
+    assert_eq!(of_all, [40, 80], "{}", run.text);
+    let raw = |text: &str| events(&run, "raw_tp:sys_enter").iter().filter(|one| one.starts_with(text)).count();
+    assert_eq!((raw("number: "), raw("id: 0x")), (40, 40), "{}", run.text);
+}
+
+#[test]
+fn functions_of_programs_and_what_they_return() {
+    let Some(machine) = machine() else { return };
+    let run = trace(&machine, &["--show-zeros", "-e", &program("kinds")], &["env", "LC_ALL=C", "cat", "/dev/null"]).succeeded();
+    let text = |name: &str| events(&run, name).join("\n");
+    // The name's memory may not be there yet: then it is an address.
+    assert!(text("uprobe:setlocale").contains("category: 6, name: "), "{}\n{}", run.text, run.stderr);
+    assert!(text("ret_uprobe:setlocale").contains("ret: \"C\""), "{}", run.text);
+}
+
+#[test]
+fn functions_of_the_kernel() {
+    let Some(machine) = machine() else { return };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    let absent = machine.path("absent");
+    let run = trace(&machine, &["-e", &program("functions")], &["cat", &absent]);
+    let has = |name: &str, text: &str| events(&run, name).contains(&text);
+    assert!(has("kprobe:do_sys_openat2", &format!("dfd: -100, filename: \"{absent}\"")), "{}\n{}", run.text, run.stderr);
+    assert!(has("ret_kprobe:do_sys_openat2", "ret: -2"), "{}", run.text);
+    assert!(has("ret_function:do_sys_openat2", &format!("filename: \"{absent}\", ret: -2")), "{}", run.text);
+}
+
+#[test]
+fn records_have_stacks() {
+    let Some(machine) = machine() else { return };
+    let run = trace(&machine, &["-e", &format!("{}/max-stack=5/", example("openat"))], &["cat", "/dev/null"]).succeeded();
+    let lines: Vec<&str> = run.text.lines().collect();
+    let at = lines.iter().position(|line| line.contains("\"/dev/null\"")).unwrap_or_else(|| panic!("{}", run.text));
+    let frames: Vec<stacks::Frame> = lines[at + 1..].iter().map_while(|line| stacks::frame(line)).collect();
+    assert!((2..=5).contains(&frames.len()), "{}", run.text);
+    assert!(frames[0].name.contains("open") && frames[0].file.contains("libc"), "{}", run.text);
+    assert!(frames[1..].iter().any(|frame| frame.name.starts_with("/usr/bin/cat") || frame.file.contains("cat")), "{}", run.text);
+}
+
+/// What a program returns on a tracepoint concerns its own event alone: the samples of others there, and of other tracers, are all there.
+#[test]
+fn nobody_else_is_silenced() {
+    let Some(machine) = machine() else { return };
+    let silent = program("silent");
+    let run = of_getppid(&machine, &["-e", &format!("syscalls:sys_enter_getppid,{silent}")]);
+    assert_eq!(events(&run, "syscalls:sys_enter_getppid").len(), 40, "{}\n{}", run.text, run.stderr);
+    assert!(!run.stderr.contains("BPF program of another tracer"), "{}", run.stderr);
+    let (rtrace, workload, inner) = (machine::rtrace(), machine::workload(), machine.path("inner"));
+    let other = [rtrace, "-v", "-o", &inner, "-e", "syscalls:sys_enter_getppid", "--", &workload, "calls", "getppid", "1", "40"];
+    let run = trace(&machine, &["-e", &silent], &other).succeeded();
+    let seen = std::fs::read_to_string(&inner).unwrap_or_default();
+    assert_eq!(seen.matches(" syscalls:sys_enter_getppid(").count(), 40, "{seen}\n{}", run.stderr);
+    assert!(!run.stderr.contains("BPF program of another tracer"), "{}", run.stderr);
+}
+
+#[test]
+fn only_what_is_traced_is_shown() {
+    let Some(machine) = machine() else { return };
+    let over = machine.path("over");
+    let script = format!("echo ready; while ! cat {over} 2>/dev/null; do sleep 0.02; done");
+    let mut run = start(&machine, &["-e", &example("openat")], &["sh", "-c", &script]);
+    run.wait_for_output("ready\n");
+    let outside = machine.file("outside", 1);
+    assert!(Command::new("cat").arg(&outside).output().expect("cat runs").status.success());
+    machine.file("over", 0);
+    let run = run.finish().succeeded();
+    assert!(run.text.contains(&format!("\"{over}\"")) && !run.text.contains(&outside), "{}", run.text);
+    // And with --no-inherit, only the command itself.
+    let script = "cat /etc/group; : </etc/passwd";
+    let run = trace(&machine, &["--no-inherit", "-e", &example("openat")], &["sh", "-c", script]).succeeded();
+    assert!(run.text.contains("\"/etc/passwd\"") && !run.text.contains("\"/etc/group\""), "{}", run.text);
+}
+
+fn fails(run: &Trace, words: &[&str]) {
+    assert_eq!(run.status, 125, "{}", run.stderr);
+    for word in words {
+        assert!(run.stderr.contains(word), "no {word:?} in\n{}", run.stderr);
+    }
+    assert!(!run.stdout.contains("started") && !run.stderr.contains("panicked"), "{}\n{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let Some(machine) = machine_with_clang() else { return };
+    let refuse = |text: &str, words: &[&str]| {
+        let path = machine.path("wrong.bpf.c");
+        std::fs::write(&path, text).expect("the test's directory is writable");
+        fails(&plain(&machine, &["-e", &path, "--", "echo", "started"]), words);
+    };
+    let with = |section: &str| {
+        format!("#include <rtrace.bpf.h>\nSEC(\"{section}\")\nint f(void *context)\n{{\n\treturn 0;\n}}\nRTRACE_LICENSE(\"GPL\");\n")
+    };
+    refuse("int f( {\n", &["wrong.bpf.c:1:8: error: ", "it was run as\n    clang -target bpf", "wrong.bpf.c -o /"]);
+    refuse(&with("tp/syscalls/sys_enter_opennat"), &["wrong.bpf.c: the program f: ", "sys_enter_opennat", "sys_enter_openat"]);
+    refuse(&with("tp/syscalls/sys_enter_openat nix"), &["the program f: there is no nix here (there is dfd, filename, flags, mode)"]);
+    refuse(&with("xdp"), &["the section \"xdp\"", "is none that rtrace attaches"]);
+    refuse(&with("uprobe/libc.so.6:no_such"), &["cannot attach f to uprobe:no_such", "has no function no_such"]);
+    refuse(&with("raw_tp/no_such"), &["cannot attach f to raw_tp:no_such"]);
+    let unlicensed = with("raw_tp/sys_enter").replace("GPL", "MIT");
+    refuse(&unlicensed, &["its license is \"MIT\"", "RTRACE_LICENSE(\"GPL\")"]);
+    fails(
+        &plain(&machine, &["-e", &program("refused"), "--", "echo", "started"]),
+        &[
+            "the kernel does not take the program careless: Permission denied; the verifier's last words:",
+            "R0 invalid mem access 'map_value_or_null'",
+        ],
+    );
+    fails(&plain(&machine, &["-e", "/no/such.bpf.c", "--", "echo", "started"]), &["cannot read /no/such.bpf.c: No such file"]);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Wants no event of its own, ever. */
+#include <rtrace.bpf.h>
+
+SEC("tp/syscalls/sys_enter_getppid")
+int never(struct rtrace_enter *call)
+{
+	return 0;
+}
+
+RTRACE_LICENSE("GPL");
