@@ -83,11 +83,16 @@ fn takes_probes(tracefs: &Tracefs) -> bool {
     tracefs.root().join("kprobe_events").exists()
 }
 
-/// The function that all names from user space come through, with where each name was, the likeliest first. Linux 7.0 gave it a name of its own; before, compilers part it from `getname_flags`,
-/// whose callers then call that part. There, `struct filename` begins with the name and the address; later it lacks the address, but return probes know arguments.
-const PLACES: [(&str, &str); 3] = [("do_getname", "$arg1"), ("getname_flags.part.0", "+8($retval)"), ("getname_flags", "+8($retval)")];
+/// The function that all names from user space come through, the likeliest first. Linux 7.0 gave it a name of its own, of which compilers may make a copy with a constant built in; before,
+/// they part it from `getname_flags`, whose callers then call that part.
+const FUNCTIONS: [&str; 3] = ["do_getname", "do_getname.constprop.0", "getname_flags"];
+const FUNCTIONS_BEFORE: [&str; 2] = ["getname_flags.part.0", "getname_flags"];
 
-/// Since when there is the first of [`PLACES`].
+/// Where each name was. Return probes know arguments since 6.9; before 7.0, `struct filename` begins with the name and the address.
+const ADDRESS: &str = "$arg1";
+const ADDRESS_BEFORE: &str = "+8($retval)";
+
+/// Since when there is the first of [`FUNCTIONS`].
 const DO_GETNAME: (u32, u32) = (7, 0);
 
 /// How many calls may be copying names at once; each may wait for a page of its caller's. Of more, the names are missed.
@@ -99,8 +104,13 @@ const AT_ONCE: u32 = 512;
 /// The kernel does not take it: why.
 pub fn make(tracefs: &Tracefs, made: &mut Made) -> anyhow::Result<EventName> {
     let version = machine::release().ok().and_then(|release| machine::version(&release));
-    let from = usize::from(version.is_some_and(|version| version < DO_GETNAME));
-    made.own(tracefs, &PLACES[from..].iter().filter_map(|(function, address)| probe(function, address)).collect::<Vec<_>>())
+    made.own(tracefs, &probes(version.is_some_and(|version| version < DO_GETNAME)))
+}
+
+/// The probes that may be the right one.
+fn probes(before: bool) -> Vec<Probe> {
+    let (functions, address) = if before { (&FUNCTIONS_BEFORE[..], ADDRESS_BEFORE) } else { (&FUNCTIONS[..], ADDRESS) };
+    functions.iter().filter_map(|function| probe(function, address)).collect()
 }
 
 /// A return probe on this function. What it returns tells names from errors.
@@ -221,9 +231,10 @@ mod tests {
 
     #[test]
     fn the_probes_are_the_kernels_own_language() {
-        let lines: Vec<String> = PLACES.iter().filter_map(|(function, address)| probe(function, address)).map(|p| p.to_string()).collect();
-        assert_eq!(lines[0], "r512:getname do_getname name=+0(+0($retval)):string address=$arg1:x64 result=$retval:x64");
-        assert!(lines.len() == 3 && lines[1].contains(" getname_flags.part.0 "), "{lines:?}");
+        let lines = |before| probes(before).iter().map(Probe::to_string).collect::<Vec<String>>();
+        assert_eq!(lines(false)[0], "r512:getname do_getname name=+0(+0($retval)):string address=$arg1:x64 result=$retval:x64");
+        assert_eq!((lines(false).len(), lines(true).len()), (FUNCTIONS.len(), FUNCTIONS_BEFORE.len()));
+        assert!(lines(true)[0].contains(" getname_flags.part.0 name=+0(+0($retval)):string address=+8($retval):x64 "));
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Convention {
     fn make() -> Convention {
         let file = tracefs().join("kprobe_events");
         let write = |line: &str| std::fs::File::options().append(true).open(&file)?.write_all(line.as_bytes());
-        let functions = ["do_getname", "getname_flags.part.0", "getname_flags"];
+        let functions = ["do_getname", "do_getname.constprop.0", "getname_flags.part.0", "getname_flags"];
         let line = |function: &str| format!("r64:probe/vfs_getname {function} pathname=+0(+0($retval)):string\n");
         assert!(functions.iter().any(|function| write(&line(function)).is_ok()), "the kernel has none of {functions:?}");
         Convention(file)
