@@ -14,6 +14,9 @@ use std::path::PathBuf;
 /// A line must be shorter (WRITE_BUFSIZE in kernel/trace/trace.c, less the two bytes that end it).
 const LINE_BYTES_MAX: usize = 4094;
 
+/// Whoever reads while others make and remove events all the time takes what there is.
+const READINGS_MAX: usize = 8;
+
 /// The file.
 #[derive(Clone, Debug)]
 pub struct DynamicEvents {
@@ -65,10 +68,21 @@ impl DynamicEvents {
     /// # Errors
     /// The file cannot be read. (A kernel without it has no dynamic events.)
     pub fn read(&self) -> io::Result<Vec<Listed>> {
+        let mut bytes = self.bytes()?;
+        // The kernel gives the file in parts, by number of line: what somebody removes between two parts hides a line that is there. So it must say the same twice.
+        for _ in 0..READINGS_MAX {
+            let again = self.bytes()?;
+            if std::mem::replace(&mut bytes, again) == bytes {
+                break;
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).lines().filter_map(listed).collect())
+    }
+
+    fn bytes(&self) -> io::Result<Vec<u8>> {
         match fs::read(&self.path) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).lines().filter_map(listed).collect()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(error),
+            other => other,
         }
     }
 
