@@ -121,7 +121,7 @@ mod tests {
             assert!(matches!(parsed, Ok(Request::Trace(_))), "{line}: {parsed:?}");
             seen += 1;
         }
-        assert_eq!(seen, 12);
+        assert_eq!(seen, 14);
     }
 
     /// What is in single quotes behind `--probe` and `probe add`.
