@@ -1,4 +1,4 @@
-//! What names are looked up in: files, and what the kernel says of itself. All that [`super::resolve`] reads comes from here.
+//! What names are looked up in: files, and what the kernel says of itself. All that [`super::resolve()`] reads comes from here.
 
 use crate::kernel::btf::Blob;
 use crate::kernel::objects::LiveFiles;

@@ -1,6 +1,6 @@
 //! BPF programs of the user's own (`-e FILE.bpf.c`, `-e FILE.bpf.o`): compiled, attached where their sections say, and their records shown as events.
 //!
-//! What they are told and give is the kernel's: maps and programs go in as libbpf relocated them, with a few instructions around each ([`wrap`]) so that what a program returns concerns
+//! What they are told and give is the kernel's: maps and programs go in as libbpf relocated them, with a few instructions around each (`wrap.rs`) so that what a program returns concerns
 //! its own event and nobody else's.
 
 #[cfg(feature = "bpf")]

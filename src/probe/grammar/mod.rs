@@ -15,7 +15,7 @@
 //! -:[GROUP/][EVENT]                                                      takes one away, or all of a group
 //! ```
 //!
-//! [`parse`] reads a line and [`parse_file`] a text of lines with comments; `Display` writes the line, which is what the kernel takes if nothing in it is rtrace's own
+//! [`parse()`] reads a line and [`parse_file`] a text of lines with comments; `Display` writes the line, which is what the kernel takes if nothing in it is rtrace's own
 //! (lines of sources, symbols of programs, variables of programs, usdt, quotes). Nothing is looked up: whether there is such a function or field, and how long an
 //! argument may be, is for those who make the probe. Where the language is ambiguous:
 //!
