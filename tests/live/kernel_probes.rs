@@ -40,7 +40,7 @@ fn a_function_of_the_kernel_and_its_return() {
         return;
     }
     let entry = "p do_sys_openat2 dfd=$arg1:s32 filename=+0($arg2):ustring flags=+0($arg3):x64 mode=+8($arg3):u16";
-    assert_line(&machine, &["--probe", entry], r#"do_sys_openat2\(dfd: CWD, filename: "/etc/passwd"(, flags: 0x[0-9a-f]+)?\)"#);
+    assert_line(&machine, &["--probe", entry], r#"do_sys_openat2\(dfd: CWD, filename: "/etc/passwd", flags: (0|0x[0-9a-f]+), mode: 0\)"#);
     let back = r"do_sys_openat2__return\([a-z0-9_.]+\+0x[0-9a-f]+ <- do_sys_openat2, arg1: 3\)";
     assert_line(&machine, &["--probe", "r do_sys_openat2 $retval:s32"], back);
     assert_line(&machine, &["--probe", "p:probe/mine do_sys_openat2+0 where=%ip:symbol"], r"mine\(where: do_sys_openat2(\+0x[0-9a-f]+)?\)");

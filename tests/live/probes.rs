@@ -90,7 +90,13 @@ fn every_kind_of_argument() {
         ("number=\\-7:s32", "number: -7"),
         ("comm=$comm", "comm: \"calls\""),
     ];
-    for (arg, shown) in args {
+    let readme = std::fs::read_to_string("/sys/kernel/tracing/README").unwrap_or_default();
+    // Linux 6.2 and later.
+    let has_characters = readme.contains(" char,");
+    if !has_characters {
+        crate::needs::unsupported("no arguments of type char");
+    }
+    for (arg, shown) in args.into_iter().filter(|(arg, _)| has_characters || !arg.contains(":char")) {
         let probe = format!("p {program}:handle {arg}");
         let events = events(&trace(&machine, &["--probe", &probe], &[&program]).succeeded());
         assert_eq!(events.first().map(String::as_str), Some(format!("probe_calls:handle({shown})").as_str()), "{arg}");
@@ -130,6 +136,10 @@ fn a_filter_is_the_probes_before_it_and_calls_are_beside() {
     assert!(trace.stderr.contains("the kernel lets through: number > 2"), "{}", trace.stderr);
 }
 
+fn one_cpu() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1)
+}
+
 #[test]
 fn as_many_lines_as_calls_but_for_what_is_lost() {
     let Some(machine) = Machine::alone() else { return };
@@ -141,7 +151,10 @@ fn as_many_lines_as_calls_but_for_what_is_lost() {
         let said = trace.stderr.lines().find_map(|line| line.strip_prefix("rtrace: probe_calls:handle: ")).unwrap_or_default();
         let lost = 20_000 - printed;
         assert_eq!(said, format!("20000 issued, {printed} came, {lost} lost"));
-        assert_eq!(lost > 0, !options.is_empty(), "{said}");
+        // Where there is one CPU alone, the reader has it whenever the ring is full enough.
+        let may_lose = !options.is_empty();
+        assert!(lost == 0 || may_lose, "{said}");
+        assert!(lost > 0 || !may_lose || one_cpu(), "{said}");
         assert_gone(&program, None);
     }
 }
@@ -166,8 +179,7 @@ fn mistakes_are_named() {
     };
     says(&refused("handle a=%zz"), 125, &["--probe", "register", "%zz", "^"]);
     says(&refused("handel"), 125, &["handel", "handle"]);
-    // Linux 6.1 takes a program's addresses for symbols.
-    says(&refused("handle a=+0(%di):symstr"), 125, &["unknown type", "trace_uprobe: error: ", "^"]);
+    says(&refused("handle a=%di:string"), 125, &["string", " error: ", "^"]);
     let many: String = (0..129).map(|n| format!(" a{n}=%di")).collect();
     says(&refused(&format!("handle{many}")), 125, &["128 arguments at most"]);
     assert_eq!(left(&program), [""; 0], "what was made before the mistake is gone");
