@@ -102,7 +102,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
         notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
     }
-    let by_instance = ByInstance::find(tracefs);
+    let names_events = switched || what.items.iter().any(|item| !item.selector.is_of_syscalls());
+    let by_instance = if names_events { ByInstance::find(tracefs) } else { ByInstance::default() };
     let mut add =
         Adding { tracefs, made, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
     match &mechanism {

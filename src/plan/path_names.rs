@@ -70,7 +70,8 @@ impl Facts {
 /// Whether somebody made `probe:vfs_getname`, with the name as perf has it.
 pub fn has_vfs_getname(tracefs: &Tracefs) -> bool {
     let (group, event, field) = CONVENTION;
-    tracefs.format(group, event).is_ok_and(|format| format.field(field).is_some_and(|field| field.is_text()))
+    // Asked for what is not there, tracefs looks through all events for near names.
+    tracefs.has(group, event) && tracefs.format(group, event).is_ok_and(|format| format.field(field).is_some_and(|field| field.is_text()))
 }
 
 fn names_a_path(call: &Syscall) -> bool {

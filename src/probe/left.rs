@@ -10,9 +10,14 @@ use std::thread::JoinHandle;
 pub fn remove(tracefs: &Tracefs) {
     // An event that an instance records is in use.
     instance::left::remove(tracefs);
+    let is_left = |group: &str| Owner::parse(group).is_some_and(|owner| owner.is_gone());
+    // The list of dynamic events cannot be had while another run's events are closed; their directories can.
+    if !tracefs.subsystems().is_ok_and(|groups| groups.iter().any(|group| is_left(group))) {
+        return;
+    }
     let file = DynamicEvents::of(tracefs);
     let Ok(mut all) = file.read() else { return };
-    all.retain(|listed| Owner::parse(&listed.name.subsystem).is_some_and(|owner| owner.is_gone()));
+    all.retain(|listed| is_left(&listed.name.subsystem));
     // Events may hang on events that were made before them.
     all.iter().rev().for_each(|listed| _ = file.remove(&listed.name));
 }
