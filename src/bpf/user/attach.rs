@@ -2,11 +2,12 @@
 
 use super::section::Place;
 use crate::kernel::tracefs::Tracefs;
+use crate::probe;
+use crate::probe::grammar::{FilePlace, Probe, When};
+use crate::probe::surroundings::Live;
 use crate::sys::bpf;
-use crate::sys::perf::{Attr, Counts, On, PerfEvent, Probe, StackFields};
+use crate::sys::perf::{self, Attr, Counts, On, PerfEvent, StackFields};
 use anyhow::{Context, anyhow, bail};
-use goblin::elf::program_header::PT_LOAD;
-use goblin::elf::{Elf, sym};
 use std::ffi::CString;
 use std::fs;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -42,15 +43,14 @@ pub fn attach(program: BorrowedFd, place: &Place, tracefs: &Tracefs, cpu: u32) -
         Place::KernelProbe { function, offset, returns } => {
             let of = CString::new(function.as_str())?;
             let device = device("kprobe").context("this kernel has no kprobes (CONFIG_KPROBE_EVENTS)")?;
-            let probe = Probe { device, of: &of, offset: *offset, returns: *returns };
+            let probe = perf::Probe { device, of: &of, offset: *offset, returns: *returns };
             with_program(PerfEvent::open_probe(&probe, cpu).with_context(|| format!("the kernel makes no probe at {function}"))?, program)
         }
         Place::ProgramProbe { file, function, offset, returns } => {
-            let file = find(file)?;
-            let offset = offset_in(&file, function)? + offset;
+            let (file, offset) = place_in(&find(file)?, function, *offset, *returns)?;
             let of = CString::new(file.as_os_str().as_bytes())?;
             let device = device("uprobe").context("this kernel has no uprobes (CONFIG_UPROBE_EVENTS)")?;
-            let probe = Probe { device, of: &of, offset, returns: *returns };
+            let probe = perf::Probe { device, of: &of, offset, returns: *returns };
             let made = PerfEvent::open_probe(&probe, cpu);
             with_program(made.with_context(|| format!("the kernel makes no probe at {function} of {}", file.display()))?, program)
         }
@@ -82,21 +82,20 @@ fn find(file: &Path) -> anyhow::Result<PathBuf> {
     Ok(fs::canonicalize(found)?)
 }
 
-/// Where in its file a function begins; a number is that already.
-fn offset_in(file: &Path, function: &str) -> anyhow::Result<u64> {
-    if let Some(digits) = function.strip_prefix("0x") {
-        return u64::from_str_radix(digits, 16).with_context(|| format!("{function} is no place in a file"));
+/// The place in a file, by the function's name; a number is an offset already.
+fn place_in(file: &Path, function: &str, offset: u64, returns: bool) -> anyhow::Result<(PathBuf, u64)> {
+    let at = match function.strip_prefix("0x") {
+        Some(digits) => {
+            let start = u64::from_str_radix(digits, 16).with_context(|| format!("{function} is no place in a file"))?;
+            FilePlace::Offset(start.saturating_add(offset))
+        }
+        None => FilePlace::Symbol { symbol: function.to_owned(), offset: offset.cast_signed() },
+    };
+    let when = if returns { When::Return { maxactive: None } } else { When::Entry };
+    let place = probe::grammar::Place::File { path: file.to_owned(), at, when, reference_counter: None };
+    let resolved = probe::resolve(&Probe { group: None, event: None, place, args: Vec::new() }, &mut Live)?;
+    match resolved.probes.into_iter().next().map(|probe| probe.place) {
+        Some(probe::grammar::Place::File { path, at: FilePlace::Offset(offset), .. }) => Ok((path, offset)),
+        _ => bail!("{function} is no place in {}", file.display()),
     }
-    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let elf = Elf::parse(&bytes).with_context(|| format!("{} is no program or library", file.display()))?;
-    let is_function = |one: &sym::Sym| matches!(one.st_type(), sym::STT_FUNC | sym::STT_GNU_IFUNC) && one.st_shndx != 0;
-    let tables = [(&elf.syms, &elf.strtab), (&elf.dynsyms, &elf.dynstrtab)];
-    let mut named = tables.into_iter().flat_map(|(symbols, names)| {
-        symbols.iter().filter(is_function).filter(|one| names.get_at(one.st_name) == Some(function)).map(|one| one.st_value)
-    });
-    let Some(address) = named.next() else { bail!("{} has no function {function} among its symbols", file.display()) };
-    let segments = elf.program_headers.iter().filter(|one| one.p_type == PT_LOAD);
-    let holds = |one: &&goblin::elf::ProgramHeader| address.checked_sub(one.p_vaddr).is_some_and(|into| into < one.p_filesz);
-    let segment = segments.into_iter().find(holds).ok_or_else(|| anyhow!("{function} is not in {} itself", file.display()))?;
-    Ok(address - segment.p_vaddr + segment.p_offset)
 }

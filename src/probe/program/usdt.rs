@@ -9,7 +9,11 @@ use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
 use crate::stack::symbols::ElfFile;
 use crate::stack::symbols::listing;
+use crate::stack::symbols::notes::notes;
 use anyhow::{anyhow, bail};
+
+/// The kind of the notes of tracing points.
+const NT_STAPSDT: u32 = 3;
 
 /// One site of a tracing point.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,31 +31,8 @@ pub struct Point {
 pub fn points(elf: &ElfFile) -> Vec<Point> {
     let Some(bytes) = elf.section(".note.stapsdt").and_then(|section| elf.bytes(section).ok()) else { return Vec::new() };
     let base = elf.section(".stapsdt.base").map(|section| section.sh_addr);
-    let mut points = Vec::new();
-    let mut notes = &bytes[..];
-    while let Some((point, rest)) = next(notes, elf, base) {
-        points.extend(point);
-        notes = rest;
-    }
-    points
-}
-
-/// The first note, if it is a tracing point's, and what follows it (man 5 elf, "Notes").
-fn next<'a>(notes: &'a [u8], elf: &ElfFile, base: Option<u64>) -> Option<(Option<Point>, &'a [u8])> {
-    const HEADER_BYTES: usize = 12;
-    const NT_STAPSDT: u32 = 3;
-    let word = |at: usize| -> Option<u32> {
-        let bytes = *notes.get(at..)?.first_chunk()?;
-        Some(if elf.is_big_endian() { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
-    };
-    let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
-    let name = notes.get(HEADER_BYTES..)?.get(..name_size)?;
-    let start = name_size.checked_next_multiple_of(4)?.checked_add(HEADER_BYTES)?;
-    let contents = notes.get(start..)?.get(..size)?;
-    let end = start.checked_add(size)?.checked_next_multiple_of(4)?;
-    let is_point = kind == NT_STAPSDT && name == b"stapsdt\0";
-    let point = is_point.then(|| point(contents, elf, base)).flatten();
-    Some((point, notes.get(end.min(notes.len())..)?))
+    let of_points = notes(&bytes, elf.is_big_endian()).filter(|note| note.kind == NT_STAPSDT && note.name == b"stapsdt\0");
+    of_points.filter_map(|note| point(note.contents, elf, base)).collect()
 }
 
 /// Three addresses and three strings.

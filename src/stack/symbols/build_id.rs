@@ -1,5 +1,6 @@
 //! Build-ids: what a linker wrote into a file so that it can be told from all others, and its debug file found.
 
+use super::notes::notes;
 use std::fmt;
 
 /// The longest that is kept (SHA-1 gives 20 bytes; the kernel takes no more either, `BUILD_ID_SIZE_MAX` in linux/buildid.h).
@@ -21,20 +22,10 @@ impl BuildId {
     }
 
     /// From the contents of a note section or segment (man 5 elf, "Notes").
-    pub fn in_notes(mut notes: &[u8], big_endian: bool) -> Option<BuildId> {
+    pub fn in_notes(bytes: &[u8], big_endian: bool) -> Option<BuildId> {
         const NT_GNU_BUILD_ID: u32 = 3;
-        let word = |bytes: [u8; 4]| if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
-        while let [a, b, c, d, e, f, g, h, i, j, k, l, ref rest @ ..] = *notes {
-            let (name_size, size, kind) = (word([a, b, c, d]) as usize, word([e, f, g, h]) as usize, word([i, j, k, l]));
-            let name = rest.get(..name_size)?;
-            let rest = rest.get(name_size.checked_next_multiple_of(4)?..)?;
-            let contents = rest.get(..size)?;
-            if kind == NT_GNU_BUILD_ID && name == b"GNU\0" {
-                return BuildId::new(contents);
-            }
-            notes = rest.get(size.checked_next_multiple_of(4)?..)?;
-        }
-        None
+        let found = notes(bytes, big_endian).find(|note| note.kind == NT_GNU_BUILD_ID && note.name == b"GNU\0")?;
+        BuildId::new(found.contents)
     }
 
     pub fn bytes(&self) -> &[u8] {

@@ -21,6 +21,7 @@ pub mod kallsyms;
 pub mod lines;
 pub mod linkage;
 pub mod listing;
+pub mod notes;
 pub mod object;
 pub mod packed;
 pub mod perf_map;
