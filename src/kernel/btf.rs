@@ -24,6 +24,10 @@ const HEADER_BYTES: usize = 24;
 const TYPE_BYTES: usize = 12;
 /// `struct btf_member`
 const MEMBER_BYTES: usize = 12;
+/// `struct btf_param`
+const PARAMETER_BYTES: usize = 8;
+/// `BTF_INT_SIGNED`
+const INT_SIGNED: u32 = 1;
 /// Types in types in types: no kernel's struct is as deep.
 const DEPTH_MAX: u32 = 32;
 
@@ -88,10 +92,49 @@ struct Type<'a> {
     rest: &'a [u8],
 }
 
-impl Type<'_> {
+impl<'a> Type<'a> {
     fn kind(&self) -> u8 {
         kind_of(self.info)
     }
+
+    /// Of a number or an enum.
+    fn is_signed(&self) -> bool {
+        match self.kind() {
+            kind::INT => word(self.rest, 0) >> 24 & INT_SIGNED != 0,
+            _ => self.info >> 31 == 1,
+        }
+    }
+
+    /// Of a struct or union; of others none.
+    fn members(&self) -> impl Iterator<Item = RawMember> + use<'a> {
+        let is_one = matches!(self.kind(), kind::STRUCT | kind::UNION);
+        let has_bit_fields = self.info >> 31 == 1;
+        let rest = if is_one { self.rest } else { &[] };
+        rest.chunks_exact(MEMBER_BYTES).map(move |member| {
+            let place = word(member, 8);
+            // With bit fields among them, the upper byte is their width.
+            let (offset, width) = if has_bit_fields { (place & 0x00ff_ffff, (place >> 24) as u8) } else { (place, 0) };
+            RawMember { name: word(member, 0), of: word(member, 4), offset, width: (width > 0).then_some(width) }
+        })
+    }
+
+    /// Of a function's prototype, each by where its name is and its type; of others none.
+    fn parameters(&self) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+        let rest = if self.kind() == kind::FUNC_PROTO { self.rest } else { &[] };
+        rest.chunks_exact(PARAMETER_BYTES).map(|parameter| (word(parameter, 0), word(parameter, 4)))
+    }
+}
+
+/// A member of a struct.
+#[derive(Clone, Copy, Debug)]
+struct RawMember {
+    /// Where its name is.
+    name: u32,
+    of: u32,
+    /// In bits from the beginning.
+    offset: u32,
+    /// Of a bit field.
+    width: Option<u8>,
 }
 
 fn kind_of(info: u32) -> u8 {
@@ -339,10 +382,7 @@ mod tests {
     impl<'a> Btf<'a> {
         /// The members of a struct: their names, and where they are in bits.
         fn members(&self, id: u32) -> Vec<(&'a [u8], u32)> {
-            let Some(of) = self.get(id).filter(|of| matches!(of.kind(), kind::STRUCT | kind::UNION)) else { return Vec::new() };
-            // With bit fields among them, the upper byte is their width.
-            let mask = if of.info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
-            of.rest.chunks_exact(MEMBER_BYTES).map(|member| (self.string(word(member, 0)), word(member, 8) & mask)).collect()
+            self.get(id).into_iter().flat_map(|of| of.members()).map(|member| (self.string(member.name), member.offset)).collect()
         }
     }
 

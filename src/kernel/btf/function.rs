@@ -1,10 +1,8 @@
 //! What functions of the kernel are called with.
 
 use super::shape::{Shape, Shaped};
-use super::{Btf, kind, word};
+use super::{Btf, kind};
 
-/// `struct btf_param`
-const PARAMETER_BYTES: usize = 8;
 /// Names of names of types: no kernel's go as deep.
 const NAMES_MAX: u32 = 32;
 
@@ -29,7 +27,7 @@ impl Btf<'_> {
             _ => None,
         });
         let of = self.get(prototype?).filter(|of| of.kind() == kind::FUNC_PROTO)?;
-        let parameters = of.rest.chunks_exact(PARAMETER_BYTES).map(|one| self.parameter(word(one, 0), word(one, 4)));
+        let parameters = of.parameters().map(|(name, of)| self.parameter(name, of));
         Some((parameters.collect(), (of.word != 0).then(|| self.parameter(0, of.word))))
     }
 

@@ -1,11 +1,9 @@
 //! What types are made of: numbers, pointers, arrays, structs.
 
-use super::{Btf, MEMBER_BYTES, Type, kind, word};
+use super::{Btf, RawMember, Type, kind, word};
 
 /// Names of names of types: none go as deep.
 const NAMES_MAX: usize = 32;
-/// Of a member of a struct with bit fields: the offset in bits; above it is the width.
-const OFFSET_MASK: u32 = 0x00ff_ffff;
 
 /// A type without its qualifiers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,10 +71,9 @@ impl Btf<'_> {
     }
 
     fn plain(&self, of: &Type) -> Shape {
-        let (name, bytes, signed) = (|| self.text(of.name), of.word, of.info >> 31 == 1);
+        let (name, bytes, signed) = (|| self.text(of.name), of.word, of.is_signed());
         match of.kind() {
-            // BTF_INT_SIGNED
-            kind::INT => Shape::Number { name: name(), bytes, signed: word(of.rest, 0) >> 24 & 1 == 1 },
+            kind::INT => Shape::Number { name: name(), bytes, signed },
             kind::PTR => Shape::Pointer(of.word),
             kind::ARRAY => Shape::Array { element: word(of.rest, 0), count: word(of.rest, 8) },
             kind::STRUCT => Shape::Struct { bytes, members: self.members_of(of) },
@@ -94,14 +91,9 @@ impl Btf<'_> {
     }
 
     fn members_of(&self, of: &Type) -> Vec<Member> {
-        let with_bits = of.info >> 31 == 1;
-        let offset = |bits: u32| match with_bits {
-            true if bits >> 24 != 0 => None,
-            true => Some((bits & OFFSET_MASK) / 8),
-            false => Some(bits / 8),
-        };
-        let member = |one: &[u8]| Member { name: self.text(word(one, 0)), of: word(one, 4), offset: offset(word(one, 8)) };
-        of.rest.chunks_exact(MEMBER_BYTES).map(member).collect()
+        let member =
+            |RawMember { name, of, offset, width }| Member { name: self.text(name), of, offset: width.is_none().then_some(offset / 8) };
+        of.members().map(member).collect()
     }
 
     /// The type of the global variable with this name.

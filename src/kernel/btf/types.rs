@@ -2,7 +2,7 @@
 //!
 //! A module's types stand on the kernel's: they are numbered on from its, and so are its strings.
 
-use super::{Btf, MEMBER_BYTES, Sort, Type, kind, word};
+use super::{Btf, RawMember, Sort, Type, kind, word};
 use rustc_hash::FxHashSet;
 
 /// The kernel's types, or a module's and the kernel's.
@@ -126,13 +126,13 @@ impl<'a> Types<'a> {
         let Some(of) = self.get(id) else { return Made::Nothing };
         let bytes = u8::try_from(of.word).unwrap_or(u8::MAX);
         match of.kind() {
-            kind::INT => Made::Integer { bytes, is_signed: word(of.rest, 0) >> 24 & SIGNED != 0 },
+            kind::INT => Made::Integer { bytes, is_signed: of.is_signed() },
             kind::PTR => Made::Pointer { to: of.word },
             kind::ARRAY => Made::Array { of: word(of.rest, 0), count: word(of.rest, 8) },
             kind::STRUCT => Made::Struct { bytes: of.word },
             kind::UNION => Made::Union { bytes: of.word },
             kind::FWD => Made::Forward,
-            kind::ENUM | kind::ENUM64 => Made::Enumeration { bytes, is_signed: of.info >> 31 == 1 },
+            kind::ENUM | kind::ENUM64 => Made::Enumeration { bytes, is_signed: of.is_signed() },
             kind::FLOAT => Made::Float { bytes },
             kind::TYPEDEF | kind::VOLATILE | kind::CONST | kind::RESTRICT => Made::Alias { of: of.word },
             kind::TYPE_TAG => Made::Tag { of: of.word },
@@ -144,24 +144,13 @@ impl<'a> Types<'a> {
 
     /// Of a struct or union.
     pub fn members(&self, id: u32) -> Vec<Member<'a>> {
-        let Some(of) = self.get(id).filter(|of| matches!(of.kind(), kind::STRUCT | kind::UNION)) else { return Vec::new() };
-        let has_bit_fields = of.info >> 31 == 1;
-        let members = of.rest.chunks_exact(MEMBER_BYTES).map(|member| {
-            let (name, of, place) = (self.string(word(member, 0)), word(member, 4), word(member, 8));
-            let (offset, width) = if has_bit_fields { (place & 0x00ff_ffff, (place >> 24) as u8) } else { (place, 0) };
-            Member { name, offset, width: (width > 0).then_some(width), of }
-        });
-        members.collect()
+        let members = self.get(id).into_iter().flat_map(|of| of.members());
+        members.map(|RawMember { name, of, offset, width }| Member { name: self.string(name), offset, width, of }).collect()
     }
 
     /// What a function's signature returns, and its parameters; a last one without a type stands for any more.
     pub fn signature(&self, id: u32) -> Option<(u32, Vec<Parameter<'a>>)> {
-        const PARAMETER_BYTES: usize = 8;
         let of = self.get(id).filter(|of| of.kind() == kind::FUNC_PROTO)?;
-        let parameters = of.rest.chunks_exact(PARAMETER_BYTES).map(|parameter| (self.string(word(parameter, 0)), word(parameter, 4)));
-        Some((of.word, parameters.collect()))
+        Some((of.word, of.parameters().map(|(name, of)| (self.string(name), of)).collect()))
     }
 }
-
-/// `BTF_INT_SIGNED`
-const SIGNED: u32 = 1;
