@@ -55,7 +55,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let tracefs = Tracefs::find()?;
     let tidying = left::remove_beside(&tracefs);
     // Before all that may hold a descriptor of theirs, so that it is gone before they are taken away.
-    let mut made = Made::make(&tracefs, &request.what.items)?;
+    let mut made = Made::make(&tracefs, &request.what.items, &|item| plan::events_of_device(request, item))?;
     let mut objects = Objects::open(&request.what.items, &tracefs)?;
     let (mut plan, programs) = bpf::choose(request, &tracefs, &mut made, objects.outputs())?;
     objects.load(&plan.whom)?;
@@ -83,7 +83,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let (sender, receiver) = queue(QUEUE_BYTES);
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough))?;
-    let armed = arm::arm(&plan, traced, programs, objects)?;
+    let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| made.refusal(&tracefs).unwrap_or(error))?;
     let session = Arc::new(session(&plan, &armed));
     let mut run = Run {
         request,
@@ -390,7 +390,8 @@ impl Run<'_> {
 
     /// Closes the events of `--probe` and takes them away: whoever looks after this run finds none.
     fn end_probes(&mut self) {
-        let names: HashSet<String> = self.made.events().iter().map(|event| event.name.to_string()).collect();
+        let in_tracefs = self.made.events().iter().filter(|event| event.device.is_none());
+        let names: HashSet<String> = in_tracefs.map(|event| event.name.to_string()).collect();
         if names.is_empty() {
             return;
         }

@@ -12,6 +12,7 @@ pub mod machine;
 pub mod objects;
 pub mod print_fmt;
 pub mod privileges;
+pub mod probe_device;
 pub mod procfs;
 pub mod syscall_event;
 pub mod tracefs;

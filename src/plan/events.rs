@@ -13,6 +13,7 @@ use crate::kernel::tracefs::Tracefs;
 use crate::probe::made::Made;
 use crate::source::session::{EventSpec, Role, Terms};
 use crate::sys::perf::{self, Counts, StackFields};
+use std::sync::Arc;
 
 use super::by_instance::ByInstance;
 use super::graphs::{CallGraphs, Graph};
@@ -71,7 +72,10 @@ impl Adding<'_> {
             }
             return Ok(index);
         }
-        let format = self.tracefs.format(point.subsystem, point.name)?;
+        let format = match self.made.device(point.subsystem, point.name) {
+            Some(device) => device.format.clone(),
+            None => self.tracefs.format(point.subsystem, point.name)?,
+        };
         Ok(self.push(name, point, format))
     }
 
@@ -99,7 +103,9 @@ impl Adding<'_> {
 
     fn push(&mut self, name: String, point: Tracepoint, format: Format) -> EventIndex {
         let inherit = self.inherit && !point.terms.no_inherit;
+        let device = self.made.device(point.subsystem, point.name);
         let (counts, sample_type) = match point.role {
+            Role::Tracepoint if let Some(device) = device => (Counts::Probe(Arc::clone(&device.probe)), perf::SAMPLE_TRACEPOINT),
             Role::Tracepoint if self.by_instance.has(point.subsystem, point.name) => (Counts::Tracepoint(format.id), 0),
             Role::Tracepoint | Role::StatRuntime => (Counts::Weighted(format.id), perf::SAMPLE_WEIGHTED),
             _ => (Counts::Tracepoint(format.id), perf::SAMPLE_TRACEPOINT),

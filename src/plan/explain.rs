@@ -1,7 +1,7 @@
 //! The plan in words, for `-v`.
 
 use super::{Mechanism, Plan, RingSize, Whom};
-use crate::sys::perf::StackFields;
+use crate::sys::perf::{Counts, StackFields};
 use std::fmt;
 
 /// What of the stack comes with an event.
@@ -47,7 +47,11 @@ impl fmt::Display for Plan {
         for event in &self.events {
             let filter = event.filter.as_ref().map(|text| format!(", the kernel lets through: {text}")).unwrap_or_default();
             let use_of = if event.spec.shown { "" } else { " (needed, not shown)" };
-            let way = if event.spec.is_by_instance() { ", by a tracefs instance (perf gives nothing of it)" } else { "" };
+            let way = match event.counts {
+                _ if event.spec.is_by_instance() => ", by a tracefs instance (perf gives nothing of it)",
+                Counts::Probe(_) => ", made by opening it (nothing of it is in tracefs)",
+                _ => "",
+            };
             writeln!(f, "plan: event {}{use_of}{way}{}{filter}", event.spec.name, stack(event.stack))?;
         }
         let chosen = if matches!(self.ring, RingSize::Chosen(_)) { " (chosen; -m asks for another size)" } else { "" };

@@ -3,6 +3,7 @@
 //! The [`Plan`] is made once, before anything is opened; nobody below reads a flag again. `-v` prints it with its reasons.
 
 mod build;
+mod by_device;
 mod by_instance;
 mod command;
 mod doors;
@@ -19,6 +20,7 @@ mod target;
 mod whom;
 
 pub use build::build;
+pub use by_device::events as events_of_device;
 pub use command::program;
 pub use mechanism::{Mechanism, without};
 pub use path_names::{PathNames, Way, has_vfs_getname};

@@ -3,7 +3,8 @@
 //! An event cannot be taken away while anybody has a descriptor of it open, so whoever holds a [`Made`] closes those first; dropping it takes the events away as well, for all the ways out
 //! on which nobody asks. What a killed run leaves is [`super::left`]'s.
 
-use super::dynamic_events::DynamicEvents;
+use super::by_device::{self, ByDevice};
+use super::dynamic_events::{DynamicEvents, WriteError};
 use super::grammar::{Field, FilePlace, KernelPlace, Place, Probe};
 use super::kernel;
 use super::names;
@@ -24,6 +25,8 @@ use std::time::{Duration, Instant};
 
 /// So long an event may still be in use after all that we have of it is closed: a task that ends just now may hold it.
 const IN_USE: Duration = Duration::from_secs(2);
+/// Up to so many events of one probe a device is asked first. Each is a probe of its own: whoever comes by pays some 0.5 us for it, and the kernel takes 36-80 ms to close it.
+const DEVICE_EVENTS_MAX: usize = 4;
 
 /// The events that this process made.
 #[derive(Debug, Default)]
@@ -41,12 +44,14 @@ pub struct Made {
 pub struct MadeEvent {
     /// Which item of the request it is of, by its place; `None`: rtrace needs it for itself.
     pub item: Option<usize>,
-    /// In tracefs.
+    /// In tracefs, or as if it were there.
     pub name: EventName,
     /// In lines.
     pub shown: EventName,
     /// As it was asked for.
     pub probe: Probe,
+    /// It is not in tracefs: opening it makes it, and closing it takes it away.
+    pub device: Option<ByDevice>,
 }
 
 impl MadeEvent {
@@ -67,20 +72,30 @@ impl MadeEvent {
 }
 
 impl Made {
-    /// Makes the events of all items that are probes.
+    /// Makes the events of all items that are probes. `events`: how many of an item's are opened, where a device may make them.
     ///
     /// # Errors
     /// Something has no such name, or the kernel does not take it. None of the events is there then.
-    pub fn make(tracefs: &Tracefs, items: &[Item]) -> anyhow::Result<Made> {
+    pub fn make(tracefs: &Tracefs, items: &[Item], events: &dyn Fn(&Item) -> Option<usize>) -> anyhow::Result<Made> {
         let mut made = Made::default();
         let mut taken = HashSet::new();
-        for (item, probe) in items.iter().enumerate().filter_map(|(at, item)| Some((at, item.selector.probe()?))) {
-            made.of_probe(tracefs, item, probe, &mut taken).with_context(|| format!("--probe '{probe}'"))?;
+        for (at, item) in items.iter().enumerate() {
+            let Some(probe) = item.selector.probe() else { continue };
+            // A filter may ask for what only tracefs knows of an event.
+            let by_device = events(item).filter(|_| item.filter.is_none());
+            made.of_probe(tracefs, at, probe, by_device, &mut taken).with_context(|| format!("--probe '{probe}'"))?;
         }
         Ok(made)
     }
 
-    fn of_probe(&mut self, tracefs: &Tracefs, item: usize, probe: &Probe, taken: &mut HashSet<String>) -> anyhow::Result<()> {
+    fn of_probe(
+        &mut self,
+        tracefs: &Tracefs,
+        item: usize,
+        probe: &Probe,
+        by_device: Option<usize>,
+        taken: &mut HashSet<String>,
+    ) -> anyhow::Result<()> {
         let resolved = resolve(probe, &mut Live)?;
         self.notes.extend(resolved.notes);
         let file = self.file.get_or_insert_with(|| DynamicEvents::of(tracefs)).clone();
@@ -95,19 +110,43 @@ impl Made {
             } else {
                 (one.group, one.event) = (Some(name.subsystem.clone()), Some(name.name.clone()));
             }
+            let mut device = None;
             match &one.place {
                 Place::User { flags, fields } => self.held.push(hold(&name.name, flags, fields)?),
                 _ => {
-                    let _opened = speakable(&mut one)?;
-                    file.make(&one.to_string()).map_err(|refused| match kernel::symbol::doubt(probe, &mut Live) {
-                        Some(doubt) => anyhow::Error::from(refused).context(doubt),
-                        None => refused.into(),
-                    })?;
+                    device = by_device::of(&one, &name.name).filter(|_| by_device.is_some());
+                    let few = by_device.is_some_and(|events| events <= DEVICE_EVENTS_MAX);
+                    if device.is_none() || !few {
+                        match in_tracefs(&file, one)? {
+                            Ok(()) => device = None,
+                            Err(WriteError::NoPermission(_)) if device.is_some() => {}
+                            Err(refused) => return Err(explained(refused, probe)),
+                        }
+                    }
                 }
             }
-            self.events.push(MadeEvent { item: Some(item), name, shown: shown.clone(), probe: probe.clone() });
+            self.events.push(MadeEvent { item: Some(item), name, shown: shown.clone(), probe: probe.clone(), device });
         }
         Ok(())
+    }
+
+    /// Why the kernel refused to open what its devices should make, which say only a number: what it says in tracefs, if it refuses it there too.
+    pub fn refusal(&self, tracefs: &Tracefs) -> Option<anyhow::Error> {
+        let file = DynamicEvents::of(tracefs);
+        self.events.iter().find_map(|event| {
+            let line = &event.device.as_ref()?.line;
+            match in_tracefs(&file, line.clone()) {
+                Ok(Ok(())) => {
+                    // It is ours and closed, and if it stays all the same, the next run takes it away.
+                    let _ = file.remove(&event.name);
+                    None
+                }
+                Ok(Err(WriteError::Refused(refused))) => {
+                    Some(explained(refused.into(), &event.probe).context(format!("--probe '{}'", event.probe)))
+                }
+                _ => None,
+            }
+        })
     }
 
     /// Makes an event that rtrace needs for itself: of the first of these that the kernel takes. They are in the kernel's own words.
@@ -124,7 +163,7 @@ impl Made {
             let one = Probe { group: Some(name.subsystem.clone()), event: Some(name.name.clone()), ..probe.clone() };
             match file.make(&one.to_string()) {
                 Ok(()) => {
-                    self.events.push(MadeEvent { item: None, name: name.clone(), shown, probe: probe.clone() });
+                    self.events.push(MadeEvent { item: None, name: name.clone(), shown, probe: probe.clone(), device: None });
                     return Ok(name);
                 }
                 Err(error) => refused = error.into(),
@@ -143,19 +182,24 @@ impl Made {
         &self.events
     }
 
+    /// What makes the event of this name, if it is not in tracefs.
+    pub fn device(&self, subsystem: &str, name: &str) -> Option<&ByDevice> {
+        self.events.iter().find(|event| event.name.subsystem == subsystem && event.name.name == name)?.device.as_ref()
+    }
+
     /// Those of an item of the request.
     pub fn of(&self, item: usize) -> impl Iterator<Item = &MadeEvent> {
         self.events.iter().filter(move |event| event.item == Some(item))
     }
 
-    /// Takes all away.
+    /// Takes all away that is not gone with its last descriptor.
     ///
     /// # Errors
     /// One that somebody else uses, and perhaps others before it, are still there.
     pub fn remove(&mut self) -> anyhow::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         self.held.clear();
-        self.events.retain(|event| !matches!(event.probe.place, Place::User { .. }));
+        self.events.retain(|event| event.device.is_none() && !matches!(event.probe.place, Place::User { .. }));
         let patience = Instant::now() + IN_USE;
         // Events may hang on events that were made before them.
         while let Some(event) = self.events.last() {
@@ -203,6 +247,20 @@ fn hold(name: &str, flags: &[String], fields: &[Field]) -> anyhow::Result<Regist
     }
     let fields: Vec<String> = fields.iter().map(ToString::to_string).collect();
     Ok(access::register(name, &fields.join("; "), Flags::default())?)
+}
+
+/// Makes it by its line, or says why the kernel does not.
+fn in_tracefs(file: &DynamicEvents, mut probe: Probe) -> anyhow::Result<Result<(), WriteError>> {
+    let _opened = speakable(&mut probe)?;
+    Ok(file.make(&probe.to_string()))
+}
+
+/// With what rtrace itself knows of the name.
+fn explained(refused: WriteError, probe: &Probe) -> anyhow::Error {
+    match kernel::symbol::doubt(probe, &mut Live) {
+        Some(doubt) => anyhow::Error::from(refused).context(doubt),
+        None => refused.into(),
+    }
 }
 
 /// Gives a file that the kernel's grammar has no words for, a path that it has: by a descriptor, which must live until the event is made.

@@ -1,5 +1,6 @@
 //! Dynamic events: probes that rtrace makes itself, and those that are there.
 
+pub mod by_device;
 pub mod change;
 mod dwarf;
 pub mod dynamic_events;

@@ -164,7 +164,7 @@ impl Arming<'_> {
         }
         let on = if is_output { On::Everyone } else { on };
         let watermark = (self.ring_bytes / 4).min(1 << 30) as u32;
-        let attr = Attr { counts: planned.counts, inherit: planned.inherit, watermark, stack: planned.stack };
+        let attr = Attr { counts: planned.counts.clone(), inherit: planned.inherit, watermark, stack: planned.stack };
         let failure = |error| Failure::Open { what: format!("{} on CPU {cpu}", planned.spec.name), error };
         let event = PerfEvent::open(&attr, on, cpu).map_err(failure)?;
         let at = self.armed.events.len();
@@ -181,7 +181,7 @@ impl Arming<'_> {
                 self.armed.rings.push(CpuRing { cpu, ring, owner: at, side_bands: vec![at] });
             }
         }
-        let is_tracepoint = matches!(planned.counts, Counts::Tracepoint(_) | Counts::Weighted(_));
+        let is_tracepoint = matches!(planned.counts, Counts::Tracepoint(_) | Counts::Weighted(_) | Counts::Probe(_));
         if let Some(filter) = is_tracepoint.then(|| without(planned.filter.clone(), &self.left_out)).flatten() {
             let text = CString::new(filter.as_str()).map_err(|e| failure(e.into()))?;
             event

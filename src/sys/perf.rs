@@ -5,9 +5,10 @@
 
 use perf_event_open_sys as sys;
 use perf_event_open_sys::bindings as b;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 
 /// The fields of every sample, in this order: identifier, pid and tid, time, then the tracepoint's bytes.
 pub const SAMPLE_TRACEPOINT: u64 =
@@ -30,13 +31,15 @@ pub const SAMPLE_FAULT: u64 = b::PERF_SAMPLE_IDENTIFIER as u64
 pub const SAMPLE_SIDE_BAND: u64 = b::PERF_SAMPLE_IDENTIFIER as u64 | b::PERF_SAMPLE_TID as u64 | b::PERF_SAMPLE_TIME as u64;
 
 /// What an event counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counts {
     /// A tracepoint that counts one each time, by the number in its `id` file.
     Tracepoint(u64),
     /// Any tracepoint. Some count more than one at a time (`__perf_count` in their definition: `sched_stat_runtime` counts nanoseconds), and give as many samples unless
     /// the sample says how many it stands for (perf_swevent_event() in kernel/events/core.c).
     Weighted(u64),
+    /// How often this place is come by.
+    Probe(Arc<Probe>),
     FaultsMajor,
     FaultsMinor,
     /// Nothing: a BPF program writes its records (bpf_perf_event_output).
@@ -63,21 +66,26 @@ pub enum On<'a> {
 /// Wherever the followed task runs, in place of a CPU's number. Such an event has no ring.
 const ANY_CPU: u32 = u32::MAX;
 
-/// A place of the kernel or of a program at which the kernel makes an event on the spot, without fields, that nobody else sees.
-#[derive(Clone, Copy, Debug)]
-pub struct Probe<'a> {
+/// A place of the kernel or of a program at which the kernel makes an event on the spot, without arguments, that nobody else sees.
+///
+/// Such an event must not be inherited: the kernel makes it anew in every fork, and reads the name of the file or function from the memory of whoever forks, with his privileges; where that fails, the
+/// fork fails (perf_uprobe_init() in kernel/trace/trace_event_perf.c, called by inherit_event() in kernel/events/core.c).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
     /// The number of the kernel's `kprobe` or `uprobe` device.
     pub device: u32,
     /// The kernel's function, or the program's file.
-    pub of: &'a CStr,
+    pub of: CString,
     /// From the function's beginning, or the file's.
     pub offset: u64,
     /// Where the function returns.
     pub returns: bool,
+    /// Where in the file the program looks whether somebody listens; 0: nowhere.
+    pub counter: u32,
 }
 
 /// How an event is opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Attr {
     pub counts: Counts,
     /// New tasks of a followed task are followed too.
@@ -129,9 +137,10 @@ impl Attr {
     fn raw(&self) -> b::perf_event_attr {
         let mut attr = b::perf_event_attr { size: size_of::<b::perf_event_attr>() as u32, ..Default::default() };
         let software = b::PERF_TYPE_SOFTWARE;
-        let (kind, config, sample_type) = match self.counts {
-            Counts::Tracepoint(id) => (b::PERF_TYPE_TRACEPOINT, id, SAMPLE_TRACEPOINT),
-            Counts::Weighted(id) => (b::PERF_TYPE_TRACEPOINT, id, SAMPLE_WEIGHTED),
+        let (kind, config, sample_type) = match &self.counts {
+            Counts::Tracepoint(id) => (b::PERF_TYPE_TRACEPOINT, *id, SAMPLE_TRACEPOINT),
+            Counts::Weighted(id) => (b::PERF_TYPE_TRACEPOINT, *id, SAMPLE_WEIGHTED),
+            Counts::Probe(probe) => (probe.device, u64::from(probe.returns) | u64::from(probe.counter) << 32, SAMPLE_TRACEPOINT),
             Counts::FaultsMajor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MAJ), SAMPLE_FAULT),
             Counts::FaultsMinor => (software, u64::from(b::PERF_COUNT_SW_PAGE_FAULTS_MIN), SAMPLE_FAULT),
             Counts::BpfOutput => (software, u64::from(b::PERF_COUNT_SW_BPF_OUTPUT), SAMPLE_BPF),
@@ -154,6 +163,11 @@ impl Attr {
         attr.set_use_clockid(1);
         attr.clockid = libc::CLOCK_MONOTONIC;
         attr.set_sample_id_all(1);
+        if let Counts::Probe(probe) = &self.counts {
+            // The kernel reads the string by this address while the event is made, and not later.
+            attr.__bindgen_anon_3.config1 = probe.of.as_ptr() as u64;
+            attr.__bindgen_anon_4.config2 = probe.offset;
+        }
         if let Counts::SideBand { maps } = self.counts {
             attr.set_task(1);
             attr.set_comm(1);
@@ -169,7 +183,8 @@ impl PerfEvent {
     /// Opens an event on one CPU.
     ///
     /// # Errors
-    /// perf_event_open(2)'s: EACCES or EPERM without the privilege, EMFILE out of descriptors, ESRCH when the task is gone, ENODEV when the CPU is offline.
+    /// perf_event_open(2)'s: EACCES or EPERM without the privilege, EMFILE out of descriptors, ESRCH when the task is gone, ENODEV when the CPU is offline; of a probe ENOENT and EADDRNOTAVAIL where
+    /// there is no such function, EINVAL where the kernel lets nobody probe.
     pub fn open(attr: &Attr, on: On, cpu: u32) -> io::Result<PerfEvent> {
         let mut raw = attr.raw();
         match Self::open_raw(&mut raw, on, cpu) {
@@ -183,19 +198,6 @@ impl PerfEvent {
         }
     }
 
-    /// Makes a probe's event, for a program to be attached to ([`PerfEvent::set_program`]): it has no ring.
-    ///
-    /// # Errors
-    /// perf_event_open(2)'s: ENOENT and EADDRNOTAVAIL where there is no such function, EINVAL where the kernel lets nobody probe.
-    pub fn open_probe(probe: &Probe, cpu: u32) -> io::Result<PerfEvent> {
-        let mut raw = b::perf_event_attr { size: size_of::<b::perf_event_attr>() as u32, type_: probe.device, ..Default::default() };
-        raw.config = u64::from(probe.returns);
-        // The kernel reads the string by this address while the event is made, and not later.
-        raw.__bindgen_anon_3.config1 = probe.of.as_ptr() as u64;
-        raw.__bindgen_anon_4.config2 = probe.offset;
-        Self::new(Self::open_raw(&mut raw, On::Everyone, cpu)?, false)
-    }
-
     fn open_raw(raw: &mut b::perf_event_attr, on: On, cpu: u32) -> io::Result<OwnedFd> {
         let (pid, extra) = match on {
             On::Task(tid) => (tid, 0),
@@ -203,7 +205,7 @@ impl PerfEvent {
             On::Cgroup(dir) => (dir.as_raw_fd(), u64::from(b::PERF_FLAG_PID_CGROUP)),
         };
         let flags = u64::from(b::PERF_FLAG_FD_CLOEXEC) | extra;
-        // SAFETY: `raw` is a whole perf_event_attr whose size field is its size; the kernel reads (and on E2BIG writes) no more than that, and of a probe a string with its NUL that lives on.
+        // SAFETY: `raw` is a whole perf_event_attr whose size field is its size; the kernel reads (and on E2BIG writes) no more than that, and of a probe a string with its NUL, which the `Attr` holds until the call is over.
         let fd = unsafe { sys::perf_event_open(raw, pid, cpu as i32, -1, flags as _) };
         if fd < 0 {
             return Err(io::Error::last_os_error());

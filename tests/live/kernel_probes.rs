@@ -82,6 +82,41 @@ fn stacks_begin_in_the_kernel() {
     assert!(frames.iter().any(|name| name.contains("sys_openat")), "{}", trace.text);
 }
 
+/// Probes that the kernel makes when their events are opened, beside the same in tracefs, where a filter has them made.
+#[test]
+fn a_function_of_the_kernel_without_tracefs() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    let here = "made by opening it (nothing of it is in tracefs)";
+    for probe in ["p:mine/open do_sys_openat2", "r do_sys_openat2"] {
+        let of_cat = |options: &[&str], is_opened: bool| {
+            let run = trace(&machine, &[&["-a", "--probe", probe], options].concat(), &["cat", FILE]).succeeded();
+            assert_eq!(run.stderr.contains(here), is_opened, "{}", run.stderr);
+            let lines: Vec<String> =
+                run.text.lines().filter_map(|line| Some(line.split_once("): cat/")?.1.split_once(' ')?.1.to_owned())).collect();
+            assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("open")), "{}\n{}", run.text, run.stderr);
+            lines
+        };
+        assert_eq!(of_cat(&[], true), of_cat(&["--filter", "common_pid > 0"], false), "{probe}");
+    }
+    let mut run = start(&machine, &["-a", "--probe", "r do_sys_openat2"], &["sleep", "1000"]);
+    run.wait_for("line of a probe", |lines| !lines.is_empty());
+    let owned = format!("rtrace_{}_", run.pid().as_raw_nonzero());
+    let events = || std::fs::read_to_string("/sys/kernel/tracing/dynamic_events").expect("tracefs is mounted");
+    assert!(!events().contains(&owned), "{}", events());
+    kill_process(run.pid(), Signal::KILL).expect("it is ours");
+    run.finish();
+    assert!(!events().contains(&owned), "{}", events());
+    // The devices say only a number.
+    for (probe, words) in [("p do_sys_openat2+1", "instruction boundary"), ("p no_such_function_here", "no_such_function_here")] {
+        let run = plain(&machine, &["-a", "--probe", probe, "--", "true"]);
+        assert!(run.status == 125 && run.stderr.contains(words) && run.stderr.contains(&format!("--probe '{probe}'")), "{}", run.stderr);
+    }
+    assert_gone();
+}
+
 #[test]
 fn what_the_kernel_refuses_is_named() {
     let Some(machine) = Machine::shared() else { return };

@@ -25,6 +25,7 @@ mod output;
 mod payload;
 mod probe_command;
 mod probes;
+mod probes_by_device;
 mod probes_events;
 mod probes_programs;
 mod selection;

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::Command;
 
 /// The program that is probed; without a C compiler it is said that nothing was tested.
-fn program(machine: &Machine) -> Option<String> {
+pub fn program(machine: &Machine) -> Option<String> {
     let (source, output) = (format!("{}/tests/programs/probes/calls.c", env!("CARGO_MANIFEST_DIR")), machine.path("calls"));
     match Command::new("cc").args(["-O1", "-g", "-pthread", "-o", &output, &source]).output() {
         Ok(made) => {
@@ -23,14 +23,14 @@ fn program(machine: &Machine) -> Option<String> {
 }
 
 /// What is printed of events, behind the task.
-fn events(trace: &Trace) -> Vec<String> {
+pub fn events(trace: &Trace) -> Vec<String> {
     let lines = trace.lines();
     let texts = lines.iter().filter_map(|line| line.text.split_once("): ")?.1.split_once(' '));
     texts.map(|(_, what)| what.to_owned()).filter(|what| !what.starts_with("+++")).collect()
 }
 
 /// The lines of tracefs's files that speak of a program, which no other test has.
-fn left(program: &str) -> Vec<String> {
+pub fn left(program: &str) -> Vec<String> {
     let tracefs = |file: &str| std::fs::read_to_string(format!("/sys/kernel/tracing/{file}")).unwrap_or_default();
     let lines: Vec<String> = ["dynamic_events", "kprobe_events", "uprobe_events"]
         .iter()
@@ -40,7 +40,7 @@ fn left(program: &str) -> Vec<String> {
 }
 
 /// Nothing is left of a run: neither a line nor a directory of its owner.
-fn assert_gone(program: &str, pid: Option<Pid>) {
+pub fn assert_gone(program: &str, pid: Option<Pid>) {
     assert_eq!(left(program), [""; 0]);
     let Some(pid) = pid else { return };
     let owned = format!("rtrace_{}_", pid.as_raw_nonzero());

@@ -1,18 +1,21 @@
 //! Programs are attached where their sections say, until the descriptor that this gives is closed.
 
 use super::section::Place;
+use crate::kernel::probe_device::ProbeDevice;
 use crate::kernel::tracefs::Tracefs;
 use crate::probe;
 use crate::probe::grammar::{FilePlace, Probe, When};
 use crate::probe::surroundings::Live;
 use crate::sys::bpf;
-use crate::sys::perf::{self, Attr, Counts, On, PerfEvent, StackFields};
+use crate::sys::perf::{Attr, Counts, On, PerfEvent, StackFields};
 use anyhow::{Context, anyhow, bail};
 use std::ffi::CString;
 use std::fs;
+use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What keeps a program attached.
 #[derive(Debug)]
@@ -28,12 +31,7 @@ pub struct Attached {
 /// The kernel or the file has no such place, or the kernel lets nobody attach there.
 pub fn attach(program: BorrowedFd, place: &Place, tracefs: &Tracefs, cpu: u32) -> anyhow::Result<Attached> {
     match place {
-        Place::Tracepoint { subsystem, name } => {
-            let counts = Counts::Tracepoint(tracefs.id(subsystem, name)?);
-            let attr = Attr { counts, inherit: false, watermark: 1, stack: StackFields::default() };
-            // The kernel keeps programs by tracepoint: one event, which stays disabled, is enough for all CPUs.
-            with_program(PerfEvent::open(&attr, On::Everyone, cpu)?, program)
-        }
+        Place::Tracepoint { subsystem, name } => with_program(carrier(Counts::Tracepoint(tracefs.id(subsystem, name)?), cpu)?, program),
         Place::Raw { name, typed: false } => {
             let name = CString::new(name.as_str())?;
             Ok(Attached { fd: bpf::attach_to_named_raw_tracepoint(program, &name)?, slow: false })
@@ -42,16 +40,15 @@ pub fn attach(program: BorrowedFd, place: &Place, tracefs: &Tracefs, cpu: u32) -
         Place::Function { returns, .. } => Ok(Attached { fd: bpf::attach_to_function(program, *returns)?, slow: false }),
         Place::KernelProbe { function, offset, returns } => {
             let of = CString::new(function.as_str())?;
-            let device = device("kprobe").context("this kernel has no kprobes (CONFIG_KPROBE_EVENTS)")?;
-            let probe = perf::Probe { device, of: &of, offset: *offset, returns: *returns };
-            with_program(PerfEvent::open_probe(&probe, cpu).with_context(|| format!("the kernel makes no probe at {function}"))?, program)
+            let device = ProbeDevice::of_the_kernel().context("this kernel has no kprobes (CONFIG_KPROBE_EVENTS)")?;
+            let made = of_device(&device, of, *offset, *returns, cpu);
+            with_program(made.with_context(|| format!("the kernel makes no probe at {function}"))?, program)
         }
         Place::ProgramProbe { file, function, offset, returns } => {
             let (file, offset) = place_in(&find(file)?, function, *offset, *returns)?;
             let of = CString::new(file.as_os_str().as_bytes())?;
-            let device = device("uprobe").context("this kernel has no uprobes (CONFIG_UPROBE_EVENTS)")?;
-            let probe = perf::Probe { device, of: &of, offset, returns: *returns };
-            let made = PerfEvent::open_probe(&probe, cpu);
+            let device = ProbeDevice::of_programs().context("this kernel has no uprobes (CONFIG_UPROBE_EVENTS)")?;
+            let made = of_device(&device, of, offset, *returns, cpu);
             with_program(made.with_context(|| format!("the kernel makes no probe at {function} of {}", file.display()))?, program)
         }
     }
@@ -62,9 +59,14 @@ fn with_program(event: PerfEvent, program: BorrowedFd) -> anyhow::Result<Attache
     Ok(Attached { fd: event.into(), slow: true })
 }
 
-/// The number of a device that makes probes.
-fn device(name: &str) -> anyhow::Result<u32> {
-    Ok(fs::read_to_string(format!("/sys/bus/event_source/devices/{name}/type"))?.trim().parse()?)
+/// What a program can be put on. The kernel keeps programs by place: one event, which stays disabled, is enough for all CPUs.
+fn carrier(counts: Counts, cpu: u32) -> io::Result<PerfEvent> {
+    PerfEvent::open(&Attr { counts, inherit: false, watermark: 1, stack: StackFields::default() }, On::Everyone, cpu)
+}
+
+fn of_device(device: &ProbeDevice, of: CString, offset: u64, returns: bool, cpu: u32) -> anyhow::Result<PerfEvent> {
+    let probe = device.probe(of, offset, returns, None).context("it has none at the returns of functions")?;
+    Ok(carrier(Counts::Probe(Arc::new(probe)), cpu)?)
 }
 
 /// A program or library by its path, or by its name where such things are.
