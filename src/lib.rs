@@ -4,6 +4,7 @@
 //! argv ──cli──▶ Request ──plan──▶ Plan ──source──▶ Rounds of Records ──engine──▶ Events ──sink──▶ text, summary, ...
 //! ```
 //! ARCHITECTURE.md has the map and the invariants.
+#![deny(clippy::print_stderr)]
 
 pub mod beauty;
 pub mod bpf;
@@ -16,6 +17,7 @@ pub mod mark;
 pub mod plan;
 pub mod probe;
 pub mod run;
+pub mod say;
 pub mod sink;
 pub mod source;
 pub mod stack;

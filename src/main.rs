@@ -1,15 +1,16 @@
 //! rtrace: parse, plan, run, exit code.
+#![deny(clippy::print_stderr)]
 
 use rtrace::cli::exit_code::ExitCode;
 use rtrace::cli::plain::without_numbers;
 use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
-use rtrace::run;
+use rtrace::{run, say};
 
 fn main() -> std::process::ExitCode {
     let code = match cli::parse(std::env::args_os(), &cli::environment()) {
         Parsed::Request(request) => carry_out(&request).unwrap_or_else(|error| {
-            eprintln!("rtrace: {}", without_numbers(&format!("{error:#}")));
+            say!("rtrace: {}", without_numbers(&format!("{error:#}")));
             ExitCode::Failed
         }),
         Parsed::Said(code) => code,

@@ -13,6 +13,7 @@ use crate::kernel::{machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
 use crate::probe::left;
 use crate::probe::made::Made;
+use crate::say;
 use crate::sink::output::Output;
 use crate::source::arm::{self, Armed};
 use crate::source::live::Drain;
@@ -66,7 +67,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let program = match command.map(plan::program).transpose() {
         Ok(program) => program,
         Err(refused) => {
-            eprintln!("rtrace: {}", without_numbers(&refused.to_string()));
+            say!("rtrace: {}", without_numbers(&refused.to_string()));
             return Ok(refused.exit_code());
         }
     };
@@ -78,7 +79,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     plan.leave_out(carriers(request, &output));
     let plan = plan;
     if request.run.verbose > 0 {
-        eprint!("{plan}");
+        say!("{}", plan.to_string().trim_end());
     }
     let (sender, receiver) = queue(QUEUE_BYTES);
     let enough = Arc::new(AtomicBool::new(false));
@@ -240,7 +241,7 @@ impl Run<'_> {
         self.draining = clock::of_thread() - before;
         self.look_for_programs();
         if end == End::Enough && self.verbose {
-            eprintln!("rtrace: no more is wanted; the command runs on, untraced");
+            say!("rtrace: no more is wanted; the command runs on, untraced");
         }
         Ok(())
     }
@@ -252,7 +253,7 @@ impl Run<'_> {
             Target::There { timer, .. } => timer.as_ref().and_then(|c| c.argv.first()),
         };
         let name = name.map(|n| n.to_string_lossy()).unwrap_or_default();
-        eprintln!("rtrace: {name}: {}", without_numbers(&refused.to_string()));
+        say!("rtrace: {name}: {}", without_numbers(&refused.to_string()));
         self.reap(true);
         Ok(())
     }
@@ -308,9 +309,7 @@ impl Run<'_> {
             }
             if reaped && !waits_said {
                 waits_said = true;
-                eprintln!(
-                    "rtrace: the command has ended; waiting for what it left running (Ctrl-C ends the trace, --no-wait does not wait)"
-                );
+                say!("rtrace: the command has ended; waiting for what it left running (Ctrl-C ends the trace, --no-wait does not wait)");
             }
         }
     }
@@ -354,7 +353,7 @@ impl Run<'_> {
     fn look_for_programs(&mut self) {
         for (event, ids) in self.drain.look_for_programs() {
             let ids = ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-            eprintln!(
+            say!(
                 "rtrace: a BPF program of another tracer (id {ids}) is on {event}: if it returns 0 there, records are kept from rtrace that nobody counts (`bpftool prog show id N` says whose it is)"
             );
         }
@@ -398,7 +397,7 @@ impl Run<'_> {
         self.names_missed = self.made.misses();
         self.drain.armed_mut().close(|event| names.contains(&event.name));
         if let Err(error) = self.made.remove() {
-            eprintln!("rtrace: {}", without_numbers(&format!("{error:#}")));
+            say!("rtrace: {}", without_numbers(&format!("{error:#}")));
         }
     }
 
@@ -415,15 +414,15 @@ impl Run<'_> {
             ));
         }
         for sentence in &shortages {
-            eprintln!("rtrace: {sentence}");
+            say!("rtrace: {sentence}");
         }
         closer::hand_over(self.drain.armed().slow_to_close());
         if self.verbose {
             let (draining, lines) = (self.draining.as_secs_f64(), outcome.cpu.as_secs_f64());
-            eprintln!("rtrace: {draining:.3} s of CPU time to empty the rings, {lines:.3} s to make of it what is shown");
+            say!("rtrace: {draining:.3} s of CPU time to empty the rings, {lines:.3} s to make of it what is shown");
         }
         for sentence in verdict::sentences(self.request, self.plan, &outcome.session, &outcome.ledger, &outcome.account) {
-            eprintln!("rtrace: {sentence}");
+            say!("rtrace: {sentence}");
         }
         if self.request.run.strict && (outcome.ledger.lost_records() > 0 || !shortages.is_empty()) {
             return ExitCode::Lost;

@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::gate::{self, Account, Gate};
 use crate::kernel::objects::LiveFiles;
 use crate::plan::Plan;
+use crate::say;
 use crate::sink::graph::Graph;
 use crate::sink::output::{Output, Shared};
 use crate::sink::stack_summary::StackSummary;
@@ -223,7 +224,7 @@ impl Work {
     /// Why names are missing, on stderr, where it disturbs no line.
     fn say_trouble(&self) {
         if let Some(why) = self.naming.trouble() {
-            eprintln!("rtrace: {why}");
+            say!("rtrace: {why}");
         }
     }
 

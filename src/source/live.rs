@@ -8,6 +8,7 @@ use super::instance::Instance;
 use super::note::Note;
 use crate::bpf::{is_of_rtrace, record};
 use crate::event::Time;
+use crate::say;
 use crate::sys::clock;
 use rustix::event::{PollFd, PollFlags, epoll};
 use std::collections::BTreeSet;
@@ -117,7 +118,7 @@ impl Drain {
             if let Err(overrun) = ring.drain(&mut bytes)
                 && !std::mem::replace(&mut self.overrun_said, true)
             {
-                eprintln!("rtrace: CPU {cpu}: {overrun}; please report this");
+                say!("rtrace: CPU {cpu}: {overrun}; please report this");
             }
             if bytes.len() + FULL_AT + self.armed.stack_bytes > ring.bytes() {
                 round.notes.push((clock::now(), Note::Full { cpu: *cpu }));
@@ -135,7 +136,7 @@ impl Drain {
                 if let Err(error) = instance.drain(buffer, &mut bytes)
                     && !std::mem::replace(&mut self.unread_said, true)
                 {
-                    eprintln!("rtrace: CPU {}: cannot read the buffer of the tracefs instance: {error}", buffer.cpu);
+                    say!("rtrace: CPU {}: cannot read the buffer of the tracefs instance: {error}", buffer.cpu);
                 }
                 if bytes.is_empty() {
                     self.spare.push(bytes);
@@ -174,7 +175,7 @@ impl Drain {
         }
         match self.armed.instance().map(Instance::stats) {
             Some(Ok(stats)) => self.note(Note::InstanceCount { issued: stats.issued(), lost: stats.lost }),
-            Some(Err(error)) => eprintln!("rtrace: cannot read what the tracefs instance counted: {error}"),
+            Some(Err(error)) => say!("rtrace: cannot read what the tracefs instance counted: {error}"),
             None => {}
         }
         let calls = self.armed.left_out();

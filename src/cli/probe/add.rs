@@ -8,6 +8,7 @@ use crate::probe::grammar::{self, Line, Probe, Removal};
 use crate::probe::inventory::{self, Entry};
 use crate::probe::surroundings::Live;
 use crate::probe::{holders, resolve};
+use crate::say;
 use anyhow::{Context, anyhow, bail};
 use std::fs;
 use std::io::{self, Read};
@@ -44,7 +45,7 @@ pub fn add(tracefs: &Tracefs, lines: &Lines, force: bool) -> anyhow::Result<Stri
     }
     let (names, written) = change.keep();
     if let Err(error) = written {
-        eprintln!("rtrace: note: {error:#}, so `rtrace probe del` takes these for somebody else's (--force deletes them)");
+        say!("rtrace: note: {error:#}, so `rtrace probe del` takes these for somebody else's (--force deletes them)");
     }
     Ok(names.iter().map(|name| format!("{name}\n")).collect())
 }
@@ -75,7 +76,7 @@ fn step(place: Option<String>, line: Line) -> anyhow::Result<Step> {
         Line::Remove(removal) => Act::Remove(removal),
         Line::Make(probe) => {
             let resolved = resolve(&probe, &mut Live).map_err(|error| in_place(error, place.as_deref()))?;
-            resolved.notes.iter().for_each(|note| eprintln!("rtrace: note: {note}"));
+            resolved.notes.iter().for_each(|note| say!("rtrace: note: {note}"));
             Act::Make(told_apart(resolved.probes))
         }
     };

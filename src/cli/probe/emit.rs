@@ -6,6 +6,7 @@ use crate::kernel::tracefs::Tracefs;
 use crate::probe::inventory::{self, Entry, USER_MULTI};
 use crate::probe::user_events::access;
 use crate::probe::user_events::payload::record;
+use crate::say;
 use crate::sys::user_events::{Flags, INDEX_BYTES};
 use anyhow::{Context, anyhow, bail};
 
@@ -30,7 +31,7 @@ pub fn emit(tracefs: &Tracefs, word: &str, values: &[String]) -> anyhow::Result<
             .write_parts(&[&bytes[INDEX_BYTES..]])
             .with_context(|| format!("the kernel refuses the record of {}", entry.name))?;
     if !written {
-        eprintln!("rtrace: nobody listens to {}, so nothing was recorded (`rtrace -a -e {}` would)", entry.name, entry.name);
+        say!("rtrace: nobody listens to {}, so nothing was recorded (`rtrace -a -e {}` would)", entry.name, entry.name);
     }
     Ok(String::new())
 }

@@ -7,6 +7,7 @@ use super::pattern::{Pattern, nothing};
 use crate::beauty::escape;
 use crate::kernel::tracefs::Tracefs;
 use crate::probe::inventory::{self, Entry, Whose};
+use crate::say;
 use anyhow::bail;
 use std::fmt::Write;
 
@@ -24,7 +25,7 @@ pub fn list(tracefs: &Tracefs, patterns: &[String]) -> anyhow::Result<String> {
     }
     let patterns: Vec<Pattern> = patterns.iter().map(|word| Pattern::of(word)).collect();
     if all.is_empty() {
-        eprintln!("rtrace: this kernel has no dynamic events now");
+        say!("rtrace: this kernel has no dynamic events now");
     }
     let asked = |entry: &&Entry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&entry.name));
     Ok(all.iter().filter(asked).map(line).collect())

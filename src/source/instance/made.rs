@@ -10,6 +10,7 @@ use crate::kernel::format::Format;
 use crate::kernel::procfs;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::probe::owner::Owner;
+use crate::say;
 use anyhow::{Context, anyhow, bail};
 use std::collections::BTreeSet;
 use std::fs;
@@ -235,7 +236,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         if let Err(error) = self.remove() {
-            eprintln!("rtrace: {error:#}");
+            say!("rtrace: {error:#}");
         }
     }
 }
