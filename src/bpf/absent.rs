@@ -56,7 +56,7 @@ impl Programs {
         match *self {}
     }
 
-    pub fn account(&self) -> anyhow::Result<Account> {
+    pub fn account(&self) -> Account {
         match *self {}
     }
 }

@@ -1,5 +1,10 @@
 //! What the kernel side counts.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// As many words of 8 bytes has `struct account`.
+pub const WORDS: usize = 8;
+
 /// The kernel's account of calls: the mirror of `struct account`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -19,4 +24,21 @@ pub struct Account {
     pub compat: u64,
     /// Calls that were left out because it was certain that they are not to be shown.
     pub left_out: u64,
+}
+
+impl Account {
+    /// The sum of what was counted on each CPU.
+    pub fn of_cpus(accounts: &[AtomicU64]) -> Account {
+        let sum = |at: usize| accounts.iter().skip(at).step_by(WORDS).map(|word| word.load(Ordering::Relaxed)).sum();
+        Account {
+            calls: sum(0),
+            calls_lost: sum(1),
+            ends_lost: sum(2),
+            tasks_lost: sum(3),
+            scratch_lost: sum(4),
+            parts_lost: sum(5),
+            compat: sum(6),
+            left_out: sum(7),
+        }
+    }
 }

@@ -141,6 +141,10 @@ fn tell(open: &mut OpenObject, settings: &Settings, on: On, types: &Types, share
                 map.set_max_entries((settings.stacks.kinds.len() as u32 + 1) * possible_cpus())?;
                 continue;
             }
+            Some("accounts") => {
+                map.set_max_entries(possible_cpus())?;
+                continue;
+            }
             Some("seeds") => {
                 // The kernel allots its table at once.
                 map.set_max_entries(settings.seeds_max.max(1))?;

@@ -1,16 +1,18 @@
 //! The programs in the kernel: which there are, when they are attached, what they are asked; gone with this process whatever happens to it (nothing is pinned). How they get there is
 //! [`super::loaded`]'s.
 
-use super::account::Account;
+use super::account::{self, Account};
 use super::encode::On;
 use super::loaded::Loaded;
 use super::settings::{Hooks, Mode, Seed, Settings, Whose};
 use crate::kernel::machine::possible_cpus;
 use crate::sys::bpf::raw_tracepoints_may_sleep;
+use crate::sys::map_memory::MapMemory;
 use anyhow::{Context, anyhow};
 use libbpf_rs::{MapCore, MapFlags};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// So often the kernel is asked for the state of tasks, a millisecond apart.
@@ -21,6 +23,9 @@ const SEED_TRIES: u32 = 1_000;
 pub struct Programs {
     loaded: Loaded,
     settings: Settings,
+    /// The maps `accounts` and `.data.is_over`, which are reached while calls are traced.
+    accounts: MapMemory,
+    is_over: MapMemory,
     /// The hooks that follow tasks: closing a descriptor takes the program off, here and below.
     following: Vec<OwnedFd>,
     /// Those of the programs that look at all calls.
@@ -62,8 +67,15 @@ impl Programs {
             Hooks::All => (On::AllCalls, on_all),
             Hooks::Own { .. } => (On::OwnEvents, &EVENTS),
         };
+        let loaded = Loaded::load(settings, on, |name| is_needed(name, settings, on, pair), None)?;
+        let memory = |name: &str, words: usize| {
+            let map = loaded.map(name)?;
+            MapMemory::of(map.as_fd(), words).with_context(|| format!("cannot map the BPF map {name}"))
+        };
         let programs = Programs {
-            loaded: Loaded::load(settings, on, |name| is_needed(name, settings, on, pair), None)?,
+            accounts: memory("accounts", possible_cpus() as usize * account::WORDS)?,
+            is_over: memory(".data.is_over", 1)?,
+            loaded,
             settings: settings.clone(),
             following: Vec::new(),
             on_all,
@@ -149,20 +161,20 @@ impl Programs {
 
     /// Where events of single syscalls are looked at: looks at the others' calls too as soon as there is a 32-bit program.
     pub fn look_beside(&mut self) -> anyhow::Result<()> {
-        if self.settings.hooks == Hooks::All || self.beside.is_some() || self.account()?.compat == 0 {
+        if self.settings.hooks == Hooks::All || self.beside.is_some() || self.account().compat == 0 {
             return Ok(());
         }
         let needed = |name: &str| is_needed(name, &self.settings, On::Beside, self.on_all);
         self.beside = Some(Loaded::load(&self.settings, On::Beside, needed, Some(&self.loaded))?);
         self.attach_to_all(self.on_all.leave)?;
         self.attach_to_all(self.on_all.enter)?;
-        self.unseen = self.account()?.compat;
+        self.unseen = self.account().compat;
         Ok(())
     }
 
     /// 32-bit programs of whose calls the first were not seen.
     pub fn unseen(&self) -> u64 {
-        if self.beside.is_some() { self.unseen } else { self.account().map_or(0, |account| account.compat) }
+        if self.beside.is_some() { self.unseen } else { self.account().compat }
     }
 
     /// Calls that have been in flight for long and were not listed before, for [`super::record::listed`]. Where calls are summed up, nobody shows them before they are over.
@@ -173,7 +185,7 @@ impl Programs {
     /// Ends: entries first. Returns the calls that are still in flight and the tallies of living tasks, which nothing else will give.
     pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
         let was_tracing = self.is_tracing();
-        self.map(".data.is_over")?.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)?;
+        self.is_over.iter().for_each(|word| word.store(1, Ordering::SeqCst));
         if self.on_all.slow {
             self.stopped.append(&mut self.tracing);
         }
@@ -209,22 +221,8 @@ impl Programs {
     }
 
     /// What the programs counted.
-    pub fn account(&self) -> anyhow::Result<Account> {
-        let all = self.map("accounts")?.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
-        let sum = |at: usize| -> u64 {
-            let words = all.iter().filter_map(|one| one.get(at * 8..)?.first_chunk().copied());
-            words.map(u64::from_ne_bytes).sum()
-        };
-        Ok(Account {
-            calls: sum(0),
-            calls_lost: sum(1),
-            ends_lost: sum(2),
-            tasks_lost: sum(3),
-            scratch_lost: sum(4),
-            parts_lost: sum(5),
-            compat: sum(6),
-            left_out: sum(7),
-        })
+    pub fn account(&self) -> Account {
+        Account::of_cpus(&self.accounts)
     }
 
     fn list(&self, name: &str) -> anyhow::Result<Vec<u8>> {

@@ -179,7 +179,7 @@ struct {
 } output SEC(".maps");
 
 /* Set when nothing is to be recorded any more: tracepoints' events take long to be rid of. */
-volatile u32 is_over SEC(".data.is_over");
+volatile u64 is_over SEC(".data.is_over");
 
 /* account.rs reads it. */
 struct account {
@@ -201,28 +201,30 @@ struct account {
 	u64 left_out;
 };
 
+/* One a CPU. It is no per-CPU map because those cannot be mapped: see src/sys/map_memory.rs. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* as many as CPUs are possible, when that is known */
 	__type(key, u32);
 	__type(value, struct account);
 } accounts SEC(".maps");
 
 /* A CPU's count may be added to by two tasks, one of which was interrupted by the other. */
-#define COUNT_MORE(what, count)                                                  \
-	do {                                                                     \
-		u32 first_ = 0;                                                  \
-		struct account *account_ = bpf_map_lookup_elem(&accounts, &first_); \
-		if (account_)                                                    \
-			__sync_fetch_and_add(&account_->what, count);            \
+#define COUNT_MORE(what, count)                                                   \
+	do {                                                                      \
+		u32 here_ = bpf_get_smp_processor_id();                           \
+		struct account *account_ = bpf_map_lookup_elem(&accounts, &here_); \
+		if (account_)                                                     \
+			__sync_fetch_and_add(&account_->what, count);             \
 	} while (0)
 #define COUNT(what) COUNT_MORE(what, 1)
 
 /* A call that begins. The programs on calls are not interrupted in favour of other tasks, so their count needs no locked instruction; nobody else adds to it but by one. */
-#define COUNT_BEGUN()                                                               \
-	do {                                                                        \
-		u32 first_ = 0;                                                     \
-		struct account *account_ = bpf_map_lookup_elem(&accounts, &first_); \
-		if (account_)                                                       \
-			account_->calls++;                                          \
+#define COUNT_BEGUN()                                                              \
+	do {                                                                       \
+		u32 here_ = bpf_get_smp_processor_id();                            \
+		struct account *account_ = bpf_map_lookup_elem(&accounts, &here_); \
+		if (account_)                                                      \
+			account_->calls++;                                         \
 	} while (0)

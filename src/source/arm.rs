@@ -301,7 +301,7 @@ impl Armed {
 
     fn shortages_of_calls(&self) -> Vec<String> {
         let Some((programs, _)) = &self.programs else { return Vec::new() };
-        let Ok(account) = programs.account() else { return Vec::new() };
+        let account = programs.account();
         let memory = "the kernel was short of memory at that moment";
         let all = [
             (account.tasks_lost, "tasks were not followed", memory),
@@ -320,7 +320,7 @@ impl Armed {
 
     /// Calls that the BPF programs left out as asked.
     pub fn left_out(&self) -> u64 {
-        self.programs.as_ref().and_then(|(programs, _)| programs.account().ok()).map_or(0, |account| account.left_out)
+        self.programs.as_ref().map_or(0, |(programs, _)| programs.account().left_out)
     }
 
     /// Looks at 32-bit calls too, as soon as there is a program that makes them.
@@ -362,9 +362,8 @@ impl Armed {
         if let Some((programs, _)) = &self.programs {
             // The events themselves count no calls, and do not know which of their records were lost. The first one stands for all.
             let of_bpf = self.table.events.iter().zip(&mut counts).filter(|(spec, _)| spec.role == Role::BpfCall);
-            let sum = programs
-                .account()
-                .map_or(Count::default(), |a| Count { issued: a.calls - a.left_out.min(a.calls), lost: Some(a.calls_lost) });
+            let account = programs.account();
+            let sum = Count { issued: account.calls - account.left_out.min(account.calls), lost: Some(account.calls_lost) };
             of_bpf.enumerate().for_each(|(kind, (_, count))| *count = if kind == 0 { sum } else { Count { issued: 0, lost: Some(0) } });
         }
         let counts = counts.into_iter().zip(&self.table.events).enumerate().filter(|(_, (_, spec))| !spec.is_by_instance());

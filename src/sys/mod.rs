@@ -7,6 +7,8 @@
 pub mod bpf;
 pub mod clock;
 pub mod closer;
+#[cfg(feature = "bpf")]
+pub mod map_memory;
 pub mod mapped;
 pub mod perf;
 pub mod ring;
