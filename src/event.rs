@@ -10,6 +10,7 @@ mod tally;
 pub use stack::Stack;
 pub use tally::{Sum, Tally, Times};
 
+use crate::stack::frame::Frame;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -74,8 +75,8 @@ pub enum What {
     /// Calls of the task that are over and were summed up; none of them is told otherwise.
     Tally(Box<Tally>),
     /// A tracepoint's or probe's record, raw; `event` names its format in the session's event table.
-    /// `caller`: where in a file a program's function returned to, if this is a probe of that.
-    Tracepoint { event: EventIndex, raw: Box<[u8]>, stack: Option<Arc<Stack>>, caller: Option<MapRef> },
+    /// `caller`: where a program's function returned to, if this is a probe of that.
+    Tracepoint { event: EventIndex, raw: Box<[u8]>, stack: Option<Arc<Stack>>, caller: Option<Caller> },
     /// A page fault.
     Fault(Fault),
     /// A signal that was delivered (`signal:signal_deliver`).
@@ -96,6 +97,14 @@ impl What {
         match self {
             What::Call(call) | What::Pending(call) => call.stack.as_deref(),
             What::Tracepoint { stack, .. } | What::Fault(Fault { stack, .. }) => stack.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Where a program's function returned to, if it says that.
+    pub fn caller(&self) -> Option<&Caller> {
+        match self {
+            What::Tracepoint { caller, .. } => caller.as_ref(),
             _ => None,
         }
     }
@@ -143,6 +152,14 @@ pub struct Fault {
     pub ip_at: Option<MapRef>,
     pub address_at: Option<MapRef>,
     pub stack: Option<Arc<Stack>>,
+}
+
+/// Where a function of a program was called, as far as the process's memory is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    pub place: MapRef,
+    /// The same for whoever knows names.
+    pub frame: Frame,
 }
 
 /// A place in a mapped file.

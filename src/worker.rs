@@ -199,6 +199,7 @@ impl Work {
             if gate.lets_through(&event, &view) {
                 // Whoever is asked for a name now has it at the end.
                 event.what.stack().into_iter().for_each(|stack| names.frames(event.task.pid, stack, &mut |_| {}));
+                event.what.caller().into_iter().for_each(|caller| _ = names.function(event.task.pid, &caller.frame));
                 later.push(event);
             }
         }

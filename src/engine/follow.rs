@@ -12,7 +12,7 @@ use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
 use crate::bpf::files::Files;
 use crate::bpf::parts::Parts;
-use crate::event::{Abi, Call, Event, EventIndex, Exit, Fault, Loss, MapRef, Stack, TaskId, Time, What};
+use crate::event::{Abi, Call, Caller, Event, EventIndex, Exit, Fault, Loss, Stack, TaskId, Time, What};
 use crate::kernel::format::FormatField;
 use crate::source::frame::field;
 use crate::source::merge::Trouble;
@@ -73,7 +73,7 @@ pub struct Follower {
     tables: Tables,
     ends: Ends,
     maps: Maps,
-    /// Stacks come with some records.
+    /// Stacks, or single addresses of code, come with some records.
     stacks: Option<Stacks>,
     outbox: Outbox,
     /// What was spawned.
@@ -252,9 +252,12 @@ impl Follower {
 
     /// Where the function that a return probe is on returned to, in a program.
     #[inline]
-    fn caller(&self, here: Here, sample: &Sample<'_>) -> Option<MapRef> {
+    fn caller(&mut self, here: Here, sample: &Sample<'_>) -> Option<Caller> {
         let field = self.returns.get(usize::from(sample.event.0))?.as_ref()?;
-        self.maps.at(here.task.pid, field.unsigned(sample.raw)?)
+        let address = field.unsigned(sample.raw)?;
+        let place = self.maps.at(here.task.pid, address)?;
+        let frame = self.stacks.as_mut()?.frame(&self.maps, here.task.pid, address);
+        Some(Caller { place, frame })
     }
 
     /// The task of a record that only says which thread it is. One that nobody saw begin is asked for; until the answer is there it passes for a process.
@@ -490,7 +493,7 @@ impl Follower {
 }
 
 /// The field of a return probe that says where the function returned to.
-fn returns(spec: &EventSpec) -> Option<FormatField> {
+pub(super) fn returns(spec: &EventSpec) -> Option<FormatField> {
     spec.format.as_ref()?.field("__probe_ret_ip").cloned()
 }
 

@@ -46,6 +46,8 @@ pub enum End {
     Unmapped { avma: u64 },
     /// The caller of this function would have its frame at or below it: the stack is not what the file says.
     NoProgress { avma: u64 },
+    /// The kernel keeps the address that the last frame's function returns to, and has put that of its return probes there.
+    ReturnProbe,
     /// The sample has no program counter or stack pointer.
     NoRegisters,
 }

@@ -106,6 +106,10 @@ impl Library {
             if area.path.ends_with(b".dump") && memchr::memmem::find(&area.path, b"/jit-").is_some() {
                 self.jitdumps.insert(pid, Arc::clone(&area.path));
             }
+            if &*area.path == b"[uprobes]" {
+                space.map_probes(*start..area.end);
+                continue;
+            }
             match self.image(pid, *start, area) {
                 Some(image) => space.map_image(*start..area.end, image, area.offset),
                 None => space.map_code(*start..area.end),

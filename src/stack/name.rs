@@ -1,5 +1,6 @@
 //! What a frame is called.
 
+use super::frame::Frame;
 use crate::event::Stack;
 
 /// A frame as it is shown: a function that runs, or one that the compiler put into it.
@@ -32,6 +33,9 @@ pub trait Names {
     /// Gives the frames of a process's stack, innermost first.
     fn frames(&self, pid: i32, stack: &Stack, each: &mut dyn FnMut(NamedFrame));
 
+    /// A process's function, and how many bytes behind its beginning it goes on.
+    fn function(&self, pid: i32, frame: &Frame) -> Option<(Box<[u8]>, u64)>;
+
     /// The kernel's function at an address, and how many bytes behind its beginning that is.
     fn kernel(&self, address: u64) -> Option<(Box<[u8]>, u64)>;
 }
@@ -47,6 +51,10 @@ impl Names for Nameless {
         for (at, frame) in stack.frames.iter().enumerate() {
             each(NamedFrame { address: frame.avma, kernel: at < stack.kernel, ..NamedFrame::default() });
         }
+    }
+
+    fn function(&self, _: i32, _: &Frame) -> Option<(Box<[u8]>, u64)> {
+        None
     }
 
     fn kernel(&self, _: u64) -> Option<(Box<[u8]>, u64)> {

@@ -115,6 +115,17 @@ impl<F: Files> Names for Named<'_, F> {
         }
     }
 
+    fn function(&self, pid: i32, frame: &Frame) -> Option<(Box<[u8]>, u64)> {
+        let state = &mut *self.naming.state.borrow_mut();
+        match frame.image.and_then(|id| Some((id, self.library?.file(id)?))) {
+            Some((id, opened)) => state.mapped_function(id, opened, frame),
+            None => {
+                let dump = self.library.and_then(|library| library.jitdump(pid));
+                state.made(pid, dump, frame).map(|(name, offset)| behind(name, offset, frame))
+            }
+        }
+    }
+
     fn kernel(&self, address: u64) -> Option<(Box<[u8]>, u64)> {
         self.naming.state.borrow_mut().kernel(address)
     }
@@ -197,18 +208,36 @@ impl<F: Files> State<F> {
         (all, lasting)
     }
 
-    /// Code that is no file's: a just-in-time compiler's, mostly.
+    fn mapped_function(&mut self, id: ImageId, (_, opened): &(MappedFile, Opened), frame: &Frame) -> Option<(Box<[u8]>, u64)> {
+        let object = (*self.objects.entry(id).or_insert_with(|| object(&mut self.resolver, opened)))?;
+        match self.resolver.resolve(object, frame.lookup_svma()) {
+            Name::Symbol { name, offset } => Some(behind(name, offset, frame)),
+            Name::Unknown | Name::NotYet => None,
+        }
+    }
+
     fn made_frame(&mut self, pid: i32, dump: Option<&[u8]>, frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
+        let function = self.made(pid, dump, frame).map(|(name, _)| name);
+        let file = function.is_some().then_some(&b"[jit]"[..]);
+        each(NamedFrame { function, file, address: frame.avma, line: None, kernel: false });
+    }
+
+    /// Code that is no file's: a just-in-time compiler's, mostly.
+    fn made(&mut self, pid: i32, dump: Option<&[u8]>, frame: &Frame) -> Option<(&[u8], u64)> {
         let jit = self.jits.entry(pid).or_default();
         if let Some(path) = dump.filter(|_| self.dumps.insert(pid))
             && let Some(file) = self.fetch.jitdump(pid, path)
         {
             jit.set_dump(file);
         }
-        let found = jit.at(frame.lookup_avma(), Instant::now(), || self.fetch.perf_map(pid));
-        let file = found.is_some().then_some(&b"[jit]"[..]);
-        each(NamedFrame { function: found.map(|found| found.name), file, address: frame.avma, line: None, kernel: false });
+        let found = jit.at(frame.lookup_avma(), Instant::now(), || self.fetch.perf_map(pid))?;
+        Some((found.name, found.offset))
     }
+}
+
+/// A function that was looked up by the address before the one at which it goes on, or by that.
+fn behind(name: &[u8], offset: u64, frame: &Frame) -> (Box<[u8]>, u64) {
+    (name.into(), offset + u64::from(frame.is_after))
 }
 
 /// The resolver's number for a file.

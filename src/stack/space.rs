@@ -13,6 +13,8 @@ use crate::stack::image::{Image, ImageId};
 pub struct AddressSpace {
     /// Sorted by address, disjoint.
     mappings: Vec<Mapping>,
+    /// The page of the kernel's uprobes.
+    probes: Option<Range<u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +89,23 @@ impl AddressSpace {
     /// Maps code that is no image's: a JIT compiler's, mostly.
     pub fn map_code(&mut self, range: Range<u64>) {
         self.put(Mapping::of_code(range));
+    }
+
+    /// Maps the page that the kernel makes for uprobes: it begins with what functions with a return probe return to, and behind that has copies of instructions with a breakpoint.
+    pub fn map_probes(&mut self, range: Range<u64>) {
+        self.map_code(range.clone());
+        self.probes = Some(range);
+    }
+
+    /// Whether a function returns to a return probe, so that it is not known where it was called.
+    #[inline]
+    pub(super) fn is_return_probe(&self, avma: u64) -> bool {
+        self.probes.as_ref().is_some_and(|page| page.start == avma)
+    }
+
+    /// Whether it is an instruction elsewhere that runs here: how that is left, this place does not say.
+    pub(super) fn is_copied_instruction(&self, avma: u64) -> bool {
+        self.probes.as_ref().is_some_and(|page| page.contains(&avma))
     }
 
     pub fn unmap(&mut self, range: Range<u64>) {

@@ -104,6 +104,9 @@ struct Walk<'a, F> {
 impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
     fn run(&mut self, mut cursor: Cursor, frames_max: usize) -> End {
         for _ in 0..frames_max {
+            if cursor.is_after && self.space.is_return_probe(cursor.avma) {
+                return End::ReturnProbe;
+            }
             let mut lookup = cursor.avma.wrapping_sub(u64::from(cursor.is_after));
             let mut found = self.space.find(lookup, &mut self.hint);
             if found.is_none() && cursor.is_after {
@@ -197,6 +200,9 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
 
     #[cold]
     fn without_rule(&mut self, cursor: &Cursor, mapping: &Mapping) -> Result<Cursor, End> {
+        if self.space.is_copied_instruction(cursor.avma) {
+            return Err(End::NoRule { avma: cursor.avma });
+        }
         let memory = &mut self.memory;
         let mut read = |address| memory.read(address);
         if let Some(found) = signal_frame::interrupted(self.registers.architecture(), self.space, cursor.stack_pointer, &mut read) {

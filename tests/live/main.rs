@@ -25,6 +25,7 @@ mod output;
 mod payload;
 mod probe_command;
 mod probes;
+mod probes_attach;
 mod probes_by_device;
 mod probes_events;
 mod probes_programs;

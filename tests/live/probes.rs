@@ -9,8 +9,13 @@ use std::process::Command;
 
 /// The program that is probed; without a C compiler it is said that nothing was tested.
 pub fn program(machine: &Machine) -> Option<String> {
-    let (source, output) = (format!("{}/tests/programs/probes/calls.c", env!("CARGO_MANIFEST_DIR")), machine.path("calls"));
-    match Command::new("cc").args(["-O1", "-g", "-pthread", "-o", &output, &source]).output() {
+    built(machine, "calls", &["-g"])
+}
+
+/// The same under a name, with flags of the compiler.
+fn built(machine: &Machine, name: &str, flags: &[&str]) -> Option<String> {
+    let (source, output) = (format!("{}/tests/programs/probes/calls.c", env!("CARGO_MANIFEST_DIR")), machine.path(name));
+    match Command::new("cc").args(["-O1", "-pthread", "-o", &output, &source]).args(flags).output() {
         Ok(made) => {
             assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
             Some(output)
@@ -67,11 +72,33 @@ fn a_program_is_seen_from_its_first_call_with_children_and_threads() {
 fn a_return_says_where_to() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
-    let trace = trace(&machine, &["--probe", &format!("r {program}:handle $retval:s32")], &[&program]).succeeded();
+    let probe = format!("r {program}:handle $retval:s32");
+    for options in [&["--probe", &probe][..], &["--resolve-at-end", "--probe", &probe]] {
+        let trace = trace(&machine, options, &[&program]).succeeded();
+        let events = events(&trace);
+        let callers = ["middle", "main", "thread", "main", "main"];
+        assert_eq!(events.len(), callers.len(), "{}", trace.text);
+        for (event, caller) in events.iter().zip(callers) {
+            let rest = event.strip_prefix(&format!("probe_calls:handle__return({caller}+0x"));
+            assert!(rest.is_some_and(|rest| rest.split_once(" <- handle, arg1: ").is_some()), "not {caller}: {event}");
+        }
+        assert!(events[0].ends_with(" <- handle, arg1: 2)"), "{events:?}");
+    }
+    // Without symbols, where it is in the file.
+    let Some(bare) = built(&machine, "bare", &["-s"]) else { return };
+    let trace = trace(&machine, &["--probe", &format!("r {bare}:{}", place_of(&program, "handle"))], &[&bare]).succeeded();
     let events = events(&trace);
-    assert_eq!(events.len(), 5, "{}", trace.text);
-    let first = events[0].strip_prefix(&format!("probe_calls:handle__return({program}+0x"));
-    assert!(first.is_some_and(|rest| rest.ends_with(" <- handle, arg1: 2)")), "{events:?}");
+    let first = events.first().and_then(|event| event.split_once("__return(")?.1.strip_prefix(&format!("{bare}+0x")));
+    assert!(events.len() == 5 && first.is_some_and(|rest| rest.contains(" <- 0x")), "{events:?}");
+}
+
+/// Where a function is in a program's file.
+fn place_of(program: &str, function: &str) -> String {
+    let bytes = std::fs::read(program).expect("it was built");
+    let elf = goblin::elf::Elf::parse(&bytes).expect("the compiler makes such files");
+    let symbol = elf.syms.iter().find(|symbol| elf.strtab.get_at(symbol.st_name) == Some(function)).expect("it has this function");
+    let code = elf.program_headers.iter().find(|header| header.vm_range().contains(&(symbol.st_value as usize))).expect("it is loaded");
+    format!("{:#x}", symbol.st_value - code.p_vaddr + code.p_offset)
 }
 
 #[test]
@@ -110,6 +137,36 @@ fn stacks_of_programs_are_the_programs() {
     let trace = trace(&machine, &["--call-graph", "dwarf", "--probe", &format!("p {program}:handle")], &[&program]).succeeded();
     let frames: Vec<String> = trace.text.lines().skip(1).map_while(crate::stacks::frame).map(|frame| frame.name).collect();
     assert_eq!(frames[..3], ["handle", "middle", "main"], "{}", trace.text);
+}
+
+/// While a return probe keeps the address that a function returns to, whoever unwinds by tables cannot know it.
+#[test]
+fn stacks_end_where_a_return_probe_is() {
+    let Some(machine) = Machine::shared() else { return };
+    // With frame pointers there is what looks like a caller.
+    for (name, flags) in [("calls", &["-g"][..]), ("framed", &["-g", "-fno-omit-frame-pointer"])] {
+        let Some(program) = built(&machine, name, flags) else { return };
+        let probes = [format!("p {program}:handle"), format!("r {program}:middle")];
+        let options = ["--call-graph", "dwarf", "--probe", &probes[0], "--probe", &probes[1]];
+        let run = trace(&machine, &options, &[&program]).succeeded();
+        let mut stacks: Vec<(&str, Vec<&str>)> = Vec::new();
+        for line in run.text.lines() {
+            match stacks.last_mut() {
+                Some((_, frames)) if !line.contains("): ") => frames.push(line.trim()),
+                _ => stacks.push((line, Vec::new())),
+            }
+        }
+        let stacks_of =
+            |what: &str| stacks.iter().filter(|(line, _)| line.contains(what)).map(|(_, frames)| frames.clone()).collect::<Vec<_>>();
+        let handled = stacks_of(":handle(");
+        let inside = &handled[0];
+        assert!(inside.len() == 3 && inside[0].starts_with("handle ") && inside[1].starts_with("middle "), "{}", run.text);
+        assert_eq!(inside[2], "[the callers cannot be found: a return probe keeps the address that this function returns to]");
+        // Behind it all is as ever, and what is not in it, too.
+        let returned = stacks_of(":middle__return(main+0x");
+        assert!(returned[0].len() > 2 && returned[0][0].starts_with("main "), "{}", run.text);
+        assert!(handled[1].len() > 2 && handled[1][1].starts_with("main "), "{}", run.text);
+    }
 }
 
 #[test]

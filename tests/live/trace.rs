@@ -156,6 +156,11 @@ impl Running<'_> {
         self.wait_until(what, |run| condition(&line::parse(&run.read("lines"))));
     }
 
+    /// There is something to be seen.
+    pub fn has_lines(&self) -> bool {
+        !self.read("lines").is_empty()
+    }
+
     /// Waits until the command has written just this.
     pub fn wait_for_output(&mut self, text: &str) {
         self.wait_until(text, |run| run.read("stdout") == text);

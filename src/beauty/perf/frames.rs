@@ -62,6 +62,7 @@ fn end(stack: &Stack) -> Option<String> {
         End::NoRule { .. } => "[the callers cannot be found: here are neither unwind tables nor a frame pointer]".to_owned(),
         End::Unmapped { .. } => "[no code is known to be there]".to_owned(),
         End::NoProgress { .. } => "[the unwind tables do not fit this stack]".to_owned(),
+        End::ReturnProbe => "[the callers cannot be found: a return probe keeps the address that this function returns to]".to_owned(),
         End::NoRegisters => "[the kernel gave no registers]".to_owned(),
     })
 }

@@ -4,7 +4,7 @@ use super::{Known, Perf, value};
 use crate::beauty::tracepoint::Decoder;
 use crate::beauty::value::Value;
 use crate::beauty::{escape, number, signal};
-use crate::event::{Event, EventIndex, Fault, Loss, MapRef, TaskEnd};
+use crate::event::{Caller, Event, EventIndex, Fault, Loss, MapRef, TaskEnd};
 use crate::source::Session;
 use crate::source::session::EventSpec;
 use owo_colors::Color;
@@ -17,7 +17,7 @@ impl Perf {
         out: &mut Vec<u8>,
         event: &Event,
         (index, spec): (EventIndex, &EventSpec),
-        (raw, caller): (&[u8], Option<&MapRef>),
+        (raw, caller): (&[u8], Option<&Caller>),
         known: &Known,
     ) {
         self.head(out, event, Some(event.time), None);
@@ -35,7 +35,12 @@ impl Perf {
             let zeros = self.show.zeros || !self.show.arg_names || decoder.is_of_probe();
             let mut is_first = true;
             if let Some((function, returned_to)) = decoder.returned(raw) {
-                returns(out, (function, spec.terms.function.as_deref()), (returned_to, caller), known);
+                returns(
+                    out,
+                    (function, spec.terms.function.as_deref()),
+                    (returned_to, caller.map(|caller| (event.task.pid, caller))),
+                    known,
+                );
                 is_first = false;
             }
             for (field, value) in decoder.decode(raw, known.comm).iter().filter(|(_, value)| zeros || !value::is_nothing(value)) {
@@ -148,9 +153,12 @@ impl Perf {
 }
 
 /// `caller+0x1a <- function`
-fn returns(out: &mut Vec<u8>, (function, name): (u64, Option<&str>), (returned_to, caller): (u64, Option<&MapRef>), known: &Known) {
+fn returns(out: &mut Vec<u8>, (function, name): (u64, Option<&str>), (returned_to, caller): (u64, Option<(i32, &Caller)>), known: &Known) {
     match caller {
-        Some(map) => place(out, Some(map), b"+", returned_to),
+        Some((pid, caller)) => match known.names.function(pid, &caller.frame) {
+            Some((name, offset)) => behind(out, &name, offset),
+            None => place(out, Some(&caller.place), b"+", returned_to),
+        },
         None => code(out, returned_to, known),
     }
     out.extend_from_slice(b" <- ");
@@ -164,14 +172,17 @@ fn returns(out: &mut Vec<u8>, (function, name): (u64, Option<&str>), (returned_t
 fn code(out: &mut Vec<u8>, address: u64, known: &Known) {
     let is_of_kernel = address >> 63 == 1;
     match is_of_kernel.then(|| known.names.kernel(address)).flatten() {
-        Some((name, offset)) => {
-            escape::plain(out, &name);
-            if offset > 0 {
-                out.push(b'+');
-                number::hex(out, offset);
-            }
-        }
+        Some((name, offset)) => behind(out, &name, offset),
         None => number::hex(out, address),
+    }
+}
+
+/// `function+0x1a`
+fn behind(out: &mut Vec<u8>, function: &[u8], offset: u64) {
+    escape::plain(out, function);
+    if offset > 0 {
+        out.push(b'+');
+        number::hex(out, offset);
     }
 }
 

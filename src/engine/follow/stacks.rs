@@ -1,6 +1,6 @@
 //! Stacks that come with records: which frames they are, in the process as it was then.
 
-use super::{Follower, Here};
+use super::{Follower, Here, returns};
 use crate::beauty::lookup;
 use crate::event::{Abi, Stack};
 use crate::source::dump::{self, Dump, RegisterAbi, Side};
@@ -39,10 +39,10 @@ struct Known {
 }
 
 impl Stacks {
-    /// `None` if no event of the session has stacks, or they are of an architecture that is not unwound.
+    /// `None` if no event of the session has stacks or says where functions return to, or they are of an architecture that is not unwound.
     pub fn new(session: &Session, open: Box<dyn Open>) -> Option<Stacks> {
         let layouts: Vec<u64> = session.events.events.iter().map(|event| event.sample_type & field::STACK).collect();
-        let wanted = layouts.iter().any(|layout| *layout != 0);
+        let wanted = layouts.iter().any(|layout| *layout != 0) || session.events.events.iter().any(|event| returns(event).is_some());
         let architecture = architecture(session.abi).filter(|_| wanted)?;
         let most = session.frames_max.clone();
         Some(Stacks {
@@ -86,6 +86,11 @@ impl Stacks {
         }
         stack.frames = self.frames.as_slice().into();
         Some(Arc::new(stack))
+    }
+
+    /// What a function returned to.
+    pub fn frame(&mut self, maps: &Maps, pid: i32, address: u64) -> Frame {
+        self.space(maps, pid).frame(address, true)
     }
 
     /// The process's code as its mappings are now.

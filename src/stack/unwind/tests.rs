@@ -104,6 +104,31 @@ fn a_row_holds_up_to_the_next_one_and_the_last_up_to_the_end() {
 }
 
 #[test]
+fn a_return_probe_hides_who_called() {
+    let functions = [sp_based(LEAF, 16), sp_based(CALLER, 8), root(START)];
+    let page = 0x7fff_ffff_e000;
+    // The frame pointer is such that a caller would be found by it.
+    let words = [0, page, STACK + 0x28, BIAS + START + 5, 0, 0, BIAS + START + 5];
+    let registers = |svma: u64| registers(Architecture::X86_64, svma, &[(6, STACK + 0x10)]);
+    for below in [false, true] {
+        let mut space = space(Architecture::X86_64, Form::Sorted, &functions);
+        space.map_probes(page..page + 0x1000);
+        if below {
+            space.map_code(page - 0x1000..page);
+        }
+        let (frames, unwound) = run(&space, &registers(LEAF + 4), Sampled::After, &words);
+        assert_eq!((frames, unwound.end), (vec![LEAF + 4], End::ReturnProbe));
+        // An instruction with a breakpoint runs in that page.
+        let copied = page + 0x80;
+        let (frames, unwound) = run(&space, &registers(copied.wrapping_sub(BIAS)), Sampled::At, &words);
+        assert_eq!((frames, unwound.end), (vec![copied.wrapping_sub(BIAS)], End::NoRule { avma: copied }));
+    }
+    let mut space = space(Architecture::X86_64, Form::Sorted, &functions);
+    space.map_code(page..page + 0x1000);
+    assert_ne!(run(&space, &registers(LEAF + 4), Sampled::After, &words).1.end, End::ReturnProbe);
+}
+
+#[test]
 fn a_call_that_is_a_functions_last_instruction_belongs_to_it() {
     let functions = [sp_based(LEAF, 8), sp_based(CALLER, 16), sp_based(CALLER + 0x100, 80), root(START)];
     let (frames, unwound) = run_x86_64(&functions, LEAF + 0x100, &[], &[BIAS + CALLER + 0x100, 0, BIAS + START + 5]);

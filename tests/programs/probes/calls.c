@@ -1,7 +1,9 @@
 /* Functions that probes are set on, called a number of times that is printed: by the program, a child, a thread and a child that executes the program again. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +27,45 @@ static void *thread(void *unused)
 	return unused;
 }
 
+static int rounds[2], done[2];
+
+static void *waiting(void *unused)
+{
+	int round;
+	printf("ready %d\n", gettid());
+	fflush(stdout);
+	while (read(rounds[0], &round, sizeof(round)) > 0) {
+		handle("thread", round);
+		if (write(done[1], "", 1) != 1)
+			break;
+	}
+	return unused;
+}
+
+/* A round for each byte of stdin: the first thread, one that was there before, and a child that is made then. The other thread says first which it is. */
+static int serve(void)
+{
+	pthread_t made;
+	char byte;
+	if (pipe(rounds) != 0 || pipe(done) != 0 || pthread_create(&made, NULL, waiting, NULL) != 0)
+		return 1;
+	for (int round = 1; read(0, &byte, 1) == 1; round++) {
+		handle("main", round);
+		if (write(rounds[1], &round, sizeof(round)) < 0 || read(done[0], &byte, 1) != 1)
+			return 1;
+		if (fork() == 0) {
+			handle("child", round);
+			_exit(0);
+		}
+		wait(NULL);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "serve") == 0)
+		return serve();
 	int times = argc > 1 ? atoi(argv[1]) : 0;
 	if (times > 0) {
 		for (int i = 1; i <= times; i++)
