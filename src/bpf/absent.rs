@@ -9,6 +9,11 @@ pub fn is_of_rtrace(_: u32) -> bool {
     false
 }
 
+/// There are none that could be.
+pub fn may_be_interrupted() -> bool {
+    false
+}
+
 /// There are none.
 #[derive(Debug)]
 pub enum Programs {}
@@ -41,6 +46,10 @@ impl Programs {
     }
 
     pub fn skipped(&self) -> u64 {
+        match *self {}
+    }
+
+    pub fn skipped_tasks(&self) -> u64 {
         match *self {}
     }
 

@@ -38,6 +38,6 @@ mod programs;
 
 pub use account::Account;
 pub use choose::{choose, try_bpf};
-pub use programs::{Programs, is_of_rtrace};
+pub use programs::{Programs, is_of_rtrace, may_be_interrupted};
 pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, Whose};
 pub use stacks::Stacks;

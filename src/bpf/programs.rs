@@ -12,6 +12,7 @@ use anyhow::{Context, anyhow};
 use libbpf_rs::{MapCore, MapFlags};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -28,8 +29,8 @@ pub struct Programs {
     is_over: MapMemory,
     /// The hooks that follow tasks: closing a descriptor takes the program off, here and below.
     following: Vec<OwnedFd>,
-    /// Those of the programs that look at all calls.
-    on_all: &'static Pair,
+    /// The programs' names where all calls are looked at.
+    on_all: &'static Names,
     /// Their hooks.
     tracing: Vec<OwnedFd>,
     /// Hooks that no longer do anything, but take the kernel long to take down.
@@ -42,17 +43,24 @@ pub struct Programs {
     unseen: u64,
 }
 
-/// The programs on calls. Exits are hooked first, so that no call that began under trace lacks its end.
+/// The programs for one kind of hooks.
 #[derive(Debug, PartialEq, Eq)]
-struct Pair {
+struct Names {
+    /// Those on calls. Exits are hooked first, so that no call that began under trace lacks its end.
     leave: &'static str,
     enter: &'static str,
+    /// Those that follow tasks.
+    tasks: [&'static str; 3],
     /// The last descriptor of a tracepoint's event is closed slowly: see [`crate::sys::closer`].
     slow: bool,
 }
 
-const RAW: Pair = Pair { leave: "leave", enter: "enter", slow: false };
-const EVENTS: Pair = Pair { leave: "leave_event", enter: "enter_event", slow: true };
+const RAW: Names = Names { leave: "leave", enter: "enter", tasks: ["forked", "executed", "ended"], slow: false };
+const EVENTS: Names = Names { leave: "leave_event", enter: "enter_event", tasks: ["awoken", "executed", "ended_event"], slow: true };
+
+/// `enum is_over`
+const CALLS_ARE_OVER: u64 = 1;
+const ALL_IS_OVER: u64 = 2;
 
 impl Programs {
     /// Loads the programs; nothing runs yet.
@@ -61,13 +69,12 @@ impl Programs {
     /// The kernel refuses them: no privilege (CAP_BPF and CAP_PERFMON), no type information (BTF), or too old.
     pub fn load(settings: &Settings) -> anyhow::Result<Programs> {
         libbpf_rs::set_print(None);
-        // Where programs may sleep there, others may lose the CPU there.
-        let on_all = if raw_tracepoints_may_sleep() { &EVENTS } else { &RAW };
-        let (on, pair) = match settings.hooks {
+        let on_all = if may_be_interrupted() { &EVENTS } else { &RAW };
+        let (on, calls) = match settings.hooks {
             Hooks::All => (On::AllCalls, on_all),
             Hooks::Own { .. } => (On::OwnEvents, &EVENTS),
         };
-        let loaded = Loaded::load(settings, on, |name| is_needed(name, settings, on, pair), None)?;
+        let loaded = Loaded::load(settings, on, |name| is_needed(name, settings, on, calls, on_all), None)?;
         let memory = |name: &str, words: usize| {
             let map = loaded.map(name)?;
             MapMemory::of(map.as_fd(), words).with_context(|| format!("cannot map the BPF map {name}"))
@@ -107,7 +114,7 @@ impl Programs {
             map.update(&seed.key().to_ne_bytes(), &(mode as u32).to_ne_bytes(), MapFlags::ANY)
                 .context("cannot name the tasks to the BPF programs")?;
         }
-        for name in ["forked", "executed", "ended"] {
+        for name in self.on_all.tasks {
             let hook = self.loaded.attach(name)?;
             self.following.push(hook);
         }
@@ -164,7 +171,7 @@ impl Programs {
         if self.settings.hooks == Hooks::All || self.beside.is_some() || self.account().compat == 0 {
             return Ok(());
         }
-        let needed = |name: &str| is_needed(name, &self.settings, On::Beside, self.on_all);
+        let needed = |name: &str| is_needed(name, &self.settings, On::Beside, self.on_all, self.on_all);
         self.beside = Some(Loaded::load(&self.settings, On::Beside, needed, Some(&self.loaded))?);
         self.attach_to_all(self.on_all.leave)?;
         self.attach_to_all(self.on_all.enter)?;
@@ -185,7 +192,7 @@ impl Programs {
     /// Ends: entries first. Returns the calls that are still in flight and the tallies of living tasks, which nothing else will give.
     pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
         let was_tracing = self.is_tracing();
-        self.is_over.iter().for_each(|word| word.store(1, Ordering::SeqCst));
+        self.say_over(CALLS_ARE_OVER);
         if self.on_all.slow {
             self.stopped.append(&mut self.tracing);
         }
@@ -193,8 +200,16 @@ impl Programs {
             drop(hook);
         }
         let last = if was_tracing { self.list_last() } else { Ok(Vec::new()) };
+        self.say_over(ALL_IS_OVER);
+        if self.on_all.slow {
+            self.stopped.append(&mut self.following);
+        }
         self.following.clear();
         last
+    }
+
+    fn say_over(&self, what: u64) {
+        self.is_over.iter().for_each(|word| word.store(what, Ordering::SeqCst));
     }
 
     /// What takes long to close, for [`crate::sys::closer`].
@@ -202,10 +217,19 @@ impl Programs {
         self.stopped.iter().chain(&self.own).map(OwnedFd::as_fd)
     }
 
-    /// How often the kernel skipped a program, because another task was inside it: a call may lack its entry or return for that, or be missing.
+    /// How often the kernel skipped a program on calls, because another task was inside it: a call may lack its entry or return for that, or be missing.
     pub fn skipped(&self) -> u64 {
+        self.skipped_of(is_of_calls)
+    }
+
+    /// The same of those that follow tasks: a new task may not be followed for that, or an end not be known.
+    pub fn skipped_tasks(&self) -> u64 {
+        self.skipped_of(|name| self.on_all.tasks.contains(&name))
+    }
+
+    fn skipped_of(&self, which: impl Fn(&str) -> bool) -> u64 {
         let programs = std::iter::once(&self.loaded).chain(&self.beside).flat_map(Loaded::programs);
-        programs.filter(|(name, _)| is_of_calls(name)).filter_map(|(_, program)| skipped(program)).sum()
+        programs.filter(|(name, _)| which(name)).filter_map(|(_, program)| skipped(program)).sum()
     }
 
     fn is_tracing(&self) -> bool {
@@ -240,15 +264,24 @@ impl Programs {
 
 /// Whether this program is of an rtrace (this one or another): on an event it keeps nothing from anybody.
 pub fn is_of_rtrace(id: u32) -> bool {
-    let is_ours = |name: &str| name == EVENTS.enter || name == EVENTS.leave || name.starts_with(super::user::NAME_PREFIX);
+    let is_ours =
+        |name: &str| name == EVENTS.enter || name == EVENTS.leave || name == EVENTS.tasks[2] || name.starts_with(super::user::NAME_PREFIX);
     libbpf_rs::query::ProgInfoIter::default().any(|info| info.id == id && info.name.to_str().is_some_and(is_ours))
 }
 
+/// Whether the kernel may take the CPU away from programs on raw tracepoints and on the events of single syscalls (from Linux 7.2). As long as a task stands inside such a program, the kernel passes over it for all
+/// other tasks of that CPU (`bpf_prog_get_recursion_context()` in include/linux/bpf.h).
+pub fn may_be_interrupted() -> bool {
+    static MAY: LazyLock<bool> = LazyLock::new(raw_tracepoints_may_sleep);
+    *MAY
+}
+
 /// Programs that have nothing to do are not loaded: the verifier takes its time.
-fn is_needed(program: &str, settings: &Settings, on: On, pair: &Pair) -> bool {
+fn is_needed(program: &str, settings: &Settings, on: On, calls: &Names, tasks: &Names) -> bool {
     match program {
-        _ if is_of_calls(program) => program == pair.enter || program == pair.leave,
+        _ if is_of_calls(program) => program == calls.enter || program == calls.leave,
         _ if on == On::Beside => false,
+        _ if is_of_tasks(program) => tasks.tasks.contains(&program),
         "seed" => needs_seeds(settings),
         "list_begun" | "list_pending" => !settings.sums,
         "list_tallies" => settings.sums,
@@ -256,9 +289,14 @@ fn is_needed(program: &str, settings: &Settings, on: On, pair: &Pair) -> bool {
     }
 }
 
-/// Whether a program is on calls, of either pair.
+/// Whether a program is on calls, wherever.
 fn is_of_calls(program: &str) -> bool {
     [RAW, EVENTS].iter().any(|of| program == of.enter || program == of.leave)
+}
+
+/// Whether a program follows tasks, wherever.
+fn is_of_tasks(program: &str) -> bool {
+    [RAW, EVENTS].iter().any(|of| of.tasks.contains(&program))
 }
 
 /// Tasks that are there must be looked at: to mark them, or for 32-bit programs among them.

@@ -330,23 +330,34 @@ int leave_event(struct syscall_event *ctx)
 	return 1;
 }
 
-SEC("tp_btf/sched_process_fork")
-int forked(u64 *ctx)
+static __always_inline void inherit(struct task_struct *parent, struct task_struct *child)
 {
-	struct task_struct *parent = (struct task_struct *)ctx[0];
-	struct task_struct *child = (struct task_struct *)ctx[1];
 	struct task *task = bpf_task_storage_get(&tasks, parent, 0, 0);
 
 	if (!settings.inherit || !task || task->mode != MODE_TRACED)
-		return 0;
+		return;
 	task = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!task) {
 		COUNT(tasks_lost);
-		return 0;
+		return;
 	}
 	task->mode = MODE_TRACED;
 	if (settings.cpus && child->tgid == parent->tgid)
 		task->stack_top = stack_pointer(child);
+}
+
+SEC("tp_btf/sched_process_fork")
+int forked(u64 *ctx)
+{
+	inherit((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]);
+	return 0;
+}
+
+/* For kernels that may take the CPU away from programs on raw tracepoints: here interrupts are off, and the parent is about to let its child run. */
+SEC("?tp_btf/sched_wakeup_new")
+int awoken(u64 *ctx)
+{
+	inherit(bpf_get_current_task_btf(), (struct task_struct *)ctx[0]);
 	return 0;
 }
 
@@ -426,27 +437,26 @@ int executed(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int ended(u64 *ctx)
+static __always_inline void end(void *ctx)
 {
-	struct task_struct *current = (struct task_struct *)ctx[0];
+	struct task_struct *current = bpf_get_current_task_btf();
 	struct task *task = bpf_task_storage_get(&tasks, current, 0, 0);
 
 	if (!task)
-		return 0;
+		return;
 	if (settings.sums) {
 		count_begun(task);
 		give_tally_of(ctx, current);
 	}
 	if (task->mode != MODE_TRACED)
-		return 0;
+		return;
 	u32 open = task->open;
 	if (open) {
 		task->open = OPEN_NONE;
 		give_open(ctx, current, task, open, HOW_NEVER, UNSTACKED);
 	}
 	if (!settings.ends)
-		return 0;
+		return;
 	task->call.how = HOW_TASK_END;
 	task->call.payload = 0;
 	task->call.bits = 0;
@@ -456,7 +466,22 @@ int ended(u64 *ctx)
 	task->call.ret = current->exit_code;
 	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &task->call, sizeof(task->call)))
 		COUNT(ends_lost);
+}
+
+SEC("tp_btf/sched_process_exit")
+int ended(u64 *ctx)
+{
+	end(ctx);
 	return 0;
+}
+
+/* The same where nobody is interrupted, as with those on calls. */
+SEC("?tp/sched/sched_process_exit")
+int ended_event(void *ctx)
+{
+	if (is_over < ALL_IS_OVER)
+		end(ctx);
+	return 1;
 }
 
 SEC("iter/task")

@@ -178,7 +178,11 @@ struct {
 	__type(value, u32);
 } output SEC(".maps");
 
-/* Set when nothing is to be recorded any more: tracepoints' events take long to be rid of. */
+/* Set when no calls, then when nothing is to be recorded any more: tracepoints' events take long to be rid of. */
+enum is_over {
+	CALLS_ARE_OVER = 1,
+	ALL_IS_OVER,
+};
 volatile u64 is_over SEC(".data.is_over");
 
 /* account.rs reads it. */

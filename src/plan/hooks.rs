@@ -1,7 +1,7 @@
 //! Whether the BPF programs can be on the `syscalls:` events of the calls that are wanted, and which these are.
 
 use crate::beauty::row::Syscall;
-use crate::bpf::OwnEvents;
+use crate::bpf::{self, OwnEvents};
 use crate::cli::select::Selection;
 use crate::kernel::machine::{self, NATIVE_ABI};
 use crate::kernel::tracefs::Tracefs;
@@ -18,6 +18,9 @@ pub fn own(armed: &[&'static Syscall], selection: &Selection, tracefs: &Tracefs)
     let version = machine::release().ok().and_then(|release| machine::version(&release));
     if version.is_none_or(|version| version < COUNTS_SKIPPED) {
         return Err("this kernel does not count the programs that it skips on events of single syscalls (6.7 does)");
+    }
+    if bpf::may_be_interrupted() {
+        return Err("this kernel may interrupt programs on events of single syscalls, and skips them for others meanwhile");
     }
     if armed.iter().any(|call| Special::of_name(call.name) == Special::SigReturn) {
         return Err("the return of rt_sigreturn has no event of its own");

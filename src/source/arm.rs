@@ -314,6 +314,11 @@ impl Armed {
                 "rtrace looked for such calls only from then on",
             ),
             (programs.skipped(), "times the kernel skipped a program", "so many calls at most lack their entry or return, or are missing"),
+            (
+                programs.skipped_tasks(),
+                "times the kernel skipped a program that follows tasks",
+                "so many tasks at most are missing, or their ends",
+            ),
         ];
         all.iter().filter(|(count, ..)| *count > 0).map(|(count, what, why)| format!("{count} {what}: {why}")).collect()
     }
