@@ -2,7 +2,8 @@
 
 use super::dynamic_events::DynamicEvents;
 use super::grammar::{Field, Place, Probe};
-use super::inventory::{self, Entry, USER, USER_MULTI, Whose};
+use super::groups::{self, USER, USER_MULTI};
+use super::inventory::{self, Entry, Whose};
 use super::kept::{self, Kept};
 use super::made::speakable;
 use super::names;
@@ -57,7 +58,7 @@ impl<'a> Change<'a> {
         if let Place::User { flags, .. } = &probe.place {
             return self.make_user(probe, user_flags(flags)?);
         }
-        let group = probe.group.clone().unwrap_or_else(|| default_group(&probe.place).to_owned());
+        let group = probe.group.clone().unwrap_or_else(|| groups::by_kind(&probe.place).to_owned());
         let event = probe.event.clone().unwrap_or_else(|| {
             let mut taken: HashSet<String> = self.tracefs.names(&group).unwrap_or_default().into_iter().collect();
             names::unique(&names::shown(probe).name, &mut taken)
@@ -92,7 +93,7 @@ impl<'a> Change<'a> {
             bail!("there is a user event {} already: {}", entry.name, entry.line);
         }
         if flags.multi_format {
-            access::register(name, &join(fields), flags)?;
+            access::register(name, &Field::declarations(fields), flags)?;
         } else {
             let plain = Probe { group: None, place: Place::User { flags: Vec::new(), fields: fields.clone() }, ..probe.clone() };
             self.file.make(&plain.to_string())?;
@@ -155,7 +156,7 @@ impl<'a> Change<'a> {
     fn make_again(&self, entry: &Entry) -> anyhow::Result<()> {
         match entry.user_fields() {
             Some(fields) if entry.name.subsystem == USER_MULTI => {
-                access::register(entry.registered_name(), &join(&fields), Flags { persist: true, multi_format: true })
+                access::register(entry.registered_name(), &Field::declarations(&fields), Flags { persist: true, multi_format: true })
                     .map(drop)
                     .map_err(Into::into)
             }
@@ -197,10 +198,6 @@ fn remove_user(file: &DynamicEvents, entry: &Entry) -> anyhow::Result<()> {
     if namesakes > 1 { Ok(file.remove_user_event(&entry.line)?) } else { Ok(access::delete(entry.registered_name())?) }
 }
 
-fn join(fields: &[Field]) -> String {
-    fields.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
 /// Whether an event that is kept also is one of several formats. That it stays goes without saying.
 fn user_flags(flags: &[String]) -> anyhow::Result<Flags> {
     let unknown = flags.iter().find(|flag| !["persist", "multi_format"].contains(&flag.as_str()));
@@ -209,19 +206,6 @@ fn user_flags(flags: &[String]) -> anyhow::Result<Flags> {
             bail!("`{}` is no flag of a user event: there are persist (which is so without it) and multi_format", flag.escape_debug())
         }
         None => Ok(Flags { persist: true, multi_format: flags.iter().any(|flag| flag == "multi_format") }),
-    }
-}
-
-/// What the kernel calls the group of a probe for which nobody chose one.
-fn default_group(place: &Place) -> &'static str {
-    match place {
-        Place::Kernel { .. } => "kprobes",
-        Place::File { .. } | Place::Usdt { .. } => "uprobes",
-        Place::Function { .. } => "fprobes",
-        Place::Tracepoint { .. } => "tracepoints",
-        Place::Event { .. } => "eprobes",
-        Place::Synthetic { .. } => "synthetic",
-        Place::User { .. } => USER,
     }
 }
 

@@ -3,6 +3,8 @@
 //! Lines are written behind what is there: opened otherwise, the kernel would take away everybody's events. Nothing here decides whose an event is.
 
 use super::error_log::{self, Refused};
+use super::grammar;
+use super::groups::{SYNTHETIC, USER};
 use super::hits;
 use crate::kernel::features::Features;
 use crate::kernel::tracefs::{EventName, Tracefs};
@@ -120,7 +122,7 @@ impl DynamicEvents {
     /// # Errors
     /// As [`DynamicEvents::remove`].
     pub fn remove_user_event(&self, line: &str) -> io::Result<()> {
-        self.write(&format!("-:user_events/{}", line.trim_start_matches("u:")))
+        self.write(&format!("-:{USER}/{}", line.trim_start_matches("u:")))
     }
 
     fn write(&self, line: &str) -> io::Result<()> {
@@ -140,9 +142,8 @@ impl DynamicEvents {
     /// The kind of events that this line asks for, if this kernel was built without it.
     fn missing(&self, line: &str) -> Option<&'static str> {
         let features = Features::find(Some(&self.tracefs));
-        let is_of_file = line.split_whitespace().nth(1).is_some_and(|place| place.contains('/'));
         let (is_there, what) = match line.as_bytes().first()? {
-            b'p' | b'r' if is_of_file => (features.uprobes, "uprobes (CONFIG_UPROBE_EVENTS)"),
+            b'p' | b'r' if grammar::is_on_file(line) => (features.uprobes, "uprobes (CONFIG_UPROBE_EVENTS)"),
             b'p' | b'r' => (features.kprobes, "kprobes (CONFIG_KPROBE_EVENTS)"),
             b'f' => (features.fprobes, "function probes (CONFIG_FPROBE_EVENTS)"),
             b't' => (features.fprobes, "probes on tracepoints (CONFIG_FPROBE_EVENTS)"),
@@ -165,8 +166,8 @@ fn listed(line: &str) -> Option<Listed> {
     let (kind, name) = head.split_once(':')?;
     let (subsystem, name) = match (name.split_once('/'), kind) {
         (Some(both), _) => both,
-        (None, "s") => ("synthetic", name),
-        (None, "u") => ("user_events", name.split(':').next()?),
+        (None, "s") => (SYNTHETIC, name),
+        (None, "u") => (USER, name.split(':').next()?),
         (None, _) => return None,
     };
     Some(Listed { name: EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }, line: line.to_owned() })

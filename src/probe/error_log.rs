@@ -7,6 +7,7 @@
 //! ```
 //! The log is everybody's and keeps the last eight mistakes, so an entry is ours only if its line is. Some refusals leave none: then the errno must do.
 
+use super::grammar;
 use std::fmt;
 use std::io;
 
@@ -66,10 +67,9 @@ fn last_about(log: &str, line: &str) -> Option<Entry> {
 
 /// What some of the kernel's sentences (ERRORS in kernel/trace/trace_probe.h) do not say to those who do not know its code. The others are clear.
 fn explained(said: &str, line: &str) -> Option<String> {
-    let is_of_file = line.split_whitespace().nth(1).is_some_and(|place| place.contains('/'));
     Some(match said {
         "Probe point is not an instruction boundary" => "the place is not an instruction boundary: it is in the middle of an instruction".to_owned(),
-        "Failed to register probe event" if is_of_file => "the kernel cannot set a breakpoint there".to_owned(),
+        "Failed to register probe event" if grammar::is_on_file(line) => "the kernel cannot set a breakpoint there".to_owned(),
         "Failed to register probe event" => {
             "the kernel allows no probe there: the function is blacklisted (it is needed for probing itself, or marked notrace), or the place is no code".to_owned()
         }

@@ -3,6 +3,7 @@
 //! Both name a probe without its group, but list probes in the order of `dynamic_events`; so they are told apart by their order.
 
 use super::dynamic_events::Listed;
+use super::grammar;
 use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
@@ -25,13 +26,12 @@ fn assigned(kprobes: &str, uprobes: &str, lines: &[Listed]) -> Vec<Option<Hits>>
     let mut kprobes: VecDeque<_> = kprobes.lines().filter_map(of_kernel).collect();
     let mut uprobes: VecDeque<_> = uprobes.lines().filter_map(of_program).collect();
     let mut counts = |listed: &Listed| {
-        let mut words = listed.line.split_whitespace();
-        let (head, place) = (words.next()?, words.next()?);
-        match (head.starts_with(['p', 'r']), place.contains('/')) {
-            (true, true) => next(&mut uprobes, &listed.name.name),
-            (true, false) => next(&mut kprobes, &listed.name.name),
-            _ => None,
-        }
+        let counted = match listed.line.as_bytes().first()? {
+            b'p' | b'r' if grammar::is_on_file(&listed.line) => &mut uprobes,
+            b'p' | b'r' => &mut kprobes,
+            _ => return None,
+        };
+        next(counted, &listed.name.name)
     };
     lines.iter().map(&mut counts).collect()
 }

@@ -3,7 +3,8 @@
 //! The kernel says only that it is in use. Trace buffers, triggers and other probes can be asked; a perf event or a program's registration cannot, so processes that have any are named as
 //! those it may be.
 
-use super::inventory::{Entry, USER, USER_MULTI};
+use super::groups;
+use super::inventory::Entry;
 use super::state;
 use crate::kernel::procfs;
 use crate::kernel::tracefs::Tracefs;
@@ -24,7 +25,7 @@ pub fn of(tracefs: &Tracefs, entry: &Entry, all: &[Entry]) -> Vec<String> {
     let names = [format!("{}.{}", entry.name.subsystem, entry.name.name), format!("{}/{}", entry.name.subsystem, entry.name.name)];
     let on_it = all.iter().filter(|other| other.line.split_whitespace().nth(1).is_some_and(|place| names.iter().any(|name| name == place)));
     holders.extend(on_it.map(|other| format!("the probe {} is on it", other.name)));
-    let is_user = [USER, USER_MULTI].contains(&entry.name.subsystem.as_str());
+    let is_user = groups::is_of_user_events(&entry.name.subsystem);
     if is_user {
         holders.extend(processes("programs with user events of their own", |link| link.ends_with(b"/user_events_data")));
     }

@@ -2,6 +2,7 @@
 
 use super::dynamic_events::{DynamicEvents, Listed};
 use super::grammar::{self, Field, Line, Place};
+use super::groups::{self, USER, USER_MULTI};
 use super::hits::{self, Hits};
 use super::kept::{self, Kept};
 use super::owner::Owner;
@@ -10,10 +11,6 @@ use crate::kernel::format::FormatField;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use anyhow::Context;
 use std::collections::HashSet;
-
-/// The group of user events, and that of those of which several have one name and different fields.
-pub const USER: &str = "user_events";
-pub const USER_MULTI: &str = "user_events_multi";
 
 /// A dynamic event.
 #[derive(Clone, Debug)]
@@ -74,7 +71,7 @@ pub fn read(tracefs: &Tracefs) -> anyhow::Result<Vec<Entry>> {
             None if kept.contains(&kept::entry(&listed.name, &listed.line)) => Whose::ProbeAdd,
             None => Whose::Other,
         };
-        let is_user = [USER, USER_MULTI].contains(&listed.name.subsystem.as_str());
+        let is_user = groups::is_of_user_events(&listed.name.subsystem);
         let listeners = || status.iter().find(|status| status.event == listed.name.name).map(|status| status.used_by.clone());
         Entry { whose, hits, listeners: is_user.then(listeners).flatten(), name: listed.name, line: listed.line }
     };

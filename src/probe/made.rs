@@ -245,8 +245,7 @@ fn hold(name: &str, flags: &[String], fields: &[Field]) -> anyhow::Result<Regist
     if let Some(flag) = flags.first() {
         return Err(anyhow!("a run's own user event takes no flags (`{}`): `rtrace probe add` makes others", flag.escape_debug()));
     }
-    let fields: Vec<String> = fields.iter().map(ToString::to_string).collect();
-    Ok(access::register(name, &fields.join("; "), Flags::default())?)
+    Ok(access::register(name, &Field::declarations(fields), Flags::default())?)
 }
 
 /// Makes it by its line, or says why the kernel does not.

@@ -1,11 +1,9 @@
 //! What a probe's events are called: in lines as perf would call them, in tracefs so that they are like no other's.
 
-use super::grammar::{FilePlace, KernelPlace, Place, Probe, SourceLine};
+use super::grammar::{FilePlace, KernelPlace, NAME_BYTES_MAX, Place, Probe, SourceLine};
+use super::groups;
 use crate::kernel::tracefs::EventName;
 use std::collections::HashSet;
-
-/// Bytes of a name in tracefs at most (MAX_EVENT_NAME_LEN in kernel/trace/trace.h, less the NUL).
-const NAME_BYTES_MAX: usize = 63;
 
 /// The name that lines show: what the user chose, else one that says where the probe is.
 pub fn shown(probe: &Probe) -> EventName {
@@ -34,8 +32,7 @@ fn group(place: &Place) -> String {
             if plain.is_empty() { "probe".to_owned() } else { format!("probe_{plain}") }
         }
         Place::Usdt { provider, .. } => format!("sdt_{}", identifier(provider)),
-        Place::Synthetic { .. } => "synthetic".to_owned(),
-        Place::User { .. } => "user_events".to_owned(),
+        Place::Synthetic { .. } | Place::User { .. } => groups::by_kind(place).to_owned(),
         Place::Kernel { .. } | Place::Function { .. } | Place::Tracepoint { .. } | Place::Event { .. } => "probe".to_owned(),
     }
 }

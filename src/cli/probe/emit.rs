@@ -3,7 +3,9 @@
 use super::pattern::{Pattern, nothing};
 use crate::cli::words;
 use crate::kernel::tracefs::Tracefs;
-use crate::probe::inventory::{self, Entry, USER_MULTI};
+use crate::probe::grammar::Field;
+use crate::probe::groups::USER_MULTI;
+use crate::probe::inventory::{self, Entry};
 use crate::probe::user_events::access;
 use crate::probe::user_events::payload::record;
 use crate::say;
@@ -22,9 +24,8 @@ pub fn emit(tracefs: &Tracefs, word: &str, values: &[String]) -> anyhow::Result<
     let values: Vec<String> =
         values.iter().map(|text| words::split(text)).collect::<Result<Vec<_>, _>>().map_err(|error| anyhow!(error))?.concat();
     let mut record = record(&fields, &values).with_context(|| format!("{} was not emitted", entry.name))?;
-    let declared = fields.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let flags = Flags { persist: false, multi_format: entry.name.subsystem == USER_MULTI };
-    let registration = access::register(entry.registered_name(), &declared, flags)?;
+    let registration = access::register(entry.registered_name(), &Field::declarations(&fields), flags)?;
     let bytes = record.finish()?;
     let written = registration.is_listened_to()
         && registration
@@ -37,7 +38,7 @@ pub fn emit(tracefs: &Tracefs, word: &str, values: &[String]) -> anyhow::Result<
 }
 
 /// The one user event that is meant, with its fields.
-fn chosen<'a>(tracefs: &Tracefs, entries: &'a [Entry], word: &str) -> anyhow::Result<(&'a Entry, Vec<crate::probe::grammar::Field>)> {
+fn chosen<'a>(tracefs: &Tracefs, entries: &'a [Entry], word: &str) -> anyhow::Result<(&'a Entry, Vec<Field>)> {
     let pattern = Pattern::of(word);
     let mut found = entries.iter().filter(|entry| pattern.matches(&entry.name)).filter_map(|entry| Some((entry, entry.user_fields()?)));
     match (found.next(), found.next()) {

@@ -38,13 +38,15 @@
 
 mod ast;
 mod file;
+mod limits;
 mod parse;
 mod piece;
 mod print;
 
 pub use ast::*;
 pub use file::{InFile, parse_file};
-pub use parse::parse;
+pub use limits::*;
+pub use parse::{is_on_file, parse};
 
 #[cfg(test)]
 mod tests;

@@ -9,11 +9,13 @@ mod number;
 mod place;
 
 use super::ast::{Line, Place, Probe, Removal, When};
+use super::limits::MAXACTIVE_MAX;
 use super::piece::{Parsed, Piece};
 use crate::cli::caret::Misplaced;
 use crate::cli::near;
 use names::Whose;
 
+pub use place::is_on_file;
 pub(super) use place::{is_plain_name, is_plain_path};
 
 /// One line, without a comment.
@@ -59,9 +61,6 @@ fn unknown_kind(head: &str) -> String {
     let near = near::nearest(word, KINDS.into_iter().filter(|kind| kind.len() > 1), 1);
     format!("`{}` is no kind of probe; a line begins with {KINDS_TEXT}{}", word.escape_debug(), near::hint(&near))
 }
-
-/// The most calls that the kernel lets a return probe follow at a time (kernel/trace/trace_kprobe.c).
-const MAXACTIVE_MAX: u64 = 4096;
 
 fn maxactive<'a>(kind: Piece<'a>, count: Piece<'a>) -> Parsed<Option<(u32, Piece<'a>)>> {
     if count.is_empty() {

@@ -84,12 +84,12 @@ impl Display for Place {
             Place::Function { name, when } => write!(f, " {name}{}", if *when == When::Entry { "" } else { "%return" }),
             Place::Tracepoint { name } => write!(f, " {name}"),
             Place::Event { subsystem, event, .. } => write!(f, " {subsystem}.{event}"),
-            Place::Synthetic { fields } => list(f, fields),
+            Place::Synthetic { fields } => write_fields(f, fields),
             Place::User { flags, fields } => {
                 if !flags.is_empty() {
                     write!(f, ":{}", flags.join(","))?;
                 }
-                list(f, fields)
+                write_fields(f, fields)
             }
             Place::Usdt { path, provider, name } => write!(f, " {}:{provider}:{name}", path_text(path, false)),
         }
@@ -104,11 +104,15 @@ fn path_text(path: &Path, colons: bool) -> String {
     }
 }
 
-fn list(f: &mut Formatter, fields: &[Field]) -> fmt::Result {
-    for (nth, field) in fields.iter().enumerate() {
-        write!(f, "{} {field}", if nth > 0 { ";" } else { "" })?;
+fn write_fields(f: &mut Formatter, fields: &[Field]) -> fmt::Result {
+    if fields.is_empty() { Ok(()) } else { write!(f, " {}", Field::declarations(fields)) }
+}
+
+impl Field {
+    /// `TYPE NAME; TYPE NAME`, as the kernel is told of an event's fields.
+    pub fn declarations(fields: &[Field]) -> String {
+        fields.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     }
-    Ok(())
 }
 
 impl Display for Field {

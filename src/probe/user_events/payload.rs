@@ -48,7 +48,7 @@ enum Kind {
 pub fn record(fields: &[Field], words: &[String]) -> Result<Record, PayloadError> {
     let values = words.iter().map(|word| named(fields, word)).collect::<Result<Vec<_>, _>>()?;
     let of = |field: &Field| values.iter().filter(|(name, _)| *name == field.name).map(|(_, value)| *value).collect::<Vec<_>>();
-    let missing: Vec<String> = fields.iter().filter(|field| of(field).is_empty()).map(declared).collect();
+    let missing: Vec<String> = fields.iter().filter(|field| of(field).is_empty()).map(ToString::to_string).collect();
     if !missing.is_empty() {
         return Err(PayloadError::Missing { missing: missing.join(", ") });
     }
@@ -64,17 +64,12 @@ pub fn record(fields: &[Field], words: &[String]) -> Result<Record, PayloadError
     Ok(record)
 }
 
-/// `TYPE NAME`, as it was declared.
-fn declared(field: &Field) -> String {
-    format!("{} {}", field.kind, field.name)
-}
-
 fn named<'a>(fields: &[Field], word: &'a str) -> Result<(&'a str, &'a str), PayloadError> {
     let (name, value) = word.split_once('=').ok_or_else(|| PayloadError::NoValue { word: word.to_owned() })?;
     if fields.iter().any(|field| field.name == name) {
         return Ok((name, value));
     }
-    let fields: Vec<String> = fields.iter().map(declared).collect();
+    let fields: Vec<String> = fields.iter().map(ToString::to_string).collect();
     let fields = if fields.is_empty() { "none".to_owned() } else { fields.join(", ") };
     Err(PayloadError::UnknownField { name: name.to_owned(), fields })
 }

@@ -1,10 +1,10 @@
 //! Fetch arguments whose variables were looked up.
 
+use super::field_name;
 use super::place::Place;
 use super::types::{Bits, Shape, Types};
 use super::walk::{Data, Reached, described, names, shortened};
-use crate::probe::grammar::{Arg, Base, Fetch, Step, Type};
-use crate::probe::naming;
+use crate::probe::grammar::{Arg, Base, ELEMENTS_MAX, Fetch, Step, Type};
 use anyhow::{anyhow, bail};
 
 /// The variables that can be named at a place.
@@ -28,9 +28,6 @@ pub trait Scope: Types {
     /// The kernel has no words for it.
     fn data(&self, svma: u64) -> anyhow::Result<Fetch>;
 }
-
-/// `MAX_ARRAY_LEN` (kernel/trace/trace_probe.h)
-const ELEMENTS_MAX: u64 = 64;
 
 /// All arguments in the kernel's words: variables where they are, with names, and with types where none were given.
 ///
@@ -113,7 +110,7 @@ fn one<S: Scope>(arg: &Arg, scope: &S) -> anyhow::Result<Arg> {
     };
     let name = match &arg.value {
         Fetch::Return(path) if path.is_empty() => arg.name.clone(),
-        _ => Some(arg.name.clone().unwrap_or_else(|| naming::field(&reached.text))),
+        _ => Some(arg.name.clone().unwrap_or_else(|| field_name::of(&reached.text))),
     };
     Ok(Arg { name, value, kind })
 }

@@ -1,6 +1,7 @@
 //! From a variable and a path into it to a fetch argument, whoever describes the types: DWARF or the kernel's BTF.
 
 mod argument;
+mod field_name;
 mod place;
 mod types;
 mod walk;

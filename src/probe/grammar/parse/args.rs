@@ -1,11 +1,9 @@
 //! `[NAME=]VALUE[:TYPE]`, and what else stands behind the place.
 
 use super::super::ast::{Arg, Fetch, Place};
+use super::super::limits::ARGS_MAX;
 use super::super::piece::{Parsed, Piece};
 use super::{fetch, kind, names};
-
-/// MAX_TRACE_ARGS (kernel/trace/trace_probe.h)
-pub const ARGS_MAX: usize = 128;
 
 /// All arguments, and the condition of an event probe.
 ///

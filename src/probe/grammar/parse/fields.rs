@@ -5,6 +5,7 @@ use super::super::piece::{Parsed, Piece, is_blank};
 use super::names::{self, Whose};
 use super::number::{index, number};
 use crate::cli::near;
+use crate::probe::groups::SYNTHETIC;
 
 /// What a field may be in both (synth_field_size() in kernel/trace/trace_events_synth.c, user_field_size() in trace_events_user.c).
 const BOTH: [&str; 12] = ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "char", "unsigned char", "int", "unsigned int"];
@@ -34,8 +35,8 @@ pub fn without_kind(name: Piece, rest: Piece) -> Parsed<Option<Probe>> {
 
 fn synthetic(name: Piece, rest: Piece) -> Parsed<Probe> {
     let (group, event) = names::group_and_event(Some(name))?;
-    if group.as_ref().is_some_and(|group| group != "synthetic") {
-        return Err(name.wrong("the group of synthetic events is `synthetic`"));
+    if group.as_ref().is_some_and(|group| group != SYNTHETIC) {
+        return Err(name.wrong(format!("the group of synthetic events is `{SYNTHETIC}`")));
     }
     if event.is_none() {
         return Err(name.wrong_behind("the event's name is missing here"));

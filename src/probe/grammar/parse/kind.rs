@@ -1,12 +1,10 @@
 //! Types of arguments.
 
 use super::super::ast::{Base, Type};
+use super::super::limits::ELEMENTS_MAX;
 use super::super::piece::{Parsed, Piece};
 use super::number::number;
 use crate::cli::near;
-
-/// MAX_ARRAY_LEN (kernel/trace/trace_probe.h)
-const ARRAY_MAX: u64 = 64;
 
 /// `BASE` or `BASE[N]`.
 ///
@@ -18,8 +16,8 @@ pub fn kind(text: Piece) -> Parsed<Type> {
     };
     let count = behind.strip_suffix("]").ok_or_else(|| behind.wrong_behind("here a ] should end the type"))?;
     match number(count)? {
-        number @ 1..=ARRAY_MAX => Ok(Type { base: self::base(base)?, array: Some(number as u32) }),
-        _ => Err(count.wrong(format!("an array has 1 to {ARRAY_MAX} elements"))),
+        number @ 1..=ELEMENTS_MAX => Ok(Type { base: self::base(base)?, array: Some(number as u32) }),
+        _ => Err(count.wrong(format!("an array has 1 to {ELEMENTS_MAX} elements"))),
     }
 }
 

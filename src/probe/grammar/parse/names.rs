@@ -1,12 +1,9 @@
 //! Names of groups, events, arguments, fields and symbols: what the kernel lets pass as such.
 
+use super::super::limits::{ARG_NAME_BYTES_MAX, NAME_BYTES_MAX};
 use super::super::piece::{Parsed, Piece};
 
-/// MAX_EVENT_NAME_LEN (kernel/trace/trace.h) with its final zero.
-const NAME_BYTES_MAX: usize = 63;
-/// MAX_ARG_NAME_LEN (kernel/trace/trace_probe.h)
-const ARG_BYTES_MAX: usize = 32;
-/// The name of a directory in tracefs.
+/// The name of a directory in tracefs (NAME_MAX in include/uapi/linux/limits.h).
 const FILE_BYTES_MAX: usize = 255;
 
 /// Fields that a probe event has anyway (kernel/trace/trace_probe.c).
@@ -25,7 +22,7 @@ pub fn is_identifier(text: &str) -> bool {
 }
 
 /// What symbols of the kernel consist of, those of compilers among them (`foo.isra.0`).
-pub fn is_symbol(text: &str) -> bool {
+fn is_symbol(text: &str) -> bool {
     !text.starts_with(|c: char| c.is_ascii_digit())
         && !text.is_empty()
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.$@".contains(&b))
@@ -73,7 +70,7 @@ pub fn arg(name: Piece) -> Parsed<String> {
     if RESERVED.contains(&name.text()) {
         return Err(name.wrong(format!("`{}` is in every event already; take another name", name.text())));
     }
-    checked(name, "an argument", ARG_BYTES_MAX, is_identifier(name.text()), LETTERS)
+    checked(name, "an argument", ARG_NAME_BYTES_MAX, is_identifier(name.text()), LETTERS)
 }
 
 /// # Errors

@@ -29,8 +29,7 @@ pub fn place(kind: &str, word: Piece) -> Parsed<Place> {
         "t" => tracepoint(word),
         "e" => event(word),
         "usdt" => usdt(word),
-        // The kernel's own rule: what has a slash is in a file.
-        _ if word.text().contains('/') || word.text().starts_with('"') => file(word, kind == "r"),
+        _ if has_slash(word.text()) || word.text().starts_with('"') => file(word, kind == "r"),
         _ => kernel(word, kind == "r"),
     }
 }
@@ -226,6 +225,16 @@ fn split_offset(place: Piece) -> Parsed<(Piece, i64)> {
         Some((symbol, offset)) => Ok((symbol, signed(offset)?)),
         None => Ok((place, 0)),
     }
+}
+
+/// Whether a line, as tracefs has it, is of a probe in a file, not in the kernel.
+pub fn is_on_file(line: &str) -> bool {
+    line.split_whitespace().nth(1).is_some_and(has_slash)
+}
+
+/// The kernel's own rule: what has a slash is in a file.
+fn has_slash(place: &str) -> bool {
+    place.contains('/')
 }
 
 /// Whether a path can stand before a colon without quotes.
