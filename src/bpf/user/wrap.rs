@@ -118,7 +118,7 @@ pub fn wrap(program: &[Instruction], whose: Whose, own: Option<&Own>, answer: i3
         let to_other = code::function_named(one).filter(|&far| at < main && at as i64 + 1 + i64::from(far) >= main as i64);
         instructions.push(match to_other {
             _ if at < main && code::is_exit(one) => code::jump(distance(main - at - 1)?),
-            Some(far) => Instruction { imm: far + behind.len() as i32, ..*one },
+            Some(far) => Instruction { imm: far.saturating_add(behind.len() as i32), ..*one },
             None => *one,
         });
     }
@@ -261,6 +261,8 @@ mod tests {
         let own = |bytes| Own { map: 4, fetches: &[], bytes };
         assert!(wrap(&deep, Whose::Anyone, Some(&own(200)), 0).is_ok());
         assert_eq!(wrap(&deep, Whose::Anyone, Some(&own(208)), 0).unwrap_err(), Unfit::Stack { used: 304, wanted: 8 });
+        // Whose function is far behind all that there is, the verifier does not take.
+        assert!(wrap(&[function(i32::MAX), code::exit()], Whose::Anyone, None, 0).is_ok());
         let long = vec![code::exit(); 40_000];
         assert_eq!(wrap(&long, Whose::Anyone, None, 0).unwrap_err(), Unfit::Long);
     }

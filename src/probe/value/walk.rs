@@ -99,7 +99,9 @@ impl<Id: Copy> Reached<Id> {
     fn element<T: Types<Id = Id> + ?Sized>(self, index: i64, of: Id, types: &T) -> anyhow::Result<Reached<Id>> {
         let text = format!("{}[{index}]", self.text);
         let size = types.size(of).and_then(|size| i64::try_from(size).ok());
-        let distance = size.and_then(|size| size.checked_mul(index)).ok_or_else(|| anyhow!("how far {text} is is not known"))?;
+        let distance = size
+            .and_then(|size| size.checked_mul(index))
+            .ok_or_else(|| anyhow!("{text} cannot be found: the size of an element is not known"))?;
         let place = self.place.moved(distance).ok_or_else(|| anyhow!("{text} is not in memory"))?;
         Ok(Reached { text, place, of, bits: None })
     }
@@ -186,6 +188,23 @@ pub fn described<Id>(shape: &Shape<Id>) -> String {
 /// From which byte on how many bytes are to be read for a bit field: as few as hold it.
 fn container(offset: u64, width: u8) -> Option<(u64, Bits)> {
     let within = (offset % 8) as u8;
-    let container = [8, 16, 32, 64].into_iter().find(|bits| within + width <= *bits)?;
+    let container = [8, 16, 32, 64].into_iter().find(|bits| within.checked_add(width).is_some_and(|end| end <= *bits))?;
     Some((offset / 8, Bits { width, offset: within, container }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bit_fields_are_read_with_as_few_bytes_as_hold_them() {
+        let bits = |width, offset, container| Some(Bits { width, offset, container });
+        let read = |offset, width| container(offset, width).map(|(byte, bits)| (byte, Some(bits)));
+        assert_eq!(read(8, 4), Some((1, bits(4, 0, 8))));
+        assert_eq!(read(13, 4), Some((1, bits(4, 5, 16))));
+        assert_eq!(read(0, 64), Some((0, bits(64, 0, 64))));
+        assert_eq!(read(1, 64), None);
+        // As wide as a damaged file may say.
+        assert_eq!(read(7, u8::MAX), None);
+    }
 }
