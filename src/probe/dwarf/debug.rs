@@ -4,7 +4,8 @@ use super::die::{Die, DieId};
 use crate::stack::symbols::ElfFile;
 use crate::stack::symbols::elf::Machine;
 use anyhow::Context;
-use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId, UnitHeader, UnitOffset};
+use gimli::constants as dw;
+use gimli::{Dwarf, EndianArcSlice, Reader as _, RunTimeEndian, SectionId, UnitHeader, UnitOffset};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::io;
@@ -103,6 +104,12 @@ impl Debug {
         let unit = self.unit(number, id.in_shared)?;
         let entry = unit.entry(UnitOffset(id.offset - start(&headers[number]))).ok()?;
         Some(Die { debug: self, in_shared: id.in_shared, unit, entry })
+    }
+
+    /// Whether an entry of one of the file's own units has this name itself.
+    pub(super) fn is_named(&self, unit: &Unit, entry: &Entry, name: &str) -> bool {
+        let own = || self.dwarf.attr_string(unit, entry.attr_value(dw::DW_AT_name)?).ok();
+        own().is_some_and(|own| own.to_slice().is_ok_and(|own| *own == *name.as_bytes()))
     }
 
     /// The unit's own entry.

@@ -60,11 +60,10 @@ impl Debug {
     pub(super) fn function_named(&self, name: &str) -> Option<(usize, Die<'_>)> {
         let (number, entry) = self.find_unit(|number, unit| {
             let is_it = |entry: &Entry| {
-                let die_name = || self.dwarf.attr_string(unit, entry.attr_value(dw::DW_AT_name)?).ok();
                 entry.tag() == dw::DW_TAG_subprogram
                     && entry.attr_value(dw::DW_AT_decl_line).is_some()
                     && !matches!(entry.attr_value(dw::DW_AT_declaration), Some(Value::Flag(true)))
-                    && die_name().is_some_and(|own| gimli::Reader::to_slice(&own).is_ok_and(|own| *own == *name.as_bytes()))
+                    && self.is_named(unit, entry, name)
             };
             match first(unit, is_it) {
                 Some(entry) => ControlFlow::Break((number, entry)),
@@ -85,13 +84,10 @@ impl Function<'_> {
     /// Its first instruction.
     pub fn entry_pc(&self) -> Option<u64> {
         let function = self.chain.first()?;
-        let ranges = function.ranges();
+        let address = |at| function.debug.dwarf(false).attr_address(&function.unit, function.value(at)?).ok()?;
         // With several parts, the first one listed is where it is entered.
-        let low =
-            function.value(dw::DW_AT_low_pc).and_then(|value| function.debug.dwarf(false).attr_address(&function.unit, value).ok()?);
-        let entry =
-            function.value(dw::DW_AT_entry_pc).and_then(|value| function.debug.dwarf(false).attr_address(&function.unit, value).ok()?);
-        entry.or_else(|| ranges.first().map(|range| range.begin)).or(low)
+        let first = || function.ranges().first().map(|range| range.begin);
+        address(dw::DW_AT_entry_pc).or_else(first).or_else(|| address(dw::DW_AT_low_pc))
     }
 
     /// Where the part of its code that holds this address ends.

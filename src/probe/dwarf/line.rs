@@ -43,7 +43,7 @@ impl Debug {
             bail!("there are several files {}: {}; name more of the path", file.escape_debug(), list.join(", "));
         }
         if paths.is_empty() {
-            bail!("no code is of a file {}{}", file.escape_debug(), self.near_files(file));
+            bail!("no file {} has code here{}", file.escape_debug(), self.near_files(file));
         }
         let addresses = found.finish();
         if addresses.is_empty() {
@@ -62,10 +62,11 @@ impl Debug {
             at_entry.or_else(|| self.function_named(name)).ok_or_else(|| anyhow!("there is no function {}", name.escape_debug()))?;
         let origins = function.with_origins();
         let declared = origins.iter().find_map(|die| Some((die, die.number(dw::DW_AT_decl_file)?, die.number(dw::DW_AT_decl_line)?)));
-        let (die, file, first) = declared.ok_or_else(|| anyhow!("on which line {} begins is not known", name.escape_debug()))?;
+        let (die, file, first) =
+            declared.ok_or_else(|| anyhow!("the debug information does not say on which line {} begins", name.escape_debug()))?;
         let header = die.unit.line_program.as_ref().map(|program| program.header());
         let file = header.and_then(|header| path(self, &die.unit, header, file));
-        let file = file.ok_or_else(|| anyhow!("in which file {} is is not known", name.escape_debug()))?;
+        let file = file.ok_or_else(|| anyhow!("the debug information does not say in which file {} is", name.escape_debug()))?;
         let wanted = first.checked_add(line.into()).and_then(|line| u32::try_from(line).ok());
         let wanted = wanted.ok_or_else(|| anyhow!("{}:{line} is beyond all lines", name.escape_debug()))?;
         let called = function.name().unwrap_or_else(|| name.to_owned());

@@ -62,7 +62,7 @@ impl Means<'_> {
             let Some(operation) = operations.next().map_err(|_| damaged())? else { break };
             match place {
                 _ if count > OPERATIONS_MAX => return Err(computed()),
-                Some(_) if matches!(operation, Operation::Piece { .. }) => return Err("it is in several parts here".to_owned()),
+                Some(_) if matches!(operation, Operation::Piece { .. }) => return Err(in_parts()),
                 Some(_) => return Err(computed()),
                 None => place = self.operate(operation, &mut stack, depth)?,
             }
@@ -79,68 +79,54 @@ impl Means<'_> {
 
     /// One operation; a place if it says what the value is and not where.
     fn operate(&self, operation: Operation<Reader>, stack: &mut Vec<Term>, depth: u32) -> Result<Option<Place>, Reason> {
-        match operation {
+        let term = match operation {
+            Operation::Nop => return Ok(None),
             Operation::Register { register } => return Ok(Some(Place::Value(Fetch::Register(self.register(register)?)))),
+            Operation::ImplicitValue { data } => return constant(&data).map(Some),
             Operation::StackValue => {
                 return Ok(Some(match pop(stack)? {
                     Term::Number(number) => Place::Constant(number),
                     Term::Sum { base, offset } => Place::Address { base, offset },
                 }));
             }
-            Operation::ImplicitValue { data } => return constant(&data).map(Some),
-            Operation::RegisterOffset { register, offset, .. } => {
-                stack.push(Term::Sum { base: Base::register(&self.register(register)?), offset });
-            }
-            Operation::FrameOffset { offset } => {
-                let frame = self.frame_base(depth)?;
-                stack.push(added(frame, offset)?);
-            }
-            Operation::CallFrameCFA => stack.push(self.frame()?),
-            Operation::UnsignedConstant { value } => stack.push(Term::Number(value.cast_signed())),
-            Operation::SignedConstant { value } => stack.push(Term::Number(value)),
-            Operation::Address { address } => stack.push(Term::Sum { base: Base::Image, offset: address.cast_signed() }),
-            Operation::AddressIndex { index } => {
-                let address = self.dwarf.address(self.unit, index).map_err(|_| damaged())?;
-                stack.push(Term::Sum { base: Base::Image, offset: address.cast_signed() });
-            }
-            Operation::PlusConstant { value } => {
-                let term = pop(stack)?;
-                stack.push(added(term, value.cast_signed())?);
-            }
+            Operation::RegisterOffset { register, offset, .. } => Term::Sum { base: Base::register(&self.register(register)?), offset },
+            Operation::FrameOffset { offset } => added(self.frame_base(depth)?, offset)?,
+            Operation::CallFrameCFA => self.frame()?,
+            Operation::UnsignedConstant { value } => Term::Number(value.cast_signed()),
+            Operation::SignedConstant { value } => Term::Number(value),
+            Operation::Address { address } => in_image(address),
+            Operation::AddressIndex { index } => in_image(self.dwarf.address(self.unit, index).map_err(|_| damaged())?),
+            Operation::PlusConstant { value } => added(pop(stack)?, value.cast_signed())?,
             Operation::Plus => match (pop(stack)?, pop(stack)?) {
-                (Term::Number(number), term) | (term, Term::Number(number)) => stack.push(added(term, number)?),
+                (Term::Number(number), term) | (term, Term::Number(number)) => added(term, number)?,
                 _ => return Err(computed()),
             },
             Operation::Minus => match (pop(stack)?, pop(stack)?) {
-                (Term::Number(number), term) => stack.push(added(term, number.checked_neg().ok_or_else(computed)?)?),
+                (Term::Number(number), term) => added(term, number.checked_neg().ok_or_else(computed)?)?,
                 _ => return Err(computed()),
             },
             Operation::Deref { size, space: false, .. } if size == self.unit.encoding().address_size && size == 8 => {
-                let fetch = match pop(stack)? {
-                    Term::Number(_) => return Err(computed()),
-                    Term::Sum { base: Base::Of { fetch, user }, offset } => Fetch::Memory { user, offset, of: Box::new(fetch) },
-                    Term::Sum { base: Base::Image, offset } => {
-                        (self.data)(offset.cast_unsigned()).map_err(|error| format!("it is found through data of the file: {error}"))?
-                    }
-                };
-                stack.push(Term::Sum { base: Base::Of { fetch, user: false }, offset: 0 });
+                held(self.read(pop(stack)?)?)
             }
-            Operation::EntryValue { expression } if self.is_entry => {
-                let place = self.worked_out(Expression(expression), depth + 1)?;
-                let Place::Value(fetch) = place else { return Err(computed()) };
-                stack.push(Term::Sum { base: Base::Of { fetch, user: false }, offset: 0 });
-            }
-            Operation::EntryValue { .. } => {
-                return Err("only what it was at the function's entry is known here; probe the function itself".to_owned());
-            }
-            Operation::ParameterRef { .. } => return Err("only its caller has it".to_owned()),
-            Operation::Piece { .. } => return Err("it is in several parts here".to_owned()),
-            Operation::TLS => return Err("it is thread-local".to_owned()),
-            Operation::ImplicitPointer { .. } => return Err("what it points to was optimized out".to_owned()),
-            Operation::Nop => {}
-            _ => return Err(computed()),
-        }
+            Operation::EntryValue { expression } if self.is_entry => match self.worked_out(Expression(expression), depth + 1)? {
+                Place::Value(fetch) => held(fetch),
+                _ => return Err(computed()),
+            },
+            other => return Err(unsayable(&other)),
+        };
+        stack.push(term);
         Ok(None)
+    }
+
+    /// What is in memory there.
+    fn read(&self, at: Term) -> Result<Fetch, Reason> {
+        match at {
+            Term::Number(_) => Err(computed()),
+            Term::Sum { base: Base::Of { fetch, user }, offset } => Ok(Fetch::Memory { user, offset, of: Box::new(fetch) }),
+            Term::Sum { base: Base::Image, offset } => {
+                (self.data)(offset.cast_unsigned()).map_err(|error| format!("it is found through data of the file: {error}"))
+            }
+        }
     }
 
     fn register(&self, number: gimli::Register) -> Result<String, Reason> {
@@ -153,17 +139,18 @@ impl Means<'_> {
     }
 
     fn frame(&self) -> Result<Term, Reason> {
-        let frame = self.frame.ok_or("where the function's frame is is not known here: it has no unwind table that says so")?;
+        let frame = self.frame.ok_or("the function's frame is not known here, for no unwind table tells of it")?;
         Ok(Term::Sum { base: frame.base.clone(), offset: frame.offset })
     }
 
     /// What variables on the stack are counted from.
     fn frame_base(&self, depth: u32) -> Result<Term, Reason> {
         let function = self.function.ok_or("it is in no function's frame")?;
-        let base = function.value(gimli::constants::DW_AT_frame_base).ok_or("where the function's frame is is not said")?;
-        let expression = self.valid(base)?.ok_or("where the function's frame is is not said of this place")?;
+        let base =
+            function.value(gimli::constants::DW_AT_frame_base).ok_or("the debug information does not say where the function's frame is")?;
+        let expression = self.valid(base)?.ok_or("the debug information does not say where the function's frame is at this place")?;
         match self.worked_out(expression, depth + 1)? {
-            Place::Value(fetch) => Ok(Term::Sum { base: Base::Of { fetch, user: false }, offset: 0 }),
+            Place::Value(fetch) => Ok(held(fetch)),
             Place::Memory { base, offset } | Place::Address { base, offset } => Ok(Term::Sum { base, offset }),
             Place::Constant(_) => Err(computed()),
         }
@@ -184,6 +171,28 @@ impl Means<'_> {
     }
 }
 
+/// Why an operation leads to no place.
+fn unsayable(operation: &Operation<Reader>) -> Reason {
+    match operation {
+        Operation::EntryValue { .. } => "only what it was at the function's entry is known here; probe the function itself".to_owned(),
+        Operation::ParameterRef { .. } => "only its caller has it".to_owned(),
+        Operation::Piece { .. } => in_parts(),
+        Operation::TLS => "it is thread-local".to_owned(),
+        Operation::ImplicitPointer { .. } => "what it points to was optimized out".to_owned(),
+        _ => computed(),
+    }
+}
+
+/// An address that the file states.
+fn in_image(address: u64) -> Term {
+    Term::Sum { base: Base::Image, offset: address.cast_signed() }
+}
+
+/// What a register or memory holds.
+fn held(fetch: Fetch) -> Term {
+    Term::Sum { base: Base::Of { fetch, user: false }, offset: 0 }
+}
+
 fn pop(stack: &mut Vec<Term>) -> Result<Term, Reason> {
     stack.pop().ok_or_else(damaged)
 }
@@ -202,6 +211,10 @@ fn constant(data: &Reader) -> Result<Place, Reason> {
     let mut word = [0; 8];
     word.get_mut(..bytes.len()).ok_or("it is a constant of more than eight bytes")?.copy_from_slice(&bytes);
     Ok(Place::Constant(i64::from_le_bytes(word)))
+}
+
+fn in_parts() -> Reason {
+    "it is in several parts here".to_owned()
 }
 
 fn damaged() -> Reason {

@@ -1,6 +1,6 @@
 //! The variables that have names at an address.
 
-use super::debug::{Debug, Value};
+use super::debug::{Debug, Entry, Unit, Value, first_outermost};
 use super::die::Die;
 use super::frame::Frame;
 use super::function::Function;
@@ -10,8 +10,8 @@ use crate::cli::near;
 use crate::probe::grammar::Fetch;
 use crate::probe::value::{Member, Place, Scope, Shape, Types};
 use anyhow::{anyhow, bail};
+use gimli::Operation;
 use gimli::constants as dw;
-use gimli::{Operation, Reader as _};
 use std::ops::ControlFlow;
 
 /// An address in a function.
@@ -59,16 +59,15 @@ impl<'d> Here<'d> {
     /// Global variables: of the same source first, then of all.
     fn global(&self, name: &str) -> Option<Die<'d>> {
         let root = self.debug.root(self.function.number)?;
-        let is_it = |unit: &super::debug::Unit, entry: &super::debug::Entry| {
-            let own = || self.debug.dwarf.attr_string(unit, entry.attr_value(dw::DW_AT_name)?).ok();
+        let is_it = |unit: &Unit, entry: &Entry| {
             let is_defined = entry.tag() == dw::DW_TAG_variable && entry.attr_value(dw::DW_AT_declaration).is_none();
-            is_defined && own().is_some_and(|own| own.to_slice().is_ok_and(|own| *own == *name.as_bytes()))
+            is_defined && self.debug.is_named(unit, entry, name)
         };
-        if let Some(entry) = super::debug::first_outermost(&root.unit, |entry| is_it(&root.unit, entry)) {
+        if let Some(entry) = first_outermost(&root.unit, |entry| is_it(&root.unit, entry)) {
             return Some(Die { entry, ..root });
         }
         let (number, entry) = self.debug.find_unit(|number, unit| {
-            let found = super::debug::first_outermost(unit, |entry| is_it(unit, entry) && entry.attr_value(dw::DW_AT_external).is_some());
+            let found = first_outermost(unit, |entry| is_it(unit, entry) && entry.attr_value(dw::DW_AT_external).is_some());
             found.map_or(ControlFlow::Continue(()), |entry| ControlFlow::Break((number, entry)))
         })?;
         Some(Die { entry, ..self.debug.root(number)? })

@@ -3,8 +3,8 @@
 use super::debug::{Debug, Value, first_outermost};
 use super::die::{Die, DieId};
 use crate::probe::value::{Member, Shape};
+use gimli::Operation;
 use gimli::constants as dw;
-use gimli::{Operation, Reader as _};
 use std::ops::ControlFlow;
 
 /// A type, or what is left of an array of arrays after so many indices.
@@ -55,9 +55,7 @@ fn definition<'d>(debug: &'d Debug, declared: &Die<'d>) -> Option<Die<'d>> {
     let (number, entry) = debug.find_unit(|number, unit| {
         // Only what stands in the unit itself: a declaration outside of everything has its definition there.
         let found = first_outermost(unit, |entry| {
-            let own = || debug.dwarf.attr_string(unit, entry.attr_value(dw::DW_AT_name)?).ok();
-            let is_definition = entry.tag() == tag && entry.attr_value(dw::DW_AT_declaration).is_none();
-            is_definition && own().is_some_and(|own| own.to_slice().is_ok_and(|own| *own == *name.as_bytes()))
+            entry.tag() == tag && entry.attr_value(dw::DW_AT_declaration).is_none() && debug.is_named(unit, entry, &name)
         });
         found.map_or(ControlFlow::Continue(()), |entry| ControlFlow::Break((number, entry)))
     })?;

@@ -174,7 +174,7 @@ fn lines_without_code_say_which_have() {
     let Some(app) = optimized() else { return };
     let comment = source_line("// Functions whose variables");
     assert!(refused(&app, &format!("p APP:app.c:{comment}")).contains(&format!("app.c:{comment} has no code; line ")));
-    assert!(refused(&app, "p APP:apq.c:50").ends_with("no code is of a file apq.c; near: app.c"));
+    assert!(refused(&app, "p APP:apq.c:50").ends_with("no file apq.c has code here; near: app.c"));
     assert!(refused(&app, "p APP:handel:2").ends_with("there is no function handel"));
     assert!(refused(&app, "p APP:handle:400").contains("has no code in handle"));
 }
