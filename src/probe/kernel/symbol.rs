@@ -3,6 +3,8 @@
 use crate::cli::near;
 use crate::probe::grammar::{KernelPlace, Place, Probe};
 use crate::probe::surroundings::Surroundings;
+use crate::stack::symbols::kallsyms::Line;
+use std::borrow::Cow;
 
 /// What is wrong with the function that a probe is on, if it is its name: to be said after the kernel refused it. Looking that up before would take longer than
 /// making the probe.
@@ -17,20 +19,21 @@ pub fn doubt(probe: &Probe, surroundings: &mut dyn Surroundings) -> Option<Strin
 
 /// By the text of /proc/kallsyms.
 fn doubt_of(wanted: &str, module: Option<&str>, kallsyms: &[u8]) -> Option<String> {
-    let symbols = || kallsyms.split(|byte| *byte == b'\n').filter_map(Symbol::parse);
-    let in_module = |symbol: &Symbol<'_>| module.is_none_or(|module| symbol.module == Some(module));
-    let named: Vec<Symbol<'_>> = symbols().filter(|symbol| symbol.name == wanted && in_module(symbol)).collect();
+    let in_module = |symbol: &Line<'_>| module.is_none_or(|module| symbol.owner == module.as_bytes());
+    let symbols = || kallsyms.split(|byte| *byte == b'\n').filter_map(Line::parse).filter(in_module);
+    let named: Vec<Line<'_>> = symbols().filter(|symbol| symbol.name() == wanted.as_bytes()).collect();
     let shown = wanted.escape_debug();
     let place = module.map_or("the kernel".to_owned(), |module| format!("the module {}", module.escape_debug()));
     match &named[..] {
         [] => {
-            let near = near::nearest(wanted, symbols().filter(|symbol| symbol.is_code && in_module(symbol)).map(|symbol| symbol.name), 5);
+            let functions = symbols().filter(|symbol| symbol.code.is_some()).filter_map(|symbol| str::from_utf8(symbol.name()).ok());
+            let near = near::nearest(wanted, functions, 5);
             Some(format!("{place} has no function {shown}{}", near::hint(&near)).escape_debug().to_string())
         }
-        [one] if !one.is_code => Some(format!("{shown} is data of {place}, not code")),
+        [one] if one.code.is_none() => Some(format!("{shown} is data of {place}, not code")),
         [_] => None,
         several => {
-            let modules: Vec<&str> = several.iter().map(|symbol| symbol.module.unwrap_or("the kernel itself")).collect();
+            let modules: Vec<Cow<'_, str>> = several.iter().map(owner).collect();
             Some(format!(
                 "{place} has {} functions {shown} (in {}), and takes none of them by that name alone; name the module, or an address (/proc/kallsyms has it)",
                 several.len(),
@@ -40,19 +43,11 @@ fn doubt_of(wanted: &str, module: Option<&str>, kallsyms: &[u8]) -> Option<Strin
     }
 }
 
-/// `ffffffff81000000 T name\t[module]`
-struct Symbol<'a> {
-    name: &'a str,
-    is_code: bool,
-    module: Option<&'a str>,
-}
-
-impl<'a> Symbol<'a> {
-    fn parse(line: &'a [u8]) -> Option<Symbol<'a>> {
-        let mut words = str::from_utf8(line).ok()?.split([' ', '\t']);
-        let (_, kind, name) = (words.next()?, words.next()?, words.next()?);
-        let module = words.next().and_then(|module| module.strip_prefix('[')?.strip_suffix(']'));
-        Some(Symbol { name, is_code: matches!(kind, "t" | "T" | "w" | "W"), module })
+/// Whose symbol it is, in a list of such.
+fn owner<'a>(symbol: &Line<'a>) -> Cow<'a, str> {
+    match symbol.owner {
+        b"" => "the kernel itself".into(),
+        module => String::from_utf8_lossy(module),
     }
 }
 

@@ -7,6 +7,7 @@
 use super::alias::Binding;
 use super::table::{Builder, SymbolTable};
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -98,11 +99,11 @@ impl Kallsyms {
             let line_end = line_start + length;
             if let Some(line) = Line::parse(&text[line_start..line_end]) {
                 starts.push(line.start);
-                if let (Some(binding), Ok(name)) = (line.code, u32::try_from(line_start + line.name)) {
+                if let (Some(binding), Ok(name)) = (line.code, u32::try_from(line_start + line.name.start)) {
                     let owner = owner_number(&mut owners, line.owner);
                     code.push(Symbol { start: line.start, name, binding, owner });
                 }
-                let name_end = line_start + line.name_end;
+                let name_end = line_start + line.name.end;
                 text[name_end] = 0;
             }
             line_start = line_end + 1;
@@ -143,18 +144,20 @@ impl Kallsyms {
 }
 
 /// `ffffffff81000000 T name\t[module]`.
-struct Line<'a> {
+pub struct Line<'a> {
     start: u64,
     /// `None` for data.
-    code: Option<Binding>,
-    /// Where in the line the name begins and ends.
-    name: usize,
-    name_end: usize,
-    owner: &'a [u8],
+    pub code: Option<Binding>,
+    line: &'a [u8],
+    /// Where in the line the name is.
+    name: Range<usize>,
+    /// The module that has it, `bpf` for BPF programs; empty for the kernel itself.
+    pub owner: &'a [u8],
 }
 
 impl<'a> Line<'a> {
-    fn parse(line: &'a [u8]) -> Option<Line<'a>> {
+    /// `None` for what is no line of the file.
+    pub fn parse(line: &'a [u8]) -> Option<Line<'a>> {
         let mut start = 0u64;
         let mut digits = 0;
         while let Some(digit) = line.get(digits).and_then(|byte| char::from(*byte).to_digit(16)) {
@@ -173,7 +176,11 @@ impl<'a> Line<'a> {
             None => (rest, &[][..]),
         };
         let begin = digits + 3;
-        (digits > 0 && !name.is_empty()).then_some(Line { start, code, name: begin, name_end: begin + name.len(), owner })
+        (digits > 0 && !name.is_empty()).then_some(Line { start, code, line, name: begin..begin + name.len(), owner })
+    }
+
+    pub fn name(&self) -> &'a [u8] {
+        &self.line[self.name.clone()]
     }
 }
 
