@@ -2,7 +2,7 @@
 
 use super::image;
 use crate::probe::grammar::{KernelPlace, Place, Probe, When};
-use crate::probe::program::file::{ProgramFile, shown};
+use crate::probe::program::file::ProgramFile;
 use crate::probe::program::place::Spot;
 use crate::probe::program::variable::{Arguments, Home};
 use crate::probe::program::{line, symbol};
@@ -17,11 +17,13 @@ use anyhow::{Context, bail};
 pub fn resolve(probe: &Probe, at: &KernelPlace, when: When, surroundings: &mut dyn Surroundings) -> anyhow::Result<Resolved> {
     let what = || format!("{} is not found", probe.place.to_string().escape_debug());
     let mut file = image::open(surroundings).with_context(what)?;
+    let mut notes = Vec::new();
     let spots = match at {
         KernelPlace::Line(_) if when != When::Entry => bail!("a return probe is on a whole function, not on a line"),
         KernelPlace::Line(source) => line::spots(&mut file, source, surroundings)?,
         KernelPlace::Symbol { module: None, symbol, offset } => {
             let function = symbol::find(&mut file, symbol, surroundings)?;
+            notes.extend(function.note.clone());
             vec![Spot { svma: function.at(*offset, when)?, is_function: *offset == 0 }]
         }
         KernelPlace::Symbol { module: Some(module), .. } => {
@@ -32,15 +34,12 @@ pub fn resolve(probe: &Probe, at: &KernelPlace, when: When, surroundings: &mut d
         }
         KernelPlace::Address(address) => bail!("at an address ({address:#x}) variables are not looked up; name the function"),
     };
-    let mut args = Arguments::new(&probe.args, when, Home::Kernel);
-    let (mut probes, mut notes) = (Vec::with_capacity(spots.len()), Vec::new());
-    for spot in spots {
-        let found = args.at(spot, &mut file, surroundings).with_context(|| format!("at {:#x} of {}", spot.svma, shown(&file.path)))?;
-        notes.extend(found.note);
-        let at = named(&mut file, found.svma, surroundings)?;
-        probes.push(Probe { place: Place::Kernel { at, when }, args: found.args, ..probe.clone() });
-    }
-    Ok(Resolved { probes, notes })
+    let place = |svma: u64, file: &mut ProgramFile, surroundings: &mut dyn Surroundings| {
+        Ok(Place::Kernel { at: named(file, svma, surroundings)?, when })
+    };
+    let resolved = Arguments::of(probe, Home::Kernel).at_each(spots, &mut file, surroundings, &place)?;
+    notes.extend(resolved.notes);
+    Ok(Resolved { notes, ..resolved })
 }
 
 /// A place that holds wherever the kernel was loaded to: counted from its function, or from the beginning of all code if several have that name.

@@ -1,7 +1,8 @@
 //! Probes on files: places by name become offsets, variables where they are.
 
 use super::file::{ProgramFile, shown};
-use super::{line, symbol, variable};
+use super::variable::{Arguments, Home};
+use super::{line, symbol};
 use crate::probe::grammar::{FilePlace, Place, Probe, When};
 use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
@@ -34,16 +35,13 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
         FilePlace::Line(_) if *when != When::Entry => bail!("a return probe is on a whole function, not on a line"),
         FilePlace::Line(source) => line::spots(&mut file, source, surroundings)?,
     };
-    let mut args = variable::Arguments::new(&probe.args, *when, variable::Home::Program);
-    let mut probes = Vec::with_capacity(spots.len());
-    for spot in spots {
-        let found = args.at(spot, &mut file, surroundings).with_context(|| format!("at {:#x} of {}", spot.svma, shown(&file.path)))?;
-        notes.extend(found.note);
-        let at = FilePlace::Offset(file.code_offset(found.svma)?);
-        let place = Place::File { path: file.path.clone(), at, when: *when, reference_counter: *reference_counter };
-        probes.push(Probe { place, args: found.args, ..probe.clone() });
-    }
-    Ok(Resolved { probes, notes })
+    let place = |svma: u64, file: &mut ProgramFile, _: &mut dyn Surroundings| {
+        let at = FilePlace::Offset(file.code_offset(svma)?);
+        Ok(Place::File { path: file.path.clone(), at, when: *when, reference_counter: *reference_counter })
+    };
+    let resolved = Arguments::of(probe, Home::Program).at_each(spots, &mut file, surroundings, &place)?;
+    notes.extend(resolved.notes);
+    Ok(Resolved { notes, ..resolved })
 }
 
 /// From the root and without links: the kernel looks from there, and writes an event's path as it was given.

@@ -4,16 +4,16 @@ use super::file::{ProgramFile, shown};
 use super::place::Spot;
 use super::symbol;
 use crate::probe::dwarf::{Debug, Here};
-use crate::probe::grammar::{Arg, Fetch, When};
+use crate::probe::grammar::{Arg, Fetch, Place, Probe};
+use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
 use crate::probe::value::{self, Need};
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use std::rc::Rc;
 
-/// The arguments of a probe, for each of its places.
+/// A probe whose arguments are looked up at each of its places.
 pub struct Arguments<'a> {
-    args: &'a [Arg],
-    is_return: bool,
+    probe: &'a Probe,
     home: Home,
 }
 
@@ -24,30 +24,53 @@ pub enum Home {
     Kernel,
 }
 
-/// What they are at one place.
-pub struct Found {
-    pub args: Vec<Arg>,
+/// What the arguments are at one place.
+struct Found {
+    args: Vec<Arg>,
     /// The place, or one behind it where the variables are.
-    pub svma: u64,
-    pub note: Option<String>,
+    svma: u64,
+    note: Option<String>,
 }
 
+/// Says in the kernel's words where the code at an address of a file is.
+pub type Placing<'a> = &'a dyn Fn(u64, &mut ProgramFile, &mut dyn Surroundings) -> anyhow::Result<Place>;
+
 impl<'a> Arguments<'a> {
-    pub fn new(args: &'a [Arg], when: When, home: Home) -> Arguments<'a> {
-        Arguments { args, is_return: when != When::Entry, home }
+    pub fn of(probe: &'a Probe, home: Home) -> Arguments<'a> {
+        Arguments { probe, home }
     }
 
+    /// The probe at each of these spots, with its arguments as they are there.
+    ///
     /// # Errors
     /// There is no debug information, no such variable, or its value is out of the kernel's reach.
-    pub fn at(&mut self, spot: Spot, file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> anyhow::Result<Found> {
-        let unchanged = Found { args: self.args.to_vec(), svma: spot.svma, note: None };
-        let names: Vec<&str> = self.args.iter().filter_map(|arg| value::name_in(&arg.value)).collect();
-        let has_all = self.args.iter().any(|arg| arg.value == Fetch::Arguments);
-        let of_return = value::needs_return_type(self.args);
+    pub fn at_each(
+        &self,
+        spots: Vec<Spot>,
+        file: &mut ProgramFile,
+        surroundings: &mut dyn Surroundings,
+        place: Placing,
+    ) -> anyhow::Result<Resolved> {
+        let mut resolved = Resolved { probes: Vec::with_capacity(spots.len()), notes: Vec::new() };
+        for spot in spots {
+            let found = self.at(spot, file, surroundings).with_context(|| format!("at {:#x} of {}", spot.svma, shown(&file.path)))?;
+            resolved.notes.extend(found.note);
+            let place = place(found.svma, file, surroundings)?;
+            resolved.probes.push(Probe { place, args: found.args, ..self.probe.clone() });
+        }
+        Ok(resolved)
+    }
+
+    fn at(&self, spot: Spot, file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> anyhow::Result<Found> {
+        let (args, is_return) = (&self.probe.args, self.probe.place.is_return());
+        let unchanged = Found { args: args.clone(), svma: spot.svma, note: None };
+        let names: Vec<&str> = args.iter().filter_map(|arg| value::name_in(&arg.value)).collect();
+        let has_all = args.iter().any(|arg| arg.value == Fetch::Arguments);
+        let of_return = value::needs_return_type(args);
         if names.is_empty() && !has_all && of_return == Need::None {
             return Ok(unchanged);
         }
-        if self.is_return && (has_all || !names.is_empty()) {
+        if is_return && (has_all || !names.is_empty()) {
             bail!("at a function's return there is $retval, but no variables any more; probe its entry for those");
         }
         let debug = match file.debug_info(surroundings) {
@@ -63,7 +86,7 @@ impl<'a> Arguments<'a> {
         };
         let mut note = None;
         let entry = here.function.entry_pc();
-        if entry == Some(spot.svma) && !self.is_return && (has_all || names.iter().any(|name| here.is_stored_later(name))) {
+        if entry == Some(spot.svma) && !is_return && (has_all || names.iter().any(|name| here.is_stored_later(name))) {
             let moved = here.function.end_of(spot.svma).filter(|_| self.is_any_stored_later(&here, has_all));
             if let Some(svma) = moved.and_then(|end| debug.prologue_end(spot.svma, end)) {
                 let function = here.function.name().unwrap_or_default();
@@ -77,13 +100,13 @@ impl<'a> Arguments<'a> {
                     .ok_or_else(|| anyhow!("{} ends before it begins", function.escape_debug()))?;
             }
         }
-        Ok(Found { args: value::resolve_all(self.args, &here)?, svma: here.pc, note })
+        Ok(Found { args: value::resolve_all(args, &here)?, svma: here.pc, note })
     }
 
     /// One of what is wanted lies where the function's first instructions put it.
     fn is_any_stored_later(&self, here: &Here<'_>, has_all: bool) -> bool {
         let all = if has_all { value::Scope::arguments(here).unwrap_or_default() } else { Vec::new() };
-        let named = self.args.iter().filter_map(|arg| value::name_in(&arg.value));
+        let named = self.probe.args.iter().filter_map(|arg| value::name_in(&arg.value));
         named.chain(all.iter().map(String::as_str)).any(|name| here.is_stored_later(name))
     }
 }
