@@ -6,6 +6,7 @@ use rtrace::stack::symbols::build_id::BuildId;
 use rtrace::stack::symbols::demangle::demangle;
 use rtrace::stack::symbols::jitdump::Jitdump;
 use rtrace::stack::symbols::kallsyms::Kallsyms;
+use rtrace::stack::symbols::order::ByteOrder;
 use rtrace::stack::symbols::packed::Packing;
 use rtrace::stack::symbols::perf_map::{Made, PerfMap};
 use rtrace::stack::symbols::separate::{Link, Shared};
@@ -35,8 +36,8 @@ pub fn run(bytes: &[u8]) {
             let _ = demangle(bytes);
         }
         4 => {
-            let _ = (BuildId::in_notes(bytes, false), BuildId::in_notes(bytes, true));
-            let _ = Link::parse(bytes, false).map(|link| link.paths(Path::new("/usr/bin/x")));
+            let _ = (BuildId::in_notes(bytes, ByteOrder::Little), BuildId::in_notes(bytes, ByteOrder::Big));
+            let _ = Link::parse(bytes, ByteOrder::Little).map(|link| link.paths(Path::new("/usr/bin/x")));
             let _ = Shared::parse(bytes).map(|shared| shared.paths(Path::new("/usr/bin/x")));
         }
         5 => unpack(Packing::Zlib, bytes),

@@ -3,6 +3,7 @@
 use crate::kernel::btf::Blob;
 use crate::kernel::objects::LiveFiles;
 use crate::kernel::{btf, machine, objects};
+use crate::stack::symbols::order::ByteOrder;
 use crate::stack::symbols::{BuildId, Files, ReadAt, Want};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ impl Surroundings for Live {
     }
 
     fn kernel_build_id(&mut self) -> Option<BuildId> {
-        BuildId::in_notes(&std::fs::read("/sys/kernel/notes").ok()?, cfg!(target_endian = "big"))
+        BuildId::in_notes(&std::fs::read("/sys/kernel/notes").ok()?, ByteOrder::NATIVE)
     }
 
     fn kallsyms(&mut self) -> io::Result<Vec<u8>> {

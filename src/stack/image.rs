@@ -16,6 +16,7 @@ use crate::stack::index::Index;
 use crate::stack::registers::Architecture;
 use crate::stack::rule::Rule;
 use crate::stack::symbols::elf::{ElfError, ElfFile, Machine};
+use crate::stack::symbols::order::ByteOrder;
 use crate::stack::symbols::read_at::ReadAt;
 use crate::stack::table::{FileFacts, Kind, Table};
 
@@ -85,7 +86,7 @@ impl Image {
             Machine::Aarch64 => Architecture::Aarch64,
             Machine::Other(number) => return Err(ImageError::Machine(number)),
         };
-        if elf.is_big_endian() {
+        if elf.byte_order() == ByteOrder::Big {
             return Err(ImageError::BigEndian);
         }
         let base_svma = elf.loaded().map(|segment| segment.p_vaddr).min().ok_or(ImageError::NoSegment)?;

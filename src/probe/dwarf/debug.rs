@@ -160,10 +160,9 @@ fn start(header: &UnitHeader<Reader>) -> usize {
 }
 
 fn section(file: &ElfFile, id: SectionId) -> io::Result<Reader> {
-    let endian = if file.is_big_endian() { RunTimeEndian::Big } else { RunTimeEndian::Little };
     let contents = match id {
         SectionId::DebugMacinfo | SectionId::DebugMacro | SectionId::DebugNames => Vec::new(),
         id => file.contents(id.name())?,
     };
-    Ok(Reader::new(Arc::from(contents), endian))
+    Ok(Reader::new(Arc::from(contents), file.byte_order().into()))
 }

@@ -44,7 +44,7 @@ impl Frames {
             eh_frame: file.contents(".eh_frame").unwrap_or_default(),
             eh_frame_svma: file.section(".eh_frame").map_or(0, |section| section.sh_addr),
             debug_frame: file.contents(".debug_frame").unwrap_or_default(),
-            endian: if file.is_big_endian() { RunTimeEndian::Big } else { RunTimeEndian::Little },
+            endian: file.byte_order().into(),
             machine: file.machine(),
             address_bytes: file.address_bytes(),
         }

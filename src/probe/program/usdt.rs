@@ -31,21 +31,16 @@ pub struct Point {
 pub fn points(elf: &ElfFile) -> Vec<Point> {
     let Some(bytes) = elf.section(".note.stapsdt").and_then(|section| elf.bytes(section).ok()) else { return Vec::new() };
     let base = elf.section(".stapsdt.base").map(|section| section.sh_addr);
-    let of_points = notes(&bytes, elf.is_big_endian()).filter(|note| note.kind == NT_STAPSDT && note.name == b"stapsdt\0");
+    let of_points = notes(&bytes, elf.byte_order()).filter(|note| note.kind == NT_STAPSDT && note.name == b"stapsdt\0");
     of_points.filter_map(|note| point(note.contents, elf, base)).collect()
 }
 
 /// Three addresses and three strings.
 fn point(contents: &[u8], elf: &ElfFile, base: Option<u64>) -> Option<Point> {
     let bytes = usize::from(elf.address_bytes());
-    let address = |number: usize| -> Option<u64> {
-        let raw = contents.get(number * bytes..)?.get(..bytes)?;
-        let mut word = [0; 8];
-        match elf.is_big_endian() {
-            true => word[8 - bytes..].copy_from_slice(raw),
-            false => word[..bytes].copy_from_slice(raw),
-        }
-        Some(if elf.is_big_endian() { u64::from_be_bytes(word) } else { u64::from_le_bytes(word) })
+    let address = |number: usize| match bytes {
+        8 => elf.byte_order().u64(contents, number * bytes),
+        _ => elf.byte_order().u32(contents, number * bytes).map(u64::from),
     };
     let (svma, noted_base, semaphore) = (address(0)?, address(1)?, address(2)?);
     // A file may be linked to other addresses later (prelink); then the base moved with all else, and the note did not.

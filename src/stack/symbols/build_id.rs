@@ -1,6 +1,7 @@
 //! Build-ids: what a linker wrote into a file so that it can be told from all others, and its debug file found.
 
 use super::notes::notes;
+use super::order::ByteOrder;
 use std::fmt;
 
 /// The longest that is kept (SHA-1 gives 20 bytes; the kernel takes no more either, `BUILD_ID_SIZE_MAX` in linux/buildid.h).
@@ -22,9 +23,9 @@ impl BuildId {
     }
 
     /// From the contents of a note section or segment (man 5 elf, "Notes").
-    pub fn in_notes(bytes: &[u8], big_endian: bool) -> Option<BuildId> {
+    pub fn in_notes(bytes: &[u8], order: ByteOrder) -> Option<BuildId> {
         const NT_GNU_BUILD_ID: u32 = 3;
-        let found = notes(bytes, big_endian).find(|note| note.kind == NT_GNU_BUILD_ID && note.name == b"GNU\0")?;
+        let found = notes(bytes, order).find(|note| note.kind == NT_GNU_BUILD_ID && note.name == b"GNU\0")?;
         BuildId::new(found.contents)
     }
 
@@ -65,9 +66,9 @@ mod tests {
     #[test]
     fn the_right_note_among_others() {
         let notes = [note(b"GNU\0", 1, &[9; 16]), note(b"Go\0\0", 3, b"x"), note(b"GNU\0", 3, &[0xab, 0xcd, 1])].concat();
-        assert_eq!(BuildId::in_notes(&notes, false).unwrap().to_string(), "abcd01");
+        assert_eq!(BuildId::in_notes(&notes, ByteOrder::Little).unwrap().to_string(), "abcd01");
         for end in 0..notes.len() - 1 {
-            assert_eq!(BuildId::in_notes(&notes[..end], false), None);
+            assert_eq!(BuildId::in_notes(&notes[..end], ByteOrder::Little), None);
         }
         assert_eq!(BuildId::new(&[1; 21]), None);
         assert_eq!(BuildId::new(&[]), None);
@@ -76,7 +77,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..64), big in any::<bool>()) {
-            let _ = BuildId::in_notes(&bytes, big);
+            let _ = BuildId::in_notes(&bytes, if big { ByteOrder::Big } else { ByteOrder::Little });
         }
     }
 }

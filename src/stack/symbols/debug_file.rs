@@ -24,7 +24,7 @@ pub fn find(files: &mut dyn Files, file: &ElfFile, origin: &Origin, fetched: Opt
         }
     }
     let section = file.section(".gnu_debuglink").and_then(|section| file.bytes(section).ok())?;
-    let link = Link::parse(&section, file.is_big_endian())?;
+    let link = Link::parse(&section, file.byte_order())?;
     for path in link.paths(&origin.path) {
         for seen_by in views {
             if let Some(found) = open(files, &path, seen_by).filter(|found| belongs(file, &found.file, &link)) {

@@ -1,6 +1,7 @@
 //! An ELF file's headers and sections, as far as names of addresses need them. Sections are read one by one, and bounded.
 
 use super::build_id::BuildId;
+use super::order::ByteOrder;
 use super::packed::Packing;
 use super::read_at::{self, ReadAt};
 use goblin::container::{Container, Ctx};
@@ -96,8 +97,8 @@ impl ElfFile {
         self.context
     }
 
-    pub fn is_big_endian(&self) -> bool {
-        self.context.le == goblin::container::Endian::Big
+    pub fn byte_order(&self) -> ByteOrder {
+        if self.context.le == goblin::container::Endian::Big { ByteOrder::Big } else { ByteOrder::Little }
     }
 
     /// 8, or 4: the bytes of an address in this file.
@@ -186,12 +187,8 @@ impl ElfFile {
         if section.sh_flags & u64::from(SHF_COMPRESSED) == 0 {
             return Ok(bytes);
         }
-        let word = |bytes: &[u8]| {
-            let bytes = <[u8; 4]>::try_from(bytes).ok()?;
-            Some(if self.is_big_endian() { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
-        };
         let header_size = if self.context.container == Container::Big { 24 } else { 12 };
-        let header = bytes.get(..header_size).and_then(|header| word(&header[..4]));
+        let header = bytes.get(..header_size).and_then(|header| self.byte_order().u32(header, 0));
         let packing = header.and_then(Packing::of_header).ok_or(io::ErrorKind::InvalidData)?;
         let unpacked = packing.unpack(&bytes[header_size..], SECTION_MAX.min(self.allowance.get()))?;
         self.allowance.set(self.allowance.get() - unpacked.len() as u64);
@@ -203,7 +200,7 @@ impl ElfFile {
         let sections = self.sections.iter().filter(|section| section.sh_type == SHT_NOTE).map(|s| (s.sh_offset, s.sh_size));
         let segments = self.segments.iter().filter(|segment| segment.p_type == PT_NOTE).map(|s| (s.p_offset, s.p_filesz));
         let notes = sections.chain(segments).filter_map(|(offset, size)| read_at::range(&*self.source, offset, size, 1 << 16).ok());
-        notes.into_iter().find_map(|notes| BuildId::in_notes(&notes, self.is_big_endian()))
+        notes.into_iter().find_map(|notes| BuildId::in_notes(&notes, self.byte_order()))
     }
 
     /// The address that the file gives to what is at an offset in it: from the segment that loads this offset as code, or any.

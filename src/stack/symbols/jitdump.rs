@@ -2,6 +2,7 @@
 //!
 //! Format: linux/tools/perf/Documentation/jitdump-specification.txt. A later record replaces what it covers.
 
+use super::order::ByteOrder;
 use super::perf_map::Made;
 use super::read_at::{self, ReadAt};
 use std::io;
@@ -22,7 +23,7 @@ pub enum DumpError {
 #[derive(Debug, Default)]
 pub struct Jitdump {
     made: Made,
-    big_endian: bool,
+    order: ByteOrder,
     /// Where the next record begins; 0 before the header was read.
     next: u64,
 }
@@ -48,7 +49,9 @@ impl Jitdump {
             }
             let at = self.next;
             let bytes = read_at::range(file, at, (file.size() - at).min(READ_MAX), READ_MAX)?;
-            let (Some(kind), Some(size)) = (self.u32(&bytes, 0), self.u32(&bytes, 4)) else { return Err(DumpError::Damaged(at)) };
+            let (Some(kind), Some(size)) = (self.order.u32(&bytes, 0), self.order.u32(&bytes, 4)) else {
+                return Err(DumpError::Damaged(at));
+            };
             let size = u64::from(size);
             if size < PREFIX {
                 return Err(DumpError::Damaged(at));
@@ -70,12 +73,12 @@ impl Jitdump {
     fn read_header(&mut self, file: &dyn ReadAt) -> Result<(), DumpError> {
         const HEADER: u64 = 40;
         let header = read_at::range(file, 0, HEADER, HEADER)?;
-        self.big_endian = match &header[..4] {
-            b"DTiJ" => false,
-            b"JiTD" => true,
+        self.order = match &header[..4] {
+            b"DTiJ" => ByteOrder::Little,
+            b"JiTD" => ByteOrder::Big,
             _ => return Err(DumpError::NotJitdump),
         };
-        match self.u32(&header, 8).map(u64::from) {
+        match self.order.u32(&header, 8).map(u64::from) {
             Some(size) if size >= HEADER => self.next = size,
             _ => return Err(DumpError::Damaged(0)),
         }
@@ -88,25 +91,15 @@ impl Jitdump {
         const CODE_MOVE: u32 = 1;
         match kind {
             CODE_LOAD => {
-                let (start, size) = (self.u64(record, 32)?, self.u64(record, 40)?);
+                let (start, size) = (self.order.u64(record, 32)?, self.order.u64(record, 40)?);
                 let rest = record.get(56..)?;
                 let name = rest.get(..memchr::memchr(0, rest).unwrap_or(rest.len()))?;
                 self.made.add(start, size, name);
             }
-            CODE_MOVE => self.made.relocate(self.u64(record, 32)?, self.u64(record, 40)?, self.u64(record, 48)?),
+            CODE_MOVE => self.made.relocate(self.order.u64(record, 32)?, self.order.u64(record, 40)?, self.order.u64(record, 48)?),
             _ => {}
         }
         Some(())
-    }
-
-    fn u32(&self, bytes: &[u8], at: usize) -> Option<u32> {
-        let bytes = *bytes.get(at..)?.first_chunk()?;
-        Some(if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
-    }
-
-    fn u64(&self, bytes: &[u8], at: usize) -> Option<u64> {
-        let bytes = *bytes.get(at..)?.first_chunk()?;
-        Some(if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
     }
 }
 

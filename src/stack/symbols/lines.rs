@@ -84,8 +84,7 @@ fn section(file: &ElfFile, id: SectionId, footprint: &mut usize) -> io::Result<S
         id => file.contents(id.name())?,
     };
     *footprint += contents.len();
-    let endian = if file.is_big_endian() { RunTimeEndian::Big } else { RunTimeEndian::Little };
-    Ok(EndianArcSlice::new(Arc::from(contents), endian))
+    Ok(EndianArcSlice::new(Arc::from(contents), file.byte_order().into()))
 }
 
 #[cfg(test)]

@@ -128,18 +128,12 @@ impl Versions {
         let (numbers, definitions) = (first(SHT_GNU_VERSYM)?, first(SHT_GNU_VERDEF)?);
         let strings = file.bytes(file.sections().get(definitions.sh_link as usize)?).ok()?;
         let bytes = file.bytes(definitions).ok()?;
-        let half = |at: usize| -> Option<u16> {
-            let two = *bytes.get(at..)?.first_chunk()?;
-            Some(if file.is_big_endian() { u16::from_be_bytes(two) } else { u16::from_le_bytes(two) })
-        };
-        let word = |at: usize| -> Option<u32> {
-            let four = *bytes.get(at..)?.first_chunk()?;
-            Some(if file.is_big_endian() { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
-        };
+        let order = file.byte_order();
+        let word = |at: usize| order.u32(&bytes, at);
         let mut names = Vec::new();
         let mut at = 0usize;
         // Each says how far it is to the next: forwards only, so the section's end is one.
-        while let (Some(number), Some(first_name), Some(next)) = (half(at + 4), word(at + 12), word(at + 16)) {
+        while let (Some(number), Some(first_name), Some(next)) = (order.u16(&bytes, at + 4), word(at + 12), word(at + 16)) {
             let name = at.checked_add(first_name as usize).and_then(&word).and_then(|name| string_at(&strings, name.into()));
             names.extend(name.map(|name| (number, name.to_vec())));
             if next == 0 {
@@ -148,11 +142,8 @@ impl Versions {
             at = at.checked_add(next as usize)?;
         }
         let numbers = file.bytes(numbers).ok()?;
-        let numbers = numbers.chunks_exact(2).map(|two| match file.is_big_endian() {
-            true => u16::from_be_bytes([two[0], two[1]]),
-            false => u16::from_le_bytes([two[0], two[1]]),
-        });
-        Some(Versions { numbers: numbers.collect(), names })
+        let numbers = numbers.chunks(2).filter_map(|number| order.u16(number, 0)).collect();
+        Some(Versions { numbers, names })
     }
 
     fn of(&self, symbol: usize) -> Option<Version<'_>> {

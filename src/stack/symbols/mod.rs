@@ -23,6 +23,7 @@ pub mod linkage;
 pub mod listing;
 pub mod notes;
 pub mod object;
+pub mod order;
 pub mod packed;
 pub mod perf_map;
 pub mod read_at;

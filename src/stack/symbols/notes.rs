@@ -1,5 +1,7 @@
 //! Notes in a file: what linkers and assemblers leave there for others (man 5 elf, "Notes").
 
+use super::order::ByteOrder;
+
 /// One note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note<'a> {
@@ -10,18 +12,18 @@ pub struct Note<'a> {
 }
 
 /// The notes of a section or segment, up to the first that is cut.
-pub fn notes(mut bytes: &[u8], big_endian: bool) -> impl Iterator<Item = Note<'_>> {
+pub fn notes(mut bytes: &[u8], order: ByteOrder) -> impl Iterator<Item = Note<'_>> {
     std::iter::from_fn(move || {
-        let (note, rest) = next(bytes, big_endian)?;
+        let (note, rest) = next(bytes, order)?;
         bytes = rest;
         Some(note)
     })
 }
 
-fn next(bytes: &[u8], big_endian: bool) -> Option<(Note<'_>, &[u8])> {
-    let word = |bytes: [u8; 4]| if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
-    let [a, b, c, d, e, f, g, h, i, j, k, l, ref rest @ ..] = *bytes else { return None };
-    let (name_size, size, kind) = (word([a, b, c, d]) as usize, word([e, f, g, h]) as usize, word([i, j, k, l]));
+fn next(bytes: &[u8], order: ByteOrder) -> Option<(Note<'_>, &[u8])> {
+    let word = |number: usize| order.u32(bytes, 4 * number);
+    let (name_size, size, kind) = (word(0)? as usize, word(1)? as usize, word(2)?);
+    let rest = bytes.get(12..)?;
     let name = rest.get(..name_size)?;
     let rest = rest.get(name_size.checked_next_multiple_of(4)?..)?;
     let contents = rest.get(..size)?;

@@ -5,6 +5,7 @@
 
 use super::build_id::BuildId;
 use super::elf::string_at;
+use super::order::ByteOrder;
 use super::read_at::ReadAt;
 use std::ffi::OsStr;
 use std::io;
@@ -32,10 +33,9 @@ pub struct Link {
 
 impl Link {
     /// From the section's contents: the name, zeros up to a multiple of four, the checksum.
-    pub fn parse(section: &[u8], big_endian: bool) -> Option<Link> {
+    pub fn parse(section: &[u8], order: ByteOrder) -> Option<Link> {
         let name = string_at(section, 0).filter(|name| !name.is_empty() && !name.contains(&b'/'))?;
-        let checksum = *section.get((name.len() + 1).next_multiple_of(4)..)?.first_chunk()?;
-        let checksum = if big_endian { u32::from_be_bytes(checksum) } else { u32::from_le_bytes(checksum) };
+        let checksum = order.u32(section, (name.len() + 1).next_multiple_of(4))?;
         Some(Link { name: name.to_vec(), checksum })
     }
 
@@ -103,15 +103,15 @@ mod tests {
     #[test]
     fn links() {
         let section = b"ls.debug\0\0\0\0\x78\x56\x34\x12";
-        let link = Link::parse(section, false).unwrap();
+        let link = Link::parse(section, ByteOrder::Little).unwrap();
         assert_eq!(link, Link { name: b"ls.debug".to_vec(), checksum: 0x1234_5678 });
         let paths = link.paths(Path::new("/usr/bin/ls"));
         assert_eq!(paths, ["/usr/bin/ls.debug", "/usr/bin/.debug/ls.debug", "/usr/lib/debug/usr/bin/ls.debug"].map(PathBuf::from));
         assert!(link.paths(Path::new("[vdso]")).is_empty());
         for end in 0..section.len() {
-            assert_eq!(Link::parse(&section[..end], false), None);
+            assert_eq!(Link::parse(&section[..end], ByteOrder::Little), None);
         }
-        assert_eq!(Link::parse(b"../../x\0\0\0\0\0", false), None);
+        assert_eq!(Link::parse(b"../../x\0\0\0\0\0", ByteOrder::Little), None);
         let of_contents = Link { name: b"x".to_vec(), checksum: 0xcbf4_3926 };
         assert!(of_contents.is_of(b"123456789").unwrap());
         assert!(!of_contents.is_of(b"123456780").unwrap());
@@ -129,7 +129,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..48)) {
-            let _ = (Link::parse(&bytes, true), Shared::parse(&bytes));
+            let _ = (Link::parse(&bytes, ByteOrder::Big), Shared::parse(&bytes));
         }
     }
 }

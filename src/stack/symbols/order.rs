@@ -1,0 +1,61 @@
+//! The order in which a file has the bytes of its numbers.
+
+use gimli::RunTimeEndian;
+
+/// Which byte of a number comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// The least.
+    #[default]
+    Little,
+    /// The most significant.
+    Big,
+}
+
+impl ByteOrder {
+    /// This machine's own.
+    pub const NATIVE: ByteOrder = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+
+    /// The number of two bytes from `at` on; `None` if they are not there.
+    pub fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
+        let bytes = *bytes.get(at..)?.first_chunk()?;
+        Some(if self == ByteOrder::Big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
+    }
+
+    /// The same of four bytes.
+    pub fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
+        let bytes = *bytes.get(at..)?.first_chunk()?;
+        Some(if self == ByteOrder::Big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    }
+
+    /// The same of eight bytes.
+    pub fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
+        let bytes = *bytes.get(at..)?.first_chunk()?;
+        Some(if self == ByteOrder::Big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+    }
+}
+
+impl From<ByteOrder> for RunTimeEndian {
+    fn from(order: ByteOrder) -> RunTimeEndian {
+        match order {
+            ByteOrder::Little => RunTimeEndian::Little,
+            ByteOrder::Big => RunTimeEndian::Big,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_either_order() {
+        let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+        let (little, big) = (ByteOrder::Little, ByteOrder::Big);
+        assert_eq!((little.u16(&bytes, 1), big.u16(&bytes, 1)), (Some(0x0302), Some(0x0203)));
+        assert_eq!((little.u32(&bytes, 0), big.u32(&bytes, 0)), (Some(0x0403_0201), Some(0x0102_0304)));
+        assert_eq!((little.u64(&bytes, 1), big.u64(&bytes, 1)), (Some(0x0908_0706_0504_0302), Some(0x0203_0405_0607_0809)));
+        assert_eq!((little.u64(&bytes, 2), big.u32(&bytes, 6), big.u16(&bytes, usize::MAX)), (None, None, None));
+        assert_eq!(ByteOrder::NATIVE.u32(&7u32.to_ne_bytes(), 0), Some(7));
+    }
+}
