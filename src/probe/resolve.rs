@@ -9,7 +9,7 @@ use super::{kernel, program};
 /// What became of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// More than one where a line or a tracing point is in several places. All have the event's name that was asked for, so it is for the caller to tell them
+    /// More than one where a line or a USDT tracepoint is in several places. All have the event's name that was asked for, so it is for the caller to tell them
     /// apart.
     pub probes: Vec<Probe>,
     /// What a user might wonder about, as sentences: that a probe is behind the function's beginning, that there are other functions of this name.
@@ -23,7 +23,7 @@ impl Resolved {
     }
 }
 
-/// Looks up all that is a name: symbols, source lines, variables, tracing points.
+/// Looks up all that is a name: symbols, source lines, variables, USDT tracepoints.
 ///
 /// # Errors
 /// Something has no such name or several things have, or the kernel has no words for where it is; each a sentence with what is near.

@@ -1,4 +1,4 @@
-//! Probes on programs by names: symbols, source lines, variables, tracing points. What is fetched is held against what the program prints.
+//! Probes on programs by names: symbols, source lines, variables, USDT tracepoints. What is fetched is held against what the program prints.
 
 use crate::machine::Machine;
 use crate::trace::{plain, shell, trace};
@@ -122,7 +122,7 @@ fn tracing_points_and_their_reference_counter() {
         let seen = |what: &str| fetched(&machine, &[&format!("usdt {app}:app:{what}")], &[&app, "2"]);
         assert_eq!(seen("begin number=arg1:x32 arg2:string arg3 arg4")[1], "number: 0x1, arg2: \"a text\", arg3: 5, arg4: 41");
         assert_eq!(seen("step number=arg1:x64").len(), 4, "two sites, twice");
-        // The program looks whether anybody listens: by the tracing point, and by an offset with the counter's place.
+        // The program looks whether anybody listens: by the USDT tracepoint, and by an offset with the counter's place.
         let listens = |probe: &str| shell(&machine, &format!("$rtrace --probe '{probe}' -o /dev/null {app} 3")).succeeded();
         assert!(listens(&format!("usdt {app}:app:begin")).stdout.contains("listened 3"));
         assert!(listens(&format!("usdt {app}:app:step")).stdout.contains("listened 0"));
@@ -135,7 +135,7 @@ fn python_tells_of_its_functions() {
     let python = "/usr/bin/python3";
     let notes = Command::new("readelf").args(["-n", python]).output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     if !notes.is_ok_and(|notes| notes.contains("function__entry")) {
-        let _ = writeln!(std::io::stderr(), "SKIPPED {python} has no tracing points; nothing was tested");
+        let _ = writeln!(std::io::stderr(), "SKIPPED {python} has no USDT tracepoints; nothing was tested");
         return;
     }
     let probe = format!("usdt {python}:python:function__entry file=arg1:string function=arg2:string line=arg3");

@@ -11,7 +11,7 @@
 //! e[:[GROUP/]EVENT] SUBSYSTEM.EVENT [ARG]... [if FILTER]                 another event; also SUBSYSTEM/EVENT
 //! s:[synthetic/]EVENT TYPE FIELD[; TYPE FIELD]...                        synthetic event
 //! u:EVENT[:FLAG] TYPE FIELD[; TYPE FIELD]...                             user event
-//! usdt[:[GROUP/]EVENT] PATH:PROVIDER:NAME [ARG]...                       statically defined tracing point
+//! usdt[:[GROUP/]EVENT] PATH:PROVIDER:NAME [ARG]...                       USDT tracepoint
 //! -:[GROUP/][EVENT]                                                      takes one away, or all of a group
 //! ```
 //!

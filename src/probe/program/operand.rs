@@ -1,4 +1,4 @@
-//! Where a statically defined tracing point has its arguments: `-4@%edi 8@-16(%rbp) -4@$5`, assembler's operands with their sizes
+//! Where a USDT tracepoint has its arguments: `-4@%edi 8@-16(%rbp) -4@$5`, assembler's operands with their sizes
 //! (sys/sdt.h, and the page "UserSpaceProbeImplementation" of SystemTap's wiki).
 
 use crate::probe::grammar::{Base, Fetch, Type};

@@ -1,10 +1,10 @@
-//! Statically defined tracing points: the notes that `sys/sdt.h` and its likes leave in a file.
+//! USDT tracepoints (user-space statically defined tracing): the notes that `sys/sdt.h` and its likes leave in a file.
 
 use super::file::{ProgramFile, shown};
 use super::operand::{self, Operand};
 use super::place::absolute;
 use crate::cli::near;
-use crate::probe::grammar::{Arg, Base, Fetch, FilePlace, Place, Probe, When};
+use crate::probe::grammar::{Arg, Base, Fetch, FilePlace, Place, Probe, Type, When};
 use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
 use crate::stack::symbols::ElfFile;
@@ -12,23 +12,23 @@ use crate::stack::symbols::listing;
 use crate::stack::symbols::notes::notes;
 use anyhow::{anyhow, bail};
 
-/// The kind of the notes of tracing points.
+/// The kind of the notes of USDT tracepoints.
 const NT_STAPSDT: u32 = 3;
 
-/// One site of a tracing point.
+/// One site of a USDT tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Point {
-    pub provider: String,
-    pub name: String,
-    pub svma: u64,
+struct Point {
+    provider: String,
+    name: String,
+    svma: u64,
     /// Where the program looks whether somebody listens; the kernel counts there.
-    pub semaphore_svma: Option<u64>,
+    semaphore_svma: Option<u64>,
     /// As the note has them.
-    pub arguments: String,
+    arguments: String,
 }
 
 /// All points of a file, in its order; those that are inlined into several places have as many sites.
-pub fn points(elf: &ElfFile) -> Vec<Point> {
+fn points(elf: &ElfFile) -> Vec<Point> {
     let Some(bytes) = elf.section(".note.stapsdt").and_then(|section| elf.bytes(section).ok()) else { return Vec::new() };
     let base = elf.section(".stapsdt.base").map(|section| section.sh_addr);
     let of_points = notes(&bytes, elf.byte_order()).filter(|note| note.kind == NT_STAPSDT && note.name == b"stapsdt\0");
@@ -66,7 +66,7 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
     let (mut probes, mut notes) = (Vec::new(), Vec::new());
     for site in sites {
         let mut at = Site::new(&mut file, site, surroundings)?;
-        let args = if probe.args.is_empty() { at.all(&mut notes) } else { at.chosen(&probe.args)? };
+        let args = if probe.args.is_empty() { at.readable(&mut notes) } else { at.chosen(&probe.args)? };
         let place = Place::File {
             path: at.file.path.clone(),
             at: FilePlace::Offset(at.offset),
@@ -82,15 +82,15 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
 fn unknown(file: &ProgramFile, all: &[Point], wanted: &str) -> String {
     let path = shown(&file.path);
     if all.is_empty() {
-        return format!("{path} has no statically defined tracing points (no .note.stapsdt)");
+        return format!("{path} has no USDT tracepoints (no section .note.stapsdt)");
     }
     let mut names: Vec<String> = all.iter().map(|point| format!("{}:{}", point.provider, point.name).escape_debug().to_string()).collect();
     names.sort_unstable();
     names.dedup();
     let near = near::nearest(wanted, names.iter().map(String::as_str), 5);
     match near.is_empty() {
-        true => format!("{path} has no tracing point {wanted}; it has {}", names[..names.len().min(10)].join(", ")),
-        false => format!("{path} has no tracing point {wanted}{}", near::hint(&near)),
+        true => format!("{path} has no USDT tracepoint {wanted}; it has {}", names[..names.len().min(10)].join(", ")),
+        false => format!("{path} has no USDT tracepoint {wanted}{}", near::hint(&near)),
     }
 }
 
@@ -122,39 +122,29 @@ impl<'a> Site<'a> {
         found.ok_or_else(missing).map(Some)
     }
 
+    /// Every argument, or why the kernel cannot read it.
+    fn all(&mut self) -> Vec<anyhow::Result<Arg>> {
+        let kinds: Vec<Type> = self.operands.iter().map(Operand::kind).collect();
+        let arg =
+            |(number, kind): (usize, Type)| Ok(Arg { name: Some(format!("arg{number}")), value: self.operand(number)?, kind: Some(kind) });
+        (1..).zip(kinds).map(arg).collect()
+    }
+
     /// Every argument that the kernel can read; of the others a note.
-    fn all(&mut self, notes: &mut Vec<String>) -> Vec<Arg> {
-        let mut args = Vec::new();
-        for number in 1..=self.operands.len() {
-            match self.operand(number) {
-                Ok(value) => {
-                    let kind = Some(self.operands[number - 1].kind());
-                    args.push(Arg { name: Some(format!("arg{number}")), value, kind });
-                }
-                Err(error) => notes.push(format!("{error}; it is left out")),
-            }
-        }
-        args
+    fn readable(&mut self, notes: &mut Vec<String>) -> Vec<Arg> {
+        let readable = |arg: anyhow::Result<Arg>| arg.map_err(|error| notes.push(format!("{error}; it is left out"))).ok();
+        self.all().into_iter().filter_map(readable).collect()
     }
 
     fn chosen(&mut self, args: &[Arg]) -> anyhow::Result<Vec<Arg>> {
         let mut chosen = Vec::new();
         for arg in args {
             match &arg.value {
-                Fetch::Arguments => chosen.extend(self.all_or_none()?),
+                Fetch::Arguments => chosen.extend(self.all().into_iter().collect::<anyhow::Result<Vec<Arg>>>()?),
                 _ => chosen.push(self.arg(arg)?),
             }
         }
         Ok(chosen)
-    }
-
-    fn all_or_none(&mut self) -> anyhow::Result<Vec<Arg>> {
-        let mut problems = Vec::new();
-        let args = self.all(&mut problems);
-        match problems.pop() {
-            None => Ok(args),
-            Some(problem) => bail!("{}", problem.trim_end_matches("; it is left out")),
-        }
     }
 
     /// An argument as it was asked for, its operands put in.
@@ -201,16 +191,16 @@ fn number(value: &Fetch) -> anyhow::Result<Option<usize>> {
         Fetch::Argument(number) => *number as usize,
         Fetch::Variable { name, path } => {
             let number = name.strip_prefix("arg").and_then(|number| number.parse().ok());
-            let Some(number) = number else { bail!("a tracing point's arguments are arg1, arg2 and so on, not {}", name.escape_debug()) };
+            let Some(number) = number else { bail!("a USDT tracepoint's arguments are arg1, arg2 and so on, not {}", name.escape_debug()) };
             if !path.is_empty() {
-                bail!("a tracing point's arguments have no types, so {name} has no members; write +OFFSET({name})");
+                bail!("a USDT tracepoint's arguments have no types, so {name} has no members; write +OFFSET({name})");
             }
             number
         }
         _ => return Ok(None),
     };
     if number == 0 {
-        bail!("a tracing point's arguments are counted from arg1");
+        bail!("a USDT tracepoint's arguments are counted from arg1");
     }
     Ok(Some(number))
 }

@@ -1,4 +1,4 @@
-// Statically defined tracing points, with notes of our own making, so that no header is needed for them.
+// USDT tracepoints, with notes of our own making, so that no header is needed for them.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -83,7 +83,7 @@ fn event(word: Piece) -> Parsed<Place> {
 }
 
 fn usdt(word: Piece) -> Parsed<Place> {
-    let wrong = || word.wrong("a statically defined tracing point is written PATH:PROVIDER:NAME");
+    let wrong = || word.wrong("a USDT tracepoint is written PATH:PROVIDER:NAME");
     let (path, behind) = match word.quoted()? {
         Some((path, behind)) => (path, behind.strip_prefix(":").ok_or_else(wrong)?),
         None => {
@@ -95,7 +95,7 @@ fn usdt(word: Piece) -> Parsed<Place> {
     let (provider, name) = behind.split_once(':').ok_or_else(wrong)?;
     for part in [provider, name] {
         if part.is_empty() || part.text().contains([':', '"', '/']) {
-            return Err(part.wrong("a provider or a tracing point has no such name: PATH:PROVIDER:NAME"));
+            return Err(part.wrong("a name without colons, quotes and slashes is wanted here: PATH:PROVIDER:NAME"));
         }
     }
     let path = self::path(path).ok_or_else(wrong)?;

@@ -154,7 +154,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("e sched.sched_switch prev_pid", "a field of the event is written $prev_pid", "prev_pid"),
     ("e sched.sched_switch %ax", "a probe on an event has no registers", "%ax"),
     ("f vfs_read+4", "f is at a function's entry", "vfs_read+4"),
-    ("usdt /usr/bin/python3:function__entry", "a statically defined", "/usr/bin/python3:function__entry"),
+    ("usdt /usr/bin/python3:function__entry", "a USDT tracepoint", "/usr/bin/python3:function__entry"),
     ("p /bin/bash", "the place in the file is missing", ""),
     ("p /bin/bash:", "the place in the file is wanted", ""),
     ("p /bin/bash:0x10(0x20", "the parenthesis of the reference counter", ""),

@@ -78,7 +78,7 @@ fn every_site_is_a_probe() {
 #[test]
 fn points_that_are_not_there() {
     let Some(built) = Built::new("usdt.c", &["-O1"]) else { return };
-    assert!(resolved(&usdt(&built.path, "begun", &[])).unwrap_err().ends_with("has no tracing point app:begun; near: app:begin"));
+    assert!(resolved(&usdt(&built.path, "begun", &[])).unwrap_err().ends_with("has no USDT tracepoint app:begun; near: app:begin"));
     let Some(other) = Built::new("names_other.c", &["-shared", "-fPIC", "-O1"]) else { return };
-    assert!(resolved(&usdt(&other.path, "x", &[])).unwrap_err().contains("has no statically defined tracing points"));
+    assert!(resolved(&usdt(&other.path, "x", &[])).unwrap_err().contains("has no USDT tracepoints"));
 }
