@@ -192,14 +192,14 @@ mod tests {
 
     #[test]
     fn misses_are_of_those_probes_alone() {
-        let root = std::env::temp_dir().join(format!("rtrace-misses-{}", std::process::id()));
-        fs::create_dir_all(root.join("events")).unwrap();
-        let file = DynamicEvents::of(&Tracefs::at(&root).unwrap());
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir(root.join("events")).unwrap();
+        let file = DynamicEvents::of(&Tracefs::at(root).unwrap());
         let name = |group: &str| EventName { subsystem: group.to_owned(), name: "getname".to_owned() };
         assert_eq!(file.misses(&[&name("b")]), 0, "there is no such file");
         fs::write(root.join("dynamic_events"), "r512:a/getname do_getname\nr512:b/getname do_getname\n").unwrap();
         fs::write(root.join("kprobe_profile"), "  getname  9  4\n  getname  8  3\n").unwrap();
         assert_eq!((file.misses(&[&name("b")]), file.misses(&[])), (3, 0));
-        fs::remove_dir_all(root).unwrap();
     }
 }

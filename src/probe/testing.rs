@@ -6,6 +6,7 @@ use crate::stack::symbols::{BuildId, ReadAt};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tempfile::TempDir;
 
 /// The machine's files, and no kernel.
 #[derive(Default)]
@@ -50,19 +51,15 @@ impl Surroundings for Machine {
 
 /// A program in a directory of its own, which goes with it.
 pub struct Built {
-    directory: PathBuf,
+    directory: TempDir,
     pub path: PathBuf,
 }
 
 impl Built {
     /// Compiles `tests/programs/probes/SOURCE`; `None`, and said, where there is no compiler.
     pub fn new(source: &str, flags: &[&str]) -> Option<Built> {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let directory = std::env::temp_dir().join(format!("rtrace-probes-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&directory).expect("a directory for a test's program");
-        let built = Built { path: directory.canonicalize().expect("it was made").join("app"), directory };
+        let directory = tempfile::tempdir().expect("a directory for a test's program");
+        let built = Built { path: directory.path().canonicalize().expect("it was made").join("app"), directory };
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/probes").join(source);
         let compiler = if source.ends_with(".cc") { "g++" } else { "gcc" };
         match Command::new(compiler).args(flags).arg("-o").arg(&built.path).arg(&from).status() {
@@ -83,7 +80,7 @@ impl Built {
             let status = Command::new("objcopy").args(args).status().expect("objcopy is there with the compiler");
             assert!(status.success(), "objcopy {args:?}");
         };
-        let (program, debug) = (self.path.display().to_string(), self.directory.join("app.debug").display().to_string());
+        let (program, debug) = (self.path.display().to_string(), self.directory.path().join("app.debug").display().to_string());
         objcopy(&["--only-keep-debug", &program, &debug]);
         objcopy(&["--strip-all", &format!("--add-gnu-debuglink={debug}"), &program]);
     }
@@ -101,11 +98,5 @@ impl Built {
             .filter_map(|line| line.split_once(' '))
             .filter(|(_, rest)| rest.split_once(' ').is_some_and(|(_, name)| name == symbol));
         lines.map(|(address, _)| u64::from_str_radix(address, 16).expect("an address")).collect()
-    }
-}
-
-impl Drop for Built {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }

@@ -3,7 +3,6 @@
 use anyhow::{Context, anyhow};
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,14 +15,15 @@ const HEADER_NAME: &str = "rtrace.bpf.h";
 /// # Errors
 /// There is no clang, or it does not take the file: then with the command line.
 pub fn compile(source: &Path) -> anyhow::Result<Vec<u8>> {
-    let dir = TemporaryDir::new()?;
-    let object = dir.0.join("object.bpf.o");
-    fs::write(dir.0.join(HEADER_NAME), HEADER).with_context(|| format!("cannot write {HEADER_NAME} to {}", dir.0.display()))?;
+    let scratch = tempfile::Builder::new().prefix("rtrace-").tempdir().context("cannot make a directory for clang's files")?;
+    let dir = scratch.path();
+    let object = dir.join("object.bpf.o");
+    fs::write(dir.join(HEADER_NAME), HEADER).with_context(|| format!("cannot write {HEADER_NAME} to {}", dir.display()))?;
     // CLANG names another compiler, as it does where rtrace itself is built.
     let clang = std::env::var_os("CLANG").unwrap_or_else(|| OsString::from("clang"));
     let mut command = Command::new(&clang);
     command.args(["-target", "bpf", "-mcpu=v3", "-g", "-O2", "-Wall"]).arg(format!("-D__TARGET_ARCH_{}", architecture()));
-    command.arg("-I").arg(&dir.0).args(system_headers()).arg("-c").arg(source).arg("-o").arg(&object);
+    command.arg("-I").arg(dir).args(system_headers()).arg("-c").arg(source).arg("-o").arg(&object);
     let status = command.status().map_err(|error| {
         anyhow!(
             "cannot run {}: {error}; {} is compiled by it (apt-get install clang), a .bpf.o needs no compiler",
@@ -58,31 +58,6 @@ fn line(command: &Command) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A directory of this process alone, which is gone with its value.
-struct TemporaryDir(PathBuf);
-
-impl TemporaryDir {
-    fn new() -> anyhow::Result<TemporaryDir> {
-        let all = std::env::temp_dir();
-        for number in 0..1000 {
-            let path = all.join(format!("rtrace-{}-{number}", std::process::id()));
-            match fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(TemporaryDir(path)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error).with_context(|| format!("cannot make a directory in {}", all.display())),
-            }
-        }
-        Err(anyhow!("cannot make a directory in {}: there are too many of rtrace's", all.display()))
-    }
-}
-
-impl Drop for TemporaryDir {
-    fn drop(&mut self) {
-        // It holds nothing that anybody misses.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,15 +67,5 @@ mod tests {
         let mut command = Command::new("clang");
         command.args(["-I", "/tmp/a b", "it's", ""]);
         assert_eq!(line(&command), r"clang -I '/tmp/a b' 'it'\''s' ''");
-    }
-
-    #[test]
-    fn directories_are_gone_with_their_value() {
-        let (one, other) = (TemporaryDir::new().unwrap(), TemporaryDir::new().unwrap());
-        assert!(one.0 != other.0 && one.0.is_dir());
-        let path = one.0.clone();
-        fs::write(path.join("x"), "y").unwrap();
-        drop(one);
-        assert!(!path.exists() && other.0.is_dir());
     }
 }
