@@ -99,7 +99,7 @@ impl<'a> Change<'a> {
             self.file.make(&plain.to_string())?;
         }
         let made = inventory::read(self.tracefs)?.into_iter().find(|entry| same(entry));
-        let made = made.with_context(|| format!("the kernel took the user event {name}, and has none such"))?;
+        let made = made.with_context(|| format!("the kernel took the user event {name}, but does not list it"))?;
         self.done.push(Done::Made(made.name, made.line));
         Ok(())
     }

@@ -18,7 +18,7 @@ pub fn of(tracefs: &Tracefs, entry: &Entry, all: &[Entry]) -> Vec<String> {
     for state in state::read(tracefs, &entry.name) {
         let place = state.instance.as_ref().map_or("tracefs".to_owned(), |name| format!("tracefs's instance {name}"));
         if state.enabled {
-            holders.push(format!("it is enabled in {place} (0 into its `enable` file there ends that)"));
+            holders.push(format!("it is enabled in {place} (write 0 to its `enable` file there)"));
         }
         holders.extend(state.triggers.iter().map(|trigger| format!("a trigger in {place} has it ({trigger})")));
     }

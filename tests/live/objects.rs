@@ -207,7 +207,7 @@ fn what_is_wrong_is_said() {
     refuse("int f( {\n", &["wrong.bpf.c:1:8: error: ", "it was run as\n    clang -target bpf", "wrong.bpf.c -o /"]);
     refuse(&with("tp/syscalls/sys_enter_opennat"), &["wrong.bpf.c: the program f: ", "sys_enter_opennat", "sys_enter_openat"]);
     refuse(&with("tp/syscalls/sys_enter_openat nix"), &["the program f: there is no nix here (there is dfd, filename, flags, mode)"]);
-    refuse(&with("xdp"), &["the section \"xdp\"", "is none that rtrace attaches"]);
+    refuse(&with("xdp"), &["the section \"xdp\"", "rtrace attaches to no such place"]);
     refuse(&with("uprobe/libc.so.6:no_such"), &["cannot attach f to uprobe:no_such", "has no function no_such"]);
     refuse(&with("raw_tp/no_such"), &["cannot attach f to raw_tp:no_such"]);
     let unlicensed = with("raw_tp/sys_enter").replace("GPL", "MIT");

@@ -107,7 +107,7 @@ fn place(word: &str) -> anyhow::Result<(Place, bool)> {
     let place = match kind {
         "tp" | "tracepoint" => {
             let (subsystem, name) =
-                rest.split_once('/').filter(|(a, b)| is_name(a) && is_name(b)).context("is written tp/SUBSYSTEM/EVENT")?;
+                rest.split_once('/').filter(|(a, b)| is_name(a) && is_name(b)).context("a tracepoint is written tp/SUBSYSTEM/EVENT")?;
             Place::Tracepoint { subsystem: subsystem.to_owned(), name: name.to_owned() }
         }
         "raw_tp" | "raw_tracepoint" | "tp_btf" => Place::Raw { name: named(rest)?, typed: kind == "tp_btf" },
@@ -117,10 +117,10 @@ fn place(word: &str) -> anyhow::Result<(Place, bool)> {
             Place::KernelProbe { function: named(function)?, offset, returns: kind == "kretprobe" }
         }
         "uprobe" | "uretprobe" => {
-            let (file, at) = rest.rsplit_once(':').context("is written uprobe/FILE:FUNCTION")?;
+            let (file, at) = rest.rsplit_once(':').context("a uprobe is written uprobe/FILE:FUNCTION")?;
             let (function, offset) = with_offset(at)?;
             if file.is_empty() || function.is_empty() {
-                bail!("is written uprobe/FILE:FUNCTION");
+                bail!("a uprobe is written uprobe/FILE:FUNCTION");
             }
             Place::ProgramProbe { file: file.into(), function: function.to_owned(), offset, returns: kind == "uretprobe" }
         }
@@ -128,7 +128,7 @@ fn place(word: &str) -> anyhow::Result<(Place, bool)> {
     };
     match &place {
         Place::KernelProbe { offset: 1.., returns: true, .. } | Place::ProgramProbe { offset: 1.., returns: true, .. } => {
-            Err(anyhow!("has an offset, and a return has none"))
+            Err(anyhow!("a function returns as a whole: its return probe has no offset"))
         }
         _ => Ok((place, may_sleep)),
     }
@@ -136,7 +136,7 @@ fn place(word: &str) -> anyhow::Result<(Place, bool)> {
 
 fn unknown() -> anyhow::Error {
     anyhow!(
-        "is none that rtrace attaches (tp, tracepoint, SUBSYSTEM:EVENT, raw_tp, tp_btf, kprobe, kretprobe, uprobe, uretprobe, fentry, fexit)"
+        "rtrace attaches to no such place (but to tp, tracepoint, SUBSYSTEM:EVENT, raw_tp, tp_btf, kprobe, kretprobe, uprobe, uretprobe, fentry, fexit)"
     )
 }
 
@@ -145,13 +145,13 @@ fn is_name(text: &str) -> bool {
 }
 
 fn named(text: &str) -> anyhow::Result<String> {
-    if is_name(text) { Ok(text.to_owned()) } else { Err(anyhow!("has no name that could be one of the kernel's")) }
+    if is_name(text) { Ok(text.to_owned()) } else { Err(anyhow!("{text:?} cannot be a name of the kernel's")) }
 }
 
 /// `NAME+OFFSET`
 fn with_offset(text: &str) -> anyhow::Result<(&str, u64)> {
     let Some((name, offset)) = text.split_once('+') else { return Ok((text, 0)) };
-    Ok((name, number(offset).with_context(|| format!("has an offset that is no number: {offset:?}"))?))
+    Ok((name, number(offset).with_context(|| format!("the offset {offset:?} is no number"))?))
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -171,17 +171,17 @@ fn argument(word: &str) -> anyhow::Result<Argument> {
         None => (rest, None),
     };
     let (of, behind) = match value.strip_suffix(')').and_then(|value| value.split_once('(')) {
-        Some((offset, of)) => (of, Some(self::behind(offset).context("has an offset that is written +[u]NUMBER")?)),
+        Some((offset, of)) => (of, Some(self::behind(offset).context("an offset is written +[u]NUMBER or -[u]NUMBER")?)),
         None => (value, None),
     };
     let name = name.unwrap_or(of);
     let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if !is_plain(name) || !is_plain(of) {
-        bail!("is not written [NAME=]VALUE[:TYPE]");
+        bail!("an argument is written [NAME=]VALUE[:TYPE]");
     }
     match (behind, shown) {
-        (Some(_), None) => bail!("needs a type: what is in memory does not say it"),
-        (Some(Behind { user: true, .. }), Some(Type::Text { user: false })) => bail!("is text in the program's memory: write ustring"),
+        (Some(_), None) => bail!("what is in memory needs a type, as in +8({of}):u64"),
+        (Some(Behind { user: true, .. }), Some(Type::Text { user: false })) => bail!("text in the program's memory is ustring, not string"),
         _ => Ok(Argument { name: name.to_owned(), of: of.to_owned(), behind, shown }),
     }
 }
@@ -208,7 +208,7 @@ fn kind(text: &str) -> anyhow::Result<Type> {
     found
         .or_else(|| text_of(false))
         .or_else(|| text_of(true))
-        .with_context(|| format!("has no type that is known: {text} (u8 to u64, s8 to s64, x8 to x64, string, ustring)"))
+        .with_context(|| format!("there is no type {text} (but u8 to u64, s8 to s64, x8 to x64, string, ustring)"))
 }
 
 #[cfg(test)]
@@ -258,18 +258,18 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (text, said) in [
-            ("xdp", "is none that rtrace attaches"),
-            ("usdt//bin/x:a:b", "is none that rtrace attaches"),
-            ("tp/openat", "is written tp/SUBSYSTEM/EVENT"),
-            ("uprobe/main", "is written uprobe/FILE:FUNCTION"),
-            ("kretprobe/x+4", "a return has none"),
-            ("kprobe/x+y", "an offset that is no number"),
-            ("raw_tp/", "has no name"),
-            ("tp/x/y a->b", "is not written [NAME=]VALUE[:TYPE]"),
-            ("tp/x/y a:u7", "has no type that is known: u7"),
-            ("tp/x/y +8(a)", "needs a type"),
-            ("tp/x/y +8u(a):u8", "has an offset that is written"),
-            ("tp/x/y +u8(a):string", "write ustring"),
+            ("xdp", "rtrace attaches to no such place"),
+            ("usdt//bin/x:a:b", "rtrace attaches to no such place"),
+            ("tp/openat", "a tracepoint is written tp/SUBSYSTEM/EVENT"),
+            ("uprobe/main", "a uprobe is written uprobe/FILE:FUNCTION"),
+            ("kretprobe/x+4", "its return probe has no offset"),
+            ("kprobe/x+y", "the offset \"y\" is no number"),
+            ("raw_tp/", "\"\" cannot be a name"),
+            ("tp/x/y a->b", "an argument is written [NAME=]VALUE[:TYPE]"),
+            ("tp/x/y a:u7", "there is no type u7"),
+            ("tp/x/y +8(a)", "what is in memory needs a type, as in +8(a):u64"),
+            ("tp/x/y +8u(a):u8", "an offset is written"),
+            ("tp/x/y +u8(a):string", "is ustring, not string"),
         ] {
             let error = format!("{:#}", Section::parse(text).unwrap_err());
             assert!(error.contains(said), "{text}: {error}");

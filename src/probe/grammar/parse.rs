@@ -104,11 +104,9 @@ fn take_maxactive(place: &mut Place, head: &Head) -> Parsed<()> {
 }
 
 fn removal<'a>(head: Piece<'a>, behind: Piece<'a>, mut rest: Piece<'a>) -> Parsed<Removal> {
-    let name = behind
-        .strip_prefix(":")
-        .ok_or_else(|| head.wrong("what removes a probe is written -:[GROUP/]EVENT, or -:GROUP/ for all of a group"))?;
+    let name = behind.strip_prefix(":").ok_or_else(|| head.wrong("a probe is removed by -:[GROUP/]EVENT, all of a group by -:GROUP/"))?;
     if let Some(more) = rest.next_word()? {
-        return Err(more.wrong("behind the name of what is removed stands nothing"));
+        return Err(more.wrong("nothing may follow the name of what is removed"));
     }
     let (group, event) = match name.split_once('/') {
         None => (None, name),

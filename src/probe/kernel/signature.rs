@@ -138,7 +138,7 @@ impl Scope for Signature<'_, '_> {
         for (before, of) in &self.parameters[..=number] {
             if !matches!(self.shape(*of), Shape::Number { bytes: 1..=8, .. } | Shape::Pointer { .. }) {
                 bail!(
-                    "where {} of {} is not known: {} is no number or pointer",
+                    "the argument {} of {} cannot be located, for {} is neither a number nor a pointer; fetch registers instead",
                     name.escape_debug(),
                     self.name.escape_debug(),
                     before.escape_debug()

@@ -75,7 +75,9 @@ impl Instance {
         }
         let directory = tracefs.root().join("instances").join(owner.to_string());
         fs::create_dir(&directory).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => anyhow!("this kernel's tracefs has no instances, and by no other way are such events delivered"),
+            io::ErrorKind::NotFound => {
+                anyhow!("this kernel's tracefs has no instances, by which alone event probes and synthetic events are delivered")
+            }
             io::ErrorKind::PermissionDenied => anyhow!("no permission to make {}: run rtrace as root", directory.display()),
             _ => anyhow!("cannot make the tracefs instance {}: {error}", directory.display()),
         })?;

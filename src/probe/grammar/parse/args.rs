@@ -43,7 +43,7 @@ fn arg(word: Piece, place: &Place) -> Parsed<Arg> {
     let (value, kind) = split_type(body);
     let kind = kind.map(kind::kind).transpose()?;
     if value.is_empty() {
-        return Err(value.wrong("here it is missing what is to be fetched: %REGISTER, $stack0, $arg1, +0(%di), @symbol, a variable..."));
+        return Err(value.wrong("what is to be fetched is missing here: %REGISTER, $stack0, $arg1, +0(%di), @symbol, a variable..."));
     }
     let fetched = fetch::fetch(value, place)?;
     if fetched == Fetch::Arguments && (name.is_some() || kind.is_some()) {

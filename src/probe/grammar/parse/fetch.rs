@@ -81,7 +81,7 @@ impl Values<'_> {
             None => {
                 let near = near::nearest(name.text(), ["retval", "stack", "stack0", "arg1", "arg*", "comm"], 2);
                 let what = format!(
-                    "there is no `{}`: $retval, $stack, $stackN, $argN, $arg*, $comm; fields ($NAME) have e probes only",
+                    "there is no `{}`, but $retval, $stack, $stackN, $argN, $arg* and $comm; $NAME is for the fields of an event (e)",
                     value.text().escape_debug()
                 );
                 Err(value.wrong(what + &near::hint(&near)))
@@ -150,7 +150,7 @@ impl Values<'_> {
         let behind = value.split_at(1).1;
         if let Some(text) = behind.strip_prefix("\"") {
             let Some(text) = text.strip_suffix("\"") else {
-                return Err(value.wrong("the text is to end with a quote: \\\"TEXT\""));
+                return Err(value.wrong("a text ends with a quote: \\\"TEXT\""));
             };
             if self.depth > 0 {
                 return Err(value.wrong("a text has no address that could stand in parentheses"));

@@ -18,7 +18,7 @@ const USER_ONLY: [&str; 2] = ["short", "unsigned short"];
 /// A mistake in it.
 pub fn probe(kind: &str, head: Piece, name: Option<Piece>, rest: Piece) -> Parsed<Probe> {
     let Some(name) = name.filter(|name| !name.is_empty()) else {
-        return Err(head.wrong_behind(format!("such an event has a name: {kind}:NAME TYPE FIELD; TYPE FIELD")));
+        return Err(head.wrong_behind(format!("the event's name is missing: {kind}:NAME TYPE FIELD; TYPE FIELD")));
     };
     if kind == "u" { user(name, rest) } else { synthetic(name, rest) }
 }

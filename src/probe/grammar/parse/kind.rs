@@ -47,7 +47,7 @@ fn bits(text: Piece) -> Parsed<Base> {
         return Err(container.wrong("a bit field is in 8, 16, 32 or 64 bits"));
     }
     if width == 0 || u16::from(width) + u16::from(offset) > u16::from(bits) {
-        return Err(text.wrong(format!("no bits of this width are there in {bits}")));
+        return Err(text.wrong(format!("{width} bits from bit {offset} on do not fit into {bits}")));
     }
     Ok(Base::Bits { width, offset, container: bits })
 }

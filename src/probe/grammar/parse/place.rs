@@ -182,7 +182,7 @@ fn split_reference_counter(place: Piece) -> Parsed<(Piece, Option<u64>)> {
     }
     let digits = match inside.split_once(')') {
         Some((digits, behind)) if behind.is_empty() => digits,
-        Some((_, behind)) => return Err(behind.wrong("behind the reference counter stands nothing; %return is before it")),
+        Some((_, behind)) => return Err(behind.wrong("nothing may follow the reference counter; %return stands before it")),
         None => return Err(place.wrong_behind("the parenthesis of the reference counter is not closed")),
     };
     Ok((before, Some(number(digits)?)))

@@ -152,7 +152,10 @@ fn what_has_no_name_says_which_have() {
         ("t switchd preempt", "the kernel's type information has no tracepoint switchd; near: switched"),
         ("p vfs_read file.f_name", "file is a pointer: write file->f_name"),
         ("p vfs_read file->f_nme", "struct file has no member f_nme; near: f_name"),
-        ("p file_open flags", "where flags of file_open is not known: how is no number or pointer"),
+        (
+            "p file_open flags",
+            "the argument flags of file_open cannot be located, for how is neither a number nor a pointer; fetch registers instead",
+        ),
     ] {
         assert_eq!(refused(asked), why);
     }
