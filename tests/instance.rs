@@ -287,7 +287,7 @@ fn triggers_are_taken_back() {
     let Some((_guard, tracefs)) = tracefs() else { return };
     let size = Size { cpus: &[0], bytes: 8 << 10 };
     let mut instance = Instance::make(&tracefs, size, Whose::Everyone).unwrap();
-    let event = EventName { subsystem: "sched".to_owned(), name: "sched_process_fork".to_owned() };
+    let event = EventName::new("sched", "sched_process_fork");
     let file = tracefs.root().join("instances").join(&own(&tracefs)[0]).join("events/sched/sched_process_fork/trigger");
     instance.trigger(&event, "traceoff:5").unwrap();
     assert!(fs::read_to_string(&file).unwrap().contains("traceoff"));

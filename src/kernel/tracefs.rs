@@ -50,6 +50,12 @@ pub struct EventName {
     pub name: String,
 }
 
+impl EventName {
+    pub fn new(subsystem: &str, name: &str) -> EventName {
+        EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }
+    }
+}
+
 impl std::fmt::Display for EventName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.subsystem, self.name)
@@ -185,7 +191,7 @@ impl Tracefs {
     }
 
     fn unknown(&self, subsystem: &str, name: &str) -> EventError {
-        EventError::Unknown { name: EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }, near: self.near(subsystem, name) }
+        EventError::Unknown { name: EventName::new(subsystem, name), near: self.near(subsystem, name) }
     }
 
     fn directory(&self, subsystem: &str, name: &str) -> PathBuf {

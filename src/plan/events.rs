@@ -104,10 +104,10 @@ impl Adding<'_> {
     fn push(&mut self, name: String, point: Tracepoint, format: Format) -> EventIndex {
         let inherit = self.inherit && !point.terms.no_inherit;
         let device = self.made.device(point.subsystem, point.name);
-        let (counts, sample_type) = match point.role {
-            Role::Tracepoint if let Some(device) = device => (Counts::Probe(Arc::clone(&device.probe)), perf::SAMPLE_TRACEPOINT),
-            Role::Tracepoint if self.by_instance.has(point.subsystem, point.name) => (Counts::Tracepoint(format.id), 0),
-            Role::Tracepoint | Role::StatRuntime => (Counts::Weighted(format.id), perf::SAMPLE_WEIGHTED),
+        let (counts, sample_type) = match (point.role, device) {
+            (Role::Tracepoint, Some(device)) => (Counts::Probe(Arc::clone(&device.probe)), perf::SAMPLE_TRACEPOINT),
+            (Role::Tracepoint, None) if self.by_instance.has(point.subsystem, point.name) => (Counts::Tracepoint(format.id), 0),
+            (Role::Tracepoint | Role::StatRuntime, _) => (Counts::Weighted(format.id), perf::SAMPLE_WEIGHTED),
             _ => (Counts::Tracepoint(format.id), perf::SAMPLE_TRACEPOINT),
         };
         let spec = EventSpec { name, role: point.role, sample_type, format: Some(format), shown: point.shown, terms: point.terms };

@@ -170,7 +170,7 @@ fn listed(line: &str) -> Option<Listed> {
         (None, "u") => (USER, name.split(':').next()?),
         (None, _) => return None,
     };
-    Some(Listed { name: EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }, line: line.to_owned() })
+    Some(Listed { name: EventName::new(subsystem, name), line: line.to_owned() })
 }
 
 #[cfg(test)]
@@ -196,7 +196,7 @@ mod tests {
         let root = directory.path();
         fs::create_dir(root.join("events")).unwrap();
         let file = DynamicEvents::of(&Tracefs::at(root).unwrap());
-        let name = |group: &str| EventName { subsystem: group.to_owned(), name: "getname".to_owned() };
+        let name = |group: &str| EventName::new(group, "getname");
         assert_eq!(file.misses(&[&name("b")]), 0, "there is no such file");
         fs::write(root.join("dynamic_events"), "r512:a/getname do_getname\nr512:b/getname do_getname\n").unwrap();
         fs::write(root.join("kprobe_profile"), "  getname  9  4\n  getname  8  3\n").unwrap();

@@ -65,7 +65,7 @@ mod tests {
     fn listed(line: &str) -> Listed {
         let name = line.split([':', ' ']).nth(1).unwrap();
         let (subsystem, name) = name.split_once('/').unwrap();
-        Listed { name: EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }, line: line.to_owned() }
+        Listed { name: EventName::new(subsystem, name), line: line.to_owned() }
     }
 
     #[test]

@@ -219,7 +219,7 @@ impl Arming<'_> {
         let mut instance = Instance::make(&Tracefs::find()?, Size { cpus, bytes: self.ring_bytes }, whose)?;
         for (at, planned) in events.iter().enumerate().filter(|(_, planned)| planned.spec.is_by_instance()) {
             let (Some((subsystem, name)), Some(format)) = (planned.spec.name.split_once(':'), &planned.spec.format) else { continue };
-            let name = EventName { subsystem: subsystem.to_owned(), name: name.to_owned() };
+            let name = EventName::new(subsystem, name);
             instance.enable(&name, without(planned.filter.clone(), &self.left_out).as_deref())?;
             self.armed.table.types.insert(format.id as u16, EventIndex(at as u16));
         }

@@ -71,14 +71,14 @@ mod tests {
     use crate::probe::inventory::Whose;
 
     fn entry(name: &str, whose: Whose) -> Entry {
-        let name = EventName { subsystem: "kprobes".to_owned(), name: name.to_owned() };
+        let name = EventName::new("kprobes", name);
         Entry { name, line: String::new(), whose, hits: None, listeners: None }
     }
 
     #[test]
     fn twins_go_together() {
         let user = |group: &str, name: &str| {
-            let name = EventName { subsystem: group.to_owned(), name: name.to_owned() };
+            let name = EventName::new(group, name);
             Entry { name, line: "u:x u8 a".to_owned(), whose: Whose::ProbeAdd, hits: None, listeners: Some(Vec::new()) }
         };
         let all = [user("user_events", "x"), user("user_events_multi", "x.0")];

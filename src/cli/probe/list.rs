@@ -78,17 +78,16 @@ mod tests {
 
     #[test]
     fn a_line_an_event() {
-        let name = |subsystem: &str, name: &str| EventName { subsystem: subsystem.to_owned(), name: name.to_owned() };
         let of = |name, text: &str, hits, listeners| line(&Entry { name, line: text.to_owned(), whose: Whose::Other, hits, listeners });
         let hits = Some(Hits { hits: 12, misses: Some(0) });
         assert_eq!(
-            of(name("kprobes", "open"), "p:kprobes/open do_sys_open", hits, None),
+            of(EventName::new("kprobes", "open"), "p:kprobes/open do_sys_open", hits, None),
             "kprobes:open                     other      hits=12 misses=0       p:kprobes/open do_sys_open\n"
         );
-        let user = of(name("user_events", "test"), "u:test u32 count", None, Some(vec!["ftrace".to_owned(), "perf".to_owned()]));
+        let user = of(EventName::new("user_events", "test"), "u:test u32 count", None, Some(vec!["ftrace".to_owned(), "perf".to_owned()]));
         assert!(user.contains(" listeners=ftrace,perf ") && user.ends_with(" u:test u32 count\n"), "{user}");
-        assert!(of(name("user_events", "test"), "u:test", None, Some(Vec::new())).contains(" listeners=none "));
-        let synthetic = of(name("synthetic", "x\x1b"), "s:synthetic/x\tu64 a", None, None);
+        assert!(of(EventName::new("user_events", "test"), "u:test", None, Some(Vec::new())).contains(" listeners=none "));
+        let synthetic = of(EventName::new("synthetic", "x\x1b"), "s:synthetic/x\tu64 a", None, None);
         assert!(synthetic.starts_with("synthetic:x\\x1b ") && synthetic.ends_with(" s:synthetic/x u64 a\n"), "{synthetic}");
     }
 }

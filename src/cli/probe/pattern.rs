@@ -49,13 +49,9 @@ pub fn nothing<'a>(noun: &str, word: &str, names: impl Iterator<Item = &'a Event
 mod tests {
     use super::*;
 
-    fn name(subsystem: &str, name: &str) -> EventName {
-        EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }
-    }
-
     #[test]
     fn groups_and_globs() {
-        let open = name("kprobes", "open");
+        let open = EventName::new("kprobes", "open");
         for word in ["open", "kprobes:open", "kprobes/open", "k*:o*", "*:open", "o?en"] {
             assert!(Pattern::of(word).matches(&open), "{word}");
         }
@@ -67,7 +63,7 @@ mod tests {
 
     #[test]
     fn near_names() {
-        let names = [name("kprobes", "open_file"), name("kprobes", "close")];
+        let names = [EventName::new("kprobes", "open_file"), EventName::new("kprobes", "close")];
         assert_eq!(nothing("probe", "clsoe", names.iter()), "no probe matches `clsoe`; near: close");
         assert_eq!(nothing("probe", "kprobes/clsoe", names.iter()), "no probe matches `kprobes/clsoe`; near: kprobes:close");
     }
