@@ -70,8 +70,8 @@ impl<'a> Change<'a> {
         let mut named = Probe { group: Some(name.subsystem.clone()), event: Some(name.name.clone()), ..probe.clone() };
         let _opened = speakable(&mut named)?;
         self.file.make(&named.to_string())?;
-        // The last of that name: this call may have made others, which the kernel puts together.
-        let line = self.file.read()?.into_iter().rev().find(|listed| listed.name == name).map(|listed| listed.line);
+        // The last of that name: this call may have made others, which the kernel puts together. It is there, and to be taken back, even if the list cannot be read now.
+        let line = self.file.read().unwrap_or_default().into_iter().rev().find(|listed| listed.name == name).map(|listed| listed.line);
         self.done.push(Done::Made(name, line.unwrap_or_else(|| named.to_string())));
         Ok(())
     }

@@ -19,7 +19,7 @@ pub struct Here<'d> {
     pub debug: &'d Debug,
     pub function: Function<'d>,
     pub pc: u64,
-    /// A function is probed, not a line: its arguments are meant.
+    /// It is the beginning of a function that was named: names are those of its own arguments and variables, not of blocks in it.
     pub is_function: bool,
     pub frame: Option<Frame>,
     /// What reads the data at one of the file's own addresses, for a probe here.

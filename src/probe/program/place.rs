@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug)]
 pub struct Spot {
     pub svma: u64,
-    /// A function as a whole was named.
+    /// It is the beginning of a function that was named, and not a line or an offset.
     pub is_function: bool,
 }
 

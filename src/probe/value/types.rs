@@ -59,6 +59,7 @@ pub enum Shape<Id> {
     },
     /// A struct, union or class.
     Aggregate {
+        /// For sentences: `struct file`, `a union without a name`.
         name: String,
         bytes: Option<u64>,
     },
@@ -66,7 +67,7 @@ pub enum Shape<Id> {
     Other(&'static str),
 }
 
-/// One of a struct.
+/// A member of a struct or union.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<Id> {
     /// Those without are structs whose members count as the outer one's.
@@ -82,7 +83,7 @@ pub struct Member<Id> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
     pub width: u8,
-    /// From the least.
+    /// From the least significant one.
     pub offset: u8,
     /// How many are read: 8, 16, 32 or 64.
     pub container: u8,

@@ -6,7 +6,7 @@ use crate::cli::near;
 use crate::probe::grammar::{Fetch, Step};
 use anyhow::{anyhow, bail};
 
-/// A value that was come to.
+/// The value at the end of a path into a variable.
 #[derive(Clone, Debug)]
 pub struct Reached<Id> {
     /// As C would write it.
