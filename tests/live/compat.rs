@@ -1,7 +1,7 @@
 //! 32-bit programs: their calls have numbers of their own, and the kernel's events of single syscalls do not show them.
 
 use crate::machine::Machine;
-use crate::needs::unsupported;
+use crate::needs::{Need, unsupported};
 use crate::trace::trace;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -43,6 +43,9 @@ fn all_calls_are_seen_where_all_are_looked_at() {
 #[test]
 fn beside_events_of_single_syscalls_they_are_looked_at_as_soon_as_there_is_one() {
     let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::CountedProgramsOnSingleSyscalls]) {
+        return;
+    }
     let Some(program) = program(&machine) else { return };
     let script = format!("{program}; sleep 2; {program}; {program}; true");
     let trace = trace(&machine, &["--engine", "bpf", "-e", "getsid,execve"], &["sh", "-c", &script]).succeeded();

@@ -2,6 +2,7 @@
 
 use crate::line;
 use crate::machine::{self, Machine};
+use crate::needs::Need;
 use crate::trace::{Trace, shell, workload};
 
 /// How the reads of one run came out.
@@ -155,6 +156,9 @@ fn paths_are_those_of_the_tasks_root_and_mounts() {
 #[test]
 fn descriptors_in_arrays_and_of_other_processes() {
     let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::TasksByNumber]) {
+        return;
+    }
     let (eleven, twenty_two) = (machine.file("eleven", 64), machine.file("twenty-two", 64));
     let options = ["--engine", "bpf", "-e", "poll,kcmp,pidfd_getfd"];
     let trace = workload(&machine, &options, &format!("fds elsewhere 1 {}", machine.dir().display())).succeeded();

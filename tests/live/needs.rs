@@ -23,6 +23,10 @@ pub enum Need {
     NamedArguments,
     /// Copies of memory in the events of single syscalls, which came with Linux 6.19.
     CopiesInEvents,
+    /// BPF programs on events of single syscalls that the kernel either runs or counts as skipped, and never interrupts: before Linux 6.7 it does not count, from 7.2 on it interrupts.
+    CountedProgramsOnSingleSyscalls,
+    /// BPF programs may look up tasks by their number: from Linux 6.2 on.
+    TasksByNumber,
     /// On the path, or by its own; it takes `--version`.
     Program(&'static str),
 }
@@ -35,7 +39,7 @@ impl Machine {
     pub fn lacks(&self, needs: &[Need]) -> bool {
         let Some(missing) = needs.iter().find(|need| !need.is_met()) else { return false };
         assert!(
-            !are_all_required() || matches!(missing, Need::Program(_)),
+            !are_all_required() || matches!(missing, Need::Program(_) | Need::CountedProgramsOnSingleSyscalls),
             "what probes need is required, but there is no such thing: {missing}"
         );
         unsupported(&format!("no {missing}"));
@@ -66,6 +70,8 @@ impl Need {
             Need::UserEvents => has("user_events_data"),
             Need::NamedArguments => explains("<argname>"),
             Need::CopiesInEvents => reads("events/syscalls/sys_enter_openat/format").contains("__filename_val"),
+            Need::CountedProgramsOnSingleSyscalls => ((6, 7)..(7, 2)).contains(&kernel_version()),
+            Need::TasksByNumber => std::fs::read_to_string("/proc/kallsyms").is_ok_and(|symbols| symbols.contains(" bpf_task_from_pid\n")),
             Need::Program(name) => Command::new(name).arg("--version").output().is_ok_and(|run| run.status.success()),
         }
     }
@@ -83,6 +89,8 @@ impl fmt::Display for Need {
             Need::UserEvents => "user events",
             Need::NamedArguments => "arguments by name",
             Need::CopiesInEvents => "copies of memory in events",
+            Need::CountedProgramsOnSingleSyscalls => "BPF programs on events of single syscalls",
+            Need::TasksByNumber => "tasks by number in BPF programs",
             Need::Program(name) => name,
         })
     }
@@ -95,6 +103,13 @@ pub fn tracefs() -> &'static Path {
 
 fn has(file: &str) -> bool {
     tracefs().join(file).exists()
+}
+
+/// Of Linux 6.1.158: 6 and 1.
+fn kernel_version() -> (u32, u32) {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("/proc is mounted");
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().expect("a release begins with two numbers"));
+    (numbers.next().expect("major"), numbers.next().expect("minor"))
 }
 
 /// Whether the kernel's own help has this.
