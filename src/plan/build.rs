@@ -11,7 +11,7 @@ use crate::bpf::user::Output;
 use crate::bpf::{self, Hooks, Whose};
 use crate::cli::request::{Engine, Item, Mode, Target, Trace, Who};
 use crate::cli::select::{self, Selection};
-use crate::gate;
+use crate::gate::{self, Door, Switch};
 use crate::kernel::carriers::Carrier;
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{machine, procfs, syscall_event};
@@ -48,7 +48,6 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     let maps = what.faults.is_some() || takes_stacks || made.events().iter().any(MadeEvent::returns_in_a_program);
     let mut events = vec![side_band(maps, inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
-    let follows_tasks = matches!(whom, Whom::Command | Whom::Tasks { .. });
     let each_call = sums::hindrance(request);
     let by_bpf = engine == Engine::Bpf && !selection.is_empty();
     let armed = armed_syscalls(&selection, shown.clone(), what.fd_paths && !by_bpf);
@@ -74,35 +73,12 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
             Err(why) => mechanism = Mechanism::Raw { why: why.to_owned() },
         }
     }
-    // A call that switches the output does so whatever becomes of it.
-    let switched = what.switch_on.is_some() || what.switch_off.is_some();
-    let bpf = by_bpf.then(|| bpf::Settings {
-        whose: whose(&whom),
-        hooks,
-        seeds_max: seeds_max(request, &whom),
-        inherit,
-        // A summary says nothing of them.
-        ends: follows_tasks && each_call.is_some(),
-        pending_after: PENDING_AFTER as u32,
-        calls: shown,
-        others: selection.others.clone(),
-        unknown: selection.unknown,
-        string_limit: request.show.string_limit,
-        sums: each_call.is_none(),
-        stacks: graphs.of_bpf(),
-        failures: request.show.failure && !switched,
-        least: request.show.duration.filter(|_| !switched),
-        filters: if switched { Vec::new() } else { filters::of_rows(&selection, &what.items, what.filter.as_ref(), &mut notes) },
-    });
-    if bpf.as_ref().is_some_and(|bpf| bpf.stacks.is_over()) {
-        return Err(anyhow!(
-            "the items of -e take stacks in more ways than the BPF programs can tell apart: use fewer, or --engine tracepoint"
-        ));
-    }
+    let decided = Decided { request, selection: &selection, whom: &whom, graphs: &graphs, inherit };
+    let bpf = if by_bpf { Some(decided.bpf(hooks, shown, &mut notes)?) } else { None };
     if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
         notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
     }
-    let names_events = switched || what.items.iter().any(|item| !item.selector.is_of_syscalls());
+    let names_events = decided.is_switched() || what.items.iter().any(|item| !item.selector.is_of_syscalls());
     let by_instance = if names_events { ByInstance::find(tracefs) } else { ByInstance::default() };
     let mut add =
         Adding { tracefs, made, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
@@ -120,7 +96,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     };
     let is_armed = |name: &str| selection.unknown || armed.iter().any(|s| s.name == name);
     add.helpers(Needs {
-        ends: follows_tasks && bpf.is_none(),
+        ends: decided.follows_tasks() && bpf.is_none(),
         exits_seen: is_armed("exit") && is_armed("exit_group"),
         signals: what.signals,
         exec: bpf.is_none() && (is_armed("execve") || is_armed("execveat")),
@@ -146,35 +122,11 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     // The summary's, whatever is shown.
     let for_summary = events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
     for_summary.for_each(|(_, door)| _ = door.get_or_insert_default());
-    let (rows, nameless) = doors::of_syscalls(&selection, &what.items, what.filter.as_ref())?;
-    let excluded = excluded(request);
-    let gate = gate::Settings {
-        rows,
-        nameless,
-        others: selection.others.clone(),
-        events: event_doors,
-        amounts: what.items.iter().map(|i| i.terms.nr).collect(),
-        duration: request.show.duration,
-        failure: request.show.failure,
-        max: request.show.max_events,
-        switch_on,
-        switch_off,
-        show_switches: what.show_on_off_events,
-        exits: follows_tasks,
-        signals: what.signals,
-        frames_min: request.graphs.min.map_or(0, usize::from),
-    };
-    let wanted = match &bpf {
-        _ if !takes_stacks => RING_BYTES,
-        Some(_) => RING_BYTES_FITTED_STACKS,
-        None => RING_BYTES_STACKS,
-    };
-    let per_cpu = (RINGS_BYTES_MAX / cpus.len().max(1) as u64).clamp(512 << 10, wanted);
-    let chosen = RingSize::Chosen(if per_cpu.is_power_of_two() { per_cpu } else { per_cpu.next_power_of_two() / 2 });
+    let gate = decided.gate(event_doors, switch_on, switch_off)?;
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
     Ok(Plan {
+        ring: ring(request, cpus.len(), takes_stacks, by_bpf),
         whom,
-        ring: request.run.ring_bytes.map_or(chosen, |bytes| RingSize::Asked(bytes.next_power_of_two().max(page_bytes()))),
         cpus,
         events,
         mechanism,
@@ -188,9 +140,98 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         frames_max: graphs::frames_max(&selection, &what.items, &request.graphs),
         names,
         delay: what.delay,
-        excluded,
+        excluded: excluded(request),
         notes,
     })
+}
+
+/// What the settings follow from.
+struct Decided<'a> {
+    request: &'a Trace,
+    selection: &'a Selection,
+    whom: &'a Whom,
+    graphs: &'a CallGraphs,
+    inherit: bool,
+}
+
+impl Decided<'_> {
+    fn follows_tasks(&self) -> bool {
+        matches!(self.whom, Whom::Command | Whom::Tasks { .. })
+    }
+
+    /// A call that switches the output does so whatever becomes of it.
+    fn is_switched(&self) -> bool {
+        self.request.what.switch_on.is_some() || self.request.what.switch_off.is_some()
+    }
+
+    /// What the BPF programs are told: to trace these calls.
+    fn bpf(&self, hooks: Hooks, calls: Vec<&'static Syscall>, notes: &mut Vec<String>) -> anyhow::Result<bpf::Settings> {
+        let (what, show, in_kernel) = (&self.request.what, &self.request.show, !self.is_switched());
+        let stacks = self.graphs.of_bpf();
+        if stacks.is_over() {
+            return Err(anyhow!(
+                "the items of -e take stacks in more ways than the BPF programs can tell apart: use fewer, or --engine tracepoint"
+            ));
+        }
+        let sums = sums::hindrance(self.request).is_none();
+        Ok(bpf::Settings {
+            whose: whose(self.whom),
+            hooks,
+            seeds_max: seeds_max(self.request, self.whom),
+            inherit: self.inherit,
+            // A summary says nothing of them.
+            ends: self.follows_tasks() && !sums,
+            pending_after: PENDING_AFTER as u32,
+            calls,
+            others: self.selection.others.clone(),
+            unknown: self.selection.unknown,
+            string_limit: show.string_limit,
+            sums,
+            stacks,
+            failures: show.failure && in_kernel,
+            least: show.duration.filter(|_| in_kernel),
+            filters: if in_kernel { filters::of_rows(self.selection, &what.items, what.filter.as_ref(), notes) } else { Vec::new() },
+        })
+    }
+
+    /// What is shown: of events by these doors, from and until these.
+    ///
+    /// # Errors
+    /// A filter that fits none of the syscalls that it is for.
+    fn gate(&self, events: Vec<Option<Door>>, switch_on: Option<Switch>, switch_off: Option<Switch>) -> anyhow::Result<gate::Settings> {
+        let Trace { what, show, graphs, .. } = self.request;
+        let (rows, nameless) = doors::of_syscalls(self.selection, &what.items, what.filter.as_ref())?;
+        Ok(gate::Settings {
+            rows,
+            nameless,
+            others: self.selection.others.clone(),
+            events,
+            amounts: what.items.iter().map(|item| item.terms.nr).collect(),
+            duration: show.duration,
+            failure: show.failure,
+            max: show.max_events,
+            switch_on,
+            switch_off,
+            show_switches: what.show_on_off_events,
+            exits: self.follows_tasks(),
+            signals: what.signals,
+            frames_min: graphs.min.map_or(0, usize::from),
+        })
+    }
+}
+
+/// The size of the rings of so many CPUs.
+fn ring(request: &Trace, cpus: usize, takes_stacks: bool, by_bpf: bool) -> RingSize {
+    if let Some(bytes) = request.run.ring_bytes {
+        return RingSize::Asked(bytes.next_power_of_two().max(page_bytes()));
+    }
+    let wanted = match (takes_stacks, by_bpf) {
+        (false, _) => RING_BYTES,
+        (true, true) => RING_BYTES_FITTED_STACKS,
+        (true, false) => RING_BYTES_STACKS,
+    };
+    let per_cpu = (RINGS_BYTES_MAX / cpus.max(1) as u64).clamp(512 << 10, wanted);
+    RingSize::Chosen(if per_cpu.is_power_of_two() { per_cpu } else { per_cpu.next_power_of_two() / 2 })
 }
 
 /// What the user calls syscalls, by the place of their row: the first item with a name that selects one.
