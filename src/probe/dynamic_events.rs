@@ -1,6 +1,6 @@
 //! The file `dynamic_events` of tracefs: what stands in it, and lines written into it.
 //!
-//! Lines are written behind what is there: opened otherwise, the kernel would take away everybody's events. Nothing here decides whose an event is.
+//! Lines are appended: opened with O_TRUNC, the file would lose everybody's events. Nothing here decides whose an event is.
 
 use super::error_log::{self, Refused};
 use super::grammar;

@@ -3,9 +3,10 @@
 //! rtrace traces gdb, which goes through the program and stops it where a call returns (`gdb.py`). Both unwind the same stacks: all frames must be the same, one by one. rtrace names a frame by its function, or by file and address where no symbol
 //! holds it; so the first is compared with gdb's name, the second with gdb's address.
 
+use crate::compiled::compiled;
 use crate::machine::Machine;
 use crate::needs::unsupported;
-use crate::stacks::{self, Frame, compiled};
+use crate::stacks::{self, Frame};
 use crate::trace::{Trace, trace};
 use goblin::elf::{Elf, program_header::PT_LOAD};
 use std::collections::{BTreeMap, HashMap};
@@ -30,13 +31,13 @@ type Stops<F> = BTreeMap<u64, Vec<F>>;
 #[test]
 fn finds_the_same_frames_in_c() {
     let Some(machine) = machine_with_gdb() else { return };
-    let Some(library) = compiled(&machine, "cc", &["-O2", "-shared", "-fPIC"], "library.c", "library.so") else { return };
+    let Some(library) = compiled(&machine, "cc", &["-O2", "-shared", "-fPIC"], "stacks/library.c", "library.so") else { return };
     for options in [&["-O2"][..], &["-O2", "-s"]] {
-        let Some(program) = compiled(&machine, "cc", options, "walk.c", "walk") else { return };
+        let Some(program) = compiled(&machine, "cc", options, "stacks/walk.c", "walk") else { return };
         compare(&machine, &[&program, STOPS, &library]);
     }
     // gdb does not see what a static program loads.
-    let Some(program) = compiled(&machine, "cc", &["-O2", "-s", "-static"], "walk.c", "walk-static") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2", "-s", "-static"], "stacks/walk.c", "walk-static") else { return };
     compare(&machine, &[&program, STOPS]);
 }
 
@@ -44,7 +45,7 @@ fn finds_the_same_frames_in_c() {
 fn finds_the_same_frames_in_cpp() {
     let Some(machine) = machine_with_gdb() else { return };
     for options in [&["-O2", "-std=c++17"][..], &["-O2", "-std=c++17", "-s"]] {
-        let Some(program) = compiled(&machine, "c++", options, "walk.cc", "walk") else { return };
+        let Some(program) = compiled(&machine, "c++", options, "stacks/walk.cc", "walk") else { return };
         compare(&machine, &[&program, STOPS]);
     }
 }

@@ -3,6 +3,7 @@
 mod attach;
 #[cfg(all(feature = "bpf", target_arch = "x86_64"))]
 mod compat;
+mod compiled;
 mod conservation;
 mod copies;
 mod descriptors;

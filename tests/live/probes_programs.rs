@@ -1,27 +1,17 @@
 //! Probes on programs by names: symbols, source lines, variables, USDT tracepoints. What is fetched is held against what the program prints.
 
+use crate::compiled::compiled;
 use crate::machine::Machine;
+use crate::needs::unsupported;
 use crate::trace::{plain, shell, trace};
-use std::io::Write;
 use std::process::Command;
 
 const APP: &str = include_str!("../programs/probes/app.c");
 
-/// Compiles a program of `tests/programs/probes`; where there is no such compiler it is said that nothing was tested.
+/// A program of `tests/programs/probes`, called by how it is compiled.
 fn build(machine: &Machine, compiler: &str, source: &str, flags: &[&str]) -> Option<String> {
-    let output = machine.path(&format!("{}-{compiler}{}", source.trim_end_matches(".c"), flags.concat().replace(['/', '='], "")));
-    let from = format!("{}/tests/programs/probes/{source}", env!("CARGO_MANIFEST_DIR"));
-    match Command::new(compiler).args(flags).args(["-o", &output, &from]).output() {
-        Ok(made) => {
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-            Some(output)
-        }
-        Err(error) => {
-            // Not by eprintln!, which the test harness keeps to itself when a test passes.
-            let _ = writeln!(std::io::stderr(), "SKIPPED {source}: {compiler}: {error}; nothing was tested");
-            None
-        }
-    }
+    let name = format!("{}-{compiler}{}", source.trim_end_matches(".c"), flags.concat().replace(['/', '='], ""));
+    compiled(machine, compiler, flags, &format!("probes/{source}"), &name)
 }
 
 /// A line of the program's source.
@@ -135,7 +125,7 @@ fn python_tells_of_its_functions() {
     let python = "/usr/bin/python3";
     let notes = Command::new("readelf").args(["-n", python]).output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     if !notes.is_ok_and(|notes| notes.contains("function__entry")) {
-        let _ = writeln!(std::io::stderr(), "SKIPPED {python} has no USDT tracepoints; nothing was tested");
+        unsupported(&format!("{python} has no USDT tracepoints"));
         return;
     }
     let probe = format!("usdt {python}:python:function__entry file=arg1:string function=arg2:string line=arg3");

@@ -2,8 +2,9 @@
 //!
 //! The programs of `tests/programs/stacks` print the functions that lead to their `lseek(-1, TAG, 9)`, innermost first; `*` stands for any frames.
 
+use crate::compiled::compiled;
 use crate::machine::{self, Machine};
-use crate::needs::{Need, unsupported};
+use crate::needs::Need;
 use crate::trace::{Trace, start, trace};
 use std::process::Command;
 
@@ -55,21 +56,6 @@ fn matches(names: &[&str], wanted: &[&str]) -> bool {
     }
 }
 
-/// Compiles a program of `tests/programs/stacks`; without the compiler, says so and gives nothing.
-pub fn compiled(machine: &Machine, compiler: &str, options: &[&str], source: &str, name: &str) -> Option<String> {
-    let (source, output) = (format!("{}/tests/programs/stacks/{source}", env!("CARGO_MANIFEST_DIR")), machine.path(name));
-    match Command::new(compiler).args(options).args(["-o", &output, &source]).output() {
-        Ok(made) => {
-            assert!(made.status.success(), "{compiler} {options:?} {source}: {}", String::from_utf8_lossy(&made.stderr));
-            Some(output)
-        }
-        Err(error) => {
-            unsupported(&format!("no {name}: {compiler}: {error}"));
-            None
-        }
-    }
-}
-
 /// What makes room for thousands of stacks in some ten milliseconds: tracepoints give 8 KiB of stack each time, and all of that may be on one CPU.
 fn room() -> &'static [&'static str] {
     if machine::engine() == "bpf" { &[] } else { &["-m", "64M"] }
@@ -99,7 +85,7 @@ fn of_programs_however_they_are_built() {
         ("frame-pointers", &["-O2", "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]),
     ];
     for (name, options) in builds {
-        let Some(program) = compiled(&machine, "cc", options, "chain.c", name) else { return };
+        let Some(program) = compiled(&machine, "cc", options, "stacks/chain.c", name) else { return };
         for scene in ["plain", "signal", "thread"] {
             let trace = assert_named(&machine, &["--call-graph", "dwarf"], &[&program, scene, TAG]);
             let frames = frames_under(&trace, &format!("offset: {TAG}"));
@@ -114,7 +100,7 @@ fn of_programs_however_they_are_built() {
 fn by_frame_pointers_where_there_are_some() {
     let Some(machine) = Machine::shared() else { return };
     let options = ["-O2", "-fno-omit-frame-pointer", "-static"];
-    let Some(program) = compiled(&machine, "cc", &options, "chain.c", "frame-pointers") else { return };
+    let Some(program) = compiled(&machine, "cc", &options, "stacks/chain.c", "frame-pointers") else { return };
     let trace = trace(&machine, &["-e", "lseek", "--call-graph", "fp"], &[&program, "plain", TAG]).succeeded();
     let names: Vec<String> = frames_under(&trace, &format!("offset: {TAG}")).into_iter().map(|frame| frame.name).collect();
     // The C library's own function has no frame, so the kernel misses who called it.
@@ -124,15 +110,15 @@ fn by_frame_pointers_where_there_are_some() {
 #[test]
 fn of_frames_without_a_fixed_size() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
     assert_named(&machine, &["--call-graph", "dwarf"], &[&program, "alloca", TAG]);
 }
 
 #[test]
 fn of_a_library_that_is_loaded_on_the_way() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
-    let Some(library) = compiled(&machine, "cc", &["-O2", "-shared", "-fPIC"], "library.c", "library.so") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
+    let Some(library) = compiled(&machine, "cc", &["-O2", "-shared", "-fPIC"], "stacks/library.c", "library.so") else { return };
     let trace = assert_named(&machine, &["--call-graph", "dwarf"], &[&program, "library", TAG, &library]);
     let frames = frames_under(&trace, &format!("offset: {TAG}"));
     assert_eq!((frames[2].file.as_str(), frames[1].file.as_str()), (library.as_str(), program.as_str()));
@@ -141,7 +127,7 @@ fn of_a_library_that_is_loaded_on_the_way() {
 #[test]
 fn of_a_stack_that_is_deeper_than_what_is_copied_at_first() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
     let of_kib = |kib: u32| (kib * 2).to_string();
     assert_named(&machine, &["--call-graph", "dwarf,60K"], &[&program, "deep", TAG, &of_kib(40)]);
     // What is deeper than that cannot be whole, and says so.
@@ -154,14 +140,14 @@ fn of_a_stack_that_is_deeper_than_what_is_copied_at_first() {
 #[test]
 fn of_code_that_a_program_makes() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O2", "-fno-omit-frame-pointer"], "chain.c", "chain") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2", "-fno-omit-frame-pointer"], "stacks/chain.c", "chain") else { return };
     assert_named(&machine, &["--call-graph", "dwarf"], &[&program, "made", TAG]);
 }
 
 #[test]
 fn of_inlined_functions_and_source_lines() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "c++", &["-O2", "-g"], "inlined.cc", "inlined") else { return };
+    let Some(program) = compiled(&machine, "c++", &["-O2", "-g"], "stacks/inlined.cc", "inlined") else { return };
     let trace = assert_named(&machine, &["--call-graph", "dwarf", "--inline", "--lines"], &[&program, TAG]);
     let frames = frames_under(&trace, &format!("offset: {TAG}"));
     let source = include_str!("../programs/stacks/inlined.cc");
@@ -172,7 +158,7 @@ fn of_inlined_functions_and_source_lines() {
 #[test]
 fn of_rust() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "rustc", &["--edition", "2024", "-O"], "generic.rs", "generic") else { return };
+    let Some(program) = compiled(&machine, "rustc", &["--edition", "2024", "-O"], "stacks/generic.rs", "generic") else { return };
     assert_named(&machine, &["--call-graph", "dwarf"], &[&program, TAG]);
 }
 
@@ -205,7 +191,7 @@ fn of_python() {
 #[test]
 fn nothing_is_lost_and_no_frame_is_missing() {
     let Some(machine) = Machine::alone() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O2"], "many.c", "many") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/many.c", "many") else { return };
     let run = trace(&machine, &[&["-e", "openat,close", "--call-graph", "dwarf"], room()].concat(), &[&program, "2", "1501"]).succeeded();
     let verdict = run.conserved();
     assert_eq!(verdict.lost, 0);
@@ -231,7 +217,7 @@ fn of_the_kernel() {
 #[test]
 fn of_a_process_that_was_there_before() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O2"], "many.c", "many") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/many.c", "many") else { return };
     let mut child = Command::new(&program).args(["1", "0"]).stdout(std::process::Stdio::null()).spawn().expect("it was just compiled");
     let mut run = start(&machine, &["-e", "openat", "--call-graph", "dwarf", "-p", &child.id().to_string()], &[]);
     run.wait_for("calls", |lines| lines.len() > 20);
@@ -263,7 +249,7 @@ fn of_calls_that_do_not_return_to_where_they_were_made() {
 #[test]
 fn items_have_their_own_ways() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
     let events = "lseek/call-graph=dwarf,max-stack=3/,exit_group,mmap/kernel-stack/";
     let trace = trace(&machine, &["-e", events], &[&program, "plain", TAG]).succeeded();
     let names = |text| frames_under(&trace, text).into_iter().map(|frame| frame.name).collect::<Vec<_>>();
@@ -278,7 +264,7 @@ fn items_have_their_own_ways() {
 #[test]
 fn only_of_calls_that_are_deep_enough() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O2"], "chain.c", "chain") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
     let run = |least: &str| {
         let options = ["-e", "lseek", "--min-stack", least];
         trace(&machine, &options, &[&program, "deep", TAG, "5"]).succeeded()
@@ -291,7 +277,7 @@ fn only_of_calls_that_are_deep_enough() {
 #[test]
 fn paths_add_up() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O2"], "many.c", "many") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/many.c", "many") else { return };
     let (folded, picture) = (machine.path("folded"), machine.path("picture.svg"));
     let options =
         ["-e", "openat,close", "--folded", &folded, "--flamegraph", &picture, "--stack-weight", "count", "-S", "--stack-summary=1"];
