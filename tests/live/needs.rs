@@ -25,6 +25,8 @@ pub enum Need {
     CopiesInEvents,
     /// BPF programs on events of single syscalls that the kernel either runs or counts as skipped, and never interrupts: before Linux 6.7 it does not count, from 7.2 on it interrupts.
     CountedProgramsOnSingleSyscalls,
+    /// An eprobe finds an array among its event's fields. Linux 6.1 and 6.12 take what stands in it for its address; 7.2 does not.
+    EprobesOnArrays,
     /// BPF programs may look up tasks by their number: from Linux 6.2 on.
     TasksByNumber,
     /// On the path, or by its own; it takes `--version`.
@@ -71,6 +73,7 @@ impl Need {
             Need::NamedArguments => explains("<argname>"),
             Need::CopiesInEvents => reads("events/syscalls/sys_enter_openat/format").contains("__filename_val"),
             Need::CountedProgramsOnSingleSyscalls => ((6, 7)..(7, 2)).contains(&kernel_version()),
+            Need::EprobesOnArrays => takes_eprobes() && kernel_version() > (6, 12),
             Need::TasksByNumber => std::fs::read_to_string("/proc/kallsyms").is_ok_and(|symbols| symbols.contains(" bpf_task_from_pid\n")),
             Need::Program(name) => Command::new(name).arg("--version").output().is_ok_and(|run| run.status.success()),
         }
@@ -90,6 +93,7 @@ impl fmt::Display for Need {
             Need::NamedArguments => "arguments by name",
             Need::CopiesInEvents => "copies of memory in events",
             Need::CountedProgramsOnSingleSyscalls => "BPF programs on events of single syscalls",
+            Need::EprobesOnArrays => "eprobes on arrays",
             Need::TasksByNumber => "tasks by number in BPF programs",
             Need::Program(name) => name,
         })

@@ -3,6 +3,9 @@
 use crate::machine::{self, Machine};
 use crate::needs::unsupported;
 use crate::trace::{Trace, plain, shell, start, start_on_a_terminal, trace};
+use rtrace::cli::{self, request::Request};
+use rtrace::kernel::tracefs::Tracefs;
+use rtrace::probe::made::Made;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::process::Command;
@@ -293,11 +296,30 @@ fn nothing_is_left_after_the_end() {
     says(&full, 125, &["No space left"]);
     assert_gone(&program, None);
 
-    // A panic: what is said at -v has nowhere to go.
+    // Nowhere to say anything.
     let words = options.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
-    let panicked = shell(&machine, &format!("$rtrace -v -o /dev/null {words} -- {program} 2>/dev/full"));
-    assert_eq!(panicked.status, 101, "it is how Rust ends that cannot write to stderr: without a panic this tests nothing");
+    shell(&machine, &format!("$rtrace -v -o /dev/null {words} -- {program} 2>/dev/full")).succeeded();
     assert_gone(&program, None);
+}
+
+/// No input is known that would make rtrace panic, so what holds a run's probes there holds them here.
+#[test]
+fn nothing_is_left_after_a_panic() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = program(&machine) else { return };
+    let probe = format!("p {program}:handle number=%si:s32");
+    let panicked = std::panic::catch_unwind(|| {
+        let words = ["rtrace", "--probe", &probe, "true"].map(std::ffi::OsString::from);
+        let cli::Parsed::Request(request) = cli::parse(words, &cli::environment()) else { panic!("{probe} is right") };
+        let Request::Trace(trace) = request else { panic!("it is a run") };
+        let tracefs = Tracefs::find().expect("the machine has it");
+        let made = Made::make(&tracefs, &trace.what.items, &|_| None).expect("the kernel takes it");
+        assert_ne!(made.events().len(), 0);
+        assert_ne!(left(&program).len(), 0, "this is where it is");
+        panic!("in the middle of a run");
+    });
+    assert_eq!(panicked.expect_err("it does").downcast_ref::<&str>(), Some(&"in the middle of a run"));
+    assert_eq!(left(&program), [""; 0]);
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn sched_switch_cut_to_two_pids() {
 #[test]
 fn openat_by_raw_syscalls() {
     let Some(machine) = Machine::shared() else { return };
-    if machine.lacks(&[Need::Eprobes]) {
+    if machine.lacks(&[Need::EprobesOnArrays]) {
         return;
     }
     let file = machine.file("opened", 11);
@@ -119,7 +119,7 @@ fn by_synthetic_event(machine: &Machine, lines: &[(&'static str, &'static str, S
 #[test]
 fn openat_by_raw_syscalls_and_a_synthetic_event() {
     let Some(machine) = Machine::shared() else { return };
-    if machine.lacks(&[Need::Eprobes, Need::SyntheticEvents, Need::Histograms]) {
+    if machine.lacks(&[Need::EprobesOnArrays, Need::SyntheticEvents, Need::Histograms]) {
         return;
     }
     const START: &str = "hist:keys=common_pid:f=filename if nr == 257";
