@@ -90,7 +90,7 @@ impl Stacks {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "bpf"))]
 mod tests {
     use super::*;
 

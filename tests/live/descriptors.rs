@@ -2,6 +2,7 @@
 
 use crate::line;
 use crate::machine::{self, Machine};
+#[cfg(feature = "bpf")]
 use crate::needs::Need;
 use crate::trace::{Trace, shell, workload};
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What a test may ask for. The kernel's own files say whether it is there, never the tool under test.
+#[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "some are of BPF alone"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     Kprobes,
