@@ -1,5 +1,6 @@
 //! Probes: made for a run, seen from the first call on, gone at the end however it came.
 
+use crate::compiled::compiled;
 use crate::machine::{self, Machine};
 use crate::needs::unsupported;
 use crate::trace::{Trace, plain, shell, start, start_on_a_terminal, trace};
@@ -8,7 +9,6 @@ use rtrace::kernel::tracefs::Tracefs;
 use rtrace::probe::made::Made;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
-use std::process::Command;
 
 /// The program that is probed; without a C compiler it is said that nothing was tested.
 pub fn program(machine: &Machine) -> Option<String> {
@@ -17,17 +17,7 @@ pub fn program(machine: &Machine) -> Option<String> {
 
 /// The same under a name, with flags of the compiler.
 fn built(machine: &Machine, name: &str, flags: &[&str]) -> Option<String> {
-    let (source, output) = (format!("{}/tests/programs/probes/calls.c", env!("CARGO_MANIFEST_DIR")), machine.path(name));
-    match Command::new("cc").args(["-O1", "-pthread", "-o", &output, &source]).args(flags).output() {
-        Ok(made) => {
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-            Some(output)
-        }
-        Err(error) => {
-            unsupported(&format!("no {output}: cc: {error}"));
-            None
-        }
-    }
+    compiled(machine, "cc", &[&["-O1", "-pthread"], flags].concat(), "probes/calls.c", name)
 }
 
 /// What is printed of events, behind the task.
@@ -124,7 +114,7 @@ fn every_kind_of_argument() {
     // Linux 6.2 and later.
     let has_characters = readme.contains(" char,");
     if !has_characters {
-        crate::needs::unsupported("no arguments of type char");
+        unsupported("no arguments of type char");
     }
     for (arg, shown) in args.into_iter().filter(|(arg, _)| has_characters || !arg.contains(":char")) {
         let probe = format!("p {program}:handle {arg}");
