@@ -59,7 +59,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let mut made = Made::make(&tracefs, &request.what.items, &|item| plan::events_of_device(request, item))?;
     let mut objects = Objects::open(&request.what.items, &tracefs)?;
     let (mut plan, programs) = bpf::choose(request, &tracefs, &mut made, objects.outputs())?;
-    objects.load(&plan.whom)?;
+    objects.load(&plan, programs.as_ref())?;
     let command = match &request.target {
         Target::Command(command) => Some(command),
         Target::There { timer, .. } => timer.as_ref(),

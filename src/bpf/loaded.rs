@@ -18,7 +18,7 @@ use rustc_hash::FxHashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -35,6 +35,8 @@ pub(super) struct Loaded {
     /// The maps; its programs are loaded beside it.
     object: Object,
     programs: Vec<Program>,
+    /// The kernel is one of those on which what a task has in its storage is found at any moment.
+    finds_always: bool,
 }
 
 #[derive(Debug)]
@@ -68,11 +70,17 @@ impl Loaded {
         tell(&mut open, settings, on, &types, shared)?;
         let object = bpf::prepare(open).context(REFUSED)?;
         let programs = load_programs(&object, &kernel, &types)?;
-        Ok(Loaded { object, programs })
+        Ok(Loaded { object, programs, finds_always: has_cast })
     }
 
     pub fn map(&self, name: &str) -> anyhow::Result<libbpf_rs::Map<'_>> {
         self.object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| anyhow!("there is no BPF map {name}"))
+    }
+
+    /// The storage of tasks that are followed. `None` on kernels before 6.2 (those that have no [`types::CAST`]): there a lookup that interrupts another one finds nothing.
+    pub fn tasks(&self) -> Option<i32> {
+        let map = self.object.maps().find(|map| map.name() == OsStr::new("tasks"))?;
+        self.finds_always.then(|| map.as_fd().as_raw_fd())
     }
 
     /// Names and descriptors.

@@ -68,18 +68,38 @@ impl Programs {
     /// # Errors
     /// The kernel refuses them: no privilege (CAP_BPF and CAP_PERFMON), no type information (BTF), or too old.
     pub fn load(settings: &Settings) -> anyhow::Result<Programs> {
-        libbpf_rs::set_print(None);
         let on_all = if may_be_interrupted() { &EVENTS } else { &RAW };
         let (on, calls) = match settings.hooks {
             Hooks::All => (On::AllCalls, on_all),
             Hooks::Own { .. } => (On::OwnEvents, &EVENTS),
         };
-        let loaded = Loaded::load(settings, on, |name| is_needed(name, settings, on, calls, on_all), None)?;
+        let programs = Programs::new(settings, on, on_all, |name| is_needed(name, settings, on, calls, on_all))?;
+        if let Whose::Cgroup(path) = &settings.whose {
+            let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
+            programs
+                .put_descriptor("cgroup", 0, dir.as_fd())
+                .context("only cgroups of the unified hierarchy (cgroup2) can be traced by BPF")?;
+        }
+        Ok(programs)
+    }
+
+    /// Loads what follows tasks, and nothing that traces: [`Programs::tasks`] are then known to others.
+    ///
+    /// # Errors
+    /// As [`Programs::load`].
+    pub fn load_followers(settings: &Settings) -> anyhow::Result<Programs> {
+        let on_all = if may_be_interrupted() { &EVENTS } else { &RAW };
+        Programs::new(settings, On::AllCalls, on_all, |name| on_all.tasks.contains(&name) || name == "seed" && needs_seeds(settings))
+    }
+
+    fn new(settings: &Settings, on: On, on_all: &'static Names, is_needed: impl Fn(&str) -> bool) -> anyhow::Result<Programs> {
+        libbpf_rs::set_print(None);
+        let loaded = Loaded::load(settings, on, is_needed, None)?;
         let memory = |name: &str, words: usize| {
             let map = loaded.map(name)?;
             MapMemory::of(map.as_fd(), words).with_context(|| format!("cannot map the BPF map {name}"))
         };
-        let programs = Programs {
+        Ok(Programs {
             accounts: memory("accounts", possible_cpus() as usize * account::WORDS)?,
             is_over: memory(".data.is_over", 1)?,
             loaded,
@@ -91,14 +111,12 @@ impl Programs {
             own: Vec::new(),
             beside: None,
             unseen: 0,
-        };
-        if let Whose::Cgroup(path) = &settings.whose {
-            let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
-            programs
-                .put_descriptor("cgroup", 0, dir.as_fd())
-                .context("only cgroups of the unified hierarchy (cgroup2) can be traced by BPF")?;
-        }
-        Ok(programs)
+        })
+    }
+
+    /// The descriptor of the task storage in which those have something that are followed, where they are named tasks; `None` if the kernel does not always find it.
+    pub fn tasks(&self) -> Option<i32> {
+        self.loaded.tasks().filter(|_| self.settings.whose == Whose::Tasks)
     }
 
     /// Sends records of this kind (0: without a stack) of calls that end on this CPU to this event.

@@ -102,8 +102,8 @@ impl Adding<'_> {
     }
 
     fn push(&mut self, name: String, point: Tracepoint, format: Format) -> EventIndex {
-        let inherit = self.inherit && !point.terms.no_inherit;
         let device = self.made.device(point.subsystem, point.name);
+        let inherit = self.inherit && !point.terms.no_inherit && device.is_none();
         let (counts, sample_type) = match (point.role, device) {
             (Role::Tracepoint, Some(device)) => (Counts::Probe(Arc::clone(&device.probe)), perf::SAMPLE_TRACEPOINT),
             (Role::Tracepoint, None) if self.by_instance.has(point.subsystem, point.name) => (Counts::Tracepoint(format.id), 0),

@@ -31,8 +31,10 @@ pub struct Armed {
     pub stack_bytes: usize,
     /// Where the events come by that perf gives nothing of.
     instance: Option<Instance>,
-    /// The BPF programs, if they trace the calls, and whom they begin with.
-    programs: Option<(Programs, Vec<(Seed, Mode)>)>,
+    /// The BPF programs, if they trace the calls.
+    programs: Option<Programs>,
+    /// Whom BPF programs begin with.
+    seeds: Vec<(Seed, Mode)>,
     /// The user's own programs.
     objects: Objects,
 }
@@ -63,7 +65,7 @@ pub struct CpuRing {
 /// One sentence that names the missing privilege, the limit that was hit, or the task that is not there.
 pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects: Objects) -> anyhow::Result<Armed> {
     let left_out = if plan.whom.is_anyone() { plan.left_out() } else { Vec::new() };
-    let programs = programs.map(|programs| (programs, seeds(&plan.whom, child, &left_out)));
+    let seeds = seeds(&plan.whom, child, &left_out);
     let left_out = left_out.into_iter().flat_map(procfs::threads).collect();
     let mut arming = Arming {
         plan,
@@ -75,6 +77,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
             stack_bytes: plan.events.iter().map(|event| event.stack.bytes as usize).max().unwrap_or(0),
             instance: None,
             programs,
+            seeds,
             objects,
         },
         ring_bytes: plan.ring.bytes(),
@@ -191,7 +194,7 @@ impl Arming<'_> {
         self.armed.table.ids.insert(event.id(), index);
         let first = self.armed.table.find(planned.spec.role).unwrap_or(index);
         let written = match (planned.spec.role, &self.armed.programs) {
-            (Role::BpfCall, Some((programs, _))) => programs.write_to(u32::from(index.0 - first.0), cpu, event.as_fd()),
+            (Role::BpfCall, Some(programs)) => programs.write_to(u32::from(index.0 - first.0), cpu, event.as_fd()),
             (Role::Output, _) => self.armed.objects.write_to(usize::from(index.0 - first.0), cpu, event.as_fd()),
             _ => Ok(()),
         };
@@ -264,10 +267,8 @@ impl Armed {
     /// Switches on what is needed from the very start: the records about tasks.
     pub fn enable_side_band(&mut self) -> anyhow::Result<()> {
         self.each(|e| matches!(e.role, Role::SideBand | Role::BpfCall), PerfEvent::enable)?;
-        match &mut self.programs {
-            Some((programs, seeds)) => programs.follow(seeds.drain(..)),
-            None => Ok(()),
-        }
+        self.objects.follow(&self.seeds)?;
+        self.programs.as_mut().map_or(Ok(()), |programs| programs.follow(self.seeds.iter().copied()))
     }
 
     /// Switches the rest on: exits before entries, so that no call that began under trace lacks its end. Returns the list of calls that are in flight by then, where the BPF
@@ -277,12 +278,12 @@ impl Armed {
         self.each(|e| e.role != Role::SideBand && !begins_calls(e.role), PerfEvent::enable)?;
         self.each(|e| begins_calls(e.role), PerfEvent::enable)?;
         self.objects.attach(self.rings.first().map_or(0, |ring| ring.cpu))?;
-        self.programs.as_mut().map_or(Ok(Vec::new()), |(programs, _)| programs.trace())
+        self.programs.as_mut().map_or(Ok(Vec::new()), Programs::trace)
     }
 
     /// Switches everything off: entries first. Returns the list of calls in flight, where only the BPF programs know of them.
     pub fn disable(&mut self) -> anyhow::Result<Vec<u8>> {
-        let in_flight = self.programs.as_mut().map_or(Ok(Vec::new()), |(programs, _)| programs.stop());
+        let in_flight = self.programs.as_mut().map_or(Ok(Vec::new()), Programs::stop);
         self.objects.detach();
         self.each(|e| begins_calls(e.role), PerfEvent::disable)?;
         self.each(|e| !begins_calls(e.role), PerfEvent::disable)?;
@@ -296,11 +297,14 @@ impl Armed {
         let of_objects = (skipped > 0).then(|| {
             format!("{skipped} times the kernel passed over a program of -e: it interrupted another, and on a tracepoint so many records may be missing, for every tracer there")
         });
-        self.shortages_of_calls().into_iter().chain(of_objects).collect()
+        let unfollowed = self.objects.tasks_lost();
+        let of_tasks = (unfollowed > 0)
+            .then(|| format!("programs of -e did not run in {unfollowed} tasks: the kernel was short of memory to follow them"));
+        self.shortages_of_calls().into_iter().chain(of_objects).chain(of_tasks).collect()
     }
 
     fn shortages_of_calls(&self) -> Vec<String> {
-        let Some((programs, _)) = &self.programs else { return Vec::new() };
+        let Some(programs) = &self.programs else { return Vec::new() };
         let account = programs.account();
         let memory = "the kernel was short of memory at that moment";
         let all = [
@@ -325,12 +329,12 @@ impl Armed {
 
     /// Calls that the BPF programs left out as asked.
     pub fn left_out(&self) -> u64 {
-        self.programs.as_ref().map_or(0, |(programs, _)| programs.account().left_out)
+        self.programs.as_ref().map_or(0, |programs| programs.account().left_out)
     }
 
     /// Looks at 32-bit calls too, as soon as there is a program that makes them.
     pub fn look_beside(&mut self) -> anyhow::Result<()> {
-        self.programs.as_mut().map_or(Ok(()), |(programs, _)| programs.look_beside())
+        self.programs.as_mut().map_or(Ok(()), Programs::look_beside)
     }
 
     /// Closes these events for good, which takes the kernel tens of milliseconds for each, and unmaps the rings: all was read.
@@ -342,13 +346,13 @@ impl Armed {
 
     /// What takes the kernel long to close.
     pub fn slow_to_close(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let of_programs = self.programs.iter().flat_map(|(programs, _)| programs.slow_to_close());
+        let of_programs = self.programs.iter().flat_map(Programs::slow_to_close);
         self.events.iter().map(|e| e.event.as_fd()).chain(of_programs).chain(self.objects.slow_to_close())
     }
 
     /// The list of calls that have been in flight for long, each once, where only the BPF programs know of them.
     pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
-        self.programs.as_ref().map_or(Ok(Vec::new()), |(programs, _)| programs.pending())
+        self.programs.as_ref().map_or(Ok(Vec::new()), Programs::pending)
     }
 
     fn each(&self, which: impl Fn(&ArmedEvent) -> bool, act: impl Fn(&PerfEvent) -> io::Result<()>) -> io::Result<()> {
@@ -364,7 +368,7 @@ impl Armed {
                 sum.lost = sum.lost.zip(count.lost).map(|(a, b)| a + b);
             }
         }
-        if let Some((programs, _)) = &self.programs {
+        if let Some(programs) = &self.programs {
             // The events themselves count no calls, and do not know which of their records were lost. The first one stands for all.
             let of_bpf = self.table.events.iter().zip(&mut counts).filter(|(spec, _)| spec.role == Role::BpfCall);
             let account = programs.account();

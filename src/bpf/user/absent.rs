@@ -1,9 +1,10 @@
 //! In place of the user's programs, in a build without the feature `bpf`.
 
 use super::Output;
+use crate::bpf::{Mode, Programs, Seed};
 use crate::cli::request::{Item, Selector};
 use crate::kernel::tracefs::Tracefs;
-use crate::plan::Whom;
+use crate::plan::Plan;
 use std::os::fd::BorrowedFd;
 
 /// There are none.
@@ -24,8 +25,16 @@ impl Objects {
         &[]
     }
 
-    pub fn load(&mut self, _: &Whom) -> anyhow::Result<()> {
+    pub fn load(&mut self, _: &Plan, _: Option<&Programs>) -> anyhow::Result<()> {
         Ok(())
+    }
+
+    pub fn follow(&mut self, _: &[(Seed, Mode)]) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    pub fn tasks_lost(&self) -> u64 {
+        0
     }
 
     pub fn write_to(&self, _: usize, _: u32, _: BorrowedFd) -> anyhow::Result<()> {

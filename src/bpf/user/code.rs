@@ -10,6 +10,8 @@ pub const READ_USER: i32 = 112;
 pub const READ_KERNEL: i32 = 113;
 pub const READ_USER_TEXT: i32 = 114;
 pub const READ_KERNEL_TEXT: i32 = 115;
+pub const TASK_STORAGE_GET: i32 = 156;
+pub const GET_CURRENT_TASK: i32 = 158;
 
 /// `BPF_PSEUDO_MAP_FD`, `BPF_PSEUDO_CALL` and `BPF_PSEUDO_FUNC`: what a source register's number says of the constant.
 const MAP_FD: u8 = 1;
@@ -95,9 +97,19 @@ pub fn jump_if(register: u8, number: i32, off: i16) -> Instruction {
     instruction(0x16, register, 0, off, number)
 }
 
+/// Jumps if a pointer is none.
+pub fn jump_if_null(register: u8, off: i16) -> Instruction {
+    instruction(0x15, register, 0, off, 0)
+}
+
 /// Jumps unless the lower 32 bits are this number.
 pub fn jump_unless(register: u8, number: i32, off: i16) -> Instruction {
     instruction(0x56, register, 0, off, number)
+}
+
+/// Whether it jumps on a condition.
+pub fn is_branch(one: &Instruction) -> bool {
+    matches!(one.code, 0x15 | 0x16 | 0x56)
 }
 
 pub fn exit() -> Instruction {

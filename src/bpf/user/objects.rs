@@ -7,11 +7,13 @@ use super::section::{Place, Section};
 use super::wrap::{self, Own, Whose, wrap};
 use super::{compile, context, record};
 use crate::bpf::programs::skipped;
+use crate::bpf::{self as engine, Mode, Programs, Seed};
 use crate::cli::request::{Item, Selector};
 use crate::kernel::btf::Btf;
 use crate::kernel::machine::possible_cpus;
 use crate::kernel::tracefs::Tracefs;
-use crate::plan::Whom;
+use crate::plan::{Plan, Whom};
+use crate::source::session::Role;
 use crate::sys::bpf::{self, Code, Kind, Refusal};
 use anyhow::{Context, anyhow, bail};
 use goblin::elf::Elf;
@@ -35,6 +37,8 @@ pub struct Objects {
     files: Vec<UserFile>,
     outputs: Vec<Output>,
     attached: Vec<Attached>,
+    /// What tells them the tasks that are traced, where the programs on calls do not.
+    followers: Option<Programs>,
     /// Hooks whose events are over, but take the kernel long to take down.
     stopped: Vec<OwnedFd>,
 }
@@ -123,16 +127,56 @@ impl Objects {
         &self.outputs
     }
 
-    /// Has the programs verified; nothing runs yet.
+    /// Has the programs verified; nothing runs yet. `on_calls`: the programs that trace calls, if there are any: they know the traced tasks.
     ///
     /// # Errors
     /// The kernel does not take them: then with the end of what the verifier says.
-    pub fn load(&mut self, whom: &Whom) -> anyhow::Result<()> {
+    pub fn load(&mut self, plan: &Plan, on_calls: Option<&Programs>) -> anyhow::Result<()> {
         if self.files.is_empty() {
             return Ok(());
         }
-        let (whose, _cgroup) = whose(whom)?;
+        let (whose, _cgroup) = self.whose(plan, on_calls)?;
         self.files.iter_mut().try_for_each(|file| file.load(whose).with_context(|| file.path.display().to_string()))
+    }
+
+    /// Whom the programs run for. With what is needed until they are loaded.
+    fn whose(&mut self, plan: &Plan, on_calls: Option<&Programs>) -> anyhow::Result<(Whose, Option<MapHandle>)> {
+        match &plan.whom {
+            Whom::Command | Whom::Tasks { .. } => Ok((self.of_tasks(plan, on_calls), None)),
+            Whom::Everyone => Ok((Whose::Anyone, None)),
+            Whom::User(uid) => Ok((Whose::User(*uid), None)),
+            Whom::Cgroup(path) => {
+                let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
+                let map = bpf::descriptors(MapType::CgroupArray, 1)?;
+                map.update(&0u32.to_ne_bytes(), &dir.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+                    .context("only cgroups of the unified hierarchy (cgroup2) can be told apart by BPF")?;
+                Ok((Whose::Cgroup(map.as_fd().as_raw_fd()), Some(map)))
+            }
+        }
+    }
+
+    /// By the storage of the tasks that are traced. Where that cannot be had, the programs run for everybody, and what they give is sorted out by who reads it.
+    fn of_tasks(&mut self, plan: &Plan, on_calls: Option<&Programs>) -> Whose {
+        if on_calls.is_none() {
+            let named = if let Whom::Tasks { tids, .. } = &plan.whom { tids.len() } else { 1 };
+            let inherit = plan.events.iter().any(|event| event.spec.role == Role::Output && !event.spec.terms.no_inherit);
+            let settings = engine::Settings { seeds_max: u32::try_from(named).unwrap_or(u32::MAX), inherit, ..Default::default() };
+            self.followers = Programs::load_followers(&settings).ok().filter(|followers| followers.tasks().is_some());
+        }
+        on_calls.or(self.followers.as_ref()).and_then(Programs::tasks).map_or(Whose::Anyone, Whose::Tasks)
+    }
+
+    /// Follows tasks from now on, beginning with these, where nobody else does.
+    ///
+    /// # Errors
+    /// The kernel does not let it.
+    pub fn follow(&mut self, seeds: &[(Seed, Mode)]) -> anyhow::Result<()> {
+        self.followers.as_mut().map_or(Ok(()), |followers| followers.follow(seeds.iter().copied()))
+    }
+
+    /// Tasks whose events are missing, because the kernel had no memory to follow them.
+    pub fn tasks_lost(&self) -> u64 {
+        self.followers.as_ref().map_or(0, |followers| followers.account().tasks_lost)
     }
 
     /// Sends records of this output from this CPU to this event.
@@ -172,6 +216,8 @@ impl Objects {
     pub fn detach(&mut self) {
         // What is slow to close stays attached until the closer has closed it; its outputs lead nowhere by then.
         self.stopped.extend(self.attached.drain(..).filter(|one| one.slow).map(|one| one.fd));
+        // Nothing of theirs is of interest any more, and what is left attached does nothing.
+        let _ = self.followers.as_mut().map(Programs::stop);
     }
 
     /// How often the kernel passed a program over, because it interrupted another.
@@ -182,7 +228,7 @@ impl Objects {
 
     /// What takes long to close, for [`crate::sys::closer`].
     pub fn slow_to_close(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.stopped.iter().map(OwnedFd::as_fd)
+        self.stopped.iter().map(OwnedFd::as_fd).chain(self.followers.iter().flat_map(Programs::slow_to_close))
     }
 }
 
@@ -245,21 +291,6 @@ impl UserFile {
         self.programs.iter_mut().try_for_each(|program| program.load(&object, &self.license, whose))?;
         self.object = Some(object);
         Ok(())
-    }
-}
-
-/// Whom the programs run for, as far as the kernel tells; tasks by their number are told apart by their records. With what is needed until they are loaded.
-fn whose(whom: &Whom) -> anyhow::Result<(Whose, Option<MapHandle>)> {
-    match whom {
-        Whom::Command | Whom::Tasks { .. } | Whom::Everyone => Ok((Whose::Anyone, None)),
-        Whom::User(uid) => Ok((Whose::User(*uid), None)),
-        Whom::Cgroup(path) => {
-            let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
-            let map = bpf::descriptors(MapType::CgroupArray, 1)?;
-            map.update(&0u32.to_ne_bytes(), &dir.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
-                .context("only cgroups of the unified hierarchy (cgroup2) can be told apart by BPF")?;
-            Ok((Whose::Cgroup(map.as_fd().as_raw_fd()), Some(map)))
-        }
     }
 }
 

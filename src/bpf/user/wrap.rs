@@ -27,6 +27,8 @@ const STACK_BYTES: u32 = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     Anyone,
+    /// The tasks that have something in the task storage with this descriptor.
+    Tasks(i32),
     /// Whoever has this effective user id.
     User(u32),
     /// The tasks of the cgroup in the first place of the map with this descriptor.
@@ -109,7 +111,7 @@ pub fn wrap(program: &[Instruction], whose: Whose, own: Option<&Own>, answer: i3
     for (at, one) in before.iter().enumerate() {
         let mut one = *one;
         // Whom it does not run for.
-        if one.code == code::jump_unless(0, 0, 0).code {
+        if code::is_branch(&one) {
             one.off = distance(decide + out - at - 1)?;
         }
         instructions.push(one);
@@ -155,6 +157,11 @@ fn stack_used(function: &[Instruction]) -> u32 {
 fn test(whose: Whose, context: i16) -> Vec<Instruction> {
     let mut test = match whose {
         Whose::Anyone => return Vec::new(),
+        Whose::Tasks(map) => {
+            let map = code::map(1, map);
+            let (current, get) = (code::call(code::GET_CURRENT_TASK), code::call(code::TASK_STORAGE_GET));
+            vec![current, map[0], map[1], code::copy(2, 0), code::set(3, 0), code::set(4, 0), get, code::jump_if_null(0, 0)]
+        }
         Whose::User(uid) => vec![code::call(code::GET_UID_GID), code::jump_unless(0, uid as i32, 0)],
         Whose::Cgroup(map) => {
             let map = code::map(1, map);
@@ -179,7 +186,7 @@ mod tests {
             match one.code {
                 0xb4 if one.dst_reg() == 0 => r0 = one.imm,
                 0x05 => at = jump(at),
-                0x16 if r0 == one.imm => at = jump(at),
+                0x15 | 0x16 if r0 == one.imm => at = jump(at),
                 0x56 if r0 != one.imm => at = jump(at),
                 0x85 if one.src_reg() == 1 => {
                     returns.push(at);
@@ -239,6 +246,7 @@ mod tests {
         assert_eq!(run(&wrapped(Whose::User(0))), (vec![code::GET_UID_GID, code::PERF_EVENT_OUTPUT], 1));
         assert_eq!(run(&wrapped(Whose::User(33))), (vec![code::GET_UID_GID], 1));
         assert_eq!(run(&wrapped(Whose::Cgroup(3))), (vec![code::TASK_UNDER_CGROUP], 1));
+        assert_eq!(run(&wrapped(Whose::Tasks(3))), (vec![code::GET_CURRENT_TASK, code::TASK_STORAGE_GET], 1));
     }
 
     #[test]
