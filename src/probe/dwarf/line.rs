@@ -1,11 +1,13 @@
 //! The addresses of source lines.
 
 use super::debug::{Debug, Reader, Unit};
+use super::die::{Die, DieId};
 use crate::cli::near;
 use anyhow::{anyhow, bail};
 use gimli::constants as dw;
-use gimli::{LineProgramHeader, Reader as _};
+use gimli::{LineProgramHeader, Range, Reader as _};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// A row of a line table.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +29,12 @@ impl Debug {
     pub fn addresses_of_line(&self, file: &str, line: u32) -> anyhow::Result<Vec<u64>> {
         let mut paths = BTreeSet::new();
         let (mut found, mut with_code) = (Spots::default(), BTreeSet::new());
-        self.each_table(|unit, header, rows| {
-            let files: Vec<u64> =
-                files(header).filter(|number| path(self, unit, header, *number).is_some_and(|path| ends_with(&path, file))).collect();
+        self.each_table(|unit, header| {
+            let files = files_called(self, unit, header, file);
+            if files.is_empty() {
+                return;
+            }
+            let rows = rows(unit);
             for number in &files {
                 if rows.iter().any(|row| row.file == *number) {
                     paths.extend(path(self, unit, header, *number));
@@ -58,7 +63,7 @@ impl Debug {
     /// There is no such function, or the line has no code in it.
     pub fn addresses_in_function(&self, name: &str, entry: Option<u64>, line: u32) -> anyhow::Result<Vec<u64>> {
         let at_entry = entry.and_then(|entry| self.function_at(entry)).map(|function| (function.number, function.chain[0].clone()));
-        let (_, function) =
+        let (number, function) =
             at_entry.or_else(|| self.function_named(name)).ok_or_else(|| anyhow!("there is no function {}", name.escape_debug()))?;
         let origins = function.with_origins();
         let declared = origins.iter().find_map(|die| Some((die, die.number(dw::DW_AT_decl_file)?, die.number(dw::DW_AT_decl_line)?)));
@@ -74,9 +79,39 @@ impl Debug {
         addresses.retain(|address| self.function_at(*address).is_some_and(|function| function.is_or_has(&called)));
         if addresses.is_empty() {
             let base = file.rsplit('/').next().unwrap_or(&file);
-            bail!("{name}:{line}, which is {}:{wanted}, has no code in {name}", base.escape_debug(), name = name.escape_debug());
+            let near = self.lines_around(number, &origins, &file, (first, wanted.into()));
+            bail!("{name}:{line}, which is {}:{wanted}, has no code in {name}{near}", base.escape_debug(), name = name.escape_debug());
         }
         Ok(addresses)
+    }
+
+    /// Which lines of a function, or of what is inlined into it, have code before and behind one that has none, counted from its first. `function` is it and what it is a copy of, in the
+    /// unit of this number.
+    fn lines_around(&self, number: usize, function: &[Die<'_>], file: &str, (first, wanted): (u64, u64)) -> String {
+        let Some(unit) = self.unit(number, false) else { return String::new() };
+        let Some(program) = &unit.line_program else { return String::new() };
+        let files = files_called(self, &unit, program.header(), file);
+        let code = self.code_of(&unit, function);
+        let is_in = |row: &Row| code.iter().any(|range| (range.begin..range.end).contains(&row.address));
+        let rows = rows(&unit);
+        let own = rows.iter().filter(|row| row.is_statement && !row.is_end && row.line >= first && files.contains(&row.file) && is_in(row));
+        around(&own.map(|row| row.line - first).collect(), wanted - first)
+    }
+
+    /// The code of a function and of its copies in a unit.
+    fn code_of(&self, unit: &Rc<Unit>, function: &[Die<'_>]) -> Vec<Range> {
+        let ids: Vec<DieId> = function.iter().map(Die::id).collect();
+        let mut found = Vec::new();
+        let mut cursor = unit.entries();
+        while let Ok(Some(entry)) = cursor.next_dfs() {
+            if matches!(entry.tag(), dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine) {
+                let die = Die { debug: self, in_shared: false, unit: unit.clone(), entry: entry.clone() };
+                if ids.contains(&die.id()) || die.reference(dw::DW_AT_abstract_origin).is_some_and(|origin| ids.contains(&origin)) {
+                    found.extend(die.ranges());
+                }
+            }
+        }
+        found
     }
 
     /// Where a function's own code begins, behind what sets up its frame: where the compiler says so, or where the second line begins.
@@ -90,10 +125,10 @@ impl Debug {
         said.or_else(|| within.iter().find(|row| row.is_statement && row.address > entry)).map(|row| row.address)
     }
 
-    fn each_table(&self, mut look: impl FnMut(&Unit, &LineProgramHeader<Reader>, Vec<Row>)) {
+    fn each_table(&self, mut look: impl FnMut(&Unit, &LineProgramHeader<Reader>)) {
         self.find_unit::<()>(|_, unit| {
             if let Some(program) = &unit.line_program {
-                look(unit, program.header(), rows(unit));
+                look(unit, program.header());
             }
             std::ops::ControlFlow::Continue(())
         });
@@ -168,6 +203,17 @@ fn rows(unit: &Unit) -> Vec<Row> {
 fn files(header: &LineProgramHeader<Reader>) -> impl Iterator<Item = u64> {
     let first = if header.version() >= 5 { 0 } else { 1 };
     (first..).take(header.file_names().len())
+}
+
+/// Those whose paths end so.
+fn files_called(debug: &Debug, unit: &Unit, header: &LineProgramHeader<Reader>, end: &str) -> Vec<u64> {
+    // Few have the name, so that few whole paths are put together.
+    let base = end.rsplit('/').next().unwrap_or(end);
+    let has_name = |number: &u64| {
+        let name = header.file(*number).and_then(|file| debug.dwarf(false).attr_string(unit, file.path_name()).ok());
+        name.is_some_and(|name| name.to_slice().is_ok_and(|name| name.ends_with(base.as_bytes())))
+    };
+    files(header).filter(has_name).filter(|number| path(debug, unit, header, *number).is_some_and(|path| ends_with(&path, end))).collect()
 }
 
 /// A file's path with its directory, as the compiler was told.
