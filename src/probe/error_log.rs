@@ -53,12 +53,14 @@ pub fn refused(log: &[u8], line: &str, errno: i32) -> Refused {
     Refused { errno, what, entry }
 }
 
-/// The last entry whose line is this one. The kernel puts single blanks between words.
+/// The last entry whose line is this one. The kernel puts single blanks between words; about the condition of an event probe it gives the condition alone.
 fn last_about(log: &str, line: &str) -> Option<Entry> {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let ours = words(line);
+    let condition = line.split_once(" if ").filter(|_| line.starts_with('e')).map(|(_, condition)| words(condition));
+    let ours = [Some(words(line)), condition];
     let lines: Vec<&str> = log.lines().collect();
-    let entry = lines.windows(3).rev().find(|entry| entry[1].strip_prefix(COMMAND).is_some_and(|command| words(command) == ours))?;
+    let is_ours = |command: &str| ours.contains(&Some(words(command)));
+    let entry = lines.windows(3).rev().find(|entry| entry[1].strip_prefix(COMMAND).is_some_and(is_ours))?;
     // `[stamp] message`
     let message = entry[0].split_once("] ").map_or(entry[0], |(_, message)| message);
     let line = entry[1].strip_prefix(COMMAND)?;
@@ -73,6 +75,10 @@ fn explained(said: &str, line: &str) -> Option<String> {
         "Failed to register probe event" => {
             "the kernel allows no probe there: the function is blacklisted (it is needed for probing itself, or marked notrace), or the place is no code".to_owned()
         }
+        // The caret is under the place also where the data is meant.
+        "Invalid probed address or symbol" if line.contains('@') => {
+            "the kernel has no such function or data (/proc/kallsyms lists what it has)".to_owned()
+        }
         "Invalid probed address or symbol" => "the kernel has no such function (/proc/kallsyms lists those that it has)".to_owned(),
         "The symbol is not unique" => "several functions of the kernel have this name: give MODULE:NAME or an address".to_owned(),
         "Invalid register name" => "unknown register".to_owned(),
@@ -83,7 +89,7 @@ fn explained(said: &str, line: &str) -> Option<String> {
         "Given group/event name is already used by another event" => "there is an event of this name already".to_owned(),
         "Retprobe address must be an function entry" => "a return probe must be at a function's first instruction".to_owned(),
         "Attached event does not exist" => "there is no such event to attach to".to_owned(),
-        "Attached event does not have this field" => "the event that this attaches to has no such field".to_owned(),
+        "Attached event does not have this field" | "Field not found" => "the event that this attaches to has no such field".to_owned(),
         "No BTF entry for this probe point" => "the kernel's type information (BTF) does not know this function".to_owned(),
         "BTF is not available or not supported" => "this kernel has no type information (BTF), so arguments have no names".to_owned(),
         "This variable is not found at this probe point" => "the function has no argument of this name".to_owned(),
@@ -129,6 +135,9 @@ mod tests {
 [45709.2] trace_probe: error: This type does not fit for string.
   Command: p:rtrace_1_2/handle /tmp/app:0x1189 a=%di:string
                                                      ^
+[45709.3] event filter parse error: error: Field not found
+  Command: nr == 257
+              ^
 ";
 
     #[test]
@@ -145,6 +154,15 @@ mod tests {
         let of = |line: &str| refused(LOG.as_bytes(), line, libc::EINVAL).what;
         assert!(of("p:rtrace_1_2/x notifier_call_chain").contains("blacklisted"));
         assert_eq!(of("p:rtrace_1_2/handle /tmp/app:0x1189 a=%di:string"), "this type does not fit for string");
+    }
+
+    #[test]
+    fn a_condition_stands_alone() {
+        let of = |line: &str| refused(LOG.as_bytes(), line, libc::EINVAL);
+        let refused = of("e:rtrace_1_2/x raw_syscalls.sys_enter nr=$id if nr ==  257");
+        assert_eq!(refused.what, "the event that this attaches to has no such field");
+        assert_eq!(refused.entry.map(|entry| entry.line).as_deref(), Some("nr == 257"));
+        assert_eq!(of("p:rtrace_1_2/x vfs_read if nr == 257").entry, None);
     }
 
     #[test]

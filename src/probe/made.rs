@@ -100,6 +100,8 @@ impl Made {
         self.notes.extend(resolved.notes);
         let file = self.file.get_or_insert_with(|| DynamicEvents::of(tracefs)).clone();
         let shown = names::shown(probe);
+        let may_leave_out = resolved.probes.len() > 1 && matches!(probe.place, Place::Kernel { .. });
+        let mut first_refused = None;
         for mut one in resolved.probes {
             let name = name(&one, &shown, taken)?;
             if is_named_for_all(&one) {
@@ -116,10 +118,17 @@ impl Made {
                 _ => {
                     device = by_device::of(&one, &name.name).filter(|_| by_device.is_some());
                     let few = by_device.is_some_and(|events| events <= DEVICE_EVENTS_MAX);
-                    if device.is_none() || !few {
+                    if device.is_none() || !few || may_leave_out {
+                        let place = one.place.clone();
                         match in_tracefs(&file, one)? {
                             Ok(()) => device = None,
                             Err(WriteError::NoPermission(_)) if device.is_some() => {}
+                            // A line may have been copied into functions of which the kernel allows no probe.
+                            Err(WriteError::Refused(refused)) if may_leave_out => {
+                                self.notes.push(format!("one of the places of {shown},{place}, is left out: {}", refused.what));
+                                first_refused.get_or_insert(refused);
+                                continue;
+                            }
                             Err(refused) => return Err(explained(refused, probe)),
                         }
                     }
@@ -127,7 +136,10 @@ impl Made {
             }
             self.events.push(MadeEvent { item: Some(item), name, shown: shown.clone(), probe: probe.clone(), device });
         }
-        Ok(())
+        match first_refused {
+            Some(refused) if self.of(item).next().is_none() => Err(refused.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Why the kernel refused to open what its devices should make, which say only a number: what it says in tracefs, if it refuses it there too.

@@ -15,7 +15,7 @@ use anyhow::{Context, bail};
 /// # Errors
 /// As [`crate::probe::resolve()`].
 pub fn resolve(probe: &Probe, at: &KernelPlace, when: When, surroundings: &mut dyn Surroundings) -> anyhow::Result<Resolved> {
-    let what = || format!("{} is not found", probe.place.to_string().escape_debug());
+    let what = || format!("{} is not found", at.to_string().escape_debug());
     let mut file = image::open(surroundings).with_context(what)?;
     let mut notes = Vec::new();
     let spots = match at {

@@ -1,12 +1,12 @@
 //! Why the kernel may not have taken a function's name.
 
 use crate::cli::near;
-use crate::probe::grammar::{KernelPlace, Place, Probe};
+use crate::probe::grammar::{Fetch, KernelPlace, Place, Probe};
 use crate::probe::surroundings::Surroundings;
 use crate::stack::symbols::kallsyms::Line;
 use std::borrow::Cow;
 
-/// What is wrong with the function that a probe is on, if it is its name: to be said after the kernel refused it. Looking that up before would take longer than
+/// What is wrong with the function that a probe is on, or with the data that it reads, if it is the name: to be said after the kernel refused it. Looking that up before would take longer than
 /// making the probe.
 pub fn doubt(probe: &Probe, surroundings: &mut dyn Surroundings) -> Option<String> {
     let (module, symbol) = match &probe.place {
@@ -14,7 +14,27 @@ pub fn doubt(probe: &Probe, surroundings: &mut dyn Surroundings) -> Option<Strin
         Place::Function { name, .. } if !name.contains(['*', '?']) => (None, name),
         _ => return None,
     };
-    doubt_of(symbol, module, &surroundings.kallsyms().ok()?)
+    let kallsyms = surroundings.kallsyms().ok()?;
+    let data = || probe.args.iter().filter_map(|arg| read_symbol(&arg.value)).find_map(|symbol| doubt_of_data(symbol, &kallsyms));
+    doubt_of(symbol, module, &kallsyms).or_else(data)
+}
+
+/// The symbol in `+8(@symbol)`.
+fn read_symbol(value: &Fetch) -> Option<&str> {
+    match value {
+        Fetch::AtSymbol { symbol, .. } => Some(symbol),
+        Fetch::Memory { of, .. } => read_symbol(of),
+        _ => None,
+    }
+}
+
+fn doubt_of_data(wanted: &str, kallsyms: &[u8]) -> Option<String> {
+    let symbols = || kallsyms.split(|byte| *byte == b'\n').filter_map(Line::parse);
+    if symbols().any(|symbol| symbol.name() == wanted.as_bytes()) {
+        return None;
+    }
+    let near = near::nearest(wanted, symbols().filter_map(|symbol| str::from_utf8(symbol.name()).ok()), 5);
+    Some(format!("the kernel has no symbol {wanted}{}", near::hint(&near)).escape_debug().to_string())
 }
 
 /// By the text of /proc/kallsyms.
@@ -66,6 +86,8 @@ mod tests {
         assert_eq!(doubt("jiffies").unwrap(), "jiffies is data of the kernel, not code");
         let twice = doubt("helper").unwrap();
         assert!(twice.starts_with("the kernel has 2 functions helper (in the kernel itself, ext4), and takes none"), "{twice}");
+        assert_eq!(doubt_of_data("jiffies", TEXT), None);
+        assert_eq!(doubt_of_data("jiffie", TEXT).unwrap(), "the kernel has no symbol jiffie; near: jiffies");
         assert_eq!(doubt_of("helper", Some("ext4"), TEXT), None);
         assert_eq!(doubt_of("vfs_read", Some("ext4"), TEXT).unwrap(), "the module ext4 has no function vfs_read");
     }
