@@ -4,7 +4,7 @@ use super::pattern::{Pattern, nothing};
 use crate::cli::request::Lines;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::probe::change::{Change, RemoveError};
-use crate::probe::grammar::{self, Line, Probe, Removal};
+use crate::probe::grammar::{self, KernelPlace, Line, Place, Probe, Removal};
 use crate::probe::inventory::{self, Entry};
 use crate::probe::surroundings::Live;
 use crate::probe::{holders, resolve};
@@ -23,6 +23,8 @@ struct Step {
 enum Act {
     /// In the kernel's own grammar.
     Make(Vec<Probe>),
+    /// It may be, if the kernel knows the names in it.
+    Offer(Probe),
     Remove(Removal),
 }
 
@@ -70,17 +72,27 @@ fn of_file(path: &Path) -> anyhow::Result<Vec<Step>> {
     lines.into_iter().map(|(number, line)| step(Some(format!("{name}, line {number}")), line)).collect()
 }
 
-/// Looks up the names in a line: what is wrong with them is said before anything is done.
+/// Looks up the names in a line, but for those that the kernel may know itself: what is wrong with them is said before anything is done.
 fn step(place: Option<String>, line: Line) -> anyhow::Result<Step> {
     let act = match line {
         Line::Remove(removal) => Act::Remove(removal),
-        Line::Make(probe) => {
-            let resolved = resolve(&probe, &mut Live).map_err(|error| in_place(error, place.as_deref()))?;
-            resolved.notes.iter().for_each(|note| say!("rtrace: note: {note}"));
-            Act::Make(told_apart(resolved.probes))
-        }
+        Line::Make(probe) if may_be_in_the_kernels_words(&probe) => Act::Offer(probe),
+        Line::Make(probe) => Act::Make(looked_up(&probe).map_err(|error| in_place(error, place.as_deref()))?),
     };
     Ok(Step { place, act })
+}
+
+fn may_be_in_the_kernels_words(probe: &Probe) -> bool {
+    match &probe.place {
+        Place::Kernel { at, .. } => !matches!(at, KernelPlace::Line(_)),
+        place => matches!(place, Place::Function { .. } | Place::Tracepoint { .. }),
+    }
+}
+
+fn looked_up(probe: &Probe) -> anyhow::Result<Vec<Probe>> {
+    let resolved = resolve(probe, &mut Live)?;
+    resolved.notes.iter().for_each(|note| say!("rtrace: note: {note}"));
+    Ok(told_apart(resolved.probes))
 }
 
 fn in_place(error: anyhow::Error, place: Option<&str>) -> anyhow::Error {
@@ -101,8 +113,16 @@ fn told_apart(mut probes: Vec<Probe>) -> Vec<Probe> {
 fn take(tracefs: &Tracefs, change: &mut Change, act: &Act, force: bool) -> anyhow::Result<()> {
     match act {
         Act::Make(probes) => probes.iter().try_for_each(|probe| change.make(probe)),
+        Act::Offer(probe) => offer(change, probe),
         Act::Remove(removal) => remove(tracefs, change, removal, force),
     }
+}
+
+/// As it is, if the kernel takes it: then the line that it shows is the one that was written. Else with its names looked up.
+fn offer(change: &mut Change, probe: &Probe) -> anyhow::Result<()> {
+    let Err(refused) = change.make(probe) else { return Ok(()) };
+    let probes = looked_up(probe)?;
+    if probes == [probe.clone()] { Err(refused) } else { probes.iter().try_for_each(|probe| change.make(probe)) }
 }
 
 fn remove(tracefs: &Tracefs, change: &mut Change, removal: &Removal, force: bool) -> anyhow::Result<()> {
