@@ -10,10 +10,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
 /// `workload attach`, idling in poll.
-struct Target(Child);
+pub struct Target(Child);
 
 impl Target {
-    fn new() -> Target {
+    pub fn new() -> Target {
         Target::start(Command::new(machine::workload()).arg("attach"))
     }
 
@@ -33,12 +33,12 @@ impl Target {
         Target(child)
     }
 
-    fn pid(&self) -> String {
+    pub fn pid(&self) -> String {
         self.0.id().to_string()
     }
 
     /// Lets it make its calls.
-    fn go(&mut self) {
+    pub fn go(&mut self) {
         self.0.stdin.take().expect("it is a pipe").write_all(b"go\n").expect("the program reads");
     }
 }
@@ -51,7 +51,7 @@ impl Drop for Target {
 }
 
 /// The target polls every 20 ms: the first such line says that everything is armed.
-fn armed(lines: &[Line]) -> bool {
+pub fn armed(lines: &[Line]) -> bool {
     lines.iter().any(|line| line.call().is_some_and(|call| call.name == "poll"))
 }
 

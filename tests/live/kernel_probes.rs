@@ -1,16 +1,18 @@
 //! Probes on the kernel itself, on kernels that have them: by breakpoint, by ftrace, on events.
 
-use crate::machine::Machine;
+use crate::attach::{Target, armed};
+use crate::machine::{self, Machine};
 use crate::needs::Need;
 use crate::trace::{Trace, plain, start, trace};
 use regex::Regex;
 use rustix::process::{Signal, kill_process};
+use std::process::Command;
 
 /// What all of these open.
 const FILE: &str = "/etc/passwd";
 
 /// What is printed of probes, behind the task.
-fn events(trace: &Trace) -> Vec<String> {
+pub fn events(trace: &Trace) -> Vec<String> {
     let lines = trace.lines();
     let texts = lines.iter().filter_map(|line| line.text.split_once("): ")?.1.split_once(' '));
     texts.map(|(_, what)| what.to_owned()).filter(|what| what.starts_with("probe:")).collect()
@@ -18,7 +20,12 @@ fn events(trace: &Trace) -> Vec<String> {
 
 /// Traces `cat` of the file; some line of the probe is this.
 fn assert_line(machine: &Machine, options: &[&str], pattern: &str) -> Trace {
-    let trace = trace(machine, options, &["cat", FILE]).succeeded();
+    assert_line_of(machine, options, &["cat", FILE], pattern)
+}
+
+/// Traces this command; some line of the probe is this.
+pub fn assert_line_of(machine: &Machine, options: &[&str], command: &[&str], pattern: &str) -> Trace {
+    let trace = trace(machine, options, command).succeeded();
     let pattern = Regex::new(&format!("^probe:{pattern}$")).expect("the pattern is right");
     assert!(events(&trace).iter().any(|event| pattern.is_match(event)), "{pattern} in\n{}\n{}", trace.text, trace.stderr);
     assert_gone();
@@ -26,7 +33,7 @@ fn assert_line(machine: &Machine, options: &[&str], pattern: &str) -> Trace {
 }
 
 /// No event of an rtrace is there but of those that live.
-fn assert_gone() {
+pub fn assert_gone() {
     let all = std::fs::read_to_string("/sys/kernel/tracing/dynamic_events").expect("tracefs is mounted");
     let pids = all.lines().filter_map(|line| line.split_once("rtrace_")?.1.split('_').next()?.parse::<i32>().ok());
     let dead: Vec<i32> = pids.filter(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()).collect();
@@ -117,6 +124,55 @@ fn a_function_of_the_kernel_without_tracefs() {
     assert_gone();
 }
 
+/// The traced program makes its calls from a thread that was there before, from new ones and from children.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_process_that_is_there_already() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    let mut target = Target::new();
+    // Where the second argument is among the registers of a call (struct pt_regs).
+    let probe = "p __x64_sys_lseek tag=+104($arg1):u64";
+    let mut run = start(&machine, &["-p", &target.pid(), "-e", "poll", "--probe", probe], &[]);
+    run.wait_for("poll", armed);
+    // Nobody's who is not traced.
+    assert!(Command::new(machine::workload()).args(["tag", "77"]).status().is_ok_and(|status| status.success()));
+    target.go();
+    let events = events(&run.finish().succeeded());
+    let mut tags: Vec<&str> = events.iter().filter_map(|event| event.strip_prefix("probe:__x64_sys_lseek(tag: ")).collect();
+    tags.sort_unstable();
+    assert_eq!(tags, ["1)", "2)", "3)", "4)", "5)"], "{events:?}");
+    assert_gone();
+}
+
+#[test]
+fn user_frames_are_under_the_kernels() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    let Some(program) = crate::probes::program(&machine) else { return };
+    let trace = trace(&machine, &["--call-graph", "dwarf", "--probe", "p vfs_write"], &[&program, "1"]).succeeded();
+    let frames: Vec<_> = trace.text.lines().skip(1).map_while(crate::stacks::frame).collect();
+    let kernels = frames.iter().take_while(|frame| frame.file == "[kernel]").count();
+    assert!(frames[0].name == "vfs_write" && kernels >= 2, "{}", trace.text);
+    let own: Vec<&str> = frames[kernels..].iter().filter(|frame| frame.file == program).map(|frame| frame.name.as_str()).collect();
+    assert_eq!(own.first().copied(), Some("main"), "{}", trace.text);
+}
+
+#[test]
+fn a_summary_counts_them() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes]) {
+        return;
+    }
+    let options = ["-s", "--probe", "p vfs_read count=$arg3:u64", "--filter", "count == 3"];
+    let trace = trace(&machine, &options, &["dd", "if=/dev/zero", "of=/dev/null", "bs=3", "count=7", "status=none"]).succeeded();
+    assert!(Regex::new(r"(?m)^ dd \([0-9]+\), 7 events, 100\.0%$").expect("the pattern is right").is_match(&trace.text), "{}", trace.text);
+}
+
 #[test]
 fn what_the_kernel_refuses_is_named() {
     let Some(machine) = Machine::shared() else { return };
@@ -127,15 +183,32 @@ fn what_the_kernel_refuses_is_named() {
         let run = plain(&machine, &["--probe", probe, "--", "echo", "started"]);
         assert_eq!((run.status, run.stdout.as_str()), (125, ""), "{probe}: {}", run.stderr);
         words.iter().for_each(|word| assert!(run.stderr.contains(word), "no {word:?} in\n{}", run.stderr));
+        run.stderr
     };
-    refused("p do_sys_openat2+1", &["instruction boundary", "^"]);
-    refused("p no_such_function_here", &["no_such_function_here"]);
-    refused("r do_sys_openat2+16", &["return probe"]);
+    // The kernel's own entry: its message, the line, and a caret under the part of it that is meant.
+    let refused_there = |probe: &str, words: &[&str], part: &str| {
+        let said = refused(probe, words);
+        let [message, line, caret] = said.lines().skip(1).collect::<Vec<_>>()[..] else { panic!("{said}") };
+        assert!(message.starts_with("    trace_") && message.contains(" error: "), "{said}");
+        let behind = |text: &str| text.split_once(' ').map(|(_, place)| place.to_owned());
+        assert!(line.starts_with("    p:rtrace_") || line.starts_with("    r:rtrace_"), "{said}");
+        assert_eq!(behind(line.trim()), behind(probe), "{said}");
+        assert_eq!((caret.trim(), caret.find('^').and_then(|at| line.get(at..))), ("^", Some(part)), "{said}");
+    };
+    refused_there("p do_sys_openat2+1", &["instruction boundary"], "do_sys_openat2+1");
+    refused_there("p no_such_function_here", &["the kernel has no function no_such_function_here"], "no_such_function_here");
+    refused_there("r do_sys_openat2 a=%di:string", &["a string must be read from memory"], "string");
+    refused("p do_sys_openat2 a=@no_such_data_here", &["the kernel has no symbol no_such_data_here", "^"]);
+    refused("r do_sys_openat2+16", &["return probe", "^"]);
+    refused("p do_sys_openat2 a=%zz", &["the kernel knows no register `%zz`", "    p do_sys_openat2 a=%zz\n", "^~~"]);
+    refused("p do_sys_openat2 a=%di:u7", &["there is no type `u7`", "near: u", "^~"]);
+    let many: String = (0..129).map(|n| format!(" a{n}=%di")).collect();
+    refused(&format!("p do_sys_openat2{many}"), &["128 arguments at most", "a128=%di\n", "^~~~~~~~"]);
     // `0xffffffff81000000-0xffffffff81000010\tname`
     let blacklist = std::fs::read_to_string("/sys/kernel/debug/kprobes/blacklist").unwrap_or_default();
     let names = blacklist.lines().filter_map(|line| line.split_whitespace().nth(1));
     match names.into_iter().find(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')) {
-        Some(name) => refused(&format!("p {name}"), &["blacklisted"]),
+        Some(name) => refused_there(&format!("p {name}"), &["blacklisted"], name),
         None => crate::needs::unsupported("no kprobes/blacklist in debugfs: whether it is named was not tested"),
     }
     assert_gone();

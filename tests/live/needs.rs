@@ -22,6 +22,10 @@ pub enum Need {
     UserEvents,
     /// Arguments by their names, which the kernel's type information has.
     NamedArguments,
+    /// The kernel's own types (BTF), which rtrace reads on any kernel that shows them.
+    Types,
+    /// The kernel's `vmlinux` with debug information, where Debian and we put it.
+    DebugInformation,
     /// Copies of memory in the events of single syscalls, which came with Linux 6.19.
     CopiesInEvents,
     /// BPF programs on events of single syscalls that the kernel either runs or counts as skipped, and never interrupts: before Linux 6.7 it does not count, from 7.2 on it interrupts.
@@ -72,6 +76,8 @@ impl Need {
             Need::Histograms => explains("hist trigger"),
             Need::UserEvents => has("user_events_data"),
             Need::NamedArguments => explains("<argname>"),
+            Need::Types => Path::new("/sys/kernel/btf/vmlinux").exists(),
+            Need::DebugInformation => Path::new(&format!("/usr/lib/debug/boot/vmlinux-{}", release())).exists(),
             Need::CopiesInEvents => reads("events/syscalls/sys_enter_openat/format").contains("__filename_val"),
             Need::CountedProgramsOnSingleSyscalls => ((6, 7)..(7, 2)).contains(&kernel_version()),
             Need::EprobesOnArrays => takes_eprobes() && kernel_version() > (6, 12),
@@ -92,6 +98,8 @@ impl fmt::Display for Need {
             Need::Histograms => "histograms",
             Need::UserEvents => "user events",
             Need::NamedArguments => "arguments by name",
+            Need::Types => "types of the kernel (BTF)",
+            Need::DebugInformation => "vmlinux with debug information",
             Need::CopiesInEvents => "copies of memory in events",
             Need::CountedProgramsOnSingleSyscalls => "BPF programs on events of single syscalls",
             Need::EprobesOnArrays => "eprobes on arrays",
@@ -99,6 +107,10 @@ impl fmt::Display for Need {
             Need::Program(name) => name,
         })
     }
+}
+
+fn release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("/proc is mounted").trim().to_owned()
 }
 
 pub fn tracefs() -> &'static Path {
@@ -153,7 +165,8 @@ fn are_what_rtrace_finds() {
     for (thing, need) in kinds {
         assert_eq!(found(thing), need.is_met(), "{thing} in\n{report}");
     }
-    for need in kinds.map(|(_, need)| need).into_iter().chain([Need::Histograms, Need::NamedArguments]) {
+    for need in kinds.map(|(_, need)| need).into_iter().chain([Need::Histograms, Need::NamedArguments, Need::Types, Need::DebugInformation])
+    {
         assert!(need.is_met() || !are_all_required(), "{need}");
     }
 }

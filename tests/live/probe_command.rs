@@ -11,35 +11,35 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Events of one test: all have names of its own, and are deleted when it ends, however it does.
-struct Events<'m> {
+pub struct Events<'m> {
     machine: &'m Machine,
-    prefix: String,
+    pub prefix: String,
 }
 
 impl Events<'_> {
-    fn new(machine: &Machine) -> Events<'_> {
+    pub fn new(machine: &Machine) -> Events<'_> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         Events { machine, prefix: format!("live{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)) }
     }
 
     /// A name of the test's own.
-    fn name(&self, what: &str) -> String {
+    pub fn name(&self, what: &str) -> String {
         format!("{}{what}", self.prefix)
     }
 
-    fn probe(&self, words: &[&str]) -> Trace {
+    pub fn probe(&self, words: &[&str]) -> Trace {
         plain(self.machine, &[&["probe"], words].concat())
     }
 
     /// What it prints to stdout when all is well.
-    fn says(&self, words: &[&str]) -> String {
+    pub fn says(&self, words: &[&str]) -> String {
         let run = self.probe(words);
         assert_eq!(run.status, 0, "{words:?}: {}", run.stderr);
         run.stdout
     }
 
     /// What it says when it fails.
-    fn fails(&self, words: &[&str]) -> String {
+    pub fn fails(&self, words: &[&str]) -> String {
         let run = self.probe(words);
         assert_eq!((run.status, run.stdout.as_str()), (125, ""), "{words:?}: {}", run.stderr);
         run.stderr
@@ -51,7 +51,7 @@ impl Events<'_> {
         all.lines().filter(|line| line.contains(&self.prefix)).map(str::to_owned).collect()
     }
 
-    fn file(&self, text: &str) -> String {
+    pub fn file(&self, text: &str) -> String {
         let path = self.machine.path("probes");
         fs::write(&path, text).expect("the test's directory is writable");
         path
@@ -66,19 +66,19 @@ impl Drop for Events<'_> {
     }
 }
 
-fn tracefs() -> PathBuf {
+pub fn tracefs() -> PathBuf {
     let dirs = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(Path::new);
     dirs.into_iter().find(|dir| dir.join("events").is_dir()).unwrap_or(dirs[0]).to_owned()
 }
 
 /// Makes a probe as somebody else would.
-fn by_hand(line: &str) {
+pub fn by_hand(line: &str) {
     use std::io::Write;
     let mut file = fs::File::options().append(true).open(tracefs().join("dynamic_events")).expect("tracefs takes probes");
     file.write_all(line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"));
 }
 
-fn has(text: &str, words: &[&str]) {
+pub fn has(text: &str, words: &[&str]) {
     for word in words {
         assert!(text.contains(word), "no {word:?} in\n{text}");
     }

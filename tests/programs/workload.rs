@@ -20,6 +20,7 @@ mod payload;
 mod raw;
 mod seccomp;
 mod spans;
+mod tcp;
 mod zoo;
 
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 o
 workload memory SCENE COUNT DIR            paths and data where they are hard to read
 workload names THREADS COUNT DIR           COUNT files that are not there on each of THREADS threads, by names of every kind
 workload payload SCENE                     calls with data that is known, of each kind one
+workload tcp SIZE...                       sends of these sizes over a connection to itself; says between which ports
 workload zoo DIR                           shows one open file of every kind
 workload mark EVENT COUNT                  sets a mark of this name so often
 workload mark-fork EVENT                   sets one in itself and in a child, as long as somebody traces it
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
         ["names", threads, count, dir] => names::run(number(threads), number(count), dir.as_ref()),
         ["payload", scene] => payload::run(scene),
+        ["tcp", sizes @ ..] => tcp::send(&sizes.iter().map(|size| number(size)).collect::<Vec<_>>()),
         ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),
         ["mark", event, count] => mark::run(event, number(count) as u32),
         ["mark-fork", event] => mark::fork(event),

@@ -1,0 +1,181 @@
+//! Probes on the kernel by names: arguments by its type information, lines and locals by its debug information. What is fetched is held against what the programs did.
+
+use crate::kernel_probes::{assert_gone, events};
+use crate::line::Line;
+use crate::machine::{self, Machine};
+use crate::needs::Need;
+use crate::trace::{Trace, plain, start, trace, workload};
+use regex::Regex;
+use rustix::process::{Signal, kill_process};
+use std::cell::RefCell;
+use std::process::{Command, Stdio};
+
+/// The sends of a run of `workload tcp`.
+const SIZES: &str = "1 22 333 4444";
+
+/// What a field of each event has, in the order of the lines.
+fn values(events: &[String], field: &str) -> Vec<String> {
+    let pattern = Regex::new(&format!(r"[(, ]{field}: ([^,)]+)")).expect("the pattern is right");
+    events.iter().filter_map(|event| Some(pattern.captures(event)?[1].to_owned())).collect()
+}
+
+/// The one port and the other, as the program says.
+fn ports(trace: &Trace) -> [u16; 2] {
+    let said = trace.stdout.lines().find_map(|line| line.strip_prefix("connected ")?.split_once(" to "));
+    let (from, to) = said.unwrap_or_else(|| panic!("no ports in {:?}\n{}", trace.stdout, trace.stderr));
+    [from, to].map(|port| port.parse().expect("a port"))
+}
+
+#[test]
+fn what_is_sent_by_tcp() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes, Need::Types]) {
+        return;
+    }
+    let events = events(&workload(&machine, &["--probe", "p tcp_sendmsg sk size"], &format!("tcp {SIZES}")).succeeded());
+    let pattern = Regex::new(r"^probe:tcp_sendmsg\(sk: 0xff[0-9a-f]{14}, size: [0-9]+\)$").expect("the pattern is right");
+    assert!(events.iter().all(|event| pattern.is_match(event)), "{events:?}");
+    assert_eq!(values(&events, "size").join(" "), SIZES);
+    let sockets = values(&events, "sk");
+    assert!(sockets.iter().all(|socket| *socket == sockets[0]), "{events:?}");
+    assert_gone();
+}
+
+#[test]
+fn what_anybody_sends_by_tcp() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes, Need::Types]) {
+        return;
+    }
+    let sizes_of = |lines: &[Line], pid: u32| {
+        let texts: Vec<String> = lines.iter().filter(|line| line.tid as u32 == pid).map(|line| line.text.clone()).collect();
+        values(&texts, "size").join(" ")
+    };
+    // One sender after the other, until rtrace is there.
+    let senders = RefCell::new(Vec::new());
+    let mut run = start(&machine, &["--probe", "p tcp_sendmsg sk size", "-a"], &[]);
+    run.wait_for("sends of a process", |lines| {
+        let mut sender =
+            Command::new(machine::workload()).arg("tcp").args(SIZES.split(' ')).stdout(Stdio::null()).spawn().expect("it starts");
+        assert!(sender.wait().expect("it is ours").success());
+        senders.borrow_mut().push(sender.id());
+        senders.borrow().iter().any(|pid| sizes_of(lines, *pid) == SIZES)
+    });
+    kill_process(run.pid(), Signal::INT).expect("it runs");
+    let lines = run.finish().succeeded().lines();
+    let whole = senders.borrow().iter().filter(|pid| sizes_of(&lines, **pid) == SIZES).count();
+    assert!(whole >= 1, "{lines:?}");
+    assert_gone();
+}
+
+#[test]
+fn members_of_arguments() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes, Need::Types]) {
+        return;
+    }
+    let probe = "p tcp_sendmsg sk->__sk_common.skc_family from=sk->__sk_common.skc_num sk->__sk_common.skc_dport:x16 size";
+    let trace = workload(&machine, &["--probe", probe], "tcp 55").succeeded();
+    let ([from, to], swapped) = (ports(&trace), |port: u16| port.to_be());
+    // AF_INET; the other's port is as it goes over the net.
+    let expected = format!("sk___sk_common_skc_family: 2, from: {from}, sk___sk_common_skc_dport: {:#x}, size: 55", swapped(to));
+    assert_eq!(events(&trace), [format!("probe:tcp_sendmsg({expected})")]);
+}
+
+#[test]
+fn all_arguments() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes, Need::Types]) {
+        return;
+    }
+    let events = events(&workload(&machine, &["--probe", "p tcp_sendmsg $arg*"], "tcp 7 8").succeeded());
+    let pattern =
+        Regex::new(r"^probe:tcp_sendmsg\(sk: 0xff[0-9a-f]{14}, msg: 0xff[0-9a-f]{14}, size: [78]\)$").expect("the pattern is right");
+    assert!(events.len() == 2 && events.iter().all(|event| pattern.is_match(event)), "{events:?}");
+}
+
+/// A line of the function that copies names from user space, at which the name is there: counted from the function's first, and the file's line.
+fn line_with_a_name(machine: &Machine) -> (&'static str, u32, u32) {
+    let said = Regex::new(r"which is namei\.c:([0-9]+), has no code in [a-z_]+; line ([0-9]+) has").expect("the pattern is right");
+    let said_two = Regex::new(r"has no code in [a-z_]+; lines ([0-9]+) and [0-9]+ have").expect("the pattern is right");
+    // The name that it has from Linux 7.0 on, and the one that it had.
+    for function in ["do_getname", "getname_flags"] {
+        // Behind the last line of either.
+        let (mut line, mut first) = (90, None);
+        while line > 2 {
+            let probe = format!("p {function}:{line} name=result->name:string");
+            let run = plain(machine, &["--probe", &probe, "--", "true"]);
+            if let Some(first) = first.filter(|_| run.status == 0) {
+                return (function, line, first + line);
+            }
+            line = match (said.captures(&run.stderr), said_two.captures(&run.stderr)) {
+                (Some(words), _) => {
+                    first = words[1].parse::<u32>().ok().map(|of_file| of_file - line);
+                    words[2].parse().expect("digits")
+                }
+                (None, Some(words)) => words[1].parse().expect("digits"),
+                (None, None) => line - 1,
+            };
+        }
+    }
+    panic!("no line of the kernel knows a name");
+}
+
+#[test]
+fn a_line_with_its_local() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes, Need::DebugInformation]) {
+        return;
+    }
+    let (function, line, of_file) = line_with_a_name(&machine);
+    let files = [machine.file("the first", 1), machine.file("the second", 2)];
+    for place in [format!("{function}:{line}"), format!("namei.c:{of_file}")] {
+        let probe = format!("p:names {place} name=result->name:string");
+        let trace = trace(&machine, &["--probe", &probe, "-e", "openat"], &["cat", &files[0], &files[1]]).succeeded();
+        let names: Vec<String> =
+            events(&trace).iter().filter_map(|event| Some(event.strip_prefix("probe:names(name: ")?.to_owned())).collect();
+        let at = |file: &String| names.iter().position(|name| *name == format!("\"{file}\")"));
+        let [first, second] = files.each_ref().map(at);
+        assert!(first.is_some() && first < second, "{names:?}\n{}", trace.text);
+        // Each call of openat has had its name copied.
+        assert!(names.len() as u64 >= trace.count("openat"), "{}", trace.text);
+        assert!(names.iter().all(|name| name.starts_with('"')), "{names:?}");
+    }
+    assert_gone();
+}
+
+#[test]
+fn without_debug_information_it_is_said_where_it_was_looked_for() {
+    let Some(machine) = Machine::shared() else { return };
+    if Need::DebugInformation.is_met() {
+        return;
+    }
+    let run = plain(&machine, &["--probe", "p getname_flags:72 result->name", "--", "echo", "started"]);
+    assert_eq!((run.status, run.stdout.as_str()), (125, ""), "{}", run.stderr);
+    let words = [
+        "--probe 'p getname_flags:72 result->name': getname_flags:72 is not found",
+        "need its debug information",
+        "/usr/lib/debug/boot/vmlinux-",
+    ];
+    for word in words.into_iter().chain(["/boot/vmlinux-", "in Debian it is in the package linux-image-"]) {
+        assert!(run.stderr.contains(word), "no {word:?} in\n{}", run.stderr);
+    }
+}
+
+#[test]
+fn names_that_the_kernel_has_not() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::Kprobes, Need::Types]) {
+        return;
+    }
+    for (probe, words) in [
+        ("p tcp_sendmsg sk sise", "tcp_sendmsg has no argument sise; near: size"),
+        ("p tcp_sendmsg sk->__sk_comon", "has no member __sk_comon; near: __sk_common"),
+        ("p tcp_sendmsg sk.__sk_common", "sk is a pointer: write sk->__sk_common"),
+        ("p tcp_sendmgs sk", "has no function tcp_sendmgs; near: "),
+        ("r tcp_sendmsg $retval->name", "tcp_sendmsg"),
+    ] {
+        let run = plain(&machine, &["--probe", probe, "--", "true"]);
+        assert!(run.status == 125 && run.stderr.contains(words), "{probe}: {}", run.stderr);
+    }
+}
