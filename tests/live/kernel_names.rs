@@ -173,7 +173,7 @@ fn names_that_the_kernel_has_not() {
         ("p tcp_sendmsg sk->__sk_comon", "has no member __sk_comon; near: __sk_common"),
         ("p tcp_sendmsg sk.__sk_common", "sk is a pointer: write sk->__sk_common"),
         ("p tcp_sendmgs sk", "has no function tcp_sendmgs; near: "),
-        ("r tcp_sendmsg $retval->name", "tcp_sendmsg"),
+        ("r tcp_sendmsg $retval->name", "retval is a number, so it has no member name"),
     ] {
         let run = plain(&machine, &["--probe", probe, "--", "true"]);
         assert!(run.status == 125 && run.stderr.contains(words), "{probe}: {}", run.stderr);
