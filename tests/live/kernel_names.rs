@@ -94,28 +94,26 @@ fn all_arguments() {
     assert!(events.len() == 2 && events.iter().all(|event| pattern.is_match(event)), "{events:?}");
 }
 
-/// A line of the function that copies names from user space, at which the name is there: counted from the function's first, and the file's line.
-fn line_with_a_name(machine: &Machine) -> (&'static str, u32, u32) {
-    let said = Regex::new(r"which is namei\.c:([0-9]+), has no code in [a-z_]+; line ([0-9]+) has").expect("the pattern is right");
-    let said_two = Regex::new(r"has no code in [a-z_]+; lines ([0-9]+) and [0-9]+ have").expect("the pattern is right");
-    // The name that it has from Linux 7.0 on, and the one that it had.
+/// Traces `cat` of these files with a probe on a line at which each name that is copied from user space is there; the second place is the same by the file's name.
+/// Each reading of the debug information takes an emulated machine half a minute.
+fn traces_of_a_line(machine: &Machine, files: &[String; 2]) -> [Trace; 2] {
+    let no_code = Regex::new(r"which is namei\.c:([0-9]+), has no code in [a-z_]+; line ([0-9]+) has").expect("the pattern is right");
+    let at = |place: &str| {
+        let probe = format!("p:names {place} name=result->name:string");
+        trace(machine, &["--probe", &probe, "-e", "openat"], &["cat", &files[0], &files[1]])
+    };
+    // The name that the function has from Linux 7.0 on, and the one that it had.
     for function in ["do_getname", "getname_flags"] {
-        // Behind the last line of either.
-        let (mut line, mut first) = (90, None);
-        while line > 2 {
-            let probe = format!("p {function}:{line} name=result->name:string");
-            let run = plain(machine, &["--probe", &probe, "--", "true"]);
-            if let Some(first) = first.filter(|_| run.status == 0) {
-                return (function, line, first + line);
+        // Behind the last line of either: it is said which has code.
+        let run = at(&format!("{function}:90"));
+        let Some(words) = no_code.captures(&run.stderr) else { continue };
+        let [asked, last] = [1, 2].map(|nth| words[nth].parse::<u32>().expect("digits"));
+        // The last one may be that of an error.
+        for line in (1..=last).rev() {
+            let by_function = at(&format!("{function}:{line}"));
+            if by_function.status == 0 {
+                return [by_function, at(&format!("namei.c:{}", asked - 90 + line))];
             }
-            line = match (said.captures(&run.stderr), said_two.captures(&run.stderr)) {
-                (Some(words), _) => {
-                    first = words[1].parse::<u32>().ok().map(|of_file| of_file - line);
-                    words[2].parse().expect("digits")
-                }
-                (None, Some(words)) => words[1].parse().expect("digits"),
-                (None, None) => line - 1,
-            };
         }
     }
     panic!("no line of the kernel knows a name");
@@ -127,11 +125,8 @@ fn a_line_with_its_local() {
     if machine.lacks(&[Need::Kprobes, Need::DebugInformation]) {
         return;
     }
-    let (function, line, of_file) = line_with_a_name(&machine);
     let files = [machine.file("the first", 1), machine.file("the second", 2)];
-    for place in [format!("{function}:{line}"), format!("namei.c:{of_file}")] {
-        let probe = format!("p:names {place} name=result->name:string");
-        let trace = trace(&machine, &["--probe", &probe, "-e", "openat"], &["cat", &files[0], &files[1]]).succeeded();
+    for trace in traces_of_a_line(&machine, &files).map(Trace::succeeded) {
         let names: Vec<String> =
             events(&trace).iter().filter_map(|event| Some(event.strip_prefix("probe:names(name: ")?.to_owned())).collect();
         let at = |file: &String| names.iter().position(|name| *name == format!("\"{file}\")"));
