@@ -65,10 +65,14 @@ pub fn read(tracefs: &Tracefs) -> anyhow::Result<Vec<Entry>> {
     let hits = hits::of(root, &listed);
     let status = status::read(root).with_context(|| format!("cannot read {}", root.join("user_events_status").display()))?;
     let kept = Kept::here().read();
+    let of_runs = Kept::of_runs().read();
+    let of_run =
+        |entry: &str| of_runs.iter().filter_map(|noted| kept::of_run(noted)).find_map(|(owner, bare)| (bare == entry).then_some(owner));
     let entry = |(listed, hits): (Listed, Option<Hits>)| {
-        let whose = match Owner::parse(&listed.name.subsystem) {
+        let entry = kept::entry(&listed.name, &listed.line);
+        let whose = match Owner::of_event(&listed.name).or_else(|| of_run(&entry)) {
             Some(owner) => Whose::Run(owner),
-            None if kept.contains(&kept::entry(&listed.name, &listed.line)) => Whose::ProbeAdd,
+            None if kept.contains(&entry) => Whose::ProbeAdd,
             None => Whose::Other,
         };
         let is_user = groups::is_of_user_events(&listed.name.subsystem);

@@ -6,6 +6,8 @@
 use super::by_device::{self, ByDevice};
 use super::dynamic_events::{DynamicEvents, WriteError};
 use super::grammar::{Field, FilePlace, KernelPlace, Place, Probe};
+use super::inventory;
+use super::kept::{self, Kept};
 use super::kernel;
 use super::names;
 use super::owner::Owner;
@@ -35,6 +37,8 @@ pub struct Made {
     events: Vec<MadeEvent>,
     /// What keeps the user events among them: the kernel takes them away when nobody holds them any more.
     held: Vec<Registration>,
+    /// What was written down of those whose names do not say whose they are.
+    noted: Vec<String>,
     /// What the user ought to know about how probes were understood.
     pub notes: Vec<String>,
 }
@@ -134,7 +138,10 @@ impl Made {
                     }
                 }
             }
-            self.events.push(MadeEvent { item: Some(item), name, shown: shown.clone(), probe: probe.clone(), device });
+            self.events.push(MadeEvent { item: Some(item), name: name.clone(), shown: shown.clone(), probe: probe.clone(), device });
+            if matches!(probe.place, Place::Synthetic { .. }) {
+                self.note(tracefs, &name)?;
+            }
         }
         match first_refused {
             Some(refused) if self.of(item).next().is_none() => Err(refused.into()),
@@ -161,6 +168,20 @@ impl Made {
         })
     }
 
+    /// Writes down an event that is ours and does not say so.
+    fn note(&mut self, tracefs: &Tracefs, name: &EventName) -> anyhow::Result<()> {
+        let owner = owner()?;
+        let all = inventory::listed(tracefs)?;
+        let Some(made) = all.iter().find(|listed| listed.name == *name) else { return Ok(()) };
+        let entry = kept::entry_of_run(owner, name, &made.line);
+        let living = || Ok(all.iter().map(|listed| kept::entry(&listed.name, &listed.line)).collect());
+        // Where it cannot be written down, it stays only if this run is killed.
+        if Kept::of_runs().add(std::slice::from_ref(&entry), living).is_ok() {
+            self.noted.push(entry);
+        }
+        Ok(())
+    }
+
     /// Makes an event that rtrace needs for itself: of the first of these that the kernel takes. They are in the kernel's own words.
     ///
     /// # Errors
@@ -171,7 +192,11 @@ impl Made {
         for probe in probes {
             let shown = names::shown(probe);
             let mut taken = self.events.iter().map(|event| event.name.name.clone()).collect();
-            let name = name(probe, &shown, &mut taken)?;
+            let owner = owner()?;
+            let name = match &probe.place {
+                Place::Synthetic { .. } => owner.synthetic(&shown.name),
+                _ => EventName { subsystem: owner.to_string(), name: names::unique(&shown.name, &mut taken) },
+            };
             let one = Probe { group: Some(name.subsystem.clone()), event: Some(name.name.clone()), ..probe.clone() };
             match file.make(&one.to_string()) {
                 Ok(()) => {
@@ -182,6 +207,14 @@ impl Made {
             }
         }
         Err(refused)
+    }
+
+    /// Takes one of those away again that rtrace made for itself, as it is of no use alone.
+    pub fn disown(&mut self, name: &EventName) {
+        // What is not taken away now is at the end.
+        if self.file.as_ref().is_some_and(|file| file.remove(name).is_ok()) {
+            self.events.retain(|event| event.name != *name);
+        }
     }
 
     /// How often the kernel missed what rtrace needs for itself, on all of the machine.
@@ -227,6 +260,10 @@ impl Made {
                 _ => self.events.pop(),
             };
         }
+        if !self.noted.is_empty() {
+            // The next run strikes out what is not there.
+            let _ = Kept::of_runs().forget(&std::mem::take(&mut self.noted));
+        }
         Ok(())
     }
 }
@@ -243,8 +280,11 @@ fn name(probe: &Probe, shown: &EventName, taken: &mut HashSet<String>) -> anyhow
     if is_named_for_all(probe) {
         return Ok(shown.clone());
     }
-    let owner = Owner::this().context("/proc is not mounted, so nobody could tell whose the events are")?;
-    Ok(EventName { subsystem: owner.to_string(), name: names::unique(&shown.name, taken) })
+    Ok(EventName { subsystem: owner()?.to_string(), name: names::unique(&shown.name, taken) })
+}
+
+fn owner() -> anyhow::Result<Owner> {
+    Owner::this().context("/proc is not mounted, so nobody could tell whose the events are")
 }
 
 /// Synthetic and user events are known by their names to those who give them their values.

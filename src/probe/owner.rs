@@ -2,14 +2,20 @@
 //!
 //! What rtrace makes there outlives a process that is killed, so it bears its process in its name: `rtrace_PID_START`, and where that number is of a pid namespace other than the
 //! first, `rtrace_PID_START_NAMESPACE`. By that a later run tells what a dead one left from what a living one uses. Names that are no owner's are nobody's business here.
+//! Of a probe it is its group's name; synthetic events have all one group, so of those it is what their own names begin with: `rtrace_PID_START__NAME`.
 
+use super::groups::SYNTHETIC;
 use crate::kernel::procfs;
+use crate::kernel::tracefs::EventName;
 use std::fmt;
 use std::fs;
 use std::path::Path;
 
 /// What all names of owners begin with.
 const PREFIX: &str = "rtrace_";
+
+/// Between the owner and the rest of a synthetic event's name.
+const OF_SYNTHETIC: &str = "__";
 
 /// The inode of the first pid namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h).
 const FIRST_NAMESPACE: u32 = 0xEFFF_FFFC;
@@ -43,6 +49,19 @@ impl Owner {
         let owner = Owner { pid, started, namespace };
         // Only what is written as it would be printed: `rtrace_+1_2` is somebody else's.
         (parts.next().is_none() && owner.to_string() == name).then_some(owner)
+    }
+
+    /// The owner of this event.
+    pub fn of_event(event: &EventName) -> Option<Owner> {
+        match event.subsystem.as_str() {
+            SYNTHETIC => event.name.split_once(OF_SYNTHETIC).and_then(|(owner, _)| Owner::parse(owner)),
+            group => Owner::parse(group),
+        }
+    }
+
+    /// A synthetic event of this owner's.
+    pub fn synthetic(&self, name: &str) -> EventName {
+        EventName { subsystem: SYNTHETIC.to_owned(), name: format!("{self}{OF_SYNTHETIC}{name}") }
     }
 
     /// Its number does not count in the first pid namespace.
@@ -105,6 +124,19 @@ mod tests {
         ] {
             assert_eq!(Owner::parse(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn events_say_whose_they_are() {
+        let owner = Owner::parse("rtrace_7_81").unwrap();
+        let event = |group: &str, name: &str| Owner::of_event(&EventName { subsystem: group.to_owned(), name: name.to_owned() });
+        assert_eq!(event("rtrace_7_81", "any"), Some(owner));
+        assert_eq!(Owner::of_event(&owner.synthetic("path_names")), Some(owner));
+        assert_eq!(owner.synthetic("path_names").to_string(), "synthetic:rtrace_7_81__path_names");
+        for other in ["rtrace_7_81", "rtrace_7_81_path", "wakeup__rtrace_7_81", "rtrace__7_81"] {
+            assert_eq!(event("synthetic", other), None, "{other}");
+        }
+        assert_eq!(event("sched", "rtrace_7_81__x"), None);
     }
 
     #[test]

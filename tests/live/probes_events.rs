@@ -2,8 +2,9 @@
 
 use crate::line;
 use crate::machine::Machine;
-use crate::needs::Need;
-use crate::trace::{Trace, trace};
+use crate::needs::{Need, reads};
+use crate::trace::{Trace, plain, start, trace};
+use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -172,4 +173,26 @@ fn what_is_lost_is_counted() {
     // Beside what has a line, rtrace's own child made some calls before it became dd.
     assert!(received - came < 200, "{came} lines: {said}");
     nothing_is_left();
+}
+
+/// Its name is the user's, and does not say whose it is.
+#[test]
+fn a_synthetic_event_of_a_killed_run_is_removed_by_the_next() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[Need::SyntheticEvents]) {
+        return;
+    }
+    let options = ["--probe", "s:rtlive_killed u64 number", "-e", "openat"];
+    let mut run = start(&machine, &options, &["sh", "-c", "for i in $(seq 100); do cat /dev/null; sleep 0.02; done"]);
+    run.wait_for("a call", |lines| !lines.is_empty());
+    let pid = run.pid();
+    kill_process(pid, Signal::KILL).expect("it is ours");
+    run.finish();
+    let has = || reads("dynamic_events").contains("rtlive_killed");
+    assert!(has(), "nobody was left to remove it");
+    let listed = plain(&machine, &["probe", "list"]).stdout;
+    let line = listed.lines().find(|line| line.starts_with("synthetic:rtlive_killed "));
+    assert!(line.is_some_and(|line| line.contains(&format!("gone:{} ", pid.as_raw_nonzero()))), "{listed}");
+    trace(&machine, &["-e", "lseek"], &["true"]).succeeded();
+    assert!(!has(), "{}", reads("dynamic_events"));
 }

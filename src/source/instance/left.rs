@@ -26,30 +26,35 @@ pub fn remove(tracefs: &Tracefs) {
 
 /// Removes an instance with whatever was switched on in it; triggers that keep it are found and removed.
 pub(super) fn take_away(instance: &Path) -> io::Result<()> {
-    let since = Instant::now();
+    let mut since = Instant::now();
     loop {
         match fs::remove_dir(instance) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && since.elapsed() < BUSY_MAX => {
-                remove_triggers(instance);
-                thread::sleep(PAUSE);
-            }
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && since.elapsed() < BUSY_MAX => match remove_triggers(instance) {
+                // The kernel takes tens of milliseconds for each of them.
+                true => since = Instant::now(),
+                false => thread::sleep(PAUSE),
+            },
             other => return other,
         }
     }
 }
 
-/// Takes the triggers from all events of an instance: histograms with variables hold it. One whose variables another uses goes after that one, so this is repeated.
-fn remove_triggers(instance: &Path) {
-    let Ok(subsystems) = fs::read_dir(instance.join("events")) else { return };
-    for subsystem in subsystems.flatten() {
-        let Ok(events) = fs::read_dir(subsystem.path()) else { continue };
-        for trigger in events.flatten().map(|event| event.path().join("trigger")) {
-            let has_some = fs::read_to_string(&trigger).is_ok_and(|text| text.lines().any(|line| !line.starts_with('#')));
-            if has_some {
-                // Opened so, a trigger file removes what it has (event_trigger_regex_open() in kernel/trace/trace_events_trigger.c).
-                let _ = fs::OpenOptions::new().write(true).truncate(true).open(&trigger);
-            }
-        }
+/// Takes the triggers from all events of an instance: histograms with variables hold it. One whose variables another uses goes after that one, so this is repeated as long as it is
+/// true that some went.
+fn remove_triggers(instance: &Path) -> bool {
+    let subsystems = fs::read_dir(instance.join("events")).into_iter().flatten().flatten();
+    let events = subsystems.flat_map(|subsystem| fs::read_dir(subsystem.path()).into_iter().flatten().flatten());
+    events.filter(|event| remove_triggers_of(&event.path().join("trigger"))).count() > 0
+}
+
+/// Takes the triggers from an event; whether they went.
+fn remove_triggers_of(file: &Path) -> bool {
+    let has_some = || fs::read_to_string(file).is_ok_and(|text| text.lines().any(|line| !line.starts_with('#')));
+    if !has_some() {
+        return false;
     }
+    // Opened so, a trigger file removes what it has (event_trigger_regex_open() in kernel/trace/trace_events_trigger.c).
+    let _ = fs::OpenOptions::new().write(true).truncate(true).open(file);
+    !has_some()
 }
