@@ -16,6 +16,7 @@ use crate::probe::made::Made;
 use crate::say;
 use crate::sink::output::Output;
 use crate::source::arm::{self, Armed};
+use crate::source::instance::Instance;
 use crate::source::live::Drain;
 use crate::source::look;
 use crate::source::queue::{Sender, queue};
@@ -93,6 +94,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
         drain: Drain::new(armed),
         made,
         names_missed: 0,
+        names_dropped: 0,
         queue: Some(sender),
         enough,
         child,
@@ -162,6 +164,8 @@ struct Run<'a> {
     made: Made,
     /// How many path names at most are addresses because the probe that reads them was missed.
     names_missed: u64,
+    /// The same, because histograms had no room for their threads.
+    names_dropped: u64,
     /// The way to the worker; `None` once everything was sent.
     queue: Option<Sender>,
     /// The worker wants no more: enough was printed, or nobody reads.
@@ -382,6 +386,7 @@ impl Run<'_> {
                 queue.push(round)?;
             }
         }
+        self.names_dropped = self.drain.armed().instance().map_or(0, Instance::dropped);
         let instance = self.drain.remove_instance();
         self.end_probes();
         off.and(instance)
@@ -411,6 +416,12 @@ impl Run<'_> {
             shortages.push(format!(
                 "{} path names at most are not known: more calls named one at once than the kernel had room for",
                 self.names_missed
+            ));
+        }
+        if self.names_dropped > 0 {
+            shortages.push(format!(
+                "{} path names at most are not known: more threads of this machine named one than the kernel had room for",
+                self.names_dropped
             ));
         }
         for sentence in &shortages {

@@ -288,7 +288,7 @@ _rtrace() {
                     return 0
                     ;;
                 --strings-by)
-                    COMPREPLY=($(compgen -W "auto getname vfs_getname events none" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto getname vfs_getname events eprobe none" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -76,6 +76,7 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -l strings-by -d 'Without BP
 getname\t'A return probe of rtrace\'s own, where the kernel copies names (needs kprobes): whole names'
 vfs_getname\t'The event probe:vfs_getname, if somebody made it (perf probe does)'
 events\t'What the syscalls: events bring along from Linux 6.19 on: cut, and with dots for what is unprintable'
+eprobe\t'An event probe of rtrace\'s own that reads them when calls return (needs eprobes, synthetic events and histograms): whole names'
 none\t'Addresses'"
 complete -c rtrace -n "__fish_rtrace_needs_command" -s a -l all-cpus -d 'Everything on this machine; a COMMAND only says how long'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l no-inherit -d 'Do not follow children and new threads'

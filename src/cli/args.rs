@@ -408,6 +408,8 @@ pub enum StringsArg {
     VfsGetname,
     /// What the syscalls: events bring along from Linux 6.19 on: cut, and with dots for what is unprintable
     Events,
+    /// An event probe of rtrace's own that reads them when calls return (needs eprobes, synthetic events and histograms): whole names
+    Eprobe,
     /// Addresses
     None,
 }

@@ -301,14 +301,16 @@ fn needs_of_bpf(facts: &Facts) -> Vec<Line> {
     vec![btf, capability]
 }
 
-/// The ways of `--strings-by`, the truest first.
+/// The ways of `--strings-by`, that which is taken first.
 fn path_names(facts: &Facts) -> Line {
     let copies = facts.copied_bytes.map(|bytes| format!("events (cut to {bytes} bytes)"));
     let whole = [("getname", facts.features.kprobes), ("vfs_getname", facts.vfs_getname)]
         .into_iter()
         .filter(|(_, there)| *there)
         .map(|(way, _)| way.to_owned());
-    let ways: Vec<String> = whole.chain(copies).collect();
+    let features = facts.features;
+    let at_exit = (features.eprobes && features.synthetic && features.histograms).then(|| "eprobe".to_owned());
+    let ways: Vec<String> = whole.chain(copies).chain(at_exit).collect();
     match ways.first() {
         None => Line::missing("path names", "without BPF only addresses: this kernel has none of the ways of --strings-by"),
         Some(way) if way.starts_with("events") => Line::limited("path names", format!("without BPF: {}", ways.join(", "))),

@@ -338,6 +338,8 @@ pub enum StringsBy {
     VfsGetname,
     /// The copies in `syscalls:` events.
     Events,
+    /// An event probe of our own, when calls return.
+    Eprobe,
     /// Not at all.
     None,
 }

@@ -30,6 +30,7 @@ use crate::task::fds::{SETTLING, Tables, Ticket};
 use crate::task::maps::Maps;
 use crate::task::tasks::Slot;
 use crate::task::{Look, Tasks};
+use path_names::Unnamed;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use stacks::Stacks;
@@ -98,6 +99,10 @@ pub struct Follower {
     orphans: Vec<(TaskId, Slot, Open)>,
     /// By event: its records come by a tracefs instance.
     by_instance: Vec<bool>,
+    /// Path names come so: they are read when calls return.
+    names_at_exit: bool,
+    /// Calls that are over and whose path names are still to come.
+    unnamed: Unnamed,
     /// By event: the field that says where a probed function returned to.
     returns: Vec<Option<FormatField>>,
     /// By event: it is to be given as it is, too.
@@ -165,6 +170,8 @@ impl Follower {
             nobody: FxHashSet::default(),
             orphans: Vec::new(),
             by_instance: session.events.events.iter().map(EventSpec::is_by_instance).collect(),
+            names_at_exit: session.events.events.iter().any(|event| event.role == Role::PathName && event.is_by_instance()),
+            unnamed: Unnamed::default(),
             returns: session.events.events.iter().map(returns).collect(),
             shown: session.events.events.iter().map(is_shown).collect(),
             outputs: outputs(session),
@@ -221,7 +228,7 @@ impl Follower {
         }
         let task = if self.by_instance.get(usize::from(sample.event.0)) == Some(&true) {
             self.ledger.instance.receive(1);
-            let Some(task) = self.task_of_thread(record.task.tid) else {
+            let Some(task) = self.task_of_thread(record.task.tid, sample.event) else {
                 return self.ledger.leave_out(sample.event, LeftOut::Excluded);
             };
             task
@@ -263,11 +270,13 @@ impl Follower {
     /// The task of a record that only says which thread it is. One that nobody saw begin is asked for; until the answer is there it passes for a process.
     ///
     /// `None`: somebody who is not followed. The kernel records events of the scheduler for the thread that is left as well as for the one that is turned to.
-    fn task_of_thread(&mut self, tid: i32) -> Option<TaskId> {
+    fn task_of_thread(&mut self, tid: i32, event: EventIndex) -> Option<TaskId> {
         if let Some(task) = self.tasks.get(tid) {
             return Some(task.id);
         }
-        if self.scope != Scope::System && !self.gaps.was_any() {
+        // What is needed to understand others is not, if these are nobody's.
+        let is_shown = self.shown.get(usize::from(event.0)).is_some_and(|shown| *shown);
+        if !is_shown || self.scope != Scope::System && !self.gaps.was_any() {
             return None;
         }
         self.ask_about(tid);
@@ -323,7 +332,7 @@ impl Follower {
                 }
             }
             Layout::TaskExit => self.task_end(here, events),
-            Layout::PathName(layout) => self.path_name(here, *layout, raw),
+            Layout::PathName(layout) => self.path_name(here, *layout, raw, events),
             Layout::Fault { major } => {
                 let (ip, address, pid) = (sample.ip, sample.address, here.task.pid);
                 let stack = self.stack_of_event(here, sample);
@@ -437,6 +446,7 @@ impl Follower {
             self.give_pending(after, events);
         }
         self.settle(events);
+        self.give_unnamed(events);
         self.outbox.expire(self.now, events);
     }
 

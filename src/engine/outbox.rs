@@ -2,7 +2,7 @@
 //!
 //! An event that waits holds all behind it, so that the order stays. How long and how much may wait is bounded; after that an event leaves as it is.
 
-use crate::event::{CallFile, Event, FdPlace, File, Stack, TaskEnd, Time, What};
+use crate::event::{Call, CallFile, Event, FdPlace, File, Stack, TaskEnd, Time, What};
 use crate::task::fds::{Path, Ticket};
 use std::collections::VecDeque;
 
@@ -72,6 +72,14 @@ impl Outbox {
             call.files.push(CallFile { place, file: File::Path(path) });
         }
         self.release_one(ticket, events);
+    }
+
+    /// The call with this number, while it waits.
+    pub fn call(&mut self, ticket: Ticket) -> Option<&mut Call> {
+        match self.waiting(ticket) {
+            Some(What::Call(call)) => Some(call),
+            _ => None,
+        }
     }
 
     /// How a task ended is known.

@@ -4,6 +4,7 @@ mod bed;
 mod calls;
 mod descriptors;
 mod instance;
+mod names_at_exit;
 mod path_names;
 mod random;
 mod tasks;

@@ -14,6 +14,8 @@ pub struct Features {
     /// Probes on events (`e` lines).
     pub eprobes: bool,
     pub synthetic: bool,
+    /// Histograms of events (`hist` triggers).
+    pub histograms: bool,
     pub user_events: bool,
     /// /sys/kernel/btf/vmlinux
     pub btf: bool,
@@ -33,6 +35,7 @@ impl Features {
             uprobes: has("uprobe_events"),
             eprobes: has_function("eprobe_trigger_func"),
             synthetic: has("synthetic_events"),
+            histograms: has("events/raw_syscalls/sys_exit/hist"),
             user_events: has("user_events_data"),
             btf,
         }

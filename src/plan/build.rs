@@ -63,7 +63,12 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
             // A summary has none of them, and of what a filter asks is not known here.
             facts.wanted &=
                 request.show.mode != Mode::Summary || what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
-            Some(path_names::choose(request.run.strings_by, facts, || path_names::make(tracefs, made))?)
+            let only = match &whom {
+                Whom::Tasks { tids, processes } if !inherit && processes.is_empty() => Some(tids.as_slice()),
+                _ => None,
+            };
+            let wanted = path_names::Wanted { shown: &shown, only };
+            Some(path_names::choose(request.run.strings_by, facts, |own| path_names::make(own, tracefs, made, wanted))?)
         }
     };
     let mut hooks = Hooks::All;

@@ -42,12 +42,15 @@ pub struct Tracepoint<'a> {
     pub terms: Terms,
     pub filter: Option<String>,
     pub graph: Graph,
+    /// perf gives nothing of it, which is not known otherwise.
+    pub by_instance: bool,
 }
 
 impl<'a> Tracepoint<'a> {
     /// One that rtrace needs to understand others.
     pub fn helper(subsystem: &'a str, name: &'a str, role: Role) -> Tracepoint<'a> {
-        Tracepoint { subsystem, name, role, shown: false, terms: Terms::default(), filter: None, graph: Graph::default() }
+        let (terms, graph) = (Terms::default(), Graph::default());
+        Tracepoint { subsystem, name, role, shown: false, terms, filter: None, graph, by_instance: false }
     }
 }
 
@@ -105,6 +108,7 @@ impl Adding<'_> {
         let device = self.made.device(point.subsystem, point.name);
         let inherit = self.inherit && !point.terms.no_inherit && device.is_none();
         let (counts, sample_type) = match (point.role, device) {
+            _ if point.by_instance => (Counts::Tracepoint(format.id), 0),
             (Role::Tracepoint, Some(device)) => (Counts::Probe(Arc::clone(&device.probe)), perf::SAMPLE_TRACEPOINT),
             (Role::Tracepoint, None) if self.by_instance.has(point.subsystem, point.name) => (Counts::Tracepoint(format.id), 0),
             (Role::Tracepoint | Role::StatRuntime, _) => (Counts::Weighted(format.id), perf::SAMPLE_WEIGHTED),

@@ -14,6 +14,7 @@ mod filters;
 mod graphs;
 mod hooks;
 mod mechanism;
+mod names_at_exit;
 mod path_names;
 mod sums;
 mod target;
@@ -23,6 +24,7 @@ pub use build::build;
 pub use by_device::events as events_of_device;
 pub use command::program;
 pub use mechanism::{Mechanism, without};
+pub use names_at_exit::{AtExit, Trigger};
 pub use path_names::{PathNames, Way, has_vfs_getname};
 pub use whom::Whom;
 

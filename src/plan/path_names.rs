@@ -1,13 +1,14 @@
 //! How path names are known without BPF: by what this kernel has, the truest first.
 
 use super::events::{Adding, Tracepoint};
+use super::names_at_exit::{self, AtExit, Trigger};
 use crate::beauty::row::{Arg, Kind, Syscall};
 use crate::cli::request::StringsBy;
 use crate::kernel::machine;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::probe::grammar::{self, Line, Probe};
 use crate::probe::made::Made;
-use crate::source::session::Role;
+use crate::source::session::{Role, Terms};
 use anyhow::{Context, anyhow};
 use std::fmt;
 
@@ -19,6 +20,8 @@ const CONVENTION: (&str, &str, &str) = ("probe", "vfs_getname", "pathname");
 pub struct PathNames {
     pub way: Way,
     why: String,
+    /// The user wants it so and not otherwise.
+    pub asked: bool,
 }
 
 /// By what path names are known.
@@ -32,6 +35,23 @@ pub enum Way {
     VfsGetname,
     /// By what the `syscalls:` events bring along from Linux 6.19 on.
     Events,
+    /// By an event probe that reads them when the calls return.
+    AtExit(AtExit),
+}
+
+/// The ways that rtrace makes events for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    Getname,
+    AtExit,
+}
+
+/// Of what the events are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    pub shown: &'a [&'static Syscall],
+    /// The threads that are traced, where others cannot come to them.
+    pub only: Option<&'a [i32]>,
 }
 
 /// What the choice depends on.
@@ -39,8 +59,6 @@ pub enum Way {
 pub struct Facts {
     /// Some of the calls that are shown name a path.
     pub wanted: bool,
-    /// This kernel takes probes in its code.
-    pub kprobes: bool,
     /// `probe:vfs_getname` is there and has the name.
     pub vfs_getname: bool,
     /// The events of the calls with paths bring copies of them; otherwise why not.
@@ -56,7 +74,6 @@ impl Facts {
         };
         Facts {
             wanted: everything || !with_paths.is_empty(),
-            kprobes: takes_probes(tracefs),
             vfs_getname: has_vfs_getname(tracefs),
             copies: match own_events {
                 false => Err("raw_syscalls has registers alone"),
@@ -99,11 +116,21 @@ const DO_GETNAME: (u32, u32) = (7, 0);
 /// How many calls may be copying names at once; each may wait for a page of its caller's. Of more, the names are missed.
 const AT_ONCE: u32 = 512;
 
-/// Makes the return probe.
+/// Makes what this way needs.
 ///
 /// # Errors
 /// The kernel does not take it: why.
-pub fn make(tracefs: &Tracefs, made: &mut Made) -> anyhow::Result<EventName> {
+pub fn make(own: Own, tracefs: &Tracefs, made: &mut Made, wanted: Wanted) -> anyhow::Result<Way> {
+    match own {
+        Own::Getname => getname(tracefs, made).map(Way::Getname),
+        Own::AtExit => names_at_exit::make(tracefs, made, wanted.shown, wanted.only).map(Way::AtExit),
+    }
+}
+
+fn getname(tracefs: &Tracefs, made: &mut Made) -> anyhow::Result<EventName> {
+    if !takes_probes(tracefs) {
+        return Err(anyhow!("this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)"));
+    }
     let version = machine::release().ok().and_then(|release| machine::version(&release));
     made.own(tracefs, &probes(version.is_some_and(|version| version < DO_GETNAME)))
 }
@@ -123,18 +150,18 @@ fn probe(function: &str, address: &str) -> Option<Probe> {
     }
 }
 
-/// Chooses, or does as asked. `make` makes the return probe.
+/// Chooses, or does as asked. `make` makes what a way needs.
 ///
 /// # Errors
 /// What was asked for is not to be had here: why.
-pub fn choose(asked: StringsBy, facts: Facts, make: impl FnOnce() -> anyhow::Result<EventName>) -> anyhow::Result<PathNames> {
-    let taken = |way, why: &str| Ok(PathNames { way, why: why.to_owned() });
+pub fn choose(asked: StringsBy, facts: Facts, mut make: impl FnMut(Own) -> anyhow::Result<Way>) -> anyhow::Result<PathNames> {
+    let taken = |way, why: &str| Ok(PathNames { way, why: why.to_owned(), asked: asked != StringsBy::Auto });
     let as_asked = "--strings-by asks for it";
-    let make = || if facts.kprobes { make() } else { Err(anyhow!("this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)")) };
     match asked {
         _ if !facts.wanted => taken(Way::None, "none are shown"),
         StringsBy::None => taken(Way::None, "--strings-by none asks for addresses"),
-        StringsBy::Getname => taken(Way::Getname(make().context("--strings-by getname: no probe can be made")?), as_asked),
+        StringsBy::Getname => taken(make(Own::Getname).context("--strings-by getname: no probe can be made")?, as_asked),
+        StringsBy::Eprobe => taken(make(Own::AtExit).context("--strings-by eprobe: names cannot be read when calls return")?, as_asked),
         StringsBy::VfsGetname if facts.vfs_getname => taken(Way::VfsGetname, as_asked),
         StringsBy::VfsGetname => {
             Err(anyhow!("--strings-by vfs_getname: there is no event probe:vfs_getname with a string named pathname; perf probe makes one"))
@@ -143,15 +170,25 @@ pub fn choose(asked: StringsBy, facts: Facts, make: impl FnOnce() -> anyhow::Res
             Ok(()) => taken(Way::Events, as_asked),
             Err(why) => Err(anyhow!("--strings-by events: no event brings strings along: {why}")),
         },
-        StringsBy::Auto => match make() {
-            Ok(event) => taken(Way::Getname(event), "it has whole names, and tells which argument each is of"),
+        StringsBy::Auto => match make(Own::Getname) {
+            Ok(way) => taken(way, "it has whole names, and tells which argument each is of"),
             Err(_) if facts.vfs_getname => taken(Way::VfsGetname, "that probe is there, and has names of any length"),
             Err(refused) => match facts.copies {
                 Ok(()) => taken(Way::Events, &format!("they bring them along, and no probe can be made: {refused:#}")),
-                Err(why) => taken(Way::None, &format!("no probe can be made: {refused:#}; {why}")),
+                Err(why) => last(make(Own::AtExit), &format!("no probe can be made: {refused:#}; {why}")),
             },
         },
     }
+}
+
+/// Where there is no way but the last, or not even that.
+fn last(made: anyhow::Result<Way>, why: &str) -> anyhow::Result<PathNames> {
+    Ok(match made {
+        Ok(way) => PathNames { way, why: why.to_owned(), asked: false },
+        Err(refused) => {
+            PathNames { way: Way::None, why: format!("{why}; nor can they be read when calls return: {refused:#}"), asked: false }
+        }
+    })
 }
 
 impl PathNames {
@@ -165,9 +202,24 @@ impl PathNames {
             Way::None => add.without_copied_strings(),
             Way::Getname(name) => _ = add.tracepoint(Tracepoint::helper(&name.subsystem, &name.name, Role::PathName))?,
             Way::VfsGetname => _ = add.tracepoint(Tracepoint::helper(group, event, Role::PathName))?,
+            Way::AtExit(AtExit { addresses, names, .. }) => {
+                for (event, role, name) in [(addresses, Role::Tracepoint, "paths' addresses"), (names, Role::PathName, "path names")] {
+                    let terms = Terms { name: Some(name.to_owned()), ..Terms::default() };
+                    let helper = Tracepoint::helper(&event.subsystem, &event.name, role);
+                    add.tracepoint(Tracepoint { by_instance: true, terms, ..helper })?;
+                }
+            }
             Way::Events => {}
         }
         Ok(())
+    }
+
+    /// What is to be set in the instance.
+    pub fn triggers(&self) -> &[Trigger] {
+        match &self.way {
+            Way::AtExit(AtExit { triggers, .. }) => triggers,
+            _ => &[],
+        }
     }
 }
 
@@ -184,6 +236,14 @@ impl fmt::Display for PathNames {
                 f,
                 "path names by the event probe:vfs_getname, because {why}; but none of calls with two paths, since it does not say which of them it read"
             ),
+            Way::AtExit(AtExit { triggers, .. }) => write!(
+                f,
+                "path names by an event probe when calls return, because {why}; every {} of this machine's pays for it",
+                match triggers.len() / 2 {
+                    1 => "such call".to_owned(),
+                    calls => format!("call of {calls} kinds"),
+                }
+            ),
             Way::Events => write!(
                 f,
                 "path names by the syscalls: events, because {why}; the kernel cuts them, and puts dots for what cannot be printed: such are shown as ~\"name\""
@@ -197,37 +257,55 @@ mod tests {
     use super::*;
     use crate::beauty::tables::SYSCALLS;
 
-    const NOTHING: Facts = Facts { wanted: true, kprobes: false, vfs_getname: false, copies: Err("no") };
-    const ALL: Facts = Facts { kprobes: true, vfs_getname: true, copies: Ok(()), ..NOTHING };
+    const NOTHING: Facts = Facts { wanted: true, vfs_getname: false, copies: Err("no") };
+    const ALL: Facts = Facts { vfs_getname: true, copies: Ok(()), ..NOTHING };
 
-    fn made() -> anyhow::Result<EventName> {
-        Ok(EventName { subsystem: "rtrace_1_2".into(), name: "getname".into() })
+    fn made(own: Own) -> anyhow::Result<Way> {
+        let event = |name: &str| EventName { subsystem: "rtrace_1_2".into(), name: name.into() };
+        Ok(match own {
+            Own::Getname => Way::Getname(event("getname")),
+            Own::AtExit => Way::AtExit(AtExit { addresses: event("path_address"), names: event("path_name"), triggers: Vec::new() }),
+        })
+    }
+
+    fn none(own: Own) -> anyhow::Result<Way> {
+        Err(anyhow!("it may not make {own:?}"))
+    }
+
+    /// Whatever needs no probe in the kernel's code.
+    fn no_kprobes(own: Own) -> anyhow::Result<Way> {
+        if own == Own::AtExit { made(own) } else { none(own) }
     }
 
     #[test]
     fn the_truest_way_is_chosen() {
-        let way = |facts| choose(StringsBy::Auto, facts, made).unwrap().way;
-        assert_eq!(way(NOTHING), Way::None);
-        assert_eq!(way(Facts { copies: Ok(()), ..NOTHING }), Way::Events);
-        assert_eq!(way(Facts { kprobes: false, ..ALL }), Way::VfsGetname);
-        assert_eq!(way(ALL), Way::Getname(made().unwrap()));
-        assert_eq!(way(Facts { wanted: false, ..ALL }), Way::None);
+        let way = |facts, make: fn(Own) -> anyhow::Result<Way>| choose(StringsBy::Auto, facts, make).unwrap().way;
+        assert_eq!(way(NOTHING, none), Way::None);
+        assert_eq!(way(NOTHING, no_kprobes), made(Own::AtExit).unwrap());
+        assert_eq!(way(Facts { copies: Ok(()), ..NOTHING }, no_kprobes), Way::Events);
+        assert_eq!(way(ALL, no_kprobes), Way::VfsGetname);
+        assert_eq!(way(ALL, made), made(Own::Getname).unwrap());
+        assert_eq!(way(Facts { wanted: false, ..ALL }, made), Way::None);
     }
 
     #[test]
-    fn where_no_probe_can_be_made_the_next_way_is_taken() {
-        let chosen = choose(StringsBy::Auto, Facts { vfs_getname: false, ..ALL }, || Err(anyhow!("it may not write"))).unwrap();
-        assert_eq!(chosen.way, Way::Events);
-        assert!(chosen.to_string().contains("it may not write"), "{chosen}");
+    fn where_nothing_can_be_made_it_is_said_why() {
+        let told = |facts| choose(StringsBy::Auto, facts, none).unwrap().to_string();
+        assert!(
+            told(Facts { vfs_getname: false, ..ALL })
+                .contains("by the syscalls: events, because they bring them along, and no probe can be made: it may not make Getname")
+        );
+        assert!(told(NOTHING).ends_with("it may not make Getname; no; nor can they be read when calls return: it may not make AtExit"));
     }
 
     #[test]
     fn what_was_asked_for_and_is_not_there_is_an_error() {
-        let error = |asked| choose(asked, NOTHING, made).unwrap_err().to_string();
+        let error = |asked| choose(asked, NOTHING, none).unwrap_err().to_string();
         assert!(error(StringsBy::VfsGetname).contains("no event probe:vfs_getname"));
         assert!(error(StringsBy::Events).ends_with(": no"));
         assert!(error(StringsBy::Getname).starts_with("--strings-by getname: "));
-        assert_eq!(choose(StringsBy::None, ALL, || panic!("it makes one all the same")).unwrap().way, Way::None);
+        assert!(error(StringsBy::Eprobe).starts_with("--strings-by eprobe: "));
+        assert_eq!(choose(StringsBy::None, ALL, |_| panic!("it makes one all the same")).unwrap().way, Way::None);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::cli::plain::without_numbers;
 use crate::event::EventIndex;
 use crate::kernel::procfs;
 use crate::kernel::tracefs::{EventName, Tracefs};
-use crate::plan::{Plan, PlannedEvent, RingSize, Whom, without};
+use crate::plan::{PathNames, Plan, PlannedEvent, RingSize, Trigger, Whom, without};
+use crate::say;
 use crate::sys::perf::{Attr, Count, Counts, On, PerfEvent};
 use crate::sys::ring::{MapError, Ring};
 use anyhow::{Context, anyhow};
@@ -206,12 +207,15 @@ impl Arming<'_> {
     /// Switches those events on that come by an instance of tracefs.
     fn instance(&mut self, child: Option<i32>) -> anyhow::Result<()> {
         let Plan { whom, cpus, events, .. } = self.plan;
-        let inherit = events.iter().any(|event| event.spec.is_by_instance() && event.inherit);
+        let by_instance = || events.iter().filter(|event| event.spec.is_by_instance());
+        let inherit = by_instance().any(|event| event.inherit);
         let own = child.as_slice();
         let whose = match whom {
             Whom::Command => Whose::Tasks { tids: own, processes: &[], inherit },
             Whom::Tasks { tids, processes } => Whose::Tasks { tids, processes, inherit },
             Whom::Everyone | Whom::User(_) => Whose::Everyone,
+            // What belongs to others' calls finds no call here.
+            Whom::Cgroup(_) if by_instance().all(|event| !event.spec.shown) => Whose::Everyone,
             Whom::Cgroup(_) => {
                 return Err(anyhow!(
                     "{} cannot be limited to a cgroup: perf gives nothing of it, and tracefs knows no cgroups",
@@ -226,6 +230,7 @@ impl Arming<'_> {
             instance.enable(&name, without(planned.filter.clone(), &self.left_out).as_deref())?;
             self.armed.table.types.insert(format.id as u16, EventIndex(at as u16));
         }
+        self.plan.path_names.as_ref().map_or(Ok(()), |path_names| set_triggers(&mut instance, path_names))?;
         self.armed.instance = Some(instance);
         Ok(())
     }
@@ -240,6 +245,19 @@ impl Arming<'_> {
                 other => return other,
             }
         }
+    }
+}
+
+/// Sets up what path names come by. What nobody asked for is no reason not to trace.
+fn set_triggers(instance: &mut Instance, path_names: &PathNames) -> anyhow::Result<()> {
+    let refused = path_names.triggers().iter().find_map(|Trigger { event, line }| instance.trigger(event, line).err());
+    match refused {
+        Some(error) if path_names.asked => Err(error.context("path names cannot be read when calls return")),
+        Some(error) => {
+            say!("rtrace: path names are not known: {error:#}");
+            Ok(())
+        }
+        None => Ok(()),
     }
 }
 

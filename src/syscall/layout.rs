@@ -117,6 +117,8 @@ pub struct PathNameLayout {
     address: Field,
     /// What the probed function returned: a pointer, or an error; size 0 where the probe does not say.
     result: Field,
+    /// It was read when the call returned.
+    pub at_exit: bool,
 }
 
 /// A path name that the kernel copied in the course of a call.
@@ -124,8 +126,8 @@ pub struct PathNameLayout {
 pub struct PathName<'a> {
     pub bytes: &'a [u8],
     pub address: Option<u64>,
-    /// Otherwise there is more of it.
-    pub whole: bool,
+    /// Whole, cut, or not to be read.
+    pub state: PieceState,
 }
 
 /// The layouts of a session's events, by event index.
@@ -165,7 +167,7 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
         }),
         Role::BpfCall => Layout::Call,
         Role::ProcessExit => Layout::TaskExit,
-        Role::PathName => Layout::PathName(PathNameLayout::new(format)),
+        Role::PathName => Layout::PathName(PathNameLayout::new(format, spec.is_by_instance())),
         Role::FaultMajor => Layout::Fault { major: true },
         Role::FaultMinor => Layout::Fault { major: false },
         Role::Tracepoint if spec.name == "signal:signal_generate" => {
@@ -281,25 +283,27 @@ impl CopyLayout {
 const UNREADABLE: &[u8] = b"(fault)";
 
 impl PathNameLayout {
-    fn new(format: &Format) -> PathNameLayout {
+    fn new(format: &Format, at_exit: bool) -> PathNameLayout {
         // `pathname` is what perf's convention calls it (`perf probe 'vfs_getname=...'`).
         let text = ["name", "pathname"].into_iter().find(|name| format.fields.iter().any(|f| f.name == *name && f.is_text()));
-        PathNameLayout { text: field(format, text.unwrap_or_default()), address: field(format, "address"), result: field(format, "result") }
+        let at = |name| field(format, name);
+        PathNameLayout { text: at(text.unwrap_or_default()), address: at("address"), result: at("result"), at_exit }
     }
 
-    /// The name, unless there was none: it could not be read, or it is longer than any may be.
+    /// The name, unless the call had none: it could not be read, or it is longer than any may be. Of those that are read at the exit, also which one could not be read.
     pub fn read<'a>(&self, raw: &'a [u8]) -> Option<PathName<'a>> {
-        let record = far(raw, self.text.offset).filter(|record| !record.is_empty() && self.text.size > 0)?;
+        let record = far(raw, self.text.offset).filter(|_| self.text.size > 0)?;
         let bytes = until_nul(record);
-        match self.result.size {
-            // Then a file of that very name goes without.
-            0 if bytes == UNREADABLE => return None,
-            0 => {}
-            _ if matches!(self.result.signed(raw), -4095..=0) => return None,
-            _ => {}
-        }
         let address = (self.address.size > 0).then(|| self.address.unsigned(raw));
-        Some(PathName { bytes, address, whole: bytes.len() < record.len() })
+        // Where the result does not tell, a file of that very name goes without.
+        let failed = match self.result.size {
+            0 => bytes == UNREADABLE || record.is_empty(),
+            _ => matches!(self.result.signed(raw), -4095..=0) || record.is_empty(),
+        };
+        match failed {
+            true => self.at_exit.then_some(PathName { bytes: b"", address, state: PieceState::Fault }),
+            false => Some(PathName { bytes, address, state: if bytes.len() < record.len() { PieceState::Ok } else { PieceState::Cut } }),
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::line;
 use crate::machine::Machine;
 use crate::needs::{Need, reads, tracefs, unsupported};
-use crate::trace::{Trace, workload};
+use crate::trace::{self, Trace, start, workload};
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,6 +13,11 @@ use std::time::{Duration, Instant};
 const CALLS: [&str; 4] = ["--engine", "tracepoint", "-e", "openat,renameat2"];
 /// CONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT of Debian's kernels, and the kernel's own choice.
 const COPIED_BYTES: usize = 63;
+/// So long names fit into a page beside the rest of their record.
+const PAGE_NAME_BYTES: usize = 4_000;
+
+/// What it takes to read names when calls return.
+const AT_EXIT: [Need; 3] = [Need::Eprobes, Need::SyntheticEvents, Need::Histograms];
 
 /// How names were shown.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -34,6 +40,8 @@ enum Of {
     Openat,
     /// Of these, those that the kernel can copy to its own events without a loss.
     OpenatShort,
+    /// Of these, those that fit into a page of a tracefs instance.
+    OpenatPage,
     Renameat2,
 }
 
@@ -57,6 +65,9 @@ fn shown(trace: &Trace, of: Of) -> Shown {
         let Some(expected) = number.and_then(|number| names.get(&number)) else { continue };
         for (arg, name) in args.iter().zip(expected) {
             if of == Of::OpenatShort && !(name.len() <= COPIED_BYTES && name.iter().all(is_plain)) {
+                continue;
+            }
+            if of == Of::OpenatPage && name.len() > PAGE_NAME_BYTES {
                 continue;
             }
             let text = call.arg(arg).unwrap_or_else(|| panic!("no {arg}: {}", line.text));
@@ -147,7 +158,7 @@ fn the_kernel_s_best_way_has_all_names_within_its_limit() {
         all.addresses
     ));
     if way(&trace).starts_with("are not known") {
-        assert!(!Need::Kprobes.is_met() && !Need::CopiesInEvents.is_met(), "{}", way(&trace));
+        assert!(!Need::Kprobes.is_met() && !Need::CopiesInEvents.is_met() && !AT_EXIT.iter().all(|need| need.is_met()), "{}", way(&trace));
         assert_eq!(all.addresses, all.total());
         return unsupported("no way to path names without BPF");
     }
@@ -234,4 +245,79 @@ fn perfs_probe_is_used_where_somebody_made_it() {
     assert_eq!(all, Shown { right: all.total(), ..Shown::default() });
     // Which of two names is which, the probe does not say; copies do.
     assert_eq!(two.right, if Need::CopiesInEvents.is_met() { two.total() } else { 0 });
+}
+
+#[test]
+fn an_event_probe_reads_whole_names_when_calls_return() {
+    let Some(machine) = Machine::alone() else { return };
+    if machine.lacks(&AT_EXIT) {
+        return;
+    }
+    // Threads race, and the names are theirs all the same.
+    for threads in [1, 4] {
+        let trace = trace(&machine, "eprobe", threads).succeeded();
+        assert_eq!(trace.conserved().lost, 0);
+        for of in [Of::OpenatPage, Of::Renameat2] {
+            let names = shown(&trace, of);
+            assert_eq!(names, Shown { right: names.total(), ..Shown::default() });
+        }
+        // What does not fit is not known, and nothing else is shown for it.
+        let all = shown(&trace, Of::Openat);
+        assert!(all.right < all.total(), "{all:?}");
+        let counts = trace.stderr.lines().find_map(|line| line.strip_prefix("rtrace: paths' addresses, path names: "));
+        assert!(counts.is_some_and(|counts| counts.ends_with(" 0 lost")), "{}", trace.stderr);
+    }
+    let options = ["--engine", "tracepoint", "--strings-by", "eprobe", "-e", "execve"];
+    let failed = trace::trace(&machine, &options, &["sh", "-c", "/no/such/program; true"]).succeeded();
+    let name = "execve(filename: \"/no/such/program\", ";
+    assert!(failed.lines().iter().any(|line| line.text.contains(name) && line.text.contains("ENOENT")), "{}", failed.text);
+    assert!(!reads("dynamic_events").contains("path_name"), "{}", reads("dynamic_events"));
+}
+
+/// Everything else on the machine makes the same calls.
+#[test]
+fn names_read_when_calls_return_are_known_of_tasks_that_were_there() {
+    let Some(machine) = Machine::alone() else { return };
+    if machine.lacks(&AT_EXIT) {
+        return;
+    }
+    let command = format!("{} names 2 64 {}", crate::machine::workload(), machine.dir().display());
+    let options = [&CALLS[..], &["--strings-by", "eprobe", "-a"]].concat();
+    let trace = trace::trace(&machine, &options, &["sh", "-c", &command]).succeeded();
+    let _ = std::fs::remove_file(machine.path("fresh"));
+    for of in [Of::OpenatPage, Of::Renameat2] {
+        let names = shown(&trace, of);
+        assert_eq!(names, Shown { right: names.total(), ..Shown::default() });
+    }
+}
+
+/// What this run of rtrace's has in tracefs: its events' lines, and its instance.
+fn left_by(pid: Pid) -> Vec<String> {
+    let owner = format!("rtrace_{}_", pid.as_raw_nonzero());
+    let instances = std::fs::read_dir(tracefs().join("instances")).expect("tracefs has instances").flatten();
+    let names = instances.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    reads("dynamic_events").lines().map(str::to_owned).chain(names).filter(|name| name.contains(&owner)).collect()
+}
+
+#[test]
+fn what_reads_names_when_calls_return_is_gone_however_the_run_ends() {
+    let Some(machine) = Machine::alone() else { return };
+    if machine.lacks(&AT_EXIT) {
+        return;
+    }
+    let options = ["--engine", "tracepoint", "--strings-by", "eprobe", "-e", "openat,newfstatat,renameat2"];
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let mut run = start(&machine, &options, &["sh", "-c", "for i in $(seq 100); do cat /dev/null; sleep 0.02; done"]);
+        let pid = run.pid();
+        run.wait_for("a name", |lines| lines.iter().any(|line| line.text.contains("\"/dev/null\"")));
+        let made = left_by(pid);
+        assert_eq!(made.len(), 3, "{made:?}");
+        kill_process(pid, signal).expect("it is ours");
+        run.finish();
+        if signal == Signal::KILL {
+            assert_eq!(left_by(pid), made, "nobody was left to remove it");
+            trace::trace(&machine, &["-e", "lseek"], &["true"]).succeeded();
+        }
+        assert_eq!(left_by(pid), [""; 0], "{signal:?}");
+    }
 }

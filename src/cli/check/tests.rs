@@ -104,4 +104,7 @@ fn path_names_without_bpf() {
     assert_eq!(says(both), "ok       path names       without BPF: vfs_getname, events (cut to 63 bytes)");
     let probes = Facts { features: Features { kprobes: true, ..facts().features }, ..facts() };
     assert_eq!(says(probes), "ok       path names       without BPF: getname");
+    let at_exit = Features { eprobes: true, synthetic: true, histograms: true, ..facts().features };
+    assert_eq!(says(Facts { features: at_exit, ..facts() }), "ok       path names       without BPF: eprobe");
+    assert!(says(Facts { features: Features { histograms: false, ..at_exit }, ..facts() }).starts_with("missing"));
 }

@@ -80,6 +80,7 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
         StringsArg::Getname => StringsBy::Getname,
         StringsArg::VfsGetname => StringsBy::VfsGetname,
         StringsArg::Events => StringsBy::Events,
+        StringsArg::Eprobe => StringsBy::Eprobe,
         StringsArg::None => StringsBy::None,
     };
     let engine = match (engine, strings_by) {

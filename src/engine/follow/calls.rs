@@ -1,6 +1,6 @@
 //! Entries and exits: calls.
 
-use super::{Follower, Here};
+use super::{Follower, Here, path_names};
 use crate::event::{Abi, Call, CallId, Entry, Event, Exit, FdPlace, PieceState, What};
 use crate::source::Sample;
 use crate::syscall::behavior::{Behavior, Returns};
@@ -28,6 +28,8 @@ pub(super) struct Questions {
     pub table: Option<TableId>,
     pub fds: SmallVec<[(FdPlace, i32); 2]>,
     pub tids: SmallVec<[i32; 2]>,
+    /// Bit i: argument i is a path whose name is still to come.
+    pub names: u8,
 }
 
 impl Follower {
@@ -44,6 +46,9 @@ impl Follower {
             layout.copy_pieces(raw, &mut call);
         }
         call.stack = self.stack_of_call(here, sample, abi, nr);
+        if self.names_at_exit {
+            self.no_names_come(here.slot, events);
+        }
         let thread = &mut self.threads[here.slot.index()];
         let mark = self.gaps.mark(here.cpu);
         let table = thread.table;
@@ -140,6 +145,9 @@ impl Follower {
         if open.behavior.pids != 0 {
             self.ask_names(open.behavior.pids, &open.call, &mut questions);
         }
+        if self.names_at_exit {
+            questions.names = path_names::unknown(&open.call, &open.behavior);
+        }
         self.give_call(here, open.call, questions, events);
     }
 
@@ -164,7 +172,7 @@ impl Follower {
 
     #[inline]
     pub(super) fn give_counted(&mut self, here: Here, call: Box<Call>, questions: Questions, events: &mut Vec<Event>) {
-        let waits = questions.fds.len() + questions.tids.len();
+        let waits = questions.fds.len() + questions.tids.len() + usize::from(questions.names != 0);
         if waits > 0 {
             let ticket = self.outbox.next();
             if let Some(table) = questions.table {
@@ -172,6 +180,9 @@ impl Follower {
             }
             for tid in questions.tids {
                 self.asked_about(tid).push(ticket);
+            }
+            if questions.names != 0 {
+                self.await_names(here, questions.names, ticket);
             }
         }
         self.give(here, What::Call(call), waits as u32, events);

@@ -37,7 +37,7 @@ pub fn task(pid: i32, tid: i32) -> TaskId {
     TaskId { pid, tid }
 }
 
-fn format(id: u64, fields: &[(&str, &str, u32, u32, FieldPlace)], print: &str) -> Format {
+pub fn format(id: u64, fields: &[(&str, &str, u32, u32, FieldPlace)], print: &str) -> Format {
     let common = [("common_type", "unsigned short", 0, 2, FieldPlace::Here), ("common_pid", "int", 4, 4, FieldPlace::Here)];
     let one = |&(name, type_name, offset, size, place): &(&str, &str, u32, u32, FieldPlace)| FormatField {
         name: name.into(),

@@ -28,7 +28,9 @@ pub static ROWS: &[Syscall] = &[
     row("pipe", 22, &[INT], Return::Int),
     row("dup", 32, &[FD], Return::Fd),
     row("dup2", 33, &[FD, FD], Return::Fd),
+    row("execve", 59, &[PATH, INT, INT], Return::Int),
     row("kill", 62, &[arg("pid", Kind::Pid), INT], Return::Int),
+    row("readlink", 89, &[PATH, INT, INT], Return::Size),
     row("rename", 82, &[PATH, PATH], Return::Int),
     row("openat", 257, &[arg("dfd", Kind::DirFd), PATH, INT, INT], Return::Fd),
 ];

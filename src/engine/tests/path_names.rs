@@ -4,11 +4,11 @@ use super::bed::*;
 use crate::event::{Call, Event, PieceState};
 use crate::source::session::Session;
 
-const A: u64 = 0x5000;
-const B: u64 = 0x6000;
+pub const A: u64 = 0x5000;
+pub const B: u64 = 0x6000;
 
 /// What the paths of each call are known to be.
-fn names(events: &[Event]) -> Vec<[Option<String>; 2]> {
+pub fn names(events: &[Event]) -> Vec<[Option<String>; 2]> {
     let name = |call: &Call, arg: usize| {
         let piece = call.piece(arg).filter(|piece| piece.state != PieceState::Fault)?;
         let cut = if piece.state == PieceState::Cut { "..." } else { "" };
@@ -18,11 +18,11 @@ fn names(events: &[Event]) -> Vec<[Option<String>; 2]> {
     calls(events).into_iter().map(|call| [name(call, first(call)), name(call, first(call) + 1)]).collect()
 }
 
-fn one(name: &str) -> [Option<String>; 2] {
+pub fn one(name: &str) -> [Option<String>; 2] {
     [Some(name.to_owned()), None]
 }
 
-const NOTHING: [Option<String>; 2] = [None, None];
+pub const NOTHING: [Option<String>; 2] = [None, None];
 
 /// What one ring comes to.
 fn of(session: &Session, ring: &mut Ring) -> Vec<[Option<String>; 2]> {

@@ -184,6 +184,13 @@ impl Instance {
         buffer.drain(self.page_bytes, into)
     }
 
+    /// How often histograms found no room for another key.
+    pub fn dropped(&self) -> u64 {
+        let triggers = self.made.iter().filter_map(|made| if let Made::Trigger { event, .. } = made { Some(event) } else { None });
+        let files = triggers.map(|event| format!("events/{}/{}/hist", event.subsystem, event.name));
+        files.filter_map(|file| dropped(&fs::read(self.directory.join(file)).ok()?)).sum()
+    }
+
     /// The kernel's own counts, over all CPUs. Recording must have ended.
     ///
     /// # Errors
@@ -249,6 +256,12 @@ fn read_at_once(path: &Path) -> io::Result<String> {
     let read = fs::File::open(path)?.read(&mut bytes)?;
     bytes.truncate(read);
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// What a `hist` file says at its end, behind all the keys (hist_trigger_show() in kernel/trace/trace_events_hist.c).
+fn dropped(file: &[u8]) -> Option<u64> {
+    let count = file.rsplit(|byte| *byte == b'\n').find_map(|line| line.trim_ascii_start().strip_prefix(b"Dropped:"))?;
+    str::from_utf8(count).ok()?.trim().parse().ok()
 }
 
 /// CPUs as the kernel reads a mask: hexadecimal, the highest first, a comma before each 32 of them.
