@@ -46,10 +46,11 @@ const KINDS: [Kind; 8] = [
     },
     Kind {
         needs: &[Need::Fprobes],
+        // Linux 6.12 has one at a time on a tracepoint.
         lines: &[
-            "t:GROUP/tracepoint sched_switch",
+            "t:GROUP/tracepoint sched_process_exit",
             "t:GROUP/tracepoint_args sched_switch preempt prev_pid=prev->pid next_pid=next->pid comm=prev->comm:string",
-            "t:GROUP/tracepoint_all sched_switch $arg*",
+            "t:GROUP/tracepoint_all sched_process_fork $arg*",
         ],
     },
     Kind {
