@@ -245,9 +245,10 @@ fn elsewhere(files: &Files) {
     unsafe {
         libc::syscall(libc::SYS_poll, polled.as_mut_ptr(), polled.len(), 0);
         let pidfd = libc::syscall(libc::SYS_pidfd_open, child, 0);
-        while libc::syscall(libc::SYS_pidfd_getfd, pidfd, 102, 0) < 0 {
+        while libc::syscall(libc::SYS_kcmp, child, libc::getpid(), 0, 102, eleven) != 0 {
             raw::poll_nothing(1);
         }
+        libc::syscall(libc::SYS_pidfd_getfd, pidfd, 102, 0);
         libc::syscall(libc::SYS_kcmp, child, libc::getpid(), 0, HERE, HERE);
         libc::kill(child, libc::SIGKILL);
         libc::waitpid(child, std::ptr::null_mut(), 0);
