@@ -186,10 +186,6 @@ fn a_filter_is_the_probes_before_it_and_calls_are_beside() {
     assert!(trace.stderr.contains("the kernel lets through: number > 2"), "{}", trace.stderr);
 }
 
-fn one_cpu() -> bool {
-    std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1)
-}
-
 #[test]
 fn as_many_lines_as_calls_but_for_what_is_lost() {
     let Some(machine) = Machine::alone() else { return };
@@ -201,10 +197,8 @@ fn as_many_lines_as_calls_but_for_what_is_lost() {
         let said = trace.stderr.lines().find_map(|line| line.strip_prefix("rtrace: probe_calls:handle: ")).unwrap_or_default();
         let lost = 20_000 - printed;
         assert_eq!(said, format!("20000 issued, {printed} came, {lost} lost"));
-        // Where there is one CPU alone, the reader has it whenever the ring is full enough.
-        let may_lose = !options.is_empty();
-        assert!(lost == 0 || may_lose, "{said}");
-        assert!(lost > 0 || !may_lose || one_cpu(), "{said}");
+        // Whether a small ring loses some depends on how soon the reader has a CPU.
+        assert!(lost == 0 || !options.is_empty(), "{said}");
         assert_gone(&program, None);
     }
 }
