@@ -3,24 +3,16 @@
 //! While bpf(2) works on a map, the kernel runs no program of a tracepoint's event on that CPU (`bpf_disable_instrumentation()` in include/linux/bpf.h), and where kernels take the CPU away from a task in
 //! between, others run there unseen for as long: some calls in 100,000 on one CPU of Linux 7.2.
 
+use super::mapped::Mapping;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::io;
 use std::ops::Deref;
 use std::os::fd::BorrowedFd;
-use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 /// The first words of a map that has `BPF_F_MMAPABLE`.
 #[derive(Debug)]
-pub struct MapMemory {
-    start: NonNull<AtomicU64>,
-    words: usize,
-}
-
-// SAFETY: the memory is reached by atomic words alone, and stays until the drop.
-unsafe impl Send for MapMemory {}
-// SAFETY: as above.
-unsafe impl Sync for MapMemory {}
+pub struct MapMemory(Mapping);
 
 impl MapMemory {
     /// Maps so many words of 8 bytes.
@@ -28,11 +20,7 @@ impl MapMemory {
     /// # Errors
     /// mmap(2)'s: the map cannot be mapped, or is smaller by a page or more.
     pub fn of(map: BorrowedFd, words: usize) -> io::Result<MapMemory> {
-        let bytes = words * size_of::<AtomicU64>();
-        // SAFETY: the kernel chooses the address, so that no other memory of ours is touched.
-        let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, map, 0) }?;
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::Unsupported)?;
-        Ok(MapMemory { start, words })
+        Mapping::of(map, words * size_of::<AtomicU64>(), ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED).map(MapMemory)
     }
 }
 
@@ -41,13 +29,6 @@ impl Deref for MapMemory {
 
     fn deref(&self) -> &[AtomicU64] {
         // SAFETY: so many words begin at a page's start, were mapped and stay so until the drop (the mapping keeps the map, which has a fixed size); the kernel's programs change them as atomics do.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
-    }
-}
-
-impl Drop for MapMemory {
-    fn drop(&mut self) {
-        // SAFETY: it is our mapping, and nothing borrows from it any more. An error would mean that it is none; there is nothing to be done about it here.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.words * size_of::<AtomicU64>()) };
+        unsafe { std::slice::from_raw_parts(self.0.start.as_ptr().cast(), self.0.len / size_of::<AtomicU64>()) }
     }
 }

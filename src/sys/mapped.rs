@@ -4,19 +4,42 @@ use rustix::mm::{MapFlags, ProtFlags};
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
+
+/// Bytes of a file, mapped until the drop. What may be done with them its holder knows.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    pub start: NonNull<u8>,
+    pub len: usize,
+}
+
+// SAFETY: the memory belongs to this value, which never touches it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// # Errors
+    /// mmap(2)'s.
+    pub fn of(file: impl AsFd, len: usize, access: ProtFlags, flags: MapFlags) -> io::Result<Mapping> {
+        // SAFETY: the kernel chooses the address, so that no other memory of ours is touched.
+        let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, access, flags, file, 0) }?;
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Mapping { start, len })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: it is our mapping, and nothing borrows from it any more. An error would mean that it is none; there is nothing to be done about it here.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
 
 /// All bytes of such a file.
 #[derive(Debug)]
-pub struct Mapped {
-    start: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: it is memory that nobody writes to, and belongs to this value.
-unsafe impl Send for Mapped {}
-// SAFETY: as above.
-unsafe impl Sync for Mapped {}
+pub struct Mapped(Mapping);
 
 impl Mapped {
     /// Maps a file of sysfs, whose bytes and length stay as they are as long as the kernel runs.
@@ -30,10 +53,7 @@ impl Mapped {
         if !is_sysfs || len == 0 {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        // SAFETY: the kernel chooses the address, so that no other memory of ours is touched.
-        let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::PRIVATE, file, 0) }?;
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::Unsupported)?;
-        Ok(Mapped { start, len })
+        Mapping::of(file, len, ProtFlags::READ, MapFlags::PRIVATE).map(Mapped)
     }
 }
 
@@ -42,14 +62,7 @@ impl Deref for Mapped {
 
     fn deref(&self) -> &[u8] {
         // SAFETY: as many bytes were mapped to be read and stay so until the drop; nobody writes to them (see `whole`).
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: it is our mapping, and nothing borrows from it any more. An error would mean that it is none; there is nothing to be done about it here.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+        unsafe { std::slice::from_raw_parts(self.0.start.as_ptr(), self.0.len) }
     }
 }
 
