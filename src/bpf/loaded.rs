@@ -11,7 +11,7 @@ use crate::kernel::btf::{self, Btf, Sort};
 use crate::kernel::machine::possible_cpus;
 use crate::kernel::tracefs::Tracefs;
 use crate::sys::bpf::{self, Code, Kind};
-use crate::sys::perf::{self, Attr, Counts, PerfEvent, StackFields};
+use crate::sys::perf::{Counts, PerfEvent};
 use anyhow::{Context, anyhow};
 use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject};
 use rustc_hash::FxHashSet;
@@ -79,7 +79,7 @@ impl Loaded {
 
     /// The storage of tasks that are followed. `None` on kernels before 6.2 (those that have no [`types::CAST`]): there a lookup that interrupts another one finds nothing.
     pub fn tasks(&self) -> Option<i32> {
-        let map = self.object.maps().find(|map| map.name() == OsStr::new("tasks"))?;
+        let map = self.map("tasks").ok()?;
         self.finds_always.then(|| map.as_fd().as_raw_fd())
     }
 
@@ -101,9 +101,7 @@ impl Loaded {
 
     /// Lets a program run at the tracepoint of this number, on all CPUs, until the descriptor is closed. `cpu` is one that is online.
     pub fn attach_to_event(&self, name: &str, id: u64, cpu: u32) -> anyhow::Result<OwnedFd> {
-        let attr = Attr { counts: Counts::Tracepoint(id), inherit: false, watermark: 1, stack: StackFields::default() };
-        // The kernel keeps programs by tracepoint: one event is enough for all CPUs.
-        let event = PerfEvent::open(&attr, perf::On::Everyone, cpu).context("cannot open a syscall's event")?;
+        let event = PerfEvent::carrier(Counts::Tracepoint(id), cpu).context("cannot open a syscall's event")?;
         let program = self.program(name)?;
         event.set_program(program.fd.as_fd()).with_context(|| format!("cannot attach the BPF program {name}"))?;
         Ok(event.into())

@@ -28,6 +28,10 @@ mod stacks;
 pub mod tally;
 #[cfg(feature = "bpf")]
 mod types;
+#[cfg(feature = "bpf")]
+pub mod user;
+#[cfg(not(feature = "bpf"))]
+#[path = "user/absent.rs"]
 pub mod user;
 
 #[cfg(feature = "bpf")]

@@ -58,6 +58,13 @@ struct Names {
 const RAW: Names = Names { leave: "leave", enter: "enter", tasks: ["forked", "executed", "ended"], slow: false };
 const EVENTS: Names = Names { leave: "leave_event", enter: "enter_event", tasks: ["awoken", "executed", "ended_event"], slow: true };
 
+impl Names {
+    /// Where all calls are looked at.
+    fn on_all() -> &'static Names {
+        if may_be_interrupted() { &EVENTS } else { &RAW }
+    }
+}
+
 /// `enum is_over`
 const CALLS_ARE_OVER: u64 = 1;
 const ALL_IS_OVER: u64 = 2;
@@ -68,7 +75,7 @@ impl Programs {
     /// # Errors
     /// The kernel refuses them: no privilege (CAP_BPF and CAP_PERFMON), no type information (BTF), or too old.
     pub fn load(settings: &Settings) -> anyhow::Result<Programs> {
-        let on_all = if may_be_interrupted() { &EVENTS } else { &RAW };
+        let on_all = Names::on_all();
         let (on, calls) = match settings.hooks {
             Hooks::All => (On::AllCalls, on_all),
             Hooks::Own { .. } => (On::OwnEvents, &EVENTS),
@@ -88,7 +95,7 @@ impl Programs {
     /// # Errors
     /// As [`Programs::load`].
     pub fn load_followers(settings: &Settings) -> anyhow::Result<Programs> {
-        let on_all = if may_be_interrupted() { &EVENTS } else { &RAW };
+        let on_all = Names::on_all();
         Programs::new(settings, On::AllCalls, on_all, |name| on_all.tasks.contains(&name) || name == "seed" && needs_seeds(settings))
     }
 

@@ -180,6 +180,14 @@ impl Attr {
 }
 
 impl PerfEvent {
+    /// What a BPF program can be put on. The kernel keeps programs by place: one event, which stays disabled, is enough for all CPUs; `cpu` is one that is online.
+    ///
+    /// # Errors
+    /// Those of [`PerfEvent::open`].
+    pub fn carrier(counts: Counts, cpu: u32) -> io::Result<PerfEvent> {
+        PerfEvent::open(&Attr { counts, inherit: false, watermark: 1, stack: StackFields::default() }, On::Everyone, cpu)
+    }
+
     /// Opens an event on one CPU.
     ///
     /// # Errors

@@ -1,11 +1,14 @@
 //! In place of the user's programs, in a build without the feature `bpf`.
 
-use super::Output;
+mod output;
+
 use crate::bpf::{Mode, Programs, Seed};
 use crate::cli::request::{Item, Selector};
 use crate::kernel::tracefs::Tracefs;
 use crate::plan::Plan;
 use std::os::fd::BorrowedFd;
+
+pub use output::Output;
 
 /// There are none.
 #[derive(Debug, Default)]

@@ -7,11 +7,10 @@ use crate::probe;
 use crate::probe::grammar::{FilePlace, Probe, When};
 use crate::probe::surroundings::Live;
 use crate::sys::bpf;
-use crate::sys::perf::{Attr, Counts, On, PerfEvent, StackFields};
+use crate::sys::perf::{Counts, PerfEvent};
 use anyhow::{Context, anyhow, bail};
 use std::ffi::CString;
 use std::fs;
-use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -31,7 +30,9 @@ pub struct Attached {
 /// The kernel or the file has no such place, or the kernel lets nobody attach there.
 pub fn attach(program: BorrowedFd, place: &Place, tracefs: &Tracefs, cpu: u32) -> anyhow::Result<Attached> {
     match place {
-        Place::Tracepoint { subsystem, name } => with_program(carrier(Counts::Tracepoint(tracefs.id(subsystem, name)?), cpu)?, program),
+        Place::Tracepoint { subsystem, name } => {
+            with_program(PerfEvent::carrier(Counts::Tracepoint(tracefs.id(subsystem, name)?), cpu)?, program)
+        }
         Place::Raw { name, typed: false } => {
             let name = CString::new(name.as_str())?;
             Ok(Attached { fd: bpf::attach_to_named_raw_tracepoint(program, &name)?, slow: false })
@@ -59,14 +60,9 @@ fn with_program(event: PerfEvent, program: BorrowedFd) -> anyhow::Result<Attache
     Ok(Attached { fd: event.into(), slow: true })
 }
 
-/// What a program can be put on. The kernel keeps programs by place: one event, which stays disabled, is enough for all CPUs.
-fn carrier(counts: Counts, cpu: u32) -> io::Result<PerfEvent> {
-    PerfEvent::open(&Attr { counts, inherit: false, watermark: 1, stack: StackFields::default() }, On::Everyone, cpu)
-}
-
 fn of_device(device: &ProbeDevice, of: CString, offset: u64, returns: bool, cpu: u32) -> anyhow::Result<PerfEvent> {
     let probe = device.probe(of, offset, returns, None).context("it has none at the returns of functions")?;
-    Ok(carrier(Counts::Probe(Arc::new(probe)), cpu)?)
+    Ok(PerfEvent::carrier(Counts::Probe(Arc::new(probe)), cpu)?)
 }
 
 /// A program or library by its path, or by its name where such things are.
