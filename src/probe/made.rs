@@ -105,6 +105,7 @@ impl Made {
         let file = self.file.get_or_insert_with(|| DynamicEvents::of(tracefs)).clone();
         let shown = names::shown(probe);
         let may_leave_out = resolved.probes.len() > 1 && matches!(probe.place, Place::Kernel { .. });
+        let device_first = by_device.is_some_and(|events| events <= DEVICE_EVENTS_MAX) && !may_leave_out;
         let mut first_refused = None;
         for mut one in resolved.probes {
             let name = name(&one, &shown, taken)?;
@@ -116,28 +117,18 @@ impl Made {
             } else {
                 (one.group, one.event) = (Some(name.subsystem.clone()), Some(name.name.clone()));
             }
-            let mut device = None;
-            match &one.place {
-                Place::User { flags, fields } => self.held.push(hold(&name.name, flags, fields)?),
-                _ => {
-                    device = by_device::of(&one, &name.name).filter(|_| by_device.is_some());
-                    let few = by_device.is_some_and(|events| events <= DEVICE_EVENTS_MAX);
-                    if device.is_none() || !few || may_leave_out {
-                        let place = one.place.clone();
-                        match in_tracefs(&file, one)? {
-                            Ok(()) => device = None,
-                            Err(WriteError::NoPermission(_)) if device.is_some() => {}
-                            // A line may have been copied into functions of which the kernel allows no probe.
-                            Err(WriteError::Refused(refused)) if may_leave_out => {
-                                self.notes.push(format!("one of the places of {shown},{place}, is left out: {}", refused.what));
-                                first_refused.get_or_insert(refused);
-                                continue;
-                            }
-                            Err(refused) => return Err(explained(refused, probe)),
-                        }
-                    }
+            let place = one.place.clone();
+            let device = by_device.and_then(|_| by_device::of(&one, &name.name));
+            let device = match self.one(&file, one, &name, device, device_first)? {
+                Ok(device) => device,
+                // A line may have been copied into functions of which the kernel allows no probe.
+                Err(WriteError::Refused(refused)) if may_leave_out => {
+                    self.notes.push(format!("one of the places of {shown},{place}, is left out: {}", refused.what));
+                    first_refused.get_or_insert(refused);
+                    continue;
                 }
-            }
+                Err(refused) => return Err(explained(refused, probe)),
+            };
             self.events.push(MadeEvent { item: Some(item), name: name.clone(), shown: shown.clone(), probe: probe.clone(), device });
             if matches!(probe.place, Place::Synthetic { .. }) {
                 self.note(tracefs, &name)?;
@@ -147,6 +138,29 @@ impl Made {
             Some(refused) if self.of(item).next().is_none() => Err(refused.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Makes one event, and gives what opening it makes it by, if that is not tracefs: the device that could, if it comes first or tracefs is not for us.
+    fn one(
+        &mut self,
+        file: &DynamicEvents,
+        one: Probe,
+        name: &EventName,
+        device: Option<ByDevice>,
+        device_first: bool,
+    ) -> anyhow::Result<Result<Option<ByDevice>, WriteError>> {
+        if let Place::User { flags, fields } = &one.place {
+            self.held.push(hold(&name.name, flags, fields)?);
+            return Ok(Ok(None));
+        }
+        if device.is_some() && device_first {
+            return Ok(Ok(device));
+        }
+        Ok(match in_tracefs(file, one)? {
+            Ok(()) => Ok(None),
+            Err(WriteError::NoPermission(_)) if device.is_some() => Ok(device),
+            Err(refused) => Err(refused),
+        })
     }
 
     /// Why the kernel refused to open what its devices should make, which say only a number: what it says in tracefs, if it refuses it there too.

@@ -95,32 +95,22 @@ fn names_of_files_beside_their_calls() {
     assert!(names.contains(&format!("probe:do_sys_openat2(filename: \"{file}\")")), "{}", trace.text);
 }
 
-#[test]
-fn what_vfs_read_returns() {
+fn assert_returns_of_vfs_read(need: Need, probe: &str) {
     let Some(machine) = Machine::shared() else { return };
-    if machine.lacks(&[Need::Kprobes]) {
+    if machine.lacks(&[need]) {
         return;
     }
-    assert_reads(
-        &machine,
-        "r vfs_read $retval",
-        "arg1 == 7",
-        r"probe:vfs_read__return\([a-z0-9_.]*read\+0x[0-9a-f]+ <- vfs_read, arg1: 7\)",
-    );
+    assert_reads(&machine, probe, "arg1 == 7", r"probe:vfs_read__return\([a-z0-9_.]*read\+0x[0-9a-f]+ <- vfs_read, arg1: 7\)");
+}
+
+#[test]
+fn what_vfs_read_returns() {
+    assert_returns_of_vfs_read(Need::Kprobes, "r vfs_read $retval");
 }
 
 #[test]
 fn what_vfs_read_returns_by_ftrace() {
-    let Some(machine) = Machine::shared() else { return };
-    if machine.lacks(&[Need::Fprobes]) {
-        return;
-    }
-    assert_reads(
-        &machine,
-        "f vfs_read%return $retval",
-        "arg1 == 7",
-        r"probe:vfs_read__return\([a-z0-9_.]*read\+0x[0-9a-f]+ <- vfs_read, arg1: 7\)",
-    );
+    assert_returns_of_vfs_read(Need::Fprobes, "f vfs_read%return $retval");
 }
 
 #[test]
