@@ -412,17 +412,11 @@ impl Run<'_> {
             self.reap(true);
         }
         let mut shortages = self.drain.armed().shortages();
-        if self.names_missed > 0 {
-            shortages.push(format!(
-                "{} path names at most are not known: more calls named one at once than the kernel had room for",
-                self.names_missed
-            ));
-        }
-        if self.names_dropped > 0 {
-            shortages.push(format!(
-                "{} path names at most are not known: more threads of this machine named one than the kernel had room for",
-                self.names_dropped
-            ));
+        for (names, of_whom) in [(self.names_missed, "calls named one at once"), (self.names_dropped, "threads of this machine named one")]
+        {
+            if names > 0 {
+                shortages.push(format!("{names} path names at most are not known: more {of_whom} than the kernel had room for"));
+            }
         }
         for sentence in &shortages {
             say!("rtrace: {sentence}");

@@ -30,16 +30,26 @@ impl Features {
         // The kernel's own help names the kinds of line it takes, and no file does; but `e` it names where it takes none.
         let help = fs::read_to_string(tracefs.root().join("README")).unwrap_or_default();
         Features {
-            kprobes: has("kprobe_events"),
+            kprobes: has_kprobes(tracefs),
             fprobes: takes(&help, "f[:"),
             uprobes: has("uprobe_events"),
             eprobes: has_function("eprobe_trigger_func"),
             synthetic: has("synthetic_events"),
-            histograms: has("events/raw_syscalls/sys_exit/hist"),
+            histograms: has_histograms(tracefs),
             user_events: has("user_events_data"),
             btf,
         }
     }
+}
+
+/// Whether this kernel takes probes in its code.
+pub fn has_kprobes(tracefs: &Tracefs) -> bool {
+    tracefs.root().join("kprobe_events").exists()
+}
+
+/// Whether it makes histograms of events.
+pub fn has_histograms(tracefs: &Tracefs) -> bool {
+    tracefs.root().join("events/raw_syscalls/sys_exit/hist").exists()
 }
 
 /// Whether a line of the help gives this kind of definition (`\t   e[:[<group>/]...`, perhaps behind `Format:`).

@@ -2,10 +2,8 @@
 
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::probe::dynamic_events::DynamicEvents;
+use crate::probe::groups::SYNTHETIC;
 use std::collections::BTreeSet;
-
-/// The subsystem that all synthetic events have.
-const SYNTHETIC: &str = "synthetic";
 
 /// Event probes and synthetic events.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +18,7 @@ impl ByInstance {
 
     /// Whether this event is one of them.
     pub fn has(&self, subsystem: &str, name: &str) -> bool {
-        subsystem == SYNTHETIC || self.0.contains(&EventName { subsystem: subsystem.to_owned(), name: name.to_owned() })
+        subsystem == SYNTHETIC || self.0.contains(&EventName::new(subsystem, name))
     }
 }
 

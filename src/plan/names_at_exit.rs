@@ -9,6 +9,7 @@
 //! others, the memory that had the path is gone. (Documentation/trace/{histogram,eprobetrace}.rst.)
 
 use crate::beauty::row::{Kind, Syscall};
+use crate::kernel::features;
 use crate::kernel::format::{FieldPlace, Format};
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::probe::grammar::{self, Line, Probe};
@@ -60,11 +61,10 @@ struct Paths {
 /// # Errors
 /// This kernel lacks a part of it, or does not take it: why.
 pub fn make(tracefs: &Tracefs, made: &mut Made, shown: &[&'static Syscall], only: Option<&[i32]>) -> anyhow::Result<AtExit> {
-    let has = |file: &str| tracefs.root().join(file).exists();
-    if !has("events/raw_syscalls/sys_exit/hist") {
+    if !features::has_histograms(tracefs) {
         bail!("this kernel was built without histograms of events (CONFIG_HIST_TRIGGERS)");
     }
-    if !has("instances") {
+    if !tracefs.root().join("instances").exists() {
         bail!("this kernel's tracefs has no instances");
     }
     if Owner::this().is_none_or(|owner| owner.is_of_other_namespace()) {

@@ -4,8 +4,8 @@ use super::events::{Adding, Tracepoint};
 use super::names_at_exit::{self, AtExit, Trigger};
 use crate::beauty::row::{Arg, Kind, Syscall};
 use crate::cli::request::StringsBy;
-use crate::kernel::machine;
 use crate::kernel::tracefs::{EventName, Tracefs};
+use crate::kernel::{features, machine};
 use crate::probe::grammar::{self, Line, Probe};
 use crate::probe::made::Made;
 use crate::source::session::{Role, Terms};
@@ -96,11 +96,6 @@ fn names_a_path(call: &Syscall) -> bool {
     any(call.args) || call.variants.iter().any(|variant| any(variant.args))
 }
 
-/// Whether this kernel takes probes in its code.
-fn takes_probes(tracefs: &Tracefs) -> bool {
-    tracefs.root().join("kprobe_events").exists()
-}
-
 /// The function that all names from user space come through, the likeliest first. Linux 7.0 gave it a name of its own, of which compilers may make a copy with a constant built in; before,
 /// they part it from `getname_flags`, whose callers then call that part.
 const FUNCTIONS: [&str; 3] = ["do_getname", "do_getname.constprop.0", "getname_flags"];
@@ -128,7 +123,7 @@ pub fn make(own: Own, tracefs: &Tracefs, made: &mut Made, wanted: Wanted) -> any
 }
 
 fn getname(tracefs: &Tracefs, made: &mut Made) -> anyhow::Result<EventName> {
-    if !takes_probes(tracefs) {
+    if !features::has_kprobes(tracefs) {
         return Err(anyhow!("this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)"));
     }
     let version = machine::release().ok().and_then(|release| machine::version(&release));
