@@ -195,7 +195,9 @@ fn kind(kind: &Kind) -> String {
         Kind::Struct(name) => format!("Struct(&structs::{})", name.to_uppercase()),
         Kind::StructArray(name) => format!("StructArray(&structs::{})", name.to_uppercase()),
         Kind::Number { bytes, signed } => format!("Number {{ bytes: {bytes}, signed: {signed} }}"),
-        Kind::Custom(function) => format!("Custom(crate::beauty::custom::{function})"),
+        Kind::Custom(function) => {
+            format!("Custom(crate::beauty::custom::{function}, crate::beauty::custom_constants::{})", function.to_uppercase())
+        }
     }
 }
 

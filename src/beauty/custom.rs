@@ -3,6 +3,7 @@
 //! Each function gets the argument registers, which of them is asked for, and the ABI. None of them looks at memory, and none fails: what
 //! is not known stays a number.
 
+use super::custom_constants::IOCTL_CMD;
 use super::row::Table;
 use super::tables::constants;
 use super::value::Value;
@@ -146,35 +147,12 @@ pub fn futex_wake_op(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     ])
 }
 
-/// Whose commands are looked up, in this order: numbers were given out by hand, and some of them twice.
-static IOCTLS: [&Table; 19] = [
-    &constants::IOCTL_TTY,
-    &constants::IOCTL_FS,
-    &constants::IOCTL_SOCKET,
-    &constants::IOCTL_TUN,
-    &constants::IOCTL_CONSOLE,
-    &constants::IOCTL_NAMESPACE,
-    &constants::IOCTL_NOTIFY,
-    &constants::IOCTL_PERF,
-    &constants::IOCTL_USERFAULTFD,
-    &constants::IOCTL_RANDOM,
-    &constants::IOCTL_LOOP,
-    &constants::IOCTL_DM,
-    &constants::IOCTL_BTRFS,
-    &constants::IOCTL_DISK,
-    &constants::IOCTL_CDROM,
-    &constants::IOCTL_SYNC,
-    &constants::IOCTL_CLOCK,
-    &constants::IOCTL_INPUT,
-    &constants::IOCTL_USB,
-];
-
 /// ioctl's `cmd`, by the families of commands that are known.
 pub fn ioctl_cmd(args: &[u64; 6], index: usize, abi: Abi) -> Value<'static> {
     let command = u64::from(args[index] as u32);
     let of_abi = |table: &'static Table| table.per_abi.iter().find(|(other, _)| *other == abi).map_or(table, |(_, twin)| twin);
     let knows = |table: &&'static Table| of_abi(table).entries.binary_search_by_key(&command, |entry| entry.value).is_ok();
-    match IOCTLS.iter().copied().find(knows) {
+    match IOCTL_CMD.iter().map(|place| place.table).find(knows) {
         Some(table) => Value::Symbol { table: of_abi(table), value: command },
         None => Value::Hex(command),
     }
@@ -274,7 +252,7 @@ mod tests {
 
     #[test]
     fn ioctl_families_are_in_order_of_number() {
-        for table in IOCTLS {
+        for table in IOCTL_CMD.iter().map(|place| place.table) {
             assert!(table.entries.is_sorted_by_key(|entry| entry.value), "{}", table.name);
         }
     }

@@ -100,7 +100,7 @@ impl<'a> Decoded<'a> {
             Kind::Int | Kind::Uint if !self.call.files.is_empty() && self.call.file(FdPlace::Arg(index as u8)).is_some() => {
                 Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) }
             }
-            Kind::Custom(decode) => decode(registers, register, abi),
+            Kind::Custom(decode, _) => decode(registers, register, abi),
             _ => scalar(kind, word, abi, self.context).unwrap_or_else(|| self.pointed(index, word, registers)),
         }
     }

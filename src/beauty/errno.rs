@@ -18,6 +18,11 @@ pub fn number(name: &str) -> Option<i32> {
     ERRORS.iter().find(|(_, known, _)| *known == name).map(|(number, _, _)| *number)
 }
 
+/// All names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ERRORS.iter().map(|(_, name, _)| *name)
+}
+
 /// Whether it is one of the codes by which the kernel restarts a call after a signal (or refuses an ioctl), that never reach the program.
 pub fn is_restart(errno: i32) -> bool {
     (512..=516).contains(&errno)

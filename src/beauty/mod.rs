@@ -1,7 +1,9 @@
 //! From registers and bytes to typed values, and from these to text, by the tables of `beauty/`.
 
 pub mod change;
+pub mod constant;
 pub mod custom;
+pub mod custom_constants;
 pub mod decode;
 pub mod decoders;
 pub mod errno;

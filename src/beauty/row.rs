@@ -146,8 +146,8 @@ pub enum Kind {
     },
     /// A pointer to what nothing more is known of.
     Pointer,
-    /// A function of `crate::beauty::custom`, for what rows cannot say.
-    Custom(fn(&[u64; 6], usize, Abi) -> super::value::Value<'static>),
+    /// A function of `crate::beauty::custom`, for what rows cannot say, and the constants that it prints.
+    Custom(fn(&[u64; 6], usize, Abi) -> super::value::Value<'static>, &'static [super::constant::Place]),
 }
 
 /// What a syscall returns when it did not fail.

@@ -23,7 +23,7 @@ pub fn scalar<'a>(kind: &Kind, raw: u64, abi: Abi, context: Context<'a>) -> Opti
         Kind::Dev => device(raw as u32),
         Kind::Address => Value::Address(raw),
         Kind::Table(table) => constants(table, raw, abi),
-        Kind::Custom(decode) => decode(&[raw, 0, 0, 0, 0, 0], 0, abi),
+        Kind::Custom(decode, _) => decode(&[raw, 0, 0, 0, 0, 0], 0, abi),
         Kind::Path
         | Kind::Str
         | Kind::Bytes

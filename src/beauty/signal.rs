@@ -31,6 +31,11 @@ pub fn number(name: &str) -> Option<i32> {
     SIGNALS.iter().position(|known| &known[3..] == short).map(|place| place as i32 + 1)
 }
 
+/// The names of all signals that are no real-time ones.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SIGNALS.into_iter()
+}
+
 /// The name of a signal's `si_code` (uapi/asm-generic/siginfo.h).
 pub fn code_name(signal: i32, code: i32) -> Option<&'static str> {
     let of_signal: &[&str] = match signal {

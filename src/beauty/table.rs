@@ -2,7 +2,8 @@
 //!
 //! Nothing is lost on the way: bits without a name stay as a number, and so does a value without one.
 
-use super::row::{Entry, Table, TableKind};
+use super::constant::Constant;
+use super::row::{Entry, Field, Table, TableKind};
 use crate::event::Abi;
 
 /// One part of a flag word.
@@ -37,10 +38,22 @@ impl Table {
         }
     }
 
-    /// The value of a name, which may lack the table's prefix; names of fields count.
-    pub fn value_of(&self, name: &str) -> Option<u64> {
-        let own = self.entries.iter().find(|entry| entry.name == name || self.short(entry.name) == name).map(|entry| entry.value);
-        own.or_else(|| self.fields.iter().find_map(|field| field.table.value_of(name)))
+    /// What a name stands for, which may lack the table's prefix; names of fields count, and speak of the field's bits.
+    pub fn constant(&self, name: &str) -> Option<Constant> {
+        let own = self.entries.iter().find(|entry| entry.name == name || self.short(entry.name) == name);
+        own.map(|entry| Constant::of_bits(entry.value)).or_else(|| {
+            let of_field = |field: &Field| Some(Constant { mask: field.mask, ..field.table.constant(name)? });
+            self.fields.iter().find_map(of_field)
+        })
+    }
+
+    /// All names, each without the table's prefix and with it; those of fields too.
+    pub fn all_names(&self) -> Vec<String> {
+        let own = self.entries.iter().flat_map(|entry| {
+            let short = self.short(entry.name);
+            std::iter::once(short).chain((short != entry.name).then_some(entry.name)).map(str::to_owned)
+        });
+        own.chain(self.fields.iter().flat_map(|field| field.table.all_names())).collect()
     }
 
     /// A name without the table's prefix, if that leaves anything.
@@ -136,7 +149,6 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::row::Field;
     use super::*;
 
     const fn entry(value: u64, name: &'static str) -> Entry {
@@ -220,9 +232,10 @@ mod tests {
         assert_eq!(CLOCK.name(2), Some("D"));
         assert_eq!(CLOCK.name(u64::from(u32::MAX)), Some("LAST"), "a register holds only 32 bits of it");
         assert_eq!(CLOCK.name(3), None);
-        assert_eq!(OPEN.value_of("CLOEXEC"), Some(0o2000000));
-        assert_eq!(OPEN.value_of("O_RDWR"), Some(2));
-        assert_eq!(OPEN.value_of("RDWR"), Some(2));
-        assert_eq!(OPEN.value_of("NOSUCH"), None);
+        let value = |name| OPEN.constant(name).map(|constant| constant.value);
+        assert_eq!(value("CLOEXEC"), Some(0o2000000));
+        assert_eq!(value("O_RDWR"), Some(2));
+        assert_eq!(value("RDWR"), Some(2));
+        assert_eq!(value("NOSUCH"), None);
     }
 }

@@ -16,7 +16,10 @@ use crate::kernel::syscall_event::{Copied, UserCopy};
 use std::borrow::Cow;
 
 mod bytes;
+mod constants;
 mod probe;
+
+pub use constants::constants;
 
 /// Elements of an array that are shown at most.
 const ITEMS_MAX: usize = 64;
@@ -153,7 +156,7 @@ impl Decoder {
             Reading::Signal => Value::Signal(int()?),
             Reading::Fd => Value::Fd { fd: int()?, file: None },
             Reading::DirFd => Value::DirFd { fd: int()?, file: None },
-            Reading::Table(table) => constants(table, self.abi, field.unsigned(raw)?),
+            Reading::Table(table) => of_table(table, self.abi, field.unsigned(raw)?),
             Reading::Custom(decode, index) => decode(&self.registers(raw)?, *index, self.abi),
             Reading::Return { address } => match field.unsigned(raw)? {
                 ret if *address && !(-4095..0).contains(&(ret as i64)) => Value::Hex(ret),
@@ -366,7 +369,7 @@ fn by_row(arg: &Arg, index: usize) -> Option<Reading> {
         Kind::Signal => Reading::Signal,
         Kind::Mode => number(2, false, Base::Eight),
         Kind::Table(table) => Reading::Table(table),
-        Kind::Custom(decode) => Reading::Custom(decode, index),
+        Kind::Custom(decode, _) => Reading::Custom(decode, index),
         Kind::Int => number(4, true, Base::Ten),
         Kind::Uint => number(4, false, Base::Ten),
         Kind::Long | Kind::Offset => number(8, true, Base::Ten),
@@ -395,7 +398,7 @@ fn by_type(field: &FormatField) -> Reading {
     }
 }
 
-fn constants(table: &'static Table, abi: Abi, register: u64) -> Value<'static> {
+fn of_table(table: &'static Table, abi: Abi, register: u64) -> Value<'static> {
     let table = table.per_abi.iter().find(|(of, _)| *of == abi).map_or(table, |(_, table)| *table);
     let bits = if table.bits == 32 { register & 0xffff_ffff } else { register };
     match table.kind {

@@ -23,6 +23,11 @@ pub struct Test {
     pub with: With,
 }
 
+impl Test {
+    /// It holds for no call.
+    pub const NEVER: Test = Test { subject: Subject::Tid, op: Op::AnyBit, with: With::Number(0) };
+}
+
 /// What a test is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {

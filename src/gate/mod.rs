@@ -58,6 +58,16 @@ pub enum Condition {
     Never,
 }
 
+impl From<Bound> for Condition {
+    fn from(bound: Bound) -> Condition {
+        match bound {
+            Bound::Known(true) => Condition::Always,
+            Bound::Known(false) => Condition::Never,
+            bound => Condition::When(bound),
+        }
+    }
+}
+
 impl Condition {
     fn verdict(&self, subject: &dyn Subject) -> Verdict {
         match self {

@@ -1,7 +1,8 @@
 //! What names in a `--filter` mean: for a syscall its arguments, for a tracepoint its fields, and for both what rtrace knows of any event.
 
-use crate::beauty::errno;
-use crate::beauty::row::{Arg, Kind as ArgKind, Syscall, Table};
+use crate::beauty::constant::{Constant, Constants};
+use crate::beauty::row::{Arg, Kind as ArgKind, Return, Syscall, Variant};
+use crate::beauty::tracepoint;
 use crate::cli::filter::{Kind, Name, NameId, Operand, Scope, Subject};
 use crate::event::{Call, Event, FdPlace, File, Piece, PieceState};
 use crate::kernel::fetched::Got;
@@ -18,6 +19,11 @@ const COMM: NameId = 2003;
 const PID: NameId = 2004;
 const TID: NameId = 2005;
 const CPU: NameId = 2006;
+
+/// What any event has, by name.
+const COMMON: [&str; 4] = ["comm", "pid", "tid", "cpu"];
+/// What any call has beside that.
+const OF_CALLS: [&str; 3] = ["ret", "errno", "duration"];
 
 /// What any event has.
 fn common_name(name: &str) -> Option<(NameId, Kind)> {
@@ -81,9 +87,21 @@ impl CallScope {
         self.row?.args.iter().enumerate().find(|(_, arg)| arg.name == name)
     }
 
-    fn table(&self, name: &str) -> Option<&'static Table> {
-        match self.argument(name)?.1.kind {
-            ArgKind::Table(table) => Some(table),
+    /// What the name prints, whichever variant of its row a call has.
+    fn constants(&self, name: &Name) -> Option<Constants> {
+        match (name.head(), name.member()) {
+            (head, None) if self.argument(head).is_some() => {
+                let (row, (index, arg)) = (self.row?, self.argument(head)?);
+                let variants = row.variants.iter().filter_map(|variant| variant.args.get(index));
+                Some(variants.fold(Constants::of_kind(&arg.kind), |all, arg| all.and(Constants::of_kind(&arg.kind))))
+            }
+            ("errno", None) => Some(Constants::of_errno()),
+            ("ret", None) => {
+                let returns = self.row.map_or(Return::Long, |row| row.returns);
+                let variants = self.row.map_or(&[] as &[Variant], |row| row.variants);
+                let of_variants = variants.iter().map(|variant| Constants::of_return(variant.returns));
+                Some(of_variants.fold(Constants::of_return(returns), Constants::and))
+            }
             _ => None,
         }
     }
@@ -111,11 +129,17 @@ impl Scope for CallScope {
         }
     }
 
-    fn symbol(&self, name: &Name, symbol: &str) -> Option<u64> {
-        match name.head() {
-            "errno" => errno::number(symbol).map(|number| number as u64),
-            head => self.table(head)?.value_of(symbol),
-        }
+    fn constant(&self, name: &Name, symbol: &str) -> Option<Constant> {
+        self.constants(name)?.find(symbol)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let arguments = self.row.map_or(&[] as &[Arg], |row| row.args).iter().map(|arg| arg.name);
+        arguments.chain(OF_CALLS).chain(COMMON).map(str::to_owned).collect()
+    }
+
+    fn constants(&self, name: &Name) -> Vec<String> {
+        CallScope::constants(self, name).map(|constants| constants.names()).unwrap_or_default()
     }
 }
 
@@ -183,7 +207,7 @@ impl Width {
     pub fn of(arg: &Arg) -> Width {
         match arg.kind {
             ArgKind::Int | ArgKind::Fd | ArgKind::DirFd | ArgKind::Pid | ArgKind::Signal => Width::Signed32,
-            ArgKind::Uint | ArgKind::Uid | ArgKind::Gid | ArgKind::Mode | ArgKind::Dev => Width::Unsigned32,
+            ArgKind::Uint | ArgKind::Uid | ArgKind::Gid | ArgKind::Mode | ArgKind::Dev | ArgKind::Custom(..) => Width::Unsigned32,
             ArgKind::Table(table) if table.bits == 32 => Width::Unsigned32,
             ArgKind::Long | ArgKind::Offset => Width::Signed64,
             _ => Width::Unsigned64,
@@ -216,8 +240,16 @@ impl Scope for TracepointScope<'_> {
         }
     }
 
-    fn symbol(&self, _: &Name, _: &str) -> Option<u64> {
-        None
+    fn constant(&self, name: &Name, symbol: &str) -> Option<Constant> {
+        tracepoint::constants(self.format, &name.0).find(symbol)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.format.own_fields().map(|field| field.name.as_str()).chain(COMMON).map(str::to_owned).collect()
+    }
+
+    fn constants(&self, name: &Name) -> Vec<String> {
+        tracepoint::constants(self.format, &name.0).names()
     }
 }
 

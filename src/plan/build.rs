@@ -111,7 +111,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         path_names.add_events(&mut add)?;
     }
     let names = names(&selection, &what.items);
-    let mut event_doors = doors::of_tracepoints(&mut add, &what.items, what.filter.as_ref())?;
+    let mut filters = doors::Filters::new(&what.items, what.filter.as_ref());
+    let mut event_doors = doors::of_tracepoints(&mut add, &mut filters)?;
     let switch_on = doors::switch(&mut add, what.switch_on.as_ref(), &selection)?;
     let switch_off = doors::switch(&mut add, what.switch_off.as_ref(), &selection)?;
     if let Some(faults) = what.faults {
@@ -120,14 +121,15 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     if what.sched {
         add.tracepoint(Tracepoint::helper("sched", "sched_stat_runtime", Role::StatRuntime))?;
     }
-    doors::of_outputs(&mut add, &mut event_doors, outputs, &what.items, what.filter.as_ref())?;
+    doors::of_outputs(&mut add, &mut event_doors, outputs, &mut filters);
     let without_stacks =
         events.iter().filter(|event| event.spec.is_by_instance() && !Graph::of_event(&event.spec.terms, &request.graphs).is_none());
     notes.extend(without_stacks.map(|event| format!("plan: no stacks of {}: a tracefs instance has none of programs", event.spec.name)));
     // The summary's, whatever is shown.
     let for_summary = events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
     for_summary.for_each(|(_, door)| _ = door.get_or_insert_default());
-    let gate = decided.gate(event_doors, switch_on, switch_off)?;
+    let gate = decided.gate(event_doors, switch_on, switch_off, &mut filters);
+    filters.check()?;
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
     Ok(Plan {
         ring: ring(request, cpus.len(), takes_stacks, by_bpf),
@@ -200,13 +202,16 @@ impl Decided<'_> {
     }
 
     /// What is shown: of events by these doors, from and until these.
-    ///
-    /// # Errors
-    /// A filter that fits none of the syscalls that it is for.
-    fn gate(&self, events: Vec<Option<Door>>, switch_on: Option<Switch>, switch_off: Option<Switch>) -> anyhow::Result<gate::Settings> {
+    fn gate(
+        &self,
+        events: Vec<Option<Door>>,
+        switch_on: Option<Switch>,
+        switch_off: Option<Switch>,
+        filters: &mut doors::Filters,
+    ) -> gate::Settings {
         let Trace { what, show, graphs, .. } = self.request;
-        let (rows, nameless) = doors::of_syscalls(self.selection, &what.items, what.filter.as_ref())?;
-        Ok(gate::Settings {
+        let (rows, nameless) = doors::of_syscalls(self.selection, filters);
+        gate::Settings {
             rows,
             nameless,
             others: self.selection.others.clone(),
@@ -221,7 +226,7 @@ impl Decided<'_> {
             exits: self.follows_tasks(),
             signals: what.signals,
             frames_min: graphs.min.map_or(0, usize::from),
-        })
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::events::{Adding, Tracepoint};
 use super::graphs::Graph;
+use crate::beauty::constant::Constant;
 use crate::beauty::tables::SYSCALLS;
 use crate::bpf::user::Output;
-use crate::cli::filter::{Expr, KernelField, KernelScope, Name, Scope, Unbound, to_kernel};
+use crate::cli::filter::{Expr, Fit, KernelField, KernelScope, Name, Scope, to_kernel};
 use crate::cli::request::{Item, Selector};
 use crate::cli::select::{self, Selection};
 use crate::event::EventIndex;
@@ -16,76 +17,75 @@ use crate::probe::made::MadeEvent;
 use crate::source::session::{Role, Terms};
 use anyhow::anyhow;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
-/// Binds a filter for one kind of event.
-fn condition(filter: Option<&Expr>, scope: &dyn Scope) -> Result<Condition, Unbound> {
-    filter.map_or(Ok(Condition::Always), |expr| expr.bind(scope).map(Condition::When))
+/// The filters, and whether each fits something that is traced, so that one that fits nothing is an error and not a silence.
+pub struct Filters<'a> {
+    items: &'a [Item],
+    general: Option<&'a Expr>,
+    general_fit: Fit,
+    /// By the `-e` or `--probe` that the filter stands behind, whose items share it.
+    fits: BTreeMap<usize, Fit>,
 }
 
-/// Counts what a filter could be bound to, so that one that fits nothing is an error and not a silence.
-#[derive(Default)]
-struct Fit {
-    bound: usize,
-    refused: Option<Unbound>,
-}
-
-impl Fit {
-    /// The condition; one that asks for what this kind of event does not have never holds.
-    fn take(&mut self, condition: Result<Condition, Unbound>) -> Condition {
-        match condition {
-            Ok(condition) => {
-                self.bound += 1;
-                condition
-            }
-            Err(error) => {
-                self.refused.get_or_insert(error);
-                Condition::Never
-            }
-        }
+impl<'a> Filters<'a> {
+    pub fn new(items: &'a [Item], general: Option<&'a Expr>) -> Filters<'a> {
+        Filters { items, general, general_fit: Fit::default(), fits: BTreeMap::new() }
     }
 
-    fn check(self, filter: Option<&Expr>) -> anyhow::Result<()> {
-        match (filter, self.refused) {
-            (Some(filter), Some(why)) if self.bound == 0 => Err(anyhow!("--filter '{filter}' fits nothing that is traced: {why}")),
-            _ => Ok(()),
+    /// The condition for everything, as it holds for one kind of event.
+    fn general(&mut self, scope: &dyn Scope) -> Condition {
+        self.general.map_or(Condition::Always, |expr| expr.bind(scope, &mut self.general_fit).into())
+    }
+
+    /// That of an item.
+    fn of_item(&mut self, at: usize, scope: &dyn Scope) -> Condition {
+        let Some((filter, list)) = self.items.get(at).and_then(|item| Some((item.filter.as_ref()?, item.list))) else {
+            return Condition::Always;
+        };
+        filter.bind(scope, self.fits.entry(list).or_default()).into()
+    }
+
+    /// Whether all of it means something for something that is traced.
+    ///
+    /// # Errors
+    /// A sentence with near names.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if let Some(general) = self.general {
+            self.general_fit.check(general).map_err(|why| anyhow!(why))?;
         }
+        for item in self.items {
+            if let (Some(filter), Some(fit)) = (&item.filter, self.fits.get(&item.list)) {
+                fit.check(filter).map_err(|why| anyhow!(why))?;
+            }
+        }
+        Ok(())
     }
 }
 
 /// The doors of syscalls, by row, and of calls without a row.
-///
-/// # Errors
-/// A filter that fits none of what it is for.
-pub fn of_syscalls(selection: &Selection, items: &[Item], general: Option<&Expr>) -> anyhow::Result<(Vec<Option<Door>>, Option<Door>)> {
-    let mut fit = Fit::default();
-    let mut fits: Vec<Fit> = items.iter().map(|_| Fit::default()).collect();
+pub fn of_syscalls(selection: &Selection, filters: &mut Filters) -> (Vec<Option<Door>>, Option<Door>) {
     let mut door = |row: Option<usize>| {
         let scope = CallScope { row: row.map(|r| &SYSCALLS[r]) };
         let selected_by = row.and_then(|r| selection.items.get(r)).cloned().unwrap_or_default();
         let mut items_of: SmallVec<[(u16, Condition); 1]> = SmallVec::new();
         for at in selected_by {
-            let filter = items.get(usize::from(at)).and_then(|item| item.filter.as_ref());
-            items_of.push((at, fits[usize::from(at)].take(condition(filter, &scope))));
+            items_of.push((at, filters.of_item(usize::from(at), &scope)));
         }
-        Door { general: fit.take(condition(general, &scope)), items: items_of }
+        Door { general: filters.general(&scope), items: items_of }
     };
     let rows = selection.rows.iter().enumerate().map(|(row, on)| on.then(|| door(Some(row)))).collect();
     let nameless = selection.unknown.then(|| door(None));
-    if !selection.is_empty() {
-        fit.check(general)?;
-    }
-    for (item, fit) in items.iter().zip(fits) {
-        fit.check(item.filter.as_ref())?;
-    }
-    Ok((rows, nameless))
+    (rows, nameless)
 }
 
 /// Adds the tracepoints that items name, and makes their doors. The kernel decides a filter where it can and where no other item wants the same event.
 ///
 /// # Errors
-/// A pattern that matches no event, a format that cannot be read, a filter that does not fit.
-pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) -> anyhow::Result<Vec<Option<Door>>> {
+/// A pattern that matches no event, a format that cannot be read.
+pub fn of_tracepoints(add: &mut Adding, filters: &mut Filters) -> anyhow::Result<Vec<Option<Door>>> {
     let mut doors: Vec<Option<Door>> = Vec::new();
+    let items = filters.items;
     for (at, item) in items.iter().enumerate() {
         let named = match &item.selector {
             Selector::Event { subsystem, name } => add
@@ -97,7 +97,6 @@ pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) 
             Selector::Probe(_) => of_probe(add, at, &item.terms),
             _ => continue,
         };
-        let mut fit = Fit::default();
         for (EventName { subsystem, name }, graph, terms) in named {
             if item.negated {
                 if let Some(index) = add.position(&subsystem, &name) {
@@ -109,14 +108,12 @@ pub fn of_tracepoints(add: &mut Adding, items: &[Item], general: Option<&Expr>) 
                 add.tracepoint(Tracepoint { shown: true, terms, graph, ..Tracepoint::helper(&subsystem, &name, Role::Tracepoint) })?;
             let Some(format) = add.format(index) else { continue };
             let scope = TracepointScope { format: &format };
-            let own = fit.take(condition(item.filter.as_ref(), &scope));
+            let own = filters.of_item(at, &scope);
             let place = usize::from(index.0);
             doors.resize(doors.len().max(place + 1), None);
-            let door = doors[place]
-                .get_or_insert_with(|| Door { general: condition(general, &scope).unwrap_or(Condition::Never), items: SmallVec::new() });
+            let door = doors[place].get_or_insert_with(|| Door { general: filters.general(&scope), items: SmallVec::new() });
             door.items.push((at as u16, own));
         }
-        fit.check(item.filter.as_ref())?;
     }
     for (place, door) in doors.iter_mut().enumerate() {
         if let Some(door) = door {
@@ -138,29 +135,16 @@ fn of_probe(add: &Adding, item: usize, terms: &Terms) -> Vec<(EventName, Graph, 
 }
 
 /// Adds what programs of the user's own give, and makes its doors; the other events are there already.
-///
-/// # Errors
-/// A filter that does not fit.
-pub fn of_outputs(
-    add: &mut Adding,
-    doors: &mut Vec<Option<Door>>,
-    outputs: &[Output],
-    items: &[Item],
-    general: Option<&Expr>,
-) -> anyhow::Result<()> {
+pub fn of_outputs(add: &mut Adding, doors: &mut Vec<Option<Door>>, outputs: &[Output], filters: &mut Filters) {
     doors.resize(add.events.len(), None);
-    for (at, item) in items.iter().enumerate() {
-        let mut fit = Fit::default();
+    for (at, item) in filters.items.iter().enumerate() {
         for output in outputs.iter().filter(|output| usize::from(output.item) == at) {
             add.output(output, &item.terms);
             let scope = TracepointScope { format: &output.format };
-            let own = fit.take(condition(item.filter.as_ref(), &scope));
-            let general = condition(general, &scope).unwrap_or(Condition::Never);
-            doors.push(Some(Door { general, items: SmallVec::from_iter([(at as u16, own)]) }));
+            let own = filters.of_item(at, &scope);
+            doors.push(Some(Door { general: filters.general(&scope), items: SmallVec::from_iter([(at as u16, own)]) }));
         }
-        fit.check(item.filter.as_ref())?;
     }
-    Ok(())
 }
 
 fn let_kernel_decide(add: &mut Adding, index: EventIndex, door: &mut Door, items: &[Item]) {
@@ -185,8 +169,8 @@ impl KernelScope for KernelFields<'_> {
         is_number.then(|| KernelField::Number { name, bits: field.size as u8 * 8, signed: field.signed })
     }
 
-    fn symbol(&self, _: &Name, _: &str) -> Option<u64> {
-        None
+    fn constant(&self, name: &Name, symbol: &str) -> Option<Constant> {
+        TracepointScope { format: self.0 }.constant(name, symbol)
     }
 }
 

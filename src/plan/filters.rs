@@ -3,7 +3,7 @@
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::SYSCALLS;
 use crate::bpf::filter::{Clause, Op, Subject, TESTS_MAX, TEXT_BYTES, Test, With};
-use crate::cli::filter::{Bound, Expr, Op as Written};
+use crate::cli::filter::{Bound, Expr, Fit, Mask, Op as Written};
 use crate::cli::request::Item;
 use crate::cli::select::Selection;
 use crate::gate::{CallScope, Named, Width};
@@ -46,7 +46,8 @@ fn of(row: &'static Syscall, filters: &[&Expr]) -> Vec<Decidable> {
     let mut room = TESTS_MAX;
     let mut found = Vec::new();
     for part in filters.iter().flat_map(|filter| conjuncts(filter)) {
-        let Some(clause) = part.bind(&CallScope { row: Some(row) }).ok().and_then(|bound| clause(row, &bound)) else { continue };
+        let bound = part.bind(&CallScope { row: Some(row) }, &mut Fit::default());
+        let Some(clause) = clause(row, &bound) else { continue };
         if clause.len() <= room {
             room -= clause.len();
             found.push(Decidable { clause, text: part.to_string() });
@@ -65,15 +66,19 @@ fn conjuncts(expr: &Expr) -> Vec<&Expr> {
 fn clause(row: &Syscall, bound: &Bound) -> Option<Clause> {
     match bound {
         Bound::Or(parts) => Some(parts.iter().map(|part| clause(row, part)).collect::<Option<Vec<_>>>()?.concat()),
-        Bound::And(_) | Bound::Not(_) => None,
+        Bound::Known(false) => Some(vec![Test::NEVER]),
+        Bound::Known(true) | Bound::And(_) | Bound::Not(_) => None,
         Bound::Compare { name, op, with } => {
             let subject = subject(row, Named::of(*name))?;
             Some(vec![Test { subject, op: number_op(*op)?, with: With::Number(number(subject.width(), *with)?) }])
         }
         Bound::Bits { name, masks } => {
             let subject = subject(row, Named::of(*name))?;
-            let test = |bits: u64, all: bool| Test { subject, op: if all { Op::AllBits } else { Op::AnyBit }, with: With::Number(bits) };
-            Some(masks.iter().map(|mask| test(mask.bits, mask.all)).collect())
+            let test = |mask: &Mask| {
+                let (op, bits) = bits_op(*mask)?;
+                Some(Test { subject, op, with: With::Number(bits) })
+            };
+            masks.iter().map(test).collect()
         }
         Bound::Text { name, op, with } => {
             let subject = match Named::of(*name) {
@@ -97,6 +102,15 @@ fn subject(row: &Syscall, named: Named) -> Option<Subject> {
         Named::Tid => Subject::Tid,
         Named::Comm | Named::Other => return None,
     })
+}
+
+/// The programs know no masks: a field's value among other bits is decided here.
+fn bits_op(mask: Mask) -> Option<(Op, u64)> {
+    match mask {
+        Mask::Any(bits) => Some((Op::AnyBit, bits)),
+        Mask::Exactly { bits, of } if bits == of => Some((Op::AllBits, bits)),
+        Mask::Exactly { .. } => None,
+    }
 }
 
 fn number_op(op: Written) -> Option<Op> {
@@ -157,7 +171,10 @@ mod tests {
             ["filename ~ \"/etc/*\"", "ret < 0 || flags & CREAT"]
         );
         assert_eq!(written("openat", "filename ~ \"*/etc\" && filename ~ \"/?/*\" && !(ret == 3)"), [""; 0]);
-        assert_eq!(written("read", "filename == \"x\""), [""; 0], "it has none");
+        assert_eq!(written("read", "filename == \"x\""), ["filename == \"x\""], "it has none, so that never holds");
+        assert_eq!(written("read", "filename == \"x\" || count > 4K"), ["filename == \"x\" || count > 4096"]);
+        assert_eq!(written("read", "!(filename == \"x\")"), [""; 0], "that always holds");
+        assert_eq!(written("openat", "flags & RDONLY"), [""; 0], "two bits are one value");
         assert_eq!(written("execve", "comm == \"sh\""), [""; 0], "its caller has another name at its end");
         assert_eq!(written("read", "fd == 5G"), [""; 0], "no int is that large");
     }

@@ -10,6 +10,7 @@ mod descriptors;
 mod edges;
 mod ending;
 mod errors;
+mod filters;
 mod gdb;
 mod kernel_documents;
 mod kernel_names;

@@ -3,6 +3,8 @@
 //! What is not known decides nothing: an event whose condition comes out [`Verdict::Unknown`] is for the caller to count, not to print as if it matched.
 
 use super::ast::{Comparison, Expr, Name, Op, Value};
+use super::fit::Fit;
+use crate::beauty::constant::Constant;
 use crate::cli::glob;
 use std::borrow::Cow;
 
@@ -13,8 +15,12 @@ pub type NameId = u16;
 pub trait Scope {
     /// The number by which [`Subject::value`] will be asked for a name; `None` when nothing of that name exists here.
     fn name(&self, name: &Name) -> Option<(NameId, Kind)>;
-    /// The value of a constant, as the argument's table has it, with or without the table's prefix.
-    fn symbol(&self, name: &Name, symbol: &str) -> Option<u64>;
+    /// What a constant of that name stands for here, with or without the prefix of its table.
+    fn constant(&self, name: &Name, symbol: &str) -> Option<Constant>;
+    /// All names that exist here, for whoever mistyped one.
+    fn names(&self) -> Vec<String>;
+    /// All constants that a name can be compared with here.
+    fn constants(&self, name: &Name) -> Vec<String>;
 }
 
 /// What values of a name are.
@@ -64,7 +70,7 @@ impl Verdict {
 /// Why a condition cannot hold in a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unbound {
-    #[error("there is no `{0}` here")]
+    #[error("nothing that is traced has a `{0}`")]
     Name(Name),
     #[error("`{symbol}` is no value of {name}")]
     Symbol { name: Name, symbol: String },
@@ -77,6 +83,8 @@ pub enum Unbound {
 /// A condition whose names and symbols are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
+    /// It is the same for all events of this kind: what they do not have is compared with nothing, which is false.
+    Known(bool),
     Or(Vec<Bound>),
     And(Vec<Bound>),
     Not(Box<Bound>),
@@ -99,24 +107,56 @@ pub enum Bound {
 
 /// Bits that `&` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mask {
-    pub bits: u64,
-    /// All of them must be set; otherwise one is enough.
-    pub all: bool,
+pub enum Mask {
+    /// One of them is enough.
+    Any(u64),
+    /// Among the bits `of`, these must be set and no others: a flag's own bits, or those of a field with one of its values.
+    Exactly { bits: u64, of: u64 },
 }
 
 impl Expr {
-    /// Holds names and symbols against a scope.
-    ///
-    /// # Errors
-    /// The first name or symbol that means nothing there, or a comparison of a string with a number.
-    pub fn bind(&self, scope: &dyn Scope) -> Result<Bound, Unbound> {
-        Ok(match self {
-            Expr::Or(parts) => Bound::Or(parts.iter().map(|part| part.bind(scope)).collect::<Result<_, _>>()?),
-            Expr::And(parts) => Bound::And(parts.iter().map(|part| part.bind(scope)).collect::<Result<_, _>>()?),
-            Expr::Not(inner) => Bound::Not(Box::new(inner.bind(scope)?)),
-            Expr::Test(comparison) => comparison.bind(scope)?,
-        })
+    /// Holds names and symbols against a scope. A comparison that means nothing there is false; `fit` learns which mean something.
+    pub fn bind(&self, scope: &dyn Scope, fit: &mut Fit) -> Bound {
+        self.bind_from(&mut 0, scope, fit)
+    }
+
+    /// `at` counts the comparisons.
+    fn bind_from(&self, at: &mut usize, scope: &dyn Scope, fit: &mut Fit) -> Bound {
+        match self {
+            Expr::Or(parts) => decided(parts.iter().map(|part| part.bind_from(at, scope, fit)).collect(), true),
+            Expr::And(parts) => decided(parts.iter().map(|part| part.bind_from(at, scope, fit)).collect(), false),
+            Expr::Not(inner) => match inner.bind_from(at, scope, fit) {
+                Bound::Known(holds) => Bound::Known(!holds),
+                bound => Bound::Not(Box::new(bound)),
+            },
+            Expr::Test(comparison) => {
+                *at += 1;
+                match comparison.bind(scope) {
+                    Ok(bound) => {
+                        fit.fits(*at - 1);
+                        bound
+                    }
+                    Err(why) => {
+                        fit.refuse(*at - 1, why, scope);
+                        Bound::Known(false)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is left of alternatives, or of a conjunction (which one part that is known to be false decides).
+fn decided(mut parts: Vec<Bound>, decisive: bool) -> Bound {
+    if parts.contains(&Bound::Known(decisive)) {
+        return Bound::Known(decisive);
+    }
+    parts.retain(|part| !matches!(part, Bound::Known(_)));
+    match (parts.len(), decisive) {
+        (0, _) => Bound::Known(!decisive),
+        (1, _) => parts.swap_remove(0),
+        (_, true) => Bound::Or(parts),
+        (_, false) => Bound::And(parts),
     }
 }
 
@@ -138,20 +178,26 @@ impl Comparison {
     fn masks(&self, value: &Value, scope: &dyn Scope) -> Result<Vec<Mask>, Unbound> {
         match value {
             Value::AnyOf(parts) => parts.iter().map(|part| Ok(self.masks(part, scope)?[0])).collect(),
-            one => Ok(vec![Mask { bits: self.number(one, scope)? as u64, all: matches!(one, Value::Symbol(_)) }]),
+            Value::Symbol(symbol) => {
+                let constant = self.constant(symbol, scope)?;
+                Ok(vec![Mask::Exactly { bits: constant.value as u64, of: constant.mask }])
+            }
+            one => Ok(vec![Mask::Any(self.number(one, scope)? as u64)]),
         }
     }
 
     fn number(&self, value: &Value, scope: &dyn Scope) -> Result<i128, Unbound> {
         match value {
             Value::Number(number) => Ok(*number),
-            Value::Symbol(symbol) => {
-                let unbound = || Unbound::Symbol { name: self.name.clone(), symbol: symbol.clone() };
-                scope.symbol(&self.name, symbol).map(i128::from).ok_or_else(unbound)
-            }
+            Value::Symbol(symbol) => Ok(self.constant(symbol, scope)?.value),
             Value::AnyOf(parts) => parts.iter().try_fold(0, |sum, part| Ok(sum | self.number(part, scope)?)),
             Value::Text(_) => Err(Unbound::NotText(self.name.clone())),
         }
+    }
+
+    fn constant(&self, symbol: &str, scope: &dyn Scope) -> Result<Constant, Unbound> {
+        let unbound = || Unbound::Symbol { name: self.name.clone(), symbol: symbol.to_owned() };
+        scope.constant(&self.name, symbol).ok_or_else(unbound)
     }
 }
 
@@ -159,6 +205,7 @@ impl Bound {
     /// Whether the condition holds for one event.
     pub fn verdict(&self, subject: &dyn Subject) -> Verdict {
         match self {
+            Bound::Known(holds) => Verdict::of(*holds),
             Bound::Or(parts) => any(parts, subject, Verdict::Yes),
             Bound::And(parts) => any(parts, subject, Verdict::No),
             Bound::Not(inner) => inner.verdict(subject).not(),
@@ -193,8 +240,10 @@ fn any(parts: &[Bound], subject: &dyn Subject, decisive: Verdict) -> Verdict {
 
 impl Mask {
     fn is_in(self, number: u64) -> bool {
-        let set = number & self.bits;
-        if self.all { set == self.bits && set != 0 } else { set != 0 }
+        match self {
+            Mask::Any(bits) => number & bits != 0,
+            Mask::Exactly { bits, of } => number & of == bits,
+        }
     }
 }
 

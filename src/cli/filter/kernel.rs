@@ -4,6 +4,7 @@
 //! bit, strings know no escapes. Whatever would mean something else stays here.
 
 use super::ast::{Comparison, Expr, Name, Op, Value};
+use crate::beauty::constant::Constant;
 
 /// The kernel takes one page, with the NUL.
 const FILTER_BYTES_MAX: usize = 4095;
@@ -24,8 +25,8 @@ pub enum KernelField {
 pub trait KernelScope {
     /// The field behind a name; `None` where the kernel has none.
     fn field(&self, name: &Name) -> Option<KernelField>;
-    /// The value of a constant of that name's table.
-    fn symbol(&self, name: &Name, symbol: &str) -> Option<u64>;
+    /// What a constant stands for that the name can be compared with.
+    fn constant(&self, name: &Name, symbol: &str) -> Option<Constant>;
 }
 
 /// The whole condition as a kernel filter; `None` if any part of it cannot be said there.
@@ -112,8 +113,10 @@ impl Number {
                 let parts: Option<Vec<String>> = parts.iter().map(|part| self.bits_set(comparison, part, scope)).collect();
                 Some(join(parts?.into_iter(), " || "))
             }
-            Value::Symbol(_) => {
-                let mask = u64::try_from(number(comparison, value, scope)?).ok()?;
+            Value::Symbol(symbol) => {
+                let constant = scope.constant(&comparison.name, symbol)?;
+                // One value among the bits of a field: the kernel knows no masks.
+                let mask = u64::try_from(constant.value).ok().filter(|bits| *bits == constant.mask)?;
                 let each = (0..64).map(|bit| mask & 1 << bit).filter(|bit| *bit != 0);
                 let each: Option<Vec<String>> = each.map(|bit| self.compare("&", bit.into())).collect();
                 match each? {
@@ -130,7 +133,7 @@ impl Number {
 fn number(comparison: &Comparison, value: &Value, scope: &dyn KernelScope) -> Option<i128> {
     match value {
         Value::Number(number) => Some(*number),
-        Value::Symbol(symbol) => scope.symbol(&comparison.name, symbol).map(i128::from),
+        Value::Symbol(symbol) => scope.constant(&comparison.name, symbol).map(|constant| constant.value),
         Value::AnyOf(parts) => parts.iter().try_fold(0, |sum, part| Some(sum | number(comparison, part, scope)?)),
         Value::Text(_) => None,
     }

@@ -157,10 +157,12 @@ impl<'a> Parser<'a> {
             let number = number(word, name.is_duration()).map_err(|what| self.wrong(start, self.at, what))?;
             return Ok(Value::Number(if negative { -number } else { number }));
         }
-        if !is_name(word) || negative {
-            return Err(self.wrong(start, self.at, format!("`{}` is no value; strings need quotes", &self.text[start..self.at])));
+        let whole = &self.text[start..self.at];
+        if !is_name(word) {
+            return Err(self.wrong(start, self.at, format!("`{whole}` is no value; strings need quotes")));
         }
-        Ok(Value::Symbol(word.to_owned()))
+        // A minus belongs to the symbol: `ret == -ENOENT`.
+        Ok(Value::Symbol(whole.to_owned()))
     }
 
     /// A string in quotes, with `\"` `\'` `\\` `\n` `\t` `\xNN`; before anything else a backslash is itself (patterns use it).

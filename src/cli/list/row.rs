@@ -51,7 +51,7 @@ pub fn whole(syscall: &Syscall, here: &str, out: &mut Vec<u8>) -> io::Result<()>
 fn constant(chooser: Option<&Arg>, value: u64) -> String {
     let name = chooser.and_then(|arg| match arg.kind {
         Kind::Table(table) => table.entries.iter().find(|entry| entry.value == value).map(|entry| entry.name.to_owned()),
-        Kind::Custom(decode) => match decode(&[value; 6], 0, NATIVE_ABI) {
+        Kind::Custom(decode, _) => match decode(&[value; 6], 0, NATIVE_ABI) {
             Value::Symbol { table, value } => table.name(value).map(str::to_owned),
             _ => None,
         },
@@ -122,7 +122,7 @@ pub fn kind(kind: &Kind) -> String {
         Kind::StructArray(of) => return format!("{}*", of.name),
         Kind::Number { bytes, signed } => return format!("{}{}*", if *signed { 's' } else { 'u' }, u32::from(*bytes) * 8),
         Kind::Pointer => "pointer",
-        Kind::Custom(_) => "custom",
+        Kind::Custom(..) => "custom",
     };
     name.to_owned()
 }

@@ -1,6 +1,7 @@
 //! The names of one field's values.
 
 use super::expr::Expr;
+use crate::beauty::constant::Constant;
 
 /// How a field's number becomes names.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,13 @@ impl Naming {
 
     pub(super) fn append(&mut self, expr: Expr) {
         self.parts.push((expr, true));
+    }
+
+    /// Each name that the kernel prints, and the number that it stands for.
+    pub fn constants(&self) -> Vec<(String, Constant)> {
+        let mut found = Vec::new();
+        self.parts.iter().for_each(|(expr, _)| constants(expr, &mut found));
+        found
     }
 
     /// The names of a value of so many bytes; `number` gives the values of fields, this one's too. Bits without a name follow in hexadecimal.
@@ -86,6 +94,29 @@ fn operand(expr: &Expr) -> Option<(&str, u64)> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+fn constants(expr: &Expr, found: &mut Vec<(String, Constant)>) {
+    match expr {
+        Expr::Flags { names, .. } => found.extend(names.iter().map(|(bits, name)| (name.clone(), Constant::of_bits(*bits)))),
+        Expr::Symbolic { value, names } => {
+            let Some((_, mask)) = operand(value) else { return };
+            found.extend(names.iter().map(|(value, name)| (name.clone(), Constant { value: i128::from(*value), mask })));
+        }
+        Expr::Condition(condition, yes, no) => {
+            let mask = operand(condition).map(|(_, mask)| mask);
+            // A text stands for the bits that chose it: all of one, or none of them.
+            match (yes.as_ref(), mask) {
+                (Expr::Text(text), Some(mask)) if mask.is_power_of_two() => found.push((text.clone(), Constant::of_bits(mask))),
+                (other, _) => constants(other, found),
+            }
+            match (no.as_ref(), mask) {
+                (Expr::Text(text), Some(mask)) if !text.is_empty() => found.push((text.clone(), Constant { value: 0, mask })),
+                (other, _) => constants(other, found),
+            }
+        }
+        _ => {}
     }
 }
 

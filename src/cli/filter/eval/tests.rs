@@ -11,10 +11,53 @@ impl Scope for Open {
         Some((at as NameId, names[at].1))
     }
 
-    fn symbol(&self, name: &Name, symbol: &str) -> Option<u64> {
-        let known = [("RDONLY", 0), ("WRONLY", 1), ("RDWR", 2), ("CREAT", 0o100), ("DIRECTORY", 0o200_000), ("TMPFILE", 0o20_200_000)];
-        known.iter().find(|(word, _)| name.0 == "flags" && symbol.trim_start_matches("O_") == *word).map(|(_, value)| *value)
+    fn constant(&self, name: &Name, symbol: &str) -> Option<Constant> {
+        let known = FLAGS.iter().find(|(word, ..)| name.0 == "flags" && symbol.trim_start_matches("O_") == *word);
+        known.map(|(_, value, mask)| Constant { value: *value, mask: *mask })
     }
+
+    fn names(&self) -> Vec<String> {
+        ["fd", "flags", "ret", "filename"].map(str::to_owned).to_vec()
+    }
+
+    fn constants(&self, name: &Name) -> Vec<String> {
+        FLAGS.iter().filter(|_| name.0 == "flags").map(|(name, ..)| (*name).to_owned()).collect()
+    }
+}
+
+/// Name, value, and the bits that it is about.
+const FLAGS: [(&str, i128, u64); 6] = [
+    ("RDONLY", 0, 3),
+    ("WRONLY", 1, 3),
+    ("RDWR", 2, 3),
+    ("CREAT", 0o100, 0o100),
+    ("DIRECTORY", 0o200_000, 0o200_000),
+    ("TMPFILE", 0o20_200_000, 0o20_200_000),
+];
+
+/// A call that has nothing but a return.
+struct Bare;
+
+impl Scope for Bare {
+    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
+        (name.0 == "ret").then_some((2, Kind::Number))
+    }
+
+    fn constant(&self, _: &Name, _: &str) -> Option<Constant> {
+        None
+    }
+
+    fn names(&self) -> Vec<String> {
+        vec!["ret".to_owned()]
+    }
+
+    fn constants(&self, _: &Name) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+fn bound(text: &str) -> Bound {
+    parse(text).unwrap().bind(&Open, &mut Fit::default())
 }
 
 struct Values([Operand<'static>; 4]);
@@ -27,7 +70,7 @@ impl Subject for Values {
 
 fn verdict(text: &str, fd: i128, flags: i128) -> Verdict {
     let values = Values([Operand::Number(fd), Operand::Number(flags), Operand::Unknown, Operand::Text(Cow::Borrowed(b"/etc/passwd"))]);
-    parse(text).unwrap().bind(&Open).unwrap().verdict(&values)
+    bound(text).verdict(&values)
 }
 
 #[test]
@@ -57,7 +100,9 @@ fn a_symbol_asks_for_all_its_bits_and_a_number_for_any() {
         ("flags & 0x3", 2, true),
         ("flags & WRONLY|RDWR", 2, true),
         ("flags & WRONLY|RDWR", 0o100, false),
-        ("flags & RDONLY", 0, false),
+        ("flags & RDONLY", 0o100, true),
+        ("flags & RDONLY", 0o101, false),
+        ("flags & WRONLY", 3, false),
         ("flags == RDONLY", 0, true),
         ("flags == WRONLY|CREAT", 0o101, true),
         ("flags == WRONLY|CREAT", 0o103, false),
@@ -87,21 +132,24 @@ fn what_is_unknown_decides_nothing() {
 fn an_operand_of_another_kind_decides_nothing() {
     let values = Values([Operand::Text(Cow::Borrowed(b"3")), Operand::Number(0), Operand::Unknown, Operand::Number(1)]);
     for text in ["fd == 3", "fd & 3", "filename == \"x\""] {
-        assert_eq!(parse(text).unwrap().bind(&Open).unwrap().verdict(&values), Verdict::Unknown, "{text}");
+        assert_eq!(bound(text).verdict(&values), Verdict::Unknown, "{text}");
     }
 }
 
 #[test]
 fn what_cannot_be_bound_says_why() {
     for (text, sentence) in [
-        ("fdd == 3", "there is no `fdd` here"),
-        ("fd == 3 && flags & CREATE", "`CREATE` is no value of flags"),
+        ("fdd == 3", "nothing that is traced has a `fdd`; near: fd"),
+        ("fd == 3 && flags & CREATE", "`CREATE` is no value of flags; near: CREAT"),
         ("fd == CREAT", "`CREAT` is no value of fd"),
         ("fd == \"/etc\"", "fd is a number: a string cannot be compared with it"),
         ("filename == 3", "filename is a string: it can be compared with strings only, with == != ~ !~"),
         ("filename & 3", "filename is a string: it can be compared with strings only, with == != ~ !~"),
     ] {
-        assert_eq!(parse(text).unwrap().bind(&Open).unwrap_err().to_string(), sentence, "{text}");
+        let (expr, mut fit) = (parse(text).unwrap(), Fit::default());
+        expr.bind(&Open, &mut fit);
+        expr.bind(&Bare, &mut fit);
+        assert_eq!(fit.check(&expr), Err(format!("--filter '{expr}': {sentence}")), "{text}");
     }
 }
 
@@ -109,4 +157,33 @@ fn what_cannot_be_bound_says_why() {
 fn a_bare_word_is_a_string_where_strings_are() {
     assert_eq!(verdict("filename == passwd", 0, 0), Verdict::No);
     assert_eq!(verdict("filename != passwd", 0, 0), Verdict::Yes);
+}
+
+#[test]
+fn a_comparison_with_what_a_call_does_not_have_is_false() {
+    for (text, holds) in [
+        ("fd == 3", Some(false)),
+        ("fd != 3", Some(false)),
+        ("!(fd == 3)", Some(true)),
+        ("ret == 0 && fd == 3", Some(false)),
+        ("ret == 0 || !(fd == 3)", Some(true)),
+        ("ret == 0 || fd == 3", None),
+        ("ret == 0 && !(fd == 3 && flags & CREAT)", None),
+    ] {
+        let bound = parse(text).unwrap().bind(&Bare, &mut Fit::default());
+        match holds {
+            Some(holds) => assert_eq!(bound, Bound::Known(holds), "{text}"),
+            None => assert_eq!(bound, parse("ret == 0").unwrap().bind(&Bare, &mut Fit::default()), "{text}: the rest is left"),
+        }
+    }
+}
+
+#[test]
+fn a_condition_fits_if_each_name_is_somewhere() {
+    let (expr, mut fit) = (parse("fd == 3 || ret == 0").unwrap(), Fit::default());
+    expr.bind(&Bare, &mut fit);
+    assert_eq!(fit.check(&expr), Err("--filter 'fd == 3 || ret == 0': nothing that is traced has a `fd`".to_owned()));
+    expr.bind(&Open, &mut fit);
+    expr.bind(&Bare, &mut fit);
+    assert_eq!(fit.check(&expr), Ok(()));
 }

@@ -17,8 +17,9 @@ impl KernelScope for Fields {
         }
     }
 
-    fn symbol(&self, _: &Name, symbol: &str) -> Option<u64> {
-        [("NONE", 0), ("CREAT", 0o100), ("SYNC", 0x1000_0001)].iter().find(|(known, _)| *known == symbol).map(|(_, value)| *value)
+    fn constant(&self, _: &Name, symbol: &str) -> Option<Constant> {
+        let known = [("NONE", 0), ("CREAT", 0o100), ("SYNC", 0x1000_0001)];
+        known.iter().find(|(known, _)| *known == symbol).map(|(_, value)| Constant::of_bits(*value))
     }
 }
 
@@ -110,8 +111,8 @@ impl KernelScope for SchedSwitch {
         }
     }
 
-    fn symbol(&self, _: &Name, symbol: &str) -> Option<u64> {
-        (symbol == "BOTH").then_some(0x81)
+    fn constant(&self, _: &Name, symbol: &str) -> Option<Constant> {
+        (symbol == "BOTH").then_some(Constant::of_bits(0x81))
     }
 }
 

@@ -25,6 +25,7 @@ fn comparisons_of_every_kind() {
         ("flags & CREAT", "flags", Op::Bits, symbol("CREAT")),
         ("flags & WRONLY|O_RDWR | 0x20", "flags", Op::Bits, Value::AnyOf(vec![symbol("WRONLY"), symbol("O_RDWR"), Value::Number(32)])),
         ("errno == ENOENT", "errno", Op::Equal, symbol("ENOENT")),
+        ("ret == -ENOENT", "ret", Op::Equal, symbol("-ENOENT")),
         ("addr.port == 443", "addr.port", Op::Equal, Value::Number(443)),
         ("filename ~ \"/etc/*\"", "filename", Op::Like, text("/etc/*")),
         ("fd.path !~ '*.so'", "fd.path", Op::Unlike, text("*.so")),
@@ -93,7 +94,7 @@ fn mistakes_have_a_caret() {
             "fd == 99999999999999999999",
             "`99999999999999999999` is too large\n    fd == 99999999999999999999\n          ^~~~~~~~~~~~~~~~~~~~",
         ),
-        ("fd == -A", "`-A` is no value; strings need quotes\n    fd == -A\n          ^~"),
+        ("fd == -+", "a value is missing before `-`\n    fd == -+\n          ^"),
     ] {
         assert_eq!(parse(written).unwrap_err().to_string(), shown, "{written}");
     }
