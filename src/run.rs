@@ -145,6 +145,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         excluded: plan.left_out(),
         frames_max: plan.frames_max.clone(),
         copied_bytes: plan.copied_bytes,
+        cgroups_from_root: procfs::cgroups_from_root(),
     }
 }
 
@@ -196,13 +197,16 @@ const SIGNALS: u64 = u64::MAX;
 impl Run<'_> {
     /// What was there before the first record.
     fn first_notes(&mut self, program: Option<&crate::sys::spawn::Program>) {
+        if let Err(why) = self.drain.enable_moves() {
+            say!("rtrace: who is moved between cgroups is not seen: {why:#}");
+        }
         // System-wide, the timer's set-up is seen as well.
         let seen = self.child.as_ref().filter(|_| !matches!(self.plan.whom, Whom::Tasks { .. })).map(|child| child.pid);
         if let (Some(pid), Some(program)) = (seen, program) {
             let task = crate::event::TaskId { pid, tid: pid };
             let argv = program.argv.iter().map(|a| a.to_bytes().to_vec()).collect();
             let fds = if self.plan.fds.is_ok() { procfs::fds_over_exec(pid) } else { Vec::new() };
-            self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds });
+            self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds, cgroup: procfs::cgroup(pid) });
         }
         let notes: Vec<Note> = match &self.plan.whom {
             Whom::Command => Vec::new(),

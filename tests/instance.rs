@@ -104,7 +104,7 @@ impl Tracer {
     fn new(plan: &Plan, child: Option<i32>) -> Tracer {
         let armed = arm::arm(plan, child, None, rtrace::bpf::user::Objects::default()).unwrap();
         let session = Session { events: armed.table.clone(), scope: Scope::System, excluded: plan.left_out(), ..Session::default() };
-        let settings = Settings { pending_after: None, fd_paths: false, signals: false };
+        let settings = Settings { pending_after: None, fd_paths: false, signals: false, cgroups: false };
         let engine = Engine::new(&session, settings, Box::new(Closed));
         let mut drain = Drain::new(armed);
         drain.enable_side_band().unwrap();

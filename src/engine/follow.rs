@@ -1,6 +1,7 @@
 //! One record after the other, in time order: what each does to tasks, calls and descriptors, and which events come of it.
 
 mod calls;
+mod cgroups;
 mod descriptors;
 mod family;
 mod path_names;
@@ -30,6 +31,7 @@ use crate::task::fds::{SETTLING, Tables, Ticket};
 use crate::task::maps::Maps;
 use crate::task::tasks::Slot;
 use crate::task::{Look, Tasks};
+use cgroups::Cgroups;
 use path_names::Unnamed;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -93,6 +95,8 @@ pub struct Follower {
     asked: FxHashMap<i32, SmallVec<[Ticket; 1]>>,
     /// Of these, those that no look was made for yet.
     to_ask: Vec<i32>,
+    /// Which task is in which cgroup, if that is followed.
+    cgroups: Option<Cgroups>,
     /// Numbers that are no tasks here; of another pid namespace, mostly.
     nobody: FxHashSet<i32>,
     /// Open calls of tasks whose number was given again, though nobody saw them end.
@@ -167,6 +171,7 @@ impl Follower {
             untold_ends: FxHashMap::default(),
             asked: FxHashMap::default(),
             to_ask: Vec::new(),
+            cgroups: settings.cgroups.then(|| Cgroups::new(session)),
             nobody: FxHashSet::default(),
             orphans: Vec::new(),
             by_instance: session.events.events.iter().map(EventSpec::is_by_instance).collect(),
@@ -223,6 +228,9 @@ impl Follower {
             return self.whole(record, sample, events);
         }
         self.ledger.account(sample.event).receive(sample.count);
+        if let Some(&Layout::CgroupMove(layout)) = self.layouts.get(usize::from(sample.event.0)) {
+            return self.cgroup_changed(layout, sample.raw, record.time);
+        }
         if self.outputs.get(usize::from(sample.event.0)).is_some_and(Option::is_some) && !self.follows(record.task, sample.event) {
             return self.ledger.leave_out(sample.event, LeftOut::Excluded);
         }
@@ -340,7 +348,7 @@ impl Follower {
                 let fault = Fault { major: *major, ip, address, ip_at, address_at, stack };
                 self.give(here, What::Fault(fault), 0, events);
             }
-            Layout::Enter(_) | Layout::Exit(_) | Layout::Call | Layout::Other => {}
+            Layout::Enter(_) | Layout::Exit(_) | Layout::Call | Layout::CgroupMove(_) | Layout::Other => {}
         }
     }
 
@@ -395,11 +403,15 @@ impl Follower {
     fn gap_ends(&mut self, cpu: u32, time: Time) {
         self.gaps.end(cpu);
         self.tables.forget_all(Time(time.0 + SETTLING));
+        self.forget_cgroups(time);
     }
 
     fn note(&mut self, time: Time, note: &Note, events: &mut Vec<Event>) {
         match note {
-            Note::Spawned { task, path, fds, .. } => self.spawned(*task, path, fds, time),
+            Note::Spawned { task, path, fds, cgroup, .. } => {
+                self.spawned(*task, path, fds, time);
+                self.cgroup_seen(*task, cgroup.as_deref());
+            }
             Note::Task { task, comm, ppid, started, cgroup, abi } => {
                 let is_known = self.tasks.find(task.tid).is_some_and(|slot| self.tasks.at(slot).id == *task && !self.tasks.at(slot).ended);
                 let slot = self.slot_for_look(*task, time);
@@ -407,8 +419,8 @@ impl Follower {
                 self.tasks.looked_at(slot, comm, *started);
                 let found = self.tasks.at_mut(slot);
                 found.parent = *ppid;
-                found.cgroup = cgroup.as_deref().map(Into::into);
                 found.abi = abi.unwrap_or(found.abi);
+                self.cgroup_seen(*task, cgroup.as_deref());
                 self.answered(task.tid, events);
             }
             Note::NoTask { tid } => {
@@ -459,7 +471,7 @@ impl Follower {
         let later = self.to_ask.split_off(LOOKS_MAX.min(self.to_ask.len()));
         let tids = std::mem::replace(&mut self.to_ask, later);
         let mut answers: Vec<(Time, Note)> = fds.iter().filter_map(|&(pid, fd)| look.fd(pid, fd)).collect();
-        answers.extend(tids.iter().filter_map(|&tid| look.task(tid)));
+        answers.extend(tids.iter().chain(&self.cgroups_to_ask()).filter_map(|&tid| look.task(tid)));
         answers
     }
 

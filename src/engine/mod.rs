@@ -25,6 +25,8 @@ pub struct Settings {
     pub fd_paths: bool,
     /// Report delivered signals as events of their own.
     pub signals: bool,
+    /// Find out which cgroup each task is in.
+    pub cgroups: bool,
 }
 
 /// The state of one run.

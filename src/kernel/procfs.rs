@@ -147,6 +147,11 @@ pub fn cgroup(pid: i32) -> Option<Vec<u8>> {
     parse_cgroup(&fs::read(format!("/proc/{pid}/cgroup")).ok()?)
 }
 
+/// Whether this process is in the initial cgroup namespace, so that it sees cgroups by the paths that the kernel's events have (PROC_CGROUP_INIT_INO in include/linux/proc_ns.h).
+pub fn cgroups_from_root() -> bool {
+    fs::read_link("/proc/self/ns/cgroup").is_ok_and(|link| link.as_os_str() == "cgroup:[4026531835]")
+}
+
 /// A process's parent, its parent's, and so on up to init.
 pub fn ancestors(pid: i32) -> Vec<Stat> {
     let mut found: Vec<Stat> = Vec::new();

@@ -9,7 +9,7 @@ use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::user::Output;
 use crate::bpf::{self, Hooks, Whose};
-use crate::cli::request::{Engine, Item, Mode, Target, Trace, Who};
+use crate::cli::request::{Engine, Item, Mode, SummaryBy, Target, Trace, Who};
 use crate::cli::select::{self, Selection};
 use crate::gate::{self, Door, Switch};
 use crate::kernel::carriers::Carrier;
@@ -99,6 +99,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         None => Err("--fd-paths arms what is needed"),
         Some(why) => Err(why),
     };
+    let cgroups = request.show.mode != Mode::Lines && request.show.summary_by == SummaryBy::Cgroup;
     let is_armed = |name: &str| selection.unknown || armed.iter().any(|s| s.name == name);
     add.helpers(Needs {
         ends: decided.follows_tasks() && bpf.is_none(),
@@ -106,6 +107,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         signals: what.signals,
         exec: bpf.is_none() && (is_armed("execve") || is_armed("execveat")),
         descriptors: fds.is_ok(),
+        cgroups,
     });
     if let Some(path_names) = &path_names {
         path_names.add_events(&mut add)?;
@@ -138,7 +140,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         events,
         mechanism,
         bpf,
-        engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals: what.signals },
+        engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals: what.signals, cgroups },
         gate,
         fds,
         path_names,

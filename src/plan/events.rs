@@ -263,7 +263,10 @@ impl Adding<'_> {
         if needs.exec {
             self.optional(Tracepoint::helper("sched", "sched_process_exec", Role::ProcessExec));
         }
-        if needs.descriptors {
+        if needs.cgroups {
+            self.optional(Tracepoint::helper("cgroup", "cgroup_attach_task", Role::CgroupMove));
+        }
+        if needs.descriptors || needs.cgroups {
             self.optional(Tracepoint::helper("task", "task_newtask", Role::NewTask));
         }
     }
@@ -305,4 +308,6 @@ pub struct Needs {
     pub exec: bool,
     /// Which tasks share a descriptor table.
     pub descriptors: bool,
+    /// Who is in which cgroup.
+    pub cgroups: bool,
 }

@@ -3,58 +3,47 @@
 //! Groups stand in the order of their events, the busiest first (perf trace has it last, where the table is long). A call is counted once, when it is over; one whose entry or
 //! exit was not seen is counted but not timed. When the kernel dropped records, the head says how many calls are missing.
 
+mod groups;
 mod stat;
 mod table;
 
 use super::output::Shared;
 use super::{Sink, View};
 use crate::beauty::{errno, escape, lookup, tables::SYSCALLS};
-use crate::cli::request::{Show, SummaryBy};
-use crate::event::{Abi, Call, Comm, Event, Exit, Sum, TaskId, Time, What};
+use crate::cli::request::Show;
+use crate::event::{Abi, Call, Event, Exit, Sum, TaskId, What};
 use crate::source::session::{EventSpec, Role};
 use crate::syscall::ledger::Ledger;
+use crate::task::Tasks;
+use groups::{Groups, Span};
 use rustc_hash::FxHashMap;
 use stat::Stat;
 use std::cmp::Reverse;
 use std::fmt::Write;
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use table::Row;
 
 /// Counts, and prints at the end.
 pub struct Summary {
-    by: SummaryBy,
     errnos: bool,
     max_rows: Option<usize>,
     output: Shared,
-    groups: Vec<Group>,
-    /// From a tid, or a pid when grouped by process, to its group: of the task that has it now.
-    of_task: FxHashMap<i32, u32>,
-    of_cgroup: FxHashMap<Option<Arc<[u8]>>, u32>,
-    /// The last task asked for: events come in bursts of one task.
-    recent: Option<(i32, u32)>,
+    groups: Groups,
+    /// What was counted beside calls, by group.
+    counts: Vec<Counts>,
     stats: Vec<Stat>,
     of_call: FxHashMap<(u32, CallKey), u32>,
 }
 
-/// Tasks that are counted together.
-#[derive(Debug)]
-struct Group {
-    who: Who,
-    name: Option<Comm>,
+/// What a group did beside its calls.
+#[derive(Clone, Debug, Default)]
+struct Counts {
     events: u64,
     major_faults: u64,
     minor_faults: u64,
     /// Nanoseconds on a CPU, from sched_stat_runtime; none if that was not asked for.
     runtime: Option<u64>,
-}
-
-#[derive(Clone, Debug)]
-enum Who {
-    /// A thread or a process.
-    Task(i32),
-    Cgroup(Option<Arc<[u8]>>),
-    Total,
 }
 
 /// A syscall: its row, so that the ABIs' numbers for it are one; its number where there is no row.
@@ -68,14 +57,11 @@ impl Summary {
     /// It is printed to `output` when everything is over.
     pub fn new(show: &Show, output: Shared) -> Summary {
         Summary {
-            by: show.summary_by,
             errnos: show.errno_summary,
             max_rows: show.max_summary,
             output,
-            groups: Vec::new(),
-            of_task: FxHashMap::default(),
-            of_cgroup: FxHashMap::default(),
-            recent: None,
+            groups: Groups::new(show.summary_by),
+            counts: Vec::new(),
             stats: Vec::new(),
             of_call: FxHashMap::default(),
         }
@@ -124,80 +110,46 @@ impl Summary {
         if spec.role == Role::StatRuntime
             && let Some((task, runtime)) = runtime(spec, raw, event.task, view)
         {
-            let group = self.group(task, None, event.time, view);
-            *self.groups[group as usize].runtime.get_or_insert(0) += runtime;
+            let group = self.groups.of(task, None, event.time, Span::Moment, view);
+            *self.counts(group).runtime.get_or_insert(0) += runtime;
         }
         if spec.shown {
-            let group = self.group(event.task, event.comm.as_ref(), event.time, view);
-            self.groups[group as usize].events += 1;
+            let group = self.group(event, event.task, Span::Moment, view);
+            self.counts(group).events += 1;
         }
     }
 
-    /// The group of a task; named after its latest name, a process after its first thread.
-    fn group(&mut self, task: TaskId, comm: Option<&Comm>, time: Time, view: &View) -> u32 {
-        let key = match self.by {
-            SummaryBy::Thread | SummaryBy::Cgroup => task.tid,
-            SummaryBy::Process => task.pid,
-            SummaryBy::Total => 0,
-        };
-        let group = match self.recent {
-            Some((recent, group)) if recent == key => group,
-            _ => {
-                let group = self.of_task.get(&key).copied().unwrap_or_else(|| self.begin_group(key, time, view));
-                self.recent = Some((key, group));
-                group
-            }
-        };
-        let names = matches!(self.by, SummaryBy::Thread) || matches!(self.by, SummaryBy::Process) && task.tid == task.pid;
-        let known = &mut self.groups[group as usize].name;
-        if let Some(comm) = comm
-            && names
-            && !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, comm))
-        {
-            *known = Some(comm.clone());
-        }
-        group
+    fn group(&mut self, event: &Event, task: TaskId, span: Span, view: &View) -> u32 {
+        let comm = event.comm.as_ref().filter(|_| task == event.task);
+        self.groups.of(task, comm, event.time, span, view)
     }
 
-    fn begin_group(&mut self, key: i32, time: Time, view: &View) -> u32 {
-        let new = self.groups.len() as u32;
-        let (who, name) = match self.by {
-            SummaryBy::Thread | SummaryBy::Process => (Who::Task(key), view.tasks.comm_at(key, time)),
-            SummaryBy::Cgroup => (Who::Cgroup(view.tasks.cgroup(key)), None),
-            SummaryBy::Total => (Who::Total, None),
-        };
-        let group = match &who {
-            Who::Cgroup(cgroup) => *self.of_cgroup.entry(cgroup.clone()).or_insert(new),
-            Who::Task(_) | Who::Total => new,
-        };
-        if group == new {
-            self.groups.push(Group { who, name, events: 0, major_faults: 0, minor_faults: 0, runtime: None });
+    fn counts(&mut self, group: u32) -> &mut Counts {
+        let at = group as usize;
+        if self.counts.len() <= at {
+            self.counts.resize_with(at + 1, Counts::default);
         }
-        self.of_task.insert(key, group);
-        group
+        &mut self.counts[at]
     }
 
-    /// The next task with this number is another one.
-    fn forget(&mut self, key: i32) {
-        if !matches!(self.by, SummaryBy::Total) {
-            self.of_task.remove(&key);
-            self.recent = None;
-        }
-    }
-
-    fn text(&self, ledger: &Ledger) -> String {
+    fn text(&mut self, ledger: &Ledger, tasks: &Tasks) -> String {
         let mut out = String::from("\n Summary of events:\n\n");
         missing(&mut out, ledger);
-        let mut rows: Vec<Vec<Row>> = self.groups.iter().map(|_| Vec::new()).collect();
-        for ((group, key), place) in &self.of_call {
-            rows[*group as usize].push(Row { name: key.name(), stat: self.stats[*place as usize].clone() });
+        let same = self.groups.settle(tasks);
+        let mut groups: FxHashMap<u32, (Counts, FxHashMap<CallKey, Stat>)> = FxHashMap::default();
+        for (group, counts) in self.counts.iter().enumerate() {
+            groups.entry(same[group]).or_default().0.add(counts);
         }
-        let all: u64 = self.groups.iter().map(|group| group.events).sum();
+        for ((group, key), place) in &self.of_call {
+            groups.entry(same[*group as usize]).or_default().1.entry(*key).or_default().add(&self.stats[*place as usize]);
+        }
+        let all: u64 = self.counts.iter().map(|counts| counts.events).sum();
         let mut groups: Vec<_> =
-            self.groups.iter().zip(rows).filter(|(group, rows)| group.events > 0 || group.runtime.is_some() || !rows.is_empty()).collect();
-        groups.sort_by_key(|(group, _)| Reverse(group.events));
-        for (group, rows) in groups {
-            group.head(&mut out, all);
+            groups.into_iter().filter(|(_, (counts, rows))| counts.events > 0 || counts.runtime.is_some() || !rows.is_empty()).collect();
+        groups.sort_by_key(|(group, (counts, _))| (Reverse(counts.events), *group));
+        for (group, (counts, rows)) in groups {
+            counts.head(&mut out, &self.groups.name(group), all);
+            let rows = rows.into_iter().map(|(key, stat)| Row { name: key.name(), stat }).collect();
             table::write(&mut out, rows, self.max_rows);
             out.push('\n');
         }
@@ -207,24 +159,23 @@ impl Summary {
 
 impl Sink for Summary {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
-        let group = |summary: &mut Summary| summary.group(event.task, event.comm.as_ref(), event.time, view);
         match &event.what {
             What::Call(call) => {
-                let group = group(self);
-                self.groups[group as usize].events += 1;
+                let group = self.group(event, event.task, Span::Moment, view);
+                self.counts(group).events += 1;
                 self.call(group, call);
             }
             What::Fault(fault) => {
-                let group = group(self);
-                let group = &mut self.groups[group as usize];
-                group.events += 1;
-                *(if fault.major { &mut group.major_faults } else { &mut group.minor_faults }) += 1;
+                let group = self.group(event, event.task, Span::Moment, view);
+                let counts = self.counts(group);
+                counts.events += 1;
+                *(if fault.major { &mut counts.major_faults } else { &mut counts.minor_faults }) += 1;
             }
             What::Tracepoint { event: index, raw, .. } => self.tracepoint(event, view.session.events.get(*index), raw, view),
-            What::Fork { child, .. } => self.forget(child.tid),
+            What::Fork { child, .. } => self.groups.forget(child.tid),
             What::Tally(tally) => {
-                let group = group(self);
-                self.groups[group as usize].events += tally.calls();
+                let group = self.group(event, event.task, Span::Life, view);
+                self.counts(group).events += tally.calls();
                 tally.sums.iter().for_each(|sum| self.sum(group, sum));
             }
             What::Pending(_) | What::Signal { .. } | What::Exec { .. } | What::Exit(_) | What::Lost(_) => {}
@@ -236,21 +187,25 @@ impl Sink for Summary {
         Ok(())
     }
 
-    fn end(&mut self, ledger: &Ledger, _: &View) -> io::Result<()> {
-        let text = self.text(ledger);
+    fn end(&mut self, ledger: &Ledger, view: &View) -> io::Result<()> {
+        let text = self.text(ledger, view.tasks);
         self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, text.as_bytes())
     }
 }
 
-impl Group {
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.events += other.events;
+        self.major_faults += other.major_faults;
+        self.minor_faults += other.minor_faults;
+        if let Some(runtime) = other.runtime {
+            *self.runtime.get_or_insert(0) += runtime;
+        }
+    }
+
     /// ` comm (tid), N events, P%, ...`
-    fn head(&self, out: &mut String, all: u64) {
-        let _ = match &self.who {
-            Who::Task(id) => write!(out, " {} ({id})", self.name.as_deref().map_or_else(|| "?".to_owned(), shown)),
-            Who::Cgroup(Some(path)) => write!(out, " cgroup {}", shown(path)),
-            Who::Cgroup(None) => write!(out, " cgroup ?"),
-            Who::Total => write!(out, " total"),
-        };
+    fn head(&self, out: &mut String, name: &str, all: u64) {
+        let _ = write!(out, " {name}");
         let share = if all == 0 { 0.0 } else { 100.0 * self.events as f64 / all as f64 };
         let _ = write!(out, ", {} events, {share:.1}%", self.events);
         for (count, what) in [(self.major_faults, "majfaults"), (self.minor_faults, "minfaults")] {

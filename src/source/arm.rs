@@ -161,12 +161,12 @@ impl Arming<'_> {
     }
 
     fn open(&mut self, index: EventIndex, planned: &PlannedEvent, on: On, cpu: u32) -> Result<(), Failure> {
-        // The programs know whom they trace: their event is a way out, one a CPU.
-        let is_output = matches!(planned.spec.role, Role::BpfCall | Role::Output);
-        if is_output && self.armed.events.iter().any(|e| e.index == index && e.cpu == cpu) {
+        // The programs know whom they trace: their event is a way out, one a CPU. And tasks are moved by whoever may.
+        let is_of_all = matches!(planned.spec.role, Role::BpfCall | Role::Output | Role::CgroupMove);
+        if is_of_all && self.armed.events.iter().any(|e| e.index == index && e.cpu == cpu) {
             return Ok(());
         }
-        let on = if is_output { On::Everyone } else { on };
+        let on = if is_of_all { On::Everyone } else { on };
         let watermark = (self.ring_bytes / 4).min(1 << 30) as u32;
         let attr = Attr { counts: planned.counts.clone(), inherit: planned.inherit, watermark, stack: planned.stack };
         let failure = |error| Failure::Open { what: format!("{} on CPU {cpu}", planned.spec.name), error };
@@ -282,9 +282,14 @@ fn advice(error: &io::Error) -> &'static str {
 }
 
 impl Armed {
+    /// Switches on what tells how tasks are moved, before anybody looks where they are.
+    pub fn enable_moves(&self) -> anyhow::Result<()> {
+        Ok(self.each(|e| e.role == Role::CgroupMove, PerfEvent::enable)?)
+    }
+
     /// Switches on what is needed from the very start: the records about tasks.
     pub fn enable_side_band(&mut self) -> anyhow::Result<()> {
-        self.each(|e| matches!(e.role, Role::SideBand | Role::BpfCall), PerfEvent::enable)?;
+        self.each(|e| matches!(e.role, Role::SideBand | Role::BpfCall | Role::NewTask), PerfEvent::enable)?;
         self.objects.follow(&self.seeds)?;
         self.programs.as_mut().map_or(Ok(()), |programs| programs.follow(self.seeds.iter().copied()))
     }

@@ -61,6 +61,11 @@ impl Drain {
         Ok(epoll::delete(&epoll, self.armed.events[owner].event.as_fd())?)
     }
 
+    /// Switches on what tells how tasks are moved between cgroups.
+    pub fn enable_moves(&self) -> anyhow::Result<()> {
+        self.armed.enable_moves()
+    }
+
     /// Switches on what is needed from the very start.
     pub fn enable_side_band(&mut self) -> anyhow::Result<()> {
         self.armed.enable_side_band()

@@ -20,9 +20,16 @@ pub struct Mapped {
 /// One fact, true at the time of its record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Note {
-    /// A child of rtrace was forked: what it is about to execute, and which of its descriptors the program will have, with what they are (readlink of /proc/PID/fd/N).
+    /// A child of rtrace was forked: what it is about to execute, and which of its descriptors the program will have, with what they are (readlink of /proc/PID/fd/N), and its cgroup.
     /// Everything its task does before its execve is rtrace's own set-up, which leaves those descriptors alone.
-    Spawned { task: TaskId, path: Vec<u8>, argv: Vec<Vec<u8>>, fds: Vec<(i32, Vec<u8>)> },
+    Spawned {
+        task: TaskId,
+        path: Vec<u8>,
+        argv: Vec<Vec<u8>>,
+        fds: Vec<(i32, Vec<u8>)>,
+        #[serde(default)]
+        cgroup: Option<Vec<u8>>,
+    },
     /// A task that was there before: its name, parent process, and when it was started (CLOCK_MONOTONIC, from /proc/PID/stat's starttime; rounded down).
     Task { task: TaskId, comm: Vec<u8>, ppid: i32, started: Time, cgroup: Option<Vec<u8>>, abi: Option<Abi> },
     /// A look at a task that came too late: there is no such task.

@@ -28,6 +28,9 @@ pub struct Session {
     pub frames_max: FramesMax,
     /// Bytes of user memory at most that the kernel copies into records of `syscalls:` events.
     pub copied_bytes: u32,
+    /// rtrace ran in the initial cgroup namespace, so the kernel's paths of cgroups are those that it read in /proc.
+    #[serde(default)]
+    pub cgroups_from_root: bool,
 }
 
 /// How many frames of a stack are wanted.
@@ -119,6 +122,8 @@ pub enum Role {
     NewTask,
     SignalDeliver,
     ProcessExit,
+    /// `cgroup:cgroup_attach_task`: somebody, traced or not, moved a task into another cgroup.
+    CgroupMove,
     /// A probe in the kernel's function that copies path names from user space: its records have names of calls that are under way.
     PathName,
     /// `sched:sched_stat_runtime`.

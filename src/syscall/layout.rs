@@ -23,6 +23,7 @@ pub enum Layout {
     Generate(GenerateLayout),
     /// `sched:sched_process_exit`.
     TaskExit,
+    CgroupMove(CgroupMoveLayout),
     PathName(PathNameLayout),
     Fault {
         major: bool,
@@ -108,6 +109,16 @@ pub struct GenerateLayout {
     pub result: Field,
 }
 
+/// `cgroup:cgroup_attach_task`.
+#[derive(Clone, Copy, Debug)]
+pub struct CgroupMoveLayout {
+    /// The hierarchy's number; 0 is the unified one.
+    pub root: Field,
+    /// Who was moved; a process by its leader, with all its threads.
+    pub pid: Field,
+    pub path: Field,
+}
+
 /// A probe that reads path names.
 #[derive(Clone, Copy, Debug)]
 pub struct PathNameLayout {
@@ -167,6 +178,11 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
         }),
         Role::BpfCall => Layout::Call,
         Role::ProcessExit => Layout::TaskExit,
+        Role::CgroupMove => Layout::CgroupMove(CgroupMoveLayout {
+            root: field(format, "dst_root"),
+            pid: field(format, "pid"),
+            path: field(format, "dst_path"),
+        }),
         Role::PathName => Layout::PathName(PathNameLayout::new(format, spec.is_by_instance())),
         Role::FaultMajor => Layout::Fault { major: true },
         Role::FaultMinor => Layout::Fault { major: false },

@@ -7,6 +7,7 @@ pub mod ends;
 pub mod fds;
 pub mod look;
 pub mod maps;
+pub mod stays;
 pub mod tasks;
 
 pub use look::Look;

@@ -3,6 +3,7 @@
 //! A tid is reused, and a task is renamed; a line about the past wants the name of then. So each tid keeps its last few names with the time from which
 //! each held, across the tasks that had that tid. Tasks that ended are remembered until their tid is reused, up to a bound.
 
+use super::stays::Stays;
 use crate::event::{Abi, Comm, TaskId, Time};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -39,7 +40,8 @@ pub struct Task {
     pub abi: Abi,
     pub ended: bool,
     pub parent: i32,
-    pub cgroup: Option<Arc<[u8]>>,
+    /// The cgroups in which tasks with this tid were, if that is followed.
+    pub stays: Stays,
     /// Counts the tasks that had this slot.
     generation: u32,
     /// The last name is this task's, and not that of an earlier one with its tid.
@@ -72,9 +74,9 @@ impl Tasks {
         self.get(tid).map(|task| task.id.pid)
     }
 
-    /// The cgroup of a task that was there before, if that was asked.
-    pub fn cgroup(&self, tid: i32) -> Option<Arc<[u8]>> {
-        self.get(tid)?.cgroup.clone()
+    /// The cgroups in which tasks with this tid were.
+    pub fn stays(&self, tid: i32) -> Option<&Stays> {
+        self.get(tid).map(|task| &task.stays)
     }
 
     /// The task with this tid, or the last that had it.
@@ -116,8 +118,8 @@ impl Tasks {
             None => self.take_slot(id.tid),
         };
         let task = self.at_mut(slot);
-        let names = std::mem::take(&mut task.names);
-        *task = Task { id, abi, names, generation: task.generation.wrapping_add(1), ..Task::default() };
+        let (names, stays) = (std::mem::take(&mut task.names), std::mem::take(&mut task.stays));
+        *task = Task { id, abi, names, stays, generation: task.generation.wrapping_add(1), ..Task::default() };
         slot
     }
 

@@ -192,3 +192,92 @@ fn tasks_that_live_on_are_summed_up_too() {
     let lseek = row(&Trace { text: trace.stdout.clone(), ..trace }, "lseek");
     assert!(lseek.0 > 0 && lseek.0 == lseek.1 && lseek.0 <= verdict.issued, "{lseek:?}, {verdict:?}");
 }
+
+/// A cgroup of the unified hierarchy that is taken away when its tasks are gone.
+struct Cgroup {
+    dir: std::path::PathBuf,
+    /// As /proc/PID/cgroup has it.
+    path: String,
+}
+
+impl Cgroup {
+    fn new(machine: &Machine, name: &str) -> Cgroup {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").expect("there is /proc");
+        let mount = mounts.lines().find_map(|line| {
+            let mut words = line.split(' ').skip(1);
+            let (place, kind) = (words.next()?, words.next()?);
+            (kind == "cgroup2").then(|| place.to_owned())
+        });
+        let own = machine.dir().file_name().expect("it has a name").to_string_lossy().into_owned();
+        let path = format!("/{own}-{name}");
+        let dir = std::path::PathBuf::from(mount.expect("a cgroup2 is mounted")).join(&path[1..]);
+        std::fs::create_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        Cgroup { dir, path }
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let wait = || std::thread::sleep(std::time::Duration::from_millis(20));
+        (0..100).find(|_| std::fs::remove_dir(&self.dir).inspect_err(|_| wait()).is_ok());
+    }
+}
+
+/// Calls and errors of a syscall by the cgroup that a table's head names.
+fn in_cgroup(trace: &Trace, cgroup: &str, name: &str) -> (u64, u64) {
+    let head = format!(" cgroup {cgroup},");
+    let table = trace.text.lines().skip_while(|line| !line.starts_with(&head)).skip(1).take_while(|line| !line.starts_with(" cgroup "));
+    row(&Trace { text: table.map(|line| format!("{line}\n")).collect(), stdout: String::new(), stderr: String::new(), ..*trace }, name)
+}
+
+#[test]
+fn children_are_in_the_cgroup_of_whoever_made_them() {
+    let Some(machine) = Machine::alone() else { return };
+    let group = Cgroup::new(&machine, "a");
+    let (dir, path) = (group.dir.display(), &group.path);
+    let script = format!(
+        "sh -c 'echo $$ > {dir}/cgroup.procs; exec \"$rtrace\" -v -s --summary-mode cgroup $engine -o \"$dir/lines\" \"$workload\" forks 50'; cat \"$dir/lines\""
+    );
+    let trace = with_engine(&machine, &script);
+    assert_eq!(in_cgroup(&trace, path, "lseek"), (50, 50), "{}", trace.text);
+    assert!(!trace.text.contains("cgroup ?"), "{}", trace.text);
+}
+
+#[test]
+fn calls_are_of_the_cgroup_that_a_task_was_in_when_it_made_them() {
+    let Some(machine) = Machine::alone() else { return };
+    let (one, two) = (Cgroup::new(&machine, "a"), Cgroup::new(&machine, "b"));
+    // A process that moves itself, and one that somebody who is not traced moves.
+    let script = format!(
+        "\"$rtrace\" -v -S --summary-mode cgroup $engine -e lseek -o \"$dir/lines\" sh -c '
+            echo $$ > {}/cgroup.procs; \"$workload\" forks 7
+            echo $$ > {}/cgroup.procs; \"$workload\" forks 5'; cat \"$dir/lines\"",
+        one.dir.display(),
+        two.dir.display()
+    );
+    let trace = with_engine(&machine, &script);
+    assert_eq!([&one, &two].map(|group| in_cgroup(&trace, &group.path, "lseek").0), [7, 5], "{}", trace.text);
+    assert!(!trace.text.contains("cgroup ?"), "{}", trace.text);
+}
+
+/// Where calls are summed up in the kernel, a sum is of all cgroups in which its task was.
+#[test]
+fn a_process_that_comes_into_the_traced_cgroup_is_in_it() {
+    let Some(machine) = Machine::alone() else { return };
+    let group = Cgroup::new(&machine, "a");
+    let (dir, path) = (group.dir.display(), &group.path);
+    let script = format!(
+        "\"$rtrace\" -v -s --summary-mode cgroup $engine -e lseek -o \"$dir/lines\" -G {dir} sleep 1.5 & sleep .7
+        sh -c 'echo $$ > {dir}/cgroup.procs; exec \"$workload\" forks 20'; wait; cat \"$dir/lines\""
+    );
+    let trace = with_engine(&machine, &script);
+    assert_eq!(in_cgroup(&trace, path, "lseek"), (20, 20), "{}", trace.text);
+    assert!(!trace.text.contains("cgroup ?"), "{}", trace.text);
+}
+
+/// A shell line in which `$engine` is the option for the engine under test; its standard output passes for what `-o` wrote.
+fn with_engine(machine: &Machine, script: &str) -> Trace {
+    let engine = crate::machine::engine_asked_for().map(|engine| format!("--engine {engine}")).unwrap_or_default();
+    let trace = crate::trace::shell(machine, &format!("engine='{engine}'; {script}")).succeeded();
+    Trace { text: trace.stdout.clone(), ..trace }
+}

@@ -1,5 +1,6 @@
 //! Tasks that begin, execute and end.
 
+use super::cgroups::CLONE_INTO_CGROUP;
 use super::descriptors::CLONE_FILES;
 use super::{Follower, Here};
 use crate::event::{Abi, Event, Exit, TaskEnd, TaskId, Time, What};
@@ -25,6 +26,7 @@ impl Follower {
     #[cold]
     pub(super) fn appear(&mut self, task: TaskId, time: Time) -> Slot {
         let slot = self.begin(task, self.abi);
+        self.cgroup_of_stranger(slot, time);
         if self.descriptors {
             let table = self.tables.appear(task.pid, Time(time.0 + SETTLING));
             self.threads[slot.index()].table = Some(table);
@@ -59,6 +61,7 @@ impl Follower {
         let (abi, comm) = (self.tasks.at(from).abi, self.tasks.at(from).comm().cloned());
         let slot = self.begin(child, abi);
         self.tasks.at_mut(slot).parent = parent.pid;
+        self.cgroup_of_child(from, slot, time);
         if let Some(comm) = comm {
             self.tasks.share_name(slot, time, comm);
         }
@@ -103,6 +106,9 @@ impl Follower {
             }
         };
         self.tasks.name(slot, here.time, comm);
+        if flags & CLONE_INTO_CGROUP != 0 {
+            self.doubt_cgroup(slot, here.time);
+        }
         if self.descriptors {
             self.table_by_flags(here, slot, is_thread, flags & CLONE_FILES != 0);
         }

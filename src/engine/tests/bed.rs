@@ -255,7 +255,7 @@ pub struct Run<'a> {
     pub events: Vec<Event>,
 }
 
-pub const SETTINGS: Settings = Settings { pending_after: None, fd_paths: true, signals: true };
+pub const SETTINGS: Settings = Settings { pending_after: None, fd_paths: true, signals: true, cgroups: false };
 
 impl<'a> Run<'a> {
     pub fn new(session: &'a Session) -> Run<'a> {

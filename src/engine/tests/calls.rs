@@ -189,7 +189,7 @@ fn the_command_begins_with_its_execve() {
     let mut session = session();
     session.scope = Scope::Command;
     let a = task(7, 7);
-    let spawned = Note::Spawned { task: a, path: b"/bin/ls".to_vec(), argv: vec![b"ls".to_vec()], fds: vec![] };
+    let spawned = Note::Spawned { task: a, path: b"/bin/ls".to_vec(), argv: vec![b"ls".to_vec()], fds: vec![], cgroup: None };
     let mut ring = Ring::new(&session, 0);
     ring.call(100, a, READ, &[], 1).call(200, a, CLOSE, &[3], 0).enter(300, a, EXECVE, &[0x5000]).exit(310, a, EXECVE, -2).enter(
         400,
@@ -209,7 +209,7 @@ fn the_command_s_own_failures_to_execute_are_its_own() {
     let mut session = session();
     session.scope = Scope::Command;
     let a = task(7, 7);
-    let spawned = Note::Spawned { task: a, path: b"/bin/ls".to_vec(), argv: vec![b"ls".to_vec()], fds: vec![] };
+    let spawned = Note::Spawned { task: a, path: b"/bin/ls".to_vec(), argv: vec![b"ls".to_vec()], fds: vec![], cgroup: None };
     let mut ring = Ring::new(&session, 0);
     ring.enter(300, a, EXECVE, &[0x5000]).exec(305, a, 7, b"/bin/ls");
     ring.writer.comm(a, Time(306), b"ls", true);

@@ -29,8 +29,11 @@ fn session() -> Session {
 
 /// What comes of these records and notes.
 fn run(session: &Session, write: impl FnOnce(&mut RecordWriter), notes: Vec<(Time, Note)>) -> (Vec<Event>, Engine) {
-    let mut engine =
-        Engine::new(session, Settings { pending_after: None, fd_paths: true, signals: false }, Box::new(crate::stack::library::Closed));
+    let mut engine = Engine::new(
+        session,
+        Settings { pending_after: None, fd_paths: true, signals: false, cgroups: false },
+        Box::new(crate::stack::library::Closed),
+    );
     let mut ring = RecordWriter::new(&session.events, 0);
     write(&mut ring);
     let mut events = Vec::new();

@@ -22,6 +22,15 @@ pub struct Stat {
 }
 
 impl Stat {
+    /// What another one counted as well.
+    pub fn add(&mut self, other: &Stat) {
+        self.calls += other.calls;
+        self.errors += other.errors;
+        self.untimed += other.untimed;
+        self.times.merge(&other.times);
+        other.errnos.iter().for_each(|(errno, count)| self.count_errno(*errno, *count));
+    }
+
     /// So many more of this errno.
     pub fn count_errno(&mut self, errno: i32, more: u64) {
         match self.errnos.iter_mut().find(|(known, _)| *known == errno) {
@@ -87,6 +96,25 @@ impl Durations {
         times.spread.iter().for_each(|&(nanoseconds, count)| self.spread.add(nanoseconds, count));
     }
 
+    /// All durations of another one.
+    pub fn merge(&mut self, other: &Durations) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            return self.clone_from(other);
+        }
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.total = self.total.saturating_add(other.total);
+        let (ours, theirs) = (self.count as f64, other.count as f64);
+        let distance = other.mean - self.mean;
+        self.mean += distance * theirs / (ours + theirs);
+        self.squares += other.squares + distance * distance * ours * theirs / (ours + theirs);
+        self.count += other.count;
+        other.spread.each(&mut |nanoseconds, count| self.spread.add(nanoseconds, count));
+    }
+
     pub fn average(&self) -> u64 {
         self.total.checked_div(self.count).unwrap_or(0)
     }
@@ -116,6 +144,16 @@ impl Durations {
 }
 
 impl Spread {
+    /// Each value, with how often it came.
+    fn each(&self, give: &mut dyn FnMut(u64, u64)) {
+        match self {
+            Spread::Few(values) => values.iter().for_each(|value| give(*value, 1)),
+            Spread::Many(histogram) => {
+                histogram.iter_recorded().for_each(|bucket| give(bucket.value_iterated_to(), bucket.count_at_value().into()))
+            }
+        }
+    }
+
     fn add(&mut self, nanoseconds: u64, count: u64) {
         match self {
             Spread::Many(histogram) => record(histogram, nanoseconds, count),

@@ -1,13 +1,14 @@
 use super::*;
 use crate::beauty::samples;
-use crate::cli::request::{self, Color, Output as Request};
-use crate::event::{Entry, EventIndex, Fault, Tally, Times};
+use crate::cli::request::{self, Color, Output as Request, SummaryBy};
+use crate::event::{Entry, EventIndex, Fault, Tally, Time, Times};
 use crate::kernel::format::Format;
 use crate::sink::output::Output;
 use crate::source::Session;
 use crate::source::session::EventTable;
 use crate::stack::name::Nameless;
 use crate::task::Tasks;
+use std::sync::Arc;
 
 const START: Time = Time(1_000_000_000);
 
@@ -36,11 +37,11 @@ impl Run {
         self.give(pid, tid, What::Call(Box::new(Call { nr, exit, ..samples::call([0; 6], 0) })));
     }
 
-    fn text(&self) -> String {
-        self.sink.text(&Ledger::default())
+    fn text(&mut self) -> String {
+        self.sink.text(&Ledger::default(), &self.tasks)
     }
 
-    fn heads(&self) -> Vec<String> {
+    fn heads(&mut self) -> Vec<String> {
         self.text().lines().filter(|line| line.contains(" events, ")).map(str::to_owned).collect()
     }
 }
@@ -207,10 +208,10 @@ fn a_partial_table_says_how_many_calls_are_missing() {
         entries: true,
         ..Default::default()
     };
-    let text = Run::new(SummaryBy::Total).sink.text(&ledger);
+    let text = Run::new(SummaryBy::Total).sink.text(&ledger, &Tasks::default());
     assert!(text.contains(" PARTIAL: 10 calls are missing here, as their records were lost"), "{text}");
     ledger.account(EventIndex(0)).entries = false;
-    let text = Run::new(SummaryBy::Total).sink.text(&ledger);
+    let text = Run::new(SummaryBy::Total).sink.text(&ledger, &Tasks::default());
     assert!(text.contains(" PARTIAL: 10 records were lost"), "{text}");
     assert!(!Run::new(SummaryBy::Total).text().contains("PARTIAL"));
 }
