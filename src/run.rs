@@ -78,6 +78,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
 
     let output = Output::open(&request.output)?;
     plan.leave_out(carriers(request, &output));
+    plan.show_pending(request.show.pending.unwrap_or_else(|| output.is_watched()));
     let plan = plan;
     if request.run.verbose > 0 {
         say!("{}", plan.to_string().trim_end());
@@ -287,7 +288,7 @@ impl Run<'_> {
             let reaped = self.reap(false);
             let gone = (reaped || self.traced.is_none()) && self.drain.targets_gone();
             self.drain.look_beside()?;
-            if clock::now().since(looked) >= PENDING_LOOK_NS {
+            if self.plan.shows_pending() && clock::now().since(looked) >= PENDING_LOOK_NS {
                 looked = clock::now();
                 self.drain.look_for_pending()?;
             }

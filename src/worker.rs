@@ -191,12 +191,15 @@ impl Work {
         let names = Named { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
         let Some(later) = later else {
-            let mut wanted = events.iter().filter(|event| gate.lets_through(event, &view));
-            wanted.try_for_each(|event| sinks.iter_mut().try_for_each(|sink| sink.event(event, &view)))?;
+            for event in events.iter_mut() {
+                if gate.lets_through(event, &view) {
+                    sinks.iter_mut().try_for_each(|sink| sink.event(event, &view))?;
+                }
+            }
             return sinks.iter_mut().try_for_each(|sink| sink.tick(&view));
         };
-        for event in events.drain(..) {
-            if gate.lets_through(&event, &view) {
+        for mut event in events.drain(..) {
+            if gate.lets_through(&mut event, &view) {
                 // Whoever is asked for a name now has it at the end.
                 event.what.stack().into_iter().for_each(|stack| names.frames(event.task.pid, stack, &mut |_| {}));
                 event.what.caller().into_iter().for_each(|caller| _ = names.function(event.task.pid, &caller.frame));

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rtrace_global_optspecs
-    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= probe= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros string-limit= call-graph= max-stack= min-stack= kernel-stack lines inline resolve-at-end folded= flamegraph= stack-weight= stack-summary= o/output= output-separately color= strict m/mmap-pages= engine= strings-by= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
+    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= probe= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros pending no-pending string-limit= call-graph= max-stack= min-stack= kernel-stack lines inline resolve-at-end folded= flamegraph= stack-weight= stack-summary= o/output= output-separately color= strict m/mmap-pages= engine= strings-by= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
 end
 
 function __fish_rtrace_needs_command
@@ -96,6 +96,8 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -l comm -d 'Print the thread
 complete -c rtrace -n "__fish_rtrace_needs_command" -l no-comm -d 'Do not print the thread\'s name'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l show-cpu -d 'Print the CPU'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l show-zeros -d 'Print arguments that are zero as well'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l pending -d 'Print a call that takes long while it is still in flight, and again when it is over [default: to a terminal or a pipe]'
+complete -c rtrace -n "__fish_rtrace_needs_command" -l no-pending -d 'Print a call only when it is over [default: to a file]'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l kernel-stack -l kernel-syscall-graph -d 'Frames inside the kernel, too; alone, only these'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l lines -d 'Print each frame\'s source file and line'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l inline -d 'Print functions that the compiler inlined, as frames of their own'

@@ -3,10 +3,13 @@
 //! ```text
 //!      0.780 ( 0.019 ms): sh/20131 openat(dfd: CWD, filename: "/etc/passwd", flags: RDONLY|CLOEXEC)      = 3</etc/passwd>
 //! ```
-//! A stamp of when it began, how long it took, who, what, and from column 70 of the call's text on, what it returned. What is not known is `?`, or blank where it is the
-//! duration. Where perf trace's text is wrong or ambiguous this style differs: modes are octal, addresses whole, errors named, `... [continued]: name()` has one parenthesis,
-//! names of 15 bytes are not cut to 14, and a descriptor 0 is an argument like another (perf leaves out all that are zero; so does this style for every other kind, unless
-//! zero has a name in the argument's table).
+//! A line has the time at which the call began, how long it took, who made it, the call, and from column 70 of the call's
+//! text on what it returned. What is not known is `?`; a duration that is not known is blank.
+//!
+//! Where perf trace's text is wrong or ambiguous, this style differs. Modes are octal, addresses are whole, errors have their
+//! names and names of 15 bytes are not cut to 14. The line that ends a call that was shown in flight begins with
+//! `... [continued]: ` as perf's does, but has all arguments, as every other line. perf leaves out all arguments that are
+//! zero; so does this style, but for descriptors and for kinds whose table has a name for zero.
 //!
 //! Nothing is decoded here and nothing is looked up: values come from [`super::decode`].
 
@@ -84,9 +87,7 @@ impl Perf {
         }
         columns.hidden += self.colored(out, Cyan::ANSI_FG, |out| self.name(out, call, decoded));
         out.push(b'(');
-        if !continued {
-            self.arguments(out, call, decoded);
-        }
+        self.arguments(out, call, decoded);
         out.push(b')');
         self.outcome(out, &decoded.returned(), columns);
         out.push(b'\n');

@@ -144,6 +144,7 @@ pub fn show() -> Show {
         comm: true,
         cpu: false,
         zeros: false,
+        pending: None,
         arg_names: true,
         durations: true,
         timestamps: true,

@@ -255,6 +255,12 @@ pub struct LinesArgs {
     /// Print arguments that are zero as well
     #[arg(long)]
     pub show_zeros: bool,
+    /// Print a call that takes long while it is still in flight, and again when it is over [default: to a terminal or a pipe]
+    #[arg(long, overrides_with = "no_pending")]
+    pub pending: bool,
+    /// Print a call only when it is over [default: to a file]
+    #[arg(long, overrides_with = "pending")]
+    pub no_pending: bool,
     /// Print at most so many bytes of a string [default: 32]
     #[arg(long, value_name = "N")]
     pub string_limit: Option<usize>,

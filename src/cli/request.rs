@@ -202,6 +202,8 @@ pub struct Show {
     pub comm: bool,
     pub cpu: bool,
     pub zeros: bool,
+    /// `--pending`, `--no-pending`; `None` leaves it to where the lines go.
+    pub pending: Option<bool>,
     /// perf's `trace.show_arg_names`, `show_duration`, `show_timestamp`, `show_prefix`, `args_alignment`.
     pub arg_names: bool,
     pub durations: bool,

@@ -8,8 +8,9 @@ pub use subject::{CallScope, CallSubject, Named, TracepointScope, TracepointSubj
 
 use crate::beauty::lookup;
 use crate::cli::filter::{Bound, Subject, Verdict};
-use crate::event::{Abi, Call, Event, EventIndex, Time, What};
+use crate::event::{Abi, Call, Event, EventIndex, Exit, Time, What};
 use crate::sink::View;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// What is let through.
@@ -35,6 +36,8 @@ pub struct Settings {
     pub show_switches: bool,
     /// Show how tasks end.
     pub exits: bool,
+    /// Show calls that are still in flight.
+    pub pending: bool,
     /// Show signals.
     pub signals: bool,
     /// `--min-stack`: calls whose stack has fewer frames are not shown.
@@ -94,6 +97,8 @@ pub struct Gate {
     on: bool,
     /// For calls that are shown whatever they are.
     open: Door,
+    /// The calls that were shown in flight and are not over yet: when each began, by thread.
+    in_flight: FxHashMap<i32, Time>,
     account: Account,
 }
 
@@ -113,7 +118,14 @@ pub struct Account {
 impl Gate {
     pub fn new(settings: Settings) -> Gate {
         let on = settings.switch_on.is_none();
-        Gate { open: Door::default(), passed_by_item: vec![0; settings.amounts.len()], on, settings, account: Account::default() }
+        Gate {
+            open: Door::default(),
+            passed_by_item: vec![0; settings.amounts.len()],
+            on,
+            in_flight: FxHashMap::default(),
+            settings,
+            account: Account::default(),
+        }
     }
 
     pub fn account(&self) -> Account {
@@ -125,12 +137,21 @@ impl Gate {
         self.settings.max.is_some_and(|max| self.account.shown >= max)
     }
 
-    /// Whether an event is shown.
-    pub fn lets_through(&mut self, event: &Event, view: &View) -> bool {
+    /// Whether an event is shown. A call that is over is told here whether it was shown in flight.
+    pub fn lets_through(&mut self, event: &mut Event, view: &View) -> bool {
+        if let What::Call(call) = &mut event.what
+            && call.shown_pending
+        {
+            call.shown_pending = self.in_flight.remove(&call.id.tid) == Some(call.id.start);
+        }
+        let event = &*event;
         let switches = self.switch(event);
         let shown = !self.is_full() && (switches == Some(true) || (switches.is_none() && self.on && self.wanted(event, view)));
         let calls = event.what.calls();
         *(if shown { &mut self.account.calls_shown } else { &mut self.account.calls_held_back }) += calls;
+        if let (What::Pending(call), true) = (&event.what, shown) {
+            self.in_flight.insert(call.id.tid, call.id.start);
+        }
         if shown && counts(event, view) {
             self.account.shown += calls.max(1);
         }
@@ -171,6 +192,9 @@ impl Gate {
 
     fn wants_call(&mut self, event: &Event, call: &Call) -> bool {
         let pending = matches!(event.what, What::Pending(_));
+        if pending && !self.settings.pending {
+            return false;
+        }
         let Some(door) = self.door(call) else { return false };
         if self.settings.failure && call.errno().is_none() {
             return false;
@@ -179,7 +203,7 @@ impl Gate {
             return false;
         }
         if let Some(least) = self.settings.duration
-            && !took_at_least(call, least, pending.then_some(event.time))
+            && !took_at_least(call, least, event.time)
         {
             return false;
         }
@@ -244,7 +268,9 @@ fn counts(event: &Event, view: &View) -> bool {
     match &event.what {
         What::Fork { .. } | What::Exec { .. } | What::Exit(_) | What::Lost(_) => false,
         What::Tracepoint { event, .. } => view.session.events.get(*event).is_some_and(|spec| spec.shown),
-        What::Call(_) | What::Pending(_) | What::Tally(_) | What::Fault(_) | What::Signal { .. } => true,
+        // It counts when it is over.
+        What::Pending(_) => false,
+        What::Call(_) | What::Tally(_) | What::Fault(_) | What::Signal { .. } => true,
     }
 }
 
@@ -257,11 +283,11 @@ enum Passed {
     Unknown,
 }
 
-/// Whether a call took so long, or is in flight for so long.
-fn took_at_least(call: &Call, least: u64, now: Option<Time>) -> bool {
-    let took = match now {
-        Some(now) => Some(now.since(call.id.start)),
-        None => call.duration(),
+/// Whether a call took at least so long. One that is in flight, or that its task never left, has lasted until now.
+fn took_at_least(call: &Call, least: u64, now: Time) -> bool {
+    let took = match call.exit {
+        Exit::Pending | Exit::Never => Some(now.since(call.id.start)),
+        Exit::Returned { .. } | Exit::Unseen => call.duration(),
     };
     took.is_some_and(|took| took >= least)
 }

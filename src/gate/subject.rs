@@ -4,7 +4,7 @@ use crate::beauty::constant::{Constant, Constants};
 use crate::beauty::row::{Arg, Kind as ArgKind, Return, Syscall, Variant};
 use crate::beauty::tracepoint;
 use crate::cli::filter::{Kind, Name, NameId, Operand, Scope, Subject};
-use crate::event::{Call, Event, FdPlace, File, Piece, PieceState};
+use crate::event::{Call, Entry, Event, Exit, FdPlace, File, Piece, PieceState};
 use crate::kernel::fetched::Got;
 use crate::kernel::format::Format;
 use std::borrow::Cow;
@@ -156,7 +156,10 @@ impl Subject for CallSubject<'_> {
         match name {
             RET => number(self.call.ret().map(i128::from)),
             ERRNO => number(self.call.ret().map(|_| i128::from(self.call.errno().unwrap_or_default()))),
-            DURATION => number(self.call.duration().map(i128::from)),
+            DURATION => match self.call.exit {
+                Exit::Pending if self.call.entry == Entry::Seen => Operand::AtLeast(i128::from(self.event.time.since(self.call.id.start))),
+                _ => number(self.call.duration().map(i128::from)),
+            },
             RETURN_PATH => path(self.call.file(FdPlace::Return)),
             index if index < PATHS => self.argument(usize::from(index)),
             index if index < RETURN_PATH => path(self.call.file(FdPlace::Arg((index - PATHS) as u8))),

@@ -225,6 +225,8 @@ impl Decided<'_> {
             switch_on,
             switch_off,
             show_switches: what.show_on_off_events,
+            // Where lines go decides it, once that is open.
+            pending: true,
             exits: self.follows_tasks(),
             signals: what.signals,
             frames_min: graphs.min.map_or(0, usize::from),

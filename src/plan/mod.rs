@@ -103,6 +103,17 @@ impl Plan {
         }
     }
 
+    /// Decides whether a call that takes long is shown while it is in flight. Where it is not, nobody looks for such calls.
+    pub fn show_pending(&mut self, shown: bool) {
+        self.gate.pending = shown;
+        self.engine.pending_after = self.engine.pending_after.filter(|_| shown);
+    }
+
+    /// Whether calls are shown while they are in flight.
+    pub fn shows_pending(&self) -> bool {
+        self.gate.pending
+    }
+
     /// The processes that are left out: those, and rtrace itself.
     pub fn left_out(&self) -> Vec<i32> {
         let own = self.whom.is_anyone().then(|| std::process::id() as i32);

@@ -8,6 +8,7 @@ use crate::cli::request::{self, Color};
 use anyhow::{Context, Result, bail};
 use rustc_hash::FxHashSet;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, fstat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -94,6 +95,18 @@ impl Output {
         let terminal = matches!(&self.to, To::File(file) if file.is_terminal());
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         chooses_color(color, terminal, set("NO_COLOR"), set("CLICOLOR_FORCE") && std::env::var_os("CLICOLOR_FORCE") != Some("0".into()))
+    }
+
+    /// Whether somebody may be reading along: a terminal, a pipe or a socket is read while it is written, a file is read later.
+    pub fn is_watched(&self) -> bool {
+        match &self.to {
+            To::File(file) => {
+                let kind = fstat(file).map(|stat| FileType::from_raw_mode(stat.st_mode));
+                file.is_terminal() || matches!(kind, Ok(FileType::Fifo | FileType::Socket))
+            }
+            To::Command { .. } => true,
+            To::Processes { .. } => false,
+        }
     }
 
     /// The process that reads what is written, if it was started here: its own calls must not be traced.

@@ -169,7 +169,7 @@ fn a_call_that_is_in_flight_already() {
         std::thread::sleep(std::time::Duration::from_millis(300));
         let id = pid.to_string();
         let words = if whom == "-a" { vec!["-a"] } else { vec![whom, &id] };
-        let mut run = start(&machine, &[&["--engine", "bpf", "-e", events], &words[..]].concat(), &[]);
+        let mut run = start(&machine, &[&["--pending", "--engine", "bpf", "-e", events], &words[..]].concat(), &[]);
         let of_cat = |line: &&Line| line.tid == pid && line.call().is_some_and(|call| call.name == "read");
         let pending = |line: &Line| of_cat(&line) && line.time.is_none() && line.call().is_some_and(|call| call.result == Result::Pending);
         run.wait_for("the call in flight", |lines| lines.iter().any(pending));

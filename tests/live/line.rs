@@ -123,27 +123,25 @@ fn call(body: &str, continued: bool) -> Option<Call> {
     Some(Call { name: parts[1].to_owned(), args: parts[2].to_owned(), continued, result })
 }
 
-/// Every call once, in the order of their last lines. A call that was interrupted by other output has a pending line, with the arguments, and a continued
+/// Every call once, in the order of their last lines. A call that took long has a line while it is in flight and a continued
 /// one, with the result: they are put together here.
 pub fn calls(lines: &[Line]) -> Vec<(&Line, Call)> {
     let mut pending: HashMap<(i32, &str), usize> = HashMap::new();
     let mut calls: Vec<Option<(&Line, Call)>> = Vec::new();
     for line in lines {
         let Some(call) = line.call() else { continue };
-        let mut whole = call.clone();
         let key = (line.tid, call.name.as_str());
         if call.continued {
-            match pending.remove(&key).and_then(|first| calls[first].take()) {
-                Some((_, begun)) => whole.args = begun.args,
-                None if call.is_first_return_of_a_child() => continue,
-                None => {}
+            let begun = pending.remove(&key).and_then(|first| calls[first].take());
+            if begun.is_none() && call.is_first_return_of_a_child() {
+                continue;
             }
         } else if call.result == Result::Pending {
             pending.insert(key, calls.len());
         } else if line.time.is_none() && call.is_first_return_of_a_child() {
             continue;
         }
-        calls.push(Some((line, whole)));
+        calls.push(Some((line, call.clone())));
     }
     calls.into_iter().flatten().collect()
 }
@@ -153,7 +151,7 @@ fn reads_the_layout() {
     let text = "\
      0.780 ( 0.019 ms): sh/20131 getppid()                                                             = 7 (x)
      1.151 (         ): my sh/20132 poll(nfds: 2, timeout_msecs: 5)                                      ...
-     1.151 ( 0.477 ms): my sh/20132  ... [continued]: poll()                                              = 0 (Timeout)
+     1.151 ( 0.477 ms): my sh/20132  ... [continued]: poll(nfds: 2, timeout_msecs: 5)                       = 0 (Timeout)
          ? (         ): sh/20133  ... [continued]: clone()                                             = 0
      2.822 ( 0.017 ms): a/b/20131 openat(dfd: CWD, filename: \"/x (1)\")                                 = -1 ENOENT (No such file or directory)
      2.859 (         ): sh/20131 exit_group()                                                          = ?

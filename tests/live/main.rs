@@ -27,6 +27,7 @@ mod objects;
 mod output;
 #[cfg(feature = "bpf")]
 mod payload;
+mod pending;
 mod probe_command;
 mod probes;
 mod probes_attach;

@@ -19,6 +19,7 @@ mod odd;
 mod payload;
 mod raw;
 mod seccomp;
+mod slow;
 mod spans;
 mod tcp;
 mod zoo;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 const WORDS: &str = "\
 workload calls KIND THREADS COUNT [RATE]   COUNT calls on each of THREADS threads, RATE a second in all; KIND: getppid lseek read
 workload spans quick|sleep THREADS COUNT   the same, each with the time before and after
+workload slow MS                           read, epoll_wait, wait4 and futex that take so many milliseconds each
 workload forks COUNT                       children in turn, each makes one tagged call
 workload threads COUNT                     threads in turn, each makes one tagged call
 workload outlive MS STATUS                 leaves a child that makes a tagged call MS milliseconds later
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         ["calls", kind, threads, count] => calls::run(kind, number(threads), number(count), None),
         ["calls", kind, threads, count, rate] => calls::run(kind, number(threads), number(count), Some(number(rate))),
         ["spans", kind, threads, count] => spans::run(kind, number(threads), number(count)),
+        ["slow", ms] => slow::run(number(ms)),
         ["forks", count] => children::forks(number(count)),
         ["threads", count] => children::threads(number(count)),
         ["outlive", ms, status] => return children::outlive(number(ms), number(status) as u8),

@@ -145,7 +145,7 @@ fn a_call_in_flight_is_shown_and_continued() {
         lines(&show(), [(begun, Some(&KILL)), (done, Some(&KILL)), (long, Some(&OPENAT))]),
         [
             format!("     0.000 (         ): sh/20131 {:66} ...\n", "kill(pid: 7 (x), sig: TERM)"),
-            format!("     0.000 ( 0.019 ms): sh/20131 {:70}= -1 ESRCH (No such process)\n", " ... [continued]: kill()"),
+            format!("     0.000 ( 0.019 ms): sh/20131 {:70}= -1 ESRCH (No such process)\n", " ... [continued]: kill(pid: 7 (x), sig: TERM)"),
             "     0.000 (         ): sh/20131 openat(dfd: CWD, filename: \"/a/rather/long/path/that/passes/the/column\", flags: RDONLY|CLOEXEC) ...\n".to_owned(),
         ]
         .concat()

@@ -41,6 +41,8 @@ pub enum Operand<'a> {
     /// As its type has it: a negative int is negative here.
     Number(i128),
     Text(Cow<'a, [u8]>),
+    /// A number that is still growing, and is this much already: how long a call has been in flight.
+    AtLeast(i128),
     /// It was not seen, or could not be read.
     Unknown,
 }
@@ -211,6 +213,7 @@ impl Bound {
             Bound::Not(inner) => inner.verdict(subject).not(),
             Bound::Compare { name, op, with } => match subject.value(*name) {
                 Operand::Number(number) => Verdict::of(compare(number, *op, *with)),
+                Operand::AtLeast(least) => compare_growing(least, *op, *with),
                 _ => Verdict::Unknown,
             },
             Bound::Bits { name, masks } => match subject.value(*name) {
@@ -257,6 +260,18 @@ fn compare(number: i128, op: Op, with: i128) -> bool {
         Op::GreaterOrEqual => number >= with,
         // These bind to other kinds of test.
         Op::Bits | Op::Like | Op::Unlike => false,
+    }
+}
+
+/// Compares a number that is `least` or more. It can only be decided where growing does not change the answer.
+fn compare_growing(least: i128, op: Op, with: i128) -> Verdict {
+    let passed = least > with;
+    match op {
+        Op::Greater | Op::NotEqual if passed => Verdict::Yes,
+        Op::GreaterOrEqual if least >= with => Verdict::Yes,
+        Op::LessOrEqual | Op::Equal if passed => Verdict::No,
+        Op::Less if least >= with => Verdict::No,
+        _ => Verdict::Unknown,
     }
 }
 

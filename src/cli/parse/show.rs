@@ -38,6 +38,7 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         cpu: lines.show_cpu || config.show_cpu == Some(true),
         // Without names, an argument that is left out could not be missed.
         zeros: lines.show_zeros || config.show_zeros == Some(true) || !arg_names,
+        pending: (lines.pending || lines.no_pending).then_some(lines.pending),
         arg_names,
         durations: config.show_duration.unwrap_or(true),
         timestamps: config.show_timestamp.unwrap_or(true),

@@ -51,6 +51,21 @@ fn an_old_file_is_kept_and_the_new_one_is_private() {
 }
 
 #[test]
+fn a_pipe_and_a_terminal_are_watched_and_a_file_is_not() {
+    let directory = Directory::new();
+    let is_watched = |to| open(to, false).unwrap().is_watched();
+    assert!(!is_watched(request::Sink::File(directory.path("trace"))));
+    assert!(!is_watched(request::Sink::File("/dev/null".into())));
+    assert!(is_watched(request::Sink::Pipe("cat >/dev/null".into())));
+    let terminal = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
+    rustix::pty::unlockpt(&terminal).unwrap();
+    let name = rustix::pty::ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    assert!(is_watched(request::Sink::File(name.into())));
+    let separate = request::Output { to: request::Sink::File(directory.path("each")), separately: true, color: Color::Auto };
+    assert!(!Output::open(&separate).unwrap().is_watched());
+}
+
+#[test]
 fn an_empty_file_is_not_worth_keeping() {
     let directory = Directory::new();
     std::fs::write(directory.path("trace"), "").unwrap();

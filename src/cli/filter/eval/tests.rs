@@ -74,6 +74,17 @@ fn verdict(text: &str, fd: i128, flags: i128) -> Verdict {
 }
 
 #[test]
+fn a_number_that_grows_is_decided_when_growing_changes_nothing() {
+    let decided = |op, with| compare_growing(100, op, with);
+    assert_eq!([decided(Op::Greater, 99), decided(Op::Greater, 100)], [Verdict::Yes, Verdict::Unknown]);
+    assert_eq!([decided(Op::GreaterOrEqual, 100), decided(Op::GreaterOrEqual, 101)], [Verdict::Yes, Verdict::Unknown]);
+    assert_eq!([decided(Op::Less, 100), decided(Op::Less, 101)], [Verdict::No, Verdict::Unknown]);
+    assert_eq!([decided(Op::LessOrEqual, 99), decided(Op::LessOrEqual, 100)], [Verdict::No, Verdict::Unknown]);
+    assert_eq!([decided(Op::Equal, 99), decided(Op::Equal, 100)], [Verdict::No, Verdict::Unknown]);
+    assert_eq!([decided(Op::NotEqual, 99), decided(Op::NotEqual, 100)], [Verdict::Yes, Verdict::Unknown]);
+}
+
+#[test]
 fn numbers_and_strings() {
     for (text, expected) in [
         ("fd == -1", true),

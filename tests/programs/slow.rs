@@ -1,0 +1,56 @@
+//! Calls that take long, and whose data is only there when they return.
+
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use std::time::Duration;
+
+/// What `read` gets, and epoll is told of.
+const PAYLOAD: &[u8] = b"the-payload\n";
+
+/// One call of each kind, each of which takes so many milliseconds: a read of a pipe, an epoll_wait for it, a wait4 for a
+/// child that ends with status 3, and a futex that times out.
+pub fn run(milliseconds: u64) {
+    let pause = Duration::from_millis(milliseconds);
+    read_late(pause);
+    poll_late(pause);
+    let mut child = Command::new("sh").args(["-c", &format!("sleep {}; exit 3", pause.as_secs_f64())]).spawn().expect("there is a shell");
+    let pid = child.id() as i32;
+    let mut status = 0;
+    // SAFETY: the status is ours to write to.
+    unsafe { libc::syscall(libc::SYS_wait4, pid, &raw mut status, 0, 0) };
+    drop(child.try_wait());
+    let word = 7u32;
+    let timeout = libc::timespec { tv_sec: 0, tv_nsec: (milliseconds * 1_000_000) as i64 };
+    // SAFETY: word and timeout live until it returns.
+    unsafe { libc::syscall(libc::SYS_futex, &raw const word, libc::FUTEX_WAIT, 7, &raw const timeout, 0, 0) };
+}
+
+fn read_late(pause: Duration) {
+    let (mut reader, writer) = std::io::pipe().expect("there are descriptors");
+    write_after(pause, writer);
+    let mut buffer = [0; 100];
+    assert_eq!(reader.read(&mut buffer).expect("somebody writes"), PAYLOAD.len());
+}
+
+fn poll_late(pause: Duration) {
+    let (reader, writer) = std::io::pipe().expect("there are descriptors");
+    // SAFETY: epoll_create1 takes no memory.
+    let epoll = unsafe { libc::epoll_create1(0) };
+    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 42 };
+    // SAFETY: the event lives until it returns.
+    unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, reader.as_raw_fd(), &raw mut event) };
+    write_after(pause, writer);
+    // SAFETY: there is room for one event.
+    unsafe { libc::epoll_wait(epoll, &raw mut event, 1, -1) };
+    assert_eq!({ event.u64 }, 42);
+}
+
+fn write_after(pause: Duration, mut writer: std::io::PipeWriter) {
+    std::thread::spawn(move || {
+        std::thread::sleep(pause);
+        writer.write_all(PAYLOAD).expect("somebody reads");
+        // It stays open: its end would be an event of its own.
+        std::mem::forget(writer);
+    });
+}
