@@ -54,13 +54,16 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     if !matches!(request.target, Target::There { who: Who::All | Who::User(_), .. }) {
         perf::get_ready_to_follow();
     }
-    let tracefs = Tracefs::find()?;
-    let tidying = left::remove_beside(&tracefs);
+    let tracefs = Tracefs::find().unwrap_or_else(Tracefs::absent);
+    let tidying = tracefs.why_absent().is_none().then(|| left::remove_beside(&tracefs)).flatten();
     // Before all that may hold a descriptor of theirs, so that it is gone before they are taken away.
     let mut made = Made::make(&tracefs, &request.what.items, &|item| plan::events_of_device(request, item))?;
     let mut objects = Objects::open(&request.what.items, &tracefs)?;
     let (mut plan, programs) = bpf::choose(request, &tracefs, &mut made, objects.outputs())?;
     objects.load(&plan, programs.as_ref())?;
+    if let Some(why) = tracefs.why_absent() {
+        say!("rtrace: there are only syscalls, no signals and no other events: {why}");
+    }
     let command = match &request.target {
         Target::Command(command) => Some(command),
         Target::There { timer, .. } => timer.as_ref(),

@@ -5,7 +5,7 @@ use rtrace::cli::request::{Engine as By, Request, Trace};
 use rtrace::cli::{self, Parsed};
 use rtrace::engine::{Engine, Settings};
 use rtrace::event::{Event, What};
-use rtrace::kernel::tracefs::{EventName, Tracefs};
+use rtrace::kernel::tracefs::{EventName, TracePath, Tracefs};
 use rtrace::plan::{self, Plan, Whom};
 use rtrace::probe::made::Made;
 use rtrace::source::instance::{Instance, Size, Whose, left};
@@ -14,9 +14,8 @@ use rtrace::source::look::{self, Live};
 use rtrace::source::session::{Role, Scope};
 use rtrace::source::{Round, Session, arm};
 use rtrace::stack::library::Closed;
-use std::fs;
+use rustix::fs::OFlags;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,10 +26,7 @@ static ONE: Mutex<()> = Mutex::new(());
 /// The right to make it, and tracefs; `None`, said loudly, where there is none.
 fn tracefs() -> Option<(MutexGuard<'static, ()>, Tracefs)> {
     let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = Tracefs::find().ok().filter(|tracefs| {
-        let probe = tracefs.root().join("set_event_pid");
-        fs::OpenOptions::new().append(true).open(probe).is_ok()
-    });
+    let found = Tracefs::find().ok().filter(|tracefs| tracefs.root().join("set_event_pid").open(OFlags::WRONLY | OFlags::APPEND).is_ok());
     if found.is_none() {
         let required = std::env::var_os("RTRACE_REQUIRE_LIVE").is_some();
         assert!(!required, "RTRACE_REQUIRE_LIVE is set, and tracefs cannot be written");
@@ -40,8 +36,8 @@ fn tracefs() -> Option<(MutexGuard<'static, ()>, Tracefs)> {
 }
 
 fn instances(tracefs: &Tracefs) -> Vec<String> {
-    let entries = fs::read_dir(tracefs.root().join("instances")).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).filter(|name| name.starts_with("rtrace_")).collect()
+    let names = tracefs.root().join("instances").directories().unwrap();
+    names.into_iter().filter(|name| name.starts_with("rtrace_")).collect()
 }
 
 fn own(tracefs: &Tracefs) -> Vec<String> {
@@ -290,7 +286,7 @@ fn triggers_are_taken_back() {
     let event = EventName::new("sched", "sched_process_fork");
     let file = tracefs.root().join("instances").join(&own(&tracefs)[0]).join("events/sched/sched_process_fork/trigger");
     instance.trigger(&event, "traceoff:5").unwrap();
-    assert!(fs::read_to_string(&file).unwrap().contains("traceoff"));
+    assert!(file.read_to_string().unwrap().contains("traceoff"));
     let error = format!("{:#}", instance.trigger(&event, "nonsense").unwrap_err());
     assert!(error.contains("the kernel refuses the trigger \"nonsense\" of sched:sched_process_fork"), "{error}");
     instance.remove().unwrap();
@@ -305,14 +301,15 @@ fn what_a_dead_run_left_is_taken_away_and_what_a_living_one_has_is_not() {
         child.wait().unwrap();
         tracefs.root().join(format!("instances/rtrace_{}_1", child.id()))
     };
-    fs::create_dir(&dead).unwrap();
-    fs::write(dead.join("events/sched/sched_process_fork/enable"), "1").unwrap();
-    fs::write(dead.join("events/sched/sched_process_exit/trigger"), "traceoff:1").unwrap();
+    dead.create_dir().unwrap();
+    let write = |file: &str, text: &[u8]| dead.join(file).open(OFlags::WRONLY).unwrap().write_all(text).unwrap();
+    write("events/sched/sched_process_fork/enable", b"1");
+    write("events/sched/sched_process_exit/trigger", b"traceoff:1");
     let shell = Shell::new();
     let mut plan = planned(&tracefs, &["-e", FORK, "-p", &shell.child.id().to_string()]);
     by_instance(&mut plan, FORK);
     let tracer = Tracer::new(&plan, None);
-    let living: Vec<PathBuf> = own(&tracefs).iter().map(|name| tracefs.root().join("instances").join(name)).collect();
+    let living: Vec<TracePath> = own(&tracefs).iter().map(|name| tracefs.root().join("instances").join(name)).collect();
     left::remove(&tracefs);
     assert!(!dead.exists() && living.len() == 1 && living[0].exists());
     drop(tracer);

@@ -83,11 +83,22 @@ impl Facts {
             privileges: Privileges::read(),
             cpus: machine::online_cpus()?.len(),
             features: Features::find(here),
-            bpf: bpf::try_bpf().map_err(|error| format!("{error:#}")),
-            tracefs: tracefs.map(|tracefs| tracefs.root().display().to_string()),
+            bpf: bpf(&tracefs),
+            tracefs: tracefs.map(|tracefs| match tracefs.root() {
+                root if root.is_mounted() => root.to_string(),
+                _ => "not mounted; rtrace reads it by a mount of its own that nobody else sees".to_owned(),
+            }),
             release,
         })
     }
+}
+
+/// Whether the BPF programs can trace here.
+fn bpf(tracefs: &Result<Tracefs, TracefsError>) -> Result<(), String> {
+    if let (Err(error), true) = (tracefs, bpf::may_be_interrupted()) {
+        return Err(format!("its programs are on events of this kernel, which cannot be found: {error}"));
+    }
+    bpf::try_bpf().map_err(|error| format!("{error:#}"))
 }
 
 /// Prints the findings on stdout. The status says whether rtrace can trace this user's own commands.
@@ -122,7 +133,8 @@ fn try_open(attempt: Attempt) -> io::Result<()> {
 /// The writer's.
 pub fn report(facts: &Facts, try_open: TryOpen, out: &mut impl Write) -> io::Result<ExitCode> {
     let own = attempt(facts, try_open, "own commands", |event| Attempt::OwnTask { event });
-    let works = own.state != State::Missing;
+    let without_tracefs = facts.tracefs.is_err() && facts.bpf.is_ok();
+    let works = own.state != State::Missing || without_tracefs;
     let everything = attempt(facts, try_open, "whole machine", |event| Attempt::WholeCpu { event });
     let mut lines = vec![
         Line::ok("kernel", facts.release.clone()),
@@ -138,7 +150,10 @@ pub fn report(facts: &Facts, try_open: TryOpen, out: &mut impl Write) -> io::Res
     lines.extend(probes(facts));
     lines.extend(needs_of_bpf(facts));
     lines.push(path_names(facts));
-    lines.push(engine(works, &facts.bpf));
+    lines.push(match without_tracefs {
+        true => Line::limited("engine", "bpf: only syscalls, no signals and no other events"),
+        false => engine(works, &facts.bpf),
+    });
     for line in &lines {
         let command = line.command.as_ref().map(|command| format!("; run: {command}")).unwrap_or_default();
         writeln!(out, "{:<8} {:<16} {}{command}", line.state.word(), line.thing, line.what)?;
@@ -177,7 +192,10 @@ impl Line {
 fn tracefs(facts: &Facts) -> Line {
     match &facts.tracefs {
         Ok(root) => Line::ok("tracefs", root.as_str()),
-        Err(TracefsError::NotMounted) => Line::missing("tracefs", "not mounted").by("sudo mount -t tracefs tracefs /sys/kernel/tracing"),
+        Err(TracefsError::NotMounted(why)) => match why.command() {
+            Some(command) => Line::missing("tracefs", "not mounted").by(command),
+            None => Line::missing("tracefs", format!("not mounted, and {why}")),
+        },
         Err(TracefsError::NoPermission { path, mode, uid, gid }) => {
             Line::missing("tracefs", format!("{} has mode {mode:03o}, owner {uid}:{gid}", path.display()))
                 .by(format!("sudo mount -o remount,mode=750,gid=$(id -g) {}", path.display()))

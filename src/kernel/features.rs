@@ -28,7 +28,7 @@ impl Features {
         let Some(tracefs) = tracefs else { return Features { btf, ..Features::default() } };
         let has = |file: &str| tracefs.root().join(file).exists();
         // The kernel's own help names the kinds of line it takes, and no file does; but `e` it names where it takes none.
-        let help = fs::read_to_string(tracefs.root().join("README")).unwrap_or_default();
+        let help = tracefs.root().join("README").read_to_string().unwrap_or_default();
         Features {
             kprobes: has_kprobes(tracefs),
             fprobes: takes(&help, "f[:"),

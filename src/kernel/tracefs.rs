@@ -1,4 +1,5 @@
-//! tracefs: where it is, which events it has, and their format files. Read only; nothing is made or changed here.
+//! tracefs: where it is, which events it has, and their format files. Read only; nothing is made or changed here, but for a mount that only
+//! this process has, where there is no other.
 
 use super::format::{Format, FormatError};
 use crate::cli::glob;
@@ -7,18 +8,26 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// A mounted tracefs that may be read.
+mod missing;
+mod path;
+
+pub use missing::NoMount;
+pub use path::TracePath;
+
+/// A tracefs that may be read, or the reason why there is none ([`Tracefs::absent`]).
 #[derive(Clone, Debug)]
 pub struct Tracefs {
-    root: PathBuf,
+    root: TracePath,
+    absent: Option<Arc<TracefsError>>,
 }
 
 /// Why there is no tracefs for us.
 #[derive(Debug, thiserror::Error)]
 pub enum TracefsError {
-    #[error("tracefs is not mounted: run `mount -t tracefs tracefs /sys/kernel/tracing` as root")]
-    NotMounted,
+    #[error("tracefs is not mounted, and {0}")]
+    NotMounted(NoMount),
     #[error(
         "no permission to read {} (mode {mode:03o}, owner {uid}:{gid}): run rtrace as root, or let a group in with `mount -o remount,gid=GROUP,mode=750 {}`",
         path.display(), path.display()
@@ -41,6 +50,8 @@ pub enum EventError {
     Io { path: PathBuf, error: io::Error },
     #[error("{}: {error}", path.display())]
     Format { path: PathBuf, error: FormatError },
+    #[error("{name}: {error}")]
+    NoTracefs { name: EventName, error: Arc<TracefsError> },
 }
 
 /// `subsystem:name`.
@@ -63,16 +74,15 @@ impl std::fmt::Display for EventName {
 }
 
 impl Tracefs {
-    /// Where tracefs is mounted: the usual places first, then whatever /proc/self/mounts says.
+    /// Where tracefs is mounted: the usual place first, then whatever /proc/self/mounts says. Where it is not mounted, a mount that only this
+    /// process has. Below debugfs comes last: the kernel mounts tracefs there for all to see when somebody looks.
     ///
     /// # Errors
     /// [`TracefsError`], which says what to do.
     pub fn find() -> Result<Tracefs, TracefsError> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        let mounted = mounts.lines().filter_map(mount_point).collect::<Vec<_>>();
-        let usual = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(PathBuf::from);
         let mut denied = None;
-        for root in usual.into_iter().chain(mounted) {
+        for root in std::iter::once(PathBuf::from("/sys/kernel/tracing")).chain(mounts.lines().filter_map(mount_point)) {
             match Tracefs::at(&root) {
                 Ok(tracefs) => return Ok(tracefs),
                 Err(error @ TracefsError::NoPermission { .. }) => denied = denied.or(Some(error)),
@@ -80,7 +90,15 @@ impl Tracefs {
             }
         }
         // tracefs that is not mounted leaves its mount point with the mode of sysfs, so what denied us was mounted, or may be.
-        Err(denied.unwrap_or(if knows_tracefs() { TracefsError::NotMounted } else { TracefsError::NotBuilt }))
+        if let Some(denied) = denied {
+            return Err(denied);
+        }
+        let refused = match path::detached() {
+            Ok(root) => return Ok(Tracefs { root, absent: None }),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Err(TracefsError::NotBuilt),
+            Err(error) => NoMount::of(&error),
+        };
+        Tracefs::at(Path::new("/sys/kernel/debug/tracing")).map_err(|_| TracefsError::NotMounted(refused))
     }
 
     /// The tracefs at this place.
@@ -89,14 +107,23 @@ impl Tracefs {
     /// There is none, or it may not be read.
     pub fn at(root: &Path) -> Result<Tracefs, TracefsError> {
         match fs::read_dir(root.join("events")) {
-            Ok(_) => Ok(Tracefs { root: root.to_owned() }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(TracefsError::NotMounted),
+            Ok(_) => Ok(Tracefs { root: TracePath::mounted(root), absent: None }),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(denied(root)),
             Err(error) => Err(TracefsError::Io { path: root.to_owned(), error }),
         }
     }
 
-    pub fn root(&self) -> &Path {
+    /// No tracefs, for this reason. It has no events, and whoever asks for one hears why.
+    pub fn absent(why: TracefsError) -> Tracefs {
+        Tracefs { root: TracePath::absent(), absent: Some(Arc::new(why)) }
+    }
+
+    /// Why there is none, if there is none.
+    pub fn why_absent(&self) -> Option<&Arc<TracefsError>> {
+        self.absent.as_ref()
+    }
+
+    pub fn root(&self) -> &TracePath {
         &self.root
     }
 
@@ -191,10 +218,14 @@ impl Tracefs {
     }
 
     fn unknown(&self, subsystem: &str, name: &str) -> EventError {
-        EventError::Unknown { name: EventName::new(subsystem, name), near: self.near(subsystem, name) }
+        let name = EventName::new(subsystem, name);
+        match &self.absent {
+            Some(error) => EventError::NoTracefs { name, error: Arc::clone(error) },
+            None => EventError::Unknown { near: self.near(subsystem, &name.name), name },
+        }
     }
 
-    fn directory(&self, subsystem: &str, name: &str) -> PathBuf {
+    fn directory(&self, subsystem: &str, name: &str) -> TracePath {
         self.root.join("events").join(subsystem).join(name)
     }
 
@@ -204,12 +235,12 @@ impl Tracefs {
             return Err(unknown());
         }
         let path = self.directory(subsystem, name).join(file);
-        match fs::read(&path) {
+        match path.read() {
             // A module's or user's event may hold any byte; what is no UTF-8 is no name that anybody can ask for.
-            Ok(bytes) => Ok((path, String::from_utf8_lossy(&bytes).into_owned())),
+            Ok(bytes) => Ok((path.shown(), String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(unknown()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(EventError::NoPermission { path }),
-            Err(error) => Err(EventError::Io { path, error }),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(EventError::NoPermission { path: path.shown() }),
+            Err(error) => Err(EventError::Io { path: path.shown(), error }),
         }
     }
 }
@@ -220,18 +251,13 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// The names of the directories in a directory, sorted; none if it does not exist.
-fn directories(path: &Path) -> Result<Vec<String>, EventError> {
-    let entries = match fs::read_dir(path) {
-        Ok(entries) => entries,
+fn directories(path: &TracePath) -> Result<Vec<String>, EventError> {
+    let mut names = match path.directories() {
+        Ok(names) => names,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(Vec::new()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(EventError::NoPermission { path: path.to_owned() }),
-        Err(error) => return Err(EventError::Io { path: path.to_owned(), error }),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(EventError::NoPermission { path: path.shown() }),
+        Err(error) => return Err(EventError::Io { path: path.shown(), error }),
     };
-    let mut names: Vec<String> = entries
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
     names.sort_unstable();
     Ok(names)
 }
@@ -243,11 +269,6 @@ fn mount_point(line: &str) -> Option<PathBuf> {
     // The kernel writes blanks in paths as octal (man 5 fstab).
     (kind == "tracefs")
         .then(|| PathBuf::from(path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")))
-}
-
-/// Whether this kernel was built with tracefs.
-fn knows_tracefs() -> bool {
-    fs::read_to_string("/proc/filesystems").is_ok_and(|kinds| kinds.lines().any(|line| line.split_whitespace().last() == Some("tracefs")))
 }
 
 fn denied(root: &Path) -> TracefsError {

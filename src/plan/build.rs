@@ -53,7 +53,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     let armed = armed_syscalls(&selection, shown.clone(), what.fd_paths && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
     let kernel_frames = !by_bpf && graphs.has_kernel_frames();
-    let facts = Facts { own_events: tracefs.has("syscalls", "sys_enter_read"), compat, kernel_frames };
+    let facts = Facts { own_events: mechanism::own_events(tracefs), compat, kernel_frames };
     let mut mechanism = mechanism::choose(&armed, selection.unknown, facts);
     let path_names = match by_bpf || selection.is_empty() {
         true => None,

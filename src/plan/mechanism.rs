@@ -2,6 +2,7 @@
 
 use crate::beauty::row::Syscall;
 use crate::event::Abi;
+use crate::kernel::tracefs::Tracefs;
 
 /// Up to so many syscalls arm their own events. Each costs two events on every CPU and target, and a switch between traced tasks pays for each (some 60 ns); a filter on
 /// `raw_syscalls` costs every other call 107-121 ns where an unarmed `syscalls:` event costs 17.
@@ -21,12 +22,26 @@ pub enum Mechanism {
 /// What the choice depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// The kernel has `syscalls:` events (CONFIG_FTRACE_SYSCALLS).
-    pub own_events: bool,
+    /// There are `syscalls:` events; if not, why.
+    pub own_events: Result<(), &'static str>,
     /// A 32-bit program is among the targets: `syscalls:` events never see its calls.
     pub compat: bool,
     /// Frames of the kernel are wanted and no BPF programs are there: the `syscalls:` events know only where user space was.
     pub kernel_frames: bool,
+}
+
+/// Whether syscalls have events of their own here.
+///
+/// # Errors
+/// Why they have none.
+pub fn own_events(tracefs: &Tracefs) -> Result<(), &'static str> {
+    if tracefs.has("syscalls", "sys_enter_read") {
+        return Ok(());
+    }
+    Err(match tracefs.why_absent() {
+        Some(_) => "the syscalls: events cannot be found without tracefs",
+        None => "this kernel has no syscalls: events (CONFIG_FTRACE_SYSCALLS)",
+    })
 }
 
 /// Chooses for this many armed syscalls, of all that there are.
@@ -37,8 +52,8 @@ pub fn choose(armed: &[&'static Syscall], everything: bool, facts: Facts) -> Mec
     }
     let why = if everything {
         "all syscalls are wanted".to_owned()
-    } else if !facts.own_events {
-        "this kernel has no syscalls: events (CONFIG_FTRACE_SYSCALLS)".to_owned()
+    } else if let Err(why) = facts.own_events {
+        why.to_owned()
     } else if facts.compat {
         "a 32-bit program is traced, whose calls the syscalls: events do not see".to_owned()
     } else if facts.kernel_frames {

@@ -7,11 +7,11 @@ use super::grammar;
 use super::groups::{SYNTHETIC, USER};
 use super::hits;
 use crate::kernel::features::Features;
-use crate::kernel::tracefs::{EventName, Tracefs};
-use rustix::fs::{Mode, OFlags};
-use std::fs;
+use crate::kernel::tracefs::{EventName, TracePath, Tracefs, TracefsError};
+use rustix::fs::OFlags;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A line must be shorter (WRITE_BUFSIZE in kernel/trace/trace.c, less the two bytes that end it).
 const LINE_BYTES_MAX: usize = 4094;
@@ -23,7 +23,7 @@ const READINGS_MAX: usize = 8;
 #[derive(Clone, Debug)]
 pub struct DynamicEvents {
     tracefs: Tracefs,
-    path: PathBuf,
+    path: TracePath,
 }
 
 /// A line of it.
@@ -37,6 +37,8 @@ pub struct Listed {
 /// Why a line was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
+    #[error(transparent)]
+    NoTracefs(Arc<TracefsError>),
     #[error("this kernel has no dynamic events: it was built without kprobes, uprobes and their like (CONFIG_DYNAMIC_EVENTS)")]
     NotBuilt,
     #[error("this kernel has no {0}")]
@@ -82,7 +84,7 @@ impl DynamicEvents {
     }
 
     fn bytes(&self) -> io::Result<Vec<u8>> {
-        match fs::read(&self.path) {
+        match self.path.read() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             other => other,
         }
@@ -100,11 +102,14 @@ impl DynamicEvents {
             return Err(WriteError::Unwritable);
         }
         self.write(line).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound if !self.path.exists() => WriteError::NotBuilt,
-            io::ErrorKind::PermissionDenied if !self.may_write() => WriteError::NoPermission(self.path.clone()),
+            io::ErrorKind::NotFound if !self.path.exists() => match self.tracefs.why_absent() {
+                Some(why) => WriteError::NoTracefs(Arc::clone(why)),
+                None => WriteError::NotBuilt,
+            },
+            io::ErrorKind::PermissionDenied if !self.may_write() => WriteError::NoPermission(self.path.shown()),
             _ => match error.raw_os_error() {
                 Some(errno) => self.refused(line, errno),
-                None => WriteError::Io { path: self.path.clone(), error },
+                None => WriteError::Io { path: self.path.shown(), error },
             },
         })
     }
@@ -127,12 +132,12 @@ impl DynamicEvents {
 
     fn write(&self, line: &str) -> io::Result<()> {
         // A line is one write: what comes in parts, the kernel reads as lines of their own.
-        let file = rustix::fs::open(&self.path, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC, Mode::empty())?;
+        let file = self.path.open(OFlags::WRONLY | OFlags::APPEND)?;
         rustix::io::write(&file, line.as_bytes()).map(drop).map_err(io::Error::from)
     }
 
     fn refused(&self, line: &str, errno: i32) -> WriteError {
-        let refused = error_log::refused(&fs::read(self.tracefs.root().join("error_log")).unwrap_or_default(), line, errno);
+        let refused = error_log::refused(&self.tracefs.root().join("error_log").read().unwrap_or_default(), line, errno);
         match self.missing(line) {
             Some(what) if refused.entry.is_none() && errno == libc::EINVAL => WriteError::KindNotBuilt(what),
             _ => WriteError::Refused(refused),
@@ -156,7 +161,7 @@ impl DynamicEvents {
     }
 
     fn may_write(&self) -> bool {
-        rustix::fs::open(&self.path, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC, Mode::empty()).is_ok()
+        self.path.open(OFlags::WRONLY | OFlags::APPEND).is_ok()
     }
 }
 
@@ -176,6 +181,7 @@ fn listed(line: &str) -> Option<Listed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn every_kind_of_line_has_a_name() {

@@ -4,9 +4,8 @@
 
 use super::dynamic_events::Listed;
 use super::grammar;
+use crate::kernel::tracefs::TracePath;
 use std::collections::VecDeque;
-use std::fs;
-use std::path::Path;
 
 /// A probe's counts since it was made, in all of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +16,8 @@ pub struct Hits {
 }
 
 /// Each line's counts, where the kernel counts: it does so for the probes of `p` and `r` lines.
-pub fn of(root: &Path, lines: &[Listed]) -> Vec<Option<Hits>> {
-    let read = |file: &str| String::from_utf8_lossy(&fs::read(root.join(file)).unwrap_or_default()).into_owned();
+pub fn of(root: &TracePath, lines: &[Listed]) -> Vec<Option<Hits>> {
+    let read = |file: &str| String::from_utf8_lossy(&root.join(file).read().unwrap_or_default()).into_owned();
     assigned(&read("kprobe_profile"), &read("uprobe_profile"), lines)
 }
 

@@ -63,7 +63,7 @@ pub fn read(tracefs: &Tracefs) -> anyhow::Result<Vec<Entry>> {
     let root = tracefs.root();
     let listed = listed(tracefs)?;
     let hits = hits::of(root, &listed);
-    let status = status::read(root).with_context(|| format!("cannot read {}", root.join("user_events_status").display()))?;
+    let status = status::read(root).with_context(|| format!("cannot read {}", root.join("user_events_status")))?;
     let kept = Kept::here().read();
     let of_runs = Kept::of_runs().read();
     let of_run =
@@ -88,7 +88,7 @@ pub fn read(tracefs: &Tracefs) -> anyhow::Result<Vec<Entry>> {
 /// The file cannot be read.
 pub fn listed(tracefs: &Tracefs) -> anyhow::Result<Vec<Listed>> {
     let file = DynamicEvents::of(tracefs);
-    let mut listed = file.read().with_context(|| format!("cannot read {}", tracefs.root().join("dynamic_events").display()))?;
+    let mut listed = file.read().with_context(|| format!("cannot read {}", tracefs.root().join("dynamic_events")))?;
     name_formats(tracefs, &mut listed);
     Ok(listed)
 }

@@ -158,7 +158,7 @@ impl Made {
         }
         Ok(match in_tracefs(file, one)? {
             Ok(()) => Ok(None),
-            Err(WriteError::NoPermission(_)) if device.is_some() => Ok(device),
+            Err(WriteError::NoPermission(_) | WriteError::NoTracefs(_)) if device.is_some() => Ok(device),
             Err(refused) => Err(refused),
         })
     }

@@ -1,8 +1,6 @@
 //! What is switched on at an event: its files in tracefs, and in each of tracefs's instances.
 
-use crate::kernel::tracefs::{EventName, Tracefs};
-use std::fs;
-use std::path::Path;
+use crate::kernel::tracefs::{EventName, TracePath, Tracefs};
 
 /// What one trace buffer has been asked to do with an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,17 +25,16 @@ impl State {
 /// tracefs's own first, then those of instances where there is anything.
 pub fn read(tracefs: &Tracefs, event: &EventName) -> Vec<State> {
     let mut states = vec![at(tracefs.root(), None, event)];
-    let instances = fs::read_dir(tracefs.root().join("instances")).into_iter().flatten().filter_map(Result::ok);
-    let mut names: Vec<String> = instances.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names = tracefs.root().join("instances").directories().unwrap_or_default();
     names.sort_unstable();
     let of_instances = names.into_iter().map(|name| at(&tracefs.root().join("instances").join(&name), Some(name), event));
     states.extend(of_instances.filter(|state| state.holds() || state.filter.is_some()));
     states
 }
 
-fn at(root: &Path, instance: Option<String>, event: &EventName) -> State {
+fn at(root: &TracePath, instance: Option<String>, event: &EventName) -> State {
     let directory = root.join("events").join(&event.subsystem).join(&event.name);
-    let read = |file: &str| String::from_utf8_lossy(&fs::read(directory.join(file)).unwrap_or_default()).trim_end().to_owned();
+    let read = |file: &str| String::from_utf8_lossy(&directory.join(file).read().unwrap_or_default()).trim_end().to_owned();
     let triggers: Vec<String> = read("trigger").lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
     State {
         instance,

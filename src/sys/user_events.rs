@@ -3,12 +3,10 @@
 //! The kernel sets a bit in the program's own memory while somebody listens, so that a program that nobody traces pays for one load. That memory is a word of each
 //! [`Registration`]'s own, which outlives the kernel's interest in it. What is written, and what errors mean, is for the callers to know.
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, write, writev};
 use std::ffi::CStr;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -70,13 +68,12 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Declares an event: `NAME TYPE FIELD; TYPE FIELD...`, or joins those who hold the same. `data` is tracefs's `user_events_data`.
+    /// Declares an event: `NAME TYPE FIELD; TYPE FIELD...`, or joins those who hold the same. `data` is tracefs's `user_events_data`, open for writing.
     ///
     /// # Errors
     /// The kernel's: EADDRINUSE for an event of this name with other fields, EINVAL for a declaration or flag that it does not know, EPERM to keep an event without CAP_PERFMON,
     /// EMFILE when there are too many.
-    pub fn new(data: &Path, declaration: &CStr, flags: Flags) -> io::Result<Registration> {
-        let data = open(data)?;
+    pub fn new(data: OwnedFd, declaration: &CStr, flags: Flags) -> io::Result<Registration> {
         let enabled = Arc::new(AtomicU32::new(0));
         let mut request = Register {
             size: size_of::<Register>() as u32,
@@ -141,14 +138,9 @@ impl Drop for Registration {
 ///
 /// # Errors
 /// The kernel's: ENOENT, EBUSY while a program or a tracer has it, EPERM without CAP_PERFMON.
-pub fn delete(data: &Path, name: &CStr) -> io::Result<()> {
-    let data = open(data)?;
+pub fn delete(data: OwnedFd, name: &CStr) -> io::Result<()> {
     // SAFETY: the name is NUL-terminated and lives for the call, which only reads it.
     check(unsafe { libc::ioctl(data.as_raw_fd(), DELETE, name.as_ptr()) })
-}
-
-fn open(data: &Path) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open(data, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 fn check(result: i32) -> io::Result<()> {

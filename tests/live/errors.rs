@@ -48,14 +48,6 @@ fn an_unknown_option_and_a_bad_amount() {
 }
 
 #[test]
-fn no_tracefs_says_how_to_mount_it() {
-    let Some(machine) = Machine::shared() else { return };
-    let script = r#"unshare -m sh -c 'for dir in /sys/kernel/debug/tracing /sys/kernel/tracing /sys/kernel/debug; do umount -l "$dir" 2>/dev/null; done
-        exec "$rtrace" -- echo started'"#;
-    fails(&shell(&machine, script), &["mount -t tracefs"]);
-}
-
-#[test]
 fn no_privilege_says_which_one_is_missing() {
     let Some(machine) = Machine::shared() else { return };
     let program = machine.path("rtrace");

@@ -41,5 +41,6 @@ mod stacks;
 mod summary;
 mod system_wide;
 mod trace;
+mod unmounted;
 #[cfg(feature = "bpf")]
 mod zoo;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::kernel::tracefs::NoMount;
 
 fn facts() -> Facts {
     Facts {
@@ -64,11 +65,28 @@ fn a_user_who_may_trace_own_commands_only() {
 #[test]
 fn without_tracefs_nothing_is_tried() {
     let mut facts = facts();
-    (facts.tracefs, facts.raw_syscalls, facts.syscall_events) = (Err(TracefsError::NotMounted), None, 0);
+    (facts.tracefs, facts.raw_syscalls, facts.syscall_events) = (Err(TracefsError::NotMounted(NoMount::NotRoot)), None, 0);
+    facts.bpf = Err("no cap_bpf".to_owned());
     let (text, code) = reported(&facts, &|attempt| panic!("{attempt:?} was tried"));
     assert_eq!(code, ExitCode::Failed);
     assert_eq!(line(&text, "tracefs"), "missing  tracefs          not mounted; run: sudo mount -t tracefs tracefs /sys/kernel/tracing");
     assert_eq!(line(&text, "engine"), "missing  engine           none works for this user");
+    facts.tracefs = Err(TracefsError::NotMounted(NoMount::NoCapability));
+    let (text, _) = reported(&facts, &|attempt| panic!("{attempt:?} was tried"));
+    assert!(
+        line(&text, "tracefs").starts_with("missing  tracefs          not mounted, and without a mount it takes CAP_SYS_ADMIN"),
+        "{text}"
+    );
+}
+
+#[test]
+fn without_tracefs_syscalls_are_traced_by_bpf() {
+    let mut facts = facts();
+    (facts.tracefs, facts.raw_syscalls, facts.syscall_events) = (Err(TracefsError::NotMounted(NoMount::NoCapability)), None, 0);
+    facts.bpf = Ok(());
+    let (text, code) = reported(&facts, &|attempt| panic!("{attempt:?} was tried"));
+    assert_eq!(code, ExitCode::Success);
+    assert_eq!(line(&text, "engine"), "limited  engine           bpf: only syscalls, no signals and no other events");
 }
 
 #[test]

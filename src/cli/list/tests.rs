@@ -1,5 +1,6 @@
 use super::*;
 use crate::beauty::row::{Arg, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Return};
+use crate::kernel::tracefs::NoMount;
 
 static FLAGS: Table = Table {
     name: "open_flags",
@@ -75,7 +76,7 @@ static ROWS: &[Syscall] = &[
 ];
 
 fn listed(what: Listing, pattern: Option<&str>) -> Result<String, String> {
-    let known = Known { syscalls: ROWS, tables: &[&FLAGS], structs: &[&SPAN], tracefs: Err(TracefsError::NotMounted) };
+    let known = Known { syscalls: ROWS, tables: &[&FLAGS], structs: &[&SPAN], tracefs: Err(TracefsError::NotMounted(NoMount::NotRoot)) };
     let mut out = Vec::new();
     write(what, pattern, &known, &mut out).map_err(|error| error.to_string())?;
     Ok(String::from_utf8(out).unwrap())
@@ -138,7 +139,7 @@ fn nothing_found_says_what_is_near() {
     assert!(
         listed(Listing::Everything, Some("open"))
             .unwrap()
-            .ends_with("# no events: tracefs is not mounted: run `mount -t tracefs tracefs /sys/kernel/tracing` as root\n")
+            .ends_with("# no events: tracefs is not mounted, and only root needs no mount: run rtrace as root\n")
     );
 }
 

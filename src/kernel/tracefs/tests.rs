@@ -43,9 +43,20 @@ fn errors_say_what_to_do() {
     let error = tracefs.format("sched", "sched_wakeup").unwrap_err().to_string();
     assert!(error.ends_with("sched/sched_wakeup/format: line 1 of the event's format file: the file ends without `ID:`"), "{error}");
     assert!(tracefs.matching("[", "*").unwrap().is_empty());
-    assert!(TracefsError::NotMounted.to_string().contains("mount -t tracefs tracefs /sys/kernel/tracing"));
-    assert!(matches!(Tracefs::at(&root.join("nowhere")).unwrap_err(), TracefsError::NotMounted));
+    let unmounted = |why| TracefsError::NotMounted(why).to_string();
+    assert!(unmounted(NoMount::Refused(libc::ENOSYS)).contains("`mount -t tracefs tracefs /sys/kernel/tracing` as root"));
+    assert!(unmounted(NoMount::NoCapability).contains("--cap-add SYS_ADMIN"));
+    assert!(matches!(Tracefs::at(&root.join("nowhere")).unwrap_err(), TracefsError::Io { .. }));
     fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn where_there_is_none_everybody_hears_why() {
+    let tracefs = Tracefs::absent(TracefsError::NotMounted(NoMount::NotRoot));
+    assert!(!tracefs.has("sched", "sched_switch") && tracefs.subsystems().unwrap().is_empty());
+    let error = tracefs.format("sched", "sched_switch").unwrap_err().to_string();
+    assert_eq!(error, "sched:sched_switch: tracefs is not mounted, and only root needs no mount: run rtrace as root");
+    assert_eq!(tracefs.root().join("events").shown(), Path::new("tracefs/events"));
 }
 
 #[test]
@@ -65,7 +76,7 @@ fn every_format_of_this_kernel_parses() {
         let format = tracefs.format(&subsystem, &name).unwrap();
         assert_eq!(format.id, tracefs.id(&subsystem, &name).unwrap());
         assert_eq!(format.name, name);
-        let text = fs::read_to_string(tracefs.directory(&subsystem, &name).join("format")).unwrap();
+        let text = tracefs.directory(&subsystem, &name).join("format").read_to_string().unwrap();
         assert_eq!(format.fields.len(), text.matches("\tfield:").count(), "{subsystem}:{name}");
         for field in &format.fields {
             let whole = u32::from(field.element_bytes()) * field.array.unwrap_or(1);

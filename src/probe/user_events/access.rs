@@ -1,11 +1,11 @@
 //! The kernel's file of user events, and what its refusals mean.
 
 use super::UserEventError;
-use crate::kernel::tracefs::Tracefs;
+use crate::kernel::tracefs::{TracePath, Tracefs};
 use crate::sys::user_events::{self, DECLARATION_BYTES_MAX, Flags, Registration};
+use rustix::fs::OFlags;
 use std::ffi::CString;
 use std::io;
-use std::path::{Path, PathBuf};
 
 /// Where it usually is. The rest of tracefs may be closed to a program that may write events.
 const USUAL_DATA: &str = "/sys/kernel/tracing/user_events_data";
@@ -14,11 +14,13 @@ const USUAL_DATA: &str = "/sys/kernel/tracing/user_events_data";
 ///
 /// # Errors
 /// There is no tracefs for us, or it has no such file.
-pub fn data() -> Result<PathBuf, UserEventError> {
+pub fn data() -> Result<TracePath, UserEventError> {
     let data = match Tracefs::find() {
         Ok(tracefs) => tracefs.root().join("user_events_data"),
-        Err(_) if Path::new(USUAL_DATA).exists() => USUAL_DATA.into(),
-        Err(error) => return Err(error.into()),
+        Err(error) => match TracePath::mounted(USUAL_DATA) {
+            usual if usual.exists() => usual,
+            _ => return Err(error.into()),
+        },
     };
     if data.exists() { Ok(data) } else { Err(UserEventError::NotBuilt) }
 }
@@ -37,7 +39,7 @@ pub fn register(name: &str, fields: &str, flags: Flags) -> Result<Registration, 
     let wrong = || UserEventError::Declaration { declaration: declaration.to_owned() };
     let text = CString::new(declaration).map_err(|_| wrong())?;
     let data = data()?;
-    Registration::new(&data, &text, flags).map_err(|error| match error.raw_os_error() {
+    data.open(OFlags::WRONLY).and_then(|file| Registration::new(file.into(), &text, flags)).map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL) => wrong(),
         Some(libc::EADDRINUSE) => UserEventError::OtherFields { name: name.to_owned() },
         _ => refused(name, data, error),
@@ -52,16 +54,16 @@ pub fn delete(name: &str) -> Result<(), UserEventError> {
     check_name(name)?;
     let data = data()?;
     let text = CString::new(name).map_err(|_| UserEventError::Name { name: name.to_owned() })?;
-    user_events::delete(&data, &text).map_err(|error| match error.raw_os_error() {
+    data.open(OFlags::WRONLY).and_then(|file| user_events::delete(file.into(), &text)).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT) => UserEventError::Unknown { name: name.to_owned() },
         Some(libc::EBUSY) => UserEventError::Busy { name: name.to_owned() },
         _ => refused(name, data, error),
     })
 }
 
-fn refused(name: &str, data: PathBuf, error: io::Error) -> UserEventError {
+fn refused(name: &str, data: TracePath, error: io::Error) -> UserEventError {
     match error.raw_os_error() {
-        Some(libc::EACCES) => UserEventError::NoPermission { path: data },
+        Some(libc::EACCES) => UserEventError::NoPermission { path: data.shown() },
         Some(libc::EPERM) => UserEventError::NotCapable,
         Some(libc::EMFILE) => UserEventError::TooMany,
         _ => UserEventError::Refused { name: name.to_owned(), error },

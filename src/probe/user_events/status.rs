@@ -1,7 +1,7 @@
 //! `user_events_status`: which user events there are, and who listens to them.
 
-use std::path::Path;
-use std::{fs, io};
+use crate::kernel::tracefs::TracePath;
+use std::io;
 
 /// A user event and its listeners.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub struct Status {
 ///
 /// # Errors
 /// The file is there and cannot be read.
-pub fn read(root: &Path) -> io::Result<Vec<Status>> {
-    match fs::read_to_string(root.join("user_events_status")) {
+pub fn read(root: &TracePath) -> io::Result<Vec<Status>> {
+    match root.join("user_events_status").read_to_string() {
         Ok(text) => Ok(parse(&text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),

@@ -2,19 +2,18 @@
 
 use super::page;
 use super::stats::Stats;
+use crate::kernel::tracefs::TracePath;
 use crate::sys::clock;
-use rustix::fs::{Mode, OFlags};
-use std::fs;
+use rustix::fs::OFlags;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
 
 /// The open buffer.
 #[derive(Debug)]
 pub struct Buffer {
     pub cpu: u32,
     pages: OwnedFd,
-    stats: PathBuf,
+    stats: TracePath,
 }
 
 impl Buffer {
@@ -22,11 +21,10 @@ impl Buffer {
     ///
     /// # Errors
     /// There is none, or it may not be read.
-    pub fn open(instance: &Path, cpu: u32) -> io::Result<Buffer> {
+    pub fn open(instance: &TracePath, cpu: u32) -> io::Result<Buffer> {
         let directory = instance.join(format!("per_cpu/cpu{cpu}"));
         // A read that would have to wait for records comes back instead.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let pages = rustix::fs::open(directory.join("trace_pipe_raw"), flags, Mode::empty())?;
+        let pages = directory.join("trace_pipe_raw").open(OFlags::RDONLY | OFlags::NONBLOCK)?.into();
         Ok(Buffer { cpu, pages, stats: directory.join("stats") })
     }
 
@@ -60,7 +58,7 @@ impl Buffer {
     /// # Errors
     /// They cannot be read.
     pub fn stats(&self) -> io::Result<Stats> {
-        let text = fs::read_to_string(&self.stats)?;
+        let text = self.stats.read_to_string()?;
         Stats::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the counts of a buffer make no sense"))
     }
 }

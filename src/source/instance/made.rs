@@ -8,14 +8,13 @@ use super::page::HEADER_BYTES;
 use super::stats::Stats;
 use crate::kernel::format::Format;
 use crate::kernel::procfs;
-use crate::kernel::tracefs::{EventName, Tracefs};
+use crate::kernel::tracefs::{EventName, TracePath, Tracefs};
 use crate::probe::owner::Owner;
 use crate::say;
 use anyhow::{Context, anyhow, bail};
+use rustix::fs::OFlags;
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
 
 /// The least buffer of a CPU, KiB: the kernel wants two pages.
 const BUFFER_KIB_MIN: u64 = 8;
@@ -25,7 +24,7 @@ const UNWANTED: [&str; 2] = ["stacktrace", "userstacktrace"];
 /// A tracefs instance with its buffers open. Dropping it takes it away.
 #[derive(Debug)]
 pub struct Instance {
-    directory: PathBuf,
+    directory: TracePath,
     buffers: Vec<Buffer>,
     page_bytes: usize,
     /// Events that were switched on, and triggers, in the order in which they were written.
@@ -74,12 +73,12 @@ impl Instance {
             );
         }
         let directory = tracefs.root().join("instances").join(owner.to_string());
-        fs::create_dir(&directory).map_err(|error| match error.kind() {
+        directory.create_dir().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 anyhow!("this kernel's tracefs has no instances, by which alone event probes and synthetic events are delivered")
             }
-            io::ErrorKind::PermissionDenied => anyhow!("no permission to make {}: run rtrace as root", directory.display()),
-            _ => anyhow!("cannot make the tracefs instance {}: {error}", directory.display()),
+            io::ErrorKind::PermissionDenied => anyhow!("no permission to make {}: run rtrace as root", directory),
+            _ => anyhow!("cannot make the tracefs instance {}: {error}", directory),
         })?;
         let mut instance = Instance { directory, buffers: Vec::new(), page_bytes: 0, made: Vec::new(), is_there: true };
         instance.set_up(size, whose)?;
@@ -105,7 +104,7 @@ impl Instance {
         self.page_bytes = self.page_bytes()?;
         for &cpu in size.cpus {
             let buffer = Buffer::open(&self.directory, cpu);
-            self.buffers.push(buffer.with_context(|| format!("cannot open CPU {cpu}'s buffer of {}", self.directory.display()))?);
+            self.buffers.push(buffer.with_context(|| format!("cannot open CPU {cpu}'s buffer of {}", self.directory))?);
         }
         match whose {
             Whose::Everyone => Ok(()),
@@ -117,9 +116,8 @@ impl Instance {
     fn page_bytes(&self) -> anyhow::Result<usize> {
         let own = self.directory.join("events/header_page");
         let path = if own.exists() { own } else { self.directory.join("../../events/header_page") };
-        let text = read_at_once(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        layout(&text)
-            .with_context(|| format!("{}: the pages of this kernel's trace buffers are not laid out as rtrace knows them", path.display()))
+        let text = read_at_once(&path).with_context(|| format!("cannot read {path}"))?;
+        layout(&text).with_context(|| format!("{path}: the pages of this kernel's trace buffers are not laid out as rtrace knows them"))
     }
 
     /// Records these tasks only.
@@ -188,7 +186,7 @@ impl Instance {
     pub fn dropped(&self) -> u64 {
         let triggers = self.made.iter().filter_map(|made| if let Made::Trigger { event, .. } = made { Some(event) } else { None });
         let files = triggers.map(|event| format!("events/{}/{}/hist", event.subsystem, event.name));
-        files.filter_map(|file| dropped(&fs::read(self.directory.join(file)).ok()?)).sum()
+        files.filter_map(|file| dropped(&self.directory.join(file).read().ok()?)).sum()
     }
 
     /// The kernel's own counts, over all CPUs. Recording must have ended.
@@ -223,22 +221,22 @@ impl Instance {
         // An instance that is open is not taken away.
         self.buffers.clear();
         left::take_away(&self.directory)
-            .with_context(|| format!("cannot take {} away: `rmdir` does it when nobody uses it", self.directory.display()))
+            .with_context(|| format!("cannot take {} away: `rmdir` does it when nobody uses it", self.directory))
     }
 
     fn write(&self, file: &str, text: &str) -> anyhow::Result<()> {
-        self.put(file, text, fs::OpenOptions::new().write(true).truncate(true))
+        self.put(file, text, OFlags::WRONLY | OFlags::TRUNC)
     }
 
     fn append(&self, file: &str, text: &str) -> anyhow::Result<()> {
-        self.put(file, text, fs::OpenOptions::new().append(true))
+        self.put(file, text, OFlags::WRONLY | OFlags::APPEND)
     }
 
     /// One write: what comes in parts, the kernel takes for several.
-    fn put(&self, file: &str, text: &str, how: &fs::OpenOptions) -> anyhow::Result<()> {
+    fn put(&self, file: &str, text: &str, how: OFlags) -> anyhow::Result<()> {
         let path = self.directory.join(file);
-        let written = how.open(&path).and_then(|mut open| open.write_all(text.as_bytes()));
-        written.with_context(|| format!("cannot write \"{text}\" to {}", path.display()))
+        let written = path.open(how).and_then(|mut open| open.write_all(text.as_bytes()));
+        written.with_context(|| format!("cannot write \"{text}\" to {path}"))
     }
 }
 
@@ -251,9 +249,9 @@ impl Drop for Instance {
 }
 
 /// The text of a small file that the kernel gives to the first read only (show_header_page_file() in kernel/trace/trace_events.c).
-fn read_at_once(path: &Path) -> io::Result<String> {
+fn read_at_once(path: &TracePath) -> io::Result<String> {
     let mut bytes = vec![0; 4096];
-    let read = fs::File::open(path)?.read(&mut bytes)?;
+    let read = path.open(OFlags::RDONLY)?.read(&mut bytes)?;
     bytes.truncate(read);
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
