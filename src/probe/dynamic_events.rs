@@ -17,7 +17,7 @@ use std::sync::Arc;
 const LINE_BYTES_MAX: usize = 4094;
 
 /// Whoever reads while others make and remove events all the time takes what there is.
-const READINGS_MAX: usize = 8;
+const READINGS_MAX: usize = 100;
 
 /// The file.
 #[derive(Clone, Debug)]

@@ -15,10 +15,23 @@ pub struct Hits {
     pub misses: Option<u64>,
 }
 
+/// Whoever reads while others make and remove probes all the time takes what there is.
+const READINGS_MAX: usize = 100;
+
 /// Each line's counts, where the kernel counts: it does so for the probes of `p` and `r` lines.
 pub fn of(root: &TracePath, lines: &[Listed]) -> Vec<Option<Hits>> {
     let read = |file: &str| String::from_utf8_lossy(&root.join(file).read().unwrap_or_default()).into_owned();
-    assigned(&read("kprobe_profile"), &read("uprobe_profile"), lines)
+    let read_once = || assigned(&read("kprobe_profile"), &read("uprobe_profile"), lines);
+    let mut counts = read_once();
+    // The kernel gives the files in parts, by number of line: what somebody removes between two parts hides a line that is there.
+    let lacks = |counts: &[Option<Hits>]| lines.iter().zip(counts).any(|(line, hits)| line.line.starts_with(['p', 'r']) && hits.is_none());
+    for _ in 1..READINGS_MAX {
+        if !lacks(&counts) {
+            break;
+        }
+        counts = counts.into_iter().zip(read_once()).map(|(hits, again)| hits.or(again)).collect();
+    }
+    counts
 }
 
 fn assigned(kprobes: &str, uprobes: &str, lines: &[Listed]) -> Vec<Option<Hits>> {
