@@ -291,43 +291,6 @@ fn colours_do_not_shift_columns() {
     );
 }
 
-/// The best of many measurements, in nanoseconds, of decoding and printing a call's line; with its real row if none is given.
-fn cost(call: &Call, row: Option<&'static Syscall>) -> f64 {
-    let mut style = Perf::new(&show(), &Session::default(), false);
-    let mut out = Vec::with_capacity(1 << 20);
-    let event = event(Time(1_000_050_000), What::Call(Box::new(call.clone())));
-    let context = Context { comm: &samples::comms, string_limit: 32 };
-    let mut best = f64::INFINITY;
-    for _ in 0..20 {
-        let begin = std::time::Instant::now();
-        for _ in 0..5_000 {
-            let decoded = row.map_or_else(|| Decoded::new(call, context), |row| Decoded::with_row(call, Some(row), context));
-            style.call(&mut out, &event, call, &decoded);
-        }
-        best = best.min(begin.elapsed().as_nanos() as f64 / 5_000.0);
-        std::hint::black_box(&out);
-        out.clear();
-    }
-    best
-}
-
-/// Nanoseconds for decoding and printing one line: `cargo test --release --lib beauty::perf -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement, not a check"]
-fn cost_of_a_line() {
-    let read = with_file(call([3, 0x7fff_dead_beef, 832, 0, 0, 0], 832), FdPlace::Arg(0), "/usr/lib/x86_64-linux-gnu/libc.so.6");
-    let bare = call([3, 0x7fff_dead_beef, 832, 0, 0, 0], 832);
-    let failed = with_piece(call([CWD, 0x7fff_1000, 0o2000000, 0, 0, 0], -2), 1, b"/usr/lib/locale/locale-archive\0", PieceState::Ok);
-    for (name, row, call) in [
-        ("read", &READ, bare),
-        ("read, path", &READ, read),
-        ("openat", &OPENAT, opened(b"/etc/passwd\0")),
-        ("openat, failed", &OPENAT, failed),
-    ] {
-        println!("{name}: {:.0} ns", cost(&call, Some(row)));
-    }
-}
-
 /// The line of a call as its number and ABI have it, by the rows of `beauty/`, from the name on.
 fn by_number(abi: Abi, nr: i64, args: [u64; 6], ret: i64) -> String {
     let call = Call { abi, nr, ..call(args, ret) };

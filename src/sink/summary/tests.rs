@@ -215,27 +215,3 @@ fn a_partial_table_says_how_many_calls_are_missing() {
     assert!(text.contains(" PARTIAL: 10 records were lost"), "{text}");
     assert!(!Run::new(SummaryBy::Total).text().contains("PARTIAL"));
 }
-
-/// Nanoseconds for counting one call: `cargo test --release --lib sink::summary -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement, not a check"]
-fn cost_of_a_call() {
-    let mut run = Run::new(SummaryBy::Thread);
-    let events: Vec<_> = (0..1000)
-        .map(|i| {
-            let exit = Exit::Returned { at: Time(START.0 + 500 + 37 * i), ret: i as i64 % 3 - 1 };
-            let call = Call { nr: 9990 + i as i64 % 5, exit, ..samples::call([0; 6], 0) };
-            let tid = 1 + i as i32 / 10 % 4;
-            Event { task: TaskId { pid: 1, tid }, ..samples::event(START, What::Call(Box::new(call))) }
-        })
-        .collect();
-    let view = View { session: &run.session, tasks: &run.tasks, now: START, names: &Nameless };
-    let begin = std::time::Instant::now();
-    for _ in 0..1000 {
-        for event in &events {
-            run.sink.event(event, &view).unwrap();
-        }
-    }
-    println!("{:.1} ns a call", begin.elapsed().as_nanos() as f64 / 1e6);
-    assert_eq!(run.sink.stats.iter().map(|stat| stat.calls).sum::<u64>(), 1_000_000);
-}

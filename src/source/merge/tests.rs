@@ -233,43 +233,6 @@ proptest! {
     }
 }
 
-/// `cargo test --release --lib -- --ignored --nocapture nanoseconds`
-#[test]
-#[ignore = "a measurement: it has no expectation that could fail"]
-fn nanoseconds_a_record() {
-    use std::time::{Duration, Instant};
-    const PER_ROUND: u64 = 20_000;
-    let table = table(&[LAYOUT & !field::IP, LAYOUT & !field::IP]);
-    let raw = [0; 68]; // raw_syscalls:sys_enter
-    for (rings, burst) in [(1, 1), (2, 1), (2, 50), (16, 1), (16, 50), (128, 50)] {
-        let mut merge = Merge::new();
-        let (mut adding, mut releasing, mut count, mut sum) = (Duration::ZERO, Duration::ZERO, 0u64, 0u64);
-        for n in 0..100 {
-            let mut writers: Vec<_> = (0..rings).map(|cpu| RecordWriter::new(&table, cpu)).collect();
-            for at in 0..PER_ROUND {
-                let ring = (at / burst % u64::from(rings)) as usize;
-                writers[ring].sample(EventIndex((at % 2) as u16), TASK, Time(n * PER_ROUND + at), &raw);
-            }
-            let round =
-                Round { started: Time(n * PER_ROUND), chunks: writers.iter_mut().map(RecordWriter::chunk).collect(), notes: Vec::new() };
-            let start = Instant::now();
-            merge.add(&table, round);
-            let added = Instant::now();
-            merge.release(&table, |record| {
-                count += 1;
-                if let Body::Sample(sample) = record.body {
-                    sum = sum.wrapping_add(u64::from(sample.raw[sample.raw.len() - 1]) + record.task.tid as u64 + u64::from(record.cpu));
-                }
-            });
-            releasing += added.elapsed();
-            adding += added - start;
-        }
-        std::hint::black_box(sum);
-        let ns = |time: Duration| time.as_nanos() as f64 / count as f64;
-        println!("{rings} rings, bursts of {burst}: add {:.1} ns, release {:.1} ns a record", ns(adding), ns(releasing));
-    }
-}
-
 /// Types 500 and 501 are events 0 and 1.
 fn by_instance() -> EventTable {
     let mut table = table(&[0, 0, LAYOUT]);

@@ -162,34 +162,3 @@ proptest! {
         prop_assert!(line.len() < 1 << 20, "{}", line.len());
     }
 }
-
-/// Nanoseconds for a line with memory: `cargo test --release --lib beauty::perf -- --ignored --nocapture`.
-
-#[test]
-#[ignore = "a measurement, not a check"]
-fn cost_of_memory() {
-    let stat: Vec<u8> =
-        [0x801u64, 7, 1, 0o100_644, 100, 0, 4096, 512, 8, 1, 2, 3, 4, 5, 6, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
-    let inet = [&bytes![2u16][..], &[0, 80, 127, 0, 0, 1], &[0; 8]].concat();
-    let path = || native("newfstatat", &[CWD, 0x5000, 0x1000, 0], 0).entry(1, b"/usr/lib/locale/locale-archive\0");
-    let parts = || native("writev", &[1, 0x1000, 2], 5).entry(1, &bytes![0x5000u64, 3u64, 0x6000u64, 2u64]);
-    for (name, made) in [
-        ("newfstatat, no memory", native("newfstatat", &[CWD, 0x5000, 0x1000, 0], 0)),
-        ("newfstatat, path", path()),
-        ("newfstatat, path and stat", path().exit(2, &stat)),
-        ("read, no memory", native("read", &[3, 0x1000, 832], 832)),
-        ("read, 32 bytes", native("read", &[3, 0x1000, 832], 832).exit(1, &[b'a'; 32]).of(832)),
-        ("clock_nanosleep", native("clock_nanosleep", &[1, 0, 0x1000, 0], 0).entry(2, &bytes![1u64, 500u64])),
-        ("connect", native("connect", &[3, 0x1000, 16], 0).entry(1, &inet)),
-        ("writev of two", parts().at(1, When::Entry, 0x5000, b"abc").at(1, When::Entry, 0x6000, b"de")),
-        ("rt_sigprocmask", native("rt_sigprocmask", &[0, 0x1000, 0, 8], 0).entry(1, &bytes![6u64])),
-        (
-            "poll of two",
-            native("poll", &[0x1000, 2, 100], 1)
-                .entry(0, &bytes![3u64 | 1 << 32, 4u64 | 4 << 32])
-                .exit(0, &bytes![3u64 | 0x1_0001 << 32, 4u64 | 4 << 32]),
-        ),
-    ] {
-        println!("{name}: {:.0} ns", cost(&made.call, None));
-    }
-}

@@ -1,0 +1,236 @@
+//! What rtrace's own work costs a record, a call, a line: nanoseconds, the best of many measurements. `cargo bench --bench costs`
+
+use rtrace::beauty::decode::{Context, Decoded};
+use rtrace::beauty::perf::Perf;
+use rtrace::beauty::{lookup, tables::SYSCALLS};
+use rtrace::cli::request::{Request, Trace};
+use rtrace::cli::{self, Parsed};
+use rtrace::event::{
+    Abi, Call, CallFile, CallId, Entry, Event, EventIndex, Exit, FdPlace, File, Piece, PieceState, Stack, TaskId, Time, What, When,
+};
+use rtrace::sink::output::Output;
+use rtrace::sink::summary::Summary;
+use rtrace::sink::{Sink, View};
+use rtrace::source::memory::RecordWriter;
+use rtrace::source::session::{EventSpec, EventTable, Role};
+use rtrace::source::{Body, Merge, Round, Session};
+use rtrace::stack::frame::Frame;
+use rtrace::stack::name::{NamedFrame, Names};
+use rtrace::sys::perf;
+use rtrace::task::Tasks;
+use smallvec::SmallVec;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const START: Time = Time(1_000_000_000);
+const TASK: TaskId = TaskId { pid: 20131, tid: 20131 };
+const CWD: u64 = -100i64 as u64;
+
+fn main() {
+    records();
+    lines();
+    summary();
+}
+
+/// Merging, by the number of rings and of records that one of them gets in a row.
+fn records() {
+    const PER_ROUND: u64 = 20_000;
+    let event = |name: &str, role| EventSpec {
+        name: name.to_owned(),
+        role,
+        sample_type: perf::SAMPLE_TRACEPOINT,
+        format: None,
+        shown: true,
+        terms: Default::default(),
+    };
+    let events = vec![event("raw_syscalls:sys_enter", Role::RawEnter), event("raw_syscalls:sys_exit", Role::RawExit)];
+    let table = EventTable { events, ..EventTable::default() };
+    let raw = [0; 68];
+    for (rings, burst) in [(1, 1), (2, 1), (2, 50), (16, 1), (16, 50), (128, 50)] {
+        let mut merge = Merge::new();
+        let (mut adding, mut releasing, mut count, mut sum) = (Duration::ZERO, Duration::ZERO, 0u64, 0u64);
+        for n in 0..100 {
+            let mut writers: Vec<_> = (0..rings).map(|cpu| RecordWriter::new(&table, cpu)).collect();
+            for at in 0..PER_ROUND {
+                let ring = (at / burst % u64::from(rings)) as usize;
+                writers[ring].sample(EventIndex((at % 2) as u16), TASK, Time(n * PER_ROUND + at), &raw);
+            }
+            let chunks = writers.iter_mut().map(RecordWriter::chunk).collect();
+            let round = Round { started: Time(n * PER_ROUND), chunks, notes: Vec::new() };
+            let start = Instant::now();
+            merge.add(&table, round);
+            let added = Instant::now();
+            merge.release(&table, |record| {
+                count += 1;
+                if let Body::Sample(sample) = record.body {
+                    sum = sum.wrapping_add(u64::from(sample.raw[sample.raw.len() - 1]) + record.task.tid as u64 + u64::from(record.cpu));
+                }
+            });
+            releasing += added.elapsed();
+            adding += added - start;
+        }
+        black_box(sum);
+        let ns = |time: Duration| time.as_nanos() as f64 / count as f64;
+        println!("a record of {rings} rings, in bursts of {burst}: add {:.1} ns, release {:.1} ns", ns(adding), ns(releasing));
+    }
+}
+
+/// Decoding and printing one line.
+fn lines() {
+    let stat = words(&[0x801, 7, 1, 0o100_644, 100, 0, 4096, 512, 8, 1, 2, 3, 4, 5, 6, 0, 0, 0]);
+    let inet = [&2u16.to_le_bytes()[..], &[0, 80, 127, 0, 0, 1], &[0; 8]].concat();
+    let of_file = |name: &str| call(name, &[CWD, 0x5000, 0x1000, 0], 0);
+    let path = || of_file("newfstatat").entry(1, b"/usr/lib/locale/locale-archive\0");
+    let opened = || call("openat", &[CWD, 0x7fff_1000, 0o2000000], 3).entry(1, b"/etc/passwd\0").file(FdPlace::Return, "/etc/passwd");
+    let read = || call("read", &[3, 0x1000, 832], 832);
+    let written = || call("writev", &[1, 0x1000, 2], 5).entry(1, &words(&[0x5000, 3, 0x6000, 2]));
+    let polled = |ready: u64| words(&[3 | 1 << 32 | ready, 4 | 4 << 32]);
+    for (name, made) in [
+        ("read", read()),
+        ("read, path", read().file(FdPlace::Arg(0), "/usr/lib/x86_64-linux-gnu/libc.so.6")),
+        ("read, 32 bytes", read().exit(1, &[b'a'; 32]).of(832)),
+        ("openat", opened()),
+        ("openat, failed", call("openat", &[CWD, 0x7fff_1000, 0o2000000], -2).entry(1, b"/usr/lib/locale/locale-archive\0")),
+        ("newfstatat", of_file("newfstatat")),
+        ("newfstatat, path", path()),
+        ("newfstatat, path and stat", path().exit(2, &stat)),
+        ("clock_nanosleep", call("clock_nanosleep", &[1, 0, 0x1000, 0], 0).entry(2, &words(&[1, 500]))),
+        ("connect", call("connect", &[3, 0x1000, 16], 0).entry(1, &inet)),
+        ("writev of two", written().at(1, When::Entry, 0x5000, b"abc").at(1, When::Entry, 0x6000, b"de")),
+        ("rt_sigprocmask", call("rt_sigprocmask", &[0, 0x1000, 0, 8], 0).entry(1, &words(&[6]))),
+        ("poll of two", call("poll", &[0x1000, 2, 100], 1).entry(0, &polled(0)).exit(0, &polled(1 << 48))),
+    ] {
+        println!("a line of {name}: {:.0} ns", cost_of_line(&made.0));
+    }
+}
+
+fn cost_of_line(call: &Call) -> f64 {
+    let mut style = Perf::new(&request(&["rtrace", "--no-config", "true"]).show, &Session::default(), false);
+    let mut out = Vec::with_capacity(1 << 20);
+    let event = Event { time: START, cpu: 3, task: TASK, comm: Some(Arc::from(&b"sh"[..])), what: What::Call(Box::new(call.clone())) };
+    let context = Context { comm: &|_| None, string_limit: 32 };
+    best(20, 5_000, || {
+        style.call(&mut out, &event, call, &Decoded::new(call, context));
+        if out.len() > 1 << 19 {
+            out.clear();
+        }
+    })
+}
+
+/// Counting one call for a summary.
+fn summary() {
+    let trace = request(&["rtrace", "--no-config", "-s", "-o", "/dev/null", "true"]);
+    let output = Output::open(&trace.output).expect("/dev/null can be opened");
+    let mut sink = Summary::new(&trace.show, output.shared());
+    let events: Vec<Event> = (0..1000)
+        .map(|i| {
+            let exit = Exit::Returned { at: Time(START.0 + 500 + 37 * i), ret: i as i64 % 3 - 1 };
+            let call = Call { nr: 9990 + i as i64 % 5, exit, ..call("read", &[], 0).0 };
+            let task = TaskId { pid: 1, tid: 1 + i as i32 / 10 % 4 };
+            Event { time: START, cpu: 3, task, comm: None, what: What::Call(Box::new(call)) }
+        })
+        .collect();
+    let (session, tasks) = (Session::default(), Tasks::default());
+    let view = View { session: &session, tasks: &tasks, now: START, names: &Nameless };
+    let mut next = events.iter().cycle();
+    let cost = best(100, events.len() as u32, || {
+        let event = next.next().expect("there are some");
+        sink.event(event, &view).expect("nothing is written yet");
+    });
+    println!("a call in a summary: {cost:.1} ns");
+}
+
+/// Knows no names.
+struct Nameless;
+
+impl Names for Nameless {
+    fn frames(&self, _: i32, _: &Stack, _: &mut dyn FnMut(NamedFrame)) {}
+
+    fn function(&self, _: i32, _: &Frame) -> Option<(Box<[u8]>, u64)> {
+        None
+    }
+
+    fn kernel(&self, _: u64) -> Option<(Box<[u8]>, u64)> {
+        None
+    }
+}
+
+/// What these words ask for.
+fn request(words: &[&str]) -> Trace {
+    match cli::parse(words.iter().map(Into::into), &cli::environment()) {
+        Parsed::Request(Request::Trace(trace)) => *trace,
+        _ => unreachable!("these are words for a trace"),
+    }
+}
+
+/// Nanoseconds of one of `each`: of so many measurements the best.
+fn best(measurements: u32, each: u32, mut work: impl FnMut()) -> f64 {
+    let mut measure = || {
+        let begin = Instant::now();
+        (0..each).for_each(|_| work());
+        begin.elapsed().as_nanos() as f64 / f64::from(each)
+    };
+    (0..measurements).map(|_| measure()).fold(f64::INFINITY, f64::min)
+}
+
+fn words(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// A call with what was seen of its memory.
+struct Made(Call);
+
+fn call(name: &str, args: &[u64], ret: i64) -> Made {
+    let row = &SYSCALLS[usize::from(lookup::index_by_name(name).expect("the call has a row"))];
+    let mut registers = [0; 6];
+    registers[..args.len()].copy_from_slice(args);
+    Made(Call {
+        id: CallId { tid: TASK.tid, start: START },
+        abi: Abi::X86_64,
+        nr: i64::from(row.numbers[Abi::X86_64 as usize].expect("x86-64 has the call")),
+        entry: Entry::Seen,
+        exit: Exit::Returned { at: Time(START.0 + 19_000), ret },
+        args: Some(registers),
+        pieces: SmallVec::new(),
+        payload: Vec::new(),
+        files: SmallVec::new(),
+        lost_before: 0,
+        shown_pending: false,
+        stack: None,
+    })
+}
+
+impl Made {
+    /// Memory at an address, all that the call names.
+    fn at(mut self, arg: u8, when: When, address: u64, bytes: &[u8]) -> Made {
+        let (start, len) = (self.0.payload.len() as u32, bytes.len() as u32);
+        self.0.payload.extend_from_slice(bytes);
+        self.0.pieces.push(Piece { arg, when, address, wanted: u64::from(len), start, len, state: PieceState::Ok });
+        self
+    }
+
+    fn entry(self, arg: u8, bytes: &[u8]) -> Made {
+        let address = self.0.args.unwrap_or_default()[usize::from(arg)];
+        self.at(arg, When::Entry, address, bytes)
+    }
+
+    fn exit(self, arg: u8, bytes: &[u8]) -> Made {
+        let address = self.0.args.unwrap_or_default()[usize::from(arg)];
+        self.at(arg, When::Exit, address, bytes)
+    }
+
+    /// The call names more than was copied of its last piece.
+    fn of(mut self, wanted: u64) -> Made {
+        if let Some(last) = self.0.pieces.last_mut() {
+            (last.wanted, last.state) = (wanted, PieceState::Cut);
+        }
+        self
+    }
+
+    /// What a descriptor was.
+    fn file(mut self, place: FdPlace, path: &str) -> Made {
+        self.0.files.push(CallFile { place, file: File::Path(Arc::from(path.as_bytes())) });
+        self
+    }
+}
