@@ -2,6 +2,7 @@
 
 use crate::line;
 use crate::machine::Machine;
+use crate::names::left_by;
 use crate::trace::{plain, shell, start, start_on_a_terminal, start_workload, trace, workload};
 use rustix::process::{Signal, kill_process};
 use std::io::Write;
@@ -127,12 +128,8 @@ fn a_reader_that_goes_away_does_not_stop_the_command() {
 #[test]
 fn nothing_is_left_behind() {
     let Some(machine) = Machine::alone() else { return };
-    let made = || {
-        let read = |name: &str| std::fs::read_to_string(format!("/sys/kernel/tracing/{name}")).unwrap_or_default();
-        let instances = std::fs::read_dir("/sys/kernel/tracing/instances").map_or(0, Iterator::count);
-        (read("dynamic_events"), instances)
-    };
-    let before = made();
-    workload(&machine, &[], "tag 1").succeeded();
-    assert_eq!(made(), before);
+    let run = start_workload(&machine, &[], "tag 1");
+    let pid = run.pid();
+    run.finish().succeeded();
+    assert_eq!(left_by(pid), [""; 0]);
 }

@@ -2,7 +2,7 @@
 
 use crate::attach::{Target, armed};
 use crate::machine::{self, Machine};
-use crate::needs::Need;
+use crate::needs::{Need, left_by_the_dead, reads};
 use crate::trace::{Trace, plain, start, trace};
 use regex::Regex;
 use rustix::process::{Signal, kill_process};
@@ -34,10 +34,7 @@ pub fn assert_line_of(machine: &Machine, options: &[&str], command: &[&str], pat
 
 /// No event of an rtrace is there but of those that live.
 pub fn assert_gone() {
-    let all = std::fs::read_to_string("/sys/kernel/tracing/dynamic_events").expect("tracefs is mounted");
-    let pids = all.lines().filter_map(|line| line.split_once("rtrace_")?.1.split('_').next()?.parse::<i32>().ok());
-    let dead: Vec<i32> = pids.filter(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()).collect();
-    assert!(dead.is_empty(), "{dead:?} left\n{all}");
+    assert_eq!(left_by_the_dead(), [""; 0]);
 }
 
 #[test]
@@ -111,7 +108,7 @@ fn a_function_of_the_kernel_without_tracefs() {
     let mut run = start(&machine, &["-a", "--probe", "r do_sys_openat2"], &["sleep", "1000"]);
     run.wait_for("line of a probe", |lines| !lines.is_empty());
     let owned = format!("rtrace_{}_", run.pid().as_raw_nonzero());
-    let events = || std::fs::read_to_string("/sys/kernel/tracing/dynamic_events").expect("tracefs is mounted");
+    let events = || reads("dynamic_events");
     assert!(!events().contains(&owned), "{}", events());
     kill_process(run.pid(), Signal::KILL).expect("it is ours");
     run.finish();

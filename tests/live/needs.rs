@@ -134,8 +134,27 @@ fn explains(text: &str) -> bool {
     reads("README").contains(text)
 }
 
+/// What stands in a file of tracefs. The kernel gives lists in parts, and what somebody removes between two parts hides a line, so the file must say
+/// the same twice.
 pub fn reads(file: &str) -> String {
-    std::fs::read_to_string(tracefs().join(file)).unwrap_or_default()
+    let read = || std::fs::read_to_string(tracefs().join(file)).unwrap_or_default();
+    let mut text = read();
+    for _ in 0..100 {
+        let again = read();
+        if text == again {
+            break;
+        }
+        text = again;
+    }
+    text
+}
+
+/// The dynamic events of rtrace's that no living process has.
+pub fn left_by_the_dead() -> Vec<String> {
+    let all = reads("dynamic_events");
+    let owner = |line: &str| line.split_once("rtrace_")?.1.split('_').next()?.parse::<i32>().ok();
+    let is_left = |line: &&str| owner(line).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+    all.lines().filter(is_left).map(str::to_owned).collect()
 }
 
 /// The kernel's help explains eprobes even where it has none. Those that have tell that there is no such event to probe; the others do not know what is meant.

@@ -2,7 +2,7 @@
 
 use crate::compiled::compiled;
 use crate::machine::{self, Machine};
-use crate::needs::unsupported;
+use crate::needs::{reads, unsupported};
 use crate::trace::{Trace, plain, shell, start, start_on_a_terminal, trace};
 use rtrace::cli::{self, request::Request};
 use rtrace::kernel::tracefs::Tracefs;
@@ -29,10 +29,9 @@ pub fn events(trace: &Trace) -> Vec<String> {
 
 /// The lines of tracefs's files that speak of a program, which no other test has.
 pub fn left(program: &str) -> Vec<String> {
-    let tracefs = |file: &str| std::fs::read_to_string(format!("/sys/kernel/tracing/{file}")).unwrap_or_default();
     let lines: Vec<String> = ["dynamic_events", "kprobe_events", "uprobe_events"]
         .iter()
-        .flat_map(|file| tracefs(file).lines().map(str::to_owned).collect::<Vec<_>>())
+        .flat_map(|file| reads(file).lines().map(str::to_owned).collect::<Vec<_>>())
         .collect();
     lines.into_iter().filter(|line| line.contains(program)).collect()
 }
@@ -341,8 +340,7 @@ fn next_run_tidies(machine: &Machine, options: &[&str], dead: Pid) {
     let owned = format!("rtrace_{}_", dead.as_raw_nonzero());
     for _ in 0..20 {
         trace(machine, options, &[&machine::workload()]);
-        let events = std::fs::read_to_string("/sys/kernel/tracing/dynamic_events").expect("tracefs is mounted");
-        if !events.contains(&owned) {
+        if !reads("dynamic_events").contains(&owned) {
             return;
         }
     }
