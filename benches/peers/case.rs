@@ -2,7 +2,7 @@
 
 use crate::run::{self, Measured, Scratch};
 use crate::table::Counts;
-use crate::tool::{Kind, Tool};
+use crate::tool::{Kind, Placement, Tool};
 use anyhow::Context;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -19,11 +19,25 @@ pub enum Case {
     True,
     Stacks,
     TrueWithStacks,
+    Gcc,
+    GccFiltered,
+    Sqlite,
 }
 
 impl Case {
-    pub const ALL: [Case; 8] =
-        [Case::NothingMatches, Case::ToDevNull, Case::ToFile, Case::Summary, Case::Beside, Case::True, Case::Stacks, Case::TrueWithStacks];
+    pub const ALL: [Case; 11] = [
+        Case::NothingMatches,
+        Case::ToDevNull,
+        Case::ToFile,
+        Case::Summary,
+        Case::Beside,
+        Case::True,
+        Case::Stacks,
+        Case::TrueWithStacks,
+        Case::Gcc,
+        Case::GccFiltered,
+        Case::Sqlite,
+    ];
 
     pub fn title(self) -> &'static str {
         match self {
@@ -35,6 +49,9 @@ impl Case {
             Case::True => "(f) `true`",
             Case::Stacks => "(g) call graphs, to a file",
             Case::TrueWithStacks => "(h) `true`, with call graphs",
+            Case::Gcc => "(i) 20 runs of gcc",
+            Case::GccFiltered => "(j) the same, `-e openat,execve`",
+            Case::Sqlite => "(k) 500 transactions of sqlite3",
         }
     }
 
@@ -43,11 +60,21 @@ impl Case {
         matches!(self, Case::True | Case::TrueWithStacks)
     }
 
-    pub fn measure(self, tool: Option<&Tool>) -> anyhow::Result<Measured> {
+    /// A program that somebody uses.
+    pub fn is_real(self) -> bool {
+        matches!(self, Case::Gcc | Case::GccFiltered | Case::Sqlite)
+    }
+
+    /// Where tool and program are placed. A program that is not the tool's is not placed with it.
+    pub fn placements(self) -> &'static [Placement] {
+        if self == Case::Beside { &[Placement::Free] } else { &Placement::BOTH }
+    }
+
+    pub fn measure(self, tool: Option<&Tool>, placement: Placement) -> anyhow::Result<Measured> {
         match (self, tool) {
-            (Case::True | Case::TrueWithStacks, tool) => start_and_end(self, tool),
+            (Case::True | Case::TrueWithStacks, tool) => start_and_end(self, tool, placement),
             (Case::Beside, Some(tool)) => beside(tool),
-            (_, tool) => program_under(self, tool),
+            (_, tool) => program_under(self, tool, placement),
         }
     }
 }
@@ -95,17 +122,37 @@ fn many(scratch: &Scratch, usage: &str, rounds: u64) -> anyhow::Result<Vec<Strin
     reported(usage, &[&program, "1", &rounds.to_string()])
 }
 
-fn program_under(case: Case, tool: Option<&Tool>) -> anyhow::Result<Measured> {
+/// Compiles a small C program twenty times: each run is a driver, a compiler and an assembler.
+fn gcc(scratch: &Scratch, usage: &str) -> anyhow::Result<Vec<String>> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/stacks/many.c");
+    let script = format!("for run in $(seq 20); do gcc -O2 -c -o {} {source} || exit; done", scratch.path("many.o"));
+    reported(usage, &["sh", "-c", &script])
+}
+
+/// Inserts rows into a new database, each in a transaction that is written to disk.
+fn sqlite(scratch: &Scratch, usage: &str) -> anyhow::Result<Vec<String>> {
+    let (database, script) = (scratch.path("database"), scratch.path("script"));
+    let inserts: String = (0..500).map(|row| format!("insert into rows values ({row}, 'row {row}');\n")).collect();
+    std::fs::write(&script, format!("create table rows (number, text);\n{inserts}")).with_context(|| script.clone())?;
+    reported(usage, &["sh", "-c", &format!("rm -f {database}; exec sqlite3 {database} <{script}")])
+}
+
+fn program_under(case: Case, tool: Option<&Tool>, placement: Placement) -> anyhow::Result<Measured> {
     let scratch = Scratch::new()?;
     let usage = scratch.path("usage");
-    let program = if case == Case::Stacks { many(&scratch, &usage, rounds(tool))? } else { dd(&usage, bytes(tool))? };
-    let untraced = untraced(&program, &usage)?;
+    let program = match case {
+        Case::Stacks => many(&scratch, &usage, rounds(tool))?,
+        Case::Gcc | Case::GccFiltered => gcc(&scratch, &usage)?,
+        Case::Sqlite => sqlite(&scratch, &usage)?,
+        _ => dd(&usage, bytes(tool))?,
+    };
+    let untraced = untraced(&placement.place(program.clone()), &usage)?;
     let file = scratch.path("lines");
     let output = if case == Case::ToDevNull { "/dev/null" } else { &file };
     let mut words = tool.map(|tool| tool.words(case, Some(output))).unwrap_or_default();
     words.extend(program);
     let errors = scratch.path("stderr");
-    let ran = run::run(&words, &errors)?.with_orphans();
+    let ran = run::run(&placement.place(words), &errors)?.with_orphans();
     let counts = match tool {
         Some(tool) => Counts::of(tool.kind, case, &file, &errors)?,
         None => Counts::default(),
@@ -141,9 +188,10 @@ fn beside(tool: &Tool) -> anyhow::Result<Measured> {
 const QUIET: Duration = Duration::from_secs(2);
 
 /// How long it takes until the first line is there, and until the prompt is back.
-fn start_and_end(case: Case, tool: Option<&Tool>) -> anyhow::Result<Measured> {
+fn start_and_end(case: Case, tool: Option<&Tool>, placement: Placement) -> anyhow::Result<Measured> {
     let mut words = tool.map(|tool| tool.words(case, None)).unwrap_or_default();
     words.push("true".to_owned());
+    let words = placement.place(words);
     std::thread::sleep(QUIET);
     let start = Instant::now();
     let mut child = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;

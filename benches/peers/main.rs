@@ -1,4 +1,4 @@
-//! rtrace beside perf trace and strace: the same programs, interleaved runs, medians. Prints the tables that stand in the README.
+//! rtrace beside perf trace and strace: the same programs, interleaved runs, medians. Prints the tables that stand in `benches/RESULTS.md`.
 //!
 //! `benches/README.md` says how to run it and what each column is.
 #![allow(unsafe_code, reason = "wait4(2) tells a child's CPU time and memory, and the standard library has no word for it")]
@@ -12,13 +12,19 @@ mod tool;
 use anyhow::Context as _;
 use case::Case;
 use run::Measured;
-use tool::Tool;
+use tool::{Placement, Tool};
 
-/// What was measured of one tool in one case, round by round.
+/// What was measured of one tool in one case, round by round, at each placement.
 struct Row {
     case: Case,
     tool: Option<Tool>,
-    rounds: Vec<Measured>,
+    placed: Vec<(Placement, Vec<Measured>)>,
+}
+
+impl Row {
+    fn new(case: Case, tool: Option<Tool>) -> Row {
+        Row { case, tool, placed: case.placements().iter().map(|placement| (*placement, Vec::new())).collect() }
+    }
 }
 
 fn main() -> anyhow::Result<()> {
@@ -34,12 +40,15 @@ fn main() -> anyhow::Result<()> {
     let mut rows: Vec<Row> = Vec::new();
     for case in asked_for(&words)? {
         let with_untraced = std::iter::once(None).chain(tools.iter().filter(|tool| tool.is_for(case)).cloned().map(Some));
-        rows.extend(with_untraced.map(|tool| Row { case, tool, rounds: Vec::new() }));
+        rows.extend(with_untraced.map(|tool| Row::new(case, tool)));
     }
     for round in 1..=rounds {
         for row in &mut rows {
-            eprintln!("round {round} of {rounds}: {}, {}", row.case.title(), row.tool.as_ref().map_or("untraced", |tool| &tool.name));
-            row.rounds.push(row.case.measure(row.tool.as_ref())?);
+            for (placement, measured) in &mut row.placed {
+                let name = row.tool.as_ref().map_or("untraced", |tool| &tool.name);
+                eprintln!("round {round} of {rounds}: {}, {name}, {}", row.case.title(), placement.name());
+                measured.push(row.case.measure(row.tool.as_ref(), *placement)?);
+            }
         }
     }
     print!("{}", table::markdown(&rows, &tools, rounds));
@@ -52,5 +61,5 @@ fn asked_for(letters: &[String]) -> anyhow::Result<Vec<Case>> {
         return Ok(Case::ALL.to_vec());
     }
     let by_letter = |letter: &String| Case::ALL.into_iter().find(|case| case.title().starts_with(&format!("({letter})")));
-    letters.iter().map(|letter| by_letter(letter).with_context(|| format!("there is no case `{letter}`; a to h are there"))).collect()
+    letters.iter().map(|letter| by_letter(letter).with_context(|| format!("there is no case `{letter}`; a to k are there"))).collect()
 }

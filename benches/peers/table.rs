@@ -2,7 +2,7 @@
 
 use crate::case::{self, Case};
 use crate::run::Measured;
-use crate::tool::{Kind, Tool};
+use crate::tool::{Kind, Placement, Tool};
 use crate::{Row, machine};
 use std::fmt::Write;
 use std::fs::File;
@@ -42,7 +42,9 @@ impl Counts {
         }
         let shown = match case {
             Case::Summary => summary_calls(kind, line),
-            Case::ToFile | Case::Stacks => (line.contains(") = ") || line.contains(")  ") && line.contains(" = ")).then_some(1),
+            Case::ToFile | Case::Stacks | Case::Gcc | Case::GccFiltered | Case::Sqlite => {
+                (line.contains(") = ") || line.contains(")  ") && line.contains(" = ")).then_some(1)
+            }
             _ => None,
         };
         if let Some(shown) = shown {
@@ -78,9 +80,16 @@ pub fn markdown(rows: &[Row], tools: &[Tool], rounds: usize) -> String {
     let mut out = String::new();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let _ = writeln!(out, "{}; {}; medians of {rounds} interleaved runs.", machine::description(), names.join(", "));
+    out.push_str(
+        "Each tool ran with its program wherever the scheduler put them (free), and with it on one CPU (pinned, by `taskset`). All other\n\
+         columns are of the better of the two for that tool, whose wall time is bold.\n",
+    );
     let of = |wanted: fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).collect::<Vec<_>>();
-    let (starts, stacks) = (of(|row| row.case.is_start()), of(|row| row.case == Case::Stacks));
-    let loads = of(|row| !row.case.is_start() && row.case != Case::Stacks);
+    let (starts, stacks, real) = (of(|row| row.case.is_start()), of(|row| row.case == Case::Stacks), of(|row| row.case.is_real()));
+    let loads = of(|row| !row.case.is_start() && row.case != Case::Stacks && !row.case.is_real());
+    if !real.is_empty() {
+        out.push_str(&of_programs(&real));
+    }
     if !loads.is_empty() {
         out.push_str(&of_loads(&loads));
     }
@@ -96,19 +105,42 @@ pub fn markdown(rows: &[Row], tools: &[Tool], rounds: usize) -> String {
 fn of_loads(rows: &[&Row]) -> String {
     let mut out = String::new();
     out.push_str("The program is `dd if=/dev/zero of=/dev/null bs=1`; × is against its own CPU time untraced, just before.\n\n");
-    out.push_str("| | | calls made | program's CPU | tracer's CPU | wall | calls shown | said lost | peak memory |\n");
-    out.push_str("|---|---|--:|--:|--:|--:|--:|--:|--:|\n");
+    out.push_str("| | | calls made | program's CPU | tracer's CPU | wall, free | wall, pinned | calls shown | said lost | peak memory |\n");
+    out.push_str("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for row in rows {
         let _ = writeln!(out, "{}", dd_row(row));
     }
     out
 }
 
+/// Programs that somebody uses: what tracing them costs whoever waits for them.
+fn of_programs(rows: &[&Row]) -> String {
+    let mut out = String::from("\n× is against the better wall time of the same program untraced.\n\n");
+    out.push_str("| | | wall, free | wall, pinned | × | calls shown | said lost | peak memory |\n|---|---|--:|--:|--:|--:|--:|--:|\n");
+    for row in rows {
+        let alone = rows.iter().find(|other| other.case == row.case && other.tool.is_none());
+        let alone = alone.map_or(0.0, |row| duration(row, |m| m.wall).as_secs_f64()).max(1e-9);
+        let cells = [
+            row.case.title().to_owned(),
+            name(row).to_owned(),
+            wall(row, Placement::Free),
+            wall(row, Placement::Pinned),
+            format!("{:.2}", duration(row, |m| m.wall).as_secs_f64() / alone),
+            number(median(row, |m| m.counts.shown)),
+            number(median(row, |m| m.counts.lost)),
+            if row.tool.is_some() { peak(row) } else { "–".to_owned() },
+        ];
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    out
+}
+
 fn of_starts(rows: &[&Row]) -> String {
-    let mut out = String::from("\n| | | first line | whole |\n|---|---|--:|--:|\n");
+    let mut out = String::from("\n| | | first line | whole, free | whole, pinned |\n|---|---|--:|--:|--:|\n");
     for row in rows {
         let first = median(row, |m| m.first_line).map_or("–".to_owned(), milliseconds);
-        let _ = writeln!(out, "| {} | {} | {first} | {} |", row.case.title(), name(row), milliseconds(duration(row, |m| m.wall)));
+        let whole = Placement::BOTH.map(|placement| at(row, placement, milliseconds));
+        let _ = writeln!(out, "| {} | {} | {first} | {} | {} |", row.case.title(), name(row), whole[0], whole[1]);
     }
     out
 }
@@ -126,7 +158,6 @@ fn of_stacks(rows: &[&Row]) -> String {
 
 fn stacks_row(row: &Row) -> String {
     let seconds = |d: Duration| format!("{:.3} s", d.as_secs_f64());
-    let number = |n: Option<u64>| n.map_or("–".to_owned(), |n| n.to_string());
     let of_each = |n: Option<u64>| {
         let n = n.filter(|n| *n > 0)?;
         let total = duration(row, |m| m.program_cpu + m.tracer_cpu);
@@ -145,7 +176,7 @@ fn stacks_row(row: &Row) -> String {
         number(whole),
         of_each(whole).unwrap_or("–".to_owned()),
         number(median(row, |m| m.counts.lost)),
-        if_traced(format!("{:.1} MB", median(row, |m| Some(m.peak)).unwrap_or_default() as f64 / 1e6)),
+        if_traced(peak(row)),
     ];
     format!("| {} |", cells.join(" | "))
 }
@@ -154,7 +185,6 @@ fn dd_row(row: &Row) -> String {
     let seconds = |d: Duration| format!("{:.3} s", d.as_secs_f64());
     let untraced = duration(row, |m| m.untraced_cpu).as_secs_f64().max(1e-9);
     let times = |d: Duration| format!("{:.2} × ({})", d.as_secs_f64() / untraced, seconds(d));
-    let number = |n: Option<u64>| n.map_or("–".to_owned(), |n| n.to_string());
     let is_traced = row.tool.is_some() && row.case != Case::Beside;
     let if_traced = |text: String| if is_traced { text } else { "–".to_owned() };
     let made = case::calls(row.case, row.tool.as_ref());
@@ -164,12 +194,38 @@ fn dd_row(row: &Row) -> String {
         made.to_string(),
         times(duration(row, |m| m.program_cpu)),
         if_traced(times(duration(row, |m| m.tracer_cpu))),
-        seconds(duration(row, |m| m.wall)),
+        wall(row, Placement::Free),
+        wall(row, Placement::Pinned),
         number(median(row, |m| m.counts.shown)),
         number(median(row, |m| m.counts.lost)),
-        if_traced(format!("{:.1} MB", median(row, |m| Some(m.peak)).unwrap_or_default() as f64 / 1e6)),
+        if_traced(peak(row)),
     ];
     format!("| {} |", cells.join(" | "))
+}
+
+fn number(n: Option<u64>) -> String {
+    n.map_or("–".to_owned(), |n| n.to_string())
+}
+
+fn peak(row: &Row) -> String {
+    format!("{:.1} MB", median(row, |m| Some(m.peak)).unwrap_or_default() as f64 / 1e6)
+}
+
+fn wall(row: &Row, placement: Placement) -> String {
+    at(row, placement, |d| format!("{:.3} s", d.as_secs_f64()))
+}
+
+/// The wall time at a placement, bold where it is the better one of two.
+fn at(row: &Row, placement: Placement, text: impl Fn(Duration) -> String) -> String {
+    let Some((_, rounds)) = row.placed.iter().find(|(at, _)| *at == placement) else { return "–".to_owned() };
+    let text = text(middle(rounds, |m| Some(m.wall)).unwrap_or_default());
+    if row.placed.len() > 1 && best(row).0 == placement { format!("**{text}**") } else { text }
+}
+
+/// The placement at which the tool was done soonest, and its rounds.
+fn best(row: &Row) -> (Placement, &[Measured]) {
+    let soonest = row.placed.iter().min_by_key(|(_, rounds)| middle(rounds, |m| Some(m.wall)));
+    soonest.map_or((Placement::Free, &[][..]), |(placement, rounds)| (*placement, rounds))
 }
 
 fn name(row: &Row) -> &str {
@@ -184,9 +240,14 @@ fn duration(row: &Row, of: impl Fn(&Measured) -> Duration) -> Duration {
     median(row, |m| Some(of(m))).unwrap_or_default()
 }
 
-/// The middle one of those that are there.
+/// The middle one of the better placement's figures.
 fn median<T: Ord + Copy>(row: &Row, of: impl Fn(&Measured) -> Option<T>) -> Option<T> {
-    let mut values: Vec<T> = row.rounds.iter().filter_map(of).collect();
+    middle(best(row).1, of)
+}
+
+/// The middle one of those that are there.
+fn middle<T: Ord + Copy>(rounds: &[Measured], of: impl Fn(&Measured) -> Option<T>) -> Option<T> {
+    let mut values: Vec<T> = rounds.iter().filter_map(of).collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied()
 }

@@ -11,6 +11,34 @@ pub enum Kind {
     Strace,
 }
 
+/// On which CPUs a tool and its program run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Wherever the scheduler puts them.
+    Free,
+    /// Both on one: they take turns, and nobody wakes another CPU.
+    Pinned,
+}
+
+impl Placement {
+    pub const BOTH: [Placement; 2] = [Placement::Free, Placement::Pinned];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Placement::Free => "free",
+            Placement::Pinned => "pinned",
+        }
+    }
+
+    /// The command, placed so.
+    pub fn place(self, words: Vec<String>) -> Vec<String> {
+        match self {
+            Placement::Free => words,
+            Placement::Pinned => ["taskset", "-c", "0"].map(str::to_owned).into_iter().chain(words).collect(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Tool {
     pub kind: Kind,
@@ -87,6 +115,9 @@ impl Tool {
             (Kind::Rtrace, Case::Summary) => &["-v", "-s"],
             // Without -v, which has words of its own before the first line.
             (Kind::Rtrace, Case::True) => &[],
+            (Kind::Rtrace, Case::GccFiltered) => &["-v", "-e", "openat,execve"],
+            (Kind::Perf, Case::GccFiltered) => &["trace", "-e", "openat,execve"],
+            (Kind::Strace, Case::GccFiltered) => &["-f", "-T", "-r", "--seccomp-bpf", "-e", "trace=openat,execve"],
             (Kind::Rtrace, Case::Stacks) => &["-v", "-e", "openat,close", "--call-graph", "dwarf"],
             (Kind::Rtrace, Case::TrueWithStacks) => &["--call-graph", "dwarf"],
             (Kind::Rtrace, _) => &["-v"],
