@@ -348,7 +348,7 @@ impl Follower {
                 let fault = Fault { major: *major, ip, address, ip_at, address_at, stack };
                 self.give(here, What::Fault(fault), 0, events);
             }
-            Layout::Enter(_) | Layout::Exit(_) | Layout::Call | Layout::CgroupMove(_) | Layout::Other => {}
+            Layout::Enter(_) | Layout::Exit(_) | Layout::Call | Layout::CgroupMove(_) | Layout::Other { .. } => {}
         }
     }
 
@@ -525,12 +525,12 @@ fn outputs(session: &Session) -> Vec<Option<Inherits>> {
     session.events.find(Role::Output).map_or_else(Vec::new, |_| session.events.events.iter().map(of).collect())
 }
 
-/// Whether an event's records are given as they are: syscalls and page faults are not, they become more than that.
+/// Whether an event's records are given as they are. Those that rtrace needs for itself are not: they become calls, page faults and what is known of tasks. What the user asks to see has an
+/// event of its own beside them.
 fn is_shown(spec: &EventSpec) -> bool {
     match spec.role {
-        Role::FaultMajor | Role::FaultMinor | Role::SideBand => false,
-        role if role.is_of_syscalls() => false,
+        Role::Tracepoint | Role::Output => spec.shown,
         Role::StatRuntime => true,
-        _ => spec.shown,
+        _ => false,
     }
 }

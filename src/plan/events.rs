@@ -55,18 +55,17 @@ impl<'a> Tracepoint<'a> {
 }
 
 impl Adding<'_> {
-    /// Adds a tracepoint; the same one twice would be counted twice, so the second time it only becomes shown.
+    /// Adds a tracepoint. One that is there for the same purpose and lets everything through is not added again, because it would be counted twice; what rtrace needs for itself and
+    /// what the user asked to see are different purposes, so that neither changes what the other gets.
     ///
     /// # Errors
     /// This kernel does not have it, or its format cannot be read.
     pub fn tracepoint(&mut self, point: Tracepoint) -> anyhow::Result<EventIndex> {
         let name = format!("{}:{}", point.subsystem, point.name);
-        if let Some(index) = self.position(point.subsystem, point.name) {
-            let known = &mut self.events[usize::from(index.0)].spec;
+        let serves = |event: &PlannedEvent| event.spec.name == name && event.spec.role == point.role && event.filter == point.filter;
+        if let Some(at) = self.events.iter().position(serves) {
+            let (index, known) = (EventIndex(at as u16), &mut self.events[at].spec);
             known.shown |= point.shown;
-            if known.role == Role::Tracepoint {
-                known.role = point.role;
-            }
             if point.terms != Terms::default() {
                 known.terms = point.terms;
             }
@@ -82,10 +81,11 @@ impl Adding<'_> {
         Ok(self.push(name, point, format))
     }
 
-    /// Where an event stands, if it was added.
+    /// Where an event stands that the user asked to see.
     pub fn position(&self, subsystem: &str, name: &str) -> Option<EventIndex> {
         let name = format!("{subsystem}:{name}");
-        self.events.iter().position(|e| e.spec.name == name).map(|at| EventIndex(at as u16))
+        let is_it = |event: &PlannedEvent| event.spec.name == name && event.spec.role == Role::Tracepoint;
+        self.events.iter().position(is_it).map(|at| EventIndex(at as u16))
     }
 
     pub fn format(&self, index: EventIndex) -> Option<Format> {

@@ -28,8 +28,10 @@ pub enum Layout {
     Fault {
         major: bool,
     },
-    /// Something to be shown as it is.
-    Other,
+    /// Something to be shown as it is. `entered` is the number of the call that it says is entered, if it is about that.
+    Other {
+        entered: Field,
+    },
 }
 
 /// The place of a number.
@@ -189,7 +191,16 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
         Role::Tracepoint if spec.name == "signal:signal_generate" => {
             Layout::Generate(GenerateLayout { sig: field(format, "sig"), pid: field(format, "pid"), result: field(format, "result") })
         }
-        Role::StatRuntime | Role::SideBand | Role::Tracepoint | Role::Output => Layout::Other,
+        Role::StatRuntime | Role::SideBand | Role::Tracepoint | Role::Output => Layout::Other { entered: entered(spec, format) },
+    }
+}
+
+/// Where an event that the user asked for says which call is entered.
+fn entered(spec: &EventSpec, format: &Format) -> Field {
+    match spec.name.as_str() {
+        "raw_syscalls:sys_enter" => field(format, "id"),
+        name if name.starts_with("syscalls:sys_enter_") => field(format, "__syscall_nr"),
+        _ => Field::default(),
     }
 }
 
@@ -199,6 +210,11 @@ fn field(format: &Format, name: &str) -> Field {
 }
 
 impl Field {
+    /// Whether the format has it.
+    pub fn is_there(self) -> bool {
+        self.size != 0
+    }
+
     /// A signed number; 0 if the record does not have it.
     #[inline]
     pub fn signed(self, raw: &[u8]) -> i64 {

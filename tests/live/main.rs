@@ -1,5 +1,6 @@
 //! rtrace as a user runs it, on programs whose calls are known. `tests/README.md` says what these tests need and what they may assert.
 
+mod asked_for;
 mod attach;
 #[cfg(all(feature = "bpf", target_arch = "x86_64"))]
 mod compat;

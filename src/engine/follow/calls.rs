@@ -268,6 +268,7 @@ impl Follower {
             Some(Layout::Enter(layout)) => self.is_exec(here, layout.nr.signed(sample.raw)),
             Some(Layout::Exit(layout)) => self.is_exec(here, layout.nr.signed(sample.raw)),
             Some(Layout::Exec(_)) => true,
+            Some(Layout::Other { entered }) if entered.is_there() => self.is_exec(here, entered.signed(sample.raw)),
             _ => false,
         };
         self.threads[here.slot.index()].set_up &= !begins;
