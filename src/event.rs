@@ -211,6 +211,8 @@ pub struct Call {
     pub lost_before: u64,
     /// It was shown as pending before.
     pub shown_pending: bool,
+    /// The numbers of tasks in its arguments and its return are certainly those that [`TaskId`] has. A caller in another pid namespace has other numbers for the same tasks.
+    pub pids_are_known: bool,
     /// Where it was made from, if that was asked for and came with its record.
     pub stack: Option<Arc<Stack>>,
 }

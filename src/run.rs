@@ -145,6 +145,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
             Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => Scope::System,
         },
         fds_complete: plan.fds.is_ok(),
+        namespaces_complete: plan.namespaces_complete,
         names: plan.names.iter().cloned().collect(),
         excluded: plan.left_out(),
         frames_max: plan.frames_max.clone(),
@@ -210,7 +211,8 @@ impl Run<'_> {
             let task = crate::event::TaskId { pid, tid: pid };
             let argv = program.argv.iter().map(|a| a.to_bytes().to_vec()).collect();
             let fds = if self.plan.fds.is_ok() { procfs::fds_over_exec(pid) } else { Vec::new() };
-            self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds, cgroup: procfs::cgroup(pid) });
+            let nested = procfs::status(pid).is_none_or(|status| status.is_nested);
+            self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds, cgroup: procfs::cgroup(pid), nested });
         }
         let notes: Vec<Note> = match &self.plan.whom {
             Whom::Command => Vec::new(),

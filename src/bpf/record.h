@@ -35,6 +35,8 @@ enum {
 	CALL_SHOWN = 2,
 	/* Whoever wrote the record is the leader of its process by now: another thread than the leader entered, and executed a program. */
 	CALL_LEADS = 4,
+	/* Whoever it is of is in a pid namespace below the first one: the numbers of tasks in the call are of that. */
+	CALL_NESTED = 8,
 };
 
 struct call {

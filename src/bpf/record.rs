@@ -22,10 +22,11 @@ const ARG_RETURN: u8 = 6;
 /// `ARG_PARTS`
 const ARG_PARTS: u8 = 0x40;
 
-/// `CALL_NO_ENTRY`, `CALL_SHOWN` and `CALL_LEADS`.
+/// `CALL_NO_ENTRY`, `CALL_SHOWN`, `CALL_LEADS` and `CALL_NESTED`.
 const NO_ENTRY: u8 = 1;
 const SHOWN: u8 = 2;
 const LEADS: u8 = 4;
+const NESTED: u8 = 8;
 
 /// Where in a record `pid`, `payload` and `bits` are.
 const PID: usize = 80;
@@ -70,6 +71,8 @@ pub struct Seen<'a> {
     pub no_entry: bool,
     /// It was listed as pending before.
     pub shown: bool,
+    /// Whoever it is of is in a pid namespace below the first one, and the numbers of tasks in the call are of that.
+    pub nested: bool,
     /// As they are in the record.
     pub pieces: &'a [u8],
 }
@@ -97,6 +100,7 @@ impl<'a> Seen<'a> {
                 .copied()?,
             no_entry: bits >> 4 & NO_ENTRY != 0,
             shown: bits >> 4 & SHOWN != 0,
+            nested: bits >> 4 & NESTED != 0,
             pieces: rest.get(..payload)?,
         })
     }
@@ -327,6 +331,7 @@ pub(crate) mod tests {
             files: Default::default(),
             lost_before: 0,
             shown_pending: false,
+            pids_are_known: true,
             stack: None,
         }
     }
@@ -358,6 +363,7 @@ pub(crate) mod tests {
             how: How::Returned,
             no_entry: false,
             shown: false,
+            nested: false,
             pieces: &[],
         }
     }

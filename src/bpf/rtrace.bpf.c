@@ -94,6 +94,8 @@ static __always_inline void begin(struct call *call, struct task_struct *current
 	call->payload = 0;
 	call->how = HOW_PENDING;
 	call->bits = which->abi;
+	if (!settings.sums && is_nested(current))
+		call->bits |= CALL_NESTED << 4;
 	call->start = bpf_ktime_get_ns();
 }
 

@@ -130,6 +130,12 @@ static __always_inline int is_seen_here(u32 abi)
 	return settings.hooks != HOOKS_BESIDE || abi != ABI_NATIVE;
 }
 
+/* Whether the numbers that a task has for others are those of a pid namespace below the first one. */
+static __always_inline int is_nested(struct task_struct *task)
+{
+	return task->thread_pid->level > 0;
+}
+
 /* Whether it executes a 32-bit program (or an x32 one): its memory ends at 4 GiB. */
 static __always_inline int is_compat(struct task_struct *task)
 {

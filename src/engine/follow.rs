@@ -4,6 +4,7 @@ mod calls;
 mod cgroups;
 mod descriptors;
 mod family;
+mod namespaces;
 mod path_names;
 mod stacks;
 mod whole;
@@ -67,6 +68,8 @@ pub struct Follower {
     execs: bool,
     /// `task:task_newtask` is armed: forks are told with their flags.
     new_tasks: bool,
+    /// Whatever puts a task into another pid namespace than its maker's is in the stream.
+    namespaces_complete: bool,
     excluded: Vec<i32>,
     layouts: Vec<Layout>,
     behaviors: Behaviors,
@@ -153,6 +156,7 @@ impl Follower {
             parts: Parts::default(),
             execs: armed(Role::ProcessExec),
             new_tasks: armed(Role::NewTask),
+            namespaces_complete: armed(Role::NewTask) && session.namespaces_complete,
             excluded: session.excluded.clone(),
             layouts: layout::layouts(session),
             behaviors: Behaviors::new(rows),
@@ -402,17 +406,18 @@ impl Follower {
 
     fn gap_ends(&mut self, cpu: u32, time: Time) {
         self.gaps.end(cpu);
+        self.forget_namespaces();
         self.tables.forget_all(Time(time.0 + SETTLING));
         self.forget_cgroups(time);
     }
 
     fn note(&mut self, time: Time, note: &Note, events: &mut Vec<Event>) {
         match note {
-            Note::Spawned { task, path, fds, cgroup, .. } => {
-                self.spawned(*task, path, fds, time);
+            Note::Spawned { task, path, fds, cgroup, nested, .. } => {
+                self.spawned(*task, path, fds, *nested, time);
                 self.cgroup_seen(*task, cgroup.as_deref());
             }
-            Note::Task { task, comm, ppid, started, cgroup, abi } => {
+            Note::Task { task, comm, ppid, started, cgroup, abi, nested } => {
                 let is_known = self.tasks.find(task.tid).is_some_and(|slot| self.tasks.at(slot).id == *task && !self.tasks.at(slot).ended);
                 let slot = self.slot_for_look(*task, time);
                 self.threads[slot.index()].foreign |= !is_known && self.asked.contains_key(&task.tid);
@@ -421,6 +426,7 @@ impl Follower {
                 found.parent = *ppid;
                 found.abi = abi.unwrap_or(found.abi);
                 self.cgroup_seen(*task, cgroup.as_deref());
+                self.namespace_is(slot, *nested);
                 self.answered(task.tid, events);
             }
             Note::NoTask { tid } => {
@@ -503,7 +509,11 @@ impl Follower {
 
     /// A look at a task was answered: who waited for its name need not wait any more.
     fn answered(&mut self, tid: i32, events: &mut Vec<Event>) {
+        let is_ours = self.tasks.find(tid).is_some_and(|slot| self.threads[slot.index()].nested == Some(false));
         for ticket in self.asked.remove(&tid).unwrap_or_default() {
+            if let Some(call) = self.outbox.call(ticket).filter(|call| is_ours && call.id.tid == tid) {
+                call.pids_are_known = true;
+            }
             self.outbox.release_one(ticket, events);
         }
     }

@@ -37,6 +37,8 @@ pub struct Status {
     pub ppid: i32,
     /// Real, effective, saved and file-system user.
     pub uids: [u32; 4],
+    /// It is in a pid namespace below that of this /proc.
+    pub is_nested: bool,
 }
 
 /// A task's /proc/TID/stat. `tid` may be any thread's.
@@ -195,6 +197,8 @@ fn parse_status(text: &[u8]) -> Option<Status> {
         tgid: value("Tgid:")?.trim().parse().ok()?,
         ppid: value("PPid:")?.trim().parse().ok()?,
         uids: [uid()?, uid()?, uid()?, uid()?],
+        // One number for each namespace, from that of this /proc down. Kernels without pid namespaces have no such line.
+        is_nested: value("NSpid:").is_some_and(|numbers| numbers.split_ascii_whitespace().count() > 1),
     })
 }
 
@@ -252,7 +256,9 @@ mod tests {
     #[test]
     fn identities() {
         let status = parse_status(b"Name:\tx\nTgid:\t10\nPid:\t11\nPPid:\t1\nUid:\t1000\t0\t0\t1000\n").unwrap();
-        assert_eq!(status, Status { tgid: 10, ppid: 1, uids: [1000, 0, 0, 1000] });
+        assert_eq!(status, Status { tgid: 10, ppid: 1, uids: [1000, 0, 0, 1000], is_nested: false });
+        let nested = |line: &str| parse_status(format!("Tgid:\t10\nPPid:\t1\nUid:\t0\t0\t0\t0\n{line}").as_bytes()).unwrap().is_nested;
+        assert!(!nested("NSpid:\t10\n") && nested("NSpid:\t10\t1\n"));
         assert_eq!(parse_status(b"Tgid:\t10\nPPid:\t1\nUid:\t1000\n"), None);
     }
 

@@ -93,6 +93,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         Mechanism::OwnEvents { .. } => add.own_events(&armed, &selection, &mut notes)?,
         Mechanism::Raw { .. } => add.raw(&armed, selection.unknown, compat)?,
     }
+    let is_armed = |name: &str| selection.unknown || armed.iter().any(|s| s.name == name);
     let fds = match fds::unseen(&whom, what.cpus.is_some(), inherit) {
         _ if bpf.is_some() => Err("the BPF programs read them at the call"),
         None if fds::are_armed(&armed, selection.unknown) => Ok(()),
@@ -100,7 +101,6 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         Some(why) => Err(why),
     };
     let cgroups = request.show.mode != Mode::Lines && request.show.summary_by == SummaryBy::Cgroup;
-    let is_armed = |name: &str| selection.unknown || armed.iter().any(|s| s.name == name);
     add.helpers(Needs {
         ends: decided.follows_tasks() && bpf.is_none(),
         exits_seen: is_armed("exit") && is_armed("exit_group"),
@@ -142,6 +142,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         bpf,
         engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals: what.signals, cgroups },
         gate,
+        // Those that share descriptors are known by the same means.
+        namespaces_complete: fds.is_ok() && is_armed("unshare") && is_armed("setns"),
         fds,
         path_names,
         maps,

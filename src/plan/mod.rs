@@ -50,6 +50,8 @@ pub struct Plan {
     pub gate: gate::Settings,
     /// Every call that may change a descriptor table is seen; otherwise why not.
     pub fds: Result<(), &'static str>,
+    /// Every call that may choose another pid namespace for new tasks is seen.
+    pub namespaces_complete: bool,
     /// How path names are known, where the BPF programs do not read them.
     pub path_names: Option<PathNames>,
     /// Page faults and stacks need to know which files processes have mapped.

@@ -15,18 +15,19 @@ pub fn task(tid: i32) -> Option<Note> {
 
 fn task_since(tid: i32, offsets: ClockOffsets) -> Option<Note> {
     let stat = procfs::stat(tid)?;
-    let pid = procfs::status(tid)?.tgid;
+    let status = procfs::status(tid)?;
     let abi = match elf::program_of(tid) {
         Ok(elf::Program::Elf(abi)) => Some(abi),
         _ => None,
     };
     Some(Note::Task {
-        task: TaskId { pid, tid },
+        task: TaskId { pid: status.tgid, tid },
         started: stat.started(offsets),
         comm: stat.comm,
         ppid: stat.ppid,
         cgroup: procfs::cgroup(tid),
         abi,
+        nested: status.is_nested,
     })
 }
 

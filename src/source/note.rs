@@ -29,9 +29,12 @@ pub enum Note {
         fds: Vec<(i32, Vec<u8>)>,
         #[serde(default)]
         cgroup: Option<Vec<u8>>,
+        /// As of [`Note::Task`].
+        nested: bool,
     },
     /// A task that was there before: its name, parent process, and when it was started (CLOCK_MONOTONIC, from /proc/PID/stat's starttime; rounded down).
-    Task { task: TaskId, comm: Vec<u8>, ppid: i32, started: Time, cgroup: Option<Vec<u8>>, abi: Option<Abi> },
+    /// `nested`: it is in a pid namespace below rtrace's own, and has other numbers for tasks.
+    Task { task: TaskId, comm: Vec<u8>, ppid: i32, started: Time, cgroup: Option<Vec<u8>>, abi: Option<Abi>, nested: bool },
     /// A look at a task that came too late: there is no such task.
     NoTask { tid: i32 },
     /// What a descriptor of a process was (readlink of /proc/PID/fd/N), looked at between `from` and the record's time; `None` when there was none.

@@ -20,6 +20,9 @@ pub struct Session {
     pub scope: Scope,
     /// Every call that may change a descriptor table is in the stream, so file names of descriptors can be followed.
     pub fds_complete: bool,
+    /// The same of calls that may put new tasks into another pid namespace (clone's own flags come with [`Role::NewTask`]).
+    #[serde(default)]
+    pub namespaces_complete: bool,
     /// What the user calls syscalls (`name=` of an item), by the place of their row in [`crate::beauty::tables::SYSCALLS`].
     pub names: FxHashMap<u16, String>,
     /// Tasks whose records are rtrace's own or its output's reader's: they are dropped.

@@ -143,8 +143,10 @@ impl Returns {
 /// Whether a call can change what a descriptor number stands for. (Calls that only give out unused numbers, as pipe does, change nothing that was known.)
 pub fn may_change_descriptors(row: &Syscall) -> bool {
     let returns_one = matches!(row.returns, Return::Fd) || row.variants.iter().any(|variant| matches!(variant.returns, Return::Fd));
-    let plain =
-        matches!(Special::of_name(row.name), Special::Plain | Special::Exit | Special::ExitGroup | Special::SigReturn | Special::Splice);
+    let plain = matches!(
+        Special::of_name(row.name),
+        Special::Plain | Special::Exit | Special::ExitGroup | Special::SigReturn | Special::Splice | Special::Setns
+    );
     returns_one || !plain
 }
 

@@ -36,6 +36,11 @@ pub struct Thread {
     pub foreign: bool,
     /// Its descriptors, where they are followed.
     pub table: Option<TableId>,
+    /// It is in a pid namespace below that of the records, as far as that is known; and so will be what it makes.
+    pub nested: Option<bool>,
+    pub nests: Option<bool>,
+    /// A look at it was asked for, to know that.
+    pub was_asked_about: bool,
     origins: Origins,
 }
 

@@ -33,8 +33,10 @@ pub enum Special {
     DupTo,
     /// fcntl: duplicates by its command.
     Fcntl,
-    /// unshare(2): may give the thread a descriptor table of its own.
+    /// unshare(2): may give the thread a descriptor table of its own, and what it makes a pid namespace.
     Unshare,
+    /// setns(2): may choose the pid namespace of what the thread makes.
+    Setns,
     /// The kernel may change descriptors of this process without a call.
     IoUring,
     /// One of its commands replaces a descriptor of another process.
@@ -70,6 +72,7 @@ pub const ROWS: &[Row] = &[
     ("fcntl",             Special::Fcntl,           [Some(72),  Some(55),  Some(72),  Some(25)]),
     ("fcntl64",           Special::Fcntl,           [None,      Some(221), None,      None]),
     ("unshare",           Special::Unshare,         [Some(272), Some(310), Some(272), Some(97)]),
+    ("setns",             Special::Setns,           [Some(308), Some(346), Some(308), Some(268)]),
     ("io_uring_setup",    Special::IoUring,         [Some(425), Some(425), Some(425), Some(425)]),
     ("io_uring_enter",    Special::IoUring,         [Some(426), Some(426), Some(426), Some(426)]),
     ("io_uring_register", Special::IoUring,         [Some(427), Some(427), Some(427), Some(427)]),

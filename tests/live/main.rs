@@ -22,6 +22,7 @@ mod machine;
 #[cfg(feature = "bpf")]
 mod memory;
 mod names;
+mod namespaces;
 mod needs;
 #[cfg(feature = "bpf")]
 mod objects;

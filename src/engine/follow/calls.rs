@@ -42,6 +42,7 @@ impl Follower {
         let behavior = self.behaviors.get(abi, nr).with(&args);
         let mut call = self.new_call(here, abi, nr);
         call.args = Some(args);
+        call.pids_are_known = self.threads[here.slot.index()].nested == Some(false);
         if !layout.copies.is_empty() {
             layout.copy_pieces(raw, &mut call);
         }
@@ -59,6 +60,9 @@ impl Follower {
         }
         if self.descriptors && (behavior.fds != 0 || behavior.special != Special::Plain) {
             self.descriptors_at_entry(here, &mut open, &args);
+        }
+        if matches!(behavior.special, Special::Unshare | Special::Setns) {
+            self.may_choose_namespace(here, behavior.special, &args);
         }
         let at_once = self.known_at_entry(here, &behavior, &args, layout.single);
         self.threads[here.slot.index()].enter(open);
@@ -118,6 +122,7 @@ impl Follower {
                 }
                 let mut call = self.new_call(here, abi, nr);
                 (call.entry, call.exit) = (entry, Exit::Returned { at: here.time, ret });
+                call.pids_are_known = self.threads[here.slot.index()].nested == Some(false);
                 if !special.has_stack_at_entry() {
                     call.stack = self.stack_of_call(here, sample, abi, nr);
                 }
@@ -142,7 +147,10 @@ impl Follower {
         if !open.shown {
             return self.keep(open.call);
         }
-        if open.behavior.pids != 0 {
+        if !open.call.pids_are_known {
+            self.ask_namespace(here, &open.behavior, &mut open.call, &mut questions);
+        }
+        if open.behavior.pids != 0 && self.threads[here.slot.index()].nested != Some(true) {
             self.ask_names(open.behavior.pids, &open.call, &mut questions);
         }
         if self.names_at_exit {
@@ -300,6 +308,7 @@ impl Follower {
             files: SmallVec::new(),
             lost_before: 0,
             shown_pending: false,
+            pids_are_known: false,
             stack: None,
         })
     }
@@ -317,6 +326,7 @@ impl Follower {
     fn keep(&mut self, mut call: Box<Call>) {
         if self.used.len() < USED_MAX {
             (call.entry, call.exit, call.args, call.shown_pending) = (Entry::Seen, Exit::Pending, None, false);
+            call.pids_are_known = false;
             call.pieces.clear();
             call.payload.clear();
             call.payload.shrink_to(PAYLOAD_KEPT);

@@ -65,6 +65,7 @@ impl Follower {
         if let Some(comm) = comm {
             self.tasks.share_name(slot, time, comm);
         }
+        self.inherit_namespace(from, parent, slot, child, None);
         let table = self.threads[from.index()].table.map(|table| self.table_of_child(table, from, child, parent, time));
         let mark = self.gaps.mark(cpu);
         let thread = &mut self.threads[slot.index()];
@@ -109,6 +110,7 @@ impl Follower {
         if flags & CLONE_INTO_CGROUP != 0 {
             self.doubt_cgroup(slot, here.time);
         }
+        self.inherit_namespace(here.slot, here.task, slot, child, Some(flags));
         if self.descriptors {
             self.table_by_flags(here, slot, is_thread, flags & CLONE_FILES != 0);
         }
@@ -276,9 +278,10 @@ impl Follower {
     }
 
     /// The command was made: until it executes, it runs rtrace's own code.
-    pub(super) fn spawned(&mut self, task: TaskId, path: &[u8], fds: &[(i32, Vec<u8>)], time: Time) {
+    pub(super) fn spawned(&mut self, task: TaskId, path: &[u8], fds: &[(i32, Vec<u8>)], nested: bool, time: Time) {
         let slot = self.slot(task, time);
-        self.threads[slot.index()].set_up = true;
+        let thread = &mut self.threads[slot.index()];
+        (thread.set_up, thread.nested, thread.nests) = (true, Some(nested), Some(nested));
         self.command = Some(task);
         self.command_path = path.into();
         self.command_fds = fds.to_vec();

@@ -58,7 +58,7 @@ impl Follower {
         let thread = &mut self.threads[here.slot.index()];
         (thread.fresh, thread.executing) = (false, None);
         let mut questions = Questions::default();
-        if behavior.pids != 0 {
+        if behavior.pids != 0 && call.pids_are_known {
             self.ask_names(behavior.pids, &call, &mut questions);
         }
         self.ledger.whole_call(call.exit);
@@ -165,6 +165,7 @@ impl Follower {
         call.args = Some(seen.args);
         call.lost_before = u64::from(seen.lost);
         call.shown_pending = seen.shown;
+        call.pids_are_known = !seen.nested;
         let parts = if seen.parts_before() == 0 { &[] } else { self.parts.of(seen) };
         let files = if parts.is_empty() { SmallVec::new() } else { add_pieces(parts, &mut call) };
         for file in files.into_iter().chain(add_pieces(seen.pieces, &mut call)) {

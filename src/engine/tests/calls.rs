@@ -130,7 +130,7 @@ fn x32_calls_lose_their_bit() {
 fn a_task_s_abi_comes_from_its_note() {
     let session = session();
     let a = task(7, 7);
-    let note = Note::Task { task: a, comm: b"old".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: Some(Abi::I386) };
+    let note = Note::Task { task: a, comm: b"old".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: Some(Abi::I386), nested: false };
     let mut ring = Ring::new(&session, 0);
     ring.enter(100, a, 1, &[5]);
     let (events, _) = run(&session, vec![&mut ring], vec![(Time(50), note)]);
@@ -189,7 +189,8 @@ fn the_command_begins_with_its_execve() {
     let mut session = session();
     session.scope = Scope::Command;
     let a = task(7, 7);
-    let spawned = Note::Spawned { task: a, path: b"/bin/ls".to_vec(), argv: vec![b"ls".to_vec()], fds: vec![], cgroup: None };
+    let spawned =
+        Note::Spawned { task: a, path: b"/bin/ls".to_vec(), argv: vec![b"ls".to_vec()], fds: vec![], cgroup: None, nested: false };
     let mut ring = Ring::new(&session, 0);
     ring.call(100, a, READ, &[], 1).call(200, a, CLOSE, &[3], 0).enter(300, a, EXECVE, &[0x5000]).exit(310, a, EXECVE, -2).enter(
         400,
@@ -209,7 +210,8 @@ fn the_command_s_own_failures_to_execute_are_its_own() {
     let mut session = session();
     session.scope = Scope::Command;
     let a = task(7, 7);
-    let spawned = Note::Spawned { task: a, path: b"/bin/ls".to_vec(), argv: vec![b"ls".to_vec()], fds: vec![], cgroup: None };
+    let spawned =
+        Note::Spawned { task: a, path: b"/bin/ls".to_vec(), argv: vec![b"ls".to_vec()], fds: vec![], cgroup: None, nested: false };
     let mut ring = Ring::new(&session, 0);
     ring.enter(300, a, EXECVE, &[0x5000]).exec(305, a, 7, b"/bin/ls");
     ring.writer.comm(a, Time(306), b"ls", true);

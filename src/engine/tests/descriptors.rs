@@ -61,7 +61,8 @@ impl Look for Files {
     }
 
     fn task(&mut self, tid: i32) -> Option<(Time, Note)> {
-        let note = Note::Task { task: task(tid, tid), comm: b"other".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: None };
+        let note =
+            Note::Task { task: task(tid, tid), comm: b"other".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: None, nested: false };
         Some((Time(self.time), if tid == 77 { note } else { Note::NoTask { tid } }))
     }
 }

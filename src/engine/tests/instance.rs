@@ -55,7 +55,7 @@ impl Look for Knows {
     }
 
     fn task(&mut self, tid: i32) -> Option<(Time, Note)> {
-        let found = Note::Task { task: self.0, comm: b"found".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: None };
+        let found = Note::Task { task: self.0, comm: b"found".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: None, nested: false };
         Some((Time(40), if tid == self.0.tid { found } else { Note::NoTask { tid } }))
     }
 }

@@ -72,7 +72,7 @@ fn the_command_s_end_waits_for_wait() {
     let mut session = session();
     session.scope = Scope::Command;
     let a = task(7, 7);
-    let spawned = Note::Spawned { task: a, path: b"/bin/x".to_vec(), argv: vec![], fds: vec![], cgroup: None };
+    let spawned = Note::Spawned { task: a, path: b"/bin/x".to_vec(), argv: vec![], fds: vec![], cgroup: None, nested: false };
     let reaped = Note::Reaped { pid: 7, status: 15 };
     let mut ring = Ring::new(&session, 0);
     ring.call(100, a, EXECVE, &[], 0).deliver(200, a, 9, 0).end(210, a).call(220, task(8, 8), READ, &[], 0);
