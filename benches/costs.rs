@@ -197,6 +197,7 @@ fn call(name: &str, args: &[u64], ret: i64) -> Made {
         files: SmallVec::new(),
         lost_before: 0,
         shown_pending: false,
+        pids_are_known: true,
         stack: None,
     })
 }

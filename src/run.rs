@@ -86,6 +86,9 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     if request.run.verbose > 0 {
         say!("{}", plan.to_string().trim_end());
     }
+    if !request.run.quiet {
+        request.notices.iter().chain(&plan.remarks).for_each(|notice| say!("rtrace: {notice}"));
+    }
     let (sender, receiver) = queue(QUEUE_BYTES);
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough))?;
@@ -321,7 +324,7 @@ impl Run<'_> {
                     let _ = rustix::process::kill_process(pid, signal);
                 }
             }
-            if reaped && !waits_said {
+            if reaped && !waits_said && !self.request.run.quiet {
                 waits_said = true;
                 say!("rtrace: the command has ended; waiting for what it left running (Ctrl-C ends the trace, --no-wait does not wait)");
             }

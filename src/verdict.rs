@@ -3,7 +3,7 @@
 use crate::beauty::tables::SYSCALLS;
 use crate::cli::near;
 use crate::cli::request::{Selector, Trace};
-use crate::gate::Account;
+use crate::gate::{Account, Held};
 use crate::plan::Plan;
 use crate::source::Session;
 use crate::syscall::ledger::{CallsAccount, EventAccount, Ledger};
@@ -33,7 +33,7 @@ pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledge
     if account.undecided > 0 {
         said.push(format!("{} calls were not shown because the filter asks for something of them that is not known", account.undecided));
     }
-    said.extend(nothing_matched(request, plan, account));
+    said.extend(nothing_matched(request, plan, account, ledger.left_out));
     if let Some(calls) = ledger.calls_account()
         && (calls.lost > 0 || request.run.verbose > 0)
     {
@@ -95,26 +95,60 @@ fn lost_of_others(session: &Session, ledger: &Ledger) -> u64 {
     ledger.events.iter().enumerate().filter(|(at, _)| is_other(*at)).filter_map(|(_, counts)| counts.lost).sum()
 }
 
-/// When nothing was shown: what passed by, and which names are near to those asked for.
-fn nothing_matched(request: &Trace, plan: &Plan, account: &Account) -> Option<String> {
-    if account.shown > 0 || request.what.items.is_empty() || plan.gate.max == Some(0) {
+/// When nothing was shown: what passed by, and what held it back, or which names are near to those asked for.
+fn nothing_matched(request: &Trace, plan: &Plan, account: &Account, left_out: u64) -> Option<String> {
+    let limits = limits(request, &account.held, left_out);
+    if account.shown > 0 || plan.gate.max == Some(0) || request.run.quiet || (request.what.items.is_empty() && limits.is_empty()) {
         return None;
     }
     let names = request.what.items.iter().filter(|item| !item.negated).map(|item| item.selector.to_string()).collect::<Vec<_>>().join(",");
+    let names = if names.is_empty() { names } else { format!(" {names}") };
     let passed = match account.calls_held_back {
         0 => String::new(),
         n => format!("; {n} calls passed by"),
     };
-    Some(format!("nothing matched {names}{passed}{}", near::hint(&near_names(request, plan))))
+    // Names that are near explain nothing where calls of the right name were there.
+    let why = match limits.is_empty() {
+        true => near::hint(&near_names(request, plan)),
+        false => format!(", held back by {}", limits.join(" and ")),
+    };
+    Some(format!("nothing matched{names}{passed}{why}"))
+}
+
+/// What was asked for that held calls back which were selected, as it was written. What the kernel left out it does not tell apart.
+fn limits(request: &Trace, held: &Held, left_out: u64) -> Vec<String> {
+    let (what, show) = (&request.what, &request.show);
+    let filters = what.filter.iter().chain(what.items.iter().filter_map(|item| item.filter.as_ref()));
+    let mut filters: Vec<String> = filters.map(|filter| format!("--filter '{filter}'")).collect();
+    filters.dedup();
+    let switch = what.switch_on.as_ref().map(|event| format!("--switch-on {event}"));
+    let switch = switch.or_else(|| what.switch_off.as_ref().map(|event| format!("--switch-off {event}")));
+    let one = |asked: bool, text: &str| if asked { vec![text.to_owned()] } else { Vec::new() };
+    let stack = one(held.stack > 0, "--min-stack");
+    let in_kernel = |calls: u64, limits: Vec<String>| if calls + left_out > 0 { limits } else { Vec::new() };
+    [
+        if held.switch > 0 { switch.into_iter().collect() } else { Vec::new() },
+        stack,
+        in_kernel(held.failure, one(show.failure, "--failure")),
+        in_kernel(held.duration, one(show.duration.is_some(), "--duration")),
+        in_kernel(held.path, one(!show.paths.is_empty(), "--path")),
+        in_kernel(held.filter, filters),
+    ]
+    .concat()
 }
 
 fn near_names(request: &Trace, plan: &Plan) -> Vec<&'static str> {
-    let others = || SYSCALLS.iter().zip(&plan.gate.rows).filter(|(_, door)| door.is_none()).map(|(row, _)| row.name);
-    let asked = request.what.items.iter().filter_map(|item| match &item.selector {
-        Selector::Syscall(name) => Some(name.as_str()),
-        _ => None,
-    });
-    let mut near: Vec<&str> = asked.flat_map(|name| near::nearest(name, others(), 3)).collect();
+    let asked = || {
+        request.what.items.iter().filter_map(|item| match &item.selector {
+            Selector::Syscall(name) => Some(name.as_str()),
+            _ => None,
+        })
+    };
+    let others = || {
+        let rows = SYSCALLS.iter().zip(&plan.gate.rows).filter(|(_, door)| door.is_none()).map(|(row, _)| row.name);
+        rows.filter(|name| !asked().any(|asked| asked == *name))
+    };
+    let mut near: Vec<&str> = asked().flat_map(|name| near::nearest(name, others(), 3)).collect();
     near.sort_unstable();
     near.dedup();
     near

@@ -50,7 +50,7 @@ _rtrace() {
 
     case "${cmd}" in
         rtrace)
-            opts="-a -p -t -u -G -C -D -E -e -F -s -S -T -o -m -v -h -V --all-cpus --pid --tid --uid --cgroup --cpu --filter-pids --no-inherit --delay --run-as --env --chdir --no-wait --expr --event --probe --filter --syscalls --no-syscalls --duration --failure --pf --signals --sched --fd-paths --switch-on --switch-off --show-on-off-events --max-events --summary --with-summary --errno-summary --summary-mode --max-summary --time --time-format --comm --no-comm --show-cpu --show-zeros --pending --no-pending --string-limit --call-stack --call-graph --max-stack --min-stack --kernel-syscall-graph --kernel-stack --lines --inline --resolve-at-end --folded --flamegraph --stack-weight --stack-summary --output --output-separately --color --strict --mmap-pages --engine --strings-by --verbose --no-config --sort-events --bpf-summary --no-bpf-summary --help --version list check probe completions"
+            opts="-a -p -t -u -G -C -D -E -e -F -s -S -T -o -m -f -y -q -v -h -V --all-cpus --pid --tid --uid --cgroup --cpu --filter-pids --no-inherit --delay --run-as --env --chdir --no-wait --expr --event --probe --filter --syscalls --no-syscalls --path --duration --failure --pf --signals --sched --fd-paths --switch-on --switch-off --show-on-off-events --max-events --summary --with-summary --errno-summary --summary-mode --max-summary --time --time-format --comm --no-comm --show-cpu --show-zeros --pending --no-pending --string-limit --call-stack --call-graph --max-stack --min-stack --kernel-syscall-graph --kernel-stack --lines --inline --resolve-at-end --folded --flamegraph --stack-weight --stack-summary --output --output-separately --color --strict --mmap-pages --engine --strings-by --follow-forks --quiet --verbose --no-config --sort-events --bpf-summary --no-bpf-summary --help --version list check probe completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -147,6 +147,10 @@ _rtrace() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --duration)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -180,7 +184,7 @@ _rtrace() {
                     return 0
                     ;;
                 --time-format)
-                    COMPREPLY=($(compgen -W "relative delta local utc epoch monotonic" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "relative delta local local-date utc epoch monotonic" -- "${cur}"))
                     return 0
                     ;;
                 --string-limit)

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rtrace_global_optspecs
-    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= probe= filter= syscalls no-syscalls duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros pending no-pending string-limit= call-graph= max-stack= min-stack= kernel-stack lines inline resolve-at-end folded= flamegraph= stack-weight= stack-summary= o/output= output-separately color= strict m/mmap-pages= engine= strings-by= v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
+    string join \n a/all-cpus p/pid= t/tid= u/uid= G/cgroup= C/cpu= filter-pids= no-inherit D/delay= run-as= E/env= chdir= no-wait e/event= probe= filter= syscalls no-syscalls path= duration= failure F/pf= signals sched fd-paths switch-on= switch-off= show-on-off-events max-events= s/summary S/with-summary errno-summary summary-mode= max-summary= T/time time-format= comm no-comm show-cpu show-zeros pending no-pending string-limit= call-graph= max-stack= min-stack= kernel-stack lines inline resolve-at-end folded= flamegraph= stack-weight= stack-summary= o/output= output-separately color= strict m/mmap-pages= engine= strings-by= f/follow-forks y q/quiet v/verbose no-config sort-events bpf-summary no-bpf-summary h help V/version
 end
 
 function __fish_rtrace_needs_command
@@ -37,6 +37,7 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -l chdir -d 'Start COMMAND i
 complete -c rtrace -n "__fish_rtrace_needs_command" -s e -l event -l expr -d 'Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*), BPF programs (file.bpf.c); ! takes away; repeated -e add up' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -l probe -d 'Make a probe for this run, by a line of the kernel\'s dynamic events with names where it wants numbers: \'p tcp_sendmsg sk size\', \'r /bin/bash:readline +0($retval):string\'' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -l filter -d 'A condition for the -e or --probe before it, or for everything: \'ret < 0 && filename ~ "/etc/*"\'' -r
+complete -c rtrace -n "__fish_rtrace_needs_command" -l path -d 'Only calls that name this path, or have a descriptor open on it; globs (\'/etc/*\')' -r -F
 complete -c rtrace -n "__fish_rtrace_needs_command" -l duration -d 'Only calls that took at least so long (a bare number is milliseconds)' -r
 complete -c rtrace -n "__fish_rtrace_needs_command" -s F -l pf -d 'Page faults' -r -f -a "all\t''
 maj\t''
@@ -52,6 +53,7 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -l max-summary -d 'At most s
 complete -c rtrace -n "__fish_rtrace_needs_command" -l time-format -d 'How time stamps are written' -r -f -a "relative\t'Milliseconds since the first event'
 delta\t'Milliseconds since the line before'
 local\t'Local time of day'
+local-date\t'Local date and time'
 utc\t'Date and time in UTC'
 epoch\t'Seconds since 1970'
 monotonic\t'The kernel\'s monotonic clock'"
@@ -104,6 +106,9 @@ complete -c rtrace -n "__fish_rtrace_needs_command" -l inline -d 'Print function
 complete -c rtrace -n "__fish_rtrace_needs_command" -l resolve-at-end -d 'Name functions at the end only, when all debug information that can be had is there; lines come then'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l output-separately -d 'A file for each process: FILE.PID'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l strict -d 'Exit with status 124 if anything was lost'
+complete -c rtrace -n "__fish_rtrace_needs_command" -s f -l follow-forks -d 'Accepted for strace\'s sake: children are always followed'
+complete -c rtrace -n "__fish_rtrace_needs_command" -s y -d 'Accepted for strace\'s sake: what descriptors are is always printed'
+complete -c rtrace -n "__fish_rtrace_needs_command" -s q -l quiet -d 'Print no lines about how tasks end, and no notes on stderr'
 complete -c rtrace -n "__fish_rtrace_needs_command" -s v -l verbose -d 'Say what is traced how and why, and what it costs others; twice: more'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l no-config -d 'Ignore configuration files and RTRACE_OPTS'
 complete -c rtrace -n "__fish_rtrace_needs_command" -l sort-events -d 'Accepted for perf\'s sake: events are always in order'

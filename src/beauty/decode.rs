@@ -8,6 +8,7 @@ use super::memory::{Moment, Reader};
 use super::row::{Arg, Flow, Kind, Length, Return, Syscall};
 use super::scalar::{constants, id, pid, scalar};
 use super::value::{Returned, Value};
+use super::written::is_written;
 use crate::event::{Abi, Call, Comm, Exit, FdPlace};
 
 /// What decoding asks beside the call.
@@ -118,6 +119,10 @@ impl<'a> Decoded<'a> {
             Flow::InOut if reader(Moment::Exit).has(address, true) && reader(Moment::Entry).has(address, false) => {
                 let old = reader(Moment::Entry).pointed(&arg.kind, address, count);
                 change(old, reader(Moment::Exit).pointed(&arg.kind, address, count))
+            }
+            Flow::Out if !is_written(arg, self.call) => Value::Unread(address),
+            Flow::InOut if !reader(Moment::Exit).has(address, true) => {
+                reader(Moment::Exit).without_written().pointed(&arg.kind, address, count)
             }
             Flow::Out | Flow::InOut => reader(Moment::Exit).pointed(&arg.kind, address, count),
         }

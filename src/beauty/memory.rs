@@ -82,12 +82,19 @@ pub struct Reader<'a> {
     pub(super) context: Context<'a>,
     arg: u8,
     moment: Moment,
+    /// The call wrote nothing there, or not yet: members that only the kernel writes hold what the program had there before.
+    pub(super) is_unwritten: bool,
     left: usize,
 }
 
 impl<'a> Reader<'a> {
     pub fn new(call: &'a Call, context: Context<'a>, arg: u8, moment: Moment) -> Reader<'a> {
-        Reader { call, context, arg, moment, left: COST_MAX.saturating_add(context.string_limit) }
+        Reader { call, context, arg, moment, is_unwritten: moment == Moment::Entry, left: COST_MAX.saturating_add(context.string_limit) }
+    }
+
+    /// The same, of memory that the call did not write.
+    pub fn without_written(self) -> Reader<'a> {
+        Reader { is_unwritten: true, ..self }
     }
 
     pub fn abi(&self) -> Abi {

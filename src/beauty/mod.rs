@@ -26,3 +26,4 @@ pub mod tables;
 pub mod tracepoint;
 pub mod used;
 pub mod value;
+mod written;

@@ -39,6 +39,17 @@ pub struct Perf {
     names: FxHashMap<u16, String>,
 }
 
+/// What the stamps of a command's trace count from: its own execve, which nothing of it is older than. Any other first line may have ended before one that began earlier,
+/// so that the trace's beginning is what is older than all.
+fn beginning(event: &Event, session: &Session) -> Time {
+    match &event.what {
+        What::Call(call) if call.entry == Entry::Seen && lookup::row(call.abi, call.nr).is_some_and(|row| row.name == "execve") => {
+            call.id.start
+        }
+        _ => session.started,
+    }
+}
+
 impl Perf {
     pub fn new(show: &Show, session: &Session, color: bool) -> Perf {
         Perf { show: show.clone(), color, stamps: Stamps::new(show.time, session), tracepoints: Vec::new(), names: session.names.clone() }
@@ -47,6 +58,9 @@ impl Perf {
     /// Appends the event's line, with its newline. `comm` says what a task was called at the time of the event. Nothing is written for events that have no line in
     /// this style: a task's making and an exec (the calls that did it have theirs), and tracepoints that were not asked for.
     pub fn event(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>, names: &dyn Names) {
+        if self.stamps.has_no_origin() {
+            self.stamps.count_from(beginning(event, session));
+        }
         let before = out.len();
         self.line(out, event, &Known { session, comm, names });
         if let Some(stack) = event.what.stack()

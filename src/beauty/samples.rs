@@ -134,6 +134,7 @@ pub fn comms(pid: i32) -> Option<Comm> {
 /// What is shown when nothing is asked for.
 pub fn show() -> Show {
     Show {
+        paths: Vec::new(),
         mode: Mode::Lines,
         errno_summary: false,
         summary_by: SummaryBy::Thread,

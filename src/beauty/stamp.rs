@@ -1,4 +1,4 @@
-//! Time stamps at the head of a line, in the six formats of `--time-format`.
+//! Time stamps at the head of a line, in the seven formats of `--time-format`.
 //!
 //! Events carry CLOCK_MONOTONIC; wall-clock formats add the session's offset, so that a recording shows the time at which it was made. Wall and monotonic stamps have all
 //! nine digits; the two in milliseconds have three, as perf trace prints them.
@@ -30,10 +30,10 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Relative stamps count from the first line of a command's trace. A trace of what was there before counts from its own beginning: its first call to end is
-    /// rarely the first that began.
+    /// A trace of what was there before counts from its own beginning: its first call to end is rarely the first that began. That of a command counts from what
+    /// [`Stamps::count_from`] is told at its first line.
     pub fn new(format: TimeFormat, session: &Session) -> Stamps {
-        let zone = if format == TimeFormat::Local { TimeZone::system() } else { TimeZone::UTC };
+        let zone = if matches!(format, TimeFormat::Local | TimeFormat::LocalDate) { TimeZone::system() } else { TimeZone::UTC };
         Stamps::in_zone(format, session, zone)
     }
 
@@ -49,6 +49,16 @@ impl Stamps {
             date: String::new(),
             zone_offset: String::new(),
         }
+    }
+
+    /// Nobody said yet what relative stamps count from.
+    pub fn has_no_origin(&self) -> bool {
+        self.origin.is_none()
+    }
+
+    /// Relative stamps count from this time.
+    pub fn count_from(&mut self, origin: Time) {
+        self.origin = Some(origin);
     }
 
     /// The stamp of a line, aligned to its column; `None` is an unknown time.
@@ -67,7 +77,7 @@ impl Stamps {
                 number::blanks(out, 6usize.saturating_sub(seconds.checked_ilog10().map_or(1, |log| log as usize + 1)));
                 self.absolute(out, time);
             }
-            TimeFormat::Local | TimeFormat::Utc | TimeFormat::Epoch => self.absolute(out, time),
+            TimeFormat::Local | TimeFormat::LocalDate | TimeFormat::Utc | TimeFormat::Epoch => self.absolute(out, time),
         }
     }
 
@@ -84,7 +94,7 @@ impl Stamps {
         let real = monotonic.saturating_add(self.realtime_offset);
         let shown = if self.format == TimeFormat::Monotonic { monotonic } else { real };
         let (second, nanosecond) = (shown.div_euclid(SECOND), shown.rem_euclid(SECOND) as u64);
-        if matches!(self.format, TimeFormat::Local | TimeFormat::Utc) {
+        if matches!(self.format, TimeFormat::Local | TimeFormat::LocalDate | TimeFormat::Utc) {
             self.keep_date(second);
             out.extend_from_slice(self.date.as_bytes());
         } else {
@@ -101,8 +111,13 @@ impl Stamps {
         }
         self.second = second;
         let zoned = jiff::Timestamp::from_second(second).unwrap_or_default().to_zoned(self.zone.clone());
-        self.date = zoned.strftime("%Y-%m-%dT%H:%M:%S").to_string();
-        self.zone_offset = if self.format == TimeFormat::Utc { "Z".to_owned() } else { zoned.strftime("%:z").to_string() };
+        let (date, offset) = match self.format {
+            TimeFormat::Local => ("%H:%M:%S", ""),
+            TimeFormat::Utc => ("%Y-%m-%dT%H:%M:%S", "Z"),
+            _ => ("%Y-%m-%dT%H:%M:%S", "%:z"),
+        };
+        self.date = zoned.strftime(date).to_string();
+        self.zone_offset = zoned.strftime(offset).to_string();
     }
 
     fn width(&self) -> usize {
@@ -111,7 +126,8 @@ impl Stamps {
             TimeFormat::Monotonic => 16,
             TimeFormat::Epoch => 20,
             TimeFormat::Utc => 30,
-            TimeFormat::Local => 35,
+            TimeFormat::Local => 18,
+            TimeFormat::LocalDate => 35,
         }
     }
 }
@@ -173,7 +189,8 @@ mod tests {
                 "2025-11-21T03:00:29.999000000Z"
             ]
         );
-        assert_eq!(stamps(TimeFormat::Local, &TIMES)[0], "2025-11-21T00:00:30.000000007-03:00");
-        assert_eq!(stamps(TimeFormat::Local, &TIMES)[2].len(), 35);
+        assert_eq!(stamps(TimeFormat::LocalDate, &TIMES)[0], "2025-11-21T00:00:30.000000007-03:00");
+        assert_eq!(stamps(TimeFormat::LocalDate, &TIMES)[2].len(), 35);
+        assert_eq!(stamps(TimeFormat::Local, &TIMES[..3]), ["00:00:30.000000007", "00:00:30.001500000", "                 ?"]);
     }
 }

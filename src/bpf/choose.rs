@@ -3,8 +3,9 @@
 //! Whether it can be had is found out by loading it: privileges, type information, kernel version and configuration all matter, and only the kernel knows.
 
 use super::user::Output;
-use super::{Programs, Settings};
+use super::{Programs, Settings, fallback};
 use crate::cli::request::{Engine, Trace};
+use crate::kernel::privileges::Privileges;
 use crate::kernel::tracefs::Tracefs;
 use crate::plan::{self, Plan};
 use crate::probe::made::Made;
@@ -30,6 +31,8 @@ pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Ou
     }
     let mut plan = plan::build(request, tracefs, made, outputs, Engine::Tracepoint)?;
     plan.notes.push(format!("plan: not by BPF: {refused:#}"));
+    let names = plan.path_names.as_ref().map(|names| &names.way);
+    plan.remarks.extend(fallback::sentence(request, names, &refused, &Privileges::read()));
     Ok((plan, None))
 }
 

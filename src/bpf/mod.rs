@@ -12,6 +12,7 @@ mod choose;
 mod conditions;
 #[cfg(feature = "bpf")]
 mod encode;
+mod fallback;
 pub mod files;
 pub mod filter;
 #[cfg(feature = "bpf")]

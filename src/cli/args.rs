@@ -182,6 +182,9 @@ pub struct WhatArgs {
     /// Trace no syscalls: events and page faults only
     #[arg(long, overrides_with = "syscalls")]
     pub no_syscalls: bool,
+    /// Only calls that name this path, or have a descriptor open on it; globs ('/etc/*')
+    #[arg(long, value_name = "PATH", action = ArgAction::Append, value_hint = clap::ValueHint::AnyPath)]
+    pub path: Vec<OsString>,
     /// Only calls that took at least so long (a bare number is milliseconds)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     pub duration: Option<u64>,
@@ -333,6 +336,15 @@ pub struct RunArgs {
     /// Without BPF: how path names are known (chooses the tracepoint engine)
     #[arg(long, value_name = "WAY", default_value = "auto")]
     pub strings_by: StringsArg,
+    /// Accepted for strace's sake: children are always followed
+    #[arg(short = 'f', long = "follow-forks", action = ArgAction::Count, hide = true)]
+    pub follow: u8,
+    /// Accepted for strace's sake: what descriptors are is always printed
+    #[arg(short = 'y', action = ArgAction::Count, hide = true)]
+    pub yes: u8,
+    /// Print no lines about how tasks end, and no notes on stderr
+    #[arg(short, long, action = ArgAction::Count)]
+    pub quiet: u8,
     /// Say what is traced how and why, and what it costs others; twice: more
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
@@ -382,6 +394,8 @@ pub enum TimeArg {
     Delta,
     /// Local time of day
     Local,
+    /// Local date and time
+    LocalDate,
     /// Date and time in UTC
     Utc,
     /// Seconds since 1970

@@ -8,6 +8,7 @@ pub mod config;
 pub mod exit_code;
 pub mod filter;
 pub mod glob;
+pub mod habits;
 pub mod list;
 pub mod near;
 pub mod parse;

@@ -11,9 +11,12 @@ mod what;
 
 use super::args::{self, Cli, Sub};
 use super::config::Config;
+use super::habits;
+use super::near;
 use super::request::{Listing, Request, Trace};
 use super::short_help::SHORT_HELP;
 use super::words;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
 use std::ffi::OsString;
@@ -45,6 +48,9 @@ pub struct Surroundings<'a> {
 pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop> {
     refuse_strace(argv)?;
     let typed = argv.get(1..).unwrap_or_default();
+    if let Some(answer) = habits::answer(typed) {
+        return Err(wrong(answer));
+    }
     let alone = matches(typed)?;
     if alone.get_flag("short_help") {
         return Err(Stop::Text(format!("{SHORT_HELP}\n")));
@@ -80,9 +86,31 @@ fn matches(words: &[OsString]) -> Result<ArgMatches, Stop> {
     args::command().try_get_matches_from(argv).map_err(wrong_usage)
 }
 
+/// What clap says is wrong, without its tips (it advises to give unknown options to the command) and without the usage.
 fn wrong_usage(error: clap::Error) -> Stop {
     let text = error.render().to_string();
-    if error.use_stderr() { wrong(text.strip_prefix("error: ").unwrap_or(&text).trim_end()) } else { Stop::Text(text) }
+    if !error.use_stderr() {
+        return Stop::Text(text);
+    }
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) = (error.kind(), error.get(ContextKind::InvalidArg)) {
+        return unknown_option(option);
+    }
+    // Where a part is missing, the usage says which parts there are.
+    let with_usage = matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand);
+    let parts = text.split("\n\n").enumerate().filter(|(at, part)| *at == 0 || with_usage && part.starts_with("Usage:"));
+    let sentence = parts.map(|(_, part)| part.trim_end()).collect::<Vec<_>>().join("\n\n");
+    wrong(sentence.strip_prefix("error: ").unwrap_or(&sentence))
+}
+
+fn unknown_option(option: &str) -> Stop {
+    let command = args::command();
+    let long: Vec<String> =
+        command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(|arg| arg.get_long()).map(|name| format!("--{name}")).collect();
+    let near = match option.strip_prefix("--") {
+        Some(_) => near::nearest(option, long.iter().map(String::as_str), 3),
+        None => Vec::new(),
+    };
+    wrong(format!("there is no option {option}{} (`rtrace --help` shows all)", near::hint(&near)))
 }
 
 /// strace's letters mean other things than rtrace's: to guess would be to do something else than was asked.
@@ -177,6 +205,7 @@ fn list(words: &[String]) -> Result<Request, Stop> {
 }
 
 fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings) -> Result<Trace, Stop> {
+    let notices = notices(&cli);
     Ok(Trace {
         what: what::what(&cli, matches, config)?,
         show: show::show(&cli, config)?,
@@ -184,7 +213,29 @@ fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings)
         output: show::output(&cli, config, around),
         run: show::run(&cli, config, around)?,
         target: target::target(cli)?,
+        notices,
     })
+}
+
+/// What is done as it was asked for, but is something else for strace's users.
+fn notices(cli: &Cli) -> Vec<String> {
+    let mut notices = Vec::new();
+    let words: Vec<_> = cli.command.iter().map(|word| word.to_string_lossy()).collect();
+    if let Some(program) = words.first() {
+        let line = words.join(" ").escape_debug().to_string();
+        if let Some(user) = &cli.target.uid {
+            notices.push(format!(
+                "`{program}` only says how long {user}'s processes are traced; to trace it as {user}: rtrace --run-as {user} {line}"
+            ));
+        } else if !cli.target.pid.is_empty() || !cli.target.tid.is_empty() {
+            let option = if cli.target.pid.is_empty() { "-t" } else { "-p" };
+            notices.push(format!("`{program}` only says how long the trace takes; to trace it, leave {option} out: rtrace {line}"));
+        }
+    }
+    if cli.lines.time {
+        notices.push("-T is time stamps of the monotonic clock; how long a call takes (strace's -T) is always shown".to_owned());
+    }
+    notices
 }
 
 #[cfg(test)]

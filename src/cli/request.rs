@@ -68,6 +68,8 @@ pub struct Trace {
     pub graphs: Graphs,
     pub output: Output,
     pub run: Run,
+    /// What the user ought to know of the command line; not said with `-q`.
+    pub notices: Vec<String>,
 }
 
 /// Whom to trace.
@@ -193,6 +195,8 @@ pub struct Show {
     pub errno_summary: bool,
     pub summary_by: SummaryBy,
     pub max_summary: Option<usize>,
+    /// `--path`: only calls that name one of these or have a descriptor open on it; paths or globs.
+    pub paths: Vec<OsString>,
     /// `--duration`, nanoseconds: only calls that took at least so long.
     pub duration: Option<u64>,
     pub failure: bool,
@@ -237,7 +241,10 @@ pub enum TimeFormat {
     Relative,
     /// Milliseconds since the line before.
     Delta,
+    /// The time of day, here.
     Local,
+    /// The same with the date.
+    LocalDate,
     Utc,
     Epoch,
     Monotonic,
@@ -310,6 +317,8 @@ pub struct Run {
     pub strict: bool,
     /// `--no-wait`: do not wait for the command's background children.
     pub wait: bool,
+    /// `-q`
+    pub quiet: bool,
     /// `-v`, counted.
     pub verbose: u8,
     /// `--engine`

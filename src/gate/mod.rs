@@ -2,15 +2,17 @@
 //!
 //! It stands between engine and sinks, so that no sink selects and the engine knows nothing of taste. What it holds back it counts.
 
+mod paths;
 mod subject;
 
+pub use paths::{Paths, may_have_paths};
 pub use subject::{CallScope, CallSubject, Named, TracepointScope, TracepointSubject, Width};
 
 use crate::beauty::lookup;
 use crate::cli::filter::{Bound, Subject, Verdict};
-use crate::event::{Abi, Call, Event, EventIndex, Exit, Time, What};
+use crate::event::{Abi, Call, Event, EventIndex, Exit, TaskEnd, Time, What};
 use crate::sink::View;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// What is let through.
@@ -26,6 +28,8 @@ pub struct Settings {
     pub events: Vec<Option<Door>>,
     /// `nr=N` of the items of `-e`, by their place.
     pub amounts: Vec<Option<u64>>,
+    /// `--path`
+    pub paths: Paths,
     /// `--duration`, nanoseconds.
     pub duration: Option<u64>,
     pub failure: bool,
@@ -34,14 +38,24 @@ pub struct Settings {
     pub switch_on: Option<Switch>,
     pub switch_off: Option<Switch>,
     pub show_switches: bool,
-    /// Show how tasks end.
-    pub exits: bool,
+    /// Which ends of tasks are shown.
+    pub exits: Exits,
     /// Show calls that are still in flight.
     pub pending: bool,
     /// Show signals.
     pub signals: bool,
     /// `--min-stack`: calls whose stack has fewer frames are not shown.
     pub frames_min: usize,
+}
+
+/// Which lines say how tasks end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exits {
+    #[default]
+    None,
+    /// Those of processes of which something was shown, and those that a signal killed.
+    OfShown,
+    All,
 }
 
 /// What one kind of event must fulfil: the general condition, and that of one of the items that selected it (if items did).
@@ -94,6 +108,8 @@ pub struct Gate {
     settings: Settings,
     /// By item of `-e`: how many it let through.
     passed_by_item: Vec<u64>,
+    /// Processes of which something was shown, where that decides about their ends.
+    seen: FxHashSet<i32>,
     on: bool,
     /// For calls that are shown whatever they are.
     open: Door,
@@ -113,6 +129,19 @@ pub struct Account {
     pub calls_held_back: u64,
     /// Of these, calls of which the filter could not be decided, because what it asks for is not known.
     pub undecided: u64,
+    /// Calls that were selected and not shown all the same.
+    pub held: Held,
+}
+
+/// By what calls were held back that were selected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    pub switch: u64,
+    pub failure: u64,
+    pub stack: u64,
+    pub path: u64,
+    pub duration: u64,
+    pub filter: u64,
 }
 
 impl Gate {
@@ -123,6 +152,7 @@ impl Gate {
             passed_by_item: vec![0; settings.amounts.len()],
             on,
             in_flight: FxHashMap::default(),
+            seen: FxHashSet::default(),
             settings,
             account: Account::default(),
         }
@@ -146,8 +176,14 @@ impl Gate {
         }
         let event = &*event;
         let switches = self.switch(event);
+        if let (What::Call(call), None, false) = (&event.what, switches, self.on) {
+            self.account.held.switch += u64::from(self.door(call).is_some());
+        }
         let shown = !self.is_full() && (switches == Some(true) || (switches.is_none() && self.on && self.wanted(event, view)));
         let calls = event.what.calls();
+        if self.settings.exits == Exits::OfShown {
+            self.remember(event, shown);
+        }
         *(if shown { &mut self.account.calls_shown } else { &mut self.account.calls_held_back }) += calls;
         if let (What::Pending(call), true) = (&event.what, shown) {
             self.in_flight.insert(call.id.tid, call.id.start);
@@ -156,6 +192,19 @@ impl Gate {
             self.account.shown += calls.max(1);
         }
         shown
+    }
+
+    /// Keeps in mind which processes have lines.
+    fn remember(&mut self, event: &Event, shown: bool) {
+        match &event.what {
+            What::Exit(_) if event.task.tid == event.task.pid => {
+                self.seen.remove(&event.task.pid);
+            }
+            What::Call(_) | What::Pending(_) | What::Tracepoint { .. } if shown => {
+                self.seen.insert(event.task.pid);
+            }
+            _ => {}
+        }
     }
 
     /// If the event is a switch: turns it, and says whether it is shown.
@@ -184,7 +233,11 @@ impl Gate {
             }
             // The plan has calls summed up only where every one of them is shown.
             What::Tally(_) => true,
-            What::Exit(_) => self.settings.exits,
+            What::Exit(end) => match self.settings.exits {
+                Exits::None => false,
+                Exits::OfShown => matches!(end, TaskEnd::Killed(_)) || self.seen.contains(&event.task.pid),
+                Exits::All => true,
+            },
             What::Signal { .. } => self.settings.signals,
             What::Fork { .. } | What::Exec { .. } | What::Fault(_) | What::Lost(_) => true,
         }
@@ -196,21 +249,33 @@ impl Gate {
             return false;
         }
         let Some(door) = self.door(call) else { return false };
+        let once = u64::from(!pending);
         if self.settings.failure && call.errno().is_none() {
+            self.account.held.failure += once;
             return false;
         }
         if call.stack.as_ref().map_or(0, |stack| stack.frames.len()) < self.settings.frames_min {
+            self.account.held.stack += once;
+            return false;
+        }
+        if !self.settings.paths.is_empty() && !self.settings.paths.concern(call, lookup::row(call.abi, call.nr)) {
+            self.account.held.path += once;
             return false;
         }
         if let Some(least) = self.settings.duration
             && !took_at_least(call, least, event.time)
         {
+            self.account.held.duration += once;
             return false;
         }
         let passed = self.decide(door, &CallSubject { event, call, row: lookup::row(call.abi, call.nr) });
         match passed {
             Passed::Unknown => {
-                self.account.undecided += u64::from(!pending);
+                self.account.undecided += once;
+                false
+            }
+            Passed::No => {
+                self.account.held.filter += once;
                 false
             }
             // A call in flight counts when it is complete.

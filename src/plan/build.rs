@@ -4,7 +4,7 @@ use super::by_instance::ByInstance;
 use super::events::{Adding, Needs, Tracepoint};
 use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Facts, Mechanism};
-use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, path_names, sums, target};
+use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, path_names, paths, sums, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::user::Output;
@@ -38,8 +38,7 @@ const PENDING_AFTER: u64 = 100_000_000;
 pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output], engine: Engine) -> anyhow::Result<Plan> {
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
-    let mut notes = selection.notes.clone();
-    notes.extend(made.notes.iter().cloned());
+    let mut notes = made.notes.clone();
     let (whom, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
 
@@ -50,7 +49,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
     let each_call = sums::hindrance(request);
     let by_bpf = engine == Engine::Bpf && !selection.is_empty();
-    let armed = armed_syscalls(&selection, shown.clone(), what.fd_paths && !by_bpf);
+    let armed = armed_syscalls(&selection, shown.clone(), (what.fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
     let kernel_frames = !by_bpf && graphs.has_kernel_frames();
     let facts = Facts { own_events: mechanism::own_events(tracefs), compat, kernel_frames };
@@ -61,8 +60,10 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
             let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
             let mut facts = path_names::Facts::find(tracefs, &shown, selection.unknown, own_events);
             // A summary has none of them, and of what a filter asks is not known here.
-            facts.wanted &=
-                request.show.mode != Mode::Summary || what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
+            facts.wanted &= request.show.mode != Mode::Summary
+                || !request.show.paths.is_empty()
+                || what.filter.is_some()
+                || what.items.iter().any(|item| item.filter.is_some());
             let only = match &whom {
                 Whom::Tasks { tids, processes } if !inherit && processes.is_empty() => Some(tids.as_slice()),
                 _ => None,
@@ -152,6 +153,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         names,
         delay: what.delay,
         excluded: excluded(request),
+        remarks: selection.notes.clone(),
         notes,
     })
 }
@@ -168,6 +170,18 @@ struct Decided<'a> {
 impl Decided<'_> {
     fn follows_tasks(&self) -> bool {
         matches!(self.whom, Whom::Command | Whom::Tasks { .. })
+    }
+
+    /// Where only some calls are asked for, a process that made none of them has no line at all.
+    fn exits(&self) -> gate::Exits {
+        let Trace { what, show, run, .. } = self.request;
+        let asked = SYSCALLS.iter().zip(&self.selection.rows).any(|(row, on)| *on && row.name == "exit_group");
+        let is_limited = !what.items.is_empty() || what.filter.is_some() || !show.paths.is_empty();
+        match self.follows_tasks() && !run.quiet {
+            false => gate::Exits::None,
+            true if is_limited && !(asked && what.filter.is_none() && show.paths.is_empty()) => gate::Exits::OfShown,
+            true => gate::Exits::All,
+        }
     }
 
     /// A call that switches the output does so whatever becomes of it.
@@ -201,7 +215,11 @@ impl Decided<'_> {
             stacks,
             failures: show.failure && in_kernel,
             least: show.duration.filter(|_| in_kernel),
-            filters: if in_kernel { filters::of_rows(self.selection, &what.items, what.filter.as_ref(), notes) } else { Vec::new() },
+            filters: if in_kernel {
+                filters::of_rows(self.selection, &what.items, what.filter.as_ref(), !show.paths.is_empty(), notes)
+            } else {
+                Vec::new()
+            },
         })
     }
 
@@ -221,6 +239,7 @@ impl Decided<'_> {
             others: self.selection.others.clone(),
             events,
             amounts: what.items.iter().map(|item| item.terms.nr).collect(),
+            paths: paths::find(&show.paths),
             duration: show.duration,
             failure: show.failure,
             max: show.max_events,
@@ -229,7 +248,7 @@ impl Decided<'_> {
             show_switches: what.show_on_off_events,
             // Where lines go decides it, once that is open.
             pending: true,
-            exits: self.follows_tasks(),
+            exits: self.exits(),
             signals: what.signals,
             frames_min: graphs.min.map_or(0, usize::from),
         }

@@ -15,13 +15,15 @@ pub enum CommandError {
     NotFound(String),
     #[error("{0}: {1}")]
     CannotRun(String, String),
+    #[error("--run-as {0}: there is no user of this name or number here")]
+    NoUser(String),
 }
 
 impl CommandError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             CommandError::NotFound(_) => ExitCode::NotFound,
-            CommandError::CannotRun(..) => ExitCode::CannotRun,
+            CommandError::CannotRun(..) | CommandError::NoUser(_) => ExitCode::CannotRun,
         }
     }
 }
@@ -33,7 +35,11 @@ impl CommandError {
 pub fn program(command: &Command) -> Result<Program, CommandError> {
     let name = command.argv.first().map(|w| w.to_string_lossy().into_owned()).unwrap_or_default();
     let cannot = |why: &dyn std::fmt::Display| CommandError::CannotRun(name.clone(), why.to_string());
-    let user = command.run_as.as_deref().map(users::user).transpose().map_err(|e| cannot(&e))?;
+    let run_as = |name: &str| match users::user(name) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(CommandError::NoUser(name.to_owned())),
+        found => found.map_err(|error| cannot(&format!("--run-as {name}: {error}"))),
+    };
+    let user = command.run_as.as_deref().map(run_as).transpose()?;
     let environment = environment(command, user.as_ref());
     let c_string = |word: &OsString| CString::new(word.as_bytes()).map_err(|_| cannot(&"a word of the command holds a NUL byte"));
     let argv = command.argv.iter().map(c_string).collect::<Result<Vec<_>, _>>()?;

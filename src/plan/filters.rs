@@ -6,7 +6,7 @@ use crate::bpf::filter::{Clause, Op, Subject, TESTS_MAX, TEXT_BYTES, Test, With}
 use crate::cli::filter::{Bound, Expr, Fit, Mask, Op as Written};
 use crate::cli::request::Item;
 use crate::cli::select::Selection;
-use crate::gate::{CallScope, Named, Width};
+use crate::gate::{self, CallScope, Named, Width};
 use crate::syscall::special::Special;
 use std::collections::BTreeMap;
 
@@ -17,7 +17,13 @@ struct Decidable {
 }
 
 /// What the programs are to decide of the calls that are selected, by the place of their row. A note says so of each condition.
-pub fn of_rows(selection: &Selection, items: &[Item], general: Option<&Expr>, notes: &mut Vec<String>) -> Vec<(u16, Vec<Clause>)> {
+pub fn of_rows(
+    selection: &Selection,
+    items: &[Item],
+    general: Option<&Expr>,
+    with_paths: bool,
+    notes: &mut Vec<String>,
+) -> Vec<(u16, Vec<Clause>)> {
     let mut found = Vec::new();
     let mut calls_by_text: BTreeMap<String, u32> = BTreeMap::new();
     for (at, row) in SYSCALLS.iter().enumerate().filter(|(at, _)| selection.rows.get(*at).copied().unwrap_or_default()) {
@@ -27,7 +33,10 @@ pub fn of_rows(selection: &Selection, items: &[Item], general: Option<&Expr>, no
             _ => None,
         };
         let filters: Vec<&Expr> = general.into_iter().chain(own).collect();
-        let decidable = of(row, &filters);
+        let decidable = match with_paths && !gate::may_have_paths(row) {
+            true => vec![Decidable { clause: vec![Test::NEVER], text: "--path (they have none)".to_owned() }],
+            false => of(row, &filters),
+        };
         decidable.iter().for_each(|one| *calls_by_text.entry(one.text.clone()).or_default() += 1);
         if !decidable.is_empty() {
             found.push((at as u16, decidable.into_iter().map(|one| one.clause).collect()));

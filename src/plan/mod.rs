@@ -16,6 +16,7 @@ mod hooks;
 mod mechanism;
 mod names_at_exit;
 mod path_names;
+mod paths;
 mod sums;
 mod target;
 mod whom;
@@ -65,7 +66,9 @@ pub struct Plan {
     pub delay: Option<u64>,
     /// Left out of a system-wide trace, beside rtrace itself: who, and why.
     pub excluded: Vec<Carrier>,
-    /// What the user ought to know about how the request was understood.
+    /// What the user ought to know about how the request was understood: said unless `-q` is given.
+    pub remarks: Vec<String>,
+    /// The same for `-v` alone.
     pub notes: Vec<String>,
 }
 

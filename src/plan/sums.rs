@@ -9,6 +9,7 @@ pub fn hindrance(request: &Trace) -> Option<&'static str> {
     let asked = [
         (show.mode != Mode::Summary, "lines are printed"),
         (graphs::any(request), "stacks are of each call"),
+        (!show.paths.is_empty(), "--path is about each call"),
         (show.duration.is_some(), "--duration is about each call"),
         (show.failure, "--failure is about each call"),
         (what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some()), "--filter is about each call"),

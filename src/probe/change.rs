@@ -50,18 +50,19 @@ impl<'a> Change<'a> {
         self.done.iter().any(|done| matches!(done, Done::Made(made, _) if made == name))
     }
 
-    /// Makes a probe that is in the kernel's own grammar. Without a group it has the one that the kernel gives its kind, without a name one that says where it is.
+    /// Makes a probe that is in the kernel's own grammar. Without a group it has the one that the kernel gives its kind, without a name
+    /// the wanted one, or that with a number where another event has it.
     ///
     /// # Errors
     /// There is such an event, which this call has not made; the kernel does not take it.
-    pub fn make(&mut self, probe: &Probe) -> anyhow::Result<()> {
+    pub fn make(&mut self, probe: &Probe, wanted: &str) -> anyhow::Result<()> {
         if let Place::User { flags, .. } = &probe.place {
             return self.make_user(probe, user_flags(flags)?);
         }
         let group = probe.group.clone().unwrap_or_else(|| groups::by_kind(&probe.place).to_owned());
         let event = probe.event.clone().unwrap_or_else(|| {
             let mut taken: HashSet<String> = self.tracefs.names(&group).unwrap_or_default().into_iter().collect();
-            names::unique(&names::shown(probe).name, &mut taken)
+            names::unique(wanted, &mut taken)
         });
         let name = EventName { subsystem: group, name: event };
         if self.tracefs.has(&name.subsystem, &name.name) && !self.made(&name) {

@@ -111,7 +111,10 @@ fn a_name_or_constant_that_nothing_has_is_refused_with_near_ones() {
         ),
         (["-e", "kill", "--filter", "sig == USR11"], "rtrace: --filter 'sig == USR11': `USR11` is no value of sig; near: USR1\n"),
         (["-e", "openat", "--filter", "flags & CREATE"], "rtrace: --filter 'flags & CREATE': `CREATE` is no value of flags; near: CREAT\n"),
-        (["-e", "read", "--filter", "ret == ENOENTT"], "rtrace: --filter 'ret == ENOENTT': `ENOENTT` is no value of ret; near: ENOENT\n"),
+        (
+            ["-e", "read", "--filter", "ret == ENOENTT"],
+            "rtrace: --filter 'ret == ENOENTT': `ENOENTT` is no value of ret; near: ENOENT, ENONET\n",
+        ),
         (
             ["-e", "read,write", "--filter", "fd == \"x\""],
             "rtrace: --filter 'fd == \"x\"': fd is a number: a string cannot be compared with it\n",

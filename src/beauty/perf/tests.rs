@@ -191,14 +191,14 @@ fn hostile_text_stays_on_its_line() {
 
 #[test]
 fn signals_ends_and_gaps() {
-    let shown = |what| event_line(&show(), &event(Time(2_000_000), what)).replace("     0.000 (         ): ", "");
+    let shown = |what| event_line(&show(), &event(Time(2_000_000), what)).replace("     2.000 (         ): ", "");
     let signal = |signal, errno, code| shown(What::Signal { signal, errno, code, handled: true });
     assert_eq!(signal(17, 0, 1), "sh/20131 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---\n");
     assert_eq!(signal(34, 5, 77), "sh/20131 --- SIGRT_2 {si_signo=SIGRT_2, si_errno=5, si_code=77} ---\n");
     assert_eq!(shown(What::Exit(TaskEnd::Exited(3))), "sh/20131 +++ exited with 3 +++\n");
     assert_eq!(shown(What::Exit(TaskEnd::Killed(9))), "sh/20131 +++ killed by SIGKILL +++\n");
     assert_eq!(shown(What::Fork { child: TaskId::default(), flags: None }), "", "no line of its own");
-    assert_eq!(shown(What::Lost(Loss { records: Some(1), after: None })), "LOST 1 record on CPU 3 before 0.000\n");
+    assert_eq!(shown(What::Lost(Loss { records: Some(1), after: None })), "LOST 1 record on CPU 3 before 2.000\n");
     let mut style = Perf::new(&show(), &Session::default(), false);
     let mut out = Vec::new();
     style.event(&mut out, &event(Time(1_000_000), What::Exit(TaskEnd::Exited(0))), &Session::default(), &samples::comms, &Nameless);
@@ -209,7 +209,7 @@ fn signals_ends_and_gaps() {
         &samples::comms,
         &Nameless,
     );
-    assert!(String::from_utf8(out).unwrap().ends_with("\n     8.000 (         ): LOST 12 records on CPU 3 between 2.500 and 8.000\n"));
+    assert!(String::from_utf8(out).unwrap().ends_with("\n     9.000 (         ): LOST 12 records on CPU 3 between 3.500 and 9.000\n"));
 }
 
 #[test]

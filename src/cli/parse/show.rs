@@ -26,6 +26,7 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         errno_summary: summary.errno_summary,
         summary_by: summary.summary_mode.or(config.summary_mode).map(SummaryBy::from).unwrap_or_default(),
         max_summary: summary.max_summary.or(config.max_summary).map(|n| n as usize),
+        paths: cli.what.path.clone(),
         duration: cli.what.duration,
         failure: cli.what.failure,
         max_events: cli.what.max_events,
@@ -89,7 +90,8 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
         (Engine::Bpf, _) => return Err(wrong("--strings-by is for tracing without BPF; with --engine bpf, the programs read strings")),
         (Engine::Auto | Engine::Tracepoint, _) => Engine::Tracepoint,
     };
-    Ok(Run { ring_bytes, strict: cli.output.strict, wait: !cli.target.no_wait, verbose: cli.run.verbose, engine, strings_by })
+    let (quiet, verbose) = (cli.run.quiet > 0, cli.run.verbose);
+    Ok(Run { ring_bytes, strict: cli.output.strict, wait: !cli.target.no_wait, quiet, verbose, engine, strings_by })
 }
 
 impl From<SummaryArg> for SummaryBy {
@@ -109,6 +111,7 @@ impl From<TimeArg> for TimeFormat {
             TimeArg::Relative => TimeFormat::Relative,
             TimeArg::Delta => TimeFormat::Delta,
             TimeArg::Local => TimeFormat::Local,
+            TimeArg::LocalDate => TimeFormat::LocalDate,
             TimeArg::Utc => TimeFormat::Utc,
             TimeArg::Epoch => TimeFormat::Epoch,
             TimeArg::Monotonic => TimeFormat::Monotonic,

@@ -7,7 +7,7 @@ use crate::probe::change::{Change, RemoveError};
 use crate::probe::grammar::{self, KernelPlace, Line, Place, Probe, Removal};
 use crate::probe::inventory::{self, Entry};
 use crate::probe::surroundings::Live;
-use crate::probe::{holders, resolve};
+use crate::probe::{holders, names, resolve};
 use crate::say;
 use anyhow::{Context, anyhow, bail};
 use std::fs;
@@ -21,8 +21,8 @@ struct Step {
 }
 
 enum Act {
-    /// In the kernel's own grammar.
-    Make(Vec<Probe>),
+    /// In the kernel's own grammar, and what they are called if they have no names.
+    Make(String, Vec<Probe>),
     /// It may be, if the kernel knows the names in it.
     Offer(Probe),
     Remove(Removal),
@@ -77,7 +77,10 @@ fn step(place: Option<String>, line: Line) -> anyhow::Result<Step> {
     let act = match line {
         Line::Remove(removal) => Act::Remove(removal),
         Line::Make(probe) if may_be_in_the_kernels_words(&probe) => Act::Offer(probe),
-        Line::Make(probe) => Act::Make(looked_up(&probe).map_err(|error| in_place(error, place.as_deref()))?),
+        Line::Make(probe) => {
+            let probes = looked_up(&probe).map_err(|error| in_place(error, place.as_deref()))?;
+            Act::Make(names::shown(&probe).name, probes)
+        }
     };
     Ok(Step { place, act })
 }
@@ -112,7 +115,7 @@ fn told_apart(mut probes: Vec<Probe>) -> Vec<Probe> {
 
 fn take(tracefs: &Tracefs, change: &mut Change, act: &Act, force: bool) -> anyhow::Result<()> {
     match act {
-        Act::Make(probes) => probes.iter().try_for_each(|probe| change.make(probe)),
+        Act::Make(name, probes) => probes.iter().try_for_each(|probe| change.make(probe, name)),
         Act::Offer(probe) => offer(change, probe),
         Act::Remove(removal) => remove(tracefs, change, removal, force),
     }
@@ -120,9 +123,10 @@ fn take(tracefs: &Tracefs, change: &mut Change, act: &Act, force: bool) -> anyho
 
 /// As it is, if the kernel takes it: then the line that it shows is the one that was written. Else with its names looked up.
 fn offer(change: &mut Change, probe: &Probe) -> anyhow::Result<()> {
-    let Err(refused) = change.make(probe) else { return Ok(()) };
+    let name = names::shown(probe).name;
+    let Err(refused) = change.make(probe, &name) else { return Ok(()) };
     let probes = looked_up(probe)?;
-    if probes == [probe.clone()] { Err(refused) } else { probes.iter().try_for_each(|probe| change.make(probe)) }
+    if probes == [probe.clone()] { Err(refused) } else { probes.iter().try_for_each(|probe| change.make(probe, &name)) }
 }
 
 fn remove(tracefs: &Tracefs, change: &mut Change, removal: &Removal, force: bool) -> anyhow::Result<()> {

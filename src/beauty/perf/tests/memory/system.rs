@@ -139,7 +139,7 @@ fn waiting_for_descriptors() {
     native("poll", &[0x1000, 2, 100], 1)
         .entry(0, &set(3, 0))
         .exit(0, &set(3, 0x11))
-        .says("ufds: [{.fd: 3, .events: IN, .revents: 0 => IN|HUP}, {.fd: -1, .events: IN|OUT, .revents: 0}], nfds: 2, timeout_msecs: 100");
+        .says("ufds: [{.fd: 3, .events: IN, .revents: IN|HUP}, {.fd: -1, .events: IN|OUT, .revents: 0}], nfds: 2, timeout_msecs: 100");
     native("epoll_ctl", &[3, 1, 4, 0x1000], 0)
         .entry(3, &bytes![0x8000_2001u32, 0x1234u64])
         .says("epfd: 3, op: ADD, fd: 4, event: {.events: IN|RDHUP|ET, .data: 0x1234}");

@@ -1,0 +1,106 @@
+//! Small things that a reader of lines and notes trips over.
+
+use crate::line;
+use crate::machine::{self, Machine};
+use crate::probe_command::Events;
+use crate::trace::{plain, shell, trace};
+
+#[test]
+fn a_probe_that_stays_is_called_after_what_was_written() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine.lacks(&[crate::needs::Need::Uprobes]) {
+        return;
+    }
+    let events = Events::new(&machine);
+    let program = machine::workload();
+    let name = events.says(&["add", &format!("p {program}:main")]);
+    let first = name.trim().to_owned();
+    let again = events.says(&["add", &format!("p {program}:main")]);
+    let second = again.trim().to_owned();
+    events.says(&["del", &first, &second]);
+    assert!(first == "uprobes:main" || first.starts_with("uprobes:main_"), "{first}");
+    assert!(second.starts_with("uprobes:main_") && first != second, "{first}, {second}");
+}
+
+#[test]
+fn a_function_of_the_c_library_with_another_name_comes_with_a_note() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = plain(&machine, &["-e", "umount", "true"]);
+    let notes: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("rtrace: ")).collect();
+    let told = "rtrace: umount is traced as umount2: the C library's umount() asks the kernel for umount2";
+    assert_eq!((notes[0], notes.len()), (told, 2), "{}", run.stderr);
+    assert!(notes[1].starts_with("rtrace: nothing matched umount") && !notes[1].contains("near: umount"), "{}", run.stderr);
+}
+
+#[test]
+fn what_held_calls_back_is_named_and_no_near_names() {
+    let Some(machine) = Machine::shared() else { return };
+    for (options, what) in [
+        (
+            &["-e", "lseek", "--filter", "offset > 1000"][..],
+            "nothing matched lseek; 10 calls passed by, held back by --filter 'offset > 1000'",
+        ),
+        (&["-e", "lseek", "--failure", "--filter", "ret >= 0"], "held back by --failure"),
+        (&["-e", "lseek,getpgid", "--switch-on", "getpgid"], "held back by --switch-on getpgid"),
+        (&["-e", "lseek", "--path", "/nonexistent"], "held back by --path"),
+        (&["-e", "lseek", "--duration", "1h"], "held back by --duration"),
+    ] {
+        let run = crate::trace::workload(&machine, options, "calls lseek 1 10").succeeded();
+        let note = run.stderr.lines().find(|line| line.contains("nothing matched")).unwrap_or_default();
+        assert!(note.contains(what), "{options:?}: {}", run.stderr);
+        assert!(!note.contains("near:"), "{options:?}: {note}");
+    }
+    let everything = crate::trace::workload(&machine, &["--filter", "offset == 1000000"], "calls lseek 1 10").succeeded();
+    assert!(everything.stderr.contains("held back by --filter 'offset == 1000000'"), "{}", everything.stderr);
+}
+
+#[test]
+fn a_user_who_is_not_there_is_named() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = plain(&machine, &["--run-as", "nosuch", "ls"]);
+    assert_eq!((run.status, run.stderr.as_str()), (126, "rtrace: --run-as nosuch: there is no user of this name or number here\n"));
+}
+
+/// The first line to end is of a call that began after the sleep did.
+#[test]
+fn no_stamp_is_negative() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = trace(&machine, &["-e", "clock_nanosleep,mkdir,mkdirat"], &["sh", "-c", "sleep 0.3 & sleep 0.1; mkdir /proc/no; wait"]);
+    let stamps: Vec<f64> = run.lines().iter().filter_map(|line| line.time.as_deref()?.parse().ok()).collect();
+    assert!(stamps.len() >= 3 && stamps.iter().all(|stamp| *stamp >= 0.0), "{}", run.text);
+    let whole = trace(&machine, &[], &["true"]).succeeded();
+    assert!(whole.text.starts_with("     0.000 ("), "{}", whole.text);
+}
+
+#[test]
+fn local_time_is_a_time_of_day_and_has_a_date_on_request() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#"export TZ=UTC; $rtrace --time-format local -q -e execve true; $rtrace --time-format local-date -q -e execve true"#;
+    let run = shell(&machine, script);
+    let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains("execve(")).collect();
+    let is = |pattern: &str, line: &str| regex::Regex::new(pattern).expect("the pattern is right").is_match(line);
+    assert!(is(r"^\d\d:\d\d:\d\d\.\d{9} \(", lines[0]), "{}", run.stderr);
+    assert!(is(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}\+00:00 \(", lines[1]), "{}", run.stderr);
+}
+
+/// Engines that read memory: what a sleep that nobody interrupted would have left, and what a poll that waits has not found yet.
+#[cfg(feature = "bpf")]
+#[test]
+fn what_the_kernel_did_not_write_is_not_shown() {
+    let Some(machine) = Machine::shared() else { return };
+    let options = ["--engine", "bpf", "-e", "clock_nanosleep"];
+    let slept = trace(&machine, &options, &["sleep", "0.01"]).succeeded();
+    let calls = slept.lines();
+    let calls = line::calls(&calls);
+    assert!(calls.iter().all(|(_, call)| !call.args.contains("rmtp: {")) && calls[0].1.args.contains("rqtp: {"), "{}", slept.text);
+    // A signal that stops the sleep lets the kernel write what is left of it.
+    let stopped = trace(&machine, &options, &["sh", "-c", "sleep 0.3 & sleep 0.1; kill -STOP $!; kill -CONT $!; wait"]).succeeded();
+    assert!(stopped.text.contains("rmtp: {.tv_sec: 0, .tv_nsec: "), "{}", stopped.text);
+    let script = "import select,os,threading\nr,w=os.pipe()\np=select.poll()\np.register(r,1)\nthreading.Timer(0.6,lambda:os.write(w,b'x')).start()\np.poll();p.poll()";
+    let polled = trace(&machine, &["--engine", "bpf", "-e", "poll"], &["python3", "-c", script]);
+    let waiting: Vec<&str> = polled.text.lines().filter(|line| line.contains(" poll(") && line.contains("...")).collect();
+    if polled.status == 0 {
+        assert!(waiting.iter().all(|line| line.contains(".events: IN") && !line.contains("revents")), "{}", polled.text);
+        assert!(polled.text.contains(".revents: IN"), "{}", polled.text);
+    }
+}
