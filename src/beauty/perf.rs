@@ -39,6 +39,15 @@ pub struct Perf {
     names: FxHashMap<u16, String>,
 }
 
+/// Whether this style has a line for the event.
+fn has_line(event: &Event, session: &Session) -> bool {
+    match &event.what {
+        What::Fork { .. } | What::Exec { .. } | What::Tally(_) => false,
+        What::Tracepoint { event, .. } => session.events.get(*event).is_some_and(|spec| spec.shown),
+        _ => true,
+    }
+}
+
 /// What the stamps of a command's trace count from: its own execve, which nothing of it is older than. Any other first line may have ended before one that began earlier,
 /// so that the trace's beginning is what is older than all.
 fn beginning(event: &Event, session: &Session) -> Time {
@@ -58,7 +67,7 @@ impl Perf {
     /// Appends the event's line, with its newline. `comm` says what a task was called at the time of the event. Nothing is written for events that have no line in
     /// this style: a task's making and an exec (the calls that did it have theirs), and tracepoints that were not asked for.
     pub fn event(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>, names: &dyn Names) {
-        if self.stamps.has_no_origin() {
+        if self.stamps.has_no_origin() && has_line(event, session) {
             self.stamps.count_from(beginning(event, session));
         }
         let before = out.len();

@@ -62,7 +62,10 @@ impl When {
 fn has_item(list: &str, beginning: &str) -> bool {
     match beginning {
         open if open.ends_with('=') => list.trim_start_matches('!').starts_with(open),
-        "?" => list.split(',').any(|item| item.trim_start_matches('!').starts_with('?') && item.len() > 1 && !item.contains(['*', '['])),
+        "?" => list.split(',').any(|item| {
+            let name = item.trim_start_matches('!').strip_prefix('?');
+            name.is_some_and(|name| !name.is_empty() && !name.contains(['?', '*', '[']))
+        }),
         open if open.ends_with('?') => list.starts_with(open),
         word => list == word,
     }

@@ -131,6 +131,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     // The summary's, whatever is shown.
     let for_summary = events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
     for_summary.for_each(|(_, door)| _ = door.get_or_insert_default());
+    let mut remarks = selection.notes.clone();
+    remarks.extend(paths::remark(request, path_names.as_ref()));
     let gate = decided.gate(event_doors, switch_on, switch_off, &mut filters);
     filters.check()?;
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
@@ -153,7 +155,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         names,
         delay: what.delay,
         excluded: excluded(request),
-        remarks: selection.notes.clone(),
+        remarks,
         notes,
     })
 }

@@ -1,6 +1,8 @@
 //! `--path`: what the user wrote, and what the kernel calls it.
 
+use super::{PathNames, Way};
 use crate::cli::glob;
+use crate::cli::request::Trace;
 use crate::gate::Paths;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -26,6 +28,13 @@ pub fn find(written: &[OsString]) -> Paths {
         }
     }
     Paths(paths)
+}
+
+/// What is to be said where no names of paths are known, so that nothing can be found by them: by a descriptor alone there is little to find.
+pub fn remark(request: &Trace, names: Option<&PathNames>) -> Option<String> {
+    let unknown = names.is_some_and(|names| names.way == Way::None);
+    (unknown && !request.show.paths.is_empty())
+        .then(|| "--path finds hardly anything here, because path names are not known without BPF (-v says why)".to_owned())
 }
 
 #[cfg(test)]

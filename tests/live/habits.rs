@@ -59,6 +59,11 @@ fn calls_that_have_to_do_with_a_path() {
     let (one, other) = (machine.file("one", 10), machine.file("other", 10));
     let command = ["head", "-c", "4", one.as_str(), other.as_str()];
     let trace = |path: &str| trace(&machine, &["--path", path], &command).succeeded();
+    let without_names = "rtrace: --path finds hardly anything here, because path names are not known without BPF (-v says why)";
+    if trace(&one).stderr.contains(without_names) {
+        assert_eq!(machine::engine(), "tracepoint");
+        return;
+    }
     let names = |trace: &crate::trace::Trace| -> Vec<String> {
         crate::line::calls(&trace.lines()).iter().map(|(_, call)| call.name.clone()).collect()
     };

@@ -29,7 +29,7 @@ pub fn walk(words: &[OsString]) -> Vec<Given> {
             Some(long) => vec![of_long(&command, long)],
             None if word.len() > 1 && word.starts_with('-') => of_letters(&command, &word[1..]),
             None => {
-                if let Some(last) = given.last_mut().filter(|last| last.value.is_none()) {
+                if let Some(last) = given.last_mut().filter(|last| last.value.is_none() && last.behind.is_none()) {
                     last.behind = Some(word);
                 }
                 return given;
