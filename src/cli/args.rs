@@ -57,7 +57,7 @@ pub fn command() -> clap::Command {
 #[derive(Debug, Subcommand)]
 pub enum Sub {
     /// Show what can be traced here: syscalls, groups, events; a syscall's arguments, a table's values
-    #[command(override_usage = "rtrace list [syscalls|groups|events|tables] [GLOB]")]
+    #[command(override_usage = "rtrace list [syscalls|groups|events|tables] [GLOB]\n       rtrace list usdt:PROGRAM")]
     List {
         /// What to list, then a name or glob of what is wanted; either may be left out
         #[arg(value_name = "KIND|GLOB", num_args = 0..=2)]
@@ -73,6 +73,12 @@ pub enum Sub {
     },
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
+    /// Say what the last word may become, for the completion scripts
+    #[command(name = "__complete", hide = true)]
+    Complete {
+        #[arg(last = true)]
+        words: Vec<OsString>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

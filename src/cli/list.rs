@@ -5,6 +5,7 @@
 
 mod row;
 mod structs;
+pub mod usdt;
 
 use super::ExitCode;
 use super::request::Listing;

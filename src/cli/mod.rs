@@ -3,6 +3,7 @@
 pub mod args;
 pub mod caret;
 pub mod check;
+pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod exit_code;

@@ -74,6 +74,7 @@ fn without_tracing(subcommand: Sub) -> Result<Request, Stop> {
         Sub::Check => Ok(Request::Check),
         Sub::Probe { what } => Ok(Request::Probe(probe::probing(what))),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
+        Sub::Complete { words } => Ok(Request::Complete(words)),
     }
 }
 
@@ -186,6 +187,14 @@ fn read_config(around: &Surroundings) -> Result<Config, Stop> {
 }
 
 fn list(words: &[String]) -> Result<Request, Stop> {
+    if let [word] = words
+        && let Some(program) = word.strip_prefix("usdt:")
+    {
+        return match program {
+            "" => Err(wrong("usdt: is followed by a program or library: rtrace list usdt:/usr/bin/python3")),
+            program => Ok(Request::ListUsdt(PathBuf::from(program))),
+        };
+    }
     let kind = words.first().and_then(|word| {
         Some(match word.as_str() {
             "syscalls" => Listing::Syscalls,

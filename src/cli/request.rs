@@ -10,10 +10,17 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Trace(Box<Trace>),
-    List { what: Listing, glob: Option<String> },
+    List {
+        what: Listing,
+        glob: Option<String>,
+    },
+    /// The USDT tracepoints of this program.
+    ListUsdt(PathBuf),
     Check,
     Probe(Probing),
     Completions(clap_complete::Shell),
+    /// What the last of these words may become: for completion scripts.
+    Complete(Vec<OsString>),
 }
 
 /// The parts of `rtrace probe`.

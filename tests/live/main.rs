@@ -5,6 +5,7 @@ mod attach;
 #[cfg(all(feature = "bpf", target_arch = "x86_64"))]
 mod compat;
 mod compiled;
+mod completion;
 mod conservation;
 mod copies;
 mod descriptors;

@@ -11,6 +11,7 @@ use crate::stack::symbols::ElfFile;
 use crate::stack::symbols::listing;
 use crate::stack::symbols::notes::notes;
 use anyhow::{anyhow, bail};
+use std::path::Path;
 
 /// The kind of the notes of USDT tracepoints.
 const NT_STAPSDT: u32 = 3;
@@ -49,6 +50,37 @@ fn point(contents: &[u8], elf: &ElfFile, base: Option<u64>) -> Option<Point> {
     let (provider, name, arguments) = (strings.next()?, strings.next()?, strings.next()?);
     let semaphore_svma = (semaphore != 0).then(|| semaphore.wrapping_add(moved));
     Some(Point { provider, name, svma: svma.wrapping_add(moved), semaphore_svma, arguments })
+}
+
+/// A tracepoint as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub provider: String,
+    pub name: String,
+    /// In how many places of the program it is.
+    pub sites: usize,
+    /// What it gives at the first of them, as its note has it: bytes and operand (`-4@%edi`), with blanks between.
+    pub arguments: String,
+}
+
+/// All tracepoints of a program or library, by name.
+///
+/// # Errors
+/// It cannot be read, is no ELF file, or has none.
+pub fn list(path: &Path, surroundings: &mut dyn Surroundings) -> anyhow::Result<Vec<Listed>> {
+    let file = ProgramFile::open(absolute(path, surroundings)?, surroundings)?;
+    let mut listed: Vec<Listed> = Vec::new();
+    for point in points(&file.elf) {
+        match listed.iter_mut().find(|known| known.provider == point.provider && known.name == point.name) {
+            Some(known) => known.sites += 1,
+            None => listed.push(Listed { provider: point.provider, name: point.name, sites: 1, arguments: point.arguments }),
+        }
+    }
+    if listed.is_empty() {
+        bail!("{} has no USDT tracepoints (no section .note.stapsdt)", shown(&file.path));
+    }
+    listed.sort_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
+    Ok(listed)
 }
 
 /// A probe with [`Place::Usdt`]: one for each site.

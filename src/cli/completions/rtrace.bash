@@ -1,0 +1,42 @@
+# Completion of rtrace for bash. rtrace itself says what a word may become; this asks it.
+_rtrace() {
+    local rest=${COMP_LINE:0:COMP_POINT} words=() word trimmed i
+    # bash breaks words at : and = as well. rtrace is given them as they were typed.
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        trimmed=${rest#"${rest%%[![:space:]]*}"}
+        ((i == COMP_CWORD)) && word=$trimmed
+        if ((i > 0)) && [[ -n $rest && $trimmed == "$rest" ]]; then
+            words[-1]+=$word
+        else
+            words+=("$word")
+        fi
+        rest=${trimmed#"$word"}
+    done
+    local current=${words[-1]} answers answer
+    mapfile -t answers < <("${COMP_WORDS[0]}" __complete -- "${words[@]:1}" 2> /dev/null)
+    COMPREPLY=()
+    case ${answers[0]} in
+        '!files') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        '!directories') compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
+        '!command '*)
+            if declare -F _command_offset > /dev/null && ((${answers[0]#* } + 1 < COMP_CWORD)); then
+                _command_offset $((${answers[0]#* } + 1))
+            else
+                compopt -o filenames
+                mapfile -t COMPREPLY < <(compgen -f -- "$current")
+                ((${answers[0]#* } + 2 == ${#words[@]})) && mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -c -- "$current")
+            fi
+            return ;;
+    esac
+    # What stands before the last : or = is no part of the word for bash.
+    local head=
+    [[ $current == *[:=]* ]] && head=${current%"${current##*[:=]}"}
+    for answer in "${answers[@]}"; do
+        COMPREPLY+=("${answer%%$'\t'*}")
+        COMPREPLY[-1]=${COMPREPLY[-1]#"$head"}
+    done
+    [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[:/] ]] && compopt -o nospace
+    return 0
+}
+complete -F _rtrace rtrace
