@@ -115,7 +115,8 @@ fn nothing_matched(request: &Trace, plan: &Plan, account: &Account, left_out: u6
     Some(format!("nothing matched{names}{passed}{why}"))
 }
 
-/// What was asked for that held calls back which were selected, as it was written. What the kernel left out it does not tell apart.
+/// What was asked for that held calls back which were selected, as it was written. What the kernel left out it does
+/// not tell apart.
 fn limits(request: &Trace, held: &Held, left_out: u64) -> Vec<String> {
     let (what, show) = (&request.what, &request.show);
     let filters = what.filter.iter().chain(what.items.iter().filter_map(|item| item.filter.as_ref()));

@@ -1,6 +1,7 @@
 //! The constants that lines print for a number, from their names: what a condition such as `sig == USR1` compares with.
 //!
-//! Each kind of argument says which families of names it prints. The decoders go from a number to names, this module goes back.
+//! Each kind of argument says which families of names it prints. The decoders go from a number to names, this module
+//! goes back.
 
 use super::row::{Kind, Return, Table};
 use super::{errno, signal};
@@ -12,7 +13,8 @@ use smallvec::{SmallVec, smallvec};
 pub struct Constant {
     /// The number, as the argument's type has it: -100 for AT_FDCWD.
     pub value: i128,
-    /// The bits of a number that the name speaks of: those of the flag itself, those of the field that it is a value of, or all.
+    /// The bits of a number that the name speaks of: those of the flag itself, those of the field that it is a value
+    /// of, or all.
     pub mask: u64,
 }
 

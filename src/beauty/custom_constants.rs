@@ -1,4 +1,5 @@
-//! The constants that each function of [`super::custom`] prints, by the function's name: where their tables' values stand in the number.
+//! The constants that each function of [`super::custom`] prints, by the function's name: where their tables' values
+//! stand in the number.
 //!
 //! A row that names a function names these with it, so a function without them does not compile.
 

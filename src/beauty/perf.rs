@@ -3,13 +3,14 @@
 //! ```text
 //!      0.780 ( 0.019 ms): sh/20131 openat(dfd: CWD, filename: "/etc/passwd", flags: RDONLY|CLOEXEC)      = 3</etc/passwd>
 //! ```
-//! A line has the time at which the call began, how long it took, who made it, the call, and from column 70 of the call's
-//! text on what it returned. What is not known is `?`; a duration that is not known is blank.
+//! A line has the time at which the call began, how long it took, who made it, the call, and from column 70 of the
+//! call's text on what it returned. What is not known is `?`; a duration that is not known is blank.
 //!
-//! Where perf trace's text is wrong or ambiguous, this style differs. Modes are octal, addresses are whole, errors have their
-//! names and names of 15 bytes are not cut to 14. The line that ends a call that was shown in flight begins with
-//! `... [continued]: ` as perf's does, but has all arguments, as every other line. perf leaves out all arguments that are
-//! zero; so does this style, but for descriptors and for kinds whose table has a name for zero.
+//! Where perf trace's text is wrong or ambiguous, this style differs. Modes are octal, addresses are whole, errors
+//! have their names and names of 15 bytes are not cut to 14. The line that ends a call that was shown in flight begins
+//! with
+//! `... [continued]: ` as perf's does, but has all arguments, as every other line. perf leaves out all arguments that
+//! are zero; so does this style, but for descriptors and for kinds whose table has a name for zero.
 //!
 //! Nothing is decoded here and nothing is looked up: values come from [`super::decode`].
 
@@ -48,8 +49,8 @@ fn has_line(event: &Event, session: &Session) -> bool {
     }
 }
 
-/// What the stamps of a command's trace count from: its own execve, which nothing of it is older than. Any other first line may have ended before one that began earlier,
-/// so that the trace's beginning is what is older than all.
+/// What the stamps of a command's trace count from: its own execve, which nothing of it is older than. Any other first
+/// line may have ended before one that began earlier, so that the trace's beginning is what is older than all.
 fn beginning(event: &Event, session: &Session) -> Time {
     match &event.what {
         What::Call(call) if call.entry == Entry::Seen && lookup::row(call.abi, call.nr).is_some_and(|row| row.name == "execve") => {

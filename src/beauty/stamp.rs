@@ -30,8 +30,8 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// A trace of what was there before counts from its own beginning: its first call to end is rarely the first that began. That of a command counts from what
-    /// [`Stamps::count_from`] is told at its first line.
+    /// A trace of what was there before counts from its own beginning: its first call to end is rarely the first that
+    /// began. That of a command counts from what [`Stamps::count_from`] is told at its first line.
     pub fn new(format: TimeFormat, session: &Session) -> Stamps {
         let zone = if matches!(format, TimeFormat::Local | TimeFormat::LocalDate) { TimeZone::system() } else { TimeZone::UTC };
         Stamps::in_zone(format, session, zone)

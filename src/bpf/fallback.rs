@@ -1,10 +1,12 @@
-//! What is said where BPF was expected and tracepoints trace: what arguments point to is not read then, which nobody should have to find out from the lines.
+//! What is said where BPF was expected and tracepoints trace: what arguments point to is not read then, which nobody
+//! should have to find out from the lines.
 
 use crate::cli::request::{Mode, Trace};
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::plan::Way;
 
-/// One sentence: what is missing, why, and what gives it; `None` where nothing is missing. `names`: how path names are known, `refused`: why BPF does not trace.
+/// One sentence: what is missing, why, and what gives it; `None` where nothing is missing. `names`: how path names are
+/// known, `refused`: why BPF does not trace.
 pub fn sentence(request: &Trace, names: Option<&Way>, refused: &anyhow::Error, may: &Privileges) -> Option<String> {
     if request.show.mode == Mode::Summary && request.show.paths.is_empty() {
         return None;

@@ -1,7 +1,8 @@
 //! What a word of the command line may become: the answers that the completion scripts of bash, zsh and fish ask for.
 //!
-//! The scripts know nothing of rtrace. They give it the words up to the cursor (`rtrace __complete -- WORD...`) and get candidates, one a line, each with a tab and a
-//! few words about it where there are any; or one line that begins with `!` and says that the shell itself knows better: `!files`, `!directories`,
+//! The scripts know nothing of rtrace. They give it the words up to the cursor (`rtrace __complete -- WORD...`) and
+//! get candidates, one a line, each with a tab and a few words about it where there are any; or one line that begins
+//! with `!` and says that the shell itself knows better: `!files`, `!directories`,
 //! `!command N`, where the command begins at the word N of those that were given.
 
 mod position;

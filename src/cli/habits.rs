@@ -1,6 +1,8 @@
-//! What strace's and perf trace's users type out of habit: it is not guessed at, but answered in one line that says what to write instead.
+//! What strace's and perf trace's users type out of habit: it is not guessed at, but answered in one line that says
+//! what to write instead.
 //!
-//! The words are walked as clap will walk them, with clap's own knowledge of the options, so that what belongs to the command is never looked at.
+//! The words are walked as clap will walk them, with clap's own knowledge of the options, so that what belongs to the
+//! command is never looked at.
 
 mod rows;
 mod walk;

@@ -13,8 +13,8 @@ impl Paths {
         self.0.is_empty()
     }
 
-    /// Whether a call has to do with one of them: it is in an argument, also below the directory that the call gives with it, or what a descriptor
-    /// is open on.
+    /// Whether a call has to do with one of them: it is in an argument, also below the directory that the call gives
+    /// with it, or what a descriptor is open on.
     pub fn concern(&self, call: &Call, row: Option<&Syscall>) -> bool {
         let of_files = call.files.iter().any(|file| {
             let File::Path(path) = &file.file;
@@ -46,7 +46,8 @@ impl Paths {
     }
 }
 
-/// Whether a call of this syscall can have to do with a path: by an argument that is one, a descriptor, or memory that may hold descriptors.
+/// Whether a call of this syscall can have to do with a path: by an argument that is one, a descriptor, or memory that
+/// may hold descriptors.
 pub fn may_have_paths(row: &Syscall) -> bool {
     let shapes = std::iter::once((row.args, &row.returns)).chain(row.variants.iter().map(|variant| (variant.args, &variant.returns)));
     let is_number = |kind: &Kind| {

@@ -8,7 +8,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// The paths as they were written, which is how a call may name them, and as descriptors have them: absolute and without symbolic links.
+/// The paths as they were written, which is how a call may name them, and as descriptors have them: absolute and
+/// without symbolic links.
 pub fn find(written: &[OsString]) -> Paths {
     let mut paths = Vec::new();
     for path in written {
@@ -30,7 +31,8 @@ pub fn find(written: &[OsString]) -> Paths {
     Paths(paths)
 }
 
-/// What is to be said where no names of paths are known, so that nothing can be found by them: by a descriptor alone there is little to find.
+/// What is to be said where no names of paths are known, so that nothing can be found by them: by a descriptor alone
+/// there is little to find.
 pub fn remark(request: &Trace, names: Option<&PathNames>) -> Option<String> {
     let unknown = names.is_some_and(|names| names.way == Way::None);
     (unknown && !request.show.paths.is_empty())

@@ -50,8 +50,8 @@ impl<'a> Change<'a> {
         self.done.iter().any(|done| matches!(done, Done::Made(made, _) if made == name))
     }
 
-    /// Makes a probe that is in the kernel's own grammar. Without a group it has the one that the kernel gives its kind, without a name
-    /// the wanted one, or that with a number where another event has it.
+    /// Makes a probe that is in the kernel's own grammar. Without a group it has the one that the kernel gives its
+    /// kind, without a name the wanted one, or that with a number where another event has it.
     ///
     /// # Errors
     /// There is such an event, which this call has not made; the kernel does not take it.

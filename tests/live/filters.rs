@@ -1,4 +1,5 @@
-//! What `--filter` lets through: names that only some of the traced calls have, and constants by the names that lines print.
+//! What `--filter` lets through: names that only some of the traced calls have, and constants by the names that lines
+//! print.
 
 use crate::machine::Machine;
 use crate::trace::{plain, shell, trace};

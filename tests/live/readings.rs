@@ -85,7 +85,8 @@ fn local_time_is_a_time_of_day_and_has_a_date_on_request() {
     assert!(is(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}\+00:00 \(", lines[1]), "{}", run.stderr);
 }
 
-/// Engines that read memory: what a sleep that nobody interrupted would have left, and what a poll that waits has not found yet.
+/// Engines that read memory: what a sleep that nobody interrupted would have left, and what a poll that waits has not
+/// found yet.
 #[cfg(feature = "bpf")]
 #[test]
 fn what_the_kernel_did_not_write_is_not_shown() {

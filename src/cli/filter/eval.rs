@@ -112,12 +112,14 @@ pub enum Bound {
 pub enum Mask {
     /// One of them is enough.
     Any(u64),
-    /// Among the bits `of`, these must be set and no others: a flag's own bits, or those of a field with one of its values.
+    /// Among the bits `of`, these must be set and no others: a flag's own bits, or those of a field with one of its
+    /// values.
     Exactly { bits: u64, of: u64 },
 }
 
 impl Expr {
-    /// Holds names and symbols against a scope. A comparison that means nothing there is false; `fit` learns which mean something.
+    /// Holds names and symbols against a scope. A comparison that means nothing there is false; `fit` learns which
+    /// mean something.
     pub fn bind(&self, scope: &dyn Scope, fit: &mut Fit) -> Bound {
         self.bind_from(&mut 0, scope, fit)
     }

@@ -1,7 +1,8 @@
-//! Whether a condition fits anything: what each of its comparisons found in the scopes that the condition was held against.
+//! Whether a condition fits anything: what each of its comparisons found in the scopes that the condition was held
+//! against.
 //!
-//! A condition speaks of calls and events of many kinds, and few of them have all of its names. A comparison that means nothing in one scope is
-//! false there; one that means nothing in any of them is a mistake.
+//! A condition speaks of calls and events of many kinds, and few of them have all of its names. A comparison that
+//! means nothing in one scope is false there; one that means nothing in any of them is a mistake.
 
 use super::ast::Expr;
 use super::eval::{Scope, Unbound};

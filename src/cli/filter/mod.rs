@@ -9,8 +9,8 @@
 //! value       part{"|"part}                      part: number[unit], "string", 'string' or a symbol of the argument's table
 //! ```
 //! The way of a condition: [`parse()`] makes an [`Expr`]; [`Expr::bind`] holds its names and symbols against a [`Scope`] (a syscall's arguments, a
-//! tracepoint's fields) and gives a [`Bound`] that is cheap to evaluate, and a [`Fit`] collects whether all of it means something in any scope; [`split_for_kernel`] says
-//! which part of it the kernel can decide.
+//! tracepoint's fields) and gives a [`Bound`] that is cheap to evaluate, and a [`Fit`] collects whether all of it
+//! means something in any scope; [`split_for_kernel`] says which part of it the kernel can decide.
 
 mod ast;
 mod eval;

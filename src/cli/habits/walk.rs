@@ -16,7 +16,8 @@ pub struct Given {
     pub behind: Option<String>,
 }
 
-/// The options before the command. An option that rtrace does not have is the last: whether it takes a value is not known.
+/// The options before the command. An option that rtrace does not have is the last: whether it takes a value is not
+/// known.
 pub fn walk(words: &[OsString]) -> Vec<Given> {
     let command = args::command();
     let mut given: Vec<Given> = Vec::new();
