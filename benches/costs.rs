@@ -45,7 +45,8 @@ fn records() {
         terms: Default::default(),
     };
     let events = vec![event("raw_syscalls:sys_enter", Role::RawEnter), event("raw_syscalls:sys_exit", Role::RawExit)];
-    let table = EventTable { events, ..EventTable::default() };
+    let ids = [(100, EventIndex(0)), (101, EventIndex(1))].into_iter().collect();
+    let table = EventTable { events, ids, ..EventTable::default() };
     let raw = [0; 68];
     for (rings, burst) in [(1, 1), (2, 1), (2, 50), (16, 1), (16, 50), (128, 50)] {
         let mut merge = Merge::new();
