@@ -3,6 +3,7 @@
 //! A style walks the arguments and prints each before the next is made; registers are told without allocation. What is not known stays unknown; nothing fails.
 
 use super::change::change;
+use super::default::is_default;
 use super::lookup;
 use super::memory::{Moment, Reader};
 use super::row::{Arg, Flow, Kind, Length, Return, Syscall};
@@ -48,7 +49,12 @@ impl<'a> Decoded<'a> {
 
     /// The names and values of the arguments that are used, in order. A call without a row has its six registers, nameless.
     pub fn args(&self) -> Args<'_, 'a> {
-        Args { decoded: self, index: 0, register: 0 }
+        Args { decoded: self, index: 0, register: 0, defaults: true }
+    }
+
+    /// The same without arguments that are zero where zero says nothing ([`is_default`]).
+    pub fn args_without_defaults(&self) -> Args<'_, 'a> {
+        Args { defaults: false, ..self.args() }
     }
 
     /// What became of it.
@@ -158,6 +164,8 @@ pub struct Args<'d, 'a> {
     decoded: &'d Decoded<'a>,
     index: usize,
     register: usize,
+    /// Zeros that say nothing are given as well.
+    defaults: bool,
 }
 
 impl<'a> Iterator for Args<'_, 'a> {
@@ -166,11 +174,11 @@ impl<'a> Iterator for Args<'_, 'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let decoded = self.decoded;
         let registers = decoded.call.args.as_ref();
-        if decoded.row.is_none() {
+        let Some(row) = decoded.row else {
             let value = *registers?.get(self.index)?;
             self.index += 1;
             return Some(("", Value::Hex(value)));
-        }
+        };
         loop {
             let (index, register) = (self.index, self.register);
             let arg = decoded.args.get(index)?;
@@ -180,8 +188,12 @@ impl<'a> Iterator for Args<'_, 'a> {
             if decoded.call.abi == Abi::I386 && matches!(arg.kind, Kind::Offset) && decoded.offset_is_split() {
                 self.register += 1;
             }
-            if arg.used.is_none_or(|used| used(registers)) {
-                return Some((arg.name, decoded.argument(index, register, registers)));
+            if !arg.used.is_none_or(|used| used(registers)) {
+                continue;
+            }
+            let value = decoded.argument(index, register, registers);
+            if self.defaults || !is_default(row, decoded.args, index, &value, registers) {
+                return Some((arg.name, value));
             }
         }
     }

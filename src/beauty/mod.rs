@@ -6,6 +6,7 @@ pub mod custom;
 pub mod custom_constants;
 pub mod decode;
 pub mod decoders;
+mod default;
 pub mod errno;
 pub mod escape;
 pub mod lookup;

@@ -8,9 +8,8 @@
 //!
 //! Where perf trace's text is wrong or ambiguous, this style differs. Modes are octal, addresses are whole, errors
 //! have their names and names of 15 bytes are not cut to 14. The line that ends a call that was shown in flight begins
-//! with
-//! `... [continued]: ` as perf's does, but has all arguments, as every other line. perf leaves out all arguments that
-//! are zero; so does this style, but for descriptors and for kinds whose table has a name for zero.
+//! with `... [continued]: ` as perf's does, but has all arguments, as every other line. perf leaves out all arguments
+//! that are zero; this style leaves out those alone whose zero says nothing (`default.rs`).
 //!
 //! Nothing is decoded here and nothing is looked up: values come from [`super::decode`].
 
@@ -180,11 +179,9 @@ impl Perf {
             return;
         }
         let zeros = self.show.zeros || !self.show.arg_names;
+        let args = if zeros { decoded.args() } else { decoded.args_without_defaults() };
         let mut first = true;
-        for (name, value) in decoded.args() {
-            if !zeros && !name.is_empty() && value::is_nothing(&value) {
-                continue;
-            }
+        for (name, value) in args {
             if !first {
                 out.extend_from_slice(b", ");
             }

@@ -61,9 +61,9 @@ impl Table {
         name.strip_prefix(self.prefix).filter(|rest| !rest.is_empty()).unwrap_or(name)
     }
 
-    /// Whether zero is a constant of its own here, not merely the absence of others.
+    /// Whether zero is a constant of its own here or in a field, not merely the absence of others.
     pub fn names_zero(&self) -> bool {
-        self.zero().is_some()
+        self.zero().is_some() || self.fields.iter().any(|field| field.table.names_zero())
     }
 
     fn zero(&self) -> Option<&'static str> {
@@ -217,7 +217,8 @@ mod tests {
         assert_eq!(shown(&PROT, 9), "READ|0x8");
         static NAMELESS: Table = Table { entries: &[], fields: &[], ..OPEN_BARE };
         assert_eq!(shown(&NAMELESS, 0), "0x0");
-        assert!(!OPEN.names_zero() && PROT.names_zero() && ACCESS.names_zero());
+        assert!(OPEN.names_zero(), "its access mode does");
+        assert!(!NAMELESS.names_zero() && PROT.names_zero() && ACCESS.names_zero());
     }
 
     #[test]

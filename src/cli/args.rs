@@ -261,7 +261,7 @@ pub struct LinesArgs {
     /// Print the CPU
     #[arg(long)]
     pub show_cpu: bool,
-    /// Print arguments that are zero as well
+    /// Print all arguments that are zero, also where zero is what nearly every caller passes
     #[arg(long)]
     pub show_zeros: bool,
     /// Print a call that takes long while it is still in flight, and again when it is over [default: to a terminal or a pipe]

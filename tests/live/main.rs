@@ -47,5 +47,6 @@ mod summary;
 mod system_wide;
 mod trace;
 mod unmounted;
+mod zeros;
 #[cfg(feature = "bpf")]
 mod zoo;

@@ -87,7 +87,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
     }
 }
 
-/// Whether an argument says so little that perf's layout leaves it out: zero that is no constant of its table, no address, no task. A descriptor 0 does say something.
+/// Whether a tracepoint's field is zero, which perf's layout leaves out. A descriptor 0 and a zero with a name say something.
 pub fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Octal(0) | Value::Address(0) | Value::Unread(0) | Value::Code(0) => true,

@@ -78,9 +78,9 @@ fn what_is_cut_says_so() {
     native("nanosleep", &[0x1000, 0], 0).entry(0, &[]).of(16).says("rqtp: {...}");
     let how = bytes![0u64, 0u64, 0u64];
     let opened = |bytes: &[u8], size: u64| native("openat2", &[CWD, 0, 0x1000, size], 3).entry(2, bytes).of(size);
-    opened(&how[..16], 16).says("dfd: CWD, how: {.flags: RDONLY, .mode: 0}, usize: 16");
-    opened(&how[..12], 12).says("dfd: CWD, how: {.flags: RDONLY, ...}, usize: 12");
-    opened(&how, 32).says("dfd: CWD, how: {.flags: RDONLY, .mode: 0, .resolve: 0, ...}, usize: 32");
+    opened(&how[..16], 16).says("dfd: CWD, filename: NULL, how: {.flags: RDONLY, .mode: 0}, usize: 16");
+    opened(&how[..12], 12).says("dfd: CWD, filename: NULL, how: {.flags: RDONLY, ...}, usize: 12");
+    opened(&how, 32).says("dfd: CWD, filename: NULL, how: {.flags: RDONLY, .mode: 0, .resolve: 0, ...}, usize: 32");
     native("writev", &[1, 0x1000, 40], 5)
         .entry(1, &[0; 32 * 16])
         .of(40 * 16)

@@ -79,7 +79,7 @@ fn files() {
     );
     native("openat2", &[CWD, 0, 0x1000, 24], 3)
         .entry(2, &bytes![0o2000001u64 | 1 << 40, 0o644u64, 0x8u64])
-        .says("dfd: CWD, how: {.flags: WRONLY|CLOEXEC|0x10000000000, .mode: 0644, .resolve: BENEATH}, usize: 24");
+        .says("dfd: CWD, filename: NULL, how: {.flags: WRONLY|CLOEXEC|0x10000000000, .mode: 0644, .resolve: BENEATH}, usize: 24");
     native("fcntl", &[3, 6, 0x1000], 0)
         .entry(2, &bytes![1u16, 0u16, 0u32, 10u64, 20u64, 7u32, 0u32])
         .says("fd: 3, cmd: SETLK, arg: {.l_type: WRLCK, .l_whence: SET, .l_start: 10, .l_len: 20, .l_pid: 7 (x)}");
@@ -89,7 +89,7 @@ fn files() {
     native("statfs", &[0, 0x1000], 0)
         .exit(1, &bytes![0xef53u64, 4096u64, 10u64, 9u64, 8u64, 7u64, 6u64, 1u32, -2i32, 255u64, 4096u64, 0x1020u64, 0u64, 0u64, 0u64, 0u64])
         .says(
-            "buf: {.f_type: EXT4_SUPER_MAGIC, .f_bsize: 4096, .f_blocks: 10, .f_bfree: 9, .f_bavail: 8, .f_files: 7, .f_ffree: 6, .f_fsid: [1, -2], \
+            "pathname: NULL, buf: {.f_type: EXT4_SUPER_MAGIC, .f_bsize: 4096, .f_blocks: 10, .f_bfree: 9, .f_bavail: 8, .f_files: 7, .f_ffree: 6, .f_fsid: [1, -2], \
              .f_namelen: 255, .f_frsize: 4096, .f_flags: VALID|RELATIME}",
         );
 }
@@ -115,7 +115,7 @@ fn files_with_everything() {
                 .stx_atomic_write_unit_min: 0, .stx_atomic_write_unit_max: 0, .stx_atomic_write_segments_max: 0, .stx_dio_read_offset_align: 0, \
                 .stx_atomic_write_unit_max_opt: 0}";
     for abi in [Abi::X86_64, Abi::I386] {
-        made(abi, "statx", &[3, 0, 0, 1, 0x1000], 0).exit(4, &statx).says(&format!("dfd: 3, mask: TYPE, buffer: {told}"));
+        made(abi, "statx", &[3, 0, 0, 1, 0x1000], 0).exit(4, &statx).says(&format!("dfd: 3, filename: NULL, mask: TYPE, buffer: {told}"));
     }
     compat("statfs64", &[0, 84, 0x1000], 0)
         .exit(
@@ -123,7 +123,7 @@ fn files_with_everything() {
             &bytes![0x0102_1994u32, 4096u32, 10u64, 9u64, 8u64, 7u64, 6u64, 0u32, 0u32, 255u32, 4096u32, 0x21u32, 0u32, 0u32, 0u32, 0u32],
         )
         .says(
-            "sz: 84, buf: {.f_type: TMPFS_MAGIC, .f_bsize: 4096, .f_blocks: 10, .f_bfree: 9, .f_bavail: 8, .f_files: 7, .f_ffree: 6, \
+            "pathname: NULL, sz: 84, buf: {.f_type: TMPFS_MAGIC, .f_bsize: 4096, .f_blocks: 10, .f_bfree: 9, .f_bavail: 8, .f_files: 7, .f_ffree: 6, \
              .f_fsid: [0, 0], .f_namelen: 255, .f_frsize: 4096, .f_flags: RDONLY|VALID}",
         );
     native("name_to_handle_at", &[3, 0, 0x1000, 0x2000, 0], 0)

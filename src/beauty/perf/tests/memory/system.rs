@@ -23,7 +23,7 @@ fn times() {
         .says("ufd: 3, flags: ABSTIME, utmr: {.it_interval: {.tv_sec: 0, .tv_nsec: 0}, .it_value: {.tv_sec: 3, .tv_nsec: 4}}");
     native("utimensat", &[3, 0, 0x1000, 0], 0)
         .entry(2, &bytes![1u64, 2u64, 0u64, 0x3fff_ffffu64])
-        .says("dfd: 3, utimes: [{.tv_sec: 1, .tv_nsec: 2}, {.tv_sec: 0, .tv_nsec: NOW}]");
+        .says("dfd: 3, filename: NULL, utimes: [{.tv_sec: 1, .tv_nsec: 2}, {.tv_sec: 0, .tv_nsec: NOW}]");
     native("time", &[0x1000], 17).exit(0, &bytes![17u64]).says("tloc: [17]");
     native("times", &[0x1000], 17)
         .exit(0, &bytes![1u64, 2u64, 3u64, 4u64])
@@ -102,7 +102,7 @@ fn limits_and_the_machine() {
     native("prlimit64", &[0, 7, 0x1000, 0x2000], 0)
         .entry(2, &bytes![1024u64, u64::MAX])
         .exit(3, &bytes![512u64, 4096u64])
-        .says("resource: NOFILE, new_rlim: {.rlim_cur: 1024, .rlim_max: INFINITY}, old_rlim: {.rlim_cur: 512, .rlim_max: 4096}");
+        .says("pid: 0, resource: NOFILE, new_rlim: {.rlim_cur: 1024, .rlim_max: INFINITY}, old_rlim: {.rlim_cur: 512, .rlim_max: 4096}");
     compat("getrlimit", &[7, 0x1000], 0)
         .exit(1, &bytes![7u32, u32::MAX])
         .says("resource: NOFILE, rlim: {.rlim_cur: 7, .rlim_max: INFINITY}");

@@ -19,12 +19,12 @@ fn programs_arguments() {
     // Of the environment nobody wants more than how much there is of it.
     let many = |count: u64| (1..=count).flat_map(|at| (at * 0x1000).to_le_bytes()).collect::<Vec<u8>>();
     let executed = |bytes: &[u8]| native("execve", &[0, 0x90_0000, 0x90_0000], 0).entry(2, bytes);
-    executed(&[many(40), vec![0; 8]].concat()).says("argv: 0x900000, envp: [40 strings]");
-    executed(&[many(1), vec![0; 8]].concat()).says("argv: 0x900000, envp: [1 string]");
-    executed(&many(40)).of(328).says("argv: 0x900000, envp: [40 or more strings]");
+    executed(&[many(40), vec![0; 8]].concat()).says("filename: NULL, argv: 0x900000, envp: [40 strings]");
+    executed(&[many(1), vec![0; 8]].concat()).says("filename: NULL, argv: 0x900000, envp: [1 string]");
+    executed(&many(40)).of(328).says("filename: NULL, argv: 0x900000, envp: [40 or more strings]");
     let shown: Vec<String> = (1..=32).map(|at| format!("{:#x}", at * 0x1000)).collect();
     let begun = with_memory(executed(&[many(40), vec![0; 8]].concat()).call, 2, When::Entry, 0x1000, &[], PieceState::Fault);
-    Made { call: begun }.says(&format!("argv: 0x900000, envp: [{}, ...]", shown.join(", ")));
+    Made { call: begun }.says(&format!("filename: NULL, argv: 0x900000, envp: [{}, ...]", shown.join(", ")));
 }
 
 #[test]
