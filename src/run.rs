@@ -9,7 +9,7 @@ use crate::cli::exit_code::ExitCode;
 use crate::cli::plain::without_numbers;
 use crate::cli::request::{self, Target, Trace, Who};
 use crate::kernel::carriers::{self, Carrier};
-use crate::kernel::{machine, procfs, tracefs::Tracefs};
+use crate::kernel::{elf, machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
 use crate::probe::left;
 use crate::probe::made::Made;
@@ -238,6 +238,28 @@ impl Run<'_> {
         pids.into_iter().filter_map(look::maps).for_each(|note| self.drain.note(note));
     }
 
+    /// Switches the events on. Where no BPF program tells of calls that are in flight by then, the targets are looked at.
+    fn enable(&mut self) -> anyhow::Result<()> {
+        self.drain.enable().context("cannot switch the events on")?;
+        let Whom::Tasks { tids, .. } = &self.plan.whom else { return Ok(()) };
+        if self.plan.bpf.is_some() || !self.plan.traces_calls() {
+            return Ok(());
+        }
+        let wants_stacks = self.plan.events.iter().any(|event| event.stack.sample_type() != 0);
+        for task in tids.iter().filter_map(|&tid| procfs::task(tid)) {
+            let sleeping = look::sleeping(task, wants_stacks);
+            let abi = match elf::program_of(task.tid) {
+                Ok(elf::Program::Elf(abi)) => abi,
+                _ => machine::NATIVE_ABI,
+            };
+            let wanted = |note: &Note| matches!(note, Note::Sleeping { nr, .. } if self.plan.gate.selects(abi, *nr));
+            if let Some((time, note)) = sleeping.filter(|(_, note)| wanted(note)) {
+                self.drain.note_at(time, note);
+            }
+        }
+        Ok(())
+    }
+
     /// Everything between arming and disarming.
     fn go(&mut self) -> anyhow::Result<()> {
         let arming = "cannot switch the events on";
@@ -245,7 +267,7 @@ impl Run<'_> {
         self.note_maps();
         let enable_at = self.plan.delay.map(|delay| clock::now().0 + delay);
         if enable_at.is_none() {
-            self.drain.enable().context(arming)?;
+            self.enable()?;
         }
         self.look_for_programs();
         if let Some(child) = &mut self.child
@@ -288,7 +310,7 @@ impl Run<'_> {
             self.wait(&epoll, if busy_rounds > 0 { PAUSE_BUSY_MS } else { PAUSE_IDLE_MS })?;
             if enable_at.is_some_and(|at| clock::now().0 >= at) {
                 enable_at = None;
-                self.drain.enable().context("cannot switch the events on")?;
+                self.enable()?;
             }
             // Signals are taken before the child is asked for: the one that says that it is gone may come between the two, and would be waited for.
             let signals: Vec<_> = std::iter::from_fn(|| self.signals.next()).collect();

@@ -1,6 +1,7 @@
 //! In place of the programs, in a build without the feature `bpf`.
 
 use super::account::Account;
+use super::in_flight::InFlight;
 use super::settings::{Mode, Seed, Settings};
 use std::os::fd::BorrowedFd;
 
@@ -37,7 +38,7 @@ impl Programs {
         match *self {}
     }
 
-    pub fn trace(&mut self) -> anyhow::Result<Vec<u8>> {
+    pub fn trace(&mut self) -> anyhow::Result<InFlight> {
         match *self {}
     }
 
@@ -61,11 +62,11 @@ impl Programs {
         match *self {}
     }
 
-    pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
+    pub fn pending(&self) -> anyhow::Result<InFlight> {
         match *self {}
     }
 
-    pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
+    pub fn stop(&mut self) -> anyhow::Result<InFlight> {
         match *self {}
     }
 

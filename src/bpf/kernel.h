@@ -281,7 +281,7 @@ struct bpf_iter__task {
 #if defined(__TARGET_ARCH_x86)
 
 struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, sp;
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, sp;
 } KERNEL_STRUCT;
 
 #elif defined(__TARGET_ARCH_arm64)
@@ -289,6 +289,7 @@ struct pt_regs {
 struct pt_regs {
 	unsigned long regs[31];
 	unsigned long sp;
+	unsigned long pc;
 	unsigned long orig_x0;
 	int syscallno;
 } KERNEL_STRUCT;

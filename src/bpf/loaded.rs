@@ -169,7 +169,8 @@ fn load_programs(object: &Object, kernel: &Btf, types: &Types) -> anyhow::Result
     let sections: Vec<String> = wanted.iter().map(|program| program.section().to_string_lossy().into_owned()).collect();
     let kinds = types::kinds(kernel, &sections)?;
     let mut codes: Vec<Code> = wanted.iter().zip(&kinds).map(|(program, kind)| Code::of(object, program, *kind)).collect();
-    for code in &mut codes {
+    for (code, section) in codes.iter_mut().zip(&sections) {
+        code.may_sleep = section.starts_with("iter.s/");
         types.functions().iter().for_each(|(helper, function)| code.call_instead(*helper, *function));
     }
     let loaded = load_all(&codes).context(REFUSED)?;

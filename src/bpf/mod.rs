@@ -17,6 +17,7 @@ pub mod files;
 pub mod filter;
 #[cfg(feature = "bpf")]
 mod filter_bytes;
+pub mod in_flight;
 #[cfg(feature = "bpf")]
 mod links;
 #[cfg(feature = "bpf")]

@@ -3,6 +3,7 @@
 
 use super::account::{self, Account};
 use super::encode::On;
+use super::in_flight::InFlight;
 use super::loaded::Loaded;
 use super::settings::{Hooks, Mode, Seed, Settings, Whose};
 use crate::kernel::machine::possible_cpus;
@@ -157,8 +158,8 @@ impl Programs {
         Err(anyhow!("the kernel has no memory for the state of the tasks to be traced"))
     }
 
-    /// Begins: exits before entries, so that no call that began under trace lacks its end. Returns the calls that are in flight by then, for [`super::record::listed`].
-    pub fn trace(&mut self) -> anyhow::Result<Vec<u8>> {
+    /// Begins: exits before entries, so that no call that began under trace lacks its end. Returns the calls that are in flight by then, as [`InFlight`] has them.
+    pub fn trace(&mut self) -> anyhow::Result<InFlight> {
         let Hooks::Own { events, cpu } = self.settings.hooks.clone() else {
             self.attach_to_all(self.on_all.leave)?;
             let begun = self.list_begun()?;
@@ -173,8 +174,8 @@ impl Programs {
         Ok(begun)
     }
 
-    fn list_begun(&self) -> anyhow::Result<Vec<u8>> {
-        if self.settings.sums { Ok(Vec::new()) } else { self.list("list_begun") }
+    fn list_begun(&self) -> anyhow::Result<InFlight> {
+        if self.settings.sums { Ok(InFlight::default()) } else { self.list_with_stacks("list_begun") }
     }
 
     fn attach_to_all(&mut self, name: &str) -> anyhow::Result<()> {
@@ -210,12 +211,12 @@ impl Programs {
     }
 
     /// Calls that have been in flight for long and were not listed before, for [`super::record::listed`]. Where calls are summed up, nobody shows them before they are over.
-    pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
-        if !self.is_tracing() || self.settings.sums { Ok(Vec::new()) } else { self.list("list_pending") }
+    pub fn pending(&self) -> anyhow::Result<InFlight> {
+        if !self.is_tracing() || self.settings.sums { Ok(InFlight::default()) } else { self.list_with_stacks("list_pending") }
     }
 
     /// Ends: entries first. Returns the calls that are still in flight and the tallies of living tasks, which nothing else will give.
-    pub fn stop(&mut self) -> anyhow::Result<Vec<u8>> {
+    pub fn stop(&mut self) -> anyhow::Result<InFlight> {
         let was_tracing = self.is_tracing();
         self.say_over(CALLS_ARE_OVER);
         if self.on_all.slow {
@@ -224,7 +225,7 @@ impl Programs {
         while let Some(hook) = self.tracing.pop() {
             drop(hook);
         }
-        let last = if was_tracing { self.list_last() } else { Ok(Vec::new()) };
+        let last = if was_tracing { self.list_last() } else { Ok(InFlight::default()) };
         self.say_over(ALL_IS_OVER);
         if self.on_all.slow {
             self.stopped.append(&mut self.following);
@@ -261,12 +262,25 @@ impl Programs {
         !self.tracing.is_empty() || !self.own.is_empty()
     }
 
-    fn list_last(&self) -> anyhow::Result<Vec<u8>> {
-        let mut last = self.list("list_last")?;
+    fn list_last(&self) -> anyhow::Result<InFlight> {
+        // Once they are listed for the last time, calls are not open any more.
+        let stacks = self.list_stacks()?;
+        let mut calls = self.list("list_last")?;
         if self.settings.sums {
-            last.extend(self.list("list_tallies")?);
+            calls.extend(self.list("list_tallies")?);
         }
-        Ok(last)
+        Ok(InFlight { calls, stacks })
+    }
+
+    /// Lists calls in flight, and then the stacks of those that were listed.
+    fn list_with_stacks(&self, name: &str) -> anyhow::Result<InFlight> {
+        let calls = self.list(name)?;
+        let stacks = if calls.is_empty() { Vec::new() } else { self.list_stacks()? };
+        Ok(InFlight { calls, stacks })
+    }
+
+    fn list_stacks(&self) -> anyhow::Result<Vec<u8>> {
+        if lists_stacks(&self.settings) { self.list("list_stacks") } else { Ok(Vec::new()) }
     }
 
     /// What the programs counted.
@@ -309,9 +323,15 @@ fn is_needed(program: &str, settings: &Settings, on: On, calls: &Names, tasks: &
         _ if is_of_tasks(program) => tasks.tasks.contains(&program),
         "seed" => needs_seeds(settings),
         "list_begun" | "list_pending" => !settings.sums,
+        "list_stacks" => lists_stacks(settings),
         "list_tallies" => settings.sums,
         _ => true,
     }
+}
+
+/// Whether calls in flight are listed with their stacks.
+fn lists_stacks(settings: &Settings) -> bool {
+    !settings.sums && !settings.stacks.kinds.is_empty()
 }
 
 /// Whether a program is on calls, wherever.
@@ -374,6 +394,8 @@ mod tests {
         let piece = [("address", 0), ("wanted", 8), ("length", 16), ("arg", 20), ("when", 21), ("state", 22), ("continues", 23)];
         assert_eq!(members("piece"), (record::PIECE_BYTES, named(&piece)));
         assert_eq!(members("listed"), (record::LISTED_BYTES, named(&[("time", 0), ("pid", 8), ("tid", 12)])));
+        let stack = [("start", 0), ("tid", 8), ("width", 12), ("mask", 16), ("registers", 24), ("bytes", 288)];
+        assert_eq!(members("listed_stack"), (record::LISTED_STACK_BYTES, named(&stack)));
         let note = [("inode", 0), ("magic", 8), ("pid", 12), ("kind", 16), ("unlinked", 17), ("unused", 18), ("unused_too", 20)];
         assert_eq!(members("file_note"), (record::FILE_NOTE_BYTES, named(&note)));
         let ends = [("local", 8), ("remote", 24), ("local_port", 40), ("remote_port", 44), ("peer", 48)];

@@ -140,3 +140,19 @@ struct listed {
 	s32 pid;
 	s32 tid;
 };
+
+/* More than the general registers of any architecture. */
+#define LISTED_REGISTERS_MAX 33
+
+/* A task's registers and stack in a call in flight: this, and the bytes from its stack pointer upwards. */
+struct listed_stack {
+	/* When the call was entered, as its record says. */
+	u64 start;
+	s32 tid;
+	/* PERF_SAMPLE_REGS_ABI_* (include/uapi/linux/perf_event.h): 1 for registers of 32 bits, 2 for 64. */
+	u32 width;
+	/* Which registers follow, a bit for each PERF_REG_* (asm/perf_regs.h). */
+	u64 mask;
+	u64 registers[LISTED_REGISTERS_MAX];
+	u64 bytes;
+};

@@ -3,12 +3,18 @@
 //! It only reads bytes, so it is there in every build: a recording may come from a machine with other means. Whatever the bytes are, it gives a call or nothing.
 
 use crate::event::{Abi, Call, FdPlace, Piece, PieceState, TaskId, Time, When};
+use crate::source::note::StackMemory;
 use smallvec::SmallVec;
 
 /// `sizeof(struct call)`, `sizeof(struct piece)`, `sizeof(struct listed)`.
 pub const CALL_BYTES: usize = 96;
 pub const PIECE_BYTES: usize = 24;
 pub const LISTED_BYTES: usize = 16;
+
+/// `sizeof(struct listed_stack)`, how many registers it has room for, and where they stand.
+pub const LISTED_STACK_BYTES: usize = 296;
+const LISTED_REGISTERS_MAX: usize = 33;
+const LISTED_REGISTERS: usize = 24;
 
 /// `sizeof(struct file_note)`, `sizeof(struct socket_note)` and that of a protocol's name behind it.
 pub const FILE_NOTE_BYTES: usize = 24;
@@ -300,6 +306,40 @@ pub fn listed(mut list: &[u8]) -> Vec<Listed<'_>> {
         list = rest;
     }
     found
+}
+
+/// The registers and stack of a call in flight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedStack {
+    /// When the call was entered.
+    pub start: Time,
+    pub tid: i32,
+    pub memory: StackMemory,
+}
+
+/// The stacks of a list, as far as it makes sense.
+pub fn listed_stacks(mut list: &[u8]) -> Vec<ListedStack> {
+    let mut found = Vec::new();
+    while let Some((one, rest)) = next_stack(list) {
+        found.push(one);
+        list = rest;
+    }
+    found
+}
+
+fn next_stack(list: &[u8]) -> Option<(ListedStack, &[u8])> {
+    let (head, rest) = list.split_first_chunk::<LISTED_STACK_BYTES>()?;
+    let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
+    let (start, ids, mask) = (word(0), word(8), word(16));
+    let (stack, rest) = rest.split_at_checked(usize::try_from(word(LISTED_STACK_BYTES - 8)).ok()?)?;
+    let registers = (mask.count_ones() as usize).min(LISTED_REGISTERS_MAX);
+    let memory = StackMemory {
+        is_wide: ids >> 32 == 2,
+        mask,
+        registers: head[LISTED_REGISTERS..LISTED_REGISTERS + 8 * registers].to_vec(),
+        stack: stack.to_vec(),
+    };
+    Some((ListedStack { start: Time(start), tid: ids as i32, memory }, rest))
 }
 
 fn next_listed(list: &[u8]) -> Option<(Listed<'_>, bool, &[u8])> {

@@ -22,6 +22,7 @@
 #include "filter.h"
 #include "tally.h"
 #include "stacks.h"
+#include "list_stacks.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -559,11 +560,6 @@ static __always_inline int list(struct bpf_iter__task *ctx, u64 least, int last)
 	return 0;
 }
 
-static __always_inline int is_asleep(struct task_struct *task)
-{
-	return task->__state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE);
-}
-
 /*
  * Calls that were in flight when tracing began, as far as their tasks sleep: one that runs may be about to return. They have no entry; their returns are seen by now, their
  * tasks' next entries not yet.
@@ -622,6 +618,7 @@ int list_last(struct bpf_iter__task *ctx)
 struct mirrored {
 	struct piece piece;
 	struct listed listed;
+	struct listed_stack listed_stack;
 	struct file_note file_note;
 	struct socket_note socket_note;
 	struct socket_names socket_names;

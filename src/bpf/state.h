@@ -54,6 +54,8 @@ struct task {
 	u32 unused;
 	/* Where its stack began, if it is a thread that was made under trace. */
 	u64 stack_top;
+	/* The start of the call whose stack was listed last. */
+	u64 stack_listed;
 	struct call call;
 };
 

@@ -104,7 +104,7 @@ impl Named {
     fn of(section: &str) -> anyhow::Result<Named> {
         match section.split_once('/') {
             Some(("tp_btf", name)) => Ok(Named::RawTracepoint(format!("btf_trace_{name}"))),
-            Some(("iter", name)) => Ok(Named::Iterator(format!("bpf_iter_{name}"))),
+            Some(("iter" | "iter.s", name)) => Ok(Named::Iterator(format!("bpf_iter_{name}"))),
             Some(("tp", _)) => Ok(Named::Event),
             _ => Err(anyhow!("the built-in BPF object has a program for something unknown, {section}")),
         }

@@ -447,7 +447,8 @@ impl Follower {
             Note::LeftOut { calls } => self.ledger.left_out = *calls,
             Note::Reaped { pid, status } => self.reaped(*pid, *status, events),
             Note::Full { cpu } => self.gap_ends(*cpu, time),
-            Note::InFlight { task, call, last } => self.in_flight(time, *task, call, *last, events),
+            Note::InFlight { task, call, last, stack } => self.in_flight(time, *task, (call, stack.as_ref()), *last, events),
+            Note::Sleeping { task, nr, args, stack } => self.sleeping(time, *task, (*nr, *args), stack.as_ref()),
             Note::Maps { pid, maps } => {
                 for Mapped { start, end, offset, file, path } in maps {
                     self.maps.map(*pid, (*start, end.saturating_sub(*start), *offset), true, *file, path);

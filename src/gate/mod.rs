@@ -58,6 +58,20 @@ pub enum Exits {
     All,
 }
 
+impl Settings {
+    /// Whether calls of this number may be shown.
+    pub fn selects(&self, abi: Abi, nr: i64) -> bool {
+        match lookup::index(abi, nr) {
+            Some(row) => self.rows.get(usize::from(row)).is_some_and(Option::is_some),
+            None => self.nameless.is_some() || self.names_other(abi, nr),
+        }
+    }
+
+    fn names_other(&self, abi: Abi, nr: i64) -> bool {
+        self.others.iter().any(|(other, number)| *other == abi && i64::from(*number) == nr)
+    }
+}
+
 /// What one kind of event must fulfil: the general condition, and that of one of the items that selected it (if items did).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Door {
@@ -287,7 +301,7 @@ impl Gate {
     fn door(&self, call: &Call) -> Option<&Door> {
         match lookup::index(call.abi, call.nr) {
             Some(row) => self.settings.rows.get(usize::from(row))?.as_ref(),
-            None if self.settings.others.iter().any(|(abi, nr)| *abi == call.abi && i64::from(*nr) == call.nr) => Some(&self.open),
+            None if self.settings.names_other(call.abi, call.nr) => Some(&self.open),
             None => self.settings.nameless.as_ref(),
         }
     }

@@ -56,6 +56,43 @@ pub fn innermost_pid(pid: i32) -> Option<i32> {
     parse_innermost_pid(&fs::read(format!("/proc/{pid}/status")).ok()?)
 }
 
+/// The call that a task sleeps in (man 5 proc_pid_syscall).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SleepingCall {
+    /// As the task's ABI has it, x32's with bit 30.
+    pub nr: i64,
+    pub args: [u64; 6],
+    pub stack_pointer: u64,
+    pub program_counter: u64,
+}
+
+/// The call that a task sleeps in; `None` if it runs, sleeps without having made a call, is gone, or may not be looked at.
+pub fn sleeping_call(tid: i32) -> Option<SleepingCall> {
+    parse_sleeping_call(&fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?)
+}
+
+fn parse_sleeping_call(text: &str) -> Option<SleepingCall> {
+    let (nr, rest) = text.trim_end().split_once(' ')?;
+    let nr = nr.parse().ok().filter(|nr| *nr >= 0)?;
+    let mut words = rest.split(' ').map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
+    let mut next = || words.next().flatten();
+    let args = [next()?, next()?, next()?, next()?, next()?, next()?];
+    Some(SleepingCall { nr, args, stack_pointer: next()?, program_counter: next()? })
+}
+
+/// How often a task gave up the CPU, or had to: while this number stays and the task sleeps, it did not run.
+pub fn context_switches(tid: i32) -> Option<u64> {
+    parse_context_switches(&fs::read(format!("/proc/{tid}/status")).ok()?)
+}
+
+fn parse_context_switches(status: &[u8]) -> Option<u64> {
+    let count = |name: &[u8]| -> Option<u64> {
+        let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name))?;
+        std::str::from_utf8(line).ok()?.trim().parse().ok()
+    };
+    Some(count(b"voluntary_ctxt_switches:")? + count(b"nonvoluntary_ctxt_switches:")?)
+}
+
 /// A mapping of a file, from a line of /proc/PID/maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping<'a> {

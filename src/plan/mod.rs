@@ -119,6 +119,11 @@ impl Plan {
         self.gate.pending
     }
 
+    /// Whether calls are among what is traced.
+    pub fn traces_calls(&self) -> bool {
+        self.mechanism != Mechanism::None
+    }
+
     /// The processes that are left out: those, and rtrace itself.
     pub fn left_out(&self) -> Vec<i32> {
         let own = self.whom.is_anyone().then(|| std::process::id() as i32);

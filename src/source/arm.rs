@@ -2,6 +2,7 @@
 
 use super::instance::{Instance, Size, Whose};
 use super::session::{EventSpec, EventTable, Role};
+use crate::bpf::in_flight::InFlight;
 use crate::bpf::user::Objects;
 use crate::bpf::{Mode, Programs, Seed};
 use crate::cli::plain::without_numbers;
@@ -296,17 +297,17 @@ impl Armed {
 
     /// Switches the rest on: exits before entries, so that no call that began under trace lacks its end. Returns the list of calls that are in flight by then, where the BPF
     /// programs know of them.
-    pub fn enable(&mut self) -> anyhow::Result<Vec<u8>> {
+    pub fn enable(&mut self) -> anyhow::Result<InFlight> {
         self.instance.as_ref().map_or(Ok(()), |instance| instance.record(true))?;
         self.each(|e| e.role != Role::SideBand && !begins_calls(e.role), PerfEvent::enable)?;
         self.each(|e| begins_calls(e.role), PerfEvent::enable)?;
         self.objects.attach(self.rings.first().map_or(0, |ring| ring.cpu))?;
-        self.programs.as_mut().map_or(Ok(Vec::new()), Programs::trace)
+        self.programs.as_mut().map_or(Ok(InFlight::default()), Programs::trace)
     }
 
     /// Switches everything off: entries first. Returns the list of calls in flight, where only the BPF programs know of them.
-    pub fn disable(&mut self) -> anyhow::Result<Vec<u8>> {
-        let in_flight = self.programs.as_mut().map_or(Ok(Vec::new()), Programs::stop);
+    pub fn disable(&mut self) -> anyhow::Result<InFlight> {
+        let in_flight = self.programs.as_mut().map_or(Ok(InFlight::default()), Programs::stop);
         self.objects.detach();
         self.each(|e| begins_calls(e.role), PerfEvent::disable)?;
         self.each(|e| !begins_calls(e.role), PerfEvent::disable)?;
@@ -374,8 +375,8 @@ impl Armed {
     }
 
     /// The list of calls that have been in flight for long, each once, where only the BPF programs know of them.
-    pub fn pending(&self) -> anyhow::Result<Vec<u8>> {
-        self.programs.as_ref().map_or(Ok(Vec::new()), Programs::pending)
+    pub fn pending(&self) -> anyhow::Result<InFlight> {
+        self.programs.as_ref().map_or(Ok(InFlight::default()), Programs::pending)
     }
 
     fn each(&self, which: impl Fn(&ArmedEvent) -> bool, act: impl Fn(&PerfEvent) -> io::Result<()>) -> io::Result<()> {

@@ -3,12 +3,15 @@
 //! The layout is perf_event_open(2)'s (PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_REGS_USER, PERF_SAMPLE_STACK_USER). What an address is the frame of is `stack`'s business.
 
 use super::frame::field;
+use super::note::StackMemory;
 
 /// Registers and stack of user space at the moment of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dump<'a> {
     pub abi: RegisterAbi,
-    /// In the order of their bits in the event's `sample_regs_user`, 8 bytes each.
+    /// Which registers there are: a bit for each `PERF_REG_*`, as in the event's `sample_regs_user`.
+    pub mask: u64,
+    /// In the order of these bits, 8 bytes each.
     pub registers: &'a [u8],
     /// What lies from the stack pointer upwards, as far as it was asked for and could be read.
     pub stack: &'a [u8],
@@ -25,7 +28,7 @@ pub enum RegisterAbi {
 
 impl<'a> Dump<'a> {
     /// The dump at the end of a sample with these fields, of an event whose `sample_regs_user` has so many bits. `None` if there is none, as of kernel threads.
-    pub fn parse(bytes: &'a [u8], layout: u64, registers: u64) -> Option<Dump<'a>> {
+    pub fn parse(bytes: &'a [u8], layout: u64, mask: u64) -> Option<Dump<'a>> {
         if layout & field::REGS_USER == 0 {
             return None;
         }
@@ -35,8 +38,8 @@ impl<'a> Dump<'a> {
             2 => RegisterAbi::Bits64,
             _ => return None,
         };
-        let (registers, rest) = rest.split_at_checked(8 * registers.count_ones() as usize)?;
-        let mut dump = Dump { abi, registers, stack: &[], is_all: false };
+        let (registers, rest) = rest.split_at_checked(8 * mask.count_ones() as usize)?;
+        let mut dump = Dump { abi, mask, registers, stack: &[], is_all: false };
         if layout & field::STACK_USER != 0 {
             let (size, rest) = word(rest)?;
             let (stack, rest) = rest.split_at_checked(usize::try_from(size).ok()?)?;
@@ -45,6 +48,13 @@ impl<'a> Dump<'a> {
             dump.is_all = used < size;
         }
         Some(dump)
+    }
+}
+
+impl<'a> From<&'a StackMemory> for Dump<'a> {
+    fn from(memory: &'a StackMemory) -> Dump<'a> {
+        let abi = if memory.is_wide { RegisterAbi::Bits64 } else { RegisterAbi::Bits32 };
+        Dump { abi, mask: memory.mask, registers: &memory.registers, stack: &memory.stack, is_all: false }
     }
 }
 

@@ -6,7 +6,8 @@ use super::arm::{Armed, CpuRing};
 use super::chunk::{Chunk, Form, Round};
 use super::instance::Instance;
 use super::note::Note;
-use crate::bpf::{is_of_rtrace, record};
+use crate::bpf::in_flight::InFlight;
+use crate::bpf::is_of_rtrace;
 use crate::event::Time;
 use crate::say;
 use crate::sys::clock;
@@ -73,15 +74,15 @@ impl Drain {
 
     /// Switches the rest on; calls that are in flight by then become notes, where the BPF programs know of them.
     pub fn enable(&mut self) -> anyhow::Result<()> {
-        let list = self.armed.enable()?;
-        self.note_in_flight(&list, false);
+        let begun = self.armed.enable()?;
+        self.note_in_flight(&begun, false);
         Ok(())
     }
 
     /// Switches everything off; calls that are in flight then become notes, where no record tells of them.
     pub fn disable(&mut self) -> anyhow::Result<()> {
-        let list = self.armed.disable()?;
-        self.note_in_flight(&list, true);
+        let left = self.armed.disable()?;
+        self.note_in_flight(&left, true);
         Ok(())
     }
 
@@ -92,14 +93,14 @@ impl Drain {
 
     /// Looks for calls that have been in flight for long, where no record tells of them; they become notes.
     pub fn look_for_pending(&mut self) -> anyhow::Result<()> {
-        let list = self.armed.pending()?;
-        self.note_in_flight(&list, false);
+        let pending = self.armed.pending()?;
+        self.note_in_flight(&pending, false);
         Ok(())
     }
 
-    fn note_in_flight(&mut self, list: &[u8], last: bool) {
-        for one in record::listed(list) {
-            self.notes.push((one.time, Note::InFlight { task: one.task, call: one.call.to_vec(), last }));
+    fn note_in_flight(&mut self, list: &InFlight, last: bool) {
+        for (one, stack) in list.calls() {
+            self.notes.push((one.time, Note::InFlight { task: one.task, call: one.call.to_vec(), last, stack }));
         }
     }
 

@@ -1,11 +1,12 @@
 //! Looks at the live machine's /proc, as notes.
 
-use super::note::{Mapped, Note};
-use crate::event::{FileId, TaskId, Time};
+use super::note::{Mapped, Note, StackMemory};
+use crate::event::{Abi, FileId, TaskId, Time};
 use crate::kernel::elf;
 use crate::kernel::machine::{self, ClockOffsets};
-use crate::kernel::procfs::{self, Mapping};
-use crate::sys::clock;
+use crate::kernel::procfs::{self, Mapping, SleepingCall};
+use crate::stack::registers::Architecture;
+use crate::sys::{clock, remote_memory};
 use crate::task::Look;
 
 /// What a task is now; `None` when it is gone.
@@ -44,6 +45,39 @@ pub fn maps(pid: i32) -> Option<Note> {
     let lines = text.split(|byte| *byte == b'\n').filter_map(procfs::parse_mapping);
     let maps: Vec<Mapped> = lines.filter(|mapping| mapping.is_executable).map(mapped).collect();
     (!maps.is_empty()).then_some(Note::Maps { pid, maps })
+}
+
+/// So much of the stack of a task that sleeps is copied, bytes.
+const STACK_BYTES: usize = 64 << 10;
+
+/// The call that a task sleeps in, with its stack if that is wanted, and when it was looked at.
+///
+/// `None` if it does not sleep in a call, or ran while it was looked at. Only stack pointer and program counter are known of its registers.
+pub fn sleeping(task: TaskId, wants_stack: bool) -> Option<(Time, Note)> {
+    let switches = procfs::context_switches(task.tid)?;
+    let call = procfs::sleeping_call(task.tid)?;
+    let stack = if wants_stack { stack(task, &call) } else { None };
+    let time = clock::now();
+    let slept = procfs::sleeping_call(task.tid) == Some(call) && procfs::context_switches(task.tid) == Some(switches);
+    slept.then_some((time, Note::Sleeping { task, nr: call.nr, args: call.args, stack }))
+}
+
+fn stack(task: TaskId, call: &SleepingCall) -> Option<StackMemory> {
+    let native = Architecture::host()?;
+    let is_wide = !matches!(elf::program_of(task.tid), Ok(elf::Program::Elf(Abi::I386)));
+    let layout = native.layout();
+    let place = |number: u8| layout.of_perf.iter().position(|of| *of == number);
+    let mut known = [(place(layout.stack_pointer)?, call.stack_pointer), (place(layout.program_counter)?, call.program_counter)];
+    known.sort_unstable();
+    let mut stack = vec![0; STACK_BYTES];
+    let copied = remote_memory::read(task.pid, call.stack_pointer, &mut stack);
+    stack.truncate(copied);
+    Some(StackMemory {
+        is_wide,
+        mask: known.iter().fold(0, |mask, (bit, _)| mask | 1 << bit),
+        registers: known.iter().flat_map(|(_, value)| value.to_ne_bytes()).collect(),
+        stack,
+    })
 }
 
 /// The live machine.

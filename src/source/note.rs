@@ -17,6 +17,19 @@ pub struct Mapped {
     pub path: Vec<u8>,
 }
 
+/// Registers and stack of a task that sleeps in a call.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct StackMemory {
+    /// The registers have 64 bits; otherwise 32.
+    pub is_wide: bool,
+    /// Which registers are known: a bit for each `PERF_REG_*` (asm/perf_regs.h).
+    pub mask: u64,
+    /// Their values, 8 bytes each, in the order of the bits.
+    pub registers: Vec<u8>,
+    /// The bytes from the stack pointer upwards, as far as they were copied.
+    pub stack: Vec<u8>,
+}
+
 /// One fact, true at the time of its record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Note {
@@ -48,7 +61,17 @@ pub enum Note {
     /// Calls that the BPF programs left out, as asked, over all CPUs and tasks; they are in no event's count.
     LeftOut { calls: u64 },
     /// A call in flight, as the BPF programs have it at the record's time ([`crate::bpf::record`]); `last` when tracing has ended and no more will be heard of it. Or, at the end, a living task's tally.
-    InFlight { task: TaskId, call: Vec<u8>, last: bool },
+    InFlight {
+        task: TaskId,
+        call: Vec<u8>,
+        last: bool,
+        /// Where it was made from, if that was asked for.
+        #[serde(default)]
+        stack: Option<StackMemory>,
+    },
+    /// A call that a task slept in when tracing had begun, where no BPF program tells of it: its registers as /proc/PID/task/TID/syscall has them.
+    /// The task ran neither before the record's time, since tracing began, nor while it was looked at.
+    Sleeping { task: TaskId, nr: i64, args: [u64; 6], stack: Option<StackMemory> },
     /// A ring had no room left when it was looked at, at the record's time: what came after its last record may have been dropped, and no LOST record tells of it
     /// until the ring's next one.
     Full { cpu: u32 },

@@ -152,7 +152,7 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
         let word = i64::from(self.layout.word_bytes);
         let base = match base {
             Base::StackPointer => cursor.stack_pointer,
-            Base::FramePointer => cursor.frame_pointer.ok_or(End::NoRule { avma: cursor.avma })?,
+            Base::FramePointer => cursor.frame_pointer.ok_or_else(|| self.no_rule(cursor.avma))?,
         };
         let cfa = base.wrapping_add_signed(i64::from(cfa) * word);
         let (avma, is_leaf) = match return_address.words() {
@@ -194,7 +194,7 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
             }
             Some(Caller::Root) => Err(End::Root),
             None if self.memory.missing.is_some() => Err(End::Truncated),
-            None => Err(End::NoRule { avma: cursor.avma }),
+            None => Err(self.no_rule(cursor.avma)),
         }
     }
 
@@ -226,8 +226,17 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
             Err(Absent::NoFrame) => {
                 let svma = mapping.frame(cursor.avma, cursor.is_after).svma;
                 let is_entry = mapping.image().is_some_and(|image| image.is_entry(svma));
-                Err(if is_entry { End::Root } else { End::NoRule { avma: cursor.avma } })
+                Err(if is_entry { End::Root } else { self.no_rule(cursor.avma) })
             }
+        }
+    }
+
+    /// Why a frame cannot be left: what is known of the registers may be too little.
+    #[cold]
+    fn no_rule(&self, avma: u64) -> End {
+        match self.registers.get(self.layout.frame_pointer) {
+            Some(_) => End::NoRule { avma },
+            None => End::NoRegister { avma },
         }
     }
 

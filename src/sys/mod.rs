@@ -11,6 +11,7 @@ pub mod closer;
 pub mod map_memory;
 pub mod mapped;
 pub mod perf;
+pub mod remote_memory;
 pub mod ring;
 pub mod signals;
 pub mod spawn;

@@ -15,6 +15,7 @@ mod errors;
 mod filters;
 mod gdb;
 mod habits;
+mod in_flight;
 mod kernel_documents;
 mod kernel_names;
 mod kernel_probes;

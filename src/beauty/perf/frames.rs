@@ -60,6 +60,9 @@ fn end(stack: &Stack) -> Option<String> {
         End::Truncated => format!("[only {} bytes of stack were copied; --call-graph dwarf,SIZE copies more]", stack.copied),
         End::OtherStack { .. } => "[the callers are on another stack, which was not copied]".to_owned(),
         End::NoRule { .. } => "[the callers cannot be found: here are neither unwind tables nor a frame pointer]".to_owned(),
+        End::NoRegister { .. } => {
+            "[the callers cannot be found: of a task that sleeps, only its stack pointer is known without BPF (--engine bpf)]".to_owned()
+        }
         End::Unmapped { .. } => "[no code is known to be there]".to_owned(),
         End::NoProgress { .. } => "[the unwind tables do not fit this stack]".to_owned(),
         End::ReturnProbe => "[the callers cannot be found: a return probe keeps the address that this function returns to]".to_owned(),

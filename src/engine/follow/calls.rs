@@ -1,8 +1,9 @@
 //! Entries and exits: calls.
 
 use super::{Follower, Here, path_names};
-use crate::event::{Abi, Call, CallId, Entry, Event, Exit, FdPlace, PieceState, What};
+use crate::event::{Abi, Call, CallId, Entry, Event, Exit, FdPlace, PieceState, TaskId, Time, What};
 use crate::source::Sample;
+use crate::source::note::StackMemory;
 use crate::syscall::behavior::{Behavior, Returns};
 use crate::syscall::gaps::Gaps;
 use crate::syscall::layout::{EnterLayout, ExitLayout, Layout, add_piece};
@@ -227,6 +228,30 @@ impl Follower {
     fn is_worth_asking(&self, tid: i32) -> bool {
         let waiting = self.asked.get(&tid).map_or(0, |waiting| waiting.len());
         self.tasks.get(tid).is_none() && !self.nobody.contains(&tid) && waiting < WAITING_MAX
+    }
+
+    /// A look found the task asleep in a call since before tracing began. If its entry was seen after all, only the stack is news.
+    #[cold]
+    pub(super) fn sleeping(&mut self, time: Time, task: TaskId, (raw_nr, args): (i64, [u64; 6]), memory: Option<&StackMemory>) {
+        let slot = self.slot_for_look(task, time);
+        let here = Here { time, cpu: 0, task, slot };
+        let (abi, nr) = self.abi_and_number(here, raw_nr);
+        let stack = memory.and_then(|memory| self.stack_in_flight(here, memory, abi, nr));
+        let mark = self.gaps.mark(here.cpu);
+        let thread = &mut self.threads[slot.index()];
+        if thread.excluded || thread.set_up {
+            return;
+        }
+        if let Some(open) = &mut thread.open {
+            open.call.stack = stack.filter(|_| open.raw_nr == raw_nr).or(open.call.stack.take());
+            return;
+        }
+        let table = thread.table;
+        let behavior = self.behaviors.get(abi, nr).with(&args);
+        let mut call = self.new_call(here, abi, nr);
+        (call.entry, call.args, call.stack) = (Entry::Unseen, Some(args), stack);
+        let open = Open { call, raw_nr, mark, behavior, table, uses: SmallVec::new(), changes: false, shown: true };
+        self.threads[slot.index()].open = Some(open);
     }
 
     /// Calls in flight for longer than this, each once.

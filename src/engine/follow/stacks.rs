@@ -5,6 +5,7 @@ use crate::beauty::lookup;
 use crate::event::{Abi, Stack};
 use crate::source::dump::{self, Dump, RegisterAbi, Side};
 use crate::source::frame::field;
+use crate::source::note::StackMemory;
 use crate::source::session::FramesMax;
 use crate::source::{Sample, Session};
 use crate::stack::frame::Frame;
@@ -64,10 +65,15 @@ impl Stacks {
         if sample.chain.is_empty() && dump.is_none() {
             return None;
         }
+        Some(self.stack(maps, pid, (sample.chain, dump), sampled, most))
+    }
+
+    /// The stack that a chain of addresses and a dump tell of.
+    fn stack(&mut self, maps: &Maps, pid: i32, (chain, dump): (&[u8], Option<Dump>), sampled: Sampled, most: usize) -> Arc<Stack> {
         let space = self.space(maps, pid);
         self.frames.clear();
         let mut stack = Stack::default();
-        for (side, address) in dump::chain(sample.chain).take(most) {
+        for (side, address) in dump::chain(chain).take(most) {
             let is_first = self.frames.len() == if side == Side::Kernel { 0 } else { stack.kernel };
             let is_after = !is_first || side == Side::User && sampled == Sampled::After;
             self.frames.push(match side {
@@ -85,7 +91,7 @@ impl Stacks {
             (stack.end, stack.copied) = (Some(unwound.end), dump.stack.len());
         }
         stack.frames = self.frames.as_slice().into();
-        Some(Arc::new(stack))
+        Arc::new(stack)
     }
 
     /// What a function returned to.
@@ -127,7 +133,7 @@ fn registers(native: Architecture, dump: &Dump) -> Registers {
         (Architecture::X86_64, RegisterAbi::Bits32) => Architecture::X86,
         (native, _) => native,
     };
-    Registers::from_sample(architecture, native.layout().sample_mask, dump.registers)
+    Registers::from_sample(architecture, dump.mask, dump.registers)
 }
 
 fn word_at(stack: &[u8], offset: u64, bytes: usize) -> Option<u64> {
@@ -162,6 +168,13 @@ impl Follower {
     pub(super) fn stack_of_call(&mut self, here: Here, sample: &Sample, abi: Abi, nr: i64) -> Option<Arc<Stack>> {
         let most = self.stacks.as_ref()?.most.of_row(lookup::index(abi, nr));
         self.stack_of(here, sample, Sampled::After, most)
+    }
+
+    /// Where a call was made from that has no record yet, by what a look at its task copied.
+    pub(super) fn stack_in_flight(&mut self, here: Here, memory: &StackMemory, abi: Abi, nr: i64) -> Option<Arc<Stack>> {
+        let stacks = self.stacks.as_mut()?;
+        let most = stacks.most.of_row(lookup::index(abi, nr)).map_or(FRAMES_MAX, usize::from);
+        Some(stacks.stack(&self.maps, here.task.pid, (&[], Some(Dump::from(memory))), Sampled::After, most))
     }
 
     /// Where something else happened.

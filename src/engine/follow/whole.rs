@@ -5,6 +5,7 @@ use super::{Follower, Here};
 use crate::bpf::record::{How, Seen, add_pieces};
 use crate::bpf::tally;
 use crate::event::{Call, Entry, Event, Exit, PieceState, Stack, TaskId, Time, What};
+use crate::source::note::StackMemory;
 use crate::source::{Record, Sample};
 use crate::syscall::behavior::Behavior;
 use crate::syscall::layout::add_piece;
@@ -46,7 +47,7 @@ impl Follower {
             return self.ledger.leave_out(event, why);
         }
         if !self.in_flight.is_empty() {
-            self.was_in_flight(here, seen.tid, seen.start, events);
+            _ = self.was_in_flight(here, seen.tid, seen.start, events);
         }
         let mut call = self.whole_call(here, &seen);
         if self.stacks.is_some() {
@@ -87,7 +88,14 @@ impl Follower {
 
     /// What a look found: a call in flight (with `last`, it is the end of what is known of it), or a living task's tally.
     #[cold]
-    pub(super) fn in_flight(&mut self, time: Time, task: TaskId, raw: &[u8], last: bool, events: &mut Vec<Event>) {
+    pub(super) fn in_flight(
+        &mut self,
+        time: Time,
+        task: TaskId,
+        (raw, memory): (&[u8], Option<&StackMemory>),
+        last: bool,
+        events: &mut Vec<Event>,
+    ) {
         let (Some(seen), Some(event)) = (Seen::parse(raw), self.bpf) else { return };
         let slot = self.slot_for_look(task, time);
         let here = Here { time, cpu: 0, task, slot };
@@ -104,8 +112,13 @@ impl Follower {
             }
             return;
         }
-        self.was_in_flight(here, seen.tid, seen.start, events);
-        let call = self.whole_call(here, &seen);
+        let known = self.was_in_flight(here, seen.tid, seen.start, events);
+        let mut call = self.whole_call(here, &seen);
+        // Its stack is told once.
+        call.stack = match memory {
+            Some(memory) => self.stack_in_flight(here, memory, seen.abi, i64::from(seen.nr)),
+            None => known.and_then(|known| known.stack),
+        };
         if last {
             self.ledger.whole_call(call.exit);
             self.give_counted(here, call, Questions::default(), events);
@@ -115,13 +128,14 @@ impl Follower {
         }
     }
 
-    /// What is known of this thread's call in flight, now that one is told that began at `start`: that one's end, or, of an earlier one, that its record was lost.
-    fn was_in_flight(&mut self, here: Here, tid: i32, start: Time, events: &mut Vec<Event>) {
-        if let Some((_, call)) = self.in_flight.remove(&tid)
-            && call.id.start != start
-        {
-            self.give_ended_unseen(here, call, events);
+    /// What is known of this thread's call in flight, now that one is told that began at `start`: it is given back if that is the same; of an earlier one the record was lost.
+    fn was_in_flight(&mut self, here: Here, tid: i32, start: Time, events: &mut Vec<Event>) -> Option<Box<Call>> {
+        let (_, call) = self.in_flight.remove(&tid)?;
+        if call.id.start == start {
+            return Some(call);
         }
+        self.give_ended_unseen(here, call, events);
+        None
     }
 
     /// At the end of the stream: calls that were shown as pending and of which nothing more was heard.

@@ -49,7 +49,7 @@ fn record(ring: &mut RecordWriter, of: TaskId, seen: &Seen) {
 
 fn in_flight(seen: &Seen, at: u64, last: bool) -> (Time, Note) {
     let pending = Seen { how: How::Pending, ..*seen };
-    (Time(at), Note::InFlight { task: task(seen.tid, seen.tid), call: written(&pending, &[]), last })
+    (Time(at), Note::InFlight { task: task(seen.tid, seen.tid), call: written(&pending, &[]), last, stack: None })
 }
 
 fn counted(issued: u64, lost: u64) -> (Time, Note) {
@@ -150,7 +150,7 @@ fn summed_up_calls_are_given_together() {
             ring.sample(CALLS, task(7, 7), Time(701), &written(&sums, &body(5)[..100]));
         },
         vec![
-            (Time(800), Note::InFlight { task: task(8, 8), call: written(&Seen { tid: 8, ..sums }, &body(3)), last: true }),
+            (Time(800), Note::InFlight { task: task(8, 8), call: written(&Seen { tid: 8, ..sums }, &body(3)), last: true, stack: None }),
             counted(11, 2),
         ],
     );

@@ -1,0 +1,108 @@
+//! Calls that are in flight when rtrace attaches, or still when it ends: which they are, and where they were made.
+
+use crate::compiled::compiled;
+use crate::line::{Line, Result};
+use crate::machine::{self, Machine};
+use crate::stacks::{Frame, frame};
+use crate::trace::{Trace, start};
+use rustix::process::{Signal, kill_process};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A program that two threads of are deadlocked.
+struct Deadlocked(Child);
+
+impl Deadlocked {
+    fn start(program: &str) -> Deadlocked {
+        let mut child = Command::new(program).stdout(Stdio::piped()).spawn().expect("it was compiled");
+        let mut said = String::new();
+        BufReader::new(child.stdout.as_mut().expect("it is a pipe")).read_line(&mut said).expect("it says when it is stuck");
+        assert_eq!(said, "stuck\n");
+        // Both are about to wait.
+        std::thread::sleep(Duration::from_millis(300));
+        Deadlocked(child)
+    }
+}
+
+impl Drop for Deadlocked {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Traces a process for a while.
+fn attached(machine: &Machine, options: &[&str], pid: u32) -> Trace {
+    let pid = pid.to_string();
+    let run = start(machine, &[options, &["-p", &pid]].concat(), &[]);
+    std::thread::sleep(Duration::from_millis(1500));
+    kill_process(run.pid(), Signal::INT).expect("it runs");
+    run.finish().succeeded()
+}
+
+/// The frames under each line of a call in flight.
+fn stacks_in_flight(trace: &Trace) -> Vec<(String, Vec<Frame>)> {
+    let lines: Vec<&str> = trace.text.lines().collect();
+    let in_flight = lines.iter().enumerate().filter(|(_, line)| line.ends_with(" ..."));
+    in_flight.map(|(at, line)| ((*line).to_owned(), lines[at + 1..].iter().map_while(|line| frame(line)).collect())).collect()
+}
+
+#[test]
+fn deadlocked_threads_show_where_they_wait() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2", "-g", "-pthread"], "stacks/deadlock.c", "deadlock") else { return };
+    for options in [&["-e", "futex"][..], &["-e", "futex", "--pending"]] {
+        let target = Deadlocked::start(&program);
+        let trace = attached(&machine, &[options, &["--call-graph", "dwarf"]].concat(), target.0.id());
+        let found = stacks_in_flight(&trace);
+        assert_eq!(found.len(), 3, "two wait for a mutex, one for a thread\n{}\n{}", trace.text, trace.stderr);
+        for chain in [["take_second", "first_then_second"], ["take_first", "second_then_first"]] {
+            let is_there = found.iter().any(|(_, frames)| {
+                let names: Vec<&str> = frames.iter().map(|frame| frame.name.as_str()).collect();
+                names.windows(2).any(|pair| pair == chain)
+            });
+            assert!(is_there, "{chain:?}\n{}", trace.text);
+        }
+        if machine::engine() == "bpf" {
+            let ends = ["start_thread", "_start"];
+            assert!(found.iter().all(|(_, frames)| frames.iter().any(|frame| ends.contains(&frame.name.as_str()))), "{}", trace.text);
+        }
+        assert_eq!(trace.conserved().lost, 0);
+    }
+}
+
+/// Nobody knows since when.
+#[test]
+fn a_call_that_a_process_sleeps_in_is_shown_with_its_arguments() {
+    let Some(machine) = Machine::shared() else { return };
+    let mut sleep = Command::new("sleep").arg("60").spawn().expect("the program starts");
+    std::thread::sleep(Duration::from_millis(300));
+    let trace = attached(&machine, &[], sleep.id());
+    sleep.kill().expect("it runs");
+    sleep.wait().expect("it is ours");
+    let lines: Vec<Line> = trace.lines();
+    assert_eq!(lines.len(), 1, "{}", trace.text);
+    let call = lines[0].call().expect("it is a call");
+    assert_eq!((call.name.as_str(), call.result, lines[0].time), ("clock_nanosleep", Result::Pending, None), "{}", trace.text);
+    assert!(lines[0].text.contains("rqtp: 0x"), "{}", lines[0].text);
+    assert_eq!(trace.conserved().lost, 0);
+}
+
+/// A command that hangs is interrupted, and shows where it hung.
+#[test]
+fn a_command_that_hangs_shows_where_when_it_is_interrupted() {
+    let Some(machine) = Machine::shared() else { return };
+    if machine::engine() != "bpf" {
+        // The tracepoints take a call's stack when it returns.
+        return;
+    }
+    let Some(program) = compiled(&machine, "cc", &["-O2", "-g", "-pthread"], "stacks/deadlock.c", "deadlock") else { return };
+    let mut run = start(&machine, &["-e", "futex", "--call-graph", "dwarf"], &[&program]);
+    run.wait_for_output("stuck\n");
+    std::thread::sleep(Duration::from_millis(300));
+    kill_process(run.pid(), Signal::INT).expect("it runs");
+    kill_process(run.pid(), Signal::INT).expect("it runs");
+    let trace = run.finish();
+    assert!(trace.text.contains("take_second") && trace.text.contains("take_first"), "{}\n{}", trace.text, trace.stderr);
+}
