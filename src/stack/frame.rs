@@ -46,6 +46,8 @@ pub enum End {
     NoRegister { avma: u64 },
     /// No code is mapped at the last frame's address.
     Unmapped { avma: u64 },
+    /// A chain of frame pointers leads to this address, which is in no code: the program does not keep such a chain.
+    NoCode { avma: u64 },
     /// The caller of this function would have its frame at or below it: the stack is not what the file says.
     NoProgress { avma: u64 },
     /// The kernel keeps the address that the last frame's function returns to, and has put that of its return probes there.

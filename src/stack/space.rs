@@ -136,6 +136,12 @@ impl AddressSpace {
         }
     }
 
+    /// Whether code is mapped at an address.
+    #[must_use]
+    pub fn has_code(&self, avma: u64) -> bool {
+        self.find(avma, &mut 0).is_some()
+    }
+
     /// The index of the mapping that holds an address. `hint` is looked at first, and becomes it.
     #[inline]
     pub(super) fn find(&self, avma: u64, hint: &mut usize) -> Option<usize> {

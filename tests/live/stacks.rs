@@ -72,6 +72,20 @@ fn assert_named(machine: &Machine, options: &[&str], command: &[&str]) -> Trace 
     trace
 }
 
+/// What stands where a frame pointer leads is no return address if it is in no code.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn frame_pointers_that_lead_nowhere_give_no_frames() {
+    let Some(machine) = Machine::shared() else { return };
+    let options = ["-O2", "-fno-omit-frame-pointer", "-mno-red-zone"];
+    let Some(program) = compiled(&machine, "cc", &options, "stacks/no_chain.c", "no_chain") else { return };
+    let trace = trace(&machine, &["-e", "lseek", "--call-graph", "fp"], &[&program]).succeeded();
+    let lines: Vec<&str> = trace.text.lines().map(str::trim).skip_while(|line| !line.contains("lseek(")).skip(1).collect();
+    let expected = [format!("main ({program})"), "[the chain of frame pointers ends here; --call-graph dwarf does without one]".to_owned()];
+    assert_eq!(lines[..2.min(lines.len())], expected, "{}", trace.text);
+    assert!(!trace.text.contains("656d616e74"), "{}", trace.text);
+}
+
 #[test]
 fn of_programs_however_they_are_built() {
     let Some(machine) = Machine::shared() else { return };

@@ -64,6 +64,7 @@ fn end(stack: &Stack) -> Option<String> {
             "[the callers cannot be found: of a task that sleeps, only its stack pointer is known without BPF (--engine bpf)]".to_owned()
         }
         End::Unmapped { .. } => "[no code is known to be there]".to_owned(),
+        End::NoCode { .. } => "[the chain of frame pointers ends here; --call-graph dwarf does without one]".to_owned(),
         End::NoProgress { .. } => "[the unwind tables do not fit this stack]".to_owned(),
         End::ReturnProbe => "[the callers cannot be found: a return probe keeps the address that this function returns to]".to_owned(),
         End::NoRegisters => "[the kernel gave no registers]".to_owned(),

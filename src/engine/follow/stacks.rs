@@ -8,7 +8,7 @@ use crate::source::frame::field;
 use crate::source::note::StackMemory;
 use crate::source::session::FramesMax;
 use crate::source::{Sample, Session};
-use crate::stack::frame::Frame;
+use crate::stack::frame::{End, Frame};
 use crate::stack::library::{Library, Open};
 use crate::stack::registers::{Architecture, Registers};
 use crate::stack::space::AddressSpace;
@@ -31,6 +31,8 @@ pub struct Stacks {
     pub library: Library,
     spaces: FxHashMap<i32, Known>,
     frames: Vec<Frame>,
+    /// Every mapping of code was seen: an address outside of all of them is no code.
+    knows_all_code: bool,
 }
 
 /// A process's code, made of these mappings.
@@ -55,6 +57,7 @@ impl Stacks {
             library: Library::new(open),
             spaces: FxHashMap::default(),
             frames: Vec::new(),
+            knows_all_code: true,
         })
     }
 
@@ -76,10 +79,16 @@ impl Stacks {
         for (side, address) in dump::chain(chain).take(most) {
             let is_first = self.frames.len() == if side == Side::Kernel { 0 } else { stack.kernel };
             let is_after = !is_first || side == Side::User && sampled == Sampled::After;
-            self.frames.push(match side {
+            let frame = match side {
                 Side::Kernel => Frame { avma: address, svma: address, image: None, is_after },
                 Side::User => space.frame(address, is_after),
-            });
+            };
+            let is_known = side == Side::Kernel || is_first || !self.knows_all_code || space.mappings().is_empty();
+            if !is_known && !space.has_code(frame.lookup_avma()) {
+                stack.end = Some(End::NoCode { avma: address });
+                break;
+            }
+            self.frames.push(frame);
             stack.kernel += usize::from(side == Side::Kernel);
         }
         if let Some(dump) = dump {
@@ -190,6 +199,7 @@ impl Follower {
         if self.command == Some(here.task) && !self.command_runs {
             return None;
         }
+        stacks.knows_all_code = !self.gaps.was_any();
         stacks.of(&self.maps, here.task.pid, sample, sampled, most.map_or(FRAMES_MAX, usize::from))
     }
 }

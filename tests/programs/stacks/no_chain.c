@@ -1,0 +1,22 @@
+/*
+ * A call whose frame pointer register holds something else, as in programs that are compiled without frame pointers: where a
+ * return address would stand, there is text. (x86-64)
+ */
+#include <sys/syscall.h>
+
+struct link {
+	struct link *next;
+	unsigned long return_address;
+};
+
+int main(void)
+{
+	struct link last = { 0, 0x656d616e74 }, first = { &last, 0x656d616e74 };
+	long number = SYS_lseek;
+
+	__asm__ volatile("push %%rbp\n\tmov %1, %%rbp\n\tsyscall\n\tpop %%rbp"
+			 : "+a"(number)
+			 : "r"(&first), "D"(-1L), "S"(4711L), "d"(9L)
+			 : "rcx", "r11", "memory");
+	return 0;
+}
