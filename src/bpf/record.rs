@@ -533,7 +533,28 @@ pub(crate) mod tests {
         assert_eq!(listed(&list[..list.len() - 1]).len(), 1, "a cut list has no last call");
     }
 
+    #[test]
+    fn stacks_of_calls_in_flight() {
+        let head = |start: u64, tid: u32, bytes: u64| {
+            let mut head = [start.to_le_bytes(), (u64::from(tid) | 2 << 32).to_le_bytes(), 0x180u64.to_le_bytes()].concat();
+            head.extend([7u64, 8].iter().flat_map(|value| value.to_le_bytes()));
+            head.resize(LISTED_STACK_BYTES - 8, 0);
+            head.extend(bytes.to_le_bytes());
+            head
+        };
+        let list = [head(5, 42, 3), b"abc".to_vec(), head(6, 43, 0), head(7, 44, 100)].concat();
+        let found = listed_stacks(&list);
+        assert_eq!(found.iter().map(|stack| (stack.start.0, stack.tid)).collect::<Vec<_>>(), [(5, 42), (6, 43)], "the last is cut");
+        assert_eq!((found[0].memory.mask, found[0].memory.registers.len(), found[0].memory.stack.as_slice()), (0x180, 16, &b"abc"[..]));
+        assert!(found[0].memory.is_wide);
+    }
+
     proptest! {
+        #[test]
+        fn any_list_of_stacks_is_read(list in proptest::collection::vec(any::<u8>(), 0..1_000)) {
+            prop_assert!(listed_stacks(&list).iter().all(|stack| stack.memory.stack.len() <= list.len()));
+        }
+
         #[test]
         fn any_bytes_are_read(raw in proptest::collection::vec(any::<u8>(), 0..400), fits in any::<bool>()) {
             let mut raw = raw;

@@ -281,6 +281,24 @@ mod tests {
     }
 
     #[test]
+    fn the_call_that_a_task_sleeps_in() {
+        let line = "202 0x7fb6ca37f990 0x109 0x76f 0x0 0x0 0xffffffff 0x7ffd91e1f0a0 0x7fb6ca0b2f16\n";
+        let call = parse_sleeping_call(line).unwrap();
+        assert_eq!((call.nr, call.args[1], call.args[5]), (202, 0x109, 0xffff_ffff));
+        assert_eq!((call.stack_pointer, call.program_counter), (0x7ffd_91e1_f0a0, 0x7fb6_ca0b_2f16));
+        for none in ["running\n", "-1 0x7ffd91e1f0a0 0x7fb6ca0b2f16\n", "", "202 0x1", &line[..60]] {
+            assert_eq!(parse_sleeping_call(none), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn context_switches_of_both_kinds_add_up() {
+        let status = b"Name:\tx\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n";
+        assert_eq!(parse_context_switches(status), Some(157));
+        assert_eq!(parse_context_switches(b"Name:\tx\nnonvoluntary_ctxt_switches:\t7\n"), None);
+    }
+
+    #[test]
     fn start_times_leave_out_suspended_time() {
         let stat = Stat { tid: 1, comm: Vec::new(), state: b'S', ppid: 0, start_ticks: 500 };
         let ticks = rustix::param::clock_ticks_per_second();

@@ -32,6 +32,11 @@ impl Ends {
         self.processes.entry(pid).or_default().threads += 1;
     }
 
+    /// Whether any thread of a process is there yet.
+    pub fn has_threads(&self, pid: i32) -> bool {
+        self.processes.get(&pid).is_some_and(|process| process.threads > 0)
+    }
+
     /// exit(2)
     pub fn exit(&mut self, tid: i32, status: u64) {
         self.threads.insert(tid, TaskEnd::Exited(status as i32 & 0xff));

@@ -84,7 +84,7 @@ fn a_call_that_a_process_sleeps_in_is_shown_with_its_arguments() {
     let lines: Vec<Line> = trace.lines();
     assert_eq!(lines.len(), 1, "{}", trace.text);
     let call = lines[0].call().expect("it is a call");
-    assert_eq!((call.name.as_str(), &call.result, lines[0].time), ("clock_nanosleep", &Result::Pending, None), "{}", trace.text);
+    assert_eq!((call.name.as_str(), &call.result, lines[0].time.as_ref()), ("clock_nanosleep", &Result::Pending, None), "{}", trace.text);
     assert!(lines[0].text.contains("rqtp: 0x"), "{}", lines[0].text);
     assert_eq!(trace.conserved().lost, 0);
 }

@@ -271,10 +271,12 @@ impl Follower {
                 self.tables.end_process(id.pid);
             }
         }
-        if id.pid == id.tid && self.follows_maps {
+        let end = self.ends.end(id.pid, id.tid);
+        // Other threads may outlive the first one, and have stacks.
+        if self.follows_maps && !self.ends.has_threads(id.pid) {
             self.forget_maps(id.pid);
         }
-        self.ends.end(id.pid, id.tid)
+        end
     }
 
     /// The command was made: until it executes, it runs rtrace's own code.

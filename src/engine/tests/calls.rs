@@ -156,6 +156,18 @@ fn calls_in_flight_are_shown_and_then_completed() {
 }
 
 #[test]
+fn a_call_that_a_target_sleeps_in_is_paired_with_its_exit_or_open_to_the_end() {
+    let session = session();
+    let sleeping = |tid: i32| Note::Sleeping { task: task(tid, tid), nr: READ, args: [5, 0, 0, 0, 0, 0], stack: None };
+    let mut ring = Ring::new(&session, 0);
+    ring.exit(100, task(7, 7), READ, 2).enter(40, task(9, 9), READ, &[]);
+    let (events, engine) = run(&session, vec![&mut ring], vec![(Time(50), sleeping(7)), (Time(50), sleeping(8)), (Time(50), sleeping(9))]);
+    assert_eq!(told(&events), ["7 0@50 unseen = 2 (?)", "8 0@50 unseen Pending", "9 0@40 Pending"]);
+    assert_eq!(calls(&events)[0].args.map(|args| args[0]), Some(5));
+    assert_eq!(engine.ledger().without_entry, 2, "the entry of the third was seen");
+}
+
+#[test]
 fn after_a_gap_nothing_is_joined() {
     let session = session();
     let (a, b) = (task(7, 7), task(8, 8));
