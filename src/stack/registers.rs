@@ -127,6 +127,13 @@ impl Registers {
         (number < COUNT as u8 && self.known >> number & 1 == 1).then(|| self.values[usize::from(number)])
     }
 
+    /// Whether nothing is known but the program counter and the stack pointer.
+    #[must_use]
+    pub fn are_pointers_alone(&self) -> bool {
+        let layout = self.architecture.layout();
+        self.known & !(1 << layout.program_counter | 1 << layout.stack_pointer) == 0
+    }
+
     #[must_use]
     pub fn program_counter(&self) -> Option<u64> {
         self.get(self.architecture.layout().program_counter)

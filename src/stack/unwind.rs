@@ -234,10 +234,7 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
     /// Why a frame cannot be left: what is known of the registers may be too little.
     #[cold]
     fn no_rule(&self, avma: u64) -> End {
-        match self.registers.get(self.layout.frame_pointer) {
-            Some(_) => End::NoRule { avma },
-            None => End::NoRegister { avma },
-        }
+        if self.registers.are_pointers_alone() { End::NoRegister { avma } } else { End::NoRule { avma } }
     }
 
     /// The frame was left by a rule.

@@ -162,7 +162,7 @@ fn a_call_that_a_target_sleeps_in_is_paired_with_its_exit_or_open_to_the_end() {
     let mut ring = Ring::new(&session, 0);
     ring.exit(100, task(7, 7), READ, 2).enter(40, task(9, 9), READ, &[]);
     let (events, engine) = run(&session, vec![&mut ring], vec![(Time(50), sleeping(7)), (Time(50), sleeping(8)), (Time(50), sleeping(9))]);
-    assert_eq!(told(&events), ["7 0@50 unseen = 2 (?)", "8 0@50 unseen Pending", "9 0@40 Pending"]);
+    assert_eq!(told(&events), ["7 0@50 unseen = 2 (?)", "9 0@40 Pending", "8 0@50 unseen Pending"]);
     assert_eq!(calls(&events)[0].args.map(|args| args[0]), Some(5));
     assert_eq!(engine.ledger().without_entry, 2, "the entry of the third was seen");
 }

@@ -130,7 +130,7 @@ fn files_with_everything() {
         .entry(2, &bytes![8u32, 0u32])
         .exit(2, &bytes![8u32, 1u32, 0x1122_3344_5566_7788u64])
         .exit(3, &bytes![30u32])
-        .says("dfd: 3, handle: {.handle_bytes: 8, .handle_type: 0 => 1, .f_handle: \"\" => \"\\x88wfUD3\\\"\\x11\"}, mnt_id: [30]");
+        .says("dfd: 3, name: NULL, handle: {.handle_bytes: 8, .handle_type: 0 => 1, .f_handle: \"\" => \"\\x88wfUD3\\\"\\x11\"}, mnt_id: [30]");
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn limits_and_the_machine() {
         "pid: 7 (x), uattr: {.size: 48, .sched_policy: DEADLINE, .sched_flags: DL_OVERRUN, .sched_nice: 0, .sched_priority: 0, \
              .sched_runtime: 10, .sched_deadline: 20, .sched_period: 30}",
     );
-    native("sched_getaffinity", &[0, 8, 0x1000], 8).exit(2, &bytes![0b1011u64]).says("len: 8, user_mask_ptr: [0, 1, 3]");
+    native("sched_getaffinity", &[0, 8, 0x1000], 8).exit(2, &bytes![0b1011u64]).says("pid: 0, len: 8, user_mask_ptr: [0, 1, 3]");
     native("mincore", &[0x1000, 8192, 0x2000], 0).exit(2, &[1, 0]).says("start: 0x1000, len: 8192, vec: [1, 0]");
 }
 
