@@ -4,9 +4,11 @@
 //! that an event may wait for a later fact (a file name that is being confirmed) without holding the rings' chunk.
 //! Nothing here renders and nothing here looks anything up: what an engine cannot know is [`None`] or `Unknown`, never guessed.
 
+mod signal;
 mod stack;
 mod tally;
 
+pub use signal::{Fate, Members, Signal};
 pub use stack::Stack;
 pub use tally::{Sum, Tally, Times};
 
@@ -79,8 +81,8 @@ pub enum What {
     Tracepoint { event: EventIndex, raw: Box<[u8]>, stack: Option<Arc<Stack>>, caller: Option<Caller> },
     /// A page fault.
     Fault(Fault),
-    /// A signal that was delivered (`signal:signal_deliver`).
-    Signal { signal: i32, errno: i32, code: i32, handled: bool },
+    /// A signal that the task is given, or that was sent to it and ends it or is ignored.
+    Signal(Box<Signal>),
     /// A task was made.
     Fork { child: TaskId, flags: Option<u64> },
     /// A program was started in this task; `old_tid` differs from the task's tid when a thread other than the leader did it.

@@ -89,7 +89,7 @@ impl Perf {
                 self.call(out, event, call, &decoded);
             }
             What::Fault(fault) => self.fault(out, event, fault),
-            What::Signal { signal, errno, code, .. } => self.signal(out, event, [*signal, *errno, *code]),
+            What::Signal(signal) => self.signal(out, event, signal, known),
             What::Exit(end) => self.task_end(out, event, *end),
             What::Lost(loss) => self.lost(out, event, *loss),
             What::Tracepoint { event: index, raw, caller, .. } => {

@@ -12,7 +12,7 @@ pub struct Account {
     pub calls: u64,
     /// Their records that found no room.
     pub calls_lost: u64,
-    /// Ends of tasks that found no room.
+    /// Ends of tasks, and signals, that found no room.
     pub ends_lost: u64,
     /// Tasks that could not be followed for want of memory.
     pub tasks_lost: u64,

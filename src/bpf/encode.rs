@@ -248,6 +248,7 @@ mod tests {
             seeds_max: 1,
             inherit: true,
             ends: true,
+            signals: false,
             pending_after: 5,
             calls,
             others: Vec::new(),

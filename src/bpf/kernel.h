@@ -141,14 +141,34 @@ typedef struct {
 	u32 val;
 } kuid_t;
 
+struct user_namespace {
+	int level;
+} KERNEL_STRUCT;
+
 struct cred {
 	kuid_t uid;
 	kuid_t euid;
+	struct user_namespace *user_ns;
+} KERNEL_STRUCT;
+
+/* include/linux/sched/signal.h, signal_types.h */
+struct signal_struct {
+	int group_exit_code;
+	unsigned int flags;
+} KERNEL_STRUCT;
+
+struct sigaction {
+	void *sa_handler;
+} KERNEL_STRUCT;
+
+struct k_sigaction {
+	struct sigaction sa;
 } KERNEL_STRUCT;
 
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	unsigned int flags;
 	unsigned long nvcsw;
 	const struct cred *cred;
 	int pid;
@@ -158,6 +178,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct fs_struct *fs;
 	struct files_struct *files;
+	struct signal_struct *signal;
 } KERNEL_STRUCT;
 
 /* include/linux/pid.h, ns_common.h, proc_ns.h */

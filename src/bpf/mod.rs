@@ -25,6 +25,7 @@ mod loaded;
 pub mod parts;
 pub mod record;
 mod settings;
+pub mod signals;
 mod sockets;
 mod stacks;
 pub mod tally;

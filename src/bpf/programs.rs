@@ -34,6 +34,8 @@ pub struct Programs {
     on_all: &'static Names,
     /// Their hooks.
     tracing: Vec<OwnedFd>,
+    /// Those of the programs on signals.
+    signals: Vec<OwnedFd>,
     /// Hooks that no longer do anything, but take the kernel long to take down.
     stopped: Vec<OwnedFd>,
     /// The events of single syscalls that have a program. They stay disabled: they carry the program and nothing else.
@@ -57,6 +59,8 @@ struct Names {
 }
 
 const RAW: Names = Names { leave: "leave", enter: "enter", tasks: ["forked", "executed", "ended"], slow: false };
+/// Those on signals, on every kernel.
+const SIGNALS: [&str; 2] = ["sent", "given"];
 const EVENTS: Names = Names { leave: "leave_event", enter: "enter_event", tasks: ["awoken", "executed", "ended_event"], slow: true };
 
 impl Names {
@@ -115,6 +119,7 @@ impl Programs {
             following: Vec::new(),
             on_all,
             tracing: Vec::new(),
+            signals: Vec::new(),
             stopped: Vec::new(),
             own: Vec::new(),
             beside: None,
@@ -160,6 +165,9 @@ impl Programs {
 
     /// Begins: exits before entries, so that no call that began under trace lacks its end. Returns the calls that are in flight by then, as [`InFlight`] has them.
     pub fn trace(&mut self) -> anyhow::Result<InFlight> {
+        if self.settings.signals {
+            self.signals = SIGNALS.iter().map(|name| self.loaded.attach(name)).collect::<anyhow::Result<_>>()?;
+        }
         let Hooks::Own { events, cpu } = self.settings.hooks.clone() else {
             self.attach_to_all(self.on_all.leave)?;
             let begun = self.list_begun()?;
@@ -231,6 +239,7 @@ impl Programs {
             self.stopped.append(&mut self.following);
         }
         self.following.clear();
+        self.signals.clear();
         last
     }
 
@@ -321,6 +330,7 @@ fn is_needed(program: &str, settings: &Settings, on: On, calls: &Names, tasks: &
         _ if is_of_calls(program) => program == calls.enter || program == calls.leave,
         _ if on == On::Beside => false,
         _ if is_of_tasks(program) => tasks.tasks.contains(&program),
+        _ if SIGNALS.contains(&program) => settings.signals,
         "seed" => needs_seeds(settings),
         "list_begun" | "list_pending" => !settings.sums,
         "list_stacks" => lists_stacks(settings),
@@ -471,7 +481,21 @@ mod tests {
     fn enums_count_as_they_are_read_and_written() {
         let btf = btf();
         for (name, values) in [
-            ("how", &["HOW_RETURNED", "HOW_NEVER", "HOW_UNSEEN", "HOW_PENDING", "HOW_TASK_END", "HOW_PART", "HOW_TALLY", "HOW_STACK"][..]),
+            (
+                "how",
+                &[
+                    "HOW_RETURNED",
+                    "HOW_NEVER",
+                    "HOW_UNSEEN",
+                    "HOW_PENDING",
+                    "HOW_TASK_END",
+                    "HOW_PART",
+                    "HOW_TALLY",
+                    "HOW_STACK",
+                    "HOW_SIGNAL_SENT",
+                    "HOW_SIGNAL",
+                ][..],
+            ),
             ("piece_when", &["WHEN_ENTRY", "WHEN_EXIT", "WHEN_RETRY"]),
             ("piece_state", &["PIECE_WHOLE", "PIECE_CUT", "PIECE_FAULT"]),
             ("file_kind", &["FILE_ROOTED", "FILE_CUT", "FILE_APART", "FILE_SOCKET"]),

@@ -25,6 +25,9 @@ enum how {
 	HOW_TALLY,
 	/* The stack of a call whose record comes later. */
 	HOW_STACK,
+	/* No call: a signal was sent, or is given to a task (signals.h). */
+	HOW_SIGNAL_SENT,
+	HOW_SIGNAL,
 };
 
 /* Bits beside. */
@@ -37,6 +40,18 @@ enum {
 	CALL_LEADS = 4,
 	/* Whoever it is of is in a pid namespace below the first one: the numbers of tasks in the call are of that. */
 	CALL_NESTED = 8,
+};
+
+/* Of a signal. */
+enum {
+	/* Any of the process's threads may take it. */
+	SIGNAL_TO_PROCESS = 1,
+	/* Nobody is given it. */
+	SIGNAL_IGNORED = 2,
+	/* It has a si_pid and a si_uid that are not known here. */
+	SIGNAL_NUMBERLESS = 4,
+	/* `start` is who sent it: the process in the lower half, the thread in the upper. */
+	SIGNAL_HAS_SENDER = 8,
 };
 
 struct call {

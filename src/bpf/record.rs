@@ -54,7 +54,14 @@ pub enum How {
     Tally,
     /// The stack of a call whose own record comes later, in the same sample.
     Stack,
+    /// No call: [`super::signals`] reads what was sent to a task, or what it is given.
+    SignalSent,
+    Signal,
 }
+
+/// In the order of `enum how`.
+const HOWS: [How; 10] =
+    [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd, How::Part, How::Tally, How::Stack, How::SignalSent, How::Signal];
 
 /// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,9 +108,7 @@ impl<'a> Seen<'a> {
             tid: half(76) as i32,
             pid: half(PID) as i32,
             lost: half(84),
-            how: [How::Returned, How::Never, How::Unseen, How::Pending, How::TaskEnd, How::Part, How::Tally, How::Stack]
-                .get(usize::from(head[94]))
-                .copied()?,
+            how: HOWS.get(usize::from(head[94])).copied()?,
             no_entry: bits >> 4 & NO_ENTRY != 0,
             shown: bits >> 4 & SHOWN != 0,
             nested: bits >> 4 & NESTED != 0,

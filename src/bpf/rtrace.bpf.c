@@ -23,6 +23,7 @@
 #include "tally.h"
 #include "stacks.h"
 #include "list_stacks.h"
+#include "signals.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

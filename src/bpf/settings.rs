@@ -71,6 +71,8 @@ pub struct Settings {
     pub inherit: bool,
     /// Tell how tasks end.
     pub ends: bool,
+    /// Tell of signals.
+    pub signals: bool,
     /// A call in flight for longer is listed, nanoseconds.
     pub pending_after: u32,
     /// The calls that are wanted.

@@ -193,7 +193,7 @@ struct account {
 	u64 calls;
 	/* Their records that found no room. */
 	u64 calls_lost;
-	/* The same of how tasks end. */
+	/* The same of how tasks end, and of signals. */
 	u64 ends_lost;
 	/* Tasks that could not be followed: no memory for their state. (The kernel keeps little at hand where nobody may wait for it.) */
 	u64 tasks_lost;

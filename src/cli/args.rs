@@ -200,9 +200,12 @@ pub struct WhatArgs {
     /// Page faults
     #[arg(short = 'F', long, value_name = "KIND")]
     pub pf: Option<FaultsArg>,
-    /// Signals as they are delivered
-    #[arg(long)]
+    /// Signals beside events, too: beside syscalls they are shown anyway
+    #[arg(long, overrides_with = "no_signals")]
     pub signals: bool,
+    /// No signals
+    #[arg(long, overrides_with = "signals")]
+    pub no_signals: bool,
     /// Time on the CPU for each thread, shown in the summary
     #[arg(long)]
     pub sched: bool,

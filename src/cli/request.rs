@@ -126,7 +126,8 @@ pub struct What {
     /// `-F`
     pub faults: Option<Faults>,
     pub sched: bool,
-    pub signals: bool,
+    /// `--signals`, `--no-signals`; if neither is said, signals go with syscalls.
+    pub signals: Option<bool>,
     /// `--switch-on`, `--switch-off`: an event each.
     pub switch_on: Option<Selector>,
     pub switch_off: Option<Selector>,

@@ -6,6 +6,7 @@ mod descriptors;
 mod family;
 mod namespaces;
 mod path_names;
+mod signals;
 mod stacks;
 mod whole;
 
@@ -114,7 +115,9 @@ pub struct Follower {
     returns: Vec<Option<FormatField>>,
     /// By event: it is to be given as it is, too.
     shown: Vec<bool>,
-    /// By event: whether what tasks make is of interest, too, in what programs of the user's give.
+    /// By event: whether what tasks make is of interest, too.
+    inherits: Vec<bool>,
+    /// The same of what programs of the user's give.
     outputs: Vec<Option<Inherits>>,
     /// Calls whose memory is used again.
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
@@ -183,6 +186,7 @@ impl Follower {
             unnamed: Unnamed::default(),
             returns: session.events.events.iter().map(returns).collect(),
             shown: session.events.events.iter().map(is_shown).collect(),
+            inherits: session.events.events.iter().map(|event| !event.terms.no_inherit).collect(),
             outputs: outputs(session),
             used: Vec::new(),
             now: Time::default(),
@@ -230,6 +234,9 @@ impl Follower {
     fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>, events: &mut Vec<Event>) {
         if let Some(Layout::Call) = self.layouts.get(usize::from(sample.event.0)) {
             return self.whole(record, sample, events);
+        }
+        if let Some(&Layout::Generate(layout)) = self.layouts.get(usize::from(sample.event.0)) {
+            return self.generated(record, sample, layout, events);
         }
         self.ledger.account(sample.event).receive(sample.count);
         if let Some(&Layout::CgroupMove(layout)) = self.layouts.get(usize::from(sample.event.0)) {
@@ -329,20 +336,7 @@ impl Follower {
                 let flags = layout.flags.unsigned(raw);
                 self.new_task(here, layout.pid.signed(raw) as i32, layout.comm.text(raw), flags, events);
             }
-            Layout::Deliver(layout) => {
-                let (signal, handler) = (layout.sig.signed(raw) as i32, layout.handler.unsigned(raw));
-                self.ends.delivered(here.task.pid, signal, handler);
-                if self.settings.signals {
-                    let (errno, code) = (layout.errno.signed(raw) as i32, layout.code.signed(raw) as i32);
-                    self.give(here, What::Signal { signal, errno, code, handled: handler > libc::SIG_IGN as u64 }, 0, events);
-                }
-            }
-            Layout::Generate(layout) => {
-                // TRACE_SIGNAL_DELIVERED (include/trace/events/signal.h) is 0.
-                if let Some(pid) = self.tasks.pid(layout.pid.signed(raw) as i32).filter(|_| layout.result.signed(raw) == 0) {
-                    self.ends.sent(pid, layout.sig.signed(raw) as i32);
-                }
-            }
+            Layout::Deliver(layout) => self.delivered(here, layout, raw, events),
             Layout::TaskExit => self.task_end(here, events),
             Layout::PathName(layout) => self.path_name(here, *layout, raw, events),
             Layout::Fault { major } => {
@@ -352,7 +346,7 @@ impl Follower {
                 let fault = Fault { major: *major, ip, address, ip_at, address_at, stack };
                 self.give(here, What::Fault(fault), 0, events);
             }
-            Layout::Enter(_) | Layout::Exit(_) | Layout::Call | Layout::CgroupMove(_) | Layout::Other { .. } => {}
+            Layout::Enter(_) | Layout::Exit(_) | Layout::Call | Layout::CgroupMove(_) | Layout::Generate(_) | Layout::Other { .. } => {}
         }
     }
 
@@ -407,6 +401,7 @@ impl Follower {
     fn gap_ends(&mut self, cpu: u32, time: Time) {
         self.gaps.end(cpu);
         self.forget_namespaces();
+        self.ends.forget_sent();
         self.tables.forget_all(Time(time.0 + SETTLING));
         self.forget_cgroups(time);
     }

@@ -23,7 +23,7 @@ pub struct Settings {
     pub pending_after: Option<u64>,
     /// Find out what descriptors point to.
     pub fd_paths: bool,
-    /// Report delivered signals as events of their own.
+    /// Report signals as events of their own.
     pub signals: bool,
     /// Find out which cgroup each task is in.
     pub cgroups: bool,

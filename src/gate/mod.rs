@@ -252,7 +252,7 @@ impl Gate {
                 Exits::OfShown => matches!(end, TaskEnd::Killed(_)) || self.seen.contains(&event.task.pid),
                 Exits::All => true,
             },
-            What::Signal { .. } => self.settings.signals,
+            What::Signal(_) => self.settings.signals,
             What::Fork { .. } | What::Exec { .. } | What::Fault(_) | What::Lost(_) => true,
         }
     }
@@ -345,11 +345,11 @@ impl Gate {
 /// Whether an event is one of those that were asked for, and not one that goes with them.
 fn counts(event: &Event, view: &View) -> bool {
     match &event.what {
-        What::Fork { .. } | What::Exec { .. } | What::Exit(_) | What::Lost(_) => false,
+        What::Fork { .. } | What::Exec { .. } | What::Exit(_) | What::Signal(_) | What::Lost(_) => false,
         What::Tracepoint { event, .. } => view.session.events.get(*event).is_some_and(|spec| spec.shown),
         // It counts when it is over.
         What::Pending(_) => false,
-        What::Call(_) | What::Tally(_) | What::Fault(_) | What::Signal { .. } => true,
+        What::Call(_) | What::Tally(_) | What::Fault(_) => true,
     }
 }
 

@@ -51,6 +51,11 @@ pub fn status(tid: i32) -> Option<Status> {
     parse_status(&fs::read(format!("/proc/{tid}/status")).ok()?)
 }
 
+/// Whether rtrace's own numbers of tasks are those of the first pid namespace, which has this inode on every kernel (PROC_PID_INIT_INO in include/linux/proc_ns.h).
+pub fn is_in_first_pid_namespace() -> bool {
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == "pid:[4026531836]")
+}
+
 /// The number that a process has for itself, in the innermost of its pid namespaces.
 pub fn innermost_pid(pid: i32) -> Option<i32> {
     parse_innermost_pid(&fs::read(format!("/proc/{pid}/status")).ok()?)

@@ -42,6 +42,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     let (whom, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
 
+    // They go with the lines of calls.
+    let signals = what.signals.unwrap_or(!selection.is_empty()) && request.show.mode != Mode::Summary;
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
     let takes_stacks = graphs::any(request);
     let maps = what.faults.is_some() || takes_stacks || made.events().iter().any(MadeEvent::returns_in_a_program);
@@ -79,7 +81,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
             Err(why) => mechanism = Mechanism::Raw { why: why.to_owned() },
         }
     }
-    let decided = Decided { request, selection: &selection, whom: &whom, graphs: &graphs, inherit };
+    let decided = Decided { request, selection: &selection, whom: &whom, graphs: &graphs, inherit, signals };
     let bpf = if by_bpf { Some(decided.bpf(hooks, shown, &mut notes)?) } else { None };
     if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
         notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
@@ -105,7 +107,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     add.helpers(Needs {
         ends: decided.follows_tasks() && bpf.is_none(),
         exits_seen: is_armed("exit") && is_armed("exit_group"),
-        signals: what.signals,
+        // Numbers in records are those of the first pid namespace.
+        signals: signals && bpf.is_none() && procfs::is_in_first_pid_namespace(),
         exec: bpf.is_none() && (is_armed("execve") || is_armed("execveat")),
         descriptors: fds.is_ok(),
         cgroups,
@@ -143,7 +146,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         events,
         mechanism,
         bpf,
-        engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals: what.signals, cgroups },
+        engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals, cgroups },
         gate,
         // Those that share descriptors are known by the same means.
         namespaces_complete: fds.is_ok() && is_armed("unshare") && is_armed("setns"),
@@ -167,6 +170,7 @@ struct Decided<'a> {
     whom: &'a Whom,
     graphs: &'a CallGraphs,
     inherit: bool,
+    signals: bool,
 }
 
 impl Decided<'_> {
@@ -208,6 +212,7 @@ impl Decided<'_> {
             inherit: self.inherit,
             // A summary says nothing of them.
             ends: self.follows_tasks() && !sums,
+            signals: self.signals,
             pending_after: PENDING_AFTER as u32,
             calls,
             others: self.selection.others.clone(),
@@ -251,7 +256,7 @@ impl Decided<'_> {
             // Where lines go decides it, once that is open.
             pending: true,
             exits: self.exits(),
-            signals: what.signals,
+            signals: self.signals,
             frames_min: graphs.min.map_or(0, usize::from),
         }
     }

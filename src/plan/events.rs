@@ -249,16 +249,20 @@ impl Adding<'_> {
 
     /// What rtrace must know to understand the rest: how tasks end, what they execute, who shares descriptors.
     pub fn helpers(&mut self, needs: Needs) {
-        if needs.ends {
-            if !needs.exits_seen {
-                for name in ["exit", "exit_group"] {
-                    let Some(row) = lookup::index_by_name(name) else { continue };
-                    self.optional(Tracepoint::helper("syscalls", &format!("sys_enter_{name}"), Role::Enter { syscall: row }));
-                }
+        if needs.ends && !needs.exits_seen {
+            for name in ["exit", "exit_group"] {
+                let Some(row) = lookup::index_by_name(name) else { continue };
+                self.optional(Tracepoint::helper("syscalls", &format!("sys_enter_{name}"), Role::Enter { syscall: row }));
             }
+        }
+        if needs.ends || needs.signals {
             self.optional(Tracepoint::helper("signal", "signal_deliver", Role::SignalDeliver));
-        } else if needs.signals {
-            self.optional(Tracepoint::helper("signal", "signal_deliver", Role::SignalDeliver));
+        }
+        if needs.signals {
+            // Who is sent a signal is decided here: whom a command will have made by then is not known now. What comes to nothing is of no interest (include/trace/events/signal.h).
+            let filter = Some("result != 2 && result != 3".to_owned());
+            let terms = Terms { no_inherit: !self.inherit, ..Terms::default() };
+            self.optional(Tracepoint { filter, terms, ..Tracepoint::helper("signal", "signal_generate", Role::SignalGenerate) });
         }
         if needs.exec {
             self.optional(Tracepoint::helper("sched", "sched_process_exec", Role::ProcessExec));
@@ -303,6 +307,7 @@ pub struct Needs {
     pub ends: bool,
     /// exit and exit_group are armed anyway.
     pub exits_seen: bool,
+    /// Signals, and who sends them.
     pub signals: bool,
     /// What is executed, by name.
     pub exec: bool,

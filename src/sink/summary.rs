@@ -178,7 +178,7 @@ impl Sink for Summary {
                 self.counts(group).events += tally.calls();
                 tally.sums.iter().for_each(|sum| self.sum(group, sum));
             }
-            What::Pending(_) | What::Signal { .. } | What::Exec { .. } | What::Exit(_) | What::Lost(_) => {}
+            What::Pending(_) | What::Signal(_) | What::Exec { .. } | What::Exit(_) | What::Lost(_) => {}
         }
         Ok(())
     }

@@ -162,8 +162,8 @@ impl Arming<'_> {
     }
 
     fn open(&mut self, index: EventIndex, planned: &PlannedEvent, on: On, cpu: u32) -> Result<(), Failure> {
-        // The programs know whom they trace: their event is a way out, one a CPU. And tasks are moved by whoever may.
-        let is_of_all = matches!(planned.spec.role, Role::BpfCall | Role::Output | Role::CgroupMove);
+        // The programs know whom they trace: their event is a way out, one a CPU. And tasks are moved by whoever may, and sent signals by anybody.
+        let is_of_all = matches!(planned.spec.role, Role::BpfCall | Role::Output | Role::CgroupMove | Role::SignalGenerate);
         if is_of_all && self.armed.events.iter().any(|e| e.index == index && e.cpu == cpu) {
             return Ok(());
         }
@@ -187,7 +187,7 @@ impl Arming<'_> {
             }
         }
         let is_tracepoint = matches!(planned.counts, Counts::Tracepoint(_) | Counts::Weighted(_) | Counts::Probe(_));
-        if let Some(filter) = is_tracepoint.then(|| without(planned.filter.clone(), &self.left_out)).flatten() {
+        if let Some(filter) = is_tracepoint.then(|| self.filter_of(planned)).flatten() {
             let text = CString::new(filter.as_str()).map_err(|e| failure(e.into()))?;
             event
                 .set_filter(&text)
@@ -203,6 +203,12 @@ impl Arming<'_> {
         written.map_err(|error| failure(io::Error::other(error)))?;
         self.armed.events.push(ArmedEvent { index, role: planned.spec.role, cpu, event });
         Ok(())
+    }
+
+    /// What the kernel lets through: nothing of rtrace's own, but for the signals that it sends.
+    fn filter_of(&self, planned: &PlannedEvent) -> Option<String> {
+        let left_out: &[i32] = if planned.spec.role == Role::SignalGenerate { &[] } else { &self.left_out };
+        without(planned.filter.clone(), left_out)
     }
 
     /// Switches those events on that come by an instance of tracefs.
@@ -335,7 +341,7 @@ impl Armed {
             (account.tasks_lost, "tasks were not followed", memory),
             (account.scratch_lost, "calls are shown without the memory that they name", memory),
             (account.parts_lost, "times data of calls is cut", "it is more than one record holds, and a further record found no room"),
-            (account.ends_lost, "ends of tasks are not known", "their records found no room"),
+            (account.ends_lost, "signals and ends of tasks are not known", "their records found no room"),
             (
                 programs.unseen(),
                 "32-bit programs were begun whose first calls are missing",

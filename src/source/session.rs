@@ -120,6 +120,8 @@ pub enum Role {
     BpfCall,
     /// What a program of the user's own writes: its records come from whatever runs, and are of the traced tasks or left out.
     Output,
+    /// `signal:signal_generate`, of all tasks, because who sends may be anybody.
+    SignalGenerate,
     /// `sched:sched_process_exec`, `task:task_newtask`, `signal:signal_deliver`, `sched:sched_process_exit`.
     ProcessExec,
     NewTask,

@@ -19,7 +19,7 @@ pub enum Layout {
     Exec(ExecLayout),
     NewTask(NewTaskLayout),
     Deliver(DeliverLayout),
-    /// `signal:signal_generate`, if it is armed.
+    /// `signal:signal_generate`
     Generate(GenerateLayout),
     /// `sched:sched_process_exit`.
     TaskExit,
@@ -107,6 +107,9 @@ pub struct DeliverLayout {
 #[derive(Clone, Copy, Debug)]
 pub struct GenerateLayout {
     pub sig: Field,
+    pub errno: Field,
+    pub code: Field,
+    pub group: Field,
     pub pid: Field,
     pub result: Field,
 }
@@ -188,9 +191,14 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
         Role::PathName => Layout::PathName(PathNameLayout::new(format, spec.is_by_instance())),
         Role::FaultMajor => Layout::Fault { major: true },
         Role::FaultMinor => Layout::Fault { major: false },
-        Role::Tracepoint if spec.name == "signal:signal_generate" => {
-            Layout::Generate(GenerateLayout { sig: field(format, "sig"), pid: field(format, "pid"), result: field(format, "result") })
-        }
+        Role::SignalGenerate => Layout::Generate(GenerateLayout {
+            sig: field(format, "sig"),
+            errno: field(format, "errno"),
+            code: field(format, "code"),
+            group: field(format, "group"),
+            pid: field(format, "pid"),
+            result: field(format, "result"),
+        }),
         Role::StatRuntime | Role::SideBand | Role::Tracepoint | Role::Output => Layout::Other { entered: entered(spec, format) },
     }
 }

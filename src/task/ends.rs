@@ -1,15 +1,12 @@
 //! How tasks end: from what they asked for, or from the signal that killed them.
 //!
 //! The record of a task's end does not say why. exit and exit_group do, and so does a delivered signal that nothing handles. One thing hides the reason: for most
-//! fatal signals the kernel wakes all threads with a SIGKILL in the signal's place. Which one it was is known only where its sending was seen
-//! (`signal:signal_generate`); otherwise the end is unknown here, and what wait(2) says of the command itself is used.
+//! fatal signals the kernel wakes all threads with a SIGKILL in the signal's place (complete_signal() in kernel/signal.c). Which one it was is known where its sending was seen
+//! (`signal:signal_generate`) or the kernel's own word for it could be read; otherwise the end is unknown here, and what wait(2) says of the command itself is used.
 
-use crate::event::TaskEnd;
+use super::signals::{Pending, Sent, is_fatal};
+use crate::event::{Fate, Signal, TaskEnd, TaskId};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-
-/// Signals sent and not delivered that are remembered for a process.
-const SENT_MAX: usize = 8;
 
 /// What is known of how processes and threads will end.
 #[derive(Debug, Default)]
@@ -23,8 +20,8 @@ pub struct Ends {
 struct Process {
     threads: u32,
     end: Option<TaskEnd>,
-    /// Fatal signals that were sent and not delivered yet.
-    sent: SmallVec<[i32; 2]>,
+    /// Signals that were sent to it.
+    sent: Pending,
 }
 
 impl Ends {
@@ -53,21 +50,42 @@ impl Ends {
         process.end.get_or_insert(TaskEnd::Exited(status as i32 & 0xff));
     }
 
-    /// A signal was sent to the process and will be delivered.
-    pub fn sent(&mut self, pid: i32, signal: i32) {
-        let process = self.processes.entry(pid).or_default();
-        if is_fatal(signal) && process.sent.len() < SENT_MAX && !process.sent.contains(&signal) {
-            process.sent.push(signal);
-        }
+    /// A signal was sent to the process and will be given to it, unless it takes it by other means.
+    pub fn sent(&mut self, pid: i32, sent: Sent) {
+        self.processes.entry(pid).or_default().sent.add(sent);
     }
 
-    /// A signal is delivered; `handler` is `sa_handler` (0: the default action).
-    pub fn delivered(&mut self, pid: i32, signal: i32, handler: u64) {
-        let process = self.processes.entry(pid).or_default();
-        if handler == libc::SIG_DFL as u64 && is_fatal(signal) && process.end.is_none() {
-            process.end = if signal == libc::SIGKILL { process.killer() } else { Some(signal) }.map(TaskEnd::Killed);
+    /// A task is given a signal: what is known of it.
+    pub fn given(&mut self, task: TaskId, given: Signal) -> Signal {
+        let process = self.processes.entry(task.pid).or_default();
+        let mut signal = process.sent.join(task.tid, given);
+        if signal.fate == Fate::Default && is_fatal(signal.number) {
+            signal.fate = Fate::Kills;
+            process.end.get_or_insert(TaskEnd::Killed(signal.number));
         }
-        process.sent.retain(|sent| *sent != signal);
+        signal
+    }
+
+    /// A task is given a SIGKILL, which stands for whatever ends its process: this signal, if that is known. The signal that it is, once for each process.
+    pub fn killed(&mut self, pid: i32, number: Option<i32>) -> Option<Signal> {
+        let process = self.processes.entry(pid).or_default();
+        if process.end.is_some() {
+            return None;
+        }
+        let alone = || number.map(|number| Signal { number, ..Signal::default() });
+        let signal = process.sent.fatal(number).or_else(alone)?;
+        process.end = Some(TaskEnd::Killed(signal.number));
+        Some(Signal { fate: Fate::Kills, ..signal })
+    }
+
+    /// Whether the task is about to end, as far as is known.
+    pub fn is_over(&self, task: TaskId) -> bool {
+        self.threads.contains_key(&task.tid) || self.processes.get(&task.pid).is_some_and(|process| process.end.is_some())
+    }
+
+    /// The stream has a gap: what was on its way may have been given.
+    pub fn forget_sent(&mut self) {
+        self.processes.values_mut().for_each(|process| process.sent.clear());
     }
 
     /// A program is started: signals sent before that ended other threads did not end the process.
@@ -97,35 +115,26 @@ pub fn of_status(status: i32) -> TaskEnd {
     if libc::WIFEXITED(status) { TaskEnd::Exited(libc::WEXITSTATUS(status)) } else { TaskEnd::Killed(libc::WTERMSIG(status)) }
 }
 
-impl Process {
-    /// Which signal a SIGKILL stands for.
-    fn killer(&self) -> Option<i32> {
-        match self.sent[..] {
-            [one] => Some(one),
-            _ => self.sent.contains(&libc::SIGKILL).then_some(libc::SIGKILL),
-        }
-    }
-}
-
-/// Whether the default action ends the process (signal(7)); real-time signals do.
-fn is_fatal(signal: i32) -> bool {
-    use libc::{SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH};
-    (1..=64).contains(&signal) && ![SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH].contains(&signal)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use libc::{SIGCHLD, SIGKILL, SIGSEGV, SIGTERM};
+
+    const TASK: TaskId = TaskId { pid: 1, tid: 1 };
+
+    fn signal(number: i32, fate: Fate) -> Signal {
+        Signal { number, fate, ..Signal::default() }
+    }
 
     #[test]
     fn the_group_s_end_is_its_threads() {
         let mut ends = Ends::default();
         (0..3).for_each(|_| ends.begin(1));
         ends.exit(2, 0x107);
+        assert!(ends.is_over(TaskId { pid: 1, tid: 2 }) && !ends.is_over(TASK));
         assert_eq!(ends.end(1, 2), TaskEnd::Exited(7));
         ends.exit_group(1, 3);
-        ends.delivered(1, SIGKILL, 0);
+        assert_eq!(ends.killed(1, None), None, "a thread is ended so");
         assert_eq!(ends.end(1, 3), TaskEnd::Exited(3));
         assert_eq!(ends.end(1, 1), TaskEnd::Exited(3));
         assert_eq!(ends.end(1, 1), TaskEnd::Unknown, "the next process with this number is another one");
@@ -133,18 +142,29 @@ mod tests {
 
     #[test]
     fn a_sigkill_alone_does_not_tell_which_signal_killed() {
-        let end = |sent: &[i32], delivered: &[(i32, u64)]| {
+        let end = |sent: &[i32], known: Option<i32>| {
             let mut ends = Ends::default();
             ends.begin(1);
-            sent.iter().for_each(|&s| ends.sent(1, s));
-            delivered.iter().for_each(|&(s, handler)| ends.delivered(1, s, handler));
-            ends.end(1, 1)
+            sent.iter().for_each(|&number| ends.sent(1, Sent { signal: signal(number, Fate::Default), thread: None }));
+            let shown = [ends.killed(1, known), ends.killed(1, known)].map(|signal| signal.map(|signal| signal.number));
+            (shown, ends.end(1, 1))
         };
-        assert_eq!(end(&[], &[(SIGKILL, 0)]), TaskEnd::Unknown);
-        assert_eq!(end(&[SIGTERM], &[(SIGKILL, 0)]), TaskEnd::Killed(SIGTERM));
-        assert_eq!(end(&[SIGKILL, SIGTERM], &[(SIGKILL, 0)]), TaskEnd::Killed(SIGKILL));
-        assert_eq!(end(&[SIGSEGV], &[(SIGSEGV, 0)]), TaskEnd::Killed(SIGSEGV));
-        assert_eq!(end(&[SIGSEGV], &[(SIGSEGV, 0x1234)]), TaskEnd::Unknown);
-        assert_eq!(end(&[], &[(SIGCHLD, 0)]), TaskEnd::Unknown);
+        assert_eq!(end(&[], None), ([None, None], TaskEnd::Unknown));
+        assert_eq!(end(&[SIGTERM], None), ([Some(SIGTERM), None], TaskEnd::Killed(SIGTERM)));
+        assert_eq!(end(&[SIGTERM, SIGKILL], None), ([Some(SIGKILL), None], TaskEnd::Killed(SIGKILL)));
+        assert_eq!(end(&[], Some(SIGTERM)), ([Some(SIGTERM), None], TaskEnd::Killed(SIGTERM)));
+    }
+
+    #[test]
+    fn what_nothing_handles_ends_the_process() {
+        let end = |given: Signal| {
+            let mut ends = Ends::default();
+            ends.begin(1);
+            let fate = ends.given(TASK, given).fate;
+            (fate, ends.end(1, 1))
+        };
+        assert_eq!(end(signal(SIGSEGV, Fate::Default)), (Fate::Kills, TaskEnd::Killed(SIGSEGV)));
+        assert_eq!(end(signal(SIGSEGV, Fate::Handled)), (Fate::Handled, TaskEnd::Unknown));
+        assert_eq!(end(signal(SIGCHLD, Fate::Default)), (Fate::Default, TaskEnd::Unknown));
     }
 }

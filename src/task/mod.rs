@@ -7,6 +7,7 @@ pub mod ends;
 pub mod fds;
 pub mod look;
 pub mod maps;
+pub mod signals;
 pub mod stays;
 pub mod tasks;
 

@@ -42,6 +42,7 @@ mod probes_lines;
 mod probes_programs;
 mod readings;
 mod selection;
+mod signals;
 mod spans;
 mod stacks;
 mod summary;

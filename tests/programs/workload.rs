@@ -19,6 +19,7 @@ mod odd;
 mod payload;
 mod raw;
 mod seccomp;
+mod signals;
 mod slow;
 mod spans;
 mod tcp;
@@ -35,6 +36,7 @@ workload threads COUNT                     threads in turn, each makes one tagge
 workload outlive MS STATUS                 leaves a child that makes a tagged call MS milliseconds later
 workload attach                            waits for a line on stdin, then calls from old and new threads and children
 workload exec leader|thread                starts itself anew, from the first thread or from another
+workload signals SCENE                     is sent signals: fault thread queue timer alarm wait pipe many
 workload seccomp COUNT                     getppid, answered with EXDEV by a filter
 workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
 workload memory SCENE COUNT DIR            paths and data where they are hard to read
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         ["outlive", ms, status] => return children::outlive(number(ms), number(status) as u8),
         ["attach"] => attach::run(),
         ["exec", who] => execs::run(who),
+        ["signals", scene] => return signals::run(scene),
         ["seccomp", count] => seccomp::run(number(count)),
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
         ["names", threads, count, dir] => names::run(number(threads), number(count), dir.as_ref()),

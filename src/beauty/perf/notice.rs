@@ -4,7 +4,7 @@ use super::{Known, Perf, value};
 use crate::beauty::tracepoint::Decoder;
 use crate::beauty::value::Value;
 use crate::beauty::{escape, number, signal};
-use crate::event::{Caller, Event, EventIndex, Fault, Loss, MapRef, TaskEnd};
+use crate::event::{Caller, Event, EventIndex, Fault, Loss, MapRef, Signal, TaskEnd};
 use crate::source::Session;
 use crate::source::session::EventSpec;
 use owo_colors::Color;
@@ -75,21 +75,25 @@ impl Perf {
         out.extend_from_slice(if in_kernel { b"k)\n" } else { b".)\n" });
     }
 
-    pub(super) fn signal(&mut self, out: &mut Vec<u8>, event: &Event, [signal, errno, code]: [i32; 3]) {
+    /// A signal as strace shows it: `--- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid=123 (sh), si_uid=0} ---`, without what is not known.
+    pub(super) fn signal(&mut self, out: &mut Vec<u8>, event: &Event, signal: &Signal, known: &Known) {
         self.head(out, event, Some(event.time), None);
         out.extend_from_slice(b"--- ");
-        signal::write_name(out, signal);
+        signal::write_name(out, signal.number);
         out.extend_from_slice(b" {si_signo=");
-        signal::write_name(out, signal);
-        if errno != 0 {
-            out.extend_from_slice(b", si_errno=");
+        signal::write_name(out, signal.number);
+        if let Some(errno) = signal.errno.filter(|errno| *errno != 0) {
+            member(out, "si_errno");
             number::int(out, i64::from(errno));
         }
-        out.extend_from_slice(b", si_code=");
-        match signal::code_name(signal, code) {
-            Some(name) => out.extend_from_slice(name.as_bytes()),
-            None => number::int(out, i64::from(code)),
+        if let Some(code) = signal.code {
+            member(out, "si_code");
+            match signal::code_name(signal.number, code) {
+                Some(name) => out.extend_from_slice(name.as_bytes()),
+                None => number::int(out, i64::from(code)),
+            }
         }
+        members(out, signal, known);
         out.extend_from_slice(b"} ---\n");
     }
 
@@ -150,6 +154,61 @@ impl Perf {
             out.extend_from_slice(if records == Some(1) { b" record" } else { b" records" });
         });
     }
+}
+
+fn member(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(b", ");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'=');
+}
+
+/// What this kind of signal has beside its code.
+fn members(out: &mut Vec<u8>, signal: &Signal, known: &Known) {
+    let of = &signal.members;
+    if let Some(pid) = of.pid {
+        member(out, "si_pid");
+        number::int(out, i64::from(pid));
+        let of_number = || (known.comm)(pid).filter(|_| signal.pids_are_known);
+        if let Some(comm) = signal.sender.and_then(|sender| (known.comm)(sender.tid)).or_else(of_number) {
+            out.extend_from_slice(b" (");
+            escape::plain(out, &comm);
+            out.push(b')');
+        }
+    }
+    if let Some(uid) = of.uid {
+        member(out, "si_uid");
+        number::uint(out, u64::from(uid));
+    }
+    if let Some(status) = of.status {
+        member(out, "si_status");
+        match signal.code {
+            Some(libc::CLD_EXITED) => number::int(out, i64::from(status)),
+            _ => signal::write_name(out, status),
+        }
+    }
+    let pointer = |out: &mut Vec<u8>, name, address: Option<u64>| {
+        if let Some(address) = address {
+            member(out, name);
+            out.extend_from_slice(b"0x");
+            number::hex_digits(out, address);
+        }
+    };
+    let decimal = |out: &mut Vec<u8>, name, value: Option<i64>| {
+        if let Some(value) = value {
+            member(out, name);
+            number::int(out, value);
+        }
+    };
+    pointer(out, "si_addr", of.address);
+    decimal(out, "si_timerid", of.timer.map(i64::from));
+    decimal(out, "si_overrun", of.overrun.map(i64::from));
+    decimal(out, "si_int", of.value.map(|value| i64::from(value as i32)));
+    pointer(out, "si_ptr", of.value);
+    decimal(out, "si_band", of.band);
+    decimal(out, "si_fd", of.fd.map(i64::from));
+    pointer(out, "si_call_addr", of.call_address);
+    decimal(out, "si_syscall", of.call.map(i64::from));
+    pointer(out, "si_arch", of.arch.map(u64::from));
 }
 
 /// `caller+0x1a <- function`

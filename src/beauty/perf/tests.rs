@@ -2,7 +2,7 @@ use super::super::row::Syscall;
 use super::super::samples::{self, *};
 use super::*;
 use crate::cli::request::TimeFormat;
-use crate::event::{Abi, EventIndex, Fault, FdPlace, Loss, MapRef, PieceState, TaskEnd, TaskId};
+use crate::event::{Abi, EventIndex, Fault, FdPlace, Loss, MapRef, Members, PieceState, Signal, TaskEnd, TaskId};
 use crate::kernel::format::Format;
 use crate::source::session::{EventSpec, EventTable, Role, Terms};
 use crate::stack::name::Nameless;
@@ -199,9 +199,20 @@ fn hostile_text_stays_on_its_line() {
 #[test]
 fn signals_ends_and_gaps() {
     let shown = |what| event_line(&show(), &event(Time(2_000_000), what)).replace("     2.000 (         ): ", "");
-    let signal = |signal, errno, code| shown(What::Signal { signal, errno, code, handled: true });
+    let signal = |number, errno, code| {
+        let (errno, code) = (Some(errno), Some(code));
+        shown(What::Signal(Box::new(Signal { number, errno, code, ..Signal::default() })))
+    };
     assert_eq!(signal(17, 0, 1), "sh/20131 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---\n");
     assert_eq!(signal(34, 5, 77), "sh/20131 --- SIGRT_2 {si_signo=SIGRT_2, si_errno=5, si_code=77} ---\n");
+    let members = Members { pid: Some(7), uid: Some(0), value: Some(42), ..Members::default() };
+    let queued = Signal { number: 10, errno: Some(0), code: Some(-1), members, pids_are_known: true, ..Signal::default() };
+    let text = |pid: &str| {
+        format!("sh/20131 --- SIGUSR1 {{si_signo=SIGUSR1, si_code=SI_QUEUE, si_pid={pid}, si_uid=0, si_int=42, si_ptr=0x2a}} ---\n")
+    };
+    assert_eq!(shown(What::Signal(Box::new(queued.clone()))), text("7 (x)"));
+    assert_eq!(shown(What::Signal(Box::new(Signal { pids_are_known: false, ..queued }))), text("7"));
+    assert_eq!(shown(What::Signal(Box::new(Signal { number: 15, ..Signal::default() }))), "sh/20131 --- SIGTERM {si_signo=SIGTERM} ---\n");
     assert_eq!(shown(What::Exit(TaskEnd::Exited(3))), "sh/20131 +++ exited with 3 +++\n");
     assert_eq!(shown(What::Exit(TaskEnd::Killed(9))), "sh/20131 +++ killed by SIGKILL +++\n");
     assert_eq!(shown(What::Fork { child: TaskId::default(), flags: None }), "", "no line of its own");

@@ -279,7 +279,7 @@ pub const HABITS: &[Habit] = &[
     item(
         &["signal=", "signals=", "s="],
         "-e signal=none ls",
-        "strace's -e signal= chooses signals; write --signals to see them, and -e signal:signal_deliver --filter 'sig == TERM' for some",
+        "strace's -e signal= chooses signals; write --no-signals for none, and -e signal:signal_deliver --filter 'sig == TERM' for some",
         "--signals ls",
     ),
     item(

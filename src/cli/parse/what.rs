@@ -36,7 +36,7 @@ pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<What, St
             FaultsArg::Min => Faults::Minor,
         }),
         sched: cli.what.sched,
-        signals: cli.what.signals || config.signals == Some(true),
+        signals: if cli.what.no_signals { Some(false) } else { cli.what.signals.then_some(true).or(config.signals) },
         switch_on: event("--switch-on", &cli.what.switch_on)?,
         switch_off: event("--switch-off", &cli.what.switch_off)?,
         show_on_off_events: cli.what.show_on_off_events,

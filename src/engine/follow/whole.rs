@@ -39,6 +39,9 @@ impl Follower {
             self.parts.forget(seen.tid);
             return self.end_told(here, seen.tid, seen.ret as i32, events);
         }
+        if matches!(seen.how, How::SignalSent | How::Signal) {
+            return self.signal_seen(here, &seen, events);
+        }
         let Some(event) = self.bpf else { return };
         self.ledger.account(event).receive(1);
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
@@ -174,7 +177,7 @@ impl Follower {
             How::Returned => Exit::Returned { at: seen.end, ret: seen.ret },
             How::Never => Exit::Never,
             How::Pending => Exit::Pending,
-            How::Unseen | How::TaskEnd | How::Part | How::Tally | How::Stack => Exit::Unseen,
+            How::Unseen | How::TaskEnd | How::Part | How::Tally | How::Stack | How::SignalSent | How::Signal => Exit::Unseen,
         };
         call.args = Some(seen.args);
         call.lost_before = u64::from(seen.lost);

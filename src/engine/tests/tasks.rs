@@ -1,7 +1,7 @@
 //! Names, ends, signals, faults.
 
 use super::bed::*;
-use crate::event::{Event, Exit, TaskEnd, Time, What};
+use crate::event::{Event, Exit, Fate, TaskEnd, Time, What};
 use crate::source::Note;
 use crate::source::session::Scope;
 
@@ -47,11 +47,9 @@ fn ends_say_how() {
         (6, TaskEnd::Exited(0)),
     ];
     assert_eq!(ends(&events), expected);
-    let handled: Vec<_> = events
-        .iter()
-        .filter_map(|e| if let What::Signal { signal, handled, .. } = e.what { Some((signal, handled)) } else { None })
-        .collect();
-    assert_eq!(handled, [(9, false), (11, false), (9, false), (11, true)]);
+    let handled: Vec<_> =
+        events.iter().filter_map(|e| if let What::Signal(signal) = &e.what { Some((signal.number, signal.fate)) } else { None }).collect();
+    assert_eq!(handled, [(11, Fate::Kills), (11, Fate::Handled)], "a SIGKILL that nobody sent is none");
 }
 
 #[test]

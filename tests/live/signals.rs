@@ -1,0 +1,184 @@
+//! Signals as strace has them: which, why, from whom, with what, also where the kernel itself only says that a process was killed.
+
+use crate::line::{self, What};
+use crate::machine::{self, Machine};
+use crate::trace::{Trace, start_workload, trace, workload};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What stands between the dashes, by who was given it.
+fn signals(trace: &Trace) -> Vec<(i32, String)> {
+    let text = |line: &line::Line| Some(line.text.split_once("--- ")?.1.strip_suffix(" ---")?.to_owned());
+    trace.lines().iter().filter_map(|line| Some((line.tid, text(line)?))).collect()
+}
+
+fn ends(trace: &Trace) -> Vec<(i32, String)> {
+    let end = |line: line::Line| if let What::Ended(how) = line.what { Some((line.tid, how)) } else { None };
+    trace.lines().into_iter().filter_map(end).collect()
+}
+
+/// Only the kernel's own programs read a whole siginfo_t; tracepoints have its first three members.
+fn is_whole() -> bool {
+    machine::engine() == "bpf"
+}
+
+/// `si_pid` of a sender, and its user where that is known.
+fn sender(pid: i32, comm: &str) -> String {
+    let user = if is_whole() { ", si_uid=0" } else { "" };
+    format!("si_pid={pid} ({comm}){user}")
+}
+
+/// Of a child that ended.
+fn is_of_child(signal: &str) -> bool {
+    signal.starts_with("SIGCHLD ")
+}
+
+#[test]
+fn a_fatal_signal_is_the_one_that_was_sent() {
+    let Some(machine) = Machine::shared() else { return };
+    for name in ["TERM", "HUP", "USR1", "PIPE", "ALRM", "KILL", "ABRT", "RTMIN+5"] {
+        let script = format!("sleep 30 & P=$!; sleep .1; kill -{name} $P; wait");
+        let trace = trace(&machine, &["--signals", "-e", "kill"], &["sh", "-c", &script]);
+        let shell = line::calls(&trace.lines()).first().map_or(0, |(line, _)| line.tid);
+        let killed: Vec<_> = signals(&trace).into_iter().filter(|(_, signal)| !is_of_child(signal)).collect();
+        let shown = if name == "RTMIN+5" { "SIGRT_7".to_owned() } else { format!("SIG{name}") };
+        let [(sleep, signal)] = &killed[..] else { panic!("{name}: {killed:?}\n{}", trace.text) };
+        assert_eq!(*signal, format!("{shown} {{si_signo={shown}, si_code=SI_USER, {}}}", sender(shell, "sh")), "{}", trace.text);
+        assert!(ends(&trace).contains(&(*sleep, format!("killed by {shown}"))), "{}", trace.text);
+        let lines: Vec<String> = trace.text.lines().map(str::to_owned).collect();
+        let place = |what: &str| lines.iter().position(|line| line.contains(what));
+        assert!(place("--- SIG") < place("+++ killed by"), "{}", trace.text);
+    }
+}
+
+#[test]
+fn signals_are_shown_unless_that_is_not_wanted() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "trap : USR1; kill -USR1 $$";
+    let count = |options: &[&str]| signals(&trace(&machine, options, &["sh", "-c", script]).succeeded()).len();
+    assert_eq!([count(&[]), count(&["-e", "lseek"]), count(&["--signals"])], [1; 3]);
+    assert_eq!([count(&["--no-signals"]), count(&["-e", "sched:sched_process_exec"])], [0; 2]);
+    assert_eq!(count(&["-e", "sched:sched_process_exec", "--signals"]), 1);
+}
+
+#[test]
+fn faults_have_their_address() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["-e", "lseek"], "signals fault");
+    assert_eq!(trace.status, 128 + libc::SIGSEGV, "{}", trace.text);
+    let address = if is_whole() { ", si_addr=0x1234" } else { "" };
+    let shown: Vec<String> = signals(&trace).into_iter().map(|(_, signal)| signal).collect();
+    assert_eq!(shown, [format!("SIGSEGV {{si_signo=SIGSEGV, si_code=SEGV_MAPERR{address}}}")], "{}", trace.text);
+    assert!(ends(&trace).iter().any(|(_, how)| how.starts_with("killed by SIGSEGV")), "{}", trace.text);
+}
+
+#[test]
+fn a_broken_pipe_comes_from_the_writer_itself() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["-e", "lseek"], "signals pipe");
+    assert_eq!(trace.status, 128 + libc::SIGPIPE, "{}", trace.text);
+    let signals = signals(&trace);
+    let [(tid, signal)] = &signals[..] else { panic!("{}", trace.text) };
+    assert_eq!(*signal, format!("SIGPIPE {{si_signo=SIGPIPE, si_code=SI_USER, {}}}", sender(*tid, "workload")));
+}
+
+#[test]
+fn children_say_how_they_ended() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = trace(&machine, &["-e", "lseek"], &["sh", "-c", "(exit 3); sh -c 'kill -TERM $$'; :"]).succeeded();
+    let of_children: Vec<String> = signals(&trace).into_iter().map(|(_, signal)| signal).filter(|signal| is_of_child(signal)).collect();
+    assert_eq!(of_children.len(), 2, "{}", trace.text);
+    let (exited, killed) = (&of_children[0], &of_children[1]);
+    assert!(exited.contains("si_code=CLD_EXITED") && killed.contains("si_code=CLD_KILLED"), "{of_children:?}");
+    if is_whole() {
+        assert!(
+            exited.ends_with(" (sh), si_uid=0, si_status=3}") && killed.ends_with(" (sh), si_uid=0, si_status=SIGTERM}"),
+            "{of_children:?}"
+        );
+    }
+}
+
+#[test]
+fn a_sender_that_is_not_traced() {
+    let Some(machine) = Machine::shared() else { return };
+    let mut run = start_workload(&machine, &["-e", "lseek"], "signals wait");
+    run.wait_for_output("up\n");
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.pid().as_raw_nonzero())).expect("it runs");
+    let pid: i32 = children.split_whitespace().next().expect("rtrace has its command").parse().expect("a number");
+    let me = std::process::id() as i32;
+    let comm = std::fs::read_to_string("/proc/thread-self/comm").expect("every thread has a name");
+    kill_process(Pid::from_raw(pid).expect("a process"), Signal::HUP).expect("it runs");
+    let trace = run.finish();
+    assert_eq!(trace.status, 128 + libc::SIGHUP);
+    assert_eq!(
+        signals(&trace),
+        [(pid, format!("SIGHUP {{si_signo=SIGHUP, si_code=SI_USER, {}}}", sender(me, comm.trim_end())))],
+        "{}",
+        trace.text
+    );
+    assert_eq!(ends(&trace), [(pid, "killed by SIGHUP".to_owned())]);
+}
+
+#[test]
+fn a_thread_sends_to_another() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["-e", "lseek"], "signals thread").succeeded();
+    let signals = signals(&trace);
+    let [(tid, signal)] = &signals[..] else { panic!("{}", trace.text) };
+    assert_eq!(*signal, format!("SIGUSR1 {{si_signo=SIGUSR1, si_code=SI_TKILL, {}}}", sender(*tid, "workload")));
+}
+
+#[test]
+fn queued_signals_have_a_value() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["-e", "lseek"], "signals queue").succeeded();
+    let signals = signals(&trace);
+    let [(tid, signal)] = &signals[..] else { panic!("{}", trace.text) };
+    let value = if is_whole() { ", si_int=42, si_ptr=0x2a" } else { "" };
+    let number = libc::SIGRTMIN() + 1 - 32;
+    assert_eq!(*signal, format!("SIGRT_{number} {{si_signo=SIGRT_{number}, si_code=SI_QUEUE, {}{value}}}", sender(*tid, "workload")));
+}
+
+#[test]
+fn timers_have_no_sender() {
+    let Some(machine) = Machine::shared() else { return };
+    let only = |scene: &str| {
+        let trace = workload(&machine, &["-e", "lseek"], scene).succeeded();
+        let signals = signals(&trace);
+        let [(_, signal)] = &signals[..] else { panic!("{}", trace.text) };
+        signal.clone()
+    };
+    let members = if is_whole() { ", si_timerid=0, si_overrun=0, si_int=7, si_ptr=0x7" } else { "" };
+    assert_eq!(only("signals timer"), format!("SIGALRM {{si_signo=SIGALRM, si_code=SI_TIMER{members}}}"));
+    assert_eq!(only("signals alarm"), "SIGALRM {si_signo=SIGALRM, si_code=SI_KERNEL}");
+}
+
+/// The kernel wakes each thread with a SIGKILL of its own.
+#[test]
+fn a_process_of_many_threads_is_killed_once() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = workload(&machine, &["-e", "lseek"], "signals many");
+    let shown = signals(&trace);
+    let [(_, signal)] = &shown[..] else { panic!("{}", trace.text) };
+    assert!(signal.starts_with("SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid="), "{signal}");
+    let ends = ends(&trace);
+    assert_eq!(ends.len(), 4, "{}", trace.text);
+    assert!(ends.iter().all(|(_, how)| how == "killed by SIGTERM"), "{ends:?}");
+}
+
+/// exit_group and execve end threads by a SIGKILL that nobody sent.
+#[test]
+fn ends_without_a_signal_show_none() {
+    let Some(machine) = Machine::shared() else { return };
+    for words in ["exec thread", "calls lseek 4 50", "exit 7"] {
+        let trace = workload(&machine, &["-e", "lseek"], words);
+        assert_eq!(signals(&trace), [], "{words}\n{}", trace.text);
+    }
+}
+
+#[test]
+fn ignored_signals_are_shown_as_strace_shows_them() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = trace(&machine, &["-e", "lseek"], &["sh", "-c", "trap '' USR2; kill -USR2 $$; kill -WINCH $$; (exit 0); :"]).succeeded();
+    let names: Vec<String> = signals(&trace).iter().map(|(_, signal)| signal.split(' ').next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(names, ["SIGUSR2", "SIGWINCH", "SIGCHLD"], "{}", trace.text);
+}

@@ -1,0 +1,116 @@
+//! Signals of every origin, and what the program itself was given of them.
+
+use crate::raw;
+use std::mem::zeroed;
+use std::process::ExitCode;
+use std::ptr;
+
+/// Nothing is mapped there.
+const NOWHERE: usize = 0x1234;
+
+pub fn run(scene: &str) -> ExitCode {
+    match scene {
+        "fault" => fault(),
+        "thread" => by_a_thread(),
+        "queue" => queue(),
+        "timer" => timer(),
+        "alarm" => alarm(),
+        "wait" => wait(),
+        "pipe" => broken_pipe(),
+        "many" => many_threads(),
+        _ => return ExitCode::from(2),
+    }
+    ExitCode::SUCCESS
+}
+
+extern "C" fn tell(number: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel gives a handler a whole siginfo_t.
+    let info = unsafe { &*info };
+    println!("given {number} code {} pid {} uid {}", info.si_code, unsafe { info.si_pid() }, unsafe { info.si_uid() });
+}
+
+/// From now on, this signal is told on stdout.
+fn handle(number: i32) {
+    let mut action: libc::sigaction = unsafe { zeroed() };
+    action.sa_sigaction = tell as *const () as usize;
+    action.sa_flags = libc::SA_SIGINFO;
+    assert_eq!(unsafe { libc::sigaction(number, &action, ptr::null_mut()) }, 0);
+}
+
+fn fault() {
+    // Rust's start-up has a handler of its own, which lets it happen again.
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+    unsafe { ptr::read_volatile(ptr::without_provenance::<u8>(NOWHERE)) };
+}
+
+/// A thread sends the first one a signal.
+fn by_a_thread() {
+    handle(libc::SIGUSR1);
+    let pid = unsafe { libc::getpid() };
+    let send = move || {
+        println!("sender {}", unsafe { libc::syscall(libc::SYS_gettid) });
+        unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, libc::SIGUSR1) };
+    };
+    std::thread::spawn(send).join().expect("the thread ends well");
+}
+
+fn queue() {
+    let number = libc::SIGRTMIN() + 1;
+    handle(number);
+    unsafe { libc::sigqueue(libc::getpid(), number, libc::sigval { sival_ptr: ptr::without_provenance_mut(42) }) };
+}
+
+fn timer() {
+    handle(libc::SIGALRM);
+    let mut timer: libc::timer_t = ptr::null_mut();
+    let mut event: libc::sigevent = unsafe { zeroed() };
+    (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, libc::SIGALRM);
+    event.sigev_value.sival_ptr = ptr::without_provenance_mut(7);
+    let once = libc::itimerspec {
+        it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+        it_value: libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 },
+    };
+    assert_eq!(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) }, 0);
+    assert_eq!(unsafe { libc::timer_settime(timer, 0, &once, ptr::null_mut()) }, 0);
+    unsafe { libc::pause() };
+}
+
+fn alarm() {
+    handle(libc::SIGALRM);
+    let once =
+        libc::itimerval { it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 }, it_value: libc::timeval { tv_sec: 0, tv_usec: 10_000 } };
+    assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &once, ptr::null_mut()) }, 0);
+    unsafe { libc::pause() };
+}
+
+/// Waits to be killed.
+fn wait() {
+    println!("up");
+    loop {
+        raw::poll_nothing(1_000);
+    }
+}
+
+fn broken_pipe() {
+    let mut ends = [0; 2];
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+    raw::close(ends[0]);
+    // Rust's start-up has it ignored.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    unsafe { libc::write(ends[1], c"x".as_ptr().cast(), 1) };
+}
+
+/// Three threads that sleep, and the first one ends all of them by a signal to the process.
+fn many_threads() {
+    let (ready, all_ready) = std::sync::mpsc::channel();
+    for _ in 0..3 {
+        let ready = ready.clone();
+        std::thread::spawn(move || {
+            ready.send(()).expect("somebody waits");
+            raw::poll_nothing(60_000)
+        });
+    }
+    (0..3).for_each(|_| all_ready.recv().expect("the threads begin"));
+    unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
+    raw::poll_nothing(60_000);
+}
