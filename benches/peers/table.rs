@@ -65,7 +65,7 @@ fn summary_calls(kind: Kind, line: &str) -> Option<u64> {
     match kind {
         Kind::Strace if words.last().is_some_and(|w| is_name(w) && *w != "total") => words.get(3)?.parse().ok(),
         Kind::Strace => None,
-        _ if words.len() >= 8 && is_name(words[0]) => words.get(1)?.parse().ok(),
+        _ if words.len() >= 8 && is_name(words[0]) && words[0] != "total" => words.get(1)?.parse().ok(),
         _ => None,
     }
 }

@@ -25,6 +25,7 @@ pub mod structure;
 pub mod table;
 pub mod tables;
 pub mod tracepoint;
+pub mod unit;
 pub mod used;
 pub mod value;
 mod written;

@@ -139,6 +139,9 @@ pub fn show() -> Show {
         errno_summary: false,
         summary_by: SummaryBy::Thread,
         max_summary: None,
+        summary_object: None,
+        histogram: false,
+        interval: None,
         duration: None,
         failure: false,
         max_events: None,
@@ -152,6 +155,7 @@ pub fn show() -> Show {
         timestamps: true,
         prefixes: false,
         alignment: 70,
+        width: crate::cli::request::Width::Any,
         string_limit: 32,
     }
 }

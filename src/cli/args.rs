@@ -2,6 +2,7 @@
 //!
 //! `--help`, the man page and the completions are made of this. What the options mean together is `parse`'s.
 
+use super::request::{SummaryObject, Width};
 use super::units;
 use clap::{Arg, ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -238,11 +239,20 @@ pub struct SummaryArgs {
     /// Count each errno in the table (implies -s unless -S is given)
     #[arg(long)]
     pub errno_summary: bool,
-    /// One table for each of these
-    #[arg(long, value_name = "BY")]
+    /// perf's table, one for each of these, instead of one table of all
+    #[arg(long, value_name = "MODE")]
     pub summary_mode: Option<SummaryArg>,
-    /// At most so many rows in a table
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// A row for each of these and syscall: path, fd, peer, comm, errno, or arg:NAME for an argument
+    #[arg(long, value_name = "WHAT")]
+    pub by: Option<SummaryObject>,
+    /// Draw below each row how many calls took how long, by powers of two
+    #[arg(long)]
+    pub histogram: bool,
+    /// Print what happened in each such time while it runs, and the whole at the end (a bare number is milliseconds)
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    pub interval: Option<u64>,
+    /// At most so many rows in a table; 0 is all [default: 12 with -a, otherwise all]
+    #[arg(long, value_name = "N")]
     pub max_summary: Option<u64>,
 }
 
@@ -273,6 +283,9 @@ pub struct LinesArgs {
     /// Print a call only when it is over [default: to a file]
     #[arg(long, overrides_with = "pending")]
     pub no_pending: bool,
+    /// On a terminal, cut lines inside their arguments to its width (auto) or to N columns; files and pipes have whole lines [default: none]
+    #[arg(long, value_name = "auto|N|none")]
+    pub width: Option<Width>,
     /// Print at most so many bytes of a string [default: 32]
     #[arg(long, value_name = "N")]
     pub string_limit: Option<usize>,
@@ -322,6 +335,12 @@ pub struct OutputArgs {
     /// Write to FILE (an old one becomes FILE.old); - is stdout, '|CMD' a pipe to a command
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub output: Option<OsString>,
+    /// Begin FILE anew when it would become larger than so many bytes (K, M, G)
+    #[arg(long, value_name = "SIZE", value_parser = units::size, requires = "output", conflicts_with = "output_separately")]
+    pub max_size: Option<u64>,
+    /// With --max-size: keep N old files, FILE.1 (the newest) to FILE.N [default: 1]
+    #[arg(long, value_name = "N", requires = "max_size", value_parser = clap::value_parser!(u32).range(1..=9999))]
+    pub rotate: Option<u32>,
     /// A file for each process: FILE.PID
     #[arg(long, requires = "output")]
     pub output_separately: bool,

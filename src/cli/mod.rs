@@ -3,6 +3,7 @@
 pub mod args;
 pub mod caret;
 pub mod check;
+mod choices;
 pub mod complete;
 pub mod completions;
 pub mod config;

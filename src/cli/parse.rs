@@ -219,7 +219,7 @@ fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings)
         what: what::what(&cli, matches, config)?,
         show: show::show(&cli, config)?,
         graphs: graphs::graphs(&cli)?,
-        output: show::output(&cli, config, around),
+        output: show::output(&cli, config, around)?,
         run: show::run(&cli, config, around)?,
         target: target::target(cli)?,
         notices,

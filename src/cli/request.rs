@@ -198,13 +198,18 @@ impl Selector {
 /// What is printed, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Show {
-    /// Lines, the summary, or both.
+    /// Lines, the summary, both, or neither.
     pub mode: Mode,
     pub errno_summary: bool,
     pub summary_by: SummaryBy,
     pub max_summary: Option<usize>,
     /// `--path`: only calls that name one of these or have a descriptor open on it; paths or globs.
     pub paths: Vec<OsString>,
+    /// `--by`: rows are told apart by this, too.
+    pub summary_object: Option<SummaryObject>,
+    pub histogram: bool,
+    /// `--interval`, nanoseconds.
+    pub interval: Option<u64>,
     /// `--duration`, nanoseconds: only calls that took at least so long.
     pub duration: Option<u64>,
     pub failure: bool,
@@ -222,7 +227,20 @@ pub struct Show {
     pub timestamps: bool,
     pub prefixes: bool,
     pub alignment: usize,
+    /// `--width`: how long lines may be on a terminal.
+    pub width: Width,
     pub string_limit: usize,
+}
+
+/// How long lines may be on a terminal; elsewhere they are never cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Width {
+    /// They are as long as they are.
+    #[default]
+    Any,
+    /// As the terminal is wide.
+    Terminal,
+    Columns(u16),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,15 +248,50 @@ pub enum Mode {
     Lines,
     Summary,
     Both,
+    /// Neither: call paths go to files of their own.
+    Nothing,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SummaryBy {
+    /// One table of all that was asked for, as rtrace has it; the others are perf's.
     #[default]
+    Whole,
     Thread,
     Process,
     Total,
     Cgroup,
+}
+
+/// What calls are about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SummaryObject {
+    Path,
+    Fd,
+    Peer,
+    Comm,
+    Errno,
+    /// An argument, by its name.
+    Arg(String),
+}
+
+impl SummaryObject {
+    /// What a column of them is called.
+    pub fn name(&self) -> &str {
+        match self {
+            SummaryObject::Path => "path",
+            SummaryObject::Fd => "fd",
+            SummaryObject::Peer => "peer",
+            SummaryObject::Comm => "comm",
+            SummaryObject::Errno => "errno",
+            SummaryObject::Arg(name) => name,
+        }
+    }
+
+    /// It is found in descriptors.
+    pub fn is_of_descriptors(&self) -> bool {
+        matches!(self, SummaryObject::Path | SummaryObject::Fd | SummaryObject::Peer)
+    }
 }
 
 /// `--time-format`; `-T` is `Monotonic`, as perf prints it in milliseconds.
@@ -297,6 +350,16 @@ pub struct Output {
     pub to: Sink,
     pub separately: bool,
     pub color: Color,
+    pub rotation: Option<Rotation>,
+}
+
+/// `--max-size` and `--rotate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// Bytes of a file at most.
+    pub max_size: u64,
+    /// So many old files are kept.
+    pub keep: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

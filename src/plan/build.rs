@@ -4,12 +4,12 @@ use super::by_instance::ByInstance;
 use super::events::{Adding, Needs, Tracepoint};
 use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Facts, Mechanism};
-use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, path_names, paths, sums, target};
+use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, objects, path_names, paths, sums, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::user::Output;
 use crate::bpf::{self, Hooks, Whose};
-use crate::cli::request::{Engine, Item, Mode, SummaryBy, Target, Trace, Who};
+use crate::cli::request::{Engine, Item, Mode, SummaryBy, SummaryObject, Target, Trace, Who};
 use crate::cli::select::{self, Selection};
 use crate::gate::{self, Door, Switch};
 use crate::kernel::carriers::Carrier;
@@ -49,9 +49,12 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     let maps = what.faults.is_some() || takes_stacks || made.events().iter().any(MadeEvent::returns_in_a_program);
     let mut events = vec![side_band(maps, inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
+    let object = request.show.summary_object.as_ref();
+    objects::check(object, &shown, selection.unknown)?;
+    let fd_paths = what.fd_paths || object.is_some_and(SummaryObject::is_of_descriptors);
     let each_call = sums::hindrance(request);
     let by_bpf = engine == Engine::Bpf && !selection.is_empty();
-    let armed = armed_syscalls(&selection, shown.clone(), (what.fd_paths || !request.show.paths.is_empty()) && !by_bpf);
+    let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
     let kernel_frames = !by_bpf && graphs.has_kernel_frames();
     let facts = Facts { own_events: mechanism::own_events(tracefs), compat, kernel_frames };
@@ -62,10 +65,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
             let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
             let mut facts = path_names::Facts::find(tracefs, &shown, selection.unknown, own_events);
             // A summary has none of them, and of what a filter asks is not known here.
-            facts.wanted &= request.show.mode != Mode::Summary
-                || !request.show.paths.is_empty()
-                || what.filter.is_some()
-                || what.items.iter().any(|item| item.filter.is_some());
+            let shows = matches!(request.show.mode, Mode::Lines | Mode::Both) || object.is_some() || !request.show.paths.is_empty();
+            facts.wanted &= shows || what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
             let only = match &whom {
                 Whom::Tasks { tids, processes } if !inherit && processes.is_empty() => Some(tids.as_slice()),
                 _ => None,
@@ -103,7 +104,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         None => Err("--fd-paths arms what is needed"),
         Some(why) => Err(why),
     };
-    let cgroups = request.show.mode != Mode::Lines && request.show.summary_by == SummaryBy::Cgroup;
+    let cgroups = matches!(request.show.mode, Mode::Summary | Mode::Both) && request.show.summary_by == SummaryBy::Cgroup;
     add.helpers(Needs {
         ends: decided.follows_tasks() && bpf.is_none(),
         exits_seen: is_armed("exit") && is_armed("exit_group"),

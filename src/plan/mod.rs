@@ -15,6 +15,7 @@ mod graphs;
 mod hooks;
 mod mechanism;
 mod names_at_exit;
+mod objects;
 mod path_names;
 mod paths;
 mod sums;

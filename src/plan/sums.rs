@@ -8,6 +8,8 @@ pub fn hindrance(request: &Trace) -> Option<&'static str> {
     let (what, show) = (&request.what, &request.show);
     let asked = [
         (show.mode != Mode::Summary, "lines are printed"),
+        (show.summary_object.is_some(), "--by is about each call"),
+        (show.interval.is_some(), "--interval tells of calls when they end, and sums come later"),
         (graphs::any(request), "stacks are of each call"),
         (!show.paths.is_empty(), "--path is about each call"),
         (show.duration.is_some(), "--duration is about each call"),

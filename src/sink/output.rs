@@ -3,9 +3,13 @@
 //! Files are made for the caller alone (0600, theirs also under sudo), never through a link, and an old one is kept as FILE.old. Devices and pipes are written as they
 //! are. Nothing is buffered here: a write is given to the kernel before it returns, so what a sink writes at a tick is to be seen at that tick.
 
+mod rotating;
+
 use super::path;
 use crate::cli::request::{self, Color};
+use crate::say;
 use anyhow::{Context, Result, bail};
+use rotating::Rotating;
 use rustc_hash::FxHashSet;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, fstat};
@@ -23,6 +27,7 @@ pub struct Output {
     to: To,
     /// What error messages call it.
     name: String,
+    rotation: Option<Rotating>,
 }
 
 /// An output that several sinks write to: the lines' and the summary's.
@@ -50,13 +55,16 @@ impl Output {
     /// The file cannot be made, the command cannot be started, or `--output-separately` stands without a file's name.
     pub fn open(output: &request::Output) -> Result<Output> {
         match &output.to {
-            request::Sink::File(path) if output.separately => {
-                Ok(Output { to: To::Processes { path: path.clone(), made: FxHashSet::default() }, name: path.display().to_string() })
-            }
+            request::Sink::File(path) if output.separately => Ok(Output {
+                to: To::Processes { path: path.clone(), made: FxHashSet::default() },
+                name: path.display().to_string(),
+                rotation: None,
+            }),
             _ if output.separately => bail!("--output-separately needs -o FILE: it makes a FILE.PID for each process"),
             request::Sink::File(path) => {
                 let file = path::create(path).with_context(|| format!("cannot write to {}", path.display()))?;
-                Ok(Output { to: To::File(file), name: path.display().to_string() })
+                let rotation = output.rotation.map(|rotation| Rotating::new(path, &file, rotation)).transpose()?;
+                Ok(Output { to: To::File(file), name: path.display().to_string(), rotation })
             }
             request::Sink::Stderr => Output::stream(io::stderr().as_fd().try_clone_to_owned(), "stderr"),
             request::Sink::Stdout => Output::stream(io::stdout().as_fd().try_clone_to_owned(), "stdout"),
@@ -75,7 +83,11 @@ impl Output {
     /// The write failed; the message names the file. [`is_quiet_end`] tells a reader that went away from what is worth a message.
     pub fn write(&mut self, pid: Option<i32>, bytes: &[u8]) -> io::Result<()> {
         let done = match &mut self.to {
-            To::File(file) | To::Command { input: Some(file), .. } => write_all(file, bytes),
+            To::File(file) => match &mut self.rotation {
+                Some(rotation) => rotation.write(file, bytes),
+                None => write_all(file, bytes),
+            },
+            To::Command { input: Some(file), .. } => write_all(file, bytes),
             To::Command { input: None, .. } => Ok(()),
             To::Processes { path, made } => open_for(path, made, pid).and_then(|mut file| write_all(&mut file, bytes)),
         };
@@ -88,6 +100,14 @@ impl Output {
     /// Whether each process has a file of its own.
     pub fn is_separate(&self) -> bool {
         matches!(self.to, To::Processes { .. })
+    }
+
+    /// The terminal's columns, if lines go to one; 0 where it does not say.
+    pub fn columns_of_terminal(&self) -> Option<u16> {
+        match &self.to {
+            To::File(file) if file.is_terminal() => Some(rustix::termios::tcgetwinsize(file).map_or(0, |size| size.ws_col)),
+            _ => None,
+        }
     }
 
     /// Whether to write in colours: as asked, else on a terminal, with NO_COLOR and CLICOLOR_FORCE in between.
@@ -122,6 +142,9 @@ impl Output {
     /// # Errors
     /// The shell could not run the command.
     pub fn finish(&mut self) -> Result<()> {
+        if let Some(sentence) = self.rotation.take().and_then(|rotation| rotation.dropped(&self.name)) {
+            say!("rtrace: {sentence}");
+        }
         let To::Command { input, child } = &mut self.to else { return Ok(()) };
         drop(input.take());
         let status = child.wait().with_context(|| format!("cannot wait for the output's command '{}'", self.name))?;
@@ -133,7 +156,7 @@ impl Output {
 
     fn stream(stream: io::Result<OwnedFd>, name: &str) -> Result<Output> {
         let stream = stream.with_context(|| format!("cannot write to {name}"))?;
-        Ok(Output { to: To::File(File::from(stream)), name: name.to_owned() })
+        Ok(Output { to: To::File(File::from(stream)), name: name.to_owned(), rotation: None })
     }
 
     /// The shell ignores SIGINT and so does what it starts, unless that has a handler: a Ctrl-C that ends the trace must not take away the reader of its last lines.
@@ -148,7 +171,7 @@ impl Output {
             .spawn()
             .with_context(|| format!("cannot start the output's command '{name}'"))?;
         let input = child.stdin.take().with_context(|| format!("the output's command '{name}' has no input"))?;
-        Ok(Output { to: To::Command { input: Some(File::from(OwnedFd::from(input))), child }, name })
+        Ok(Output { to: To::Command { input: Some(File::from(OwnedFd::from(input))), child }, name, rotation: None })
     }
 }
 

@@ -1,23 +1,28 @@
-//! `-s` and `-S`: how often each syscall was called, how it ended and how long it took, by thread, process, cgroup or for all.
+//! `-s` and `-S`: how often each syscall was called, how it ended and how long it took: of all that was asked for, or by thread, process or cgroup; by what the calls
+//! were about (`--by`), and again and again (`--interval`).
 //!
 //! Groups stand in the order of their events, the busiest first (perf trace has it last, where the table is long). A call is counted once, when it is over; one whose entry or
 //! exit was not seen is counted but not timed. When the kernel dropped records, the head says how many calls are missing.
 
+mod columns;
 mod groups;
+mod histogram;
+mod numbers;
+mod objects;
 mod stat;
 mod table;
 
 use super::output::Shared;
 use super::{Sink, View};
-use crate::beauty::{errno, escape, lookup, tables::SYSCALLS};
-use crate::cli::request::Show;
-use crate::event::{Abi, Call, Event, Exit, Sum, TaskId, What};
+use crate::beauty::stamp::Stamps;
+use crate::cli::request::{Show, SummaryBy, TimeFormat};
+use crate::event::{Event, TaskId, Time, What};
 use crate::source::session::{EventSpec, Role};
 use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;
 use groups::{Groups, Span};
-use rustc_hash::FxHashMap;
-use stat::Stat;
+use numbers::{Counts, Numbers, OfGroup};
+use objects::Objects;
 use std::cmp::Reverse;
 use std::fmt::Write;
 use std::io;
@@ -26,82 +31,47 @@ use table::Row;
 
 /// Counts, and prints at the end.
 pub struct Summary {
-    errnos: bool,
-    max_rows: Option<usize>,
+    look: Look,
     output: Shared,
     groups: Groups,
-    /// What was counted beside calls, by group.
-    counts: Vec<Counts>,
-    stats: Vec<Stat>,
-    of_call: FxHashMap<(u32, CallKey), u32>,
+    objects: Objects,
+    /// Since the last interval began, or since the start.
+    numbers: Numbers,
+    interval: Option<Interval>,
 }
 
-/// What a group did beside its calls.
-#[derive(Clone, Debug, Default)]
-struct Counts {
-    events: u64,
-    major_faults: u64,
-    minor_faults: u64,
-    /// Nanoseconds on a CPU, from sched_stat_runtime; none if that was not asked for.
-    runtime: Option<u64>,
+/// How tables look.
+struct Look {
+    by: SummaryBy,
+    errnos: bool,
+    histogram: bool,
+    max_rows: Option<usize>,
 }
 
-/// A syscall: its row, so that the ABIs' numbers for it are one; its number where there is no row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum CallKey {
-    Row(u16),
-    Number(Abi, i64),
+/// `--interval`
+struct Interval {
+    /// Nanoseconds.
+    length: u64,
+    /// When the present one began; none before the first event or tick. The first began when tracing did.
+    begun: Option<Time>,
+    /// Those before it, if there was one.
+    before: Option<Numbers>,
+    format: TimeFormat,
+    stamps: Option<Stamps>,
 }
 
 impl Summary {
     /// It is printed to `output` when everything is over.
     pub fn new(show: &Show, output: Shared) -> Summary {
+        let interval =
+            show.interval.map(|length| Interval { length: length.max(1), begun: None, before: None, format: show.time, stamps: None });
         Summary {
-            errnos: show.errno_summary,
-            max_rows: show.max_summary,
+            look: Look { by: show.summary_by, errnos: show.errno_summary, histogram: show.histogram, max_rows: show.max_summary },
             output,
             groups: Groups::new(show.summary_by),
-            counts: Vec::new(),
-            stats: Vec::new(),
-            of_call: FxHashMap::default(),
-        }
-    }
-
-    fn stat(&mut self, group: u32, abi: Abi, nr: i64) -> &mut Stat {
-        let key = lookup::index(abi, nr).map_or(CallKey::Number(abi, nr), CallKey::Row);
-        let place = *self.of_call.entry((group, key)).or_insert_with(|| {
-            self.stats.push(Stat::default());
-            self.stats.len() as u32 - 1
-        });
-        &mut self.stats[place as usize]
-    }
-
-    fn call(&mut self, group: u32, call: &Call) {
-        let errnos = self.errnos;
-        let stat = self.stat(group, call.abi, call.nr);
-        stat.calls += 1;
-        match call.duration() {
-            Some(duration) => stat.times.add(duration),
-            None => stat.untimed += u64::from(call.exit != Exit::Never),
-        }
-        if let Some(errno) = call.errno().filter(|errno| !errno::is_restart(*errno)) {
-            stat.errors += 1;
-            if errnos {
-                stat.count_errno(errno, 1);
-            }
-        }
-    }
-
-    fn sum(&mut self, group: u32, sum: &Sum) {
-        let errnos = self.errnos;
-        let stat = self.stat(group, sum.abi, sum.nr);
-        stat.calls += sum.calls;
-        stat.times.add_all(sum.calls, &sum.times);
-        for &(errno, count) in sum.errnos.iter().filter(|(errno, _)| !errno::is_restart(*errno)) {
-            stat.errors += count;
-            if errnos {
-                stat.count_errno(errno, count);
-            }
+            objects: Objects::new(show.summary_object.clone(), show.string_limit),
+            numbers: Numbers::default(),
+            interval,
         }
     }
 
@@ -111,123 +81,154 @@ impl Summary {
             && let Some((task, runtime)) = runtime(spec, raw, event.task, view)
         {
             let group = self.groups.of(task, None, event.time, Span::Moment, view);
-            *self.counts(group).runtime.get_or_insert(0) += runtime;
+            *self.numbers.counts(group).runtime.get_or_insert(0) += runtime;
         }
         if spec.shown {
-            let group = self.group(event, event.task, Span::Moment, view);
-            self.counts(group).events += 1;
+            let group = self.group(event, Span::Moment, view);
+            self.numbers.counts(group).events += 1;
         }
     }
 
-    fn group(&mut self, event: &Event, task: TaskId, span: Span, view: &View) -> u32 {
-        let comm = event.comm.as_ref().filter(|_| task == event.task);
-        self.groups.of(task, comm, event.time, span, view)
+    fn group(&mut self, event: &Event, span: Span, view: &View) -> u32 {
+        self.groups.of(event.task, event.comm.as_ref(), event.time, span, view)
     }
 
-    fn counts(&mut self, group: u32) -> &mut Counts {
-        let at = group as usize;
-        if self.counts.len() <= at {
-            self.counts.resize_with(at + 1, Counts::default);
+    /// Prints the intervals that are over at `now`.
+    fn pass(&mut self, now: Time, view: &View) -> io::Result<()> {
+        let Some(interval) = &mut self.interval else { return Ok(()) };
+        let begun = *interval.begun.get_or_insert_with(|| {
+            let mut stamps = Stamps::new(interval.format, view.session);
+            // Relative stamps count from here.
+            stamps.line(&mut Vec::new(), Some(view.session.started));
+            interval.stamps = Some(stamps);
+            view.session.started
+        });
+        if now.since(begun) < interval.length {
+            return Ok(());
         }
-        &mut self.counts[at]
+        let end = Time(begun.0 + interval.length);
+        interval.begun = Some(Time(begun.0 + now.since(begun) / interval.length * interval.length));
+        self.print_interval(begun, end, view)
+    }
+
+    fn print_interval(&mut self, begun: Time, end: Time, view: &View) -> io::Result<()> {
+        let numbers = std::mem::take(&mut self.numbers);
+        let Some(interval) = &mut self.interval else { return Ok(()) };
+        let stamps = interval.stamps.get_or_insert_with(|| Stamps::new(interval.format, view.session));
+        let mut stamp = |time| {
+            let mut text = Vec::new();
+            stamps.moment(&mut text, time);
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        let mut out = format!("\n Summary of events from {} to {}:\n\n", stamp(begun), stamp(end));
+        interval.before.get_or_insert_default().add(&numbers);
+        if numbers.events() == 0 {
+            out.push_str(" no events\n\n");
+        }
+        self.tables(&mut out, &numbers, view.tasks);
+        self.write(&out)
     }
 
     fn text(&mut self, ledger: &Ledger, tasks: &Tasks) -> String {
         let mut out = String::from("\n Summary of events:\n\n");
         missing(&mut out, ledger);
+        let numbers = std::mem::take(&mut self.numbers);
+        self.tables(&mut out, &numbers, tasks);
+        self.numbers = numbers;
+        out
+    }
+
+    fn tables(&mut self, out: &mut String, numbers: &Numbers, tasks: &Tasks) {
         let same = self.groups.settle(tasks);
-        let mut groups: FxHashMap<u32, (Counts, FxHashMap<CallKey, Stat>)> = FxHashMap::default();
-        for (group, counts) in self.counts.iter().enumerate() {
-            groups.entry(same[group]).or_default().0.add(counts);
-        }
-        for ((group, key), place) in &self.of_call {
-            groups.entry(same[*group as usize]).or_default().1.entry(*key).or_default().add(&self.stats[*place as usize]);
-        }
-        let all: u64 = self.counts.iter().map(|counts| counts.events).sum();
-        let mut groups: Vec<_> =
-            groups.into_iter().filter(|(_, (counts, rows))| counts.events > 0 || counts.runtime.is_some() || !rows.is_empty()).collect();
-        groups.sort_by_key(|(group, (counts, _))| (Reverse(counts.events), *group));
-        for (group, (counts, rows)) in groups {
-            counts.head(&mut out, &self.groups.name(group), all);
-            let rows = rows.into_iter().map(|(key, stat)| Row { name: key.name(), stat }).collect();
-            table::write(&mut out, rows, self.max_rows);
+        let all = numbers.events();
+        let mut groups = numbers.of_groups(&same);
+        groups.sort_by_key(|(group, of)| (Reverse(of.counts.events), *group));
+        for (group, OfGroup { counts, stats }) in groups {
+            let calls: u64 = stats.values().map(|stat| stat.calls).sum();
+            self.head(out, group, &counts, (calls, all));
+            let mut legends: Vec<&str> = stats.keys().filter_map(|(object, _)| self.objects.legend(*object)).collect();
+            let row = |((object, key), stat): ((objects::ObjectId, numbers::CallKey), stat::Stat)| Row {
+                name: key.name(),
+                object: self.objects.name(object).to_owned(),
+                stat,
+            };
+            let rows = stats.into_iter().map(row).collect();
+            if self.look.by == SummaryBy::Whole || self.objects.title().is_some() {
+                columns::write(out, rows, &self.look, self.objects.title());
+            } else {
+                table::write(out, rows, &self.look);
+            }
+            legends.sort_unstable();
+            legends.dedup();
+            legends.into_iter().for_each(|legend| _ = writeln!(out, "   {legend}"));
             out.push('\n');
         }
-        out
+    }
+
+    /// ` comm (tid), N events, P%, ...`: of all, only what the table does not say.
+    fn head(&self, out: &mut String, group: u32, counts: &Counts, (calls, all): (u64, u64)) {
+        let mut words = Vec::new();
+        match self.look.by {
+            SummaryBy::Whole if counts.events == calls && counts.major_faults + counts.minor_faults == 0 && counts.runtime.is_none() => {}
+            SummaryBy::Whole => words.push(format!("{} events", counts.events)),
+            _ => {
+                let share = if all == 0 { 0.0 } else { 100.0 * counts.events as f64 / all as f64 };
+                words.extend([self.groups.name(group), format!("{} events", counts.events), format!("{share:.1}%")]);
+            }
+        }
+        let faults = [(counts.major_faults, "majfaults"), (counts.minor_faults, "minfaults")];
+        words.extend(faults.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+        words.extend(counts.runtime.map(|runtime| format!("{:.3} msec", runtime as f64 / 1e6)));
+        if !words.is_empty() {
+            let _ = writeln!(out, " {}\n", words.join(", "));
+        }
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, text.as_bytes())
     }
 }
 
 impl Sink for Summary {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
+        self.pass(event.time, view)?;
         match &event.what {
             What::Call(call) => {
-                let group = self.group(event, event.task, Span::Moment, view);
-                self.counts(group).events += 1;
-                self.call(group, call);
+                let group = self.group(event, Span::Moment, view);
+                let object = self.objects.of(event, call, view);
+                self.numbers.call(group, object, call, self.look.errnos);
             }
             What::Fault(fault) => {
-                let group = self.group(event, event.task, Span::Moment, view);
-                let counts = self.counts(group);
+                let group = self.group(event, Span::Moment, view);
+                let counts = self.numbers.counts(group);
                 counts.events += 1;
                 *(if fault.major { &mut counts.major_faults } else { &mut counts.minor_faults }) += 1;
             }
             What::Tracepoint { event: index, raw, .. } => self.tracepoint(event, view.session.events.get(*index), raw, view),
             What::Fork { child, .. } => self.groups.forget(child.tid),
             What::Tally(tally) => {
-                let group = self.group(event, event.task, Span::Life, view);
-                self.counts(group).events += tally.calls();
-                tally.sums.iter().for_each(|sum| self.sum(group, sum));
+                let group = self.group(event, Span::Life, view);
+                tally.sums.iter().for_each(|sum| self.numbers.sum(group, sum, self.look.errnos));
             }
             What::Pending(_) | What::Signal(_) | What::Exec { .. } | What::Exit(_) | What::Lost(_) => {}
         }
         Ok(())
     }
 
-    fn tick(&mut self, _: &View) -> io::Result<()> {
-        Ok(())
+    fn tick(&mut self, view: &View) -> io::Result<()> {
+        self.pass(view.now, view)
     }
 
     fn end(&mut self, ledger: &Ledger, view: &View) -> io::Result<()> {
+        // What an unfinished interval has is told as well, so that they add up.
+        if let Some((begun, true)) = self.interval.as_ref().and_then(|interval| Some((interval.begun?, interval.before.is_some()))) {
+            self.print_interval(begun, view.now, view)?;
+        }
+        if let Some(before) = self.interval.as_mut().and_then(|interval| interval.before.take()) {
+            self.numbers.add(&before);
+        }
         let text = self.text(ledger, view.tasks);
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, text.as_bytes())
-    }
-}
-
-impl Counts {
-    fn add(&mut self, other: &Counts) {
-        self.events += other.events;
-        self.major_faults += other.major_faults;
-        self.minor_faults += other.minor_faults;
-        if let Some(runtime) = other.runtime {
-            *self.runtime.get_or_insert(0) += runtime;
-        }
-    }
-
-    /// ` comm (tid), N events, P%, ...`
-    fn head(&self, out: &mut String, name: &str, all: u64) {
-        let _ = write!(out, " {name}");
-        let share = if all == 0 { 0.0 } else { 100.0 * self.events as f64 / all as f64 };
-        let _ = write!(out, ", {} events, {share:.1}%", self.events);
-        for (count, what) in [(self.major_faults, "majfaults"), (self.minor_faults, "minfaults")] {
-            if count > 0 {
-                let _ = write!(out, ", {count} {what}");
-            }
-        }
-        if let Some(runtime) = self.runtime {
-            let _ = write!(out, ", {:.3} msec", runtime as f64 / 1e6);
-        }
-        out.push_str("\n\n");
-    }
-}
-
-impl CallKey {
-    fn name(self) -> String {
-        let mut name = Vec::new();
-        match self {
-            CallKey::Row(row) => name.extend_from_slice(SYSCALLS[usize::from(row)].name.as_bytes()),
-            CallKey::Number(abi, nr) => lookup::write_name(&mut name, None, abi, nr),
-        }
-        shown(&name)
+        self.write(&text)
     }
 }
 
@@ -253,12 +254,6 @@ fn runtime(spec: &EventSpec, raw: &[u8], current: TaskId, view: &View) -> Option
     let runtime = format.field("runtime")?.unsigned(raw)?;
     let task = if tid == current.tid { current } else { TaskId { pid: view.tasks.pid(tid).unwrap_or(tid), tid } };
     Some((task, runtime))
-}
-
-fn shown(bytes: &[u8]) -> String {
-    let mut text = Vec::new();
-    escape::plain(&mut text, bytes);
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 #[cfg(test)]

@@ -167,7 +167,7 @@ fn a_summary_counts_them() {
     }
     let options = ["-s", "--probe", "p vfs_read count=$arg3:u64", "--filter", "count == 3"];
     let trace = trace(&machine, &options, &["dd", "if=/dev/zero", "of=/dev/null", "bs=3", "count=7", "status=none"]).succeeded();
-    assert!(Regex::new(r"(?m)^ dd \([0-9]+\), 7 events, 100\.0%$").expect("the pattern is right").is_match(&trace.text), "{}", trace.text);
+    assert!(Regex::new(r"(?m)^ 7 events$").expect("the pattern is right").is_match(&trace.text), "{}", trace.text);
 }
 
 #[test]

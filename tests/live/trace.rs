@@ -156,6 +156,11 @@ impl Running<'_> {
         self.wait_until(what, |run| condition(&line::parse(&run.read("lines"))));
     }
 
+    /// Waits until what was printed fulfils a condition.
+    pub fn wait_for_text(&mut self, what: &str, condition: impl Fn(&str) -> bool) {
+        self.wait_until(what, |run| condition(&run.read("lines")));
+    }
+
     /// There is something to be seen.
     pub fn has_lines(&self) -> bool {
         !self.read("lines").is_empty()

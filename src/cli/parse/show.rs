@@ -3,29 +3,55 @@
 use super::{Stop, Surroundings, wrong};
 use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
-use crate::cli::request::{Color, Engine, Mode, Output, Run, Show, Sink, StringsBy, SummaryBy, TimeFormat};
+use crate::cli::request::{Color, Engine, Mode, Output, Rotation, Run, Show, Sink, StringsBy, SummaryBy, TimeFormat};
 use crate::cli::units;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+/// With -a, a summary has so many rows if nothing else is said: all of it fits into a terminal of 24 lines.
+const ROWS_OF_ALL: usize = 12;
+
 pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let summary = &cli.summary;
+    // A picture of the calls is what was asked for; lines are, where there is a place for them.
+    let is_drawn = cli.graphs.folded.is_some() || cli.graphs.flamegraph.is_some();
     let mode = match (summary.summary || summary.errno_summary, summary.with_summary) {
         (_, true) => Mode::Both,
         (true, false) => Mode::Summary,
+        (false, false) if is_drawn && cli.output.output.is_none() => Mode::Nothing,
         (false, false) => Mode::Lines,
     };
-    if mode == Mode::Lines && (summary.summary_mode.is_some() || summary.max_summary.is_some()) {
-        return Err(wrong("--summary-mode and --max-summary say how a summary looks; ask for one with -s or -S"));
+    if matches!(mode, Mode::Lines | Mode::Nothing) {
+        let asked = [
+            (summary.summary_mode.is_some(), "--summary-mode"),
+            (summary.by.is_some(), "--by"),
+            (summary.histogram, "--histogram"),
+            (summary.interval.is_some(), "--interval"),
+            (summary.max_summary.is_some(), "--max-summary"),
+        ];
+        if let Some((_, option)) = asked.into_iter().find(|(asked, _)| *asked) {
+            return Err(wrong(format!("{option} says how a summary looks; ask for one with -s or -S")));
+        }
     }
+    if summary.interval == Some(0) {
+        return Err(wrong("--interval 0: an interval is longer than nothing (1s)"));
+    }
+    let summary_by = summary.summary_mode.or(config.summary_mode).map(SummaryBy::from).unwrap_or_default();
+    let max_summary = summary.max_summary.or(config.max_summary).map(|n| n as usize);
+    let named = &cli.target;
+    let is_named = !named.pid.is_empty() || !named.tid.is_empty() || named.uid.is_some() || named.cgroup.is_some();
+    let is_of_all = !is_named && (named.all_cpus || named.cpu.is_some() || cli.command.is_empty()) && summary_by == SummaryBy::Whole;
     let lines = &cli.lines;
     let arg_names = config.show_arg_names.unwrap_or(true);
     Ok(Show {
         mode,
         errno_summary: summary.errno_summary,
-        summary_by: summary.summary_mode.or(config.summary_mode).map(SummaryBy::from).unwrap_or_default(),
-        max_summary: summary.max_summary.or(config.max_summary).map(|n| n as usize),
+        summary_by,
+        max_summary: max_summary.or(is_of_all.then_some(ROWS_OF_ALL)).filter(|rows| *rows > 0),
+        summary_object: summary.by.clone(),
+        histogram: summary.histogram,
+        interval: summary.interval,
         paths: cli.what.path.clone(),
         duration: cli.what.duration,
         failure: cli.what.failure,
@@ -45,11 +71,14 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         timestamps: config.show_timestamp.unwrap_or(true),
         prefixes: config.show_prefix.unwrap_or(false),
         alignment: config.args_alignment.unwrap_or(70),
+        width: lines.width.unwrap_or_default(),
         string_limit: lines.string_limit.or(config.string_limit).unwrap_or(32),
     })
 }
 
-pub fn output(cli: &Cli, config: &Config, around: &Surroundings) -> Output {
+/// # Errors
+/// `--max-size` stands with what is no file.
+pub fn output(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Output, Stop> {
     let to = match &cli.output.output {
         None => Sink::Stderr,
         Some(name) if name == "-" => Sink::Stdout,
@@ -65,7 +94,12 @@ pub fn output(cli: &Cli, config: &Config, around: &Surroundings) -> Output {
         None if set("CLICOLOR_FORCE") => Color::Always,
         None => Color::Auto,
     };
-    Output { to, separately: cli.output.output_separately, color }
+    let rotation = cli.output.max_size.map(|max_size| Rotation { max_size, keep: cli.output.rotate.unwrap_or(1) });
+    match (rotation, &to) {
+        (Some(Rotation { max_size: 0, .. }), _) => Err(wrong("--max-size 0: a file has room for a byte at least (100M)")),
+        (Some(_), Sink::Stderr | Sink::Stdout | Sink::Pipe(_)) => Err(wrong("--max-size is about a file: it needs -o FILE")),
+        _ => Ok(Output { to, separately: cli.output.output_separately, color, rotation }),
+    }
 }
 
 pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Stop> {

@@ -229,10 +229,10 @@ fn summaries() {
         let show = traced(words).show;
         (show.mode, show.errno_summary, show.summary_by, show.max_summary)
     };
-    assert_eq!(show(&["ls"]), (Mode::Lines, false, SummaryBy::Thread, None));
+    assert_eq!(show(&["ls"]), (Mode::Lines, false, SummaryBy::Whole, None));
     assert_eq!(show(&["-S", "ls"]).0, Mode::Both);
     assert_eq!(show(&["-s", "-S", "ls"]).0, Mode::Both);
-    assert_eq!(show(&["--errno-summary", "ls"]), (Mode::Summary, true, SummaryBy::Thread, None));
+    assert_eq!(show(&["--errno-summary", "ls"]), (Mode::Summary, true, SummaryBy::Whole, None));
     assert_eq!(
         show(&["-S", "--errno-summary", "--summary-mode", "total", "--max-summary", "5", "ls"]),
         (Mode::Both, true, SummaryBy::Total, Some(5))

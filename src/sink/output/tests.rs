@@ -29,7 +29,7 @@ impl Drop for Directory {
 }
 
 fn open(to: request::Sink, separately: bool) -> Result<Output> {
-    Output::open(&request::Output { to, separately, color: Color::Auto })
+    Output::open(&request::Output { to, separately, color: Color::Auto, rotation: None })
 }
 
 fn write_once(path: PathBuf, text: &str) {
@@ -61,7 +61,8 @@ fn a_pipe_and_a_terminal_are_watched_and_a_file_is_not() {
     rustix::pty::unlockpt(&terminal).unwrap();
     let name = rustix::pty::ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
     assert!(is_watched(request::Sink::File(name.into())));
-    let separate = request::Output { to: request::Sink::File(directory.path("each")), separately: true, color: Color::Auto };
+    let separate =
+        request::Output { to: request::Sink::File(directory.path("each")), separately: true, color: Color::Auto, rotation: None };
     assert!(!Output::open(&separate).unwrap().is_watched());
 }
 

@@ -1,6 +1,6 @@
 //! Tasks that are counted together: a thread, a process, those of a cgroup, or all.
 
-use super::shown;
+use super::numbers::shown;
 use crate::cli::request::SummaryBy;
 use crate::event::{Comm, TaskId, Time};
 use crate::sink::View;
@@ -69,7 +69,7 @@ impl Groups {
             SummaryBy::Thread => self.of_task(task.tid, time, view),
             SummaryBy::Process => self.of_task(task.pid, time, view),
             SummaryBy::Cgroup => return self.of_cgroup(task.tid, time, span, view.tasks),
-            SummaryBy::Total => return self.of_task(0, time, view),
+            SummaryBy::Total | SummaryBy::Whole => return self.of_task(0, time, view),
         };
         let known = &mut self.all[group as usize].name;
         if let Some(comm) = comm
@@ -89,7 +89,7 @@ impl Groups {
             Some(group) => *group,
             None => {
                 let group = match self.by {
-                    SummaryBy::Total => self.begin(Who::Total, None),
+                    SummaryBy::Total | SummaryBy::Whole => self.begin(Who::Total, None),
                     _ => self.begin(Who::Task(key), view.tasks.comm_at(key, time)),
                 };
                 self.of_task.insert(key, group);
@@ -142,12 +142,10 @@ impl Groups {
                 continue;
             };
             if let Place::Open { tid, since, span } = *told {
-                *told = match place(tid, since, span, tasks) {
-                    Place::Open { .. } => Place::Unknown,
-                    known => known,
-                };
+                *told = place(tid, since, span, tasks);
             }
-            same.push(*of_place.entry(told.clone()).or_insert(at));
+            let key = if matches!(told, Place::Open { .. }) { Place::Unknown } else { told.clone() };
+            same.push(*of_place.entry(key).or_insert(at));
         }
         same
     }

@@ -96,6 +96,11 @@ impl Durations {
         times.spread.iter().for_each(|&(nanoseconds, count)| self.spread.add(nanoseconds, count));
     }
 
+    /// Each duration, with how often it came; those that a histogram holds are right to half a percent, and in the same power of two.
+    pub fn each(&self, give: &mut dyn FnMut(u64, u64)) {
+        self.spread.each(give);
+    }
+
     /// All durations of another one.
     pub fn merge(&mut self, other: &Durations) {
         if other.count == 0 {

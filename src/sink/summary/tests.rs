@@ -1,7 +1,7 @@
 use super::*;
 use crate::beauty::samples;
 use crate::cli::request::{self, Color, Output as Request, SummaryBy};
-use crate::event::{Entry, EventIndex, Fault, Tally, Time, Times};
+use crate::event::{Abi, Call, Entry, EventIndex, Exit, Fault, Sum, Tally, Times};
 use crate::kernel::format::Format;
 use crate::sink::output::Output;
 use crate::source::Session;
@@ -21,7 +21,8 @@ struct Run {
 impl Run {
     fn new(by: SummaryBy) -> Run {
         let output =
-            Output::open(&Request { to: request::Sink::File("/dev/null".into()), separately: false, color: Color::Never }).unwrap();
+            Output::open(&Request { to: request::Sink::File("/dev/null".into()), separately: false, color: Color::Never, rotation: None })
+                .unwrap();
         let show = Show { summary_by: by, errno_summary: true, ..samples::show() };
         Run { sink: Summary::new(&show, output.shared()), session: Session::default(), tasks: Tasks::default() }
     }
@@ -105,11 +106,62 @@ fn sums_and_calls_add_up() {
 #[test]
 fn rows_beyond_the_limit_are_counted() {
     let mut run = Run::new(SummaryBy::Total);
-    run.sink.max_rows = Some(1);
+    run.sink.look.max_rows = Some(1);
     (0..3).for_each(|i| run.call(1, 1, 9990 + i, 1 + i as u64, 0));
     let text = run.text();
     assert!(text.contains("   syscall_9992 ") && !text.contains("   syscall_9990 "), "{text}");
     assert!(text.contains("   and 2 more, 2 calls\n"), "{text}");
+}
+
+#[test]
+fn the_table_of_all() {
+    let mut run = Run::new(SummaryBy::Whole);
+    run.sink.look.errnos = false;
+    for (tid, microseconds, ret) in [(7, 2_000, 1), (8, 4_000, -2), (8, 4_000, -2), (9, 6_000, -512)] {
+        run.call(7, tid, 9990, microseconds, ret);
+    }
+    run.call(7, 7, 9991, 84_000, -9);
+    run.give(7, 7, What::Call(Box::new(Call { nr: 9993, exit: Exit::Never, ..samples::call([0; 6], 0) })));
+    assert_eq!(
+        run.text(),
+        "
+ Summary of events:
+
+   syscall            calls errors    total   time      avg      p50      p95      p99      max
+                                       (ms)    (%)     (ms)     (ms)     (ms)     (ms)     (ms)
+   --------------- -------- ------ -------- ------ -------- -------- -------- -------- --------
+   syscall_9991           1      1   84.000  84.0%   84.000   84.000   84.000   84.000   84.000
+   syscall_9990           4      2   16.000  16.0%    4.000    4.000    6.000    6.000    6.000
+   syscall_9993           1      0        -      -        -        -        -        -        -
+   --------------- -------- ------ -------- ------ -------- -------- -------- -------- --------
+   total                  6      3  100.000 100.0%   20.000    4.000   84.000   84.000   84.000
+
+"
+    );
+    run.sink.look.max_rows = Some(1);
+    assert!(
+        run.text().contains("   ... 2 rows more with 5 calls, 16.0% of the time (--max-summary 0 shows all)\n   ---"),
+        "{}",
+        run.text()
+    );
+}
+
+#[test]
+fn intervals_add_up_to_the_whole() {
+    let mut run = Run::new(SummaryBy::Whole);
+    let mut whole = Numbers::default();
+    for i in 0..500u64 {
+        let exit = Exit::Returned { at: Time(START.0 + i * i), ret: 0 };
+        let call = Call { nr: 9990 + (i % 3) as i64, exit, ..samples::call([0; 6], 0) };
+        run.sink.numbers.call(0, objects::ObjectId::ANY, &call, false);
+        if i % 50 == 0 {
+            whole.add(&std::mem::take(&mut run.sink.numbers));
+        }
+    }
+    whole.add(&run.sink.numbers);
+    run.sink.numbers = whole;
+    let text = run.text();
+    assert!(text.contains("   total                500      0"), "{text}");
 }
 
 #[test]

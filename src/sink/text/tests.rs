@@ -26,7 +26,9 @@ impl Scratch {
 }
 
 fn sink(scratch: &Scratch, separately: bool) -> Text {
-    let output = Output::open(&request::Output { to: request::Sink::File(scratch.0.clone()), separately, color: Color::Never }).unwrap();
+    let output =
+        Output::open(&request::Output { to: request::Sink::File(scratch.0.clone()), separately, color: Color::Never, rotation: None })
+            .unwrap();
     Text::new(&samples::show(), false, output.shared())
 }
 
@@ -87,8 +89,13 @@ fn each_process_has_its_lines_and_a_gap_is_everybodys() {
 
 #[test]
 fn a_reader_that_is_gone_is_told_as_such() {
-    let output =
-        Output::open(&request::Output { to: request::Sink::Pipe("exec true".into()), separately: false, color: Color::Never }).unwrap();
+    let output = Output::open(&request::Output {
+        to: request::Sink::Pipe("exec true".into()),
+        separately: false,
+        color: Color::Never,
+        rotation: None,
+    })
+    .unwrap();
     let mut sink = Text::new(&samples::show(), false, output.shared());
     let (session, tasks) = (Session::default(), Tasks::default());
     let view = View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless };

@@ -1,0 +1,43 @@
+//! `--by`: whether any of the calls that are traced has what rows are to be told apart by.
+
+use crate::beauty::row::{Arg, Kind, Return, Syscall};
+use crate::cli::near;
+use crate::cli::request::SummaryObject;
+use anyhow::bail;
+use std::collections::BTreeSet;
+
+/// Holds that there is one. `everything`: calls without a row are traced as well.
+///
+/// # Errors
+/// A sentence that says what they lack, with names that are near.
+pub fn check(object: Option<&SummaryObject>, calls: &[&'static Syscall], everything: bool) -> anyhow::Result<()> {
+    let Some(object) = object else { return Ok(()) };
+    let any = |has: &dyn Fn(&Arg) -> bool| calls.iter().any(|call| args(call).any(has));
+    let has_fd = any(&|arg| matches!(arg.kind, Kind::Fd | Kind::DirFd)) || calls.iter().any(|call| matches!(call.returns, Return::Fd));
+    match object {
+        SummaryObject::Comm | SummaryObject::Errno => Ok(()),
+        SummaryObject::Path if has_fd || any(&|arg| matches!(arg.kind, Kind::Path)) => Ok(()),
+        SummaryObject::Fd | SummaryObject::Peer if has_fd => Ok(()),
+        SummaryObject::Path => bail!("--by path: none of the syscalls that are traced has a path or a descriptor"),
+        SummaryObject::Fd | SummaryObject::Peer => {
+            bail!("--by {}: none of the syscalls that are traced has a descriptor", object.name())
+        }
+        SummaryObject::Arg(name) if any(&|arg| arg.name == name) => Ok(()),
+        SummaryObject::Arg(name) => {
+            let names: BTreeSet<&str> = calls.iter().flat_map(|call| args(call)).map(|arg| arg.name).collect();
+            let near = near::nearest(name, names.iter().copied(), 3);
+            let whose = if everything { "no syscall" } else { "none of the syscalls that are traced" };
+            let hint = if near.is_empty() && names.len() <= 12 && !names.is_empty() {
+                format!(" (there are: {})", names.into_iter().collect::<Vec<_>>().join(", "))
+            } else {
+                near::hint(&near)
+            };
+            bail!("--by arg:{name}: {whose} has an argument of this name{hint}")
+        }
+    }
+}
+
+/// A call's arguments, whatever values it has.
+fn args(call: &'static Syscall) -> impl Iterator<Item = &'static Arg> {
+    call.args.iter().chain(call.variants.iter().flat_map(|variant| variant.args))
+}

@@ -1,0 +1,119 @@
+//! `--max-size` and `--rotate`: a file that becomes too large is begun anew, and some of the old ones are kept as FILE.1 (the newest) to FILE.N.
+//!
+//! No line is cut in two: a file ends with a whole line. One that is longer than a file may be is alone in one.
+
+use super::{path, write_all};
+use crate::cli::request::Rotation;
+use anyhow::{Result, bail};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// A file that is begun anew.
+#[derive(Debug)]
+pub struct Rotating {
+    path: PathBuf,
+    rotation: Rotation,
+    /// Bytes in the present file.
+    written: u64,
+    /// Bytes in the old files, the newest first.
+    old: Vec<u64>,
+    /// Bytes that were in files that are not kept.
+    dropped: u64,
+}
+
+impl Rotating {
+    /// # Errors
+    /// It is a device or a pipe, which cannot be begun anew.
+    pub fn new(path: &Path, file: &File, rotation: Rotation) -> Result<Rotating> {
+        if !file.metadata()?.is_file() {
+            bail!("--max-size is about a file, and {} is none", path.display());
+        }
+        // The same file, wherever rtrace is by then.
+        let path = std::path::absolute(path)?;
+        Ok(Rotating { path, rotation, written: 0, old: Vec::new(), dropped: 0 })
+    }
+
+    /// Writes lines, and begins anew between them where the file would become too large.
+    pub fn write(&mut self, file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let room = self.rotation.max_size.saturating_sub(self.written);
+            let fits = lines_within(bytes, room);
+            if fits == 0 && self.written > 0 {
+                *file = self.begin_anew()?;
+                continue;
+            }
+            // Longer than a file: it gets one of its own.
+            let now = if fits == 0 { first_line(bytes) } else { fits };
+            write_all(file, &bytes[..now])?;
+            self.written += now as u64;
+            bytes = &bytes[now..];
+        }
+        Ok(())
+    }
+
+    /// What is said at the end, if something is not there any more.
+    pub fn dropped(&self, name: &str) -> Option<String> {
+        (self.dropped > 0).then(|| {
+            let (bytes, keep) = (self.dropped, self.rotation.keep);
+            format!("the oldest {bytes} bytes of the output are gone, as --max-size and --rotate {keep} ask; {name} has the newest")
+        })
+    }
+
+    fn begin_anew(&mut self) -> io::Result<File> {
+        for number in (0..self.rotation.keep).rev() {
+            match fs::rename(self.numbered(number), self.numbered(number + 1)) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                renamed => renamed?,
+            }
+        }
+        self.old.insert(0, std::mem::take(&mut self.written));
+        self.dropped += self.old.drain((self.rotation.keep as usize).min(self.old.len())..).sum::<u64>();
+        path::create(&self.path)
+    }
+
+    fn numbered(&self, number: u32) -> PathBuf {
+        if number == 0 {
+            return self.path.clone();
+        }
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{number}"));
+        name.into()
+    }
+}
+
+/// So many bytes are whole lines and have room.
+fn lines_within(bytes: &[u8], room: u64) -> usize {
+    if bytes.len() as u64 <= room {
+        return bytes.len();
+    }
+    memchr::memrchr(b'\n', &bytes[..room as usize]).map_or(0, |end| end + 1)
+}
+
+fn first_line(bytes: &[u8]) -> usize {
+    memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_whole_lines_and_nothing_is_missing_of_what_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        let mut file = path::create(&path).unwrap();
+        let mut output = Rotating::new(&path, &file, Rotation { max_size: 100, keep: 3 }).unwrap();
+        let line = |i: usize| format!("{i} {}\n", "x".repeat(if i == 20 { 300 } else { i % 17 }));
+        for i in (0..40).step_by(4) {
+            output.write(&mut file, (i..i + 4).map(line).collect::<String>().as_bytes()).unwrap();
+        }
+        let read = |number| fs::read_to_string(output.numbered(number)).unwrap();
+        let files: Vec<String> = (0..=3).rev().map(read).collect();
+        assert!(files.iter().all(|text| text.ends_with('\n') && (text.len() <= 100 || text.lines().count() == 1)), "{files:?}");
+        let all: String = (0..40).map(line).collect();
+        assert!(all.ends_with(&files.concat()), "{files:?}");
+        assert_eq!(output.dropped as usize + files.concat().len(), all.len());
+        assert!(!output.numbered(4).exists() && output.dropped("lines").is_some());
+    }
+}

@@ -1,0 +1,61 @@
+//! `--histogram`: how many calls took how long, a line for each power of two.
+
+use super::stat::Durations;
+use crate::beauty::unit;
+use std::fmt::Write;
+
+/// Letters of the longest bar.
+const BAR: u64 = 40;
+
+/// How many durations there are below 1 ns, from 1 to below 2, from 2 to below 4, ...
+fn buckets(times: &Durations) -> [u64; 65] {
+    let mut buckets = [0; 65];
+    times.each(&mut |nanoseconds, count| buckets[nanoseconds.checked_ilog2().map_or(0, |log| log as usize + 1)] += count);
+    buckets
+}
+
+/// Writes the lines from the first bucket that has a call to the last.
+pub fn write(out: &mut String, times: &Durations) {
+    let buckets = buckets(times);
+    let (Some(first), Some(last)) = (buckets.iter().position(|count| *count > 0), buckets.iter().rposition(|count| *count > 0)) else {
+        return;
+    };
+    let most = buckets.iter().copied().max().unwrap_or(1).max(1);
+    for (at, count) in buckets.iter().enumerate().take(last + 1).skip(first) {
+        let bound = |at: usize| unit::short(if at == 0 { 0 } else { 1u64.checked_shl(at as u32 - 1).unwrap_or(u64::MAX) });
+        let bar = (u128::from(*count) * u128::from(BAR)).div_ceil(u128::from(most)) as usize;
+        let _ = writeln!(out, "      {:>9} .. {:>9} {count:>10} |{:<40}|", bound(at), bound(at + 1), "#".repeat(bar));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_is_in_a_bucket() {
+        let mut times = Durations::default();
+        (0..1000u64).for_each(|i| times.add(i * i * 17));
+        assert_eq!(buckets(&times).iter().sum::<u64>(), 1000);
+    }
+
+    #[test]
+    fn bars_are_as_long_as_there_are_calls() {
+        let mut times = Durations::default();
+        [100, 127, 300, 1_500].into_iter().for_each(|value| times.add(value));
+        let mut text = String::new();
+        write(&mut text, &times);
+        let bar = |count: usize| format!("|{:<40}|", "#".repeat(count));
+        assert_eq!(
+            text,
+            format!(
+                "          64 ns ..    128 ns          2 {}\n         128 ns ..    256 ns          0 {}\n         256 ns ..    512 ns          1 {}\n         512 ns ..   1.02 us          0 {}\n        1.02 us ..   2.05 us          1 {}\n",
+                bar(40),
+                bar(0),
+                bar(20),
+                bar(0),
+                bar(20)
+            )
+        );
+    }
+}
