@@ -308,3 +308,22 @@ fn paths_add_up() {
     let summary = trace.text.split(" Call paths:").nth(1).expect("the summary has them");
     assert!(summary.contains("openat: 1000 calls") && summary.contains("      work ("), "{summary}");
 }
+
+/// A picture is what was asked for: it comes without lines, unless there is a place for them.
+#[test]
+fn a_picture_comes_without_lines_and_is_named_at_the_end() {
+    let Some(machine) = Machine::shared() else { return };
+    let (folded, picture, lines) = (machine.path("folded"), machine.path("picture.svg"), machine.path("lines"));
+    let workload = crate::machine::workload();
+    let run = |options: &[&str]| {
+        crate::trace::plain(&machine, &[options, &["-e", "lseek", "--", &workload, "calls", "lseek", "1", "30"]].concat()).succeeded()
+    };
+    let alone = run(&["--flamegraph", &picture]);
+    assert_eq!(alone.stderr, format!("rtrace: the call paths of 30 calls are drawn in {picture}\n"));
+    assert!(std::fs::read_to_string(&picture).expect("it was written").contains("lseek"));
+    let both = run(&["--folded", &folded, "--flamegraph", &picture, "-o", &lines]);
+    assert_eq!(both.stderr, format!("rtrace: the call paths of 30 calls are folded in {folded} and drawn in {picture}\n"));
+    assert_eq!(std::fs::read_to_string(&lines).expect("it was written").matches(" lseek(").count(), 30);
+    let summary = run(&["--folded", &folded, "-s"]);
+    assert!(summary.stderr.contains("Summary of events") && !summary.stderr.contains(" lseek("), "{}", summary.stderr);
+}

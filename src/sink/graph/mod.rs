@@ -8,6 +8,7 @@ use super::{Sink, View, path};
 use crate::beauty::lookup;
 use crate::cli::request::{Graphs, Weight};
 use crate::event::{Call, Event, What};
+use crate::say;
 use crate::syscall::ledger::Ledger;
 use anyhow::Context;
 use std::fs::File;
@@ -15,12 +16,19 @@ use std::io::{self, Write};
 use std::path::Path;
 use tree::{Kind, Tree};
 
+/// A file and what it is called.
+struct Written {
+    file: File,
+    name: String,
+}
+
 /// Adds up, and writes at the end.
 pub struct Graph {
     tree: Tree,
     weight: Weight,
-    folded: Option<File>,
-    picture: Option<File>,
+    folded: Option<Written>,
+    picture: Option<Written>,
+    calls: u64,
     /// What the picture is called.
     title: String,
     /// Used again for each path.
@@ -33,7 +41,10 @@ impl Graph {
     /// # Errors
     /// A file cannot be made.
     pub fn new(graphs: &Graphs) -> anyhow::Result<Option<Graph>> {
-        let create = |path: &Path| path::create(path).with_context(|| format!("cannot write to {}", path.display()));
+        let create = |path: &Path| {
+            let file = path::create(path).with_context(|| format!("cannot write to {}", path.display()))?;
+            anyhow::Ok(Written { file, name: path.display().to_string() })
+        };
         let folded = graphs.folded.as_deref().map(create).transpose()?;
         let picture = graphs.flamegraph.as_deref().map(create).transpose()?;
         if folded.is_none() && picture.is_none() {
@@ -43,7 +54,7 @@ impl Graph {
             Weight::Time => "System calls by call path: time that they took",
             Weight::Count => "System calls by call path: their number",
         };
-        Ok(Some(Graph { tree: Tree::new(), weight: graphs.weight, folded, picture, title: title.to_owned(), names: Vec::new() }))
+        Ok(Some(Graph { tree: Tree::new(), weight: graphs.weight, folded, picture, calls: 0, title: title.to_owned(), names: Vec::new() }))
     }
 
     fn call(&mut self, event: &Event, call: &Call, view: &View) {
@@ -77,6 +88,7 @@ impl Graph {
 impl Sink for Graph {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
         if let What::Call(call) = &event.what {
+            self.calls += 1;
             self.call(event, call, view);
         }
         Ok(())
@@ -87,12 +99,17 @@ impl Sink for Graph {
     }
 
     fn end(&mut self, _: &Ledger, _: &View) -> io::Result<()> {
-        if let Some(file) = &mut self.folded {
+        let mut places = Vec::new();
+        if let Some(Written { file, name }) = &mut self.folded {
             file.write_all(&folded::folded(&self.tree))?;
+            places.push(format!("folded in {name}"));
         }
-        if let Some(file) = &mut self.picture {
+        if let Some(Written { file, name }) = &mut self.picture {
             file.write_all(svg::picture(&self.tree, &self.title, self.weight).as_bytes())?;
+            places.push(format!("drawn in {name}"));
         }
+        let calls = if self.calls == 1 { "1 call".to_owned() } else { format!("{} calls", self.calls) };
+        say!("rtrace: the call paths of {calls} are {}", places.join(" and "));
         Ok(())
     }
 }

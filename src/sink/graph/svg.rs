@@ -11,7 +11,7 @@ use std::hash::Hasher;
 
 const SCRIPT: &str = include_str!("flamegraph.js");
 const STYLE: &str = "text { font: 12px ui-monospace, monospace; pointer-events: none; } g[data-depth] { cursor: pointer; } g[data-depth]:hover rect { stroke: #000; } \
-                     .above { opacity: 0.5; } .found rect { fill: #e040fb; } .button { cursor: pointer; pointer-events: all; fill: #555; }";
+                     .above { opacity: 0.5; } .found rect { fill: #e040fb; } .button { cursor: pointer; } .button rect { fill: #fff; stroke: #999; } .button text { fill: #555; } .button:hover rect { stroke: #000; }";
 
 /// Pixels.
 const WIDTH: f64 = 1200.0;
@@ -35,17 +35,36 @@ pub fn picture(tree: &Tree, title: &str, weight: Weight) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\" data-width=\"{WIDTH}\" data-letter=\"{LETTER}\" tabindex=\"0\">\n\
          <style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fdfdf8\"/>\n\
          <text x=\"{MARGIN}\" y=\"18\" style=\"font-weight: bold\">{}</text>\n\
-         <text id=\"reset\" class=\"button\" x=\"{MARGIN}\" y=\"36\">whole picture</text>\n\
-         <text id=\"search\" class=\"button\" x=\"130\" y=\"36\">find</text>\n<text id=\"status\" x=\"190\" y=\"36\"></text>\n\
+         {}{}<text id=\"status\" x=\"{MARGIN}\" y=\"36\"></text>\n\
          <g transform=\"translate({MARGIN} 0)\">\n",
         WIDTH + 2.0 * MARGIN,
         text(title.as_bytes()),
+        button("reset", WIDTH + MARGIN - 300.0, 116.0, "whole picture"),
+        search_box(WIDTH + MARGIN - 170.0, 170.0),
     );
     for place in wide {
         bar(&mut svg, place, whole, height, weight);
     }
     let _ = write!(svg, "</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n");
     svg
+}
+
+/// What can be pressed: white, with a border and round ends, as no bar is.
+fn button(id: &str, x: f64, wide: f64, text: &str) -> String {
+    format!(
+        "<g id=\"{id}\" class=\"button\"><rect x=\"{x}\" y=\"8\" width=\"{wide}\" height=\"22\" rx=\"11\"/><text x=\"{}\" y=\"23\">{text}</text></g>\n",
+        x + 12.0
+    )
+}
+
+/// The same with a magnifying glass at its right end.
+fn search_box(x: f64, wide: f64) -> String {
+    let (glass, button) = (x + wide - 20.0, button("search", x, wide, "find (Ctrl-F) ..."));
+    let drawing = format!(
+        "<circle cx=\"{glass}\" cy=\"17\" r=\"4.5\" fill=\"none\" stroke=\"#777\" stroke-width=\"1.5\"/><path d=\"M{} 20.5l4 4\" stroke=\"#777\" stroke-width=\"1.5\"/></g>",
+        glass + 3.5
+    );
+    button.replacen("</g>", &drawing, 1)
 }
 
 fn bar(svg: &mut String, place: &Drawn, whole: u64, height: u32, weight: Weight) {
