@@ -15,11 +15,12 @@
 
 pub mod frames;
 mod notice;
-mod value;
+pub mod value;
+mod width;
 
 use super::decode::{Context, Decoded};
 use super::value::Returned;
-use super::{errno, escape, lookup, number, stamp::Stamps, tracepoint::Decoder};
+use super::{errno, escape, lookup, number, stamp::Stamps, tracepoint::Decoder, unit};
 use crate::cli::request::Show;
 use crate::event::{Call, Comm, Entry, Event, Exit, Time, What};
 use crate::source::Session;
@@ -37,6 +38,10 @@ pub struct Perf {
     tracepoints: Vec<Option<Decoder>>,
     /// What the user calls syscalls, by the place of their row.
     names: FxHashMap<u16, String>,
+    /// Somebody reads the lines on a terminal: times are for eyes, not for programs.
+    terminal: bool,
+    /// Longer lines are cut.
+    width: Option<usize>,
 }
 
 /// Whether this style has a line for the event.
@@ -61,7 +66,20 @@ fn beginning(event: &Event, session: &Session) -> Time {
 
 impl Perf {
     pub fn new(show: &Show, session: &Session, color: bool) -> Perf {
-        Perf { show: show.clone(), color, stamps: Stamps::new(show.time, session), tracepoints: Vec::new(), names: session.names.clone() }
+        Perf {
+            show: show.clone(),
+            color,
+            stamps: Stamps::new(show.time, session),
+            tracepoints: Vec::new(),
+            names: session.names.clone(),
+            terminal: false,
+            width: None,
+        }
+    }
+
+    /// Writes for eyes from now on, and cuts lines that are longer than this.
+    pub fn on_terminal(&mut self, width: Option<usize>) {
+        (self.terminal, self.width) = (true, width);
     }
 
     /// Appends the event's line, with its newline. `comm` says what a task was called at the time of the event. Nothing is written for events that have no line in
@@ -72,6 +90,13 @@ impl Perf {
         }
         let before = out.len();
         self.line(out, event, &Known { session, comm, names });
+        if let Some(width) = self.width.filter(|_| !matches!(event.what, What::Call(_) | What::Pending(_)))
+            && out.len() > before
+            && out.pop().is_some()
+        {
+            width::fit_end(out, before, width);
+            out.push(b'\n');
+        }
         if let Some(stack) = event.what.stack()
             && out.len() > before
         {
@@ -103,6 +128,7 @@ impl Perf {
 
     /// A call's line; also for a call that is still in flight or was shown so before.
     pub fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
+        let line = out.len();
         let start = (call.entry == Entry::Seen).then_some(call.id.start);
         self.head(out, event, start, call.duration());
         let continued = call.shown_pending && call.exit != Exit::Pending;
@@ -112,9 +138,14 @@ impl Perf {
         }
         columns.hidden += self.colored(out, Cyan::ANSI_FG, |out| self.name(out, call, decoded));
         out.push(b'(');
+        let args = out.len();
         self.arguments(out, call, decoded);
+        let args = args..out.len();
         out.push(b')');
-        self.outcome(out, &decoded.returned(), columns);
+        let outcome = self.outcome(out, &decoded.returned(), columns);
+        if let Some(width) = self.width {
+            width::fit_call(out, line, args, outcome, width);
+        }
         out.push(b'\n');
     }
 
@@ -141,7 +172,9 @@ impl Perf {
 
     fn when(&mut self, out: &mut Vec<u8>, cpu: Option<u32>, start: Option<Time>, duration: Option<u64>) {
         if self.show.timestamps {
+            let begin = out.len();
             self.stamps.line(out, start);
+            self.dim_decimals(out, begin);
             out.push(b' ');
         }
         if let Some(cpu) = cpu.filter(|_| self.show.cpu) {
@@ -166,9 +199,25 @@ impl Perf {
             _ => "",
         };
         self.colored(out, color, |out| {
+            if self.terminal {
+                return out.extend_from_slice(format!("{:>9}", unit::short(nanoseconds)).as_bytes());
+            }
             number::millis(out, i64::try_from(nanoseconds).unwrap_or(i64::MAX), 6);
             out.extend_from_slice(b" ms");
         })
+    }
+
+    /// On a coloured terminal, what is behind the point of a stamp steps back behind whole milliseconds or seconds.
+    fn dim_decimals(&self, out: &mut Vec<u8>, begin: usize) {
+        if self.terminal
+            && self.color
+            && let Some(point) = out[begin..].iter().rposition(|byte| *byte == b'.')
+        {
+            let decimals = out.split_off(begin + point);
+            out.extend_from_slice(b"\x1b[2m");
+            out.extend_from_slice(&decimals);
+            out.extend_from_slice(b"\x1b[0m");
+        }
     }
 
     fn arguments(&self, out: &mut Vec<u8>, call: &Call, decoded: &Decoded) {
@@ -194,12 +243,15 @@ impl Perf {
         }
     }
 
-    fn outcome(&self, out: &mut Vec<u8>, returned: &Returned, columns: Columns) {
+    /// What became of a call, and where that begins.
+    fn outcome(&self, out: &mut Vec<u8>, returned: &Returned, columns: Columns) -> usize {
         if *returned == Returned::Pending {
             columns.pad(out, self.show.alignment.saturating_sub(4), 0);
-            return out.extend_from_slice(b" ...");
+            out.extend_from_slice(b" ...");
+            return out.len() - 4;
         }
         columns.pad(out, self.show.alignment, 1);
+        let begin = out.len();
         out.extend_from_slice(b"= ");
         match returned {
             Returned::Value(value) => value::write(out, value, self.show.prefixes),
@@ -209,6 +261,7 @@ impl Perf {
             Returned::Never | Returned::Pending => out.push(b'?'),
             Returned::Unseen => out.extend_from_slice(b"? (exit not seen)"),
         }
+        begin
     }
 
     /// Writes in a colour, if there are colours, and says how many bytes that took which fill no column.

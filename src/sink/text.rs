@@ -6,7 +6,7 @@
 use super::output::Shared;
 use super::{Sink, View};
 use crate::beauty::perf::Perf;
-use crate::cli::request::Show;
+use crate::cli::request::{Show, Width};
 use crate::event::{Event, Exit, What};
 use crate::syscall::ledger::Ledger;
 use rustc_hash::FxHashMap;
@@ -47,6 +47,18 @@ impl Text {
         Text { show: show.clone(), color, style: None, output, lines }
     }
 
+    /// A terminal may have become wider or narrower since it was asked last.
+    fn look_at_terminal(&mut self) {
+        let columns = self.output.lock().unwrap_or_else(PoisonError::into_inner).columns_of_terminal();
+        if let (Some(style), Some(columns)) = (&mut self.style, columns) {
+            style.on_terminal(match self.show.width {
+                Width::Any => None,
+                Width::Terminal => Some(usize::from(columns)).filter(|columns| *columns > 0),
+                Width::Columns(columns) => Some(usize::from(columns)),
+            });
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.lines {
             Lines::Together(lines) if lines.is_empty() => Ok(()),
@@ -66,6 +78,10 @@ impl Text {
 
 impl Sink for Text {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
+        if self.style.is_none() {
+            self.style = Some(Perf::new(&self.show, view.session, self.color));
+            self.look_at_terminal();
+        }
         let style = self.style.get_or_insert_with(|| Perf::new(&self.show, view.session, self.color));
         let full = match &mut self.lines {
             Lines::Together(lines) => {
@@ -87,6 +103,7 @@ impl Sink for Text {
     }
 
     fn tick(&mut self, _: &View) -> io::Result<()> {
+        self.look_at_terminal();
         self.flush()
     }
 

@@ -96,3 +96,56 @@ fn no_colour_unless_asked() {
     assert!(!escapes(&["--color", "never"]));
     assert!(escapes(&["--color", "always"]));
 }
+
+/// A terminal of so many columns; what is written to its path comes out of the file.
+fn terminal(columns: u16) -> (String, std::fs::File, rustix::fd::OwnedFd) {
+    use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, ptsname, unlockpt};
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags).expect("there are pseudoterminals");
+    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
+    let theirs = ioctl_tiocgptpeer(&ours, flags).expect("it is unlocked");
+    let size = rustix::termios::Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    rustix::termios::tcsetwinsize(&ours, size).expect("it is a terminal");
+    let path = ptsname(&ours, Vec::new()).expect("it has a name").into_string().expect("its name is ASCII");
+    (path, ours.into(), theirs)
+}
+
+#[test]
+fn lines_fit_the_terminal_and_keep_what_was_returned() {
+    let Some(machine) = Machine::shared() else { return };
+    let command = ["-e", "execve", "--color", "never", "--", "/bin/sh", "-c", "exit 0", "an argument that is long enough to fill a line"];
+    let on_terminal = |columns: u16, options: &[&str]| {
+        let (path, mut ours, _theirs) = terminal(columns);
+        plain(&machine, &[&["-o", &path], options, &command].concat()).succeeded();
+        let mut bytes = vec![0; 4096];
+        let read = std::io::Read::read(&mut ours, &mut bytes).expect("lines were written");
+        let text = String::from_utf8(bytes[..read].to_vec()).expect("lines are UTF-8");
+        text.lines().find(|line| line.contains("execve(")).expect("execve has a line").to_owned()
+    };
+    let [cut, narrower, whole] = [on_terminal(70, &["--width", "auto"]), on_terminal(70, &["--width", "60"]), on_terminal(70, &[])];
+    assert_eq!((cut.len(), narrower.len()), (70, 60), "{cut}\n{narrower}");
+    assert!(cut.ends_with("...) = 0") && narrower.ends_with("...) = 0"), "{cut}\n{narrower}");
+    assert!(whole.len() > 100 && !whole.contains("...)") && whole.ends_with(" = 0"), "{whole}");
+    let file = machine.path("lines");
+    plain(&machine, &[&["-o", &file, "--width", "60"][..], &command].concat()).succeeded();
+    assert!(read(&file).lines().any(|line| line.contains("execve(") && line.len() > 100), "a file has whole lines:\n{}", read(&file));
+}
+
+#[test]
+fn durations_have_the_unit_that_fits_on_a_terminal_and_milliseconds_elsewhere() {
+    let Some(machine) = Machine::shared() else { return };
+    let command = ["-e", "clock_nanosleep", "--color", "never", "--", "sleep", "0.02"];
+    let (path, mut ours, _theirs) = terminal(200);
+    plain(&machine, &[&["-o", &path][..], &command].concat()).succeeded();
+    let mut bytes = vec![0; 4096];
+    let count = std::io::Read::read(&mut ours, &mut bytes).expect("lines were written");
+    let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+    let matches = |pattern: &str, text: &str| regex::Regex::new(pattern).expect("the pattern is right").is_match(text);
+    assert!(
+        matches(r"(?m)^ +0\.000 \( +([0-9]\.[0-9]{2}|[0-9]{2}\.[0-9]|[0-9]{3}) m?s\): sleep/[0-9]+ clock_nanosleep\(", &text),
+        "{text}"
+    );
+    let file = machine.path("lines");
+    plain(&machine, &[&["-o", &file][..], &command].concat()).succeeded();
+    assert!(matches(r"(?m)^ +0\.000 \( *[0-9]+\.[0-9]{3} ms\): sleep/[0-9]+ clock_nanosleep\(", &read(&file)), "{}", read(&file));
+}
