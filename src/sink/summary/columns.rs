@@ -79,8 +79,8 @@ impl<'a> Table<'a> {
     fn head(&self, out: &mut String) {
         let units: Vec<String> = self.units.iter().map(|unit| format!("({})", unit.name)).collect();
         let units: Vec<&str> = units.iter().map(String::as_str).collect();
-        self.cells(out, "syscall", "calls", "errors", "time", &TIMES, self.object.unwrap_or_default());
-        self.cells(out, "", "", "", "(%)", &units, "");
+        self.cells(out, ["syscall", "calls", "errors", "time", self.object.unwrap_or_default()], &TIMES);
+        self.cells(out, ["", "", "", "(%)", ""], &units);
         self.rule(out);
     }
 
@@ -89,7 +89,7 @@ impl<'a> Table<'a> {
         let times: Vec<String> = self.times.iter().map(|width| line(*width)).collect();
         let times: Vec<&str> = times.iter().map(String::as_str).collect();
         let object = self.object.map_or(String::new(), |title| line(title.len().max(6)));
-        self.cells(out, &line(self.name), &line(self.calls), &line(self.errors), &line(6), &times, &object);
+        self.cells(out, [&line(self.name), &line(self.calls), &line(self.errors), &line(6), &object], &times);
     }
 
     fn line(&self, out: &mut String, row: &Cells) {
@@ -98,10 +98,10 @@ impl<'a> Table<'a> {
             None => vec!["-".to_owned(); TIMES.len()],
         };
         let times: Vec<&str> = times.iter().map(String::as_str).collect();
-        self.cells(out, row.name, &row.stat.calls.to_string(), &row.stat.errors.to_string(), &row.share, &times, row.object);
+        self.cells(out, [row.name, &row.stat.calls.to_string(), &row.stat.errors.to_string(), &row.share, row.object], &times);
     }
 
-    fn cells(&self, out: &mut String, name: &str, calls: &str, errors: &str, share: &str, times: &[&str], object: &str) {
+    fn cells(&self, out: &mut String, [name, calls, errors, share, object]: [&str; 5], times: &[&str]) {
         let mut line = format!("   {name:<0$} {calls:>1$} {errors:>2$}", self.name, self.calls, self.errors);
         for (i, (time, width)) in times.iter().zip(self.times).enumerate() {
             let _ = write!(line, " {time:>width$}");
