@@ -2,8 +2,10 @@
 /*
  * Signals: what is sent to a traced task, and what it is given.
  *
- * The kernel passes both tracepoints with the lock of the receiver's signals held and interrupts off (kernel/signal.c), so on no kernel may a program there be interrupted in favour of another task.
- * A record has struct call's form: `args` is the siginfo_t, `nr` the signal, `pid` and `tid` the receiver, `lost` the SIGNAL_* below. Behind that of a sent signal stands its sender's name.
+ * The kernel passes both tracepoints with the lock of the receiver's signals held and interrupts off (kernel/signal.c),
+ * so on no kernel may a program there be interrupted in favour of another task.
+ * A record has struct call's form: `args` is the siginfo_t, `nr` the signal, `pid` and `tid` the receiver, `lost` the
+ * SIGNAL_* below. Behind that of a sent signal stands its sender's name.
  */
 #pragma once
 
@@ -27,7 +29,10 @@
 /* include/trace/events/signal.h */
 enum sent_result { SENT, SENT_IGNORED, SENT_ALREADY, SENT_WITHOUT_MEMORY, SENT_WITHOUT_INFO };
 
-/* The siginfo_t of a signal that the kernel sends without making one; the number by which the receiver knows the sender is told where it is the same for all. */
+/*
+ * The siginfo_t of a signal that the kernel sends without making one; the number by which the receiver knows the sender
+ * is told where it is the same for all.
+ */
 static __always_inline u32 make_info(struct call *call, s32 signal, u64 info, struct task_struct *current, struct task_struct *receiver)
 {
 	__builtin_memset(call->args, 0, sizeof(call->args));
@@ -50,7 +55,9 @@ static __always_inline int takes_signals(struct task_struct *receiver, int is_cu
 
 	if (settings.scope == SCOPE_TASKS)
 		return mode == MODE_TRACED;
-	/* Whether another task is in a cgroup cannot be asked on older kernels; those that made a call there are known. */
+	/*
+	 * Whether another task is in a cgroup cannot be asked on older kernels; those that made a call there are known.
+	 */
 	if (settings.scope == SCOPE_CGROUP && (!is_current || bpf_current_task_under_cgroup(&cgroup, 0) != 1) && (is_current || mode != MODE_TRACED))
 		return 0;
 	if (settings.scope == SCOPE_USER && !is_of_user(receiver))
@@ -127,7 +134,10 @@ int given(u64 *ctx)
 	struct call call;
 	begin_signal(&call, current, signal, HOW_SIGNAL);
 	if (signal == SIGKILL) {
-		/* It stands for whatever ends the process: a signal, exit_group (whose exit code has none), or another thread that executes a program. */
+		/*
+		 * It stands for whatever ends the process: a signal, exit_group (whose exit code has none), or another
+		 * thread that executes a program.
+		 */
 		u32 is_ending = current->signal->flags & SIGNAL_GROUP_EXIT;
 		call.ret = current->signal->group_exit_code & EXIT_SIGNAL;
 		if (!is_ending || !call.ret)

@@ -14,7 +14,8 @@ pub struct Signal {
     pub members: Members,
     /// Who sent it, if a task did.
     pub sender: Option<TaskId>,
-    /// [`Members::pid`] is certainly a number as [`TaskId`] has it. A receiver in another pid namespace is told another one.
+    /// [`Members::pid`] is certainly a number as [`TaskId`] has it. A receiver in another pid namespace is told another
+    /// one.
     pub pids_are_known: bool,
     pub fate: Fate,
 }
@@ -43,10 +44,12 @@ impl Fate {
     }
 }
 
-/// The members of siginfo_t (include/uapi/asm-generic/siginfo.h, sigaction(2)) behind the first three. Each kind of signal has some of them.
+/// The members of siginfo_t (include/uapi/asm-generic/siginfo.h, sigaction(2)) behind the first three. Each kind of
+/// signal has some of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// The process that sent it or that it is about, as the receiver's pid namespace numbers it; 0 if it has no number there. A sender of which only the first namespace's number is
+    /// The process that sent it or that it is about, as the receiver's pid namespace numbers it; 0 if it has no number
+    /// there. A sender of which only the first namespace's number is
     /// known has that, unless the receiver is known to be in another one.
     pub pid: Option<i32>,
     /// The user, as the receiver's user namespace numbers it.
@@ -73,7 +76,8 @@ pub struct Members {
 }
 
 impl Members {
-    /// Those that a signal with this code has, from the kernel's own siginfo_t (kernel_siginfo, without its padding; siginfo_layout() in kernel/signal.c).
+    /// Those that a signal with this code has, from the kernel's own siginfo_t (kernel_siginfo, without its padding;
+    /// siginfo_layout() in kernel/signal.c).
     pub fn of(number: i32, code: i32, info: &[u8; 48]) -> Members {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| info[at + i]));
         let half = |at: usize| word(at) as u32;

@@ -1,8 +1,11 @@
 //! How tasks end: from what they asked for, or from the signal that killed them.
 //!
-//! The record of a task's end does not say why. exit and exit_group do, and so does a delivered signal that nothing handles. One thing hides the reason: for most
-//! fatal signals the kernel wakes all threads with a SIGKILL in the signal's place (complete_signal() in kernel/signal.c). Which one it was is known where its sending was seen
-//! (`signal:signal_generate`) or the kernel's own word for it could be read; otherwise the end is unknown here, and what wait(2) says of the command itself is used.
+//! The record of a task's end does not say why. exit and exit_group do, and so does a delivered signal that nothing
+//! handles. One thing hides the reason: for most
+//! fatal signals the kernel wakes all threads with a SIGKILL in the signal's place (complete_signal() in
+//! kernel/signal.c). Which one it was is known where its sending was seen
+//! (`signal:signal_generate`) or the kernel's own word for it could be read; otherwise the end is unknown here, and
+//! what wait(2) says of the command itself is used.
 
 use super::signals::{Pending, Sent, is_fatal};
 use crate::event::{Fate, Signal, TaskEnd, TaskId};
@@ -66,7 +69,8 @@ impl Ends {
         signal
     }
 
-    /// A task is given a SIGKILL, which stands for whatever ends its process: this signal, if that is known. The signal that it is, once for each process.
+    /// A task is given a SIGKILL, which stands for whatever ends its process: this signal, if that is known. The signal
+    /// that it is, once for each process.
     pub fn killed(&mut self, pid: i32, number: Option<i32>) -> Option<Signal> {
         let process = self.processes.entry(pid).or_default();
         if process.end.is_some() {

@@ -1,6 +1,7 @@
 //! Signals that were sent to a process and not given to it yet, to know who sent what it is given.
 //!
-//! Nobody says when a signal is taken out of the queue by other means (sigwaitinfo(2), a signalfd). So a signal that may be one of several is given without its sender.
+//! Nobody says when a signal is taken out of the queue by other means (sigwaitinfo(2), a signalfd). So a signal that
+//! may be one of several is given without its sender.
 
 use crate::event::Signal;
 
@@ -31,7 +32,8 @@ impl Pending {
         self.0.push(sent);
     }
 
-    /// A thread is given a signal: the same, with what was known of its sending. What is for the thread alone comes first (dequeue_signal() in kernel/signal.c).
+    /// A thread is given a signal: the same, with what was known of its sending. What is for the thread alone comes
+    /// first (dequeue_signal() in kernel/signal.c).
     pub fn join(&mut self, tid: i32, given: Signal) -> Signal {
         let is_it = |sent: &Sent, thread: Option<i32>| {
             let (other, same) = (&sent.signal, sent.signal.number == given.number && sent.thread == thread);

@@ -6,7 +6,8 @@ use crate::trace::{Trace, trace, workload};
 /// Children that `workload` makes below; each calls lseek and exits.
 const CHILDREN: usize = 5;
 
-/// Each event that a plan arms for itself, and how often the program makes it happen: a process that executes a program and makes five children, all of which exit.
+/// Each event that a plan arms for itself, and how often the program makes it happen: a process that executes a program
+/// and makes five children, all of which exit.
 const OF_FORKS: [(&str, usize); 12] = [
     ("syscalls:sys_enter_execve", 1),
     ("syscalls:sys_exit_execve", 1),

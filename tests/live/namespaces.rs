@@ -32,7 +32,7 @@ fn numbers_of_another_pid_namespace_have_no_names() {
     for options in [&["-e", "kill"][..], &["-e", "kill,clone,clone3,fork,vfork,wait4,getpid"], &[]] {
         let command = [&INSIDE[..], &[SENDS]].concat();
         let trace = trace(&machine, options, &command).succeeded();
-        assert_eq!(kills(&trace), ["pid: 1", "pid: 2", "pid: 2, sig: TERM"], "{options:?}\n{}", trace.text);
+        assert_eq!(kills(&trace), ["pid: 1, sig: 0", "pid: 2, sig: 0", "pid: 2, sig: TERM"], "{options:?}\n{}", trace.text);
         let named = |name: &str| trace.text.lines().find(|line| line.contains(name) && !line.contains("+++")).map(str::to_owned);
         assert_eq!((named("(kthreadd)"), named("1 (systemd)"), named("1 (init)")), (None, None, None), "{options:?}");
         if options.len() > 1 && options[1] != "kill" {
@@ -82,6 +82,6 @@ fn a_process_of_another_pid_namespace_that_was_there_before() {
     outside.wait().expect("it is ours");
     let trace = run.finish();
     let kills = kills(&trace);
-    assert_eq!(kills.last().map(String::as_str), Some("pid: 1"), "{}", trace.text);
+    assert_eq!(kills.last().map(String::as_str), Some("pid: 1, sig: 0"), "{}", trace.text);
     assert!(kills.iter().all(|args| !args.contains('(')), "{kills:?}");
 }

@@ -1,4 +1,5 @@
-//! Signals as strace has them: which, why, from whom, with what, also where the kernel itself only says that a process was killed.
+//! Signals as strace has them: which, why, from whom, with what, also where the kernel itself only says that a process
+//! was killed.
 
 use crate::line::{self, What};
 use crate::machine::{self, Machine};

@@ -1,6 +1,7 @@
 //! In whose pid namespace a call was made: the numbers of tasks that it names are of that.
 //!
-//! A task stays in the namespace it was made in. That is its maker's, unless clone(2) began a new one, or unshare(2) or setns(2) had chosen another one for what the maker makes. No way leads up
+//! A task stays in the namespace it was made in. That is its maker's, unless clone(2) began a new one, or unshare(2) or
+//! setns(2) had chosen another one for what the maker makes. No way leads up
 //! again (pid_namespaces(7)). Where the stream does not have all of these calls, only a look at the task itself tells.
 
 use super::calls::Questions;

@@ -110,7 +110,8 @@ impl Follower {
         self.give_signal(here, signal, events);
     }
 
-    /// A task is given a SIGKILL, in the place of the signal that ends its process, if it is one; `number` is known where the kernel's word for that could be read.
+    /// A task is given a SIGKILL, in the place of the signal that ends its process, if it is one; `number` is known
+    /// where the kernel's word for that could be read.
     fn signal_ends(&mut self, here: Here, number: Option<i32>, events: &mut Vec<Event>) {
         if let Some(signal) = self.ends.killed(here.task.pid, number) {
             self.give_signal(here, signal, events);
