@@ -139,6 +139,27 @@ mod tests {
         assert_eq!(seen, 13);
     }
 
+    /// What stands in bold in the right columns of the tables for those who come from strace and perf trace.
+    #[test]
+    fn what_those_who_come_from_others_are_told_to_write_is_accepted() {
+        let around = Surroundings { var: &|_| None, read: &|_| Ok(None), page_bytes: 4096 };
+        let page = include_str!("../man/rtrace.1.in");
+        let sections = ["STRACE", "PERF TRACE"].map(|name| page.split_once(&format!(".SH FROM {name}\n")).unwrap().1);
+        let tables = sections.map(|section| section.split_once(".nf\n").unwrap().1.split_once(".fi\n").unwrap().0);
+        let mut seen = 0;
+        for line in tables.iter().flat_map(|table| table.lines().skip(1)) {
+            let (_, right) = line.split_once("  ").unwrap_or_else(|| panic!("no second column: {line}"));
+            let bold = right.split("\\fB").skip(1).map(|text| text.split("\\fR").next().unwrap()).filter(|text| text.starts_with("\\-"));
+            for options in bold {
+                let options = options.replace("FILE", "x").replace("USER", "root").replace("CGROUP", "x").replace(" N", " 5");
+                let parsed = request(&words_of(&format!("{options} ls")), &around);
+                assert!(matches!(parsed, Ok(Request::Trace(_))), "{line}: {parsed:?}");
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 26);
+    }
+
     #[test]
     fn every_option_is_in_the_page() {
         let page = options(args::command());

@@ -41,6 +41,7 @@ mod probes_events;
 mod probes_lines;
 mod probes_programs;
 mod readings;
+mod recipes;
 mod selection;
 mod signals;
 mod spans;

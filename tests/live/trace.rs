@@ -98,7 +98,12 @@ pub fn plain(machine: &Machine, words: &[&str]) -> Trace {
 
 /// Runs a shell line in which `$rtrace` and `$workload` are what they say and `$dir` is the test's directory.
 pub fn shell(machine: &Machine, script: &str) -> Trace {
-    spawn(machine, Place::Background, "sh", &["-c", script], new_name()).finish()
+    start_shell(machine, script).finish()
+}
+
+/// Starts the same.
+pub fn start_shell<'m>(machine: &'m Machine, script: &str) -> Running<'m> {
+    spawn(machine, Place::Background, "sh", &["-c", script], new_name())
 }
 
 fn new_name() -> String {
@@ -169,6 +174,17 @@ impl Running<'_> {
     /// Waits until the command has written just this.
     pub fn wait_for_output(&mut self, text: &str) {
         self.wait_until(text, |run| run.read("stdout") == text);
+    }
+
+    /// Waits until what the command has written so far fulfils a condition, or the command is over.
+    pub fn wait_for_stdout(&mut self, condition: impl Fn(&str) -> bool) {
+        let start = Instant::now();
+        while !condition(&self.read("stdout")) && start.elapsed() < *PATIENCE {
+            if self.child.try_wait().expect("the child is ours").is_some() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     fn wait_until(&mut self, what: &str, condition: impl Fn(&Self) -> bool) {

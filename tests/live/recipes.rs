@@ -1,0 +1,107 @@
+//! Each command of `rtrace-recipes(7)` prints what the page shows.
+//!
+//! A recipe is a section of the page with one block of lines: the command behind `# `, and what a terminal shows then. In a block, `...` stands for any
+//! number of lines, and `^C` is where somebody types Ctrl-C. Blank lines, times, numbers of tasks, addresses and the widths of columns are compared with nothing.
+
+mod page;
+mod rows;
+
+use crate::machine::{self, Machine};
+use crate::trace::start_shell;
+use page::{Recipe, looks_like, masked, recipes};
+use rows::{ROWS, Row};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Write;
+use std::path::Path;
+
+/// What the page calls the directory in which its commands are typed.
+const PAGE_DIR: &str = "/srv/shop";
+/// Where its programs are, so that what a shell does to find them is the same everywhere.
+const PATH: &str = "/usr/bin:/bin";
+
+#[test]
+fn each_recipe_has_a_row_and_each_row_a_recipe() {
+    let recipes = recipes();
+    let headings: Vec<&str> = recipes.iter().map(|recipe| recipe.heading.as_str()).collect();
+    assert_eq!(headings, ROWS.map(|row| row.heading));
+}
+
+#[test]
+fn each_recipe_prints_what_the_page_shows() {
+    let Some(machine) = Machine::shared() else { return };
+    let failures: Vec<String> = recipes()
+        .iter()
+        .zip(&ROWS)
+        .filter(|(recipe, row)| can_be_followed(recipe, row))
+        .enumerate()
+        .filter_map(|(number, (recipe, row))| follow(&machine, number, recipe, row).err())
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Says so where it cannot.
+fn can_be_followed(recipe: &Recipe, row: &Row) -> bool {
+    let is_there = |name: &&str| PATH.split(':').any(|dir| Path::new(dir).join(name).exists());
+    let why = match row.needs.iter().find(|name| !is_there(name)) {
+        Some(missing) => format!("there is no {missing}"),
+        None if row.is_of_bpf && machine::engine() != "bpf" => "the page shows what the BPF engine reads".to_owned(),
+        None => return true,
+    };
+    // Not by eprintln!, which the test harness keeps to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "unsupported here: the recipe {:?} was not followed: {why}", recipe.heading);
+    false
+}
+
+/// Runs the recipe's command as the page has it.
+///
+/// # Errors
+/// Something else was printed.
+fn follow(machine: &Machine, number: usize, recipe: &Recipe, row: &Row) -> Result<(), String> {
+    let dir = machine.path(&format!("recipe{number}"));
+    let bin = format!("{dir}/bin");
+    let shop = format!("{dir}/shop");
+    for dir in [&bin, &shop] {
+        std::fs::create_dir_all(dir).expect("the test's directory is writable");
+    }
+    std::os::unix::fs::symlink(machine::rtrace(), format!("{bin}/rtrace")).expect("the test's directory is writable");
+    let options = machine::engine_asked_for().map(|engine| format!("--engine {engine}")).unwrap_or_default();
+    let script = format!(
+        "export PATH={bin}:{PATH} LC_ALL=C RTRACE_OPTS='{options}'\ncd {shop} || exit\n{{ {}\n}} > ../setup.log 2>&1\ntrap : INT\n{} 2>&1\n",
+        row.setup.replace(PAGE_DIR, &shop),
+        grouped(&recipe.command.replace(PAGE_DIR, &shop)),
+    );
+    let mut run = start_shell(machine, &script);
+    if let Some(until) = recipe.shown.iter().position(|line| line == "^C") {
+        run.wait_for_stdout(|text| looks_like(&recipe.shown[..until], &masked(&text.replace(&shop, PAGE_DIR))));
+        interrupt(run.pid());
+    }
+    let text = run.finish().stdout.replace(&shop, PAGE_DIR);
+    if looks_like(&recipe.shown, &masked(&text)) {
+        return Ok(());
+    }
+    let setup = std::fs::read_to_string(format!("{dir}/setup.log")).unwrap_or_default();
+    Err(format!(
+        "{}\n# {}\n{text}\nand what was set up before said: {setup}\nwhich compares as\n{}\nbut the page shows\n{}\n",
+        recipe.heading,
+        recipe.command,
+        masked(&text).join("\n"),
+        recipe.shown.join("\n"),
+    ))
+}
+
+/// Ctrl-C for the rtrace that this shell runs, and not for what was started before.
+fn interrupt(shell: Pid) {
+    let shell = shell.as_raw_nonzero();
+    let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap_or_default();
+    for pid in children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+        let comm = std::fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).unwrap_or_default();
+        if comm == "rtrace\n" {
+            kill_process(pid, Signal::INT).expect("it runs");
+        }
+    }
+}
+
+/// So that what all of it writes goes to one place.
+fn grouped(command: &str) -> String {
+    format!("{{ {command}\n}}")
+}
