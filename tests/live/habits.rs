@@ -93,7 +93,7 @@ fn calls_that_name_a_path_in_vain() {
 #[test]
 fn quiet_leaves_out_ends_and_notes() {
     let Some(machine) = Machine::shared() else { return };
-    let quiet = run(&machine, &["-q", "-e", "execve", "sh", "-c", "(true); sleep 0.05 & exit 3"]);
+    let quiet = run(&machine, &["-q", "--no-signals", "-e", "execve", "sh", "-c", "(true); sleep 0.05 & exit 3"]);
     assert_eq!(quiet.status, 3);
     assert!(!quiet.stderr.is_empty() && quiet.stderr.lines().all(|line| line.contains(" execve(")), "{}", quiet.stderr);
     let nothing = run(&machine, &["--quiet", "-e", "getpgid,umount", "true"]);
