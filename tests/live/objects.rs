@@ -68,7 +68,7 @@ fn only_files_below_etc() {
     let run = trace(&machine, &["-e", &example("etc")], &["cat", "/etc/group", "/dev/null", "/etc/passwd"]).succeeded();
     let opens = events(&run, "syscalls:sys_enter_openat");
     assert!(opens.iter().all(|one| one.starts_with("filename: \"/etc/")), "{}", run.text);
-    let has = |path: &str| opens.contains(&format!("filename: \"{path}\"").as_str());
+    let has = |path: &str| opens.contains(&format!("filename: \"{path}\", flags: RDONLY").as_str());
     assert!(has("/etc/group") && has("/etc/passwd"), "{}", run.text);
     let filtered = ["-e", &example("etc"), "--filter", "filename ~ \"*passwd\" && comm == \"cat\""];
     let run = trace(&machine, &filtered, &["cat", "/etc/group", "/etc/passwd"]).succeeded();

@@ -63,7 +63,7 @@ fn no_byte_more_than_the_call_names_is_read() {
         "setsockopt(fd: -1, level: SOCKET, optname: RCVTIMEO_OLD, optval: {.tv_sec: 5, .tv_usec: 6}, optlen: 16)",
         "setxattrat(dfd: CWD, pathname: \"/nonexistent\", name: \"user.name\", uargs: {.value: \"value\", .size: 5, .flags: 0}, usize: 16)",
         "writev(fd: -1, vec: [{.iov_base: \"value\", .iov_len: 5}, {.iov_base: \"alue\", .iov_len: 4}], vlen: 2)",
-        "getgroups()",
+        "getgroups(gidsetsize: 0)",
     ];
     assert_eq!(calls, expected);
 }
