@@ -64,9 +64,11 @@ fn follow(machine: &Machine, number: usize, recipe: &Recipe, row: &Row) -> Resul
         std::fs::create_dir_all(dir).expect("the test's directory is writable");
     }
     std::os::unix::fs::symlink(machine::rtrace(), format!("{bin}/rtrace")).expect("the test's directory is writable");
-    let options = machine::engine_asked_for().map(|engine| format!("--engine {engine}")).unwrap_or_default();
+    // The page shows what a terminal shows: calls in flight, too.
+    let engine = machine::engine_asked_for().map(|engine| format!(" --engine {engine}")).unwrap_or_default();
+    // Cargo's own search path for libraries would make every program look into more directories.
     let script = format!(
-        "export PATH={bin}:{PATH} LC_ALL=C RTRACE_OPTS='{options}'\ncd {shop} || exit\n{{ {}\n}} > ../setup.log 2>&1\ntrap : INT\n{} 2>&1\n",
+        "unset LD_LIBRARY_PATH\nexport PATH={bin}:{PATH} LC_ALL=C RTRACE_OPTS='--pending{engine}'\ncd {shop} || exit\n{{ {}\n}} > ../setup.log 2>&1\ntrap : INT\n{} 2>&1\n",
         row.setup.replace(PAGE_DIR, &shop),
         grouped(&recipe.command.replace(PAGE_DIR, &shop)),
     );

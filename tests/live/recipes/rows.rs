@@ -12,7 +12,7 @@ pub struct Row {
     pub setup: &'static str,
 }
 
-pub const ROWS: [Row; 7] = [
+pub const ROWS: [Row; 10] = [
     Row {
         heading: "WHO WRITES THIS FILE?",
         needs: &[],
@@ -59,6 +59,35 @@ pub const ROWS: [Row; 7] = [
         "#,
     },
     Row {
+        heading: "WHO KILLED IT?",
+        needs: &[],
+        is_of_bpf: true,
+        setup: r#"
+            printf '#!/bin/sh\nmkfifo never; read -r line < never\n' > server
+            chmod +x server
+            ./server &
+            echo $! > server.pid
+            printf '#!/bin/sh\nsleep 3\nkill -TERM "$(cat server.pid)"\n' > watchdog
+            chmod +x watchdog
+            ./watchdog &
+        "#,
+    },
+    Row {
+        heading: "WHICH CALLS FAIL?",
+        needs: &[],
+        is_of_bpf: false,
+        setup: r#"
+            {
+                echo '#!/bin/sh'
+                echo 'cat orders old-orders'
+                echo 'mkdir /srv/shop'
+                echo 'echo x > /proc/version'
+            } > deploy
+            chmod +x deploy
+            echo first > orders
+        "#,
+    },
+    Row {
         heading: "WHAT DOES A CONTAINER DO?",
         needs: &["unshare"],
         is_of_bpf: true,
@@ -84,6 +113,16 @@ pub const ROWS: [Row; 7] = [
             chmod +x server handle
             ./server &
             echo $! > server.pid
+        "#,
+    },
+    Row {
+        heading: "WHAT DID A CHANGE CHANGE?",
+        needs: &[],
+        is_of_bpf: false,
+        setup: r#"
+            printf '#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do echo $i >> orders; done\n' > import-old
+            printf '#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do echo $i; done > orders\n' > import-new
+            chmod +x import-old import-new
         "#,
     },
     Row {
