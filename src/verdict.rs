@@ -112,7 +112,8 @@ fn nothing_matched(request: &Trace, plan: &Plan, account: &Account, left_out: u6
         true => near::hint(&near_names(request, plan)),
         false => format!(", held back by {}", limits.join(" and ")),
     };
-    Some(format!("nothing matched{names}{passed}{why}"))
+    let what = if account.signals_shown > 0 { "nothing but signals" } else { "nothing" };
+    Some(format!("{what} matched{names}{passed}{why}"))
 }
 
 /// What was asked for that held calls back which were selected, as it was written. What the kernel left out it does

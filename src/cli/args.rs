@@ -201,7 +201,7 @@ pub struct WhatArgs {
     /// Page faults
     #[arg(short = 'F', long, value_name = "KIND")]
     pub pf: Option<FaultsArg>,
-    /// Signals beside events, too: beside syscalls they are shown anyway
+    /// All signals, also beside events or a filter
     #[arg(long, overrides_with = "no_signals")]
     pub signals: bool,
     /// No signals

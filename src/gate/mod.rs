@@ -39,21 +39,21 @@ pub struct Settings {
     pub switch_off: Option<Switch>,
     pub show_switches: bool,
     /// Which ends of tasks are shown.
-    pub exits: Exits,
+    pub exits: OfTasks,
     /// Show calls that are still in flight.
     pub pending: bool,
-    /// Show signals.
-    pub signals: bool,
+    /// Which signals are shown.
+    pub signals: OfTasks,
     /// `--min-stack`: calls whose stack has fewer frames are not shown.
     pub frames_min: usize,
 }
 
-/// Which lines say how tasks end.
+/// Which of the lines are shown that tell what happened to a task: that a signal came, that it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Exits {
+pub enum OfTasks {
     #[default]
     None,
-    /// Those of processes of which something was shown, and those that a signal killed.
+    /// Those of processes of which something was shown, and the ends of those that a signal killed.
     OfShown,
     All,
 }
@@ -122,7 +122,7 @@ pub struct Gate {
     settings: Settings,
     /// By item of `-e`: how many it let through.
     passed_by_item: Vec<u64>,
-    /// Processes of which something was shown, where that decides about their ends.
+    /// Processes of which something was shown, where that decides about their ends and signals.
     seen: FxHashSet<i32>,
     on: bool,
     /// For calls that are shown whatever they are.
@@ -145,6 +145,7 @@ pub struct Account {
     pub undecided: u64,
     /// Calls that were selected and not shown all the same.
     pub held: Held,
+    pub signals_shown: u64,
 }
 
 /// By what calls were held back that were selected.
@@ -195,13 +196,14 @@ impl Gate {
         }
         let shown = !self.is_full() && (switches == Some(true) || (switches.is_none() && self.on && self.wanted(event, view)));
         let calls = event.what.calls();
-        if self.settings.exits == Exits::OfShown {
+        if self.settings.exits == OfTasks::OfShown || self.settings.signals == OfTasks::OfShown {
             self.remember(event, shown);
         }
         *(if shown { &mut self.account.calls_shown } else { &mut self.account.calls_held_back }) += calls;
         if let (What::Pending(call), true) = (&event.what, shown) {
             self.in_flight.insert(call.id.tid, call.id.start);
         }
+        self.account.signals_shown += u64::from(shown && matches!(event.what, What::Signal(_)));
         if shown && counts(event, view) {
             self.account.shown += calls.max(1);
         }
@@ -247,13 +249,18 @@ impl Gate {
             }
             // The plan has calls summed up only where every one of them is shown.
             What::Tally(_) => true,
-            What::Exit(end) => match self.settings.exits {
-                Exits::None => false,
-                Exits::OfShown => matches!(end, TaskEnd::Killed(_)) || self.seen.contains(&event.task.pid),
-                Exits::All => true,
-            },
-            What::Signal(_) => self.settings.signals,
+            What::Exit(TaskEnd::Killed(_)) => self.settings.exits != OfTasks::None,
+            What::Exit(_) => self.concerns(self.settings.exits, event.task.pid),
+            What::Signal(_) => self.concerns(self.settings.signals, event.task.pid),
             What::Fork { .. } | What::Exec { .. } | What::Fault(_) | What::Lost(_) => true,
+        }
+    }
+
+    fn concerns(&self, which: OfTasks, pid: i32) -> bool {
+        match which {
+            OfTasks::None => false,
+            OfTasks::OfShown => self.seen.contains(&pid),
+            OfTasks::All => true,
         }
     }
 

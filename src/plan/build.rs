@@ -11,7 +11,7 @@ use crate::bpf::user::Output;
 use crate::bpf::{self, Hooks, Whose};
 use crate::cli::request::{Engine, Item, Mode, SummaryBy, SummaryObject, Target, Trace, Who};
 use crate::cli::select::{self, Selection};
-use crate::gate::{self, Door, Switch};
+use crate::gate::{self, Door, OfTasks, Switch};
 use crate::kernel::carriers::Carrier;
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{machine, procfs, syscall_event};
@@ -42,8 +42,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     let (whom, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
 
-    // They go with the lines of calls.
-    let signals = what.signals.unwrap_or(!selection.is_empty()) && request.show.mode != Mode::Summary;
+    let shown_signals = shown_signals(request, &whom, !selection.is_empty());
+    let signals = shown_signals != OfTasks::None;
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
     let takes_stacks = graphs::any(request);
     let maps = what.faults.is_some() || takes_stacks || made.events().iter().any(MadeEvent::returns_in_a_program);
@@ -82,7 +82,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
             Err(why) => mechanism = Mechanism::Raw { why: why.to_owned() },
         }
     }
-    let decided = Decided { request, selection: &selection, whom: &whom, graphs: &graphs, inherit, signals };
+    let decided = Decided { request, selection: &selection, whom: &whom, graphs: &graphs, inherit, shown_signals };
     let bpf = if by_bpf { Some(decided.bpf(hooks, shown, &mut notes)?) } else { None };
     if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
         notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
@@ -171,23 +171,42 @@ struct Decided<'a> {
     whom: &'a Whom,
     graphs: &'a CallGraphs,
     inherit: bool,
-    signals: bool,
+    shown_signals: OfTasks,
+}
+
+fn follows_tasks(whom: &Whom) -> bool {
+    matches!(whom, Whom::Command | Whom::Tasks { .. })
+}
+
+/// They go with the lines of calls. Where calls are chosen by what they are about, signals to a process that made none of
+/// these would be about nothing that was asked for; on a whole machine they come all the time.
+fn shown_signals(request: &Trace, whom: &Whom, beside_calls: bool) -> OfTasks {
+    let Trace { what, show, .. } = request;
+    let filters = what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
+    let is_narrowed = filters || !show.paths.is_empty() || show.failure || show.duration.is_some();
+    match what.signals {
+        _ if show.mode == Mode::Summary => OfTasks::None,
+        Some(true) => OfTasks::All,
+        None if beside_calls && !is_narrowed => OfTasks::All,
+        None if beside_calls && follows_tasks(whom) => OfTasks::OfShown,
+        _ => OfTasks::None,
+    }
 }
 
 impl Decided<'_> {
     fn follows_tasks(&self) -> bool {
-        matches!(self.whom, Whom::Command | Whom::Tasks { .. })
+        follows_tasks(self.whom)
     }
 
     /// Where only some calls are asked for, a process that made none of them has no line at all.
-    fn exits(&self) -> gate::Exits {
+    fn exits(&self) -> OfTasks {
         let Trace { what, show, run, .. } = self.request;
         let asked = SYSCALLS.iter().zip(&self.selection.rows).any(|(row, on)| *on && row.name == "exit_group");
         let is_limited = !what.items.is_empty() || what.filter.is_some() || !show.paths.is_empty();
         match self.follows_tasks() && !run.quiet {
-            false => gate::Exits::None,
-            true if is_limited && !(asked && what.filter.is_none() && show.paths.is_empty()) => gate::Exits::OfShown,
-            true => gate::Exits::All,
+            false => OfTasks::None,
+            true if is_limited && !(asked && what.filter.is_none() && show.paths.is_empty()) => OfTasks::OfShown,
+            true => OfTasks::All,
         }
     }
 
@@ -213,7 +232,7 @@ impl Decided<'_> {
             inherit: self.inherit,
             // A summary says nothing of them.
             ends: self.follows_tasks() && !sums,
-            signals: self.signals,
+            signals: self.shown_signals != OfTasks::None,
             pending_after: PENDING_AFTER as u32,
             calls,
             others: self.selection.others.clone(),
@@ -257,7 +276,7 @@ impl Decided<'_> {
             // Where lines go decides it, once that is open.
             pending: true,
             exits: self.exits(),
-            signals: self.signals,
+            signals: self.shown_signals,
             frames_min: graphs.min.map_or(0, usize::from),
         }
     }

@@ -72,7 +72,7 @@ fn only_files_below_etc() {
     assert!(has("/etc/group") && has("/etc/passwd"), "{}", run.text);
     let filtered = ["-e", &example("etc"), "--filter", "filename ~ \"*passwd\" && comm == \"cat\""];
     let run = trace(&machine, &filtered, &["cat", "/etc/group", "/etc/passwd"]).succeeded();
-    assert_eq!(events(&run, "syscalls:sys_enter_openat"), ["filename: \"/etc/passwd\""], "{}", run.text);
+    assert_eq!(events(&run, "syscalls:sys_enter_openat"), ["filename: \"/etc/passwd\", flags: RDONLY"], "{}", run.text);
 }
 
 #[test]

@@ -62,6 +62,19 @@ fn signals_are_shown_unless_that_is_not_wanted() {
 }
 
 #[test]
+fn where_calls_are_chosen_signals_go_to_those_who_made_them() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "trap : USR1; kill -USR1 $$; kill -0 $$";
+    let count = |options: &[&str]| signals(&trace(&machine, options, &["sh", "-c", script]).succeeded()).len();
+    let none = [["--filter", "comm == nobody"], ["--path", "/nowhere"], ["--duration", "1h"]];
+    assert_eq!(none.map(|options| count(&options)), [0; 3]);
+    assert_eq!(none.map(|[option, value]| count(&[option, value, "--signals"])), [1; 3]);
+    assert_eq!(count(&["-e", "kill", "--filter", "sig == USR1"]), 1);
+    let all = trace(&machine, &["-a", "--filter", "comm == nobody"], &["sh", "-c", script]).succeeded();
+    assert!(signals(&all).is_empty(), "{}", all.text);
+}
+
+#[test]
 fn faults_have_their_address() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["-e", "lseek"], "signals fault");
