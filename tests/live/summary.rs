@@ -457,8 +457,8 @@ fn a_process_that_comes_into_the_traced_cgroup_is_in_it() {
     let group = Cgroup::new(&machine, "a");
     let (dir, path) = (group.dir.display(), &group.path);
     let script = format!(
-        "\"$rtrace\" -v -s --summary-mode cgroup $engine -e lseek -o \"$dir/lines\" -G {dir} sleep 1.5 & sleep .7
-        sh -c 'echo $$ > {dir}/cgroup.procs; exec \"$workload\" forks 20'; wait; cat \"$dir/lines\""
+        "\"$rtrace\" -v -s --summary-mode cgroup $engine -e lseek -o \"$dir/lines\" -G {dir} \\
+            sh -c '(sh -c \"echo \\$PPID\" > {dir}/cgroup.procs; exec \"$workload\" forks 20); :'; cat \"$dir/lines\""
     );
     let trace = with_engine(&machine, &script);
     assert_eq!(in_cgroup(&trace, path, "lseek"), (20, 20), "{}", trace.text);
