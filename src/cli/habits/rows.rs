@@ -238,7 +238,12 @@ pub const HABITS: &[Habit] = &[
         "ls",
     ),
     option(&["--secontext"], "--secontext ls", "--secontext has no like in rtrace: leave it out", "ls"),
-    option(&["--signal"], "--signal=SIGTERM ls", "strace's --signal chooses signals; rtrace shows them all, and none with --no-signals", "--no-signals ls"),
+    option(
+        &["--signal"],
+        "--signal=SIGTERM ls",
+        "strace's --signal chooses signals; rtrace shows them all, and none with --no-signals",
+        "--no-signals ls",
+    ),
     option(&["--silent", "--silence"], "--silent=all ls", "--silent is strace's; write -q", "-q ls"),
     option(&["--stack-trace-frame-limit"], "--stack-trace-frame-limit=5 ls", "write --max-stack N", "--max-stack 5 ls"),
     option(
