@@ -52,7 +52,7 @@ impl<'a> Decoded<'a> {
         Args { decoded: self, index: 0, register: 0, defaults: true }
     }
 
-    /// The same without arguments that are zero where zero says nothing ([`is_default`]).
+    /// The same without arguments that are zero where zero says nothing (see `default.rs`).
     pub fn args_without_defaults(&self) -> Args<'_, 'a> {
         Args { defaults: false, ..self.args() }
     }
