@@ -45,7 +45,7 @@ fn a_command_beside_a_target_is_said_to_be_the_timer() {
     let user = run(&machine, &["-q", "-o", "/dev/null", "-u", "root", "-e", "getpgid", "sleep", "0.01"]);
     assert_eq!((user.status, user.stderr.as_str()), (0, ""));
     let user = run(&machine, &["-o", "/dev/null", "-u", "root", "-e", "getpgid", "sleep", "0.01"]);
-    let note = "rtrace: `sleep` only says how long root's processes are traced; to trace it as root: rtrace --run-as root -o /dev/null sleep 0.01\n";
+    let note = "rtrace: `sleep` only says how long root's processes are traced; to trace it as root: rtrace --run-as root sleep 0.01\n";
     assert!(user.status == 0 && user.stderr.starts_with(note), "{}", user.stderr);
     let pid = std::process::id().to_string();
     let process = run(&machine, &["-p", &pid, "-e", "getpgid", "sleep", "0.01"]);
