@@ -11,7 +11,7 @@
 /* The kernel's numbers of the structs that are read so, and of its functions that are called; types.rs finds them by these names. What this kernel does not have is 0. */
 struct kernel_types {
 	u32 task_struct, files_struct, fdtable, list_head, file, fs_struct, dentry, mount, inode, super_block;
-	u32 linux_binprm, mm_struct, pid, ns_common, proc_ns_operations;
+	u32 linux_binprm, mm_struct, pid, signal_struct, ns_common, proc_ns_operations;
 	u32 socket, sock, inet_sock, unix_sock, unix_address, netlink_sock;
 	u32 bpf_rdonly_cast, bpf_task_from_pid, bpf_task_from_vpid, bpf_task_release;
 };
@@ -26,7 +26,8 @@ enum kernel_function { RDONLY_CAST, TASK_FROM_PID, TASK_FROM_VPID, TASK_RELEASE 
 #define KERNEL_FUNCTION(which) ((void *)(KERNEL_FUNCTIONS + which))
 
 /*
- * A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. There are objects for both kinds of kernel, because the verifier
+ * A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. Pointers that tracepoints and helpers give could be followed without that, but for
+ * each such load the verifier searches the names of all types (btf_nested_type_is_trusted() in kernel/bpf/btf.c), which takes a millisecond. There are objects for both kinds of kernel, because the verifier
  * takes long to remove what the running one does not need.
  */
 #ifdef PLAIN_LOADS

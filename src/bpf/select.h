@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "state.h"
+#include "members.h"
 
 /* A call's number and ABI, and its plan's place. */
 struct which {
@@ -133,7 +133,7 @@ static __always_inline int is_seen_here(u32 abi)
 /* Whether the numbers that a task has for others are those of a pid namespace below the first one. */
 static __always_inline int is_nested(struct task_struct *task)
 {
-	return task->thread_pid->level > 0;
+	return MEMBER(pid, MEMBER(task_struct, task, thread_pid), level) > 0;
 }
 
 /* Whether it executes a 32-bit program (or an x32 one): its memory ends at 4 GiB. */

@@ -94,7 +94,7 @@ int sent(u64 *ctx)
 
 	if (result == SENT_ALREADY || result == SENT_WITHOUT_MEMORY || !takes_signals(receiver, 0))
 		return 0;
-	u32 is_ending = receiver->signal->flags & SIGNAL_GROUP_EXIT;
+	u32 is_ending = MEMBER(signal_struct, MEMBER(task_struct, receiver, signal), flags) & SIGNAL_GROUP_EXIT;
 	/* Whoever is about to end would not be given it even if it were not ignored. */
 	if (result == SENT_IGNORED && (is_ending || receiver->flags & PF_EXITING))
 		return 0;
@@ -138,8 +138,8 @@ int given(u64 *ctx)
 		 * It stands for whatever ends the process: a signal, exit_group (whose exit code has none), or another
 		 * thread that executes a program.
 		 */
-		u32 is_ending = current->signal->flags & SIGNAL_GROUP_EXIT;
-		call.ret = current->signal->group_exit_code & EXIT_SIGNAL;
+		u32 is_ending = MEMBER(signal_struct, MEMBER(task_struct, current, signal), flags) & SIGNAL_GROUP_EXIT;
+		call.ret = MEMBER(signal_struct, MEMBER(task_struct, current, signal), group_exit_code) & EXIT_SIGNAL;
 		if (!is_ending || !call.ret)
 			return 0;
 		__builtin_memset(call.args, 0, sizeof(call.args));
