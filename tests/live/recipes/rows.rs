@@ -55,7 +55,8 @@ pub const ROWS: [Row; 10] = [
             gcc -o server server.c
             ./server &
             echo $! > server.pid
-            sleep .5
+            # Its first call to read begins.
+            until grep -q '^0 0x3 ' "/proc/$!/syscall"; do sleep .1; done
         "#,
     },
     Row {
@@ -67,7 +68,10 @@ pub const ROWS: [Row; 10] = [
             chmod +x server
             ./server &
             echo $! > server.pid
-            printf '#!/bin/sh\nsleep 3\nkill -TERM "$(cat server.pid)"\n' > watchdog
+            # When rtrace waits for something to happen (epoll_wait or epoll_pwait), it traces.
+            printf '%s\n' '#!/bin/sh' 'server=$(cat server.pid)' \
+                'is_traced() { grep -Eq "^(232|281) " "/proc/$(pgrep -f "^rtrace -p $server ")/syscall" 2>/dev/null; }' \
+                'until is_traced; do sleep .1; done' 'kill -TERM "$server"' > watchdog
             chmod +x watchdog
             ./watchdog &
         "#,
