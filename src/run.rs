@@ -150,7 +150,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         fds_complete: plan.fds.is_ok(),
         namespaces_complete: plan.namespaces_complete,
         names: plan.names.iter().cloned().collect(),
-        excluded: plan.left_out(),
+        excluded: plan.left_out().into_iter().chain(procfs::numbers_outside().iter().copied()).collect(),
         frames_max: plan.frames_max.clone(),
         copied_bytes: plan.copied_bytes,
         cgroups_from_root: procfs::cgroups_from_root(),

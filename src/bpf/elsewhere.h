@@ -52,7 +52,8 @@ static __always_inline u64 task_behind(struct walk *walk, s32 fd)
 	walk->dentry = number_of(walk, MEMBER(file, file, f_path.dentry));
 	u64 inode = number_of(walk, MEMBER(file, file, f_inode));
 	u64 name = number_of(walk, MEMBER(dentry, walk->dentry, d_name.name));
-	return task_in_first_namespace(walk, pid_of(walk, inode, magic_of(walk), name));
+	u64 pid = pid_of(walk, inode, magic_of(walk), name);
+	return pid ? task_in_first_namespace(walk, MEMBER(pid, pid, numbers[0].nr)) : 0;
 }
 
 static __always_inline void note_of(struct scratch *scratch, u64 task, u32 arg)

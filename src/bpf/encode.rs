@@ -3,7 +3,7 @@
 use super::capture::{Capture, Maker, OP_BYTES, Op};
 use super::choices::Choices;
 use super::links::Links;
-use super::settings::{NR_COUNT, Seed, Settings, Whose};
+use super::settings::{NR_COUNT, Seed, Settings, Whose, is_nested};
 use super::stacks::Kinds;
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
@@ -67,6 +67,7 @@ impl Settings {
         let choosing = [on as u32, self.failures.into(), user, (!self.filters.is_empty()).into(), cpus];
         let mut bytes: Vec<u8> = words.iter().chain(&choosing).flat_map(|word| word.to_ne_bytes()).collect();
         bytes.extend(self.least.unwrap_or_default().to_ne_bytes());
+        bytes.extend(u64::from(is_nested()).to_ne_bytes());
         bytes
     }
 

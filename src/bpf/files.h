@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "numbers.h"
 #include "pieces.h"
 #include "sockets.h"
 #include "way.h"
@@ -56,8 +57,8 @@ static __always_inline u64 word_of_name(struct walk *walk, u64 name, u32 i)
 	return number_of(walk, MEMBER(list_head, name + 8 * i, next));
 }
 
-/* The process that a pidfd is of, by its number in the first namespace; 0 for other files. */
-static __always_inline s32 pid_of(struct walk *walk, u64 inode, u32 magic, u64 name)
+/* The struct pid that a pidfd is of; 0 for other files. */
+static __always_inline u64 pid_of(struct walk *walk, u64 inode, u32 magic, u64 name)
 {
 	u64 pid = 0;
 
@@ -65,7 +66,7 @@ static __always_inline s32 pid_of(struct walk *walk, u64 inode, u32 magic, u64 n
 		pid = number_of(walk, MEMBER(inode, inode, i_private));
 	else if (magic == ANON_INODE_FS_MAGIC && word_of_name(walk, name, 0) == WORD_PIDFD)
 		pid = number_of(walk, MEMBER(file, walk->file, private_data));
-	return pid ? MEMBER(pid, pid, numbers[0].nr) : 0;
+	return pid;
 }
 
 /* What stands for a file that is in no directory. Its name has no hash, and many such files have one inode. */
@@ -81,8 +82,10 @@ static __always_inline u64 key_apart(struct scratch *scratch, u64 inode)
 	u64 name = number_of(walk, MEMBER(dentry, walk->dentry, d_name.name));
 	u32 length = MEMBER(dentry, walk->dentry, d_name.len);
 	walk->kind = FILE_APART;
-	walk->pid = pid_of(walk, inode, magic, name);
-	u64 hash = mixed(walk->pid, length);
+	u64 pid = pid_of(walk, inode, magic, name);
+	if (pid)
+		walk->pid = settings.nested ? number_here(pid) : MEMBER(pid, pid, numbers[0].nr);
+	u64 hash = mixed(pid, length);
 	for (u32 i = 0; i < NAME_WORDS_MAX && 8 * i < length; i++)
 		hash = mixed(hash, word_of_name(walk, name, i));
 	return hash;

@@ -102,9 +102,9 @@ __noinline int may_hold(struct call *call, u32 filter, u32 i)
 	else if (what == FILTER_ERRNO)
 		number = call->ret < 0 && call->ret >= -MAX_ERRNO ? -call->ret : 0;
 	else if (what == FILTER_PID)
-		number = bpf_get_current_pid_tgid() >> 32;
+		number = number_of_process(bpf_get_current_task_btf());
 	else if (what == FILTER_TID)
-		number = (u32)bpf_get_current_pid_tgid();
+		number = number_of_task(bpf_get_current_task_btf());
 	else if (call->bits & CALL_NO_ENTRY << 4)
 		return 1;
 	else

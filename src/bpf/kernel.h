@@ -155,6 +155,7 @@ struct cred {
 struct signal_struct {
 	int group_exit_code;
 	unsigned int flags;
+	struct pid *pids[4];
 } KERNEL_STRUCT;
 
 struct sigaction {

@@ -139,7 +139,7 @@ int list_stacks(struct bpf_iter__task *ctx)
 	u64 stack = regs->sp, program = program_counter(regs);
 	struct listed_stack *head = &buffer->head;
 	head->start = start;
-	head->tid = found->pid;
+	head->tid = number_of_task(found);
 	head->width = is_compat(found) ? 1 : 2;
 	head->mask = LISTED_REGISTERS;
 	take_registers(head, regs);

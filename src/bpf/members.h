@@ -26,8 +26,7 @@ enum kernel_function { RDONLY_CAST, TASK_FROM_PID, TASK_FROM_VPID, TASK_RELEASE 
 #define KERNEL_FUNCTION(which) ((void *)(KERNEL_FUNCTIONS + which))
 
 /*
- * A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. Pointers that tracepoints and helpers give could be followed without that, but for
- * each such load the verifier searches the names of all types (btf_nested_type_is_trusted() in kernel/bpf/btf.c), which takes a millisecond. There are objects for both kinds of kernel, because the verifier
+ * A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. There are objects for both kinds of kernel, because the verifier
  * takes long to remove what the running one does not need.
  */
 #ifdef PLAIN_LOADS
@@ -43,6 +42,16 @@ static void *(*const rdonly_cast)(const void *address, u32 type) = KERNEL_FUNCTI
 		const void *address_ = (const void *)(address);                                                 \
 		READ_MEMBER(type, address_, member);                                                            \
 	})
+
+/*
+ * A member of what a pointer of a tracepoint's or helper's leads to. It can be loaded on every kernel, but where an address can be taken for a struct, the verifier searches the names of all types at each load
+ * of a pointer that was not (btf_nested_type_is_trusted() in kernel/bpf/btf.c): a millisecond.
+ */
+#ifdef PLAIN_LOADS
+#define FOLLOW(type, pointer, member) MEMBER(type, pointer, member)
+#else
+#define FOLLOW(type, pointer, member) ((pointer)->member)
+#endif
 
 /* A pointer as a number, to calculate with: the verifier forgets what goes through memory. */
 static __always_inline u64 number_of(struct walk *walk, const void *pointer)

@@ -67,6 +67,9 @@ struct settings {
 	u32 cpus;
 	/* Only calls that took so many ns. */
 	u64 least;
+	/* rtrace is in a pid namespace below the first. */
+	u32 nested;
+	u32 unused;
 };
 
 enum {

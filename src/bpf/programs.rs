@@ -5,7 +5,7 @@ use super::account::{self, Account};
 use super::encode::On;
 use super::in_flight::InFlight;
 use super::loaded::Loaded;
-use super::settings::{Hooks, Mode, Seed, Settings, Whose};
+use super::settings::{Hooks, Mode, Seed, Settings, Whose, is_nested};
 use crate::kernel::machine::possible_cpus;
 use crate::sys::bpf::raw_tracepoints_may_sleep;
 use crate::sys::map_memory::MapMemory;
@@ -101,7 +101,12 @@ impl Programs {
     /// As [`Programs::load`].
     pub fn load_followers(settings: &Settings) -> anyhow::Result<Programs> {
         let on_all = Names::on_all();
-        Programs::new(settings, On::AllCalls, on_all, |name| on_all.tasks.contains(&name) || name == "seed" && needs_seeds(settings))
+        let is_needed = |name: &str| match name {
+            "seed" => needs_seeds(settings),
+            "find_own_namespace" => is_nested(),
+            _ => on_all.tasks.contains(&name),
+        };
+        Programs::new(settings, On::AllCalls, on_all, is_needed)
     }
 
     fn new(settings: &Settings, on: On, on_all: &'static Names, is_needed: impl Fn(&str) -> bool) -> anyhow::Result<Programs> {
@@ -140,6 +145,9 @@ impl Programs {
 
     /// Follows tasks from now on, beginning with these.
     pub fn follow(&mut self, seeds: impl Iterator<Item = (Seed, Mode)>) -> anyhow::Result<()> {
+        if is_nested() {
+            self.list("find_own_namespace")?;
+        }
         let map = self.map("seeds")?;
         for (seed, mode) in seeds {
             map.update(&seed.key().to_ne_bytes(), &(mode as u32).to_ne_bytes(), MapFlags::ANY)
@@ -332,6 +340,7 @@ fn is_needed(program: &str, settings: &Settings, on: On, calls: &Names, tasks: &
         _ if is_of_tasks(program) => tasks.tasks.contains(&program),
         _ if SIGNALS.contains(&program) => settings.signals,
         "seed" => needs_seeds(settings),
+        "find_own_namespace" => is_nested(),
         "list_begun" | "list_pending" => !settings.sums,
         "list_stacks" => lists_stacks(settings),
         "list_tallies" => settings.sums,
@@ -415,7 +424,8 @@ mod tests {
         let told =
             [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
         let more = [("hooks", 28), ("failures", 32), ("user", 36), ("filters", 40), ("cpus", 44), ("least", 48)];
-        assert_eq!(members("settings"), (56, named(&[&told[..], &more].concat())));
+        let last = [("nested", 56), ("unused", 60)];
+        assert_eq!(members("settings"), (64, named(&[&told[..], &more, &last].concat())));
         let test = [("what", 0), ("op", 1), ("width", 2), ("flags", 3), ("length", 4), ("with", 8)];
         assert_eq!(members("filter_test"), (filter::TEST_BYTES, named(&test)));
         assert_eq!(members("filter"), (filter_bytes::FILTER_BYTES, named(&[("count", 0), ("unused", 4), ("tests", 8)])));

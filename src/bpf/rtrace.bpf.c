@@ -36,7 +36,7 @@ static __always_inline int write_call(void *ctx, struct task_struct *current, st
 	u64 event = settings.cpus && stacked ? event_for(current, task) : BPF_F_CURRENT_CPU;
 
 	call->lost = task->lost;
-	if (call->tid != current->pid)
+	if (call->tid != number_of_task(current))
 		call->bits |= CALL_LEADS << 4;
 	if (bpf_perf_event_output(ctx, &output, event, call, sizeof(*call) + payload)) {
 		task->lost++;
@@ -90,8 +90,8 @@ static __always_inline void begin(struct call *call, struct task_struct *current
 	if (!settings.sums)
 		arguments(call->args, regs, which->abi);
 	call->nr = which->nr;
-	call->tid = current->pid;
-	call->pid = current->tgid;
+	call->tid = number_of_task(current);
+	call->pid = number_of_process(current);
 	call->late = 0;
 	call->payload = 0;
 	call->how = HOW_PENDING;
@@ -464,8 +464,8 @@ static __always_inline void end(void *ctx)
 	task->call.how = HOW_TASK_END;
 	task->call.payload = 0;
 	task->call.bits = 0;
-	task->call.tid = current->pid;
-	task->call.pid = current->tgid;
+	task->call.tid = number_of_task(current);
+	task->call.pid = number_of_process(current);
 	task->call.time = bpf_ktime_get_ns();
 	task->call.ret = current->exit_code;
 	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &task->call, sizeof(task->call)))
@@ -495,7 +495,7 @@ int seed(struct bpf_iter__task *ctx)
 
 	if (!found)
 		return 0;
-	u64 task_key = (u32)found->pid, process_key = SEED_PROCESS | (u32)found->tgid;
+	u64 task_key = (u32)number_of_task(found), process_key = SEED_PROCESS | (u32)number_of_process(found);
 	u32 *mode = bpf_map_lookup_elem(&seeds, &task_key);
 	if (!mode)
 		mode = bpf_map_lookup_elem(&seeds, &process_key);
@@ -509,7 +509,7 @@ int seed(struct bpf_iter__task *ctx)
 		return 0;
 	}
 	/* Whoever reads this tries again. */
-	s32 missed = found->pid;
+	s32 missed = number_of_task(found);
 	bpf_seq_write(ctx->meta->seq, &missed, sizeof(missed));
 	return 0;
 }
@@ -542,7 +542,7 @@ static __always_inline int list(struct bpf_iter__task *ctx, u64 least, int last)
 		if (!scratch)
 			return 0;
 	}
-	struct listed head = { .time = bpf_ktime_get_ns(), .pid = found->tgid, .tid = found->pid };
+	struct listed head = { .time = bpf_ktime_get_ns(), .pid = number_of_process(found), .tid = number_of_task(found) };
 	struct call *call = scratch ? &scratch->call : &task->call;
 	u64 start = call->start;
 	int shown = task->listed == start;
@@ -585,7 +585,7 @@ int list_begun(struct bpf_iter__task *ctx)
 	begin(&task->call, found, &which, regs);
 	task->call.bits |= CALL_NO_ENTRY << 4;
 	task->place = which.place;
-	struct listed head = { .time = task->call.start, .pid = found->tgid, .tid = found->pid };
+	struct listed head = { .time = task->call.start, .pid = number_of_process(found), .tid = number_of_task(found) };
 	barrier();
 	task->open = OPEN_HERE;
 	barrier();

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "members.h"
+#include "numbers.h"
 
 /* A call's number and ABI, and its plan's place. */
 struct which {
@@ -130,12 +130,6 @@ static __always_inline int is_seen_here(u32 abi)
 	return settings.hooks != HOOKS_BESIDE || abi != ABI_NATIVE;
 }
 
-/* Whether the numbers that a task has for others are those of a pid namespace below the first one. */
-static __always_inline int is_nested(struct task_struct *task)
-{
-	return MEMBER(pid, MEMBER(task_struct, task, thread_pid), level) > 0;
-}
-
 /* Whether it executes a 32-bit program (or an x32 one): its memory ends at 4 GiB. */
 static __always_inline int is_compat(struct task_struct *task)
 {
@@ -145,9 +139,9 @@ static __always_inline int is_compat(struct task_struct *task)
 }
 
 /* What a task is that was not met before. */
-static __always_inline u32 mode_of(s32 tgid)
+static __always_inline u32 mode_of(struct task_struct *task)
 {
-	u64 key = SEED_PROCESS | (u32)tgid;
+	u64 key = SEED_PROCESS | (u32)number_of_process(task);
 	u32 *mode = bpf_map_lookup_elem(&seeds, &key);
 
 	return mode ? *mode : MODE_TRACED;
@@ -177,16 +171,18 @@ static __always_inline struct task *caller(struct task_struct *current, int begi
 		return 0;
 	if (settings.scope == SCOPE_USER && !is_of_user(current))
 		return 0;
+	if (!is_visible(current))
+		return 0;
 	task = bpf_task_storage_get(&tasks, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!task) {
-		if (begins && mode_of(current->tgid) == MODE_TRACED) {
+		if (begins && mode_of(current) == MODE_TRACED) {
 			COUNT(calls);
 			COUNT(calls_lost);
 		}
 		return 0;
 	}
 	if (task->mode == MODE_UNKNOWN)
-		task->mode = mode_of(current->tgid);
+		task->mode = mode_of(current);
 	return task->mode == MODE_EXCLUDED ? 0 : task;
 }
 
@@ -199,7 +195,7 @@ static __always_inline struct task *sleeper(struct task_struct *found)
 		return 0;
 	struct task *task = bpf_task_storage_get(&tasks, found, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (task && task->mode == MODE_UNKNOWN)
-		task->mode = mode_of(found->tgid);
+		task->mode = mode_of(found);
 	return task;
 }
 

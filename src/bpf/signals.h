@@ -43,7 +43,7 @@ static __always_inline u32 make_info(struct call *call, s32 signal, u64 info, st
 	}
 	if (is_nested(receiver) || BPF_CORE_READ(receiver, cred, user_ns, level) > 0)
 		return SIGNAL_NUMBERLESS;
-	call->args[2] = (u32)current->tgid | bpf_get_current_uid_gid() << 32;
+	call->args[2] = (u32)number_of_process(current) | bpf_get_current_uid_gid() << 32;
 	return 0;
 }
 
@@ -60,9 +60,9 @@ static __always_inline int takes_signals(struct task_struct *receiver, int is_cu
 	 */
 	if (settings.scope == SCOPE_CGROUP && (!is_current || bpf_current_task_under_cgroup(&cgroup, 0) != 1) && (is_current || mode != MODE_TRACED))
 		return 0;
-	if (settings.scope == SCOPE_USER && !is_of_user(receiver))
+	if ((settings.scope == SCOPE_USER && !is_of_user(receiver)) || !is_visible(receiver))
 		return 0;
-	return (mode == MODE_UNKNOWN ? mode_of(receiver->tgid) : mode) == MODE_TRACED;
+	return (mode == MODE_UNKNOWN ? mode_of(receiver) : mode) == MODE_TRACED;
 }
 
 static __always_inline void begin_signal(struct call *call, struct task_struct *receiver, s32 signal, u32 how)
@@ -71,8 +71,8 @@ static __always_inline void begin_signal(struct call *call, struct task_struct *
 	call->start = 0;
 	call->ret = 0;
 	call->nr = signal;
-	call->tid = receiver->pid;
-	call->pid = receiver->tgid;
+	call->tid = number_of_task(receiver);
+	call->pid = number_of_process(receiver);
 	call->lost = 0;
 	call->late = 0;
 	call->payload = 0;
@@ -94,7 +94,7 @@ int sent(u64 *ctx)
 
 	if (result == SENT_ALREADY || result == SENT_WITHOUT_MEMORY || !takes_signals(receiver, 0))
 		return 0;
-	u32 is_ending = MEMBER(signal_struct, MEMBER(task_struct, receiver, signal), flags) & SIGNAL_GROUP_EXIT;
+	u32 is_ending = FOLLOW(signal_struct, FOLLOW(task_struct, receiver, signal), flags) & SIGNAL_GROUP_EXIT;
 	/* Whoever is about to end would not be given it even if it were not ignored. */
 	if (result == SENT_IGNORED && (is_ending || receiver->flags & PF_EXITING))
 		return 0;
@@ -112,7 +112,7 @@ int sent(u64 *ctx)
 	__builtin_memset(sent.sender, 0, sizeof(sent.sender));
 	if (code == SI_USER || code == SI_TKILL || code == SI_QUEUE) {
 		bits |= SIGNAL_HAS_SENDER;
-		call->start = (u32)current->tgid | (u64)(u32)current->pid << 32;
+		call->start = (u32)number_of_process(current) | (u64)(u32)number_of_task(current) << 32;
 		bpf_get_current_comm(sent.sender, sizeof(sent.sender));
 	}
 	call->lost = bits;
@@ -138,8 +138,8 @@ int given(u64 *ctx)
 		 * It stands for whatever ends the process: a signal, exit_group (whose exit code has none), or another
 		 * thread that executes a program.
 		 */
-		u32 is_ending = MEMBER(signal_struct, MEMBER(task_struct, current, signal), flags) & SIGNAL_GROUP_EXIT;
-		call.ret = MEMBER(signal_struct, MEMBER(task_struct, current, signal), group_exit_code) & EXIT_SIGNAL;
+		u32 is_ending = FOLLOW(signal_struct, FOLLOW(task_struct, current, signal), flags) & SIGNAL_GROUP_EXIT;
+		call.ret = FOLLOW(signal_struct, FOLLOW(task_struct, current, signal), group_exit_code) & EXIT_SIGNAL;
 		if (!is_ending || !call.ret)
 			return 0;
 		__builtin_memset(call.args, 0, sizeof(call.args));

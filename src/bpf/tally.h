@@ -235,7 +235,7 @@ int list_tallies(struct bpf_iter__task *ctx)
 	if (!calls)
 		return 0;
 	struct seq_file *seq = ctx->meta->seq;
-	struct listed head = { .time = bpf_ktime_get_ns(), .pid = found->tgid, .tid = found->pid };
+	struct listed head = { .time = bpf_ktime_get_ns(), .pid = number_of_process(found), .tid = number_of_task(found) };
 	u64 stood_still = 1;
 	/* Without room the kernel asks again for the same task, with more of it. */
 	if (bpf_seq_write(seq, &head, sizeof(head)) || bpf_seq_write(seq, &tally->head, sizeof(tally->head) + TALLY_BODY) ||

@@ -56,6 +56,22 @@ pub fn is_in_first_pid_namespace() -> bool {
     fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == "pid:[4026531836]")
 }
 
+/// Whether /proc shows the tasks of another pid namespace, under the numbers that they have there: in a new namespace it
+/// does until one of that is mounted.
+pub fn is_of_another_namespace() -> bool {
+    match fs::read_link("/proc/self") {
+        Ok(own) => own.as_os_str() != std::process::id().to_string().as_str(),
+        // rtrace has no number there, or there is no /proc at all.
+        Err(_) => fs::exists("/proc/version").unwrap_or_default(),
+    }
+}
+
+/// What stands in the kernel's records for tasks that have no number in rtrace's pid namespace: 0, and -1 once they are
+/// ending (`perf_event_pid_type()` in kernel/events/core.c). In the first namespace all have one, and 0 is the idle tasks'.
+pub fn numbers_outside() -> &'static [i32] {
+    if is_in_first_pid_namespace() { &[] } else { &[0, -1] }
+}
+
 /// The number that a process has for itself, in the innermost of its pid namespaces.
 pub fn innermost_pid(pid: i32) -> Option<i32> {
     parse_innermost_pid(&fs::read(format!("/proc/{pid}/status")).ok()?)

@@ -36,12 +36,21 @@ const PENDING_AFTER: u64 = 100_000_000;
 /// # Errors
 /// A sentence for every name that means nothing on this machine, every target that is not there.
 pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output], engine: Engine) -> anyhow::Result<Plan> {
+    if procfs::is_of_another_namespace() {
+        return Err(anyhow!(
+            "/proc shows the tasks of another pid namespace than rtrace's, so numbers and names would be those of other tasks: \
+             mount one of this namespace (mount -t proc proc /proc, or unshare --mount-proc)"
+        ));
+    }
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = made.notes.clone();
     let (whom, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
 
+    if whom.is_anyone() && !procfs::is_in_first_pid_namespace() {
+        notes.push("plan: only tasks of this pid namespace are traced, and those below it: others have no number here".to_owned());
+    }
     let shown_signals = shown_signals(request, &whom, !selection.is_empty());
     let signals = shown_signals != OfTasks::None;
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);

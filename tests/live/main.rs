@@ -7,6 +7,7 @@ mod compat;
 mod compiled;
 mod completion;
 mod conservation;
+mod contained;
 mod copies;
 mod descriptors;
 mod edges;

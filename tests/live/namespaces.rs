@@ -10,7 +10,7 @@ use std::process::Command;
 const INSIDE: [&str; 6] = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c"];
 const SENDS: &str = "sleep 30 & kill -0 1; kill -0 2; kill -TERM 2; wait";
 
-fn can_unshare() -> bool {
+pub fn can_unshare() -> bool {
     let can = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).status().is_ok_and(|status| status.success());
     if !can {
         unsupported("no pid namespace can be made here (unshare)");

@@ -1,7 +1,7 @@
 //! `-s` and `-S`: the tables count what the program issued, or say that they are partial.
 
 use crate::machine::Machine;
-use crate::trace::{Trace, workload};
+use crate::trace::{Trace, shell_with_engine, workload};
 
 /// The numbers after a syscall's name, over all tables: calls and errors.
 fn row(trace: &Trace, name: &str) -> (u64, u64) {
@@ -428,7 +428,7 @@ fn children_are_in_the_cgroup_of_whoever_made_them() {
     let script = format!(
         "sh -c 'echo $$ > {dir}/cgroup.procs; exec \"$rtrace\" -v -s --summary-mode cgroup $engine -o \"$dir/lines\" \"$workload\" forks 50'; cat \"$dir/lines\""
     );
-    let trace = with_engine(&machine, &script);
+    let trace = shell_with_engine(&machine, &script);
     assert_eq!(in_cgroup(&trace, path, "lseek"), (50, 50), "{}", trace.text);
     assert!(!trace.text.contains("cgroup ?"), "{}", trace.text);
 }
@@ -445,7 +445,7 @@ fn calls_are_of_the_cgroup_that_a_task_was_in_when_it_made_them() {
         one.dir.display(),
         two.dir.display()
     );
-    let trace = with_engine(&machine, &script);
+    let trace = shell_with_engine(&machine, &script);
     assert_eq!([&one, &two].map(|group| in_cgroup(&trace, &group.path, "lseek").0), [7, 5], "{}", trace.text);
     assert!(!trace.text.contains("cgroup ?"), "{}", trace.text);
 }
@@ -460,14 +460,7 @@ fn a_process_that_comes_into_the_traced_cgroup_is_in_it() {
         "\"$rtrace\" -v -s --summary-mode cgroup $engine -e lseek -o \"$dir/lines\" -G {dir} \\
             sh -c '(sh -c \"echo \\$PPID\" > {dir}/cgroup.procs; exec \"$workload\" forks 20); :'; cat \"$dir/lines\""
     );
-    let trace = with_engine(&machine, &script);
+    let trace = shell_with_engine(&machine, &script);
     assert_eq!(in_cgroup(&trace, path, "lseek"), (20, 20), "{}", trace.text);
     assert!(!trace.text.contains("cgroup ?"), "{}", trace.text);
-}
-
-/// A shell line in which `$engine` is the option for the engine under test; its standard output passes for what `-o` wrote.
-fn with_engine(machine: &Machine, script: &str) -> Trace {
-    let engine = crate::machine::engine_asked_for().map(|engine| format!("--engine {engine}")).unwrap_or_default();
-    let trace = crate::trace::shell(machine, &format!("engine='{engine}'; {script}")).succeeded();
-    Trace { text: trace.stdout.clone(), ..trace }
 }

@@ -101,6 +101,13 @@ pub fn shell(machine: &Machine, script: &str) -> Trace {
     start_shell(machine, script).finish()
 }
 
+/// Runs a shell line in which `$engine` is the option for the engine under test, besides; what it writes to its standard output passes for what `-o` wrote.
+pub fn shell_with_engine(machine: &Machine, script: &str) -> Trace {
+    let engine = machine::engine_asked_for().map(|engine| format!("--engine {engine}")).unwrap_or_default();
+    let trace = shell(machine, &format!("engine='{engine}'; export engine; {script}")).succeeded();
+    Trace { text: trace.stdout.clone(), ..trace }
+}
+
 /// Starts the same.
 pub fn start_shell<'m>(machine: &'m Machine, script: &str) -> Running<'m> {
     spawn(machine, Place::Background, "sh", &["-c", script], new_name())

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The numbers of tasks and processes, as they are in rtrace's own pid namespace: those that ps shows there. A task has one
+ * number in each namespace from the first down to its own, none in others.
+ */
+#pragma once
+
+#include "members.h"
+
+/* include/linux/pid.h: struct upid, of which a pid has one for each namespace. Before 6.5, the type of a pid says that it has one. */
+#define UPID_BYTES 16
+#define UPID_NAMESPACE 8
+
+/* Of a task's pids, that of its process: PIDTYPE_TGID in include/linux/pid_types.h */
+#define OF_PROCESS 1
+
+/* rtrace's own namespace, where that is not the first: how far it is below, and the address that stands for it. */
+struct own_namespace {
+	u64 level;
+	u64 address;
+};
+volatile struct own_namespace own_namespace SEC(".data.own_namespace");
+
+/* How many numbers the struct pid at this address has besides that in the first namespace. */
+static __always_inline u64 level_of(u64 pid)
+{
+	u32 level;
+
+	return bpf_probe_read_kernel(&level, sizeof(level), (void *)(pid + bpf_core_field_offset(struct pid, level))) ? 0 : level;
+}
+
+static __always_inline u64 upid_at(u64 pid, u64 level)
+{
+	return pid + bpf_core_field_offset(struct pid, numbers) + level * UPID_BYTES;
+}
+
+/* Its number in rtrace's namespace; 0: it has none there. A function of its own, as stacks are small. */
+__noinline s32 number_here(u64 pid)
+{
+	u64 level = own_namespace.level, namespace;
+	s32 number;
+
+	if (!pid || level_of(pid) < level)
+		return 0;
+	u64 upid = upid_at(pid, level);
+	if (bpf_probe_read_kernel(&namespace, sizeof(namespace), (void *)(upid + UPID_NAMESPACE)) || namespace != own_namespace.address)
+		return 0;
+	return bpf_probe_read_kernel(&number, sizeof(number), (void *)upid) ? 0 : number;
+}
+
+static __noinline s32 number_in_namespace(struct task_struct *task, u32 of_process)
+{
+	void *address = &task->thread_pid;
+	u64 pid;
+
+	if (of_process) {
+		struct signal_struct *process = FOLLOW(task_struct, task, signal);
+		address = &process->pids[OF_PROCESS];
+	}
+	return bpf_probe_read_kernel(&pid, sizeof(pid), address) ? 0 : number_here(pid);
+}
+
+static __always_inline s32 number_of_task(struct task_struct *task)
+{
+	return settings.nested ? number_in_namespace(task, 0) : task->pid;
+}
+
+static __always_inline s32 number_of_process(struct task_struct *task)
+{
+	return settings.nested ? number_in_namespace(task, 1) : task->tgid;
+}
+
+/* Whether rtrace's namespace has a number for it: of what has none, nobody there is to know. */
+static __always_inline int is_visible(struct task_struct *task)
+{
+	return !settings.nested || number_of_task(task);
+}
+
+/* Whether the numbers that a task has for others are those of a namespace below rtrace's. */
+static __always_inline int is_nested(struct task_struct *task)
+{
+	return FOLLOW(pid, FOLLOW(task_struct, task, thread_pid), level) > (settings.nested ? own_namespace.level : 0);
+}
+
+/* Learns which namespace is rtrace's, in whose name this runs. */
+SEC("iter/task")
+int find_own_namespace(struct bpf_iter__task *ctx)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	u64 pid, namespace;
+
+	/* Once, behind the last task. */
+	if (ctx->task || bpf_probe_read_kernel(&pid, sizeof(pid), &current->thread_pid))
+		return 0;
+	u64 level = level_of(pid);
+	if (bpf_probe_read_kernel(&namespace, sizeof(namespace), (void *)(upid_at(pid, level) + UPID_NAMESPACE)))
+		return 0;
+	own_namespace.level = level;
+	own_namespace.address = namespace;
+	return 0;
+}
