@@ -17,7 +17,7 @@ use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject};
 use rustc_hash::FxHashSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -173,7 +173,7 @@ fn load_programs(object: &Object, kernel: &Btf, types: &Types) -> anyhow::Result
         code.may_sleep = section.starts_with("iter.s/");
         types.functions().iter().for_each(|(helper, function)| code.call_instead(*helper, *function));
     }
-    let loaded = load_all(&codes).context(REFUSED)?;
+    let loaded = load_all(&codes)?;
     let program = |(at, fd): (usize, OwnedFd)| {
         let name = codes[at].name.to_string_lossy().into_owned();
         Program { name, section: sections[at].clone(), kind: kinds[at], fd }
@@ -181,21 +181,29 @@ fn load_programs(object: &Object, kernel: &Btf, types: &Types) -> anyhow::Result
     Ok(loaded.into_iter().map(program).collect())
 }
 
+fn load(code: &Code) -> anyhow::Result<OwnedFd> {
+    code.load_or_say_why().map_err(|refusal| {
+        let reason = refusal.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let what = format!("{REFUSED}: {}{reason}", code.name.to_string_lossy());
+        anyhow::Error::from(refusal.error).context(what)
+    })
+}
+
 /// Has them verified by two threads, the longest first; gives their places and descriptors.
-fn load_all(codes: &[Code]) -> io::Result<Vec<(usize, OwnedFd)>> {
+fn load_all(codes: &[Code]) -> anyhow::Result<Vec<(usize, OwnedFd)>> {
     let mut order: Vec<usize> = (0..codes.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(codes[at].instructions.len()));
     let taken = AtomicUsize::new(0);
-    let work = || -> io::Result<Vec<(usize, OwnedFd)>> {
+    let work = || -> anyhow::Result<Vec<(usize, OwnedFd)>> {
         let next = || order.get(taken.fetch_add(1, Ordering::Relaxed)).copied();
-        std::iter::from_fn(next).map(|at| Ok((at, codes[at].load()?))).collect()
+        std::iter::from_fn(next).map(|at| Ok((at, load(&codes[at])?))).collect()
     };
     thread::scope(|scope| {
         // Where there are no more threads, one does all.
         let other = thread::Builder::new().name("rtrace-loader".to_owned()).spawn_scoped(scope, work);
         let mut loaded = work()?;
         if let Ok(other) = other {
-            loaded.extend(other.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked: this is a bug in rtrace")))?);
+            loaded.extend(other.join().unwrap_or_else(|_| Err(anyhow!("a thread panicked: this is a bug in rtrace")))?);
         }
         Ok(loaded)
     })

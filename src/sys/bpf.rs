@@ -63,6 +63,13 @@ pub struct Refusal {
     pub log: String,
 }
 
+impl Refusal {
+    /// Why, in the verifier's words; nothing if the program did not come so far.
+    pub fn reason(&self) -> Option<&str> {
+        self.log.lines().rev().find(|line| !line.is_empty() && !line.starts_with("processed ") && !line.starts_with("verification time "))
+    }
+}
+
 /// Makes an object's maps, and relocates its programs, so that their [`Code`] can be taken; none is loaded.
 ///
 /// # Errors
