@@ -8,6 +8,7 @@ use crate::bpf::user::Objects;
 use crate::cli::exit_code::ExitCode;
 use crate::cli::plain::without_numbers;
 use crate::cli::request::{self, Target, Trace, Who};
+use crate::event::TaskId;
 use crate::kernel::carriers::{self, Carrier};
 use crate::kernel::{elf, machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
@@ -211,7 +212,7 @@ impl Run<'_> {
         // System-wide, the timer's set-up is seen as well.
         let seen = self.child.as_ref().filter(|_| !matches!(self.plan.whom, Whom::Tasks { .. })).map(|child| child.pid);
         if let (Some(pid), Some(program)) = (seen, program) {
-            let task = crate::event::TaskId { pid, tid: pid };
+            let task = TaskId { pid, tid: pid };
             let argv = program.argv.iter().map(|a| a.to_bytes().to_vec()).collect();
             let fds = if self.plan.fds.is_ok() { procfs::fds_over_exec(pid) } else { Vec::new() };
             let nested = procfs::status(pid).is_none_or(|status| status.is_nested);
@@ -225,6 +226,14 @@ impl Run<'_> {
             }
         };
         notes.into_iter().for_each(|note| self.drain.note(note));
+    }
+
+    /// The command has begun. Where everybody is traced who is in a cgroup or has a user, it may become one of those later, so that its execve is not seen.
+    fn note_executed(&mut self) {
+        let pid = self.child.as_ref().filter(|_| self.plan.whom.is_anyone()).map(|child| child.pid);
+        if let Some((pid, comm)) = pid.and_then(|pid| Some((pid, procfs::comm(pid)?))) {
+            self.drain.note(Note::Executed { task: TaskId { pid, tid: pid }, comm });
+        }
     }
 
     /// What the targets have mapped: what they map from now on comes as records.
@@ -275,6 +284,7 @@ impl Run<'_> {
         {
             return self.not_started(refused);
         }
+        self.note_executed();
         let before = clock::of_thread();
         let end = self.watch(enable_at)?;
         self.draining = clock::of_thread() - before;

@@ -412,6 +412,7 @@ impl Follower {
                 self.spawned(*task, path, fds, *nested, time);
                 self.cgroup_seen(*task, cgroup.as_deref());
             }
+            Note::Executed { task, comm } => self.command_begun(*task, comm, time),
             Note::Task { task, comm, ppid, started, cgroup, abi, nested } => {
                 let is_known = self.tasks.find(task.tid).is_some_and(|slot| self.tasks.at(slot).id == *task && !self.tasks.at(slot).ended);
                 let slot = self.slot_for_look(*task, time);

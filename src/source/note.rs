@@ -45,6 +45,8 @@ pub enum Note {
         /// As of [`Note::Task`].
         nested: bool,
     },
+    /// The child of rtrace that was forked has executed its program, and has this name now. Where only some tasks are traced, that call need not be in the stream.
+    Executed { task: TaskId, comm: Vec<u8> },
     /// A task that was there before: its name, parent process, and when it was started (CLOCK_MONOTONIC, from /proc/PID/stat's starttime; rounded down).
     /// `nested`: it is in a pid namespace below rtrace's own, and has other numbers for tasks.
     Task { task: TaskId, comm: Vec<u8>, ppid: i32, started: Time, cgroup: Option<Vec<u8>>, abi: Option<Abi>, nested: bool },

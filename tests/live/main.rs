@@ -2,6 +2,7 @@
 
 mod asked_for;
 mod attach;
+mod cgroup;
 #[cfg(all(feature = "bpf", target_arch = "x86_64"))]
 mod compat;
 mod compiled;

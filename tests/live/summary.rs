@@ -1,5 +1,6 @@
 //! `-s` and `-S`: the tables count what the program issued, or say that they are partial.
 
+use crate::cgroup::Cgroup;
 use crate::machine::Machine;
 use crate::trace::{Trace, shell_with_engine, workload};
 
@@ -381,36 +382,6 @@ fn tasks_that_live_on_are_summed_up_too() {
     assert_eq!((verdict.lost, verdict.printed), (0, verdict.issued), "{}", trace.stderr);
     let lseek = row(&Trace { text: trace.stdout.clone(), ..trace }, "lseek");
     assert!(lseek.0 > 0 && lseek.0 == lseek.1 && lseek.0 <= verdict.issued, "{lseek:?}, {verdict:?}");
-}
-
-/// A cgroup of the unified hierarchy that is taken away when its tasks are gone.
-struct Cgroup {
-    dir: std::path::PathBuf,
-    /// As /proc/PID/cgroup has it.
-    path: String,
-}
-
-impl Cgroup {
-    fn new(machine: &Machine, name: &str) -> Cgroup {
-        let mounts = std::fs::read_to_string("/proc/self/mounts").expect("there is /proc");
-        let mount = mounts.lines().find_map(|line| {
-            let mut words = line.split(' ').skip(1);
-            let (place, kind) = (words.next()?, words.next()?);
-            (kind == "cgroup2").then(|| place.to_owned())
-        });
-        let own = machine.dir().file_name().expect("it has a name").to_string_lossy().into_owned();
-        let path = format!("/{own}-{name}");
-        let dir = std::path::PathBuf::from(mount.expect("a cgroup2 is mounted")).join(&path[1..]);
-        std::fs::create_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
-        Cgroup { dir, path }
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        let wait = || std::thread::sleep(std::time::Duration::from_millis(20));
-        (0..100).find(|_| std::fs::remove_dir(&self.dir).inspect_err(|_| wait()).is_ok());
-    }
 }
 
 /// Calls and errors of a syscall by the cgroup that a table's head names.

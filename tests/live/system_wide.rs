@@ -1,9 +1,10 @@
 //! `-a`: everybody, but not rtrace's own noise.
 
+use crate::cgroup::Cgroup;
 use crate::line;
 use crate::machine::{self, Machine};
 use crate::needs::unsupported;
-use crate::trace::{shell, start, trace};
+use crate::trace::{shell, shell_with_engine, start, trace};
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
@@ -178,19 +179,30 @@ fn only_the_cpus_that_are_asked_for() {
 #[test]
 fn only_the_cgroup_that_is_asked_for() {
     let Some(machine) = Machine::shared() else { return };
-    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
-    let root = mounts.lines().find_map(|mount| {
-        let mut words = mount.split(' ').skip(1);
-        Some((words.next()?, words.next()?)).filter(|(_, kind)| *kind == "cgroup2").map(|(dir, _)| dir)
-    });
-    let name = format!("rtrace-live-{}", std::process::id());
-    let dir = std::path::Path::new(root.expect("cgroup2 is mounted")).join(&name);
-    std::fs::create_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let group = Cgroup::new(&machine, "a");
     let script =
-        format!(r#""$workload" tag 8001; echo $$ >{}/cgroup.procs; "$workload" tag 8002; exec "$workload" tag 8003"#, dir.display());
-    let trace = trace(&machine, &["-a", "-G", &name, "-e", "lseek"], &["sh", "-c", &script]).succeeded();
-    let _ = std::fs::remove_dir(&dir);
+        format!(r#""$workload" tag 8001; echo $$ >{}/cgroup.procs; "$workload" tag 8002; exec "$workload" tag 8003"#, group.dir.display());
+    let trace = trace(&machine, &["-a", "-G", &group.path, "-e", "lseek"], &["sh", "-c", &script]).succeeded();
     assert_eq!(trace.tags(), [8002, 8003], "{}", trace.text);
+}
+
+/// The command that says how long, when it moves itself into the cgroup that is traced.
+#[test]
+fn a_command_that_moves_itself_into_the_traced_cgroup_is_traced_there() {
+    let Some(machine) = Machine::shared() else { return };
+    let group = Cgroup::new(&machine, "a");
+    let dir = group.dir.display();
+    let script = format!(
+        "\"$rtrace\" -v $engine -e lseek -o \"$dir/lines\" -G {dir} sh -c 'echo $$ > {dir}/cgroup.procs; exec \"$workload\" forks 20'; cat \"$dir/lines\""
+    );
+    let trace = shell_with_engine(&machine, &script);
+    let lines: Vec<&str> = trace.text.lines().filter(|line| line.contains(" lseek(")).collect();
+    assert!(lines.len() == 20 && lines.iter().all(|line| line.contains(" workload/")), "{}", trace.text);
+    let script = format!(
+        "\"$rtrace\" -v $engine -e getpid,close -o \"$dir/lines\" -G {dir} sh -c 'echo $$ > {dir}/cgroup.procs; exec 3</dev/null 3>&-'; cat \"$dir/lines\""
+    );
+    let trace = shell_with_engine(&machine, &script);
+    assert!(trace.text.lines().any(|line| line.contains(" sh/") && line.contains(" close(fd: ")), "{}", trace.text);
 }
 
 #[test]

@@ -289,6 +289,13 @@ impl Follower {
         self.command_fds = fds.to_vec();
     }
 
+    /// The command is no longer rtrace's own code, whether its call was seen or not.
+    pub(super) fn command_begun(&mut self, task: TaskId, comm: &[u8], time: Time) {
+        let Some(slot) = self.tasks.find(task.tid).filter(|&slot| self.tasks.at(slot).id == task) else { return };
+        self.threads[slot.index()].set_up = false;
+        self.tasks.name(slot, time, comm);
+    }
+
     /// The slot of a task that a look found: a new one, unless the stream knows it.
     pub(super) fn slot_for_look(&mut self, task: TaskId, time: Time) -> Slot {
         match self.tasks.find(task.tid) {

@@ -1,0 +1,34 @@
+//! Cgroups for tests.
+
+use crate::machine::Machine;
+use std::path::PathBuf;
+
+/// A cgroup of the unified hierarchy that is taken away when its tasks are gone.
+pub struct Cgroup {
+    pub dir: PathBuf,
+    /// As /proc/PID/cgroup has it.
+    pub path: String,
+}
+
+impl Cgroup {
+    pub fn new(machine: &Machine, name: &str) -> Cgroup {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").expect("there is /proc");
+        let mount = mounts.lines().find_map(|line| {
+            let mut words = line.split(' ').skip(1);
+            let (place, kind) = (words.next()?, words.next()?);
+            (kind == "cgroup2").then(|| place.to_owned())
+        });
+        let own = machine.dir().file_name().expect("it has a name").to_string_lossy().into_owned();
+        let path = format!("/{own}-{name}");
+        let dir = PathBuf::from(mount.expect("a cgroup2 is mounted")).join(&path[1..]);
+        std::fs::create_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        Cgroup { dir, path }
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let wait = || std::thread::sleep(std::time::Duration::from_millis(20));
+        (0..100).find(|_| std::fs::remove_dir(&self.dir).inspect_err(|_| wait()).is_ok());
+    }
+}
