@@ -5,6 +5,8 @@ use crate::machine::Machine;
 use crate::trace::{plain, shell};
 use std::os::unix::fs::PermissionsExt;
 
+/// On every Linux.
+const NOBODY: u32 = 65_534;
 const TRUE: [&str; 2] = ["--", "true"];
 
 fn read(path: &str) -> String {
@@ -42,6 +44,51 @@ fn a_link_is_not_followed() {
     std::os::unix::fs::symlink(&target, &link).expect("the test's directory is writable");
     let run = plain(&machine, &[&["-o", &link][..], &TRUE].concat());
     assert_eq!(read(&target), ".....", "status {}: {}", run.status, run.stderr);
+}
+
+/// In directories that everybody may write to, others choose what a name means.
+#[test]
+fn what_others_put_there_is_not_written() {
+    let Some(machine) = Machine::shared() else { return };
+    let precious = machine.file("precious", 5);
+    let shared = machine.path("shared");
+    std::fs::create_dir(&shared).expect("the test's directory is writable");
+    std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o1777)).expect("it is ours");
+    let in_memory = format!("/dev/shm/rtrace-live-{}", std::process::id());
+    for place in [format!("{shared}/x"), in_memory] {
+        let refused = |what: &str, option: &str| {
+            std::os::unix::fs::lchown(&place, Some(NOBODY), Some(NOBODY)).expect("root may give files away");
+            let run = plain(&machine, &[&[option, &place][..], &TRUE].concat());
+            assert_eq!((run.status, run.stderr), (125, format!("rtrace: cannot write to {place}: {what}\n")), "{option}");
+        };
+        std::os::unix::fs::symlink(&precious, &place).expect("the directory is writable");
+        refused("it is a symbolic link; name the file itself", "-o");
+        refused("it is a symbolic link; name the file itself", "--flamegraph");
+        std::fs::remove_file(&place).expect("it is there");
+        std::fs::write(&place, "theirs").expect("the directory is writable");
+        refused("it is a file of another user, in a directory that others may write to", "-o");
+        assert_eq!(read(&place), "theirs");
+        std::fs::remove_file(&place).expect("it is there");
+        rustix::fs::mknodat(rustix::fs::CWD, &place, rustix::fs::FileType::Fifo, rustix::fs::Mode::from(0o666), 0)
+            .expect("pipes can be made");
+        refused("it is a pipe of another user, in a directory that others may write to", "-o");
+        std::fs::remove_file(&place).expect("it is there");
+
+        let old = format!("{place}.old");
+        std::fs::write(&place, "ours").expect("the directory is writable");
+        std::fs::write(&old, "theirs").expect("the directory is writable");
+        std::os::unix::fs::chown(&old, Some(NOBODY), Some(NOBODY)).expect("root may give files away");
+        let run = plain(&machine, &[&["-o", &place][..], &TRUE].concat());
+        let why = "its .old file is another user's, in a directory that others may write to";
+        assert_eq!((run.status, run.stderr), (125, format!("rtrace: cannot write to {place}: {why}\n")));
+        std::fs::remove_file(&old).expect("it is there");
+        plain(&machine, &[&["-o", &place][..], &TRUE].concat()).succeeded();
+        assert_eq!(read(&old), "ours", "an older trace of ours is kept");
+        assert!(!line::parse(&read(&place)).is_empty());
+        std::fs::remove_file(&old).expect("it is there");
+        std::fs::remove_file(&place).expect("it is there");
+    }
+    assert_eq!(read(&precious), ".....");
 }
 
 #[test]
