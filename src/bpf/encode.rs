@@ -3,15 +3,17 @@
 use super::capture::{Capture, Maker, OP_BYTES, Op};
 use super::choices::Choices;
 use super::links::Links;
-use super::settings::{NR_COUNT, Seed, Settings, Whose, is_nested};
+use super::settings::{NR_COUNT, Seed, Settings, Whose};
 use super::stacks::Kinds;
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
 use crate::kernel::machine::possible_cpus;
+use crate::kernel::procfs;
 use crate::syscall::special::{self, Special};
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// `PLANS_MAX`, `OPS_MAX`: plans that differ, and the operations of one.
 const PLANS_MAX: usize = 1024;
@@ -19,6 +21,12 @@ pub(super) const OPS_MAX: usize = 6;
 /// `sizeof(struct plan)`
 pub(super) const PLAN_BYTES: usize = OPS_AT + OPS_MAX * OP_BYTES;
 const OPS_AT: usize = 16;
+
+/// Whether rtrace is in a pid namespace below the first, so that tasks have other numbers for it than for the kernel.
+pub(super) fn is_nested() -> bool {
+    static IS: LazyLock<bool> = LazyLock::new(|| !procfs::is_in_first_pid_namespace());
+    *IS
+}
 
 /// `PLAN_*`
 const WANTED: u16 = 1;

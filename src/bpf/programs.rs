@@ -2,10 +2,10 @@
 //! [`super::loaded`]'s.
 
 use super::account::{self, Account};
-use super::encode::On;
+use super::encode::{On, is_nested};
 use super::in_flight::InFlight;
 use super::loaded::Loaded;
-use super::settings::{Hooks, Mode, Seed, Settings, Whose, is_nested};
+use super::settings::{Hooks, Mode, Seed, Settings, Whose};
 use crate::kernel::machine::possible_cpus;
 use crate::sys::bpf::raw_tracepoints_may_sleep;
 use crate::sys::map_memory::MapMemory;

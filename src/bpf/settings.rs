@@ -4,9 +4,7 @@ use super::filter::Clause;
 use super::stacks::Stacks;
 use crate::beauty::row::Syscall;
 use crate::event::Abi;
-use crate::kernel::procfs;
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 /// `NR_COUNT`: numbers that have a plan in each ABI.
 pub(super) const NR_COUNT: usize = 1024;
@@ -60,12 +58,6 @@ pub enum Hooks {
 pub struct OwnEvents {
     pub enter: u64,
     pub exit: u64,
-}
-
-/// Whether rtrace is in a pid namespace below the first, so that tasks have other numbers for it than for the kernel.
-pub(super) fn is_nested() -> bool {
-    static IS: LazyLock<bool> = LazyLock::new(|| !procfs::is_in_first_pid_namespace());
-    *IS
 }
 
 /// What to trace, of whom; nothing of nobody, if nothing is said.

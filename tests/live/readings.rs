@@ -1,6 +1,5 @@
 //! Small things that a reader of lines and notes trips over.
 
-use crate::line;
 use crate::machine::{self, Machine};
 use crate::probe_command::Events;
 use crate::trace::{plain, shell, trace};
@@ -94,7 +93,7 @@ fn what_the_kernel_did_not_write_is_not_shown() {
     let options = ["--engine", "bpf", "-e", "clock_nanosleep"];
     let slept = trace(&machine, &options, &["sleep", "0.01"]).succeeded();
     let calls = slept.lines();
-    let calls = line::calls(&calls);
+    let calls = crate::line::calls(&calls);
     assert!(calls.iter().all(|(_, call)| !call.args.contains("rmtp: {")) && calls[0].1.args.contains("rqtp: {"), "{}", slept.text);
     // A signal that stops the sleep lets the kernel write what is left of it.
     let stopped = trace(&machine, &options, &["sh", "-c", "sleep 0.3 & sleep 0.1; kill -STOP $!; kill -CONT $!; wait"]).succeeded();
