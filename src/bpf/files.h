@@ -83,9 +83,10 @@ static __always_inline u64 key_apart(struct scratch *scratch, u64 inode)
 	u32 length = MEMBER(dentry, walk->dentry, d_name.len);
 	walk->kind = FILE_APART;
 	u64 pid = pid_of(walk, inode, magic, name);
-	if (pid)
-		walk->pid = settings.nested ? number_here(pid) : MEMBER(pid, pid, numbers[0].nr);
-	u64 hash = mixed(pid, length);
+	/* Not the address: the next process may have its pid there, and before Linux 6.9 nothing else tells their pidfds apart. */
+	s32 number = pid ? MEMBER(pid, pid, numbers[0].nr) : 0;
+	walk->pid = pid && settings.nested ? number_here(pid) : number;
+	u64 hash = mixed(number, length);
 	for (u32 i = 0; i < NAME_WORDS_MAX && 8 * i < length; i++)
 		hash = mixed(hash, word_of_name(walk, name, i));
 	return hash;
