@@ -13,7 +13,6 @@ use crate::kernel::machine::possible_cpus;
 use crate::kernel::procfs;
 use crate::syscall::special::{self, Special};
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 /// `PLANS_MAX`, `OPS_MAX`: plans that differ, and the operations of one.
 const PLANS_MAX: usize = 1024;
@@ -21,12 +20,6 @@ pub(super) const OPS_MAX: usize = 6;
 /// `sizeof(struct plan)`
 pub(super) const PLAN_BYTES: usize = OPS_AT + OPS_MAX * OP_BYTES;
 const OPS_AT: usize = 16;
-
-/// Whether rtrace is in a pid namespace below the first, so that tasks have other numbers for it than for the kernel.
-pub(super) fn is_nested() -> bool {
-    static IS: LazyLock<bool> = LazyLock::new(|| !procfs::is_in_first_pid_namespace());
-    *IS
-}
 
 /// `PLAN_*`
 const WANTED: u16 = 1;
@@ -75,7 +68,7 @@ impl Settings {
         let choosing = [on as u32, self.failures.into(), user, (!self.filters.is_empty()).into(), cpus];
         let mut bytes: Vec<u8> = words.iter().chain(&choosing).flat_map(|word| word.to_ne_bytes()).collect();
         bytes.extend(self.least.unwrap_or_default().to_ne_bytes());
-        bytes.extend(u64::from(is_nested()).to_ne_bytes());
+        bytes.extend(u64::from(!procfs::is_in_first_pid_namespace()).to_ne_bytes());
         bytes
     }
 

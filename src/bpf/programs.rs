@@ -2,11 +2,12 @@
 //! [`super::loaded`]'s.
 
 use super::account::{self, Account};
-use super::encode::{On, is_nested};
+use super::encode::On;
 use super::in_flight::InFlight;
 use super::loaded::Loaded;
 use super::settings::{Hooks, Mode, Seed, Settings, Whose};
 use crate::kernel::machine::possible_cpus;
+use crate::kernel::procfs::is_in_first_pid_namespace;
 use crate::sys::bpf::raw_tracepoints_may_sleep;
 use crate::sys::map_memory::MapMemory;
 use anyhow::{Context, anyhow};
@@ -103,7 +104,7 @@ impl Programs {
         let on_all = Names::on_all();
         let is_needed = |name: &str| match name {
             "seed" => needs_seeds(settings),
-            "find_own_namespace" => is_nested(),
+            "find_own_namespace" => !is_in_first_pid_namespace(),
             _ => on_all.tasks.contains(&name),
         };
         Programs::new(settings, On::AllCalls, on_all, is_needed)
@@ -145,7 +146,7 @@ impl Programs {
 
     /// Follows tasks from now on, beginning with these.
     pub fn follow(&mut self, seeds: impl Iterator<Item = (Seed, Mode)>) -> anyhow::Result<()> {
-        if is_nested() {
+        if !is_in_first_pid_namespace() {
             self.list("find_own_namespace")?;
         }
         let map = self.map("seeds")?;
@@ -340,7 +341,7 @@ fn is_needed(program: &str, settings: &Settings, on: On, calls: &Names, tasks: &
         _ if is_of_tasks(program) => tasks.tasks.contains(&program),
         _ if SIGNALS.contains(&program) => settings.signals,
         "seed" => needs_seeds(settings),
-        "find_own_namespace" => is_nested(),
+        "find_own_namespace" => !is_in_first_pid_namespace(),
         "list_begun" | "list_pending" => !settings.sums,
         "list_stacks" => lists_stacks(settings),
         "list_tallies" => settings.sums,

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// What /proc/TID/stat says of a task, as far as rtrace asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +54,9 @@ pub fn status(tid: i32) -> Option<Status> {
 
 /// Whether rtrace's own numbers of tasks are those of the first pid namespace, which has this inode on every kernel (PROC_PID_INIT_INO in include/linux/proc_ns.h).
 pub fn is_in_first_pid_namespace() -> bool {
-    fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == "pid:[4026531836]")
+    static IS: LazyLock<bool> =
+        LazyLock::new(|| fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == "pid:[4026531836]"));
+    *IS
 }
 
 /// Whether /proc shows the tasks of another pid namespace, under the numbers that they have there: in a new namespace it
