@@ -2,8 +2,7 @@
 
 use crate::machine::{self, Machine};
 use crate::namespaces::can_unshare;
-use crate::trace::{Trace, shell_with_engine};
-use std::process::{Command, Stdio};
+use crate::trace::{Trace, shell_with_engine, start_shell};
 
 const INSIDE: &str = "unshare --pid --fork --mount-proc";
 
@@ -68,9 +67,8 @@ fn everybody_there_and_nobody_else() {
     if !can_unshare() {
         return;
     }
-    let mut outside = Command::new(machine::workload());
-    let outside = outside.args(["calls", "lseek", "1", "1000000000"]).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut outside = outside.spawn().expect("the program starts");
+    // It is killed with its value, however this test ends.
+    let _outside = start_shell(&machine, r#"exec "$workload" calls lseek 1 1000000000"#);
     // Without BPF, -u follows whoever is there, and what they start; the command that says how long is not among them.
     let whoever: &[&str] = if machine::engine() == "bpf" { &["-a", "-u root"] } else { &["-a"] };
     for whom in whoever {
@@ -82,8 +80,6 @@ fn everybody_there_and_nobody_else() {
             assert!(calls.len() == 20 && calls.iter().all(|line| line.contains(" workload/")), "{whom}: {}", trace.text);
         }
     }
-    outside.kill().expect("it runs");
-    outside.wait().expect("it is ours");
 }
 
 #[test]

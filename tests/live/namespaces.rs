@@ -3,7 +3,7 @@
 use crate::line;
 use crate::machine::Machine;
 use crate::needs::unsupported;
-use crate::trace::{Trace, trace};
+use crate::trace::{Trace, start_shell, trace};
 use std::process::Command;
 
 /// Its shell is number 1 and its child number 2 there; here they are others, of which 1 and 2 always have names.
@@ -68,9 +68,11 @@ fn a_process_of_another_pid_namespace_that_was_there_before() {
     }
     let flag = machine.path("go");
     let script = format!("until [ -e {flag} ]; do sleep 0.05; done; kill -0 2; kill -0 1");
-    let mut outside = Command::new("unshare").args(&INSIDE[1..]).args([script.as_str()]).spawn().expect("unshare starts");
+    // It is killed with its value, however this test ends.
+    let outside = start_shell(&machine, &format!("exec {} '{script}'", INSIDE.join(" ")));
+    let unshare = outside.pid().as_raw_nonzero();
     let shell = loop {
-        let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", outside.id())).unwrap_or_default();
+        let children = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap_or_default();
         if let Some(shell) = children.split_whitespace().next() {
             break shell.to_owned();
         }
@@ -79,7 +81,7 @@ fn a_process_of_another_pid_namespace_that_was_there_before() {
     let mut run = crate::trace::start(&machine, &["-p", &shell, "-e", "kill,wait4,clone,vfork"], &[]);
     run.wait_for("a line", |lines| !lines.is_empty());
     std::fs::write(&flag, "").expect("the test's directory is writable");
-    outside.wait().expect("it is ours");
+    outside.finish();
     let trace = run.finish();
     let kills = kills(&trace);
     assert_eq!(kills.last().map(String::as_str), Some("pid: 1, sig: 0"), "{}", trace.text);
