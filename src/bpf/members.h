@@ -44,8 +44,8 @@ static void *(*const rdonly_cast)(const void *address, u32 type) = KERNEL_FUNCTI
 	})
 
 /*
- * A member of what a pointer of a tracepoint's or helper's leads to. It can be loaded on every kernel, but where an address can be taken for a struct, the verifier searches the names of all types at each load
- * of a pointer that was not (btf_nested_type_is_trusted() in kernel/bpf/btf.c): a millisecond.
+ * A member of the struct that a pointer from a tracepoint or a helper leads to. Every kernel takes a plain load of it. But from 6.2 on, if the member is itself a pointer, the verifier searches the names of all
+ * types for it (btf_nested_type_is_trusted() in kernel/bpf/btf.c), which takes a millisecond; it does not if the struct's address went through rdonly_cast().
  */
 #ifdef PLAIN_LOADS
 #define FOLLOW(type, pointer, member) MEMBER(type, pointer, member)

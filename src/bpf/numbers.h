@@ -70,7 +70,7 @@ static __always_inline s32 number_of_process(struct task_struct *task)
 	return settings.nested ? number_in_namespace(task, 1) : task->tgid;
 }
 
-/* Whether rtrace's namespace has a number for it: of what has none, nobody there is to know. */
+/* Whether it has a number in rtrace's namespace; a task without one is not traced. */
 static __always_inline int is_visible(struct task_struct *task)
 {
 	return !settings.nested || number_of_task(task);

@@ -48,7 +48,7 @@ pub struct Settings {
     pub frames_min: usize,
 }
 
-/// Which of the lines are shown that tell what happened to a task: that a signal came, that it ended.
+/// Which lines about what happens to tasks are shown: their signals, their ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfTasks {
     #[default]

@@ -57,7 +57,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A name in a directory, which is the same one however its own name changes.
+/// A name in a directory that is held open, so that it stays the same directory.
 struct Place {
     dir: OwnedFd,
     name: OsString,
@@ -79,13 +79,13 @@ impl Place {
         }
     }
 
-    /// Whether names here were put by nobody but whom the user trusts with everything: root, and the user.
+    /// Whether only root and the user can put names into the directory.
     fn is_closed(&self) -> io::Result<bool> {
         let dir = fs::fstat(&self.dir)?;
         Ok(is_trusted(dir.st_uid) && !Mode::from_raw_mode(dir.st_mode).contains(Mode::WOTH))
     }
 
-    /// Whether links here lead where the kernel or root wants them to: those of /proc do, and root's in a directory of root's (/dev, and not /dev/shm).
+    /// Whether the kernel or root made the links here: in /proc they are the kernel's, in /dev itself (and not in /dev/shm) root's.
     fn links_are_the_systems(&self) -> io::Result<bool> {
         if fs::fstatfs(&self.dir)?.f_type == fs::PROC_SUPER_MAGIC {
             return Ok(true);
