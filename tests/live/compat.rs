@@ -47,7 +47,7 @@ fn beside_events_of_single_syscalls_they_are_looked_at_as_soon_as_there_is_one()
         return;
     }
     let Some(program) = program(&machine) else { return };
-    let script = format!("{program}; sleep 2; {program}; {program}; true");
+    let script = format!("{program}; sleep 4; {program}; {program}; true");
     let trace = trace(&machine, &["--engine", "bpf", "-e", "getsid,execve"], &["sh", "-c", &script]).succeeded();
     assert_eq!(trace.conserved().lost, 0);
     assert_eq!(trace.count("getsid"), 2, "{}", trace.text);

@@ -93,9 +93,9 @@ fn calls_in_flight_are_shown_to_a_pipe_and_not_to_a_file() {
     let Some(machine) = Machine::shared() else { return };
     let engine = machine::engine();
     for (to, options, pending) in [("| cat", "", 1), ("| cat", "--no-pending", 0), ("", "", 0), ("", "--pending", 1)] {
-        let run = format!("$rtrace --engine {engine} {options} -e clock_nanosleep sleep .4 2>&1 >$dir/out {to} >$dir/lines");
+        let run = format!("$rtrace --engine {engine} {options} -e clock_nanosleep sleep 1.5 2>&1 >$dir/out {to} >$dir/lines");
         let text = match to {
-            "" => format!("$rtrace --engine {engine} {options} -e clock_nanosleep sleep .4 2>$dir/lines"),
+            "" => format!("$rtrace --engine {engine} {options} -e clock_nanosleep sleep 1.5 2>$dir/lines"),
             _ => run,
         };
         let done = shell(&machine, &text);

@@ -96,8 +96,10 @@ fn what_the_kernel_did_not_write_is_not_shown() {
     let calls = crate::line::calls(&calls);
     assert!(calls.iter().all(|(_, call)| !call.args.contains("rmtp: {")) && calls[0].1.args.contains("rqtp: {"), "{}", slept.text);
     // A signal that stops the sleep lets the kernel write what is left of it.
-    let stopped = trace(&machine, &options, &["sh", "-c", "sleep 0.3 & sleep 0.1; kill -STOP $!; kill -CONT $!; wait"]).succeeded();
-    assert!(stopped.text.contains("rmtp: {.tv_sec: 0, .tv_nsec: "), "{}", stopped.text);
+    // It is stopped once it sleeps, and goes on once it is stopped: a SIGCONT before that takes the SIGSTOP back.
+    let script = "is() { until grep -q \") $1\" /proc/$!/stat; do sleep .01; done; }; sleep 60 & is S; sleep .1; kill -STOP $!; is T; kill -CONT $!; kill $!; wait; true";
+    let stopped = trace(&machine, &options, &["bash", "-c", script]).succeeded();
+    assert!(stopped.text.contains("rmtp: {.tv_sec: 59, .tv_nsec: "), "{}", stopped.text);
     let script = "import select,os,threading\nr,w=os.pipe()\np=select.poll()\np.register(r,1)\nthreading.Timer(0.6,lambda:os.write(w,b'x')).start()\np.poll();p.poll()";
     let polled = trace(&machine, &["--engine", "bpf", "-e", "poll"], &["python3", "-c", script]);
     let waiting: Vec<&str> = polled.text.lines().filter(|line| line.contains(" poll(") && line.contains("...")).collect();
