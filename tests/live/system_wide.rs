@@ -106,16 +106,21 @@ fn beside_bpftrace_both_see_all() {
     let Some(machine) = Machine::alone() else { return };
     let Some(bpftrace) = peer("bpftrace") else { return };
     let script = machine.path("count.bt");
-    let program = r#"
-tracepoint:syscalls:sys_enter_lseek /comm == "workload"/ { @entries = count(); }
-tracepoint:raw_syscalls:sys_exit /comm == "workload" && args->id == 8/ { @exits = count(); }
-"#;
+    // bpftrace counts for the whole machine, where a second run of the tests may have a workload, too.
+    let comm = format!("own{}", std::process::id());
+    let program = format!(
+        r#"
+tracepoint:syscalls:sys_enter_lseek /comm == "{comm}"/ {{ @entries = count(); }}
+tracepoint:raw_syscalls:sys_exit /comm == "{comm}" && args->id == 8/ {{ @exits = count(); }}
+"#
+    );
     std::fs::write(&script, program).expect("the test's directory is writable");
-    let workload = format!("{} calls lseek 2 2000", machine::workload());
+    std::fs::copy(machine::workload(), machine.path(&comm)).expect("the test's directory is writable");
+    let workload = format!("{} calls lseek 2 2000", machine.path(&comm));
     let counted = machine.path("counted");
     let beside = [bpftrace, "-q", "-o", &counted, &script, "-c"];
     let of_workload = |lines: &[line::Line]| {
-        let wanted = |line: &&line::Line| line.comm == "workload" && line.call().is_some_and(|call| call.name == "lseek");
+        let wanted = |line: &&line::Line| line.comm == comm && line.call().is_some_and(|call| call.name == "lseek");
         lines.iter().filter(wanted).count()
     };
     for events in ["lseek", "*"] {
