@@ -8,7 +8,7 @@ use crate::bpf::user::Objects;
 use crate::cli::exit_code::ExitCode;
 use crate::cli::plain::without_numbers;
 use crate::cli::request::{self, Target, Trace, Who};
-use crate::event::TaskId;
+use crate::event::{TaskId, Time};
 use crate::kernel::carriers::{self, Carrier};
 use crate::kernel::{elf, machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
@@ -229,10 +229,10 @@ impl Run<'_> {
     }
 
     /// The command has begun. Where everybody is traced who is in a cgroup or has a user, it may become one of those later, so that its execve is not seen.
-    fn note_executed(&mut self) {
+    fn note_executed(&mut self, at: Time) {
         let pid = self.child.as_ref().filter(|_| self.plan.whom.is_anyone()).map(|child| child.pid);
         if let Some((pid, comm)) = pid.and_then(|pid| Some((pid, procfs::comm(pid)?))) {
-            self.drain.note(Note::Executed { task: TaskId { pid, tid: pid }, comm });
+            self.drain.note_at(at, Note::Executed { task: TaskId { pid, tid: pid }, comm });
         }
     }
 
@@ -279,12 +279,11 @@ impl Run<'_> {
             self.enable()?;
         }
         self.look_for_programs();
-        if let Some(child) = &mut self.child
-            && let Err(refused) = child.start()
-        {
-            return self.not_started(refused);
+        match self.child.as_mut().map(Child::start) {
+            Some(Ok(executed)) => self.note_executed(executed),
+            Some(Err(refused)) => return self.not_started(refused),
+            None => {}
         }
-        self.note_executed();
         let before = clock::of_thread();
         let end = self.watch(enable_at)?;
         self.draining = clock::of_thread() - before;

@@ -87,6 +87,8 @@ pub struct Follower {
     command: Option<TaskId>,
     /// It has executed its program.
     command_runs: bool,
+    /// When it was executed, where its execve may not have been seen.
+    command_began: Time,
     /// The path that it is about to execute.
     command_path: Box<[u8]>,
     /// The descriptors it begins with.
@@ -172,6 +174,7 @@ impl Follower {
             outbox: Outbox::default(),
             command: None,
             command_runs: false,
+            command_began: Time(0),
             command_path: Box::default(),
             command_fds: Vec::new(),
             command_end: None,

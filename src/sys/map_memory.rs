@@ -1,16 +1,17 @@
-//! The memory of a BPF map, mapped, so that it is read and written without bpf(2).
+//! Memory of numbers that several write and read at once: of a BPF map, mapped, so that it is read and written without bpf(2), or of processes that fork.
 //!
 //! While bpf(2) works on a map, the kernel runs no program of a tracepoint's event on that CPU (`bpf_disable_instrumentation()` in include/linux/bpf.h), and where kernels take the CPU away from a task in
 //! between, others run there unseen for as long: some calls in 100,000 on one CPU of Linux 7.2.
 
 use super::mapped::Mapping;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::io;
 use std::ops::Deref;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::AtomicU64;
 
-/// The first words of a map that has `BPF_F_MMAPABLE`.
+/// Words that are shared: the first ones of a map that has `BPF_F_MMAPABLE`, or zeros that this process and those that it forks see change.
 #[derive(Debug)]
 pub struct MapMemory(Mapping);
 
@@ -21,6 +22,16 @@ impl MapMemory {
     /// mmap(2)'s: the map cannot be mapped, or is smaller by a page or more.
     pub fn of(map: BorrowedFd, words: usize) -> io::Result<MapMemory> {
         Mapping::of(map, words * size_of::<AtomicU64>(), ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED).map(MapMemory)
+    }
+
+    /// So many words of zeros.
+    ///
+    /// # Errors
+    /// memfd_create(2)'s, ftruncate(2)'s and mmap(2)'s.
+    pub fn zeros(words: usize) -> io::Result<MapMemory> {
+        let file = memfd_create("rtrace", MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, (words * size_of::<AtomicU64>()) as u64)?;
+        MapMemory::of(file.as_fd(), words)
     }
 }
 

@@ -1,12 +1,16 @@
 //! Starting the command: forked early, executed when everything is armed.
 
+use super::clock;
+use super::map_memory::MapMemory;
 use super::signals::Signals;
 use super::users::User;
 use crate::cli::exit_code::ExitCode;
+use crate::event::Time;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is to be executed, all of it prepared, because a forked child may not allocate.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub struct Child {
     go: Option<OwnedFd>,
     /// Its errno comes here when it could not be executed; the end of the file when it was.
     outcome: OwnedFd,
+    /// When it called execve: a word that the child writes without a call.
+    executed: MapMemory,
 }
 
 /// What the child could not do.
@@ -61,6 +67,7 @@ impl Child {
         let (argv, envp) = (pointers(&program.argv), pointers(&program.envp));
         let shell_argv: Vec<_> = [c"/bin/sh".as_ptr(), program.path.as_ptr()].into_iter().chain(argv.iter().skip(1).copied()).collect();
         let mask = signals.mask_before();
+        let executed = MapMemory::zeros(1)?;
         // SAFETY: the child runs `child` only, which makes async-signal-safe calls on memory prepared above and never returns; the parent goes on as before.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
@@ -68,17 +75,17 @@ impl Child {
                 // The child's copy of the writing end must go, or the parent's end would never end our read.
                 drop(go);
                 // SAFETY: as above; all pointers are to NUL-terminated strings in lists that end with null and live until the exec.
-                unsafe { child(program, &argv, &envp, &shell_argv, &mask, wait.as_raw_fd(), tell.as_raw_fd()) }
+                unsafe { child(program, &argv, &envp, &shell_argv, &mask, wait.as_raw_fd(), tell.as_raw_fd(), &executed[0]) }
             }
-            pid => Ok(Child { pid, go: Some(go), outcome }),
+            pid => Ok(Child { pid, go: Some(go), outcome, executed }),
         }
     }
 
-    /// Lets it execute, and waits until it has.
+    /// Lets it execute, waits until it has, and says when: all that it did before was rtrace's own code.
     ///
     /// # Errors
     /// Why it could not; the child is then gone, but not yet waited for.
-    pub fn start(&mut self) -> Result<(), Refused> {
+    pub fn start(&mut self) -> Result<Time, Refused> {
         if let Some(go) = self.go.take() {
             rustix::io::write(&go, &[1]).map_err(|e| Refused::Execute(e.into()))?;
         }
@@ -90,7 +97,7 @@ impl Child {
             }
         };
         if len < 5 {
-            return Ok(());
+            return Ok(Time(self.executed[0].load(Ordering::Acquire)));
         }
         let error = io::Error::from_raw_os_error(i32::from_ne_bytes([told[1], told[2], told[3], told[4]]));
         Err(match told[0] {
@@ -128,6 +135,7 @@ unsafe fn child(
     mask: &libc::sigset_t,
     wait: i32,
     tell: i32,
+    executed: &AtomicU64,
 ) -> ! {
     // SAFETY: only async-signal-safe functions are called, with pointers that the caller vouches for; errno is this thread's own.
     unsafe {
@@ -160,6 +168,7 @@ unsafe fn child(
         // Rust ignores SIGPIPE in this process; the command gets what a shell would give it.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
+        executed.store(clock::now().0, Ordering::Release);
         libc::execve(program.path.as_ptr(), argv.as_ptr(), envp.as_ptr());
         // A script without an interpreter line: what execvp(3) and every shell do.
         if *libc::__errno_location() == libc::ENOEXEC {

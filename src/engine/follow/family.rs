@@ -293,6 +293,7 @@ impl Follower {
     pub(super) fn command_begun(&mut self, task: TaskId, comm: &[u8], time: Time) {
         let Some(slot) = self.tasks.find(task.tid).filter(|&slot| self.tasks.at(slot).id == task) else { return };
         self.threads[slot.index()].set_up = false;
+        self.command_began = time;
         self.tasks.name(slot, time, comm);
     }
 

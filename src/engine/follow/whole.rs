@@ -45,7 +45,7 @@ impl Follower {
         let Some(event) = self.bpf else { return };
         self.ledger.account(event).receive(1);
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
-        if let Some(why) = self.leaves_out(here, &behavior) {
+        if let Some(why) = self.leaves_out(here, &behavior, seen.start) {
             self.parts.forget(seen.tid);
             return self.ledger.leave_out(event, why);
         }
@@ -109,7 +109,7 @@ impl Follower {
             self.ledger.account(event).receive(1);
         }
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
-        if let Some(why) = self.leaves_out(here, &behavior) {
+        if let Some(why) = self.leaves_out(here, &behavior, seen.start) {
             if last {
                 self.ledger.leave_out(event, why);
             }
@@ -159,10 +159,14 @@ impl Follower {
     }
 
     /// Whether it is rtrace's own matter.
-    fn leaves_out(&mut self, here: Here, behavior: &Behavior) -> Option<LeftOut> {
+    fn leaves_out(&mut self, here: Here, behavior: &Behavior, start: Time) -> Option<LeftOut> {
         let thread = &mut self.threads[here.slot.index()];
         if thread.excluded {
             return Some(LeftOut::Excluded);
+        }
+        // The last call before it executed may have ended after it told the time.
+        if self.command == Some(here.task) && start < self.command_began {
+            return Some(LeftOut::SetUp);
         }
         thread.set_up &= behavior.special.path_argument().is_none();
         thread.set_up.then_some(LeftOut::SetUp)
