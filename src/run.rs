@@ -3,12 +3,14 @@
 //! Two threads. This one waits for signals, for the command and for the rings, and empties the rings; the other ([`crate::worker`]) makes events of what came and prints them. A queue
 //! bounded in bytes lies between: when it is full the rings wait, and what no longer fits into them the kernel counts as lost.
 
+use crate::beauty::signal;
 use crate::bpf;
 use crate::bpf::user::Objects;
 use crate::cli::exit_code::ExitCode;
 use crate::cli::plain::without_numbers;
 use crate::cli::request::{self, Target, Trace, Who};
 use crate::event::{TaskId, Time};
+use crate::interrupt;
 use crate::kernel::carriers::{self, Carrier};
 use crate::kernel::{elf, machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
@@ -22,20 +24,22 @@ use crate::source::live::Drain;
 use crate::source::look;
 use crate::source::queue::{Sender, queue};
 use crate::source::{Note, Session, session::Scope};
-use crate::sys::signals::Signals;
+use crate::stream::is_given_up;
+use crate::sys::signals::Came;
 use crate::sys::spawn::{Child, Refused};
 use crate::sys::{clock, closer, perf};
 use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
 use rustix::event::epoll;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeSet, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of records that may wait between the rings and the worker.
 const QUEUE_BYTES: usize = 64 << 20;
@@ -51,7 +55,7 @@ const PENDING_LOOK_NS: u64 = 100_000_000;
 /// # Errors
 /// rtrace itself could not do what was asked; the command, if there is one, was not started.
 pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
-    let signals = Signals::take().context("cannot wait for signals")?;
+    let signals = interrupt::take().context("cannot wait for signals")?;
     if !matches!(request.target, Target::There { who: Who::All | Who::User(_), .. }) {
         perf::get_ready_to_follow();
     }
@@ -76,7 +80,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
             return Ok(refused.exit_code());
         }
     };
-    let child = program.as_ref().map(|p| Child::fork(p, &signals)).transpose().context("cannot fork the command")?;
+    let child = program.as_ref().map(|p| Child::fork(p, signals)).transpose().context("cannot fork the command")?;
     raise_descriptor_limit();
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
 
@@ -98,7 +102,6 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     let mut run = Run {
         request,
         plan: &plan,
-        signals,
         drain: Drain::new(armed),
         made,
         names_missed: 0,
@@ -113,12 +116,13 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     };
     run.first_notes(program.as_ref());
     worker.begin(session);
+    interrupt::tracing();
     let started = run.go();
+    interrupt::over();
     let ended = run.end();
     let outcome = worker.join();
     started.and(ended)?;
-    let outcome = outcome?;
-    let code = run.exit_code(&outcome);
+    let code = run.exit_code(&outcome?);
     // So that whoever looks after this run finds nothing of those that were killed before it.
     tidying.map(JoinHandle::join);
     Ok(code)
@@ -168,7 +172,6 @@ fn raise_descriptor_limit() {
 struct Run<'a> {
     request: &'a Trace,
     plan: &'a Plan,
-    signals: Signals,
     drain: Drain,
     /// The events of `--probe`: behind the descriptors of them, which go first.
     made: Made,
@@ -197,8 +200,25 @@ enum End {
     Done,
     /// The user wants it to.
     Asked,
+    /// The command was asked to end, and takes longer than whoever asked may want to wait.
+    Late,
     /// Enough was printed, or nobody reads any more: the command runs on.
     Enough,
+}
+
+/// How far the user was answered who asked for the end while a command runs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    /// The first signal came, which is the command's.
+    once: bool,
+    /// When it was sent on to the command. Whoever sent it may send no second one (timeout(1)).
+    passed_on: Option<Instant>,
+}
+
+impl Asked {
+    fn too_long_ago(&self) -> bool {
+        self.passed_on.is_some_and(|at| at.elapsed() >= interrupt::PATIENCE)
+    }
 }
 
 const SIGNALS: u64 = u64::MAX;
@@ -279,6 +299,10 @@ impl Run<'_> {
             self.enable()?;
         }
         self.look_for_programs();
+        if let (Some(signal), Some(_)) = (interrupt::first().and_then(signal::name), &self.child) {
+            say!("rtrace: the command was not started, since {signal} came before");
+            return Ok(());
+        }
         match self.child.as_mut().map(Child::start) {
             Some(Ok(executed)) => self.note_executed(executed),
             Some(Err(refused)) => return self.not_started(refused),
@@ -288,8 +312,10 @@ impl Run<'_> {
         let end = self.watch(enable_at)?;
         self.draining = clock::of_thread() - before;
         self.look_for_programs();
-        if end == End::Enough && self.verbose {
-            say!("rtrace: no more is wanted; the command runs on, untraced");
+        match end {
+            End::Enough if self.verbose => say!("rtrace: no more is wanted; the command runs on, untraced"),
+            End::Late => self.say_late(),
+            _ => {}
         }
         Ok(())
     }
@@ -310,8 +336,10 @@ impl Run<'_> {
     fn watch(&mut self, mut enable_at: Option<u64>) -> anyhow::Result<End> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         self.drain.watch(&epoll)?;
-        epoll::add(&epoll, self.signals.as_fd(), epoll::EventData::new_u64(SIGNALS), epoll::EventFlags::IN)?;
-        let mut asked = false;
+        if let Some(signals) = interrupt::as_fd() {
+            epoll::add(&epoll, signals, epoll::EventData::new_u64(SIGNALS), epoll::EventFlags::IN)?;
+        }
+        let mut asked = Asked::default();
         let mut busy_rounds = 0;
         let mut waits_said = false;
         let mut looked = clock::now();
@@ -322,7 +350,7 @@ impl Run<'_> {
                 self.enable()?;
             }
             // Signals are taken before the child is asked for: the one that says that it is gone may come between the two, and would be waited for.
-            let signals: Vec<_> = std::iter::from_fn(|| self.signals.next()).collect();
+            let signals: Vec<Came> = std::iter::from_fn(interrupt::next).collect();
             // Whether the targets are gone is asked before the rings are looked at, so that their last records are in this round or an earlier one.
             let reaped = self.reap(false);
             let gone = (reaped || self.traced.is_none()) && self.drain.targets_gone();
@@ -336,30 +364,41 @@ impl Run<'_> {
             if self.enough.load(Ordering::Relaxed) {
                 return Ok(End::Enough);
             }
-            if gone || (reaped && (self.traced.is_none() || asked || !self.request.run.wait)) {
+            if gone || (reaped && (self.traced.is_none() || asked.once || !self.request.run.wait)) {
                 return Ok(End::Done);
             }
-            for came in signals {
-                if came.signal == libc::SIGCHLD {
-                    continue;
-                }
-                if asked || reaped || self.traced.is_none() {
-                    return Ok(End::Asked);
-                }
-                asked = true;
-                // The terminal tells everyone in the foreground; what a process sent, it sent to rtrace alone.
-                if came.sent
-                    && let (Some(pid), Some(signal)) =
-                        (self.traced.and_then(rustix::process::Pid::from_raw), rustix::process::Signal::from_named_raw(came.signal))
-                {
-                    let _ = rustix::process::kill_process(pid, signal);
-                }
+            let may_end_the_command = self.traced.is_some() && !reaped;
+            if self.answer(signals, may_end_the_command, &mut asked) {
+                return Ok(End::Asked);
+            }
+            if asked.too_long_ago() {
+                return Ok(End::Late);
             }
             if reaped && !waits_said && !self.request.run.quiet {
                 waits_said = true;
                 say!("rtrace: the command has ended; waiting for what it left running (Ctrl-C ends the trace, --no-wait does not wait)");
             }
         }
+    }
+
+    /// Answers signals. The first one is for the command, if there is one; true if rtrace has to end.
+    fn answer(&self, signals: Vec<Came>, may_end_the_command: bool, asked: &mut Asked) -> bool {
+        signals.into_iter().filter(|came| came.signal != libc::SIGCHLD).any(|came| {
+            let is_for_us = asked.once || !may_end_the_command;
+            if !is_for_us {
+                asked.once = true;
+                asked.passed_on = self.pass_on(came).then(Instant::now);
+            }
+            is_for_us
+        })
+    }
+
+    /// Sends a signal on to the command, if a process sent it: to rtrace alone then. The terminal tells everyone in the foreground.
+    fn pass_on(&self, came: Came) -> bool {
+        let pid = self.traced.filter(|_| came.sent).and_then(Pid::from_raw);
+        let Some((pid, signal)) = pid.zip(Signal::from_named_raw(came.signal)) else { return false };
+        let _ = kill_process(pid, signal);
+        true
     }
 
     /// Sleeps until a ring is full enough, a signal comes, or the pause is over.
@@ -405,6 +444,27 @@ impl Run<'_> {
                 "rtrace: a BPF program of another tracer (id {ids}) is on {event}: if it returns 0 there, records are kept from rtrace that nobody counts (`bpftool prog show id N` says whose it is)"
             );
         }
+    }
+
+    /// Waits for the command, which runs on untraced, or until signals ask rtrace to end as they do while it traces.
+    fn wait_for_command(&mut self) {
+        let mut asked = Asked::default();
+        while !self.reap(false) {
+            interrupt::wait(Duration::from_millis(PAUSE_IDLE_MS as u64));
+            let signals = std::iter::from_fn(interrupt::next).collect();
+            if self.answer(signals, true, &mut asked) {
+                return;
+            }
+            if asked.too_long_ago() {
+                return self.say_late();
+            }
+        }
+    }
+
+    fn say_late(&self) {
+        let pid = self.traced.unwrap_or_default();
+        let name = interrupt::first().and_then(signal::name).unwrap_or("a signal");
+        say!("rtrace: the command (pid {pid}) has not ended within a second of the {name} that was passed on to it; it runs on, untraced");
     }
 
     /// Asks for the child's status; true once it is gone.
@@ -453,7 +513,7 @@ impl Run<'_> {
     /// The exit status, when the worker is done. A command that still runs untraced is waited for: its status is ours.
     fn exit_code(&mut self, outcome: &Outcome) -> ExitCode {
         if self.traced.is_some() && self.enough.load(Ordering::Relaxed) {
-            self.reap(true);
+            self.wait_for_command();
         }
         let mut shortages = self.drain.armed().shortages();
         for (names, of_whom) in [(self.names_missed, "calls named one at once"), (self.names_dropped, "threads of this machine named one")]
@@ -470,15 +530,22 @@ impl Run<'_> {
             let (draining, lines) = (self.draining.as_secs_f64(), outcome.cpu.as_secs_f64());
             say!("rtrace: {draining:.3} s of CPU time to empty the rings, {lines:.3} s to make of it what is shown");
         }
-        for sentence in verdict::sentences(self.request, self.plan, &outcome.session, &outcome.ledger, &outcome.account) {
+        let failed = outcome.failed.as_ref().filter(|_| !outcome.is_quiet());
+        if let Some(error) = failed {
+            say!("rtrace: {}", without_numbers(&format!("{error:#}")));
+        }
+        for sentence in verdict::sentences(self.request, self.plan, outcome) {
             say!("rtrace: {sentence}");
         }
-        if self.request.run.strict && (outcome.ledger.lost_records() > 0 || !shortages.is_empty()) {
+        if failed.is_some_and(|error| !error.downcast_ref().is_some_and(is_given_up)) {
+            return ExitCode::Failed;
+        }
+        if self.request.run.strict && (outcome.ledger.lost_records() > 0 || outcome.given_up > 0 || !shortages.is_empty()) {
             return ExitCode::Lost;
         }
         match (self.traced, self.status) {
             (Some(_), Some(status)) => ExitCode::from_wait_status(status.into_raw()),
-            (Some(_), None) => ExitCode::CommandKilled(libc::SIGINT as u8),
+            (Some(_), None) => ExitCode::CommandKilled(interrupt::first().unwrap_or(libc::SIGINT) as u8),
             (None, _) => ExitCode::Success,
         }
     }

@@ -7,12 +7,18 @@ use crate::gate::{Account, Held};
 use crate::plan::Plan;
 use crate::source::Session;
 use crate::syscall::ledger::{CallsAccount, EventAccount, Ledger};
+use crate::worker::Outcome;
 use std::fmt::Write;
 
 /// The verdict's sentences, a line each; none when there is nothing to say.
-pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledger, account: &Account) -> Vec<String> {
+pub fn sentences(request: &Trace, plan: &Plan, outcome: &Outcome) -> Vec<String> {
+    let Outcome { session, ledger, account, given_up, .. } = outcome;
     let mut said = Vec::new();
-    let account = &Account { calls_held_back: account.calls_held_back + ledger.left_out, ..*account };
+    let account = &Account {
+        calls_held_back: account.calls_held_back + ledger.left_out,
+        calls_shown: account.calls_shown.saturating_sub(*given_up),
+        ..*account
+    };
     for (event, counts) in ledger.disagreements() {
         let name = session.events.get(event).map_or("an event", |spec| spec.name.as_str());
         let (issued, lost) = (counts.issued.unwrap_or_default(), counts.lost.unwrap_or_default());
@@ -35,10 +41,10 @@ pub fn sentences(request: &Trace, plan: &Plan, session: &Session, ledger: &Ledge
     }
     said.extend(nothing_matched(request, plan, account, ledger.left_out));
     if let Some(calls) = ledger.calls_account()
-        && (calls.lost > 0 || request.run.verbose > 0)
+        && (calls.lost > 0 || request.run.verbose > 0 || (*given_up > 0 && !outcome.is_quiet()))
     {
         let calls = CallsAccount { issued: calls.issued + ledger.left_out, ..calls };
-        said.push(of_calls(&calls, account));
+        said.push(of_calls(&calls, account, *given_up));
     }
     if request.run.verbose > 0 {
         said.extend(of_others(session, ledger));
@@ -66,12 +72,15 @@ fn of_instance(session: &Session) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// `N calls issued, P printed, L lost`, and what was held back: the numbers add up.
-fn of_calls(calls: &CallsAccount, account: &Account) -> String {
+/// `N calls issued, P printed, L lost`, and what was held back and given up: the numbers add up.
+fn of_calls(calls: &CallsAccount, account: &Account, given_up: u64) -> String {
     let mut text = format!("{} calls issued, {} printed, {} lost", calls.issued, account.calls_shown, calls.lost);
     if account.calls_held_back > 0 {
         // A String takes everything.
         let _ = write!(text, ", {} held back as asked", account.calls_held_back);
+    }
+    if given_up > 0 {
+        let _ = write!(text, ", {given_up} given up because the output could not be written");
     }
     if calls.lost > 0 {
         text.push_str(" (larger rings, -m, or fewer events, -e, lose less)");

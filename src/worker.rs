@@ -4,11 +4,12 @@ use crate::cli::request::{Graphs, Mode, Trace};
 use crate::engine::{Engine, Settings};
 use crate::event::Event;
 use crate::gate::{self, Account, Gate};
+use crate::interrupt::{self, Waiter};
 use crate::kernel::objects::LiveFiles;
 use crate::plan::Plan;
 use crate::say;
 use crate::sink::graph::Graph;
-use crate::sink::output::{Output, Shared};
+use crate::sink::output::{Output, Shared, is_quiet_end};
 use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
 use crate::sink::text::Text;
@@ -38,7 +39,7 @@ const NAMES_WAIT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Worker {
     begin: mpsc::Sender<Arc<Session>>,
-    thread: JoinHandle<anyhow::Result<Outcome>>,
+    thread: JoinHandle<Outcome>,
 }
 
 /// How a run went.
@@ -47,8 +48,20 @@ pub struct Outcome {
     pub session: Arc<Session>,
     pub ledger: Ledger,
     pub account: Account,
+    /// Calls that should have been shown, and were not, because the output could not be written any more.
+    pub given_up: u64,
+    /// Why it could not.
+    pub failed: Option<anyhow::Error>,
     /// CPU time of the worker.
     pub cpu: Duration,
+}
+
+impl Outcome {
+    /// The output was written as long as somebody wanted it: nothing is to be said, unless the user wants to know.
+    pub fn is_quiet(&self) -> bool {
+        let error = self.failed.as_ref().map(|failed| failed.downcast_ref::<io::Error>());
+        error.is_none_or(|error| error.is_some_and(is_quiet_end))
+    }
 }
 
 /// Starts the worker before anything is armed, so that its thread can be left out of a system-wide trace. It waits for [`Worker::begin`], and ends when the queue does.
@@ -84,9 +97,14 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
             work.all(&rounds)
         }
         // Arming failed; whoever waits for us knows why.
-        Err(mpsc::RecvError) => {
-            Ok(Outcome { session: Arc::default(), ledger: Ledger::default(), account: Account::default(), cpu: Duration::ZERO })
-        }
+        Err(mpsc::RecvError) => Outcome {
+            session: Arc::default(),
+            ledger: Ledger::default(),
+            account: Account::default(),
+            given_up: 0,
+            failed: None,
+            cpu: Duration::ZERO,
+        },
     };
     let thread = std::thread::Builder::new().name("rtrace-worker".to_owned()).spawn(work).context("cannot make a thread")?;
     Ok(Worker { begin, thread })
@@ -109,10 +127,10 @@ impl Worker {
     /// Waits until everything that was sent is printed.
     ///
     /// # Errors
-    /// The output could not be written.
+    /// The worker panicked.
     pub fn join(self) -> anyhow::Result<Outcome> {
         drop(self.begin);
-        self.thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the worker thread panicked: this is a bug in rtrace")))
+        self.thread.join().map_err(|_| anyhow::anyhow!("the worker thread panicked: this is a bug in rtrace"))
     }
 }
 
@@ -127,8 +145,10 @@ struct Work {
     look: Live,
     /// Set when no more is wanted.
     enough: Arc<AtomicBool>,
-    /// Nobody reads the output any more.
-    deaf: bool,
+    /// Why the output cannot be written any more.
+    failed: Option<io::Error>,
+    /// Calls that were let through since then.
+    unheard: u64,
     output: Shared,
 }
 
@@ -143,60 +163,69 @@ impl Work {
         naming: Naming<LiveFiles>,
     ) -> Work {
         let engine = Engine::new(&session, settings, Box::new(LiveMappings));
-        Work { session, engine, gate: Gate::new(gate), sinks, naming, later: None, look: Live::default(), enough, deaf: false, output }
+        Work {
+            session,
+            engine,
+            gate: Gate::new(gate),
+            sinks,
+            naming,
+            later: None,
+            look: Live::default(),
+            enough,
+            failed: None,
+            unheard: 0,
+            output,
+        }
     }
 
-    /// Everything until the queue ends. The queue is emptied even when the output fails, because the other thread must not be kept from its end.
-    fn all(&mut self, rounds: &Receiver) -> anyhow::Result<Outcome> {
-        let mut failed = None;
+    /// Everything until the queue ends. The queue is emptied even when the output fails, because the other thread must not be kept from its end, and the account is to be complete.
+    fn all(&mut self, rounds: &Receiver) -> Outcome {
         let mut events = Vec::new();
         while let Some(round) = rounds.pop() {
             self.engine.round(&self.session, round, &mut self.look, &mut events);
             rounds.recycle(self.engine.spent());
-            self.give(&mut events, &mut failed);
+            self.give(&mut events);
         }
         self.engine.end(&self.session, &mut events);
-        self.give(&mut events, &mut failed);
-        let result = self.end();
-        self.note_failure(result, &mut failed);
+        self.give(&mut events);
+        self.end();
         let finished = self.output.lock().unwrap_or_else(PoisonError::into_inner).finish();
-        match failed {
-            Some(error) => Err(error.into()),
-            None => finished.map(|()| Outcome {
-                session: Arc::clone(&self.session),
-                ledger: self.engine.ledger().clone(),
-                account: self.gate.account(),
-                cpu: clock::of_thread(),
-            }),
+        let unwritten = self.sinks.iter().map(|sink| sink.unwritten()).max().unwrap_or_default();
+        Outcome {
+            session: Arc::clone(&self.session),
+            ledger: self.engine.ledger().clone(),
+            account: self.gate.account(),
+            given_up: self.unheard + unwritten,
+            failed: self.failed.take().map(Into::into).or(finished.err()),
+            cpu: clock::of_thread(),
         }
     }
 
     /// Shows what is due.
-    fn give(&mut self, events: &mut Vec<Event>, failed: &mut Option<io::Error>) {
-        let result = self.show(events);
+    fn give(&mut self, events: &mut Vec<Event>) {
+        self.show(events);
         self.say_trouble();
         self.engine.gone().into_iter().for_each(|pid| self.naming.end(pid));
         self.engine.recycle(events);
-        self.note_failure(result, failed);
-        if self.gate.is_full() {
+        if self.gate.is_full() || self.failed.is_some() {
             self.enough.store(true, Ordering::Relaxed);
         }
     }
 
-    fn show(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
-        if self.deaf {
-            return Ok(());
-        }
-        let Work { session, engine, gate, sinks, naming, later, .. } = self;
+    fn show(&mut self, events: &mut Vec<Event>) {
+        let Work { session, engine, gate, sinks, naming, later, failed, unheard, .. } = self;
         let names = Named { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
         let Some(later) = later else {
             for event in events.iter_mut() {
                 if gate.lets_through(event, &view) {
-                    sinks.iter_mut().try_for_each(|sink| sink.event(event, &view))?;
+                    give(sinks, event, &view, failed, unheard);
                 }
             }
-            return sinks.iter_mut().try_for_each(|sink| sink.tick(&view));
+            if failed.is_none() {
+                *failed = sinks.iter_mut().try_for_each(|sink| sink.tick(&view)).err();
+            }
+            return;
         };
         for mut event in events.drain(..) {
             if gate.lets_through(&mut event, &view) {
@@ -206,23 +235,26 @@ impl Work {
                 later.push(event);
             }
         }
-        Ok(())
     }
 
-    fn end(&mut self) -> io::Result<()> {
-        if self.deaf {
-            return Ok(());
-        }
+    fn end(&mut self) {
         if self.later.is_some() && self.naming.is_waiting() {
-            self.naming.wait(Instant::now() + NAMES_WAIT);
+            let until = Instant::now() + NAMES_WAIT;
+            // Without the names that are not there by then.
+            let _ = interrupt::patiently(Waiter::Worker, |step| {
+                self.naming.wait(until.min(Instant::now() + step));
+                (!self.naming.is_waiting() || Instant::now() >= until).then_some(())
+            });
         }
-        let Work { session, engine, sinks, naming, later, .. } = self;
+        let Work { session, engine, sinks, naming, later, failed, unheard, .. } = self;
         let names = Named { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
         for event in later.take().unwrap_or_default() {
-            sinks.iter_mut().try_for_each(|sink| sink.event(&event, &view))?;
+            give(sinks, &event, &view, failed, unheard);
         }
-        sinks.iter_mut().try_for_each(|sink| sink.end(engine.ledger(), &view))
+        if failed.is_none() {
+            *failed = sinks.iter_mut().try_for_each(|sink| sink.end(engine.ledger(), &view)).err();
+        }
     }
 
     /// Why names are missing, on stderr, where it disturbs no line.
@@ -231,15 +263,12 @@ impl Work {
             say!("rtrace: {why}");
         }
     }
+}
 
-    /// A reader who has gone is a normal end; anything else is kept to be told.
-    fn note_failure(&mut self, result: io::Result<()>, failed: &mut Option<io::Error>) {
-        if let Err(error) = result {
-            self.deaf = true;
-            self.enough.store(true, Ordering::Relaxed);
-            if error.kind() != io::ErrorKind::BrokenPipe {
-                failed.get_or_insert(error);
-            }
-        }
+/// Gives an event to the sinks, as long as what they write can be written.
+fn give(sinks: &mut [Box<dyn Sink>], event: &Event, view: &View, failed: &mut Option<io::Error>, unheard: &mut u64) {
+    match failed {
+        Some(_) => *unheard += event.what.calls(),
+        None => *failed = sinks.iter_mut().try_for_each(|sink| sink.event(event, view)).err(),
     }
 }

@@ -25,6 +25,11 @@ pub trait Sink {
 
     /// There is no more: print what comes last. The ledger says what was issued, seen and lost.
     fn end(&mut self, ledger: &Ledger, view: &View) -> std::io::Result<()>;
+
+    /// How many of the calls that it was given it could not write.
+    fn unwritten(&self) -> u64 {
+        0
+    }
 }
 
 /// What a sink may ask beside the event.

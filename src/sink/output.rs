@@ -1,25 +1,30 @@
 //! Where lines go: stderr, stdout, a file, a command, or a file for each process.
 //!
 //! Files are made for the caller alone (0600, theirs also under sudo), never through a link, and an old one is kept as FILE.old. Devices and pipes are written as they
-//! are. Nothing is buffered here: a write is given to the kernel before it returns, so what a sink writes at a tick is to be seen at that tick.
+//! are. Nothing is buffered here: a write is given to the kernel before it returns, so what a sink writes at a tick is to be seen at that tick. Whoever reads may take his time, but
+//! not keep rtrace from ending ([`crate::interrupt`]).
 
 mod rotating;
 
 use super::path;
 use crate::cli::request::{self, Color};
+use crate::interrupt::{self, Waiter};
 use crate::say;
+use crate::stream::{Stream, Unwritten, is_given_up};
 use anyhow::{Context, Result, bail};
 use rotating::Rotating;
 use rustc_hash::FxHashSet;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, ErrorKind, IsTerminal};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// An open output.
 #[derive(Debug)]
@@ -35,10 +40,10 @@ pub type Shared = Arc<Mutex<Output>>;
 
 #[derive(Debug)]
 enum To {
-    File(File),
+    Stream(Stream),
     /// Dropping its input is what ends the command.
     Command {
-        input: Option<File>,
+        input: Option<Stream>,
         child: Child,
     },
     /// One file a process, made when its first line comes. They are opened for each write: there may be more processes than descriptors.
@@ -64,10 +69,10 @@ impl Output {
             request::Sink::File(path) => {
                 let file = path::create(path).with_context(|| format!("cannot write to {}", path.display()))?;
                 let rotation = output.rotation.map(|rotation| Rotating::new(path, &file, rotation)).transpose()?;
-                Ok(Output { to: To::File(file), name: path.display().to_string(), rotation })
+                Ok(Output { to: To::Stream(Stream::own(file, Waiter::Worker)?), name: path.display().to_string(), rotation })
             }
-            request::Sink::Stderr => Output::stream(io::stderr().as_fd().try_clone_to_owned(), "stderr"),
-            request::Sink::Stdout => Output::stream(io::stdout().as_fd().try_clone_to_owned(), "stdout"),
+            request::Sink::Stderr => Output::stream(io::stderr().as_fd(), "stderr"),
+            request::Sink::Stdout => Output::stream(io::stdout().as_fd(), "stdout"),
             request::Sink::Pipe(command) => Output::command(command),
         }
     }
@@ -80,20 +85,24 @@ impl Output {
     /// Writes lines of a process; `None` is for what concerns no single one (a summary, a gap).
     ///
     /// # Errors
-    /// The write failed; the message names the file. [`is_quiet_end`] tells a reader that went away from what is worth a message.
-    pub fn write(&mut self, pid: Option<i32>, bytes: &[u8]) -> io::Result<()> {
+    /// The write failed, after so many bytes; the message names the file. [`is_quiet_end`] tells a reader that went away from what is worth a message.
+    pub fn write(&mut self, pid: Option<i32>, bytes: &[u8]) -> Result<(), Unwritten> {
         let done = match &mut self.to {
-            To::File(file) => match &mut self.rotation {
-                Some(rotation) => rotation.write(file, bytes),
-                None => write_all(file, bytes),
+            To::Stream(stream) => match &mut self.rotation {
+                Some(rotation) => rotation.write(stream, bytes),
+                None => stream.write_all(bytes),
             },
-            To::Command { input: Some(file), .. } => write_all(file, bytes),
+            To::Command { input: Some(stream), .. } => stream.write_all(bytes),
             To::Command { input: None, .. } => Ok(()),
-            To::Processes { path, made } => open_for(path, made, pid).and_then(|mut file| write_all(&mut file, bytes)),
+            To::Processes { path, made } => open_for(path, made, pid)
+                .and_then(|file| Stream::own(file, Waiter::Worker))
+                .map_err(|error| Unwritten { error, written: 0 })
+                .and_then(|mut stream| stream.write_all(bytes)),
         };
-        done.map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe => error,
-            kind => io::Error::new(kind, format!("cannot write to {}: {error}", self.name)),
+        done.map_err(|unwritten| match unwritten.error.kind() {
+            ErrorKind::BrokenPipe => unwritten,
+            _ if is_given_up(&unwritten.error) => unwritten,
+            kind => Unwritten { error: io::Error::new(kind, format!("cannot write to {}: {}", self.name, unwritten.error)), ..unwritten },
         })
     }
 
@@ -105,14 +114,16 @@ impl Output {
     /// The terminal's columns, if lines go to one; 0 where it does not say.
     pub fn columns_of_terminal(&self) -> Option<u16> {
         match &self.to {
-            To::File(file) if file.is_terminal() => Some(rustix::termios::tcgetwinsize(file).map_or(0, |size| size.ws_col)),
+            To::Stream(stream) if stream.file().is_terminal() => {
+                Some(rustix::termios::tcgetwinsize(stream.file()).map_or(0, |size| size.ws_col))
+            }
             _ => None,
         }
     }
 
     /// Whether to write in colours: as asked, else on a terminal, with NO_COLOR and CLICOLOR_FORCE in between.
     pub fn color(&self, color: Color) -> bool {
-        let terminal = matches!(&self.to, To::File(file) if file.is_terminal());
+        let terminal = matches!(&self.to, To::Stream(stream) if stream.file().is_terminal());
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         chooses_color(color, terminal, set("NO_COLOR"), set("CLICOLOR_FORCE") && std::env::var_os("CLICOLOR_FORCE") != Some("0".into()))
     }
@@ -120,9 +131,9 @@ impl Output {
     /// Whether somebody may be reading along: a terminal, a pipe or a socket is read while it is written, a file is read later.
     pub fn is_watched(&self) -> bool {
         match &self.to {
-            To::File(file) => {
-                let kind = fstat(file).map(|stat| FileType::from_raw_mode(stat.st_mode));
-                file.is_terminal() || matches!(kind, Ok(FileType::Fifo | FileType::Socket))
+            To::Stream(stream) => {
+                let kind = fstat(stream.file()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+                stream.file().is_terminal() || matches!(kind, Ok(FileType::Fifo | FileType::Socket))
             }
             To::Command { .. } => true,
             To::Processes { .. } => false,
@@ -137,7 +148,7 @@ impl Output {
         }
     }
 
-    /// Ends the output; waits until a command has read all and is done. What is written later goes nowhere.
+    /// Ends the output; waits until a command has read all and is done, or rtrace is to end without that. What is written later goes nowhere.
     ///
     /// # Errors
     /// The shell could not run the command.
@@ -147,16 +158,17 @@ impl Output {
         }
         let To::Command { input, child } = &mut self.to else { return Ok(()) };
         drop(input.take());
-        let status = child.wait().with_context(|| format!("cannot wait for the output's command '{}'", self.name))?;
-        match status.code() {
+        // Whoever is not waited for reads on, until he finds the end.
+        let Ok(status) = interrupt::patiently(Waiter::Worker, |step| ended(child, step)) else { return Ok(()) };
+        match status.with_context(|| format!("cannot wait for the output's command '{}'", self.name))?.code() {
             Some(126 | 127) => bail!("the output's command '{}' could not be run", self.name),
             _ => Ok(()),
         }
     }
 
-    fn stream(stream: io::Result<OwnedFd>, name: &str) -> Result<Output> {
-        let stream = stream.with_context(|| format!("cannot write to {name}"))?;
-        Ok(Output { to: To::File(File::from(stream)), name: name.to_owned(), rotation: None })
+    fn stream(fd: BorrowedFd, name: &str) -> Result<Output> {
+        let stream = Stream::shared(fd, Waiter::Worker).with_context(|| format!("cannot write to {name}"))?;
+        Ok(Output { to: To::Stream(stream), name: name.to_owned(), rotation: None })
     }
 
     /// The shell ignores SIGINT and so does what it starts, unless that has a handler: a Ctrl-C that ends the trace must not take away the reader of its last lines.
@@ -171,7 +183,8 @@ impl Output {
             .spawn()
             .with_context(|| format!("cannot start the output's command '{name}'"))?;
         let input = child.stdin.take().with_context(|| format!("the output's command '{name}' has no input"))?;
-        Ok(Output { to: To::Command { input: Some(File::from(OwnedFd::from(input))), child }, name, rotation: None })
+        let input = Stream::own(File::from(OwnedFd::from(input)), Waiter::Worker)?;
+        Ok(Output { to: To::Command { input: Some(input), child }, name, rotation: None })
     }
 }
 
@@ -188,21 +201,19 @@ pub fn is_quiet_end(error: &io::Error) -> bool {
     error.kind() == ErrorKind::BrokenPipe
 }
 
-/// All of it, also where somebody made the descriptor non-blocking (terminals are shared with programs that do).
-fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match file.write(bytes) {
-            Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = &bytes[written..],
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => match poll(&mut [PollFd::new(&*file, PollFlags::OUT)], None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            },
-            Err(error) => return Err(error),
-        }
+/// A child's status, if it ends within so long.
+fn ended(child: &mut Child, step: Duration) -> Option<io::Result<ExitStatus>> {
+    if let Some(status) = child.try_wait().transpose() {
+        return Some(status);
     }
-    Ok(())
+    let step = Timespec { tv_sec: 0, tv_nsec: i64::from(step.subsec_nanos()) };
+    let pid = Pid::from_child(child);
+    // A kernel that gives no such descriptor is asked now and then.
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(pidfd) => _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&step)),
+        Err(_) => std::thread::sleep(Duration::from_millis(10)),
+    }
+    child.try_wait().transpose()
 }
 
 /// The file of a process, FILE.PID; what concerns all of them goes to FILE.

@@ -10,6 +10,7 @@
 //!
 //! Where others may put names into the directory (/tmp, /dev/shm), what is theirs is refused.
 
+use crate::interrupt::{self, Waiter};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::process;
 use std::ffi::{OsStr, OsString};
@@ -39,11 +40,11 @@ pub fn create(path: &Path) -> io::Result<File> {
             place.make()
         }
         kind => {
-            // Before it is opened, too, where nobody may be reading.
+            // Before it is opened, too, since that may wait for a reader.
             if kind == FileType::Fifo {
                 place.refuse_others(&found, PIPE_OF_OTHERS)?;
             }
-            let file = File::from(fs::openat(&place.dir, &place.name, WRITE | OFlags::NOFOLLOW, Mode::empty())?);
+            let file = File::from(place.open_existing(kind)?);
             let opened = fs::fstat(&file)?;
             match FileType::from_raw_mode(opened.st_mode) {
                 FileType::CharacterDevice => Ok(file),
@@ -110,6 +111,19 @@ impl Place {
             self.refuse_others(&found, "its .old file is another user's, in a directory that others may write to")?;
         }
         Ok(fs::renameat(&self.dir, &self.name, &self.dir, &old)?)
+    }
+
+    /// Opens what is not a regular file; a pipe as soon as somebody reads from it.
+    fn open_existing(&self, kind: FileType) -> io::Result<OwnedFd> {
+        let flags = WRITE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = interrupt::patiently(Waiter::Main, |step| match fs::openat(&self.dir, &self.name, flags, Mode::empty()) {
+            Err(rustix::io::Errno::NXIO) if kind == FileType::Fifo => {
+                std::thread::sleep(step);
+                None
+            }
+            opened => Some(opened),
+        });
+        Ok(opened.map_err(|_| refusal("nobody reads from it, and rtrace was asked to end"))??)
     }
 
     fn make(&self) -> io::Result<File> {

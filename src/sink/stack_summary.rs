@@ -112,6 +112,6 @@ impl Sink for StackSummary {
 
     fn end(&mut self, _: &Ledger, view: &View) -> io::Result<()> {
         let text = self.print(view);
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &text)
+        Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &text)?)
     }
 }

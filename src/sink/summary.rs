@@ -15,7 +15,7 @@ mod table;
 use super::output::Shared;
 use super::{Sink, View};
 use crate::beauty::stamp::Stamps;
-use crate::cli::request::{Show, SummaryBy, TimeFormat};
+use crate::cli::request::{Mode, Show, SummaryBy, TimeFormat};
 use crate::event::{Event, TaskId, Time, What};
 use crate::source::session::{EventSpec, Role};
 use crate::syscall::ledger::Ledger;
@@ -38,6 +38,9 @@ pub struct Summary {
     /// Since the last interval began, or since the start.
     numbers: Numbers,
     interval: Option<Interval>,
+    /// Calls that stand nowhere else, and whether the last table could be written.
+    calls: u64,
+    is_written: bool,
 }
 
 /// How tables look.
@@ -46,6 +49,7 @@ struct Look {
     errnos: bool,
     histogram: bool,
     max_rows: Option<usize>,
+    beside_lines: bool,
 }
 
 /// `--interval`
@@ -66,12 +70,20 @@ impl Summary {
         let interval =
             show.interval.map(|length| Interval { length: length.max(1), begun: None, before: None, format: show.time, stamps: None });
         Summary {
-            look: Look { by: show.summary_by, errnos: show.errno_summary, histogram: show.histogram, max_rows: show.max_summary },
+            look: Look {
+                by: show.summary_by,
+                errnos: show.errno_summary,
+                histogram: show.histogram,
+                max_rows: show.max_summary,
+                beside_lines: show.mode == Mode::Both,
+            },
             output,
             groups: Groups::new(show.summary_by),
             objects: Objects::new(show.summary_object.clone(), show.string_limit),
             numbers: Numbers::default(),
             interval,
+            calls: 0,
+            is_written: true,
         }
     }
 
@@ -185,13 +197,16 @@ impl Summary {
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, text.as_bytes())
+        Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, text.as_bytes())?)
     }
 }
 
 impl Sink for Summary {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
         self.pass(event.time, view)?;
+        if !self.look.beside_lines {
+            self.calls += event.what.calls();
+        }
         match &event.what {
             What::Call(call) => {
                 let group = self.group(event, Span::Moment, view);
@@ -228,7 +243,13 @@ impl Sink for Summary {
             self.numbers.add(&before);
         }
         let text = self.text(ledger, view.tasks);
-        self.write(&text)
+        let written = self.write(&text);
+        self.is_written = written.is_ok();
+        written
+    }
+
+    fn unwritten(&self) -> u64 {
+        if self.is_written { 0 } else { self.calls }
     }
 }
 

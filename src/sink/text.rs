@@ -8,6 +8,7 @@ use super::{Sink, View};
 use crate::beauty::perf::Perf;
 use crate::cli::request::{Show, Width};
 use crate::event::{Event, Exit, What};
+use crate::stream::Unwritten;
 use crate::syscall::ledger::Ledger;
 use rustc_hash::FxHashMap;
 use std::io;
@@ -24,17 +25,47 @@ pub struct Text {
     style: Option<Perf>,
     output: Shared,
     lines: Lines,
+    /// Calls whose lines could not be written.
+    unwritten: u64,
 }
 
 /// What waits to be written.
 enum Lines {
-    Together(Vec<u8>),
+    Together(Batch),
     /// By process; `None` is for what concerns all of them.
     Separately {
         line: Vec<u8>,
-        waiting: FxHashMap<Option<i32>, Vec<u8>>,
+        waiting: FxHashMap<Option<i32>, Batch>,
         bytes: usize,
     },
+}
+
+/// Lines, and where those of calls end.
+#[derive(Debug, Default)]
+struct Batch {
+    lines: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Batch {
+    /// What the event is was just written behind the lines.
+    fn ended(&mut self, event: &Event) {
+        self.ends.extend((event.what.calls() > 0).then_some(self.lines.len()));
+    }
+
+    fn clear(&mut self) {
+        self.lines.clear();
+        self.ends.clear();
+    }
+
+    /// Writes it, and counts the calls of which not all could be written.
+    fn write(&self, output: &Shared, pid: Option<i32>, unwritten: &mut u64) -> io::Result<()> {
+        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.write(pid, &self.lines).map_err(|Unwritten { error, written }| {
+            *unwritten += self.ends.iter().filter(|end| **end > written).count() as u64;
+            error
+        })
+    }
 }
 
 impl Text {
@@ -42,9 +73,9 @@ impl Text {
         let separate = output.lock().unwrap_or_else(PoisonError::into_inner).is_separate();
         let lines = match separate {
             true => Lines::Separately { line: Vec::new(), waiting: FxHashMap::default(), bytes: 0 },
-            false => Lines::Together(Vec::with_capacity(BATCH + 4096)),
+            false => Lines::Together(Batch { lines: Vec::with_capacity(BATCH + 4096), ends: Vec::new() }),
         };
-        Text { show: show.clone(), color, style: None, output, lines }
+        Text { show: show.clone(), color, style: None, output, lines, unwritten: 0 }
     }
 
     /// A terminal may have become wider or narrower since it was asked last.
@@ -60,17 +91,18 @@ impl Text {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.lines {
-            Lines::Together(lines) if lines.is_empty() => Ok(()),
-            Lines::Together(lines) => {
-                let done = self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, lines);
-                lines.clear();
+        let Text { lines, output, unwritten, .. } = self;
+        match lines {
+            Lines::Together(batch) if batch.lines.is_empty() => Ok(()),
+            Lines::Together(batch) => {
+                let done = batch.write(output, None, unwritten);
+                batch.clear();
                 done
             }
+            // Each has a file of its own: one that cannot be written is no reason to leave the others out.
             Lines::Separately { waiting, bytes, .. } => {
                 *bytes = 0;
-                let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-                waiting.drain().try_for_each(|(pid, lines)| output.write(pid, &lines))
+                waiting.drain().map(|(pid, batch)| batch.write(output, pid, unwritten)).fold(Ok(()), io::Result::and)
             }
         }
     }
@@ -84,15 +116,18 @@ impl Sink for Text {
         }
         let style = self.style.get_or_insert_with(|| Perf::new(&self.show, view.session, self.color));
         let full = match &mut self.lines {
-            Lines::Together(lines) => {
-                print(style, lines, event, view);
-                lines.len() >= BATCH
+            Lines::Together(batch) => {
+                print(style, &mut batch.lines, event, view);
+                batch.ended(event);
+                batch.lines.len() >= BATCH
             }
             Lines::Separately { line, waiting, bytes } => {
                 print(style, line, event, view);
                 let pid = if matches!(event.what, What::Lost(_)) { None } else { Some(event.task.pid) };
                 if !line.is_empty() {
-                    waiting.entry(pid).or_default().extend_from_slice(line);
+                    let batch = waiting.entry(pid).or_default();
+                    batch.lines.extend_from_slice(line);
+                    batch.ended(event);
                 }
                 *bytes += line.len();
                 line.clear();
@@ -119,7 +154,11 @@ impl Sink for Text {
             unplaced,
             ledger.gaps_unsized > 0,
         );
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &line)
+        Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &line)?)
+    }
+
+    fn unwritten(&self) -> u64 {
+        self.unwritten
     }
 }
 

@@ -18,6 +18,7 @@ mod filters;
 mod gdb;
 mod habits;
 mod in_flight;
+mod interrupted;
 mod kernel_documents;
 mod kernel_names;
 mod kernel_probes;

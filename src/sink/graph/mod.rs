@@ -8,18 +8,29 @@ use super::{Sink, View, path};
 use crate::beauty::lookup;
 use crate::cli::request::{Graphs, Weight};
 use crate::event::{Call, Event, What};
+use crate::interrupt::Waiter;
 use crate::say;
+use crate::stream::{Stream, is_given_up};
 use crate::syscall::ledger::Ledger;
 use anyhow::Context;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use tree::{Kind, Tree};
 
 /// A file and what it is called.
 struct Written {
-    file: File,
+    stream: Stream,
     name: String,
+}
+
+impl Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Written { stream, name } = self;
+        stream.write_all(bytes).map_err(|unwritten| match is_given_up(&unwritten.error) {
+            true => unwritten.error,
+            false => io::Error::new(unwritten.error.kind(), format!("cannot write to {name}: {}", unwritten.error)),
+        })
+    }
 }
 
 /// Adds up, and writes at the end.
@@ -43,7 +54,7 @@ impl Graph {
     pub fn new(graphs: &Graphs) -> anyhow::Result<Option<Graph>> {
         let create = |path: &Path| {
             let file = path::create(path).with_context(|| format!("cannot write to {}", path.display()))?;
-            anyhow::Ok(Written { file, name: path.display().to_string() })
+            anyhow::Ok(Written { stream: Stream::own(file, Waiter::Worker)?, name: path.display().to_string() })
         };
         let folded = graphs.folded.as_deref().map(create).transpose()?;
         let picture = graphs.flamegraph.as_deref().map(create).transpose()?;
@@ -100,13 +111,13 @@ impl Sink for Graph {
 
     fn end(&mut self, _: &Ledger, _: &View) -> io::Result<()> {
         let mut places = Vec::new();
-        if let Some(Written { file, name }) = &mut self.folded {
-            file.write_all(&folded::folded(&self.tree))?;
-            places.push(format!("folded in {name}"));
+        if let Some(folded) = &mut self.folded {
+            folded.write(&folded::folded(&self.tree))?;
+            places.push(format!("folded in {}", folded.name));
         }
-        if let Some(Written { file, name }) = &mut self.picture {
-            file.write_all(svg::picture(&self.tree, &self.title, self.weight).as_bytes())?;
-            places.push(format!("drawn in {name}"));
+        if let Some(picture) = &mut self.picture {
+            picture.write(svg::picture(&self.tree, &self.title, self.weight).as_bytes())?;
+            places.push(format!("drawn in {}", picture.name));
         }
         let calls = if self.calls == 1 { "1 call".to_owned() } else { format!("{} calls", self.calls) };
         say!("rtrace: the call paths of {calls} are {}", places.join(" and "));

@@ -2,9 +2,11 @@
 //!
 //! No line is cut in two: a file ends with a whole line. One that is longer than a file may be is alone in one.
 
-use super::{path, write_all};
+use super::path;
 use crate::cli::request::Rotation;
-use anyhow::{Result, bail};
+use crate::interrupt::Waiter;
+use crate::stream::{Stream, Unwritten};
+use anyhow::bail;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -25,7 +27,7 @@ pub struct Rotating {
 impl Rotating {
     /// # Errors
     /// It is a device or a pipe, which cannot be begun anew.
-    pub fn new(path: &Path, file: &File, rotation: Rotation) -> Result<Rotating> {
+    pub fn new(path: &Path, file: &File, rotation: Rotation) -> anyhow::Result<Rotating> {
         if !file.metadata()?.is_file() {
             bail!("--max-size is about a file, and {} is none", path.display());
         }
@@ -35,19 +37,21 @@ impl Rotating {
     }
 
     /// Writes lines, and begins anew between them where the file would become too large.
-    pub fn write(&mut self, file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
+    pub fn write(&mut self, stream: &mut Stream, bytes: &[u8]) -> Result<(), Unwritten> {
+        let mut written = 0;
+        while written < bytes.len() {
+            let rest = &bytes[written..];
             let room = self.rotation.max_size.saturating_sub(self.written);
-            let fits = lines_within(bytes, room);
+            let fits = lines_within(rest, room);
             if fits == 0 && self.written > 0 {
-                *file = self.begin_anew()?;
+                *stream = self.begin_anew().map_err(|error| Unwritten { error, written })?;
                 continue;
             }
             // Longer than a file: it gets one of its own.
-            let now = if fits == 0 { first_line(bytes) } else { fits };
-            write_all(file, &bytes[..now])?;
+            let now = if fits == 0 { first_line(rest) } else { fits };
+            stream.write_all(&rest[..now]).map_err(|unwritten| Unwritten { written: written + unwritten.written, ..unwritten })?;
             self.written += now as u64;
-            bytes = &bytes[now..];
+            written += now;
         }
         Ok(())
     }
@@ -60,7 +64,7 @@ impl Rotating {
         })
     }
 
-    fn begin_anew(&mut self) -> io::Result<File> {
+    fn begin_anew(&mut self) -> io::Result<Stream> {
         for number in (0..self.rotation.keep).rev() {
             match fs::rename(self.numbered(number), self.numbered(number + 1)) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -69,7 +73,7 @@ impl Rotating {
         }
         self.old.insert(0, std::mem::take(&mut self.written));
         self.dropped += self.old.drain((self.rotation.keep as usize).min(self.old.len())..).sum::<u64>();
-        path::create(&self.path)
+        Stream::own(path::create(&self.path)?, Waiter::Worker)
     }
 
     fn numbered(&self, number: u32) -> PathBuf {
@@ -102,11 +106,12 @@ mod tests {
     fn files_have_whole_lines_and_nothing_is_missing_of_what_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines");
-        let mut file = path::create(&path).unwrap();
+        let file = path::create(&path).unwrap();
         let mut output = Rotating::new(&path, &file, Rotation { max_size: 100, keep: 3 }).unwrap();
+        let mut stream = Stream::own(file, Waiter::Worker).unwrap();
         let line = |i: usize| format!("{i} {}\n", "x".repeat(if i == 20 { 300 } else { i % 17 }));
         for i in (0..40).step_by(4) {
-            output.write(&mut file, (i..i + 4).map(line).collect::<String>().as_bytes()).unwrap();
+            output.write(&mut stream, (i..i + 4).map(line).collect::<String>().as_bytes()).unwrap();
         }
         let read = |number| fs::read_to_string(output.numbered(number)).unwrap();
         let files: Vec<String> = (0..=3).rev().map(read).collect();

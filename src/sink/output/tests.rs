@@ -112,7 +112,7 @@ fn devices_and_pipes_are_written_as_they_are() {
 #[test]
 fn a_full_device_is_an_error_that_names_it() {
     let mut output = open(request::Sink::File("/dev/full".into()), false).unwrap();
-    let error = output.write(None, b"x").unwrap_err();
+    let error = output.write(None, b"x").unwrap_err().error;
     assert!(error.to_string().starts_with("cannot write to /dev/full: No space left"), "{error}");
     assert!(!is_quiet_end(&error));
 }
@@ -134,7 +134,7 @@ fn a_command_reads_all_and_is_waited_for() {
 fn a_command_that_went_away_is_a_quiet_end() {
     let mut output = open(request::Sink::Pipe("exec true".into()), false).unwrap();
     let line = vec![b'x'; 1 << 20];
-    assert!(is_quiet_end(&output.write(None, &line).unwrap_err()), "more than a pipe holds");
+    assert!(is_quiet_end(&output.write(None, &line).unwrap_err().error), "more than a pipe holds");
     output.finish().unwrap();
     let mut output = open(request::Sink::Pipe("/nonexistent/reader 2>/dev/null".into()), false).unwrap();
     assert!(output.finish().unwrap_err().to_string().contains("could not be run"));

@@ -1,0 +1,161 @@
+//! rtrace ends when it is asked to, whoever keeps it waiting, and says what it did not print.
+//!
+//! Each script starts rtrace in the background, waits until it is kept waiting, asks it to end, and waits for that. A test that hangs fails (`trace.rs`).
+
+use crate::line;
+use crate::machine::Machine;
+use crate::needs::unsupported;
+use crate::trace::{Trace, Verdict, shell_with_engine, start_on_a_terminal};
+use rustix::process::{Signal, kill_process};
+
+/// More lines than a pipe or a terminal takes.
+const MANY: &str = "$workload calls lseek 1 20000";
+
+/// Runs a script with `said`, which waits until a file has a text, and then until all threads of a process sleep, and `ends`, which sends signals to it and prints its status.
+fn run(machine: &Machine, script: &str) -> Trace {
+    let helpers = r#"
+        exec 2>$dir/stderr
+        asleep() { for n in 1 2 3; do while grep -qs '^State:.R' /proc/$1/task/*/status; do sleep .05; done; sleep .1; done; }
+        said() { until grep -qs "$2" $1 || ! kill -0 $3; do sleep .05; done; asleep $3; }
+        ends() { pid=$1; shift; for signal; do kill -$signal $pid; sleep .05; done; wait $pid; echo "status $?"; }
+    "#;
+    let done = shell_with_engine(machine, &format!("{helpers}{script}"));
+    Trace { stderr: std::fs::read_to_string(machine.path("stderr")).unwrap_or_default(), ..done }
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_not_waited_for() {
+    let Some(machine) = Machine::shared() else { return };
+    for option in ["-o", "--folded", "--flamegraph"] {
+        let script = format!("mkfifo $dir/fifo; $rtrace $engine {option} $dir/fifo true & asleep $!; ends $! TERM; rm $dir/fifo");
+        let run = run(&machine, &script);
+        let dir = machine.dir().display();
+        let wanted = format!("rtrace: cannot write to {dir}/fifo: nobody reads from it, and rtrace was asked to end\n");
+        assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("status 125\n", wanted.as_str()), "{option}");
+    }
+}
+
+/// What was written before is whole, and what was not is counted.
+#[test]
+fn a_reader_that_stopped_is_not_waited_for_long() {
+    let Some(machine) = Machine::shared() else { return };
+    for signals in ["TERM", "INT INT", "HUP", "QUIT QUIT QUIT"] {
+        let script = format!(
+            r#"mkfifo $dir/fifo; sleep 1000 <$dir/fifo & reader=$!
+            $rtrace -v $engine -e lseek -o $dir/fifo {MANY} >$dir/out & said $dir/out issued $!; ends $! {signals}
+            kill $reader; rm $dir/fifo"#
+        );
+        let run = run(&machine, &script);
+        let verdict = run.verdict();
+        assert_eq!(run.stdout, "status 0\n", "the command's own: {}", run.stderr);
+        assert!(run.stderr.contains("rtrace: the output took nothing more, and rtrace was asked to end\n"), "{}", run.stderr);
+        assert!(verdict.adds_up() && verdict.issued == 20_000 && verdict.given_up > 0, "{signals}: {verdict:?}\n{}", run.stderr);
+    }
+}
+
+#[test]
+fn stderr_that_nobody_reads_is_not_waited_for_long() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = format!(
+        r#"mkfifo $dir/fifo; sleep 1000 <$dir/fifo & reader=$!
+        $rtrace -v $engine -e lseek {MANY} 2>$dir/fifo >$dir/out & said $dir/out issued $!; ends $! TERM; kill $reader; rm $dir/fifo"#
+    );
+    assert_eq!(run(&machine, &script).stdout, "status 0\n");
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_is_not_waited_for_long() {
+    let Some(machine) = Machine::shared() else { return };
+    let command = format!("exec $rtrace -e lseek -o /dev/tty {MANY} >$dir/out");
+    let (run, terminal) = start_on_a_terminal(&machine, &["-e", "!*"], &["sh", "-c", &command]);
+    let ended = || std::fs::read_to_string(machine.path("out")).is_ok_and(|out| out.contains("issued lseek"));
+    while !ended() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.pid().as_raw_nonzero())).expect("it runs");
+    let inner = children.split_whitespace().filter_map(|pid| rustix::process::Pid::from_raw(pid.parse().ok()?));
+    inner.for_each(|pid| kill_process(pid, Signal::TERM).expect("it runs"));
+    assert_eq!(run.finish().status, 0);
+    drop(terminal);
+}
+
+#[test]
+fn a_command_that_takes_the_output_is_not_waited_for_long() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "$rtrace $engine -o '|echo $$ >$dir/reader; exec sleep 1000' echo over >$dir/out & said $dir/out over $!; ends $! TERM; kill $(cat $dir/reader)";
+    let run = run(&machine, &script);
+    assert_eq!(run.stdout, "status 0\n", "{}", run.stderr);
+}
+
+/// `head` takes the first lines, and then nobody is there.
+#[test]
+fn calls_that_nobody_read_are_given_up_and_counted() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = run(&machine, &format!("$rtrace -v --strict $engine -e lseek -o '|head -n 5' {MANY} >$dir/out; echo status $?"));
+    let verdict = run.verdict();
+    assert_eq!(run.stdout, "status 124\n");
+    let read = std::fs::read_to_string(machine.path("out")).expect("it is written");
+    let first = line::calls(&line::parse(&read)).len();
+    assert!(first == 5 && verdict.printed >= 5 && verdict.given_up > 0 && verdict.adds_up(), "{verdict:?}\n{}", run.stderr);
+}
+
+#[test]
+fn a_full_disk_has_a_verdict() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = format!(
+        r#"unshare -m sh -c 'mount -t tmpfs -o size=64k none $dir && $rtrace -v $engine -e lseek -o $dir/lines {MANY} >/dev/null; echo status $?; cat $dir/lines'"#
+    );
+    let run = run(&machine, &script);
+    let dir = machine.dir().display();
+    assert!(run.stderr.contains(&format!("rtrace: cannot write to {dir}/lines: No space left on device")), "{}", run.stderr);
+    assert!(run.stdout.starts_with("status 125\n"), "{}", run.stdout);
+    // The last line may be cut off, where the disk was full.
+    let whole: String = run.stdout.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
+    let Verdict { printed, given_up, .. } = run.verdict();
+    assert!(run.verdict().adds_up() && given_up > 0, "{}", run.stderr);
+    assert_eq!(line::calls(&line::parse(&whole)).len() as u64, printed);
+}
+
+#[test]
+fn a_command_that_does_not_end_runs_on() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#"$rtrace $engine -e execve -o $dir/lines sh -c 'trap "" TERM; echo $$ >$dir/pid; while :; do sleep 1; done' &
+        until [ -s $dir/pid ]; do sleep .05; done; ends $! TERM; kill -0 $(cat $dir/pid) && echo alive; kill -KILL $(cat $dir/pid)"#;
+    let run = run(&machine, script);
+    assert_eq!(run.stdout, "status 143\nalive\n", "{}", run.stderr);
+    let said = "has not ended within a second of the SIGTERM that was passed on to it; it runs on, untraced\n";
+    assert!(run.stderr.starts_with("rtrace: the command (pid ") && run.stderr.ends_with(said), "{}", run.stderr);
+}
+
+/// `--max-events` is reached, and the command runs on.
+#[test]
+fn a_command_that_runs_on_untraced_is_asked_to_end() {
+    let Some(machine) = Machine::shared() else { return };
+    let script =
+        "$rtrace $engine --max-events 1 -o $dir/lines sleep 1000 & until [ -s $dir/lines ]; do sleep .05; done; asleep $!; ends $! TERM";
+    assert_eq!(run(&machine, script).stdout, "status 143\n");
+}
+
+#[test]
+fn symbols_that_do_not_come_are_not_waited_for_long() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#"printf '#!/bin/sh\necho $$ >%s/asked\nexec sleep 1000\n' $dir >$dir/debuginfod-find; chmod +x $dir/debuginfod-find
+        PATH=$dir:$PATH DEBUGINFOD_URLS=http://localhost $rtrace $engine --call-graph dwarf --resolve-at-end -e write -o $dir/lines echo out >$dir/out &
+        said $dir/asked . $!; ends $! TERM"#;
+    let run = run(&machine, script);
+    assert_eq!(run.stdout, "status 0\n", "{}", run.stderr);
+    if !std::fs::exists(machine.path("asked")).unwrap_or_default() {
+        return unsupported("all symbols are here, so nobody is asked for any");
+    }
+    let lines = std::fs::read_to_string(machine.path("lines")).expect("it is written");
+    assert!(lines.contains(" write("), "{lines}");
+}
+
+#[test]
+fn a_configuration_that_nobody_writes_does_not_keep_it() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "mkdir $dir/config $dir/config/rtrace; mkfifo $dir/config/rtrace/config.toml
+        XDG_CONFIG_HOME=$dir/config $rtrace true & asleep $!; ends $! TERM";
+    let run = run(&machine, script);
+    assert!(["status 143\n", "status 125\n"].contains(&run.stdout.as_str()), "{}{}", run.stdout, run.stderr);
+}
