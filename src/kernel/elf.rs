@@ -1,5 +1,6 @@
-//! The few bytes of an ELF header that say which ABI a program's calls have. No more of ELF is read here.
+//! Which ABI a program's calls have: by the first bytes of an ELF file, or by what the kernel told a running one. No more of ELF is read here.
 
+use super::machine::NATIVE_ABI;
 use crate::event::Abi;
 use std::fs::File;
 use std::io::{self, Read};
@@ -44,12 +45,33 @@ pub fn program(path: &Path) -> io::Result<Program> {
     Ok(classify(&header[..filled]))
 }
 
-/// What a running process executes.
+/// What a running process executes, by the auxiliary vector that the kernel gave it (man 3 getauxval). Its file is not opened: the file system that it is on may not answer, and rtrace would wait with it.
 ///
 /// # Errors
-/// There is no such process, it is a kernel thread, or it may not be looked at.
+/// There is no such process, or it may not be looked at.
 pub fn program_of(pid: i32) -> io::Result<Program> {
-    program(Path::new(&format!("/proc/{pid}/exe")))
+    std::fs::read(format!("/proc/{pid}/auxv")).map(|auxv| classify_running(&auxv))
+}
+
+/// By the width of the vector's words, and by the entries that only one ABI has (`ARCH_DLINFO_IA32` and `ARCH_DLINFO_X32` in arch/x86/include/asm/elf.h). Kernel threads have no vector.
+fn classify_running(auxv: &[u8]) -> Program {
+    const SYSINFO: u32 = 32;
+    const SYSINFO_EHDR: u32 = 33;
+    const TYPES_MAX: u64 = 1 << 16;
+    if auxv.is_empty() {
+        return Program::Unknown;
+    }
+    let wide = |entry: &[u8; 16]| u64::from_ne_bytes(std::array::from_fn(|at| entry[at])) < TYPES_MAX;
+    let (entries, rest) = auxv.as_chunks();
+    if rest.is_empty() && entries.iter().all(wide) {
+        return Program::Elf(NATIVE_ABI);
+    }
+    if NATIVE_ABI != Abi::X86_64 {
+        const ARM: u16 = 40;
+        return Program::OtherMachine { machine: ARM };
+    }
+    let types = |wanted: u32| auxv.as_chunks().0.iter().any(|[a, b, c, d, ..]: &[u8; 8]| u32::from_ne_bytes([*a, *b, *c, *d]) == wanted);
+    Program::Elf(if types(SYSINFO_EHDR) && !types(SYSINFO) { Abi::X32 } else { Abi::I386 })
 }
 
 /// By the identification bytes and `e_machine` (man 5 elf).
@@ -102,9 +124,21 @@ mod tests {
         assert_eq!(classify(&[0; 20]), Program::Unknown);
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn running_programs() {
+        let narrow = |entries: &[[u32; 2]]| entries.iter().flatten().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let page_size = [6, 4096];
+        assert_eq!(classify_running(&narrow(&[[32, 0xf7fb_3570], [33, 0xf7fb_3000], page_size, [0, 0]])), Program::Elf(Abi::I386));
+        assert_eq!(classify_running(&narrow(&[page_size, [0, 0]])), Program::Elf(Abi::I386), "without a vDSO");
+        assert_eq!(classify_running(&narrow(&[[33, 0xf7fb_3000], page_size, [0, 0]])), Program::Elf(Abi::X32));
+        assert_eq!(classify_running(&[]), Program::Unknown, "a kernel thread");
+        assert!((0..64).all(|length| classify_running(&vec![0xff; length]) != Program::Elf(Abi::X86_64)));
+    }
+
     #[test]
     fn this_very_program() {
-        assert_eq!(program_of(std::process::id() as i32).unwrap(), Program::Elf(super::super::machine::NATIVE_ABI));
+        assert_eq!(program_of(std::process::id() as i32).unwrap(), Program::Elf(NATIVE_ABI));
         assert!(program(Path::new("/nonexistent")).is_err());
     }
 }

@@ -43,6 +43,7 @@ mod probes_by_device;
 mod probes_events;
 mod probes_lines;
 mod probes_programs;
+mod random;
 mod readings;
 mod recipes;
 mod selection;
@@ -52,6 +53,7 @@ mod stacks;
 mod summary;
 mod system_wide;
 mod trace;
+mod unanswering;
 mod unmounted;
 mod zeros;
 #[cfg(feature = "bpf")]
