@@ -2,6 +2,8 @@
 
 pub mod btf;
 pub mod carriers;
+pub mod cgroups;
+pub mod containers;
 pub mod ctype;
 pub mod elf;
 pub mod features;

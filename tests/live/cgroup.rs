@@ -1,7 +1,7 @@
 //! Cgroups for tests.
 
 use crate::machine::Machine;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A cgroup of the unified hierarchy that is taken away when its tasks are gone.
 pub struct Cgroup {
@@ -24,11 +24,26 @@ impl Cgroup {
         std::fs::create_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
         Cgroup { dir, path }
     }
+
+    /// One inside it; those between are made, too, and go with it.
+    pub fn below(&self, name: &str) -> Cgroup {
+        let dir = self.dir.join(name);
+        std::fs::create_dir_all(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        Cgroup { dir, path: format!("{}/{name}", self.path) }
+    }
 }
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
         let wait = || std::thread::sleep(std::time::Duration::from_millis(20));
-        (0..100).find(|_| std::fs::remove_dir(&self.dir).inspect_err(|_| wait()).is_ok());
+        (0..100).find(|_| remove(&self.dir).inspect_err(|_| wait()).is_ok());
     }
+}
+
+/// With all that is below it.
+fn remove(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)?.flatten().filter(|entry| entry.path().is_dir()) {
+        remove(&entry.path())?;
+    }
+    std::fs::remove_dir(dir)
 }

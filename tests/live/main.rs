@@ -9,6 +9,7 @@ mod compiled;
 mod completion;
 mod conservation;
 mod contained;
+mod containers;
 mod copies;
 mod descriptors;
 mod edges;
