@@ -16,6 +16,7 @@ pub mod print_fmt;
 pub mod privileges;
 pub mod probe_device;
 pub mod procfs;
+pub mod refused;
 pub mod syscall_event;
 pub mod tracefs;
 

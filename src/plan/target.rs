@@ -62,6 +62,9 @@ fn cgroup(name: &str) -> anyhow::Result<PathBuf> {
     let below: Vec<PathBuf> = cgroups::roots()?.iter().map(|root| root.place.join(name.trim_start_matches('/'))).collect();
     let is_group = |path: &PathBuf| path.join("cgroup.procs").exists();
     std::iter::once(PathBuf::from(name)).chain(below.clone()).find(is_group).ok_or_else(|| {
+        if below.is_empty() {
+            return anyhow!("there is no cgroup {name}: neither the unified hierarchy (cgroup2) nor one with perf_event is mounted here");
+        }
         let tried = below.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
         anyhow!("there is no cgroup {name} (looked at {tried})")
     })

@@ -12,15 +12,9 @@ pub struct Cgroup {
 
 impl Cgroup {
     pub fn new(machine: &Machine, name: &str) -> Cgroup {
-        let mounts = std::fs::read_to_string("/proc/self/mounts").expect("there is /proc");
-        let mount = mounts.lines().find_map(|line| {
-            let mut words = line.split(' ').skip(1);
-            let (place, kind) = (words.next()?, words.next()?);
-            (kind == "cgroup2").then(|| place.to_owned())
-        });
         let own = machine.dir().file_name().expect("it has a name").to_string_lossy().into_owned();
         let path = format!("/{own}-{name}");
-        let dir = PathBuf::from(mount.expect("a cgroup2 is mounted")).join(&path[1..]);
+        let dir = unified().join(&path[1..]);
         std::fs::create_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
         Cgroup { dir, path }
     }
@@ -31,6 +25,17 @@ impl Cgroup {
         std::fs::create_dir_all(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
         Cgroup { dir, path: format!("{}/{name}", self.path) }
     }
+}
+
+/// Where the unified hierarchy is mounted.
+pub fn unified() -> PathBuf {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("there is /proc");
+    let mount = mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (place, kind) = (words.next()?, words.next()?);
+        (kind == "cgroup2").then(|| PathBuf::from(place))
+    });
+    mount.expect("a cgroup2 is mounted")
 }
 
 impl Drop for Cgroup {

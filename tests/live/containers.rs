@@ -7,7 +7,7 @@ use crate::namespaces::can_unshare;
 use crate::trace::{Trace, plain, shell_with_engine, trace};
 
 /// An ID that no other test has. Those of one test begin with the same 12 digits.
-fn id(machine: &Machine, number: u32) -> String {
+pub fn id(machine: &Machine, number: u32) -> String {
     let name = machine.dir().file_name().expect("it has a name").to_string_lossy().into_owned();
     let mut numbers = name.rsplit('-').map(|number| number.parse::<u32>().expect("rtrace-live-PID-NUMBER"));
     let (test, pid) = (numbers.next().expect("a number"), numbers.next().expect("a number"));

@@ -7,6 +7,7 @@ mod cgroup;
 mod compat;
 mod compiled;
 mod completion;
+mod confined;
 mod conservation;
 mod contained;
 mod containers;
