@@ -73,13 +73,7 @@ impl<'m> Runc<'m> {
     /// It will run this shell script, in which `$rtrace`, `$workload` and `$engine` are what they are, and `/out` is the test's directory.
     fn new(machine: &'m Machine, rights: Rights, script: &str) -> Runc<'m> {
         let id = crate::containers::id(machine, 0);
-        let root = machine.path("root");
-        for dir in ["usr", "etc", "proc", "sys", "dev", "tmp", "out", "build"] {
-            fs::create_dir_all(format!("{root}/{dir}")).expect("the test's directory is writable");
-        }
-        for link in ["bin", "lib", "lib64", "sbin"] {
-            let _ = std::os::unix::fs::symlink(format!("usr/{link}"), format!("{root}/{link}"));
-        }
+        make_root(machine);
         let build = Path::new(machine::rtrace()).parent().expect("it is in a directory");
         let engine = machine::engine_asked_for().map(|engine| format!("--engine {engine}")).unwrap_or_default();
         let setup = format!("rtrace=/build/rtrace; workload=/build/examples/workload; engine='{engine}'\n");
@@ -118,6 +112,17 @@ impl<'m> Runc<'m> {
     fn finish(&self) -> Trace {
         let run = shell(self.machine, &self.run);
         Trace { text: fs::read_to_string(self.machine.path("lines")).unwrap_or_default(), ..run }
+    }
+}
+
+/// A root directory into which the machine's programs are mounted.
+fn make_root(machine: &Machine) {
+    let root = machine.path("root");
+    for dir in ["usr", "etc", "proc", "sys", "dev", "tmp", "run", "out", "build"] {
+        fs::create_dir_all(format!("{root}/{dir}")).expect("the test's directory is writable");
+    }
+    for link in ["bin", "lib", "lib64", "sbin"] {
+        let _ = std::os::unix::fs::symlink(format!("usr/{link}"), format!("{root}/{link}"));
     }
 }
 
@@ -337,4 +342,44 @@ fn from_the_machine_into_a_container() {
         assert!(run.text.lines().filter(|line| line.contains(" lseek(")).all(|line| line.contains(" workload/")), "{}", run.text);
         running.finish().succeeded();
     }
+}
+
+/// podman writes down names itself here, in directories that only this test sees.
+#[test]
+fn podmans_containers_by_their_names() {
+    let Some(machine) = Machine::shared() else { return };
+    if !has(&machine, "podman") {
+        return;
+    }
+    make_root(&machine);
+    let id = crate::containers::id(&machine, 0);
+    let name = format!("test{}", &id[..12]);
+    let engine = machine::engine_asked_for().map(|engine| format!("--engine {engine}")).unwrap_or_default();
+    let script = format!(
+        r#"set -e
+        mount -t tmpfs none /run; mkdir -p /var/lib/containers; mount -t tmpfs none /var/lib/containers
+        build=$(dirname "$rtrace")
+        podman() {{ command podman --runtime runc --cgroup-manager cgroupfs "$@"; }}
+        # conmon is gone a little later.
+        tidy() {{ for i in 1 2 3 4 5 6 7 8 9; do rmdir /sys/fs/cgroup/*/libpod_parent/conmon /sys/fs/cgroup/*/libpod_parent 2>/dev/null && break; sleep .1; done; }}
+        trap 'podman rm -f -t 0 {name} kept{name} >&2; tidy' EXIT
+        for name in {name} kept{name}; do
+            podman run -d --name $name --network none --ulimit nofile=1000:1000 --ulimit nproc=1000:1000 -v /usr:/usr:ro -v "$build:/build:ro" -v "$dir:/out" \
+                --rootfs "$dir/root" sh -c 'until [ -e /out/go-'$name' ]; do sleep .05; done; /build/examples/workload tag 8001; : > /out/done-'$name'; sleep 1000' >&2
+        done
+        "$rtrace" {engine} -v -o "$dir/lines" -e lseek --container {name} sh -c ': > "$dir/go-{name}"; until [ -e "$dir/done-{name}" ]; do sleep .05; done'
+        podman stop -t 0 {name} >&2
+        "$rtrace" {engine} --container {name} true || echo status $?"#
+    );
+    fs::write(machine.path("script"), script).expect("the test's directory is writable");
+    let run = shell(&machine, "unshare --mount sh \"$dir/script\"");
+    let run = Trace { text: fs::read_to_string(machine.path("lines")).unwrap_or_default(), ..run };
+    assert_eq!((run.status, run.tags()), (0, vec![8001]), "{}\n{}", run.text, run.stderr);
+    run.conserved();
+    assert_eq!(run.stdout, "status 125\n", "{}", run.stderr);
+    assert!(
+        run.stderr.contains(&format!("rtrace: container {name} (")) && run.stderr.contains(") is not running: it has no cgroup"),
+        "{}",
+        run.stderr
+    );
 }
