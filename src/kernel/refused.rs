@@ -33,7 +33,8 @@ impl Refused {
 
 /// What to do where the kernel refuses this call, which needs these capabilities.
 pub fn advice(call: &str, may: &Privileges, needed: &[Capability]) -> String {
-    let names: Vec<String> = needed.iter().map(|capability| capability.name().to_ascii_uppercase()).collect();
+    let missing = needed.iter().filter(|capability| !may.has(**capability));
+    let names: Vec<String> = missing.map(|capability| capability.name().to_ascii_uppercase()).collect();
     let names = names.join(" and ");
     match Refused::of(may, needed) {
         Refused::NotRoot => {
@@ -76,6 +77,7 @@ mod tests {
         );
         let without = said(Privileges { capabilities: 1, ..root });
         assert!(without.starts_with("this is root without CAP_PERFMON and CAP_BPF: ") && without.ends_with("(kubernetes)"), "{without}");
+        assert!(said(Privileges { capabilities: 1 << 38, ..root }).starts_with("this is root without CAP_BPF: "));
         assert!(said(Privileges { capabilities: 1, is_filtered: true, ..root }).contains("--cap-add BPF` (docker, podman), or give"));
         assert!(said(Privileges { capabilities: 1, is_filtered: true, ..root }).contains("seccomp=unconfined"));
         assert!(said(Privileges { is_in_user_namespace: true, is_filtered: true, ..root }).contains("`--userns=host --cap-add SYS_ADMIN`"));
