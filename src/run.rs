@@ -12,7 +12,7 @@ use crate::cli::request::{self, Target, Trace, Who};
 use crate::event::{TaskId, Time};
 use crate::interrupt;
 use crate::kernel::carriers::{self, Carrier};
-use crate::kernel::{elf, machine, procfs, tracefs::Tracefs};
+use crate::kernel::{cgroups, elf, machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
 use crate::probe::left;
 use crate::probe::made::Made;
@@ -159,6 +159,8 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         frames_max: plan.frames_max.clone(),
         copied_bytes: plan.copied_bytes,
         cgroups_from_root: procfs::cgroups_from_root(),
+        cgroups: if plan.engine.cgroups && !procfs::cgroups_from_root() { cgroups::by_number() } else { Vec::new() },
+        moves_of_others_numbers: !procfs::is_in_first_pid_namespace(),
     }
 }
 

@@ -5,7 +5,7 @@
 use super::user::Output;
 use super::{Programs, Settings, fallback};
 use crate::cli::request::{Engine, Trace};
-use crate::kernel::privileges::Privileges;
+use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::Tracefs;
 use crate::plan::{self, Plan};
 use crate::probe::made::Made;
@@ -26,13 +26,21 @@ pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Ou
         Ok(programs) => return Ok((plan, Some(programs))),
         Err(refused) => refused,
     };
+    let may = Privileges::read();
     if asked == Engine::Bpf {
-        return Err(refused);
+        return Err(anyhow!(fallback::advised(&refused, &may)));
     }
-    let mut plan = plan::build(request, tracefs, made, outputs, Engine::Tracepoint)?;
+    let plan = plan::build(request, tracefs, made, outputs, Engine::Tracepoint);
+    let mut plan = plan.map_err(|error| match tracefs.why_absent() {
+        // Where there is no tracefs, BPF is the other way, if that may be gone.
+        Some(_) if may.has(Capability::Bpf) && may.has(Capability::PerfMon) => {
+            anyhow!("{error:#}; BPF would do without tracefs, but {}", fallback::advised(&refused, &may))
+        }
+        _ => error,
+    })?;
     plan.notes.push(format!("plan: not by BPF: {refused:#}"));
     let names = plan.path_names.as_ref().map(|names| &names.way);
-    plan.remarks.extend(fallback::sentence(request, names, &refused, &Privileges::read()));
+    plan.remarks.extend(fallback::sentence(request, names, &refused, &may));
     Ok((plan, None))
 }
 

@@ -45,6 +45,7 @@ mod programs;
 
 pub use account::Account;
 pub use choose::{choose, try_bpf};
+pub use fallback::is_no_permission;
 pub use programs::{Programs, is_of_rtrace, may_be_interrupted};
 pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, Whose};
 pub use stacks::Stacks;

@@ -134,17 +134,20 @@ pub struct TargetArgs {
     #[arg(short = 'a', long, conflicts_with_all = ["pid", "tid", "uid"])]
     pub all_cpus: bool,
     /// Processes that are there, with the children they make from now on
-    #[arg(short, long, value_name = "PID,...", action = ArgAction::Append, conflicts_with_all = ["tid", "uid", "cgroup"])]
+    #[arg(short, long, value_name = "PID,...", action = ArgAction::Append, conflicts_with_all = ["tid", "uid", "cgroup", "container"])]
     pub pid: Vec<String>,
     /// Single threads that are there, and nothing they make
-    #[arg(short, long, value_name = "TID,...", action = ArgAction::Append, conflicts_with_all = ["uid", "cgroup"])]
+    #[arg(short, long, value_name = "TID,...", action = ArgAction::Append, conflicts_with_all = ["uid", "cgroup", "container"])]
     pub tid: Vec<String>,
     /// Everything this user runs (a name or a number)
-    #[arg(short, long, value_name = "USER", value_hint = clap::ValueHint::Username, conflicts_with = "cgroup")]
+    #[arg(short, long, value_name = "USER", value_hint = clap::ValueHint::Username, conflicts_with_all = ["cgroup", "container"])]
     pub uid: Option<String>,
     /// Everything in this cgroup (its path below the cgroup mount) and those below it
-    #[arg(short = 'G', long, value_name = "CGROUP")]
+    #[arg(short = 'G', long, value_name = "CGROUP", conflicts_with = "container")]
     pub cgroup: Option<String>,
+    /// Everything in this container of docker, podman, containerd, CRI-O, systemd-nspawn or lxc: its ID, the beginning of it, or its name (POD/NAME in kubernetes)
+    #[arg(long, value_name = "ID|NAME")]
+    pub container: Option<String>,
     /// On these CPUs only; without another target, everything there
     #[arg(short = 'C', long, value_name = "CPU,FIRST-LAST,...")]
     pub cpu: Option<String>,

@@ -7,6 +7,7 @@ use super::{ExitCode, plain};
 use crate::bpf;
 use crate::kernel::features::Features;
 use crate::kernel::privileges::{Capability, Privileges};
+use crate::kernel::refused::{self, Refused};
 use crate::kernel::tracefs::{Tracefs, TracefsError};
 use crate::kernel::{machine, syscall_event};
 use crate::plan;
@@ -187,6 +188,14 @@ impl Line {
     fn by(self, command: impl Into<String>) -> Line {
         Line { command: Some(command.into()), ..self }
     }
+
+    /// What gives a call that these capabilities are needed for: this command, unless that has to be done outside a container.
+    fn granted(self, call: &str, may: &Privileges, needed: &[Capability], command: &str) -> Line {
+        match Refused::of(may, needed) {
+            Refused::NotRoot => self.by(command),
+            _ => Line { what: format!("{}; {}", self.what, refused::advice(call, may, needed)), ..self },
+        }
+    }
 }
 
 fn tracefs(facts: &Facts) -> Line {
@@ -239,19 +248,25 @@ fn privileges(privileges: &Privileges) -> Line {
     if privileges.may_read_tracepoints() {
         Line::ok("perf events", what)
     } else {
-        Line::limited("perf events", format!("{what}: not every tracepoint is open to this user")).by(GRANT)
+        let limited = Line::limited("perf events", format!("{what}: not every tracepoint is open to this user"));
+        limited.granted("perf_event_open", privileges, &[Capability::PerfMon], GRANT)
     }
 }
 
 /// What opens perf to one program rather than to everybody.
 const GRANT: &str = "sudo setcap cap_perfmon,cap_ipc_lock+ep \"$(command -v rtrace)\"";
+const GRANT_BPF: &str = "sudo setcap cap_bpf,cap_perfmon,cap_ipc_lock+ep \"$(command -v rtrace)\"";
 
 fn attempt(facts: &Facts, try_open: TryOpen, thing: &'static str, of: impl Fn(u64) -> Attempt) -> Line {
     let Some(event) = facts.raw_syscalls else { return Line::missing(thing, "not tried: the tracepoint's number is unknown (see above)") };
     match try_open(of(event)) {
         Ok(()) => Line::ok(thing, "perf_event_open works"),
         Err(error) => match error.kind() {
-            io::ErrorKind::PermissionDenied => Line::missing(thing, format!("perf_event_open: {error}")).by(GRANT),
+            io::ErrorKind::PermissionDenied => {
+                let error = plain::without_numbers(&error.to_string());
+                let missing = Line::missing(thing, format!("perf_event_open: {error}"));
+                missing.granted("perf_event_open", &facts.privileges, &[Capability::PerfMon], GRANT)
+            }
             _ => Line::missing(thing, format!("perf_event_open: {error}")),
         },
     }
@@ -312,9 +327,12 @@ fn needs_of_bpf(facts: &Facts) -> Vec<Line> {
         true => Line::ok("BTF", "/sys/kernel/btf/vmlinux"),
         false => Line::missing("BTF", "this kernel was built without CONFIG_DEBUG_INFO_BTF"),
     };
-    let capability = match facts.privileges.has(Capability::Bpf) {
-        true => Line::ok("BPF", "cap_bpf"),
-        false => Line::missing("BPF", "no cap_bpf").by("sudo setcap cap_bpf,cap_perfmon,cap_ipc_lock+ep \"$(command -v rtrace)\""),
+    let needed = [Capability::Bpf, Capability::PerfMon];
+    let is_refused = facts.bpf.as_ref().is_err_and(|why| bpf::is_no_permission(why));
+    let capability = match Refused::of(&facts.privileges, &needed) {
+        Refused::Filtered if is_refused => Line::missing("BPF", refused::advice("bpf", &facts.privileges, &needed)),
+        _ if facts.privileges.has(Capability::Bpf) => Line::ok("BPF", "cap_bpf"),
+        _ => Line::missing("BPF", "no cap_bpf").granted("bpf", &facts.privileges, &needed, GRANT_BPF),
     };
     vec![btf, capability]
 }

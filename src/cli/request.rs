@@ -100,6 +100,8 @@ pub enum Who {
     User(String),
     /// `-G`: a path below the cgroup mount.
     Cgroup(String),
+    /// `--container`: an ID, the beginning of one, or a name.
+    Container(String),
 }
 
 /// A command to start.

@@ -17,6 +17,7 @@ rtrace list | check | probe | completions  what can be traced; what works here; 
   --duration TIME  only calls that took so long         --max-events N  end after N lines
   -p PID  -t TID   processes, threads                   -a  -C CPUS     the machine, these CPUs
   -u USER          a user's processes                   -G CGROUP       a cgroup
+  --container ID|NAME    a container of docker, podman, containerd, CRI-O, systemd-nspawn, lxc
   -s  -S           summary; lines and summary           --errno-summary with errnos
   -o FILE          write to FILE, - or '|CMD'           -T              monotonic time stamps
   -D TIME          begin later                          -F all|min|maj  page faults

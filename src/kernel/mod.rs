@@ -2,6 +2,8 @@
 
 pub mod btf;
 pub mod carriers;
+pub mod cgroups;
+pub mod containers;
 pub mod ctype;
 pub mod elf;
 pub mod features;
@@ -14,6 +16,7 @@ pub mod print_fmt;
 pub mod privileges;
 pub mod probe_device;
 pub mod procfs;
+pub mod refused;
 pub mod syscall_event;
 pub mod tracefs;
 

@@ -1,5 +1,6 @@
 //! What this process may do: capabilities, the sysctls that widen them, and limits.
 
+use super::procfs;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
@@ -29,7 +30,7 @@ impl Capability {
 }
 
 /// What this process may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Privileges {
     /// The effective capabilities, bit by bit.
     pub capabilities: u64,
@@ -43,6 +44,10 @@ pub struct Privileges {
     pub memlock: Option<u64>,
     /// RLIMIT_NOFILE, soft and hard; `None` is unlimited.
     pub files: (Option<u64>, Option<u64>),
+    /// Its capabilities hold in another user namespace than the first, and nothing that they are asked for here.
+    pub is_in_user_namespace: bool,
+    /// A seccomp filter may refuse calls that the kernel would not.
+    pub is_filtered: bool,
 }
 
 impl Privileges {
@@ -57,11 +62,16 @@ impl Privileges {
             mlock_kb: sysctl("perf_event_mlock_kb"),
             memlock: getrlimit(Resource::Memlock).current,
             files: (files.current, files.maximum),
+            is_in_user_namespace: !procfs::is_in_first_user_namespace(),
+            is_filtered: status.lines().any(|line| line.split_once(":\t") == Some(("Seccomp", "2"))),
         }
     }
 
-    /// Whether it has the capability, or CAP_SYS_ADMIN, which stood for CAP_PERFMON and CAP_BPF before these were split off.
+    /// Whether it has the capability where the kernel asks for it, or CAP_SYS_ADMIN, which stood for CAP_PERFMON and CAP_BPF before these were split off.
     pub fn has(&self, capability: Capability) -> bool {
+        if self.is_in_user_namespace {
+            return false;
+        }
         let bit = |capability: Capability| self.capabilities & (1 << capability as u32) != 0;
         bit(capability) || (matches!(capability, Capability::PerfMon | Capability::Bpf) && bit(Capability::SysAdmin))
     }
@@ -113,6 +123,7 @@ mod tests {
             mlock_kb: Some(516),
             memlock: Some(8 << 20),
             files: (Some(1024), Some(4096)),
+            ..Privileges::default()
         }
     }
 
@@ -130,6 +141,7 @@ mod tests {
         assert!(!privileges(0, 2).may_trace_own());
         assert!(privileges(0, 0).may_trace_cpus() && privileges(0, -1).may_read_tracepoints());
         let admin = privileges(1 << 21, 4);
+        assert!(!Privileges { is_in_user_namespace: true, ..admin }.has(Capability::PerfMon));
         assert!(admin.has(Capability::PerfMon) && admin.has(Capability::Bpf) && !admin.has(Capability::IpcLock) && admin.may_trace_cpus());
     }
 

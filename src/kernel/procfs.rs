@@ -59,6 +59,12 @@ pub fn is_in_first_pid_namespace() -> bool {
     *IS
 }
 
+/// Whether capabilities of this process are those that the kernel asks for (PROC_USER_INIT_INO in include/linux/proc_ns.h).
+pub fn is_in_first_user_namespace() -> bool {
+    // Where links cannot be read, there is no reason to think otherwise.
+    fs::read_link("/proc/self/ns/user").map_or(true, |link| link.as_os_str() == "user:[4026531837]")
+}
+
 /// Whether /proc shows the tasks of another pid namespace, under the numbers that they have there: in a new namespace it
 /// does until one of that is mounted.
 pub fn is_of_another_namespace() -> bool {

@@ -7,7 +7,7 @@ use crate::kernel::{machine, procfs};
 pub fn events(request: &Trace, item: &Item) -> Option<usize> {
     let follows = !request.what.no_inherit && !item.terms.no_inherit;
     let targets = match &request.target {
-        Target::There { who: Who::All | Who::Cgroup(_), .. } => 1,
+        Target::There { who: Who::All | Who::Cgroup(_) | Who::Container(_), .. } => 1,
         Target::There { who: Who::Tids(tids), .. } => tids.len(),
         Target::There { who: Who::Pids(pids), .. } if !follows => pids.iter().map(|&pid| procfs::threads(pid).len()).sum(),
         Target::Command(_) if !follows => 1,

@@ -3,15 +3,15 @@
 use super::Whom;
 use crate::cli::request::{Target, Who};
 use crate::kernel::elf::{self, Program};
-use crate::kernel::procfs;
+use crate::kernel::{cgroups, containers, procfs};
 use crate::sys::users;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use std::path::{Path, PathBuf};
 
 /// The tasks, and whether a 32-bit program is among them. `at_the_call`: whose a task is can be asked then.
 ///
 /// # Errors
-/// A process, thread, user or cgroup that is not there.
+/// A process, thread, user, cgroup or container that is not there.
 pub fn find(target: &Target, at_the_call: bool) -> anyhow::Result<(Whom, bool)> {
     let who = match target {
         Target::Command(_) => return Ok((Whom::Command, false)),
@@ -20,6 +20,7 @@ pub fn find(target: &Target, at_the_call: bool) -> anyhow::Result<(Whom, bool)> 
     Ok(match who {
         Who::All => (Whom::Everyone, any_compat(&procfs::processes())),
         Who::Cgroup(path) => (Whom::Cgroup(cgroup(path)?), any_compat(&procfs::processes())),
+        Who::Container(name) => (Whom::Cgroup(containers::find(name, at_the_call)?), any_compat(&procfs::processes())),
         Who::Pids(pids) => {
             for &pid in pids {
                 if procfs::threads(pid).is_empty() {
@@ -58,15 +59,12 @@ fn any_compat(pids: &[i32]) -> bool {
 
 /// A cgroup's directory: a path as it is, or one below a mount of the hierarchy that perf events follow.
 fn cgroup(name: &str) -> anyhow::Result<PathBuf> {
-    let mounts = std::fs::read_to_string("/proc/mounts").context("cannot read /proc/mounts")?;
-    let roots = mounts.lines().filter_map(|line| {
-        let mut words = line.split(' ').skip(1);
-        let (place, kind, options) = (words.next()?, words.next()?, words.next()?);
-        (kind == "cgroup2" || kind == "cgroup" && options.split(',').any(|o| o == "perf_event")).then(|| PathBuf::from(place))
-    });
-    let below: Vec<PathBuf> = roots.map(|root| root.join(name.trim_start_matches('/'))).collect();
+    let below: Vec<PathBuf> = cgroups::roots()?.iter().map(|root| root.place.join(name.trim_start_matches('/'))).collect();
     let is_group = |path: &PathBuf| path.join("cgroup.procs").exists();
     std::iter::once(PathBuf::from(name)).chain(below.clone()).find(is_group).ok_or_else(|| {
+        if below.is_empty() {
+            return anyhow!("there is no cgroup {name}: neither the unified hierarchy (cgroup2) nor one with perf_event is mounted here");
+        }
         let tried = below.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
         anyhow!("there is no cgroup {name} (looked at {tried})")
     })

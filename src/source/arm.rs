@@ -7,8 +7,9 @@ use crate::bpf::user::Objects;
 use crate::bpf::{Mode, Programs, Seed};
 use crate::cli::plain::without_numbers;
 use crate::event::EventIndex;
-use crate::kernel::procfs;
+use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::{EventName, Tracefs};
+use crate::kernel::{procfs, refused};
 use crate::plan::{PathNames, Plan, PlannedEvent, RingSize, Trigger, Whom, without};
 use crate::say;
 use crate::sys::perf::{Attr, Count, Counts, On, PerfEvent};
@@ -275,17 +276,16 @@ fn of_instance(events: &[PlannedEvent]) -> String {
 }
 
 /// What to do about it.
-fn advice(error: &io::Error) -> &'static str {
-    match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => {
-            "run it as root, or give rtrace CAP_PERFMON, or lower kernel.perf_event_paranoid; `rtrace check` says what is missing"
-        }
+fn advice(error: &io::Error) -> String {
+    let advice = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => return refused::advice("perf_event_open", &Privileges::read(), &[Capability::PerfMon]),
         Some(libc::EMFILE) => "too many descriptors for this process: raise `ulimit -n`, or name fewer syscalls, tasks or CPUs",
         Some(libc::ENFILE) => "too many open files on this machine: raise fs.file-max",
         Some(libc::ENOMEM) => "the machine is short of memory: ask for less with -m",
         Some(libc::ENODEV) => "this CPU is offline",
         _ => "the kernel refused it; -v shows the plan",
-    }
+    };
+    advice.to_owned()
 }
 
 impl Armed {

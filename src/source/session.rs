@@ -34,6 +34,12 @@ pub struct Session {
     /// rtrace ran in the initial cgroup namespace, so the kernel's paths of cgroups are those that it read in /proc.
     #[serde(default)]
     pub cgroups_from_root: bool,
+    /// Otherwise: the cgroups that were there at the start, by their numbers, with the paths that /proc has for them in rtrace's cgroup namespace.
+    #[serde(default)]
+    pub cgroups: Vec<(u64, Vec<u8>)>,
+    /// rtrace ran in another pid namespace than the first, whose numbers are in the kernel's records of who was moved between cgroups.
+    #[serde(default)]
+    pub moves_of_others_numbers: bool,
 }
 
 /// How many frames of a stack are wanted.

@@ -119,6 +119,8 @@ pub struct GenerateLayout {
 pub struct CgroupMoveLayout {
     /// The hierarchy's number; 0 is the unified one.
     pub root: Field,
+    /// The cgroup's number.
+    pub id: Field,
     /// Who was moved; a process by its leader, with all its threads.
     pub pid: Field,
     pub path: Field,
@@ -185,6 +187,7 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
         Role::ProcessExit => Layout::TaskExit,
         Role::CgroupMove => Layout::CgroupMove(CgroupMoveLayout {
             root: field(format, "dst_root"),
+            id: field(format, "dst_id"),
             pid: field(format, "pid"),
             path: field(format, "dst_path"),
         }),

@@ -4,7 +4,7 @@ use crate::machine::{self, Machine};
 use crate::trace::{plain, shell};
 
 /// What bash offers for the last word of a line.
-fn offered(machine: &Machine, line: &str) -> Vec<String> {
+pub fn offered(machine: &Machine, line: &str) -> Vec<String> {
     let script = format!(
         r#"cat > $dir/complete.bash <<'END'
 COMP_LINE=$1 COMP_POINT=${{#1}}

@@ -139,6 +139,7 @@ fn falling_back_to_addresses_is_said_in_one_line() {
     let without = shell(&machine, script);
     if without.status == 0 && machine::engine() == "bpf" {
         let [line] = &said(&without.stderr)[..] else { panic!("{}", without.stderr) };
-        assert!(line.ends_with("run rtrace as root, or with the capabilities CAP_BPF and CAP_PERFMON"), "{line}");
+        let why = "because BPF programs may not be loaded: this is root without CAP_BPF: start the container with `--cap-add SYS_ADMIN`";
+        assert!(line.contains(why), "{line}");
     }
 }

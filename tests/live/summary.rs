@@ -421,6 +421,40 @@ fn calls_are_of_the_cgroup_that_a_task_was_in_when_it_made_them() {
     assert!(!trace.text.contains("cgroup ?"), "{}", trace.text);
 }
 
+/// In a cgroup namespace, cgroups have the names that /proc shows there.
+#[test]
+fn cgroups_of_a_cgroup_namespace() {
+    let Some(machine) = Machine::alone() else { return };
+    let (one, two) = (Cgroup::new(&machine, "a"), Cgroup::new(&machine, "b"));
+    let inside = one.below("x");
+    let script = |unshare: &str| {
+        format!(
+            "sh -c 'echo $$ > {}/cgroup.procs; exec unshare -C {unshare} \"$rtrace\" -v -S --summary-mode cgroup $engine -e lseek -o \"$dir/lines\" \\
+                sh \"$dir/moves\"'; cat \"$dir/lines\"",
+            one.dir.display(),
+        )
+    };
+    let moves = |new: &str| {
+        let dirs = [&inside, &two].map(|group| group.dir.display().to_string());
+        let later = format!("{}/later", one.dir.display());
+        format!(
+            "echo $$ > {}/cgroup.procs; \"$workload\" forks 7\necho $$ > {}/cgroup.procs; \"$workload\" forks 5\n\
+             mkdir {later}{new}; echo $$ > {later}{new}/cgroup.procs; \"$workload\" forks 3\n",
+            dirs[0], dirs[1]
+        )
+    };
+    std::fs::write(machine.path("moves"), moves("1")).expect("the test's directory is writable");
+    let trace = shell_with_engine(&machine, &script(""));
+    let outside = format!("/..{}", two.path);
+    assert_eq!(["/x", &outside, "/later1"].map(|path| in_cgroup(&trace, path, "lseek").0), [7, 5, 3], "{}", trace.text);
+    assert!(!trace.text.contains("cgroup ?"), "{}", trace.text);
+    // In a pid namespace, who was moved has another number there. What is not known is not said to be where it was.
+    std::fs::write(machine.path("moves"), moves("2")).expect("the test's directory is writable");
+    let trace = shell_with_engine(&machine, &script("--pid --fork --mount-proc"));
+    let begun = trace.text.split(" cgroup ").skip(1).filter(|table| table.starts_with("/,"));
+    assert!(!begun.flat_map(str::lines).any(|line| line.trim_start().starts_with("lseek ")), "{}", trace.text);
+}
+
 /// Where calls are summed up in the kernel, a sum is of all cgroups in which its task was.
 #[test]
 fn a_process_that_comes_into_the_traced_cgroup_is_in_it() {

@@ -16,6 +16,7 @@ fn facts() -> Facts {
             mlock_kb: Some(516),
             memlock: Some(8 << 20),
             files: (Some(1024), Some(4096)),
+            ..Privileges::default()
         },
         cpus: 4,
         features: Features { uprobes: true, btf: true, ..Features::default() },
@@ -60,6 +61,32 @@ fn a_user_who_may_trace_own_commands_only() {
     assert!(line(&text, "whole machine").ends_with("; run: sudo setcap cap_perfmon,cap_ipc_lock+ep \"$(command -v rtrace)\""), "{text}");
     assert!(line(&text, "ring memory").starts_with("limited  ring memory      2564 KiB per CPU"), "{text}");
     assert!(line(&text, "BPF").starts_with("missing  BPF              no cap_bpf; run: sudo setcap"), "{text}");
+}
+
+#[test]
+fn root_in_a_container() {
+    let mut facts = facts();
+    let refused = |_| Err(io::Error::from_raw_os_error(1));
+    facts.privileges.is_in_user_namespace = true;
+    let (text, _) = reported(&facts, &refused);
+    for thing in ["own commands", "whole machine", "BPF", "perf events"] {
+        let line = line(&text, thing);
+        assert!(line.contains("`--userns=host --cap-add SYS_ADMIN`") && !line.contains("; run:"), "{line}");
+    }
+    (facts.privileges.is_in_user_namespace, facts.privileges.capabilities) = (false, 0);
+    let (text, _) = reported(&facts, &refused);
+    for thing in ["own commands", "whole machine", "BPF", "perf events"] {
+        let line = line(&text, thing);
+        assert!(line.contains("`--cap-add SYS_ADMIN`") && !line.contains("; run:"), "{line}");
+    }
+    (facts.privileges.is_filtered, facts.privileges.capabilities) = (true, u64::MAX);
+    facts.bpf = Err("the kernel does not take the BPF programs: Operation not permitted (os error 1)".to_owned());
+    let (text, _) = reported(&facts, &refused);
+    assert!(line(&text, "own commands").contains("a seccomp filter refuses perf_event_open"), "{text}");
+    assert!(
+        line(&text, "BPF").starts_with("missing  BPF              the capabilities are there, so a seccomp filter refuses bpf"),
+        "{text}"
+    );
 }
 
 #[test]

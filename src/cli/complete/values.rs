@@ -1,18 +1,14 @@
-//! What the values of options may be: syscalls and events, processes, users, cgroups, programs.
+//! What the values of options may be: syscalls and events, processes, users, cgroups, containers, programs.
 
 use super::{Answer, Candidate};
 use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
 use crate::cli::select::GROUPS;
-use crate::kernel::procfs;
 use crate::kernel::tracefs::Tracefs;
+use crate::kernel::{self, procfs};
 use crate::probe::inventory;
 use clap::{Arg, ValueHint};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
-
-/// Where the unified hierarchy is mounted.
-const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// The values of an option that begin as given.
 pub fn of(arg: &Arg, given: &str) -> Answer {
@@ -22,6 +18,7 @@ pub fn of(arg: &Arg, given: &str) -> Answer {
         "pid" | "tid" | "filter_pids" => in_list(given, processes),
         "uid" | "run_as" => users(given),
         "cgroup" => cgroups(given),
+        "container" => containers(given),
         _ => possible(Some(arg), given),
     };
     match arg.get_value_hint() {
@@ -94,13 +91,28 @@ fn users(given: &str) -> Vec<Candidate> {
 /// The cgroups below what is there of a path.
 fn cgroups(given: &str) -> Vec<Candidate> {
     let (above, name) = given.rsplit_once('/').map_or(("", given), |(above, name)| (above, name));
-    let inside = fs::read_dir(Path::new(CGROUPS).join(above.trim_start_matches('/'))).into_iter().flatten().flatten();
+    let roots = kernel::cgroups::roots().unwrap_or_default();
+    let inside = roots.iter().flat_map(|root| fs::read_dir(root.place.join(above.trim_start_matches('/')))).flatten().flatten();
     let names = inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned()).filter(|found| found.starts_with(name));
     let head = if given.contains('/') { format!("{above}/") } else { String::new() };
-    let mut all: Vec<String> = names.map(|name| format!("{head}{name}")).collect();
-    all.sort_unstable();
+    let all: BTreeSet<String> = names.map(|name| format!("{head}{name}")).collect();
     all.into_iter().map(|path| Candidate::new(path, "")).collect()
+}
+
+/// Containers that run, by their names; by IDs where they have none, or one is begun.
+fn containers(given: &str) -> Vec<Candidate> {
+    let mut all = BTreeSet::new();
+    for container in kernel::containers::running() {
+        let name = container.names.first().cloned().unwrap_or_default();
+        match container.id {
+            Some(id) if !given.is_empty() => all.extend([(id.clone(), name.clone()), (name, id)]),
+            Some(id) if name.is_empty() => _ = all.insert((id, name)),
+            id => _ = all.insert((name, id.unwrap_or_default())),
+        }
+    }
+    let begun = all.into_iter().filter(|(text, _)| !text.is_empty() && text.starts_with(given));
+    begun.map(|(text, what)| Candidate::new(text, what.escape_debug().to_string())).collect()
 }
 
 /// The programs of the PATH.

@@ -40,7 +40,8 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let summary_by = summary.summary_mode.or(config.summary_mode).map(SummaryBy::from).unwrap_or_default();
     let max_summary = summary.max_summary.or(config.max_summary).map(|n| n as usize);
     let named = &cli.target;
-    let is_named = !named.pid.is_empty() || !named.tid.is_empty() || named.uid.is_some() || named.cgroup.is_some();
+    let is_named =
+        !named.pid.is_empty() || !named.tid.is_empty() || named.uid.is_some() || named.cgroup.is_some() || named.container.is_some();
     let is_of_all = !is_named && (named.all_cpus || named.cpu.is_some() || cli.command.is_empty()) && summary_by == SummaryBy::Whole;
     let lines = &cli.lines;
     let arg_names = config.show_arg_names.unwrap_or(true);

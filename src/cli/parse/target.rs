@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 pub fn target(cli: Cli) -> Result<Target, Stop> {
-    let TargetArgs { pid, tid, uid, cgroup, .. } = &cli.target;
+    let TargetArgs { pid, tid, uid, cgroup, container, .. } = &cli.target;
     let who = if !pid.is_empty() {
         Some(Who::Pids(numbers("-p", pid)?))
     } else if !tid.is_empty() {
@@ -16,6 +16,8 @@ pub fn target(cli: Cli) -> Result<Target, Stop> {
         Some(Who::User(user.clone()))
     } else if let Some(cgroup) = cgroup {
         Some(Who::Cgroup(cgroup.clone()))
+    } else if let Some(container) = container {
+        Some(Who::Container(container.clone()))
     } else {
         (cli.target.all_cpus || cli.target.cpu.is_some() || cli.command.is_empty()).then_some(Who::All)
     };

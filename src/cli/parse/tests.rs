@@ -97,6 +97,7 @@ fn targets() {
     assert_eq!(who(&["-t", "12", "-C", "1", "sleep", "1"]), (Who::Tids(vec![12]), true));
     assert_eq!(who(&["-u", "root"]), (Who::User("root".to_owned()), false));
     assert_eq!(who(&["-a", "-G", "system.slice"]), (Who::Cgroup("system.slice".to_owned()), false));
+    assert_eq!(who(&["-a", "--container", "web"]), (Who::Container("web".to_owned()), false));
     assert_eq!(traced(&["-C", "3,0-1,1"]).what.cpus, Some(vec![0, 1, 3]));
 }
 

@@ -5,6 +5,7 @@
 
 use super::Follower;
 use crate::event::{TaskId, Time};
+use crate::kernel::cgroups;
 use crate::source::Session;
 use crate::source::session::Role;
 use crate::syscall::layout::CgroupMoveLayout;
@@ -24,8 +25,9 @@ const STRANGERS_MAX: usize = 4_096;
 pub struct Cgroups {
     /// Moves are seen, so a child is where its parent was.
     moves: bool,
-    /// The paths of moves are those that looks have.
-    from_root: bool,
+    names: Names,
+    /// Numbers in moves are those of another pid namespace: who was moved is not known.
+    of_others_numbers: bool,
     to_ask: FxHashSet<i32>,
     /// Where tasks went that the stream had not told of.
     strangers: FxHashMap<i32, Option<Cgroup>>,
@@ -34,7 +36,33 @@ pub struct Cgroups {
 impl Cgroups {
     pub fn new(session: &Session) -> Cgroups {
         let moves = session.events.find(Role::CgroupMove).is_some();
-        Cgroups { moves, from_root: session.cgroups_from_root, to_ask: FxHashSet::default(), strangers: FxHashMap::default() }
+        let names = Names {
+            known: session.cgroups.iter().map(|(id, path)| (*id, path.as_slice().into())).collect(),
+            root: session.cgroups_from_root.then(Vec::new),
+        };
+        let of_others_numbers = session.moves_of_others_numbers;
+        Cgroups { moves, names, of_others_numbers, to_ask: FxHashSet::default(), strangers: FxHashMap::default() }
+    }
+}
+
+/// What looks call the cgroups that moves name as the kernel does.
+struct Names {
+    /// In a cgroup namespace, by the numbers of cgroups: those that were there at the start.
+    known: FxHashMap<u64, Cgroup>,
+    /// What the kernel calls the root of the namespace, when a move into one of these has told.
+    root: Option<Vec<u8>>,
+}
+
+impl Names {
+    fn of(&mut self, id: u64, path: &[u8]) -> Option<Cgroup> {
+        if let Some(root) = &self.root {
+            return Some(if root.is_empty() { path.into() } else { cgroups::relative(root, path).into() });
+        }
+        let known = self.known.get(&id)?.clone();
+        if !known.starts_with(b"/..") {
+            self.root = path.strip_suffix(if *known == *b"/" { &b""[..] } else { &known[..] }).map(<[u8]>::to_vec);
+        }
+        Some(known)
     }
 }
 
@@ -82,10 +110,13 @@ impl Follower {
     /// Somebody moved a task, or a whole process, which the event does not tell apart: its other threads are asked for.
     pub(super) fn cgroup_changed(&mut self, layout: CgroupMoveLayout, raw: &[u8], time: Time) {
         let Some(cgroups) = &mut self.cgroups else { return };
+        if cgroups.of_others_numbers {
+            return self.forget_cgroups(time);
+        }
         let (tid, path) = (layout.pid.signed(raw) as i32, layout.path.far_text(raw));
         // What is in the unified hierarchy's root is looked for in others, and so is what was moved in those.
-        let is_told = cgroups.from_root && layout.root.signed(raw) == 0 && !path.is_empty() && path != b"/";
-        let cgroup: Option<Cgroup> = is_told.then(|| path.into());
+        let is_told = layout.root.signed(raw) == 0 && !path.is_empty();
+        let cgroup = is_told.then(|| cgroups.names.of(layout.id.unsigned(raw), path)).flatten().filter(|name| **name != *b"/");
         let is_other = |task: &Task| !task.ended && task.id.pid == tid && task.id.tid != tid;
         let others: Vec<Slot> = self.tasks.slots().filter(|&slot| is_other(self.tasks.at(slot))).collect();
         others.into_iter().for_each(|slot| self.doubt_cgroup(slot, time));

@@ -1,6 +1,7 @@
 //! Why tracefs cannot be had where it is not mounted, and what gives it.
 
 use crate::kernel::privileges::{Capability, Privileges};
+use crate::kernel::refused::Refused;
 use std::{fmt, io};
 
 /// What kept rtrace from making a mount of its own, which nobody else would see.
@@ -12,6 +13,8 @@ pub enum NoMount {
     NoCapability,
     /// CAP_SYS_ADMIN holds only in a user namespace.
     UserNamespace,
+    /// A seccomp filter answers in the kernel's place.
+    Filtered,
     /// The kernel does not do it, or some policy forbids it: the kernel's number, 0 if it gave none.
     Refused(i32),
 }
@@ -21,11 +24,16 @@ impl NoMount {
     pub fn of(error: &io::Error) -> NoMount {
         let privileges = Privileges::read();
         let errno = error.raw_os_error().unwrap_or(0);
-        match errno {
-            libc::EPERM if privileges.uid != 0 => NoMount::NotRoot,
-            libc::EPERM if privileges.capabilities & 1 << Capability::SysAdmin as u32 == 0 => NoMount::NoCapability,
-            libc::EPERM if is_user_namespace() => NoMount::UserNamespace,
-            _ => NoMount::Refused(errno),
+        match Refused::of(&privileges, &[Capability::SysAdmin]) {
+            _ if ![libc::EPERM, libc::ENOSYS].contains(&errno) => NoMount::Refused(errno),
+            Refused::Filtered => NoMount::Filtered,
+            _ if errno != libc::EPERM => NoMount::Refused(errno),
+            Refused::NotRoot => NoMount::NotRoot,
+            // Nobody may be root there who has no more than that.
+            Refused::UserNamespace if privileges.uid != 0 => NoMount::NotRoot,
+            Refused::UserNamespace => NoMount::UserNamespace,
+            Refused::NoCapability => NoMount::NoCapability,
+            Refused::Unknown => NoMount::Refused(errno),
         }
     }
 
@@ -33,7 +41,7 @@ impl NoMount {
     pub fn command(self) -> Option<&'static str> {
         match self {
             NoMount::NotRoot | NoMount::Refused(_) => Some(MOUNT),
-            NoMount::NoCapability | NoMount::UserNamespace => None,
+            NoMount::NoCapability | NoMount::UserNamespace | NoMount::Filtered => None,
         }
     }
 }
@@ -53,16 +61,15 @@ impl fmt::Display for NoMount {
                 "without a mount it takes CAP_SYS_ADMIN in the initial user namespace, and this process is in another one: start \
                  the container with `--userns=host --cap-add SYS_ADMIN` (docker, podman) or `hostUsers: true` (kubernetes)",
             ),
+            NoMount::Filtered => f.write_str(
+                "a seccomp filter keeps rtrace from doing without a mount: start the container with `--security-opt seccomp=unconfined` \
+                 or `-v /sys/kernel/tracing:/sys/kernel/tracing` (docker, podman), or give it a seccompProfile of type Unconfined or a hostPath \
+                 volume of /sys/kernel/tracing (kubernetes)",
+            ),
             NoMount::Refused(errno) => {
                 let error = io::Error::from_raw_os_error(*errno);
                 write!(f, "the kernel does not give it without a mount ({error}): run `{}` as root", MOUNT.trim_start_matches("sudo "))
             }
         }
     }
-}
-
-/// Whether users have other numbers here than in the initial user namespace.
-fn is_user_namespace() -> bool {
-    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    map.split_whitespace().ne(["0", "0", "4294967295"])
 }

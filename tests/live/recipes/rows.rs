@@ -96,15 +96,16 @@ pub const ROWS: [Row; 10] = [
         needs: &["unshare"],
         is_of_bpf: true,
         setup: r#"
-            root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-            mkdir "$root/rtrace-recipe-$$"
-            printf '#!/bin/sh\necho $$ > %s/cgroup.procs\nexec unshare --pid --fork --mount-proc ./entry\n' "$root/rtrace-recipe-$$" > run
+            id=$(printf %064x $$)
+            group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/docker-$id.scope
+            mkdir "$group"
+            echo "$id" > shop.id
+            printf '#!/bin/sh\necho $$ > %s/cgroup.procs\nexec unshare --pid --fork --mount-proc ./entry\n' "$group" > run
             printf '#!/bin/sh\nwhile sleep .4; do cat /etc/hostname; done\n' > entry
             chmod +x run entry
             ./run > /dev/null &
-            echo $! > shop.pid
             sleep .5
-            trap 'while read -r pid; do kill -KILL "$pid"; done < "$root/rtrace-recipe-$$/cgroup.procs"; sleep .2; rmdir "$root/rtrace-recipe-$$"' EXIT
+            trap 'while read -r pid; do kill -KILL "$pid"; done < "$group/cgroup.procs"; sleep .2; rmdir "$group"' EXIT
         "#,
     },
     Row {
