@@ -163,8 +163,11 @@ fn every_call_is_accounted_for() {
         let Some(machine) = Machine::shared() else { return };
         let groups = ["a", "b"].map(|name| Cgroup::new(&machine, name));
         let mix = Mix::new(seed);
-        if let Err(fault) = account(&machine, &mix, &groups) {
-            let said = std::fs::read_to_string(machine.path("said")).unwrap_or_default();
+        let accounted = account(&machine, &mix, &groups);
+        let said = std::fs::read_to_string(machine.path("said")).unwrap_or_default();
+        // To be seen with --nocapture.
+        println!("{seed}: {} | {} | {:?} | {}", mix.options, mix.load, mix.end, said.lines().next_back().unwrap_or_default());
+        if let Err(fault) = accounted {
             faults.push(format!("RTRACE_TEST_RANDOM_SEED={seed} RTRACE_TEST_RANDOM_RUNS=1: {fault}\n{}\n{said}", mix.script()));
         }
     }
