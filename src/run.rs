@@ -24,7 +24,7 @@ use crate::source::queue::{Sender, queue};
 use crate::source::{Note, Session, session::Scope};
 use crate::sys::signals::Signals;
 use crate::sys::spawn::{Child, Refused};
-use crate::sys::{clock, closer, perf};
+use crate::sys::{caller, clock, closer, perf};
 use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
@@ -76,7 +76,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
             return Ok(refused.exit_code());
         }
     };
-    let child = program.as_ref().map(|p| Child::fork(p, &signals)).transpose().context("cannot fork the command")?;
+    let child = program.as_ref().map(|p| Child::fork(p)).transpose().context("cannot fork the command")?;
     raise_descriptor_limit();
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
 
@@ -214,7 +214,11 @@ impl Run<'_> {
         if let (Some(pid), Some(program)) = (seen, program) {
             let task = TaskId { pid, tid: pid };
             let argv = program.argv.iter().map(|a| a.to_bytes().to_vec()).collect();
-            let fds = if self.plan.fds.is_ok() { procfs::fds_over_exec(pid) } else { Vec::new() };
+            let fds = if self.plan.fds.is_ok() {
+                procfs::fds_over_exec(pid).into_iter().filter(|(fd, _)| !caller::was_closed(*fd)).collect()
+            } else {
+                Vec::new()
+            };
             let nested = procfs::status(pid).is_none_or(|status| status.is_nested);
             self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds, cgroup: procfs::cgroup(pid), nested });
         }

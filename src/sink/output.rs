@@ -9,6 +9,7 @@ use super::path;
 use crate::cli::request::{self, Color};
 use crate::say;
 use anyhow::{Context, Result, bail};
+use crate::sys::caller;
 use rotating::Rotating;
 use rustc_hash::FxHashSet;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -157,6 +158,10 @@ impl Output {
     fn stream(stream: io::Result<OwnedFd>, name: &str) -> Result<Output> {
         let stream = stream.with_context(|| format!("cannot write to {name}"))?;
         Ok(Output { to: To::File(File::from(stream)), name: name.to_owned(), rotation: None })
+        // It leads to /dev/null then, and what was asked for would go nowhere. Messages on a closed stderr go there, too: nobody wants them.
+        if name == "stdout" && caller::was_closed(1) {
+            bail!("cannot write to stdout: it is closed");
+        }
     }
 
     /// The shell ignores SIGINT and so does what it starts, unless that has a handler: a Ctrl-C that ends the trace must not take away the reader of its last lines.

@@ -17,6 +17,7 @@ mod errors;
 mod filters;
 mod gdb;
 mod habits;
+mod handed_down;
 mod in_flight;
 mod kernel_documents;
 mod kernel_names;
