@@ -1,6 +1,7 @@
-//! What the command gets from whoever started rtrace: it must be as if rtrace were not there.
+//! What the command gets from whoever started rtrace: it must be as if rtrace were not there. And what that one is left with.
 
 use crate::machine::Machine;
+use crate::namespaces::can_unshare;
 use crate::trace::{shell, shell_with_engine};
 
 /// A shell line that says which of its standard streams are open. Its own redirection of the answer comes last.
@@ -78,4 +79,14 @@ fn a_broken_pipe_is_what_the_caller_makes_it() {
         );
         assert_eq!(shell_with_engine(&machine, &script).stdout, end, "{way}");
     }
+}
+
+#[test]
+fn nothing_is_left_to_a_first_process_that_reaps_nobody() {
+    let Some(machine) = Machine::shared() else { return };
+    if !can_unshare() {
+        return;
+    }
+    let script = r#"unshare --pid --fork --mount-proc "$workload" reap-own 5 "$rtrace" $engine -o "$dir/lines" true"#;
+    assert_eq!(shell_with_engine(&machine, script).stdout, "left 0\n");
 }
