@@ -85,7 +85,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     plan.show_pending(request.show.pending.unwrap_or_else(|| output.is_watched()));
     let plan = plan;
     if request.run.verbose > 0 {
-        say!("{}", plan.to_string().trim_end());
+        say::list("plan: ", &plan.to_string());
     }
     if !request.run.quiet {
         request.notices.iter().chain(&plan.remarks).for_each(|notice| say!("rtrace: {notice}"));

@@ -27,6 +27,7 @@ mod line;
 mod machine;
 #[cfg(feature = "bpf")]
 mod memory;
+mod messages;
 mod names;
 mod namespaces;
 mod needs;

@@ -1,0 +1,148 @@
+//! What rtrace says: nothing in it from outside moves a terminal's cursor or passes for a line of rtrace's, and what could not be written is said.
+
+use crate::machine::{self, Machine};
+use crate::trace::{Trace, plain, shell};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+/// Turns a terminal's text red, sets its title, ends the line, and pretends to be a verdict.
+const HOSTILE: &str = "x\x1b[31m\x1b]0;t\x07\u{9b}1m\u{202e}\nrtrace: 7 calls issued, 7 printed, 0 lost";
+
+fn is_harmless(text: &str, what: &str) {
+    let harmful = |c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}';
+    assert!(!text.chars().any(harmful), "{what}: {text:?}");
+    assert!(!text.lines().any(|line| line.starts_with("rtrace: 7")), "{what}: {text}");
+}
+
+fn refused(machine: &Machine, words: &[&str]) -> Trace {
+    let run = plain(machine, words);
+    assert!((125..=127).contains(&run.status), "{words:?}: {}", run.status);
+    assert!(run.stderr.starts_with("rtrace: "), "{words:?}: {}", run.stderr);
+    run
+}
+
+#[test]
+fn text_from_outside_is_escaped() {
+    let Some(machine) = Machine::shared() else { return };
+    let in_directory = format!("/nonexistent/{HOSTILE}");
+    let own_file = machine.path("probes");
+    std::fs::write(&own_file, format!("p:{HOSTILE}")).expect("the test's directory is writable");
+    let named = machine.path(&HOSTILE.replace('/', "-"));
+    std::fs::write(&named, "p:").expect("the test's directory is writable");
+    let program = format!("{named}.o");
+    std::fs::write(&program, "not ELF").expect("the test's directory is writable");
+    let item = |kind: &str| format!("{kind}{HOSTILE}");
+    let all: &[&[&str]] = &[
+        &[HOSTILE],
+        &[&in_directory],
+        &["--", &named],
+        &["-o", &in_directory, "true"],
+        &["--folded", &in_directory, "true"],
+        &["--chdir", HOSTILE, "true"],
+        &["--run-as", HOSTILE, "true"],
+        &["-u", HOSTILE],
+        &["-G", HOSTILE],
+        &["-p", HOSTILE],
+        &["-e", HOSTILE, "true"],
+        &["-e", &item("%"), "true"],
+        &["-e", &item("sched:"), "true"],
+        &["-e", &item("/("), "true"],
+        &["-e", &program, "true"],
+        &["-e", "openat", "--filter", HOSTILE, "true"],
+        &["--probe", HOSTILE, "true"],
+        &["--probe", &item("p "), "true"],
+        &["--probe", &format!("p {program}:main"), "true"],
+        &["-m", HOSTILE, "true"],
+        &["--duration", HOSTILE, "true"],
+        &["--color", HOSTILE, "true"],
+        &["--engine", HOSTILE, "true"],
+        &[&item("--"), "true"],
+        &[&item("--color="), "true"],
+        &[&item("-"), "true"],
+        &["list", HOSTILE, HOSTILE],
+        &["list", HOSTILE],
+        &["list", &item("usdt:")],
+        &["probe", HOSTILE],
+        &["probe", "show", HOSTILE],
+        &["probe", "del", HOSTILE],
+        &["probe", "emit", HOSTILE],
+        &["probe", "add", HOSTILE],
+        &["probe", "add", "-f", &own_file],
+        &["probe", "add", "-f", &named],
+        &["probe", "add", "-f", &in_directory],
+    ];
+    for words in all {
+        is_harmless(&refused(&machine, words).stderr, &format!("{words:?}"));
+    }
+}
+
+/// Variables, configuration, and a name that is no UTF-8: `(variable, value)` or a configuration file's text.
+#[test]
+fn so_is_what_is_configured() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = |variable: &str, value: &OsStr| {
+        let output = Command::new(machine::rtrace())
+            .arg("true")
+            .env("XDG_CONFIG_HOME", machine.dir())
+            .env_remove("RTRACE_OPTS")
+            .env_remove("PERF_CONFIG")
+            .env(variable, value)
+            .output()
+            .expect("rtrace starts");
+        let said = String::from_utf8(output.stderr).expect("messages are UTF-8");
+        assert_eq!(output.status.code(), Some(125), "{variable}={value:?}: {said}");
+        assert!(said.starts_with("rtrace: "), "{said}");
+        is_harmless(&said, variable);
+    };
+    run("RTRACE_OPTS", format!("'{HOSTILE}'").as_ref());
+    run("RTRACE_OPTS", format!("--color '{HOSTILE}'").as_ref());
+    run("RTRACE_OPTS", OsStr::from_bytes(b"\xff\x1b[31m"));
+    let config = machine.path("rtrace/config.toml");
+    std::fs::create_dir(machine.path("rtrace")).expect("the test's directory is writable");
+    let escaped = HOSTILE.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect::<String>();
+    for text in [format!("color = \"{escaped}\""), format!("\"{escaped}\" = 1"), format!("mmap_pages = \"{escaped}\""), HOSTILE.to_owned()]
+    {
+        std::fs::write(&config, text).expect("the test's directory is writable");
+        run("LANG", OsStr::new("C"));
+    }
+    std::fs::remove_file(&config).expect("it is there");
+    let perf = machine.path("perf");
+    std::fs::write(&perf, format!("[trace]\nshow_zeros = {}\n", HOSTILE.replace('\n', ""))).expect("the test's directory is writable");
+    run("PERF_CONFIG", perf.as_ref());
+    let named = machine.dir().join(OsStr::from_bytes(b"n\xff\x1b[31m\nrtrace: 7"));
+    std::fs::write(&named, "[trace]\nshow_zeros = x\n").expect("the test's directory is writable");
+    run("PERF_CONFIG", named.as_ref());
+}
+
+/// Notes about what was traced: a reader, a program, events that matched nothing.
+#[test]
+fn so_is_what_was_traced() {
+    let Some(machine) = Machine::shared() else { return };
+    let named = machine.path(&HOSTILE.replace('/', "-"));
+    std::fs::copy("/bin/true", &named).expect("the test's directory is writable");
+    for options in
+        [&["-v"][..], &["-v", "-e", "openat", "--filter", "filename == \"\x1b[31m\""], &["-v", "--path", HOSTILE], &["-v", "-p", "1"]]
+    {
+        let run = plain(&machine, &[options, &["-o", "/dev/null", "--", &named]].concat()).succeeded();
+        is_harmless(&run.stderr, &format!("{options:?}"));
+        let lines: Vec<&str> = run.stderr.lines().collect();
+        assert!(lines.iter().all(|line| ["rtrace: ", "plan: ", "    "].iter().any(|start| line.starts_with(start))), "{lines:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let Some(machine) = Machine::shared() else { return };
+    for words in
+        ["--help", "-h", "--version", "list", "list syscalls", "check", "completions bash", "probe show sched:sched_switch", "probe --help"]
+    {
+        for (to, why) in [(">/dev/full", "No space left on device"), (">&-", "it is closed")] {
+            let run = shell(&machine, &format!(r#""$rtrace" {words} {to}"#));
+            let said = format!("rtrace: cannot write to stdout: {why}\n");
+            assert!(run.status == 125 && run.stderr.ends_with(&said), "{words} {to}: {} {}", run.status, run.stderr);
+        }
+        let gone = shell(&machine, &format!(r#"{{ "$rtrace" {words}; echo $? >"$dir/end"; }} | true; cat "$dir/end""#));
+        assert!(matches!(gone.stdout.as_str(), "0\n") && !gone.stderr.contains("stdout"), "a reader that is gone: {words}: {gone:?}");
+    }
+}
