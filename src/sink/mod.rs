@@ -6,6 +6,7 @@ mod path;
 pub mod stack_summary;
 pub mod summary;
 pub mod text;
+pub mod unwritten;
 
 use crate::event::Event;
 use crate::stack::name::Names;

@@ -6,10 +6,11 @@
 mod rotating;
 
 use super::path;
+use super::unwritten::unwritten;
 use crate::cli::request::{self, Color};
 use crate::say;
-use anyhow::{Context, Result, bail};
 use crate::sys::caller;
+use anyhow::{Context, Result, bail};
 use rotating::Rotating;
 use rustc_hash::FxHashSet;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -90,12 +91,13 @@ impl Output {
             },
             To::Command { input: Some(file), .. } => write_all(file, bytes),
             To::Command { input: None, .. } => Ok(()),
-            To::Processes { path, made } => open_for(path, made, pid).and_then(|mut file| write_all(&mut file, bytes)),
+            To::Processes { path, made } => {
+                let path = of_process(path, pid);
+                let done = open_for(&path, made, pid).and_then(|mut file| write_all(&mut file, bytes));
+                return done.map_err(|error| unwritten(&path.display().to_string(), error));
+            }
         };
-        done.map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe => error,
-            kind => io::Error::new(kind, format!("cannot write to {}: {error}", self.name)),
-        })
+        done.map_err(|error| unwritten(&self.name, error))
     }
 
     /// Whether each process has a file of its own.
@@ -156,12 +158,12 @@ impl Output {
     }
 
     fn stream(stream: io::Result<OwnedFd>, name: &str) -> Result<Output> {
-        let stream = stream.with_context(|| format!("cannot write to {name}"))?;
-        Ok(Output { to: To::File(File::from(stream)), name: name.to_owned(), rotation: None })
         // It leads to /dev/null then, and what was asked for would go nowhere. Messages on a closed stderr go there, too: nobody wants them.
         if name == "stdout" && caller::was_closed(1) {
             bail!("cannot write to stdout: it is closed");
         }
+        let stream = stream.with_context(|| format!("cannot write to {name}"))?;
+        Ok(Output { to: To::File(File::from(stream)), name: name.to_owned(), rotation: None })
     }
 
     /// The shell ignores SIGINT and so does what it starts, unless that has a handler: a Ctrl-C that ends the trace must not take away the reader of its last lines.
@@ -211,17 +213,21 @@ fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The file of a process, FILE.PID; what concerns all of them goes to FILE.
-fn open_for(path: &Path, made: &mut FxHashSet<Option<i32>>, pid: Option<i32>) -> io::Result<File> {
+fn of_process(path: &Path, pid: Option<i32>) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     if let Some(pid) = pid {
         name.push(format!(".{pid}"));
     }
+    name.into()
+}
+
+fn open_for(path: &Path, made: &mut FxHashSet<Option<i32>>, pid: Option<i32>) -> io::Result<File> {
     if !made.contains(&pid) {
-        let file = path::create(Path::new(&name))?;
+        let file = path::create(path)?;
         made.insert(pid);
         return Ok(file);
     }
-    path::append(Path::new(&name))
+    path::append(path)
 }
 
 fn chooses_color(color: Color, terminal: bool, no_color: bool, force: bool) -> bool {

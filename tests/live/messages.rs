@@ -1,7 +1,7 @@
 //! What rtrace says: nothing in it from outside moves a terminal's cursor or passes for a line of rtrace's, and what could not be written is said.
 
 use crate::machine::{self, Machine};
-use crate::trace::{Trace, plain, shell};
+use crate::trace::{Trace, plain, shell, shell_with_engine};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
@@ -144,5 +144,34 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
         }
         let gone = shell(&machine, &format!(r#"{{ "$rtrace" {words}; echo $? >"$dir/end"; }} | true; cat "$dir/end""#));
         assert!(matches!(gone.stdout.as_str(), "0\n") && !gone.stderr.contains("stdout"), "a reader that is gone: {words}: {gone:?}");
+    }
+}
+
+/// A file system that is full, and a limit for the size of files: the file is named, however it is written.
+#[test]
+fn what_has_no_room_names_its_file() {
+    let Some(machine) = Machine::shared() else { return };
+    // The lines of so many calls are far more than there is room for; of all else, the first byte is.
+    let writes = [
+        ("-o lines", 20_000, 64),
+        ("-o lines --max-size 100K --rotate 40", 20_000, 64),
+        ("--output-separately -o lines", 20_000, 64),
+        ("-s -o lines", 10, 0),
+        ("--folded lines", 10, 0),
+        ("--flamegraph lines", 10, 0),
+    ];
+    for (how, calls, room_kib) in writes {
+        let traced = format!(r#""$rtrace" $engine {how} "$workload" calls lseek 1 {calls} >/dev/null; echo status $?"#);
+        let full = format!(
+            r#"mkdir -p "$dir/full"; unshare --mount sh -c 'mount -t tmpfs -o size={}k full "$dir/full"; cd "$dir/full"; head -c 8k /dev/zero >filler; {traced}'"#,
+            room_kib + 8
+        );
+        let limited = format!(r#"mkdir -p "$dir/limited"; sh -c 'cd "$dir/limited"; ulimit -f {}; {traced}'"#, room_kib * 2);
+        for (script, why) in [(full, "No space left on device"), (limited, "the limit for files (ulimit -f)")] {
+            // By a pipe, so that the answer is under no limit.
+            let said = shell_with_engine(&machine, &format!("{{ {script}; }} 2>&1 | cat")).stdout;
+            let named = said.lines().any(|line| line.starts_with("rtrace: cannot write to lines") && line.contains(why));
+            assert!(said.contains("status 125\n") && named, "{how}: {said}");
+        }
     }
 }

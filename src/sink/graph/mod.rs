@@ -4,6 +4,7 @@ mod folded;
 mod svg;
 mod tree;
 
+use super::unwritten::unwritten;
 use super::{Sink, View, path};
 use crate::beauty::lookup;
 use crate::cli::request::{Graphs, Weight};
@@ -101,11 +102,12 @@ impl Sink for Graph {
     fn end(&mut self, _: &Ledger, _: &View) -> io::Result<()> {
         let mut places = Vec::new();
         if let Some(Written { file, name }) = &mut self.folded {
-            file.write_all(&folded::folded(&self.tree))?;
+            file.write_all(&folded::folded(&self.tree)).map_err(|error| unwritten(name, error))?;
             places.push(format!("folded in {name}"));
         }
         if let Some(Written { file, name }) = &mut self.picture {
-            file.write_all(svg::picture(&self.tree, &self.title, self.weight).as_bytes())?;
+            let picture = svg::picture(&self.tree, &self.title, self.weight);
+            file.write_all(picture.as_bytes()).map_err(|error| unwritten(name, error))?;
             places.push(format!("drawn in {name}"));
         }
         let calls = if self.calls == 1 { "1 call".to_owned() } else { format!("{} calls", self.calls) };
