@@ -178,7 +178,8 @@ fn read_config(around: &Surroundings) -> Result<Config, Stop> {
     {
         config.read_perf(&path, &text).map_err(wrong)?;
     }
-    let home = |name: &str| (around.var)(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // What is not absolute would mean another folder wherever rtrace is started, one of somebody else's among them: the XDG Base Directory Specification says to ignore it.
+    let home = |name: &str| (around.var)(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = home("XDG_CONFIG_HOME").or_else(|| home("HOME").map(|home| home.join(".config")));
     if let Some(path) = folder.map(|folder| folder.join("rtrace/config.toml"))
         && let Some(text) = read(&path)?

@@ -4,6 +4,8 @@ use crate::machine::{self, Machine};
 use crate::trace::{Trace, plain, shell, shell_with_engine};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 /// Turns a terminal's text red, sets its title, ends the line, and pretends to be a verdict.
@@ -173,5 +175,81 @@ fn what_has_no_room_names_its_file() {
             let named = said.lines().any(|line| line.starts_with("rtrace: cannot write to lines") && line.contains(why));
             assert!(said.contains("status 125\n") && named, "{how}: {said}");
         }
+    }
+}
+
+#[test]
+fn a_home_that_is_relative_has_no_configuration() {
+    let Some(machine) = Machine::shared() else { return };
+    for folder in ["rtrace", ".config/rtrace"] {
+        std::fs::create_dir_all(machine.path(folder)).expect("the test's directory is writable");
+        std::fs::write(machine.path(&format!("{folder}/config.toml")), "nonsense = 1\n").expect("the test's directory is writable");
+    }
+    for (variables, status) in [
+        ("XDG_CONFIG_HOME=.", 0),
+        ("XDG_CONFIG_HOME=./", 0),
+        ("XDG_CONFIG_HOME= HOME=.", 0),
+        ("XDG_CONFIG_HOME=. HOME=.", 0),
+        (r#"XDG_CONFIG_HOME=$dir"#, 125),
+        (r#"XDG_CONFIG_HOME=. HOME=$dir"#, 125),
+    ] {
+        let run = shell(&machine, &format!(r#"cd "$dir"; HOME=/nonexistent; export HOME; env {variables} "$rtrace" -o /dev/null true"#));
+        assert_eq!(run.status, status, "{variables}: {}", run.stderr);
+    }
+}
+
+/// With more privileges than its caller has, rtrace reads for the caller what he may read himself, and names nothing of what he may not.
+#[test]
+fn a_file_that_the_caller_may_not_read_is_refused() {
+    let Some(machine) = Machine::shared() else { return };
+    let mode = |path: &str, mode: u32| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    };
+    mode(&machine.path("."), 0o755);
+    let program = machine.path("rtrace");
+    std::fs::copy(machine::rtrace(), &program).expect("the test's directory is writable");
+    for (folder, folder_mode, file_mode) in [("open", 0o755, 0o644), ("secret", 0o755, 0o600), ("closed", 0o700, 0o644)] {
+        std::fs::create_dir(machine.path(folder)).expect("the test's directory is writable");
+        std::fs::create_dir(machine.path(&format!("{folder}/rtrace"))).expect("the test's directory is writable");
+        for file in ["probes", "rtrace/config.toml"] {
+            let file = machine.path(&format!("{folder}/{file}"));
+            std::fs::write(&file, "precious = 1\n").expect("the test's directory is writable");
+            mode(&file, file_mode);
+        }
+        mode(&machine.path(folder), folder_mode);
+    }
+    // Capabilities to read all (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH) and CAP_SYS_ADMIN, effective: struct vfs_cap_data, version 2.
+    let capabilities = [0x0200_0001u32, 0b110 | 1 << 21, 0, 0, 0].map(u32::to_le_bytes).concat();
+    for privileged in ["set-user-ID", "capabilities"] {
+        if privileged == "set-user-ID" {
+            mode(&program, 0o4755);
+        } else {
+            mode(&program, 0o755);
+            rustix::fs::setxattr(Path::new(&program), "security.capability", &capabilities, rustix::fs::XattrFlags::empty())
+                .expect("root may give capabilities");
+        }
+        let asks = |words: &str, folder: &str| {
+            let config = if words == "true" { format!("$dir/{folder}") } else { "/nonexistent".to_owned() };
+            shell(
+                &machine,
+                &format!(r#"XDG_CONFIG_HOME="{config}" exec setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/rtrace" {words}"#),
+            )
+        };
+        for (words, file) in [("probe add -f \"$dir/FOLDER/probes\"", "probes"), ("true", "rtrace/config.toml")] {
+            let open = asks(&words.replace("FOLDER", "open"), "open");
+            assert!(open.status == 125 && open.stderr.contains("precious"), "{privileged}, {words}: {open:?}");
+            for folder in ["secret", "closed"] {
+                let kept = asks(&words.replace("FOLDER", folder), folder);
+                let path = machine.path(&format!("{folder}/{file}"));
+                assert!(kept.status == 125 && !kept.stderr.contains("precious"), "{privileged}, {words}, {folder}: {kept:?}");
+                assert!(
+                    kept.stderr.contains(&path) && kept.stderr.contains("Permission denied"),
+                    "{privileged}, {words}, {folder}: {kept:?}"
+                );
+            }
+        }
+        // The privileges were there, and are back where rtrace needs them.
+        let needs_them = asks("probe list", "open");
+        assert_eq!(needs_them.status, 0, "{privileged}: {}", needs_them.stderr);
     }
 }
