@@ -76,7 +76,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
             return Ok(refused.exit_code());
         }
     };
-    let child = program.as_ref().map(|p| Child::fork(p)).transpose().context("cannot fork the command")?;
+    let child = program.as_ref().map(Child::fork).transpose().context("cannot fork the command")?;
     raise_descriptor_limit();
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
 

@@ -171,10 +171,7 @@ impl Output {
         let mut script = OsString::from("trap '' INT\n");
         script.push(command);
         let name = command.to_string_lossy().into_owned();
-        let mut child = Command::new("/bin/sh")
-            .arg("-c")
-            .arg(script)
-            .stdin(Stdio::piped())
+        let mut child = caller::with_callers_signals(Command::new("/bin/sh").arg("-c").arg(script).stdin(Stdio::piped()))
             .spawn()
             .with_context(|| format!("cannot start the output's command '{name}'"))?;
         let input = child.stdin.take().with_context(|| format!("the output's command '{name}' has no input"))?;

@@ -8,7 +8,9 @@ use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{self, CapabilitySet, CapabilitySets};
 use std::fs::File;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Which of the descriptors 0 to 2 were closed, a bit each.
@@ -50,8 +52,8 @@ extern "C" fn write_down() {
 
 /// Makes the signals what rtrace needs, whatever it was started with. Called first of all, so that every thread has them.
 ///
-/// A write beyond the limit for files' sizes (RLIMIT_FSIZE) is an error like any other, not the end by SIGXFSZ. That is held back rather than ignored: the mask is
-/// what `std::process::Command` makes empty for the programs that it starts. SIGCHLD is not ignored: else children are gone before they are asked for their status.
+/// A write beyond the limit for files' sizes (RLIMIT_FSIZE) is an error like any other, not the end by SIGXFSZ, which is held back. SIGCHLD is not ignored: else children are gone before they are
+/// asked for their status.
 pub fn make_signals_ours() {
     change_mask(Some((libc::SIG_BLOCK, bit(libc::SIGXFSZ))));
     dispose(libc::SIGCHLD, libc::SIG_DFL);
@@ -70,6 +72,20 @@ pub(super) fn hand_down() {
             unsafe { libc::close(fd) };
         }
     }
+    hand_down_signals();
+}
+
+/// Gives a program that rtrace runs for itself the signals that rtrace was given: `Command` alone hands down the mask as it is now, so that no signal would end it.
+pub fn with_callers_signals(command: &mut Command) -> &mut Command {
+    let in_child = || {
+        hand_down_signals();
+        Ok(())
+    };
+    // SAFETY: what is done in the child is async-signal-safe: two system calls, with what atomics hold.
+    unsafe { command.pre_exec(in_child) }
+}
+
+fn hand_down_signals() {
     for signal in CHANGED {
         let was = if IGNORED.load(Ordering::Relaxed) & bit(signal) == 0 { libc::SIG_DFL } else { libc::SIG_IGN };
         dispose(signal, was);

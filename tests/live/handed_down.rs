@@ -69,6 +69,22 @@ fn dispositions_and_mask_are_the_callers() {
     }
 }
 
+/// What rtrace holds back for itself would let nobody end them.
+#[test]
+fn so_are_those_of_what_reads_the_output() {
+    let Some(machine) = Machine::shared() else { return };
+    // The shell itself: some clear the mask for what they start.
+    let reader = r#"|while read line; do case $line in SigBlk*) echo "$line" >"$dir/blocked"; esac; done </proc/$$/status; cat >/dev/null"#;
+    for way in ["--block-signal=USR2", "--default-signal"] {
+        let script = format!(
+            r#"env {way} grep SigBlk /proc/self/status; reader='{reader}'; env {way} "$rtrace" $engine -o "$reader" true; cat "$dir/blocked""#
+        );
+        let said = shell_with_engine(&machine, &script).stdout;
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines.len() == 2 && lines[0] == lines[1], "{way}: without rtrace, and with it:\n{said}");
+    }
+}
+
 /// `tee` and `head` make one end as the caller's shell lets it: by the signal, or by an error.
 #[test]
 fn a_broken_pipe_is_what_the_caller_makes_it() {
