@@ -1,6 +1,9 @@
 //! rtrace: parse, plan, run, exit code.
 #![deny(clippy::print_stderr)]
 
+#[path = "sys/before_main.rs"]
+mod before_main;
+
 use rtrace::cli::exit_code::ExitCode;
 use rtrace::cli::plain::without_numbers;
 use rtrace::cli::request::Request;

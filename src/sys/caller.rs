@@ -1,7 +1,7 @@
 //! What whoever started this process handed down: standard streams, dispositions and mask of signals, and what he may read.
 //!
 //! Rust's runtime changes some of it before `main`: it opens /dev/null where one of the first three descriptors is closed (which keeps rtrace's own files from becoming standard
-//! streams, so that stays), and ignores SIGPIPE. The command is to get what rtrace got, so a function among those that run before the runtime writes it down.
+//! streams, so that stays), and ignores SIGPIPE. The command is to get what rtrace got, so it is written down before.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{getegid, geteuid, getgid, getuid};
@@ -27,13 +27,8 @@ const CHANGED: [i32; 3] = [libc::SIGPIPE, libc::SIGCHLD, 33];
 /// The kernel's `struct sigaction` on x86-64 and aarch64: handler, flags, restorer, mask.
 const ACTION_WORDS: usize = 4;
 
-/// The C library calls it before `main`, and so before Rust's runtime. (crt1.o and ld.so do so for each function in that section: generic ABI, "Initialization and Termination Functions".)
-#[used]
-// SAFETY: the section holds pointers to functions that are called with the C calling convention; arguments that they do not take are ignored by it.
-#[unsafe(link_section = ".init_array")]
-static WRITE_DOWN: extern "C" fn() = write_down;
-
-extern "C" fn write_down() {
+/// Writes it down. Called before Rust's runtime begins (`before_main.rs`); async-signal-safe.
+pub fn write_down() {
     let mut closed = 0;
     for fd in 0..3 {
         // SAFETY: F_GETFD reads a flag of the descriptor, if there is one.
