@@ -1,13 +1,18 @@
 //! rtrace: parse, plan, run, exit code.
 #![deny(clippy::print_stderr)]
 
+#[path = "sys/before_main.rs"]
+mod before_main;
+
 use rtrace::cli::exit_code::ExitCode;
 use rtrace::cli::plain::without_numbers;
 use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
+use rtrace::sys::caller;
 use rtrace::{run, say};
 
 fn main() -> std::process::ExitCode {
+    caller::make_signals_ours();
     let code = match cli::parse(std::env::args_os(), &cli::environment()) {
         Parsed::Request(request) => carry_out(&request).unwrap_or_else(|error| {
             say!("rtrace: {}", without_numbers(&format!("{error:#}")));

@@ -27,7 +27,7 @@ use crate::source::{Note, Session, session::Scope};
 use crate::stream::is_given_up;
 use crate::sys::signals::Came;
 use crate::sys::spawn::{Child, Refused};
-use crate::sys::{clock, closer, perf};
+use crate::sys::{caller, clock, closer, perf};
 use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
@@ -55,7 +55,7 @@ const PENDING_LOOK_NS: u64 = 100_000_000;
 /// # Errors
 /// rtrace itself could not do what was asked; the command, if there is one, was not started.
 pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
-    let signals = interrupt::take().context("cannot wait for signals")?;
+    interrupt::take().context("cannot wait for signals")?;
     if !matches!(request.target, Target::There { who: Who::All | Who::User(_), .. }) {
         perf::get_ready_to_follow();
     }
@@ -80,7 +80,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
             return Ok(refused.exit_code());
         }
     };
-    let child = program.as_ref().map(|p| Child::fork(p, signals)).transpose().context("cannot fork the command")?;
+    let child = program.as_ref().map(Child::fork).transpose().context("cannot fork the command")?;
     raise_descriptor_limit();
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
 
@@ -89,7 +89,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
     plan.show_pending(request.show.pending.unwrap_or_else(|| output.is_watched()));
     let plan = plan;
     if request.run.verbose > 0 {
-        say!("{}", plan.to_string().trim_end());
+        say::list("plan: ", &plan.to_string());
     }
     if !request.run.quiet {
         request.notices.iter().chain(&plan.remarks).for_each(|notice| say!("rtrace: {notice}"));
@@ -236,7 +236,11 @@ impl Run<'_> {
         if let (Some(pid), Some(program)) = (seen, program) {
             let task = TaskId { pid, tid: pid };
             let argv = program.argv.iter().map(|a| a.to_bytes().to_vec()).collect();
-            let fds = if self.plan.fds.is_ok() { procfs::fds_over_exec(pid) } else { Vec::new() };
+            let fds = if self.plan.fds.is_ok() {
+                procfs::fds_over_exec(pid).into_iter().filter(|(fd, _)| !caller::was_closed(*fd)).collect()
+            } else {
+                Vec::new()
+            };
             let nested = procfs::status(pid).is_none_or(|status| status.is_nested);
             self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds, cgroup: procfs::cgroup(pid), nested });
         }

@@ -7,6 +7,7 @@ use crate::interrupt::{self, GivenUp, Waiter};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fstat, open};
 use rustix::net::{SendFlags, send};
+use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -116,6 +117,22 @@ impl Stream {
             Ok(0) | Err(rustix::io::Errno::INTR) => None,
             Ok(_) | Err(_) => Some(()),
         }
+    }
+}
+
+impl Unwritten {
+    /// With the file's name in the error. That a reader has gone, or is not waited for any longer, is told by the error itself.
+    pub fn named(self, name: &str) -> Unwritten {
+        let limit = getrlimit(Resource::Fsize).current;
+        let sentence = match (self.error.kind(), limit) {
+            (ErrorKind::BrokenPipe, _) => return self,
+            _ if is_given_up(&self.error) => return self,
+            (_, Some(bytes)) if self.error.raw_os_error() == Some(libc::EFBIG) => {
+                format!("it would become larger than {bytes} bytes, the limit for files (ulimit -f)")
+            }
+            _ => self.error.to_string(),
+        };
+        Unwritten { error: io::Error::new(self.error.kind(), format!("cannot write to {name}: {sentence}")), ..self }
     }
 }
 

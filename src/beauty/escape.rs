@@ -19,6 +19,17 @@ pub fn plain(out: &mut Vec<u8>, bytes: &[u8]) {
     escaped(out, bytes, &SHOWN);
 }
 
+/// Text of our own with others' in it: only what would move a terminal's cursor, or not be seen, is escaped. Tabs stay, and backslashes are single.
+pub fn controls(out: &mut Vec<u8>, bytes: &[u8]) {
+    const SHOWN: Shown = {
+        let mut shown = shown_but(b"");
+        shown[b'\\' as usize] = true;
+        shown[b'\t' as usize] = true;
+        shown
+    };
+    escaped(out, bytes, &SHOWN);
+}
+
 /// In a list whose separators are semicolons.
 pub fn between_semicolons(out: &mut Vec<u8>, bytes: &[u8]) {
     const SHOWN: Shown = shown_but(b";");

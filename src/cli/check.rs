@@ -3,7 +3,7 @@
 //! What can be tried is tried; the rest is read from files. [`Facts`] are gathered once, so that the verdict on them is pure and can be tested for machines
 //! that are not at hand.
 
-use super::{ExitCode, plain};
+use super::{ExitCode, plain, stdout};
 use crate::bpf;
 use crate::kernel::features::Features;
 use crate::kernel::privileges::{Capability, Privileges};
@@ -110,10 +110,7 @@ pub fn check() -> anyhow::Result<ExitCode> {
     let facts = Facts::gather()?;
     let mut text = Vec::new();
     let code = report(&facts, &try_open, &mut text).context("cannot make the report")?;
-    match io::stdout().lock().write_all(&text) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
-        result => result.context("cannot write the report").map(|()| code),
-    }
+    stdout::print(&text).map(|_| code)
 }
 
 /// Opens what a trace would open first, on the first CPU that is online, and closes it again.

@@ -99,7 +99,9 @@ fn wrong_usage(error: clap::Error) -> Stop {
     // Where a part is missing, the usage says which parts there are.
     let with_usage = matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand);
     let parts = text.split("\n\n").enumerate().filter(|(at, part)| *at == 0 || with_usage && part.starts_with("Usage:"));
-    let sentence = parts.map(|(_, part)| part.trim_end()).collect::<Vec<_>>().join("\n\n");
+    let indented = |part: &str| format!("    {}", part.replace('\n', "\n    "));
+    let parts = parts.map(|(at, part)| if at == 0 { part.trim_end().to_owned() } else { indented(part.trim_end()) });
+    let sentence = parts.collect::<Vec<_>>().join("\n\n");
     wrong(sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }
 
@@ -176,7 +178,8 @@ fn read_config(around: &Surroundings) -> Result<Config, Stop> {
     {
         config.read_perf(&path, &text).map_err(wrong)?;
     }
-    let home = |name: &str| (around.var)(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // What is not absolute would mean another folder wherever rtrace is started, one of somebody else's among them: the XDG Base Directory Specification says to ignore it.
+    let home = |name: &str| (around.var)(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = home("XDG_CONFIG_HOME").or_else(|| home("HOME").map(|home| home.join(".config")));
     if let Some(path) = folder.map(|folder| folder.join("rtrace/config.toml"))
         && let Some(text) = read(&path)?

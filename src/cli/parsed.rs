@@ -2,9 +2,13 @@
 
 use super::ExitCode;
 use super::parse::{Stop, Surroundings, request};
+use super::plain::without_numbers;
 use super::request::Request;
+use super::stdout;
+use crate::say;
+use crate::sys::caller;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 /// What became of the command line.
@@ -19,15 +23,17 @@ pub enum Parsed {
 /// Takes the command line apart, with the program's name first. Help, version and mistakes are printed.
 pub fn parse(argv: impl IntoIterator<Item = OsString>, around: &Surroundings) -> Parsed {
     let argv: Vec<OsString> = argv.into_iter().collect();
-    // A reader that is gone is no mistake of ours.
     match request(&argv, around) {
         Ok(request) => Parsed::Request(request),
         Err(Stop::Text(text)) => {
-            let _ = io::stdout().write_all(text.as_bytes());
-            Parsed::Said(ExitCode::Success)
+            let code = stdout::print(text.as_bytes()).unwrap_or_else(|error| {
+                say!("rtrace: {}", without_numbers(&format!("{error:#}")));
+                ExitCode::Failed
+            });
+            Parsed::Said(code)
         }
         Err(Stop::Wrong(text)) => {
-            let _ = writeln!(io::stderr(), "rtrace: {text}");
+            say!("rtrace: {}", without_numbers(&text));
             Parsed::Said(ExitCode::Failed)
         }
     }
@@ -42,8 +48,9 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+/// As the caller may: what stands in the file is quoted where it is wrong.
 fn read(path: &Path) -> io::Result<Option<String>> {
-    match std::fs::read_to_string(path) {
+    match caller::open(path).and_then(io::read_to_string) {
         Ok(text) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(error),

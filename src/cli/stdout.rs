@@ -1,16 +1,29 @@
 //! Printing a whole text to stdout, for commands that answer and end.
 
 use super::ExitCode;
-use anyhow::Context;
+use crate::beauty::escape;
+use crate::sys::caller;
+use anyhow::{Context, bail};
+use memchr::memchr_iter;
 use std::io::{self, Write};
 
-/// Prints it.
+/// Prints it. Names of others' may be in it, so of control characters only tabs and ends of lines are written as they are.
 ///
 /// # Errors
 /// stdout cannot be written. A reader that has seen enough (`| head`) is no failure.
 pub fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
+    if caller::was_closed(1) {
+        bail!("cannot write to stdout: it is closed");
+    }
+    let mut shown = Vec::with_capacity(text.len());
+    let mut start = 0;
+    for end in memchr_iter(b'\n', text).chain([text.len()]) {
+        escape::controls(&mut shown, &text[start..end]);
+        shown.extend_from_slice(&text[end..text.len().min(end + 1)]);
+        start = end + 1;
+    }
     let mut out = io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
+    match out.write_all(&shown).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::Success),
         result => result.context("cannot write to stdout").map(|()| ExitCode::Success),
     }

@@ -10,7 +10,8 @@ use super::path;
 use crate::cli::request::{self, Color};
 use crate::interrupt::{self, Waiter};
 use crate::say;
-use crate::stream::{Stream, Unwritten, is_given_up};
+use crate::stream::{Stream, Unwritten};
+use crate::sys::caller;
 use anyhow::{Context, Result, bail};
 use rotating::Rotating;
 use rustc_hash::FxHashSet;
@@ -94,16 +95,14 @@ impl Output {
             },
             To::Command { input: Some(stream), .. } => stream.write_all(bytes),
             To::Command { input: None, .. } => Ok(()),
-            To::Processes { path, made } => open_for(path, made, pid)
-                .and_then(|file| Stream::own(file, Waiter::Worker))
-                .map_err(|error| Unwritten { error, written: 0 })
-                .and_then(|mut stream| stream.write_all(bytes)),
+            To::Processes { path, made } => {
+                let path = of_process(path, pid);
+                let opened = open_for(&path, made, pid).and_then(|file| Stream::own(file, Waiter::Worker));
+                let done = opened.map_err(|error| Unwritten { error, written: 0 }).and_then(|mut stream| stream.write_all(bytes));
+                return done.map_err(|failed| failed.named(&path.display().to_string()));
+            }
         };
-        done.map_err(|unwritten| match unwritten.error.kind() {
-            ErrorKind::BrokenPipe => unwritten,
-            _ if is_given_up(&unwritten.error) => unwritten,
-            kind => Unwritten { error: io::Error::new(kind, format!("cannot write to {}: {}", self.name, unwritten.error)), ..unwritten },
-        })
+        done.map_err(|failed| failed.named(&self.name))
     }
 
     /// Whether each process has a file of its own.
@@ -167,6 +166,10 @@ impl Output {
     }
 
     fn stream(fd: BorrowedFd, name: &str) -> Result<Output> {
+        // It leads to /dev/null then, and what was asked for would go nowhere. Messages on a closed stderr go there, too: nobody wants them.
+        if name == "stdout" && caller::was_closed(1) {
+            bail!("cannot write to stdout: it is closed");
+        }
         let stream = Stream::shared(fd, Waiter::Worker).with_context(|| format!("cannot write to {name}"))?;
         Ok(Output { to: To::Stream(stream), name: name.to_owned(), rotation: None })
     }
@@ -176,10 +179,7 @@ impl Output {
         let mut script = OsString::from("trap '' INT\n");
         script.push(command);
         let name = command.to_string_lossy().into_owned();
-        let mut child = Command::new("/bin/sh")
-            .arg("-c")
-            .arg(script)
-            .stdin(Stdio::piped())
+        let mut child = caller::with_callers_signals(Command::new("/bin/sh").arg("-c").arg(script).stdin(Stdio::piped()))
             .spawn()
             .with_context(|| format!("cannot start the output's command '{name}'"))?;
         let input = child.stdin.take().with_context(|| format!("the output's command '{name}' has no input"))?;
@@ -217,17 +217,21 @@ fn ended(child: &mut Child, step: Duration) -> Option<io::Result<ExitStatus>> {
 }
 
 /// The file of a process, FILE.PID; what concerns all of them goes to FILE.
-fn open_for(path: &Path, made: &mut FxHashSet<Option<i32>>, pid: Option<i32>) -> io::Result<File> {
+fn of_process(path: &Path, pid: Option<i32>) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     if let Some(pid) = pid {
         name.push(format!(".{pid}"));
     }
+    name.into()
+}
+
+fn open_for(path: &Path, made: &mut FxHashSet<Option<i32>>, pid: Option<i32>) -> io::Result<File> {
     if !made.contains(&pid) {
-        let file = path::create(Path::new(&name))?;
+        let file = path::create(path)?;
         made.insert(pid);
         return Ok(file);
     }
-    path::append(Path::new(&name))
+    path::append(path)
 }
 
 fn chooses_color(color: Color, terminal: bool, no_color: bool, force: bool) -> bool {

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "bpf")]
 pub mod bpf;
+pub mod caller;
 pub mod clock;
 pub mod closer;
 #[cfg(feature = "bpf")]

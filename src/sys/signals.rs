@@ -18,11 +18,10 @@ pub struct Came {
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
-    before: libc::sigset_t,
 }
 
 impl Signals {
-    /// Holds the signals back in this thread, and in those it makes.
+    /// Holds the signals back in this thread, and in those it makes. The command gets what they were for the caller (`caller.rs`).
     ///
     /// # Errors
     /// signalfd(2)'s.
@@ -30,12 +29,11 @@ impl Signals {
         // SAFETY: the sets are locals that sigemptyset initialises before use; signalfd and pthread_sigmask read and write only them.
         unsafe {
             let mut set = std::mem::zeroed();
-            let mut before = std::mem::zeroed();
             libc::sigemptyset(&mut set);
             for signal in ANSWERED {
                 libc::sigaddset(&mut set, signal);
             }
-            let failed = libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
+            let failed = libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
             if failed != 0 {
                 return Err(io::Error::from_raw_os_error(failed));
             }
@@ -43,7 +41,7 @@ impl Signals {
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
-            Ok(Signals { fd: OwnedFd::from_raw_fd(fd), before })
+            Ok(Signals { fd: OwnedFd::from_raw_fd(fd) })
         }
     }
 
@@ -56,11 +54,6 @@ impl Signals {
             (info, len)
         };
         (len == size_of::<libc::signalfd_siginfo>() as isize).then_some(Came { signal: info.ssi_signo as i32, sent: info.ssi_code <= 0 })
-    }
-
-    /// The mask as it was before: what the command starts with.
-    pub(super) fn mask_before(&self) -> libc::sigset_t {
-        self.before
     }
 }
 

@@ -1,8 +1,8 @@
 //! Starting the command: forked early, executed when everything is armed.
 
+use super::caller;
 use super::clock;
 use super::map_memory::MapMemory;
-use super::signals::Signals;
 use super::users::User;
 use crate::cli::exit_code::ExitCode;
 use crate::event::Time;
@@ -60,13 +60,12 @@ impl Child {
     ///
     /// # Errors
     /// fork(2)'s and pipe(2)'s.
-    pub fn fork(program: &Program, signals: &Signals) -> io::Result<Child> {
+    pub fn fork(program: &Program) -> io::Result<Child> {
         let (wait, go) = pipe_with(PipeFlags::CLOEXEC)?;
         let (outcome, tell) = pipe_with(PipeFlags::CLOEXEC)?;
         let pointers = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>();
         let (argv, envp) = (pointers(&program.argv), pointers(&program.envp));
         let shell_argv: Vec<_> = [c"/bin/sh".as_ptr(), program.path.as_ptr()].into_iter().chain(argv.iter().skip(1).copied()).collect();
-        let mask = signals.mask_before();
         let executed = MapMemory::zeros(1)?;
         // SAFETY: the child runs `child` only, which makes async-signal-safe calls on memory prepared above and never returns; the parent goes on as before.
         match unsafe { libc::fork() } {
@@ -75,7 +74,7 @@ impl Child {
                 // The child's copy of the writing end must go, or the parent's end would never end our read.
                 drop(go);
                 // SAFETY: as above; all pointers are to NUL-terminated strings in lists that end with null and live until the exec.
-                unsafe { child(program, &argv, &envp, &shell_argv, &mask, wait.as_raw_fd(), tell.as_raw_fd(), &executed[0]) }
+                unsafe { child(program, &argv, &envp, &shell_argv, wait.as_raw_fd(), tell.as_raw_fd(), &executed[0]) }
             }
             pid => Ok(Child { pid, go: Some(go), outcome, executed }),
         }
@@ -132,7 +131,6 @@ unsafe fn child(
     argv: &[*const libc::c_char],
     envp: &[*const libc::c_char],
     shell_argv: &[*const libc::c_char],
-    mask: &libc::sigset_t,
     wait: i32,
     tell: i32,
     executed: &AtomicU64,
@@ -165,9 +163,7 @@ unsafe fn child(
         {
             fail(Step::User);
         }
-        // Rust ignores SIGPIPE in this process; the command gets what a shell would give it.
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
+        caller::hand_down();
         executed.store(clock::now().0, Ordering::Release);
         libc::execve(program.path.as_ptr(), argv.as_ptr(), envp.as_ptr());
         // A script without an interpreter line: what execvp(3) and every shell do.

@@ -19,6 +19,7 @@ mod errors;
 mod filters;
 mod gdb;
 mod habits;
+mod handed_down;
 mod in_flight;
 mod interrupted;
 mod kernel_documents;
@@ -29,6 +30,7 @@ mod line;
 mod machine;
 #[cfg(feature = "bpf")]
 mod memory;
+mod messages;
 mod names;
 mod namespaces;
 mod needs;

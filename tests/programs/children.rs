@@ -1,7 +1,8 @@
 //! Processes and threads that come and go while they are traced.
 
 use crate::raw;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 pub fn forks(count: u64) {
     for tag in 1..=count {
@@ -25,4 +26,25 @@ pub fn outlive(milliseconds: u64, status: u8) -> ExitCode {
         raw::tag(1);
     });
     ExitCode::from(status)
+}
+
+/// As number 1 of a pid namespace that reaps nobody but whom it started itself. Others that still run are waited for, until they are dead too.
+pub fn reap_own(count: u64, command: &[&str]) {
+    for _ in 0..count {
+        let status = Command::new(command[0]).args(&command[1..]).status().unwrap_or_else(|e| panic!("{}: {e}", command[0]));
+        assert!(status.success(), "{command:?}: {status}");
+    }
+    let mut left = states_of_others();
+    while left.iter().any(|state| *state != 'Z') {
+        std::thread::sleep(Duration::from_millis(10));
+        left = states_of_others();
+    }
+    println!("left {}", left.len());
+}
+
+fn states_of_others() -> Vec<char> {
+    let pids =
+        std::fs::read_dir("/proc").expect("/proc is mounted").filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let others = pids.filter(|pid| *pid != std::process::id());
+    others.filter_map(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?.rsplit(") ").next()?.chars().next()).collect()
 }

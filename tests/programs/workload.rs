@@ -34,6 +34,7 @@ workload slow MS                           read, epoll_wait, wait4 and futex tha
 workload forks COUNT                       children in turn, each makes one tagged call
 workload threads COUNT                     threads in turn, each makes one tagged call
 workload outlive MS STATUS                 leaves a child that makes a tagged call MS milliseconds later
+workload reap-own COUNT COMMAND...         runs it so often, waits for it alone, and says how many other dead tasks are left in /proc
 workload attach                            waits for a line on stdin, then calls from old and new threads and children
 workload exec leader|thread                starts itself anew, from the first thread or from another
 workload signals SCENE                     is sent signals: fault thread queue timer alarm wait pipe many
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         ["forks", count] => children::forks(number(count)),
         ["threads", count] => children::threads(number(count)),
         ["outlive", ms, status] => return children::outlive(number(ms), number(status) as u8),
+        ["reap-own", count, command @ ..] => children::reap_own(number(count), command),
         ["attach"] => attach::run(),
         ["exec", who] => execs::run(who),
         ["signals", scene] => return signals::run(scene),

@@ -1,5 +1,6 @@
 //! From C to an object: clang does it, with rtrace's header on its include path.
 
+use crate::sys::caller;
 use anyhow::{Context, anyhow};
 use std::ffi::OsString;
 use std::fs;
@@ -24,7 +25,7 @@ pub fn compile(source: &Path) -> anyhow::Result<Vec<u8>> {
     let mut command = Command::new(&clang);
     command.args(["-target", "bpf", "-mcpu=v3", "-g", "-O2", "-Wall"]).arg(format!("-D__TARGET_ARCH_{}", architecture()));
     command.arg("-I").arg(dir).args(system_headers()).arg("-c").arg(source).arg("-o").arg(&object);
-    let status = command.status().map_err(|error| {
+    let status = caller::with_callers_signals(&mut command).status().map_err(|error| {
         anyhow!(
             "cannot run {}: {error}; {} is compiled by it (apt-get install clang), a .bpf.o needs no compiler",
             clang.display(),

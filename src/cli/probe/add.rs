@@ -9,8 +9,8 @@ use crate::probe::inventory::{self, Entry};
 use crate::probe::surroundings::Live;
 use crate::probe::{holders, names, resolve};
 use crate::say;
+use crate::sys::caller;
 use anyhow::{Context, anyhow, bail};
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -65,7 +65,8 @@ fn of_file(path: &Path) -> anyhow::Result<Vec<Step>> {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).map(|_| text)
     } else {
-        fs::read_to_string(path)
+        // An error quotes the line that it is about.
+        caller::open(path).and_then(io::read_to_string)
     };
     let text = text.with_context(|| format!("cannot read {name}"))?;
     let lines = grammar::parse_file(&text).map_err(|error| anyhow!("{name}, {error}"))?;

@@ -10,7 +10,7 @@ use crate::cli::request::{Graphs, Weight};
 use crate::event::{Call, Event, What};
 use crate::interrupt::Waiter;
 use crate::say;
-use crate::stream::{Stream, is_given_up};
+use crate::stream::Stream;
 use crate::syscall::ledger::Ledger;
 use anyhow::Context;
 use std::io;
@@ -25,11 +25,7 @@ struct Written {
 
 impl Written {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Written { stream, name } = self;
-        stream.write_all(bytes).map_err(|unwritten| match is_given_up(&unwritten.error) {
-            true => unwritten.error,
-            false => io::Error::new(unwritten.error.kind(), format!("cannot write to {name}: {}", unwritten.error)),
-        })
+        Ok(self.stream.write_all(bytes).map_err(|unwritten| unwritten.named(&self.name))?)
     }
 }
 

@@ -66,9 +66,14 @@ impl Rotating {
 
     fn begin_anew(&mut self) -> io::Result<Stream> {
         for number in (0..self.rotation.keep).rev() {
-            match fs::rename(self.numbered(number), self.numbered(number + 1)) {
+            let (from, to) = (self.numbered(number), self.numbered(number + 1));
+            match fs::rename(&from, &to) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                renamed => renamed?,
+                Err(error) => {
+                    let sentence = format!("{} cannot become {}: {error}", from.display(), to.display());
+                    return Err(io::Error::new(error.kind(), sentence));
+                }
+                Ok(()) => {}
             }
         }
         self.old.insert(0, std::mem::take(&mut self.written));

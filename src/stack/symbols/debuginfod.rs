@@ -2,6 +2,7 @@
 //! says so.
 
 use super::build_id::BuildId;
+use crate::sys::caller;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
@@ -126,7 +127,7 @@ fn ask(program: &OsString, id: BuildId, shared: &Mutex<Running>) -> Option<PathB
         }
         let mut command = Command::new(program);
         command.arg("debuginfo").arg(id.to_string()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let child = running.child.insert(command.spawn().ok()?);
+        let child = running.child.insert(caller::with_callers_signals(&mut command).spawn().ok()?);
         child.stdout.take()?
     };
     const PATH_MAX: u64 = 4096;
