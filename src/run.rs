@@ -29,7 +29,7 @@ use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
 use rustix::event::epoll;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
@@ -111,9 +111,8 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
         verbose: request.run.verbose > 0,
         draining: Duration::ZERO,
     };
-    run.first_notes(program.as_ref());
     worker.begin(session);
-    let started = run.go();
+    let started = run.go(program.as_ref());
     let ended = run.end();
     let outcome = worker.join();
     started.and(ended)?;
@@ -148,6 +147,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
             Whom::Tasks { .. } => Scope::Tasks,
             Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => Scope::System,
         },
+        processes: armed.processes().map(<[i32]>::to_vec),
         fds_complete: plan.fds.is_ok(),
         namespaces_complete: plan.namespaces_complete,
         names: plan.names.iter().cloned().collect(),
@@ -218,14 +218,14 @@ impl Run<'_> {
             let nested = procfs::status(pid).is_none_or(|status| status.is_nested);
             self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds, cgroup: procfs::cgroup(pid), nested });
         }
-        let notes: Vec<Note> = match &self.plan.whom {
-            Whom::Command => Vec::new(),
-            Whom::Tasks { tids, .. } => tids.iter().filter_map(|&tid| look::task(tid)).collect(),
-            Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => {
-                procfs::all_tasks().into_iter().filter_map(|task| look::task(task.tid)).collect()
+        let mut looks = look::Tasks::new(self.plan.engine.cgroups);
+        for task in self.plan.whom.tasks() {
+            // What becomes of the task while it is looked at comes as a record of a later time.
+            let before = clock::now();
+            if let Some(note) = looks.look(task) {
+                self.drain.note_at(before, note);
             }
-        };
-        notes.into_iter().for_each(|note| self.drain.note(note));
+        }
     }
 
     /// The command has begun. Where everybody is traced who is in a cgroup or has a user, it may become one of those later, so that its execve is not seen.
@@ -238,31 +238,25 @@ impl Run<'_> {
 
     /// What the targets have mapped: what they map from now on comes as records.
     fn note_maps(&mut self) {
-        let pids: BTreeSet<i32> = match &self.plan.whom {
-            _ if !self.plan.maps => return,
-            Whom::Command => return,
-            Whom::Tasks { tids, .. } => tids.iter().filter_map(|&tid| procfs::task(tid)).map(|task| task.pid).collect(),
-            Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => procfs::processes().into_iter().collect(),
-        };
-        pids.into_iter().filter_map(look::maps).for_each(|note| self.drain.note(note));
+        if self.plan.maps {
+            self.plan.whom.processes().into_iter().filter_map(look::maps).for_each(|note| self.drain.note(note));
+        }
     }
 
     /// Switches the events on. Where no BPF program tells of calls that are in flight by then, the targets are looked at.
     fn enable(&mut self) -> anyhow::Result<()> {
         self.drain.enable().context("cannot switch the events on")?;
-        let Whom::Tasks { tids, .. } = &self.plan.whom else { return Ok(()) };
-        if self.plan.bpf.is_some() || !self.plan.traces_calls() {
+        if !matches!(self.plan.whom, Whom::Tasks { .. }) || self.plan.bpf.is_some() || !self.plan.traces_calls() {
             return Ok(());
         }
         let wants_stacks = self.plan.events.iter().any(|event| event.stack.sample_type() != 0);
-        for task in tids.iter().filter_map(|&tid| procfs::task(tid)) {
-            let sleeping = look::sleeping(task, wants_stacks);
-            let abi = match elf::program_of(task.tid) {
+        for task in self.plan.whom.tasks() {
+            let abi = || match elf::program_of_thread(task) {
                 Ok(elf::Program::Elf(abi)) => abi,
                 _ => machine::NATIVE_ABI,
             };
-            let wanted = |note: &Note| matches!(note, Note::Sleeping { nr, .. } if self.plan.gate.selects(abi, *nr));
-            if let Some((time, note)) = sleeping.filter(|(_, note)| wanted(note)) {
+            let wanted = |note: &Note| matches!(note, Note::Sleeping { nr, .. } if self.plan.gate.selects(abi(), *nr));
+            if let Some((time, note)) = look::sleeping(task, wants_stacks).filter(|(_, note)| wanted(note)) {
                 self.drain.note_at(time, note);
             }
         }
@@ -270,9 +264,11 @@ impl Run<'_> {
     }
 
     /// Everything between arming and disarming.
-    fn go(&mut self) -> anyhow::Result<()> {
+    fn go(&mut self, program: Option<&crate::sys::spawn::Program>) -> anyhow::Result<()> {
         let arming = "cannot switch the events on";
+        // Whoever is made from here on comes as a record, whoever was made before is found by a look.
         self.drain.enable_side_band().context(arming)?;
+        self.first_notes(program);
         self.note_maps();
         let enable_at = self.plan.delay.map(|delay| clock::now().0 + delay);
         if enable_at.is_none() {

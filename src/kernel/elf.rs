@@ -1,6 +1,6 @@
 //! The few bytes of an ELF header that say which ABI a program's calls have. No more of ELF is read here.
 
-use crate::event::Abi;
+use crate::event::{Abi, TaskId};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -50,6 +50,14 @@ pub fn program(path: &Path) -> io::Result<Program> {
 /// There is no such process, it is a kernel thread, or it may not be looked at.
 pub fn program_of(pid: i32) -> io::Result<Program> {
     program(Path::new(&format!("/proc/{pid}/exe")))
+}
+
+/// The same of a thread's process. The first thread may have ended before the others: it says nothing then.
+///
+/// # Errors
+/// As [`program_of`].
+pub fn program_of_thread(task: TaskId) -> io::Result<Program> {
+    program(Path::new(&format!("/proc/{}/task/{}/exe", task.pid, task.tid)))
 }
 
 /// By the identification bytes and `e_machine` (man 5 elf).

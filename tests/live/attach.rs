@@ -17,6 +17,11 @@ impl Target {
         Target::start(Command::new(machine::workload()).arg("attach"))
     }
 
+    /// With so many more threads.
+    pub fn with_threads(count: u32) -> Target {
+        Target::start(Command::new(machine::workload()).args(["attach", &count.to_string()]))
+    }
+
     /// The same as another user, who may not see the build's directory.
     fn of_nobody(machine: &Machine) -> Target {
         let program = machine.path("workload");
@@ -35,6 +40,11 @@ impl Target {
 
     pub fn pid(&self) -> String {
         self.0.id().to_string()
+    }
+
+    /// Waits for its end.
+    pub fn ends_well(&mut self) -> bool {
+        self.0.wait().is_ok_and(|status| status.success())
     }
 
     /// Lets it make its calls.
