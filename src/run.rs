@@ -10,7 +10,7 @@ use crate::cli::plain::without_numbers;
 use crate::cli::request::{self, Target, Trace, Who};
 use crate::event::TaskId;
 use crate::kernel::carriers::{self, Carrier};
-use crate::kernel::{elf, machine, procfs, tracefs::Tracefs};
+use crate::kernel::{descriptors, elf, machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
 use crate::probe::left;
 use crate::probe::made::Made;
@@ -29,6 +29,7 @@ use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
 use rustix::event::epoll;
+use rustix::process::Rlimit;
 use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -51,6 +52,12 @@ const PENDING_LOOK_NS: u64 = 100_000_000;
 /// # Errors
 /// rtrace itself could not do what was asked; the command, if there is one, was not started.
 pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
+    let before = descriptors::raise()?;
+    carry_out(request, before).map_err(descriptors::explain)
+}
+
+/// `before`: how many files rtrace might have open when it was started.
+fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let signals = Signals::take().context("cannot wait for signals")?;
     if !matches!(request.target, Target::There { who: Who::All | Who::User(_), .. }) {
         perf::get_ready_to_follow();
@@ -77,7 +84,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
         }
     };
     let child = program.as_ref().map(|p| Child::fork(p, &signals)).transpose().context("cannot fork the command")?;
-    raise_descriptor_limit();
+    child.iter().for_each(|child| descriptors::give_back(child.pid, before));
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
 
     let output = Output::open(&request.output)?;
@@ -156,13 +163,6 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         copied_bytes: plan.copied_bytes,
         cgroups_from_root: procfs::cgroups_from_root(),
     }
-}
-
-/// A descriptor for each event, CPU and task adds up: take what the hard limit gives. (The command was forked before, with the limit it is used to.)
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 struct Run<'a> {

@@ -2,6 +2,7 @@
 //! should have to find out from the lines.
 
 use crate::cli::request::{Mode, Trace};
+use crate::kernel::descriptors;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::plan::Way;
 
@@ -28,6 +29,9 @@ fn why(request: &Trace, refused: &anyhow::Error, may: &Privileges) -> String {
     }
     if cfg!(not(feature = "bpf")) {
         return "this rtrace was built without BPF; a build with the feature bpf reads them".to_owned();
+    }
+    if let Some(reason) = descriptors::reason(refused) {
+        return reason;
     }
     format!("this kernel takes no BPF programs ({refused:#}); `rtrace check` says what would help")
 }

@@ -3,6 +3,7 @@
 pub mod btf;
 pub mod carriers;
 pub mod ctype;
+pub mod descriptors;
 pub mod elf;
 pub mod features;
 pub mod fetched;

@@ -314,7 +314,7 @@ fn advice(error: &io::Error) -> &'static str {
         Some(libc::EACCES | libc::EPERM) => {
             "run it as root, or give rtrace CAP_PERFMON, or lower kernel.perf_event_paranoid; `rtrace check` says what is missing"
         }
-        Some(libc::EMFILE) => "too many descriptors for this process: raise `ulimit -n`, or name fewer syscalls, tasks or CPUs",
+        Some(libc::EMFILE) => "naming fewer syscalls, tasks or CPUs takes fewer",
         Some(libc::ENFILE) => "too many open files on this machine: raise fs.file-max",
         Some(libc::ENOMEM) => "the machine is short of memory: ask for less with -m",
         Some(libc::ENODEV) => "this CPU is offline",

@@ -97,3 +97,35 @@ fn threads_are_looked_at_as_parts_of_their_process() {
         assert_eq!(slow, None, "{}", trace.stderr);
     }
 }
+
+/// What runs out is named, and not what could not be read for that.
+#[test]
+fn too_few_descriptors() {
+    let Some(machine) = Machine::shared() else { return };
+    for engine in ["", "--engine tracepoint"] {
+        let trace = shell(&machine, &format!("ulimit -n 20; exec $rtrace {engine} true"));
+        assert_eq!(trace.status, 125, "{}", trace.stderr);
+        assert!(trace.stderr.contains("only 20 files may be open at once") && trace.stderr.contains("ulimit -n"), "{}", trace.stderr);
+    }
+    let trace = shell(&machine, "ulimit -n 60; exec $rtrace --engine tracepoint -e 'syscalls:sys_enter_[a-m]*' true");
+    assert_eq!(trace.status, 125, "{}", trace.stderr);
+    assert!(trace.stderr.contains("only 60 files may be open at once"), "{}", trace.stderr);
+}
+
+#[cfg(feature = "bpf")]
+#[test]
+fn too_few_descriptors_for_bpf() {
+    let Some(machine) = Machine::shared() else { return };
+    let trace = shell(&machine, "ulimit -n 36; $rtrace -e openat true; true");
+    assert!(trace.stderr.contains("only 36 files may be open at once"), "{}", trace.stderr);
+    assert!(!trace.stderr.contains("this kernel takes no BPF programs"), "{}", trace.stderr);
+}
+
+/// rtrace takes what the hard limit gives before it decides anything; the command has what rtrace was started with.
+#[test]
+fn a_soft_limit_hinders_nobody_and_is_the_commands() {
+    let Some(machine) = Machine::shared() else { return };
+    let engine = machine::engine();
+    let trace = shell(&machine, &format!("ulimit -Sn 20; exec $rtrace --engine {engine} -o $dir/lines sh -c 'ulimit -Sn'")).succeeded();
+    assert_eq!((trace.stdout.trim(), trace.stderr.as_str()), ("20", ""));
+}
