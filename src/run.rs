@@ -12,7 +12,7 @@ use crate::cli::request::{self, Target, Trace, Who};
 use crate::event::{TaskId, Time};
 use crate::interrupt;
 use crate::kernel::carriers::{self, Carrier};
-use crate::kernel::{cgroups, elf, machine, procfs, tracefs::Tracefs};
+use crate::kernel::{cgroups, descriptors, elf, machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
 use crate::probe::left;
 use crate::probe::made::Made;
@@ -32,8 +32,8 @@ use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
 use rustix::event::epoll;
-use rustix::process::{Pid, Signal, kill_process};
-use std::collections::{BTreeSet, HashSet};
+use rustix::process::{Pid, Rlimit, Signal, kill_process};
+use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
@@ -55,6 +55,12 @@ const PENDING_LOOK_NS: u64 = 100_000_000;
 /// # Errors
 /// rtrace itself could not do what was asked; the command, if there is one, was not started.
 pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
+    let before = descriptors::raise()?;
+    carry_out(request, before).map_err(descriptors::explain)
+}
+
+/// `before`: how many files rtrace might have open when it was started.
+fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     interrupt::take().context("cannot wait for signals")?;
     if !matches!(request.target, Target::There { who: Who::All | Who::User(_), .. }) {
         perf::get_ready_to_follow();
@@ -81,7 +87,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
         }
     };
     let child = program.as_ref().map(Child::fork).transpose().context("cannot fork the command")?;
-    raise_descriptor_limit();
+    child.iter().for_each(|child| descriptors::give_back(child.pid, before));
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
 
     let output = Output::open(&request.output)?;
@@ -114,10 +120,9 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
         verbose: request.run.verbose > 0,
         draining: Duration::ZERO,
     };
-    run.first_notes(program.as_ref());
     worker.begin(session);
     interrupt::tracing();
-    let started = run.go();
+    let started = run.go(program.as_ref());
     interrupt::over();
     let ended = run.end();
     let outcome = worker.join();
@@ -152,6 +157,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
             Whom::Tasks { .. } => Scope::Tasks,
             Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => Scope::System,
         },
+        processes: armed.processes().map(<[i32]>::to_vec),
         fds_complete: plan.fds.is_ok(),
         namespaces_complete: plan.namespaces_complete,
         names: plan.names.iter().cloned().collect(),
@@ -162,13 +168,6 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         cgroups: if plan.engine.cgroups && !procfs::cgroups_from_root() { cgroups::by_number() } else { Vec::new() },
         moves_of_others_numbers: !procfs::is_in_first_pid_namespace(),
     }
-}
-
-/// A descriptor for each event, CPU and task adds up: take what the hard limit gives. (The command was forked before, with the limit it is used to.)
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 struct Run<'a> {
@@ -244,14 +243,14 @@ impl Run<'_> {
             let nested = procfs::status(pid).is_none_or(|status| status.is_nested);
             self.drain.note(Note::Spawned { task, path: program.path.to_bytes().to_vec(), argv, fds, cgroup: procfs::cgroup(pid), nested });
         }
-        let notes: Vec<Note> = match &self.plan.whom {
-            Whom::Command => Vec::new(),
-            Whom::Tasks { tids, .. } => tids.iter().filter_map(|&tid| look::task(tid)).collect(),
-            Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => {
-                procfs::all_tasks().into_iter().filter_map(|task| look::task(task.tid)).collect()
+        let mut looks = look::Tasks::new(self.plan.engine.cgroups);
+        for task in self.plan.whom.tasks() {
+            // What becomes of the task while it is looked at comes as a record of a later time.
+            let before = clock::now();
+            if let Some(note) = looks.look(task) {
+                self.drain.note_at(before, note);
             }
-        };
-        notes.into_iter().for_each(|note| self.drain.note(note));
+        }
     }
 
     /// The command has begun. Where everybody is traced who is in a cgroup or has a user, it may become one of those later, so that its execve is not seen.
@@ -264,31 +263,25 @@ impl Run<'_> {
 
     /// What the targets have mapped: what they map from now on comes as records.
     fn note_maps(&mut self) {
-        let pids: BTreeSet<i32> = match &self.plan.whom {
-            _ if !self.plan.maps => return,
-            Whom::Command => return,
-            Whom::Tasks { tids, .. } => tids.iter().filter_map(|&tid| procfs::task(tid)).map(|task| task.pid).collect(),
-            Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => procfs::processes().into_iter().collect(),
-        };
-        pids.into_iter().filter_map(look::maps).for_each(|note| self.drain.note(note));
+        if self.plan.maps {
+            self.plan.whom.processes().into_iter().filter_map(look::maps).for_each(|note| self.drain.note(note));
+        }
     }
 
     /// Switches the events on. Where no BPF program tells of calls that are in flight by then, the targets are looked at.
     fn enable(&mut self) -> anyhow::Result<()> {
         self.drain.enable().context("cannot switch the events on")?;
-        let Whom::Tasks { tids, .. } = &self.plan.whom else { return Ok(()) };
-        if self.plan.bpf.is_some() || !self.plan.traces_calls() {
+        if !matches!(self.plan.whom, Whom::Tasks { .. }) || self.plan.bpf.is_some() || !self.plan.traces_calls() {
             return Ok(());
         }
         let wants_stacks = self.plan.events.iter().any(|event| event.stack.sample_type() != 0);
-        for task in tids.iter().filter_map(|&tid| procfs::task(tid)) {
-            let sleeping = look::sleeping(task, wants_stacks);
-            let abi = match elf::program_of(task.tid) {
+        for task in self.plan.whom.tasks() {
+            let abi = || match elf::program_of_thread(task) {
                 Ok(elf::Program::Elf(abi)) => abi,
                 _ => machine::NATIVE_ABI,
             };
-            let wanted = |note: &Note| matches!(note, Note::Sleeping { nr, .. } if self.plan.gate.selects(abi, *nr));
-            if let Some((time, note)) = sleeping.filter(|(_, note)| wanted(note)) {
+            let wanted = |note: &Note| matches!(note, Note::Sleeping { nr, .. } if self.plan.gate.selects(abi(), *nr));
+            if let Some((time, note)) = look::sleeping(task, wants_stacks).filter(|(_, note)| wanted(note)) {
                 self.drain.note_at(time, note);
             }
         }
@@ -296,9 +289,11 @@ impl Run<'_> {
     }
 
     /// Everything between arming and disarming.
-    fn go(&mut self) -> anyhow::Result<()> {
+    fn go(&mut self, program: Option<&crate::sys::spawn::Program>) -> anyhow::Result<()> {
         let arming = "cannot switch the events on";
+        // Whoever is made from here on comes as a record, whoever was made before is found by a look.
         self.drain.enable_side_band().context(arming)?;
+        self.first_notes(program);
         self.note_maps();
         let enable_at = self.plan.delay.map(|delay| clock::now().0 + delay);
         if enable_at.is_none() {

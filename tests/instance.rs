@@ -105,7 +105,8 @@ impl Tracer {
         let mut drain = Drain::new(armed);
         drain.enable_side_band().unwrap();
         if let Whom::Tasks { tids, .. } = &plan.whom {
-            tids.iter().filter_map(|&tid| look::task(tid)).for_each(|note| drain.note(note));
+            let mut looks = look::Tasks::new(false);
+            tids.iter().filter_map(|&tid| looks.look(rtrace::kernel::procfs::task(tid)?)).for_each(|note| drain.note(note));
         }
         drain.enable().unwrap();
         Tracer { drain, session, engine, events: Vec::new() }

@@ -62,6 +62,10 @@ impl Programs {
         match *self {}
     }
 
+    pub fn follow_anyone(&self) -> bool {
+        match *self {}
+    }
+
     pub fn pending(&self) -> anyhow::Result<InFlight> {
         match *self {}
     }

@@ -248,6 +248,7 @@ mod tests {
             whose: Whose::Tasks,
             hooks: Hooks::All,
             seeds_max: 1,
+            attaches: false,
             inherit: true,
             ends: true,
             signals: false,

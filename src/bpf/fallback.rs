@@ -3,6 +3,7 @@
 
 use crate::cli::plain::without_numbers;
 use crate::cli::request::{Mode, Trace};
+use crate::kernel::descriptors;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::refused::{self, Refused};
 use crate::plan::Way;
@@ -47,6 +48,9 @@ fn why(request: &Trace, refused: &anyhow::Error, may: &Privileges) -> String {
     }
     if cfg!(not(feature = "bpf")) {
         return "this rtrace was built without BPF; a build with the feature bpf reads them".to_owned();
+    }
+    if let Some(reason) = descriptors::reason(refused) {
+        return reason;
     }
     format!("this kernel takes no BPF programs ({refused:#}); `rtrace check` says what would help")
 }

@@ -174,6 +174,7 @@ struct task_struct {
 	const struct cred *cred;
 	int pid;
 	int tgid;
+	int exit_state;
 	int exit_code;
 	struct pid *thread_pid;
 	struct mm_struct *mm;

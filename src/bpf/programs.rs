@@ -161,13 +161,17 @@ impl Programs {
         if needs_seeds(&self.settings) { self.seed() } else { Ok(()) }
     }
 
-    /// Gives the named tasks their state. Memory for it is short for moments only.
+    /// Gives the named tasks their state, until a look finds none without it: a thread may make another one, behind the look, before it has its state itself. Memory for it is short for moments only.
     fn seed(&self) -> anyhow::Result<()> {
         for _ in 0..SEED_TRIES {
-            if self.list("seed")?.is_empty() {
+            let told = self.list("seed")?;
+            if told.is_empty() {
                 return Ok(());
             }
-            std::thread::sleep(Duration::from_millis(1));
+            let (words, _) = told.as_chunks::<4>();
+            if words.iter().any(|word| i32::from_ne_bytes(*word) < 0) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         Err(anyhow!("the kernel has no memory for the state of the tasks to be traced"))
     }
@@ -276,6 +280,11 @@ impl Programs {
         programs.filter(|(name, _)| which(name)).filter_map(|(_, program)| skipped(program)).sum()
     }
 
+    /// Whether a task that is followed is alive, where tasks are named that are there already.
+    pub fn follow_anyone(&self) -> bool {
+        self.list("living").map_or(true, |tids| !tids.is_empty())
+    }
+
     fn is_tracing(&self) -> bool {
         !self.tracing.is_empty() || !self.own.is_empty()
     }
@@ -341,6 +350,7 @@ fn is_needed(program: &str, settings: &Settings, on: On, calls: &Names, tasks: &
         _ if is_of_tasks(program) => tasks.tasks.contains(&program),
         _ if SIGNALS.contains(&program) => settings.signals,
         "seed" => needs_seeds(settings),
+        "living" => settings.attaches,
         "find_own_namespace" => !is_in_first_pid_namespace(),
         "list_begun" | "list_pending" => !settings.sums,
         "list_stacks" => lists_stacks(settings),

@@ -504,13 +504,31 @@ int seed(struct bpf_iter__task *ctx)
 	if (!mode || settings.scope != SCOPE_TASKS)
 		return 0;
 	struct task *task = bpf_task_storage_get(&tasks, found, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (task) {
-		task->mode = *mode;
+	/* Whoever reads this looks again: for those that could not be marked (below 0), and for those that others made before these were. */
+	s32 told = number_of_task(found);
+	if (!task)
+		told = -told;
+	else if (task->mode != MODE_UNKNOWN)
 		return 0;
-	}
-	/* Whoever reads this tries again. */
-	s32 missed = number_of_task(found);
-	bpf_seq_write(ctx->meta->seq, &missed, sizeof(missed));
+	else
+		task->mode = *mode;
+	bpf_seq_write(ctx->meta->seq, &told, sizeof(told));
+	return 0;
+}
+
+/* Tasks that are followed and alive. */
+SEC("iter/task")
+int living(struct bpf_iter__task *ctx)
+{
+	struct task_struct *found = ctx->task;
+
+	if (!found || found->exit_state)
+		return 0;
+	struct task *task = bpf_task_storage_get(&tasks, found, 0, 0);
+	if (!task || task->mode != MODE_TRACED)
+		return 0;
+	s32 tid = number_of_task(found);
+	bpf_seq_write(ctx->meta->seq, &tid, sizeof(tid));
 	return 0;
 }
 

@@ -67,6 +67,8 @@ pub struct Settings {
     pub hooks: Hooks,
     /// No more tasks and processes than this will be named.
     pub seeds_max: u32,
+    /// Processes are named that are there already.
+    pub attaches: bool,
     /// What a traced task makes is traced.
     pub inherit: bool,
     /// Tell how tasks end.

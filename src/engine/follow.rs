@@ -5,6 +5,7 @@ mod cgroups;
 mod descriptors;
 mod family;
 mod namespaces;
+mod ours;
 mod path_names;
 mod signals;
 mod stacks;
@@ -34,6 +35,7 @@ use crate::task::maps::Maps;
 use crate::task::tasks::Slot;
 use crate::task::{Look, Tasks};
 use cgroups::Cgroups;
+use ours::Ours;
 use path_names::Unnamed;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -67,6 +69,8 @@ pub struct Follower {
     parts: Parts,
     /// `sched:sched_process_exec` is armed.
     execs: bool,
+    /// Whose side-band records are wanted, where everybody's come.
+    ours: Option<Ours>,
     /// `task:task_newtask` is armed: forks are told with their flags.
     new_tasks: bool,
     /// Whatever puts a task into another pid namespace than its maker's is in the stream.
@@ -160,6 +164,7 @@ impl Follower {
             files: Files::default(),
             parts: Parts::default(),
             execs: armed(Role::ProcessExec),
+            ours: session.processes.as_deref().map(Ours::new),
             new_tasks: armed(Role::NewTask),
             namespaces_complete: armed(Role::NewTask) && session.namespaces_complete,
             excluded: session.excluded.clone(),
@@ -356,6 +361,9 @@ impl Follower {
     #[cold]
     fn side_band(&mut self, record: &Record<'_>, events: &mut Vec<Event>) {
         let (time, cpu) = (record.time, record.cpu);
+        if self.ours.as_mut().is_some_and(|ours| !ours.has(&record.body)) {
+            return;
+        }
         match record.body {
             Body::Comm { task, comm, exec } => {
                 let slot = self.slot(task, time);
@@ -367,6 +375,8 @@ impl Follower {
                     let mark = (self.execs || self.bpf.is_some()).then(|| self.gaps.mark(cpu));
                     let thread = &mut self.threads[slot.index()];
                     (thread.set_up, thread.executing) = (false, mark);
+                    // Another thread may have taken over the number, with events of its own.
+                    thread.forget_origins();
                     self.command_runs |= self.command == Some(task);
                 }
                 if exec && self.follows_maps {

@@ -1,7 +1,7 @@
 //! Which ABI a program's calls have: by the first bytes of an ELF file, or by what the kernel told a running one. No more of ELF is read here.
 
 use super::machine::NATIVE_ABI;
-use crate::event::Abi;
+use crate::event::{Abi, TaskId};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -72,6 +72,14 @@ fn classify_running(auxv: &[u8]) -> Program {
     }
     let types = |wanted: u32| auxv.as_chunks().0.iter().any(|[a, b, c, d, ..]: &[u8; 8]| u32::from_ne_bytes([*a, *b, *c, *d]) == wanted);
     Program::Elf(if types(SYSINFO_EHDR) && !types(SYSINFO) { Abi::X32 } else { Abi::I386 })
+}
+
+/// The same of a thread's process. The first thread may have ended before the others: it says nothing then.
+///
+/// # Errors
+/// As [`program_of`].
+pub fn program_of_thread(task: TaskId) -> io::Result<Program> {
+    std::fs::read(format!("/proc/{}/task/{}/auxv", task.pid, task.tid)).map(|auxv| classify_running(&auxv))
 }
 
 /// By the identification bytes and `e_machine` (man 5 elf).

@@ -5,6 +5,7 @@ pub mod carriers;
 pub mod cgroups;
 pub mod containers;
 pub mod ctype;
+pub mod descriptors;
 pub mod elf;
 pub mod features;
 pub mod fetched;

@@ -238,6 +238,7 @@ impl Decided<'_> {
             whose: whose(self.whom),
             hooks,
             seeds_max: seeds_max(self.request, self.whom),
+            attaches: matches!(self.whom, Whom::Tasks { processes, .. } if !processes.is_empty()),
             inherit: self.inherit,
             // A summary says nothing of them.
             ends: self.follows_tasks() && !sums,

@@ -1,5 +1,8 @@
 //! Arming: every planned event opened on every CPU and target, one ring a CPU.
 
+mod there;
+mod wide;
+
 use super::instance::{Instance, Size, Whose};
 use super::session::{EventSpec, EventTable, Role};
 use crate::bpf::in_flight::InFlight;
@@ -19,9 +22,13 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use wide::Wide;
 
 /// The least ring that is worth having, bytes.
 const RING_MIN: u64 = 64 << 10;
+
+/// With more descriptors for threads that are there already than this, one a thread and CPU, the side band is better everybody's.
+const DESCRIPTORS_MANY: usize = 256;
 
 /// What is open.
 #[derive(Debug)]
@@ -40,6 +47,10 @@ pub struct Armed {
     seeds: Vec<(Seed, Mode)>,
     /// The user's own programs.
     objects: Objects,
+    /// The side band is everybody's, and so tells not when the targets are gone.
+    wide: Option<Wide>,
+    /// Threads came and went faster than events were opened on them.
+    is_unsettled: bool,
 }
 
 /// One open event.
@@ -60,6 +71,8 @@ pub struct CpuRing {
     pub owner: usize,
     /// The side-band events of all targets on this CPU.
     pub side_bands: Vec<usize>,
+    /// What was read of the ring already, to know whom else to arm.
+    pub early: Vec<u8>,
 }
 
 /// Opens everything, disabled. All threads of rtrace exist by then.
@@ -82,6 +95,8 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
             programs,
             seeds,
             objects,
+            wide: None,
+            is_unsettled: false,
         },
         ring_bytes: plan.ring.bytes(),
     };
@@ -93,7 +108,8 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
             let dir = std::fs::File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
             arming.target(On::Cgroup(dir.as_fd()))?;
         }
-        Whom::Tasks { tids, processes } => arming.tasks(tids, processes)?,
+        Whom::Tasks { tids, processes } if processes.is_empty() => arming.threads(tids)?,
+        Whom::Tasks { tids, processes } => arming.attach(tids.len(), processes)?,
     }
     if plan.events.iter().any(|event| event.spec.is_by_instance()) {
         arming.instance(child)?;
@@ -128,27 +144,41 @@ enum Failure {
     Map(#[from] MapError),
 }
 
+impl Failure {
+    /// The task is gone.
+    fn is_gone(&self) -> bool {
+        matches!(self, Failure::Open { error, .. } if error.raw_os_error() == Some(libc::ESRCH))
+    }
+}
+
 impl Arming<'_> {
-    /// Arms these tasks, and those that their processes make meanwhile. A thread made between listing and opening may be followed twice, by inheritance and by itself; the engine keeps one of the two.
-    fn tasks(&mut self, tids: &[i32], processes: &[i32]) -> anyhow::Result<()> {
-        let mut done = BTreeSet::new();
-        let mut wanted: BTreeSet<i32> = tids.iter().copied().collect();
-        loop {
-            let new: Vec<i32> = wanted.difference(&done).copied().collect();
-            if new.is_empty() {
-                break;
+    /// Arms these threads, as far as they are there.
+    fn threads(&mut self, tids: &[i32]) -> anyhow::Result<()> {
+        for &tid in tids {
+            match self.target(On::Task(tid)) {
+                Err(failure) if failure.is_gone() => {}
+                other => other?,
             }
-            for tid in new {
-                done.insert(tid);
-                match self.target(On::Task(tid)) {
-                    Err(Failure::Open { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    other => other?,
-                }
-            }
-            wanted.extend(processes.iter().flat_map(|&pid| procfs::threads(pid)));
         }
+        self.someone_is_there(tids)
+    }
+
+    /// Arms processes, which had so many threads.
+    fn attach(&mut self, threads: usize, pids: &[i32]) -> anyhow::Result<()> {
+        if self.may_be_wide() && threads * self.plan.cpus.len() > DESCRIPTORS_MANY {
+            return self.widen(pids);
+        }
+        let is_settled = self.processes(pids)?;
+        if !is_settled && self.may_be_wide() {
+            return self.widen(pids);
+        }
+        self.armed.is_unsettled = !is_settled;
+        self.someone_is_there(pids)
+    }
+
+    fn someone_is_there(&self, asked: &[i32]) -> anyhow::Result<()> {
         if self.armed.rings.is_empty() {
-            return Err(anyhow!("none of the tasks {} is there any more", done.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")));
+            return Err(anyhow!("none of the tasks {} is there any more", asked.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")));
         }
         Ok(())
     }
@@ -184,7 +214,7 @@ impl Arming<'_> {
             }
             None => {
                 let ring = self.map(event.as_fd())?;
-                self.armed.rings.push(CpuRing { cpu, ring, owner: at, side_bands: vec![at] });
+                self.armed.rings.push(CpuRing { cpu, ring, owner: at, side_bands: vec![at], early: Vec::new() });
             }
         }
         let is_tracepoint = matches!(planned.counts, Counts::Tracepoint(_) | Counts::Weighted(_) | Counts::Probe(_));
@@ -202,6 +232,10 @@ impl Arming<'_> {
             _ => Ok(()),
         };
         written.map_err(|error| failure(io::Error::other(error)))?;
+        // It tells whom else there is to arm.
+        if planned.spec.role == Role::SideBand && matches!((on, &self.plan.whom), (On::Task(_), Whom::Tasks { .. })) {
+            event.enable().map_err(failure)?;
+        }
         self.armed.events.push(ArmedEvent { index, role: planned.spec.role, cpu, event });
         Ok(())
     }
@@ -279,7 +313,7 @@ fn of_instance(events: &[PlannedEvent]) -> String {
 fn advice(error: &io::Error) -> String {
     let advice = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => return refused::advice("perf_event_open", &Privileges::read(), &[Capability::PerfMon]),
-        Some(libc::EMFILE) => "too many descriptors for this process: raise `ulimit -n`, or name fewer syscalls, tasks or CPUs",
+        Some(libc::EMFILE) => "naming fewer syscalls, tasks or CPUs takes fewer",
         Some(libc::ENFILE) => "too many open files on this machine: raise fs.file-max",
         Some(libc::ENOMEM) => "the machine is short of memory: ask for less with -m",
         Some(libc::ENODEV) => "this CPU is offline",
@@ -330,7 +364,11 @@ impl Armed {
         let unfollowed = self.objects.tasks_lost();
         let of_tasks = (unfollowed > 0)
             .then(|| format!("programs of -e did not run in {unfollowed} tasks: the kernel was short of memory to follow them"));
-        self.shortages_of_calls().into_iter().chain(of_objects).chain(of_tasks).collect()
+        let of_start = self.is_unsettled.then(|| {
+            "threads that were there already may be missing: they came and went faster than rtrace could open events on them (the BPF engine needs none)"
+                .to_owned()
+        });
+        self.shortages_of_calls().into_iter().chain(of_objects).chain(of_tasks).chain(of_start).collect()
     }
 
     fn shortages_of_calls(&self) -> Vec<String> {

@@ -118,15 +118,17 @@ impl Drain {
     pub fn round(&mut self) -> Round {
         let mut round =
             Round { started: clock::now(), chunks: Vec::with_capacity(self.armed.rings.len()), notes: std::mem::take(&mut self.notes) };
-        for CpuRing { cpu, ring, .. } in &mut self.armed.rings {
+        for CpuRing { cpu, ring, early, .. } in &mut self.armed.rings {
             let mut bytes = self.spare.pop().unwrap_or_default();
             bytes.clear();
-            if let Err(overrun) = ring.drain(&mut bytes)
+            bytes.append(early);
+            let held = ring.drain(&mut bytes);
+            if let Err(overrun) = &held
                 && !std::mem::replace(&mut self.overrun_said, true)
             {
                 say!("rtrace: CPU {cpu}: {overrun}; please report this");
             }
-            if bytes.len() + FULL_AT + self.armed.stack_bytes > ring.bytes() {
+            if held.unwrap_or_default() + FULL_AT + self.armed.stack_bytes > ring.bytes() {
                 round.notes.push((clock::now(), Note::Full { cpu: *cpu }));
             }
             if bytes.is_empty() {
@@ -200,6 +202,9 @@ impl Drain {
 
     /// All followed tasks and what they made are gone.
     pub fn targets_gone(&self) -> bool {
+        if let Some(gone) = self.armed.targets_gone() {
+            return gone;
+        }
         let side_bands = self.armed.rings.iter().flat_map(|r| &r.side_bands);
         let mut polls: Vec<PollFd> =
             side_bands.map(|&i| PollFd::from_borrowed_fd(self.armed.events[i].event.as_fd(), PollFlags::empty())).collect();

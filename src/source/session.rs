@@ -18,6 +18,9 @@ pub struct Session {
     pub events: EventTable,
     /// Whom rtrace followed: only these tasks' records are in the stream, and inherited ones.
     pub scope: Scope,
+    /// The side band is everybody's: only records of these processes and of what they make are about tasks that are followed.
+    #[serde(default)]
+    pub processes: Option<Vec<i32>>,
     /// Every call that may change a descriptor table is in the stream, so file names of descriptors can be followed.
     pub fds_complete: bool,
     /// The same of calls that may put new tasks into another pid namespace (clone's own flags come with [`Role::NewTask`]).

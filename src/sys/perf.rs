@@ -188,6 +188,22 @@ impl PerfEvent {
         PerfEvent::open(&Attr { counts, inherit: false, watermark: 1, stack: StackFields::default() }, On::Everyone, cpu)
     }
 
+    /// What tells by its end that a task has ended, whatever became of its number: nobody inherits it, and it has no records.
+    ///
+    /// # Errors
+    /// Those of [`PerfEvent::open`].
+    pub fn guard(tid: i32, cpu: u32) -> io::Result<PerfEvent> {
+        let attr = Attr { counts: Counts::SideBand { maps: false }, inherit: false, watermark: 1, stack: StackFields::default() };
+        PerfEvent::open(&attr, On::Task(tid), cpu)
+    }
+
+    /// The task that it follows has ended, and all that inherited it. Only an event with a ring can tell (`perf_poll()` in kernel/events/core.c).
+    pub fn has_ended(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let mut polls = [PollFd::from_borrowed_fd(self.fd.as_fd(), PollFlags::empty())];
+        poll(&mut polls, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && polls[0].revents().contains(PollFlags::HUP)
+    }
+
     /// Opens an event on one CPU.
     ///
     /// # Errors
@@ -299,9 +315,8 @@ impl AsFd for PerfEvent {
 /// (perf_sched_events in account_event() of kernel/events/core.c). A thread waits instead, beside whatever is done until such events are opened.
 pub fn get_ready_to_follow() {
     let open = || {
-        let attr = Attr { counts: Counts::SideBand { maps: false }, inherit: false, watermark: 1, stack: StackFields::default() };
         // Closing it again is right: the kernel stays ready for a second. And if it cannot be opened, those that matter will say why.
-        drop(PerfEvent::open(&attr, On::Task(0), ANY_CPU));
+        drop(PerfEvent::guard(0, ANY_CPU));
     };
     // Without a thread they wait themselves.
     let _ = std::thread::Builder::new().name("rtrace-ready".to_owned()).spawn(open);

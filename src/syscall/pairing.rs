@@ -124,6 +124,11 @@ impl Thread {
     pub fn is_first_report(&mut self, event: u16, cpu: u32, origin: u64) -> bool {
         self.origins.accepts(u64::from(event) << 32 | u64::from(cpu), origin)
     }
+
+    /// Whoever reports this thread's events from now on is the first.
+    pub fn forget_origins(&mut self) {
+        self.origins = Origins::default();
+    }
 }
 
 impl Open {

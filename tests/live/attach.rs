@@ -17,6 +17,11 @@ impl Target {
         Target::start(Command::new(machine::workload()).arg("attach"))
     }
 
+    /// With so many more threads.
+    pub fn with_threads(count: u32) -> Target {
+        Target::start(Command::new(machine::workload()).args(["attach", &count.to_string()]))
+    }
+
     /// The same as another user, who may not see the build's directory.
     fn of_nobody(machine: &Machine) -> Target {
         let program = machine.path("workload");
@@ -35,6 +40,11 @@ impl Target {
 
     pub fn pid(&self) -> String {
         self.0.id().to_string()
+    }
+
+    /// Waits for its end.
+    pub fn ends_well(&mut self) -> bool {
+        self.0.wait().is_ok_and(|status| status.success())
     }
 
     /// Lets it make its calls.
@@ -148,11 +158,12 @@ fn a_users_processes() {
 #[test]
 fn whoever_is_of_the_user_at_the_call() {
     let Some(machine) = Machine::shared() else { return };
+    // Not the user of the test before, who would see these calls.
     let program = machine.path("workload");
     std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
-    let script = format!("setpriv --reuid=65534 --clear-groups {program} tag 8101; {program} tag 8102");
+    let script = format!("setpriv --reuid=1 --clear-groups {program} tag 8101; {program} tag 8102");
     for events in ["lseek", "*"] {
-        let trace = start(&machine, &["--engine", "bpf", "-u", "nobody", "-e", events], &["sh", "-c", &script]).finish().succeeded();
+        let trace = start(&machine, &["--engine", "bpf", "-u", "daemon", "-e", events], &["sh", "-c", &script]).finish().succeeded();
         assert_eq!(trace.conserved().lost, 0);
         assert_eq!(trace.tags(), [8101], "{}", trace.text);
     }

@@ -3,6 +3,7 @@
 mod asked_for;
 mod attach;
 mod cgroup;
+mod churn;
 #[cfg(all(feature = "bpf", target_arch = "x86_64"))]
 mod compat;
 mod compiled;

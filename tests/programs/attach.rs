@@ -4,7 +4,16 @@
 use crate::raw;
 use std::sync::mpsc;
 
-pub fn run() {
+/// `others`: threads that only wait, beside these.
+pub fn run(others: u64) {
+    for _ in 0..others {
+        let waiting = std::thread::Builder::new().stack_size(16 << 10).spawn(|| {
+            loop {
+                std::thread::park();
+            }
+        });
+        waiting.expect("the machine takes so many threads");
+    }
     let (go, wait) = mpsc::channel::<()>();
     let (up, is_up) = mpsc::channel::<()>();
     let old = std::thread::spawn(move || {

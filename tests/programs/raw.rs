@@ -94,6 +94,11 @@ pub fn poll_stdin(milliseconds: u64) -> bool {
     unsafe { libc::syscall(libc::SYS_poll, &raw mut stdin, 1, milliseconds) > 0 }
 }
 
+/// Has this process killed when the thread that started it ends.
+pub fn die_with_the_parent() {
+    must(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into(), "prctl");
+}
+
 pub fn gettid() -> i32 {
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }

@@ -10,6 +10,7 @@
 mod attach;
 mod calls;
 mod children;
+mod churn;
 mod execs;
 mod fds;
 mod mark;
@@ -35,8 +36,9 @@ workload forks COUNT                       children in turn, each makes one tagg
 workload threads COUNT                     threads in turn, each makes one tagged call
 workload outlive MS STATUS                 leaves a child that makes a tagged call MS milliseconds later
 workload reap-own COUNT COMMAND...         runs it so often, waits for it alone, and says how many other dead tasks are left in /proc
-workload attach                            waits for a line on stdin, then calls from old and new threads and children
+workload attach [THREADS]                  waits for a line on stdin, then calls from old and new threads and children; so many more threads wait
 workload exec leader|thread                starts itself anew, from the first thread or from another
+workload churn threads|exec|exec-thread    threads that come and go, or a program that starts itself anew, until it is killed
 workload signals SCENE                     is sent signals: fault thread queue timer alarm wait pipe many
 workload seccomp COUNT                     getppid, answered with EXDEV by a filter
 workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
@@ -66,8 +68,10 @@ fn main() -> ExitCode {
         ["threads", count] => children::threads(number(count)),
         ["outlive", ms, status] => return children::outlive(number(ms), number(status) as u8),
         ["reap-own", count, command @ ..] => children::reap_own(number(count), command),
-        ["attach"] => attach::run(),
+        ["attach"] => attach::run(0),
+        ["attach", others] => attach::run(number(others)),
         ["exec", who] => execs::run(who),
+        ["churn", how] => churn::run(how),
         ["signals", scene] => return signals::run(scene),
         ["seccomp", count] => seccomp::run(number(count)),
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),

@@ -16,6 +16,9 @@ use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 
+/// No more looks are made at threads that come and go all the time.
+const LOOKS_MAX: u32 = 64;
+
 /// The least buffer of a CPU, KiB: the kernel wants two pages.
 const BUFFER_KIB_MIN: u64 = 8;
 /// Options that would put records of their own beside each of ours, which the instance may have from the machine's settings.
@@ -126,15 +129,16 @@ impl Instance {
         let mut known = BTreeSet::new();
         let mut wanted: BTreeSet<i32> = tids.iter().copied().collect();
         // Threads that were made since the list was: those that are made from now on are followed by the kernel, if at all.
-        loop {
+        for _ in 0..LOOKS_MAX {
             let new: Vec<String> = wanted.difference(&known).map(i32::to_string).collect();
             if new.is_empty() {
-                return Ok(());
+                break;
             }
             self.append("set_event_pid", &new.join(" "))?;
             known.append(&mut wanted);
             wanted.extend(processes.iter().flat_map(|&pid| procfs::threads(pid)));
         }
+        Ok(())
     }
 
     /// Switches an event on, with a filter in the kernel's language. Its records come when recording begins.
