@@ -4,11 +4,10 @@
 //! between, others run there unseen for as long: some calls in 100,000 on one CPU of Linux 7.2.
 
 use super::mapped::Mapping;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::io;
 use std::ops::Deref;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicU64;
 
 /// Words that are shared: the first ones of a map that has `BPF_F_MMAPABLE`, or zeros that this process and those that it forks see change.
@@ -27,11 +26,9 @@ impl MapMemory {
     /// So many words of zeros.
     ///
     /// # Errors
-    /// memfd_create(2)'s, ftruncate(2)'s and mmap(2)'s.
+    /// mmap(2)'s.
     pub fn zeros(words: usize) -> io::Result<MapMemory> {
-        let file = memfd_create("rtrace", MemfdFlags::CLOEXEC)?;
-        ftruncate(&file, (words * size_of::<AtomicU64>()) as u64)?;
-        MapMemory::of(file.as_fd(), words)
+        Mapping::zeros(words * size_of::<AtomicU64>()).map(MapMemory)
     }
 }
 

@@ -28,6 +28,17 @@ impl Mapping {
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::Unsupported)?;
         Ok(Mapping { start, len })
     }
+
+    /// Zeros that this process and those that it forks see change. (A file of memory would be subject to the limit for files.)
+    ///
+    /// # Errors
+    /// mmap(2)'s.
+    pub fn zeros(len: usize) -> io::Result<Mapping> {
+        // SAFETY: as above.
+        let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED) }?;
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Mapping { start, len })
+    }
 }
 
 impl Drop for Mapping {

@@ -12,7 +12,7 @@
 //! lost calls    = lost entries                                                                                              − exits whose entry was lost
 //! ```
 //!
-//! and the first is the sum of the others exactly when issued = received + lost holds for the entries' records.
+//! and the first is the sum of the others exactly when issued = received + lost holds for the entries' records. An entry counts as lost where a gap may have swallowed it, and no more of them than the kernel counted.
 //!
 //! The BPF engine's records are calls: what it issued, it counted where calls begin, and where those without an entry end; nothing is added to that.
 
@@ -169,8 +169,10 @@ impl Ledger {
             account.issued += event.issued?;
             account.lost += event.lost?;
         }
-        account.issued = (account.issued + self.without_entry).saturating_sub(self.lost_entries + self.entries_left_out);
-        account.lost = account.lost.saturating_sub(self.lost_entries + self.known_by_looks);
+        // A gap may have swallowed other records, and calls behind it have none by nature: no more entries are lost than the kernel counted.
+        let lost_entries = self.lost_entries.min(account.lost);
+        account.issued = (account.issued + self.without_entry).saturating_sub(lost_entries + self.entries_left_out);
+        account.lost = account.lost.saturating_sub(lost_entries + self.known_by_looks);
         Some(account)
     }
 }
@@ -223,6 +225,19 @@ mod tests {
         assert_eq!(account, CallsAccount { issued: 10, printed: 9, lost: 1 });
         assert!(account.is_conserved());
         assert_eq!(ledger.disagreements().count(), 0);
+    }
+
+    #[test]
+    fn no_more_entries_are_lost_than_the_kernel_counted() {
+        let mut ledger = ledger();
+        (0..8).for_each(|_| ledger.call(Entry::Seen, Exit::Unseen));
+        (0..3).for_each(|_| ledger.call(Entry::Lost, Exit::Returned { at: Time(1), ret: 0 }));
+        let account = ledger.calls_account().unwrap();
+        assert_eq!(
+            account,
+            CallsAccount { issued: 11, printed: 11, lost: 0 },
+            "a gap in other records, and a call that began before the trace"
+        );
     }
 
     #[test]

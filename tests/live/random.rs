@@ -149,7 +149,7 @@ impl Mix {
             _ => "true",
         };
         format!(
-            "mkdir $dir/small; mount -t tmpfs -o size=32k none $dir/small\n{begun}\n{rtrace} >/dev/null 2>$dir/said &\n{ends}\nwait $!; echo status $?; wait"
+            "mkdir $dir/small $dir/zoo; mount -t tmpfs -o size=32k none $dir/small\n{begun}\n{rtrace} >/dev/null 2>$dir/said &\n{ends}\nwait $!; echo status $?; wait"
         )
     }
 }
@@ -187,7 +187,7 @@ fn account(machine: &Machine, mix: &Mix, [a, b]: &[Cgroup; 2]) -> Result<(), Str
         .strip_prefix("status ")
         .and_then(|status| status.parse().ok())
         .ok_or_else(|| format!("no status: {trace:?}"))?;
-    if trace.stderr.contains("does not add up") || trace.stderr.contains("panicked") || [101, 134, 137, 139].contains(&status) {
+    if trace.stderr.contains("does not add up") || trace.stderr.contains("panicked at src/") || [101, 134, 137, 139].contains(&status) {
         return Err(format!("status {status}"));
     }
     if !trace.stderr.contains(" calls issued, ") {
