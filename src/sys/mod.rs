@@ -8,7 +8,6 @@ pub mod bpf;
 pub mod caller;
 pub mod clock;
 pub mod closer;
-#[cfg(feature = "bpf")]
 pub mod map_memory;
 pub mod mapped;
 pub mod perf;

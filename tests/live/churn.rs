@@ -57,7 +57,7 @@ fn a_thread_that_starts_the_program_anew() {
 }
 
 /// The BPF programs know whom they follow, so that a thread needs no descriptor. The end of the last is noticed all the same.
-#[cfg(feature = "bpf")]
+#[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
 fn more_threads_than_descriptors() {
     let Some(machine) = Machine::shared() else { return };
@@ -75,7 +75,7 @@ fn more_threads_than_descriptors() {
 }
 
 /// The kernel adds up all threads of a process for whoever asks for one by /proc/TID (10,000 threads: 10 s).
-#[cfg(feature = "bpf")]
+#[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
 fn threads_are_looked_at_as_parts_of_their_process() {
     let Some(machine) = Machine::shared() else { return };
@@ -112,7 +112,7 @@ fn too_few_descriptors() {
     assert!(trace.stderr.contains("only 60 files may be open at once"), "{}", trace.stderr);
 }
 
-#[cfg(feature = "bpf")]
+#[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
 fn too_few_descriptors_for_bpf() {
     let Some(machine) = Machine::shared() else { return };

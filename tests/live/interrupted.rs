@@ -83,7 +83,7 @@ fn a_terminal_that_takes_nothing_is_not_waited_for_long() {
 fn a_command_that_takes_the_output_is_not_waited_for_long() {
     let Some(machine) = Machine::shared() else { return };
     let script = "$rtrace $engine -o '|echo $$ >$dir/reader; exec sleep 1000' echo over >$dir/out & said $dir/out over $!; ends $! TERM; kill $(cat $dir/reader)";
-    let run = run(&machine, &script);
+    let run = run(&machine, script);
     assert_eq!(run.stdout, "status 0\n", "{}", run.stderr);
 }
 
