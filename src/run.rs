@@ -165,6 +165,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         frames_max: plan.frames_max.clone(),
         copied_bytes: plan.copied_bytes,
         cgroups_from_root: procfs::cgroups_from_root(),
+        of_cgroup: matches!(plan.whom, Whom::Cgroup(_)) && plan.bpf.is_none(),
         cgroups: if plan.engine.cgroups && !procfs::cgroups_from_root() { cgroups::by_number() } else { Vec::new() },
         moves_of_others_numbers: !procfs::is_in_first_pid_namespace(),
     }

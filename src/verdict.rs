@@ -52,6 +52,12 @@ pub fn sentences(request: &Trace, plan: &Plan, outcome: &Outcome) -> Vec<String>
         let counts = issued.zip(lost).map(|(issued, lost)| format!("{issued} issued, {received} came, {lost} lost"));
         said.extend(counts.map(|counts| format!("{}: {counts}", of_instance(session))));
     }
+    if ledger.unwritten > 0 {
+        said.push(format!(
+            "{} of the lost records the kernel counted but did not write, because their tasks were moved to another cgroup at that moment",
+            ledger.unwritten
+        ));
+    }
     let others: u64 = lost_of_others(session, ledger);
     if others > 0 {
         said.push(format!("{others} records of other events were lost"));

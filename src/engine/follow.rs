@@ -221,6 +221,11 @@ impl Follower {
         self.ledger.unreadable = trouble.unreadable;
     }
 
+    /// [`Ledger::count_unwritten`]
+    pub fn count_unwritten(&mut self) {
+        self.ledger.count_unwritten();
+    }
+
     /// Takes one record.
     #[inline]
     pub fn record(&mut self, record: Record<'_>, events: &mut Vec<Event>) {

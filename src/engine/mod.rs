@@ -68,6 +68,9 @@ impl Engine {
         self.merge.release_all(&session.events, |record| self.follower.record(record, events));
         self.follower.end(events);
         self.follower.trouble(self.merge.trouble());
+        if session.of_cgroup {
+            self.follower.count_unwritten();
+        }
     }
 
     /// Takes events back that were rendered, for their memory.

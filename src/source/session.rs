@@ -40,6 +40,9 @@ pub struct Session {
     /// Otherwise: the cgroups that were there at the start, by their numbers, with the paths that /proc has for them in rtrace's cgroup namespace.
     #[serde(default)]
     pub cgroups: Vec<(u64, Vec<u8>)>,
+    /// The events are a cgroup's, of which the kernel counts some that it does not write ([`crate::syscall::ledger::Ledger::count_unwritten`]).
+    #[serde(default)]
+    pub of_cgroup: bool,
     /// rtrace ran in another pid namespace than the first, whose numbers are in the kernel's records of who was moved between cgroups.
     #[serde(default)]
     pub moves_of_others_numbers: bool,
