@@ -59,6 +59,11 @@ pub fn was_closed(fd: i32) -> bool {
     (0..3).contains(&fd) && CLOSED.load(Ordering::Relaxed) & (1 << fd) != 0
 }
 
+/// Whether whoever started rtrace wants it to go on when this signal comes: nohup(1) for SIGHUP, a shell without job control for a SIGINT in the background.
+pub fn ignores(signal: i32) -> bool {
+    disposition(signal) == libc::SIG_IGN
+}
+
 /// Makes streams and signals what they were: for a child that is about to execute the command. Async-signal-safe.
 pub(super) fn hand_down() {
     for fd in 0..3 {

@@ -1,5 +1,6 @@
 //! The signals that rtrace answers, as a descriptor to wait on.
 
+use super::caller;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -30,7 +31,8 @@ impl Signals {
         unsafe {
             let mut set = std::mem::zeroed();
             libc::sigemptyset(&mut set);
-            for signal in ANSWERED {
+            // A signal that is held back is not ignored any more, so what is to be ignored is not held back.
+            for signal in ANSWERED.into_iter().filter(|signal| !caller::ignores(*signal)) {
                 libc::sigaddset(&mut set, signal);
             }
             let failed = libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());

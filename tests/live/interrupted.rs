@@ -39,7 +39,7 @@ fn a_pipe_that_nobody_reads_is_not_waited_for() {
 #[test]
 fn a_reader_that_stopped_is_not_waited_for_long() {
     let Some(machine) = Machine::shared() else { return };
-    for signals in ["TERM", "INT INT", "HUP", "QUIT QUIT QUIT"] {
+    for signals in ["TERM", "HUP TERM", "HUP", "TERM TERM TERM"] {
         let script = format!(
             r#"mkfifo $dir/fifo; sleep 1000 <$dir/fifo & reader=$!
             $rtrace -v $engine -e lseek -o $dir/fifo {MANY} >$dir/out & said $dir/out issued $!; ends $! {signals}
@@ -158,4 +158,13 @@ fn a_configuration_that_nobody_writes_does_not_keep_it() {
         XDG_CONFIG_HOME=$dir/config $rtrace true & asleep $!; ends $! TERM";
     let run = run(&machine, script);
     assert!(["status 143\n", "status 125\n"].contains(&run.stdout.as_str()), "{}{}", run.stdout, run.stderr);
+}
+
+/// A shell without job control starts what is in the background with SIGINT ignored, and nohup(1) does that with SIGHUP.
+#[test]
+fn what_the_caller_ignores_ends_nothing() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#"nohup $rtrace $engine -e execve -o $dir/lines sh -c 'echo up; sleep 1; echo over' >$dir/out & said $dir/out up $!; ends $! HUP INT; cat $dir/out"#;
+    let run = run(&machine, script);
+    assert_eq!(run.stdout, "status 0\nup\nover\n", "{}", run.stderr);
 }
