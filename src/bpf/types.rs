@@ -25,8 +25,8 @@ const CALLED_AS: i32 = 0x7fff_0000;
 /// The kernel's types, as far as the programs name them.
 #[derive(Debug)]
 pub(super) struct Types {
-    /// A file without a name.
-    excerpt: File,
+    /// A file without a name; none where the limit for files (`ulimit -f`) is too small for it, which counts for files in memory, too.
+    excerpt: Option<File>,
     identifiers: Vec<u8>,
     /// Of the kernel's functions that are called, and how they are called in the object.
     functions: Vec<(i32, u32)>,
@@ -45,13 +45,20 @@ impl Types {
         let identifiers = identified.iter().flat_map(|name| id(name).to_ne_bytes()).collect();
         let functions = (CALLED_AS..).zip(FUNCTIONS).map(|(helper, name)| (helper, id(name))).filter(|(_, id)| *id != 0).collect();
         let mut excerpt: File = rustix::fs::memfd_create("rtrace-types", rustix::fs::MemfdFlags::CLOEXEC)?.into();
-        excerpt.write_all(&kernel.excerpt(found.iter().map(|(_, id)| *id)))?;
+        let excerpt = match excerpt.write_all(&kernel.excerpt(found.iter().map(|(_, id)| *id))) {
+            Ok(()) => Some(excerpt),
+            Err(error) if error.raw_os_error() == Some(libc::EFBIG) => None,
+            Err(error) => return Err(error.into()),
+        };
         Ok(Types { excerpt, identifiers, functions })
     }
 
-    /// Where this process finds the excerpt.
+    /// Where this process finds the excerpt, or all of the kernel's types, in which libbpf searches longer.
     pub fn path(&self) -> PathBuf {
-        format!("/proc/self/fd/{}", self.excerpt.as_raw_fd()).into()
+        match &self.excerpt {
+            Some(excerpt) => format!("/proc/self/fd/{}", excerpt.as_raw_fd()).into(),
+            None => "/sys/kernel/btf/vmlinux".into(),
+        }
     }
 
     /// The helpers that there are not, by number, and the identifiers of the functions that are to be called in their place.
