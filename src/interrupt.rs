@@ -65,11 +65,12 @@ struct State {
 ///
 /// # Errors
 /// signalfd(2)'s.
-pub fn take() -> io::Result<&'static Signals> {
-    match SIGNALS.get() {
-        Some(signals) => Ok(signals),
-        None => Signals::take().map(|signals| SIGNALS.get_or_init(|| signals)),
+pub fn take() -> io::Result<()> {
+    if SIGNALS.get().is_none() {
+        let signals = Signals::take()?;
+        SIGNALS.get_or_init(|| signals);
     }
+    Ok(())
 }
 
 /// What becomes readable when a signal comes, once [`take`] was called.
@@ -77,12 +78,18 @@ pub fn as_fd() -> Option<BorrowedFd<'static>> {
     SIGNALS.get().map(AsFd::as_fd)
 }
 
-/// Waits until a signal comes that was not answered yet, at most so long.
+/// Waits until a signal comes that was not answered yet, at most so long. One that another thread takes notice of is there at the end of that time.
 pub fn wait(at_most: Duration) {
-    let mut polls: Vec<PollFd> = as_fd().iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    let step = Timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: i64::from(at_most.subsec_nanos()) };
-    // Another thread may take notice of it: then it is there at the end of the step.
-    let _ = poll(&mut polls, Some(&step));
+    match as_fd() {
+        Some(signals) => _ = is_ready(signals, PollFlags::IN, at_most),
+        None => std::thread::sleep(at_most),
+    }
+}
+
+/// Waits until one of these events, or an error, is there at a descriptor, at most so long: one step of waiting patiently.
+pub fn is_ready(fd: impl AsFd, events: PollFlags, at_most: Duration) -> bool {
+    let at_most = Timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: i64::from(at_most.subsec_nanos()) };
+    !matches!(poll(&mut [PollFd::new(&fd, events)], Some(&at_most)), Ok(0) | Err(rustix::io::Errno::INTR))
 }
 
 /// The next signal that the main loop has to answer.

@@ -146,6 +146,7 @@ fn carriers(request: &Trace, output: &Output) -> Vec<Carrier> {
 }
 
 fn session(plan: &Plan, armed: &Armed) -> Session {
+    let cgroups_from_root = procfs::cgroups_from_root();
     Session {
         started: clock::now(),
         realtime_offset: clock::realtime_offset(),
@@ -164,9 +165,9 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         excluded: plan.left_out().into_iter().chain(procfs::numbers_outside().iter().copied()).collect(),
         frames_max: plan.frames_max.clone(),
         copied_bytes: plan.copied_bytes,
-        cgroups_from_root: procfs::cgroups_from_root(),
+        cgroups_from_root,
         of_cgroup: matches!(plan.whom, Whom::Cgroup(_)) && plan.bpf.is_none(),
-        cgroups: if plan.engine.cgroups && !procfs::cgroups_from_root() { cgroups::by_number() } else { Vec::new() },
+        cgroups: if plan.engine.cgroups && !cgroups_from_root { cgroups::by_number() } else { Vec::new() },
         moves_of_others_numbers: !procfs::is_in_first_pid_namespace(),
     }
 }

@@ -3,8 +3,8 @@
 //! stderr and stdout are shared with the command and with whoever started rtrace. To make them non-blocking would change them for all of these, so a pipe or a terminal is
 //! opened once more through /proc/self/fd, and a socket is told at each write. Files on disks are written as they are.
 
-use crate::interrupt::{self, GivenUp, Waiter};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::interrupt::{self, GivenUp, Waiter, is_ready};
+use rustix::event::PollFlags;
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fstat, open};
 use rustix::net::{SendFlags, send};
 use rustix::process::{Resource, getrlimit};
@@ -92,7 +92,7 @@ impl Stream {
                 Ok(some) => written += some,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    interrupt::patiently(self.waiter, |step| self.becomes_writable(step))
+                    interrupt::patiently(self.waiter, |step| is_ready(&self.file, PollFlags::OUT, step).then_some(()))
                         .map_err(|given_up| Unwritten { error: io::Error::other(given_up), written })?;
                 }
                 Err(error) => return Err(Unwritten { error, written }),
@@ -105,17 +105,8 @@ impl Stream {
         match self.way {
             Way::AsItIs => self.file.write(bytes),
             Way::Socket => Ok(send(&self.file, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?),
-            Way::Pieces if self.becomes_writable(Duration::ZERO).is_none() => Err(ErrorKind::WouldBlock.into()),
+            Way::Pieces if !is_ready(&self.file, PollFlags::OUT, Duration::ZERO) => Err(ErrorKind::WouldBlock.into()),
             Way::Pieces => self.file.write(&bytes[..bytes.len().min(PIECE)]),
-        }
-    }
-
-    /// Waits at most so long until something can be written, or an error would be given.
-    fn becomes_writable(&self, step: Duration) -> Option<()> {
-        let step = Timespec { tv_sec: 0, tv_nsec: i64::from(step.subsec_nanos()) };
-        match poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], Some(&step)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => None,
-            Ok(_) | Err(_) => Some(()),
         }
     }
 }

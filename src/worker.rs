@@ -219,7 +219,7 @@ impl Work {
         let Some(later) = later else {
             for event in events.iter_mut() {
                 if gate.lets_through(event, &view) {
-                    give(sinks, event, &view, failed, unheard);
+                    hand_on(sinks, event, &view, failed, unheard);
                 }
             }
             if failed.is_none() {
@@ -250,7 +250,7 @@ impl Work {
         let names = Named { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
         for event in later.take().unwrap_or_default() {
-            give(sinks, &event, &view, failed, unheard);
+            hand_on(sinks, &event, &view, failed, unheard);
         }
         if failed.is_none() {
             *failed = sinks.iter_mut().try_for_each(|sink| sink.end(engine.ledger(), &view)).err();
@@ -266,7 +266,7 @@ impl Work {
 }
 
 /// Gives an event to the sinks, as long as what they write can be written.
-fn give(sinks: &mut [Box<dyn Sink>], event: &Event, view: &View, failed: &mut Option<io::Error>, unheard: &mut u64) {
+fn hand_on(sinks: &mut [Box<dyn Sink>], event: &Event, view: &View, failed: &mut Option<io::Error>, unheard: &mut u64) {
     match failed {
         Some(_) => *unheard += event.what.calls(),
         None => *failed = sinks.iter_mut().try_for_each(|sink| sink.event(event, view)).err(),

@@ -50,7 +50,7 @@ pub fn program(path: &Path) -> io::Result<Program> {
 /// # Errors
 /// There is no such process, or it may not be looked at.
 pub fn program_of(pid: i32) -> io::Result<Program> {
-    std::fs::read(format!("/proc/{pid}/auxv")).map(|auxv| classify_running(&auxv))
+    program_of_thread(TaskId { pid, tid: pid })
 }
 
 /// By the width of the vector's words, and by the entries that only one ABI has (`ARCH_DLINFO_IA32` and `ARCH_DLINFO_X32` in arch/x86/include/asm/elf.h). Kernel threads have no vector.

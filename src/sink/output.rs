@@ -15,7 +15,7 @@ use crate::sys::caller;
 use anyhow::{Context, Result, bail};
 use rotating::Rotating;
 use rustc_hash::FxHashSet;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::fs::{FileType, fstat};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::{OsStr, OsString};
@@ -206,11 +206,10 @@ fn ended(child: &mut Child, step: Duration) -> Option<io::Result<ExitStatus>> {
     if let Some(status) = child.try_wait().transpose() {
         return Some(status);
     }
-    let step = Timespec { tv_sec: 0, tv_nsec: i64::from(step.subsec_nanos()) };
     let pid = Pid::from_child(child);
     // A kernel that gives no such descriptor is asked now and then.
     match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(pidfd) => _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&step)),
+        Ok(pidfd) => _ = interrupt::is_ready(pidfd, PollFlags::IN, step),
         Err(_) => std::thread::sleep(Duration::from_millis(10)),
     }
     child.try_wait().transpose()
