@@ -110,7 +110,7 @@ fn cost_of_line(call: &Call) -> f64 {
     let mut style = Perf::new(&request(&["rtrace", "--no-config", "true"]).show, &Session::default(), false);
     let mut out = Vec::with_capacity(1 << 20);
     let event = Event { time: START, cpu: 3, task: TASK, comm: Some(Arc::from(&b"sh"[..])), what: What::Call(Box::new(call.clone())) };
-    let context = Context { comm: &|_| None, string_limit: 32 };
+    let context = Context::new(&|_| None, 32);
     best(20, 5_000, || {
         style.call(&mut out, &event, call, &Decoded::new(call, context));
         if out.len() > 1 << 19 {
@@ -198,7 +198,7 @@ fn call(name: &str, args: &[u64], ret: i64) -> Made {
         files: SmallVec::new(),
         lost_before: 0,
         shown_pending: false,
-        pids_are_known: true,
+        numbers: rtrace::event::Numbers::Same,
         stack: None,
     })
 }

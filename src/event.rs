@@ -4,10 +4,12 @@
 //! that an event may wait for a later fact (a file name that is being confirmed) without holding the rings' chunk.
 //! Nothing here renders and nothing here looks anything up: what an engine cannot know is [`None`] or `Unknown`, never guessed.
 
+mod numbers;
 mod signal;
 mod stack;
 mod tally;
 
+pub use numbers::Numbers;
 pub use signal::{Fate, Members, Signal};
 pub use stack::Stack;
 pub use tally::{Sum, Tally, Times};
@@ -213,8 +215,8 @@ pub struct Call {
     pub lost_before: u64,
     /// It was shown as pending before.
     pub shown_pending: bool,
-    /// The numbers of tasks in its arguments and its return are certainly those that [`TaskId`] has. A caller in another pid namespace has other numbers for the same tasks.
-    pub pids_are_known: bool,
+    /// Which tasks the numbers in its arguments and its return mean.
+    pub numbers: Numbers,
     /// Where it was made from, if that was asked for and came with its record.
     pub stack: Option<Arc<Stack>>,
 }

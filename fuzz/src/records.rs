@@ -72,7 +72,7 @@ fn call(raw: &[u8]) {
         files: Default::default(),
         lost_before: 0,
         shown_pending: seen.shown,
-        pids_are_known: true,
+        numbers: rtrace::event::Numbers::Same,
         stack: None,
     };
     let _ = record::add_pieces(seen.pieces, &mut call);

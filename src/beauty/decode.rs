@@ -10,7 +10,7 @@ use super::row::{Arg, Flow, Kind, Length, Return, Syscall};
 use super::scalar::{constants, id, pid, scalar};
 use super::value::{Returned, Value};
 use super::written::is_written;
-use crate::event::{Abi, Call, Comm, Exit, FdPlace};
+use crate::event::{Abi, Call, Comm, Exit, FdPlace, Numbers};
 
 /// What decoding asks beside the call.
 #[derive(Clone, Copy)]
@@ -19,6 +19,14 @@ pub struct Context<'a> {
     pub comm: &'a dyn Fn(i32) -> Option<Comm>,
     /// Strings other than paths are cut to so many bytes.
     pub string_limit: usize,
+    /// Which tasks the call's numbers mean; [`Decoded`] takes the call's own.
+    pub(super) numbers: &'a Numbers,
+}
+
+impl<'a> Context<'a> {
+    pub const fn new(comm: &'a dyn Fn(i32) -> Option<Comm>, string_limit: usize) -> Context<'a> {
+        Context { comm, string_limit, numbers: &Numbers::Same }
+    }
 }
 
 /// A call with the row that tells how to read it.
@@ -39,7 +47,7 @@ impl<'a> Decoded<'a> {
     /// With a row that is known already; `None` for a call nobody knows.
     pub fn with_row(call: &'a Call, row: Option<&'static Syscall>, context: Context<'a>) -> Decoded<'a> {
         let (args, returns) = row.map_or((&[] as &[Arg], Return::Long), |row| shape(row, call));
-        Decoded { call, context, row, args, returns }
+        Decoded { call, context: Context { numbers: &call.numbers, ..context }, row, args, returns }
     }
 
     /// The call's row.

@@ -108,9 +108,7 @@ impl Perf {
     fn line(&mut self, out: &mut Vec<u8>, event: &Event, known: &Known) {
         match &event.what {
             What::Call(call) | What::Pending(call) => {
-                // Numbers of another pid namespace are of other tasks here.
-                let comm: &dyn Fn(i32) -> Option<Comm> = if call.pids_are_known { known.comm } else { &|_| None };
-                let decoded = Decoded::new(call, Context { comm, string_limit: self.show.string_limit });
+                let decoded = Decoded::new(call, Context::new(known.comm, self.show.string_limit));
                 self.call(out, event, call, &decoded);
             }
             What::Fault(fault) => self.fault(out, event, fault),

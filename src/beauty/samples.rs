@@ -96,7 +96,7 @@ pub fn call(args: [u64; 6], ret: i64) -> Call {
         files: SmallVec::new(),
         lost_before: 0,
         shown_pending: false,
-        pids_are_known: true,
+        numbers: crate::event::Numbers::Same,
         stack: None,
     }
 }

@@ -38,7 +38,8 @@ pub fn scalar<'a>(kind: &Kind, raw: u64, abi: Abi, context: Context<'a>) -> Opti
 }
 
 pub fn pid<'a>(pid: i32, context: Context<'a>) -> Value<'a> {
-    Value::Pid { pid, comm: if pid > 0 { (context.comm)(pid) } else { None } }
+    let task = context.numbers.task(pid).filter(|_| pid > 0);
+    Value::Pid { pid, here: task.filter(|task| *task != pid), comm: task.and_then(context.comm) }
 }
 
 pub fn constants(table: &'static Table, raw: u64, abi: Abi) -> Value<'static> {

@@ -146,7 +146,7 @@ impl Decoder {
             }
             Reading::Char => Value::Words { text: character(field.unsigned(raw)? as u8), number: field.unsigned(raw) },
             Reading::Number(number) => number.value(field.unsigned(raw)?),
-            Reading::Pid => Value::Pid { pid: int()?, comm: comm(int()?) },
+            Reading::Pid => Value::Pid { pid: int()?, here: None, comm: comm(int()?) },
             Reading::Address => Value::Address(field.unsigned(raw)?),
             Reading::Code => Value::Code(field.unsigned(raw)?),
             Reading::Dev => {

@@ -37,9 +37,11 @@ pub enum Value<'a> {
         fd: i32,
         file: Option<&'a File>,
     },
-    /// A task and its name at that time.
+    /// A task and its name at that time. Where the call has another number for it than rtrace (in a pid namespace below),
+    /// `here` is rtrace's.
     Pid {
         pid: i32,
+        here: Option<i32>,
         comm: Option<Comm>,
     },
     /// A signal's number.

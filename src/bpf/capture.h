@@ -6,6 +6,7 @@
 
 #include "elsewhere.h"
 #include "parts.h"
+#include "translate.h"
 
 /* include/uapi/asm-generic/errno-base.h, include/linux/errno.h */
 enum { EINTR = 4, ERESTARTSYS = 512, ERESTART_RESTARTBLOCK = 516 };
@@ -155,6 +156,10 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 			note_file(scratch, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
 	if (plan->elsewhere)
 		note_elsewhere(scratch, plan->elsewhere);
+	u32 pids = scratch->call.bits & CALL_NESTED << 4 ? plan->pids : 0;
+	for (u32 i = 0; i < 6; i++)
+		if (pids & 1 << i)
+			add_number(scratch, scratch->call.args[i], i);
 	scratch->retry = 0;
 	scratch->unread = 0;
 	scratch->debts = 0;
@@ -205,6 +210,12 @@ static __always_inline int operate_at_exit(struct scratch *scratch, u32 place, u
 	return 0;
 }
 
+/* Whether the call returns the number of a task in a pid namespace below rtrace's own. */
+static __always_inline int returns_number(struct scratch *scratch, const volatile struct plan *plan)
+{
+	return plan->pids & 1 << ARG_RETURN && scratch->call.bits & CALL_NESTED << 4;
+}
+
 /* What the call wrote, and what could not be read before: the kernel itself has touched that by now. */
 __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 {
@@ -214,6 +225,8 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 		return 0;
 	if (plan->flags & PLAN_OPENS && scratch->call.ret >= 0)
 		note_file(scratch, scratch->call.ret, TAG(ARG_FILE | ARG_RETURN, WHEN_EXIT));
+	if (returns_number(scratch, plan))
+		add_number(scratch, scratch->call.ret, ARG_RETURN);
 	/* Nor can what is owed be paid after an execve. */
 	scratch->debt = plan->flags & PLAN_EXECUTES && scratch->call.ret >= 0 ? scratch->debts : 0;
 	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {

@@ -5,6 +5,7 @@
 use super::conditions::{self, Condition};
 use super::encode::OPS_MAX;
 use super::links::Links;
+use super::record::ARG_RETURN;
 use crate::beauty::row::{Arg, Counted, Flow, Form, Kind, Layout, Length, Return, Struct, Syscall};
 use crate::event::Abi;
 
@@ -155,6 +156,8 @@ pub(super) struct Capture {
     pub elsewhere: Elsewhere,
     /// It returns a descriptor.
     pub opens: bool,
+    /// Bit i: argument i is the number of a task; [`ARG_RETURN`]: the return is.
+    pub pids: u8,
 }
 
 /// `enum elsewhere`
@@ -198,7 +201,10 @@ impl Maker<'_> {
         let ops = (0..args.len()).filter_map(|at| self.op(row.name, args, at)).flat_map(parted).take(OPS_MAX).collect();
         let is_descriptor = |arg: &Arg| matches!(arg.kind, Kind::Fd | Kind::DirFd);
         let descriptors = (0u8..6).zip(args).filter(|(_, arg)| is_descriptor(arg)).fold(0, |bits, (at, _)| bits | 1 << at);
-        Capture { ops, descriptors, elsewhere: Elsewhere::of(row, args), opens: matches!(returns, Return::Fd) }
+        let arguments = (0u8..6).zip(args).filter(|(_, arg)| matches!(arg.kind, Kind::Pid)).map(|(at, _)| at);
+        let returned = matches!(returns, Return::Pid).then_some(ARG_RETURN);
+        let pids = arguments.chain(returned).fold(0, |bits, at| bits | 1 << at);
+        Capture { ops, descriptors, elsewhere: Elsewhere::of(row, args), opens: matches!(returns, Return::Fd), pids }
     }
 
     fn op(&mut self, name: &str, args: &[Arg], at: usize) -> Option<Op> {

@@ -198,6 +198,24 @@ struct proc_ns_operations {
 	const char *name;
 } KERNEL_STRUCT;
 
+/* include/linux/xarray.h, idr.h, pid_namespace.h: what a namespace's numbers lead to. */
+struct xarray {
+	void *xa_head;
+} KERNEL_STRUCT;
+
+struct xa_node {
+	unsigned char shift;
+	void *slots[64];
+} KERNEL_STRUCT;
+
+struct idr {
+	struct xarray idr_rt;
+} KERNEL_STRUCT;
+
+struct pid_namespace {
+	struct idr idr;
+} KERNEL_STRUCT;
+
 struct ns_common {
 	const struct proc_ns_operations *ops;
 } KERNEL_STRUCT;

@@ -37,13 +37,16 @@ static __always_inline u64 upid_at(u64 pid, u64 level)
 /* Its number in rtrace's namespace; 0: it has none there. A function of its own, as stacks are small. */
 __noinline s32 number_here(u64 pid)
 {
-	u64 level = own_namespace.level, namespace;
+	u64 level = settings.nested ? own_namespace.level : 0, namespace;
 	s32 number;
 
 	if (!pid || level_of(pid) < level)
 		return 0;
 	u64 upid = upid_at(pid, level);
-	if (bpf_probe_read_kernel(&namespace, sizeof(namespace), (void *)(upid + UPID_NAMESPACE)) || namespace != own_namespace.address)
+	if (bpf_probe_read_kernel(&namespace, sizeof(namespace), (void *)(upid + UPID_NAMESPACE)))
+		return 0;
+	/* Every task has a number in the first namespace. */
+	if (settings.nested && namespace != own_namespace.address)
 		return 0;
 	return bpf_probe_read_kernel(&number, sizeof(number), (void *)upid) ? 0 : number;
 }

@@ -198,7 +198,8 @@ struct plan {
 	u8 stack_last;
 	/* Where it is not known how deep the stack is. */
 	u8 stack_usual;
-	u8 unused;
+	/* Bit i: argument i is the number of a task; bit ARG_RETURN: the return is. */
+	u8 pids;
 	struct op ops[OPS_MAX];
 };
 

@@ -103,6 +103,9 @@ struct piece {
 #define ARG_INSIDE 0x40
 #define ARG_RETURN 6
 
+/* In `arg`, without the bits above: no piece, but the number of a task in the caller's pid namespace, in `address`, and in rtrace's own, in `wanted`. */
+#define ARG_NUMBER 0x20
+
 /* What the names are. */
 enum file_kind {
 	/* The path from the task's root. */

@@ -23,7 +23,9 @@ const PROTOCOL_BYTES: usize = 32;
 /// `ARG_FILE`, `ARG_INSIDE` and `ARG_RETURN`.
 const ARG_FILE: u8 = 0x80;
 const ARG_INSIDE: u8 = 0x40;
-const ARG_RETURN: u8 = 6;
+pub(super) const ARG_RETURN: u8 = 6;
+/// `ARG_NUMBER`
+const ARG_NUMBER: u8 = 0x20;
 
 /// `ARG_PARTS`
 const ARG_PARTS: u8 = 0x40;
@@ -151,6 +153,8 @@ pub fn add_pieces<'a>(pieces: &'a [u8], call: &mut Call) -> SmallVec<[SeenFile<'
             files.extend(SeenFile::new(&piece, bytes));
         } else if head[23] != 0 {
             go_on(call, &piece, bytes);
+        } else if piece.arg & !(ARG_NUMBER | 7) == 0 && piece.arg & ARG_NUMBER != 0 {
+            call.numbers.add(piece.address as i32, piece.wanted as i32);
         } else if piece.arg != ARG_PARTS {
             call.payload.extend_from_slice(bytes);
             call.pieces.push(piece);
@@ -376,7 +380,7 @@ pub(crate) mod tests {
             files: Default::default(),
             lost_before: 0,
             shown_pending: false,
-            pids_are_known: true,
+            numbers: crate::event::Numbers::Same,
             stack: None,
         }
     }

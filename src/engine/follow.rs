@@ -16,7 +16,7 @@ use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
 use crate::bpf::files::Files;
 use crate::bpf::parts::Parts;
-use crate::event::{Abi, Call, Caller, Event, EventIndex, Exit, Fault, Loss, Stack, TaskId, Time, What};
+use crate::event::{Abi, Call, Caller, Event, EventIndex, Exit, Fault, Loss, Numbers, Stack, TaskId, Time, What};
 use crate::kernel::format::FormatField;
 use crate::source::frame::field;
 use crate::source::merge::Trouble;
@@ -29,6 +29,7 @@ use crate::syscall::gaps::Gaps;
 use crate::syscall::layout::{self, Layout};
 use crate::syscall::ledger::{Ledger, LeftOut};
 use crate::syscall::pairing::{Open, Thread};
+use crate::task::children::Children;
 use crate::task::ends::{self, Ends};
 use crate::task::fds::{SETTLING, Tables, Ticket};
 use crate::task::maps::Maps;
@@ -107,6 +108,8 @@ pub struct Follower {
     to_ask: Vec<i32>,
     /// Which task is in which cgroup, if that is followed.
     cgroups: Option<Cgroups>,
+    /// What processes in other pid namespaces call their children.
+    children: Children,
     /// Numbers that are no tasks here; of another pid namespace, mostly.
     nobody: FxHashSet<i32>,
     /// Open calls of tasks whose number was given again, though nobody saw them end.
@@ -188,6 +191,7 @@ impl Follower {
             to_ask: Vec::new(),
             cgroups: settings.cgroups.then(|| Cgroups::new(session)),
             nobody: FxHashSet::default(),
+            children: Children::default(),
             orphans: Vec::new(),
             by_instance: session.events.events.iter().map(EventSpec::is_by_instance).collect(),
             names_at_exit: session.events.events.iter().any(|event| event.role == Role::PathName && event.is_by_instance()),
@@ -527,7 +531,7 @@ impl Follower {
         let is_ours = self.tasks.find(tid).is_some_and(|slot| self.threads[slot.index()].nested == Some(false));
         for ticket in self.asked.remove(&tid).unwrap_or_default() {
             if let Some(call) = self.outbox.call(ticket).filter(|call| is_ours && call.id.tid == tid) {
-                call.pids_are_known = true;
+                call.numbers = Numbers::Same;
             }
             self.outbox.release_one(ticket, events);
         }

@@ -278,4 +278,4 @@ fn denied(root: &Path) -> TracefsError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

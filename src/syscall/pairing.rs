@@ -41,6 +41,8 @@ pub struct Thread {
     pub nests: Option<bool>,
     /// A look at it was asked for, to know that.
     pub was_asked_about: bool,
+    /// The task that it made last, and when.
+    pub child: Option<(Time, i32)>,
     origins: Origins,
 }
 

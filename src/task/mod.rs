@@ -3,6 +3,7 @@
 //! Pure: fed with records in time order, asked at a record's time. It looks nothing up by itself; what it wants to know of the live machine it asks for
 //! through [`Look`], and the answer comes back as a [`crate::source::Note`] in the stream.
 
+pub mod children;
 pub mod ends;
 pub mod fds;
 pub mod look;

@@ -1,7 +1,7 @@
-//! Numbers of tasks in another pid namespace are of other tasks here: they have no names.
+//! Numbers of tasks in another pid namespace mean other tasks here: they are translated, or have no names.
 
 use crate::line;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::needs::unsupported;
 use crate::trace::{Trace, start_shell, trace};
 use std::process::Command;
@@ -23,28 +23,73 @@ fn kills(trace: &Trace) -> Vec<String> {
     line::calls(&trace.lines()).into_iter().filter(|(_, call)| call.name == "kill").map(|(_, call)| call.args).collect()
 }
 
+/// The thread ids, as rtrace has them, of the tasks whose lines these are.
+fn tids(trace: &Trace) -> Vec<i32> {
+    trace.lines().iter().map(|line| line.tid).collect()
+}
+
+/// Takes an argument or a return apart: the number in the call, and rtrace's own number for the same task.
+fn translated(text: &str) -> Option<(i32, i32)> {
+    let (number, task) = text.split_once(' ')?;
+    let (_, here) = task.strip_prefix('(')?.strip_suffix(')')?.rsplit_once("here ")?;
+    Some((number.parse().ok()?, here.parse().ok()?))
+}
+
+/// The shell and what it starts are traced: who is meant is known of all numbers where the kernel can be asked (BPF), and
+/// of a process's own children without.
 #[test]
-fn numbers_of_another_pid_namespace_have_no_names() {
+fn numbers_of_another_pid_namespace_are_translated_at_the_call() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;
     }
-    for options in [&["-e", "kill"][..], &["-e", "kill,clone,clone3,fork,vfork,wait4,getpid"], &[]] {
+    let is_bpf = machine::engine() == "bpf";
+    for options in [&["-e", "kill,clone,clone3,fork,vfork,wait4,getpid"][..], &[]] {
         let command = [&INSIDE[..], &[SENDS]].concat();
         let trace = trace(&machine, options, &command).succeeded();
-        assert_eq!(kills(&trace), ["pid: 1, sig: 0", "pid: 2, sig: 0", "pid: 2, sig: TERM"], "{options:?}\n{}", trace.text);
-        let named = |name: &str| trace.text.lines().find(|line| line.contains(name) && !line.contains("+++")).map(str::to_owned);
-        assert_eq!((named("(kthreadd)"), named("1 (systemd)"), named("1 (init)")), (None, None, None), "{options:?}");
-        if options.len() > 1 && options[1] != "kill" {
-            let lines = trace.lines();
-            let returns = |comm: &str| -> Vec<_> {
-                let calls = line::calls(&lines).into_iter();
-                let made =
-                    calls.filter(|(line, call)| line.comm == comm && ["clone", "clone3", "fork", "vfork"].contains(&call.name.as_str()));
-                made.map(|(_, call)| call.result).collect()
-            };
-            assert!(returns("sh").contains(&line::Result::Returned("2".into())), "{options:?}\n{}", trace.text);
+        let tids = tids(&trace);
+        let kills = kills(&trace);
+        let firsts: Vec<_> = kills.iter().map(|args| args.split_once(", sig: ").expect("two arguments").0.replace("pid: ", "")).collect();
+        let [shell, child, again] = &firsts[..] else { panic!("{kills:?}\n{}", trace.text) };
+        match translated(shell) {
+            Some((1, here)) if is_bpf => assert!(tids.contains(&here) && shell.contains("(sh, "), "{shell}\n{}", trace.text),
+            other => assert_eq!((other, is_bpf, shell.as_str()), (None, false, "1"), "{}", trace.text),
         }
+        for child in [child, again] {
+            let (number, here) = translated(child).unwrap_or_else(|| panic!("{child}\n{}", trace.text));
+            assert_eq!(number, 2, "{}", trace.text);
+            assert!(tids.contains(&here), "{here}\n{}", trace.text);
+        }
+        let lines = trace.lines();
+        let returned = |names: &[&str]| -> Vec<_> {
+            let calls = line::calls(&lines).into_iter().filter(|(line, call)| line.comm == "sh" && names.contains(&call.name.as_str()));
+            calls.filter_map(|(_, call)| if let line::Result::Returned(text) = call.result { translated(&text) } else { None }).collect()
+        };
+        let here = translated(again).expect("it was").1;
+        assert_eq!(returned(&["clone", "clone3", "fork", "vfork"]), [(2, here)], "{}", trace.text);
+        assert_eq!(returned(&["wait4"]), [(2, here)], "the child is gone by then\n{}", trace.text);
+        let named = |name: &str| trace.text.lines().find(|line| line.contains(name) && !line.contains("+++")).map(str::to_owned);
+        assert_eq!((named("(kthreadd"), named("1 (systemd"), named("1 (init")), (None, None, None), "{options:?}");
+    }
+}
+
+/// Only one side of the numbers is in the stream: the task that is meant is not followed.
+#[test]
+fn a_task_that_nobody_follows_is_named_where_the_kernel_can_be_asked() {
+    let Some(machine) = Machine::shared() else { return };
+    if !can_unshare() {
+        return;
+    }
+    let trace =
+        trace(&machine, &["-e", "kill"], &[&INSIDE[..], &["kill -0 1; unshare --pid --fork sh -c 'kill -0 1; kill -0 2'"]].concat());
+    let kills = kills(&trace);
+    if machine::engine() == "bpf" {
+        let tasks: Vec<_> =
+            kills.iter().map(|args| translated(args.split_once(", sig: ").expect("two").0.trim_start_matches("pid: "))).collect();
+        let [Some((1, outer)), Some((1, inner)), None] = tasks[..] else { panic!("{}", trace.text) };
+        assert_ne!(outer, inner, "the same number is another task's in each namespace\n{}", trace.text);
+    } else {
+        assert!(kills.iter().all(|args| !args.contains('(')), "{kills:?}");
     }
 }
 
@@ -84,6 +129,11 @@ fn a_process_of_another_pid_namespace_that_was_there_before() {
     outside.finish();
     let trace = run.finish();
     let kills = kills(&trace);
-    assert_eq!(kills.last().map(String::as_str), Some("pid: 1, sig: 0"), "{}", trace.text);
-    assert!(kills.iter().all(|args| !args.contains('(')), "{kills:?}");
+    let last = kills.last().expect("the last kill was awaited");
+    if machine::engine() == "bpf" {
+        assert_eq!(last, &format!("pid: 1 (sh, here {shell}), sig: 0"), "{}", trace.text);
+    } else {
+        assert_eq!(last, "pid: 1, sig: 0", "{}", trace.text);
+        assert!(kills.iter().all(|args| !args.contains('(')), "{kills:?}");
+    }
 }

@@ -3,7 +3,7 @@ use super::*;
 use crate::event::{Entry, File, PieceState, Time, When};
 use std::borrow::Cow;
 
-const CONTEXT: Context = Context { comm: &samples::comms, string_limit: 8 };
+const CONTEXT: Context = Context::new(&samples::comms, 8);
 
 fn args<'a>(row: &'static Syscall, call: &'a Call) -> Vec<(&'static str, Value<'a>)> {
     Decoded::with_row(call, Some(row), CONTEXT).args().collect()
@@ -111,7 +111,7 @@ fn arrays_of_strings_are_followed_pointer_by_pointer() {
 #[test]
 fn ids_devices_and_tasks() {
     let call = call([7, u64::from(u32::MAX), 0x1234_5678_0000_0801, 0, 0, 0], 0);
-    assert_eq!(args(&KILL, &call)[0].1, Value::Pid { pid: 7, comm: samples::comms(7) });
+    assert_eq!(args(&KILL, &call)[0].1, Value::Pid { pid: 7, here: None, comm: samples::comms(7) });
     assert_eq!(args(&CHOWN, &call)[1].1, Value::Int(-1));
     assert_eq!(args(&CHOWN, &call)[2].1, Value::Uint(0x801));
     assert_eq!(args(&MKNOD, &call)[2].1, Value::Dev { major: 8, minor: 1 });
@@ -138,7 +138,7 @@ fn returns_are_told_from_errors() {
     assert_eq!([512, 513, 514, 515, 516].map(|errno| returned(&READ, -errno)), [512, 513, 514, 515, 516].map(Returned::Restart));
     assert_eq!(returned(&POLL, 0), Returned::Timeout);
     assert_eq!(returned(&POLL, 2), Returned::Value(Value::Int(2)));
-    assert_eq!(returned(&GETPPID, 7), Returned::Value(Value::Pid { pid: 7, comm: samples::comms(7) }));
+    assert_eq!(returned(&GETPPID, 7), Returned::Value(Value::Pid { pid: 7, here: None, comm: samples::comms(7) }));
     let ended = |exit| Decoded::with_row(Box::leak(Box::new(Call { exit, ..call([0; 6], 0) })), Some(&READ), CONTEXT).returned();
     assert_eq!([Exit::Never, Exit::Pending, Exit::Unseen].map(ended), [Returned::Never, Returned::Pending, Returned::Unseen]);
 }

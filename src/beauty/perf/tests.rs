@@ -15,7 +15,7 @@ fn lines(show: &Show, calls: impl IntoIterator<Item = (Call, Option<&'static Sys
     let mut out = Vec::new();
     for (call, row) in calls {
         let event = event(Time(1_000_050_000), What::Call(Box::new(call.clone())));
-        style.call(&mut out, &event, &call, &Decoded::with_row(&call, row, Context { comm: &samples::comms, string_limit: 32 }));
+        style.call(&mut out, &event, &call, &Decoded::with_row(&call, row, Context::new(&samples::comms, 32)));
     }
     String::from_utf8(out).unwrap()
 }
@@ -298,7 +298,7 @@ fn colours_do_not_shift_columns() {
     let mut out = Vec::new();
     for call in [failed, slow] {
         let event = event(Time(1), What::Call(Box::new(call.clone())));
-        style.call(&mut out, &event, &call, &Decoded::with_row(&call, Some(&GETPPID), Context { comm: &samples::comms, string_limit: 32 }));
+        style.call(&mut out, &event, &call, &Decoded::with_row(&call, Some(&GETPPID), Context::new(&samples::comms, 32)));
     }
     let blanks = " ".repeat(61);
     assert_eq!(

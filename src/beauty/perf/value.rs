@@ -41,13 +41,9 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             number::int(out, i64::from(*fd));
             of_file(out, *file);
         }
-        Value::Pid { pid, comm } => {
+        Value::Pid { pid, here, comm } => {
             number::int(out, i64::from(*pid));
-            if let Some(comm) = comm {
-                out.extend_from_slice(b" (");
-                escape::plain(out, comm);
-                out.push(b')');
-            }
+            of_task(out, *here, comm.as_deref());
         }
         Value::Signal(signal) => {
             let begin = out.len();
@@ -99,6 +95,22 @@ pub fn is_nothing(value: &Value) -> bool {
 
 fn constant(out: &mut Vec<u8>, name: &'static str, short: &'static str, prefixes: bool) {
     out.extend_from_slice(if prefixes { name } else { short }.as_bytes());
+}
+
+/// What is known of a task beside the number in the call: ` (sleep)`, or ` (sleep, here 31245)`.
+fn of_task(out: &mut Vec<u8>, here: Option<i32>, comm: Option<&[u8]>) {
+    if here.is_none() && comm.is_none() {
+        return;
+    }
+    out.extend_from_slice(b" (");
+    if let Some(comm) = comm {
+        escape::plain(out, comm);
+    }
+    if let Some(here) = here {
+        out.extend_from_slice(if comm.is_some() { b", here " } else { b"here " });
+        number::int(out, i64::from(here));
+    }
+    out.push(b')');
 }
 
 fn of_file(out: &mut Vec<u8>, file: Option<&File>) {

@@ -20,7 +20,7 @@ fn owned(value: Value<'_>) -> Value<'static> {
     match value {
         Value::Str { bytes, cut, altered } => Value::Str { bytes: bytes.into_owned().into(), cut, altered },
         Value::Array { items, more } => Value::Array { items: items.into_iter().map(owned).collect(), more },
-        Value::Pid { pid, comm } => Value::Pid { pid, comm },
+        Value::Pid { pid, here, comm } => Value::Pid { pid, here, comm },
         Value::Words { text, number } => Value::Words { text, number },
         Value::Int(n) => Value::Int(n),
         Value::Uint(n) => Value::Uint(n),
@@ -59,10 +59,10 @@ fn a_switch_of_tasks() {
     let values = decode(include_str!("../../kernel/fixtures/sched_switch.format"), &raw);
     assert_eq!(values.len(), 7);
     assert_eq!(*one(&values, "prev_comm"), string("cat"));
-    assert_eq!(*one(&values, "prev_pid"), Value::Pid { pid: 42, comm: Some(Arc::from(&b"cat"[..])) });
+    assert_eq!(*one(&values, "prev_pid"), Value::Pid { pid: 42, here: None, comm: Some(Arc::from(&b"cat"[..])) });
     assert_eq!(*one(&values, "prev_prio"), Value::Int(120));
     assert_eq!(*one(&values, "prev_state"), Value::Words { text: "D".into(), number: Some(2) });
-    assert_eq!(*one(&values, "next_pid"), Value::Pid { pid: 0, comm: None });
+    assert_eq!(*one(&values, "next_pid"), Value::Pid { pid: 0, here: None, comm: None });
 }
 
 #[test]
@@ -135,8 +135,7 @@ fn numbers_by_type_and_print_format() {
 fn any_bytes_decode_as_any_event_of_this_kernel() {
     let tracefs = crate::kernel::Tracefs::find().unwrap();
     let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    for event in tracefs.matching("*", "*").unwrap() {
-        let format = tracefs.format(&event.subsystem, &event.name).unwrap();
+    for (event, format) in crate::kernel::tracefs::tests::formats(&tracefs) {
         let decoder = Decoder::new(&format, None, Abi::X86_64, 63);
         let shown = format.own_fields().filter(|field| !field.is_internal()).count();
         for length in [0, 7, 8, 16, 33, 64, 4096] {
@@ -194,7 +193,11 @@ fn records_of_this_kernel() {
     let values = decoder.decode(&records[0], &|_| None);
     assert_eq!(
         values,
-        [("filename", string("/bin/true")), ("pid", Value::Pid { pid, comm: None }), ("old_pid", Value::Pid { pid, comm: None })]
+        [
+            ("filename", string("/bin/true")),
+            ("pid", Value::Pid { pid, here: None, comm: None }),
+            ("old_pid", Value::Pid { pid, here: None, comm: None })
+        ]
     );
 
     let path = std::env::temp_dir().join(format!("rtrace-tracepoint-{pid}"));

@@ -1,7 +1,7 @@
 //! Entries and exits: calls.
 
 use super::{Follower, Here, path_names};
-use crate::event::{Abi, Call, CallId, Entry, Event, Exit, FdPlace, PieceState, TaskId, Time, What};
+use crate::event::{Abi, Call, CallId, Entry, Event, Exit, FdPlace, Numbers, PieceState, TaskId, Time, What};
 use crate::source::Sample;
 use crate::source::note::StackMemory;
 use crate::syscall::behavior::{Behavior, Returns};
@@ -43,7 +43,7 @@ impl Follower {
         let behavior = self.behaviors.get(abi, nr).with(&args);
         let mut call = self.new_call(here, abi, nr);
         call.args = Some(args);
-        call.pids_are_known = self.threads[here.slot.index()].nested == Some(false);
+        call.numbers = Numbers::of(self.threads[here.slot.index()].nested != Some(false));
         if !layout.copies.is_empty() {
             layout.copy_pieces(raw, &mut call);
         }
@@ -123,7 +123,7 @@ impl Follower {
                 }
                 let mut call = self.new_call(here, abi, nr);
                 (call.entry, call.exit) = (entry, Exit::Returned { at: here.time, ret });
-                call.pids_are_known = self.threads[here.slot.index()].nested == Some(false);
+                call.numbers = Numbers::of(self.threads[here.slot.index()].nested != Some(false));
                 if !special.has_stack_at_entry() {
                     call.stack = self.stack_of_call(here, sample, abi, nr);
                 }
@@ -148,11 +148,13 @@ impl Follower {
         if !open.shown {
             return self.keep(open.call);
         }
-        if !open.call.pids_are_known {
+        if open.call.numbers != Numbers::Same {
             self.ask_namespace(here, &open.behavior, &mut open.call, &mut questions);
+            self.translate(here, &open.behavior, &mut open.call);
         }
-        if open.behavior.pids != 0 && self.threads[here.slot.index()].nested != Some(true) {
-            self.ask_names(open.behavior.pids, &open.call, &mut questions);
+        if open.behavior.pids != 0 {
+            let may_be_same = self.threads[here.slot.index()].nested.is_none();
+            self.ask_names(open.behavior.pids, &open.call, may_be_same, &mut questions);
         }
         if self.names_at_exit {
             questions.names = path_names::unknown(&open.call, &open.behavior);
@@ -197,11 +199,13 @@ impl Follower {
         self.give(here, What::Call(call), waits as u32, events);
     }
 
-    /// Tasks that arguments (those with their bit in `pids`) name and nobody saw.
-    pub(super) fn ask_names(&mut self, pids: u8, call: &Call, questions: &mut Questions) {
+    /// Has looks made at tasks that arguments (those with their bit in `pids`) name and nobody saw. With `may_be_same`, it is
+    /// not known yet whether the caller has the same numbers for tasks as rtrace.
+    pub(super) fn ask_names(&mut self, pids: u8, call: &Call, may_be_same: bool, questions: &mut Questions) {
         let Some(args) = call.args else { return };
         for i in (0..6).filter(|i| pids & (1 << i) != 0) {
-            let tid = args[i] as i32;
+            let number = args[i] as i32;
+            let Some(tid) = call.numbers.task(number).or(may_be_same.then_some(number)) else { continue };
             if tid > 0 && !questions.tids.contains(&tid) && self.is_worth_asking(tid) {
                 questions.tids.push(tid);
             }
@@ -333,7 +337,7 @@ impl Follower {
             files: SmallVec::new(),
             lost_before: 0,
             shown_pending: false,
-            pids_are_known: false,
+            numbers: Numbers::default(),
             stack: None,
         })
     }
@@ -351,7 +355,7 @@ impl Follower {
     fn keep(&mut self, mut call: Box<Call>) {
         if self.used.len() < USED_MAX {
             (call.entry, call.exit, call.args, call.shown_pending) = (Entry::Seen, Exit::Pending, None, false);
-            call.pids_are_known = false;
+            call.numbers = Numbers::default();
             call.pieces.clear();
             call.payload.clear();
             call.payload.shrink_to(PAYLOAD_KEPT);

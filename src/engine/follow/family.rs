@@ -66,6 +66,7 @@ impl Follower {
             self.tasks.share_name(slot, time, comm);
         }
         self.inherit_namespace(from, parent, slot, child, None);
+        self.threads[from.index()].child = Some((time, child.tid));
         let table = self.threads[from.index()].table.map(|table| self.table_of_child(table, from, child, parent, time));
         let mark = self.gaps.mark(cpu);
         let thread = &mut self.threads[slot.index()];
@@ -273,8 +274,11 @@ impl Follower {
         }
         let end = self.ends.end(id.pid, id.tid);
         // Other threads may outlive the first one, and have stacks.
-        if self.follows_maps && !self.ends.has_threads(id.pid) {
-            self.forget_maps(id.pid);
+        if !self.ends.has_threads(id.pid) {
+            self.children.forget(id.pid);
+            if self.follows_maps {
+                self.forget_maps(id.pid);
+            }
         }
         end
     }

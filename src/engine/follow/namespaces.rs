@@ -6,7 +6,7 @@
 
 use super::calls::Questions;
 use super::{Follower, Here};
-use crate::event::{Call, TaskId};
+use crate::event::{Call, Numbers, TaskId};
 use crate::syscall::behavior::{Behavior, Returns};
 use crate::syscall::special::Special;
 use crate::task::tasks::Slot;
@@ -65,7 +65,7 @@ impl Follower {
     /// Has a look made at the caller, if the call names tasks and it is not known in which namespace that is.
     pub(super) fn ask_namespace(&mut self, here: Here, behavior: &Behavior, call: &mut Call, questions: &mut Questions) {
         let thread = &mut self.threads[here.slot.index()];
-        call.pids_are_known = thread.nested == Some(false);
+        call.numbers = Numbers::of(thread.nested != Some(false));
         if thread.nested.is_some() || behavior.pids == 0 && behavior.returns != Returns::Pid {
             return;
         }
@@ -73,5 +73,47 @@ impl Follower {
         if !std::mem::replace(&mut thread.was_asked_about, true) || self.asked.contains_key(&tid) {
             questions.tids.push(tid);
         }
+    }
+
+    /// Finds out which tasks a caller in another pid namespace means. The BPF programs have looked up all numbers but that of
+    /// a child that is gone when its parent is told of it (wait4). Without them, only the caller's own children are
+    /// known: their forks and the returns of clone(2) say what either side calls them.
+    #[cold]
+    pub(super) fn translate(&mut self, here: Here, behavior: &Behavior, call: &mut Call) {
+        if call.numbers == Numbers::Same {
+            return;
+        }
+        let pid = here.task.pid;
+        let returned = call.ret().filter(|&ret| ret > 0 && behavior.returns == Returns::Pid).map(|ret| ret as i32);
+        if behavior.special == Special::Clone {
+            let made = self.threads[here.slot.index()].child.take().filter(|(time, _)| *time >= call.id.start);
+            if let (Some((_, child)), Some(number)) = (made, returned) {
+                call.numbers.add(number, child);
+                self.children.made(pid, number, child);
+            }
+        } else if let Some(number) = returned.filter(|&number| call.numbers.task(number).is_none())
+            && let Some((child, _)) = self.child_called(pid, number)
+        {
+            call.numbers.add(number, child);
+        }
+        if self.bpf.is_none()
+            && let Some(args) = call.args
+        {
+            for number in (0..6).filter(|i| behavior.pids & (1 << i) != 0).map(|i| args[i] as i32) {
+                // The number of a child that is gone may mean another task by now.
+                if let Some((child, false)) = self.child_called(pid, number) {
+                    call.numbers.add(number, child);
+                }
+            }
+        }
+    }
+
+    /// The child that a process in another namespace was told under `number`, and whether it has ended. The record of its
+    /// end may come later than the return of the wait4(2) that its parent made.
+    fn child_called(&mut self, pid: i32, number: i32) -> Option<(i32, bool)> {
+        let child = self.children.called(pid, number)?;
+        let slot = self.tasks.find(child)?;
+        let task = self.tasks.at(slot);
+        (task.parent == pid).then_some((child, task.ended))
     }
 }

@@ -4,7 +4,7 @@ use super::calls::{Questions, add_file};
 use super::{Follower, Here};
 use crate::bpf::record::{How, Seen, add_pieces};
 use crate::bpf::tally;
-use crate::event::{Call, Entry, Event, Exit, PieceState, Stack, TaskId, Time, What};
+use crate::event::{Call, Entry, Event, Exit, Numbers, PieceState, Stack, TaskId, Time, What};
 use crate::source::note::StackMemory;
 use crate::source::{Record, Sample};
 use crate::syscall::behavior::Behavior;
@@ -62,8 +62,11 @@ impl Follower {
         let thread = &mut self.threads[here.slot.index()];
         (thread.fresh, thread.executing) = (false, None);
         let mut questions = Questions::default();
-        if behavior.pids != 0 && call.pids_are_known {
-            self.ask_names(behavior.pids, &call, &mut questions);
+        if call.numbers != Numbers::Same {
+            self.translate(here, &behavior, &mut call);
+        }
+        if behavior.pids != 0 {
+            self.ask_names(behavior.pids, &call, false, &mut questions);
         }
         self.ledger.whole_call(call.exit);
         self.give_counted(here, call, questions, events);
@@ -186,7 +189,7 @@ impl Follower {
         call.args = Some(seen.args);
         call.lost_before = u64::from(seen.lost);
         call.shown_pending = seen.shown;
-        call.pids_are_known = !seen.nested;
+        call.numbers = Numbers::of(seen.nested);
         let parts = if seen.parts_before() == 0 { &[] } else { self.parts.of(seen) };
         let files = if parts.is_empty() { SmallVec::new() } else { add_pieces(parts, &mut call) };
         for file in files.into_iter().chain(add_pieces(seen.pieces, &mut call)) {

@@ -105,8 +105,7 @@ fn hostile_lines_explain_nothing_and_do_not_panic() {
 fn the_names_of_this_kernels_events() {
     let tracefs = crate::kernel::Tracefs::find().unwrap();
     let (mut understood, mut printed) = (0, 0);
-    for event in tracefs.matching("*", "*").unwrap() {
-        let format = tracefs.format(&event.subsystem, &event.name).unwrap();
+    for (event, format) in crate::kernel::tracefs::tests::formats(&tracefs) {
         printed += usize::from(format.print.contains("__print_flags") || format.print.contains("__print_symbolic"));
         let print = PrintFormat::parse(&format.print);
         understood += usize::from(!print.namings.is_empty());

@@ -77,7 +77,7 @@ impl Objects {
     pub fn of(&mut self, event: &Event, call: &Call, view: &View) -> ObjectId {
         let Some(kind) = &self.kind else { return ObjectId::ANY };
         let comm = |tid| view.tasks.comm_at(tid, event.time);
-        let decoded = Decoded::new(call, Context { comm: &comm, string_limit: self.string_limit });
+        let decoded = Decoded::new(call, Context::new(&comm, self.string_limit));
         let told = match kind {
             SummaryObject::Comm => event.comm.as_ref().map_or(Told::Unknown, |comm| Told::Is(shown(comm))),
             SummaryObject::Errno => of_errno(call),
