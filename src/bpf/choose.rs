@@ -3,8 +3,9 @@
 //! Whether it can be had is found out by loading it: privileges, type information, kernel version and configuration all matter, and only the kernel knows.
 
 use super::user::Output;
-use super::{Programs, Settings, fallback};
+use super::{Programs, Settings, fallback, too_old};
 use crate::cli::request::{Engine, Trace};
+use crate::kernel::lockdown;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::Tracefs;
 use crate::plan::{self, Plan};
@@ -14,15 +15,19 @@ use anyhow::anyhow;
 /// The plan, and the programs if they trace. `outputs`: what programs of the user's own give.
 ///
 /// # Errors
-/// The plan's; and that of the BPF engine, if the user asks for it.
+/// The plan's; and that of the BPF engine, if the user asks for it. Where the kernel lets nobody trace, that is the error.
 pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output]) -> anyhow::Result<(Plan, Option<Programs>)> {
+    engine(request, tracefs, made, outputs).map_err(lockdown::explain)
+}
+
+fn engine(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output]) -> anyhow::Result<(Plan, Option<Programs>)> {
     let asked = request.run.engine;
     if asked == Engine::Tracepoint {
         return Ok((plan::build(request, tracefs, made, outputs, Engine::Tracepoint)?, None));
     }
     let plan = plan::build(request, tracefs, made, outputs, Engine::Bpf)?;
     let Some(settings) = &plan.bpf else { return Ok((plan, None)) };
-    let refused = match refusal(request).map_or_else(|| Programs::load(settings), Err) {
+    let refused = match refusal(request).map_or_else(|| load(settings), Err) {
         Ok(programs) => return Ok((plan, Some(programs))),
         Err(refused) => refused,
     };
@@ -49,7 +54,11 @@ pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Ou
 /// # Errors
 /// Why not.
 pub fn try_bpf() -> anyhow::Result<()> {
-    Programs::load(&Settings::default()).map(drop)
+    load(&Settings::default()).map(drop)
+}
+
+fn load(settings: &Settings) -> anyhow::Result<Programs> {
+    Programs::load(settings).map_err(too_old::explain)
 }
 
 /// What the BPF engine does not do.

@@ -1,6 +1,7 @@
 //! What is said where BPF was expected and tracepoints trace: what arguments point to is not read then, which nobody
 //! should have to find out from the lines.
 
+use super::too_old::TooOld;
 use crate::cli::plain::without_numbers;
 use crate::cli::request::{Mode, Trace};
 use crate::kernel::descriptors;
@@ -51,6 +52,9 @@ fn why(request: &Trace, refused: &anyhow::Error, may: &Privileges) -> String {
     }
     if let Some(reason) = descriptors::reason(refused) {
         return reason;
+    }
+    if refused.is::<TooOld>() {
+        return refused.to_string();
     }
     format!("this kernel takes no BPF programs ({refused:#}); `rtrace check` says what would help")
 }

@@ -29,6 +29,7 @@ pub mod signals;
 mod sockets;
 mod stacks;
 pub mod tally;
+mod too_old;
 #[cfg(feature = "bpf")]
 mod types;
 #[cfg(feature = "bpf")]

@@ -6,6 +6,7 @@
 use super::{ExitCode, plain, stdout};
 use crate::bpf;
 use crate::kernel::features::Features;
+use crate::kernel::lockdown;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::refused::{self, Refused};
 use crate::kernel::tracefs::{Tracefs, TracefsError};
@@ -19,6 +20,8 @@ use std::io::{self, Write};
 #[derive(Debug)]
 pub struct Facts {
     pub release: String,
+    /// The kernel is locked down for confidentiality: what else there is of it cannot be seen.
+    pub is_locked_down: bool,
     pub tracefs: Result<String, TracefsError>,
     /// The number of `raw_syscalls:sys_enter`; `None` if it is not there or cannot be read.
     pub raw_syscalls: Option<u64>,
@@ -85,6 +88,7 @@ impl Facts {
             cpus: machine::online_cpus()?.len(),
             features: Features::find(here),
             bpf: bpf(&tracefs),
+            is_locked_down: lockdown::refuses(),
             tracefs: tracefs.map(|tracefs| match tracefs.root() {
                 root if root.is_mounted() => root.to_string(),
                 _ => "not mounted; rtrace reads it by a mount of its own that nobody else sees".to_owned(),
@@ -130,6 +134,10 @@ fn try_open(attempt: Attempt) -> io::Result<()> {
 /// # Errors
 /// The writer's.
 pub fn report(facts: &Facts, try_open: TryOpen, out: &mut impl Write) -> io::Result<ExitCode> {
+    if facts.is_locked_down {
+        let lines = [Line::ok("kernel", facts.release.clone()), Line::missing("engine", lockdown::REFUSES)];
+        return write_lines(&lines, out).map(|()| ExitCode::Failed);
+    }
     let own = attempt(facts, try_open, "own commands", |event| Attempt::OwnTask { event });
     let without_tracefs = facts.tracefs.is_err() && facts.bpf.is_ok();
     let works = own.state != State::Missing || without_tracefs;
@@ -152,11 +160,16 @@ pub fn report(facts: &Facts, try_open: TryOpen, out: &mut impl Write) -> io::Res
         true => Line::limited("engine", "bpf: only syscalls, no signals and no other events"),
         false => engine(works, &facts.bpf),
     });
-    for line in &lines {
+    write_lines(&lines, out)?;
+    Ok(if works { ExitCode::Success } else { ExitCode::Failed })
+}
+
+fn write_lines(lines: &[Line], out: &mut impl Write) -> io::Result<()> {
+    for line in lines {
         let command = line.command.as_ref().map(|command| format!("; run: {command}")).unwrap_or_default();
         writeln!(out, "{:<8} {:<16} {}{command}", line.state.word(), line.thing, line.what)?;
     }
-    Ok(if works { ExitCode::Success } else { ExitCode::Failed })
+    Ok(())
 }
 
 impl State {

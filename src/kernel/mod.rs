@@ -11,6 +11,7 @@ pub mod features;
 pub mod fetched;
 pub mod field;
 pub mod format;
+pub mod lockdown;
 pub mod machine;
 pub mod objects;
 pub mod print_fmt;

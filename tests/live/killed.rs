@@ -1,16 +1,24 @@
-//! SIGKILL at any moment: the kernel takes down what rtrace made, and whom it traced runs on.
+//! Signals at any moment. After SIGKILL the kernel takes down what rtrace made; after others rtrace writes what it has; and
+//! whom it traced runs on.
+//!
+//! `RTRACE_TEST_KILLS` says how many signals each test sends.
 
+use crate::line;
 use crate::machine::{self, Machine};
-use crate::trace::workload;
+use crate::trace::{Trace, workload};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const TIMES: u32 = 200;
 const CALLS: u32 = 2_000;
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a test sends a signal.
+fn times(usual: u32) -> u32 {
+    std::env::var("RTRACE_TEST_KILLS").map_or(usual, |times| times.parse().expect("RTRACE_TEST_KILLS is a number"))
+}
 
 /// Moments spread evenly up to the last, in an order that does not follow time: multiples of the golden section.
 fn moment(i: u32, last: Duration) -> Duration {
@@ -24,49 +32,89 @@ fn undisturbed(machine: &Machine) -> Duration {
     start.elapsed()
 }
 
-/// What a command left in its output whose tracer was killed after so long.
-fn killed(machine: &Machine, i: u32, after: Duration) -> String {
-    let path = machine.path(&format!("out{i}"));
-    let stdout = File::create(&path).expect("the test's directory is writable");
-    let engine = machine::engine();
+/// What is left of a run whose rtrace was sent a signal.
+struct Left {
+    /// What the command wrote.
+    output: String,
+    /// What rtrace said, and its lines.
+    said: String,
+    lines: String,
+}
+
+/// Sends rtrace a signal after so long, and waits for the command, which ignores all signals but SIGKILL.
+fn signalled(machine: &Machine, signal: Signal, i: u32, after: Duration) -> Left {
+    let [output, said, lines] = ["out", "said", "lines"].map(|name| machine.path(&format!("{name}{i}")));
+    let create = |path: &str| File::create(path).expect("the test's directory is writable");
+    create(&lines);
+    let command = format!("trap '' INT TERM HUP QUIT; exec {} calls lseek 1 {CALLS}", machine::workload());
     let mut rtrace = Command::new(machine::rtrace())
-        .args(["--engine", engine, "-o", "/dev/null", "--", &machine::workload(), "calls", "lseek", "1", &CALLS.to_string()])
+        .args(["-v", "--engine", machine::engine(), "-o", &lines, "--", "sh", "-c", &command])
         .stdin(Stdio::null())
-        .stdout(stdout)
-        .stderr(Stdio::null())
+        .stdout(create(&output))
+        .stderr(create(&said))
         .process_group(0)
         .spawn()
         .expect("rtrace starts");
     let pid = Pid::from_child(&rtrace);
     std::thread::sleep(after);
     // It may have ended by itself: then its number is still taken, for nobody waited.
-    kill_process(pid, Signal::KILL).expect("it is ours");
+    kill_process(pid, signal).expect("it is ours");
     rtrace.wait().expect("it is ours");
     let start = Instant::now();
     while test_kill_process_group(pid).is_ok() {
         assert!(start.elapsed() < PATIENCE, "{i}: the command hangs after {after:?}");
         std::thread::sleep(Duration::from_millis(2));
     }
-    std::fs::read_to_string(path).expect("it was created")
+    let take = |path: String| {
+        let text = std::fs::read_to_string(&path).expect("it was created");
+        std::fs::remove_file(path).expect("it is ours");
+        text
+    };
+    Left { output: take(output), said: take(said), lines: take(lines) }
 }
 
-#[test]
-fn at_any_moment_leaves_nothing_and_harms_nobody() {
-    let Some(machine) = Machine::shared() else { return };
+/// Sends signals at moments from before rtrace's start to after its end; `check` looks at what each leaves.
+fn at_any_moment(machine: &Machine, times: u32, signals: &[Signal], check: impl Fn(u32, &Left)) {
     let whole = format!("issued lseek {CALLS}\n");
     let mut last = Duration::ZERO;
     let mut finished = 0;
-    for i in 0..TIMES {
+    for i in 0..times {
         if i % 20 == 0 {
             // The machine's speed changes, so the last moment is chosen anew: after most of the runs' ends.
-            last = undisturbed(&machine).mul_f64(1.5);
+            last = undisturbed(machine).mul_f64(1.5);
         }
         let after = moment(i, last);
-        let output = killed(&machine, i, after);
-        assert!(output.is_empty() || output == whole, "{i}: killed after {after:?}, the command wrote {output:?}");
-        finished += u32::from(!output.is_empty());
+        let left = signalled(machine, signals[i as usize % signals.len()], i, after);
+        assert!(left.output.is_empty() || left.output == whole, "{i}: after {after:?}, the command wrote {:?}", left.output);
+        check(i, &left);
+        finished += u32::from(!left.output.is_empty());
     }
-    assert!((1..TIMES).contains(&finished), "{finished} of {TIMES} commands were started: the moments are badly chosen");
+    assert!((1..times).contains(&finished), "{finished} of {times} commands were started: the moments are badly chosen");
+}
+
+#[test]
+fn sigkill_at_any_moment_leaves_nothing_and_harms_nobody() {
+    let Some(machine) = Machine::shared() else { return };
+    at_any_moment(&machine, times(60), &[Signal::KILL], |_, _| {});
+    #[cfg(feature = "bpf")]
+    left::nothing();
+}
+
+/// Before rtrace holds signals back they do what they do to any program: then it said nothing and wrote nothing.
+#[test]
+fn other_signals_at_any_moment_truncate_nothing_and_harm_nobody() {
+    let Some(machine) = Machine::shared() else { return };
+    at_any_moment(&machine, times(24), &[Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT], |i, left| {
+        assert!(left.lines.is_empty() || left.lines.ends_with('\n'), "{i}: {:?}", left.lines.lines().next_back());
+        if !left.said.contains(" calls issued, ") {
+            assert!(left.lines.is_empty(), "{i}: no verdict, but lines: {}\n{}", left.said, left.lines);
+            return;
+        }
+        let trace = Trace { text: left.lines.clone(), stderr: left.said.clone(), ..Trace::default() };
+        let verdict = trace.verdict();
+        assert!(verdict.adds_up() && !left.said.contains("does not add up"), "{i}: {}", left.said);
+        assert_eq!(line::calls(&trace.lines()).len() as u64, verdict.printed, "{i}: {}", left.said);
+    });
     #[cfg(feature = "bpf")]
     left::nothing();
 }
@@ -74,6 +122,7 @@ fn at_any_moment_leaves_nothing_and_harms_nobody() {
 #[cfg(feature = "bpf")]
 mod left {
     use super::PATIENCE;
+    use crate::needs::unsupported;
     use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
     use std::collections::HashSet;
     use std::time::{Duration, Instant};
@@ -83,6 +132,12 @@ mod left {
 
     /// Waits until the kernel has no program or map of rtrace's that no living process holds. (Others may trace at this moment.)
     pub fn nothing() {
+        // PROC_PID_INIT_INO in include/linux/proc_ns.h
+        if std::fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name.as_os_str() != "pid:[4026531836]") {
+            return unsupported(
+                "in a pid namespace it cannot be seen who else holds BPF programs, so it was not tested whether some were left",
+            );
+        }
         let start = Instant::now();
         loop {
             let mut programs: HashSet<u32> =

@@ -18,7 +18,7 @@ static PATIENCE: LazyLock<Duration> = LazyLock::new(|| {
 });
 
 /// What a finished run left.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Trace {
     pub status: i32,
     /// The file of `-o`.

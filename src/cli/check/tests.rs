@@ -4,6 +4,7 @@ use crate::kernel::tracefs::NoMount;
 fn facts() -> Facts {
     Facts {
         release: "6.18.0".into(),
+        is_locked_down: false,
         tracefs: Ok("/sys/kernel/tracing".into()),
         raw_syscalls: Some(443),
         syscall_events: 360,
@@ -152,4 +153,17 @@ fn path_names_without_bpf() {
     let at_exit = Features { eprobes: true, synthetic: true, histograms: true, ..facts().features };
     assert_eq!(says(Facts { features: at_exit, ..facts() }), "ok       path names       without BPF: eprobe");
     assert!(says(Facts { features: Features { histograms: false, ..at_exit }, ..facts() }).starts_with("missing"));
+}
+
+/// A locked-down kernel shows neither events nor types, and what would be said of them would mislead.
+#[test]
+fn a_locked_down_kernel_is_named_in_place_of_all_that_it_hides() {
+    let (text, code) = reported(&Facts { is_locked_down: true, ..facts() }, &|_| Ok(()));
+    assert_eq!(code, ExitCode::Failed);
+    assert_eq!(
+        text,
+        "ok       kernel           6.18.0\n\
+         missing  engine           the kernel is locked down for confidentiality and lets nobody trace it, root included: \
+         boot it without lockdown=confidentiality, or see kernel_lockdown(7)\n"
+    );
 }
