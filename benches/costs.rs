@@ -199,6 +199,7 @@ fn call(name: &str, args: &[u64], ret: i64) -> Made {
         lost_before: 0,
         shown_pending: false,
         numbers: rtrace::event::Numbers::Same,
+        ids: Vec::new(),
         stack: None,
     })
 }

@@ -194,6 +194,9 @@ pub struct CallId {
     pub start: Time,
 }
 
+/// The place of the return in [`Call::ids`].
+pub const ID_RETURNED: u8 = 6;
+
 /// One syscall, from either engine.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -217,6 +220,9 @@ pub struct Call {
     pub shown_pending: bool,
     /// Which tasks the numbers in its arguments and its return mean.
     pub numbers: Numbers,
+    /// Arguments (by their place; [`ID_RETURNED`] is the return) that are users or groups of another user namespace than the
+    /// first, and what these are in the first (user_namespaces(7)), as far as that is known.
+    pub ids: Vec<(u8, u32)>,
     /// Where it was made from, if that was asked for and came with its record.
     pub stack: Option<Arc<Stack>>,
 }
@@ -264,6 +270,11 @@ impl Call {
     /// The errno, when it returned one (-4095..=-1).
     pub fn errno(&self) -> Option<i32> {
         self.ret().filter(|ret| (-4095..0).contains(ret)).map(|ret| -ret as i32)
+    }
+
+    /// What the user or group in this place is in the first user namespace, if it is another number there.
+    pub fn id_here(&self, place: u8) -> Option<u32> {
+        self.ids.iter().find(|(of, _)| *of == place).map(|(_, here)| *here)
     }
 
     /// What the descriptor in this place was, if it is known.

@@ -73,6 +73,7 @@ fn call(raw: &[u8]) {
         lost_before: 0,
         shown_pending: seen.shown,
         numbers: rtrace::event::Numbers::Same,
+        ids: Vec::new(),
         stack: None,
     };
     let _ = record::add_pieces(seen.pieces, &mut call);

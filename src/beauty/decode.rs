@@ -10,7 +10,7 @@ use super::row::{Arg, Flow, Kind, Length, Return, Syscall};
 use super::scalar::{constants, id, pid, scalar};
 use super::value::{Returned, Value};
 use super::written::is_written;
-use crate::event::{Abi, Call, Comm, Exit, FdPlace, Numbers};
+use crate::event::{Abi, Call, Comm, Exit, FdPlace, ID_RETURNED, Numbers};
 
 /// What decoding asks beside the call.
 #[derive(Clone, Copy)]
@@ -90,10 +90,14 @@ impl<'a> Decoded<'a> {
             Return::Address => Value::Address(ret as u64),
             Return::Fd => Value::Fd { fd: ret as i32, file: self.call.file(FdPlace::Return) },
             Return::Pid => pid(ret as i32, self.context),
-            Return::Uid | Return::Gid => id(ret as u32),
+            Return::Uid | Return::Gid => self.id(ret as u32, ID_RETURNED),
             Return::Mode => Value::Octal(ret as u64),
             Return::Table(table) => constants(table, ret as u64, self.call.abi),
         }
+    }
+
+    fn id(&self, number: u32, place: u8) -> Value<'a> {
+        self.call.id_here(place).map_or_else(|| id(number), |here| Value::Id { id: number, here })
     }
 
     fn argument(&self, index: usize, register: usize, registers: &[u64; 6]) -> Value<'a> {
@@ -115,6 +119,7 @@ impl<'a> Decoded<'a> {
             Kind::Int | Kind::Uint if !self.call.files.is_empty() && self.call.file(FdPlace::Arg(index as u8)).is_some() => {
                 Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) }
             }
+            Kind::Uid | Kind::Gid => self.id(raw as u32, index as u8),
             Kind::Custom(decode, _) => decode(registers, register, abi),
             _ => scalar(kind, word, abi, self.context).unwrap_or_else(|| self.pointed(index, word, registers)),
         }

@@ -97,6 +97,7 @@ pub fn call(args: [u64; 6], ret: i64) -> Call {
         lost_before: 0,
         shown_pending: false,
         numbers: crate::event::Numbers::Same,
+        ids: Vec::new(),
         stack: None,
     }
 }

@@ -44,6 +44,11 @@ pub enum Value<'a> {
         here: Option<i32>,
         comm: Option<Comm>,
     },
+    /// A user or group of another user namespace; in the first one it is `here`.
+    Id {
+        id: u32,
+        here: u32,
+    },
     /// A signal's number.
     Signal(i32),
     /// A device number as user space encodes it.

@@ -160,6 +160,8 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 	for (u32 i = 0; i < 6; i++)
 		if (pids & 1 << i)
 			add_number(scratch, scratch->call.args[i], i);
+	if (plan->uids | plan->gids)
+		add_ids(scratch, place, WHEN_ENTRY);
 	scratch->retry = 0;
 	scratch->unread = 0;
 	scratch->debts = 0;
@@ -216,6 +218,11 @@ static __always_inline int returns_number(struct scratch *scratch, const volatil
 	return plan->pids & 1 << ARG_RETURN && scratch->call.bits & CALL_NESTED << 4;
 }
 
+static __always_inline int returns_id(const volatile struct plan *plan)
+{
+	return (plan->uids | plan->gids) & 1 << ARG_RETURN;
+}
+
 /* What the call wrote, and what could not be read before: the kernel itself has touched that by now. */
 __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 {
@@ -227,6 +234,8 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 		note_file(scratch, scratch->call.ret, TAG(ARG_FILE | ARG_RETURN, WHEN_EXIT));
 	if (returns_number(scratch, plan))
 		add_number(scratch, scratch->call.ret, ARG_RETURN);
+	if (returns_id(plan))
+		add_ids(scratch, place, WHEN_EXIT);
 	/* Nor can what is owed be paid after an execve. */
 	scratch->debt = plan->flags & PLAN_EXECUTES && scratch->call.ret >= 0 ? scratch->debts : 0;
 	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {

@@ -158,6 +158,9 @@ pub(super) struct Capture {
     pub opens: bool,
     /// Bit i: argument i is the number of a task; [`ARG_RETURN`]: the return is.
     pub pids: u8,
+    /// The same for users and groups.
+    pub uids: u8,
+    pub gids: u8,
 }
 
 /// `enum elsewhere`
@@ -201,10 +204,19 @@ impl Maker<'_> {
         let ops = (0..args.len()).filter_map(|at| self.op(row.name, args, at)).flat_map(parted).take(OPS_MAX).collect();
         let is_descriptor = |arg: &Arg| matches!(arg.kind, Kind::Fd | Kind::DirFd);
         let descriptors = (0u8..6).zip(args).filter(|(_, arg)| is_descriptor(arg)).fold(0, |bits, (at, _)| bits | 1 << at);
-        let arguments = (0u8..6).zip(args).filter(|(_, arg)| matches!(arg.kind, Kind::Pid)).map(|(at, _)| at);
-        let returned = matches!(returns, Return::Pid).then_some(ARG_RETURN);
-        let pids = arguments.chain(returned).fold(0, |bits, at| bits | 1 << at);
-        Capture { ops, descriptors, elsewhere: Elsewhere::of(row, args), opens: matches!(returns, Return::Fd), pids }
+        let places = |is_one: fn(&Kind) -> bool, is_returned: bool| {
+            let arguments = (0u8..6).zip(args).filter(|(_, arg)| is_one(&arg.kind)).map(|(at, _)| at);
+            arguments.chain(is_returned.then_some(ARG_RETURN)).fold(0, |bits, at| bits | 1 << at)
+        };
+        Capture {
+            ops,
+            descriptors,
+            elsewhere: Elsewhere::of(row, args),
+            opens: matches!(returns, Return::Fd),
+            pids: places(|kind| matches!(kind, Kind::Pid), matches!(returns, Return::Pid)),
+            uids: places(|kind| matches!(kind, Kind::Uid), matches!(returns, Return::Uid)),
+            gids: places(|kind| matches!(kind, Kind::Gid), matches!(returns, Return::Gid)),
+        }
     }
 
     fn op(&mut self, name: &str, args: &[Arg], at: usize) -> Option<Op> {

@@ -19,7 +19,7 @@ const PLANS_MAX: usize = 1024;
 pub(super) const OPS_MAX: usize = 6;
 /// `sizeof(struct plan)`
 pub(super) const PLAN_BYTES: usize = OPS_AT + OPS_MAX * OP_BYTES;
-const OPS_AT: usize = 16;
+const OPS_AT: usize = 20;
 
 /// `PLAN_*`
 const WANTED: u16 = 1;
@@ -129,7 +129,8 @@ impl Plan {
         let works_at_exit = if capture.ops.iter().copied().any(Op::is_at_exit) { WORKS_AT_EXIT } else { 0 };
         let mut plan = Plan::of_flags(flags | opens | works_at_exit);
         (plan.0[2], plan.0[3]) = (capture.ops.len() as u8, capture.descriptors);
-        (plan.0[7], plan.0[15]) = (capture.elsewhere as u8, capture.pids);
+        plan.0[7] = capture.elsewhere as u8;
+        plan.0[15..18].copy_from_slice(&[capture.pids, capture.uids, capture.gids]);
         for (place, op) in plan.0[OPS_AT..].chunks_exact_mut(OP_BYTES).zip(&capture.ops) {
             place.copy_from_slice(&op.bytes());
         }

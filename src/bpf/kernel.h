@@ -141,7 +141,24 @@ typedef struct {
 	u32 val;
 } kuid_t;
 
+struct uid_gid_extent {
+	u32 first;
+	u32 lower_first;
+	u32 count;
+} KERNEL_STRUCT;
+
+/* Up to five extents stand in the map itself; more of them stand elsewhere, sorted. */
+struct uid_gid_map {
+	u32 nr_extents;
+	union {
+		struct uid_gid_extent extent[5];
+		struct uid_gid_extent *forward;
+	};
+} KERNEL_STRUCT;
+
 struct user_namespace {
+	struct uid_gid_map uid_map;
+	struct uid_gid_map gid_map;
 	int level;
 } KERNEL_STRUCT;
 

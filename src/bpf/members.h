@@ -11,7 +11,7 @@
 /* The kernel's numbers of the structs that are read so, and of its functions that are called; types.rs finds them by these names. What this kernel does not have is 0. */
 struct kernel_types {
 	u32 task_struct, files_struct, fdtable, list_head, file, fs_struct, dentry, mount, inode, super_block;
-	u32 linux_binprm, mm_struct, pid, signal_struct, ns_common, proc_ns_operations;
+	u32 linux_binprm, mm_struct, pid, signal_struct, ns_common, proc_ns_operations, cred, user_namespace;
 	u32 socket, sock, inet_sock, unix_sock, unix_address, netlink_sock;
 	u32 bpf_rdonly_cast, bpf_task_from_pid, bpf_task_from_vpid, bpf_task_release;
 };

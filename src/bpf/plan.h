@@ -200,6 +200,10 @@ struct plan {
 	u8 stack_usual;
 	/* Bit i: argument i is the number of a task; bit ARG_RETURN: the return is. */
 	u8 pids;
+	/* The same for users and groups. */
+	u8 uids;
+	u8 gids;
+	u16 unused;
 	struct op ops[OPS_MAX];
 };
 

@@ -105,6 +105,8 @@ struct piece {
 
 /* In `arg`, without the bits above: no piece, but the number of a task in the caller's pid namespace, in `address`, and in rtrace's own, in `wanted`. */
 #define ARG_NUMBER 0x20
+/* The same of a user or a group, in the caller's user namespace and in the first one. */
+#define ARG_USER 0x10
 
 /* What the names are. */
 enum file_kind {

@@ -26,6 +26,8 @@ const ARG_INSIDE: u8 = 0x40;
 pub(super) const ARG_RETURN: u8 = 6;
 /// `ARG_NUMBER`
 const ARG_NUMBER: u8 = 0x20;
+/// `ARG_USER`
+const ARG_USER: u8 = 0x10;
 
 /// `ARG_PARTS`
 const ARG_PARTS: u8 = 0x40;
@@ -153,8 +155,10 @@ pub fn add_pieces<'a>(pieces: &'a [u8], call: &mut Call) -> SmallVec<[SeenFile<'
             files.extend(SeenFile::new(&piece, bytes));
         } else if head[23] != 0 {
             go_on(call, &piece, bytes);
-        } else if piece.arg & !(ARG_NUMBER | 7) == 0 && piece.arg & ARG_NUMBER != 0 {
+        } else if piece.arg & !7 == ARG_NUMBER {
             call.numbers.add(piece.address as i32, piece.wanted as i32);
+        } else if piece.arg & !7 == ARG_USER {
+            call.ids.push((piece.arg & 7, piece.wanted as u32));
         } else if piece.arg != ARG_PARTS {
             call.payload.extend_from_slice(bytes);
             call.pieces.push(piece);
@@ -381,6 +385,7 @@ pub(crate) mod tests {
             lost_before: 0,
             shown_pending: false,
             numbers: crate::event::Numbers::Same,
+            ids: Vec::new(),
             stack: None,
         }
     }

@@ -157,7 +157,8 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	const volatile struct plan *plan = plan_at(place);
 	task->place = place;
 	struct scratch *scratch = 0;
-	if (!settings.sums && (plan->ops_count || plan->fds || plan->elsewhere || plan->flags & PLAN_OPENS || (plan->pids && is_nested(current)))) {
+	int translates = (plan->pids && is_nested(current)) || ((plan->uids | plan->gids) && has_own_users(current));
+	if (!settings.sums && (plan->ops_count || plan->fds || plan->elsewhere || plan->flags & PLAN_OPENS || translates)) {
 		scratch = bpf_task_storage_get(&scratches, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!scratch)
 			COUNT(scratch_lost);
@@ -262,7 +263,7 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 		return 1;
 	}
 	const volatile struct plan *plan = plan_at(task->place);
-	if (plan->flags & PLAN_WORKS_AT_EXIT || scratch->retry || scratch->debts || returns_number(scratch, plan)) {
+	if (plan->flags & PLAN_WORKS_AT_EXIT || scratch->retry || scratch->debts || returns_number(scratch, plan) || returns_id(plan)) {
 		capture_at_exit(scratch, task->place);
 		u64 end = scratch->call.time;
 		give_parts(ctx, scratch, WHEN_EXIT);

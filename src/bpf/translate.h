@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Translates the numbers of tasks in a call whose caller is in a pid namespace below rtrace's own: a task has another
- * number in each namespace, and user space cannot ask for the translation later, when the task may be gone.
+ * Translates the numbers of tasks in a call whose caller is in a pid namespace below rtrace's own, and those of users and
+ * groups where the caller is in a user namespace. User space cannot ask for the translation later, when the task and the
+ * namespace may be gone.
  */
 #pragma once
 
@@ -62,4 +63,90 @@ __noinline int add_number(struct scratch *scratch, s32 number, u32 arg)
 	u64 pid = pid_called(own, number);
 	s32 here = pid ? number_here(pid) : 0;
 	return here ? describe_empty(scratch, number, here, TAG(ARG_NUMBER | arg, WHEN_ENTRY), PIECE_WHOLE) : 0;
+}
+
+/* The extents that stand in a map itself: UID_GID_MAP_MAX_BASE_EXTENTS in include/linux/user_namespace.h. Elsewhere there are up to 340. */
+#define EXTENTS_HERE 5
+#define EXTENTS_STEPS 9
+
+/* Whether the caller's users and groups may have other numbers than the kernel's own. */
+static __always_inline int has_own_users(struct task_struct *task)
+{
+	return FOLLOW(user_namespace, FOLLOW(cred, FOLLOW(task_struct, task, cred), user_ns), level) > 0;
+}
+
+/* Compares a number with one extent: below it is -1, above it 1, inside it 0, and then `*lower` is what it is in the first namespace. */
+static __always_inline int compare_extent(u64 extents, u32 at, u32 id, u64 *lower)
+{
+	u32 extent[3];
+
+	if (bpf_probe_read_kernel(extent, sizeof(extent), (void *)(extents + at * sizeof(extent))) || id < extent[0])
+		return -1;
+	if (id - extent[0] >= extent[2])
+		return 1;
+	*lower = extent[1] + (id - extent[0]);
+	return 0;
+}
+
+/* What a number of the namespace with this map is in the first namespace, as map_id_down() in kernel/user_namespace.c has it; ~0 if it is nobody's. */
+__noinline u64 id_below(u64 map, u32 id)
+{
+	u64 extents = map + bpf_core_field_offset(struct uid_gid_map, extent), lower = ~0ULL;
+	u32 count, first = 0;
+
+	if (bpf_probe_read_kernel(&count, sizeof(count), (void *)(map + bpf_core_field_offset(struct uid_gid_map, nr_extents))))
+		return ~0ULL;
+	if (count <= EXTENTS_HERE) {
+		for (u32 i = 0; i < EXTENTS_HERE && i < count; i++)
+			if (!compare_extent(extents, i, id, &lower))
+				break;
+		return lower;
+	}
+	if (bpf_probe_read_kernel(&extents, sizeof(extents), (void *)(map + bpf_core_field_offset(struct uid_gid_map, forward))))
+		return ~0ULL;
+	for (u32 i = 0; i < EXTENTS_STEPS && first < count; i++) {
+		u32 middle = first + (count - first) / 2;
+		int order = compare_extent(extents, middle, id, &lower);
+		if (!order)
+			break;
+		if (order < 0)
+			count = middle;
+		else
+			first = middle + 1;
+	}
+	return lower;
+}
+
+static __always_inline void add_id(struct scratch *scratch, u64 map, u32 id, u32 arg)
+{
+	u64 here = id == ~0u ? ~0ULL : id_below(map, id);
+
+	if (here != ~0ULL && here != id)
+		add_empty(scratch, id, here, TAG(ARG_USER | arg, WHEN_ENTRY), PIECE_WHOLE);
+}
+
+/* Adds what the users and groups that the call names are in the first user namespace: the arguments at entry, the return at exit. */
+__noinline int add_ids(struct scratch *scratch, u32 place, u32 when)
+{
+	const volatile struct plan *plan = plan_at(place);
+	u64 namespace;
+
+	if (!scratch)
+		return 0;
+	struct task_struct *current = bpf_get_current_task_btf();
+	if (!has_own_users(current))
+		return 0;
+	namespace = number_of(&scratch->walk, FOLLOW(cred, FOLLOW(task_struct, current, cred), user_ns));
+	u64 users = namespace + bpf_core_field_offset(struct user_namespace, uid_map);
+	u64 groups = namespace + bpf_core_field_offset(struct user_namespace, gid_map);
+	u32 uids = plan->uids, gids = plan->gids;
+	if (when == WHEN_EXIT) {
+		if ((uids | gids) & 1 << ARG_RETURN && scratch->call.ret >= 0)
+			add_id(scratch, uids & 1 << ARG_RETURN ? users : groups, scratch->call.ret, ARG_RETURN);
+		return 0;
+	}
+	for (u32 i = 0; i < 6; i++)
+		if ((uids | gids) & 1 << i)
+			add_id(scratch, uids & 1 << i ? users : groups, scratch->call.args[i], i);
+	return 0;
 }

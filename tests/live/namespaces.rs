@@ -4,6 +4,7 @@ use crate::line;
 use crate::machine::{self, Machine};
 use crate::needs::unsupported;
 use crate::trace::{Trace, start_shell, trace};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 /// Its shell is number 1 and its child number 2 there; here they are others, of which 1 and 2 always have names.
@@ -135,5 +136,35 @@ fn a_process_of_another_pid_namespace_that_was_there_before() {
     } else {
         assert_eq!(last, "pid: 1, sig: 0", "{}", trace.text);
         assert!(kills.iter().all(|args| !args.contains('(')), "{kills:?}");
+    }
+}
+
+/// Whoever looks at the files that such a process makes finds another owner than the call names.
+#[test]
+fn users_of_another_user_namespace_are_translated_at_the_call() {
+    let Some(machine) = Machine::shared() else { return };
+    let inside = ["setpriv", "--reuid=65534", "--regid=65533", "--clear-groups", "unshare", "--user", "--map-root-user", "sh", "-c"];
+    if !Command::new(inside[0]).args(&inside[1..]).arg("true").status().is_ok_and(|status| status.success()) {
+        return unsupported("no user namespace can be made here (unshare)");
+    }
+    // It is root's, so that none of this succeeds.
+    let file = machine.file("owned", 1);
+    std::fs::set_permissions(machine.dir(), PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let command = [&inside[..], &["chown 0:0 $0; chown 0 $0; chown 1 $0; id -u; id -g", &file]].concat();
+    let trace = trace(&machine, &["-e", "fchownat,chown,getuid,geteuid,getgid,getegid"], &command);
+    let lines = trace.lines();
+    let calls: Vec<_> = line::calls(&lines).into_iter().filter(|(line, _)| ["chown", "id"].contains(&line.comm.as_str())).collect();
+    let is_bpf = machine::engine() == "bpf";
+    let [user, group] = if is_bpf { ["0 (here 65534)", "0 (here 65533)"] } else { ["0", "0"] };
+    // An owner that is left as it is has no number anywhere, and the namespace has no user 1.
+    let owners = [format!("user: {user}, group: {group})"), format!("user: {user}, group: -1)"), "user: 1, group: -1)".to_owned()];
+    let changes: Vec<_> = trace.text.lines().filter(|line| line.contains("chown(") || line.contains("fchownat(")).collect();
+    assert!(changes.len() == 3 && changes.iter().zip(&owners).all(|(line, owner)| line.contains(owner)), "{}", trace.text);
+    for (names, number) in [(["getuid", "geteuid"], user), (["getgid", "getegid"], group)] {
+        let returned: Vec<_> = calls.iter().filter(|(_, call)| names.contains(&call.name.as_str())).map(|(_, call)| &call.result).collect();
+        assert!(
+            !returned.is_empty() && returned.iter().all(|result| **result == line::Result::Returned(number.to_owned())),
+            "{returned:?}"
+        );
     }
 }

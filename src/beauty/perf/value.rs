@@ -45,6 +45,12 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             number::int(out, i64::from(*pid));
             of_task(out, *here, comm.as_deref());
         }
+        Value::Id { id, here } => {
+            number::uint(out, u64::from(*id));
+            out.extend_from_slice(b" (here ");
+            number::uint(out, u64::from(*here));
+            out.push(b')');
+        }
         Value::Signal(signal) => {
             let begin = out.len();
             signal::write_name(out, *signal);

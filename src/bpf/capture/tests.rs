@@ -64,7 +64,7 @@ fn variants_have_operations_of_their_own() {
     assert_eq!((fcntl(0).ops.len(), fcntl(0).opens), (0, true), "F_DUPFD");
     assert_eq!(
         capture("fcntl", Abi::X86_64, None),
-        Capture { ops: vec![], descriptors: 1, elsewhere: Elsewhere::Nowhere, opens: false, pids: 0 }
+        Capture { ops: vec![], descriptors: 1, elsewhere: Elsewhere::Nowhere, opens: false, pids: 0, uids: 0, gids: 0 }
     );
     assert_eq!(capture("prctl", Abi::X86_64, Some(15)).ops, [op(1, What::String, AT_ENTRY, Count::One, 1, 15)], "PR_SET_NAME");
 }

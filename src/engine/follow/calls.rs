@@ -338,6 +338,7 @@ impl Follower {
             lost_before: 0,
             shown_pending: false,
             numbers: Numbers::default(),
+            ids: Vec::new(),
             stack: None,
         })
     }
@@ -356,6 +357,7 @@ impl Follower {
         if self.used.len() < USED_MAX {
             (call.entry, call.exit, call.args, call.shown_pending) = (Entry::Seen, Exit::Pending, None, false);
             call.numbers = Numbers::default();
+            call.ids.clear();
             call.pieces.clear();
             call.payload.clear();
             call.payload.shrink_to(PAYLOAD_KEPT);
