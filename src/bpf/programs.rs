@@ -441,8 +441,21 @@ mod tests {
         assert_eq!(members("filter_test"), (filter::TEST_BYTES, named(&test)));
         assert_eq!(members("filter"), (filter_bytes::FILTER_BYTES, named(&[("count", 0), ("unused", 4), ("tests", 8)])));
         let plan = [("flags", 0), ("ops_count", 2), ("fds", 3), ("chooser", 4), ("chooser_arg", 6), ("elsewhere", 7)];
-        let plan = [&plan[..], &[("chooser_mask", 8), ("stack", 12), ("stack_last", 13), ("stack_usual", 14), ("unused", 15), ("ops", 16)]]
-            .concat();
+        let plan = [
+            &plan[..],
+            &[
+                ("chooser_mask", 8),
+                ("stack", 12),
+                ("stack_last", 13),
+                ("stack_usual", 14),
+                ("pids", 15),
+                ("uids", 16),
+                ("gids", 17),
+                ("unused", 18),
+                ("ops", 20),
+            ],
+        ]
+        .concat();
         assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&plan)));
         let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("room", 6), ("test", 7), ("test_arg", 8), ("link", 9)];
         let rest = [("links_count", 10), ("unused", 11), ("test_mask", 12), ("limit", 16)];
