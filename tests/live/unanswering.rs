@@ -25,12 +25,17 @@ const ENDED: &str = "
 
 /// Runs a script with such a file system, unless there can be none. What it writes to its standard output passes for lines.
 fn with_mount(machine: &Machine, between: &str, script: &str) -> Option<Trace> {
+    in_namespaces(machine, "-m", &format!("{between} {script} {ENDED}"))
+}
+
+/// The same in these namespaces, with what comes behind the mount.
+fn in_namespaces(machine: &Machine, namespaces: &str, script: &str) -> Option<Trace> {
     if std::process::Command::new("bindfs").arg("--version").output().is_err() || !std::path::Path::new("/dev/fuse").exists() {
         unsupported("no FUSE, or no bindfs");
         return None;
     }
-    std::fs::write(machine.path("script"), format!("{MOUNTED} {between} {script} {ENDED}")).expect("the test's directory is writable");
-    Some(shell_with_engine(machine, "unshare -m sh $dir/script 2>$dir/said; cat $dir/said >&2"))
+    std::fs::write(machine.path("script"), format!("{MOUNTED} {script}")).expect("the test's directory is writable");
+    Some(shell_with_engine(machine, &format!("unshare {namespaces} sh $dir/script 2>$dir/said; cat $dir/said >&2")))
 }
 
 #[test]
@@ -104,13 +109,16 @@ fn debug_files_that_nobody_gives_keep_no_call_graph() {
     assert_eq!(said, 1, "{}", run.stderr);
 }
 
-/// Whoever asks for the end gets it, whatever the process waits for that reads files.
+/// Whoever asks for the end gets it, whatever the process waits for that reads files; and that process is gone when what it waited for is there.
 #[test]
 fn an_interrupt_ends_a_call_graph_of_files_that_nobody_gives() {
     let Some(machine) = Machine::shared() else { return };
-    let script = "timeout -s INT -k 60 2 $rtrace $engine -v -p $caller -e wait4 --call-graph dwarf -o $dir/lines; echo status $?;";
-    let Some(run) = with_mount(&machine, STOPPED, script) else { return };
-    assert_eq!(run.stdout, "status 124\n", "timeout sent one signal, and no second one: {}", run.stderr);
+    let traced = "timeout -s INT -k 60 2 $rtrace $engine -v -p $caller -e wait4 --call-graph dwarf -o $dir/lines; echo status $?;";
+    let alone = "while grep -qs rtrace-reader /proc/[0-9]*/comm; do sleep .1; done; echo alone";
+    // In a pid namespace of its own, no other test's processes are seen.
+    let script = format!("{STOPPED} {traced} {ENDED} {alone}");
+    let Some(run) = in_namespaces(&machine, "-m -p -f --mount-proc", &script) else { return };
+    assert_eq!(run.stdout, "status 124\nalone\n", "timeout sent one signal, and no second one: {}", run.stderr);
     assert!(run.verdict().adds_up(), "{}", run.stderr);
 }
 

@@ -24,7 +24,7 @@ pub const NAME: &str = "rtrace-reader";
 /// So long one answer is waited for. Only a process that waits itself is taken to be kept waiting; one that would run, on a busy machine, is not.
 pub const ANSWER_MAX: Duration = Duration::from_secs(3);
 /// The same for its start.
-const START_MAX: Duration = Duration::from_secs(20);
+const START_MAX: Duration = Duration::from_secs(10);
 /// So long one that is idle, and is told to end, has for that.
 const END_MAX: Duration = Duration::from_millis(200);
 
