@@ -2,6 +2,7 @@
 
 use super::ask::{Answer, Ask, BYTES_MAX, Wish};
 use super::helper::{self, Helper, NoAnswer, Reply};
+use super::serve;
 use crate::kernel::mounts;
 use crate::kernel::objects::{self, Mapped, ObjectError, ObjectFile, Reach};
 use crate::stack::library::Unopened;
@@ -86,7 +87,11 @@ impl Guarded {
     }
 
     fn open(&self, ask: &Ask) -> Result<Here, Unopened> {
-        match self.lock().ask(ask, Wish::Open) {
+        let mut helper = self.lock();
+        if helper.is_in_vain(ask) {
+            return serve::open(ask).map(Here::Local).ok_or(Unopened::Gone);
+        }
+        match helper.ask(ask, Wish::Open) {
             Ok(Reply::File(Answer::Local(identity), file)) => Ok(Here::Local(ObjectFile::opened(File::from(file), identity))),
             Ok(Reply::Answer(Answer::Opened(identity), _)) => Ok(Here::Elsewhere(identity)),
             Ok(_) => Err(Unopened::Gone),

@@ -31,8 +31,8 @@ const END_MAX: Duration = Duration::from_millis(200);
 /// This program is one that can be started to read files.
 static CAN_BE_STARTED: AtomicBool = AtomicBool::new(false);
 
-pub fn can_be_started() {
-    CAN_BE_STARTED.store(true, Ordering::Relaxed);
+pub fn can_be_started(can: bool) {
+    CAN_BE_STARTED.store(can, Ordering::Relaxed);
 }
 
 /// Whether there is, or can be, somebody who reads files.
@@ -104,6 +104,11 @@ impl Helper {
             }
         }
         Err(NoAnswer)
+    }
+
+    /// Whether nobody could be asked, though it is not known that no answer would come: no process can be started here.
+    pub fn is_in_vain(&mut self, ask: &Ask) -> bool {
+        !self.silent.has(ask) && self.start().is_none()
     }
 
     /// Files that were wanted, on file systems that did not answer.

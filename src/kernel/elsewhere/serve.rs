@@ -5,7 +5,7 @@ use super::helper;
 use crate::kernel::mounts;
 use crate::kernel::objects::{self, Mapped, ObjectFile, Reach};
 use crate::stack::symbols::ReadAt;
-use crate::sys::apart;
+use crate::sys::{apart, caller};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
 use std::collections::HashMap;
@@ -15,10 +15,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 
 /// Is this process where it was started to read files (by [`helper`]): its whole life, and how it ends. `None` for all others, which may from then on start such a process, since they run this program.
+///
+/// A program that has privileges of its own does not read for others: whoever starts it as such a process may be anybody, and would be given what he may not read. Then there is nobody who reads, and files are
+/// opened as they would be anywhere.
 pub fn serve_if_asked() -> Option<ExitCode> {
-    if std::env::args_os().next().is_none_or(|name| name != helper::NAME) {
-        helper::can_be_started();
-        return None;
+    let is_asked = std::env::args_os().next().is_some_and(|name| name == helper::NAME);
+    match (is_asked, caller::has_privileges_of_its_own()) {
+        (true, false) => {}
+        (true, true) => return Some(ExitCode::FAILURE),
+        (false, privileged) => {
+            helper::can_be_started(!privileged);
+            return None;
+        }
     }
     apart::from_terminal_and_descriptors();
     let stdin = std::io::stdin();
@@ -69,7 +77,8 @@ fn answer(socket: BorrowedFd, held: &mut HashMap<Ask, ObjectFile>, Request { ask
     say(socket, &message, None)
 }
 
-fn open(ask: &Ask) -> Option<ObjectFile> {
+/// Opens a file here, however long that takes.
+pub fn open(ask: &Ask) -> Option<ObjectFile> {
     match ask {
         Ask::Mapped { pid, addresses, path, device, inode } => {
             let mapped = Mapped { pid: *pid, addresses: *addresses, path, device: *device, inode: *inode };
