@@ -1,9 +1,15 @@
 //! A file system that does not answer keeps those who use it, and not rtrace.
 
 use crate::compiled::compiled;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::needs::unsupported;
 use crate::trace::{Trace, shell_with_engine};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 
 /// Starts a FUSE file system, in a mount namespace of the test's own: what is in `$dir/real` is in `$dir/mount`, too.
 const MOUNTED: &str = "
@@ -30,7 +36,7 @@ fn with_mount(machine: &Machine, between: &str, script: &str) -> Option<Trace> {
 
 /// The same in these namespaces, with what comes behind the mount.
 fn in_namespaces(machine: &Machine, namespaces: &str, script: &str) -> Option<Trace> {
-    if std::process::Command::new("bindfs").arg("--version").output().is_err() || !std::path::Path::new("/dev/fuse").exists() {
+    if Command::new("bindfs").arg("--version").output().is_err() || !std::path::Path::new("/dev/fuse").exists() {
         unsupported("no FUSE, or no bindfs");
         return None;
     }
@@ -138,4 +144,25 @@ fn call_graphs_through_files_of_a_program_that_answers_are_whole() {
     let ["", mounted, real] = parts[..] else { panic!("{}\n{}", run.stdout, run.stderr) };
     assert_eq!(mounted, real, "{}", run.stderr);
     assert!(real.contains("/real/chain) ") && real.contains("chain.c:"), "{real}");
+}
+
+/// Anybody could start it as the process that reads files, and would be given what he may not read.
+#[test]
+fn a_program_with_privileges_of_its_own_reads_files_for_nobody() {
+    let Some(machine) = Machine::shared() else { return };
+    let program = machine.path("rtrace");
+    std::fs::copy(machine::rtrace(), &program).expect("the test's directory is writable");
+    for (mode, reads) in [(0o755, true), (0o4755, false)] {
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+        let (mut ours, theirs) = UnixStream::pair().expect("there are descriptors left");
+        let mut command = Command::new(&program);
+        command.arg0("rtrace-reader").uid(65534).gid(65534).stdin(Stdio::from(OwnedFd::from(theirs)));
+        let mut child = command.spawn().expect("anybody may execute it");
+        drop(command);
+        let mut message = [0; 64];
+        let length = ours.read(&mut message).expect("it says something, or ends");
+        assert_eq!(length > 0, reads, "{mode:o}: {}", String::from_utf8_lossy(&message[..length]));
+        drop(ours);
+        assert_eq!(child.wait().expect("it is ours").success(), reads, "{mode:o}");
+    }
 }
