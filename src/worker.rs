@@ -101,7 +101,7 @@ pub fn start(
             if let Some(paths) = StackSummary::new(&graphs, shared.clone()) {
                 sinks.push(Box::new(paths));
             }
-            let mut work = Work::new(session, settings, gate, sinks, shared, enough, naming(&graphs, live_names, files.clone()), files);
+            let mut work = Work::new(session, settings, gate, sinks, shared, enough, naming(&graphs, live_names, files));
             work.later = graphs.names_at_end.then(Vec::new);
             work.all(&rounds)
         }
@@ -150,7 +150,6 @@ struct Work {
     gate: Gate,
     sinks: Vec<Box<dyn Sink>>,
     naming: Naming<Guarded>,
-    files: Guarded,
     /// What is shown when all names are there (`--resolve-at-end`).
     later: Option<Vec<Event>>,
     look: Live,
@@ -172,16 +171,14 @@ impl Work {
         output: Shared,
         enough: Arc<AtomicBool>,
         naming: Naming<Guarded>,
-        files: Guarded,
     ) -> Work {
-        let engine = Engine::new(&session, settings, Box::new(LiveMappings(files.clone())));
+        let engine = Engine::new(&session, settings, Box::new(LiveMappings(naming.files())));
         Work {
             session,
             engine,
             gate: Gate::new(gate),
             sinks,
             naming,
-            files,
             later: None,
             look: Live::default(),
             enough,
@@ -210,7 +207,7 @@ impl Work {
             account: self.gate.account(),
             given_up: self.unheard + unwritten,
             failed: self.failed.take().map(Into::into).or(finished.err()),
-            unanswered: self.files.unanswered(),
+            unanswered: self.naming.files().unanswered(),
             cpu: clock::of_thread(),
         }
     }

@@ -77,6 +77,14 @@ impl<F: Files> Naming<F> {
         Naming { wanted, state: RefCell::new(state) }
     }
 
+    /// Who opens files.
+    pub fn files(&self) -> F
+    where
+        F: Clone,
+    {
+        self.state.borrow().resolver.files().clone()
+    }
+
     /// Waits for symbols that are on their way, but not beyond a moment; names that were missing are asked again.
     pub fn wait(&self, until: Instant) {
         self.state.borrow_mut().resolver.wait(until);
