@@ -8,10 +8,14 @@ use rtrace::cli::exit_code::ExitCode;
 use rtrace::cli::plain::without_numbers;
 use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
+use rtrace::kernel::elsewhere;
 use rtrace::sys::caller;
 use rtrace::{run, say};
 
 fn main() -> std::process::ExitCode {
+    if let Some(code) = elsewhere::serve_if_asked() {
+        return code;
+    }
     caller::make_signals_ours();
     let code = match cli::parse(std::env::args_os(), &cli::environment()) {
         Parsed::Request(request) => carry_out(&request).unwrap_or_else(|error| {

@@ -12,6 +12,7 @@ use crate::cli::request::{self, Target, Trace, Who};
 use crate::event::{TaskId, Time};
 use crate::interrupt;
 use crate::kernel::carriers::{self, Carrier};
+use crate::kernel::elsewhere::Guarded;
 use crate::kernel::{cgroups, descriptors, elf, machine, procfs, tracefs::Tracefs};
 use crate::plan::{self, Plan, Whom};
 use crate::probe::left;
@@ -92,6 +93,10 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
 
     let output = Output::open(&request.output)?;
     plan.leave_out(carriers(request, &output));
+    let files = Guarded::default();
+    if plan.maps && plan.whom.is_anyone() {
+        plan.leave_out(files.start_ahead().map(|pid| Carrier { pid, comm: b"rtrace-reader".to_vec(), reason: "reads files for rtrace" }));
+    }
     plan.show_pending(request.show.pending.unwrap_or_else(|| output.is_watched()));
     let plan = plan;
     if request.run.verbose > 0 {
@@ -102,7 +107,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     }
     let (sender, receiver) = queue(QUEUE_BYTES);
     let enough = Arc::new(AtomicBool::new(false));
-    let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough))?;
+    let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough), files)?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| made.refusal(&tracefs).unwrap_or(error))?;
     let session = Arc::new(session(&plan, &armed));
     let mut run = Run {
@@ -526,6 +531,9 @@ impl Run<'_> {
             }
         }
         for sentence in &shortages {
+            say!("rtrace: {sentence}");
+        }
+        if let Some(sentence) = verdict::of_unanswered(&outcome.unanswered) {
             say!("rtrace: {sentence}");
         }
         closer::hand_over(self.drain.armed().slow_to_close());

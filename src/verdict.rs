@@ -71,6 +71,20 @@ pub fn sentences(request: &Trace, plan: &Plan, outcome: &Outcome) -> Vec<String>
     said
 }
 
+/// So many files are named that were not read.
+const UNANSWERED_MAX: usize = 8;
+
+/// Which files were not read for stacks, as their file systems do not answer.
+pub fn of_unanswered(files: &[Vec<u8>]) -> Option<String> {
+    let mut text: String = files.iter().take(UNANSWERED_MAX).map(|path| String::from_utf8_lossy(path)).collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(UNANSWERED_MAX) {
+        0 if files.is_empty() => return None,
+        0 => {}
+        more => text.push_str(&format!(" and {more} more")),
+    }
+    Some(format!("stacks lack names and callers that these files tell of, because their file systems do not answer: {text}"))
+}
+
 /// The events that come by the tracefs instance.
 fn of_instance(session: &Session) -> String {
     let events = session.events.events.iter().filter(|spec| spec.is_by_instance());

@@ -5,7 +5,7 @@ use crate::engine::{Engine, Settings};
 use crate::event::Event;
 use crate::gate::{self, Account, Gate};
 use crate::interrupt::{self, Waiter};
-use crate::kernel::objects::LiveFiles;
+use crate::kernel::elsewhere::Guarded;
 use crate::plan::Plan;
 use crate::say;
 use crate::sink::graph::Graph;
@@ -52,6 +52,8 @@ pub struct Outcome {
     pub given_up: u64,
     /// Why it could not.
     pub failed: Option<anyhow::Error>,
+    /// Files that stacks lead through, and that were not read, because their file systems do not answer.
+    pub unanswered: Vec<Vec<u8>>,
     /// CPU time of the worker.
     pub cpu: Duration,
 }
@@ -68,14 +70,21 @@ impl Outcome {
 ///
 /// # Errors
 /// No thread can be made.
-pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, enough: Arc<AtomicBool>) -> anyhow::Result<Worker> {
+pub fn start(
+    request: &Trace,
+    plan: &Plan,
+    output: Output,
+    rounds: Receiver,
+    enough: Arc<AtomicBool>,
+    files: Guarded,
+) -> anyhow::Result<Worker> {
     let (begin, session) = mpsc::channel::<Arc<Session>>();
     let (show, settings, gate) = (request.show.clone(), plan.engine, plan.gate.clone());
     let color = output.color(request.output.color);
     let graph = Graph::new(&request.graphs)?;
     let graphs = request.graphs.clone();
     let kernel_frames = plan.events.iter().any(|event| event.stack.kernel_chain);
-    let live_names = if kernel_frames { LiveNames::read_ahead() } else { LiveNames::default() };
+    let live_names = if kernel_frames { LiveNames::read_ahead(files.clone()) } else { LiveNames::new(files.clone()) };
     let work = move || match session.recv() {
         Ok(session) => {
             let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
@@ -92,7 +101,7 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
             if let Some(paths) = StackSummary::new(&graphs, shared.clone()) {
                 sinks.push(Box::new(paths));
             }
-            let mut work = Work::new(session, settings, gate, sinks, shared, enough, naming(&graphs, live_names));
+            let mut work = Work::new(session, settings, gate, sinks, shared, enough, naming(&graphs, live_names, files));
             work.later = graphs.names_at_end.then(Vec::new);
             work.all(&rounds)
         }
@@ -103,6 +112,7 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
             account: Account::default(),
             given_up: 0,
             failed: None,
+            unanswered: Vec::new(),
             cpu: Duration::ZERO,
         },
     };
@@ -111,10 +121,10 @@ pub fn start(request: &Trace, plan: &Plan, output: Output, rounds: Receiver, eno
 }
 
 /// What frames are called, as the user wants it.
-fn naming(graphs: &Graphs, live: LiveNames) -> Naming<LiveFiles> {
+fn naming(graphs: &Graphs, live: LiveNames, files: Guarded) -> Naming<Guarded> {
     let wanted = Wanted { lines: graphs.lines, inlined: graphs.inlined };
     let options = Options { debuginfod: Debuginfod::from_environment(), ..Options::default() };
-    Naming::new(LiveFiles, options, Box::new(live), wanted)
+    Naming::new(files, options, Box::new(live), wanted)
 }
 
 impl Worker {
@@ -139,7 +149,7 @@ struct Work {
     engine: Engine,
     gate: Gate,
     sinks: Vec<Box<dyn Sink>>,
-    naming: Naming<LiveFiles>,
+    naming: Naming<Guarded>,
     /// What is shown when all names are there (`--resolve-at-end`).
     later: Option<Vec<Event>>,
     look: Live,
@@ -160,9 +170,9 @@ impl Work {
         sinks: Vec<Box<dyn Sink>>,
         output: Shared,
         enough: Arc<AtomicBool>,
-        naming: Naming<LiveFiles>,
+        naming: Naming<Guarded>,
     ) -> Work {
-        let engine = Engine::new(&session, settings, Box::new(LiveMappings));
+        let engine = Engine::new(&session, settings, Box::new(LiveMappings(naming.files())));
         Work {
             session,
             engine,
@@ -197,6 +207,7 @@ impl Work {
             account: self.gate.account(),
             given_up: self.unheard + unwritten,
             failed: self.failed.take().map(Into::into).or(finished.err()),
+            unanswered: self.naming.files().unanswered(),
             cpu: clock::of_thread(),
         }
     }

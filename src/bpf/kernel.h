@@ -44,6 +44,8 @@ enum {
 /* include/linux/sched.h: a task that sleeps. */
 #define TASK_INTERRUPTIBLE 1
 #define TASK_UNINTERRUPTIBLE 2
+/* In the same file, of `flags`: a task that ends, from a moment before its end is seen on. */
+#define PF_EXITING 4
 /* include/uapi/asm-generic/errno.h */
 #define ENOSYS 38
 /* include/linux/err.h */

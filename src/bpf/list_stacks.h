@@ -103,6 +103,12 @@ static __always_inline int is_asleep(struct task_struct *task)
 	return task->__state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE);
 }
 
+/* Whether it is on its way out: it will not return from the call that it is in. */
+static __always_inline int is_ending(struct task_struct *task)
+{
+	return task->flags & PF_EXITING;
+}
+
 /* When the call began that the task is in; 0 if it is in none. */
 static __always_inline u64 in_call_since(struct task_struct *found, struct task *task)
 {

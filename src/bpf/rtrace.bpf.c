@@ -11,6 +11,7 @@
  *   the task's next call comes first             then, its return not seen (a program was skipped)
  *   certain not to be shown                       only counted, at entry or return
  *   in flight when tracing ends                  by the last look at all tasks
+ *   its task is ending when tracing begins       by the first look, as never returning
  *   returned without entry                       at its return (seccomp or a tracer answered, or tracing began inside it; in the latter case it is known from a look)
  */
 #include "kernel.h"
@@ -139,9 +140,9 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	struct task *task = caller(current, 1);
 	if (!task || (task->mode == MODE_SET_UP && !(flags & PLAN_EXECUTES)))
 		return;
-	if (task->open)
-		give_open(ctx, current, task, task->open, HOW_UNSEEN, UNSTACKED);
-	task->open = OPEN_NONE;
+	u32 left_open = take_open(task);
+	if (left_open)
+		give_open(ctx, current, task, left_open, HOW_UNSEEN, UNSTACKED);
 	if (settings.sums)
 		task->begun++;
 	else
@@ -292,9 +293,8 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 	struct task *task = caller(current, 0);
 	if (!task)
 		return;
-	u32 open = task->open;
+	u32 open = take_open(task);
 	if (open) {
-		task->open = OPEN_NONE;
 		barrier();
 		if (settings.sums && sum_up(ctx, current, task, which.nr, ret))
 			return;
@@ -454,14 +454,11 @@ static __always_inline void end(void *ctx)
 		count_begun(task);
 		give_tally_of(ctx, current);
 	}
-	if (task->mode != MODE_TRACED)
-		return;
-	u32 open = task->open;
-	if (open) {
-		task->open = OPEN_NONE;
-		give_open(ctx, current, task, open, HOW_NEVER, UNSTACKED);
-	}
-	if (!settings.ends)
+	/* The last look at all tasks may take it at the same moment. */
+	u32 open = __sync_lock_test_and_set(&task->open, OPEN_NONE);
+	if (open)
+		give_open(ctx, current, task, open == OPEN_BEGUN ? OPEN_HERE : open, HOW_NEVER, UNSTACKED);
+	if (task->mode != MODE_TRACED || !settings.ends)
 		return;
 	task->call.how = HOW_TASK_END;
 	task->call.payload = 0;
@@ -534,8 +531,10 @@ int living(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Writes a task's open call to whoever reads the list. It may end meanwhile: the last word says whether it stood still. */
-static __always_inline int list_call(struct seq_file *seq, struct listed *head, struct task *task, struct call *call, u64 payload)
+/*
+ * Writes a task's open call to whoever reads the list. It may end meanwhile: the last word says whether it stood still. With `last` it is taken from the task, so that it is given either here or by the task's end.
+ */
+static __always_inline int list_call(struct seq_file *seq, struct listed *head, struct task *task, struct call *call, u64 payload, int last)
 {
 	u32 open = task->open;
 	u64 start = call->start;
@@ -543,8 +542,16 @@ static __always_inline int list_call(struct seq_file *seq, struct listed *head, 
 	if (bpf_seq_write(seq, head, sizeof(*head)) || bpf_seq_write(seq, call, sizeof(*call) + payload))
 		return -1;
 	barrier();
-	u64 stood_still = open && task->open == open && call->start == start;
-	return bpf_seq_write(seq, &stood_still, sizeof(stood_still));
+	u64 stood_still = open && call->start == start;
+	if (stood_still && last)
+		stood_still = __sync_val_compare_and_swap(&task->open, open, OPEN_NONE) == open;
+	else if (task->open != open)
+		stood_still = 0;
+	if (!bpf_seq_write(seq, &stood_still, sizeof(stood_still)))
+		return 0;
+	if (last && stood_still)
+		task->open = open;
+	return -1;
 }
 
 static __always_inline int list(struct bpf_iter__task *ctx, u64 least, int last)
@@ -571,14 +578,30 @@ static __always_inline int list(struct bpf_iter__task *ctx, u64 least, int last)
 	if (last && shown)
 		call->bits |= CALL_SHOWN << 4;
 	struct seq_file *seq = ctx->meta->seq;
-	int failed = scratch ? list_call(seq, &head, task, &scratch->call, payload_of(scratch)) : list_call(seq, &head, task, &task->call, 0);
+	int failed = scratch ? list_call(seq, &head, task, &scratch->call, payload_of(scratch), last) : list_call(seq, &head, task, &task->call, 0, last);
 	/* Without room the kernel asks again for the same task, with more of it. */
-	if (failed)
-		return 0;
-	task->listed = start;
-	if (last)
-		task->open = OPEN_NONE;
+	if (!failed)
+		task->listed = start;
 	return 0;
+}
+
+/*
+ * Tells of the exit that a task was in when tracing began. Whether the task has passed by where its end is seen (sched_process_exit) cannot be told, and it may stay for long behind that: the first process of a pid
+ * namespace waits for all others there. So its call is not open, but given here, and this is all that is told of it.
+ */
+static __always_inline void list_ending(struct seq_file *seq, struct task_struct *found, struct which *which, struct pt_regs *regs)
+{
+	struct call call = {};
+	u64 stood_still = 1;
+
+	begin(&call, found, which, regs);
+	call.how = HOW_NEVER;
+	call.bits |= CALL_NO_ENTRY << 4;
+	struct listed head = { .time = call.start, .pid = call.pid, .tid = call.tid };
+	/* Without room the kernel asks again for the same task, with more of it. */
+	if (!bpf_seq_write(seq, &head, sizeof(head)) && !bpf_seq_write(seq, &call, sizeof(call)) &&
+	    !bpf_seq_write(seq, &stood_still, sizeof(stood_still)))
+		COUNT(calls);
 }
 
 /*
@@ -590,9 +613,12 @@ int list_begun(struct bpf_iter__task *ctx)
 {
 	struct task_struct *found = ctx->task;
 
-	if (!found || !is_asleep(found))
+	if (!found)
 		return 0;
 	u64 switches = found->nvcsw;
+	barrier();
+	if (!is_asleep(found))
+		return 0;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(found);
 	if (!is_in_call(regs))
 		return 0;
@@ -602,21 +628,26 @@ int list_begun(struct bpf_iter__task *ctx)
 	struct task *task = sleeper(found);
 	if (!task || task->open || task->mode != MODE_TRACED)
 		return 0;
+	if (is_ending(found)) {
+		list_ending(ctx->meta->seq, found, &which, regs);
+		return 0;
+	}
 	begin(&task->call, found, &which, regs);
 	task->call.bits |= CALL_NO_ENTRY << 4;
 	task->place = which.place;
 	struct listed head = { .time = task->call.start, .pid = number_of_process(found), .tid = number_of_task(found) };
-	barrier();
-	task->open = OPEN_HERE;
-	barrier();
+	__sync_lock_test_and_set(&task->open, OPEN_BEGUN);
 	/* If it woke meanwhile, its return may have been given already. */
-	if (found->nvcsw != switches || !is_asleep(found)) {
-		__sync_val_compare_and_swap(&task->open, OPEN_HERE, OPEN_NONE);
+	u32 next = found->nvcsw == switches && is_asleep(found) && !is_ending(found) ? OPEN_HERE : OPEN_NONE;
+	u32 was = __sync_val_compare_and_swap(&task->open, OPEN_BEGUN, next);
+	if (was == OPEN_BEGUN && next == OPEN_NONE)
 		return 0;
-	}
 	COUNT(calls);
+	/* It returned a moment ago, and was given then. */
+	if (was != OPEN_BEGUN)
+		return 0;
 	/* Without room it is listed by the next look. */
-	if (!list_call(ctx->meta->seq, &head, task, &task->call, 0))
+	if (!list_call(ctx->meta->seq, &head, task, &task->call, 0, 0))
 		task->listed = head.time;
 	return 0;
 }

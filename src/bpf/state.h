@@ -65,7 +65,22 @@ enum {
 	OPEN_IN_SCRATCH,
 	/* It is left out: of it only number and ABI are known, here. */
 	OPEN_LEFT_OUT,
+	/* As OPEN_HERE, but only until the look that met it in flight has decided whether it is. */
+	OPEN_BEGUN,
 };
+
+/* Takes a task's open call, where the task itself is at work: OPEN_*, but not OPEN_BEGUN. */
+static __always_inline u32 take_open(struct task *task)
+{
+	u32 open = task->open;
+
+	if (open == OPEN_BEGUN) {
+		open = __sync_lock_test_and_set(&task->open, OPEN_NONE);
+		return open == OPEN_BEGUN ? OPEN_HERE : open;
+	}
+	task->open = OPEN_NONE;
+	return open;
+}
 
 /* A file that is looked at, and the way up from it to the root. */
 struct walk {

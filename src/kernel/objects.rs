@@ -4,14 +4,14 @@
 //! Whoever is traced chooses his files' names and what they link to. So a path is followed within the process's root, and what is found there counts only
 //! if it is the file that was mapped.
 
-use super::procfs;
+use super::{mounts, procfs};
 use crate::stack::symbols::{Files, Identity, Origin, ReadAt, Want};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,17 @@ pub enum ObjectError {
     Replaced,
     #[error("it is no regular file")]
     NotRegular,
+    #[error("the way to it may lead to a file system that asks somebody else")]
+    Elsewhere,
+}
+
+/// How far files are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Only on file systems that answer by themselves ([`mounts`]). What is not known to be there is [`ObjectError::Elsewhere`], and was not touched.
+    Local,
+    /// Everywhere: whoever asks may wait for as long as a file system likes.
+    Everywhere,
 }
 
 /// An open regular file, of the size that it had when it was opened.
@@ -49,13 +60,29 @@ pub struct ObjectFile {
 }
 
 impl ObjectFile {
+    /// One that was opened elsewhere, and was this file then.
+    pub fn opened(file: File, identity: Identity) -> ObjectFile {
+        ObjectFile { file, identity }
+    }
+
     pub fn identity(&self) -> Identity {
         self.identity
+    }
+
+    /// As it grows: its size is what it is now.
+    pub fn growing(self) -> Box<dyn ReadAt> {
+        Box::new(GrowingFile(self.file))
     }
 
     fn open(file: impl AsFd) -> Result<ObjectFile, ObjectError> {
         let (file, stat) = open_regular(file)?;
         Ok(ObjectFile { file, identity: identity(&stat) })
+    }
+}
+
+impl AsFd for ObjectFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 
@@ -88,22 +115,31 @@ impl ReadAt for GrowingFile {
 /// or if the mapping is gone, its path is followed in the process's root, and in rtrace's own.
 ///
 /// # Errors
-/// There is no such file any more, it is another one now, or it may not be opened.
-pub fn open_mapped(mapped: &Mapped<'_>) -> Result<ObjectFile, ObjectError> {
-    if let Ok(file) = open_mapping(mapped, mapped.addresses) {
+/// There is no such file any more, it is another one now, or it may not be opened; it may be [`ObjectError::Elsewhere`].
+pub fn open_mapped(mapped: &Mapped<'_>, reach: Reach) -> Result<ObjectFile, ObjectError> {
+    if let Ok(file) = open_mapping(mapped, mapped.addresses, reach) {
         return Ok(file);
     }
     let path = Path::new(OsStr::from_bytes(mapped.path));
     let mut outcome = Err(ObjectError::Replaced);
     for view in [Some(mapped.pid), None] {
-        match open_path(path, view).and_then(|file| ObjectFile::open(file).and_then(|file| file.if_it_is(mapped))) {
+        match open_at(path, view, reach).and_then(|file| file.if_it_is(mapped)) {
             Ok(file) => return Ok(file),
+            Err(ObjectError::Elsewhere) => outcome = Err(ObjectError::Elsewhere),
             Err(error) => outcome = if view.is_some() { Err(error) } else { outcome },
         }
     }
     // Part of the mapping may have been unmapped or protected differently since; then it goes by other addresses.
-    let others = other_addresses(mapped).into_iter().find_map(|addresses| open_mapping(mapped, addresses).ok());
+    let others = other_addresses(mapped).into_iter().find_map(|addresses| open_mapping(mapped, addresses, reach).ok());
     others.map_or(outcome, Ok)
+}
+
+/// Opens what has this path in a process's root, or in rtrace's own.
+///
+/// # Errors
+/// There is no such file, it may not be opened, or is no regular file; it may be [`ObjectError::Elsewhere`].
+pub fn open_at(path: &Path, seen_by: Option<i32>, reach: Reach) -> Result<ObjectFile, ObjectError> {
+    ObjectFile::open(open_path(path, seen_by, reach)?)
 }
 
 /// Where a mapped file was met, for [`crate::stack::symbols::Resolver::object`].
@@ -132,20 +168,29 @@ pub fn kallsyms() -> io::Result<Vec<u8>> {
     fs::read("/proc/kallsyms")
 }
 
-/// What a process's just-in-time compiler writes: `/tmp/perf-PID.map`, by the number that the process has for itself.
-pub fn perf_map(pid: i32) -> Option<Box<dyn ReadAt>> {
-    let own = procfs::innermost_pid(pid)?;
-    open_own(pid, Path::new(&format!("/tmp/perf-{own}.map")))
+/// Where a process's just-in-time compiler writes its names: `/tmp/perf-PID.map`, by the number that the process has for itself.
+pub fn perf_map_path(pid: i32) -> Option<PathBuf> {
+    Some(PathBuf::from(format!("/tmp/perf-{}.map", procfs::innermost_pid(pid)?)))
 }
 
-/// What a process's just-in-time compiler writes and has mapped: a path that ends with `/jit-PID.dump`.
-pub fn jitdump(pid: i32, path: &[u8]) -> Option<Box<dyn ReadAt>> {
+/// The same of what it has mapped: a path that ends with `/jit-PID.dump`.
+pub fn jitdump_path(path: &[u8]) -> Option<PathBuf> {
     let path = Path::new(OsStr::from_bytes(path));
     let number = path.file_name()?.as_bytes().strip_prefix(b"jit-")?.strip_suffix(b".dump")?;
-    number.iter().all(u8::is_ascii_digit).then(|| open_own(pid, path))?
+    number.iter().all(u8::is_ascii_digit).then(|| path.to_owned())
 }
 
-/// The files of the machine that rtrace runs on.
+/// A file that a process wrote itself: it belongs to the process's user, and is no link.
+///
+/// # Errors
+/// As [`open_at`]'s; or it is another user's.
+pub fn open_own(pid: i32, path: &Path, reach: Reach) -> Result<ObjectFile, ObjectError> {
+    let file = ObjectFile::open(open_in_root(path, pid, OFlags::NOFOLLOW, reach)?)?;
+    let is_own = procfs::status(pid).is_some_and(|status| status.uids[..2].contains(&file.identity.owner));
+    if is_own { Ok(file) } else { Err(ObjectError::Replaced) }
+}
+
+/// The files of the machine that rtrace runs on, wherever they are: for those that the user names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveFiles;
 
@@ -153,11 +198,10 @@ impl Files for LiveFiles {
     fn find(&mut self, want: Want<'_>) -> Option<Box<dyn ReadAt>> {
         match want {
             Want::Again { identity, origin } => {
-                let files =
-                    [Some(origin.pid), None].into_iter().filter_map(|view| ObjectFile::open(open_path(&origin.path, view).ok()?).ok());
+                let files = [Some(origin.pid), None].into_iter().filter_map(|view| open_at(&origin.path, view, Reach::Everywhere).ok());
                 files.into_iter().find(|file| file.identity == identity).map(boxed)
             }
-            Want::Path { path, seen_by } => ObjectFile::open(open_path(path, seen_by).ok()?).ok().map(boxed),
+            Want::Path { path, seen_by } => open_at(path, seen_by, Reach::Everywhere).ok().map(boxed),
         }
     }
 }
@@ -176,10 +220,14 @@ impl ObjectFile {
 }
 
 /// The file of a mapping with these addresses. Something else may be mapped there by now, so its inode or its path must be the right one.
-fn open_mapping(mapped: &Mapped<'_>, (start, end): (u64, u64)) -> Result<ObjectFile, ObjectError> {
+fn open_mapping(mapped: &Mapped<'_>, (start, end): (u64, u64), reach: Reach) -> Result<ObjectFile, ObjectError> {
     let link = PathBuf::from(format!("/proc/{}/map_files/{start:x}-{end:x}", mapped.pid));
     let path = fs::read_link(&link)?;
-    let file = ObjectFile::open(rustix::fs::open(&link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from)?)?;
+    let place = rustix::fs::open(&link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from)?;
+    if reach == Reach::Local && !mounts::is_local_place(&place, Some(mapped.pid)) {
+        return Err(ObjectError::Elsewhere);
+    }
+    let file = ObjectFile::open(place)?;
     let bare = |path: &[u8]| path.strip_suffix(b" (deleted)").unwrap_or(path).to_vec();
     let is_it = file.identity.inode == mapped.inode || bare(path.as_os_str().as_bytes()) == bare(mapped.path);
     if is_it { Ok(file) } else { Err(ObjectError::Replaced) }
@@ -194,18 +242,37 @@ fn other_addresses(mapped: &Mapped<'_>) -> Vec<(u64, u64)> {
 }
 
 /// The place that a path leads to, in a process's root or in rtrace's own. Nothing is opened yet, so it may be a device or a FIFO.
-fn open_path(path: &Path, seen_by: Option<i32>) -> Result<OwnedFd, ObjectError> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let opened = match seen_by {
-        Some(pid) => {
-            let root = rustix::fs::open(format!("/proc/{pid}/root"), flags | OFlags::DIRECTORY, Mode::empty()).map_err(io::Error::from)?;
-            let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-            again_if_moved(|| rustix::fs::openat2(&root, path, flags, Mode::empty(), within))
+fn open_path(path: &Path, seen_by: Option<i32>, reach: Reach) -> Result<OwnedFd, ObjectError> {
+    match (seen_by, reach) {
+        (Some(pid), _) => open_in_root(path, pid, OFlags::empty(), reach),
+        (None, _) if !path.is_absolute() => Err(io::Error::from(Errno::NOENT).into()),
+        (None, Reach::Everywhere) => Ok(rustix::fs::openat(CWD, path, PLACE, Mode::empty()).map_err(io::Error::from)?),
+        (None, Reach::Local) => open_in_root(path, std::process::id() as i32, OFlags::empty(), reach),
+    }
+}
+
+/// What is opened is only a place.
+const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// The same in a process's root. A way that stays local leads over no mount, and begins on one that is.
+fn open_in_root(path: &Path, pid: i32, flags: OFlags, reach: Reach) -> Result<OwnedFd, ObjectError> {
+    let is_root = |mount: &mounts::Mount| mount.place == b"/";
+    let mount = if reach == Reach::Local { mounts::find(&pid.to_string(), is_root)?.filter(mounts::Mount::is_local) } else { None };
+    if reach == Reach::Local && mount.is_none() {
+        return Err(ObjectError::Elsewhere);
+    }
+    let root = rustix::fs::open(format!("/proc/{pid}/root"), PLACE | OFlags::DIRECTORY, Mode::empty()).map_err(io::Error::from)?;
+    let mut within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    if let Some(mount) = mount {
+        if mounts::id_of(&root) != Some(mount.id) {
+            return Err(ObjectError::Elsewhere);
         }
-        None if path.is_absolute() => rustix::fs::openat(CWD, path, flags, Mode::empty()),
-        None => Err(Errno::NOENT),
-    };
-    Ok(opened.map_err(io::Error::from)?)
+        within |= ResolveFlags::NO_XDEV;
+    }
+    match again_if_moved(|| rustix::fs::openat2(&root, path, PLACE | flags, Mode::empty(), within)) {
+        Err(Errno::XDEV) => Err(ObjectError::Elsewhere),
+        opened => Ok(opened.map_err(io::Error::from)?),
+    }
 }
 
 /// openat2(2) gives EAGAIN if something was renamed meanwhile.
@@ -227,16 +294,6 @@ fn open_regular(place: impl AsFd) -> Result<(File, Stat), ObjectError> {
     }
     let file = File::open(format!("/proc/self/fd/{}", place.as_fd().as_raw_fd()))?;
     Ok((file, stat))
-}
-
-/// A file that a process wrote itself: it belongs to the process's user, and is no link.
-fn open_own(pid: i32, path: &Path) -> Option<Box<dyn ReadAt>> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let root = rustix::fs::open(format!("/proc/{pid}/root"), flags | OFlags::DIRECTORY, Mode::empty()).ok()?;
-    let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    let place = again_if_moved(|| rustix::fs::openat2(&root, path, flags | OFlags::NOFOLLOW, Mode::empty(), within)).ok()?;
-    let (file, stat) = open_regular(place).ok()?;
-    procfs::status(pid)?.uids[..2].contains(&stat.st_uid).then(|| Box::new(GrowingFile(file)) as Box<dyn ReadAt>)
 }
 
 fn identity(stat: &Stat) -> Identity {

@@ -42,6 +42,8 @@ pub enum End {
     OtherStack { address: u64 },
     /// The file has nothing on how the function at this address is left, and its frame pointer is none.
     NoRule { avma: u64 },
+    /// The function at this address is in a file that could not be read, and its frame pointer is none.
+    Unread { avma: u64 },
     /// The caller of the function at this address is found by a register of which nobody told the value.
     NoRegister { avma: u64 },
     /// No code is mapped at the last frame's address.

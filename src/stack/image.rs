@@ -3,6 +3,7 @@
 //! Names, lines and files are not here.
 
 use std::fmt;
+use std::io;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -53,6 +54,14 @@ pub enum ImageError {
     NoSegment,
 }
 
+impl ImageError {
+    /// The file is there, but nobody answered who has it.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self, ImageError::Elf(ElfError::Unreadable { error, .. }) if error.kind() == io::ErrorKind::TimedOut)
+    }
+}
+
 pub struct Image {
     id: ImageId,
     architecture: Architecture,
@@ -63,6 +72,8 @@ pub struct Image {
     segments: Vec<Segment>,
     /// In the order in which they are asked.
     tables: Vec<Table>,
+    /// Nothing is known of the file.
+    is_unread: bool,
 }
 
 struct Segment {
@@ -78,7 +89,6 @@ impl Image {
     /// # Errors
     /// It is no ELF file, of another machine, or damaged. A file without unwind sections is an image: its functions may have frame pointers.
     pub fn read(source: Box<dyn ReadAt>) -> Result<Self, ImageError> {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
         let elf = ElfFile::read(source)?;
         let architecture = match elf.machine() {
             Machine::X86_64 => Architecture::X86_64,
@@ -104,8 +114,15 @@ impl Image {
         let code_end = executable().map(|segment| segment.p_vaddr.saturating_add(segment.p_memsz)).max().unwrap_or(0);
         let facts = FileFacts { layout: architecture.layout(), address_bytes: elf.address_bytes(), base_svma, code: code_start..code_end };
         let tables = [eh_frame(&elf, &facts), debug_frame(&elf, &facts)].into_iter().flatten().collect();
-        let id = ImageId(NonZeroU32::new(NEXT.fetch_add(1, Ordering::Relaxed)).unwrap_or(NonZeroU32::MAX));
-        Ok(Self { id, architecture, base_svma, entry_svma: elf.entry_svma(), segments, tables })
+        Ok(Self { id: next_id(), architecture, base_svma, entry_svma: elf.entry_svma(), segments, tables, is_unread: false })
+    }
+
+    /// A file that could not be read: addresses in it are offsets in the file, and no function's frame is known.
+    #[must_use]
+    pub fn unread() -> Self {
+        let whole = Segment { file_offset: 0, file_bytes: u64::MAX, svma: 0, is_executable: true };
+        let architecture = Architecture::host().unwrap_or(Architecture::X86_64);
+        Self { id: next_id(), architecture, base_svma: 0, entry_svma: 0, segments: vec![whole], tables: Vec::new(), is_unread: true }
     }
 
     #[must_use]
@@ -122,6 +139,12 @@ impl Image {
     #[must_use]
     pub const fn has_rules(&self) -> bool {
         !self.tables.is_empty()
+    }
+
+    /// Whether it has tables is not known.
+    #[must_use]
+    pub const fn is_unread(&self) -> bool {
+        self.is_unread
     }
 
     /// The svma that code at an offset of the file has: where it is mapped, the avma less this is the bias.
@@ -157,6 +180,11 @@ impl Image {
     pub(super) fn full_row(&self, relative: u32, context: &mut UnwindContext<usize>) -> Option<(&Table, Arc<FullRow>)> {
         self.tables.iter().find_map(|table| Some((table, table.full_row(relative, context)?)))
     }
+}
+
+fn next_id() -> ImageId {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    ImageId(NonZeroU32::new(NEXT.fetch_add(1, Ordering::Relaxed)).unwrap_or(NonZeroU32::MAX))
 }
 
 const PAGE_BYTES: u64 = 4096;
@@ -266,6 +294,16 @@ mod tests {
         assert_eq!(Some(own.architecture()), Architecture::host());
     }
 
+    #[test]
+    fn addresses_in_a_file_that_was_not_read_are_its_offsets() {
+        let image = Image::unread();
+        assert!(image.is_unread() && !image.has_rules() && !image.is_entry(0x1000));
+        assert_eq!(
+            [0, 0x1000, 0x7fff_ffff_f000].map(|offset| image.svma_of_offset(offset)),
+            [Some(0), Some(0x1000), Some(0x7fff_ffff_f000)]
+        );
+    }
+
     /// Linkers may put the end of data and the beginning of code into one page of the file.
     #[test]
     fn an_offset_in_a_page_of_two_segments_is_the_codes() {
@@ -279,6 +317,7 @@ mod tests {
                 Segment { file_offset: 0x1240, file_bytes: 0x2000, svma: 0x40_2240, is_executable: true },
             ],
             tables: Vec::new(),
+            is_unread: false,
         };
         assert_eq!(image.svma_of_offset(0), Some(0x40_0000));
         assert_eq!(image.svma_of_offset(0x1000), Some(0x40_2000));

@@ -40,8 +40,18 @@ impl ReadAt for Opened {
 
 /// Who opens files as processes see them: the live machine, or what a recording kept.
 pub trait Open {
-    /// `None` if it cannot be had: the process is gone, and what has its path now is another file.
-    fn open(&mut self, mapped: &MappedFile) -> Option<Opened>;
+    /// # Errors
+    /// Why it cannot be had.
+    fn open(&mut self, mapped: &MappedFile) -> Result<Opened, Unopened>;
+}
+
+/// Why a file cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unopened {
+    /// The process is gone, and what has its path now is another file; or it may not be read.
+    Gone,
+    /// Its file system does not answer. That it is a file, and which, is known.
+    Unanswered,
 }
 
 /// Opens nothing.
@@ -49,8 +59,8 @@ pub trait Open {
 pub struct Closed;
 
 impl Open for Closed {
-    fn open(&mut self, _: &MappedFile) -> Option<Opened> {
-        None
+    fn open(&mut self, _: &MappedFile) -> Result<Opened, Unopened> {
+        Err(Unopened::Gone)
     }
 }
 
@@ -59,7 +69,7 @@ pub struct Library {
     open: Box<dyn Open>,
     /// `None` for what is no image.
     by_file: FxHashMap<FileKey, Option<Arc<Image>>>,
-    by_id: FxHashMap<ImageId, (MappedFile, Opened)>,
+    by_id: FxHashMap<ImageId, (MappedFile, Option<Opened>)>,
     /// What just-in-time compilers write and have mapped, by process.
     jitdumps: FxHashMap<i32, Arc<[u8]>>,
     /// Processes whose memory is gone, to be told.
@@ -78,8 +88,8 @@ impl Library {
         Library { open, by_file: FxHashMap::default(), by_id: FxHashMap::default(), jitdumps: FxHashMap::default(), gone: Vec::new() }
     }
 
-    /// Where an image was mapped when it was read, and what it was read from.
-    pub fn file(&self, id: ImageId) -> Option<&(MappedFile, Opened)> {
+    /// Where an image was mapped when it was read, and what it was read from, if it could be read.
+    pub fn file(&self, id: ImageId) -> Option<&(MappedFile, Option<Opened>)> {
         self.by_id.get(&id)
     }
 
@@ -128,12 +138,24 @@ impl Library {
             return image.clone();
         }
         let mapped = MappedFile { pid, addresses: (start, area.end), file: area.file, path: Arc::clone(&area.path) };
-        let opened = self.open.open(&mapped)?;
-        let image = Image::read(Box::new(opened.clone())).ok().map(Arc::new);
+        let opened = match self.open.open(&mapped) {
+            Ok(opened) => Some(opened),
+            Err(Unopened::Gone) => return None,
+            Err(Unopened::Unanswered) => None,
+        };
+        let image = opened.as_ref().map_or_else(|| Some(Image::unread()), image_of).map(Arc::new);
         if let Some(image) = &image {
             self.by_id.insert(image.id(), (mapped, opened));
         }
         self.by_file.insert(key, image.clone());
         image
+    }
+}
+
+/// `None` for what is no image. What does not answer any more is one of which nothing was read.
+fn image_of(opened: &Opened) -> Option<Image> {
+    match Image::read(Box::new(opened.clone())) {
+        Err(error) if error.is_unanswered() => Some(Image::unread()),
+        image => image.ok(),
     }
 }

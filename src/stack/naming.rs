@@ -77,6 +77,14 @@ impl<F: Files> Naming<F> {
         Naming { wanted, state: RefCell::new(state) }
     }
 
+    /// Who opens files.
+    pub fn files(&self) -> F
+    where
+        F: Clone,
+    {
+        self.state.borrow().resolver.files().clone()
+    }
+
     /// Waits for symbols that are on their way, but not beyond a moment; names that were missing are asked again.
     pub fn wait(&self, until: Instant) {
         self.state.borrow_mut().resolver.wait(until);
@@ -149,7 +157,14 @@ impl<F: Files> State<F> {
         });
     }
 
-    fn mapped_frame(&mut self, wanted: Wanted, id: ImageId, file: &(MappedFile, Opened), frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
+    fn mapped_frame(
+        &mut self,
+        wanted: Wanted,
+        id: ImageId,
+        file: &(MappedFile, Option<Opened>),
+        frame: &Frame,
+        each: &mut dyn FnMut(NamedFrame),
+    ) {
         let place = (id, frame.lookup_svma());
         let known = match self.known.get(&place) {
             Some(known) => Arc::clone(known),
@@ -177,8 +192,8 @@ impl<F: Files> State<F> {
     }
 
     /// The functions at a place of a file, and whether that is all that will ever be known of it.
-    fn look_up(&mut self, wanted: Wanted, id: ImageId, (_, opened): &(MappedFile, Opened), svma: u64) -> (Vec<Known>, bool) {
-        let object = *self.objects.entry(id).or_insert_with(|| object(&mut self.resolver, opened));
+    fn look_up(&mut self, wanted: Wanted, id: ImageId, (_, opened): &(MappedFile, Option<Opened>), svma: u64) -> (Vec<Known>, bool) {
+        let object = *self.objects.entry(id).or_insert_with(|| object(&mut self.resolver, opened.as_ref()?));
         let Some(object) = object else { return (vec![Known { function: None, line: None }], true) };
         let mut all: Vec<Known> = Vec::new();
         if wanted.lines || wanted.inlined {
@@ -208,8 +223,8 @@ impl<F: Files> State<F> {
         (all, lasting)
     }
 
-    fn mapped_function(&mut self, id: ImageId, (_, opened): &(MappedFile, Opened), frame: &Frame) -> Option<(Box<[u8]>, u64)> {
-        let object = (*self.objects.entry(id).or_insert_with(|| object(&mut self.resolver, opened)))?;
+    fn mapped_function(&mut self, id: ImageId, (_, opened): &(MappedFile, Option<Opened>), frame: &Frame) -> Option<(Box<[u8]>, u64)> {
+        let object = (*self.objects.entry(id).or_insert_with(|| object(&mut self.resolver, opened.as_ref()?)))?;
         match self.resolver.resolve(object, frame.lookup_svma()) {
             Name::Symbol { name, offset } => Some(behind(name, offset, frame)),
             Name::Unknown | Name::NotYet => None,

@@ -225,8 +225,11 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
             Err(Absent::NoWord) => Err(End::Truncated),
             Err(Absent::NoFrame) => {
                 let svma = mapping.frame(cursor.avma, cursor.is_after).svma;
-                let is_entry = mapping.image().is_some_and(|image| image.is_entry(svma));
-                Err(if is_entry { End::Root } else { self.no_rule(cursor.avma) })
+                Err(match mapping.image() {
+                    Some(image) if image.is_entry(svma) => End::Root,
+                    Some(image) if image.is_unread() => End::Unread { avma: cursor.avma },
+                    _ => self.no_rule(cursor.avma),
+                })
             }
         }
     }

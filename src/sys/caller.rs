@@ -131,12 +131,16 @@ fn change_mask(how: Option<(i32, u64)>) -> u64 {
 /// # Errors
 /// open(2)'s; or privileges could not be given up, or not be taken back.
 pub fn open(path: &Path) -> io::Result<File> {
-    // SAFETY: it only reads what the kernel told this process when it was executed.
-    let privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
-    let given_up = if privileged { Some(GivenUp::now()?) } else { None };
+    let given_up = if has_privileges_of_its_own() { Some(GivenUp::now()?) } else { None };
     let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty());
     given_up.map_or(Ok(()), |given_up| given_up.take_back())?;
     Ok(File::from(opened?))
+}
+
+/// Whether rtrace was given privileges when it was executed (set-user-ID, file capabilities) that whoever started it has not.
+pub fn has_privileges_of_its_own() -> bool {
+    // SAFETY: it only reads what the kernel told this process when it was executed.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// The privileges of this thread before it gave them up.

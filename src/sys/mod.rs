@@ -3,6 +3,7 @@
 //! Each block says why it is sound. What `rustix` and `std` already wrap is not wrapped again.
 #![allow(unsafe_code)]
 
+pub mod apart;
 #[cfg(feature = "bpf")]
 pub mod bpf;
 pub mod caller;

@@ -4,7 +4,7 @@ use crate::compiled::compiled;
 use crate::line::{Line, Result};
 use crate::machine::{self, Machine};
 use crate::stacks::{Frame, frame};
-use crate::trace::{Trace, start};
+use crate::trace::{Trace, shell_with_engine, start};
 use rustix::process::{Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -105,4 +105,26 @@ fn a_command_that_hangs_shows_where_when_it_is_interrupted() {
     kill_process(run.pid(), Signal::INT).expect("it runs");
     let trace = run.finish();
     assert!(trace.text.contains("take_second") && trace.text.contains("take_first"), "{}\n{}", trace.text, trace.stderr);
+}
+
+/// The first process of a pid namespace waits for all others, long after its end was seen. Whoever attaches then finds it asleep in a call.
+#[test]
+fn a_task_that_was_ending_already_is_in_the_account() {
+    let Some(machine) = Machine::shared() else { return };
+    let targets: &[&str] = if machine::engine() == "bpf" { &["-a", "-p $first"] } else { &["-a"] };
+    for target in targets {
+        let script = format!(
+            r#"rm -f $dir/go; $workload held $dir/go >$dir/held & workload=$!
+            until grep -q held $dir/held; do sleep .05; done; first=$(sed -n 's/held //p' $dir/held)
+            $rtrace $engine -v {target} -e exit_group -o $dir/lines sh -c 'touch $dir/go; until grep -q gone $dir/held; do sleep .05; done; sleep .3'
+            status=$?; wait $workload; cat $dir/lines; exit $status"#
+        );
+        let trace = shell_with_engine(&machine, &script);
+        assert_eq!(trace.conserved().lost, 0, "{target}");
+        let ending = trace.text.lines().filter(|line| line.contains(" exit_group(error_code: 7) ")).collect::<Vec<_>>();
+        if machine::engine() == "bpf" {
+            assert!(matches!(ending[..], [line] if line.ends_with(" = ?")), "{target}: {ending:?}\n{}", trace.text);
+        }
+        assert!(!trace.stderr.contains("does not add up"), "{target}: {}", trace.stderr);
+    }
 }

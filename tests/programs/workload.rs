@@ -13,6 +13,7 @@ mod children;
 mod churn;
 mod execs;
 mod fds;
+mod held;
 mod mark;
 mod memory;
 mod names;
@@ -40,6 +41,7 @@ workload attach [THREADS]                  waits for a line on stdin, then calls
 workload exec leader|thread                starts itself anew, from the first thread or from another
 workload churn threads|exec|exec-thread    threads that come and go, or a program that starts itself anew, until it is killed
 workload signals SCENE                     is sent signals: fault thread queue timer alarm wait pipe many
+workload held FILE                         the first process of a pid namespace that cannot end until FILE is there
 workload seccomp COUNT                     getppid, answered with EXDEV by a filter
 workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
 workload memory SCENE COUNT DIR            paths and data where they are hard to read
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         ["exec", who] => execs::run(who),
         ["churn", how] => churn::run(how),
         ["signals", scene] => return signals::run(scene),
+        ["held", file] => held::run(file.as_ref()),
         ["seccomp", count] => seccomp::run(number(count)),
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
         ["names", threads, count, dir] => names::run(number(threads), number(count), dir.as_ref()),

@@ -60,6 +60,7 @@ fn end(stack: &Stack) -> Option<String> {
         End::Truncated => format!("[only {} bytes of stack were copied; --call-graph dwarf,SIZE copies more]", stack.copied),
         End::OtherStack { .. } => "[the callers are on another stack, which was not copied]".to_owned(),
         End::NoRule { .. } => "[the callers cannot be found: here are neither unwind tables nor a frame pointer]".to_owned(),
+        End::Unread { .. } => "[the callers cannot be found: this file was not read, as its file system does not answer]".to_owned(),
         End::NoRegister { .. } => {
             "[the callers cannot be found: of a task that sleeps, only its stack pointer is known without BPF (--engine bpf)]".to_owned()
         }

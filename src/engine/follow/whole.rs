@@ -103,6 +103,8 @@ impl Follower {
         events: &mut Vec<Event>,
     ) {
         let (Some(seen), Some(event)) = (Seen::parse(raw), self.bpf) else { return };
+        // A task that was ending when tracing began is not heard of again.
+        let last = last || seen.how == How::Never;
         let slot = self.slot_for_look(task, time);
         let here = Here { time, cpu: 0, task, slot };
         if seen.how == How::Tally {

@@ -78,20 +78,20 @@ fn the_file_that_is_mapped() {
     let expected = fs::read("/bin/sleep").unwrap();
     let metadata = fs::metadata(sleeper.program()).unwrap();
     sleeper.mapped(|mapped, _| {
-        let file = open_mapped(&mapped).unwrap();
+        let file = open_mapped(&mapped, Reach::Everywhere).unwrap();
         assert_eq!(contents(&file), expected);
         assert_eq!(file.identity().inode, std::os::unix::fs::MetadataExt::ino(&metadata));
         // The mapping's addresses are of the past.
-        let file = open_mapped(&Mapped { addresses: (0x1000, 0x2000), ..mapped }).unwrap();
+        let file = open_mapped(&Mapped { addresses: (0x1000, 0x2000), ..mapped }, Reach::Everywhere).unwrap();
         assert_eq!(contents(&file), expected);
         let origin = origin(&mapped);
         let again = LiveFiles.find(Want::Again { identity: file.identity(), origin: &origin }).unwrap();
         assert_eq!(contents(&*again), expected);
         let other = Identity { size: 1, ..file.identity() };
         assert!(LiveFiles.find(Want::Again { identity: other, origin: &origin }).is_none());
-        let replaced = open_mapped(&Mapped { addresses: (0x1000, 0x2000), inode: 1, ..mapped });
+        let replaced = open_mapped(&Mapped { addresses: (0x1000, 0x2000), inode: 1, ..mapped }, Reach::Everywhere);
         assert!(matches!(replaced, Err(ObjectError::Replaced)), "{replaced:?}");
-        assert!(open_mapped(&Mapped { pid: -1, ..mapped }).is_ok(), "the process is gone, the file is not");
+        assert!(open_mapped(&Mapped { pid: -1, ..mapped }, Reach::Everywhere).is_ok(), "the process is gone, the file is not");
     });
 }
 
@@ -105,12 +105,12 @@ fn files_that_were_deleted_or_replaced() {
     fs::remove_file(sleeper.program()).unwrap();
     sleeper.mapped(|mapped, _| {
         assert!(mapped.path.ends_with(b" (deleted)"));
-        assert_eq!(contents(&open_mapped(&mapped).unwrap()), expected);
+        assert_eq!(contents(&open_mapped(&mapped, Reach::Everywhere).unwrap()), expected);
         // By the addresses that the file's parts are mapped at now.
-        assert_eq!(contents(&open_mapped(&Mapped { addresses: (0x1000, 0x2000), ..mapped }).unwrap()), expected);
+        assert_eq!(contents(&open_mapped(&Mapped { addresses: (0x1000, 0x2000), ..mapped }, Reach::Everywhere).unwrap()), expected);
         fs::write(sleeper.program(), "another").unwrap();
         let path = mapped.path.strip_suffix(b" (deleted)").unwrap();
-        assert_eq!(contents(&open_mapped(&Mapped { path, ..mapped }).unwrap()), expected);
+        assert_eq!(contents(&open_mapped(&Mapped { path, ..mapped }, Reach::Everywhere).unwrap()), expected);
     });
 }
 
@@ -162,6 +162,9 @@ fn what_compilers_write_down() {
     let sleeper = Sleeper::start("jit");
     let pid = sleeper.pid();
     let path = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+    let own = |path: PathBuf| Some(open_own(pid, &path, Reach::Everywhere).ok()?.growing());
+    let perf_map = |pid| own(perf_map_path(pid)?);
+    let jitdump = |path: &[u8]| own(jitdump_path(path)?);
     assert!(perf_map(pid).is_none());
     std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
     assert!(perf_map(pid).is_none(), "a link");
@@ -178,8 +181,8 @@ fn what_compilers_write_down() {
     fs::remove_file(&path).unwrap();
     let dump = sleeper.directory.join(format!("jit-{pid}.dump"));
     fs::write(&dump, "x").unwrap();
-    assert!(jitdump(pid, dump.as_os_str().as_bytes()).is_some());
-    assert!(jitdump(pid, sleeper.program().as_os_str().as_bytes()).is_none(), "not by its name");
+    assert!(jitdump(dump.as_os_str().as_bytes()).is_some());
+    assert!(jitdump(sleeper.program().as_os_str().as_bytes()).is_none(), "not by its name");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! What symbols are read from, as far as this code knows of files: what it asks for, and how it tells them apart.
 
 use super::read_at::ReadAt;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// A file, as long as it is not changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
     /// As stat(2) gives it.
     pub device: u64,

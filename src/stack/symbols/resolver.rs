@@ -65,6 +65,11 @@ impl<F: Files> Resolver<F> {
         }
     }
 
+    /// Who opens files.
+    pub fn files(&self) -> &F {
+        &self.files
+    }
+
     /// Whether a file is known already; then it need not be opened.
     pub fn known(&self, identity: Identity) -> Option<ObjectId> {
         self.by_identity.get(&identity).copied()
