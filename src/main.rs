@@ -8,11 +8,15 @@ use rtrace::cli::exit_code::ExitCode;
 use rtrace::cli::plain::without_numbers;
 use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
-use rtrace::sys::caller;
+use rtrace::sys::{caller, lent};
 use rtrace::{run, say};
 
 fn main() -> std::process::ExitCode {
     caller::make_signals_ours();
+    if let Err(refused) = lent::put_aside() {
+        say!("rtrace: {refused}");
+        return ExitCode::Failed.into();
+    }
     let code = match cli::parse(std::env::args_os(), &cli::environment()) {
         Parsed::Request(request) => carry_out(&request).unwrap_or_else(|error| {
             say!("rtrace: {}", without_numbers(&format!("{error:#}")));

@@ -1,6 +1,7 @@
 //! What this process may do: capabilities, the sysctls that widen them, and limits.
 
 use super::procfs;
+use crate::sys::lent;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
@@ -32,7 +33,7 @@ impl Capability {
 /// What this process may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Privileges {
-    /// The effective capabilities, bit by bit.
+    /// The effective capabilities, and those that rtrace is lent ([`lent`]), bit by bit.
     pub capabilities: u64,
     /// The effective user.
     pub uid: u32,
@@ -56,7 +57,7 @@ impl Privileges {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let files = getrlimit(Resource::Nofile);
         Privileges {
-            capabilities: effective_capabilities(&status).unwrap_or(0),
+            capabilities: effective_capabilities(&status).unwrap_or(0) | lent::capabilities(),
             uid: rustix::process::geteuid().as_raw(),
             paranoid: sysctl("perf_event_paranoid"),
             mlock_kb: sysctl("perf_event_mlock_kb"),
