@@ -33,6 +33,7 @@ fn carry_out(request: &Request) -> anyhow::Result<ExitCode> {
         Request::List { what, glob } => cli::list::list(*what, glob.as_deref()),
         Request::Probe(what) => cli::probe::carry_out(what),
         Request::Check => cli::check::check(),
+        Request::Setup(setup) => cli::setup::print(setup),
         Request::ListUsdt(program) => cli::list::usdt::list(program),
         Request::Complete(words) => cli::complete::print(words),
         Request::Completions(shell) => cli::completions::print(*shell),

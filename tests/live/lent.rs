@@ -284,8 +284,47 @@ fn a_copy_of_the_file_lends_nothing() {
     let Some(machine) = machine_with_lent() else { return };
     let copied = run(&machine, r#"$member cp rtrace own/rtrace; $member own/rtrace --engine bpf -o own/lines true"#);
     assert!(copied.status == 125 && copied.stderr.contains("give rtrace CAP_BPF and CAP_PERFMON"), "{copied:?}");
+    let check = run(&machine, "$member own/rtrace check");
+    assert!(check.stdout.contains("BPF              no cap_bpf; run: rtrace check --setup\n"), "{}", check.stdout);
     // The kernel gives nothing to a program whose caller wants no new privileges.
     let wants_none = run(&machine, "setpriv --no-new-privs $lent --engine bpf -o own/lines true");
     assert_eq!(wants_none.status, 125, "{wants_none:?}");
     let _traced = start_shell(&machine, &as_member("$lent -o own/lines -- sleep 0.1")).finish().succeeded();
+}
+
+/// What is printed is done as it is printed, in an /etc of the test's own. Where it lets members read tracefs, that is the whole machine's, so it is done only where the machine is there for tests.
+#[test]
+fn the_printed_commands_let_a_group_in_and_out_again() {
+    let Some(machine) = machine_with_lent() else { return };
+    if shell(&machine, "for tool in groupadd useradd groupdel setcap getcap getent; do command -v $tool || exit 1; done").status != 0 {
+        return unsupported("no tools for users and capabilities (passwd, libcap2-bin)");
+    }
+    let script = run(&machine, "$rtrace check --setup --group tracers --program \"$dir/rtrace\"").succeeded().stdout;
+    if script.contains("mount") && std::env::var_os("RTRACE_TEST_VM").is_none() {
+        return unsupported("it changes how tracefs is mounted for the whole machine; tests/vm/run does it");
+    }
+    fs::write(machine.path("script"), &script).expect("the test's directory is writable");
+    let undo: Vec<&str> =
+        script.split_once("undone by:\n").expect("it says so").1.lines().map(|line| line.trim_start_matches("#     ")).collect();
+    fs::write(machine.path("undo"), undo.join("\n")).expect("the test's directory is writable");
+    let steps = r#"set -e
+        mount --make-rprivate /; cp -a /etc etc; mount --bind etc /etc
+        setcap -r rtrace
+        sh script
+        useradd --user-group --groups tracers ada; useradd --user-group bob
+        chown ada own
+        as() { setpriv --reuid="$1" --regid="$1" --init-groups env HOME=/nonexistent "$dir/rtrace" -e openat -o own/lines cat own/file; }
+        as ada; grep -c 'filename: "own/file"' own/lines
+        as bob 2>&1 || echo "bob may not: $?"
+        ls -l rtrace | cut -d' ' -f1,3,4; getcap rtrace
+        sh undo
+        ls -l rtrace | cut -d' ' -f1,3,4; getcap rtrace; getent group tracers || echo gone"#;
+    fs::write(machine.path("steps"), steps).expect("the test's directory is writable");
+    let done = run(&machine, "exec unshare -m sh steps").succeeded();
+    let name = machine.path("rtrace");
+    let said = format!(
+        "mine\n1\nenv: '{name}': Permission denied\nbob may not: 126\n-rwxr-x--- root tracers\nrtrace cap_perfmon,cap_bpf=p\n-rwxr-xr-x root root\ngone\n"
+    );
+    let said = said.replace("env: '", "env: ‘").replace("': Perm", "’: Perm");
+    assert_eq!(done.stdout.replace("env: '", "env: ‘").replace("': Perm", "’: Perm"), said, "{}", done.stderr);
 }
