@@ -6,7 +6,7 @@
 use super::{ExitCode, plain, stdout};
 use crate::bpf;
 use crate::kernel::features::Features;
-use crate::kernel::privileges::{Capability, Privileges};
+use crate::kernel::privileges::{Capability, LEVEL_MAX, Privileges};
 use crate::kernel::refused::{self, Refused};
 use crate::kernel::tracefs::{Tracefs, TracefsError};
 use crate::kernel::{machine, syscall_event};
@@ -253,6 +253,10 @@ fn privileges(privileges: &Privileges) -> Line {
     };
     let holds = if privileges.has(Capability::PerfMon) { "with" } else { "without" };
     let what = format!("{level}, {holds} cap_perfmon");
+    if privileges.has(Capability::PerfMon) && privileges.is_above_perfmon() {
+        let what = format!("{what}, which may not be enough: kernels of Debian and Ubuntu ask for cap_sys_admin above {LEVEL_MAX}");
+        return Line::limited("perf events", what).by(format!("sudo sysctl kernel.perf_event_paranoid={LEVEL_MAX}"));
+    }
     if privileges.may_read_tracepoints() {
         Line::ok("perf events", what)
     } else {

@@ -5,6 +5,7 @@ use super::request::Setup;
 use super::stdout;
 use crate::bpf;
 use crate::kernel::machine;
+use crate::kernel::privileges::{LEVEL_MAX, Privileges};
 use anyhow::Context;
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -16,6 +17,7 @@ const NEEDS_TRACEFS: (u32, u32) = (7, 2);
 /// What tracing takes, and no more: events of perf on any task and CPU, and BPF programs that see the kernel's memory. They are permitted, not effective: rtrace puts them into effect for the calls that need them.
 const CAPABILITIES: &str = "cap_perfmon,cap_bpf=p";
 const TRACING: &str = "/sys/kernel/tracing";
+const SYSCTL: &str = "/etc/sysctl.d/60-rtrace.conf";
 const UNIT: &str = "/etc/systemd/system/sys-kernel-tracing.mount.d";
 
 /// What the script depends on.
@@ -27,6 +29,8 @@ struct Here<'a> {
     needs_tracefs: bool,
     /// Whether systemd mounts tracefs here.
     has_systemd: bool,
+    /// kernel.perf_event_paranoid, if it is above what CAP_PERFMON is enough for.
+    level_above: Option<i32>,
 }
 
 /// Prints the script on stdout.
@@ -42,6 +46,7 @@ pub fn print(setup: &Setup) -> anyhow::Result<ExitCode> {
         group: &setup.group,
         needs_tracefs: version.is_some_and(|version| version >= NEEDS_TRACEFS) || bpf::may_be_interrupted(),
         has_systemd: Path::new("/run/systemd/system").is_dir(),
+        level_above: Privileges::read().paranoid.filter(|level| *level > LEVEL_MAX),
     };
     stdout::print(script(here).as_bytes())
 }
@@ -60,11 +65,20 @@ fn script(here: Here) -> String {
          setcap {CAPABILITIES} {program}\n"
     );
     let mut undo = vec![format!("setcap -r {program}"), format!("chown root:root {program}"), format!("chmod 755 {program}")];
+    if let Some(level) = here.level_above {
+        let _ = writeln!(
+            text,
+            "# Above level {LEVEL_MAX}, which kernels have by themselves, those of Debian and Ubuntu refuse perf events to CAP_PERFMON, too.\n\
+             printf 'kernel.perf_event_paranoid = {LEVEL_MAX}\\n' > {SYSCTL}\n\
+             sysctl -q -w kernel.perf_event_paranoid={LEVEL_MAX}"
+        );
+        undo.push(format!("rm {SYSCTL}; sysctl -q -w kernel.perf_event_paranoid={level}"));
+    }
     if here.needs_tracefs {
         text += &tracefs(here);
         undo.extend(undo_tracefs(here));
     } else {
-        text += "# This kernel needs no more: members do not need to read tracefs, and what others record there stays root's.\n";
+        text += "# On this kernel members do not need to read tracefs, so what others record there stays root's.\n";
     }
     undo.push(format!("groupdel {group}"));
     let _ =
@@ -117,7 +131,7 @@ mod tests {
     use super::*;
 
     fn commands(needs_tracefs: bool, has_systemd: bool) -> Vec<String> {
-        let here = Here { program: Path::new("/opt/the tool/rtrace"), group: "tracers", needs_tracefs, has_systemd };
+        let here = Here { program: Path::new("/opt/the tool/rtrace"), group: "tracers", needs_tracefs, has_systemd, level_above: None };
         script(here).lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
     }
 
@@ -143,8 +157,9 @@ mod tests {
 
     #[test]
     fn what_is_changed_is_undone() {
-        let here = Here { program: Path::new("/usr/local/bin/rtrace"), group: "rtrace", needs_tracefs: true, has_systemd: true };
-        let text = script(here);
+        let program = Path::new("/usr/local/bin/rtrace");
+        let text = script(Here { program, group: "rtrace", needs_tracefs: true, has_systemd: true, level_above: Some(3) });
+        assert!(text.contains("\nsysctl -q -w kernel.perf_event_paranoid=2\n"), "{text}");
         let (_, undo) = text.split_once("# All this is undone by:\n").unwrap();
         let undo: Vec<&str> = undo.lines().map(|line| line.trim_start_matches("#     ")).collect();
         assert_eq!(
@@ -153,6 +168,7 @@ mod tests {
                 "setcap -r /usr/local/bin/rtrace",
                 "chown root:root /usr/local/bin/rtrace",
                 "chmod 755 /usr/local/bin/rtrace",
+                "rm /etc/sysctl.d/60-rtrace.conf; sysctl -q -w kernel.perf_event_paranoid=3",
                 "rm /etc/systemd/system/sys-kernel-tracing.mount.d/rtrace.conf; systemctl daemon-reload",
                 "mount -o remount,mode=700,gid=0 /sys/kernel/tracing",
                 "groupdel rtrace",

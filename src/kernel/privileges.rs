@@ -51,6 +51,9 @@ pub struct Privileges {
     pub is_filtered: bool,
 }
 
+/// The highest level of kernel.perf_event_paranoid that the kernel itself knows (kernel/events/core.c).
+pub const LEVEL_MAX: i32 = 2;
+
 impl Privileges {
     /// What holds now. Files that cannot be read leave `None`, or no capabilities.
     pub fn read() -> Privileges {
@@ -80,6 +83,11 @@ impl Privileges {
     /// May trace own tasks, kernel included: at level 2 only events that happen in user space are left, which `raw_syscalls:*` are not.
     pub fn may_trace_own(&self) -> bool {
         self.has(Capability::PerfMon) || self.paranoid.is_some_and(|level| level <= 1)
+    }
+
+    /// kernel.perf_event_paranoid has a level that only kernels of Debian and Ubuntu know, at which these ask for CAP_SYS_ADMIN.
+    pub fn is_above_perfmon(&self) -> bool {
+        self.paranoid.is_some_and(|level| level > LEVEL_MAX) && !self.has(Capability::SysAdmin)
     }
 
     /// May trace whole CPUs.

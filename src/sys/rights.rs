@@ -108,17 +108,20 @@ const NEVER_MADE: &[libc::c_long] = &[
 
 /// include/uapi/linux/audit.h
 const ARCHITECTURE: u32 = if cfg!(target_arch = "aarch64") { 0xc000_00b7 } else { 0xc000_003e };
+/// Numbers from here on are of the x32 ABI (arch/x86/include/uapi/asm/unistd.h): other numbers for the same calls.
+const X32: u32 = 0x4000_0000;
 /// Where struct seccomp_data has the call's number, and its architecture.
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
 
-/// The filter's instructions: another architecture's calls and those of the list are refused, all others made.
+/// The filter's instructions: another ABI's calls and those of the list are refused, all others made.
 fn filter() -> Vec<libc::sock_filter> {
     let load = |at| instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0);
     let answer = |what| instruction(libc::BPF_RET | libc::BPF_K, what, 0, 0);
     let count = NEVER_MADE.len() as u8;
     let equals = |what, then, otherwise| instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, what, then, otherwise);
-    let mut filter = vec![load(ARCHITECTURE_AT), equals(ARCHITECTURE, 0, count + 2), load(NUMBER_AT)];
+    let is_x32 = instruction(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, X32, count + 1, 0);
+    let mut filter = vec![load(ARCHITECTURE_AT), equals(ARCHITECTURE, 0, count + 3), load(NUMBER_AT), is_x32];
     filter.extend(NEVER_MADE.iter().zip(0u8..).map(|(number, at)| equals(*number as u32, count - at, 0)));
     filter.extend([answer(libc::SECCOMP_RET_ALLOW), answer(libc::SECCOMP_RET_ERRNO | libc::EPERM as u32)]);
     filter
@@ -153,6 +156,9 @@ mod tests {
             at += 1;
             match u32::from(one.code) & 7 {
                 libc::BPF_LD => word = if one.k == NUMBER_AT { number } else { architecture },
+                libc::BPF_JMP if u32::from(one.code) & 0xf0 == libc::BPF_JGE => {
+                    at += usize::from(if word >= one.k { one.jt } else { one.jf })
+                }
                 libc::BPF_JMP => at += usize::from(if word == one.k { one.jt } else { one.jf }),
                 _ => return one.k,
             }
@@ -164,6 +170,7 @@ mod tests {
         let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
         for number in NEVER_MADE {
             assert_eq!(asked(ARCHITECTURE, *number as u32), refused, "{number}");
+            assert_eq!(asked(ARCHITECTURE, *number as u32 | X32), refused, "{number} of x32");
         }
         for number in [libc::SYS_read, libc::SYS_openat, libc::SYS_execve, libc::SYS_bpf, libc::SYS_renameat2, libc::SYS_clone3] {
             assert_eq!(asked(ARCHITECTURE, number as u32), libc::SECCOMP_RET_ALLOW, "{number}");
