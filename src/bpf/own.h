@@ -2,20 +2,23 @@
 /*
  * Whether a task is its caller's own, where rtrace was lent its privileges (src/sys/lent.rs).
  *
- * The answer is that of __ptrace_may_access() in kernel/ptrace.c for a tracer that has no capability, and a little stricter: all users and groups of the task are the
- * caller's, it is in the first user namespace and may use no capability, and its memory may be read by its owner. It is asked at each call, because a program that is
- * executed may have more rights than the one before.
+ * The answer is that of __ptrace_may_access() in kernel/ptrace.c for a tracer that has no capability, and a little
+ * stricter: all users and groups of the task are the caller's, it is in the first user namespace and may use no
+ * capability, and its memory may be read by its owner. It is asked at each call, because a program that is executed may
+ * have more rights than the one before.
  */
 #pragma once
 
 #include "kernel.h"
 #include "plan.h"
 
-/* include/linux/mm_types.h (linux/sched/coredump.h before 6.17): the lowest bits of a memory's flags, and their value where its owner may read it. */
+/* include/linux/mm_types.h (linux/sched/coredump.h before 6.17): the lowest bits of a memory's flags, and their value
+ * where its owner may read it. */
 #define DUMPABLE_MASK 3
 #define DUMPABLE_BY_OWNER 1
 
-/* What says whether a task's memory may be read by its owner: a struct mm_struct's address, or, where there is one, that of a struct task_exec_state. */
+/* What says whether a task's memory may be read by its owner: a struct mm_struct's address, or, where there is one, that
+ * of a struct task_exec_state. */
 static __always_inline int is_readable_by_owner(u64 memory)
 {
 	u64 flags = 0;

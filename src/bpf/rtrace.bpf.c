@@ -239,7 +239,8 @@ static __always_inline int is_left_out(struct task *task, struct call *call)
 	return settings.filters && is_hopeless(call, 1);
 }
 
-/* Gives the open call as returned; 0 if this exit is not its own. `shown`: the task is still one of whose memory and files something may be told. */
+/* Gives the open call as returned; 0 if this exit is not its own. `shown`: the task is still one of whose memory and
+ * files something may be told. */
 static __always_inline int give_returned(void *ctx, struct task_struct *current, struct task *task, u32 open, s32 nr, s64 ret, int shown)
 {
 	u32 flags = plan_at(task->place)->flags;

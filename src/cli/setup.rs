@@ -1,4 +1,5 @@
-//! `rtrace check --setup`: the shell commands that let the members of a group trace programs of their own without root. `./install --group` carries out just these lines.
+//! `rtrace check --setup`: the shell commands that let the members of a group trace programs of their own without root.
+//! `./install --group` carries out just these lines.
 
 use super::ExitCode;
 use super::request::Setup;
@@ -12,9 +13,11 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// From this version on the BPF programs are on events of tracefs, for whose numbers rtrace has to read it (`bpf::may_be_interrupted`).
+/// From this version on the BPF programs are on events of tracefs, for whose numbers rtrace has to read it
+/// (`bpf::may_be_interrupted`).
 const NEEDS_TRACEFS: (u32, u32) = (7, 2);
-/// What tracing takes, and no more: events of perf on any task and CPU, and BPF programs that see the kernel's memory. They are permitted, not effective: rtrace puts them into effect for the calls that need them.
+/// What tracing takes, and no more: events of perf on any task and CPU, and BPF programs that see the kernel's memory.
+/// They are permitted, not effective: rtrace puts them into effect for the calls that need them.
 const CAPABILITIES: &str = "cap_perfmon,cap_bpf=p";
 const TRACING: &str = "/sys/kernel/tracing";
 const SYSCTL: &str = "/etc/sysctl.d/60-rtrace.conf";

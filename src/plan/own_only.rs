@@ -1,7 +1,9 @@
-//! What rtrace does for a caller to whom it lends its privileges ([`crate::sys::lent`]): it traces what is his alone, as ptrace(2) would let him, and nothing else.
+//! What rtrace does for a caller to whom it lends its privileges ([`crate::sys::lent`]): it traces what is his alone,
+//! as ptrace(2) would let him, and nothing else.
 //!
-//! What is refused here is refused with a sentence. That nothing of others is shown does not rest on it: the BPF programs ask at each call whose it is (`src/bpf/own.h`), and whatever opens files and
-//! processes here does so with the caller's own rights. So there are only those programs, which can ask, and no event that tells of other tasks.
+//! What is refused here is refused with a sentence. That nothing of others is shown does not rest on it: the BPF
+//! programs ask at each call whose it is (`src/bpf/own.h`), and whatever opens files and processes here does so with
+//! the caller's own rights. So there are only those programs, which can ask, and no event that tells of other tasks.
 
 use super::Plan;
 use crate::cli::request::{Engine, Selector, SummaryBy, Target, Trace, Who};
@@ -62,7 +64,8 @@ fn hindrances(request: &Trace) -> impl Iterator<Item = (bool, &'static str)> {
     .into_iter()
 }
 
-/// Refuses a plan with anything but the BPF programs and the side band. A request that came so far has been looked at; this is for what it did not think of.
+/// Refuses a plan with anything but the BPF programs and the side band. A request that came so far has been looked at;
+/// this is for what it did not think of.
 ///
 /// # Errors
 /// A sentence.
@@ -80,7 +83,8 @@ pub fn check_plan(plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
-/// The kernel is asked whether the caller may read the memory of what is to be traced (`PTRACE_MODE_ATTACH_FSCREDS` in kernel/ptrace.c), for which nothing that is lent is in effect.
+/// The kernel is asked whether the caller may read the memory of what is to be traced (`PTRACE_MODE_ATTACH_FSCREDS` in
+/// kernel/ptrace.c), for which nothing that is lent is in effect.
 fn check_targets(target: &Target) -> anyhow::Result<()> {
     let Target::There { who: Who::Pids(ids) | Who::Tids(ids), .. } = target else { return Ok(()) };
     for id in ids {

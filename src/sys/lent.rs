@@ -1,9 +1,12 @@
-//! Capabilities that rtrace's file has and whoever started rtrace has not (file capabilities, capabilities(7)): they are lent to him, for what rtrace does with them and nothing else.
+//! Capabilities that rtrace's file has and whoever started rtrace has not (file capabilities, capabilities(7)): they
+//! are lent to him, for what rtrace does with them and nothing else.
 //!
-//! They are out of effect from the first moment on, so that whatever rtrace opens, writes and executes is opened, written and executed with the caller's own rights. Only the calls that need them
-//! ([`with`]) have them in effect, for so long, in one thread: perf_event_open(2) and bpf(2). When all is armed, they are given up for good ([`give_up`]).
+//! They are out of effect from the first moment on, so that whatever rtrace opens, writes and executes is opened,
+//! written and executed with the caller's own rights. Only the calls that need them ([`with`]) have them in effect, for
+//! so long, in one thread: perf_event_open(2) and bpf(2). When all is armed, they are given up for good ([`give_up`]).
 //!
-//! Capabilities are a thread's own, and the C library does nothing about that: a new thread has those of the one that made it, so each thread gives up its own.
+//! Capabilities are a thread's own, and the C library does nothing about that: a new thread has those of the one that
+//! made it, so each thread gives up its own.
 
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{self, CapabilitySet, CapabilitySets};
@@ -26,7 +29,8 @@ pub struct SetId {
     effective: String,
 }
 
-/// Puts lent capabilities out of effect, and gives up those that rtrace has no use for. To be called before there are threads.
+/// Puts lent capabilities out of effect, and gives up those that rtrace has no use for. To be called before there are
+/// threads.
 ///
 /// # Errors
 /// The file is set-user-ID or set-group-ID to somebody else.
@@ -94,7 +98,8 @@ pub fn give_up() {
     }
 }
 
-/// A thread may always have fewer of its capabilities, or more in effect of those that it is permitted. One that could not must not go on.
+/// A thread may always have fewer of its capabilities, or more in effect of those that it is permitted. One that could
+/// not must not go on.
 fn set(capabilities: CapabilitySets) {
     thread::set_capabilities(None, capabilities).expect("a thread may choose among its own capabilities");
 }

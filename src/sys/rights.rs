@@ -1,8 +1,11 @@
-//! What rtrace gives up once all is armed: capabilities that the rest of the run has no use for, and system calls that it never makes.
+//! What rtrace gives up once all is armed: capabilities that the rest of the run has no use for, and system calls that
+//! it never makes.
 //!
-//! From then on rtrace reads what others wrote: records, memory, ELF files and what is in them. Whoever found a mistake there is not to get root's power over the kernel by it. What root's files are worth
-//! stays within reach (his capabilities are not what lets him write them), and so does the rest of this process: threads share their memory, so there is one filter for all of them, and a thread with
-//! fewer capabilities than another one is a matter of order, no wall.
+//! From then on rtrace reads what others wrote: records, memory, ELF files and what is in them. Whoever found a mistake
+//! there is not to get root's power over the kernel by it. What root's files are worth stays within reach (his
+//! capabilities are not what lets him write them), and so does the rest of this process: threads share their memory, so
+//! there is one filter for all of them, and a thread with fewer capabilities than another one is a matter of order, no
+//! wall.
 
 use super::lent;
 use rustix::thread::{self, CapabilitySet, CapabilitySets};
@@ -13,7 +16,8 @@ const OF_WORKER: CapabilitySet = CapabilitySet::DAC_OVERRIDE
     .union(CapabilitySet::SYS_PTRACE)
     .union(CapabilitySet::CHECKPOINT_RESTORE)
     .union(CapabilitySet::SYSLOG);
-/// To pass signals on to a command of another user, to list tasks by BPF programs, and to load those for 32-bit programs.
+/// To pass signals on to a command of another user, to list tasks by BPF programs, and to load those for 32-bit
+/// programs.
 const OF_MAIN: CapabilitySet = OF_WORKER.union(CapabilitySet::KILL).union(CapabilitySet::PERFMON).union(CapabilitySet::BPF);
 /// The highest number that there may be.
 const CAPABILITIES_MAX: u32 = 63;
@@ -23,7 +27,8 @@ pub fn of_worker() {
     keep(OF_WORKER);
 }
 
-/// For the main thread, when all is armed; the filter is for all threads. `asks_for_programs`: it looks for other tracers' BPF programs, whose list takes CAP_SYS_ADMIN.
+/// For the main thread, when all is armed; the filter is for all threads. `asks_for_programs`: it looks for other
+/// tracers' BPF programs, whose list takes CAP_SYS_ADMIN.
 pub fn when_armed(asks_for_programs: bool) {
     keep(if asks_for_programs { OF_MAIN.union(CapabilitySet::SYS_ADMIN) } else { OF_MAIN });
     refuse_calls();
@@ -54,7 +59,8 @@ fn keep(wanted: CapabilitySet) {
     let _ = thread::set_capabilities(None, fewer);
 }
 
-/// Calls that change the machine or other processes, or begin something that no part of rtrace, nor a program that it runs for debug files (`debuginfod-find`, `xz`), does.
+/// Calls that change the machine or other processes, or begin something that no part of rtrace, nor a program that it
+/// runs for debug files (`debuginfod-find`, `xz`), does.
 const NEVER_MADE: &[libc::c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_writev,
@@ -131,7 +137,8 @@ fn instruction(code: u32, k: u32, then: u8, otherwise: u8) -> libc::sock_filter 
     libc::sock_filter { code: code as u16, jt: then, jf: otherwise, k }
 }
 
-/// For all threads of this process and what they start. The command and the output's reader were started before. A kernel without seccomp has no filter.
+/// For all threads of this process and what they start. The command and the output's reader were started before. A
+/// kernel without seccomp has no filter.
 fn refuse_calls() {
     // Without this, only who has CAP_SYS_ADMIN may filter.
     if thread::set_no_new_privs(true).is_err() {

@@ -1,6 +1,8 @@
-//! The installation in which a group's members trace without root (`rtrace check --setup`): rtrace's file has capabilities, its caller has none.
+//! The installation in which a group's members trace without root (`rtrace check --setup`): rtrace's file has
+//! capabilities, its caller has none.
 //!
-//! The tests make such a file and run it as a user who is nobody else. What they say of others is first seen to be there to be seen: by root's trace, or by the program's own output.
+//! The tests make such a file and run it as a user who is nobody else. What they say of others is first seen to be
+//! there to be seen: by root's trace, or by the program's own output.
 
 use crate::line;
 use crate::machine::{self, Machine};
@@ -26,7 +28,8 @@ fn mode(path: &str, mode: u32) {
     fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap_or_else(|e| panic!("{path}: {e}"));
 }
 
-/// rtrace with lent capabilities in the test's directory, and `own`, a directory of the member's. `None` where that cannot be, after saying so.
+/// rtrace with lent capabilities in the test's directory, and `own`, a directory of the member's. `None` where that
+/// cannot be, after saying so.
 fn machine_with_lent() -> Option<Machine> {
     let machine = Machine::shared()?;
     if machine::engine() != "bpf" {
@@ -54,7 +57,8 @@ fn give(path: &str, capabilities: &[u8]) -> Option<()> {
     }
 }
 
-/// The beginning of a shell line: `$lent` runs rtrace, `$member` anything, as the member. (setpriv(1) itself keeps capabilities until it executes something.)
+/// The beginning of a shell line: `$lent` runs rtrace, `$member` anything, as the member. (setpriv(1) itself keeps
+/// capabilities until it executes something.)
 fn as_member(script: &str) -> String {
     format!(
         r#"cd "$dir"; export HOME="$dir/own"; member="setpriv --reuid={MEMBER} --regid={MEMBER} --clear-groups env"; lent="$member $dir/rtrace"; export member lent
@@ -292,7 +296,8 @@ fn a_copy_of_the_file_lends_nothing() {
     let _traced = start_shell(&machine, &as_member("$lent -o own/lines -- sleep 0.1")).finish().succeeded();
 }
 
-/// What is printed is done as it is printed, in an /etc of the test's own. Where it lets members read tracefs, that is the whole machine's, so it is done only where the machine is there for tests.
+/// What is printed is done as it is printed, in an /etc of the test's own. Where it lets members read tracefs, that is
+/// the whole machine's, so it is done only where the machine is there for tests.
 #[test]
 fn the_printed_commands_let_a_group_in_and_out_again() {
     let Some(machine) = machine_with_lent() else { return };

@@ -1,4 +1,5 @@
-//! What rtrace gives up when all is armed, and that the command has no part in it. (`lent.rs` is about privileges that are not the caller's.)
+//! What rtrace gives up when all is armed, and that the command has no part in it. (`lent.rs` is about privileges that
+//! are not the caller's.)
 
 use crate::machine::{Machine, engine};
 use crate::trace::shell_with_engine;
