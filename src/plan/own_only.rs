@@ -88,10 +88,10 @@ pub fn check_plan(plan: &Plan) -> anyhow::Result<()> {
 fn check_targets(target: &Target) -> anyhow::Result<()> {
     let Target::There { who: Who::Pids(ids) | Who::Tids(ids), .. } = target else { return Ok(()) };
     for id in ids {
-        match openat(CWD, format!("/proc/{id}/mem"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
-            Err(Errno::ACCESS | Errno::PERM) => return Err(not_own(*id)),
-            // That it is not there, or no more, is for the plan to say.
-            _ => {}
+        // That it is not there, or no more, is for the plan to say.
+        let memory = openat(CWD, format!("/proc/{id}/mem"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        if let Err(Errno::ACCESS | Errno::PERM) = memory {
+            return Err(not_own(*id));
         }
     }
     Ok(())
