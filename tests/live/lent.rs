@@ -225,6 +225,20 @@ fn calls_of_a_program_that_hides_its_memory_are_not_shown() {
     assert!(trace.stderr.contains(" calls are not shown"), "{}", trace.stderr);
 }
 
+/// Whoever made the namespace has all capabilities there, and so has what runs in it.
+#[test]
+fn calls_of_a_program_in_a_user_namespace_are_not_shown() {
+    let Some(machine) = machine_with_lent() else { return };
+    let inside = "unshare --user --map-root-user cat own/file";
+    if run(&machine, &format!("$member {inside}")).status != 0 {
+        return unsupported("this user can make no user namespace");
+    }
+    let trace = run(&machine, &format!("$lent -o own/lines -- sh -c '{inside}; cat own/file'")).succeeded();
+    assert_eq!(trace.stdout, "mine\nmine\n");
+    assert_eq!(trace.text.matches("filename: \"own/file\"").count(), 1, "{}", trace.text);
+    assert!(trace.stderr.contains(" calls are not shown"), "{}", trace.stderr);
+}
+
 /// kcmp(2) and pidfd_getfd(2) name descriptors of other processes, which are looked up in the kernel.
 #[test]
 fn files_of_others_are_not_told_by_calls_that_name_their_descriptors() {
