@@ -9,7 +9,7 @@ use rtrace::cli::plain::without_numbers;
 use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
 use rtrace::kernel::elsewhere;
-use rtrace::sys::caller;
+use rtrace::sys::{caller, lent};
 use rtrace::{run, say};
 
 fn main() -> std::process::ExitCode {
@@ -17,6 +17,10 @@ fn main() -> std::process::ExitCode {
         return code;
     }
     caller::make_signals_ours();
+    if let Err(refused) = lent::put_aside() {
+        say!("rtrace: {refused}");
+        return ExitCode::Failed.into();
+    }
     let code = match cli::parse(std::env::args_os(), &cli::environment()) {
         Parsed::Request(request) => carry_out(&request).unwrap_or_else(|error| {
             say!("rtrace: {}", without_numbers(&format!("{error:#}")));
@@ -33,6 +37,7 @@ fn carry_out(request: &Request) -> anyhow::Result<ExitCode> {
         Request::List { what, glob } => cli::list::list(*what, glob.as_deref()),
         Request::Probe(what) => cli::probe::carry_out(what),
         Request::Check => cli::check::check(),
+        Request::Setup(setup) => cli::setup::print(setup),
         Request::ListUsdt(program) => cli::list::usdt::list(program),
         Request::Complete(words) => cli::complete::print(words),
         Request::Completions(shell) => cli::completions::print(*shell),

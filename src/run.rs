@@ -14,7 +14,7 @@ use crate::interrupt;
 use crate::kernel::carriers::{self, Carrier};
 use crate::kernel::elsewhere::Guarded;
 use crate::kernel::{cgroups, descriptors, elf, machine, procfs, tracefs::Tracefs};
-use crate::plan::{self, Plan, Whom};
+use crate::plan::{self, Plan, Whom, own_only};
 use crate::probe::left;
 use crate::probe::made::Made;
 use crate::say;
@@ -28,7 +28,7 @@ use crate::source::{Note, Session, session::Scope};
 use crate::stream::is_given_up;
 use crate::sys::signals::Came;
 use crate::sys::spawn::{Child, Refused};
-use crate::sys::{caller, clock, closer, perf};
+use crate::sys::{caller, clock, closer, lent, perf, rights};
 use crate::verdict;
 use crate::worker::{self, Outcome};
 use anyhow::Context;
@@ -63,6 +63,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
 /// `before`: how many files rtrace might have open when it was started.
 fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     interrupt::take().context("cannot wait for signals")?;
+    own_only::check_request(request)?;
     if !matches!(request.target, Target::There { who: Who::All | Who::User(_), .. }) {
         perf::get_ready_to_follow();
     }
@@ -72,8 +73,10 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let mut made = Made::make(&tracefs, &request.what.items, &|item| plan::events_of_device(request, item))?;
     let mut objects = Objects::open(&request.what.items, &tracefs)?;
     let (mut plan, programs) = bpf::choose(request, &tracefs, &mut made, objects.outputs())?;
+    own_only::check_plan(&plan)?;
     objects.load(&plan, programs.as_ref())?;
-    if let Some(why) = tracefs.why_absent() {
+    // Whoever is lent rtrace's privileges has no other events anyhow.
+    if let Some(why) = tracefs.why_absent().filter(|_| !lent::is_lent()) {
         say!("rtrace: there are only syscalls, no signals and no other events: {why}");
     }
     let command = match &request.target {
@@ -278,6 +281,7 @@ impl Run<'_> {
     /// Switches the events on. Where no BPF program tells of calls that are in flight by then, the targets are looked at.
     fn enable(&mut self) -> anyhow::Result<()> {
         self.drain.enable().context("cannot switch the events on")?;
+        rights::when_armed(self.plan.events.iter().any(|event| event.spec.format.is_some()));
         if !matches!(self.plan.whom, Whom::Tasks { .. }) || self.plan.bpf.is_some() || !self.plan.traces_calls() {
             return Ok(());
         }
@@ -518,6 +522,17 @@ impl Run<'_> {
         }
     }
 
+    /// Calls that nobody was shown because of whose they were.
+    fn withheld(&self) -> Option<String> {
+        let calls = self.drain.armed().withheld();
+        (calls > 0).then(|| {
+            format!(
+                "{calls} calls are not shown, and are in no count: programs made them that are not yours alone (set-user-ID, with capabilities, \
+                 of another user namespace, or not dumpable); root may trace them (sudo rtrace ...)"
+            )
+        })
+    }
+
     /// The exit status, when the worker is done. A command that still runs untraced is waited for: its status is ours.
     fn exit_code(&mut self, outcome: &Outcome) -> ExitCode {
         if self.traced.is_some() && self.enough.load(Ordering::Relaxed) {
@@ -530,7 +545,7 @@ impl Run<'_> {
                 shortages.push(format!("{names} path names at most are not known: more {of_whom} than the kernel had room for"));
             }
         }
-        for sentence in &shortages {
+        for sentence in shortages.iter().chain(&self.withheld()) {
             say!("rtrace: {sentence}");
         }
         if let Some(sentence) = verdict::of_unanswered(&outcome.unanswered) {

@@ -23,6 +23,7 @@ use crate::stack::naming::{Named, Naming, Wanted};
 use crate::stack::symbols::Options;
 use crate::stack::symbols::debuginfod::Debuginfod;
 use crate::sys::clock;
+use crate::sys::rights;
 use crate::syscall::ledger::Ledger;
 use anyhow::Context;
 use std::io;
@@ -85,7 +86,11 @@ pub fn start(
     let graphs = request.graphs.clone();
     let kernel_frames = plan.events.iter().any(|event| event.stack.kernel_chain);
     let live_names = if kernel_frames { LiveNames::read_ahead(files.clone()) } else { LiveNames::new(files.clone()) };
-    let work = move || match session.recv() {
+    let receive = move || {
+        rights::of_worker();
+        session.recv()
+    };
+    let work = move || match receive() {
         Ok(session) => {
             let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
             if let Some(graph) = graph {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// As many words of 8 bytes has `struct account`.
-pub const WORDS: usize = 8;
+pub const WORDS: usize = 9;
 
 /// The kernel's account of calls: the mirror of `struct account`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Account {
     pub compat: u64,
     /// Calls that were left out because it was certain that they are not to be shown.
     pub left_out: u64,
+    /// Calls of tasks that are not the caller's alone, where rtrace was lent its privileges.
+    pub withheld: u64,
 }
 
 impl Account {
@@ -39,6 +41,7 @@ impl Account {
             parts_lost: sum(5),
             compat: sum(6),
             left_out: sum(7),
+            withheld: sum(8),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::Tracefs;
 use crate::plan::{self, Plan};
 use crate::probe::made::Made;
+use crate::sys::lent;
 use anyhow::anyhow;
 
 /// The plan, and the programs if they trace. `outputs`: what programs of the user's own give.
@@ -21,7 +22,8 @@ pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Ou
 }
 
 fn engine(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output]) -> anyhow::Result<(Plan, Option<Programs>)> {
-    let asked = request.run.engine;
+    // Tracepoints cannot tell at each call whose it is.
+    let asked = if lent::is_lent() { Engine::Bpf } else { request.run.engine };
     if asked == Engine::Tracepoint {
         return Ok((plan::build(request, tracefs, made, outputs, Engine::Tracepoint)?, None));
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "files.h"
+#include "own.h"
 
 /* Elements of an array whose descriptors are looked at. */
 #define POLLED_MAX 16
@@ -58,7 +59,7 @@ static __always_inline u64 task_behind(struct walk *walk, s32 fd)
 
 static __always_inline void note_of(struct scratch *scratch, u64 task, u32 arg)
 {
-	if (task)
+	if (task && may_be_shown((struct task_struct *)task))
 		note_file_of(scratch, task, scratch->call.args[arg], TAG(ARG_FILE | arg, WHEN_ENTRY));
 }
 

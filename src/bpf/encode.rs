@@ -60,7 +60,8 @@ impl Settings {
             Whose::Cgroup(_) => 2,
             Whose::User(_) => 3,
         };
-        let user = if let Whose::User(uid) = self.whose { uid } else { 0 };
+        let of_user = if let Whose::User(uid) = self.whose { uid } else { 0 };
+        let (user, group) = self.own_only.unwrap_or((of_user, 0));
         let sigreturn = self.unknown || self.calls.iter().any(|row| Special::of_name(row.name) == Special::SigReturn);
         let (inherit, ends, sums) = (self.inherit.into(), self.ends.into(), self.sums.into());
         let words = [scope, inherit, ends, self.pending_after, sigreturn.into(), self.string_limit as u32, sums];
@@ -68,7 +69,8 @@ impl Settings {
         let choosing = [on as u32, self.failures.into(), user, (!self.filters.is_empty()).into(), cpus];
         let mut bytes: Vec<u8> = words.iter().chain(&choosing).flat_map(|word| word.to_ne_bytes()).collect();
         bytes.extend(self.least.unwrap_or_default().to_ne_bytes());
-        bytes.extend(u64::from(!procfs::is_in_first_pid_namespace()).to_ne_bytes());
+        let last = [u32::from(!procfs::is_in_first_pid_namespace()), self.own_only.is_some().into(), group, 0];
+        bytes.extend(last.iter().flat_map(|word| word.to_ne_bytes()));
         bytes
     }
 
@@ -262,6 +264,7 @@ mod tests {
             failures: false,
             least: None,
             stacks: Stacks::default(),
+            own_only: None,
             filters: Vec::new(),
         }
     }

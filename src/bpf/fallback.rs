@@ -45,7 +45,7 @@ fn why(request: &Trace, refused: &anyhow::Error, may: &Privileges) -> String {
         Refused::Filtered if is_no_permission(&format!("{refused:#}")) => {
             return "a seccomp filter refuses bpf; `rtrace check` says what would help".to_owned();
         }
-        Refused::Filtered | Refused::Unknown => {}
+        Refused::Filtered | Refused::Level | Refused::Unknown => {}
     }
     if cfg!(not(feature = "bpf")) {
         return "this rtrace was built without BPF; a build with the feature bpf reads them".to_owned();

@@ -136,6 +136,23 @@ struct mm_struct {
 	unsigned long task_size;
 	unsigned long start_stack;
 	unsigned long arg_start;
+	unsigned long flags;
+} KERNEL_STRUCT;
+
+/* The same from 6.18 on. */
+struct mm_struct___words {
+	struct {
+		unsigned long __mm_flags[1];
+	} flags;
+} KERNEL_STRUCT;
+
+/* include/linux/sched/exec_state.h, from 7.2 on: who may read a program's memory is told here. */
+enum task_dumpable {
+	TASK_DUMPABLE_OWNER = 1,
+};
+
+struct task_exec_state {
+	enum task_dumpable dumpable;
 } KERNEL_STRUCT;
 
 /* Of the initial user namespace. */
@@ -143,6 +160,9 @@ typedef struct {
 	u32 val;
 } kuid_t;
 
+typedef struct {
+	u32 val;
+} kgid_t;
 struct uid_gid_extent {
 	u32 first;
 	u32 lower_first;
@@ -164,9 +184,19 @@ struct user_namespace {
 	int level;
 } KERNEL_STRUCT;
 
+/* One word of bits. Its members are called otherwise before 6.3. */
+struct kernel_capabilities {
+	u64 val;
+};
+
 struct cred {
 	kuid_t uid;
+	kgid_t gid;
+	kuid_t suid;
+	kgid_t sgid;
 	kuid_t euid;
+	kgid_t egid;
+	struct kernel_capabilities cap_permitted;
 	struct user_namespace *user_ns;
 } KERNEL_STRUCT;
 
@@ -190,6 +220,7 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	unsigned long nvcsw;
+	const struct cred *real_cred;
 	const struct cred *cred;
 	int pid;
 	int tgid;
@@ -197,6 +228,7 @@ struct task_struct {
 	int exit_code;
 	struct pid *thread_pid;
 	struct mm_struct *mm;
+	struct task_exec_state *exec_state;
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct signal_struct *signal;

@@ -139,7 +139,7 @@ int list_stacks(struct bpf_iter__task *ctx)
 	if (!buffer)
 		return 0;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(found);
-	if (!is_asleep(found) || !is_in_call(regs))
+	if (!is_asleep(found) || !is_in_call(regs) || !may_be_shown(found))
 		return 0;
 	u64 switches = found->nvcsw;
 	u64 stack = regs->sp, program = program_counter(regs);
@@ -152,7 +152,8 @@ int list_stacks(struct bpf_iter__task *ctx)
 	u64 bytes = copy_stack(buffer, found, stack);
 	if (found->nvcsw != switches || !is_asleep(found) || regs->sp != stack || program_counter(regs) != program || in_call_since(found, task) != start)
 		return 0;
-	if (bytes > LISTED_STACK_BYTES)
+	/* It may have executed a program with more rights while its stack was copied. */
+	if (bytes > LISTED_STACK_BYTES || !may_be_shown(found))
 		return 0;
 	head->bytes = bytes;
 	struct seq_file *seq = ctx->meta->seq;

@@ -69,6 +69,9 @@ struct settings {
 	u64 least;
 	/* rtrace is in a pid namespace below the first. */
 	u32 nested;
+	/* rtrace's privileges are not its caller's: only what is his alone is shown (own.h). `user` and `group` are his. */
+	u32 own_only;
+	u32 group;
 	u32 unused;
 };
 

@@ -435,8 +435,8 @@ mod tests {
         let told =
             [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
         let more = [("hooks", 28), ("failures", 32), ("user", 36), ("filters", 40), ("cpus", 44), ("least", 48)];
-        let last = [("nested", 56), ("unused", 60)];
-        assert_eq!(members("settings"), (64, named(&[&told[..], &more, &last].concat())));
+        let last = [("nested", 56), ("own_only", 60), ("group", 64), ("unused", 68)];
+        assert_eq!(members("settings"), (72, named(&[&told[..], &more, &last].concat())));
         let test = [("what", 0), ("op", 1), ("width", 2), ("flags", 3), ("length", 4), ("with", 8)];
         assert_eq!(members("filter_test"), (filter::TEST_BYTES, named(&test)));
         assert_eq!(members("filter"), (filter_bytes::FILTER_BYTES, named(&[("count", 0), ("unused", 4), ("tests", 8)])));
@@ -470,8 +470,8 @@ mod tests {
         let expected = named(&[("calls", 0), ("head", head), ("sums", body), ("spread", spread)]);
         assert_eq!(members("tally"), (body as usize + tally::BODY_BYTES, expected));
         let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32), ("parts_lost", 40)];
-        let more = [("compat", 48), ("left_out", 56)];
-        assert_eq!(members("account"), (64, named(&[&account[..], &more].concat())));
+        let more = [("compat", 48), ("left_out", 56), ("withheld", 64)];
+        assert_eq!(members("account"), (72, named(&[&account[..], &more].concat())));
     }
 
     #[test]

@@ -143,6 +143,11 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	u32 left_open = take_open(task);
 	if (left_open)
 		give_open(ctx, current, task, left_open, HOW_UNSEEN, UNSTACKED);
+	/* What the command is executed by is rtrace itself, and of rtrace's memory there is only what the caller said. */
+	if (task->mode != MODE_SET_UP && !may_be_shown(current)) {
+		COUNT(withheld);
+		return;
+	}
 	if (settings.sums)
 		task->begun++;
 	else
@@ -236,12 +241,13 @@ static __always_inline int is_left_out(struct task *task, struct call *call)
 	return settings.filters && is_hopeless(call, 1);
 }
 
-/* Gives the open call as returned; 0 if this exit is not its own. */
-static __always_inline int give_returned(void *ctx, struct task_struct *current, struct task *task, u32 open, s32 nr, s64 ret)
+/* Gives the open call as returned; 0 if this exit is not its own. `shown`: the task is still one of whose memory and
+ * files something may be told. */
+static __always_inline int give_returned(void *ctx, struct task_struct *current, struct task *task, u32 open, s32 nr, s64 ret, int shown)
 {
 	u32 flags = plan_at(task->place)->flags;
 	/* Otherwise it was given at its entry. */
-	enum stacked stacked = flags & (PLAN_EXECUTES | PLAN_SIGRETURN) ? UNSTACKED : STACKED;
+	enum stacked stacked = flags & (PLAN_EXECUTES | PLAN_SIGRETURN) || !shown ? UNSTACKED : STACKED;
 
 	if (open == OPEN_LEFT_OUT)
 		return closes(&task->call, flags, nr);
@@ -264,7 +270,9 @@ static __always_inline int give_returned(void *ctx, struct task_struct *current,
 		return 1;
 	}
 	const volatile struct plan *plan = plan_at(task->place);
-	if (plan->flags & PLAN_WORKS_AT_EXIT || scratch->retry || scratch->debts || returns_number(scratch, plan) || returns_id(plan)) {
+	if (!shown) {
+		give_up_retries(scratch, task->place);
+	} else if (plan->flags & PLAN_WORKS_AT_EXIT || scratch->retry || scratch->debts || returns_number(scratch, plan) || returns_id(plan)) {
 		capture_at_exit(scratch, task->place);
 		u64 end = scratch->call.time;
 		give_parts(ctx, scratch, WHEN_EXIT);
@@ -294,11 +302,12 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 	if (!task)
 		return;
 	u32 open = take_open(task);
+	int shown = task->mode == MODE_SET_UP || may_be_shown(current);
 	if (open) {
 		barrier();
 		if (settings.sums && sum_up(ctx, current, task, which.nr, ret))
 			return;
-		if (give_returned(ctx, current, task, open, which.nr, ret))
+		if (give_returned(ctx, current, task, open, which.nr, ret, shown))
 			return;
 		give_open(ctx, current, task, open, HOW_UNSEEN, UNSTACKED);
 	}
@@ -306,7 +315,7 @@ static __always_inline void left(void *ctx, struct pt_regs *regs, s64 ret)
 	/* It was given when the program was executed. */
 	int was_given = flags & PLAN_EXECUTES && ret == 0 && task->executed;
 	task->executed = 0;
-	if (task->mode == MODE_SET_UP || second_return || was_given || !(flags & PLAN_WANTED) || raw_nr == -1)
+	if (task->mode == MODE_SET_UP || second_return || was_given || !(flags & PLAN_WANTED) || raw_nr == -1 || !shown)
 		return;
 	COUNT(calls);
 	begin(&task->call, current, &which, regs);
@@ -436,7 +445,7 @@ int executed(u64 *ctx)
 	/* Another thread than the leader executes, and is the leader from now on. */
 	if (settings.sums && (s32)ctx[1] != current->pid)
 		give_tally_of(ctx, current);
-	if (!settings.sums && open == OPEN_IN_SCRATCH)
+	if (!settings.sums && open == OPEN_IN_SCRATCH && may_be_shown(current))
 		take_path(current, task, binary);
 	if (settings.hooks == HOOKS_OWN)
 		give_executed(ctx, current, task, open);
@@ -626,7 +635,7 @@ int list_begun(struct bpf_iter__task *ctx)
 	if (!(plan_at(which.place)->flags & PLAN_WANTED))
 		return 0;
 	struct task *task = sleeper(found);
-	if (!task || task->open || task->mode != MODE_TRACED)
+	if (!task || task->open || task->mode != MODE_TRACED || !may_be_shown(found))
 		return 0;
 	if (is_ending(found)) {
 		list_ending(ctx->meta->seq, found, &which, regs);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "numbers.h"
+#include "own.h"
 
 /* A call's number and ABI, and its plan's place. */
 struct which {

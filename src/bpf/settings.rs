@@ -93,6 +93,9 @@ pub struct Settings {
     pub least: Option<u64>,
     /// What of the stack comes with their records.
     pub stacks: Stacks,
+    /// The user and the group of whoever was lent rtrace's privileges ([`crate::sys::lent`]): only what is his alone is
+    /// shown.
+    pub own_only: Option<(u32, u32)>,
     /// What calls must fulfil, by the place of their row; the same of those that certainly do not.
     pub filters: Vec<(u16, Vec<Clause>)>,
 }

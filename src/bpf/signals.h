@@ -53,6 +53,8 @@ static __always_inline int takes_signals(struct task_struct *receiver, int is_cu
 	struct task *task = bpf_task_storage_get(&tasks, receiver, 0, 0);
 	u32 mode = task ? task->mode : MODE_UNKNOWN;
 
+	if (!may_be_shown(receiver))
+		return 0;
 	if (settings.scope == SCOPE_TASKS)
 		return mode == MODE_TRACED;
 	/*

@@ -220,6 +220,8 @@ struct account {
 	u64 compat;
 	/* Calls of which it was certain that they are not to be shown. */
 	u64 left_out;
+	/* Calls of tasks that are not the caller's alone, where rtrace was lent its privileges: they are in no other count. */
+	u64 withheld;
 };
 
 /* One a CPU. It is no per-CPU map because those cannot be mapped: see src/sys/map_memory.rs. */

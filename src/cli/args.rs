@@ -65,7 +65,17 @@ pub enum Sub {
         words: Vec<String>,
     },
     /// Say what works here for this user, and what would give the rest
-    Check,
+    Check {
+        /// Print the commands that let members of a group trace programs of their own without root
+        #[arg(long)]
+        setup: bool,
+        /// That group
+        #[arg(long, value_name = "NAME", default_value = "rtrace", requires = "setup")]
+        group: String,
+        /// The file that they are to run, if it is not this one
+        #[arg(long, value_name = "FILE", requires = "setup", value_hint = clap::ValueHint::FilePath)]
+        program: Option<PathBuf>,
+    },
     /// Make probes that stay, list, show and delete them; write records of user events
     #[command(subcommand_required = true, arg_required_else_help = false)]
     Probe {

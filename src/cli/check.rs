@@ -7,11 +7,12 @@ use super::{ExitCode, plain, stdout};
 use crate::bpf;
 use crate::kernel::features::Features;
 use crate::kernel::lockdown;
-use crate::kernel::privileges::{Capability, Privileges};
+use crate::kernel::privileges::{Capability, LEVEL_MAX, Privileges};
 use crate::kernel::refused::{self, Refused};
 use crate::kernel::tracefs::{Tracefs, TracefsError};
 use crate::kernel::{machine, syscall_event};
 use crate::plan;
+use crate::sys::lent;
 use crate::sys::perf::{Attr, Counts, On, PerfEvent, StackFields};
 use anyhow::Context;
 use std::io::{self, Write};
@@ -36,6 +37,8 @@ pub struct Facts {
     pub features: Features,
     /// Why the kernel does not take the BPF programs, if it does not.
     pub bpf: Result<(), String>,
+    /// The privileges are rtrace's, not this user's.
+    pub is_lent: bool,
 }
 
 /// Something to try with perf_event_open(2), with the number of the tracepoint.
@@ -89,6 +92,7 @@ impl Facts {
             features: Features::find(here),
             bpf: bpf(&tracefs),
             is_locked_down: lockdown::refuses(),
+            is_lent: lent::is_lent(),
             tracefs: tracefs.map(|tracefs| match tracefs.root() {
                 root if root.is_mounted() => root.to_string(),
                 _ => "not mounted; rtrace reads it by a mount of its own that nobody else sees".to_owned(),
@@ -141,7 +145,11 @@ pub fn report(facts: &Facts, try_open: TryOpen, out: &mut impl Write) -> io::Res
     let own = attempt(facts, try_open, "own commands", |event| Attempt::OwnTask { event });
     let without_tracefs = facts.tracefs.is_err() && facts.bpf.is_ok();
     let works = own.state != State::Missing || without_tracefs;
-    let everything = attempt(facts, try_open, "whole machine", |event| Attempt::WholeCpu { event });
+    let everything = match facts.is_lent {
+        true => Line::missing("whole machine", "rtrace lends its privileges for a caller's own programs alone (man rtrace, SECURITY)")
+            .by("sudo rtrace"),
+        false => attempt(facts, try_open, "whole machine", |event| Attempt::WholeCpu { event }),
+    };
     let mut lines = vec![
         Line::ok("kernel", facts.release.clone()),
         tracefs(facts),
@@ -215,6 +223,9 @@ fn tracefs(facts: &Facts) -> Line {
             Some(command) => Line::missing("tracefs", "not mounted").by(command),
             None => Line::missing("tracefs", format!("not mounted, and {why}")),
         },
+        Err(TracefsError::NoPermission { path, .. }) if facts.is_lent && facts.bpf.is_ok() => {
+            Line::ok("tracefs", format!("{} is not for this user, who needs it for nothing here", path.display()))
+        }
         Err(TracefsError::NoPermission { path, mode, uid, gid }) => {
             Line::missing("tracefs", format!("{} has mode {mode:03o}, owner {uid}:{gid}", path.display()))
                 .by(format!("sudo mount -o remount,mode=750,gid=$(id -g) {}", path.display()))
@@ -255,6 +266,10 @@ fn privileges(privileges: &Privileges) -> Line {
     };
     let holds = if privileges.has(Capability::PerfMon) { "with" } else { "without" };
     let what = format!("{level}, {holds} cap_perfmon");
+    if privileges.has(Capability::PerfMon) && privileges.is_above_perfmon() {
+        let what = format!("{what}, which may not be enough: kernels of Debian and Ubuntu ask for cap_sys_admin above {LEVEL_MAX}");
+        return Line::limited("perf events", what).by(format!("sudo sysctl kernel.perf_event_paranoid={LEVEL_MAX}"));
+    }
     if privileges.may_read_tracepoints() {
         Line::ok("perf events", what)
     } else {
@@ -263,9 +278,8 @@ fn privileges(privileges: &Privileges) -> Line {
     }
 }
 
-/// What opens perf to one program rather than to everybody.
-const GRANT: &str = "sudo setcap cap_perfmon,cap_ipc_lock+ep \"$(command -v rtrace)\"";
-const GRANT_BPF: &str = "sudo setcap cap_bpf,cap_perfmon,cap_ipc_lock+ep \"$(command -v rtrace)\"";
+/// What lets a user trace his own programs.
+const GRANT: &str = "rtrace check --setup";
 
 fn attempt(facts: &Facts, try_open: TryOpen, thing: &'static str, of: impl Fn(u64) -> Attempt) -> Line {
     let Some(event) = facts.raw_syscalls else { return Line::missing(thing, "not tried: the tracepoint's number is unknown (see above)") };
@@ -342,7 +356,7 @@ fn needs_of_bpf(facts: &Facts) -> Vec<Line> {
     let capability = match Refused::of(&facts.privileges, &needed) {
         Refused::Filtered if is_refused => Line::missing("BPF", refused::advice("bpf", &facts.privileges, &needed)),
         _ if facts.privileges.has(Capability::Bpf) => Line::ok("BPF", "cap_bpf"),
-        _ => Line::missing("BPF", "no cap_bpf").granted("bpf", &facts.privileges, &needed, GRANT_BPF),
+        _ => Line::missing("BPF", "no cap_bpf").granted("bpf", &facts.privileges, &needed, GRANT),
     };
     vec![btf, capability]
 }

@@ -19,6 +19,7 @@ pub mod plain;
 pub mod probe;
 pub mod request;
 pub mod select;
+pub mod setup;
 pub mod short_help;
 pub mod stdout;
 pub mod units;

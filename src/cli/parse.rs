@@ -13,7 +13,7 @@ use super::args::{self, Cli, Sub};
 use super::config::Config;
 use super::habits;
 use super::near;
-use super::request::{Listing, Request, Trace};
+use super::request::{Listing, Request, Setup, Trace};
 use super::short_help::SHORT_HELP;
 use super::words;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -71,10 +71,24 @@ pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop
 fn without_tracing(subcommand: Sub) -> Result<Request, Stop> {
     match subcommand {
         Sub::List { words } => list(&words),
-        Sub::Check => Ok(Request::Check),
+        Sub::Check { setup: false, .. } => Ok(Request::Check),
+        Sub::Check { group, program, .. } => setup(group, program),
         Sub::Probe { what } => Ok(Request::Probe(probe::probing(what))),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
         Sub::Complete { words } => Ok(Request::Complete(words)),
+    }
+}
+
+/// The group's name stands in a script for root, so it has to be one.
+fn setup(group: String, program: Option<PathBuf>) -> Result<Request, Stop> {
+    let begins = group.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
+    let is_plain = |other: char| other.is_ascii_lowercase() || other.is_ascii_digit() || "_-".contains(other);
+    match begins && group.len() <= 32 && group.chars().all(is_plain) {
+        true => Ok(Request::Setup(Setup { group, program })),
+        false => Err(wrong(format!(
+            "--group {}: a group's name begins with a small letter or _, has only these, digits and -, and no more than 32 of them",
+            group.escape_debug()
+        ))),
     }
 }
 

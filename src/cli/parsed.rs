@@ -6,8 +6,8 @@ use super::plain::without_numbers;
 use super::request::Request;
 use super::stdout;
 use crate::say;
-use crate::sys::caller;
 use std::ffi::OsString;
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -48,9 +48,8 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// As the caller may: what stands in the file is quoted where it is wrong.
 fn read(path: &Path) -> io::Result<Option<String>> {
-    match caller::open(path).and_then(io::read_to_string) {
+    match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(error),

@@ -17,10 +17,21 @@ pub enum Request {
     /// The USDT tracepoints of this program.
     ListUsdt(PathBuf),
     Check,
+    /// The commands that let a group in.
+    Setup(Setup),
     Probe(Probing),
     Completions(clap_complete::Shell),
     /// What the last of these words may become: for completion scripts.
     Complete(Vec<OsString>),
+}
+
+/// `rtrace check --setup`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// A name that groupadd(8) takes.
+    pub group: String,
+    /// The file that members are to run; `None` is this one.
+    pub program: Option<PathBuf>,
 }
 
 /// The parts of `rtrace probe`.

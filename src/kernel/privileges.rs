@@ -1,6 +1,7 @@
 //! What this process may do: capabilities, the sysctls that widen them, and limits.
 
 use super::procfs;
+use crate::sys::lent;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
@@ -32,7 +33,7 @@ impl Capability {
 /// What this process may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Privileges {
-    /// The effective capabilities, bit by bit.
+    /// The effective capabilities, and those that rtrace is lent ([`lent`]), bit by bit.
     pub capabilities: u64,
     /// The effective user.
     pub uid: u32,
@@ -50,13 +51,16 @@ pub struct Privileges {
     pub is_filtered: bool,
 }
 
+/// The highest level of kernel.perf_event_paranoid that the kernel itself knows (kernel/events/core.c).
+pub const LEVEL_MAX: i32 = 2;
+
 impl Privileges {
     /// What holds now. Files that cannot be read leave `None`, or no capabilities.
     pub fn read() -> Privileges {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let files = getrlimit(Resource::Nofile);
         Privileges {
-            capabilities: effective_capabilities(&status).unwrap_or(0),
+            capabilities: effective_capabilities(&status).unwrap_or(0) | lent::capabilities(),
             uid: rustix::process::geteuid().as_raw(),
             paranoid: sysctl("perf_event_paranoid"),
             mlock_kb: sysctl("perf_event_mlock_kb"),
@@ -79,6 +83,11 @@ impl Privileges {
     /// May trace own tasks, kernel included: at level 2 only events that happen in user space are left, which `raw_syscalls:*` are not.
     pub fn may_trace_own(&self) -> bool {
         self.has(Capability::PerfMon) || self.paranoid.is_some_and(|level| level <= 1)
+    }
+
+    /// kernel.perf_event_paranoid has a level that only kernels of Debian and Ubuntu know, at which these ask for CAP_SYS_ADMIN.
+    pub fn is_above_perfmon(&self) -> bool {
+        self.paranoid.is_some_and(|level| level > LEVEL_MAX) && !self.has(Capability::SysAdmin)
     }
 
     /// May trace whole CPUs.

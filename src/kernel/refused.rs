@@ -15,6 +15,8 @@ pub enum Refused {
     UserNamespace,
     /// The capabilities are there, and so is a seccomp filter.
     Filtered,
+    /// kernel.perf_event_paranoid is above 2, which kernels of Debian and Ubuntu know: CAP_PERFMON is not enough for them then.
+    Level,
     /// The capabilities are there, so it is something else.
     Unknown,
 }
@@ -23,6 +25,7 @@ impl Refused {
     pub fn of(may: &Privileges, needed: &[Capability]) -> Refused {
         match needed.iter().all(|capability| may.has(*capability)) {
             true if may.is_filtered => Refused::Filtered,
+            true if needed == [Capability::PerfMon] && may.is_above_perfmon() => Refused::Level,
             true => Refused::Unknown,
             false if may.is_in_user_namespace => Refused::UserNamespace,
             false if may.uid == 0 => Refused::NoCapability,
@@ -56,6 +59,10 @@ pub fn advice(call: &str, may: &Privileges, needed: &[Capability]) -> String {
             "the capabilities are there, so a seccomp filter refuses {call}: start the container with `--security-opt seccomp=unconfined` \
              (docker, podman) or a seccompProfile of type Unconfined (kubernetes), the service without SystemCallFilter="
         ),
+        Refused::Level => format!(
+            "kernel.perf_event_paranoid is {}: above 2, this kernel refuses {call} to all but root, whatever capabilities they have; `sudo sysctl kernel.perf_event_paranoid=2` is the level that kernels have by themselves",
+            may.paranoid.unwrap_or_default()
+        ),
         Refused::Unknown => {
             "the capabilities are there, so a security module or the kernel's lockdown refuses it; dmesg may say which".to_owned()
         }
@@ -83,5 +90,9 @@ mod tests {
         assert!(said(Privileges { is_in_user_namespace: true, is_filtered: true, ..root }).contains("`--userns=host --cap-add SYS_ADMIN`"));
         assert!(said(Privileges { is_filtered: true, ..root }).contains("a seccomp filter refuses bpf: "));
         assert!(said(root).contains("lockdown"));
+        let lent = Privileges { capabilities: 1 << 38 | 1 << 39, uid: 1000, paranoid: Some(3), ..root };
+        let of_events = |may: Privileges| advice("perf_event_open", &may, &[Capability::PerfMon]);
+        assert!(of_events(lent).starts_with("kernel.perf_event_paranoid is 3: above 2, "), "{}", of_events(lent));
+        assert!(of_events(Privileges { paranoid: Some(2), ..lent }).contains("lockdown"));
     }
 }

@@ -17,6 +17,7 @@ use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{machine, procfs, syscall_event};
 use crate::probe::made::{Made, MadeEvent};
 use crate::source::session::{EventSpec, Role, Terms};
+use crate::sys::lent;
 use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
 
@@ -243,6 +244,7 @@ impl Decided<'_> {
             // A summary says nothing of them.
             ends: self.follows_tasks() && !sums,
             signals: self.shown_signals != OfTasks::None,
+            own_only: lent::to_whom(),
             pending_after: PENDING_AFTER as u32,
             calls,
             others: self.selection.others.clone(),

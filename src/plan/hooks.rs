@@ -5,6 +5,7 @@ use crate::bpf::{self, OwnEvents};
 use crate::cli::select::Selection;
 use crate::kernel::machine::{self, NATIVE_ABI};
 use crate::kernel::tracefs::Tracefs;
+use crate::sys::lent;
 use crate::syscall::special::Special;
 
 /// From here on the kernel counts how often it skipped a program on an event (trace_call_bpf() in kernel/trace/bpf_trace.c): before, a call could be missing without a trace.
@@ -15,6 +16,9 @@ const COUNTS_SKIPPED: (u32, u32) = (6, 7);
 /// # Errors
 /// Why there would be calls that they do not show.
 pub fn own(armed: &[&'static Syscall], selection: &Selection, tracefs: &Tracefs) -> Result<Vec<OwnEvents>, &'static str> {
+    if lent::is_lent() {
+        return Err("rtrace gives up its privileges before it can know of a 32-bit program, which takes more programs");
+    }
     let version = machine::release().ok().and_then(|release| machine::version(&release));
     if version.is_none_or(|version| version < COUNTS_SKIPPED) {
         return Err("this kernel does not count the programs that it skips on events of single syscalls (6.7 does)");

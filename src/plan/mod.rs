@@ -16,6 +16,7 @@ mod hooks;
 mod mechanism;
 mod names_at_exit;
 mod objects;
+pub mod own_only;
 mod path_names;
 mod paths;
 mod sums;

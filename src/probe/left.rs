@@ -7,6 +7,7 @@ use super::kept::{self, Kept};
 use super::owner::Owner;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::source::instance;
+use crate::sys::lent;
 use std::collections::HashSet;
 use std::io;
 use std::thread::JoinHandle;
@@ -57,5 +58,11 @@ fn are_any(tracefs: &Tracefs) -> bool {
 /// The same beside whatever else is done: another run's events that are being closed may hold tracefs for a while.
 pub fn remove_beside(tracefs: &Tracefs) -> Option<JoinHandle<()>> {
     let tracefs = tracefs.clone();
-    std::thread::Builder::new().name("rtrace-left".to_owned()).spawn(move || remove(&tracefs)).ok()
+    std::thread::Builder::new()
+        .name("rtrace-left".to_owned())
+        .spawn(move || {
+            lent::give_up();
+            remove(&tracefs);
+        })
+        .ok()
 }

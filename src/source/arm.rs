@@ -400,6 +400,11 @@ impl Armed {
         self.programs.as_ref().map_or(0, |programs| programs.account().left_out)
     }
 
+    /// Calls that were not shown because they are not the caller's alone.
+    pub fn withheld(&self) -> u64 {
+        self.programs.as_ref().map_or(0, |programs| programs.account().withheld)
+    }
+
     /// Looks at 32-bit calls too, as soon as there is a program that makes them.
     pub fn look_beside(&mut self) -> anyhow::Result<()> {
         self.programs.as_mut().map_or(Ok(()), Programs::look_beside)

@@ -2,6 +2,7 @@
 //!
 //! libbpf opens objects, makes their maps and relocates their programs; loading and attaching them is this file's. It refuses to know what programs are for.
 
+use super::lent;
 use libbpf_rs::{AsRawLibbpf, MapHandle, MapType, Object, OpenObject, Program};
 use libbpf_sys as sys;
 use std::borrow::Cow;
@@ -76,7 +77,7 @@ impl Refusal {
 /// The kernel makes no maps for this user, or does not have what the programs are relocated to.
 pub fn prepare(open: OpenObject) -> libbpf_rs::Result<Object> {
     // SAFETY: the object is open, and nobody else has it.
-    let answer = unsafe { sys::bpf_object__prepare(open.as_libbpf_object().as_ptr()) };
+    let answer = lent::with(|| unsafe { sys::bpf_object__prepare(open.as_libbpf_object().as_ptr()) });
     if answer < 0 {
         return Err(libbpf_rs::Error::from_raw_os_error(-answer));
     }
@@ -189,7 +190,8 @@ fn load(kind: sys::bpf_prog_type, name: &CStr, license: &CStr, code: &[Instructi
     let mut opts = sys::bpf_prog_load_opts { sz: size_of::<sys::bpf_prog_load_opts>() as _, ..opts };
     // SAFETY: libbpf reads two strings with their NUL, as many instructions as it is told, what `opts` points to, and reads and writes `opts` up to the size in it and the log up to
     // the size that is told; it keeps none of them.
-    let fd = unsafe { sys::bpf_prog_load(kind, name.as_ptr(), license.as_ptr(), code.as_ptr(), code.len() as _, &raw mut opts) };
+    let fd =
+        lent::with(|| unsafe { sys::bpf_prog_load(kind, name.as_ptr(), license.as_ptr(), code.as_ptr(), code.len() as _, &raw mut opts) });
     descriptor(fd)
 }
 
@@ -199,7 +201,7 @@ fn load(kind: sys::bpf_prog_type, name: &CStr, license: &CStr, code: &[Instructi
 /// The kernel makes none for this user.
 pub fn descriptors(kind: MapType, entries: u32) -> libbpf_rs::Result<MapHandle> {
     let opts = sys::bpf_map_create_opts { sz: size_of::<sys::bpf_map_create_opts>() as _, ..Default::default() };
-    MapHandle::create(kind, None::<&str>, 4, 4, entries, &opts)
+    lent::with(|| MapHandle::create(kind, None::<&str>, 4, 4, entries, &opts))
 }
 
 /// Attaches a program to its raw tracepoint, until the descriptor is closed.
@@ -217,7 +219,7 @@ pub fn attach_to_raw_tracepoint(program: BorrowedFd) -> io::Result<OwnedFd> {
 pub fn iterate(program: BorrowedFd) -> io::Result<OwnedFd> {
     let link = link(program, sys::BPF_TRACE_ITER)?;
     // SAFETY: it takes a descriptor and no memory.
-    descriptor(unsafe { sys::bpf_iter_create(link.as_raw_fd()) })
+    descriptor(lent::with(|| unsafe { sys::bpf_iter_create(link.as_raw_fd()) }))
 }
 
 /// Attaches a program to the raw tracepoint of this name, until the descriptor is closed.
@@ -226,7 +228,7 @@ pub fn iterate(program: BorrowedFd) -> io::Result<OwnedFd> {
 /// The kernel's: ENOENT where it has none of this name.
 pub fn attach_to_named_raw_tracepoint(program: BorrowedFd, name: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: it reads a string with its NUL and takes a descriptor.
-    descriptor(unsafe { sys::bpf_raw_tracepoint_open(name.as_ptr(), program.as_raw_fd()) })
+    descriptor(lent::with(|| unsafe { sys::bpf_raw_tracepoint_open(name.as_ptr(), program.as_raw_fd()) }))
 }
 
 /// Attaches a program to its function of the kernel, until the descriptor is closed.
@@ -239,7 +241,7 @@ pub fn attach_to_function(program: BorrowedFd, returns: bool) -> io::Result<Owne
 
 fn link(program: BorrowedFd, attach_type: sys::bpf_attach_type) -> io::Result<OwnedFd> {
     // SAFETY: it takes a descriptor; options may be null.
-    descriptor(unsafe { sys::bpf_link_create(program.as_raw_fd(), 0, attach_type, std::ptr::null()) })
+    descriptor(lent::with(|| unsafe { sys::bpf_link_create(program.as_raw_fd(), 0, attach_type, std::ptr::null()) }))
 }
 
 /// What libbpf gives: a descriptor, or an errno below zero.

@@ -1,15 +1,9 @@
-//! What whoever started this process handed down: standard streams, dispositions and mask of signals, and what he may read.
+//! What whoever started this process handed down: standard streams, dispositions and mask of signals.
 //!
 //! Rust's runtime changes some of it before `main`: it opens /dev/null where one of the first three descriptors is closed (which keeps rtrace's own files from becoming standard
 //! streams, so that stays), and ignores SIGPIPE. The command is to get what rtrace got, so it is written down before.
 
-use rustix::fs::{Mode, OFlags};
-use rustix::process::{getegid, geteuid, getgid, getuid};
-use rustix::thread::{self, CapabilitySet, CapabilitySets};
-use std::fs::File;
-use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -123,51 +117,6 @@ fn change_mask(how: Option<(i32, u64)>) -> u64 {
     before
 }
 
-/// Opens a file to read as whoever started rtrace may: not with privileges that rtrace was given when it was executed (set-user-ID, file capabilities), and that he has not.
-///
-/// For that time this thread, alone, gives them up, so that the kernel decides, for every directory on the way, at the moment of opening. access(2) would be asked before, of what may be another
-/// file by then; asked afterwards about the descriptor, it says nothing of the directories, and a pipe or a device would have been opened. The user of the file system (setfsuid(2)) does nothing about capabilities.
-///
-/// # Errors
-/// open(2)'s; or privileges could not be given up, or not be taken back.
-pub fn open(path: &Path) -> io::Result<File> {
-    let given_up = if has_privileges_of_its_own() { Some(GivenUp::now()?) } else { None };
-    let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty());
-    given_up.map_or(Ok(()), |given_up| given_up.take_back())?;
-    Ok(File::from(opened?))
-}
-
-/// Whether rtrace was given privileges when it was executed (set-user-ID, file capabilities) that whoever started it has not.
-pub fn has_privileges_of_its_own() -> bool {
-    // SAFETY: it only reads what the kernel told this process when it was executed.
-    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
-}
-
-/// The privileges of this thread before it gave them up.
-struct GivenUp {
-    uid: rustix::process::Uid,
-    gid: rustix::process::Gid,
-    capabilities: CapabilitySets,
-}
-
-impl GivenUp {
-    /// The group first: without the user, it could not be changed. Then the capabilities, which the change of the user may have left.
-    fn now() -> io::Result<GivenUp> {
-        let before = GivenUp { uid: geteuid(), gid: getegid(), capabilities: thread::capabilities(None)? };
-        thread::set_thread_res_gid(None, getgid(), None)?;
-        thread::set_thread_res_uid(None, getuid(), None)?;
-        thread::set_capabilities(None, CapabilitySets { effective: CapabilitySet::empty(), ..before.capabilities })?;
-        Ok(before)
-    }
-
-    /// The user and the group that were effective are still the saved ones, or the real ones.
-    fn take_back(self) -> io::Result<()> {
-        thread::set_thread_res_uid(None, self.uid, None)?;
-        thread::set_thread_res_gid(None, self.gid, None)?;
-        Ok(thread::set_capabilities(None, self.capabilities)?)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,15 +127,5 @@ mod tests {
         assert_eq!(change_mask(None), before | bit(libc::SIGUSR2));
         change_mask(Some((libc::SIG_SETMASK, before)));
         assert_eq!(change_mask(None), before);
-    }
-
-    #[test]
-    fn privileges_come_back() {
-        let uid = geteuid();
-        let capabilities = thread::capabilities(None).unwrap();
-        let given_up = GivenUp::now().unwrap();
-        assert!(thread::capabilities(None).unwrap().effective.is_empty());
-        given_up.take_back().unwrap();
-        assert_eq!((geteuid(), thread::capabilities(None).unwrap()), (uid, capabilities));
     }
 }

@@ -3,6 +3,7 @@
 //! Every event of rtrace is opened the same way ([`Attr`]): CLOCK_MONOTONIC stamps, a watermark instead of a wake-up per record, the identifier first in each sample and last in each
 //! other record, and a count that includes what was lost. How the rings are read is [`super::ring`]'s.
 
+use super::lent;
 use perf_event_open_sys as sys;
 use perf_event_open_sys::bindings as b;
 use std::ffi::{CStr, CString};
@@ -230,7 +231,7 @@ impl PerfEvent {
         };
         let flags = u64::from(b::PERF_FLAG_FD_CLOEXEC) | extra;
         // SAFETY: `raw` is a whole perf_event_attr whose size field is its size; the kernel reads (and on E2BIG writes) no more than that, and of a probe a string with its NUL, which the `Attr` holds until the call is over.
-        let fd = unsafe { sys::perf_event_open(raw, pid, cpu as i32, -1, flags as _) };
+        let fd = lent::with(|| unsafe { sys::perf_event_open(raw, pid, cpu as i32, -1, flags as _) });
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -265,7 +266,7 @@ impl PerfEvent {
     /// Lets a BPF program (BPF_PROG_TYPE_TRACEPOINT) run whenever the event's tracepoint is hit, on every CPU, enabled or not, until the event is closed.
     pub fn set_program(&self, program: BorrowedFd) -> io::Result<()> {
         // SAFETY: PERF_EVENT_IOC_SET_BPF takes a descriptor by value and no memory.
-        check(unsafe { sys::ioctls::SET_BPF(self.fd.as_raw_fd(), program.as_raw_fd() as u32) })
+        check(lent::with(|| unsafe { sys::ioctls::SET_BPF(self.fd.as_raw_fd(), program.as_raw_fd() as u32) }))
     }
 
     pub fn enable(&self) -> io::Result<()> {
@@ -315,8 +316,10 @@ impl AsFd for PerfEvent {
 /// (perf_sched_events in account_event() of kernel/events/core.c). A thread waits instead, beside whatever is done until such events are opened.
 pub fn get_ready_to_follow() {
     let open = || {
+        let event = PerfEvent::guard(0, ANY_CPU);
+        lent::give_up();
         // Closing it again is right: the kernel stays ready for a second. And if it cannot be opened, those that matter will say why.
-        drop(PerfEvent::guard(0, ANY_CPU));
+        drop(event);
     };
     // Without a thread they wait themselves.
     let _ = std::thread::Builder::new().name("rtrace-ready".to_owned()).spawn(open);

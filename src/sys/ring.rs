@@ -4,6 +4,7 @@
 //! back (kernel/events/ring_buffer.c). [`Ring::drain`] copies what lies between and moves the tail at once, so that the kernel has room again before anybody looks at a
 //! record. It looks at no record itself, and it is for rings that are not overwritten (mapped writable).
 
+use super::lent;
 use perf_event_open_sys::bindings::perf_event_mmap_page;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::mem::offset_of;
@@ -53,7 +54,9 @@ impl Ring {
         let whole =
             bytes.checked_add(page_bytes).filter(|_| bytes.is_power_of_two() && bytes >= page_bytes).ok_or(MapError::Size(bytes))?;
         // SAFETY: the kernel chooses the address, so that no other memory of ours is touched.
-        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), whole, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, event, 0) };
+        let base = lent::with(|| unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), whole, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, event, 0)
+        });
         let base = base.map_err(|error| match error {
             // perf_mmap() in kernel/events/core.c: the bound of locked memory, and nothing else.
             rustix::io::Errno::PERM => MapError::Locked(bytes),

@@ -258,7 +258,7 @@ fn without_rights_it_is_said_which_are_missing() {
         && run.stderr.contains("a seccomp filter refuses bpf");
     assert!(both, "{}", run.stderr);
     let check = inside(&machine, bpf, r#""$rtrace" check"#);
-    assert!(check.stdout.contains("a seccomp filter refuses perf_event_open: ") && !check.stdout.contains("setcap"), "{}", check.stdout);
+    assert!(check.stdout.contains("a seccomp filter refuses perf_event_open: ") && !check.stdout.contains("--setup"), "{}", check.stdout);
 }
 
 /// bubblewrap makes a user namespace, in which root is nobody outside.
@@ -283,7 +283,7 @@ fn capabilities_of_a_user_namespace_are_none() {
     let run = wrapped("--engine bpf true");
     assert!(run.status == 125 && run.stderr.contains(&format!("(CAP_BPF and CAP_PERFMON {advice}")), "{}", run.stderr);
     let check = wrapped("check").stdout;
-    assert!(check.contains(advice) && !check.contains("setcap"), "{check}");
+    assert!(check.contains(advice) && !check.contains("--setup"), "{check}");
 }
 
 /// All other namespaces, with capabilities that count.

@@ -27,6 +27,8 @@ mod kernel_documents;
 mod kernel_names;
 mod kernel_probes;
 mod killed;
+#[cfg(feature = "bpf")]
+mod lent;
 mod line;
 mod machine;
 #[cfg(feature = "bpf")]
@@ -51,6 +53,7 @@ mod probes_programs;
 mod random;
 mod readings;
 mod recipes;
+mod rights;
 mod selection;
 mod signals;
 mod spans;

@@ -22,6 +22,7 @@ fn facts() -> Facts {
         cpus: 4,
         features: Features { uprobes: true, btf: true, ..Features::default() },
         bpf: Ok(()),
+        is_lent: false,
     }
 }
 
@@ -59,9 +60,20 @@ fn a_user_who_may_trace_own_commands_only() {
     let (text, code) = reported(&facts, &only_own);
     assert_eq!(code, ExitCode::Success);
     assert!(line(&text, "whole machine").starts_with("missing  whole machine    perf_event_open: Permission denied"), "{text}");
-    assert!(line(&text, "whole machine").ends_with("; run: sudo setcap cap_perfmon,cap_ipc_lock+ep \"$(command -v rtrace)\""), "{text}");
+    assert!(line(&text, "whole machine").ends_with("; run: rtrace check --setup"), "{text}");
     assert!(line(&text, "ring memory").starts_with("limited  ring memory      2564 KiB per CPU"), "{text}");
-    assert!(line(&text, "BPF").starts_with("missing  BPF              no cap_bpf; run: sudo setcap"), "{text}");
+    assert!(line(&text, "BPF").starts_with("missing  BPF              no cap_bpf; run: rtrace check --setup"), "{text}");
+}
+
+#[test]
+fn a_user_to_whom_privileges_are_lent() {
+    let mut facts = facts();
+    let denied = TracefsError::NoPermission { path: "/sys/kernel/tracing".into(), mode: 0o700, uid: 0, gid: 0 };
+    (facts.tracefs, facts.raw_syscalls, facts.syscall_events, facts.is_lent) = (Err(denied), None, 0, true);
+    let (text, code) = reported(&facts, &|attempt| panic!("{attempt:?} was tried"));
+    assert_eq!(code, ExitCode::Success);
+    assert_eq!(line(&text, "tracefs"), "ok       tracefs          /sys/kernel/tracing is not for this user, who needs it for nothing here");
+    assert!(line(&text, "whole machine").ends_with("for a caller's own programs alone (man rtrace, SECURITY); run: sudo rtrace"), "{text}");
 }
 
 #[test]

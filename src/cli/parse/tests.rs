@@ -1,6 +1,6 @@
 use super::*;
 use crate::cli::filter::Expr;
-use crate::cli::request::{Color, Engine, Faults, Mode, Sink, SummaryBy, Target, TimeFormat, Who};
+use crate::cli::request::{Color, Engine, Faults, Mode, Setup, Sink, SummaryBy, Target, TimeFormat, Who};
 use crate::source::session::CallGraph;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -73,6 +73,14 @@ fn subcommand_names_win_except_behind_two_dashes() {
     let sentence = "`rtrace list` takes none of the options before it; to trace a program called list, put -- before it";
     assert_eq!(refused(&["-e", "openat", "list"]), sentence);
     assert_eq!(world.parse(&["--no-config", "check"]), Ok(Request::Check));
+    let setup =
+        |group: &str, program: Option<&str>| Ok(Request::Setup(Setup { group: group.to_owned(), program: program.map(Into::into) }));
+    assert_eq!(world.parse(&["check", "--setup"]), setup("rtrace", None));
+    assert_eq!(world.parse(&["check", "--setup", "--group", "t-1", "--program", "/x"]), setup("t-1", Some("/x")));
+    for group in ["", "1", "a b", "$(x)", "-x", "A"] {
+        assert!(world.parse(&["check", "--setup", &format!("--group={group}")]).is_err(), "{group}");
+    }
+    assert!(world.parse(&["check", "--group", "x"]).is_err());
     assert_eq!(refused(&["list", "syscals", "x"]), "`syscals` is nothing that can be listed (syscalls, groups, events, tables)");
 }
 

@@ -9,8 +9,8 @@ use crate::probe::inventory::{self, Entry};
 use crate::probe::surroundings::Live;
 use crate::probe::{holders, names, resolve};
 use crate::say;
-use crate::sys::caller;
 use anyhow::{Context, anyhow, bail};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -66,7 +66,7 @@ fn of_file(path: &Path) -> anyhow::Result<Vec<Step>> {
         io::stdin().read_to_string(&mut text).map(|_| text)
     } else {
         // An error quotes the line that it is about.
-        caller::open(path).and_then(io::read_to_string)
+        fs::read_to_string(path)
     };
     let text = text.with_context(|| format!("cannot read {name}"))?;
     let lines = grammar::parse_file(&text).map_err(|error| anyhow!("{name}, {error}"))?;

@@ -5,7 +5,7 @@ use super::helper;
 use crate::kernel::mounts;
 use crate::kernel::objects::{self, Mapped, ObjectFile, Reach};
 use crate::stack::symbols::ReadAt;
-use crate::sys::{apart, caller};
+use crate::sys::{apart, lent};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 /// opened as they would be anywhere.
 pub fn serve_if_asked() -> Option<ExitCode> {
     let is_asked = std::env::args_os().next().is_some_and(|name| name == helper::NAME);
-    match (is_asked, caller::has_privileges_of_its_own()) {
+    match (is_asked, lent::is_privileged_program()) {
         (true, false) => {}
         (true, true) => return Some(ExitCode::FAILURE),
         (false, privileged) => {

@@ -33,7 +33,7 @@ impl NoMount {
             Refused::UserNamespace if privileges.uid != 0 => NoMount::NotRoot,
             Refused::UserNamespace => NoMount::UserNamespace,
             Refused::NoCapability => NoMount::NoCapability,
-            Refused::Unknown => NoMount::Refused(errno),
+            Refused::Level | Refused::Unknown => NoMount::Refused(errno),
         }
     }
 
