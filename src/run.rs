@@ -41,8 +41,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bytes of records that may wait between the rings and the worker.
-const QUEUE_BYTES: usize = 64 << 20;
 /// The pause between two looks at the rings, milliseconds, while records came in the last rounds: a record is printed two rounds after it was written.
 const PAUSE_BUSY_MS: i64 = 20;
 /// The same when the last rounds were empty. Together: 50 + 2 * 20 ms is within the latency bound of 100 ms.
@@ -100,7 +98,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     if !request.run.quiet {
         request.notices.iter().chain(&plan.remarks).for_each(|notice| say!("rtrace: {notice}"));
     }
-    let (sender, receiver) = queue(QUEUE_BYTES);
+    let (sender, receiver) = queue(plan.buffers.queue);
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough))?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| made.refusal(&tracefs).unwrap_or(error))?;

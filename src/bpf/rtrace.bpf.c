@@ -173,7 +173,8 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 		open = OPEN_HERE;
 	}
 	if (flags & PLAN_NEVER_RETURNS) {
-		give_open(ctx, current, task, open, HOW_NEVER, STACKED);
+		if (!settings.sums || !sum_up_unreturned(ctx, current, task))
+			give_open(ctx, current, task, open, HOW_NEVER, STACKED);
 		return;
 	}
 	if (settings.cpus && flags & (PLAN_EXECUTES | PLAN_SIGRETURN))
@@ -448,18 +449,17 @@ static __always_inline void end(void *ctx)
 
 	if (!task)
 		return;
+	u32 open = task->mode == MODE_TRACED ? task->open : OPEN_NONE;
+	if (open) {
+		task->open = OPEN_NONE;
+		if (!settings.sums || !sum_up_unreturned(ctx, current, task))
+			give_open(ctx, current, task, open, HOW_NEVER, UNSTACKED);
+	}
 	if (settings.sums) {
 		count_begun(task);
 		give_tally_of(ctx, current);
 	}
-	if (task->mode != MODE_TRACED)
-		return;
-	u32 open = task->open;
-	if (open) {
-		task->open = OPEN_NONE;
-		give_open(ctx, current, task, open, HOW_NEVER, UNSTACKED);
-	}
-	if (!settings.ends)
+	if (task->mode != MODE_TRACED || !settings.ends)
 		return;
 	task->call.how = HOW_TASK_END;
 	task->call.payload = 0;

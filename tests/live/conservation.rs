@@ -3,7 +3,7 @@
 use crate::cgroup::Cgroup;
 use crate::line::{self, Result};
 use crate::machine::Machine;
-use crate::trace::{Trace, workload};
+use crate::trace::{Trace, trace, workload};
 use std::collections::BTreeSet;
 
 /// A ring so small that a burst overruns it.
@@ -69,6 +69,25 @@ fn rings_of_the_default_size_at_a_moderate_and_at_a_high_rate() {
         let lost = high.conserved().lost;
         assert!(high.issued("getppid") - high.count("getppid") <= lost, "{}", high.stderr);
     }
+}
+
+/// What a record may hold decides how much room there is, unless the user does.
+#[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
+#[test]
+fn the_size_of_the_rings_is_chosen_by_what_records_hold() {
+    let Some(machine) = Machine::shared() else { return };
+    let kib = |options: &[&str]| {
+        let trace = trace(&machine, &[&["--engine", "bpf"], options].concat(), &["true"]).succeeded();
+        let line = trace.stderr.lines().find(|line| line.contains(" KiB of ring a CPU")).expect("-v says the size").to_owned();
+        let words: Vec<&str> = line.split(' ').collect();
+        let at = words.iter().position(|word| *word == "KiB").expect("it is in the line");
+        (words[at - 1].parse::<u64>().expect("a number is before it"), line)
+    };
+    let [(usual, says_nothing), (long, says_why)] = [kib(&[]), kib(&["--string-limit", "4096"])];
+    assert!(long > usual, "{says_nothing}\n{says_why}");
+    assert!(says_why.contains("(chosen because records have up to 4096 bytes of each string"), "{says_why}");
+    let (asked, says_nothing) = kib(&["--string-limit", "4096", "-m", "64K"]);
+    assert!(asked == 64 && !says_nothing.contains("chosen"), "{says_nothing}");
 }
 
 #[test]
