@@ -27,6 +27,7 @@ use crate::source::{Note, Session, session::Scope};
 use crate::stream::is_given_up;
 use crate::sys::signals::Came;
 use crate::sys::spawn::{Child, Refused};
+use crate::sys::turn::First;
 use crate::sys::{caller, clock, closer, perf};
 use crate::verdict;
 use crate::worker::{self, Outcome};
@@ -310,7 +311,7 @@ impl Run<'_> {
             None => {}
         }
         let before = clock::of_thread();
-        let end = self.watch(enable_at)?;
+        let end = self.watch_first(enable_at)?;
         self.draining = clock::of_thread() - before;
         self.look_for_programs();
         match end {
@@ -331,6 +332,18 @@ impl Run<'_> {
         say!("rtrace: {name}: {}", without_numbers(&refused.to_string()));
         self.reap(true);
         Ok(())
+    }
+
+    /// Empties the rings before anything else gets the CPU: when thousands of threads are about to run, as many have
+    /// their turn before a thread that just woke up.
+    fn watch_first(&mut self, enable_at: Option<u64>) -> anyhow::Result<End> {
+        let first = First::take();
+        if let (Err(error), true) = (&first, self.verbose) {
+            say!(
+                "rtrace: the rings are emptied in their turn, so more may be lost while all CPUs are busy: no real-time priority ({error})"
+            );
+        }
+        self.watch(enable_at)
     }
 
     /// Waits, and empties the rings, until there is a reason to end.

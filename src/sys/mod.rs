@@ -15,5 +15,6 @@ pub mod remote_memory;
 pub mod ring;
 pub mod signals;
 pub mod spawn;
+pub mod turn;
 pub mod user_events;
 pub mod users;

@@ -2,7 +2,7 @@
 
 use crate::cgroup::Cgroup;
 use crate::machine::Machine;
-use crate::trace::{Trace, shell_with_engine, workload};
+use crate::trace::{Trace, overrun, shell_with_engine, workload};
 
 /// The numbers after a syscall's name, over all tables: calls and errors.
 fn row(trace: &Trace, name: &str) -> (u64, u64) {
@@ -48,7 +48,7 @@ fn says_that_it_is_partial_after_a_loss() {
 
 /// Whether there was a loss, which was counted and said then.
 fn is_partial(machine: &Machine, options: &[&str]) -> bool {
-    let trace = workload(machine, options, "calls lseek 4 50000").succeeded();
+    let trace = overrun(machine, options, "calls lseek 4 50000").succeeded();
     let verdict = trace.verdict();
     assert_eq!(verdict.issued, 200_000);
     let calls = if verdict.lost == 200_000 { 0 } else { row(&trace, "lseek").0 };
