@@ -46,6 +46,11 @@ use std::time::{Duration, Instant};
 const PAUSE_BUSY_MS: i64 = 20;
 /// The same when the last rounds were empty. Together: 50 + 2 * 20 ms is within the latency bound of 100 ms.
 const PAUSE_IDLE_MS: i64 = 50;
+/// No ring is filled faster than with so many bytes a nanosecond. Until one may be full, nobody looks again: each task
+/// that ends wakes rtrace up, which comes before whoever runs.
+const FILL_RATE: u64 = 2;
+/// A longer pause gains nothing.
+const REST: Duration = Duration::from_millis(2);
 /// The pause between two looks for calls in flight that no record tells of, nanoseconds: a look costs some 100 ns a task of the machine.
 const PENDING_LOOK_NS: u64 = 100_000_000;
 
@@ -357,7 +362,10 @@ impl Run<'_> {
         let mut busy_rounds = 0;
         let mut waits_said = false;
         let mut looked = clock::now();
+        let smallest = self.drain.armed().rings.iter().map(|of_cpu| of_cpu.ring.bytes() as u64).min().unwrap_or_default();
+        let rest = Duration::from_nanos(smallest / FILL_RATE).min(REST);
         loop {
+            interrupt::wait(rest);
             self.wait(&epoll, if busy_rounds > 0 { PAUSE_BUSY_MS } else { PAUSE_IDLE_MS })?;
             if enable_at.is_some_and(|at| clock::now().0 >= at) {
                 enable_at = None;
