@@ -363,8 +363,8 @@ fn ten_thousand_short_children_are_summed_up() {
 fn sums_of_threads_that_end_at_once_are_all_there() {
     let Some(machine) = Machine::alone() else { return };
     for options in [&["-e", "lseek"][..], &[]] {
-        let trace = summed(&machine, &[options, &["-m", "4K"]].concat(), "burst 4000 50");
-        assert_eq!(row(&trace, "lseek"), (200_000, 200_000), "{options:?}");
+        let trace = summed(&machine, &[options, &["-m", "4K"]].concat(), "burst 2000 50");
+        assert_eq!(row(&trace, "lseek"), (100_000, 100_000), "{options:?}");
     }
     let trace = summed(&machine, &["-m", "4K", "-e", "lseek,exit", "--summary-mode", "thread"], "burst 2000 50");
     for (name, of_each) in [("lseek", 50), ("exit", 1)] {
