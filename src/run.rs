@@ -28,6 +28,7 @@ use crate::source::{Note, Session, session::Scope};
 use crate::stream::is_given_up;
 use crate::sys::signals::Came;
 use crate::sys::spawn::{Child, Refused};
+use crate::sys::turn::First;
 use crate::sys::{caller, clock, closer, lent, perf, rights};
 use crate::verdict;
 use crate::worker::{self, Outcome};
@@ -35,6 +36,7 @@ use anyhow::Context;
 use rustix::event::epoll;
 use rustix::process::{Pid, Rlimit, Signal, kill_process};
 use std::collections::HashSet;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
@@ -42,12 +44,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bytes of records that may wait between the rings and the worker.
-const QUEUE_BYTES: usize = 64 << 20;
 /// The pause between two looks at the rings, milliseconds, while records came in the last rounds: a record is printed two rounds after it was written.
 const PAUSE_BUSY_MS: i64 = 20;
 /// The same when the last rounds were empty. Together: 50 + 2 * 20 ms is within the latency bound of 100 ms.
 const PAUSE_IDLE_MS: i64 = 50;
+/// No ring is filled faster than with so many bytes a nanosecond. Until one may be full, nobody looks again: each task
+/// that ends wakes rtrace up, which comes before whoever runs.
+const FILL_RATE: u64 = 2;
+/// A longer pause gains nothing.
+const REST: Duration = Duration::from_millis(2);
 /// The pause between two looks for calls in flight that no record tells of, nanoseconds: a look costs some 100 ns a task of the machine.
 const PENDING_LOOK_NS: u64 = 100_000_000;
 
@@ -108,7 +113,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     if !request.run.quiet {
         request.notices.iter().chain(&plan.remarks).for_each(|notice| say!("rtrace: {notice}"));
     }
-    let (sender, receiver) = queue(QUEUE_BYTES);
+    let (sender, receiver) = queue(plan.buffers.queue);
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough), files)?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| made.refusal(&tracefs).unwrap_or(error))?;
@@ -307,6 +312,8 @@ impl Run<'_> {
         self.first_notes(program);
         self.note_maps();
         let enable_at = self.plan.delay.map(|delay| clock::now().0 + delay);
+        // Before the right to ask for it is given up.
+        let first = First::take();
         if enable_at.is_none() {
             self.enable()?;
         }
@@ -321,7 +328,7 @@ impl Run<'_> {
             None => {}
         }
         let before = clock::of_thread();
-        let end = self.watch(enable_at)?;
+        let end = self.watch_first(first, enable_at)?;
         self.draining = clock::of_thread() - before;
         self.look_for_programs();
         match end {
@@ -344,6 +351,17 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Empties the rings before anything else gets the CPU: when thousands of threads are about to run, as many have
+    /// their turn before a thread that just woke up.
+    fn watch_first(&mut self, first: io::Result<First>, enable_at: Option<u64>) -> anyhow::Result<End> {
+        if let (Err(error), true) = (&first, self.verbose) {
+            say!(
+                "rtrace: the rings are emptied in their turn, so more may be lost while all CPUs are busy: no real-time priority ({error})"
+            );
+        }
+        self.watch(enable_at)
+    }
+
     /// Waits, and empties the rings, until there is a reason to end.
     fn watch(&mut self, mut enable_at: Option<u64>) -> anyhow::Result<End> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -355,7 +373,10 @@ impl Run<'_> {
         let mut busy_rounds = 0;
         let mut waits_said = false;
         let mut looked = clock::now();
+        let smallest = self.drain.armed().rings.iter().map(|of_cpu| of_cpu.ring.bytes() as u64).min().unwrap_or_default();
+        let rest = Duration::from_nanos(smallest / FILL_RATE).min(REST);
         loop {
+            interrupt::wait(rest);
             self.wait(&epoll, if busy_rounds > 0 { PAUSE_BUSY_MS } else { PAUSE_IDLE_MS })?;
             if enable_at.is_some_and(|at| clock::now().0 >= at) {
                 enable_at = None;

@@ -20,10 +20,8 @@ pub fn run(bytes: &[u8]) {
         1 => call(bytes),
         2 => record::listed(bytes).iter().for_each(|listed| call(listed.call)),
         3 => {
-            // A tally has one size.
-            let mut body = bytes.to_vec();
-            body.resize(4096, 0);
-            let _ = tally::parse(&body);
+            let Some((places, body)) = bytes.split_first_chunk() else { return };
+            let _ = tally::parse(body, u64::from_le_bytes(*places));
         }
         4 => chunk_file(bytes),
         _ => chunk_file(&[session(), bytes.to_vec()].concat()),

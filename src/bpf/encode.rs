@@ -261,6 +261,7 @@ mod tests {
             unknown,
             string_limit: 32,
             sums: false,
+            kept_bytes: 0,
             failures: false,
             least: None,
             stacks: Stacks::default(),

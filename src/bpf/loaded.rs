@@ -147,6 +147,11 @@ fn tell(open: &mut OpenObject, settings: &Settings, on: On, types: &Types, share
                 map.set_max_entries((settings.stacks.kinds.len() as u32 + 1) * possible_cpus())?;
                 continue;
             }
+            Some("kept") => {
+                // Where nothing is kept, it is as small as the kernel makes it.
+                map.set_max_entries(if settings.sums { settings.kept_bytes } else { rustix::param::page_size() as u32 })?;
+                continue;
+            }
             Some("accounts") => {
                 map.set_max_entries(possible_cpus())?;
                 continue;

@@ -19,6 +19,8 @@ pub mod filter;
 mod filter_bytes;
 pub mod in_flight;
 #[cfg(feature = "bpf")]
+mod kept;
+#[cfg(feature = "bpf")]
 mod links;
 #[cfg(feature = "bpf")]
 mod loaded;

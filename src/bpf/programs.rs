@@ -4,10 +4,13 @@
 use super::account::{self, Account};
 use super::encode::On;
 use super::in_flight::InFlight;
+use super::kept::Kept;
 use super::loaded::Loaded;
 use super::settings::{Hooks, Mode, Seed, Settings, Whose};
+use crate::event::Time;
 use crate::kernel::machine::possible_cpus;
 use crate::kernel::procfs::is_in_first_pid_namespace;
+use crate::source::Note;
 use crate::sys::bpf::raw_tracepoints_may_sleep;
 use crate::sys::map_memory::MapMemory;
 use anyhow::{Context, anyhow};
@@ -29,6 +32,8 @@ pub struct Programs {
     /// The maps `accounts` and `.data.is_over`, which are reached while calls are traced.
     accounts: MapMemory,
     is_over: MapMemory,
+    /// What tasks left that have ended, where calls are summed up.
+    kept: Option<Kept>,
     /// The hooks that follow tasks: closing a descriptor takes the program off, here and below.
     following: Vec<OwnedFd>,
     /// The programs' names where all calls are looked at.
@@ -120,6 +125,7 @@ impl Programs {
         Ok(Programs {
             accounts: memory("accounts", possible_cpus() as usize * account::WORDS)?,
             is_over: memory(".data.is_over", 1)?,
+            kept: if settings.sums { Some(Kept::of(&loaded.map("kept")?)?) } else { None },
             loaded,
             settings: settings.clone(),
             following: Vec::new(),
@@ -234,6 +240,16 @@ impl Programs {
     /// Calls that have been in flight for long and were not listed before, for [`super::record::listed`]. Where calls are summed up, nobody shows them before they are over.
     pub fn pending(&self) -> anyhow::Result<InFlight> {
         if !self.is_tracing() || self.settings.sums { Ok(InFlight::default()) } else { self.list_with_stacks("list_pending") }
+    }
+
+    /// The sums of tasks that ended before this moment, as facts for the stream.
+    pub fn kept(&self, until: Time) -> impl Iterator<Item = (Time, Note)> {
+        self.kept.iter().flat_map(move |kept| kept.take(until))
+    }
+
+    /// What is readable when there are many of these; `None` where calls are not summed up.
+    pub fn kept_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.kept.as_ref().map(Kept::fd)
     }
 
     /// Ends: entries first. Returns the calls that are still in flight and the tallies of living tasks, which nothing else will give.
@@ -465,9 +481,9 @@ mod tests {
         assert_eq!(members("choice"), (16, named(&[("key", 0), ("place", 8)])));
         let sum = [("key", 0), ("calls", 4), ("total", 8), ("min", 16), ("max", 24), ("squares", 32), ("squares_high", 40)];
         assert_eq!(members("sum"), (tally::SUM_BYTES, named(&sum)));
-        let (head, body) = (8, 8 + record::CALL_BYTES as u32);
+        let (head, body) = (16, 16 + record::CALL_BYTES as u32);
         let spread = body + (tally::SUMS_MAX * tally::SUM_BYTES) as u32;
-        let expected = named(&[("calls", 0), ("head", head), ("sums", body), ("spread", spread)]);
+        let expected = named(&[("calls", 0), ("used", 8), ("head", head), ("sums", body), ("spread", spread)]);
         assert_eq!(members("tally"), (body as usize + tally::BODY_BYTES, expected));
         let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32), ("parts_lost", 40)];
         let more = [("compat", 48), ("left_out", 56), ("withheld", 64)];

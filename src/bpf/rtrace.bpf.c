@@ -180,7 +180,8 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 		open = OPEN_HERE;
 	}
 	if (flags & PLAN_NEVER_RETURNS) {
-		give_open(ctx, current, task, open, HOW_NEVER, STACKED);
+		if (!settings.sums || !sum_up_unreturned(ctx, current, task))
+			give_open(ctx, current, task, open, HOW_NEVER, STACKED);
 		return;
 	}
 	if (settings.cpus && flags & (PLAN_EXECUTES | PLAN_SIGRETURN))
@@ -459,14 +460,16 @@ static __always_inline void end(void *ctx)
 
 	if (!task)
 		return;
+	/* The last look at all tasks may take it at the same moment. */
+	u32 open = __sync_lock_test_and_set(&task->open, OPEN_NONE);
+	if (open == OPEN_BEGUN)
+		give_open(ctx, current, task, OPEN_HERE, HOW_NEVER, UNSTACKED);
+	else if (open && (!settings.sums || !sum_up_unreturned(ctx, current, task)))
+		give_open(ctx, current, task, open, HOW_NEVER, UNSTACKED);
 	if (settings.sums) {
 		count_begun(task);
 		give_tally_of(ctx, current);
 	}
-	/* The last look at all tasks may take it at the same moment. */
-	u32 open = __sync_lock_test_and_set(&task->open, OPEN_NONE);
-	if (open)
-		give_open(ctx, current, task, open == OPEN_BEGUN ? OPEN_HERE : open, HOW_NEVER, UNSTACKED);
 	if (task->mode != MODE_TRACED || !settings.ends)
 		return;
 	task->call.how = HOW_TASK_END;

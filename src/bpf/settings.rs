@@ -87,6 +87,8 @@ pub struct Settings {
     pub string_limit: usize,
     /// Calls are summed up in the kernel ([`crate::event::Tally`]); nothing is copied of what they name.
     pub sums: bool,
+    /// Room for sums of tasks that have ended, until they are read: a power of two, at least a page.
+    pub kept_bytes: u32,
     /// Calls that do not fail are counted and left out.
     pub failures: bool,
     /// The same of calls that take less than so many nanoseconds.

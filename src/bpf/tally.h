@@ -2,8 +2,15 @@
 /*
  * A task's calls, summed up by syscall: all that a summary asks for, without a record of each.
  *
- * Summed up are calls that were entered and returned. All others are few, each is another case, and so they are given as records as ever; the same holds for a call whose task gets no memory here.
- * A tally that has no room for one call more is given and begins anew, so nothing is left out, and what is lost with it are as many calls as it counts. tally.rs mirrors the structs.
+ * Summed up are calls that were entered and returned, and those that never return: a task makes them last. All others
+ * are few, each is another case, and so they are given as records as ever; the same holds for a call whose task gets no
+ * memory here. A tally that has no room for one call more is given and begins anew, so nothing is left out. tally.rs
+ * mirrors the structs.
+ *
+ * When many tasks end at once, the rings of the CPUs may be full, whoever reads them has not had his turn yet, and a
+ * tally is all that is left of its task's calls. So it is given as short as it can be, and not there, but to a buffer
+ * of its own (`kept`), which is as large as the tasks are many. A ring is tried where that is full; where both are, as
+ * many calls are lost as the tally counts.
  */
 #pragma once
 
@@ -37,6 +44,8 @@ struct sum {
 
 struct tally {
 	u64 calls;
+	/* While it is packed: how many sums, and then how many words, stand together. */
+	u64 used;
 	/* From here on it is the record. */
 	struct call head;
 	struct sum sums[SUMS_MAX];
@@ -44,7 +53,9 @@ struct tally {
 };
 
 #define TALLY_BODY (SUMS_MAX * sizeof(struct sum) + SPREAD_MAX * sizeof(u32))
-_Static_assert(sizeof(struct tally) == sizeof(u64) + sizeof(struct call) + TALLY_BODY, "no padding");
+#define TALLY_WORDS (TALLY_BODY / sizeof(u32))
+#define ALL_SUMS ((1ULL << SUMS_MAX) - 1)
+_Static_assert(sizeof(struct tally) == 2 * sizeof(u64) + sizeof(struct call) + TALLY_BODY, "no padding");
 _Static_assert(sizeof(struct tally) < 3900, "it fits into 4 KiB, with what the kernel adds");
 
 /* What a tally begins with. */
@@ -56,6 +67,12 @@ struct {
 	__type(key, int);
 	__type(value, struct tally);
 } tallies SEC(".maps");
+
+/* Records of tasks that have ended, for all CPUs; kept.rs reads them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* as many bytes as the plan says */
+} kept SEC(".maps");
 
 /* Functions of their own, because the verifier looks at each once, and takes what it returns for any number. */
 
@@ -177,6 +194,19 @@ __noinline int add_call(struct tally *tally, u32 key, u64 duration, u32 errno)
 	return 0;
 }
 
+/* Adds a call that never returns, and so has no duration; negative: there is no room. */
+__noinline int add_unreturned(struct tally *tally, u32 key)
+{
+	if (!tally)
+		return -1;
+	int at = sum_of(tally, key);
+	if (at < 0)
+		return -1;
+	tally->sums[at & (SUMS_MAX - 1)].calls++;
+	tally->calls++;
+	return 0;
+}
+
 /* Takes what a tally counts, for whoever gives it: the task's end and the last look at all tasks may meet. */
 static __always_inline u64 seal(struct tally *tally)
 {
@@ -185,7 +215,64 @@ static __always_inline u64 seal(struct tally *tally)
 	tally->head.ret = calls;
 	tally->head.how = HOW_TALLY;
 	tally->head.payload = TALLY_BODY;
+	/* Which of the sums are in the body. */
+	tally->head.args[0] = ALL_SUMS;
 	return calls;
+}
+
+/* One of the sums, and one of the words, of a body that is packed: to behind what was packed before, if it counts something. */
+static long pack_sum(u32 at, struct tally **packed)
+{
+	struct tally *tally = *packed;
+	u64 from = at & (SUMS_MAX - 1), to = tally->used;
+
+	if (!tally->sums[from].key || to >= SUMS_MAX)
+		return 0;
+	tally->head.args[0] |= 1ULL << from;
+	tally->sums[to] = tally->sums[from];
+	tally->used = to + 1;
+	return 0;
+}
+
+static long pack_word(u32 at, struct tally **packed)
+{
+	struct tally *tally = *packed;
+	u32 *words = (u32 *)tally->sums;
+	u64 to = tally->used;
+	u32 word = tally->spread[at & (SPREAD_MAX - 1)];
+
+	if (!word || to >= TALLY_WORDS)
+		return 0;
+	words[to] = word;
+	tally->used = to + 1;
+	return 0;
+}
+
+/*
+ * Leaves out of the body what counts nothing, and returns how many bytes that takes. It is no tally any more then. By
+ * loops of its own, the verifier would take 5 ms for each program that does this.
+ */
+__noinline int pack(struct tally *tally)
+{
+	if (!tally)
+		return 0;
+	tally->head.args[0] = 0;
+	tally->used = 0;
+	bpf_loop(SUMS_MAX, pack_sum, &tally, 0);
+	tally->used *= sizeof(struct sum) / sizeof(u32);
+	bpf_loop(SPREAD_MAX, pack_word, &tally, 0);
+	return tally->used * sizeof(u32);
+}
+
+/* Writes a record that must not be lost; 0 if it found room. */
+static __always_inline long keep(void *ctx, struct tally *tally, u64 size)
+{
+	/* Whoever reads it comes by often; he is woken where that may be too late. */
+	u64 is_filling = bpf_ringbuf_query(&kept, BPF_RB_AVAIL_DATA) * 4 > bpf_ringbuf_query(&kept, BPF_RB_RING_SIZE);
+
+	if (!bpf_ringbuf_output(&kept, &tally->head, size, is_filling ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+		return 0;
+	return bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &tally->head, size);
 }
 
 static __noinline int give_tally(void *ctx, struct tally *tally)
@@ -194,8 +281,13 @@ static __noinline int give_tally(void *ctx, struct tally *tally)
 
 	if (!calls)
 		return 0;
+	u64 body = (u32)pack(tally);
+	barrier_var(body);
+	if (body > TALLY_BODY)
+		body = TALLY_BODY;
+	tally->head.payload = body;
 	tally->head.time = bpf_ktime_get_ns();
-	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &tally->head, sizeof(tally->head) + TALLY_BODY))
+	if (keep(ctx, tally, sizeof(tally->head) + body))
 		COUNT_MORE(calls_lost, calls);
 	bpf_probe_read_kernel(tally->sums, TALLY_BODY, (const void *)zeros);
 	return 0;
@@ -244,6 +336,23 @@ int list_tallies(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* The tally of the task that made this call; none if there is no memory for one. */
+static __always_inline struct tally *tally_for(struct task_struct *current, struct call *call)
+{
+	struct tally *tally = bpf_task_storage_get(&tallies, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (tally) {
+		tally->head.tid = call->tid;
+		tally->head.pid = call->pid;
+	}
+	return tally;
+}
+
+static __always_inline u32 sum_key(struct call *call)
+{
+	return (call->bits & 0xf) * NR_COUNT + call->nr + 1;
+}
+
 /* Adds the open call to its task's tally, if this exit is its own; 0 if it must be given as a record. */
 static __always_inline int sum_up(void *ctx, struct task_struct *current, struct task *task, s32 nr, s64 ret)
 {
@@ -255,15 +364,29 @@ static __always_inline int sum_up(void *ctx, struct task_struct *current, struct
 	u64 duration = bpf_ktime_get_ns() - call->start;
 	if (duration > DURATION_MAX)
 		return 0;
-	struct tally *tally = bpf_task_storage_get(&tallies, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct tally *tally = tally_for(current, call);
 	if (!tally)
 		return 0;
-	u32 key = (call->bits & 0xf) * NR_COUNT + call->nr + 1;
+	u32 key = sum_key(call);
 	u32 errno = ret < 0 && ret >= -4095 ? -ret : 0;
-	tally->head.tid = call->tid;
-	tally->head.pid = call->pid;
 	if (!add_call(tally, key, duration, errno))
 		return 1;
 	give_tally(ctx, tally);
 	return !add_call(tally, key, duration, errno);
+}
+
+/* The same of a call that never returns. */
+static __always_inline int sum_up_unreturned(void *ctx, struct task_struct *current, struct task *task)
+{
+	struct call *call = &task->call;
+
+	if ((u32)call->nr >= NR_COUNT)
+		return 0;
+	struct tally *tally = tally_for(current, call);
+	if (!tally)
+		return 0;
+	if (!add_unreturned(tally, sum_key(call)))
+		return 1;
+	give_tally(ctx, tally);
+	return !add_unreturned(tally, sum_key(call));
 }

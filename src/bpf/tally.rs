@@ -5,21 +5,26 @@
 use super::settings::NR_COUNT;
 use crate::event::{Abi, Sum, Tally, Times};
 
-/// `SUMS_MAX`, `sizeof(struct sum)`, `SPREAD_MAX`.
+/// `SUMS_MAX`, `sizeof(struct sum)`, and for tests `SPREAD_MAX`.
 pub(super) const SUMS_MAX: usize = 32;
 pub(super) const SUM_BYTES: usize = 48;
+#[cfg(test)]
 const SPREAD_MAX: usize = 512;
 /// `TALLY_BODY`
+#[cfg(test)]
 pub(super) const BODY_BYTES: usize = SUMS_MAX * SUM_BYTES + SPREAD_MAX * 4;
 
 /// `SPREAD_COUNT_BITS`, `SPREAD_VALUE_BITS`.
 const COUNT_BITS: u32 = 14;
 const VALUE_BITS: u32 = 12;
 
-/// Reads what follows the head of a tally's record; `None` if it is none.
-pub fn parse(body: &[u8]) -> Option<Tally> {
-    let (sums, spread) = body.get(..BODY_BYTES)?.split_at(SUMS_MAX * SUM_BYTES);
-    let mut sums: Vec<Option<Sum>> = sums.chunks_exact(SUM_BYTES).map(sum).collect();
+/// Reads what follows the head of a tally's record; `None` if it is none. `places`: a bit for each sum that is in it,
+/// as the head's first argument says.
+pub fn parse(body: &[u8], places: u64) -> Option<Tally> {
+    let places: Vec<usize> = (0..SUMS_MAX).filter(|place| places >> place & 1 == 1).collect();
+    let (found, spread) = body.split_at_checked(places.len() * SUM_BYTES)?;
+    let mut sums: [Option<Sum>; SUMS_MAX] = std::array::from_fn(|_| None);
+    places.iter().zip(found.chunks_exact(SUM_BYTES)).for_each(|(place, raw)| sums[*place] = sum(raw));
     for word in spread.chunks_exact(4) {
         let word = u32::from_le_bytes(word.try_into().unwrap_or_default());
         let (count, value) = (u64::from(word & ((1 << COUNT_BITS) - 1)), word >> COUNT_BITS);
@@ -61,7 +66,10 @@ pub(crate) mod tests {
 
     pub(crate) const ERROR: u32 = 1 << VALUE_BITS;
 
-    /// As the programs write it.
+    /// Which sums are in the body of a living task's tally.
+    pub(crate) const ALL: u64 = (1 << SUMS_MAX) - 1;
+
+    /// As the programs write a living task's.
     pub(crate) fn written(sums: &[Written]) -> Vec<u8> {
         let mut body = vec![0; BODY_BYTES];
         let mut spread = SUMS_MAX * SUM_BYTES;
@@ -92,7 +100,7 @@ pub(crate) mod tests {
     fn sums_and_their_values() {
         let lseek = (8, [5, 1_500, 100, 900], 1 << 70, &[(bucket(100), 3), (bucket(900), 2), (ERROR | 9, 4)][..]);
         let getpid32 = (1024 + 20, [1, 7, 7, 7], 49, &[(7, 1)][..]);
-        let tally = parse(&written(&[lseek, getpid32])).unwrap();
+        let tally = parse(&written(&[lseek, getpid32]), ALL).unwrap();
         let times = Times { total: 1_500, min: 100, max: 900, squares: 1 << 70, spread: vec![(100, 3), (902, 2)] };
         assert_eq!(tally.sums[0], Sum { abi: Abi::X86_64, nr: 8, calls: 5, times, errnos: vec![(9, 4)] });
         assert_eq!((tally.sums[1].abi, tally.sums[1].nr, tally.sums.len(), tally.calls()), (Abi::I386, 20, 2, 6));
@@ -101,8 +109,22 @@ pub(crate) mod tests {
     #[test]
     fn what_is_cut_or_of_no_syscall_is_nothing() {
         let body = written(&[(4 * 1024, [5, 5, 1, 1], 5, &[(1, 5)])]);
-        assert_eq!(parse(&body), Some(Tally::default()), "no ABI has this number");
-        assert_eq!(parse(&body[1..]), None);
+        assert_eq!(parse(&body, ALL), Some(Tally::default()), "no ABI has this number");
+        assert_eq!(parse(&body[..SUMS_MAX * SUM_BYTES - 1], ALL), None);
+    }
+
+    /// As the programs write it when a task ends: sums and values that count nothing are left out, and a value tells
+    /// its sum by the place that it had.
+    #[test]
+    fn what_counts_nothing_may_be_left_out() {
+        let [lseek, exit] = [(8, [5, 500, 100, 100], 7, &[(100, 5)][..]), (60, [1, 0, 0, 0], 0, &[][..])];
+        let whole = written(&[(0, [0; 4], 0, &[]), lseek, (0, [0; 4], 0, &[]), exit]);
+        let sum = |at: usize| &whole[at * SUM_BYTES..(at + 1) * SUM_BYTES];
+        let spread = &whole[SUMS_MAX * SUM_BYTES..][..4];
+        let packed = parse(&[sum(1), sum(3), spread].concat(), 1 << 1 | 1 << 3).unwrap();
+        let of_all: Vec<_> = parse(&whole, ALL).unwrap().sums.into_iter().filter(|sum| sum.calls > 0).collect();
+        assert_eq!(packed.sums, of_all);
+        assert_eq!((packed.calls(), packed.sums[0].times.count(), packed.sums[1].times.count()), (6, 5, 0), "an exit takes no time");
     }
 
     /// So the summary's quantiles are the same whether calls come one by one or summed up.
@@ -121,13 +143,13 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read(seed in proptest::collection::vec(any::<u8>(), 1..200), len in 0..2 * BODY_BYTES) {
+        fn any_bytes_are_read(seed in proptest::collection::vec(any::<u8>(), 1..200), len in 0..2 * BODY_BYTES, places: u64) {
             let raw: Vec<u8> = seed.into_iter().cycle().take(len).collect();
-            let tally = parse(&raw);
-            prop_assert_eq!(tally.is_some(), len >= BODY_BYTES);
+            let tally = parse(&raw, places);
+            prop_assert_eq!(tally.is_some(), len >= (places & ALL).count_ones() as usize * SUM_BYTES);
             let tally = tally.unwrap_or_default();
             prop_assert!(tally.sums.len() <= SUMS_MAX);
-            prop_assert!(tally.sums.iter().map(|sum| sum.errnos.len() + sum.times.spread.len()).sum::<usize>() <= SPREAD_MAX);
+            prop_assert!(tally.sums.iter().map(|sum| sum.errnos.len() + sum.times.spread.len()).sum::<usize>() <= len / 4);
             tally.calls();
         }
     }

@@ -368,7 +368,7 @@ pub struct OutputArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How")]
 pub struct RunArgs {
-    /// Buffer for each CPU: a size with K, M or G; a bare number is pages
+    /// Buffer for each CPU: a size with K, M or G; a bare number is pages [default: chosen, as -v says]
     #[arg(short, long, value_name = "PAGES|SIZE")]
     pub mmap_pages: Option<String>,
     /// The mechanism

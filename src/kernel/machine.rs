@@ -46,6 +46,19 @@ pub fn possible_cpus() -> u32 {
     *COUNT
 }
 
+/// The machine's memory, bytes; `None` if /proc is not mounted.
+pub fn memory_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let kib: u64 = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// How many tasks the machine has, kernel threads included; `None` if /proc is not mounted.
+pub fn tasks() -> Option<usize> {
+    // load load load running/all last
+    fs::read_to_string("/proc/loadavg").ok()?.split(' ').nth(3)?.split_once('/')?.1.parse().ok()
+}
+
 /// `0-3,7` as the kernel writes it, ascending, each once; `None` if it is no such list. The empty text is the empty list.
 pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
@@ -115,6 +128,8 @@ mod tests {
     fn this_machine() {
         assert!(version(&release().unwrap()).is_some());
         assert!(!online_cpus().unwrap().is_empty());
+        assert!(memory_bytes().unwrap() > 64 << 20);
+        assert!(tasks().unwrap() > 1);
         let offsets = clock_offsets();
         let realtime = now(ClockId::Monotonic) + offsets.realtime;
         assert!((realtime - now(ClockId::Realtime)).abs() < 1_000_000_000);

@@ -4,7 +4,7 @@ use super::by_instance::ByInstance;
 use super::events::{Adding, Needs, Tracepoint};
 use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Facts, Mechanism};
-use super::{Plan, PlannedEvent, RingSize, Whom, doors, fds, filters, hooks, objects, path_names, paths, sums, target};
+use super::{Buffers, Plan, PlannedEvent, Whom, buffers, doors, fds, filters, hooks, objects, path_names, paths, sums, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::user::Output;
@@ -21,12 +21,6 @@ use crate::sys::lent;
 use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
 
-/// The bytes of a CPU's ring when the user does not say: 2 MiB lose nothing at 2 million records a second where the reader gets its turn; twice that for when it does not. On large machines the sum counts.
-const RING_BYTES: u64 = 4 << 20;
-/// The same with stacks: a record then takes some 1 KiB where programs say how much of the stack is needed, and more than 8 KiB where all get as much. A MiB takes 0.4 ms to map.
-const RING_BYTES_FITTED_STACKS: u64 = 8 << 20;
-const RING_BYTES_STACKS: u64 = 16 << 20;
-const RINGS_BYTES_MAX: u64 = 256 << 20;
 /// rtrace itself and those who carry its output: a chain from the terminal up, never long.
 const CARRIERS_MAX: usize = 256;
 /// Calls in flight for longer are shown as pending: the latency bound, nanoseconds.
@@ -93,7 +87,17 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         }
     }
     let decided = Decided { request, selection: &selection, whom: &whom, graphs: &graphs, inherit, shown_signals };
-    let bpf = if by_bpf { Some(decided.bpf(hooks, shown, &mut notes)?) } else { None };
+    let facts = buffers::Facts {
+        cpus: cpus.len(),
+        tasks: tasks(&whom),
+        memory: machine::memory_bytes().unwrap_or_default(),
+        stacks: takes_stacks,
+        by_bpf,
+        sums: by_bpf && each_call.is_none(),
+        data: request.show.string_limit,
+    };
+    let buffers = Buffers::choose(request, facts);
+    let bpf = if by_bpf { Some(decided.bpf(hooks, shown, &buffers, &mut notes)?) } else { None };
     if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
         notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
     }
@@ -151,7 +155,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     filters.check()?;
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
     Ok(Plan {
-        ring: ring(request, cpus.len(), takes_stacks, by_bpf),
+        buffers,
         whom,
         cpus,
         events,
@@ -226,7 +230,7 @@ impl Decided<'_> {
     }
 
     /// What the BPF programs are told: to trace these calls.
-    fn bpf(&self, hooks: Hooks, calls: Vec<&'static Syscall>, notes: &mut Vec<String>) -> anyhow::Result<bpf::Settings> {
+    fn bpf(&self, hooks: Hooks, calls: Vec<&'static Syscall>, buffers: &Buffers, notes: &mut Vec<String>) -> anyhow::Result<bpf::Settings> {
         let (what, show, in_kernel) = (&self.request.what, &self.request.show, !self.is_switched());
         let stacks = self.graphs.of_bpf();
         if stacks.is_over() {
@@ -251,6 +255,7 @@ impl Decided<'_> {
             unknown: self.selection.unknown,
             string_limit: show.string_limit,
             sums,
+            kept_bytes: buffers.kept.unwrap_or_default(),
             stacks,
             failures: show.failure && in_kernel,
             least: show.duration.filter(|_| in_kernel),
@@ -294,20 +299,6 @@ impl Decided<'_> {
     }
 }
 
-/// The size of the rings of so many CPUs.
-fn ring(request: &Trace, cpus: usize, takes_stacks: bool, by_bpf: bool) -> RingSize {
-    if let Some(bytes) = request.run.ring_bytes {
-        return RingSize::Asked(bytes.next_power_of_two().max(page_bytes()));
-    }
-    let wanted = match (takes_stacks, by_bpf) {
-        (false, _) => RING_BYTES,
-        (true, true) => RING_BYTES_FITTED_STACKS,
-        (true, false) => RING_BYTES_STACKS,
-    };
-    let per_cpu = (RINGS_BYTES_MAX / cpus.max(1) as u64).clamp(512 << 10, wanted);
-    RingSize::Chosen(if per_cpu.is_power_of_two() { per_cpu } else { per_cpu.next_power_of_two() / 2 })
-}
-
 /// What the user calls syscalls, by the place of their row: the first item with a name that selects one.
 fn names(selection: &Selection, items: &[Item]) -> Vec<(u16, String)> {
     let name = |selected_by: &[u16]| selected_by.iter().find_map(|at| items.get(usize::from(*at))?.terms.name.clone());
@@ -324,6 +315,15 @@ fn seeds_max(request: &Trace, whom: &Whom) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
+/// How many tasks there are to be traced.
+fn tasks(whom: &Whom) -> usize {
+    match whom {
+        Whom::Command => 1,
+        Whom::Tasks { tids, .. } => tids.len(),
+        Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => machine::tasks().unwrap_or_default(),
+    }
+}
+
 fn whose(whom: &Whom) -> Whose {
     match whom {
         Whom::Command | Whom::Tasks { .. } => Whose::Tasks,
@@ -331,10 +331,6 @@ fn whose(whom: &Whom) -> Whose {
         Whom::Cgroup(path) => Whose::Cgroup(path.clone()),
         Whom::User(uid) => Whose::User(*uid),
     }
-}
-
-fn page_bytes() -> u64 {
-    rustix::param::page_size() as u64
 }
 
 /// What is armed beyond what is shown.

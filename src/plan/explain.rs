@@ -1,6 +1,6 @@
 //! The plan in words, for `-v`.
 
-use super::{Mechanism, Plan, RingSize, Whom};
+use super::{Mechanism, Plan, Whom};
 use crate::sys::perf::{Counts, StackFields};
 use std::fmt;
 
@@ -54,8 +54,7 @@ impl fmt::Display for Plan {
             };
             writeln!(f, "plan: event {}{use_of}{way}{}{filter}", event.spec.name, stack(event.stack))?;
         }
-        let chosen = if matches!(self.ring, RingSize::Chosen(_)) { " (chosen; -m asks for another size)" } else { "" };
-        writeln!(f, "plan: {} KiB of ring a CPU{chosen}", self.ring.bytes() >> 10)?;
+        write!(f, "{}", self.buffers)?;
         match self.fds {
             _ if self.bpf.as_ref().is_some_and(|bpf| bpf.sums) => {}
             _ if self.bpf.is_some() => writeln!(f, "plan: paths of descriptors are read from the kernel at the call")?,

@@ -2,6 +2,7 @@
 //!
 //! The [`Plan`] is made once, before anything is opened; nobody below reads a flag again. `-v` prints it with its reasons.
 
+mod buffers;
 mod build;
 mod by_device;
 mod by_instance;
@@ -23,6 +24,7 @@ mod sums;
 mod target;
 mod whom;
 
+pub use buffers::{Buffers, RingSize};
 pub use build::build;
 pub use by_device::events as events_of_device;
 pub use command::program;
@@ -47,8 +49,7 @@ pub struct Plan {
     pub mechanism: Mechanism,
     /// What the BPF programs are told, if they trace the calls.
     pub bpf: Option<crate::bpf::Settings>,
-    /// Bytes of each CPU's ring.
-    pub ring: RingSize,
+    pub buffers: Buffers,
     pub engine: crate::engine::Settings,
     pub gate: gate::Settings,
     /// Every call that may change a descriptor table is seen; otherwise why not.
@@ -83,23 +84,6 @@ pub struct PlannedEvent {
     pub filter: Option<String>,
     pub inherit: bool,
     pub stack: StackFields,
-}
-
-/// How large the rings are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RingSize {
-    /// As the user asked; refused if that cannot be had.
-    Asked(u64),
-    /// Chosen: smaller ones are taken when locked memory is short.
-    Chosen(u64),
-}
-
-impl RingSize {
-    pub fn bytes(self) -> u64 {
-        match self {
-            RingSize::Asked(bytes) | RingSize::Chosen(bytes) => bytes,
-        }
-    }
 }
 
 impl Plan {

@@ -4,12 +4,13 @@ mod there;
 mod wide;
 
 use super::instance::{Instance, Size, Whose};
+use super::note::Note;
 use super::session::{EventSpec, EventTable, Role};
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::user::Objects;
 use crate::bpf::{Mode, Programs, Seed};
 use crate::cli::plain::without_numbers;
-use crate::event::EventIndex;
+use crate::event::{EventIndex, Time};
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::kernel::{procfs, refused};
@@ -98,7 +99,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
             wide: None,
             is_unsettled: false,
         },
-        ring_bytes: plan.ring.bytes(),
+        ring_bytes: plan.buffers.ring.bytes(),
     };
     arming.armed.table.events = plan.events.iter().map(|e| e.spec.clone()).collect();
     match &plan.whom {
@@ -281,7 +282,7 @@ impl Arming<'_> {
     fn map(&mut self, event: BorrowedFd) -> Result<Ring, MapError> {
         loop {
             match Ring::map(event, self.ring_bytes as usize) {
-                Err(MapError::Locked(_)) if matches!(self.plan.ring, RingSize::Chosen(_)) && self.ring_bytes / 2 >= RING_MIN => {
+                Err(MapError::Locked(_)) if matches!(self.plan.buffers.ring, RingSize::Chosen(_)) && self.ring_bytes / 2 >= RING_MIN => {
                     self.ring_bytes /= 2
                 }
                 other => return other,
@@ -426,6 +427,16 @@ impl Armed {
     /// The list of calls that have been in flight for long, each once, where only the BPF programs know of them.
     pub fn pending(&self) -> anyhow::Result<InFlight> {
         self.programs.as_ref().map_or(Ok(InFlight::default()), Programs::pending)
+    }
+
+    /// The sums of tasks that ended before this moment, as facts for the stream.
+    pub fn kept(&self, until: Time) -> impl Iterator<Item = (Time, Note)> {
+        self.programs.iter().flat_map(move |programs| programs.kept(until))
+    }
+
+    /// What is readable when there are many of these.
+    pub fn kept_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.programs.as_ref()?.kept_fd()
     }
 
     fn each(&self, which: impl Fn(&ArmedEvent) -> bool, act: impl Fn(&PerfEvent) -> io::Result<()>) -> io::Result<()> {

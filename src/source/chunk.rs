@@ -40,6 +40,9 @@ impl Round {
 
     /// About how many bytes of memory it takes; more than zero, so that a bound in bytes is one in rounds too.
     pub fn weight(&self) -> usize {
-        size_of::<Round>() + self.bytes() + self.chunks.len() * size_of::<Chunk>() + self.notes.len() * size_of::<(Time, Note)>()
+        size_of::<Round>()
+            + self.bytes()
+            + self.chunks.len() * size_of::<Chunk>()
+            + self.notes.iter().map(|(_, note)| size_of::<(Time, Note)>() + note.bytes()).sum::<usize>()
     }
 }

@@ -20,6 +20,9 @@ use std::os::fd::AsFd;
 /// program's 8,000 bytes).
 const FULL_AT: usize = 8 << 10;
 
+/// In an epoll set, in place of a ring's position: what tasks left that have ended.
+const KEPT: u64 = u64::MAX - 1;
+
 /// Empties the rings of what is armed.
 #[derive(Debug)]
 pub struct Drain {
@@ -50,6 +53,10 @@ impl Drain {
 
     /// Adds the rings to an epoll set, each with its position as data. A ring wakes its reader at its watermark.
     pub fn watch(&self, epoll: impl AsFd) -> io::Result<()> {
+        if let Some(kept) = self.armed.kept_fd() {
+            // Edges: it is readable as long as anything is in it, and wakes nobody for each task that ends.
+            epoll::add(&epoll, kept, epoll::EventData::new_u64(KEPT), epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+        }
         for (i, ring) in self.armed.rings.iter().enumerate() {
             epoll::add(&epoll, self.armed.events[ring.owner].event.as_fd(), epoll::EventData::new_u64(i as u64), epoll::EventFlags::IN)?;
         }
@@ -118,6 +125,7 @@ impl Drain {
     pub fn round(&mut self) -> Round {
         let mut round =
             Round { started: clock::now(), chunks: Vec::with_capacity(self.armed.rings.len()), notes: std::mem::take(&mut self.notes) };
+        round.notes.extend(self.armed.kept(round.started));
         for CpuRing { cpu, ring, early, .. } in &mut self.armed.rings {
             let mut bytes = self.spare.pop().unwrap_or_default();
             bytes.clear();

@@ -62,7 +62,9 @@ pub enum Note {
     InstanceCount { issued: u64, lost: u64 },
     /// Calls that the BPF programs left out, as asked, over all CPUs and tasks; they are in no event's count.
     LeftOut { calls: u64 },
-    /// A call in flight, as the BPF programs have it at the record's time ([`crate::bpf::record`]); `last` when tracing has ended and no more will be heard of it. Or, at the end, a living task's tally.
+    /// A call in flight, as the BPF programs have it at the record's time ([`crate::bpf::record`]); `last` when tracing
+    /// has ended and no more will be heard of it. Or a tally: that of a task that ended then, or at the end that of a
+    /// living one.
     InFlight {
         task: TaskId,
         call: Vec<u8>,
@@ -81,4 +83,11 @@ pub enum Note {
     Silenced { event: EventIndex, programs: Vec<u32> },
     /// The command is gone, with wait(2)'s status word.
     Reaped { pid: i32, status: i32 },
+}
+
+impl Note {
+    /// About how many bytes it has elsewhere; of those that are few it is not asked.
+    pub fn bytes(&self) -> usize {
+        if let Note::InFlight { call, .. } = self { call.len() } else { 0 }
+    }
 }

@@ -18,5 +18,6 @@ pub mod rights;
 pub mod ring;
 pub mod signals;
 pub mod spawn;
+pub mod turn;
 pub mod user_events;
 pub mod users;

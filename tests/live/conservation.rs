@@ -3,7 +3,7 @@
 use crate::cgroup::Cgroup;
 use crate::line::{self, Result};
 use crate::machine::Machine;
-use crate::trace::{Trace, workload};
+use crate::trace::{Trace, overrun, trace, workload};
 use std::collections::BTreeSet;
 
 /// A ring so small that a burst overruns it.
@@ -71,10 +71,39 @@ fn rings_of_the_default_size_at_a_moderate_and_at_a_high_rate() {
     }
 }
 
+/// Thousands of threads are ready to run when whoever reads the rings is, too.
+#[test]
+fn threads_that_end_at_once_with_rings_of_the_default_size() {
+    let Some(machine) = Machine::alone() else { return };
+    let trace = workload(&machine, &["-e", "lseek"], "burst 3000 100").succeeded();
+    let verdict = trace.conserved();
+    assert_eq!(verdict.issued, 300_000);
+    assert!(verdict.lost * 100 <= verdict.issued, "{}", trace.stderr);
+}
+
+/// What a record may hold decides how much room there is, unless the user does.
+#[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
+#[test]
+fn the_size_of_the_rings_is_chosen_by_what_records_hold() {
+    let Some(machine) = Machine::shared() else { return };
+    let kib = |options: &[&str]| {
+        let trace = trace(&machine, &[&["--engine", "bpf"], options].concat(), &["true"]).succeeded();
+        let line = trace.stderr.lines().find(|line| line.contains(" KiB of ring a CPU")).expect("-v says the size").to_owned();
+        let words: Vec<&str> = line.split(' ').collect();
+        let at = words.iter().position(|word| *word == "KiB").expect("it is in the line");
+        (words[at - 1].parse::<u64>().expect("a number is before it"), line)
+    };
+    let [(usual, says_nothing), (long, says_why)] = [kib(&[]), kib(&["--string-limit", "4096"])];
+    assert!(long > usual, "{says_nothing}\n{says_why}");
+    assert!(says_why.contains("(chosen because records have up to 4096 bytes of each string"), "{says_why}");
+    let (asked, says_nothing) = kib(&["--string-limit", "4096", "-m", "64K"]);
+    assert!(asked == 64 && !says_nothing.contains("chosen"), "{says_nothing}");
+}
+
 #[test]
 fn overrun_with_one_syscall_selected() {
     let Some(machine) = Machine::alone() else { return };
-    let trace = workload(&machine, &[&TINY[..], &["-e", "lseek"]].concat(), "calls lseek 4 50000").succeeded();
+    let trace = overrun(&machine, &[&TINY[..], &["-e", "lseek"]].concat(), "calls lseek 4 50000").succeeded();
     let verdict = trace.conserved();
     assert!(verdict.lost > 0, "the ring held everything: {verdict:?}");
     assert_eq!(verdict.issued, trace.issued("lseek"));
@@ -88,7 +117,7 @@ fn overrun_with_one_syscall_selected() {
 #[test]
 fn overrun_with_every_syscall_selected() {
     let Some(machine) = Machine::alone() else { return };
-    let trace = workload(&machine, &TINY, "calls lseek 4 50000").succeeded();
+    let trace = overrun(&machine, &TINY, "calls lseek 4 50000").succeeded();
     let verdict = trace.conserved();
     assert!(verdict.lost > 0, "the ring held everything: {verdict:?}");
     assert!(verdict.issued > trace.issued("lseek"));
@@ -99,7 +128,7 @@ fn overrun_with_every_syscall_selected() {
 #[test]
 fn after_a_gap_no_entry_is_paired_with_a_foreign_exit() {
     let Some(machine) = Machine::alone() else { return };
-    let trace = workload(&machine, &[&TINY[..], &["-e", "read"]].concat(), "calls read 4 50000").succeeded();
+    let trace = overrun(&machine, &[&TINY[..], &["-e", "read"]].concat(), "calls read 4 50000").succeeded();
     assert!(trace.conserved().lost > 0);
     let lines = trace.lines();
     let mut paired = 0;

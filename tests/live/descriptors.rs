@@ -4,7 +4,7 @@ use crate::line;
 use crate::machine::{self, Machine};
 #[cfg(feature = "bpf")]
 use crate::needs::Need;
-use crate::trace::{Trace, shell, workload};
+use crate::trace::{Trace, overrun, shell, workload};
 
 /// How the reads of one run came out.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -193,7 +193,7 @@ fn after_a_gap_paths_are_right_or_absent() {
     let Some(machine) = Machine::alone() else { return };
     machine.file("eleven", 4096);
     machine.file("twenty-two", 4096);
-    let trace = workload(&machine, &["-m", "8K"], &format!("fds alternate 20000 {}", machine.dir().display())).succeeded();
+    let trace = overrun(&machine, &["-m", "8K"], &format!("fds alternate 20000 {}", machine.dir().display())).succeeded();
     assert!(trace.verdict().lost > 0, "the ring held everything");
     let score = score(&trace);
     assert_eq!(score.wrong, 0, "{score:?}");

@@ -3,7 +3,7 @@
 use crate::line;
 use crate::machine::Machine;
 use crate::names::left_by;
-use crate::trace::{plain, shell, start, start_on_a_terminal, start_workload, trace, workload};
+use crate::trace::{overrun, plain, shell, start, start_on_a_terminal, start_workload, trace, workload};
 use rustix::process::{Signal, kill_process};
 use std::io::Write;
 
@@ -49,7 +49,7 @@ fn a_command_that_cannot_begin() {
 #[test]
 fn strict_reports_loss_by_status() {
     let Some(machine) = Machine::alone() else { return };
-    let lossy = workload(&machine, &["--strict", "-m", "8K", "-e", "lseek"], "calls lseek 4 50000");
+    let lossy = overrun(&machine, &["--strict", "-m", "8K", "-e", "lseek"], "calls lseek 4 50000");
     assert!(lossy.conserved().lost > 0, "the ring held everything");
     assert_eq!(lossy.status, 124);
     let whole = workload(&machine, &["--strict", "-e", "lseek"], "calls lseek 1 100");

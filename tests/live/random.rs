@@ -85,6 +85,8 @@ const LOADS: [&str; 16] = [
 /// One run: what is typed, and what happens meanwhile.
 struct Mix {
     options: String,
+    /// What rtrace is started by: with a policy of its own, it empties the rings only in its turn.
+    turn: &'static str,
     /// How the trace is put to the load.
     whom: &'static str,
     load: String,
@@ -124,12 +126,13 @@ impl Mix {
             8 => End::GoneReader,
             _ => End::Enough,
         };
-        Mix { options, whom, load, end }
+        let turn = dice.one_of(&["", "chrt --batch 0 "]);
+        Mix { options, turn, whom, load, end }
     }
 
     /// In a mount namespace of its own. What the load prints goes nowhere, what rtrace says to stderr, and its lines to `$dir/lines`.
     fn script(&self) -> String {
-        let Mix { options, whom, load, end } = self;
+        let Mix { options, turn, whom, load, end } = self;
         let to = match end {
             End::FullDisk => "-o $dir/small/lines",
             End::GoneReader => "-o '|head -n 7 >$dir/lines'",
@@ -138,10 +141,10 @@ impl Mix {
             _ => "-o $dir/lines",
         };
         let rtrace = match *whom {
-            "command" => format!("$rtrace {options} {to} -- {load}"),
-            "-p" => format!("$rtrace {options} {to} -p $load"),
-            "-G" => format!("$rtrace {options} {to} -G $a sh -c 'echo $$ >$a/cgroup.procs; {}'", load.replace('\'', r"'\''")),
-            whom => format!("$rtrace {options} {to} {whom} {load}"),
+            "command" => format!("{turn}$rtrace {options} {to} -- {load}"),
+            "-p" => format!("{turn}$rtrace {options} {to} -p $load"),
+            "-G" => format!("{turn}$rtrace {options} {to} -G $a sh -c 'echo $$ >$a/cgroup.procs; {}'", load.replace('\'', r"'\''")),
+            whom => format!("{turn}$rtrace {options} {to} {whom} {load}"),
         };
         let begun = if *whom == "-p" { format!("(sleep .2; {load}; sleep .2) >/dev/null 2>&1 & load=$!") } else { String::new() };
         let ends = match end {

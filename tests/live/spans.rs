@@ -2,7 +2,7 @@
 
 use crate::line::{self, Result};
 use crate::machine::Machine;
-use crate::trace::{Trace, workload};
+use crate::trace::{Trace, overrun, workload};
 use std::collections::HashMap;
 
 /// Durations are printed to the microsecond, rounded.
@@ -71,7 +71,7 @@ fn of_calls_that_are_quick() {
 #[test]
 fn of_calls_beside_a_gap() {
     let Some(machine) = Machine::alone() else { return };
-    let trace = workload(&machine, &["--time-format", "monotonic", "-m", "8K"], "spans quick 4 50000").succeeded();
+    let trace = overrun(&machine, &["--time-format", "monotonic", "-m", "8K"], "spans quick 4 50000").succeeded();
     assert!(trace.conserved().lost > 0, "the ring held everything");
     assert!(hold(&trace, "offset") > 1000);
 }

@@ -2,7 +2,7 @@
 
 use crate::cgroup::Cgroup;
 use crate::machine::Machine;
-use crate::trace::{Trace, shell_with_engine, workload};
+use crate::trace::{Trace, overrun, shell_with_engine, workload};
 
 /// The numbers after a syscall's name, over all tables: calls and errors.
 fn row(trace: &Trace, name: &str) -> (u64, u64) {
@@ -44,13 +44,11 @@ fn stands_below_the_lines() {
 fn says_that_it_is_partial_after_a_loss() {
     let Some(machine) = Machine::alone() else { return };
     assert!(is_partial(&machine, &["-s", "--max-events", "1000000", "-m", "4K", "-e", "lseek"]), "the ring held every record");
-    // Where the kernel sums up, a thread has one record at its end, and the reader may be there in time for each.
-    assert!((0..50).any(|_| is_partial(&machine, &["-s", "-m", "4K", "-e", "lseek"])), "the ring held every sum, 50 times");
 }
 
 /// Whether there was a loss, which was counted and said then.
 fn is_partial(machine: &Machine, options: &[&str]) -> bool {
-    let trace = workload(machine, options, "calls lseek 4 50000").succeeded();
+    let trace = overrun(machine, options, "calls lseek 4 50000").succeeded();
     let verdict = trace.verdict();
     assert_eq!(verdict.issued, 200_000);
     let calls = if verdict.lost == 200_000 { 0 } else { row(&trace, "lseek").0 };
@@ -357,6 +355,35 @@ fn ten_thousand_short_children_are_summed_up() {
         let tables = trace.text.lines().filter(|line| line.contains(" events, ")).count();
         assert!((10_000..=10_001).contains(&tables), "{tables} tables");
     }
+}
+
+/// Rings that hold next to nothing, and nobody reads them while all threads of the program run.
+#[cfg(feature = "bpf")]
+#[test]
+fn sums_of_threads_that_end_at_once_are_all_there() {
+    let Some(machine) = Machine::alone() else { return };
+    for options in [&["-e", "lseek"][..], &[]] {
+        let trace = summed(&machine, &[options, &["-m", "4K"]].concat(), "burst 1000 50");
+        assert_eq!(row(&trace, "lseek"), (50_000, 50_000), "{options:?}");
+    }
+    let trace = summed(&machine, &["-m", "4K", "-e", "lseek,exit", "--summary-mode", "thread"], "burst 1000 50");
+    for (name, of_each) in [("lseek", 50), ("exit", 1)] {
+        let rows = trace.text.lines().filter(|line| line.split_whitespace().next() == Some(name));
+        let calls: Vec<u64> = rows.filter_map(|line| line.split_whitespace().nth(1)?.parse().ok()).collect();
+        assert_eq!(calls, [of_each; 1000], "{name}: each thread has its own table");
+    }
+}
+
+/// A call that does not return because its task is killed is in the table as any other, and has no duration.
+#[cfg(feature = "bpf")]
+#[test]
+fn calls_that_never_return_are_summed_up() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#""$rtrace" -v --engine bpf -s -m 4K -e poll,exit_group,lseek -o "$dir/lines" sh -c \
+        'for i in 1 2 3 4 5; do "$workload" churn threads & sleep 0.3; kill -9 $!; done; exit 0' && cat "$dir/lines""#;
+    let trace = summed_of(crate::trace::shell(&machine, script));
+    let table = Trace { text: trace.stdout.clone(), ..trace };
+    assert!(row(&table, "poll").0 >= 5 && row(&table, "exit_group").0 >= 1, "{}", table.text);
 }
 
 /// The tables of tasks that live on are read when tracing ends. Beside them all others on the machine are summed up.

@@ -61,6 +61,17 @@ pub fn workload(machine: &Machine, options: &[&str], words: &str) -> Trace {
     start_workload(machine, options, words).finish()
 }
 
+/// The same where rtrace has no CPU before its turn comes, so that a tiny ring is overrun: whoever was given a policy
+/// keeps it.
+pub fn overrun(machine: &Machine, options: &[&str], words: &str) -> Trace {
+    let name = new_name();
+    let program = machine::workload();
+    let command: Vec<&str> = std::iter::once(program.as_str()).chain(words.split_whitespace()).collect();
+    let mut all: Vec<String> = ["--batch", "0", machine::rtrace()].map(str::to_owned).to_vec();
+    all.extend(traced(machine, &name, options, &command));
+    spawn(machine, Place::Background, "chrt", &all, name).finish()
+}
+
 pub fn start_workload<'m>(machine: &'m Machine, options: &[&str], words: &str) -> Running<'m> {
     let program = machine::workload();
     let command: Vec<&str> = std::iter::once(program.as_str()).chain(words.split_whitespace()).collect();

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU32;
 
 /// The tagged call: `lseek(-1, tag, SEEK_SET)`, which fails with EBADF.
 pub fn tag(tag: u64) {
@@ -130,4 +131,16 @@ pub fn wait(pid: i32) {
     let mut status = 0;
     let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
     assert_eq!((waited, status), (pid, 0), "child {pid} ended with wait status {status:#x}");
+}
+
+/// Sleeps as long as nobody wakes those who wait at this word, if it is 0.
+pub fn wait_at(word: &AtomicU32) {
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, 0, std::ptr::null::<libc::timespec>())
+    };
+}
+
+/// Wakes all who wait at this word.
+pub fn wake_all(word: &AtomicU32) {
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, i32::MAX) };
 }

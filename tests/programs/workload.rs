@@ -8,6 +8,7 @@
 #![allow(unsafe_code, reason = "it issues system calls by number")]
 
 mod attach;
+mod burst;
 mod calls;
 mod children;
 mod churn;
@@ -35,6 +36,7 @@ workload spans quick|sleep THREADS COUNT   the same, each with the time before a
 workload slow MS                           read, epoll_wait, wait4 and futex that take so many milliseconds each
 workload forks COUNT                       children in turn, each makes one tagged call
 workload threads COUNT                     threads in turn, each makes one tagged call
+workload burst THREADS COUNT               threads that all wait, then make COUNT tagged calls each and end, at once
 workload outlive MS STATUS                 leaves a child that makes a tagged call MS milliseconds later
 workload reap-own COUNT COMMAND...         runs it so often, waits for it alone, and says how many other dead tasks are left in /proc
 workload attach [THREADS]                  waits for a line on stdin, then calls from old and new threads and children; so many more threads wait
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         ["slow", ms] => slow::run(number(ms)),
         ["forks", count] => children::forks(number(count)),
         ["threads", count] => children::threads(number(count)),
+        ["burst", threads, count] => burst::run(number(threads), number(count)),
         ["outlive", ms, status] => return children::outlive(number(ms), number(status) as u8),
         ["reap-own", count, command @ ..] => children::reap_own(number(count), command),
         ["attach"] => attach::run(0),

@@ -84,7 +84,7 @@ impl Follower {
     /// Calls that were summed up.
     #[cold]
     fn tally(&mut self, here: Here, seen: &Seen<'_>, events: &mut Vec<Event>) {
-        let (Some(tally), Some(event)) = (tally::parse(seen.pieces), self.bpf) else { return };
+        let (Some(tally), Some(event)) = (tally::parse(seen.pieces, seen.args[0]), self.bpf) else { return };
         let calls = tally.calls();
         self.ledger.account(event).receive_all(calls);
         self.ledger.summed_up(calls);
@@ -92,7 +92,8 @@ impl Follower {
         self.give(here, What::Tally(Box::new(tally)), 0, events);
     }
 
-    /// What a look found: a call in flight (with `last`, it is the end of what is known of it), or a living task's tally.
+    /// What a look found: a call in flight (with `last`, it is the end of what is known of it), or a tally: a living
+    /// task's, or that of one that has ended.
     #[cold]
     pub(super) fn in_flight(
         &mut self,

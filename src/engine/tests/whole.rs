@@ -141,7 +141,7 @@ fn the_kernel_tells_how_tasks_end() {
 fn summed_up_calls_are_given_together() {
     let session = session();
     let body = |calls| tally::written(&[(READ as u32, [calls, 500 * calls, 500, 500], 0, &[(300, 1)])]);
-    let sums = Seen { how: How::Tally, ret: 5, pid: 7, ..returned(9, READ, 0, 700) };
+    let sums = Seen { how: How::Tally, ret: 5, pid: 7, args: [tally::ALL, 0, 0, 0, 0, 0], ..returned(9, READ, 0, 700) };
     let (events, engine) = run(
         &session,
         |ring| {

@@ -61,7 +61,7 @@ impl Numbers {
         self.counts(group).events += sum.calls;
         let stat = self.stat(group, ObjectId::ANY, sum.abi, sum.nr);
         stat.calls += sum.calls;
-        stat.times.add_all(sum.calls, &sum.times);
+        stat.times.add_all(sum.times.count(), &sum.times);
         for &(errno, count) in sum.errnos.iter().filter(|(errno, _)| !errno::is_restart(*errno)) {
             stat.errors += count;
             if errnos {
