@@ -98,11 +98,13 @@ fn a_command_that_hangs_shows_where_when_it_is_interrupted() {
         return;
     }
     let Some(program) = compiled(&machine, "cc", &["-O2", "-g", "-pthread"], "stacks/deadlock.c", "deadlock") else { return };
-    let mut run = start(&machine, &["-e", "futex", "--call-graph", "dwarf"], &[&program]);
+    // The first signal is passed on to the command, which does not care, and the second one ends the trace.
+    let command = format!("trap '' INT TERM; {program} & sleep 3; kill -KILL $!");
+    let mut run = start(&machine, &["-e", "futex", "--call-graph", "dwarf"], &["sh", "-c", &command]);
     run.wait_for_output("stuck\n");
     std::thread::sleep(Duration::from_millis(300));
     kill_process(run.pid(), Signal::INT).expect("it runs");
-    kill_process(run.pid(), Signal::INT).expect("it runs");
+    kill_process(run.pid(), Signal::TERM).expect("it runs");
     let trace = run.finish();
     assert!(trace.text.contains("take_second") && trace.text.contains("take_first"), "{}\n{}", trace.text, trace.stderr);
 }
