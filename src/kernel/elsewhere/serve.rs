@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 
-/// Is this process where it was started to read files (by [`helper`]): its whole life, and how it ends. `None` for all others, which may from then on start such a process, since they run this program.
+/// Is this process where it was started to read files (by the module `helper`): its whole life, and how it ends. `None` for all others, which may from then on start such a process, since they run this program.
 ///
 /// A program that has privileges of its own does not read for others: whoever starts it as such a process may be anybody, and would be given what he may not read. Then there is nobody who reads, and files are
 /// opened as they would be anywhere.
