@@ -24,7 +24,13 @@ fn bits(status: &str, name: &str) -> u64 {
 fn root_gives_up_what_tracing_does_not_take() {
     let Some(machine) = Machine::shared() else { return };
     for options in ["", "-s", "-e sched:sched_process_exec,openat"] {
-        let script = format!(r#""$rtrace" $engine {options} -o "$dir/lines" -- sh -c 'cat /proc/$PPID/task/*/status'"#);
+        // The worker gives its rights up as the first thing it does, but it may not have had a CPU when the command runs.
+        let wait = r#"for try in $(seq 100); do
+            worker=$(grep -lx rtrace-worker /proc/$PPID/task/*/comm) &&
+                [ "$(grep CapPrm ${worker%comm}status)" != "$(grep CapPrm /proc/self/status)" ] && break
+            sleep .05
+        done"#;
+        let script = format!(r#""$rtrace" $engine {options} -o "$dir/lines" -- sh -c '{wait}; cat /proc/$PPID/task/*/status'"#);
         let said = shell_with_engine(&machine, &script).stdout;
         let of = |name: &str| {
             let status = said.split("Name:\t").find(|status| status.starts_with(&format!("{name}\n")));
