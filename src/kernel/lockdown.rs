@@ -1,10 +1,9 @@
 //! Kernel lockdown (kernel_lockdown(7)): a kernel that keeps even root from reading its memory.
 
+use crate::kernel::mounts;
 use rustix::fs::{Mode, OFlags, openat};
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
 
 /// Where systems mount securityfs.
 const USUAL: &str = "/sys/kernel/security/lockdown";
@@ -30,18 +29,9 @@ fn level() -> io::Result<String> {
         return Ok(text);
     }
     // Nobody mounted securityfs: a mount that nobody sees will do.
-    let context = fsopen("securityfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(context.as_fd())?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    let mount = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
-    read_below(mount.as_fd())
-}
-
-fn read_below(mount: BorrowedFd) -> io::Result<String> {
-    let file = openat(mount, "lockdown", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut text = String::new();
-    File::from(file).read_to_string(&mut text)?;
-    Ok(text)
+    let securityfs = mounts::detached("securityfs")?;
+    let file = openat(securityfs, "lockdown", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    io::read_to_string(File::from(file))
 }
 
 fn is_confidential(text: &str) -> bool {

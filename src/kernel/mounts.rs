@@ -1,11 +1,13 @@
-//! Which file systems answer by themselves, and which ask somebody else: a program, another machine.
+//! Which file systems answer by themselves, and which ask somebody else: a program, another machine. And mounts of the
+//! kernel's own file systems that nobody else sees.
 //!
 //! Whoever touches a file of the latter waits in the kernel for as long as that takes, so this is found out without touching it: by numbers of devices and mounts, and by what /proc says of these.
 
 use rustix::fs::{AtFlags, MemfdFlags, StatxFlags, makedev, memfd_create, statx};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::LazyLock;
 
 /// File systems that have their data on this machine. All others are taken for such that ask somebody else. What the layers of an overlay are on cannot be seen from here.
@@ -139,6 +141,18 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
         }
     }
     plain
+}
+
+/// Makes a mount of a file system of the kernel's own (`tracefs`, `securityfs`) that is attached nowhere: nobody else sees
+/// it, and the kernel takes it away when its last descriptor is closed.
+///
+/// # Errors
+/// The kernel's: EPERM without CAP_SYS_ADMIN in the initial user namespace, ENOSYS before Linux 5.2.
+pub fn detached(kind: &str) -> io::Result<OwnedFd> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(context.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
 #[cfg(test)]

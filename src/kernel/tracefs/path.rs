@@ -1,7 +1,7 @@
 //! A path of tracefs, whether tracefs is mounted somewhere or not.
 
+use crate::kernel::mounts;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,18 +27,14 @@ enum Base {
     Absent,
 }
 
-/// Makes a mount of tracefs that is attached nowhere: nobody else sees it, and the kernel takes it away when its last descriptor is closed.
-/// The kernel has one tracefs for all mounts. Since Linux 6.0, and in the stable series since then, a new mount keeps the mode and owner that
-/// the others gave it (commit 47311db8e8f3).
+/// Makes a mount of tracefs that is attached nowhere: see [`mounts::detached`].
+/// The kernel has one tracefs for all mounts. Since Linux 6.0, and in the stable series since then, a new mount keeps the
+/// mode and owner that the others gave it (commit 47311db8e8f3).
 ///
 /// # Errors
-/// The kernel's: EPERM without CAP_SYS_ADMIN in the initial user namespace, ENOSYS before Linux 5.2.
+/// The same.
 pub fn detached() -> io::Result<TracePath> {
-    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(context.as_fd())?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    let mount = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
-    Ok(TracePath { base: Base::Detached(Arc::new(mount)), path: PathBuf::from(".") })
+    Ok(TracePath { base: Base::Detached(Arc::new(mounts::detached("tracefs")?)), path: PathBuf::from(".") })
 }
 
 impl TracePath {
