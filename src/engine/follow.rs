@@ -455,10 +455,7 @@ impl Follower {
                 self.answered(*tid, events);
             }
             Note::Fd { pid, fd, path, from } => self.tables.looked(*pid, *fd, path.as_deref(), *from, time),
-            Note::Count { event, issued, lost } => {
-                let account = self.ledger.account(*event);
-                (account.issued, account.lost) = (Some(*issued), Some(*lost));
-            }
+            Note::Count { event, issued, lost, from_afar } => self.ledger.count(*event, *issued, *lost, *from_afar),
             Note::InstanceCount { issued, lost } => {
                 (self.ledger.instance.issued, self.ledger.instance.lost) = (Some(*issued), Some(*lost));
             }

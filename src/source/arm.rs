@@ -1,6 +1,7 @@
 //! Arming: every planned event opened on every CPU and target, one ring a CPU.
 
 mod there;
+mod visit;
 mod wide;
 
 use super::instance::{Instance, Size, Whose};
@@ -19,7 +20,7 @@ use crate::say;
 use crate::sys::perf::{Attr, Count, Counts, On, PerfEvent};
 use crate::sys::ring::{MapError, Ring};
 use anyhow::{Context, anyhow};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -52,6 +53,8 @@ pub struct Armed {
     wide: Option<Wide>,
     /// Threads came and went faster than events were opened on them.
     is_unsettled: bool,
+    /// How many events of each kind were switched off from another CPU than theirs.
+    switched_off_from_afar: HashMap<EventIndex, u64>,
 }
 
 /// One open event.
@@ -98,6 +101,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
             objects,
             wide: None,
             is_unsettled: false,
+            switched_off_from_afar: HashMap::new(),
         },
         ring_bytes: plan.buffers.ring.bytes(),
     };
@@ -350,10 +354,28 @@ impl Armed {
     pub fn disable(&mut self) -> anyhow::Result<InFlight> {
         let in_flight = self.programs.as_mut().map_or(Ok(InFlight::default()), Programs::stop);
         self.objects.detach();
-        self.each(|e| begins_calls(e.role), PerfEvent::disable)?;
-        self.each(|e| !begins_calls(e.role), PerfEvent::disable)?;
+        self.disable_where_they_are(|e| begins_calls(e.role))?;
+        self.disable_where_they_are(|e| !begins_calls(e.role))?;
         self.instance.as_ref().map_or(Ok(()), |instance| instance.record(false))?;
         in_flight
+    }
+
+    /// Switches events off from the CPU that each is of. The kernel counts a hit before it writes the record, and writes none where somebody on another CPU
+    /// switches the event off between the two (Linux 6.18: `perf_swevent_event`); it tells that by nothing.
+    fn disable_where_they_are(&mut self, which: impl Fn(&ArmedEvent) -> bool) -> io::Result<()> {
+        let mut of_cpus: BTreeMap<u32, Vec<&ArmedEvent>> = BTreeMap::new();
+        self.events.iter().filter(|e| which(e)).for_each(|e| of_cpus.entry(e.cpu).or_default().push(e));
+        // What is written by programs, or tells of tasks, is not counted by the kernel.
+        let is_counted = |e: &&ArmedEvent| !matches!(e.role, Role::BpfCall | Role::Output | Role::SideBand);
+        if !of_cpus.values().flatten().any(is_counted) {
+            return of_cpus.values().flatten().try_for_each(|e| e.event.disable());
+        }
+        let cpus: Vec<u32> = of_cpus.keys().copied().collect();
+        let missed = visit::on_each(&cpus, |cpu| of_cpus[&cpu].iter().try_for_each(|e| e.event.disable()))?;
+        for event in missed.iter().flat_map(|cpu| &of_cpus[cpu]) {
+            *self.switched_off_from_afar.entry(event.index).or_default() += 1;
+        }
+        Ok(())
     }
 
     /// What the BPF programs could not do, a sentence each.
@@ -441,6 +463,11 @@ impl Armed {
 
     fn each(&self, which: impl Fn(&ArmedEvent) -> bool, act: impl Fn(&PerfEvent) -> io::Result<()>) -> io::Result<()> {
         self.events.iter().filter(|e| which(e)).try_for_each(|e| act(&e.event))
+    }
+
+    /// How many events of this kind were switched off from another CPU than theirs: of each, the kernel may have counted one hit that it did not write.
+    pub fn switched_off_from_afar(&self, event: EventIndex) -> u64 {
+        self.switched_off_from_afar.get(&event).copied().unwrap_or_default()
     }
 
     /// The counts of each planned event, over all CPUs, targets and what inherited from them.

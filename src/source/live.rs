@@ -187,7 +187,8 @@ impl Drain {
     /// Asks every event for its count; the answers become notes.
     pub fn take_counts(&mut self) {
         for (event, count) in self.armed.counts() {
-            self.note(Note::Count { event, issued: count.issued, lost: count.lost.unwrap_or_default() });
+            let from_afar = self.armed.switched_off_from_afar(event);
+            self.note(Note::Count { event, issued: count.issued, lost: count.lost.unwrap_or_default(), from_afar });
         }
         match self.armed.instance().map(Instance::stats) {
             Some(Ok(stats)) => self.note(Note::InstanceCount { issued: stats.issued(), lost: stats.lost }),

@@ -57,7 +57,14 @@ pub enum Note {
     /// The executable mappings that a process had before the stream began (/proc/PID/maps).
     Maps { pid: i32, maps: Vec<Mapped> },
     /// An event's count and how many records of it were dropped, as read(2) gives them with PERF_FORMAT_LOST, over all CPUs and tasks.
-    Count { event: EventIndex, issued: u64, lost: u64 },
+    /// `from_afar`: so many of its hits at most were counted when the event was switched off already, and have no record ([`crate::syscall::ledger::Ledger::count`]).
+    Count {
+        event: EventIndex,
+        issued: u64,
+        lost: u64,
+        #[serde(default)]
+        from_afar: u64,
+    },
     /// The same for all events that come by the tracefs instance together, as its `per_cpu/cpuN/stats` count: the kernel does not tell them apart.
     InstanceCount { issued: u64, lost: u64 },
     /// Calls that the BPF programs left out, as asked, over all CPUs and tasks; they are in no event's count.

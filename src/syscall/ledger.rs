@@ -120,6 +120,14 @@ impl Ledger {
         &mut self.events[i]
     }
 
+    /// What the kernel counted of an event, after all of its records. An event that was switched off from another CPU than its own may have counted one hit more, which
+    /// is later than the trace: of such, at most `from_afar` are not issued.
+    pub fn count(&mut self, event: EventIndex, issued: u64, lost: u64, from_afar: u64) {
+        let account = self.account(event);
+        let too_late = issued.saturating_sub(account.counted + lost).min(from_afar);
+        (account.issued, account.lost) = (Some(issued - too_late), Some(lost));
+    }
+
     /// Records that the kernel dropped, over all events.
     pub fn lost_records(&self) -> u64 {
         self.events.iter().chain([&self.instance]).filter_map(|e| e.lost).sum()
@@ -263,6 +271,17 @@ mod tests {
         ledger.count_unwritten();
         assert_eq!(ledger.calls_account(), Some(CallsAccount { issued: 10, printed: 7, lost: 3 }));
         assert_eq!((ledger.disagreements().count(), ledger.unwritten), (0, 1));
+    }
+
+    #[test]
+    fn a_hit_after_the_event_was_switched_off_is_not_issued_and_no_other_is_hidden() {
+        let account = |issued, from_afar| {
+            let mut ledger = ledger();
+            ledger.count(EventIndex(0), issued, 2, from_afar);
+            (ledger.events[0].issued.unwrap(), ledger.disagreements().count())
+        };
+        assert_eq!([account(10, 2), account(11, 2), account(12, 2)], [(10, 0); 3]);
+        assert_eq!([account(13, 2), account(11, 0), account(9, 2)], [(11, 1), (11, 1), (9, 1)]);
     }
 
     #[test]

@@ -141,8 +141,8 @@ proptest! {
         let (written, truth) = happen(dice);
         let (mut rings, lost, mut notes) = store(&session, &written, dice, lossy);
         let issued = truth.values().map(|calls| calls.len() as u64).sum::<u64>();
-        let count = |event, i: usize| (Time(u64::MAX - 1), Note::Count { event, issued, lost: lost[i] });
-        notes.extend([count(ENTER, 0), count(EXIT, 1), (Time(u64::MAX - 1), Note::Count { event: ENTER_OPENAT, issued: 0, lost: 0 })]);
+        let count = |event, i: usize| (Time(u64::MAX - 1), Note::Count { event, issued, lost: lost[i], from_afar: 0 });
+        notes.extend([count(ENTER, 0), count(EXIT, 1), (Time(u64::MAX - 1), Note::Count { event: ENTER_OPENAT, issued: 0, lost: 0, from_afar: 0 })]);
         let (events, engine) = run(&session, rings.iter_mut().collect(), notes);
         let mut given: Vec<_> = calls(&events).iter().map(|call| check(call, &truth)).collect();
         given.sort_unstable();

@@ -53,7 +53,7 @@ fn in_flight(seen: &Seen, at: u64, last: bool) -> (Time, Note) {
 }
 
 fn counted(issued: u64, lost: u64) -> (Time, Note) {
-    (Time(10_000), Note::Count { event: CALLS, issued, lost })
+    (Time(10_000), Note::Count { event: CALLS, issued, lost, from_afar: 0 })
 }
 
 #[test]
