@@ -6,11 +6,30 @@ use crate::trace::trace;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// A static i386 program: getsid(0), exit(0).
-fn program(machine: &Machine) -> Option<String> {
-    const LOADED_AT: u32 = 0x0804_8000;
-    const HEADERS: u32 = 52 + 32;
-    let code = [0xb8, 147, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80, 0xb8, 1, 0, 0, 0, 0xcd, 0x80];
+const LOADED_AT: u32 = 0x0804_8000;
+const HEADERS: u32 = 52 + 32;
+
+/// The i386 code of a call: its number in eax, the arguments in ebx, ecx, edx, esi, edi and ebp.
+fn call(number: u32, args: [u32; 6]) -> Vec<u8> {
+    const MOVES: [u8; 7] = [0xb8, 0xbb, 0xb9, 0xba, 0xbe, 0xbf, 0xbd];
+    let words = std::iter::once(number).chain(args);
+    let moves = MOVES.into_iter().zip(words).flat_map(|(opcode, word)| std::iter::once(opcode).chain(word.to_le_bytes()));
+    moves.chain([0xcd, 0x80]).collect()
+}
+
+/// getsid(0)
+fn getsid(machine: &Machine) -> Option<String> {
+    program(machine, &call(147, [0; 6]))
+}
+
+/// A static i386 program: this code, and exit(0).
+fn program(machine: &Machine, code: &[u8]) -> Option<String> {
+    program_with(machine, code, b"")
+}
+
+/// The same, with data behind the code.
+fn program_with(machine: &Machine, code: &[u8], data: &[u8]) -> Option<String> {
+    let code = [code, &call(1, [0; 6]), data].concat();
     let size = HEADERS + code.len() as u32;
     let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0".to_vec();
     // Version, entry, program headers, section headers, flags.
@@ -33,7 +52,7 @@ fn program(machine: &Machine) -> Option<String> {
 #[test]
 fn all_calls_are_seen_where_all_are_looked_at() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = program(&machine) else { return };
+    let Some(program) = getsid(&machine) else { return };
     let trace = trace(&machine, &["--engine", "bpf"], &["sh", "-c", &format!("{program}; {program}; {program}")]).succeeded();
     assert_eq!(trace.conserved().lost, 0);
     assert_eq!(trace.count("getsid"), 3, "{}", trace.text);
@@ -46,11 +65,34 @@ fn beside_events_of_single_syscalls_they_are_looked_at_as_soon_as_there_is_one()
     if machine.lacks(&[Need::CountedProgramsOnSingleSyscalls]) {
         return;
     }
-    let Some(program) = program(&machine) else { return };
+    let Some(program) = getsid(&machine) else { return };
     let script = format!("{program}; sleep 4; {program}; {program}; true");
     let trace = trace(&machine, &["--engine", "bpf", "-e", "getsid,execve"], &["sh", "-c", &script]).succeeded();
     assert_eq!(trace.conserved().lost, 0);
     assert_eq!(trace.count("getsid"), 2, "{}", trace.text);
     assert_eq!(trace.count("execve"), 5, "from one ABI to the other, each once:\n{}", trace.text);
     assert!(trace.stderr.contains("1 32-bit programs were begun whose first calls are missing"), "{}", trace.stderr);
+}
+
+/// An exec changes what numbers mean, from 64 bits to 32 and back.
+#[test]
+fn calls_have_the_names_of_the_abi_that_their_program_is_of() {
+    let Some(machine) = Machine::shared() else { return };
+    let seek = call(19, [u32::MAX, 0, 0, 0, 0, 0]);
+    let execute = |path_at: u32| call(11, [path_at, 0, 0, 0, 0, 0]);
+    let path_at = LOADED_AT + HEADERS + (seek.len() + execute(0).len() + call(1, [0; 6]).len()) as u32;
+    let Some(program) = program_with(&machine, &[seek, execute(path_at)].concat(), b"/bin/true\0") else { return };
+    let trace = trace(&machine, &[], &["sh", "-c", &format!("{program}; exec {program}")]).succeeded();
+    assert_eq!(trace.conserved().lost, 0);
+    let count = |what: &str| trace.text.lines().filter(|line| line.contains(what)).count();
+    assert_eq!(
+        (count(" lseek(fd: -1, offset: 0, whence: SET)"), count(" execve("), count(" exit_group(error_code: 0)")),
+        (2, 5, 2),
+        "{}",
+        trace.text
+    );
+    assert_eq!(trace.text.lines().filter(|line| line.contains(" execve(") && line.ends_with(" = 0")).count(), 5, "{}", trace.text);
+    for foreign in ["readv(", "munmap(?)", "membarrier("] {
+        assert_eq!(count(foreign), 0, "{foreign}\n{}", trace.text);
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::{Follower, Here, path_names};
 use crate::event::{Abi, Call, CallId, Entry, Event, Exit, FdPlace, Numbers, PieceState, TaskId, Time, What};
+use crate::kernel::machine::NATIVE_ABI;
 use crate::source::Sample;
 use crate::source::note::StackMemory;
 use crate::syscall::behavior::{Behavior, Returns};
@@ -95,6 +96,10 @@ impl Follower {
     pub(super) fn exit(&mut self, here: Here, layout: ExitLayout, sample: &Sample<'_>, events: &mut Vec<Event>) {
         let raw = sample.raw;
         let (raw_nr, ret) = (layout.nr.signed(raw), layout.ret.signed(raw));
+        let raw_nr = match &self.threads[here.slot.index()].open {
+            Some(open) if open.raw_nr != raw_nr && ret == 0 => self.number_of_exec(here, raw_nr),
+            _ => raw_nr,
+        };
         let (abi, nr) = self.abi_and_number(here, raw_nr);
         let special = self.behaviors.get(abi, nr).special;
         let mark = self.gaps.mark(here.cpu);
@@ -129,6 +134,29 @@ impl Follower {
                 }
                 self.give_call(here, call, Questions::default(), events);
             }
+        }
+    }
+
+    /// The number under which the open call began, if it is one that executed a program, else `raw_nr`. It returns under the number that execve has in the
+    /// ABI of the new program, which is known by that (`set_personality_ia32` and `set_personality_64bit` in arch/x86/kernel/process_64.c).
+    #[cold]
+    fn number_of_exec(&mut self, here: Here, raw_nr: i64) -> i64 {
+        let open = self.threads[here.slot.index()].open.as_ref();
+        let Some(began_as) = open.filter(|open| open.behavior.special.path_argument().is_some()).map(|open| open.raw_nr) else {
+            return raw_nr;
+        };
+        let returns_as = |abi: &Abi| {
+            let bit = if *abi == Abi::X32 { X32_BIT } else { 0 };
+            Special::number("execve", *abi).is_some_and(|number| i64::from(number) | bit == raw_nr)
+        };
+        let abis: &[Abi] = if NATIVE_ABI == Abi::X86_64 { &[Abi::X86_64, Abi::I386, Abi::X32] } else { &[] };
+        match abis.iter().find(|abi| returns_as(abi)) {
+            Some(abi) => {
+                // Whether a call is x32's, each number says.
+                self.tasks.at_mut(here.slot).abi = if *abi == Abi::I386 { Abi::I386 } else { Abi::X86_64 };
+                began_as
+            }
+            None => raw_nr,
         }
     }
 
