@@ -176,7 +176,8 @@ fn near_names(request: &Trace, plan: &Plan) -> Vec<&'static str> {
         })
     };
     let others = || {
-        let rows = SYSCALLS.iter().zip(&plan.gate.rows).filter(|(_, door)| door.is_none()).map(|(row, _)| row.name);
+        let is_selected = |at: usize| plan.gate.rows.iter().any(|doors| doors.get(at).is_some_and(Option::is_some));
+        let rows = SYSCALLS.iter().enumerate().filter(move |(at, _)| !is_selected(*at)).map(|(_, row)| row.name);
         rows.filter(|name| !asked().any(|asked| asked == *name))
     };
     let mut near: Vec<&str> = asked().flat_map(|name| near::nearest(name, others(), 3)).collect();

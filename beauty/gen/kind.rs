@@ -39,7 +39,7 @@ pub enum Return {
 }
 
 /// Kinds that are in the register itself.
-const SCALARS: [(&str, &str); 16] = [
+const SCALARS: [(&str, &str); 17] = [
     ("int", "Int"),
     ("uint", "Uint"),
     ("long", "Long"),
@@ -47,6 +47,7 @@ const SCALARS: [(&str, &str); 16] = [
     ("hex", "Hex"),
     ("size", "Size"),
     ("offset", "Offset"),
+    ("loff", "Loff"),
     ("fd", "Fd"),
     ("dirfd", "DirFd"),
     ("pid", "Pid"),

@@ -5,7 +5,7 @@
 
 use super::row::{Kind, Return, Table};
 use super::{errno, signal};
-use crate::kernel::machine::NATIVE_ABI;
+use crate::event::Abi;
 use smallvec::{SmallVec, smallvec};
 
 /// What one name stands for.
@@ -62,11 +62,13 @@ enum Family {
 pub struct Constants(SmallVec<[Family; 1]>);
 
 impl Constants {
-    /// Those of an argument.
-    pub fn of_kind(kind: &Kind) -> Constants {
+    /// Those of an argument, in the calls of an ABI.
+    pub fn of_kind(kind: &Kind, abi: Abi) -> Constants {
         Constants(match kind {
-            Kind::Table(table) => smallvec![Family::Table(table.in_abi(NATIVE_ABI))],
-            Kind::Custom(_, places) => places.iter().copied().map(Family::Place).collect(),
+            Kind::Table(table) => smallvec![Family::Table(table.in_abi(abi))],
+            Kind::Custom(_, places) => {
+                places.iter().map(|place| Family::Place(Place { table: place.table.in_abi(abi), ..*place })).collect()
+            }
             Kind::Signal => smallvec![Family::Signals],
             Kind::DirFd => smallvec![Family::One("AT_FDCWD", -100), Family::One("CWD", -100)],
             Kind::Address | Kind::Bytes | Kind::StrArray | Kind::Struct(_) | Kind::StructArray(_) | Kind::Number { .. } | Kind::Pointer => {
@@ -77,10 +79,10 @@ impl Constants {
     }
 
     /// Those of what a call returns.
-    pub fn of_return(returns: Return) -> Constants {
+    pub fn of_return(returns: Return, abi: Abi) -> Constants {
         let mut families: SmallVec<[Family; 1]> = smallvec![Family::Errnos { returned: true }];
         match returns {
-            Return::Table(table) => families.push(Family::Table(table.in_abi(NATIVE_ABI))),
+            Return::Table(table) => families.push(Family::Table(table.in_abi(abi))),
             Return::Ready => families.push(Family::One("Timeout", 0)),
             _ => {}
         }
@@ -124,7 +126,7 @@ impl Family {
         match self {
             Family::Table(table) => table.constant(name),
             Family::Place(place) => {
-                let own = place.table.in_abi(NATIVE_ABI).constant(name)?;
+                let own = place.table.constant(name)?;
                 let value = (place.put)(own.value as u64);
                 Some(if place.mask == 0 { Constant::of_bits(value) } else { Constant { value: value.into(), mask: place.mask } })
             }
@@ -159,7 +161,7 @@ mod tests {
 
     fn of(syscall: &str, argument: &str) -> Constants {
         let row = &SYSCALLS[usize::from(lookup::index_by_name(syscall).unwrap())];
-        Constants::of_kind(&row.args.iter().find(|arg| arg.name == argument).unwrap().kind)
+        Constants::of_kind(&row.args.iter().find(|arg| arg.name == argument).unwrap().kind, Abi::X86_64)
     }
 
     #[test]
@@ -182,7 +184,7 @@ mod tests {
 
     #[test]
     fn returns_have_the_names_of_their_errors() {
-        let ret = Constants::of_return(Return::Fd);
+        let ret = Constants::of_return(Return::Fd, Abi::X86_64);
         assert_eq!(ret.find("ENOENT").map(|constant| constant.value), Some(-2));
         assert_eq!(ret.find("-ENOENT"), ret.find("ENOENT"));
         assert_eq!(Constants::of_errno().find("ENOENT").map(|constant| constant.value), Some(2));

@@ -6,11 +6,12 @@ use super::change::change;
 use super::default::is_default;
 use super::lookup;
 use super::memory::{Moment, Reader};
-use super::row::{Arg, Flow, Kind, Length, Return, Syscall};
+use super::resolve::Signature;
+use super::row::{Flow, Kind, Return, Syscall};
 use super::scalar::{constants, id, pid, scalar};
 use super::value::{Returned, Value};
 use super::written::is_written;
-use crate::event::{Abi, Call, Comm, Exit, FdPlace, ID_RETURNED, Numbers};
+use crate::event::{Call, Comm, Exit, FdPlace, ID_RETURNED, Numbers};
 
 /// What decoding asks beside the call.
 #[derive(Clone, Copy)]
@@ -34,8 +35,7 @@ pub struct Decoded<'a> {
     call: &'a Call,
     context: Context<'a>,
     row: Option<&'static Syscall>,
-    args: &'static [Arg],
-    returns: Return,
+    signature: Signature,
 }
 
 impl<'a> Decoded<'a> {
@@ -46,8 +46,9 @@ impl<'a> Decoded<'a> {
 
     /// With a row that is known already; `None` for a call nobody knows.
     pub fn with_row(call: &'a Call, row: Option<&'static Syscall>, context: Context<'a>) -> Decoded<'a> {
-        let (args, returns) = row.map_or((&[] as &[Arg], Return::Long), |row| shape(row, call));
-        Decoded { call, context: Context { numbers: &call.numbers, ..context }, row, args, returns }
+        let unknown = Signature { args: &[], returns: Return::Long };
+        let signature = row.map_or(unknown, |row| call.args.as_ref().map_or(row.signature(), |registers| row.signature_of(registers)));
+        Decoded { call, context: Context { numbers: &call.numbers, ..context }, row, signature }
     }
 
     /// The call's row.
@@ -57,7 +58,7 @@ impl<'a> Decoded<'a> {
 
     /// The names and values of the arguments that are used, in order. A call without a row has its six registers, nameless.
     pub fn args(&self) -> Args<'_, 'a> {
-        Args { decoded: self, index: 0, register: 0, defaults: true }
+        Args { decoded: self, index: 0, defaults: true }
     }
 
     /// The same without arguments that are zero where zero says nothing (see `default.rs`).
@@ -76,13 +77,13 @@ impl<'a> Decoded<'a> {
         match self.call.errno() {
             Some(errno) if super::errno::is_restart(errno) => Returned::Restart(errno),
             Some(errno) => Returned::Error(errno),
-            None if ret == 0 && matches!(self.returns, Return::Ready) => Returned::Timeout,
+            None if ret == 0 && matches!(self.signature.returns, Return::Ready) => Returned::Timeout,
             None => Returned::Value(self.returned_value(ret)),
         }
     }
 
     fn returned_value(&self, ret: i64) -> Value<'a> {
-        match self.returns {
+        match self.signature.returns {
             Return::Int | Return::Long | Return::Offset | Return::Ready | Return::Never => Value::Int(ret),
             Return::Uint => Value::Uint(u64::from(ret as u32)),
             Return::Size => Value::Uint(ret as u64),
@@ -100,19 +101,12 @@ impl<'a> Decoded<'a> {
         self.call.id_here(place).map_or_else(|| id(number), |here| Value::Id { id: number, here })
     }
 
-    fn argument(&self, index: usize, register: usize, registers: &[u64; 6]) -> Value<'a> {
-        let kind = &self.args[index].kind;
+    fn argument(&self, index: usize, registers: &[u64; 6]) -> Value<'a> {
         let abi = self.call.abi;
-        let raw = registers.get(register).copied().unwrap_or_default();
-        let word = match (abi, kind) {
-            (Abi::I386, Kind::Long | Kind::Offset) => i64::from(raw as i32) as u64,
-            (Abi::I386, _) => u64::from(raw as u32),
-            _ => raw,
-        };
+        let kind = &self.signature.args[index].kind;
+        let Some(word) = self.signature.word(index, abi) else { return Value::Unknown };
+        let raw = word.raw(registers);
         match kind {
-            Kind::Offset if abi == Abi::I386 && self.offset_is_split() => {
-                Value::Int((u64::from(raw as u32) | registers.get(register + 1).copied().unwrap_or_default() << 32) as i64)
-            }
             Kind::Fd => Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
             Kind::DirFd => Value::DirFd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
             // Of another process: the caller's own of that number would be another file.
@@ -120,8 +114,8 @@ impl<'a> Decoded<'a> {
                 Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) }
             }
             Kind::Uid | Kind::Gid => self.id(raw as u32, index as u8),
-            Kind::Custom(decode, _) => decode(registers, register, abi),
-            _ => scalar(kind, word, abi, self.context).unwrap_or_else(|| self.pointed(index, word, registers)),
+            Kind::Custom(decode, _) => decode(registers, usize::from(word.register), abi),
+            _ => scalar(kind, raw, abi, self.context).unwrap_or_else(|| self.pointed(index, raw, registers)),
         }
     }
 
@@ -130,8 +124,8 @@ impl<'a> Decoded<'a> {
         if self.call.pieces.is_empty() || address == 0 {
             return Value::Unread(address);
         }
-        let arg = &self.args[index];
-        let count = self.length(arg, registers);
+        let arg = &self.signature.args[index];
+        let count = self.signature.length(index, self.call.abi, registers, self.call.ret());
         let reader = |moment| Reader::new(self.call, self.context, index as u8, moment);
         match arg.flow {
             Flow::In => reader(Moment::Entry).pointed(&arg.kind, address, count),
@@ -146,37 +140,12 @@ impl<'a> Decoded<'a> {
             Flow::Out | Flow::InOut => reader(Moment::Exit).pointed(&arg.kind, address, count),
         }
     }
-
-    /// What an argument's length says, where a register or the return has it.
-    fn length(&self, arg: &Arg, registers: &[u64; 6]) -> Option<u64> {
-        match arg.length {
-            Length::OfType => None,
-            Length::Fixed(count) => Some(count),
-            Length::Ret => self.call.ret().and_then(|ret| u64::try_from(ret).ok()),
-            Length::Arg(other) => {
-                let raw = *registers.get(usize::from(other))?;
-                match self.args.get(usize::from(other))?.kind {
-                    Kind::Int | Kind::Uint => Some(u64::from(raw as u32)),
-                    Kind::Long | Kind::Ulong | Kind::Size | Kind::Address if self.call.abi == Abi::I386 => Some(u64::from(raw as u32)),
-                    Kind::Long | Kind::Ulong | Kind::Size | Kind::Address => Some(raw),
-                    _ => None,
-                }
-            }
-        }
-    }
-
-    /// Whether this call's 64-bit offsets take two registers in i386 (arch/x86/kernel/sys_ia32.c); lseek's and truncate's are 32 bits there.
-    fn offset_is_split(&self) -> bool {
-        const SPLIT: [&str; 6] = ["pread64", "pwrite64", "readahead", "fallocate", "sync_file_range", "fadvise64"];
-        self.row.is_some_and(|row| SPLIT.contains(&row.name))
-    }
 }
 
 /// Iterator over a call's arguments.
 pub struct Args<'d, 'a> {
     decoded: &'d Decoded<'a>,
     index: usize,
-    register: usize,
     /// Zeros that say nothing are given as well.
     defaults: bool,
 }
@@ -193,34 +162,19 @@ impl<'a> Iterator for Args<'_, 'a> {
             return Some(("", Value::Hex(value)));
         };
         loop {
-            let (index, register) = (self.index, self.register);
-            let arg = decoded.args.get(index)?;
+            let index = self.index;
+            let arg = decoded.signature.args.get(index)?;
             self.index += 1;
-            self.register += 1;
             let Some(registers) = registers else { return Some((arg.name, Value::Unknown)) };
-            if decoded.call.abi == Abi::I386 && matches!(arg.kind, Kind::Offset) && decoded.offset_is_split() {
-                self.register += 1;
-            }
-            if !arg.used.is_none_or(|used| used(registers)) {
+            if !decoded.signature.uses(index, registers) {
                 continue;
             }
-            let value = decoded.argument(index, register, registers);
-            if self.defaults || !is_default(row, decoded.args, index, &value, registers) {
+            let value = decoded.argument(index, registers);
+            if self.defaults || !is_default(row, decoded.signature.args, index, &value, registers) {
                 return Some((arg.name, value));
             }
         }
     }
-}
-
-/// The row's arguments and return, or those of the first variant that fits.
-fn shape(row: &'static Syscall, call: &Call) -> (&'static [Arg], Return) {
-    let variant = call.args.as_ref().and_then(|registers| {
-        row.variants.iter().find(|variant| {
-            let chosen = registers.get(usize::from(variant.arg)).copied().unwrap_or_default() & variant.mask;
-            variant.values.contains(&chosen)
-        })
-    });
-    variant.map_or((row.args, row.returns), |variant| (variant.args, variant.returns))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod memory;
 pub mod number;
 pub mod perf;
 pub mod pointed;
+pub mod resolve;
 pub mod row;
 #[cfg(test)]
 pub mod samples;

@@ -107,8 +107,10 @@ pub enum Kind {
     Hex,
     /// A count of bytes.
     Size,
-    /// A file offset, signed 64 bits (32-bit ABIs may split it over two registers).
+    /// A file offset, as wide as the ABI's registers (`off_t`).
     Offset,
+    /// A file offset, signed, 64 bits in every ABI (`loff_t`); i386 splits it over two registers.
+    Loff,
     /// A file descriptor.
     Fd,
     /// A directory's descriptor or AT_FDCWD.

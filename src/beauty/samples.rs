@@ -55,7 +55,7 @@ pub static WRITE: Syscall = row("write", 1, &[arg("fd", Kind::Fd), arg("buf", Ki
 pub static LSEEK: Syscall =
     row("lseek", 8, &[arg("fd", Kind::Fd), arg("offset", Kind::Offset), arg("whence", Kind::Table(&WHENCE))], Return::Offset);
 pub static PREAD: Syscall =
-    row("pread64", 17, &[arg("fd", Kind::Fd), arg("buf", Kind::Pointer), arg("count", Kind::Size), arg("pos", Kind::Offset)], Return::Size);
+    row("pread64", 17, &[arg("fd", Kind::Fd), arg("buf", Kind::Pointer), arg("count", Kind::Size), arg("pos", Kind::Loff)], Return::Size);
 pub static MPROTECT: Syscall =
     row("mprotect", 10, &[arg("start", Kind::Address), arg("len", Kind::Size), arg("prot", Kind::Table(&PROT))], Return::Int);
 pub static KILL: Syscall = row("kill", 62, &[arg("pid", Kind::Pid), arg("sig", Kind::Signal)], Return::Int);

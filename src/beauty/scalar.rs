@@ -11,7 +11,7 @@ pub fn scalar<'a>(kind: &Kind, raw: u64, abi: Abi, context: Context<'a>) -> Opti
     Some(match kind {
         Kind::Int => Value::Int(i64::from(raw as i32)),
         Kind::Uint => Value::Uint(u64::from(raw as u32)),
-        Kind::Long | Kind::Offset => Value::Int(raw as i64),
+        Kind::Long | Kind::Offset | Kind::Loff => Value::Int(raw as i64),
         Kind::Ulong | Kind::Size => Value::Uint(raw),
         Kind::Hex => Value::Hex(raw),
         Kind::Fd => Value::Fd { fd: raw as i32, file: None },

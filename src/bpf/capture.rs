@@ -6,6 +6,7 @@ use super::conditions::{self, Condition};
 use super::encode::OPS_MAX;
 use super::links::Links;
 use super::record::ARG_RETURN;
+use crate::beauty::resolve::Signature;
 use crate::beauty::row::{Arg, Counted, Flow, Form, Kind, Layout, Length, Return, Struct, Syscall};
 use crate::event::Abi;
 
@@ -200,8 +201,9 @@ pub(super) struct Maker<'a> {
 
 impl Maker<'_> {
     /// What is copied of a call with these arguments, a row's or those of one of its variants.
-    pub fn capture(&mut self, row: &Syscall, args: &[Arg], returns: Return) -> Capture {
-        let ops = (0..args.len()).filter_map(|at| self.op(row.name, args, at)).flat_map(parted).take(OPS_MAX).collect();
+    pub fn capture(&mut self, row: &Syscall, signature: Signature) -> Capture {
+        let Signature { args, returns } = signature;
+        let ops = (0..args.len()).filter_map(|at| self.op(row.name, &signature, at)).flat_map(parted).take(OPS_MAX).collect();
         let is_descriptor = |arg: &Arg| matches!(arg.kind, Kind::Fd | Kind::DirFd);
         let descriptors = (0u8..6).zip(args).filter(|(_, arg)| is_descriptor(arg)).fold(0, |bits, (at, _)| bits | 1 << at);
         let places = |is_one: fn(&Kind) -> bool, is_returned: bool| {
@@ -219,11 +221,11 @@ impl Maker<'_> {
         }
     }
 
-    fn op(&mut self, name: &str, args: &[Arg], at: usize) -> Option<Op> {
-        let arg = &args[at];
-        let (count, of_int) = count(args, arg.length);
+    fn op(&mut self, name: &str, signature: &Signature, at: usize) -> Option<Op> {
+        let arg = &signature.args[at];
+        let (count, of_int) = count(signature, arg.length, self.abi);
         let written = WRITTEN.iter().filter(|(row, of, _)| (*row, *of) == (name, arg.name)).fold(0, |bits, (_, _, bit)| bits | bit);
-        let (room, room_of_int) = if count == Count::Return { room(args, at) } else { (NO_ARG, false) };
+        let (room, room_of_int) = if count == Count::Return { room(signature, at, self.abi) } else { (NO_ARG, false) };
         let mut op = Op {
             arg: at as u8,
             what: What::Bytes,
@@ -338,29 +340,27 @@ fn when(arg: &Arg) -> u8 {
 }
 
 /// Where the count comes from, and whether it is an int.
-fn count(args: &[Arg], length: Length) -> (Count, bool) {
+fn count(signature: &Signature, length: Length, abi: Abi) -> (Count, bool) {
     match length {
         Length::OfType | Length::Fixed(_) => (Count::One, false),
         Length::Ret => (Count::Return, false),
-        Length::Arg(by) => match args.get(usize::from(by)).map(|arg| arg.kind) {
-            Some(Kind::Number { .. }) => (Count::At(by), false),
-            Some(kind) => (Count::Arg(by), !is_word(&kind)),
-            None => (Count::Arg(by), true),
+        Length::Arg(by) => match (signature.args.get(usize::from(by)), signature.word(usize::from(by), abi)) {
+            (Some(Arg { kind: Kind::Number { .. }, .. }), _) => (Count::At(by), false),
+            (_, Some(word)) => (Count::Arg(word.register), word.width.is_narrow()),
+            (_, None) => (Count::Arg(by), true),
         },
     }
 }
 
 /// The argument that says how much room there is for what the return counts: the next one, or else the last before.
-fn room(args: &[Arg], at: usize) -> (u8, bool) {
-    let counts = |arg: &Arg| is_word(&arg.kind) || matches!(arg.kind, Kind::Int | Kind::Uint);
-    let behind = (at + 1..args.len()).take(1).filter(|&place| counts(&args[place]));
-    let place = behind.chain((0..at).rev().take(1).filter(|&place| counts(&args[place]))).next();
-    place.map_or((NO_ARG, false), |place| (place as u8, !is_word(&args[place].kind)))
-}
-
-/// Whether the kernel looks at the whole register.
-fn is_word(kind: &Kind) -> bool {
-    matches!(kind, Kind::Size | Kind::Long | Kind::Ulong | Kind::Hex)
+fn room(signature: &Signature, at: usize, abi: Abi) -> (u8, bool) {
+    let counts = |place: &usize| {
+        let kind = signature.args.get(*place).map(|arg| &arg.kind);
+        matches!(kind, Some(Kind::Size | Kind::Long | Kind::Ulong | Kind::Hex | Kind::Int | Kind::Uint))
+    };
+    let place = Some(at + 1).into_iter().chain(at.checked_sub(1)).find(counts);
+    let word = place.and_then(|place| signature.word(place, abi));
+    word.map_or((NO_ARG, false), |word| (word.register, word.width.is_narrow()))
 }
 
 /// The factor of a length that is a number.

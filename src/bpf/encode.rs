@@ -6,6 +6,7 @@ use super::links::Links;
 use super::settings::{NR_COUNT, Seed, Settings, Whose};
 use super::stacks::Kinds;
 use crate::beauty::lookup;
+use crate::beauty::resolve::Signature;
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
@@ -210,11 +211,9 @@ impl Writer {
     }
 
     fn capture(&mut self, row: &'static Syscall, abi: Abi, variant: Option<usize>) -> Capture {
-        let (args, returns) = match variant.and_then(|at| row.variants.get(at)) {
-            Some(variant) => (variant.args, variant.returns),
-            None => (row.args, row.returns),
-        };
-        Maker { abi, string_limit: self.string_limit, links: &mut self.links }.capture(row, args, returns)
+        let variant = variant.and_then(|at| row.variants.get(at));
+        let signature = variant.map_or(row.signature(), |variant| Signature { args: variant.args, returns: variant.returns });
+        Maker { abi, string_limit: self.string_limit, links: &mut self.links }.capture(row, signature)
     }
 
     fn put_place(&mut self, at: usize, place: u16) {

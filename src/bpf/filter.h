@@ -48,7 +48,9 @@ static __always_inline int compare_number(u64 number, u32 op, u32 width, u64 wit
 		number = (u64)(s64)(s32)number;
 	else if (width == WIDTH_U32)
 		number = (u32)number;
-	int is_signed = width == WIDTH_S32 || width == WIDTH_S64;
+	else if (width == WIDTH_U16)
+		number = (u16)number;
+	int is_signed = width == WIDTH_S32 || width == WIDTH_S64 || width == WIDTH_SPLIT;
 	int is_less = is_signed ? (s64)number < (s64)with : number < with;
 
 	switch (op) {
@@ -95,7 +97,9 @@ __noinline int may_hold(struct call *call, u32 filter, u32 i)
 		return op == FILTER_IS || op == FILTER_BEGINS_WITH ? same : !same;
 	}
 	u64 number;
-	if (what < 6)
+	if (test->width == WIDTH_SPLIT && what < 5)
+		number = (u32)call->args[what] | call->args[what + 1] << 32;
+	else if (what < 6)
 		number = call->args[what];
 	else if (what == FILTER_RET)
 		number = call->ret;

@@ -2,7 +2,7 @@
 //!
 //! They only leave out what is certain not to be shown: what cannot be known in the kernel passes, and is decided here again.
 
-use crate::gate::Width;
+use crate::beauty::resolve::{Width, Word};
 
 /// No more tests of one syscall's calls are decided in the kernel, and no more different sets of clauses or texts.
 pub const TESTS_MAX: usize = 8;
@@ -31,10 +31,7 @@ impl Test {
 /// What a test is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
-    Argument {
-        at: u8,
-        width: Width,
-    },
+    Argument(Word),
     Ret,
     Errno,
     /// Nanoseconds.
@@ -42,9 +39,9 @@ pub enum Subject {
     Pid,
     Tid,
     Comm,
-    /// The string that an argument points to.
+    /// The string that this register points to.
     Text {
-        at: u8,
+        register: u8,
     },
 }
 
@@ -89,7 +86,7 @@ impl Subject {
     /// How its value is compared.
     pub fn width(self) -> Width {
         match self {
-            Subject::Argument { width, .. } => width,
+            Subject::Argument(word) => word.width,
             Subject::Ret => Width::Signed64,
             Subject::Errno | Subject::Pid | Subject::Tid => Width::Signed32,
             Subject::Duration | Subject::Comm | Subject::Text { .. } => Width::Unsigned64,

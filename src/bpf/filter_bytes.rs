@@ -38,8 +38,8 @@ impl Filters {
             texts: vec![0; TEXTS_MAX * TEXT_BYTES],
         };
         let (mut known, mut texts) = (FxHashMap::default(), FxHashMap::default());
-        let mut of_row: FxHashMap<u16, u8> = FxHashMap::default();
-        for (row, clauses) in &settings.filters {
+        let mut of_row: FxHashMap<(u16, Abi), u8> = FxHashMap::default();
+        for (row, abi, clauses) in &settings.filters {
             let next = known.len() + 1;
             let at = match known.get(clauses) {
                 Some(at) => *at,
@@ -47,7 +47,7 @@ impl Filters {
                 None => continue,
             };
             known.insert(clauses, at);
-            of_row.insert(*row, at);
+            of_row.insert((*row, *abi), at);
         }
         if !of_row.is_empty() {
             new.of = filter_of(&of_row);
@@ -87,22 +87,22 @@ impl Filters {
 }
 
 /// The filter of each place: of a number in an ABI by its row.
-fn filter_of(rows: &FxHashMap<u16, u8>) -> Vec<u8> {
+fn filter_of(rows: &FxHashMap<(u16, Abi), u8>) -> Vec<u8> {
     let numbers = Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as i64).map(move |nr| (abi, nr)));
-    let of = |(abi, nr)| lookup::index(abi, nr).and_then(|row| rows.get(&row)).copied().unwrap_or_default();
+    let of = |(abi, nr)| lookup::index(abi, nr).and_then(|row| rows.get(&(row, abi))).copied().unwrap_or_default();
     numbers.map(of).chain([0]).collect()
 }
 
 fn test_bytes(test: &Test, flags: u8, with: u64) -> Vec<u8> {
     let what = match test.subject {
-        Subject::Argument { at, .. } => at,
+        Subject::Argument(word) => word.register,
         Subject::Ret => RET,
         Subject::Errno => ERRNO,
         Subject::Duration => DURATION,
         Subject::Pid => PID,
         Subject::Tid => TID,
         Subject::Comm => COMM,
-        Subject::Text { at } => TEXT + at,
+        Subject::Text { register } => TEXT + register,
     };
     let length = match &test.with {
         With::Text(text) if test.op.is_of_beginning() => text.len() as u32,
@@ -118,13 +118,14 @@ fn test_bytes(test: &Test, flags: u8, with: u64) -> Vec<u8> {
 mod tests {
     use super::super::filter::Op;
     use super::*;
-    use crate::gate::Width;
+    use crate::beauty::resolve::{Width, Word};
 
     #[test]
     fn a_test_s_bytes() {
-        let number = Test { subject: Subject::Argument { at: 2, width: Width::Unsigned32 }, op: Op::AllBits, with: With::Number(5) };
+        let number =
+            Test { subject: Subject::Argument(Word { register: 2, width: Width::Unsigned32 }), op: Op::AllBits, with: With::Number(5) };
         assert_eq!(test_bytes(&number, ENDS_CLAUSE, 5), [2, 7, 1, 1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
-        let text = Test { subject: Subject::Text { at: 1 }, op: Op::BeginsWith, with: With::Text(b"/etc/".to_vec()) };
+        let text = Test { subject: Subject::Text { register: 1 }, op: Op::BeginsWith, with: With::Text(b"/etc/".to_vec()) };
         assert_eq!(test_bytes(&text, AT_EXIT, 3), [17, 10, 3, 2, 5, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

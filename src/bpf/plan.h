@@ -269,7 +269,8 @@ enum filter_op {
 	FILTER_BEGINS_OTHERWISE,
 };
 
-enum filter_width { WIDTH_S32, WIDTH_U32, WIDTH_S64, WIDTH_U64 };
+/* WIDTH_SPLIT: signed, 64 bits, over two registers. */
+enum filter_width { WIDTH_S32, WIDTH_U32, WIDTH_S64, WIDTH_U64, WIDTH_U16, WIDTH_SPLIT };
 
 enum {
 	/* The last one of its clause: one of them must hold. */

@@ -554,7 +554,7 @@ mod tests {
             ("kernel_function", &["RDONLY_CAST", "TASK_FROM_PID", "TASK_FROM_VPID", "TASK_RELEASE"]),
             ("hooks", &["HOOKS_ALL", "HOOKS_OWN", "HOOKS_BESIDE"]),
             ("filter_op", &FILTER_OPS),
-            ("filter_width", &["WIDTH_S32", "WIDTH_U32", "WIDTH_S64", "WIDTH_U64"]),
+            ("filter_width", &["WIDTH_S32", "WIDTH_U32", "WIDTH_S64", "WIDTH_U64", "WIDTH_U16", "WIDTH_SPLIT"]),
             ("mode", &["MODE_UNKNOWN", "MODE_TRACED", "MODE_SET_UP", "MODE_EXCLUDED"]),
             ("abi", &["ABI_X86_64", "ABI_I386", "ABI_X32", "ABI_AARCH64", "ABI_COUNT"]),
             ("op_kind", &OP_KINDS),

@@ -98,6 +98,6 @@ pub struct Settings {
     /// The user and the group of whoever was lent rtrace's privileges ([`crate::sys::lent`]): only what is his alone is
     /// shown.
     pub own_only: Option<(u32, u32)>,
-    /// What calls must fulfil, by the place of their row; the same of those that certainly do not.
-    pub filters: Vec<(u16, Vec<Clause>)>,
+    /// What calls must fulfil, by the place of their row and their ABI; the same of those that certainly do not.
+    pub filters: Vec<(u16, Abi, Vec<Clause>)>,
 }

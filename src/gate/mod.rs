@@ -6,7 +6,7 @@ mod paths;
 mod subject;
 
 pub use paths::{Paths, may_have_paths};
-pub use subject::{CallScope, CallSubject, Named, TracepointScope, TracepointSubject, Width};
+pub use subject::{CallScope, CallSubject, Named, TracepointScope, TracepointSubject};
 
 use crate::beauty::lookup;
 use crate::cli::filter::{Bound, Subject, Verdict};
@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// By row of [`crate::beauty::tables::SYSCALLS`]; `None` when it is not shown.
-    pub rows: Vec<Option<Door>>,
+    pub rows: [Vec<Option<Door>>; 4],
     /// Calls without a row, whatever their number.
     pub nameless: Option<Door>,
     /// Calls without a row, by number.
@@ -62,7 +62,7 @@ impl Settings {
     /// Whether calls of this number may be shown.
     pub fn selects(&self, abi: Abi, nr: i64) -> bool {
         match lookup::index(abi, nr) {
-            Some(row) => self.rows.get(usize::from(row)).is_some_and(Option::is_some),
+            Some(row) => self.rows[abi as usize].get(usize::from(row)).is_some_and(Option::is_some),
             None => self.nameless.is_some() || self.names_other(abi, nr),
         }
     }
@@ -307,7 +307,7 @@ impl Gate {
 
     fn door(&self, call: &Call) -> Option<&Door> {
         match lookup::index(call.abi, call.nr) {
-            Some(row) => self.settings.rows.get(usize::from(row))?.as_ref(),
+            Some(row) => self.settings.rows[call.abi as usize].get(usize::from(row))?.as_ref(),
             None if self.settings.names_other(call.abi, call.nr) => Some(&self.open),
             None => self.settings.nameless.as_ref(),
         }

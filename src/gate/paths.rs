@@ -1,5 +1,6 @@
 //! `--path`: whether a call names a path, or has a descriptor open on it.
 
+use crate::beauty::resolve::Signature;
 use crate::beauty::row::{Kind, Return, Syscall};
 use crate::cli::glob;
 use crate::event::{Call, FdPlace, File, PieceState};
@@ -24,17 +25,18 @@ impl Paths {
     }
 
     fn are_named(&self, call: &Call, row: &Syscall) -> bool {
-        let names = row.args.iter().enumerate().filter(|(_, arg)| matches!(arg.kind, Kind::Path));
+        let signature = call.args.as_ref().map_or(row.signature(), |registers| row.signature_of(registers));
+        let names = signature.args.iter().enumerate().filter(|(_, arg)| matches!(arg.kind, Kind::Path));
         let mut pieces = names.filter_map(|(at, _)| call.pieces.iter().find(|piece| usize::from(piece.arg) == at).map(|piece| (at, piece)));
         pieces.any(|(at, piece)| {
             let name = call.bytes(piece);
-            matches!(piece.state, PieceState::Ok) && (self.have(name) || self.have_below(call, row, at, name))
+            matches!(piece.state, PieceState::Ok) && (self.have(name) || self.have_below(call, &signature, at, name))
         })
     }
 
     /// A relative name below the directory whose descriptor stands before it.
-    fn have_below(&self, call: &Call, row: &Syscall, at: usize, name: &[u8]) -> bool {
-        let Some(before) = at.checked_sub(1).filter(|before| matches!(row.args[*before].kind, Kind::DirFd)) else { return false };
+    fn have_below(&self, call: &Call, signature: &Signature, at: usize, name: &[u8]) -> bool {
+        let Some(before) = at.checked_sub(1).filter(|before| matches!(signature.args[*before].kind, Kind::DirFd)) else { return false };
         match call.file(FdPlace::Arg(before as u8)) {
             Some(File::Path(directory)) if !name.starts_with(b"/") => self.have(&[directory, &b"/"[..], name].concat()),
             _ => false,
@@ -49,7 +51,6 @@ impl Paths {
 /// Whether a call of this syscall can have to do with a path: by an argument that is one, a descriptor, or memory that
 /// may hold descriptors.
 pub fn may_have_paths(row: &Syscall) -> bool {
-    let shapes = std::iter::once((row.args, &row.returns)).chain(row.variants.iter().map(|variant| (variant.args, &variant.returns)));
     let is_number = |kind: &Kind| {
         matches!(
             kind,
@@ -60,6 +61,7 @@ pub fn may_have_paths(row: &Syscall) -> bool {
                 | Kind::Hex
                 | Kind::Size
                 | Kind::Offset
+                | Kind::Loff
                 | Kind::Pid
                 | Kind::Uid
                 | Kind::Gid
@@ -72,7 +74,7 @@ pub fn may_have_paths(row: &Syscall) -> bool {
                 | Kind::Number { .. }
         )
     };
-    shapes.into_iter().any(|(args, returns)| matches!(returns, Return::Fd) || args.iter().any(|arg| !is_number(&arg.kind)))
+    row.signatures().any(|of| matches!(of.returns, Return::Fd) || of.args.iter().any(|arg| !is_number(&arg.kind)))
 }
 
 #[cfg(test)]

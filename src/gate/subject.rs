@@ -1,10 +1,10 @@
 //! What names in a `--filter` mean: for a syscall its arguments, for a tracepoint its fields, and for both what rtrace knows of any event.
 
 use crate::beauty::constant::{Constant, Constants};
-use crate::beauty::row::{Arg, Kind as ArgKind, Return, Syscall, Variant};
+use crate::beauty::row::{Arg, Kind as ArgKind, Return, Syscall};
 use crate::beauty::tracepoint;
 use crate::cli::filter::{Kind, Name, NameId, Operand, Scope, Subject};
-use crate::event::{Call, Entry, Event, Exit, FdPlace, File, Piece, PieceState};
+use crate::event::{Abi, Call, Entry, Event, Exit, FdPlace, File, Piece, PieceState};
 use crate::kernel::fetched::Got;
 use crate::kernel::format::Format;
 use std::borrow::Cow;
@@ -76,31 +76,35 @@ impl Named {
     }
 }
 
-/// A syscall's names. Without a row only what every call has.
+/// The names of a syscall's calls in one ABI. Without a row only what every call has.
 #[derive(Clone, Copy, Debug)]
 pub struct CallScope {
+    pub abi: Abi,
     pub row: Option<&'static Syscall>,
 }
 
 impl CallScope {
-    fn argument(&self, name: &str) -> Option<(usize, &'static Arg)> {
-        self.row?.args.iter().enumerate().find(|(_, arg)| arg.name == name)
+    /// The argument of this name, with its place: what it is to the row itself and to each variant.
+    fn arguments(&self, name: &str) -> impl Iterator<Item = (usize, &'static Arg)> {
+        let signatures = self.row.into_iter().flat_map(|row| row.signatures());
+        signatures.filter_map(move |signature| signature.args.iter().enumerate().find(|(_, arg)| arg.name == name))
     }
 
     /// What the name prints, whichever variant of its row a call has.
     fn constants(&self, name: &Name) -> Option<Constants> {
         match (name.head(), name.member()) {
-            (head, None) if self.argument(head).is_some() => {
-                let (row, (index, arg)) = (self.row?, self.argument(head)?);
-                let variants = row.variants.iter().filter_map(|variant| variant.args.get(index));
-                Some(variants.fold(Constants::of_kind(&arg.kind), |all, arg| all.and(Constants::of_kind(&arg.kind))))
+            (head, None) if self.arguments(head).next().is_some() => {
+                let arguments = self.arguments(head).map(|(_, arg)| Constants::of_kind(&arg.kind, self.abi));
+                arguments.reduce(Constants::and)
             }
             ("errno", None) => Some(Constants::of_errno()),
             ("ret", None) => {
-                let returns = self.row.map_or(Return::Long, |row| row.returns);
-                let variants = self.row.map_or(&[] as &[Variant], |row| row.variants);
-                let of_variants = variants.iter().map(|variant| Constants::of_return(variant.returns));
-                Some(of_variants.fold(Constants::of_return(returns), Constants::and))
+                let returns = self
+                    .row
+                    .into_iter()
+                    .flat_map(|row| row.signatures())
+                    .map(|signature| Constants::of_return(signature.returns, self.abi));
+                Some(returns.reduce(Constants::and).unwrap_or_else(|| Constants::of_return(Return::Long, self.abi)))
             }
             _ => None,
         }
@@ -109,13 +113,16 @@ impl CallScope {
 
 impl Scope for CallScope {
     fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
-        let argument = self.argument(name.head());
-        if let Some((index, arg)) = argument {
+        let is_text = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgKind::Path | ArgKind::Str);
+        let is_descriptor = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgKind::Fd | ArgKind::DirFd);
+        if let Some((index, _)) = self.arguments(name.head()).next() {
             let index = index as NameId;
+            let texts = self.arguments(name.head()).filter(|argument| is_text(*argument)).count();
             return match name.member() {
-                None if matches!(arg.kind, ArgKind::Path | ArgKind::Str) => Some((index, Kind::Text)),
-                None => Some((index, Kind::Number)),
-                Some("path") if matches!(arg.kind, ArgKind::Fd | ArgKind::DirFd) => Some((PATHS + index, Kind::Text)),
+                None if texts == 0 => Some((index, Kind::Number)),
+                None if texts == self.arguments(name.head()).count() => Some((index, Kind::Text)),
+                None => Some((index, Kind::Either)),
+                Some("path") if self.arguments(name.head()).any(is_descriptor) => Some((PATHS + index, Kind::Text)),
                 Some(_) => None,
             };
         }
@@ -170,13 +177,15 @@ impl Subject for CallSubject<'_> {
 
 impl CallSubject<'_> {
     fn argument(&self, index: usize) -> Operand<'_> {
-        let Some(arg) = self.row.and_then(|row| row.args.get(index)) else { return Operand::Unknown };
-        match arg.kind {
-            ArgKind::Path | ArgKind::Str => self.call.piece(index).map_or(Operand::Unknown, |piece| self.text(piece)),
-            _ => match self.call.args.and_then(|args| args.get(index).copied()) {
-                Some(register) => Operand::Number(as_typed(arg, register)),
-                None => Operand::Unknown,
-            },
+        let (Some(row), Some(registers)) = (self.row, self.call.args.as_ref()) else { return Operand::Unknown };
+        let signature = row.signature_of(registers);
+        let Some(arg) = signature.args.get(index).filter(|_| signature.uses(index, registers)) else { return Operand::Nothing };
+        match (arg.kind, signature.word(index, self.call.abi)) {
+            // NULL is no text.
+            (ArgKind::Path | ArgKind::Str, Some(word)) if word.raw(registers) == 0 => Operand::Nothing,
+            (ArgKind::Path | ArgKind::Str, _) => self.call.piece(index).map_or(Operand::Unknown, |piece| self.text(piece)),
+            (_, Some(word)) => Operand::Number(word.number(registers)),
+            (_, None) => Operand::Unknown,
         }
     }
 
@@ -193,38 +202,6 @@ fn path(file: Option<&File>) -> Operand<'_> {
     match file {
         Some(File::Path(path)) => Operand::Text(Cow::Borrowed(path)),
         None => Operand::Unknown,
-    }
-}
-
-/// What of a register is an argument's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Width {
-    Signed32 = 0,
-    Unsigned32 = 1,
-    Signed64 = 2,
-    Unsigned64 = 3,
-}
-
-impl Width {
-    pub fn of(arg: &Arg) -> Width {
-        match arg.kind {
-            ArgKind::Int | ArgKind::Fd | ArgKind::DirFd | ArgKind::Pid | ArgKind::Signal => Width::Signed32,
-            ArgKind::Uint | ArgKind::Uid | ArgKind::Gid | ArgKind::Mode | ArgKind::Dev | ArgKind::Custom(..) => Width::Unsigned32,
-            ArgKind::Table(table) if table.bits == 32 => Width::Unsigned32,
-            ArgKind::Long | ArgKind::Offset => Width::Signed64,
-            _ => Width::Unsigned64,
-        }
-    }
-}
-
-/// A register as the argument's type has it.
-fn as_typed(arg: &Arg, register: u64) -> i128 {
-    match Width::of(arg) {
-        Width::Signed32 => i128::from(register as i32),
-        Width::Unsigned32 => i128::from(register as u32),
-        Width::Signed64 => i128::from(register as i64),
-        Width::Unsigned64 => i128::from(register),
     }
 }
 

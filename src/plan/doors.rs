@@ -8,9 +8,10 @@ use crate::bpf::user::Output;
 use crate::cli::filter::{Expr, Fit, KernelField, KernelScope, Name, Scope, to_kernel};
 use crate::cli::request::{Item, Selector};
 use crate::cli::select::{self, Selection};
-use crate::event::EventIndex;
+use crate::event::{Abi, EventIndex};
 use crate::gate::{CallScope, Condition, Door, Switch, TracepointScope};
 use crate::kernel::format::{FieldPlace, Format};
+use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::tracefs::EventName;
 use crate::probe::grammar::Place;
 use crate::probe::made::MadeEvent;
@@ -63,10 +64,10 @@ impl<'a> Filters<'a> {
     }
 }
 
-/// The doors of syscalls, by row, and of calls without a row.
-pub fn of_syscalls(selection: &Selection, filters: &mut Filters) -> (Vec<Option<Door>>, Option<Door>) {
-    let mut door = |row: Option<usize>| {
-        let scope = CallScope { row: row.map(|r| &SYSCALLS[r]) };
+/// The doors of syscalls, by ABI and row, and of calls without a row.
+pub fn of_syscalls(selection: &Selection, filters: &mut Filters) -> ([Vec<Option<Door>>; 4], Option<Door>) {
+    let mut door = |abi: Abi, row: Option<usize>| {
+        let scope = CallScope { abi, row: row.map(|r| &SYSCALLS[r]) };
         let selected_by = row.and_then(|r| selection.items.get(r)).cloned().unwrap_or_default();
         let mut items_of: SmallVec<[(u16, Condition); 1]> = SmallVec::new();
         for at in selected_by {
@@ -74,8 +75,11 @@ pub fn of_syscalls(selection: &Selection, filters: &mut Filters) -> (Vec<Option<
         }
         Door { general: filters.general(&scope), items: items_of }
     };
-    let rows = selection.rows.iter().enumerate().map(|(row, on)| on.then(|| door(Some(row)))).collect();
-    let nameless = selection.unknown.then(|| door(None));
+    let rows = Abi::ALL.map(|abi| {
+        let is_there = |row: usize| SYSCALLS.get(row).is_some_and(|syscall| syscall.numbers[abi as usize].is_some());
+        selection.rows.iter().enumerate().map(|(row, on)| (*on && is_there(row)).then(|| door(abi, Some(row)))).collect()
+    });
+    let nameless = selection.unknown.then(|| door(NATIVE_ABI, None));
     (rows, nameless)
 }
 

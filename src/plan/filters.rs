@@ -1,12 +1,15 @@
 //! The part of `--filter` that the BPF programs can decide: comparisons with numbers and texts, and alternatives of these.
 
-use crate::beauty::row::Syscall;
+use crate::beauty::resolve::{Signature, Width, Word};
+use crate::beauty::row::{Kind, Syscall};
 use crate::beauty::tables::SYSCALLS;
 use crate::bpf::filter::{Clause, Op, Subject, TESTS_MAX, TEXT_BYTES, Test, With};
 use crate::cli::filter::{Bound, Expr, Fit, Mask, Op as Written};
 use crate::cli::request::Item;
 use crate::cli::select::Selection;
-use crate::gate::{self, CallScope, Named, Width};
+use crate::event::Abi;
+use crate::gate::{self, CallScope, Named};
+use crate::kernel::machine::NATIVE_ABI;
 use crate::syscall::special::Special;
 use std::collections::BTreeMap;
 
@@ -23,7 +26,7 @@ pub fn of_rows(
     general: Option<&Expr>,
     with_paths: bool,
     notes: &mut Vec<String>,
-) -> Vec<(u16, Vec<Clause>)> {
+) -> Vec<(u16, Abi, Vec<Clause>)> {
     let mut found = Vec::new();
     let mut calls_by_text: BTreeMap<String, u32> = BTreeMap::new();
     for (at, row) in SYSCALLS.iter().enumerate().filter(|(at, _)| selection.rows.get(*at).copied().unwrap_or_default()) {
@@ -33,13 +36,17 @@ pub fn of_rows(
             _ => None,
         };
         let filters: Vec<&Expr> = general.into_iter().chain(own).collect();
-        let decidable = match with_paths && !gate::may_have_paths(row) {
-            true => vec![Decidable { clause: vec![Test::NEVER], text: "--path (they have none)".to_owned() }],
-            false => of(row, &filters),
-        };
-        decidable.iter().for_each(|one| *calls_by_text.entry(one.text.clone()).or_default() += 1);
-        if !decidable.is_empty() {
-            found.push((at as u16, decidable.into_iter().map(|one| one.clause).collect()));
+        for abi in Abi::ALL.into_iter().filter(|abi| row.numbers[*abi as usize].is_some()) {
+            let decidable = match with_paths && !gate::may_have_paths(row) {
+                true => vec![Decidable { clause: vec![Test::NEVER], text: "--path (they have none)".to_owned() }],
+                false => of(row, abi, &filters),
+            };
+            if abi == NATIVE_ABI {
+                decidable.iter().for_each(|one| *calls_by_text.entry(one.text.clone()).or_default() += 1);
+            }
+            if !decidable.is_empty() {
+                found.push((at as u16, abi, decidable.into_iter().map(|one| one.clause).collect()));
+            }
         }
     }
     notes.extend(calls_by_text.iter().map(|(text, calls)| format!("plan: decided in the kernel, for {calls} syscalls: {text}")));
@@ -47,7 +54,7 @@ pub fn of_rows(
 }
 
 /// The clauses of a condition on this syscall's calls, as many as the programs take.
-fn of(row: &'static Syscall, filters: &[&Expr]) -> Vec<Decidable> {
+fn of(row: &'static Syscall, abi: Abi, filters: &[&Expr]) -> Vec<Decidable> {
     // What the kernel calls the task changes in these; and what they do must be known.
     if Special::of_name(row.name).path_argument().is_some() || row.name == "prctl" {
         return Vec::new();
@@ -55,8 +62,8 @@ fn of(row: &'static Syscall, filters: &[&Expr]) -> Vec<Decidable> {
     let mut room = TESTS_MAX;
     let mut found = Vec::new();
     for part in filters.iter().flat_map(|filter| conjuncts(filter)) {
-        let bound = part.bind(&CallScope { row: Some(row) }, &mut Fit::default());
-        let Some(clause) = clause(row, &bound) else { continue };
+        let bound = part.bind(&CallScope { abi, row: Some(row) }, &mut Fit::default());
+        let Some(clause) = clause(row, abi, &bound) else { continue };
         if clause.len() <= room {
             room -= clause.len();
             found.push(Decidable { clause, text: part.to_string() });
@@ -72,17 +79,17 @@ fn conjuncts(expr: &Expr) -> Vec<&Expr> {
     }
 }
 
-fn clause(row: &Syscall, bound: &Bound) -> Option<Clause> {
+fn clause(row: &Syscall, abi: Abi, bound: &Bound) -> Option<Clause> {
     match bound {
-        Bound::Or(parts) => Some(parts.iter().map(|part| clause(row, part)).collect::<Option<Vec<_>>>()?.concat()),
+        Bound::Or(parts) => Some(parts.iter().map(|part| clause(row, abi, part)).collect::<Option<Vec<_>>>()?.concat()),
         Bound::Known(false) => Some(vec![Test::NEVER]),
         Bound::Known(true) | Bound::And(_) | Bound::Not(_) => None,
         Bound::Compare { name, op, with } => {
-            let subject = subject(row, Named::of(*name))?;
+            let subject = subject(row, abi, Named::of(*name))?;
             Some(vec![Test { subject, op: number_op(*op)?, with: With::Number(number(subject.width(), *with)?) }])
         }
         Bound::Bits { name, masks } => {
-            let subject = subject(row, Named::of(*name))?;
+            let subject = subject(row, abi, Named::of(*name))?;
             let test = |mask: &Mask| {
                 let (op, bits) = bits_op(*mask)?;
                 Some(Test { subject, op, with: With::Number(bits) })
@@ -92,7 +99,7 @@ fn clause(row: &Syscall, bound: &Bound) -> Option<Clause> {
         Bound::Text { name, op, with } => {
             let subject = match Named::of(*name) {
                 Named::Comm => Subject::Comm,
-                Named::Argument(at) => Subject::Text { at },
+                Named::Argument(at) => Subject::Text { register: row.signature().word(usize::from(at), abi)?.register },
                 _ => return None,
             };
             let (op, with) = text(*op, with)?;
@@ -101,9 +108,9 @@ fn clause(row: &Syscall, bound: &Bound) -> Option<Clause> {
     }
 }
 
-fn subject(row: &Syscall, named: Named) -> Option<Subject> {
+fn subject(row: &Syscall, abi: Abi, named: Named) -> Option<Subject> {
     Some(match named {
-        Named::Argument(at) => Subject::Argument { at, width: Width::of(row.args.get(usize::from(at))?) },
+        Named::Argument(at) => Subject::Argument(number_of_all(row, abi, usize::from(at))?),
         Named::Ret => Subject::Ret,
         Named::Errno => Subject::Errno,
         Named::Duration => Subject::Duration,
@@ -111,6 +118,14 @@ fn subject(row: &Syscall, named: Named) -> Option<Subject> {
         Named::Tid => Subject::Tid,
         Named::Comm | Named::Other => return None,
     })
+}
+
+/// Where an argument is, if that is the same in all variants where it is a number: the programs do not know which one holds.
+fn number_of_all(row: &Syscall, abi: Abi, at: usize) -> Option<Word> {
+    let is_number = |signature: &Signature| signature.args.get(at).is_some_and(|arg| !matches!(arg.kind, Kind::Path | Kind::Str));
+    let mut words = row.signatures().filter(is_number).filter_map(|signature| signature.word(at, abi));
+    let first = words.next()?;
+    words.all(|word| word == first).then_some(first)
 }
 
 /// The programs know no masks: a field's value among other bits is decided here.
@@ -137,9 +152,10 @@ fn number_op(op: Written) -> Option<Op> {
 /// The number in this width, sign-extended where it has a sign; `None` if it does not fit, so that comparing there would mean something else.
 fn number(width: Width, with: i128) -> Option<u64> {
     match width {
+        Width::Unsigned16 => u16::try_from(with).ok().map(u64::from),
         Width::Signed32 => i32::try_from(with).ok().map(|number| i64::from(number) as u64),
         Width::Unsigned32 => u32::try_from(with).ok().map(u64::from),
-        Width::Signed64 => i64::try_from(with).ok().map(|number| number as u64),
+        Width::Signed64 | Width::Split => i64::try_from(with).ok().map(|number| number as u64),
         Width::Unsigned64 => u64::try_from(with).ok(),
     }
 }
@@ -169,7 +185,7 @@ mod tests {
 
     fn written(name: &str, filter: &str) -> Vec<String> {
         let row = &SYSCALLS[usize::from(lookup::index_by_name(name).unwrap())];
-        of(row, &[&parse(filter).unwrap()]).into_iter().map(|one| one.text).collect()
+        of(row, NATIVE_ABI, &[&parse(filter).unwrap()]).into_iter().map(|one| one.text).collect()
     }
 
     #[test]

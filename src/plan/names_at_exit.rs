@@ -102,10 +102,7 @@ fn paths(tracefs: &Tracefs, call: &'static Syscall) -> Option<Paths> {
 
 /// Which arguments may be paths, of any variant.
 fn path_args(call: &Syscall) -> Vec<usize> {
-    let is_path = |at: &usize| {
-        let mut rows = std::iter::once(call.args).chain(call.variants.iter().map(|variant| variant.args));
-        rows.any(|args| args.get(*at).is_some_and(|arg| matches!(arg.kind, Kind::Path)))
-    };
+    let is_path = |at: &usize| call.signatures().any(|signature| signature.args.get(*at).is_some_and(|arg| matches!(arg.kind, Kind::Path)));
     (0..6).filter(is_path).collect()
 }
 

@@ -39,5 +39,5 @@ pub fn check(object: Option<&SummaryObject>, calls: &[&'static Syscall], everyth
 
 /// A call's arguments, whatever values it has.
 fn args(call: &'static Syscall) -> impl Iterator<Item = &'static Arg> {
-    call.args.iter().chain(call.variants.iter().flat_map(|variant| variant.args))
+    call.signatures().flat_map(|signature| signature.args)
 }

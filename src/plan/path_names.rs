@@ -2,7 +2,7 @@
 
 use super::events::{Adding, Tracepoint};
 use super::names_at_exit::{self, AtExit, Trigger};
-use crate::beauty::row::{Arg, Kind, Syscall};
+use crate::beauty::row::{Kind, Syscall};
 use crate::cli::request::StringsBy;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::kernel::{features, machine};
@@ -92,8 +92,7 @@ pub fn has_vfs_getname(tracefs: &Tracefs) -> bool {
 }
 
 fn names_a_path(call: &Syscall) -> bool {
-    let any = |args: &[Arg]| args.iter().any(|arg| matches!(arg.kind, Kind::Path));
-    any(call.args) || call.variants.iter().any(|variant| any(variant.args))
+    call.signatures().any(|signature| signature.args.iter().any(|arg| matches!(arg.kind, Kind::Path)))
 }
 
 /// The function that all names from user space come through, the likeliest first. Linux 7.0 gave it a name of its own, of which compilers may make a copy with a constant built in; before,

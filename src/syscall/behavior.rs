@@ -112,20 +112,14 @@ impl Behavior {
     }
 
     fn resolved(&self, row: &'static Syscall, args: &[u64; 6]) -> Behavior {
-        let chosen = row
-            .variants
-            .iter()
-            .find(|v| args.get(usize::from(v.arg)).is_some_and(|arg| v.values.contains(&(arg & v.mask))))
-            .map_or((row.args, row.returns), |v| (v.args, v.returns));
-        let mut behavior = Behavior { special: self.special, returns: Returns::of(chosen.1), row: self.row, ..Behavior::default() };
-        behavior.add_args(chosen.0);
-        for (i, arg) in chosen.0.iter().enumerate().take(6) {
-            if arg.used.is_some_and(|used| !used(args)) {
-                behavior.fds &= !(1 << i);
-                behavior.pids &= !(1 << i);
-                behavior.paths &= !(1 << i);
-            }
-        }
+        let signature = row.signature_of(args);
+        let mut behavior =
+            Behavior { special: self.special, returns: Returns::of(signature.returns), row: self.row, ..Behavior::default() };
+        behavior.add_args(signature.args);
+        let used = (0..signature.args.len().min(6)).filter(|at| signature.uses(*at, args)).fold(0, |bits, at| bits | 1 << at);
+        behavior.fds &= used;
+        behavior.pids &= used;
+        behavior.paths &= used;
         behavior
     }
 }
@@ -142,7 +136,7 @@ impl Returns {
 
 /// Whether a call can change what a descriptor number stands for. (Calls that only give out unused numbers, as pipe does, change nothing that was known.)
 pub fn may_change_descriptors(row: &Syscall) -> bool {
-    let returns_one = matches!(row.returns, Return::Fd) || row.variants.iter().any(|variant| matches!(variant.returns, Return::Fd));
+    let returns_one = row.signatures().any(|signature| matches!(signature.returns, Return::Fd));
     let plain = matches!(
         Special::of_name(row.name),
         Special::Plain | Special::Exit | Special::ExitGroup | Special::SigReturn | Special::Splice | Special::Setns

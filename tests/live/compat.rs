@@ -96,3 +96,23 @@ fn calls_have_the_names_of_the_abi_that_their_program_is_of() {
         assert_eq!(count(foreign), 0, "{foreign}\n{}", trace.text);
     }
 }
+
+/// lseek's offset has 32 bits there, and fallocate's two offsets take two registers each.
+#[test]
+fn filters_compare_what_the_lines_of_32_bit_programs_show() {
+    let Some(machine) = Machine::shared() else { return };
+    let seek = call(19, [u32::MAX, u32::MAX, 0, 0, 0, 0]);
+    let allocate = call(324, [u32::MAX, 0, 0x1000, 0, 0x2000, 1]);
+    let Some(program) = program(&machine, &[seek, allocate].concat()) else { return };
+    for (filter, line) in [
+        ("offset == -1", "lseek(fd: -1, offset: -1, whence: SET)"),
+        ("offset < 0", "lseek(fd: -1, offset: -1, whence: SET)"),
+        ("len == 0x100002000", "fallocate(fd: -1, offset: 4096, len: 4294975488)"),
+        ("offset == 4096", "fallocate(fd: -1, offset: 4096, len: 4294975488)"),
+    ] {
+        let trace = trace(&machine, &["--filter", filter], &[&program]).succeeded();
+        let lines: Vec<&str> = trace.text.lines().filter(|line| line.contains(" = ")).collect();
+        assert!(matches!(lines[..], [one] if one.contains(line) && one.contains("EBADF")), "{filter}: {}{}", trace.text, trace.stderr);
+        assert_eq!(trace.conserved().lost, 0);
+    }
+}

@@ -1,8 +1,8 @@
 //! What `--filter` lets through: names that only some of the traced calls have, and constants by the names that lines
 //! print.
 
-use crate::machine::Machine;
-use crate::trace::{plain, shell, trace};
+use crate::machine::{self, Machine};
+use crate::trace::{plain, shell, trace, workload};
 use regex::Regex;
 
 /// The calls of a run as a person reads them: without stamp, task and column, and with N for process numbers.
@@ -123,5 +123,32 @@ fn a_name_or_constant_that_nothing_has_is_refused_with_near_ones() {
     ] {
         let run = plain(&machine, &[&options[..], &["--", "echo", "started"]].concat());
         assert_eq!((run.status, run.stderr.as_str(), run.stdout.as_str()), (125, sentence, ""));
+    }
+}
+
+/// What an argument is may hang on another one, and how much of its register counts on its type.
+#[test]
+fn arguments_are_compared_as_lines_show_them() {
+    let Some(machine) = Machine::shared() else { return };
+    let shown = |filter: &str| {
+        let options = ["-e", "fcntl,openat,mkdirat,fsconfig", "--filter", filter];
+        calls(&workload(&machine, &options, "meanings").succeeded().text)
+    };
+    for (filter, line) in [
+        ("arg == -1", "fcntl(fd: -1, cmd: SETOWN, arg: -1) = -1 EBADF"),
+        ("arg == 7", "fcntl(fd: -1, cmd: DUPFD, arg: 7) = -1 EBADF"),
+        ("mode == 0641", "flags: RDONLY|CREAT|EXCL, mode: 0641) = -1 ENOENT"),
+        ("mode == 0712", "mode: 0712) = -1 ENOENT"),
+        ("aux == 5", "aux: 5) = -1 E"),
+    ] {
+        let lines = shown(filter);
+        assert!(matches!(&lines[..], [one] if one.contains(line)), "{filter}: {lines:?}");
+    }
+    if machine::engine() == "bpf" {
+        let lines = shown("_value ~ \"a-*\"");
+        assert!(
+            matches!(&lines[..], [one] if one.starts_with("fsconfig(fd: -1, cmd: SET_STRING, _key: \"key\", _value: \"a-value\")")),
+            "{lines:?}"
+        );
     }
 }

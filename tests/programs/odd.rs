@@ -11,6 +11,22 @@ pub fn run() {
     println!("issued x32 1");
 }
 
+/// Calls that fail, with arguments whose meaning depends on another argument or on how wide the kernel reads them.
+pub fn meanings() {
+    const ONES: u64 = u32::MAX as u64;
+    let call = |number: libc::c_long, args: [u64; 5]| unsafe { libc::syscall(number, args[0], args[1], args[2], args[3], args[4]) };
+    let text = |text: &'static std::ffi::CStr| text.as_ptr() as u64;
+    let nowhere = text(c"/nonexistent/rtrace");
+    call(libc::SYS_fcntl, [ONES, libc::F_SETOWN as u64, ONES, 0, 0]);
+    call(libc::SYS_fcntl, [ONES, libc::F_GETFD as u64, 7, 0, 0]);
+    call(libc::SYS_fcntl, [ONES, libc::F_DUPFD as u64, 7, 0, 0]);
+    call(libc::SYS_openat, [libc::AT_FDCWD as u64, nowhere, 0, 0o641, 0]);
+    call(libc::SYS_openat, [libc::AT_FDCWD as u64, nowhere, (libc::O_CREAT | libc::O_EXCL) as u64, 0o641, 0]);
+    call(libc::SYS_mkdirat, [libc::AT_FDCWD as u64, nowhere, 0x7_0000 | 0o712, 0, 0]);
+    call(libc::SYS_fsconfig, [ONES, u64::from(libc::FSCONFIG_SET_STRING), text(c"key"), text(c"a-value"), 0]);
+    call(libc::SYS_fsconfig, [ONES, u64::from(libc::FSCONFIG_SET_FD), text(c"key"), 0, 5]);
+}
+
 pub fn numbers(numbers: std::ops::RangeInclusive<u64>, count: u64) {
     for number in (0..count).flat_map(|_| numbers.clone()) {
         unsafe { libc::syscall(number as i64, 0, 0, 0) };

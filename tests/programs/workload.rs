@@ -92,6 +92,7 @@ fn main() -> ExitCode {
         #[cfg(target_arch = "x86_64")]
         ["int80", count] => odd::int80(number(count)),
         ["unknown"] => odd::run(),
+        ["meanings"] => odd::meanings(),
         ["numbers", first, last, count] => odd::numbers(number(first)..=number(last), number(count)),
         ["tag", tag] => raw::tag(number(tag)),
         ["exit", status] => return ExitCode::from(number(status) as u8),

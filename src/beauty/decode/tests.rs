@@ -1,6 +1,6 @@
 use super::super::samples::{self, *};
 use super::*;
-use crate::event::{Entry, File, PieceState, Time, When};
+use crate::event::{Abi, Entry, File, PieceState, Time, When};
 use std::borrow::Cow;
 
 const CONTEXT: Context = Context::new(&samples::comms, 8);

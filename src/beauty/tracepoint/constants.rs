@@ -4,16 +4,17 @@ use super::{Reading, reading, row};
 use crate::beauty::constant::Constants;
 use crate::beauty::row::Return;
 use crate::kernel::format::Format;
+use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::print_fmt::PrintFormat;
 
 /// The names that a field of this event prints; none where it prints numbers.
 pub fn constants(format: &Format, field: &str) -> Constants {
     if let Some(row) = format.name.strip_prefix("sys_enter_").and_then(row) {
         let argument = row.args.iter().find(|arg| arg.name == field);
-        return argument.map(|arg| Constants::of_kind(&arg.kind)).unwrap_or_default();
+        return argument.map(|arg| Constants::of_kind(&arg.kind, NATIVE_ABI)).unwrap_or_default();
     }
     if format.name.starts_with("sys_exit_") && field == "ret" {
-        return Constants::of_return(Return::Long);
+        return Constants::of_return(Return::Long, NATIVE_ABI);
     }
     let Some(field) = format.field(field) else { return Constants::default() };
     match reading(field, &PrintFormat::parse(&format.print)) {

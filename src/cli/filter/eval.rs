@@ -28,6 +28,8 @@ pub trait Scope {
 pub enum Kind {
     Number,
     Text,
+    /// Numbers in some events, text in others.
+    Either,
 }
 
 /// One call or event.
@@ -41,6 +43,8 @@ pub enum Operand<'a> {
     /// As its type has it: a negative int is negative here.
     Number(i128),
     Text(Cow<'a, [u8]>),
+    /// This event has nothing of that name: comparing it with anything is false.
+    Nothing,
     /// A number that is still growing, and is this much already: how long a call has been in flight.
     AtLeast(i128),
     /// It was not seen, or could not be read.
@@ -169,13 +173,13 @@ impl Comparison {
         let (name, kind) = scope.name(&self.name).ok_or_else(|| Unbound::Name(self.name.clone()))?;
         let textual = matches!(self.op, Op::Equal | Op::NotEqual | Op::Like | Op::Unlike);
         match (kind, &self.value) {
-            (Kind::Text, Value::Text(with)) if textual => Ok(Bound::Text { name, op: self.op, with: with.clone() }),
+            (Kind::Text | Kind::Either, Value::Text(with)) if textual => Ok(Bound::Text { name, op: self.op, with: with.clone() }),
             // `comm == bash` is what perf's users write.
             (Kind::Text, Value::Symbol(word)) if textual => Ok(Bound::Text { name, op: self.op, with: word.clone().into_bytes() }),
             (Kind::Text, _) => Err(Unbound::NotNumber(self.name.clone())),
-            (Kind::Number, Value::Text(_)) => Err(Unbound::NotText(self.name.clone())),
-            (Kind::Number, value) if self.op == Op::Bits => Ok(Bound::Bits { name, masks: self.masks(value, scope)? }),
-            (Kind::Number, value) => Ok(Bound::Compare { name, op: self.op, with: self.number(value, scope)? }),
+            (Kind::Number | Kind::Either, Value::Text(_)) => Err(Unbound::NotText(self.name.clone())),
+            (Kind::Number | Kind::Either, value) if self.op == Op::Bits => Ok(Bound::Bits { name, masks: self.masks(value, scope)? }),
+            (Kind::Number | Kind::Either, value) => Ok(Bound::Compare { name, op: self.op, with: self.number(value, scope)? }),
         }
     }
 
@@ -216,15 +220,18 @@ impl Bound {
             Bound::Compare { name, op, with } => match subject.value(*name) {
                 Operand::Number(number) => Verdict::of(compare(number, *op, *with)),
                 Operand::AtLeast(least) => compare_growing(least, *op, *with),
-                _ => Verdict::Unknown,
+                Operand::Nothing | Operand::Text(_) => Verdict::No,
+                Operand::Unknown => Verdict::Unknown,
             },
             Bound::Bits { name, masks } => match subject.value(*name) {
                 Operand::Number(number) => Verdict::of(masks.iter().any(|mask| mask.is_in(number as u64))),
-                _ => Verdict::Unknown,
+                Operand::Nothing | Operand::Text(_) => Verdict::No,
+                Operand::AtLeast(_) | Operand::Unknown => Verdict::Unknown,
             },
             Bound::Text { name, op, with } => match subject.value(*name) {
                 Operand::Text(text) => Verdict::of(compare_text(&text, *op, with)),
-                _ => Verdict::Unknown,
+                Operand::Nothing | Operand::Number(_) | Operand::AtLeast(_) => Verdict::No,
+                Operand::Unknown => Verdict::Unknown,
             },
         }
     }

@@ -104,6 +104,7 @@ pub fn kind(kind: &Kind) -> String {
         Kind::Hex => "hex",
         Kind::Size => "size",
         Kind::Offset => "offset",
+        Kind::Loff => "loff",
         Kind::Fd => "fd",
         Kind::DirFd => "dirfd",
         Kind::Pid => "pid",

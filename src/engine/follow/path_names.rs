@@ -9,6 +9,7 @@
 
 use super::{Follower, Here};
 use crate::beauty::lookup;
+use crate::beauty::resolve::Signature;
 use crate::beauty::row::{Arg, Flow, Kind, Length};
 use crate::event::{Abi, Call, Event, Exit, PieceState, Time};
 use crate::syscall::behavior::Behavior;
@@ -144,22 +145,19 @@ fn is_known(call: &Call, arg: u8) -> bool {
 fn may_be_overwritten(call: &Call, name: &PathName) -> bool {
     let (Some(args), Some(row), Some(begin)) = (call.args, lookup::row(call.abi, call.nr), name.address) else { return false };
     let end = begin.saturating_add(name.bytes.len() as u64 + 1);
-    row.args.iter().enumerate().filter(|(_, arg)| arg.flow != Flow::In).any(|(at, arg)| {
-        let start = args.get(at).copied().unwrap_or_default();
-        start < end && begin < start.saturating_add(bytes_written(call.abi, &args, at, arg))
+    let signature = row.signature_of(&args);
+    signature.args.iter().enumerate().filter(|(_, arg)| arg.flow != Flow::In).any(|(at, arg)| {
+        let start = signature.word(at, call.abi).map_or(0, |word| word.raw(&args));
+        start < end && begin < start.saturating_add(bytes_written(call.abi, &args, &signature, at, arg))
     })
 }
 
 /// So many bytes at most does the kernel write through the argument at `at`.
-fn bytes_written(abi: Abi, args: &[u64; 6], at: usize, arg: &Arg) -> u64 {
-    // Counts are 32 bits or less than half of what an address may be; what is above has no meaning.
-    let count_at = |at: usize| args.get(at).map(|count| count & u64::from(u32::MAX));
+fn bytes_written(abi: Abi, args: &[u64; 6], signature: &Signature, at: usize, arg: &Arg) -> u64 {
     let count = match arg.length {
-        Length::OfType => None,
-        Length::Fixed(count) => Some(count),
-        Length::Arg(count) => count_at(usize::from(count)),
         // What it may return at most stands behind it.
-        Length::Ret => count_at(at + 1),
+        Length::Ret => signature.word(at + 1, abi).map(|room| room.unsigned(args)),
+        _ => signature.length(at, abi, args, None),
     };
     match (arg.kind, count) {
         (Kind::Struct(of), Some(count)) => of.bytes(count, abi),

@@ -140,10 +140,14 @@ fn what_is_unknown_decides_nothing() {
 }
 
 #[test]
-fn an_operand_of_another_kind_decides_nothing() {
+fn a_comparison_with_a_value_of_another_kind_or_with_none_is_false() {
     let values = Values([Operand::Text(Cow::Borrowed(b"3")), Operand::Number(0), Operand::Unknown, Operand::Number(1)]);
     for text in ["fd == 3", "fd & 3", "filename == \"x\""] {
-        assert_eq!(bound(text).verdict(&values), Verdict::Unknown, "{text}");
+        assert_eq!(bound(text).verdict(&values), Verdict::No, "{text}");
+    }
+    let nothing = Values(std::array::from_fn(|_| Operand::Nothing));
+    for text in ["fd == 0", "fd != 0", "flags & 1", "filename == \"x\"", "filename != \"x\""] {
+        assert_eq!(bound(text).verdict(&nothing), Verdict::No, "{text}");
     }
 }
 
