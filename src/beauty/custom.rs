@@ -18,18 +18,13 @@ fn flags(table: &'static Table, bits: u32) -> Value<'static> {
     Value::Flags { table, bits: u64::from(bits) }
 }
 
-fn members(members: Vec<(&'static str, Value<'static>)>) -> Value<'static> {
-    Value::Struct { members, more: false }
+fn packed(name: &'static str, raw: u32, members: Vec<(&'static str, Value<'static>)>) -> Value<'static> {
+    Value::Packed { name, raw: u64::from(raw), members }
 }
 
 /// mknod's `mode`: the kind of file, and its permissions. No kind is a regular file.
 pub fn node_mode(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
-    let mode = args[index] as u32 & 0xffff;
-    let permissions = Value::Octal(u64::from(mode & 0o7777));
-    match mode & 0o170_000 {
-        0 => permissions,
-        kind => members(vec![("type", symbol(&constants::FILE_TYPE, kind)), ("mode", permissions)]),
-    }
+    Value::FileMode(args[index] as u32 & 0xffff)
 }
 
 /// `st_mode` of the stat family: permissions and the kind of file.
@@ -63,43 +58,29 @@ pub fn utime_nsec(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
 
 /// What wait4 tells of a child (man 2 wait): how it ended, stopped or went on.
 pub fn wait_status(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
-    const DUMPED: u32 = 0x80;
-    let status = args[index] as u32;
-    let (low, high) = (status & 0x7f, status >> 8 & 0xff);
-    let signal = |signal: u32| Value::Signal(signal as i32);
-    members(match (status, low) {
-        (0xffff, _) => vec![("continued", Value::Int(1))],
-        (_, 0) => vec![("exited", Value::Uint(high.into()))],
-        (_, 0x7f) if status >> 16 != 0 => {
-            vec![("stopped", signal(high & 0x7f)), ("event", symbol(&constants::PTRACE_EVENT, status >> 16))]
-        }
-        (_, 0x7f) => vec![("stopped", signal(high))],
-        _ if status & DUMPED != 0 => vec![("killed", signal(low)), ("dumped", Value::Int(1))],
-        _ => vec![("killed", signal(low))],
-    })
+    Value::WaitStatus(args[index] as u32)
 }
 
 /// An IPv4 address, as a number in the machine's order.
 pub fn ipv4(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
-    let address = args[index] as u32;
-    Value::Words { text: Ipv4Addr::from(address).to_string(), number: Some(u64::from(address)) }
+    Value::Ip(Ipv4Addr::from(args[index] as u32).into())
 }
 
 /// `msgflg` of msgget and `semflg` of semget: IPC_* above, permissions in the lower nine bits.
 pub fn ipc_get(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
-    flags_and_permissions(&constants::IPC_GET_FLAGS, args[index] as u32)
+    flags_and_permissions("ipc_get", &constants::IPC_GET_FLAGS, args[index] as u32)
 }
 
 /// `shmflg` of shmget: as [`ipc_get`], with flags of its own.
 pub fn shm_get(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
-    flags_and_permissions(&constants::SHM_GET_FLAGS, args[index] as u32)
+    flags_and_permissions("shm_get", &constants::SHM_GET_FLAGS, args[index] as u32)
 }
 
-fn flags_and_permissions(table: &'static Table, value: u32) -> Value<'static> {
+fn flags_and_permissions(name: &'static str, table: &'static Table, value: u32) -> Value<'static> {
     let permissions = Value::Octal(u64::from(value & 0o777));
     match value & !0o777 {
         0 => permissions,
-        rest => members(vec![("flags", flags(table, rest)), ("mode", permissions)]),
+        rest => packed(name, value, vec![("flags", flags(table, rest)), ("mode", permissions)]),
     }
 }
 
@@ -119,13 +100,17 @@ pub fn ioprio(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     if hint != 0 {
         members.push(("hint", symbol(&constants::IOPRIO_HINT, hint)));
     }
-    self::members(members)
+    packed("ioprio", value, members)
 }
 
 /// quotactl's `cmd` (linux/quota.h): the command above, whose quota in the lowest byte.
 pub fn quota_cmd(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     let value = args[index] as u32;
-    members(vec![("cmd", symbol(&constants::QUOTA_CMD, value >> 8)), ("type", symbol(&constants::QUOTA_TYPE, value & 0xff))])
+    packed(
+        "quota_cmd",
+        value,
+        vec![("cmd", symbol(&constants::QUOTA_CMD, value >> 8)), ("type", symbol(&constants::QUOTA_TYPE, value & 0xff))],
+    )
 }
 
 /// futex's `val3` for FUTEX_WAKE_OP (linux/futex.h): what is done to the word at `uaddr2`, and when its old value wakes.
@@ -139,12 +124,13 @@ pub fn futex_wake_op(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
         // FUTEX_OP_OPARG_SHIFT: one bit, by its number.
         _ => Value::Hex(1u64 << (operand & 31)),
     };
-    members(vec![
+    let members = vec![
         ("op", symbol(&constants::FUTEX_WAKE_OP, value >> 28 & 7)),
         ("oparg", operand),
         ("cmp", symbol(&constants::FUTEX_WAKE_COMPARE, value >> 24 & 15)),
         ("cmparg", Value::Int(compared)),
-    ])
+    ];
+    packed("futex_wake_op", value, members)
 }
 
 /// ioctl's `cmd`, by the families of commands that are known.
@@ -190,7 +176,8 @@ mod tests {
                 None => format!("{}({value:#x})", table.name),
             },
             Value::Flags { table, bits } => format!("{}({bits:#x})", table.name),
-            Value::Struct { members, more: false } => {
+            Value::FileMode(mode) => format!("mode 0{mode:o}"),
+            Value::Packed { members, .. } => {
                 members.iter().map(|(name, value)| format!("{name}={}", short(value))).collect::<Vec<_>>().join(" ")
             }
             other => panic!("{other:?}"),
@@ -199,10 +186,10 @@ mod tests {
 
     #[test]
     fn modes_of_nodes() {
-        assert_eq!(told(node_mode, u64::from(libc::S_IFCHR | 0o620)), "type=S_IFCHR mode=0620");
-        assert_eq!(told(node_mode, u64::from(libc::S_IFIFO)), "type=S_IFIFO mode=00");
-        assert_eq!(told(node_mode, 0o644), "0644");
-        assert_eq!(told(node_mode, 0o030_001), "type=file_type(0x3000) mode=01");
+        assert_eq!(told(node_mode, u64::from(libc::S_IFCHR | 0o620)), "mode 020620");
+        assert_eq!(told(node_mode, u64::from(libc::S_IFIFO)), "mode 010000");
+        assert_eq!(told(node_mode, 0o644), "mode 0644");
+        assert_eq!(told(node_mode, 0o030_001), "mode 030001");
     }
 
     #[test]

@@ -2,12 +2,11 @@
 //!
 //! A style walks the arguments and prints each before the next is made; registers are told without allocation. What is not known stays unknown; nothing fails.
 
-use super::change::change;
 use super::default::is_default;
 use super::lookup;
 use super::memory::{Moment, Reader};
-use super::resolve::Signature;
-use super::row::{Flow, Kind, Return, Syscall};
+use super::resolve::{Signature, Word};
+use super::row::{Arg, Flow, Kind, Return, Syscall};
 use super::scalar::{constants, id, pid, scalar};
 use super::value::{Returned, Value};
 use super::written::is_written;
@@ -56,14 +55,14 @@ impl<'a> Decoded<'a> {
         self.row
     }
 
-    /// The names and values of the arguments that are used, in order. A call without a row has its six registers, nameless.
-    pub fn args(&self) -> Args<'_, 'a> {
-        Args { decoded: self, index: 0, defaults: true }
-    }
-
-    /// The same without arguments that are zero where zero says nothing (see `default.rs`).
-    pub fn args_without_defaults(&self) -> Args<'_, 'a> {
-        Args { defaults: false, ..self.args() }
+    /// All arguments, in order, used or not. A call without a row has its six registers, nameless.
+    pub fn args(&self) -> impl Iterator<Item = Argument<'_, 'a>> {
+        let count = match (self.row, self.call.args) {
+            (Some(_), _) => self.signature.args.len(),
+            (None, Some(registers)) => registers.len(),
+            (None, None) => 0,
+        };
+        (0..count).map(|index| Argument { decoded: self, index })
     }
 
     /// What became of it.
@@ -101,10 +100,10 @@ impl<'a> Decoded<'a> {
         self.call.id_here(place).map_or_else(|| id(number), |here| Value::Id { id: number, here })
     }
 
-    fn argument(&self, index: usize, registers: &[u64; 6]) -> Value<'a> {
+    /// The value of an argument that is in its register.
+    fn argument(&self, index: usize, word: Word, registers: &[u64; 6]) -> Value<'a> {
         let abi = self.call.abi;
         let kind = &self.signature.args[index].kind;
-        let Some(word) = self.signature.word(index, abi) else { return Value::Unknown };
         let raw = word.raw(registers);
         match kind {
             Kind::Fd => Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
@@ -115,65 +114,95 @@ impl<'a> Decoded<'a> {
             }
             Kind::Uid | Kind::Gid => self.id(raw as u32, index as u8),
             Kind::Custom(decode, _) => decode(registers, usize::from(word.register), abi),
-            _ => scalar(kind, raw, abi, self.context).unwrap_or_else(|| self.pointed(index, raw, registers)),
-        }
-    }
-
-    /// What an argument points to, if it was copied; else its address.
-    fn pointed(&self, index: usize, address: u64, registers: &[u64; 6]) -> Value<'a> {
-        if self.call.pieces.is_empty() || address == 0 {
-            return Value::Unread(address);
-        }
-        let arg = &self.signature.args[index];
-        let count = self.signature.length(index, self.call.abi, registers, self.call.ret());
-        let reader = |moment| Reader::new(self.call, self.context, index as u8, moment);
-        match arg.flow {
-            Flow::In => reader(Moment::Entry).pointed(&arg.kind, address, count),
-            Flow::InOut if reader(Moment::Exit).has(address, true) && reader(Moment::Entry).has(address, false) => {
-                let old = reader(Moment::Entry).pointed(&arg.kind, address, count);
-                change(old, reader(Moment::Exit).pointed(&arg.kind, address, count))
-            }
-            Flow::Out if !is_written(arg, self.call) => Value::Unread(address),
-            Flow::InOut if !reader(Moment::Exit).has(address, true) => {
-                reader(Moment::Exit).without_written().pointed(&arg.kind, address, count)
-            }
-            Flow::Out | Flow::InOut => reader(Moment::Exit).pointed(&arg.kind, address, count),
+            _ => scalar(kind, raw, abi, self.context).unwrap_or(Value::Unread(raw)),
         }
     }
 }
 
-/// Iterator over a call's arguments.
-pub struct Args<'d, 'a> {
+/// One argument of a call. Its values are made when they are asked for.
+#[derive(Clone, Copy)]
+pub struct Argument<'d, 'a> {
     decoded: &'d Decoded<'a>,
     index: usize,
-    /// Zeros that say nothing are given as well.
-    defaults: bool,
 }
 
-impl<'a> Iterator for Args<'_, 'a> {
-    type Item = (&'static str, Value<'a>);
+impl<'a> Argument<'_, 'a> {
+    /// Its row's word for it; `None` for a register of a call without a row.
+    pub fn row(&self) -> Option<&'static Arg> {
+        self.decoded.signature.args.get(self.index)
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let decoded = self.decoded;
-        let registers = decoded.call.args.as_ref();
-        let Some(row) = decoded.row else {
-            let value = *registers?.get(self.index)?;
-            self.index += 1;
-            return Some(("", Value::Hex(value)));
-        };
-        loop {
-            let index = self.index;
-            let arg = decoded.signature.args.get(index)?;
-            self.index += 1;
-            let Some(registers) = registers else { return Some((arg.name, Value::Unknown)) };
-            if !decoded.signature.uses(index, registers) {
-                continue;
-            }
-            let value = decoded.argument(index, registers);
-            if self.defaults || !is_default(row, decoded.signature.args, index, &value, registers) {
-                return Some((arg.name, value));
-            }
+    /// The kernel's name for it; empty for a register of a call without a row.
+    pub fn name(&self) -> &'static str {
+        self.row().map_or("", |arg| arg.name)
+    }
+
+    /// In which registers it is, and how much of them.
+    pub fn word(&self) -> Option<Word> {
+        self.decoded.signature.word(self.index, self.decoded.call.abi)
+    }
+
+    /// Whether the kernel looks at it. Where nobody saw the registers, it may.
+    pub fn is_used(&self) -> bool {
+        match (&self.decoded.call.args, self.decoded.row) {
+            (Some(registers), Some(_)) => self.decoded.signature.uses(self.index, registers),
+            _ => true,
         }
+    }
+
+    /// Whether this value of it says nothing (see `default.rs`).
+    pub fn is_default(&self, value: &Value) -> bool {
+        let (Some(row), Some(registers)) = (self.decoded.row, &self.decoded.call.args) else { return false };
+        is_default(row, self.decoded.signature.args, self.index, value, registers)
+    }
+
+    /// Its value when the call was entered: that of the register, or what it points to. `None` for memory that the kernel does not
+    /// read, or that was not read then, but when the call returned.
+    pub fn entry(&self) -> Option<Value<'a>> {
+        let call = self.decoded.call;
+        let Some(registers) = &call.args else { return Some(Value::Unknown) };
+        let (Some(arg), Some(word)) = (self.row(), self.word()) else {
+            return Some(registers.get(self.index).map_or(Value::Unknown, |register| Value::Hex(*register)));
+        };
+        if arg.kind.is_in_register() {
+            return Some(self.decoded.argument(self.index, word, registers));
+        }
+        let address = word.raw(registers);
+        if call.pieces.is_empty() || address == 0 {
+            return (arg.flow != Flow::Out).then_some(Value::Unread(address));
+        }
+        let reader = |moment| Reader::new(call, self.decoded.context, self.index as u8, moment);
+        let has = |exit| reader(Moment::Exit).has(address, exit);
+        match arg.flow {
+            Flow::Out => None,
+            Flow::In => Some(self.pointed(reader(Moment::Entry), arg, address)),
+            Flow::InOut if !has(true) => Some(self.pointed(reader(Moment::Exit).without_written(), arg, address)),
+            Flow::InOut => has(false).then(|| self.pointed(reader(Moment::Entry), arg, address)),
+        }
+    }
+
+    /// What it points to when the call has returned, for memory that the kernel writes. The address where that is not known or was not
+    /// written; `None` where only [`Argument::entry`] says anything.
+    pub fn exit(&self) -> Option<Value<'a>> {
+        let call = self.decoded.call;
+        let (Some(registers), Some(arg), Some(word)) = (&call.args, self.row(), self.word()) else { return None };
+        if arg.flow == Flow::In || arg.kind.is_in_register() {
+            return None;
+        }
+        let address = word.raw(registers);
+        let reader = Reader::new(call, self.decoded.context, self.index as u8, Moment::Exit);
+        let is_there = !call.pieces.is_empty() && address != 0;
+        match arg.flow {
+            Flow::Out if !is_there || !is_written(arg, call) => Some(Value::Unread(address)),
+            Flow::InOut if !is_there || !reader.has(address, true) => None,
+            _ => Some(self.pointed(reader, arg, address)),
+        }
+    }
+
+    fn pointed(&self, mut reader: Reader<'a>, arg: &Arg, address: u64) -> Value<'a> {
+        let call = self.decoded.call;
+        let count = call.args.as_ref().and_then(|registers| self.decoded.signature.length(self.index, call.abi, registers, call.ret()));
+        reader.pointed(&arg.kind, address, count)
     }
 }
 

@@ -1,6 +1,5 @@
 //! From registers and bytes to typed values, and from these to text, by the tables of `beauty/`.
 
-pub mod change;
 pub mod constant;
 pub mod custom;
 pub mod custom_constants;

@@ -13,13 +13,14 @@
 //!
 //! Nothing is decoded here and nothing is looked up: values come from [`super::decode`].
 
+mod change;
 pub mod frames;
 mod notice;
 pub mod value;
 mod width;
 
-use super::decode::{Context, Decoded};
-use super::value::Returned;
+use super::decode::{Argument, Context, Decoded};
+use super::value::{Returned, Value};
 use super::{errno, escape, lookup, number, stamp::Stamps, tracepoint::Decoder, unit};
 use crate::cli::request::Show;
 use crate::event::{Call, Comm, Entry, Event, Exit, Time, What};
@@ -226,18 +227,24 @@ impl Perf {
             return;
         }
         let zeros = self.show.zeros || !self.show.arg_names;
-        let args = if zeros { decoded.args() } else { decoded.args_without_defaults() };
         let mut first = true;
-        for (name, value) in args {
+        for argument in decoded.args().filter(Argument::is_used) {
+            let (entry, exit) = (argument.entry(), argument.exit());
+            let is_default = |value: &Value| !zeros && argument.is_default(value);
+            if let (Some(only), None) | (None, Some(only)) = (&entry, &exit)
+                && is_default(only)
+            {
+                continue;
+            }
             if !first {
                 out.extend_from_slice(b", ");
             }
             first = false;
-            if self.show.arg_names && !name.is_empty() {
-                out.extend_from_slice(name.as_bytes());
+            if self.show.arg_names && !argument.name().is_empty() {
+                out.extend_from_slice(argument.name().as_bytes());
                 out.extend_from_slice(b": ");
             }
-            value::write(out, &value, self.show.prefixes);
+            write_argument(out, entry.as_ref(), exit.as_ref(), self.show.prefixes);
         }
     }
 
@@ -306,6 +313,15 @@ impl Columns {
         let continuations = written.iter().filter(|byte| **byte & 0xc0 == 0x80).count();
         let filled = written.len() - self.hidden - continuations;
         number::blanks(out, column.saturating_sub(filled).max(least));
+    }
+}
+
+/// An argument's value, or its values at both moments, where the call changed it.
+pub fn write_argument(out: &mut Vec<u8>, entry: Option<&Value>, exit: Option<&Value>, prefixes: bool) {
+    match (entry, exit) {
+        (Some(entry), Some(exit)) => change::write(out, entry, exit, prefixes),
+        (Some(only), None) | (None, Some(only)) => value::write(out, only, prefixes),
+        (None, None) => {}
     }
 }
 

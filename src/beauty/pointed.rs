@@ -2,7 +2,7 @@
 
 use super::memory::{Memory, Reader, load, pointer_size};
 use super::row::{Form, Kind, Layout, Struct};
-use super::value::Value;
+use super::value::{List, Text, Value};
 use crate::event::PieceState;
 use std::borrow::Cow;
 
@@ -46,7 +46,13 @@ impl<'a> Reader<'a> {
             PieceState::Altered { cut } => (cut, shown.contains(&b'.')),
             PieceState::Ok | PieceState::Fault => (!ends_with_nul && memory.is_cut(), false),
         };
-        Value::Str { bytes: Cow::Borrowed(shown), cut: cut || shown.len() < bytes.len(), altered }
+        Value::Str(Text {
+            bytes: Cow::Borrowed(shown),
+            address: memory.address,
+            wanted: (!ends_with_nul).then_some(memory.wanted),
+            cut: cut || shown.len() < bytes.len(),
+            altered,
+        })
     }
 
     /// argv: pointers up to NULL, each to a string. Where no string was copied (an environment), how many there are.
@@ -56,9 +62,7 @@ impl<'a> Reader<'a> {
         // Until NULL was seen.
         let mut more = true;
         if let Some(count) = self.uncopied(pointers.clone()) {
-            let or_more = if count == pointers.len() { " or more" } else { "" };
-            let text = format!("[{count}{or_more} string{}]", if count == 1 { "" } else { "s" });
-            return Value::Words { text, number: Some(count as u64) };
+            return Value::Uncopied { address: memory.address, count: count as u64, or_more: count == pointers.len() };
         }
         for pointer in pointers {
             if pointer == 0 {
@@ -70,7 +74,7 @@ impl<'a> Reader<'a> {
             }
             items.push(self.pointed(&Kind::Str, pointer, None));
         }
-        Value::Array { items, more }
+        Value::Array(List { address: memory.address, items, more })
     }
 
     /// How many pointers stand before NULL, if there are any and of none the string is here.
@@ -127,6 +131,6 @@ impl<'a> Reader<'a> {
             }
         }
         let more = items.len() < whole || memory.is_cut() || !memory.bytes.len().is_multiple_of(stride);
-        Value::Array { items, more }
+        Value::Array(List { address: memory.address, items, more })
     }
 }

@@ -3,7 +3,7 @@
 use super::memory::{Memory, Reader, load};
 use super::row::{Form, Kind, Layout, Length, Member, Number, Struct};
 use super::scalar::{scalar, whole};
-use super::value::Value;
+use super::value::{Record, Text, Value};
 use super::written::written_member;
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ impl<'a> Reader<'a> {
             Layout::Number(forms) => self.form(&forms[abi], memory, None).unwrap_or(Value::Unread(memory.address)),
             Layout::Members(_) => {
                 let (members, more) = self.members(of, memory);
-                Value::Struct { members, more }
+                Value::Struct(Record { name: of.name, address: memory.address, members, more })
             }
         }
     }
@@ -96,7 +96,9 @@ impl<'a> Reader<'a> {
         }
         Some(match (self.pointed(&number.kind, raw, length), number.kind) {
             // Nothing is named, so nothing had to be copied.
-            (Value::Unread(1..), Kind::Bytes) if length == Some(0) => Value::Str { bytes: Cow::Borrowed(b""), cut: false, altered: false },
+            (Value::Unread(address @ 1..), Kind::Bytes) if length == Some(0) => {
+                Value::Str(Text { bytes: Cow::Borrowed(b""), address, wanted: Some(0), ..Text::default() })
+            }
             (value, _) => value,
         })
     }

@@ -5,7 +5,7 @@
 
 use super::row::{Arg, Kind, Length, Return, Syscall, Table, TableKind};
 use super::tables::SYSCALLS;
-use super::value::Value;
+use super::value::{List, Text, Value};
 use crate::event::{Abi, Comm};
 use crate::kernel::ctype::CType;
 use crate::kernel::fetched::{Fetched, Got};
@@ -142,9 +142,9 @@ impl Decoder {
             Reading::Fetched => fetched_text(field.bytes(raw)?),
             Reading::FetchedTexts => {
                 let items = field.places().map(|place| place.bytes(raw).map_or(Value::Unknown, fetched_text)).collect();
-                Value::Array { items, more: false }
+                Value::Array(List { items, ..List::default() })
             }
-            Reading::Char => Value::Words { text: character(field.unsigned(raw)? as u8), number: field.unsigned(raw) },
+            Reading::Char => Value::Formatted { text: character(field.unsigned(raw)? as u8), number: field.unsigned(raw) },
             Reading::Number(number) => number.value(field.unsigned(raw)?),
             Reading::Pid => Value::Pid { pid: int()?, here: None, comm: comm(int()?) },
             Reading::Address => Value::Address(field.unsigned(raw)?),
@@ -165,20 +165,20 @@ impl Decoder {
             Reading::Named(naming, number) => {
                 let bits = field.unsigned(raw)?;
                 match naming.text(number.bytes, &|name| self.exact(name, raw)) {
-                    Some(text) => Value::Words { text, number: Some(bits) },
+                    Some(text) => Value::Formatted { text, number: Some(bits) },
                     None => number.value(bits),
                 }
             }
             Reading::Array(number) => {
                 let mut elements = field.elements(raw)?;
                 let items = elements.by_ref().take(ITEMS_MAX).map(|element| number.value(element)).collect();
-                Value::Array { items, more: elements.next().is_some() }
+                Value::Array(List { items, more: elements.next().is_some(), ..List::default() })
             }
-            Reading::Bytes(hint) => Value::Words { text: bytes::words(field.bytes(raw)?, *hint), number: None },
+            Reading::Bytes(hint) => Value::Formatted { text: bytes::words(field.bytes(raw)?, *hint), number: None },
             Reading::FromMemory(fetched, how) => match fetched.got(raw, field.size)? {
                 Got::Nothing(0) => Value::Address(0),
                 Got::Nothing(address) => Value::Unread(address),
-                Got::Cut if field.is_text() => Value::Str { bytes: field.text(raw)?.into(), cut: true, altered: false },
+                Got::Cut if field.is_text() => Value::Str(Text { bytes: field.text(raw)?.into(), cut: true, ..Text::default() }),
                 Got::Cut | Got::Whole => self.value(field, how, raw, comm)?,
             },
             Reading::Copy { copy, count } => self.copied(field, copy, *count, raw)?,
@@ -205,11 +205,11 @@ impl Decoder {
             Copied::Unread if address == 0 => Value::Address(0),
             Copied::Unread => Value::Unread(address),
             // A dot may be the kernel's for a byte that is not printable: where there is none, nothing was replaced.
-            Copied::Text { bytes, cut } => Value::Str { bytes: bytes.into(), cut, altered: bytes.contains(&b'.') },
+            Copied::Text { bytes, cut } => Value::Str(Text { altered: bytes.contains(&b'.'), bytes: bytes.into(), cut, ..Text::default() }),
             Copied::Bytes(bytes) => {
                 let wanted = count.and_then(|arg| self.registers.get(usize::from(arg))?.unsigned(raw));
                 let cut = wanted.map_or(bytes.len() >= self.copy_limit as usize, |wanted| wanted > bytes.len() as u64);
-                Value::Str { bytes: bytes.into(), cut, altered: false }
+                Value::Str(Text { bytes: bytes.into(), cut, ..Text::default() })
             }
         })
     }
@@ -410,7 +410,7 @@ fn of_table(table: &'static Table, abi: Abi, register: u64) -> Value<'static> {
 /// A text that was fetched has at least its NUL. (Linux 6.1 to 6.4 wrote the kernel's words in place of it, for a while.)
 fn fetched_text(bytes: &[u8]) -> Value<'_> {
     match memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end]) {
-        plain if bytes.is_empty() || plain == probe::UNREAD.as_bytes() => Value::Words { text: probe::UNREAD.to_owned(), number: None },
+        plain if bytes.is_empty() || plain == probe::UNREAD.as_bytes() => Value::Formatted { text: probe::UNREAD.to_owned(), number: None },
         plain => text(plain),
     }
 }
@@ -421,7 +421,7 @@ fn character(byte: u8) -> String {
 }
 
 fn text(bytes: &[u8]) -> Value<'_> {
-    Value::Str { bytes: Cow::Borrowed(bytes), cut: false, altered: false }
+    Value::Str(Text { bytes: Cow::Borrowed(bytes), ..Text::default() })
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Typed values: what an argument or a return means, before any style has printed it.
 //!
-//! Decoders make these and never fail; styles print them and decode nothing.
+//! Decoders make these and never fail; styles print them and decode nothing. A value loses nothing of what is known: what a
+//! style leaves out, shortens or puts together is the style's choice.
 
 use super::row::Table;
 use crate::event::{Comm, File};
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,36 +58,83 @@ pub enum Value<'a> {
         major: u32,
         minor: u32,
     },
-    /// Text from the traced process, unescaped; `cut` when there was more; `altered` when some of its dots may be the kernel's, for unprintable bytes.
-    Str {
-        bytes: Cow<'a, [u8]>,
-        cut: bool,
-        altered: bool,
+    /// Text or bytes from the traced process.
+    Str(Text<'a>),
+    /// An address of IPv4 or IPv6.
+    Ip(IpAddr),
+    /// The `si_code` of a signal: what it means depends on the signal.
+    SignalCode {
+        signal: i32,
+        code: i32,
     },
-    /// Words for a number or bytes that no table of rtrace's names, but the kernel's own print format does (`S|D`, an IP address): shown without quotes.
-    Words {
+    /// What wait4(2) tells of a child, as the kernel encodes it.
+    WaitStatus(u32),
+    /// A number or bytes in the words of the kernel's own print format (`S|D`), for a field of a tracepoint.
+    Formatted {
         text: String,
         number: Option<u64>,
+    },
+    /// An array of strings of which none was copied: where it is, how many there are before its end, and whether the end
+    /// was not reached, so that there may be more.
+    Uncopied {
+        address: u64,
+        count: u64,
+        or_more: bool,
     },
     /// Memory that could not be read, or that this engine does not read: where it is.
     Unread(u64),
     /// The permissions of a file, and what kind of file it is (`st_mode`).
     FileMode(u32),
-    /// Members by name, in order; `more` when the call names more of it than is here.
-    Struct {
+    /// A struct in memory.
+    Struct(Record<'a>),
+    /// A number that is put together of several values (an I/O priority of class and level).
+    Packed {
+        /// What it is, in the name of a function of [`super::custom`].
+        name: &'static str,
+        raw: u64,
         members: Vec<(&'static str, Value<'a>)>,
-        more: bool,
     },
-    Array {
-        items: Vec<Value<'a>>,
-        more: bool,
-    },
+    Array(List<'a>),
     /// All values but these: a set that is told by what it lacks.
-    AllBut(Vec<Value<'a>>),
-    /// `old => new`: what the call changed.
-    Change(Box<Value<'a>>, Box<Value<'a>>),
+    AllBut(List<'a>),
     /// Registers that nobody saw.
     Unknown,
+}
+
+/// Text or bytes from the traced process, unescaped.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Text<'a> {
+    /// What is here of it; without the NUL that ends a string.
+    pub bytes: Cow<'a, [u8]>,
+    /// Where it is in the process's memory; 0 for what came with a record.
+    pub address: u64,
+    /// How many bytes the call names, where it names a number of them.
+    pub wanted: Option<u64>,
+    /// There was more.
+    pub cut: bool,
+    /// Some of its dots may be the kernel's, for bytes that cannot be printed.
+    pub altered: bool,
+}
+
+/// A struct of the kernel's ABI in the traced process's memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record<'a> {
+    /// Its name in `beauty/structs/`; empty where no row describes it.
+    pub name: &'static str,
+    pub address: u64,
+    /// By name, in the order in which they are in memory.
+    pub members: Vec<(&'static str, Value<'a>)>,
+    /// The call names more of it than is here.
+    pub more: bool,
+}
+
+/// Values of one type in the traced process's memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct List<'a> {
+    pub address: u64,
+    pub items: Vec<Value<'a>>,
+    /// The call names more of them than are here.
+    pub more: bool,
 }
 
 /// What a call returned.

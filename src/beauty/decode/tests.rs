@@ -1,12 +1,29 @@
 use super::super::samples::{self, *};
 use super::*;
+use crate::beauty::value::{List, Text};
 use crate::event::{Abi, Entry, File, PieceState, Time, When};
 use std::borrow::Cow;
 
 const CONTEXT: Context = Context::new(&samples::comms, 8);
 
 fn args<'a>(row: &'static Syscall, call: &'a Call) -> Vec<(&'static str, Value<'a>)> {
-    Decoded::with_row(call, Some(row), CONTEXT).args().collect()
+    let decoded = Decoded::with_row(call, Some(row), CONTEXT);
+    let used = decoded.args().filter(Argument::is_used);
+    let values = used.filter_map(|argument| Some((argument.name(), argument.exit().or_else(|| argument.entry())?)));
+    values.map(|(name, value)| (name, without_places(value))).collect()
+}
+
+/// The same value, as it would be anywhere in memory.
+fn without_places(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Str(text) => Value::Str(Text { address: 0, wanted: None, ..text }),
+        Value::Array(all) => list(all.items.into_iter().map(without_places).collect(), all.more),
+        other => other,
+    }
+}
+
+fn list(items: Vec<Value<'_>>, more: bool) -> Value<'_> {
+    Value::Array(List { address: 0, items, more })
 }
 
 fn returned(row: &'static Syscall, ret: i64) -> Returned<'static> {
@@ -15,7 +32,7 @@ fn returned(row: &'static Syscall, ret: i64) -> Returned<'static> {
 }
 
 fn text(bytes: &str, cut: bool, altered: bool) -> Value<'_> {
-    Value::Str { bytes: Cow::Borrowed(bytes.as_bytes()), cut, altered }
+    Value::Str(Text { bytes: Cow::Borrowed(bytes.as_bytes()), cut, altered, ..Text::default() })
 }
 
 #[test]
@@ -72,7 +89,7 @@ impl Value<'_> {
     /// A string with its two marks, or what stands in its place.
     fn into_owned_text(self) -> Result<(String, bool, bool), Value<'static>> {
         match self {
-            Value::Str { bytes, cut, altered } => Ok((String::from_utf8(bytes.into_owned()).unwrap(), cut, altered)),
+            Value::Str(text) => Ok((String::from_utf8(text.bytes.into_owned()).unwrap(), text.cut, text.altered)),
             Value::Unread(address) => Err(Value::Unread(address)),
             other => panic!("{other:?}"),
         }
@@ -101,11 +118,11 @@ fn arrays_of_strings_are_followed_pointer_by_pointer() {
     };
     let items = || vec![text("ls", false, false), text("-l", false, false), Value::Unread(0x7000)];
     let whole = argv(0, PieceState::Ok);
-    assert_eq!(whole[1].1, Value::Array { items: items(), more: false });
+    assert_eq!(whole[1].1, list(items(), false));
     assert_eq!(whole[2].1, Value::Unread(3));
     let mut more = items();
     more.push(Value::Unread(0x8000));
-    assert_eq!(argv(0x8000, PieceState::Cut)[1].1, Value::Array { items: more, more: true });
+    assert_eq!(argv(0x8000, PieceState::Cut)[1].1, list(more, true));
 }
 
 #[test]
@@ -150,6 +167,7 @@ fn what_nobody_saw_or_knows_stays_so() {
     assert_eq!(Decoded::with_row(&unseen, None, CONTEXT).args().count(), 0);
     let unknown = Call { nr: 9999, exit: Exit::Returned { at: Time(0), ret: -38 }, ..call([1, 2, 3, 4, 5, u64::MAX], 0) };
     let decoded = Decoded::new(&unknown, CONTEXT);
-    assert_eq!(decoded.args().collect::<Vec<_>>(), [1, 2, 3, 4, 5, u64::MAX].map(|r| ("", Value::Hex(r))));
+    let registers = decoded.args().map(|argument| (argument.name(), argument.entry()));
+    assert_eq!(registers.collect::<Vec<_>>(), [1, 2, 3, 4, 5, u64::MAX].map(|r| ("", Some(Value::Hex(r)))));
     assert_eq!(decoded.returned(), Returned::Error(38));
 }

@@ -4,7 +4,7 @@ use super::super::memory::{Memory, Reader};
 use super::super::row::Struct;
 use super::super::structure::Members;
 use super::super::tables::{constants, structs};
-use super::super::value::Value;
+use super::super::value::{List, Record, Value};
 
 /// Entries that are shown.
 const ENTRIES_MAX: usize = 32;
@@ -41,8 +41,8 @@ fn entries<'a>(
         let Some(entry) = memory.part(at, length).filter(|entry| entry.bytes.len() == length && reader.spend_value()) else { break };
         let (mut members, more) = reader.members(of, entry);
         finish(&mut members, entry.bytes);
-        items.push(Value::Struct { members, more });
+        items.push(Value::Struct(Record { name: of.name, address: entry.address, members, more }));
         at += length;
     }
-    Value::Array { items, more: at < memory.bytes.len() || memory.is_cut() }
+    Value::Array(List { address: memory.address, items, more: at < memory.bytes.len() || memory.is_cut() })
 }

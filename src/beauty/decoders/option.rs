@@ -3,7 +3,7 @@
 use super::super::memory::{Memory, Reader};
 use super::super::row::{Struct, Table};
 use super::super::tables::{constants, structs};
-use super::super::value::Value;
+use super::super::value::{List, Value};
 
 /// `optval` of getsockopt and setsockopt: a number in most cases, else bytes where the option is not known here.
 pub fn sockopt<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
@@ -14,7 +14,7 @@ pub fn sockopt<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
         return reader.structure(of, memory);
     }
     match memory.number(0, 4, true).filter(|_| memory.wanted == 4) {
-        Some(number) => Value::Array { items: vec![numeric(option, number)], more: false },
+        Some(number) => Value::Array(List { address: memory.address, items: vec![numeric(option, number)], more: false }),
         None => reader.text(memory, reader.context.string_limit, false),
     }
 }

@@ -1,7 +1,7 @@
 //! Sets that are bits or bytes in memory: signals, descriptors, CPUs, memory nodes, pages.
 
 use super::super::memory::{Memory, Reader};
-use super::super::value::Value;
+use super::super::value::{List, Value};
 
 /// Members of a set that are shown.
 const MEMBERS_MAX: usize = 32;
@@ -16,9 +16,9 @@ pub fn sigset<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     }
     let set = u64::from_le_bytes(word);
     if whole && set.count_ones() > u64::BITS / 2 {
-        return Value::AllBut(signals(!set));
+        return Value::AllBut(List { address: memory.address, items: signals(!set), more: false });
     }
-    Value::Array { items: signals(set), more: memory.is_cut() }
+    Value::Array(List { address: memory.address, items: signals(set), more: memory.is_cut() })
 }
 
 fn signals(mut set: u64) -> Vec<Value<'static>> {
@@ -48,7 +48,7 @@ pub fn nodemask<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
 /// What mincore writes: a byte a page, of which the lowest bit says that the page is in memory.
 pub fn page_bytes<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     let items: Vec<Value> = memory.bytes.iter().take(MEMBERS_MAX).map(|byte| Value::Uint(u64::from(*byte))).collect();
-    Value::Array { more: items.len() < memory.bytes.len() || memory.is_cut(), items }
+    Value::Array(List { address: memory.address, more: items.len() < memory.bytes.len() || memory.is_cut(), items })
 }
 
 /// The numbers of the bits that are set, below `end`.
@@ -57,7 +57,7 @@ fn numbers<'a>(memory: Memory<'a>, end: Option<u64>) -> Value<'a> {
     let end = end.map_or(bits, |end| usize::try_from(end).map_or(bits, |end| end.min(bits)));
     let mut set = (0..end).filter(|bit| is_set(memory.bytes, *bit));
     let items: Vec<Value> = set.by_ref().take(MEMBERS_MAX).map(|bit| Value::Uint(bit as u64)).collect();
-    Value::Array { items, more: set.next().is_some() || memory.is_cut() }
+    Value::Array(List { address: memory.address, items, more: set.next().is_some() || memory.is_cut() })
 }
 
 /// The words of a set have the machine's order, which is little-endian in all ABIs here: so have its bytes.

@@ -2,7 +2,7 @@
 
 use super::super::memory::{Memory, Reader};
 use super::super::tables::structs;
-use super::super::value::Value;
+use super::super::value::{Record, Value};
 
 /// A struct sigevent: the thread is named only where this way of telling has one.
 pub fn sigevent<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
@@ -14,5 +14,5 @@ pub fn sigevent<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
         members.extend(of_thread);
         more = cut;
     }
-    Value::Struct { members, more }
+    Value::Struct(Record { name: "sigevent", address: memory.address, members, more })
 }

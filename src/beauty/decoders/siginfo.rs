@@ -2,34 +2,27 @@
 
 use super::super::memory::{Memory, Reader};
 use super::super::row::Struct;
-use super::super::signal;
 use super::super::tables::structs;
-use super::super::value::Value;
+use super::super::value::{Record, Value};
 
 /// A siginfo_t: signal, error and code, and the members that these have.
 pub fn siginfo<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     let numbers = [0, 4, 8].map(|offset| memory.number(offset, 4, true).map(|number| number as i32));
-    let [Some(signo), Some(errno), Some(code)] = numbers else { return Value::Struct { members: Vec::new(), more: true } };
+    let record = |members, more| Value::Struct(Record { name: "siginfo", address: memory.address, members, more });
+    let [Some(signo), Some(errno), Some(code)] = numbers else { return record(Vec::new(), true) };
     if (signo, errno, code) == (0, 0, 0) {
         // waitid found no child that has anything to tell.
-        return Value::Struct { members: vec![("si_signo", Value::Signal(0))], more: false };
+        return record(vec![("si_signo", Value::Signal(0))], false);
     }
     let mut members = vec![("si_signo", Value::Signal(signo))];
     if errno != 0 {
         members.push(("si_errno", Value::Int(errno.into())));
     }
-    members.push(("si_code", named_code(signo, code)));
-    let Some(of) = details(signo, code) else { return Value::Struct { members, more: memory.is_cut() } };
+    members.push(("si_code", Value::SignalCode { signal: signo, code }));
+    let Some(of) = details(signo, code) else { return record(members, memory.is_cut()) };
     let (details, more) = reader.members(of, memory.first(of.sizes[reader.abi() as usize] as usize));
     members.extend(details);
-    Value::Struct { members, more }
-}
-
-fn named_code(signo: i32, code: i32) -> Value<'static> {
-    match signal::code_name(signo, code) {
-        Some(name) => Value::Words { text: name.to_owned(), number: Some(code as u32 as u64) },
-        None => Value::Int(code.into()),
-    }
+    record(members, more)
 }
 
 /// The struct that has the members which this signal and code fill in (kernel/signal.c, siginfo_layout).

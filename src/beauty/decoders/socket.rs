@@ -2,8 +2,9 @@
 
 use super::super::memory::{Memory, Reader};
 use super::super::row::Struct;
+use super::super::structure::Members;
 use super::super::tables::{constants, structs};
-use super::super::value::Value;
+use super::super::value::{Record, Text, Value};
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
@@ -12,7 +13,7 @@ const FAMILY_BYTES: usize = 2;
 /// A struct sockaddr (man 2 bind): of the families in the rows as these say, of others the bytes.
 pub fn sockaddr<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     let Some(family) = memory.number(0, FAMILY_BYTES, false) else {
-        return Value::Struct { members: Vec::new(), more: memory.is_cut() };
+        return record(memory, Vec::new());
     };
     match of_family(family) {
         // The kernel looks at no more than its struct, but programs like to give the size of a larger one.
@@ -39,7 +40,12 @@ fn unknown<'a>(reader: &mut Reader<'a>, family: u64, memory: Memory<'a>) -> Valu
     if let Some(data) = memory.part(FAMILY_BYTES, rest).filter(|_| rest > 0) {
         members.push(("sa_data", reader.text(data, memory.bytes.len(), false)));
     }
-    Value::Struct { members, more: memory.is_cut() }
+    record(memory, members)
+}
+
+/// An address of a family that no row describes.
+fn record<'a>(memory: Memory<'a>, members: Members<'a>) -> Value<'a> {
+    Value::Struct(Record { name: "sockaddr", address: memory.address, members, more: memory.is_cut() })
 }
 
 /// `sun_path` (man 7 unix): a path, or with a NUL before it an abstract name that is all the bytes there are.
@@ -50,7 +56,7 @@ pub fn sun_path<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
 /// An IPv6 address.
 pub fn in6_addr<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     match <[u8; 16]>::try_from(memory.bytes) {
-        Ok(bytes) => Value::Words { text: Ipv6Addr::from(bytes).to_string(), number: None },
-        Err(_) => Value::Str { bytes: Cow::Borrowed(memory.bytes), cut: true, altered: false },
+        Ok(bytes) => Value::Ip(Ipv6Addr::from(bytes).into()),
+        Err(_) => Value::Str(Text { bytes: Cow::Borrowed(memory.bytes), address: memory.address, cut: true, ..Text::default() }),
     }
 }

@@ -1,8 +1,8 @@
 //! One value in perf's style: constants without their prefix, modes in octal, whole addresses.
 
 use super::super::table::Part;
-use super::super::tables::constants::FILE_TYPE;
-use super::super::value::Value;
+use super::super::tables::constants::{FILE_TYPE, PTRACE_EVENT};
+use super::super::value::{List, Record, Text, Value};
 use super::super::{escape, number, signal};
 use crate::event::File;
 
@@ -63,7 +63,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             out.push(b':');
             number::uint(out, u64::from(*minor));
         }
-        Value::Str { bytes, cut, altered } => {
+        Value::Str(Text { bytes, cut, altered, .. }) => {
             if *altered {
                 out.push(b'~');
             }
@@ -72,18 +72,26 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
                 out.extend_from_slice(b"...");
             }
         }
-        Value::Words { text, .. } => escape::plain(out, text.as_bytes()),
-        Value::FileMode(mode) => file_mode(out, *mode, prefixes),
-        Value::Struct { members, more } => structure(out, members, *more, prefixes),
-        Value::Array { items, more } => array(out, items, *more, prefixes),
-        Value::AllBut(items) => {
-            out.push(b'~');
-            array(out, items, false, prefixes);
+        Value::Ip(address) => out.extend_from_slice(address.to_string().as_bytes()),
+        Value::SignalCode { signal: of, code } => match signal::code_name(*of, *code) {
+            Some(name) => out.extend_from_slice(name.as_bytes()),
+            None => number::int(out, i64::from(*code)),
+        },
+        Value::WaitStatus(status) => wait_status(out, *status, prefixes),
+        Value::Formatted { text, .. } => escape::plain(out, text.as_bytes()),
+        Value::Uncopied { count, or_more, .. } => {
+            out.push(b'[');
+            number::uint(out, *count);
+            out.extend_from_slice(if *or_more { b" or more" } else { b"" });
+            out.extend_from_slice(if *count == 1 { b" string]" } else { b" strings]" });
         }
-        Value::Change(old, new) => {
-            write(out, old, prefixes);
-            out.extend_from_slice(b" => ");
-            write(out, new, prefixes);
+        Value::FileMode(mode) => file_mode(out, *mode, prefixes),
+        Value::Struct(Record { members, more, .. }) => structure(out, members, *more, prefixes),
+        Value::Packed { members, .. } => structure(out, members, false, prefixes),
+        Value::Array(List { items, more, .. }) => array(out, items, *more, prefixes),
+        Value::AllBut(List { items, more, .. }) => {
+            out.push(b'~');
+            array(out, items, *more, prefixes);
         }
         Value::Unknown => out.push(b'?'),
     }
@@ -136,6 +144,32 @@ fn file_mode(out: &mut Vec<u8>, mode: u32, prefixes: bool) {
     number::octal(out, u64::from(if kind.is_some() { mode & !KIND } else { mode }));
 }
 
+/// `{.exited: 0}`
+fn wait_status(out: &mut Vec<u8>, status: u32, prefixes: bool) {
+    const DUMPED: u32 = 0x80;
+    let (low, high) = (status & 0x7f, status >> 8 & 0xff);
+    let signal = |signal: u32| Value::Signal(signal as i32);
+    let (first, second) = match (status, low) {
+        (0xffff, _) => (("continued", Value::Int(1)), None),
+        (_, 0) => (("exited", Value::Uint(high.into())), None),
+        (_, 0x7f) if status >> 16 != 0 => {
+            let event = Value::Symbol { table: &PTRACE_EVENT, value: u64::from(status >> 16) };
+            (("stopped", signal(high & 0x7f)), Some(("event", event)))
+        }
+        (_, 0x7f) => (("stopped", signal(high)), None),
+        _ if status & DUMPED != 0 => (("killed", signal(low)), Some(("dumped", Value::Int(1)))),
+        _ => (("killed", signal(low)), None),
+    };
+    out.extend_from_slice(b"{");
+    for (i, (name, value)) in std::iter::once(first).chain(second).enumerate() {
+        out.extend_from_slice(if i > 0 { b", ." } else { b"." });
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b": ");
+        write(out, &value, prefixes);
+    }
+    out.push(b'}');
+}
+
 fn structure(out: &mut Vec<u8>, members: &[(&'static str, Value)], more: bool, prefixes: bool) {
     out.push(b'{');
     for (i, (name, value)) in members.iter().enumerate() {
@@ -158,7 +192,7 @@ fn array(out: &mut Vec<u8>, items: &[Value], more: bool, prefixes: bool) {
     close(out, items.is_empty(), more, b']');
 }
 
-fn close(out: &mut Vec<u8>, empty: bool, more: bool, bracket: u8) {
+pub(super) fn close(out: &mut Vec<u8>, empty: bool, more: bool, bracket: u8) {
     if more {
         out.extend_from_slice(if empty { b"..." } else { b", ..." });
     }

@@ -18,10 +18,10 @@ fn decode(format: &str, raw: &[u8]) -> Vec<(String, Value<'static>)> {
 
 fn owned(value: Value<'_>) -> Value<'static> {
     match value {
-        Value::Str { bytes, cut, altered } => Value::Str { bytes: bytes.into_owned().into(), cut, altered },
-        Value::Array { items, more } => Value::Array { items: items.into_iter().map(owned).collect(), more },
+        Value::Str(text) => Value::Str(Text { bytes: text.bytes.into_owned().into(), ..text }),
+        Value::Array(list) => Value::Array(List { items: list.items.into_iter().map(owned).collect(), ..list }),
         Value::Pid { pid, here, comm } => Value::Pid { pid, here, comm },
-        Value::Words { text, number } => Value::Words { text, number },
+        Value::Formatted { text, number } => Value::Formatted { text, number },
         Value::Int(n) => Value::Int(n),
         Value::Uint(n) => Value::Uint(n),
         Value::Hex(n) => Value::Hex(n),
@@ -41,7 +41,7 @@ fn owned(value: Value<'_>) -> Value<'static> {
 }
 
 fn string(text: &str) -> Value<'static> {
-    Value::Str { bytes: text.as_bytes().to_vec().into(), cut: false, altered: false }
+    Value::Str(Text { bytes: text.as_bytes().to_vec().into(), ..Text::default() })
 }
 
 fn one<'v>(values: &'v [(String, Value<'static>)], name: &str) -> &'v Value<'static> {
@@ -61,7 +61,7 @@ fn a_switch_of_tasks() {
     assert_eq!(*one(&values, "prev_comm"), string("cat"));
     assert_eq!(*one(&values, "prev_pid"), Value::Pid { pid: 42, here: None, comm: Some(Arc::from(&b"cat"[..])) });
     assert_eq!(*one(&values, "prev_prio"), Value::Int(120));
-    assert_eq!(*one(&values, "prev_state"), Value::Words { text: "D".into(), number: Some(2) });
+    assert_eq!(*one(&values, "prev_state"), Value::Formatted { text: "D".into(), number: Some(2) });
     assert_eq!(*one(&values, "next_pid"), Value::Pid { pid: 0, here: None, comm: None });
 }
 
@@ -85,7 +85,7 @@ fn raw_syscalls() {
     raw[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
     let values = decode(include_str!("../../kernel/fixtures/sys_enter.format"), &raw);
     assert_eq!(*one(&values, "id"), Value::Int(1));
-    let Value::Array { items, more: false } = one(&values, "args") else { panic!("{values:?}") };
+    let Value::Array(List { items, more: false, .. }) = one(&values, "args") else { panic!("{values:?}") };
     assert_eq!((items.len(), &items[0]), (6, &Value::Hex(u64::MAX)));
 }
 
@@ -102,7 +102,7 @@ fn openat_before_and_after_the_kernel_copied_strings() {
     assert_eq!(*one(&new, "filename"), string("/etc/x"));
     assert_eq!(*one(&decode(OPENAT_WITH_COPY, &openat_record(b"")), "filename"), Value::Unread(0x7ffc_1234_5678));
     let cut = decode(OPENAT_WITH_COPY, &openat_record(b"/etc/pas...\0"));
-    assert_eq!(*one(&cut, "filename"), Value::Str { bytes: b"/etc/pas".to_vec().into(), cut: true, altered: false });
+    assert_eq!(*one(&cut, "filename"), Value::Str(Text { bytes: b"/etc/pas".to_vec().into(), cut: true, ..Text::default() }));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn numbers_by_type_and_print_format() {
     raw[20] = 9;
     let values = decode(format, &raw);
     assert_eq!(*one(&values, "dev"), Value::Dev { major: 8, minor: 3 });
-    assert_eq!(*one(&values, "addr"), Value::Words { text: "10.0.0.1".into(), number: None });
+    assert_eq!(*one(&values, "addr"), Value::Formatted { text: "10.0.0.1".into(), number: None });
     assert_eq!(*one(&values, "p"), Value::Address(0));
     assert_eq!(*one(&values, "mask"), Value::Hex(255));
     assert_eq!(*one(&values, "sig"), Value::Signal(9));
@@ -209,7 +209,7 @@ fn records_of_this_kernel() {
     assert_eq!(created.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["dfd", "filename", "flags", "mode"]);
     assert_eq!(created[0].1, Value::DirFd { fd: -100, file: None });
     // The string itself where the kernel copies it, else where it is.
-    assert!(matches!(&created[1].1, Value::Address(1..) | Value::Str { .. }), "{created:?}");
+    assert!(matches!(&created[1].1, Value::Address(1..) | Value::Str(_)), "{created:?}");
 }
 
 /// What a uprobe with every kind of argument has for a format (Linux 6.18).
@@ -248,14 +248,14 @@ fn what_a_probe_fetched() {
     let decoder = Decoder::new(&format, Some("openat"), Abi::X86_64, 63);
     let values: Vec<(String, Value<'static>)> =
         decoder.decode(&raw, &|_| None).into_iter().map(|(name, value)| (name.to_owned(), owned(value))).collect();
-    let unread = Value::Words { text: "(fault)".to_owned(), number: None };
+    let unread = Value::Formatted { text: "(fault)".to_owned(), number: None };
     assert_eq!(one(&values, "s"), &unread);
-    assert_eq!(one(&values, "sa"), &Value::Array { items: vec![string("hi"), unread], more: false });
+    assert_eq!(one(&values, "sa"), &Value::Array(List { items: vec![string("hi"), unread], ..List::default() }));
     assert_eq!((one(&values, "n"), one(&values, "a")), (&Value::Int(-3), &Value::Hex(0x7f)));
-    assert_eq!(one(&values, "arr"), &Value::Array { items: (1..=4).map(Value::Uint).collect(), more: false });
-    assert_eq!(one(&values, "c"), &Value::Words { text: "'x'".to_owned(), number: Some(u64::from(b'x')) });
+    assert_eq!(one(&values, "arr"), &Value::Array(List { items: (1..=4).map(Value::Uint).collect(), ..List::default() }));
+    assert_eq!(one(&values, "c"), &Value::Formatted { text: "'x'".to_owned(), number: Some(u64::from(b'x')) });
     assert_eq!(one(&values, "ca"), &string("ab"));
-    assert_eq!(one(&values, "x"), &Value::Array { items: vec![Value::Hex(0x10), Value::Hex(0xff)], more: false });
+    assert_eq!(one(&values, "x"), &Value::Array(List { items: vec![Value::Hex(0x10), Value::Hex(0xff)], ..List::default() }));
     assert_eq!(one(&values, "at"), &Value::Code(u64::MAX));
     let Value::Flags { bits: 0x42, table } = one(&values, "flags") else { panic!("openat's flags are known") };
     assert_eq!(table.name, "open_flags");

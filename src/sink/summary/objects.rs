@@ -1,11 +1,11 @@
 //! `--by`: what a call is about. What is not known is an object of its own, and so is that a call has none.
 
 use super::numbers::shown;
-use crate::beauty::decode::{Context, Decoded};
+use crate::beauty::decode::{Argument, Context, Decoded};
 use crate::beauty::errno;
-use crate::beauty::perf::value;
+use crate::beauty::perf::{self, value};
 use crate::beauty::row::Kind;
-use crate::beauty::value::{Returned, Value};
+use crate::beauty::value::{Returned, Text, Value};
 use crate::cli::request::SummaryObject;
 use crate::event::{Call, Event, Exit, File};
 use crate::sink::View;
@@ -123,10 +123,14 @@ fn text(value: &Value) -> String {
 }
 
 fn of_argument(decoded: &Decoded, name: &str) -> Told {
-    match decoded.args().find(|(known, _)| *known == name) {
-        Some((_, Value::Unknown)) => Told::Unknown,
-        Some((_, value)) => Told::Is(text(&value)),
-        None => Told::None,
+    let Some(argument) = decoded.args().find(|argument| argument.name() == name && argument.is_used()) else { return Told::None };
+    match (argument.entry(), argument.exit()) {
+        (Some(Value::Unknown), _) => Told::Unknown,
+        (entry, exit) => {
+            let mut out = Vec::new();
+            perf::write_argument(&mut out, entry.as_ref(), exit.as_ref(), false);
+            Told::Is(String::from_utf8_lossy(&out).into_owned())
+        }
     }
 }
 
@@ -139,11 +143,12 @@ fn of_path(call: &Call, decoded: &Decoded) -> Told {
     let names_path = |name: &str| row.args.iter().any(|arg| arg.name == name && matches!(arg.kind, Kind::Path));
     let mut directory: Option<Option<&File>> = None;
     let mut file: Option<Option<&File>> = None;
-    for (name, value) in decoded.args() {
+    for argument in decoded.args().filter(Argument::is_used) {
+        let Some(value) = argument.entry() else { continue };
         match value {
-            _ if names_path(name) => {
+            _ if names_path(argument.name()) => {
                 return match value {
-                    Value::Str { bytes, cut: false, altered: false } => at(directory.flatten(), &bytes),
+                    Value::Str(Text { bytes, cut: false, altered: false, .. }) => at(directory.flatten(), &bytes),
                     _ => Told::Unknown,
                 };
             }
@@ -174,8 +179,8 @@ fn at(directory: Option<&File>, path: &[u8]) -> Told {
 
 /// The descriptor that a call is given first; else the one that it returns.
 fn of_fd(call: &Call, decoded: &Decoded) -> Told {
-    let given = decoded.args().find_map(|(_, value)| match value {
-        Value::Fd { fd, file } => Some((fd, file)),
+    let given = decoded.args().filter(Argument::is_used).find_map(|argument| match argument.entry() {
+        Some(Value::Fd { fd, file }) => Some((fd, file)),
         _ => None,
     });
     let returned = || match decoded.returned() {
@@ -197,9 +202,10 @@ fn of_peer(decoded: &Decoded) -> Told {
     const ADDRESSES: [(&str, &str); 2] = [("connect", "uservaddr"), ("sendto", "addr")];
     let name = decoded.row().map_or("", |row| row.name);
     let mut told = Told::None;
-    for (arg, value) in decoded.args() {
+    for argument in decoded.args().filter(Argument::is_used) {
+        let Some(value) = argument.entry() else { continue };
         match value {
-            Value::Struct { .. } if ADDRESSES.contains(&(name, arg)) => return Told::Is(text(&value)),
+            Value::Struct(_) if ADDRESSES.contains(&(name, argument.name())) => return Told::Is(text(&value)),
             Value::Fd { file, .. } if matches!(told, Told::None) => told = file.map_or(Told::Unknown, other_end),
             _ => {}
         }
