@@ -4,11 +4,13 @@
 //! that an event may wait for a later fact (a file name that is being confirmed) without holding the rings' chunk.
 //! Nothing here renders and nothing here looks anything up: what an engine cannot know is [`None`] or `Unknown`, never guessed.
 
+mod file;
 mod numbers;
 mod signal;
 mod stack;
 mod tally;
 
+pub use file::{Ends, File, Socket, UnixName};
 pub use numbers::Numbers;
 pub use signal::{Fate, Members, Signal};
 pub use stack::Stack;
@@ -349,11 +351,4 @@ pub enum FdPlace {
 pub struct CallFile {
     pub place: FdPlace,
     pub file: File,
-}
-
-/// An open file, as far as it is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum File {
-    /// A path, or the kernel's name for what has none (`socket:[123]`, `anon_inode:[eventpoll]`).
-    Path(Arc<[u8]>),
 }

@@ -8,6 +8,7 @@ pub mod decoders;
 mod default;
 pub mod errno;
 pub mod escape;
+pub mod file;
 pub mod lookup;
 pub mod memory;
 pub mod number;

@@ -4,8 +4,9 @@
 
 use super::record::{FileIs, FileNote, SeenFile};
 use super::sockets;
-use crate::task::fds::Path;
+use crate::event::File;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Files that were told before so many others are forgotten. The programs tell a file again before that (`FRESH_MAX`).
 const FRESH_MAX: u64 = 1 << 17;
@@ -17,41 +18,41 @@ const PID_FS: u32 = 0x5049_4446;
 const NSFS: u32 = 0x6e73_6673;
 const DMA_BUF: u32 = 0x444d_4142;
 
-/// The names.
+/// The files.
 #[derive(Debug, Default)]
 pub struct Files {
-    paths: FxHashMap<u64, Path>,
+    files: FxHashMap<u64, File>,
     newest: u64,
 }
 
 impl Files {
     /// What a descriptor was, if that is known.
-    pub fn path(&mut self, seen: &SeenFile<'_>) -> Option<Path> {
-        let Some(note) = &seen.note else { return self.paths.get(&seen.id).cloned() };
-        let path: Path = name(note).into();
+    pub fn file(&mut self, seen: &SeenFile<'_>) -> Option<File> {
+        let Some(note) = &seen.note else { return self.files.get(&seen.id).cloned() };
+        let file = file(note);
         self.newest = self.newest.max(seen.id);
-        if self.paths.len() as u64 > 2 * FRESH_MAX {
+        if self.files.len() as u64 > 2 * FRESH_MAX {
             let oldest = self.newest - FRESH_MAX;
-            self.paths.retain(|&id, _| id >= oldest);
+            self.files.retain(|&id, _| id >= oldest);
         }
-        self.paths.insert(seen.id, Path::clone(&path));
-        Some(path)
+        self.files.insert(seen.id, file.clone());
+        Some(file)
     }
 }
 
-/// As readlink(2) of /proc/PID/fd/N has it; but sockets have their addresses, pidfds their process, and the end of a path that found no room begins with `...`.
-fn name(note: &FileNote<'_>) -> Vec<u8> {
+fn file(note: &FileNote<'_>) -> File {
     match note.is {
-        FileIs::Rooted(names) => path(names, note.unlinked),
-        FileIs::Cut(names) => [b"...".to_vec(), path(names, note.unlinked)].concat(),
-        FileIs::Apart(_, pid @ 1..) => format!("pid:{pid}").into_bytes(),
+        FileIs::Rooted(names) if !note.unlinked => File::Path(path(names).into()),
+        FileIs::Rooted(names) => File::OldPath { path: path(names).into(), deleted: true, cut: false },
+        FileIs::Cut(names) => File::OldPath { path: path(names).into(), deleted: note.unlinked, cut: true },
+        FileIs::Apart(_, pid @ 1..) => File::Process { pid },
         FileIs::Apart(names, _) => apart(first(names), note),
-        FileIs::Socket(socket) => sockets::name(&socket, note.inode),
+        FileIs::Socket(socket) => File::Socket(Arc::new(sockets::socket(&socket, note.inode))),
     }
 }
 
-fn path(names: &[u8], unlinked: bool) -> Vec<u8> {
-    let mut path = Vec::with_capacity(names.len() + 16);
+fn path(names: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(names.len() + 1);
     for name in names.rsplit(|&byte| byte == 0).filter(|name| !name.is_empty()) {
         path.push(b'/');
         path.extend_from_slice(name);
@@ -59,23 +60,23 @@ fn path(names: &[u8], unlinked: bool) -> Vec<u8> {
     if path.is_empty() {
         path.push(b'/');
     }
-    if unlinked {
-        path.extend_from_slice(b" (deleted)");
-    }
     path
 }
 
 /// Each of these file systems has its own way to call what is in no directory; all others have one in common.
-fn apart(name: &[u8], note: &FileNote<'_>) -> Vec<u8> {
-    let inode = format!(":[{}]", note.inode).into_bytes();
+fn apart(name: &[u8], note: &FileNote<'_>) -> File {
+    let inode = note.inode;
     match note.magic {
-        PIPEFS => [b"pipe", &inode[..]].concat(),
-        NSFS => [name, &inode].concat(),
-        ANON_INODE_FS => [b"anon_inode:", name].concat(),
+        PIPEFS => File::Pipe { inode },
+        NSFS => File::Namespace { kind: name.into(), inode },
+        ANON_INODE_FS => File::Anonymous(name.into()),
         // Its process is gone, or it is of none that this machine knows.
-        PID_FS => b"anon_inode:[pidfd]".to_vec(),
-        DMA_BUF => b"/dmabuf:".to_vec(),
-        _ => [b"/", name, b" (deleted)"].concat(),
+        PID_FS => File::Anonymous(b"[pidfd]"[..].into()),
+        DMA_BUF => File::Path(b"/dmabuf:"[..].into()),
+        _ => match name.strip_prefix(b"memfd:") {
+            Some(name) => File::Memory(name.into()),
+            None => File::OldPath { path: [b"/", name].concat().into(), deleted: true, cut: false },
+        },
     }
 }
 
@@ -96,7 +97,8 @@ mod tests {
 
     #[test]
     fn names_are_put_together_from_the_root() {
-        let name_of = |magic, is, unlinked| String::from_utf8(name(&note(magic, is, unlinked))).unwrap();
+        let name_of =
+            |magic, is, unlinked| String::from_utf8(crate::beauty::file::name(&file(&note(magic, is, unlinked))).into_owned()).unwrap();
         let rooted = |names, unlinked| name_of(0xef53, FileIs::Rooted(names), unlinked);
         assert_eq!(rooted(b"passwd\0etc\0", false), "/etc/passwd");
         assert_eq!(rooted(b"x\0tmp\0", true), "/tmp/x (deleted)");
@@ -114,11 +116,11 @@ mod tests {
     fn an_identifier_stands_for_what_was_told() {
         let mut files = Files::default();
         let seen = |id, note| SeenFile { place: FdPlace::Arg(0), id, note };
-        assert_eq!(files.path(&seen(1, None)), None, "it was lost");
+        assert_eq!(files.file(&seen(1, None)), None, "it was lost");
         let told = |names| Some(note(0xef53, FileIs::Rooted(names), false));
-        assert_eq!(files.path(&seen(1, told(b"a\0"))).as_deref(), Some(&b"/a"[..]));
-        assert_eq!(files.path(&seen(1, None)).as_deref(), Some(&b"/a"[..]));
-        assert_eq!(files.path(&seen(2, None)), None);
+        assert_eq!(files.file(&seen(1, told(b"a\0"))), Some(File::Path(b"/a"[..].into())));
+        assert_eq!(files.file(&seen(1, None)), Some(File::Path(b"/a"[..].into())));
+        assert_eq!(files.file(&seen(2, None)), None);
     }
 
     #[test]
@@ -127,10 +129,10 @@ mod tests {
         let seen = |id, note| SeenFile { place: FdPlace::Arg(0), id, note };
         let told = || Some(note(0xef53, FileIs::Rooted(b"a\0"), false));
         for id in 1..=5 * FRESH_MAX {
-            files.path(&seen(id, told()));
+            files.file(&seen(id, told()));
             let oldest = id.saturating_sub(FRESH_MAX - 1).max(1);
-            assert!(files.path(&seen(oldest, None)).is_some(), "{oldest} of {id}");
+            assert!(files.file(&seen(oldest, None)).is_some(), "{oldest} of {id}");
         }
-        assert!(files.paths.len() as u64 <= 2 * FRESH_MAX + 1);
+        assert!(files.files.len() as u64 <= 2 * FRESH_MAX + 1);
     }
 }

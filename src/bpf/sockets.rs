@@ -1,9 +1,7 @@
-//! How sockets are called: `TCP:[127.0.0.1:51234->127.0.0.1:80]`, as `strace -yy` has it.
-//!
-//! What a socket does not have is not there: one that listens has no remote end, one that is not bound only its inode.
+//! From what the programs tell of a socket to a [`Socket`].
 
 use super::record::SocketNote;
-use crate::beauty::tables::constants::{ETHERNET_PROTOCOL, NETLINK_FAMILY};
+use crate::event::{Ends, Socket, UnixName};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// include/linux/socket.h
@@ -14,92 +12,36 @@ const AF_NETLINK: u16 = 16;
 const AF_PACKET: u16 = 17;
 const AF_VSOCK: u16 = 40;
 
-/// VMADDR_CID_ANY, VMADDR_PORT_ANY (include/uapi/linux/vm_sockets.h)
-const VSOCK_ANY: u32 = u32::MAX;
-
-/// A socket's name; it has this inode in sockfs.
-pub(super) fn name(socket: &SocketNote<'_>, inode: u64) -> Vec<u8> {
-    let mut name = if socket.protocol_name.is_empty() { b"socket".to_vec() } else { socket.protocol_name.to_vec() };
-    name.extend_from_slice(b":[");
-    name.extend(inside(socket, inode));
-    name.push(b']');
-    name
-}
-
-fn inside(socket: &SocketNote<'_>, inode: u64) -> Vec<u8> {
-    let text = match socket.family {
-        AF_UNIX => return unix(socket, inode),
-        AF_INET | AF_INET6 => internet(socket),
-        AF_NETLINK => netlink(socket),
-        AF_PACKET => packet(socket),
-        AF_VSOCK => vsock(socket),
-        _ => None,
+/// The socket that has this inode in sockfs.
+pub(super) fn socket(note: &SocketNote<'_>, inode: u64) -> Socket {
+    let [local, remote] = [(note.local, note.local_port), (note.remote, note.remote_port)];
+    let ends = match note.family {
+        AF_UNIX => Ends::Unix { peer: note.peer, name: unix_name(note.address) },
+        AF_INET | AF_INET6 => Ends::Internet { local: internet(note.family, local), remote: internet(note.family, remote) },
+        AF_NETLINK => Ends::Netlink { protocol: note.protocol, port: note.local[0] },
+        AF_PACKET => Ends::Packet { protocol: note.protocol, interface: note.local[0] },
+        AF_VSOCK => Ends::Vsock { local: (local.0[0], local.1), remote: (remote.0[0], remote.1) },
+        _ => Ends::Unknown,
     };
-    text.unwrap_or_else(|| inode.to_string()).into_bytes()
+    Socket { protocol: note.protocol_name.into(), family: note.family, inode, ends, ..Socket::default() }
 }
 
-fn internet(socket: &SocketNote<'_>) -> Option<String> {
-    let end = |words: [u32; 4], port: u32| {
-        let mut bytes = [0; 16];
-        bytes.chunks_exact_mut(4).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
-        let ip = match socket.family {
-            AF_INET => Ipv4Addr::from([bytes[0], bytes[1], bytes[2], bytes[3]]).into(),
-            _ => Ipv6Addr::from(bytes).into(),
-        };
-        SocketAddr::new(ip, port as u16)
+fn internet(family: u16, (words, port): ([u32; 4], u32)) -> SocketAddr {
+    let mut bytes = [0; 16];
+    bytes.chunks_exact_mut(4).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+    let ip = match family {
+        AF_INET => Ipv4Addr::from([bytes[0], bytes[1], bytes[2], bytes[3]]).into(),
+        _ => Ipv6Addr::from(bytes).into(),
     };
-    let (local, remote) = (end(socket.local, socket.local_port), end(socket.remote, socket.remote_port));
-    let is_none = |end: SocketAddr| end.port() == 0 && end.ip().is_unspecified();
-    match (is_none(local), is_none(remote)) {
-        (true, true) => None,
-        (false, true) => Some(local.to_string()),
-        _ => Some(format!("{local}->{remote}")),
-    }
+    SocketAddr::new(ip, port as u16)
 }
 
-/// Its inode and its peer's, and the name it is bound to: a path, or, behind an @, a name of its own kind.
-fn unix(socket: &SocketNote<'_>, inode: u64) -> Vec<u8> {
-    let mut text = inode.to_string().into_bytes();
-    if socket.peer != 0 {
-        text.extend(format!("->{}", socket.peer).bytes());
-    }
-    let (mark, address) = match socket.address {
-        [] => return text,
-        [0, name @ ..] => (&b",@\""[..], name),
-        path => (&b",\""[..], path.split(|&byte| byte == 0).next().unwrap_or_default()),
-    };
-    text.extend_from_slice(mark);
-    text.extend_from_slice(address);
-    text.push(b'"');
-    text
-}
-
-/// `ROUTE:1234`: protocol and port; port 0 is the kernel's own, which a socket has until it is bound.
-fn netlink(socket: &SocketNote<'_>) -> Option<String> {
-    let protocol = match NETLINK_FAMILY.name(u64::from(socket.protocol)) {
-        Some(name) => NETLINK_FAMILY.short(name).to_owned(),
-        None => socket.protocol.to_string(),
-    };
-    Some(format!("{protocol}:{}", socket.local[0]))
-}
-
-/// `IP@2`: what is received, and of which interface; 0 is any.
-fn packet(socket: &SocketNote<'_>) -> Option<String> {
-    let protocol = match ETHERNET_PROTOCOL.name(u64::from(socket.protocol)) {
-        Some(name) => ETHERNET_PROTOCOL.short(name).to_owned(),
-        None => format!("{:#x}", socket.protocol),
-    };
-    Some(format!("{protocol}@{}", socket.local[0]))
-}
-
-fn vsock(socket: &SocketNote<'_>) -> Option<String> {
-    let number = |number: u32| if number == VSOCK_ANY { "*".to_owned() } else { number.to_string() };
-    let end = |words: [u32; 4], port: u32| format!("{}:{}", number(words[0]), number(port));
-    let (local, remote) = (end(socket.local, socket.local_port), end(socket.remote, socket.remote_port));
-    match (local.as_str(), remote.as_str()) {
-        ("0:0" | "*:*", "0:0" | "*:*") => None,
-        (_, "0:0" | "*:*") => Some(local),
-        _ => Some(format!("{local}->{remote}")),
+/// By what is behind the family of its `struct sockaddr_un`.
+fn unix_name(address: &[u8]) -> UnixName {
+    match address {
+        [] => UnixName::Unnamed,
+        [0, name @ ..] => UnixName::Abstract(name.into()),
+        path => UnixName::Path(path.split(|&byte| byte == 0).next().unwrap_or_default().into()),
     }
 }
 
@@ -107,7 +49,7 @@ fn vsock(socket: &SocketNote<'_>) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn socket(family: u16, protocol_name: &'static str) -> SocketNote<'static> {
+    fn note(family: u16) -> SocketNote<'static> {
         SocketNote {
             family,
             protocol: 0,
@@ -116,43 +58,35 @@ mod tests {
             local_port: 0,
             remote_port: 0,
             peer: 0,
-            protocol_name: protocol_name.as_bytes(),
+            protocol_name: b"TCP",
             address: b"",
         }
     }
 
-    fn text(socket: &SocketNote<'_>) -> String {
-        String::from_utf8(name(socket, 42)).unwrap()
-    }
-
     #[test]
-    fn internet() {
-        let none = socket(AF_INET, "TCP");
-        assert_eq!(text(&none), "TCP:[42]");
+    fn internet_addresses_are_in_the_order_of_the_network() {
         let home = [u32::from_le_bytes([127, 0, 0, 1]), 0, 0, 0];
-        let listens = SocketNote { local: home, local_port: 80, ..none };
-        assert_eq!(text(&listens), "TCP:[127.0.0.1:80]");
-        assert_eq!(text(&SocketNote { remote: home, remote_port: 51234, ..listens }), "TCP:[127.0.0.1:80->127.0.0.1:51234]");
-        let six = SocketNote { local: [0, 0, 0, 1 << 24], local_port: 53, ..socket(AF_INET6, "UDPv6") };
-        assert_eq!(text(&six), "UDPv6:[[::1]:53]");
+        let four = socket(&SocketNote { local: home, local_port: 80, ..note(AF_INET) }, 42);
+        assert_eq!(four.ends, Ends::Internet { local: "127.0.0.1:80".parse().unwrap(), remote: "0.0.0.0:0".parse().unwrap() });
+        assert_eq!((four.inode, &*four.protocol), (42, &b"TCP"[..]));
+        let six = socket(&SocketNote { remote: [0, 0, 0, 1 << 24], remote_port: 53, ..note(AF_INET6) }, 42);
+        assert_eq!(six.ends, Ends::Internet { local: "[::]:0".parse().unwrap(), remote: "[::1]:53".parse().unwrap() });
     }
 
     #[test]
-    fn unix() {
-        let none = socket(AF_UNIX, "UNIX-STREAM");
-        assert_eq!(text(&none), "UNIX-STREAM:[42]");
-        assert_eq!(text(&SocketNote { peer: 43, ..none }), "UNIX-STREAM:[42->43]");
-        assert_eq!(text(&SocketNote { peer: 43, address: b"/run/x\0", ..none }), "UNIX-STREAM:[42->43,\"/run/x\"]");
-        assert_eq!(text(&SocketNote { address: b"\0name", ..none }), "UNIX-STREAM:[42,@\"name\"]");
+    fn a_unix_socket_is_bound_to_a_path_or_a_name() {
+        let of = |address| socket(&SocketNote { peer: 43, address, ..note(AF_UNIX) }, 42).ends;
+        assert_eq!(of(b""), Ends::Unix { peer: 43, name: UnixName::Unnamed });
+        assert_eq!(of(b"/run/x\0"), Ends::Unix { peer: 43, name: UnixName::Path(b"/run/x"[..].into()) });
+        assert_eq!(of(b"\0name"), Ends::Unix { peer: 43, name: UnixName::Abstract(b"name"[..].into()) });
     }
 
     #[test]
-    fn others() {
-        assert_eq!(text(&SocketNote { local: [77, 0, 0, 0], ..socket(AF_NETLINK, "NETLINK") }), "NETLINK:[ROUTE:77]");
-        assert_eq!(text(&SocketNote { protocol: 3, local: [2, 0, 0, 0], ..socket(AF_PACKET, "PACKET") }), "PACKET:[ALL@2]");
-        let any = SocketNote { local: [VSOCK_ANY, 0, 0, 0], local_port: VSOCK_ANY, ..socket(AF_VSOCK, "AF_VSOCK") };
-        assert_eq!(text(&any), "AF_VSOCK:[42]");
-        assert_eq!(text(&SocketNote { local: [1, 0, 0, 0], local_port: 5000, ..any }), "AF_VSOCK:[1:5000]");
-        assert_eq!(text(&socket(31, "HCI")), "HCI:[42]");
+    fn other_families_have_numbers() {
+        let of = |family| socket(&SocketNote { protocol: 3, local: [2, 0, 0, 0], local_port: 5000, ..note(family) }, 42).ends;
+        assert_eq!(of(AF_NETLINK), Ends::Netlink { protocol: 3, port: 2 });
+        assert_eq!(of(AF_PACKET), Ends::Packet { protocol: 3, interface: 2 });
+        assert_eq!(of(AF_VSOCK), Ends::Vsock { local: (2, 5000), remote: (0, 0) });
+        assert_eq!(of(31), Ends::Unknown);
     }
 }

@@ -69,7 +69,7 @@ impl Outbox {
     /// What a descriptor was is known, or never will be.
     pub fn settle(&mut self, ticket: Ticket, place: FdPlace, path: Option<Path>, events: &mut Vec<Event>) {
         if let (Some(path), Some(What::Call(call))) = (path, self.waiting(ticket)) {
-            call.files.push(CallFile { place, file: File::Path(path) });
+            call.files.push(CallFile { place, file: File::of_link(&path) });
         }
         self.release_one(ticket, events);
     }

@@ -1,5 +1,6 @@
 //! `--path`: whether a call names a path, or has a descriptor open on it.
 
+use crate::beauty::file;
 use crate::beauty::resolve::Signature;
 use crate::beauty::row::{Kind, Return, Syscall};
 use crate::cli::glob;
@@ -17,10 +18,7 @@ impl Paths {
     /// Whether a call has to do with one of them: it is in an argument, also below the directory that the call gives
     /// with it, or what a descriptor is open on.
     pub fn concern(&self, call: &Call, row: Option<&Syscall>) -> bool {
-        let of_files = call.files.iter().any(|file| {
-            let File::Path(path) = &file.file;
-            self.have(path)
-        });
+        let of_files = call.files.iter().any(|file| self.have(&file::name(&file.file)));
         of_files || row.is_some_and(|row| self.are_named(call, row))
     }
 

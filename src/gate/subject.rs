@@ -1,6 +1,7 @@
 //! What names in a `--filter` mean: for a syscall its arguments, for a tracepoint its fields, and for both what rtrace knows of any event.
 
 use crate::beauty::constant::{Constant, Constants};
+use crate::beauty::file;
 use crate::beauty::row::{Arg, Kind as ArgKind, Return, Syscall};
 use crate::beauty::tracepoint;
 use crate::cli::filter::{Kind, Name, NameId, Operand, Scope, Subject};
@@ -200,7 +201,7 @@ impl CallSubject<'_> {
 
 fn path(file: Option<&File>) -> Operand<'_> {
     match file {
-        Some(File::Path(path)) => Operand::Text(Cow::Borrowed(path)),
+        Some(file) => Operand::Text(file::name(file)),
         None => Operand::Unknown,
     }
 }

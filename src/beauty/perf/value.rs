@@ -3,7 +3,7 @@
 use super::super::table::Part;
 use super::super::tables::constants::{FILE_TYPE, PTRACE_EVENT};
 use super::super::value::{List, Record, Text, Value};
-use super::super::{escape, number, signal};
+use super::super::{escape, file, number, signal};
 use crate::event::File;
 
 /// The descriptor that stands for the current directory.
@@ -128,8 +128,10 @@ fn of_task(out: &mut Vec<u8>, here: Option<i32>, comm: Option<&[u8]>) {
 }
 
 fn of_file(out: &mut Vec<u8>, file: Option<&File>) {
-    if let Some(File::Path(path)) = file {
-        escape::bracketed(out, path);
+    match file {
+        Some(File::Path(path)) => escape::bracketed(out, path),
+        Some(file) => escape::bracketed(out, &file::name(file)),
+        None => {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! Entries and exits: calls.
 
 use super::{Follower, Here, path_names};
-use crate::event::{Abi, Call, CallId, Entry, Event, Exit, FdPlace, Numbers, PieceState, TaskId, Time, What};
+use crate::event::{Abi, Call, CallFile, CallId, Entry, Event, Exit, FdPlace, File, Numbers, PieceState, TaskId, Time, What};
 use crate::kernel::machine::NATIVE_ABI;
 use crate::source::Sample;
 use crate::source::note::StackMemory;
@@ -404,7 +404,7 @@ impl Follower {
     }
 }
 
-/// A file's name for a call's place.
-pub(super) fn add_file(call: &mut Call, place: FdPlace, path: Path) {
-    call.files.push(crate::event::CallFile { place, file: crate::event::File::Path(path) });
+/// What readlink(2) says of the descriptor at a call's place.
+pub(super) fn add_file(call: &mut Call, place: FdPlace, link: &Path) {
+    call.files.push(CallFile { place, file: File::of_link(link) });
 }

@@ -69,7 +69,7 @@ impl Follower {
                     if using.place == FdPlace::Arg(0) {
                         first = Some(path.clone());
                     }
-                    add_file(&mut open.call, using.place, path);
+                    add_file(&mut open.call, using.place, &path);
                 }
                 Answer::Ask => questions.fds.push((using.place, using.fd)),
                 Answer::Unknown => {}
@@ -95,7 +95,7 @@ impl Follower {
         let Some(path) = copied.filter(|_| (0..=i64::from(i32::MAX)).contains(&ret)) else { return };
         match self.tables.created(table, ret as i32, entered, here.time, path) {
             _ if special == Special::MaybeDescriptor => {}
-            Answer::Known(path) => add_file(&mut open.call, FdPlace::Return, path),
+            Answer::Known(path) => add_file(&mut open.call, FdPlace::Return, &path),
             Answer::Ask => questions.fds.push((FdPlace::Return, ret as i32)),
             Answer::Unknown => {}
         }
@@ -106,7 +106,7 @@ impl Follower {
         let Some(table) = open.table else { return };
         for using in &open.uses {
             if let Answer::Known(path) = self.tables.exit(table, using, open.call.id.start, here.time, false) {
-                add_file(&mut open.call, using.place, path);
+                add_file(&mut open.call, using.place, &path);
             }
         }
         if open.changes {
@@ -120,7 +120,7 @@ impl Follower {
         let Some(table) = open.table else { return };
         for using in &open.uses {
             match self.tables.exit(table, using, call.id.start, self.now, false) {
-                Answer::Known(path) => add_file(call, using.place, path),
+                Answer::Known(path) => add_file(call, using.place, &path),
                 _ => self.tables.wants_look(table, using, self.now),
             }
         }

@@ -1,10 +1,10 @@
 //! Calls that one record tells whole: what the BPF programs write.
 
-use super::calls::{Questions, add_file};
+use super::calls::Questions;
 use super::{Follower, Here};
 use crate::bpf::record::{How, Seen, add_pieces};
 use crate::bpf::tally;
-use crate::event::{Call, Entry, Event, Exit, Numbers, PieceState, Stack, TaskId, Time, What};
+use crate::event::{Call, CallFile, Entry, Event, Exit, Numbers, PieceState, Stack, TaskId, Time, What};
 use crate::source::note::StackMemory;
 use crate::source::{Record, Sample};
 use crate::syscall::behavior::Behavior;
@@ -196,8 +196,8 @@ impl Follower {
         let parts = if seen.parts_before() == 0 { &[] } else { self.parts.of(seen) };
         let files = if parts.is_empty() { SmallVec::new() } else { add_pieces(parts, &mut call) };
         for file in files.into_iter().chain(add_pieces(seen.pieces, &mut call)) {
-            if let Some(path) = self.files.path(&file) {
-                add_file(&mut call, file.place, path);
+            if let Some(known) = self.files.file(&file) {
+                call.files.push(CallFile { place: file.place, file: known });
             }
         }
         if seen.how != How::Pending && !self.parts.is_empty() {

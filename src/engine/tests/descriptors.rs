@@ -3,7 +3,7 @@
 use super::bed::*;
 use super::random::Dice;
 use crate::beauty::row::{Arg, Flow, Groups, Kind, Length, Return, Syscall};
-use crate::event::{Call, Event, FdPlace, File, TaskId, Time};
+use crate::event::{Call, Event, FdPlace, TaskId, Time};
 use crate::source::Note;
 use crate::task::look::Look;
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn born<'a>(session: &'a crate::source::Session, child: TaskId) -> Ring<'a> {
 }
 
 fn file(call: &Call, place: FdPlace) -> Option<String> {
-    call.file(place).map(|File::Path(path)| String::from_utf8_lossy(path).into_owned())
+    call.file(place).map(|file| String::from_utf8_lossy(&crate::beauty::file::name(file)).into_owned())
 }
 
 /// Plays one ring in rounds; between them, looks are answered.
@@ -368,8 +368,8 @@ fn compare(events: &[Event], truth: &Truth) -> (usize, usize) {
         let Some(seen) = truth.get(&(call.id.tid, call.id.start.0)) else { continue };
         for (place, file) in seen {
             match call.file(*place) {
-                Some(File::Path(path)) => {
-                    assert_eq!(Some(&path[..]), file.map(path_of).as_deref(), "{place:?} of {call:?}");
+                Some(known) => {
+                    assert_eq!(Some(&crate::beauty::file::name(known)[..]), file.map(path_of).as_deref(), "{place:?} of {call:?}");
                     right += 1;
                 }
                 None => unknown += 1,

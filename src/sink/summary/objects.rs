@@ -3,6 +3,7 @@
 use super::numbers::shown;
 use crate::beauty::decode::{Argument, Context, Decoded};
 use crate::beauty::errno;
+use crate::beauty::file;
 use crate::beauty::perf::{self, value};
 use crate::beauty::row::Kind;
 use crate::beauty::value::{Returned, Text, Value};
@@ -136,8 +137,8 @@ fn of_argument(decoded: &Decoded, name: &str) -> Told {
 
 /// The file that a call opened, the one that its path names, or the one that its descriptor is.
 fn of_path(call: &Call, decoded: &Decoded) -> Told {
-    if let Returned::Value(Value::Fd { file: Some(File::Path(path)), .. }) = decoded.returned() {
-        return Told::Is(shown(path));
+    if let Returned::Value(Value::Fd { file: Some(file), .. }) = decoded.returned() {
+        return Told::Is(named(file));
     }
     let Some(row) = decoded.row() else { return Told::None };
     let names_path = |name: &str| row.args.iter().any(|arg| arg.name == name && matches!(arg.kind, Kind::Path));
@@ -158,12 +159,16 @@ fn of_path(call: &Call, decoded: &Decoded) -> Told {
         }
     }
     match file.or(directory) {
-        Some(Some(File::Path(path))) => Told::Is(shown(path)),
+        Some(Some(file)) => Told::Is(named(file)),
         Some(None) if call.args.is_none() => Told::Unknown,
         Some(None) => Told::Unknown,
         None if call.args.is_none() && row.args.iter().any(|arg| matches!(arg.kind, Kind::Path | Kind::Fd)) => Told::Unknown,
         None => Told::None,
     }
+}
+
+fn named(file: &File) -> String {
+    shown(&file::name(file))
 }
 
 /// A path as it is found from a directory, if that is known; otherwise as the program wrote it.
@@ -188,7 +193,7 @@ fn of_fd(call: &Call, decoded: &Decoded) -> Told {
         _ => None,
     };
     match given.or_else(returned) {
-        Some((fd, Some(File::Path(path)))) => Told::Is(format!("{fd}<{}>", shown(path))),
+        Some((fd, Some(file))) => Told::Is(format!("{fd}<{}>", named(file))),
         Some((fd, None)) => Told::Is(format!("{fd}<?>")),
         None if call.args.is_none() && decoded.row().is_some_and(|row| row.args.iter().any(|arg| matches!(arg.kind, Kind::Fd))) => {
             Told::Unknown
@@ -218,13 +223,13 @@ fn of_peer(decoded: &Decoded) -> Told {
 
 /// Of `TCP:[127.0.0.1:51234->127.0.0.1:80]`, what the arrow points to.
 fn other_end(file: &File) -> Told {
-    let File::Path(name) = file;
-    if name.starts_with(b"socket:[") {
+    let File::Socket(socket) = file else { return Told::None };
+    if socket.protocol.is_empty() {
         return Told::Unknown;
     }
-    let name = shown(name);
+    let name = named(file);
     match (name.split_once(":["), name.rsplit_once("->")) {
-        (Some((protocol, _)), Some((_, end))) if !name.starts_with('/') => Told::Is(format!("{protocol} {}", end.trim_end_matches(']'))),
+        (Some((protocol, _)), Some((_, end))) => Told::Is(format!("{protocol} {}", end.trim_end_matches(']'))),
         _ => Told::None,
     }
 }
