@@ -13,7 +13,7 @@ use crate::sink::output::{Output, Shared, is_quiet_end};
 use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
 use crate::sink::text::Text;
-use crate::sink::{Sink, View};
+use crate::sink::{Over, Sink, View};
 use crate::source::Session;
 use crate::source::files::{LiveMappings, LiveNames};
 use crate::source::look::Live;
@@ -262,14 +262,15 @@ impl Work {
                 (!self.naming.is_waiting() || Instant::now() >= until).then_some(())
             });
         }
-        let Work { session, engine, sinks, naming, later, failed, unheard, .. } = self;
+        let Work { session, engine, gate, sinks, naming, later, failed, unheard, .. } = self;
         let names = Named { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
         for event in later.take().unwrap_or_default() {
             hand_on(sinks, &event, &view, failed, unheard);
         }
         if failed.is_none() {
-            *failed = sinks.iter_mut().try_for_each(|sink| sink.end(engine.ledger(), &view)).err();
+            let over = Over { ledger: engine.ledger(), account: gate.account() };
+            *failed = sinks.iter_mut().try_for_each(|sink| sink.end(&over, &view)).err();
         }
     }
 

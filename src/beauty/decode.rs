@@ -132,6 +132,11 @@ impl<'a> Argument<'_, 'a> {
         self.decoded.signature.args.get(self.index)
     }
 
+    /// Its place among the arguments, from 0.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
     /// The kernel's name for it; empty for a register of a call without a row.
     pub fn name(&self) -> &'static str {
         self.row().map_or("", |arg| arg.name)

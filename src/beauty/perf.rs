@@ -20,12 +20,12 @@ pub mod value;
 mod width;
 
 use super::decode::{Argument, Context, Decoded};
+use super::style::{Known, Style, Verdict};
 use super::value::{Returned, Value};
 use super::{errno, escape, lookup, number, stamp::Stamps, tracepoint::Decoder, unit};
 use crate::cli::request::Show;
-use crate::event::{Call, Comm, Entry, Event, Exit, Time, What};
+use crate::event::{Call, Entry, Event, Exit, Time, What};
 use crate::source::Session;
-use crate::stack::name::Names;
 use owo_colors::Color;
 use owo_colors::colors::{Cyan, Red, Yellow};
 use rustc_hash::FxHashMap;
@@ -75,33 +75,6 @@ impl Perf {
             names: session.names.clone(),
             terminal: false,
             width: None,
-        }
-    }
-
-    /// Writes for eyes from now on, and cuts lines that are longer than this.
-    pub fn on_terminal(&mut self, width: Option<usize>) {
-        (self.terminal, self.width) = (true, width);
-    }
-
-    /// Appends the event's line, with its newline. `comm` says what a task was called at the time of the event. Nothing is written for events that have no line in
-    /// this style: a task's making and an exec (the calls that did it have theirs), and tracepoints that were not asked for.
-    pub fn event(&mut self, out: &mut Vec<u8>, event: &Event, session: &Session, comm: &dyn Fn(i32) -> Option<Comm>, names: &dyn Names) {
-        if self.stamps.has_no_origin() && has_line(event, session) {
-            self.stamps.count_from(beginning(event, session));
-        }
-        let before = out.len();
-        self.line(out, event, &Known { session, comm, names });
-        if let Some(width) = self.width.filter(|_| !matches!(event.what, What::Call(_) | What::Pending(_)))
-            && out.len() > before
-            && out.pop().is_some()
-        {
-            width::fit_end(out, before, width);
-            out.push(b'\n');
-        }
-        if let Some(stack) = event.what.stack()
-            && out.len() > before
-        {
-            frames::write(out, event.task.pid, stack, frames::INDENT, names);
         }
     }
 
@@ -283,12 +256,38 @@ impl Perf {
     }
 }
 
-/// What is known beside an event.
-struct Known<'a> {
-    session: &'a Session,
-    /// What a task was called at the time of the event.
-    comm: &'a dyn Fn(i32) -> Option<Comm>,
-    names: &'a dyn Names,
+impl Style for Perf {
+    /// An event's line. There is none for a task's making and an exec (the calls that did it have theirs), and for tracepoints that were not asked for.
+    fn event(&mut self, out: &mut Vec<u8>, event: &Event, known: &Known) {
+        if self.stamps.has_no_origin() && has_line(event, known.session) {
+            self.stamps.count_from(beginning(event, known.session));
+        }
+        let before = out.len();
+        self.line(out, event, known);
+        if let Some(width) = self.width.filter(|_| !matches!(event.what, What::Call(_) | What::Pending(_)))
+            && out.len() > before
+            && out.pop().is_some()
+        {
+            width::fit_end(out, before, width);
+            out.push(b'\n');
+        }
+        if let Some(stack) = event.what.stack()
+            && out.len() > before
+        {
+            frames::write(out, event.task.pid, stack, frames::INDENT, known.names);
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>, verdict: &Verdict, _: &Session) {
+        if verdict.unplaced > 0 {
+            self.lost_somewhere(out, verdict.unplaced, verdict.gaps_without_size);
+        }
+    }
+
+    /// Times are for eyes then, and longer lines are cut.
+    fn on_terminal(&mut self, width: Option<usize>) {
+        (self.terminal, self.width) = (true, width);
+    }
 }
 
 /// Counts the columns that were filled since a place in the line.

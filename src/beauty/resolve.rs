@@ -131,6 +131,11 @@ impl Width {
 }
 
 impl Word {
+    /// How many registers it takes.
+    pub fn registers(self) -> usize {
+        if self.width == Width::Split { 2 } else { 1 }
+    }
+
     /// The value, with all higher bits as its sign has them.
     #[inline]
     pub fn raw(self, registers: &[u64; 6]) -> u64 {

@@ -135,6 +135,7 @@ pub fn comms(pid: i32) -> Option<Comm> {
 /// What is shown when nothing is asked for.
 pub fn show() -> Show {
     Show {
+        style: crate::cli::request::Style::Perf,
         paths: Vec::new(),
         mode: Mode::Lines,
         errno_summary: false,

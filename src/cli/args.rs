@@ -287,6 +287,9 @@ pub struct LinesArgs {
     /// Print the CPU
     #[arg(long)]
     pub show_cpu: bool,
+    /// Write one JSON object a line, as rtrace-json(5) describes it [default with -o FILE.jsonl]
+    #[arg(long)]
+    pub json: bool,
     /// Print all arguments that are zero, also where zero is what nearly every caller passes
     #[arg(long)]
     pub show_zeros: bool,

@@ -211,6 +211,7 @@ impl Selector {
 /// What is printed, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Show {
+    pub style: Style,
     /// Lines, the summary, both, or neither.
     pub mode: Mode,
     pub errno_summary: bool,
@@ -243,6 +244,16 @@ pub struct Show {
     /// `--width`: how long lines may be on a terminal.
     pub width: Width,
     pub string_limit: usize,
+}
+
+/// How events are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// Lines as perf trace has them.
+    #[default]
+    Perf,
+    /// One JSON object a line.
+    Json,
 }
 
 /// How long lines may be on a terminal; elsewhere they are never cut.

@@ -8,6 +8,7 @@ pub mod summary;
 pub mod text;
 
 use crate::event::Event;
+use crate::gate::Account;
 use crate::stack::name::Names;
 use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;
@@ -23,13 +24,21 @@ pub trait Sink {
     /// Everything before this time was given: write out what waits.
     fn tick(&mut self, view: &View) -> std::io::Result<()>;
 
-    /// There is no more: print what comes last. The ledger says what was issued, seen and lost.
-    fn end(&mut self, ledger: &Ledger, view: &View) -> std::io::Result<()>;
+    /// There is no more: print what comes last.
+    fn end(&mut self, over: &Over, view: &View) -> std::io::Result<()>;
 
     /// How many of the calls that it was given it could not write.
     fn unwritten(&self) -> u64 {
         0
     }
+}
+
+/// How the trace went.
+pub struct Over<'a> {
+    /// What was issued, seen and lost.
+    pub ledger: &'a Ledger,
+    /// What was shown.
+    pub account: Account,
 }
 
 /// What a sink may ask beside the event.

@@ -1,13 +1,12 @@
 //! `--stack-summary`: behind the summary, for each syscall the call paths that took most time.
 
 use super::output::Shared;
-use super::{Sink, View};
+use super::{Over, Sink, View};
 use crate::beauty::perf::frames;
 use crate::beauty::{lookup, number};
 use crate::cli::request::{Graphs, Weight};
 use crate::event::{Call, Event, Stack, What};
 use crate::stack::image::ImageId;
-use crate::syscall::ledger::Ledger;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::io;
@@ -110,7 +109,7 @@ impl Sink for StackSummary {
         Ok(())
     }
 
-    fn end(&mut self, _: &Ledger, view: &View) -> io::Result<()> {
+    fn end(&mut self, _: &Over, view: &View) -> io::Result<()> {
         let text = self.print(view);
         Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &text)?)
     }

@@ -13,7 +13,7 @@ mod stat;
 mod table;
 
 use super::output::Shared;
-use super::{Sink, View};
+use super::{Over, Sink, View};
 use crate::beauty::stamp::Stamps;
 use crate::cli::request::{Mode, Show, SummaryBy, TimeFormat};
 use crate::event::{Event, TaskId, Time, What};
@@ -234,7 +234,7 @@ impl Sink for Summary {
         self.pass(view.now, view)
     }
 
-    fn end(&mut self, ledger: &Ledger, view: &View) -> io::Result<()> {
+    fn end(&mut self, over: &Over, view: &View) -> io::Result<()> {
         // What an unfinished interval has is told as well, so that they add up.
         if let Some((begun, true)) = self.interval.as_ref().and_then(|interval| Some((interval.begun?, interval.before.is_some()))) {
             self.print_interval(begun, view.now, view)?;
@@ -242,7 +242,7 @@ impl Sink for Summary {
         if let Some(before) = self.interval.as_mut().and_then(|interval| interval.before.take()) {
             self.numbers.add(&before);
         }
-        let text = self.text(ledger, view.tasks);
+        let text = self.text(over.ledger, view.tasks);
         let written = self.write(&text);
         self.is_written = written.is_ok();
         written

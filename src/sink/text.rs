@@ -1,15 +1,15 @@
-//! The lines: each event in perf's style, given out in large writes.
+//! The lines: each event in the style that was asked for, given out in large writes.
 //!
 //! What is printed leaves at the next tick at the latest, or when 64 KiB are together. It decides nothing: events that are not to be seen do not come here, save for those that
 //! rtrace needs for itself (`shown` of their event says so).
 
 use super::output::Shared;
-use super::{Sink, View};
-use crate::beauty::perf::Perf;
+use super::{Over, Sink, View};
+use crate::beauty::style::{self, CallsVerdict, EventVerdict, Known, Style, Verdict};
 use crate::cli::request::{Show, Width};
 use crate::event::{Event, Exit, What};
+use crate::source::Session;
 use crate::stream::Unwritten;
-use crate::syscall::ledger::Ledger;
 use rustc_hash::FxHashMap;
 use std::io;
 use std::sync::PoisonError;
@@ -22,7 +22,7 @@ pub struct Text {
     show: Show,
     color: bool,
     /// Made at the first event, when it is known what was armed.
-    style: Option<Perf>,
+    style: Option<Box<dyn Style>>,
     output: Shared,
     lines: Lines,
     /// Calls whose lines could not be written.
@@ -111,18 +111,18 @@ impl Text {
 impl Sink for Text {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
         if self.style.is_none() {
-            self.style = Some(Perf::new(&self.show, view.session, self.color));
+            self.style = Some(style::of(&self.show, view.session, self.color));
             self.look_at_terminal();
         }
-        let style = self.style.get_or_insert_with(|| Perf::new(&self.show, view.session, self.color));
+        let style = self.style.get_or_insert_with(|| style::of(&self.show, view.session, self.color));
         let full = match &mut self.lines {
             Lines::Together(batch) => {
-                print(style, &mut batch.lines, event, view);
+                print(style.as_mut(), &mut batch.lines, event, view);
                 batch.ended(event);
                 batch.lines.len() >= BATCH
             }
             Lines::Separately { line, waiting, bytes } => {
-                print(style, line, event, view);
+                print(style.as_mut(), line, event, view);
                 let pid = if matches!(event.what, What::Lost(_)) { None } else { Some(event.task.pid) };
                 if !line.is_empty() {
                     let batch = waiting.entry(pid).or_default();
@@ -142,19 +142,15 @@ impl Sink for Text {
         self.flush()
     }
 
-    fn end(&mut self, ledger: &Ledger, view: &View) -> io::Result<()> {
+    fn end(&mut self, over: &Over, view: &View) -> io::Result<()> {
         self.flush()?;
-        let unplaced = ledger.lost_records().saturating_sub(ledger.lost_placed);
-        if unplaced == 0 {
-            return Ok(());
+        let verdict = verdict(over, view.session, self.unwritten);
+        let mut last = Vec::new();
+        self.style.get_or_insert_with(|| style::of(&self.show, view.session, self.color)).end(&mut last, &verdict, view.session);
+        match last.is_empty() {
+            true => Ok(()),
+            false => Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &last)?),
         }
-        let mut line = Vec::new();
-        self.style.get_or_insert_with(|| Perf::new(&self.show, view.session, self.color)).lost_somewhere(
-            &mut line,
-            unplaced,
-            ledger.gaps_unsized > 0,
-        );
-        Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &line)?)
     }
 
     fn unwritten(&self) -> u64 {
@@ -162,12 +158,33 @@ impl Sink for Text {
     }
 }
 
-fn print(style: &mut Perf, out: &mut Vec<u8>, event: &Event, view: &View) {
+fn print(style: &mut dyn Style, out: &mut Vec<u8>, event: &Event, view: &View) {
     // A call that is in flight to the end has its line already, if it was shown as pending.
     if matches!(&event.what, What::Call(call) if call.shown_pending && call.exit == Exit::Pending) {
         return;
     }
-    style.event(out, event, view.session, &|tid| view.tasks.comm_at(tid, event.time), view.names);
+    let comm = |tid| view.tasks.comm_at(tid, event.time);
+    style.event(out, event, &Known { session: view.session, comm: &comm, names: view.names });
+}
+
+/// How the trace went, of which so many calls were not written.
+fn verdict(over: &Over, session: &Session, given_up: u64) -> Verdict {
+    let Over { ledger, account } = over;
+    let calls = ledger.calls_account().map(|calls| CallsVerdict {
+        issued: calls.issued + ledger.left_out,
+        shown: account.calls_shown.saturating_sub(given_up),
+        lost: calls.lost,
+        held_back: account.calls_held_back + ledger.left_out,
+        given_up,
+    });
+    let shown = session.events.events.iter().zip(&ledger.events).filter(|(spec, _)| spec.shown && !spec.role.is_of_syscalls());
+    let events = shown.filter_map(|(spec, counts)| {
+        let (issued, lost) = (counts.issued?, counts.lost?);
+        Some(EventVerdict { name: spec.name.clone(), issued, received: counts.counted, lost })
+    });
+    let events = events.collect();
+    let unplaced = ledger.lost_records().saturating_sub(ledger.lost_placed);
+    Verdict { calls, events, unplaced, gaps_without_size: ledger.gaps_unsized > 0 }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The lines of what is no call: tracepoints, page faults, signals, the ends of tasks, gaps.
 
-use super::{Known, Perf, value};
+use super::{Perf, value};
+use crate::beauty::style::Known;
 use crate::beauty::tracepoint::Decoder;
 use crate::beauty::value::Value;
 use crate::beauty::{escape, number, signal};

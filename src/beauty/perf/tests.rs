@@ -31,7 +31,11 @@ fn body(row: &'static Syscall, call: Call) -> String {
 
 fn event_line(show: &Show, event: &Event) -> String {
     let mut out = Vec::new();
-    Perf::new(show, &Session::default(), false).event(&mut out, event, &Session::default(), &samples::comms, &Nameless);
+    Perf::new(show, &Session::default(), false).event(
+        &mut out,
+        event,
+        &Known { session: &Session::default(), comm: &samples::comms, names: &Nameless },
+    );
     String::from_utf8(out).unwrap()
 }
 
@@ -219,13 +223,15 @@ fn signals_ends_and_gaps() {
     assert_eq!(shown(What::Lost(Loss { records: Some(1), after: None })), "LOST 1 record on CPU 3 before 2.000\n");
     let mut style = Perf::new(&show(), &Session::default(), false);
     let mut out = Vec::new();
-    style.event(&mut out, &event(Time(1_000_000), What::Exit(TaskEnd::Exited(0))), &Session::default(), &samples::comms, &Nameless);
+    style.event(
+        &mut out,
+        &event(Time(1_000_000), What::Exit(TaskEnd::Exited(0))),
+        &Known { session: &Session::default(), comm: &samples::comms, names: &Nameless },
+    );
     style.event(
         &mut out,
         &event(Time(9_000_000), What::Lost(Loss { records: Some(12), after: Some(Time(3_500_000)) })),
-        &Session::default(),
-        &samples::comms,
-        &Nameless,
+        &Known { session: &Session::default(), comm: &samples::comms, names: &Nameless },
     );
     assert!(String::from_utf8(out).unwrap().ends_with("\n     9.000 (         ): LOST 12 records on CPU 3 between 3.500 and 9.000\n"));
 }
@@ -278,7 +284,7 @@ fn tracepoints() {
     let shown = |index, show: &Show, raw: &[u8]| {
         let mut out = Vec::new();
         let raised = event(Time(5), What::Tracepoint { event: EventIndex(index), raw: raw.into(), stack: None, caller: None });
-        Perf::new(show, &session, false).event(&mut out, &raised, &session, &samples::comms, &Nameless);
+        Perf::new(show, &session, false).event(&mut out, &raised, &Known { session: &session, comm: &samples::comms, names: &Nameless });
         String::from_utf8(out).unwrap()
     };
     assert_eq!(shown(0, &show(), &raw), "     0.000 (         ): sh/20131 sched:sched_wakeup(comm: \"x\\n\", pid: 7 (x), prio: 120)\n");

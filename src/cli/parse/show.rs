@@ -3,7 +3,7 @@
 use super::{Stop, Surroundings, wrong};
 use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
-use crate::cli::request::{Color, Engine, Mode, Output, Rotation, Run, Show, Sink, StringsBy, SummaryBy, TimeFormat};
+use crate::cli::request::{Color, Engine, Mode, Output, Rotation, Run, Show, Sink, StringsBy, Style, SummaryBy, TimeFormat};
 use crate::cli::units;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,6 +11,11 @@ use std::path::PathBuf;
 
 /// With -a, a summary has so many rows if nothing else is said: all of it fits into a terminal of 24 lines.
 const ROWS_OF_ALL: usize = 12;
+
+/// Whether the name of the output says that it has JSON.
+fn is_json_file(cli: &Cli) -> bool {
+    cli.output.output.as_ref().is_some_and(|name| name.as_bytes().ends_with(b".jsonl") && !name.as_bytes().starts_with(b"|"))
+}
 
 pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let summary = &cli.summary;
@@ -45,7 +50,17 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let is_of_all = !is_named && (named.all_cpus || named.cpu.is_some() || cli.command.is_empty()) && summary_by == SummaryBy::Whole;
     let lines = &cli.lines;
     let arg_names = config.show_arg_names.unwrap_or(true);
+    let style = if lines.json || is_json_file(cli) { Style::Json } else { Style::Perf };
+    if style == Style::Json && mode != Mode::Lines {
+        return Err(wrong(
+            "--json is about calls and events as they come: it does not go with a summary yet (-s, -S); leave one of them out",
+        ));
+    }
+    if style == Style::Json && cli.output.output_separately {
+        return Err(wrong("--json writes one stream: it does not go with --output-separately"));
+    }
     Ok(Show {
+        style,
         mode,
         errno_summary: summary.errno_summary,
         summary_by,
@@ -66,7 +81,8 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         cpu: lines.show_cpu || config.show_cpu == Some(true),
         // Without names, an argument that is left out could not be missed.
         zeros: lines.show_zeros || config.show_zeros == Some(true) || !arg_names,
-        pending: (lines.pending || lines.no_pending).then_some(lines.pending),
+        // Each call has one object, whoever reads along, unless more are asked for.
+        pending: (lines.pending || lines.no_pending || style == Style::Json).then_some(lines.pending),
         arg_names,
         durations: config.show_duration.unwrap_or(true),
         timestamps: config.show_timestamp.unwrap_or(true),

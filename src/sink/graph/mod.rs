@@ -4,14 +4,13 @@ mod folded;
 mod svg;
 mod tree;
 
-use super::{Sink, View, path};
+use super::{Over, Sink, View, path};
 use crate::beauty::lookup;
 use crate::cli::request::{Graphs, Weight};
 use crate::event::{Call, Event, What};
 use crate::interrupt::Waiter;
 use crate::say;
 use crate::stream::Stream;
-use crate::syscall::ledger::Ledger;
 use anyhow::Context;
 use std::io;
 use std::path::Path;
@@ -105,7 +104,7 @@ impl Sink for Graph {
         Ok(())
     }
 
-    fn end(&mut self, _: &Ledger, _: &View) -> io::Result<()> {
+    fn end(&mut self, _: &Over, _: &View) -> io::Result<()> {
         let mut places = Vec::new();
         if let Some(folded) = &mut self.folded {
             folded.write(&folded::folded(&self.tree))?;

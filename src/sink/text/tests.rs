@@ -2,9 +2,11 @@ use super::*;
 use crate::beauty::samples;
 use crate::cli::request::{self, Color};
 use crate::event::{Call, EventIndex, Exit, Loss, TaskEnd, TaskId, Time};
+use crate::gate::Account;
 use crate::sink::output::Output;
 use crate::source::Session;
 use crate::stack::name::Nameless;
+use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +53,7 @@ fn lines_wait_for_the_tick_and_leave_together() {
     sink.tick(&view).unwrap();
     assert_eq!(std::fs::read_to_string(&scratch.0).unwrap(), LINE);
     sink.event(&unknown, &view).unwrap();
-    sink.end(&Ledger::default(), &view).unwrap();
+    sink.end(&Over { ledger: &Ledger::default(), account: Account::default() }, &view).unwrap();
     let text = scratch.text("");
     assert!(text.starts_with(LINE) && text.contains("sh/20131 syscall_9990(0x1, 0x2, 0, 0, 0, 0)"), "{text}");
 }
@@ -81,7 +83,7 @@ fn each_process_has_its_lines_and_a_gap_is_everybodys() {
     sink.tick(&view).unwrap();
     sink.event(&ended, &view).unwrap();
     sink.event(&samples::event(Time(1), What::Lost(Loss { records: Some(2), after: None })), &view).unwrap();
-    sink.end(&Ledger::default(), &view).unwrap();
+    sink.end(&Over { ledger: &Ledger::default(), account: Account::default() }, &view).unwrap();
     assert_eq!(scratch.text(".20131"), LINE);
     assert_eq!(scratch.text(".5"), LINE.replace("20131", "6").repeat(2));
     assert_eq!(scratch.text(""), "     0.000 (         ): LOST 2 records on CPU 3 before 0.000\n");
@@ -112,6 +114,10 @@ fn losses_that_no_record_told_of_are_told_at_the_end() {
     let mut ledger = Ledger::default();
     ledger.account(EventIndex(0)).lost = Some(12);
     ledger.lost_placed = 10;
-    sink.end(&ledger, &View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless }).unwrap();
+    sink.end(
+        &Over { ledger: &ledger, account: Account::default() },
+        &View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless },
+    )
+    .unwrap();
     assert_eq!(scratch.text(""), "         ? (         ): LOST 2 records at times that are not known\n");
 }

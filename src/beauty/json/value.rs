@@ -1,0 +1,277 @@
+//! Values as JSON: typed, with full names, and nothing put into words. rtrace-json(5) has a line for each.
+
+use super::write::{Elements, array, hex, int, object, uint};
+use crate::beauty::file::is_end;
+use crate::beauty::row::Table;
+use crate::beauty::table::Part;
+use crate::beauty::tables::constants::{FILE_TYPE, PTRACE_EVENT, SOCKET_FAMILY};
+use crate::beauty::value::{List, Record, Text, Value};
+use crate::beauty::{number, signal};
+use crate::event::{Ends, File, Socket, UnixName};
+use std::net::SocketAddr;
+
+const AT_FDCWD: i32 = -100;
+
+/// Appends a value.
+pub fn write(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Int(value) => int(out, *value),
+        Value::Uint(value) => uint(out, *value),
+        Value::Hex(value) => object(out, |o| o.hex("hex", *value)),
+        Value::Octal(value) => object(out, |o| o.uint("permissions", *value)),
+        Value::Address(address) => object(out, |o| o.hex("address", *address)),
+        Value::Unread(address) => object(out, |o| {
+            o.hex("address", *address);
+            o.mark("unread", *address != 0);
+        }),
+        Value::Code(address) => object(out, |o| o.hex("code", *address)),
+        Value::Flags { table, bits } => flags(out, table, *bits),
+        Value::Symbol { table, value } => constant(out, table.name(*value), |o| o.uint("value", *value)),
+        Value::Fd { fd, file } => object(out, |o| descriptor(o, *fd, *file)),
+        Value::DirFd { fd, file } => object(out, |o| {
+            if *fd == AT_FDCWD {
+                o.word("constant", "AT_FDCWD");
+            }
+            descriptor(o, *fd, *file);
+        }),
+        Value::Pid { pid, here, comm } => object(out, |o| {
+            o.int("pid", i64::from(*pid));
+            here.iter().for_each(|here| o.int("here", i64::from(*here)));
+            comm.iter().for_each(|comm| o.bytes("comm", comm));
+        }),
+        Value::Id { id, here } => object(out, |o| {
+            o.uint("id", u64::from(*id));
+            o.uint("here", u64::from(*here));
+        }),
+        Value::Signal(signal) => of_signal(out, *signal),
+        Value::SignalCode { signal: of, code } => constant(out, signal::code_name(*of, *code), |o| o.int("value", i64::from(*code))),
+        Value::Dev { major, minor } => object(out, |o| {
+            o.uint("major", u64::from(*major));
+            o.uint("minor", u64::from(*minor));
+        }),
+        Value::Str(text) => string(out, text),
+        Value::Ip(address) => object(out, |o| o.word("ip", &address.to_string())),
+        Value::WaitStatus(status) => object(out, |o| o.object("wait_status", |o| wait_status(o, *status))),
+        Value::Formatted { text, number } => object(out, |o| {
+            o.bytes("formatted", text.as_bytes());
+            number.iter().for_each(|number| o.uint("value", *number));
+        }),
+        Value::Uncopied { address, count, or_more } => object(out, |o| {
+            o.uint("strings", *count);
+            o.mark("or_more", *or_more);
+            o.hex("address", *address);
+        }),
+        Value::FileMode(mode) => object(out, |o| file_mode(o, *mode)),
+        Value::Struct(Record { name, address, members, more }) => object(out, |o| {
+            o.word("struct", name);
+            o.object("members", |o| of_members(o, members));
+            o.mark("more", *more);
+            at(o, *address);
+        }),
+        Value::Packed { name, raw, members } => object(out, |o| {
+            o.word("packed", name);
+            o.object("members", |o| of_members(o, members));
+            o.hex("raw", *raw);
+        }),
+        Value::Array(list) => object(out, |o| of_list(o, "array", list)),
+        Value::AllBut(list) => object(out, |o| of_list(o, "all_but", list)),
+        Value::Unknown => out.extend_from_slice(b"null"),
+    }
+}
+
+fn of_members(o: &mut Elements, members: &[(&'static str, Value)]) {
+    members.iter().for_each(|(name, value)| write(o.member(name), value));
+}
+
+fn of_list(o: &mut Elements, name: &str, List { address, items, more }: &List) {
+    o.array(name, |a| items.iter().for_each(|item| write(a.item(), item)));
+    o.mark("more", *more);
+    at(o, *address);
+}
+
+/// Where it is in memory, if it is there.
+fn at(o: &mut Elements, address: u64) {
+    if address != 0 {
+        o.hex("address", address);
+    }
+}
+
+/// The names of those bits that have one, and the others as a number.
+fn flags(out: &mut Vec<u8>, table: &'static Table, bits: u64) {
+    let (mut rest, mut rest_is_there) = (0, false);
+    object(out, |o| {
+        o.array("flags", |a| {
+            for part in table.flags(bits) {
+                match part {
+                    Part::Constant { name, .. } => super::write::word(a.item(), name),
+                    Part::Rest(bits) => (rest, rest_is_there) = (bits, true),
+                }
+            }
+        });
+        if rest_is_there && rest != 0 {
+            o.hex("rest", rest);
+        }
+    });
+}
+
+/// A number that has a name, or may have one.
+fn constant(out: &mut Vec<u8>, name: Option<&str>, value: impl FnOnce(&mut Elements)) {
+    object(out, |o| {
+        match name {
+            Some(name) => o.word("constant", name),
+            None => o.member("constant").extend_from_slice(b"null"),
+        }
+        value(o);
+    });
+}
+
+/// A signal by number and name.
+pub fn of_signal(out: &mut Vec<u8>, number: i32) {
+    object(out, |o| {
+        o.int("signal", i64::from(number));
+        let mut name = Vec::new();
+        signal::write_name(&mut name, number);
+        if name.starts_with(b"SIG") {
+            o.bytes("name", &name);
+        }
+    });
+}
+
+fn string(out: &mut Vec<u8>, text: &Text) {
+    object(out, |o| {
+        o.bytes("text", &text.bytes);
+        o.mark("cut", text.cut);
+        o.mark("altered", text.altered);
+        text.wanted.iter().for_each(|wanted| o.uint("wanted", *wanted));
+        at(o, text.address);
+    });
+}
+
+/// How a child ended, stopped or went on (wait(2)).
+fn wait_status(o: &mut Elements, status: u32) {
+    const DUMPED: u32 = 0x80;
+    let (low, high) = (status & 0x7f, status >> 8 & 0xff);
+    match (status, low) {
+        (0xffff, _) => o.mark("continued", true),
+        (_, 0) => o.uint("exited", u64::from(high)),
+        (_, 0x7f) => {
+            of_signal(o.member("stopped"), (high & 0x7f) as i32);
+            if status >> 16 != 0 {
+                let event = u64::from(status >> 16);
+                constant(o.member("event"), PTRACE_EVENT.name(event), |o| o.uint("value", event));
+            }
+        }
+        _ => {
+            of_signal(o.member("killed"), low as i32);
+            o.mark("dumped", status & DUMPED != 0);
+        }
+    }
+    o.hex("raw", u64::from(status));
+}
+
+fn file_mode(o: &mut Elements, mode: u32) {
+    const KIND: u32 = 0o170_000;
+    match FILE_TYPE.name(u64::from(mode & KIND)).filter(|_| mode & KIND != 0) {
+        Some(kind) => {
+            o.word("type", kind);
+            o.uint("permissions", u64::from(mode & !KIND));
+        }
+        None => o.uint("permissions", u64::from(mode)),
+    }
+}
+
+fn descriptor(o: &mut Elements, fd: i32, file: Option<&File>) {
+    o.int("fd", i64::from(fd));
+    if let Some(file) = file {
+        of_file(o.member("file"), file);
+    }
+}
+
+/// What a descriptor is open on.
+pub fn of_file(out: &mut Vec<u8>, file: &File) {
+    object(out, |o| match file {
+        File::Path(path) => o.bytes("path", path),
+        File::OldPath { path, deleted, cut } => {
+            o.bytes("path", path);
+            o.mark("deleted", *deleted);
+            o.mark("cut", *cut);
+        }
+        File::Socket(socket) => o.object("socket", |o| of_socket(o, socket)),
+        File::Pipe { inode } => o.uint("pipe", *inode),
+        File::Memory(name) => o.bytes("memfd", name),
+        File::Anonymous(name) => o.bytes("anonymous", name),
+        File::Namespace { kind, inode } => {
+            o.bytes("namespace", kind);
+            o.uint("inode", *inode);
+        }
+        File::Process { pid } => o.int("pidfd", i64::from(*pid)),
+    });
+}
+
+fn of_socket(o: &mut Elements, socket: &Socket) {
+    o.uint("inode", socket.inode);
+    if !socket.protocol.is_empty() {
+        o.bytes("protocol", &socket.protocol);
+    }
+    if socket.family != 0 {
+        let family = u64::from(socket.family);
+        constant(o.member("family"), SOCKET_FAMILY.name(family), |o| o.uint("value", family));
+    }
+    match &socket.ends {
+        Ends::Unknown => {}
+        Ends::Internet { local, remote } => {
+            internet(o, "local", *local);
+            internet(o, "remote", *remote);
+        }
+        Ends::Unix { peer, name } => {
+            if *peer != 0 {
+                o.uint("peer", *peer);
+            }
+            match name {
+                UnixName::Unnamed => {}
+                UnixName::Path(path) => o.bytes("path", path),
+                UnixName::Abstract(name) => o.bytes("abstract", name),
+            }
+        }
+        Ends::Netlink { protocol, port } => {
+            o.uint("number", u64::from(*protocol));
+            o.uint("port", u64::from(*port));
+        }
+        Ends::Packet { protocol, interface } => {
+            o.uint("number", u64::from(*protocol));
+            o.uint("interface", u64::from(*interface));
+        }
+        Ends::Vsock { local, remote } => {
+            for (name, (context, port)) in [("local", local), ("remote", remote)] {
+                o.object(name, |o| {
+                    o.uint("context", u64::from(*context));
+                    o.uint("port", u64::from(*port));
+                });
+            }
+        }
+    }
+}
+
+fn internet(o: &mut Elements, name: &str, address: SocketAddr) {
+    if is_end(address) {
+        o.object(name, |o| {
+            o.word("ip", &address.ip().to_string());
+            o.uint("port", u64::from(address.port()));
+        });
+    }
+}
+
+/// A list of registers.
+pub fn registers(out: &mut Vec<u8>, registers: impl Iterator<Item = u64>) {
+    array(out, |a| registers.for_each(|register| hex(a.item(), register)));
+}
+
+/// A number that is never looked at as one: nanoseconds of a clock.
+pub fn nanoseconds(out: &mut Vec<u8>, value: i128) {
+    out.push(b'"');
+    match u64::try_from(value) {
+        Ok(value) => number::uint(out, value),
+        Err(_) => out.extend_from_slice(value.to_string().as_bytes()),
+    }
+    out.push(b'"');
+}

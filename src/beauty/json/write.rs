@@ -1,0 +1,201 @@
+//! Objects and arrays, appended to a buffer as they are made.
+
+use crate::beauty::number;
+
+/// The largest whole number that every reader of JSON keeps exactly (RFC 8259, section 6).
+const EXACT_MAX: u64 = 1 << 53;
+
+/// An object or array under construction: what separates its elements.
+pub struct Elements<'o> {
+    pub out: &'o mut Vec<u8>,
+    is_first: bool,
+}
+
+impl Elements<'_> {
+    fn separate(&mut self) {
+        if !std::mem::take(&mut self.is_first) {
+            self.out.push(b',');
+        }
+    }
+
+    /// The next element of an array.
+    pub fn item(&mut self) -> &mut Vec<u8> {
+        self.separate();
+        self.out
+    }
+
+    /// The next member of an object; its value is appended to what this returns. The name needs no escapes.
+    pub fn member(&mut self, name: &str) -> &mut Vec<u8> {
+        self.separate();
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    pub fn uint(&mut self, name: &str, value: u64) {
+        uint(self.member(name), value);
+    }
+
+    pub fn int(&mut self, name: &str, value: i64) {
+        int(self.member(name), value);
+    }
+
+    pub fn hex(&mut self, name: &str, value: u64) {
+        hex(self.member(name), value);
+    }
+
+    /// A string of the program's or the machine's own, which needs no escapes.
+    pub fn word(&mut self, name: &str, value: &str) {
+        word(self.member(name), value);
+    }
+
+    pub fn bytes(&mut self, name: &str, value: &[u8]) {
+        bytes(self.member(name), value);
+    }
+
+    /// `true`; what is false is left out.
+    pub fn mark(&mut self, name: &str, value: bool) {
+        if value {
+            self.member(name).extend_from_slice(b"true");
+        }
+    }
+
+    pub fn object(&mut self, name: &str, fill: impl FnOnce(&mut Elements)) {
+        object(self.member(name), fill);
+    }
+
+    pub fn array(&mut self, name: &str, fill: impl FnOnce(&mut Elements)) {
+        array(self.member(name), fill);
+    }
+}
+
+pub fn object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
+    out.push(b'{');
+    fill(&mut Elements { out, is_first: true });
+    out.push(b'}');
+}
+
+pub fn array(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
+    out.push(b'[');
+    fill(&mut Elements { out, is_first: true });
+    out.push(b']');
+}
+
+/// A number, or its digits in a string where a reader could lose some of them.
+pub fn uint(out: &mut Vec<u8>, value: u64) {
+    if value <= EXACT_MAX {
+        return number::uint(out, value);
+    }
+    digits(out, value);
+}
+
+/// The same of a number with a sign.
+pub fn int(out: &mut Vec<u8>, value: i64) {
+    if value.unsigned_abs() <= EXACT_MAX {
+        return number::int(out, value);
+    }
+    out.push(b'"');
+    number::int(out, value);
+    out.push(b'"');
+}
+
+/// A number in a string, however small: for what is usually large.
+pub fn digits(out: &mut Vec<u8>, value: u64) {
+    out.push(b'"');
+    number::uint(out, value);
+    out.push(b'"');
+}
+
+/// `"0x1000"`
+pub fn hex(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(b"\"0x");
+    number::hex_digits(out, value);
+    out.push(b'"');
+}
+
+/// A string that needs no escapes.
+pub fn word(out: &mut Vec<u8>, value: &str) {
+    out.push(b'"');
+    out.extend_from_slice(value.as_bytes());
+    out.push(b'"');
+}
+
+/// Bytes from outside: a string if they are UTF-8, else an object with their hexadecimal digits, two a byte.
+pub fn bytes(out: &mut Vec<u8>, value: &[u8]) {
+    match str::from_utf8(value) {
+        Ok(text) => string(out, text),
+        Err(_) => object(out, |o| {
+            let digits = o.member("bytes");
+            digits.push(b'"');
+            for byte in value {
+                digits.extend([byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+            }
+            digits.push(b'"');
+        }),
+    }
+}
+
+/// A string with what JSON escapes (RFC 8259, section 7).
+fn string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f)) {
+        out.extend_from_slice(&rest[..at]);
+        match rest[at] {
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            escaped @ (b'"' | b'\\') => out.extend_from_slice(&[b'\\', escaped]),
+            control => {
+                out.extend_from_slice(b"\\u00");
+                out.extend([control >> 4, control & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+            }
+        }
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_that_a_reader_could_round_are_strings() {
+        assert_eq!(written(|out| uint(out, 1 << 53)), "9007199254740992");
+        assert_eq!(written(|out| uint(out, (1 << 53) + 1)), "\"9007199254740993\"");
+        assert_eq!(written(|out| int(out, i64::MIN)), "\"-9223372036854775808\"");
+        assert_eq!(written(|out| int(out, -7)), "-7");
+        assert_eq!(written(|out| hex(out, 0x7fff_0000_0001)), "\"0x7fff00000001\"");
+    }
+
+    #[test]
+    fn any_bytes_come_back() {
+        for text in ["", "plain", "a\"b\\c", "\n\t\r\u{1}\u{1f}\u{7f}", "äöü€😀", "\u{2028}"] {
+            let json = written(|out| bytes(out, text.as_bytes()));
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text, "{json}");
+        }
+        assert_eq!(written(|out| bytes(out, b"ab\xff\x00")), "{\"bytes\":\"6162ff00\"}");
+    }
+
+    #[test]
+    fn elements_are_separated() {
+        let json = written(|out| {
+            object(out, |o| {
+                o.uint("a", 1);
+                o.mark("left_out", false);
+                o.array("b", |a| (0..2).for_each(|i| int(a.item(), i)));
+                o.object("c", |_| {});
+            });
+        });
+        assert_eq!(json, r#"{"a":1,"b":[0,1],"c":{}}"#);
+    }
+}
