@@ -26,5 +26,6 @@ pub mod stream;
 pub mod sys;
 pub mod syscall;
 pub mod task;
+pub mod text;
 pub mod verdict;
 pub mod worker;

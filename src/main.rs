@@ -5,11 +5,11 @@
 mod before_main;
 
 use rtrace::cli::exit_code::ExitCode;
-use rtrace::cli::plain::without_numbers;
 use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
 use rtrace::kernel::elsewhere;
 use rtrace::sys::{caller, lent};
+use rtrace::text::plain::without_numbers;
 use rtrace::{run, say};
 
 fn main() -> std::process::ExitCode {

@@ -1,12 +1,12 @@
 //! What is said at the end about the run itself: what was issued, printed and lost, and what could not be trusted. On stderr, whatever the output is.
 
 use crate::beauty::tables::SYSCALLS;
-use crate::cli::near;
 use crate::cli::request::{Selector, Trace};
 use crate::gate::{Account, Held};
 use crate::plan::Plan;
 use crate::source::Session;
 use crate::syscall::ledger::{CallsAccount, EventAccount, Ledger};
+use crate::text::near;
 use crate::worker::Outcome;
 use std::fmt::Write;
 

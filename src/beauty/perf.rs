@@ -20,11 +20,12 @@ mod width;
 
 use super::decode::{Context, Decoded};
 use super::value::Returned;
-use super::{errno, escape, lookup, number, stamp::Stamps, tracepoint::Decoder, unit};
+use super::{errno, lookup, stamp::Stamps, tracepoint::Decoder};
 use crate::cli::request::Show;
 use crate::event::{Call, Comm, Entry, Event, Exit, Time, What};
 use crate::source::Session;
 use crate::stack::name::Names;
+use crate::text::{escape, number, unit};
 use owo_colors::Color;
 use owo_colors::colors::{Cyan, Red, Yellow};
 use rustc_hash::FxHashMap;

@@ -2,12 +2,12 @@
 //! should have to find out from the lines.
 
 use super::too_old::TooOld;
-use crate::cli::plain::without_numbers;
 use crate::cli::request::{Mode, Trace};
 use crate::kernel::descriptors;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::refused::{self, Refused};
 use crate::plan::Way;
+use crate::text::plain::without_numbers;
 use std::io;
 
 /// What programs that trace are loaded with.

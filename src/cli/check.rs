@@ -3,7 +3,7 @@
 //! What can be tried is tried; the rest is read from files. [`Facts`] are gathered once, so that the verdict on them is pure and can be tested for machines
 //! that are not at hand.
 
-use super::{ExitCode, plain, stdout};
+use super::{ExitCode, stdout};
 use crate::bpf;
 use crate::kernel::features::Features;
 use crate::kernel::lockdown;
@@ -14,6 +14,7 @@ use crate::kernel::{machine, syscall_event};
 use crate::plan;
 use crate::sys::lent;
 use crate::sys::perf::{Attr, Counts, On, PerfEvent, StackFields};
+use crate::text::plain;
 use anyhow::Context;
 use std::io::{self, Write};
 

@@ -10,7 +10,6 @@ use super::session::{EventSpec, EventTable, Role};
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::user::Objects;
 use crate::bpf::{Mode, Programs, Seed};
-use crate::cli::plain::without_numbers;
 use crate::event::{EventIndex, Time};
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::{EventName, Tracefs};
@@ -19,6 +18,7 @@ use crate::plan::{PathNames, Plan, PlannedEvent, RingSize, Trigger, Whom, withou
 use crate::say;
 use crate::sys::perf::{Attr, Count, Counts, On, PerfEvent};
 use crate::sys::ring::{MapError, Ring};
+use crate::text::plain::without_numbers;
 use anyhow::{Context, anyhow};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CString;

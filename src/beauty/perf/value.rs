@@ -1,10 +1,11 @@
 //! One value in perf's style: constants without their prefix, modes in octal, whole addresses.
 
+use super::super::signal;
 use super::super::table::Part;
 use super::super::tables::constants::FILE_TYPE;
 use super::super::value::Value;
-use super::super::{escape, number, signal};
 use crate::event::File;
+use crate::text::{escape, number};
 
 /// The descriptor that stands for the current directory.
 const AT_FDCWD: i32 = -100;

@@ -5,7 +5,7 @@
 use super::ast::{Comparison, Expr, Name, Op, Value};
 use super::fit::Fit;
 use crate::beauty::constant::Constant;
-use crate::cli::glob;
+use crate::text::glob;
 use std::borrow::Cow;
 
 /// A name's number within its scope, chosen by the scope.

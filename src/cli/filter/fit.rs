@@ -6,7 +6,7 @@
 
 use super::ast::Expr;
 use super::eval::{Scope, Unbound};
-use crate::cli::near;
+use crate::text::near;
 use std::collections::BTreeSet;
 
 /// How many near names a mistake is given.

@@ -1,8 +1,8 @@
 //! From text to a condition.
 
 use super::ast::{Comparison, Expr, Name, Op, Value};
-use crate::cli::caret::Misplaced;
-use crate::cli::units;
+use crate::text::caret::Misplaced;
+use crate::text::units;
 
 type Parsed<T> = Result<T, Misplaced>;
 

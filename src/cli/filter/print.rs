@@ -1,7 +1,7 @@
 //! From a condition to a text that parses to the same condition.
 
 use super::ast::{Comparison, Expr, Value};
-use crate::cli::units;
+use crate::text::units;
 use std::fmt::{self, Display, Write};
 
 impl fmt::Display for Expr {

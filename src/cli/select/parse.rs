@@ -1,11 +1,11 @@
 //! From the text of `-e` to items.
 
 use super::groups::{GROUPS, group};
-use crate::cli::caret::Misplaced;
-use crate::cli::near;
 use crate::cli::request::{Item, Selector};
-use crate::cli::units;
 use crate::source::session::{CallGraph, Terms};
+use crate::text::caret::Misplaced;
+use crate::text::near;
+use crate::text::units;
 use std::ops::Range;
 
 type Parsed<T> = Result<T, Misplaced>;

@@ -6,10 +6,10 @@
 use super::groups::group;
 use super::libc_names::libc_name;
 use crate::beauty::row::Syscall;
-use crate::cli::glob;
-use crate::cli::near;
 use crate::cli::request::{Item, Selector};
 use crate::event::Abi;
+use crate::text::glob;
+use crate::text::near;
 use smallvec::SmallVec;
 
 /// Which syscalls are traced, and which items said so.
