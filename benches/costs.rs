@@ -5,6 +5,7 @@ use rtrace::beauty::perf::Perf;
 use rtrace::beauty::{lookup, tables::SYSCALLS};
 use rtrace::cli::request::{Request, Trace};
 use rtrace::cli::{self, Parsed};
+use rtrace::event::frame::Frame;
 use rtrace::event::{
     Abi, Call, CallFile, CallId, Entry, Event, EventIndex, Exit, FdPlace, File, Piece, PieceState, Stack, TaskId, Time, What, When,
 };
@@ -14,7 +15,6 @@ use rtrace::sink::{Sink, View};
 use rtrace::source::memory::RecordWriter;
 use rtrace::source::session::{EventSpec, EventTable, Role};
 use rtrace::source::{Body, Merge, Round, Session};
-use rtrace::stack::frame::Frame;
 use rtrace::stack::name::{NamedFrame, Names};
 use rtrace::sys::perf;
 use rtrace::task::Tasks;

@@ -4,17 +4,20 @@
 //! that an event may wait for a later fact (a file name that is being confirmed) without holding the rings' chunk.
 //! Nothing here renders and nothing here looks anything up: what an engine cannot know is [`None`] or `Unknown`, never guessed.
 
+pub mod frame;
+pub mod note;
 mod numbers;
 mod signal;
 mod stack;
 mod tally;
 
+pub use note::Note;
 pub use numbers::Numbers;
 pub use signal::{Fate, Members, Signal};
 pub use stack::Stack;
 pub use tally::{Sum, Tally, Times};
 
-use crate::stack::frame::Frame;
+use frame::Frame;
 use smallvec::SmallVec;
 use std::sync::Arc;
 

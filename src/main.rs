@@ -4,10 +4,10 @@
 #[path = "sys/before_main.rs"]
 mod before_main;
 
-use rtrace::cli::exit_code::ExitCode;
 use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
 use rtrace::kernel::elsewhere;
+use rtrace::sys::exit_code::ExitCode;
 use rtrace::sys::{caller, lent};
 use rtrace::text::plain::without_numbers;
 use rtrace::{run, say};

@@ -6,8 +6,8 @@
 use crate::beauty::signal;
 use crate::bpf;
 use crate::bpf::user::Objects;
-use crate::cli::exit_code::ExitCode;
 use crate::cli::request::{self, Target, Trace, Who};
+use crate::event::Note;
 use crate::event::{TaskId, Time};
 use crate::interrupt;
 use crate::kernel::carriers::{self, Carrier};
@@ -23,8 +23,9 @@ use crate::source::instance::Instance;
 use crate::source::live::Drain;
 use crate::source::look;
 use crate::source::queue::{Sender, queue};
-use crate::source::{Note, Session, session::Scope};
+use crate::source::{Session, session::Scope};
 use crate::stream::is_given_up;
+use crate::sys::exit_code::ExitCode;
 use crate::sys::signals::Came;
 use crate::sys::spawn::{Child, Refused};
 use crate::sys::turn::First;
@@ -572,7 +573,7 @@ impl Run<'_> {
         if let Some(sentence) = verdict::of_unanswered(&outcome.unanswered) {
             say!("rtrace: {sentence}");
         }
-        closer::hand_over(self.drain.armed().slow_to_close());
+        closer::hand_over(self.drain.armed().slow_to_close(), procfs::is_in_first_pid_namespace());
         if self.verbose {
             let (draining, lines) = (self.draining.as_secs_f64(), outcome.cpu.as_secs_f64());
             say!("rtrace: {draining:.3} s of CPU time to empty the rings, {lines:.3} s to make of it what is shown");

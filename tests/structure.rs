@@ -57,7 +57,6 @@ const REMAINING: &[(&str, &str)] = &[
     ("bpf", "cli"),
     ("bpf", "plan"),
     ("bpf", "source"),
-    ("event", "stack"),
     ("gate", "cli"),
     ("gate", "sink"),
     ("kernel", "beauty"),
@@ -67,11 +66,7 @@ const REMAINING: &[(&str, &str)] = &[
     ("run", "cli"),
     ("sink", "cli"),
     ("source", "plan"),
-    ("sys", "cli"),
-    ("sys", "kernel"),
-    ("sys", "source"),
     ("syscall", "source"),
-    ("task", "source"),
 ];
 
 #[test]

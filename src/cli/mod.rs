@@ -6,7 +6,6 @@ mod choices;
 pub mod complete;
 pub mod completions;
 pub mod config;
-pub mod exit_code;
 pub mod filter;
 pub mod habits;
 pub mod list;
@@ -20,5 +19,5 @@ pub mod short_help;
 pub mod stdout;
 pub mod words;
 
-pub use exit_code::ExitCode;
+pub use crate::sys::exit_code::ExitCode;
 pub use parsed::{Parsed, environment, parse};

@@ -6,9 +6,10 @@ mod outbox;
 #[cfg(test)]
 mod tests;
 
+use crate::event::Note;
 use crate::event::{Event, Time};
 use crate::source::merge::Merge;
-use crate::source::{Note, Round, Session};
+use crate::source::{Round, Session};
 #[cfg(test)]
 use crate::stack::library::Closed;
 use crate::stack::library::{Library, Open};

@@ -5,11 +5,11 @@ mod visit;
 mod wide;
 
 use super::instance::{Instance, Size, Whose};
-use super::note::Note;
 use super::session::{EventSpec, EventTable, Role};
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::user::Objects;
 use crate::bpf::{Mode, Programs, Seed};
+use crate::event::Note;
 use crate::event::{EventIndex, Time};
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::{EventName, Tracefs};

@@ -12,7 +12,8 @@
 //! says where. No length is believed before its bytes are there, so that memory is bounded by the file's size and by the limits below.
 
 use super::chunk::{Chunk, Form, Round};
-use super::{Note, Session, Source};
+use super::{Session, Source};
+use crate::event::Note;
 use crate::event::Time;
 use anyhow::{Context, bail, ensure};
 use std::fs::File;

@@ -5,9 +5,9 @@
 use super::arm::{Armed, CpuRing};
 use super::chunk::{Chunk, Form, Round};
 use super::instance::Instance;
-use super::note::Note;
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::is_of_rtrace;
+use crate::event::Note;
 use crate::event::Time;
 use crate::say;
 use crate::sys::clock;

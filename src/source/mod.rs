@@ -11,14 +11,12 @@ pub mod live;
 pub mod look;
 pub mod memory;
 pub mod merge;
-pub mod note;
 pub mod queue;
 pub mod record;
 pub mod session;
 
 pub use chunk::{Chunk, Form, Round};
 pub use merge::Merge;
-pub use note::Note;
 pub use record::{Body, Record, Sample};
 pub use session::{EventTable, Session};
 

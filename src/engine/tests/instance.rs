@@ -1,11 +1,12 @@
 //! Records that say only which thread they are of.
 
 use super::bed::*;
+use crate::event::Note;
 use crate::event::{EventIndex, TaskId, Time, What};
 use crate::source::instance::page::Missed;
 use crate::source::instance::page::tests::PageWriter;
 use crate::source::session::{EventSpec, Role, Scope};
-use crate::source::{Chunk, Form, Note, Session};
+use crate::source::{Chunk, Form, Session};
 use crate::task::Look;
 use crate::task::look::Blind;
 

@@ -173,11 +173,11 @@ fn nobody_looks_at_those_whose_names_alone_are_heard() {
 struct Nobody;
 
 impl crate::task::Look for Nobody {
-    fn fd(&mut self, _: i32, _: i32) -> Option<(crate::event::Time, crate::source::Note)> {
+    fn fd(&mut self, _: i32, _: i32) -> Option<(crate::event::Time, crate::event::Note)> {
         None
     }
 
-    fn task(&mut self, tid: i32) -> Option<(crate::event::Time, crate::source::Note)> {
+    fn task(&mut self, tid: i32) -> Option<(crate::event::Time, crate::event::Note)> {
         assert_eq!(tid, 7, "nothing of it is shown");
         None
     }

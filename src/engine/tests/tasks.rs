@@ -1,8 +1,8 @@
 //! Names, ends, signals, faults.
 
 use super::bed::*;
+use crate::event::Note;
 use crate::event::{Event, Exit, Fate, TaskEnd, Time, What};
-use crate::source::Note;
 use crate::source::session::Scope;
 
 fn ends(events: &[Event]) -> Vec<(i32, TaskEnd)> {

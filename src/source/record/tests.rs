@@ -1,5 +1,7 @@
 //! Records as the writer of [`crate::source::memory`] makes them, records written out by hand, and bytes that are none.
 
+mod real;
+
 use super::*;
 use crate::event::FileId;
 use crate::source::frame::{HEADER_BYTES, field, kind};

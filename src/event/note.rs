@@ -3,7 +3,7 @@
 //! Names of tasks that were there before, what a descriptor pointed to when looked at, the counts of the events: each is stamped with the time it
 //! was true and merged with what the kernel says. So a replay needs nothing of the machine it runs on.
 
-use crate::event::{Abi, EventIndex, FileId, TaskId, Time};
+use super::{Abi, EventIndex, FileId, TaskId, Time};
 
 /// A mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -1,6 +1,23 @@
 //! What unwinding gives: frames, and why there are no more.
 
-use crate::stack::image::ImageId;
+use std::num::NonZeroU32;
+
+/// Of one mapped file ([`crate::stack::image::Image`]), in this run of rtrace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImageId(pub(crate) NonZeroU32);
+
+impl ImageId {
+    /// A number that leaves room for a relative address, and is never 0.
+    #[inline]
+    pub(crate) const fn key(self) -> u64 {
+        (self.0.get() as u64) << 32
+    }
+
+    #[inline]
+    pub(crate) fn of_key(key: u64) -> Option<Self> {
+        NonZeroU32::new((key >> 32) as u32).map(Self)
+    }
+}
 
 /// One function that had been entered and not left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +53,7 @@ pub enum End {
     Root,
     /// As many frames as were asked for.
     Limit,
-    /// A word above the dumped piece of the stack is needed: [`Unwound::stack_bytes`] says how far above.
+    /// A word above the dumped piece of the stack is needed: [`crate::stack::unwind::Unwound::stack_bytes`] says how far above.
     Truncated,
     /// A word is needed at this address, which is not on the stack that was dumped: the program has switched stacks.
     OtherStack { address: u64 },
@@ -56,12 +73,4 @@ pub enum End {
     ReturnProbe,
     /// The sample has no program counter or stack pointer.
     NoRegisters,
-}
-
-/// How an unwinding went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unwound {
-    pub end: End,
-    /// How many bytes of stack, from the sampled stack pointer on, were read; if the end is [`End::Truncated`], how many it takes to go one frame further.
-    pub stack_bytes: u64,
 }
