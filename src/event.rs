@@ -185,7 +185,7 @@ pub struct FileId {
     pub generation: u64,
 }
 
-/// The index of an armed event in the session's event table ([`crate::source::EventTable`]).
+/// The index of an armed event in the session's event table ([`crate::session::EventTable`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct EventIndex(pub u16);
 

@@ -4,9 +4,9 @@
 #[path = "sys/before_main.rs"]
 mod before_main;
 
-use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
 use rtrace::kernel::elsewhere;
+use rtrace::request::Request;
 use rtrace::sys::exit_code::ExitCode;
 use rtrace::sys::{caller, lent};
 use rtrace::text::plain::without_numbers;

@@ -4,6 +4,7 @@
 //! that are not at hand.
 
 use super::{ExitCode, stdout};
+use crate::arm;
 use crate::bpf;
 use crate::kernel::features::Features;
 use crate::kernel::lockdown;
@@ -108,7 +109,7 @@ fn bpf(tracefs: &Result<Tracefs, TracefsError>) -> Result<(), String> {
     if let (Err(error), true) = (tracefs, bpf::may_be_interrupted()) {
         return Err(format!("its programs are on events of this kernel, which cannot be found: {error}"));
     }
-    bpf::try_bpf().map_err(|error| format!("{error:#}"))
+    arm::try_bpf().map_err(|error| format!("{error:#}"))
 }
 
 /// Prints the findings on stdout. The status says whether rtrace can trace this user's own commands.
@@ -353,7 +354,7 @@ fn needs_of_bpf(facts: &Facts) -> Vec<Line> {
         false => Line::missing("BTF", "this kernel was built without CONFIG_DEBUG_INFO_BTF"),
     };
     let needed = [Capability::Bpf, Capability::PerfMon];
-    let is_refused = facts.bpf.as_ref().is_err_and(|why| bpf::is_no_permission(why));
+    let is_refused = facts.bpf.as_ref().is_err_and(|why| arm::is_no_permission(why));
     let capability = match Refused::of(&facts.privileges, &needed) {
         Refused::Filtered if is_refused => Line::missing("BPF", refused::advice("bpf", &facts.privileges, &needed)),
         _ if facts.privileges.has(Capability::Bpf) => Line::ok("BPF", "cap_bpf"),

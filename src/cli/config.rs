@@ -3,7 +3,7 @@
 //! perf's `trace.*` keys have perf's names in both. Only defaults stand here: whatever is on the command line or in RTRACE_OPTS wins.
 
 use super::args::{ColorArg, SummaryArg, TimeArg};
-use super::select;
+use crate::request::select;
 use crate::text::{near, units};
 use clap::ValueEnum;
 use std::path::Path;

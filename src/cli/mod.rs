@@ -1,4 +1,4 @@
-//! The command line: from argv, the environment and the configuration files to a [`request::Request`].
+//! The command line: from argv, the environment and the configuration files to a [`crate::request::Request`].
 
 pub mod args;
 pub mod check;
@@ -6,14 +6,11 @@ mod choices;
 pub mod complete;
 pub mod completions;
 pub mod config;
-pub mod filter;
 pub mod habits;
 pub mod list;
 pub mod parse;
 pub mod parsed;
 pub mod probe;
-pub mod request;
-pub mod select;
 pub mod setup;
 pub mod short_help;
 pub mod stdout;

@@ -2,8 +2,8 @@
 
 use super::ExitCode;
 use super::parse::{Stop, Surroundings, request};
-use super::request::Request;
 use super::stdout;
+use crate::request::Request;
 use crate::say;
 use crate::text::plain::without_numbers;
 use std::ffi::OsString;

@@ -14,7 +14,6 @@ use super::owner::Owner;
 use super::resolve::resolve;
 use super::surroundings::Live;
 use super::user_events::access;
-use crate::cli::request::Item;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::sys::user_events::{Flags, Registration};
 use anyhow::{Context, anyhow};
@@ -75,19 +74,26 @@ impl MadeEvent {
     }
 }
 
+/// A probe that a run is to have.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The item of the request that it is of, counted from 0.
+    pub item: usize,
+    pub probe: &'a Probe,
+    /// How many events of it are opened, where a device may make them.
+    pub by_device: Option<usize>,
+}
+
 impl Made {
-    /// Makes the events of all items that are probes. `events`: how many of an item's are opened, where a device may make them.
+    /// Makes the events of these probes.
     ///
     /// # Errors
     /// Something has no such name, or the kernel does not take it. None of the events is there then.
-    pub fn make(tracefs: &Tracefs, items: &[Item], events: &dyn Fn(&Item) -> Option<usize>) -> anyhow::Result<Made> {
+    pub fn make<'a>(tracefs: &Tracefs, probes: impl IntoIterator<Item = Wanted<'a>>) -> anyhow::Result<Made> {
         let mut made = Made::default();
         let mut taken = HashSet::new();
-        for (at, item) in items.iter().enumerate() {
-            let Some(probe) = item.selector.probe() else { continue };
-            // A filter may ask for what only tracefs knows of an event.
-            let by_device = events(item).filter(|_| item.filter.is_none());
-            made.of_probe(tracefs, at, probe, by_device, &mut taken).with_context(|| format!("--probe '{probe}'"))?;
+        for Wanted { item, probe, by_device } in probes {
+            made.of_probe(tracefs, item, probe, by_device, &mut taken).with_context(|| format!("--probe '{probe}'"))?;
         }
         Ok(made)
     }

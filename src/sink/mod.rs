@@ -7,10 +7,9 @@ pub mod stack_summary;
 pub mod summary;
 pub mod text;
 
+use crate::engine::view::View;
 use crate::event::Event;
-use crate::stack::name::Names;
 use crate::syscall::ledger::Ledger;
-use crate::task::Tasks;
 
 /// A receiver of events, in order.
 pub trait Sink {
@@ -30,14 +29,4 @@ pub trait Sink {
     fn unwritten(&self) -> u64 {
         0
     }
-}
-
-/// What a sink may ask beside the event.
-pub struct View<'a> {
-    pub session: &'a crate::source::Session,
-    pub tasks: &'a Tasks,
-    /// The stream's time at this round: no later event is older.
-    pub now: crate::event::Time,
-    /// What frames are called.
-    pub names: &'a dyn Names,
 }

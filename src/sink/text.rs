@@ -6,8 +6,8 @@
 use super::output::Shared;
 use super::{Sink, View};
 use crate::beauty::perf::Perf;
-use crate::cli::request::{Show, Width};
 use crate::event::{Event, Exit, What};
+use crate::show::{Show, Width};
 use crate::stream::Unwritten;
 use crate::syscall::ledger::Ledger;
 use rustc_hash::FxHashMap;

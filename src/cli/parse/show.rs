@@ -3,7 +3,8 @@
 use super::{Stop, Surroundings, wrong};
 use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
-use crate::cli::request::{Color, Engine, Mode, Output, Rotation, Run, Show, Sink, StringsBy, SummaryBy, TimeFormat};
+use crate::request::{Color, Engine, Output, Rotation, Run, Sink, StringsBy};
+use crate::show::{Mode, Show, SummaryBy, TimeFormat};
 use crate::text::units;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -4,7 +4,7 @@ use super::bed::*;
 use crate::engine::Settings;
 use crate::event::Note;
 use crate::event::{Abi, Exit, PieceState, TaskEnd, Time, What};
-use crate::source::session::Scope;
+use crate::session::Scope;
 use crate::task::look::Blind;
 
 #[test]

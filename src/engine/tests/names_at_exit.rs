@@ -4,9 +4,10 @@ use super::bed::*;
 use super::path_names::{A, B, NOTHING, names, one};
 use crate::event::{Event, EventIndex, What};
 use crate::kernel::format::FieldPlace;
+use crate::session::Session;
+use crate::session::{EventSpec, Role};
 use crate::source::instance::page::tests::PageWriter;
-use crate::source::session::{EventSpec, Role};
-use crate::source::{Chunk, Form, Session};
+use crate::source::{Chunk, Form};
 use crate::task::look::Blind;
 
 const TYPE: u16 = 900;

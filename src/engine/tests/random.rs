@@ -76,7 +76,7 @@ fn happen(dice: &mut Dice) -> (Vec<Written>, FxHashMap<i32, Vec<Truth>>) {
 
 /// Writes the records into rings, some of which are full for a while.
 fn store<'a>(
-    session: &'a crate::source::Session,
+    session: &'a crate::session::Session,
     written: &[Written],
     dice: &mut Dice,
     lossy: bool,

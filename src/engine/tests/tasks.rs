@@ -3,7 +3,7 @@
 use super::bed::*;
 use crate::event::Note;
 use crate::event::{Event, Exit, Fate, TaskEnd, Time, What};
-use crate::source::session::Scope;
+use crate::session::Scope;
 
 fn ends(events: &[Event]) -> Vec<(i32, TaskEnd)> {
     events.iter().filter_map(|e| if let What::Exit(end) = e.what { Some((e.task.tid, end)) } else { None }).collect()

@@ -4,7 +4,7 @@
 //! names and weights when pointed at.
 
 use super::tree::{Drawn, Kind, Tree};
-use crate::cli::request::Weight;
+use crate::request::Weight;
 use crate::text::escape;
 use std::fmt::Write;
 use std::hash::Hasher;

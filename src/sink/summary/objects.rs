@@ -6,8 +6,8 @@ use crate::beauty::errno;
 use crate::beauty::perf::value;
 use crate::beauty::row::Kind;
 use crate::beauty::value::{Returned, Value};
-use crate::cli::request::SummaryObject;
 use crate::event::{Call, Event, Exit, File};
+use crate::show::SummaryObject;
 use crate::sink::View;
 use rustc_hash::FxHashMap;
 

@@ -2,9 +2,9 @@
 
 use super::table;
 use crate::event::{EventIndex, Time};
+use crate::session::EventTable;
 use crate::source::frame::field;
 use crate::source::record::{Body, Records};
-use crate::source::session::EventTable;
 use crate::sys::ring::tests::{open_ring, touch_new_pages};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_PAGE_FAULTS, perf_event_attr};
 
