@@ -1,4 +1,4 @@
-//! The folders of `src/` and the generator's modules form orders, which ARCHITECTURE.md states: each uses only what stands above it in the table.
+//! ARCHITECTURE.md states an order of the folders of `src/`, and one of the generator's modules. Each uses only what comes before it.
 
 #[path = "structure/paths.rs"]
 mod paths;
@@ -7,7 +7,7 @@ use paths::{Used, files, used};
 use std::fs;
 use std::path::Path;
 
-/// The names in the table of a section of ARCHITECTURE.md, lowest first.
+/// The names in the table of a section of ARCHITECTURE.md, in its order.
 fn order(section: &str) -> Vec<String> {
     let text = fs::read_to_string("ARCHITECTURE.md").unwrap();
     let (_, rest) = text.split_once(&format!("\n## {section}\n")).unwrap_or_else(|| panic!("ARCHITECTURE.md has no section \"{section}\""));
@@ -24,14 +24,15 @@ fn faults(root: &str, prefix: &[&str], order: &[String]) -> Vec<String> {
     for (path, module) in files(Path::new(root)) {
         let Some(own) = module.first().cloned() else { continue };
         let Some(rank) = place(&own) else {
-            faults.push(format!("{}: ARCHITECTURE.md does not say where `{own}` stands among the others of {root}", path.display()));
+            faults.push(format!("{}: ARCHITECTURE.md has no line for `{own}` in the order of {root}", path.display()));
             continue;
         };
         let text = fs::read_to_string(&path).unwrap();
         for Used { line, name } in used(&text, module.len(), prefix) {
             if name != own && place(&name).is_some_and(|of| of > rank) {
                 faults.push(format!(
-                    "{}:{line}: `{own}` uses `{name}`, which stands above it: move what is shared into `{own}` or below, or what uses it into `{name}` or above",
+                    "{}:{line}: `{own}` uses `{name}`, which comes after it in ARCHITECTURE.md's order: move what both need into `{own}` \
+                     or a folder before it, or move what uses it",
                     path.display()
                 ));
             }
@@ -44,8 +45,14 @@ fn faults(root: &str, prefix: &[&str], order: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn folders_use_only_what_stands_below_them() {
+fn folders_use_only_what_comes_before_them() {
     let faults = faults("src", &[], &order("The order of the folders"));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn modules_of_the_generator_use_only_what_comes_before_them() {
+    let faults = faults("beauty/gen", &["generator"], &order("The order of the generator's modules"));
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
