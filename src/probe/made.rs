@@ -1,7 +1,7 @@
 //! The events of `--probe`: made before anything is armed, taken away when the run is over, however it ends.
 //!
 //! An event cannot be taken away while anybody has a descriptor of it open, so whoever holds a [`Made`] closes those first; dropping it takes the events away as well, for all the ways out
-//! on which nobody asks. What a killed run leaves is [`super::left`]'s.
+//! on which nobody asks. What a killed run leaves is [`crate::arm::left`]'s.
 
 use super::by_device::{self, ByDevice};
 use super::dynamic_events::{DynamicEvents, WriteError};
