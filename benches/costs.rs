@@ -3,18 +3,20 @@
 use rtrace::beauty::decode::{Context, Decoded};
 use rtrace::beauty::perf::Perf;
 use rtrace::beauty::{lookup, tables::SYSCALLS};
-use rtrace::cli::request::{Request, Trace};
 use rtrace::cli::{self, Parsed};
+use rtrace::engine::view::View;
+use rtrace::event::frame::Frame;
 use rtrace::event::{
     Abi, Call, CallFile, CallId, Entry, Event, EventIndex, Exit, FdPlace, File, Piece, PieceState, Stack, TaskId, Time, What, When,
 };
+use rtrace::request::{Request, Trace};
+use rtrace::session::Session;
+use rtrace::session::{EventSpec, EventTable, Role};
+use rtrace::sink::Sink;
 use rtrace::sink::output::Output;
 use rtrace::sink::summary::Summary;
-use rtrace::sink::{Sink, View};
 use rtrace::source::memory::RecordWriter;
-use rtrace::source::session::{EventSpec, EventTable, Role};
-use rtrace::source::{Body, Merge, Round, Session};
-use rtrace::stack::frame::Frame;
+use rtrace::source::{Body, Merge, Round};
 use rtrace::stack::name::{NamedFrame, Names};
 use rtrace::sys::perf;
 use rtrace::task::Tasks;

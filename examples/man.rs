@@ -92,8 +92,8 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use rtrace::cli::parse::{Surroundings, request};
-    use rtrace::cli::request::Request;
     use rtrace::cli::words;
+    use rtrace::request::Request;
     use std::ffi::OsString;
 
     #[test]

@@ -5,18 +5,21 @@
 //! Nothing here renders and nothing here looks anything up: what an engine cannot know is [`None`] or `Unknown`, never guessed.
 
 mod file;
+pub mod frame;
+pub mod note;
 mod numbers;
 mod signal;
 mod stack;
 mod tally;
 
 pub use file::{Ends, File, Socket, UnixName};
+pub use note::Note;
 pub use numbers::Numbers;
 pub use signal::{Fate, Members, Signal};
 pub use stack::Stack;
 pub use tally::{Sum, Tally, Times};
 
-use crate::stack::frame::Frame;
+use frame::Frame;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -184,7 +187,7 @@ pub struct FileId {
     pub generation: u64,
 }
 
-/// The index of an armed event in the session's event table ([`crate::source::EventTable`]).
+/// The index of an armed event in the session's event table ([`crate::session::EventTable`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct EventIndex(pub u16);
 

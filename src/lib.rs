@@ -6,6 +6,7 @@
 //! ARCHITECTURE.md has the map and the invariants.
 #![deny(clippy::print_stderr)]
 
+pub mod arm;
 pub mod beauty;
 pub mod bpf;
 pub mod cli;
@@ -17,8 +18,11 @@ pub mod kernel;
 pub mod mark;
 pub mod plan;
 pub mod probe;
+pub mod request;
 pub mod run;
 pub mod say;
+pub mod session;
+pub mod show;
 pub mod sink;
 pub mod source;
 pub mod stack;
@@ -26,5 +30,4 @@ pub mod stream;
 pub mod sys;
 pub mod syscall;
 pub mod task;
-pub mod verdict;
-pub mod worker;
+pub mod text;

@@ -4,12 +4,12 @@
 #[path = "sys/before_main.rs"]
 mod before_main;
 
-use rtrace::cli::exit_code::ExitCode;
-use rtrace::cli::plain::without_numbers;
-use rtrace::cli::request::Request;
 use rtrace::cli::{self, Parsed};
 use rtrace::kernel::elsewhere;
+use rtrace::request::Request;
+use rtrace::sys::exit_code::ExitCode;
 use rtrace::sys::{caller, lent};
+use rtrace::text::plain::without_numbers;
 use rtrace::{run, say};
 
 fn main() -> std::process::ExitCode {

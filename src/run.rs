@@ -1,37 +1,38 @@
 //! One run: arm, start, drain, print, clean up.
 //!
-//! Two threads. This one waits for signals, for the command and for the rings, and empties the rings; the other ([`crate::worker`]) makes events of what came and prints them. A queue
+//! Two threads. This one waits for signals, for the command and for the rings, and empties the rings; the other ([`worker`]) makes events of what came and prints them. A queue
 //! bounded in bytes lies between: when it is full the rings wait, and what no longer fits into them the kernel counts as lost.
 
+pub mod verdict;
+pub mod worker;
+
+use crate::arm::left;
+use crate::arm::live::Drain;
+use crate::arm::{self, Armed};
 use crate::beauty::signal;
-use crate::bpf;
 use crate::bpf::user::Objects;
-use crate::cli::exit_code::ExitCode;
-use crate::cli::plain::without_numbers;
-use crate::cli::request::{self, Target, Trace, Who};
+use crate::event::Note;
 use crate::event::{TaskId, Time};
 use crate::interrupt;
 use crate::kernel::carriers::{self, Carrier};
 use crate::kernel::elsewhere::Guarded;
 use crate::kernel::{cgroups, descriptors, elf, machine, procfs, tracefs::Tracefs};
-use crate::plan::{self, Plan, Whom, own_only};
-use crate::probe::left;
+use crate::plan::{self, Plan, own_only};
 use crate::probe::made::Made;
+use crate::request::{self, Target, Trace, Who};
 use crate::say;
+use crate::session::{Scope, Session, Whom};
 use crate::sink::output::Output;
-use crate::source::arm::{self, Armed};
 use crate::source::instance::Instance;
-use crate::source::live::Drain;
 use crate::source::look;
 use crate::source::queue::{Sender, queue};
-use crate::source::{Note, Session, session::Scope};
 use crate::stream::is_given_up;
+use crate::sys::exit_code::ExitCode;
 use crate::sys::signals::Came;
 use crate::sys::spawn::{Child, Refused};
 use crate::sys::turn::First;
 use crate::sys::{caller, clock, closer, lent, perf, rights};
-use crate::verdict;
-use crate::worker::{self, Outcome};
+use crate::text::plain::without_numbers;
 use anyhow::Context;
 use rustix::event::epoll;
 use rustix::process::{Pid, Rlimit, Signal, kill_process};
@@ -43,6 +44,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use worker::Outcome;
 
 /// The pause between two looks at the rings, milliseconds, while records came in the last rounds: a record is printed two rounds after it was written.
 const PAUSE_BUSY_MS: i64 = 20;
@@ -75,11 +77,11 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let tracefs = Tracefs::find().unwrap_or_else(Tracefs::absent);
     let tidying = tracefs.why_absent().is_none().then(|| left::remove_beside(&tracefs)).flatten();
     // Before all that may hold a descriptor of theirs, so that it is gone before they are taken away.
-    let mut made = Made::make(&tracefs, &request.what.items, &|item| plan::events_of_device(request, item))?;
+    let mut made = Made::make(&tracefs, plan::probes(request))?;
     let mut objects = Objects::open(&request.what.items, &tracefs)?;
-    let (mut plan, programs) = bpf::choose(request, &tracefs, &mut made, objects.outputs())?;
+    let (mut plan, programs) = arm::choose(request, &tracefs, &mut made, objects.outputs())?;
     own_only::check_plan(&plan)?;
-    objects.load(&plan, programs.as_ref())?;
+    objects.load(&plan.whom, plan.outputs_inherit(), programs.as_ref())?;
     // Whoever is lent rtrace's privileges has no other events anyhow.
     if let Some(why) = tracefs.why_absent().filter(|_| !lent::is_lent()) {
         say!("rtrace: there are only syscalls, no signals and no other events: {why}");
@@ -572,7 +574,7 @@ impl Run<'_> {
         if let Some(sentence) = verdict::of_unanswered(&outcome.unanswered) {
             say!("rtrace: {sentence}");
         }
-        closer::hand_over(self.drain.armed().slow_to_close());
+        closer::hand_over(self.drain.armed().slow_to_close(), procfs::is_in_first_pid_namespace());
         if self.verbose {
             let (draining, lines) = (self.draining.as_secs_f64(), outcome.cpu.as_secs_f64());
             say!("rtrace: {draining:.3} s of CPU time to empty the rings, {lines:.3} s to make of it what is shown");

@@ -3,9 +3,9 @@
 //! Names, patterns, paths and values that others chose come into most of them, by way of many errors. So what is not to reach a terminal is taken out here, where all of them pass,
 //! and not where each is made: control characters and their like are escaped, and only the first line can begin as rtrace's lines do.
 
-use crate::beauty::escape;
 use crate::interrupt::Waiter;
 use crate::stream::{Stream, is_given_up};
+use crate::text::escape;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;

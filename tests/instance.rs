@@ -1,18 +1,19 @@
 //! Records by a tracefs instance of rtrace's own, from a running kernel: ordinary tracepoints take the way here that only event probes and synthetic events have to take, so
 //! that every kernel can show it. As root; skipped with a word where there is no tracefs to write to.
 
-use rtrace::cli::request::{Engine as By, Request, Trace};
+use rtrace::arm;
+use rtrace::arm::live::Drain;
 use rtrace::cli::{self, Parsed};
 use rtrace::engine::{Engine, Settings};
 use rtrace::event::{Event, What};
 use rtrace::kernel::tracefs::{EventName, TracePath, Tracefs};
-use rtrace::plan::{self, Plan, Whom};
+use rtrace::plan::{self, Plan};
 use rtrace::probe::made::Made;
+use rtrace::request::{Engine as By, Request, Trace};
+use rtrace::session::{Role, Scope, Session, Whom};
+use rtrace::source::Round;
 use rtrace::source::instance::{Instance, Size, Whose, left};
-use rtrace::source::live::Drain;
 use rtrace::source::look::{self, Live};
-use rtrace::source::session::{Role, Scope};
-use rtrace::source::{Round, Session, arm};
 use rtrace::stack::library::Closed;
 use rustix::fs::OFlags;
 use std::io::{BufRead, BufReader, Write};

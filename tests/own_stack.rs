@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use rtrace::stack::frame::{End, Frame};
+use rtrace::event::frame::{End, Frame};
 use rtrace::stack::image::Image;
 use rtrace::stack::registers::{Architecture, Registers};
 use rtrace::stack::space::AddressSpace;

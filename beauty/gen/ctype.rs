@@ -1,6 +1,6 @@
 //! C's types as far as casts and sizeof need them: how many bytes, and whether signed.
 
-use super::expression::Names;
+use super::int::Names;
 use super::lex::Token;
 
 /// What a cast or sizeof speaks of.

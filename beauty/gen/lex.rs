@@ -1,6 +1,6 @@
 //! C tokens, as far as constant expressions need them.
 
-use super::expression::Int;
+use super::int::Int;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {

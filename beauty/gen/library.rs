@@ -2,8 +2,10 @@
 //!
 //! A table sees the constants of the headers it names; what these refer to is looked for in their includes as well.
 
-use super::expression::{Int, Names, evaluate};
-use super::header::{Body, Header, Target, read};
+use super::expression::evaluate;
+use super::header::{Body, Header, Target};
+use super::int::{Int, Names};
+use super::preprocess::read;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;

@@ -1,9 +1,9 @@
 //! A row of `tables/` and the headers give a table: names and values, in the order in which they are tried.
 
-use super::expression::Int;
 use super::fault::{Fault, Place};
 use super::glob;
 use super::header::Target;
+use super::int::Int;
 use super::library::Library;
 use super::overlay::{ArchRow, ConstantRow};
 use super::tables::{Clash, TableKind, TableRow};

@@ -1,7 +1,7 @@
 //! Rows of `structs/*.tbl`: a name, its bytes in x86-64, i386, x32 and aarch64, and what it is made of.
 
 use super::fault::{Fault, Place, Row, is_name, rows};
-use super::layout::{Type, split_array, type_of};
+use super::field_type::{Count, Type, split_array, type_of};
 use super::syscalls::ArgumentRow;
 
 /// The ABIs as rows write them, in the order of the sizes.
@@ -53,15 +53,6 @@ pub struct FieldRow {
     pub count: Count,
     /// What the number is, in the words for arguments.
     pub meaning: Option<ArgumentRow>,
-}
-
-/// How many of a field there are in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
-    One,
-    Array(u32),
-    /// As many as there is memory for, at the end of a struct.
-    Open,
 }
 
 impl FieldRow {

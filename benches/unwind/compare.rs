@@ -1,7 +1,8 @@
 //! Whose frames are the same.
 
-use rtrace::stack::frame::{End, Frame, Unwound};
+use rtrace::event::frame::{End, Frame};
 use rtrace::stack::unwind::Unwinder;
+use rtrace::stack::unwind::Unwound;
 
 use crate::oracle::Oracle;
 use crate::recording::Sample;

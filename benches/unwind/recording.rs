@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use linux_perf_data::linux_perf_event_reader::{EventRecord, SampleRecord};
 use linux_perf_data::{PerfFileReader, PerfFileRecord};
-use rtrace::stack::frame::Frame;
+use rtrace::event::frame::Frame;
 use rtrace::stack::image::Image;
 use rtrace::stack::registers::{Architecture, NONE, Registers};
 use rtrace::stack::space::AddressSpace;

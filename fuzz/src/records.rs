@@ -5,13 +5,14 @@
 use rtrace::bpf::record::{self, Seen};
 use rtrace::bpf::tally;
 use rtrace::event::{Call, CallId, Entry, EventIndex, Exit};
+use rtrace::session::Session;
+use rtrace::session::{EventSpec, EventTable, Role, Terms};
 use rtrace::source::dump::{self, Dump};
 use rtrace::source::file::{FileSource, Writer};
 use rtrace::source::frame::field;
 use rtrace::source::merge::Merge;
 use rtrace::source::record::Records;
-use rtrace::source::session::{EventSpec, EventTable, Role, Terms};
-use rtrace::source::{Body, Session, Source};
+use rtrace::source::{Body, Source};
 
 pub fn run(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };

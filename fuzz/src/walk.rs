@@ -1,6 +1,6 @@
 //! Stacks made of any bytes, unwound through an image.
 
-use rtrace::stack::frame::Frame;
+use rtrace::event::frame::Frame;
 use rtrace::stack::image::Image;
 use rtrace::stack::registers::{Architecture, Registers};
 use rtrace::stack::space::AddressSpace;

@@ -32,7 +32,7 @@ pub fn write_name(out: &mut Vec<u8>, row: Option<&Syscall>, abi: Abi, nr: i64) {
         Some(name) => out.extend_from_slice(name.as_bytes()),
         None => {
             out.extend_from_slice(b"syscall_");
-            super::number::int(out, nr);
+            crate::text::number::int(out, nr);
         }
     }
 }

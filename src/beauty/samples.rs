@@ -1,10 +1,10 @@
 //! Rows and calls for the tests of what reads them.
 
 use super::row::*;
-use crate::cli::request::{Mode, Show, SummaryBy, TimeFormat};
 use crate::event::{
     Abi, Call, CallFile, CallId, Comm, Entry as Begin, Event, Exit, FdPlace, File, Piece, PieceState, TaskId, Time, What, When,
 };
+use crate::show::{Mode, Show, SummaryBy, TimeFormat};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -135,7 +135,7 @@ pub fn comms(pid: i32) -> Option<Comm> {
 /// What is shown when nothing is asked for.
 pub fn show() -> Show {
     Show {
-        style: crate::cli::request::Style::Perf,
+        style: crate::show::Style::Perf,
         paths: Vec::new(),
         mode: Mode::Lines,
         errno_summary: false,
@@ -157,7 +157,7 @@ pub fn show() -> Show {
         timestamps: true,
         prefixes: false,
         alignment: 70,
-        width: crate::cli::request::Width::Any,
+        width: crate::show::Width::Any,
         string_limit: 32,
     }
 }

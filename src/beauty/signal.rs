@@ -3,7 +3,7 @@
 //! All four ABIs number them alike (`asm-generic/signal.h`, x86's and arm64's own headers agree). Real-time signals are counted from the kernel's first, 32, as the C library moves
 //! its own SIGRTMIN past those it keeps for itself.
 
-use super::number;
+use crate::text::number;
 
 /// Writes a signal's name: `SIGCHLD`, `SIGRT_2` for 34, or the number if it is none.
 pub fn write_name(out: &mut Vec<u8>, signal: i32) {

@@ -3,11 +3,11 @@
 //! Events carry CLOCK_MONOTONIC; wall-clock formats add the session's offset, so that a recording shows the time at which it was made. Wall and monotonic stamps have all
 //! nine digits; the two in milliseconds have three, as perf trace prints them.
 
-use super::number;
-use crate::cli::request::TimeFormat;
 use crate::event::Time;
-use crate::source::Session;
-use crate::source::session::Scope;
+use crate::session::Scope;
+use crate::session::Session;
+use crate::show::TimeFormat;
+use crate::text::number;
 use jiff::tz::TimeZone;
 
 const SECOND: i64 = 1_000_000_000;

@@ -2,9 +2,9 @@
 
 use super::json::Json;
 use super::perf::Perf;
-use crate::cli::request::{self, Show};
 use crate::event::{Comm, Event};
-use crate::source::Session;
+use crate::session::Session;
+use crate::show::{self, Show};
 use crate::stack::name::Names;
 
 /// What a style may ask beside an event.
@@ -65,7 +65,7 @@ pub trait Style {
 /// The style that was asked for.
 pub fn of(show: &Show, session: &Session, color: bool) -> Box<dyn Style> {
     match show.style {
-        request::Style::Perf => Box::new(Perf::new(show, session, color)),
-        request::Style::Json => Box::new(Json::new(show.string_limit)),
+        show::Style::Perf => Box::new(Perf::new(show, session, color)),
+        show::Style::Json => Box::new(Json::new(show.string_limit)),
     }
 }

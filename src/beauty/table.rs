@@ -2,9 +2,9 @@
 //!
 //! Nothing is lost on the way: bits without a name stay as a number, and so does a value without one.
 
-use super::constant::Constant;
 use super::row::{Entry, Field, Table, TableKind};
 use crate::event::Abi;
+use crate::kernel::constant::Constant;
 
 /// One part of a flag word.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Calls that are in flight, as a look at all tasks lists them.
 
 use super::record::{self, Listed};
-use crate::source::note::StackMemory;
+use crate::event::note::StackMemory;
 
 /// Two lists, as the programs wrote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

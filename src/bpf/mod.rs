@@ -7,12 +7,10 @@ mod account;
 mod capture;
 #[cfg(feature = "bpf")]
 mod choices;
-mod choose;
 #[cfg(feature = "bpf")]
 mod conditions;
 #[cfg(feature = "bpf")]
 mod encode;
-mod fallback;
 pub mod files;
 pub mod filter;
 #[cfg(feature = "bpf")]
@@ -31,7 +29,6 @@ pub mod signals;
 mod sockets;
 mod stacks;
 pub mod tally;
-mod too_old;
 #[cfg(feature = "bpf")]
 mod types;
 #[cfg(feature = "bpf")]
@@ -47,8 +44,6 @@ mod programs;
 mod programs;
 
 pub use account::Account;
-pub use choose::{choose, try_bpf};
-pub use fallback::is_no_permission;
 pub use programs::{Programs, is_of_rtrace, may_be_interrupted};
 pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, Whose};
 pub use stacks::Stacks;

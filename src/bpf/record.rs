@@ -2,8 +2,8 @@
 //!
 //! It only reads bytes, so it is there in every build: a recording may come from a machine with other means. Whatever the bytes are, it gives a call or nothing.
 
+use crate::event::note::StackMemory;
 use crate::event::{Abi, Call, FdPlace, Piece, PieceState, TaskId, Time, When};
-use crate::source::note::StackMemory;
 use smallvec::SmallVec;
 
 /// `sizeof(struct call)`, `sizeof(struct piece)`, `sizeof(struct listed)`.

@@ -2,8 +2,8 @@
 //!
 //! `--help`, the man page and the completions are made of this. What the options mean together is `parse`'s.
 
-use super::request::{SummaryObject, Width};
-use super::units;
+use crate::show::{SummaryObject, Width};
+use crate::text::units;
 use clap::{Arg, ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;

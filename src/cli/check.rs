@@ -3,7 +3,8 @@
 //! What can be tried is tried; the rest is read from files. [`Facts`] are gathered once, so that the verdict on them is pure and can be tested for machines
 //! that are not at hand.
 
-use super::{ExitCode, plain, stdout};
+use super::{ExitCode, stdout};
+use crate::arm;
 use crate::bpf;
 use crate::kernel::features::Features;
 use crate::kernel::lockdown;
@@ -14,6 +15,7 @@ use crate::kernel::{machine, syscall_event};
 use crate::plan;
 use crate::sys::lent;
 use crate::sys::perf::{Attr, Counts, On, PerfEvent, StackFields};
+use crate::text::plain;
 use anyhow::Context;
 use std::io::{self, Write};
 
@@ -107,7 +109,7 @@ fn bpf(tracefs: &Result<Tracefs, TracefsError>) -> Result<(), String> {
     if let (Err(error), true) = (tracefs, bpf::may_be_interrupted()) {
         return Err(format!("its programs are on events of this kernel, which cannot be found: {error}"));
     }
-    bpf::try_bpf().map_err(|error| format!("{error:#}"))
+    arm::try_bpf().map_err(|error| format!("{error:#}"))
 }
 
 /// Prints the findings on stdout. The status says whether rtrace can trace this user's own commands.
@@ -352,7 +354,7 @@ fn needs_of_bpf(facts: &Facts) -> Vec<Line> {
         false => Line::missing("BTF", "this kernel was built without CONFIG_DEBUG_INFO_BTF"),
     };
     let needed = [Capability::Bpf, Capability::PerfMon];
-    let is_refused = facts.bpf.as_ref().is_err_and(|why| bpf::is_no_permission(why));
+    let is_refused = facts.bpf.as_ref().is_err_and(|why| arm::is_no_permission(why));
     let capability = match Refused::of(&facts.privileges, &needed) {
         Refused::Filtered if is_refused => Line::missing("BPF", refused::advice("bpf", &facts.privileges, &needed)),
         _ if facts.privileges.has(Capability::Bpf) => Line::ok("BPF", "cap_bpf"),

@@ -1,6 +1,6 @@
 //! Options whose words are more than a list: what each means, and what is said to any other.
 
-use super::request::{SummaryObject, Width};
+use crate::show::{SummaryObject, Width};
 use std::str::FromStr;
 
 /// `--width`

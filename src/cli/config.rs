@@ -3,7 +3,8 @@
 //! perf's `trace.*` keys have perf's names in both. Only defaults stand here: whatever is on the command line or in RTRACE_OPTS wins.
 
 use super::args::{ColorArg, SummaryArg, TimeArg};
-use super::{select, units};
+use crate::request::select;
+use crate::text::{near, units};
 use clap::ValueEnum;
 use std::path::Path;
 
@@ -78,7 +79,7 @@ impl Config {
 
     fn set_toml(&mut self, key: &str, value: &toml::de::DeValue) -> Result<(), String> {
         if !KEYS.contains(&key) {
-            return Err(format!("there is no setting `{key}`{}", super::near::hint(&super::near::nearest(key, KEYS, 3))));
+            return Err(format!("there is no setting `{key}`{}", near::hint(&near::nearest(key, KEYS, 3))));
         }
         self.set(key, &plain(value).ok_or_else(|| format!("`{key}` cannot be a {}", value.type_str()))?)
     }

@@ -8,13 +8,14 @@ mod structs;
 pub mod usdt;
 
 use super::ExitCode;
-use super::request::Listing;
-use super::select::GROUPS;
-use super::{glob, near, stdout};
+use super::stdout;
 use crate::beauty::row::{Groups, Struct, Syscall, Table, TableKind};
 use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
 use crate::event::Abi;
 use crate::kernel::tracefs::{Tracefs, TracefsError};
+use crate::request::Listing;
+use crate::request::select::GROUPS;
+use crate::text::{glob, near};
 use anyhow::bail;
 use std::io::{self, Write};
 

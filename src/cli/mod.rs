@@ -1,29 +1,20 @@
-//! The command line: from argv, the environment and the configuration files to a [`request::Request`].
+//! The command line: from argv, the environment and the configuration files to a [`crate::request::Request`].
 
 pub mod args;
-pub mod caret;
 pub mod check;
 mod choices;
 pub mod complete;
 pub mod completions;
 pub mod config;
-pub mod exit_code;
-pub mod filter;
-pub mod glob;
 pub mod habits;
 pub mod list;
-pub mod near;
 pub mod parse;
 pub mod parsed;
-pub mod plain;
 pub mod probe;
-pub mod request;
-pub mod select;
 pub mod setup;
 pub mod short_help;
 pub mod stdout;
-pub mod units;
 pub mod words;
 
-pub use exit_code::ExitCode;
+pub use crate::sys::exit_code::ExitCode;
 pub use parsed::{Parsed, environment, parse};

@@ -2,10 +2,10 @@
 
 use super::ExitCode;
 use super::parse::{Stop, Surroundings, request};
-use super::plain::without_numbers;
-use super::request::Request;
 use super::stdout;
+use crate::request::Request;
 use crate::say;
+use crate::text::plain::without_numbers;
 use std::ffi::OsString;
 use std::fs;
 use std::io;

@@ -2,11 +2,11 @@
 //! `./install --group` carries out just these lines.
 
 use super::ExitCode;
-use super::request::Setup;
 use super::stdout;
 use crate::bpf;
 use crate::kernel::machine;
 use crate::kernel::privileges::{LEVEL_MAX, Privileges};
+use crate::request::Setup;
 use anyhow::Context;
 use std::ffi::OsStr;
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! Printing a whole text to stdout, for commands that answer and end.
 
 use super::ExitCode;
-use crate::beauty::escape;
 use crate::sys::caller;
+use crate::text::escape;
 use anyhow::{Context, bail};
 use memchr::memchr_iter;
 use std::io::{self, Write};

@@ -2,13 +2,16 @@
 
 mod follow;
 mod outbox;
+pub mod view;
 
 #[cfg(test)]
 mod tests;
 
+use crate::event::Note;
 use crate::event::{Event, Time};
+use crate::session::Session;
+use crate::source::Round;
 use crate::source::merge::Merge;
-use crate::source::{Note, Round, Session};
 #[cfg(test)]
 use crate::stack::library::Closed;
 use crate::stack::library::{Library, Open};

@@ -1,6 +1,6 @@
 //! Where a call was made from.
 
-use crate::stack::frame::{End, Frame};
+use super::frame::{End, Frame};
 
 /// The functions that had been entered and not left, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,9 +9,9 @@ pub use paths::{Paths, may_have_paths};
 pub use subject::{CallScope, CallSubject, Named, TracepointScope, TracepointSubject};
 
 use crate::beauty::lookup;
-use crate::cli::filter::{Bound, Subject, Verdict};
+use crate::engine::view::View;
 use crate::event::{Abi, Call, Event, EventIndex, Exit, TaskEnd, Time, What};
-use crate::sink::View;
+use crate::request::filter::{Bound, Subject, Verdict};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 

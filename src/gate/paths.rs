@@ -3,8 +3,8 @@
 use crate::beauty::file;
 use crate::beauty::resolve::Signature;
 use crate::beauty::row::{Kind, Return, Syscall};
-use crate::cli::glob;
 use crate::event::{Call, FdPlace, File, PieceState};
+use crate::text::glob;
 
 /// The paths and globs that are asked for; none asks for nothing, and every call is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

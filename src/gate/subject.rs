@@ -1,13 +1,13 @@
 //! What names in a `--filter` mean: for a syscall its arguments, for a tracepoint its fields, and for both what rtrace knows of any event.
 
-use crate::beauty::constant::{Constant, Constants};
-use crate::beauty::file;
+use crate::beauty::constant::Constants;
 use crate::beauty::row::{Arg, Kind as ArgKind, Return, Syscall};
-use crate::beauty::tracepoint;
-use crate::cli::filter::{Kind, Name, NameId, Operand, Scope, Subject};
+use crate::beauty::{file, tracepoint};
 use crate::event::{Abi, Call, Entry, Event, Exit, FdPlace, File, Piece, PieceState};
+use crate::kernel::constant::Constant;
 use crate::kernel::fetched::Got;
 use crate::kernel::format::Format;
+use crate::request::filter::{Kind, Name, NameId, Operand, Scope, Subject};
 use std::borrow::Cow;
 
 // Names that any event has. Arguments and fields count from 0, paths of descriptors from PATHS.

@@ -6,8 +6,8 @@ mod called;
 mod runtimes;
 
 use super::cgroups::{self, Root};
-use crate::cli::near;
 use crate::sys::users;
+use crate::text::near;
 use anyhow::{anyhow, bail};
 use called::Called;
 use runtimes::Known;

@@ -2,7 +2,7 @@
 //!
 //! A trace takes some descriptors for each event and CPU, so rtrace takes what the hard limit gives before anything is decided. The command gets the limit back that rtrace was started with.
 
-use crate::cli::plain::without_numbers;
+use crate::text::plain::without_numbers;
 use anyhow::anyhow;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use std::io;

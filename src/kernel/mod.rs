@@ -3,6 +3,7 @@
 pub mod btf;
 pub mod carriers;
 pub mod cgroups;
+pub mod constant;
 pub mod containers;
 pub mod ctype;
 pub mod descriptors;

@@ -2,8 +2,8 @@
 //! this process has, where there is no other.
 
 use super::format::{Format, FormatError};
-use crate::cli::glob;
-use crate::cli::near::{hint, nearest};
+use crate::text::glob;
+use crate::text::near::{hint, nearest};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -171,7 +171,7 @@ impl Tracefs {
         directories(&self.root.join("events").join(subsystem))
     }
 
-    /// The events whose subsystem and name match these globs ([`crate::cli::glob`]), by name. Only directories are listed, so it is fast.
+    /// The events whose subsystem and name match these globs ([`crate::text::glob`]), by name. Only directories are listed, so it is fast.
     /// ftrace's own records (`ftrace:*`) cannot be opened and are left out.
     ///
     /// # Errors

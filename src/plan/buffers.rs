@@ -1,7 +1,7 @@
 //! How large the buffers are between the kernel and what is shown: decided when the plan is made, by what a record may
 //! hold, how many tasks there are, and how much memory the machine has.
 
-use crate::cli::request::Trace;
+use crate::request::Trace;
 use std::fmt;
 
 const MIB: u64 = 1 << 20;

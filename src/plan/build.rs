@@ -4,19 +4,21 @@ use super::by_instance::ByInstance;
 use super::events::{Adding, Needs, Tracepoint};
 use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Facts, Mechanism};
-use super::{Buffers, Plan, PlannedEvent, Whom, buffers, doors, fds, filters, hooks, objects, path_names, paths, sums, target};
+use super::{Buffers, PathNames, Plan, PlannedEvent, buffers, doors, fds, filters, hooks, objects, path_names, paths, sums, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::user::Output;
-use crate::bpf::{self, Hooks, Whose};
-use crate::cli::request::{Engine, Item, Mode, SummaryBy, SummaryObject, Target, Trace, Who};
-use crate::cli::select::{self, Selection};
+use crate::bpf::{self, Hooks, OwnEvents, Whose};
 use crate::gate::{self, Door, OfTasks, Switch};
 use crate::kernel::carriers::Carrier;
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{machine, procfs, syscall_event};
 use crate::probe::made::{Made, MadeEvent};
-use crate::source::session::{EventSpec, Role, Terms};
+use crate::request::select::{self, Selection};
+use crate::request::{Engine, Graphs, Item, Target, Trace, Who};
+use crate::session::Whom;
+use crate::session::{EventSpec, Role, Terms};
+use crate::show::{Mode, SummaryBy, SummaryObject};
 use crate::sys::lent;
 use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
@@ -31,76 +33,38 @@ const PENDING_AFTER: u64 = 100_000_000;
 /// # Errors
 /// A sentence for every name that means nothing on this machine, every target that is not there.
 pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output], engine: Engine) -> anyhow::Result<Plan> {
-    if procfs::is_of_another_namespace() {
-        return Err(anyhow!(
-            "/proc shows the tasks of another pid namespace than rtrace's, so numbers and names would be those of other tasks: \
-             mount one of this namespace (mount -t proc proc /proc, or unshare --mount-proc)"
-        ));
-    }
+    check_proc()?;
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = made.notes.clone();
     let (whom, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
-
-    if whom.is_anyone() && !procfs::is_in_first_pid_namespace() {
-        notes.push("plan: only tasks of this pid namespace are traced, and those below it: others have no number here".to_owned());
-    }
+    notes.extend(of_this_namespace(&whom));
     let shown_signals = shown_signals(request, &whom, !selection.is_empty());
     let signals = shown_signals != OfTasks::None;
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
-    let takes_stacks = graphs::any(request);
-    let maps = what.faults.is_some() || takes_stacks || made.events().iter().any(MadeEvent::returns_in_a_program);
+    let maps = what.faults.is_some() || graphs::any(request) || made.events().iter().any(MadeEvent::returns_in_a_program);
     let mut events = vec![side_band(maps, inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
     let object = request.show.summary_object.as_ref();
     objects::check(object, &shown, selection.unknown)?;
     let fd_paths = what.fd_paths || object.is_some_and(SummaryObject::is_of_descriptors);
-    let each_call = sums::hindrance(request);
     let by_bpf = engine == Engine::Bpf && !selection.is_empty();
     let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
     let kernel_frames = !by_bpf && graphs.has_kernel_frames();
     let facts = Facts { own_events: mechanism::own_events(tracefs), compat, kernel_frames };
     let mut mechanism = mechanism::choose(&armed, selection.unknown, facts);
-    let path_names = match by_bpf || selection.is_empty() {
-        true => None,
-        false => {
-            let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
-            let mut facts = path_names::Facts::find(tracefs, &shown, selection.unknown, own_events);
-            // A summary has none of them, and of what a filter asks is not known here.
-            let shows = matches!(request.show.mode, Mode::Lines | Mode::Both) || object.is_some() || !request.show.paths.is_empty();
-            facts.wanted &= shows || what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
-            let only = match &whom {
-                Whom::Tasks { tids, processes } if !inherit && processes.is_empty() => Some(tids.as_slice()),
-                _ => None,
-            };
-            let wanted = path_names::Wanted { shown: &shown, only };
-            Some(path_names::choose(request.run.strings_by, facts, |own| path_names::make(own, tracefs, made, wanted))?)
-        }
-    };
-    let mut hooks = Hooks::All;
-    if by_bpf && matches!(mechanism, Mechanism::OwnEvents { .. }) {
-        match hooks::own(&armed, &selection, tracefs) {
-            Ok(events) => hooks = Hooks::Own { events, cpu: cpus.first().copied().unwrap_or_default() },
-            Err(why) => mechanism = Mechanism::Raw { why: why.to_owned() },
-        }
-    }
     let decided = Decided { request, selection: &selection, whom: &whom, graphs: &graphs, inherit, shown_signals };
-    let facts = buffers::Facts {
-        cpus: cpus.len(),
-        tasks: tasks(&whom),
-        memory: machine::memory_bytes().unwrap_or_default(),
-        stacks: takes_stacks,
-        by_bpf,
-        sums: by_bpf && each_call.is_none(),
-        data: request.show.string_limit,
-    };
-    let buffers = Buffers::choose(request, facts);
-    let bpf = if by_bpf { Some(decided.bpf(hooks, shown, &buffers, &mut notes)?) } else { None };
-    if let (Some(why), true, Mode::Summary) = (each_call, bpf.is_some(), request.show.mode) {
-        notes.push(format!("plan: the summary is made of records here, not in the kernel, because {why}"));
+    let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
+    let path_names = if by_bpf { None } else { decided.path_names(&shown, own_events, tracefs, made)? };
+    let mut hooks = Hooks::All;
+    if by_bpf && own_events {
+        (hooks, mechanism) = hooks_of(hooks::own(&armed, &selection, tracefs), &cpus, mechanism);
     }
+    let buffers = decided.buffers(cpus.len(), by_bpf);
+    let bpf = if by_bpf { Some(decided.bpf(hooks, shown, &buffers, &mut notes)?) } else { None };
+    notes.extend(if by_bpf { decided.why_no_sums() } else { None });
     let names_events = decided.is_switched() || what.items.iter().any(|item| !item.selector.is_of_syscalls());
     let by_instance = if names_events { ByInstance::find(tracefs) } else { ByInstance::default() };
     let mut add =
@@ -112,47 +76,16 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         Mechanism::Raw { .. } => add.raw(&armed, selection.unknown, compat)?,
     }
     let is_armed = |name: &str| selection.unknown || armed.iter().any(|s| s.name == name);
-    let fds = match fds::unseen(&whom, what.cpus.is_some(), inherit) {
-        _ if bpf.is_some() => Err("the BPF programs read them at the call"),
-        None if fds::are_armed(&armed, selection.unknown) => Ok(()),
-        None => Err("--fd-paths arms what is needed"),
-        Some(why) => Err(why),
-    };
+    let fds = decided.fds(&armed, by_bpf);
     let cgroups = matches!(request.show.mode, Mode::Summary | Mode::Both) && request.show.summary_by == SummaryBy::Cgroup;
-    add.helpers(Needs {
-        ends: decided.follows_tasks() && bpf.is_none(),
-        exits_seen: is_armed("exit") && is_armed("exit_group"),
-        // Numbers in records are those of the first pid namespace.
-        signals: signals && bpf.is_none() && procfs::is_in_first_pid_namespace(),
-        exec: bpf.is_none() && (is_armed("execve") || is_armed("execveat")),
-        descriptors: fds.is_ok(),
-        cgroups,
-    });
+    add.helpers(decided.needs(&is_armed, by_bpf, fds.is_ok(), cgroups));
     if let Some(path_names) = &path_names {
         path_names.add_events(&mut add)?;
     }
-    let names = names(&selection, &what.items);
-    let mut filters = doors::Filters::new(&what.items, what.filter.as_ref());
-    let mut event_doors = doors::of_tracepoints(&mut add, &mut filters)?;
-    let switch_on = doors::switch(&mut add, what.switch_on.as_ref(), &selection)?;
-    let switch_off = doors::switch(&mut add, what.switch_off.as_ref(), &selection)?;
-    if let Some(faults) = what.faults {
-        add.faults(faults);
-    }
-    if what.sched {
-        add.tracepoint(Tracepoint::helper("sched", "sched_stat_runtime", Role::StatRuntime))?;
-    }
-    doors::of_outputs(&mut add, &mut event_doors, outputs, &mut filters);
-    let without_stacks =
-        events.iter().filter(|event| event.spec.is_by_instance() && !Graph::of_event(&event.spec.terms, &request.graphs).is_none());
-    notes.extend(without_stacks.map(|event| format!("plan: no stacks of {}: a tracefs instance has none of programs", event.spec.name)));
-    // The summary's, whatever is shown.
-    let for_summary = events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
-    for_summary.for_each(|(_, door)| _ = door.get_or_insert_default());
+    let gate = decided.add_shown(&mut add, outputs)?;
+    notes.extend(without_stacks(&events, &request.graphs));
     let mut remarks = selection.notes.clone();
     remarks.extend(paths::remark(request, path_names.as_ref()));
-    let gate = decided.gate(event_doors, switch_on, switch_off, &mut filters);
-    filters.check()?;
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
     Ok(Plan {
         buffers,
@@ -170,12 +103,44 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
         maps,
         copied_bytes: if copies { syscall_event::copy_limit(&machine::release()?) } else { syscall_event::COPY_LIMIT_DEFAULT },
         frames_max: graphs::frames_max(&selection, &what.items, &request.graphs),
-        names,
+        names: names(&selection, &what.items),
         delay: what.delay,
         excluded: excluded(request),
         remarks,
         notes,
     })
+}
+
+/// # Errors
+/// Numbers and names in /proc are of no use.
+fn check_proc() -> anyhow::Result<()> {
+    if procfs::is_of_another_namespace() {
+        return Err(anyhow!(
+            "/proc shows the tasks of another pid namespace than rtrace's, so numbers and names would be those of other tasks: \
+             mount one of this namespace (mount -t proc proc /proc, or unshare --mount-proc)"
+        ));
+    }
+    Ok(())
+}
+
+/// What is said where not all tasks of the machine have numbers.
+fn of_this_namespace(whom: &Whom) -> Option<String> {
+    let is_narrow = whom.is_anyone() && !procfs::is_in_first_pid_namespace();
+    is_narrow.then(|| "plan: only tasks of this pid namespace are traced, and those below it: others have no number here".to_owned())
+}
+
+/// How the BPF programs are attached, by what was found for events of the calls' own.
+fn hooks_of(own: Result<Vec<OwnEvents>, &'static str>, cpus: &[u32], mechanism: Mechanism) -> (Hooks, Mechanism) {
+    match own {
+        Ok(events) => (Hooks::Own { events, cpu: cpus.first().copied().unwrap_or_default() }, mechanism),
+        Err(why) => (Hooks::All, Mechanism::Raw { why: why.to_owned() }),
+    }
+}
+
+/// What is said of events whose stacks are asked for and cannot be had.
+fn without_stacks(events: &[PlannedEvent], general: &Graphs) -> impl Iterator<Item = String> {
+    let without = events.iter().filter(|event| event.spec.is_by_instance() && !Graph::of_event(&event.spec.terms, general).is_none());
+    without.map(|event| format!("plan: no stacks of {}: a tracefs instance has none of programs", event.spec.name))
 }
 
 /// What the settings follow from.
@@ -227,6 +192,94 @@ impl Decided<'_> {
     /// A call that switches the output does so whatever becomes of it.
     fn is_switched(&self) -> bool {
         self.request.what.switch_on.is_some() || self.request.what.switch_off.is_some()
+    }
+
+    /// How path names are known without BPF; `None` where no calls are traced. `own_events`: by events of their own.
+    fn path_names(
+        &self,
+        shown: &[&'static Syscall],
+        own_events: bool,
+        tracefs: &Tracefs,
+        made: &mut Made,
+    ) -> anyhow::Result<Option<PathNames>> {
+        let Trace { what, show, run, .. } = self.request;
+        if self.selection.is_empty() {
+            return Ok(None);
+        }
+        let mut facts = path_names::Facts::find(tracefs, shown, self.selection.unknown, own_events);
+        // A summary has none of them, and of what a filter asks is not known here.
+        let shows = matches!(show.mode, Mode::Lines | Mode::Both) || show.summary_object.is_some() || !show.paths.is_empty();
+        facts.wanted &= shows || what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
+        let only = match self.whom {
+            Whom::Tasks { tids, processes } if !self.inherit && processes.is_empty() => Some(tids.as_slice()),
+            _ => None,
+        };
+        let wanted = path_names::Wanted { shown, only };
+        path_names::choose(run.strings_by, facts, |own| path_names::make(own, tracefs, made, wanted)).map(Some)
+    }
+
+    fn buffers(&self, cpus: usize, by_bpf: bool) -> Buffers {
+        let facts = buffers::Facts {
+            cpus,
+            tasks: tasks(self.whom),
+            memory: machine::memory_bytes().unwrap_or_default(),
+            stacks: graphs::any(self.request),
+            by_bpf,
+            sums: by_bpf && sums::hindrance(self.request).is_none(),
+            data: self.request.show.string_limit,
+        };
+        Buffers::choose(self.request, facts)
+    }
+
+    /// What is said of a summary that the BPF programs could make, were it not for something that is asked for.
+    fn why_no_sums(&self) -> Option<String> {
+        let why = sums::hindrance(self.request).filter(|_| self.request.show.mode == Mode::Summary)?;
+        Some(format!("plan: the summary is made of records here, not in the kernel, because {why}"))
+    }
+
+    /// What must be armed to understand calls.
+    fn needs(&self, is_armed: &dyn Fn(&str) -> bool, by_bpf: bool, descriptors: bool, cgroups: bool) -> Needs {
+        Needs {
+            ends: self.follows_tasks() && !by_bpf,
+            exits_seen: is_armed("exit") && is_armed("exit_group"),
+            // Numbers in records are those of the first pid namespace.
+            signals: self.shown_signals != OfTasks::None && !by_bpf && procfs::is_in_first_pid_namespace(),
+            exec: !by_bpf && (is_armed("execve") || is_armed("execveat")),
+            descriptors,
+            cgroups,
+        }
+    }
+
+    /// Adds the events that are to be shown beside calls; gives what is shown of all.
+    fn add_shown(&self, add: &mut Adding, outputs: &[Output]) -> anyhow::Result<gate::Settings> {
+        let what = &self.request.what;
+        let mut filters = doors::Filters::new(&what.items, what.filter.as_ref());
+        let mut event_doors = doors::of_tracepoints(add, &mut filters)?;
+        let switch_on = doors::switch(add, what.switch_on.as_ref(), self.selection)?;
+        let switch_off = doors::switch(add, what.switch_off.as_ref(), self.selection)?;
+        if let Some(faults) = what.faults {
+            add.faults(faults);
+        }
+        if what.sched {
+            add.tracepoint(Tracepoint::helper("sched", "sched_stat_runtime", Role::StatRuntime))?;
+        }
+        doors::of_outputs(add, &mut event_doors, outputs, &mut filters);
+        // The summary's, whatever is shown.
+        let for_summary = add.events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
+        for_summary.for_each(|(_, door)| _ = door.get_or_insert_default());
+        let gate = self.gate(event_doors, switch_on, switch_off, &mut filters);
+        filters.check()?;
+        Ok(gate)
+    }
+
+    /// Whether every call that may change a descriptor table is seen; otherwise why not.
+    fn fds(&self, armed: &[&'static Syscall], traces_by_bpf: bool) -> Result<(), &'static str> {
+        match fds::unseen(self.whom, self.request.what.cpus.is_some(), self.inherit) {
+            _ if traces_by_bpf => Err("the BPF programs read them at the call"),
+            None if fds::are_armed(armed, self.selection.unknown) => Ok(()),
+            None => Err("--fd-paths arms what is needed"),
+            Some(why) => Err(why),
+        }
     }
 
     /// What the BPF programs are told: to trace these calls.

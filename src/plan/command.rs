@@ -1,7 +1,7 @@
 //! The command: found, and prepared for its exec.
 
-use crate::cli::exit_code::ExitCode;
-use crate::cli::request::Command;
+use crate::request::Command;
+use crate::sys::exit_code::ExitCode;
 use crate::sys::spawn::{self, Program};
 use crate::sys::users;
 use std::collections::BTreeMap;

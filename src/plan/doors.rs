@@ -2,20 +2,20 @@
 
 use super::events::{Adding, Tracepoint};
 use super::graphs::Graph;
-use crate::beauty::constant::Constant;
 use crate::beauty::tables::SYSCALLS;
 use crate::bpf::user::Output;
-use crate::cli::filter::{Expr, Fit, KernelField, KernelScope, Name, Scope, to_kernel};
-use crate::cli::request::{Item, Selector};
-use crate::cli::select::{self, Selection};
 use crate::event::{Abi, EventIndex};
 use crate::gate::{CallScope, Condition, Door, Switch, TracepointScope};
+use crate::kernel::constant::Constant;
 use crate::kernel::format::{FieldPlace, Format};
 use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::tracefs::EventName;
 use crate::probe::grammar::Place;
 use crate::probe::made::MadeEvent;
-use crate::source::session::{Role, Terms};
+use crate::request::filter::{Expr, Fit, KernelField, KernelScope, Name, Scope, to_kernel};
+use crate::request::select::{self, Selection};
+use crate::request::{Item, Selector};
+use crate::session::{Role, Terms};
 use anyhow::anyhow;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;

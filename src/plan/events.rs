@@ -4,14 +4,14 @@ use super::PlannedEvent;
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
 use crate::bpf::user::Output;
-use crate::cli::request::{Faults, Graphs};
-use crate::cli::select::Selection;
 use crate::event::EventIndex;
 use crate::kernel::format::Format;
 use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::tracefs::Tracefs;
 use crate::probe::made::Made;
-use crate::source::session::{EventSpec, Role, Terms};
+use crate::request::select::Selection;
+use crate::request::{Faults, Graphs};
+use crate::session::{EventSpec, Role, Terms};
 use crate::sys::perf::{self, Counts, StackFields};
 use std::sync::Arc;
 

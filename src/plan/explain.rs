@@ -1,6 +1,7 @@
 //! The plan in words, for `-v`.
 
-use super::{Mechanism, Plan, Whom};
+use super::{Mechanism, Plan};
+use crate::session::Whom;
 use crate::sys::perf::{Counts, StackFields};
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Whether descriptors can be followed: which calls must be armed for it, and of whom.
 
-use super::Whom;
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::SYSCALLS;
+use crate::session::Whom;
 use crate::syscall::behavior::may_change_descriptors;
 
 /// The calls that may change a descriptor table.

@@ -4,12 +4,12 @@ use crate::beauty::resolve::{Signature, Width, Word};
 use crate::beauty::row::{Kind, Syscall};
 use crate::beauty::tables::SYSCALLS;
 use crate::bpf::filter::{Clause, Op, Subject, TESTS_MAX, TEXT_BYTES, Test, With};
-use crate::cli::filter::{Bound, Expr, Fit, Mask, Op as Written};
-use crate::cli::request::Item;
-use crate::cli::select::Selection;
 use crate::event::Abi;
 use crate::gate::{self, CallScope, Named};
 use crate::kernel::machine::NATIVE_ABI;
+use crate::request::Item;
+use crate::request::filter::{Bound, Expr, Fit, Mask, Op as Written};
+use crate::request::select::Selection;
 use crate::syscall::special::Special;
 use std::collections::BTreeMap;
 
@@ -181,7 +181,7 @@ fn text(op: Written, with: &[u8]) -> Option<(Op, Vec<u8>)> {
 mod tests {
     use super::*;
     use crate::beauty::lookup;
-    use crate::cli::filter::parse;
+    use crate::request::filter::parse;
 
     fn written(name: &str, filter: &str) -> Vec<String> {
         let row = &SYSCALLS[usize::from(lookup::index_by_name(name).unwrap())];

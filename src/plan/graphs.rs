@@ -3,9 +3,9 @@
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
 use crate::bpf::Stacks;
-use crate::cli::request::{Graphs, Item, Trace};
-use crate::cli::select::Selection;
-use crate::source::session::{CallGraph, FramesMax, Terms};
+use crate::request::select::Selection;
+use crate::request::{Graphs, Item, Trace};
+use crate::session::{CallGraph, FramesMax, Terms};
 use crate::stack::registers::Architecture;
 use crate::sys::perf::StackFields;
 use crate::syscall::special::Special;

@@ -2,9 +2,9 @@
 
 use crate::beauty::row::Syscall;
 use crate::bpf::{self, OwnEvents};
-use crate::cli::select::Selection;
 use crate::kernel::machine::{self, NATIVE_ABI};
 use crate::kernel::tracefs::Tracefs;
+use crate::request::select::Selection;
 use crate::sys::lent;
 use crate::syscall::special::Special;
 

@@ -20,22 +20,20 @@ mod objects;
 pub mod own_only;
 mod path_names;
 mod paths;
-mod sums;
+pub(crate) mod sums;
 mod target;
-mod whom;
 
 pub use buffers::{Buffers, RingSize};
 pub use build::build;
-pub use by_device::events as events_of_device;
+pub use by_device::probes;
 pub use command::program;
 pub use mechanism::{Mechanism, without};
 pub use names_at_exit::{AtExit, Trigger};
 pub use path_names::{PathNames, Way, has_vfs_getname};
-pub use whom::Whom;
 
 use crate::gate;
 use crate::kernel::carriers::Carrier;
-use crate::source::session::{EventSpec, FramesMax};
+use crate::session::{EventSpec, FramesMax, Role, Whom};
 use crate::sys::perf::{Counts, StackFields};
 
 /// What is armed, on whom, and what is shown of it.
@@ -103,6 +101,11 @@ impl Plan {
     /// Whether calls are shown while they are in flight.
     pub fn shows_pending(&self) -> bool {
         self.gate.pending
+    }
+
+    /// Whether what programs of the user's own give is wanted of the tasks, too, that the traced ones make.
+    pub fn outputs_inherit(&self) -> bool {
+        self.events.iter().any(|event| event.spec.role == Role::Output && !event.spec.terms.no_inherit)
     }
 
     /// Whether calls are among what is traced.

@@ -1,8 +1,8 @@
 //! `--by`: whether any of the calls that are traced has what rows are to be told apart by.
 
 use crate::beauty::row::{Arg, Kind, Return, Syscall};
-use crate::cli::near;
-use crate::cli::request::SummaryObject;
+use crate::show::SummaryObject;
+use crate::text::near;
 use anyhow::bail;
 use std::collections::BTreeSet;
 

@@ -6,9 +6,10 @@
 //! the caller's own rights. So there are only those programs, which can ask, and no event that tells of other tasks.
 
 use super::Plan;
-use crate::cli::request::{Engine, Selector, SummaryBy, Target, Trace, Who};
 use crate::kernel::procfs;
-use crate::source::session::Role;
+use crate::request::{Engine, Selector, Target, Trace, Who};
+use crate::session::Role;
+use crate::show::SummaryBy;
 use crate::sys::lent;
 use anyhow::anyhow;
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -33,7 +34,7 @@ fn refused(why: &str) -> anyhow::Error {
 }
 
 /// What is asked for of what only root may have, and why.
-fn hindrances(request: &Trace) -> impl Iterator<Item = (bool, &'static str)> {
+pub(crate) fn hindrances(request: &Trace) -> impl Iterator<Item = (bool, &'static str)> {
     let Trace { what, show, graphs, run, .. } = request;
     let who = match &request.target {
         Target::There { who, .. } => Some(who),
@@ -107,45 +108,4 @@ fn not_own(id: i32) -> anyhow::Error {
     refused(&format!(
         "the kernel does not let you trace {id}{name}: its users and groups are not all yours, it has capabilities, or it hides its memory (it is not dumpable){yama}"
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::parse::{Surroundings, request};
-    use crate::cli::request::Request;
-    use std::ffi::OsString;
-
-    fn hindrance(words: &str) -> Option<&'static str> {
-        let argv: Vec<OsString> = std::iter::once("rtrace").chain(words.split(' ')).map(OsString::from).collect();
-        match request(&argv, &Surroundings { var: &|_| None, read: &|_| Ok(None), page_bytes: 4096 }) {
-            Ok(Request::Trace(trace)) => hindrances(&trace).find_map(|(asked, why)| asked.then_some(why)),
-            other => panic!("{words}: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn what_is_of_others_is_refused_by_the_word_that_asks_for_it() {
-        for (words, beginning) in [
-            ("-a", "-a "),
-            ("-C 0", "-C "),
-            ("-u root", "-u "),
-            ("-G /x", "-G "),
-            ("--container x", "--container "),
-            ("-e sched:* ls", "events other "),
-            ("-e x.bpf.c ls", "BPF programs "),
-            ("--switch-on sched:x ls", "events other "),
-            ("-F all ls", "page faults "),
-            ("--sched ls", "--sched "),
-            ("--kernel-stack ls", "kernel stacks "),
-            ("-e openat/kernel-stack/ ls", "kernel stacks "),
-            ("--engine tracepoint ls", "--engine "),
-        ] {
-            let why = hindrance(words).unwrap_or_else(|| panic!("{words}"));
-            assert!(why.starts_with(beginning), "{words}: {why}");
-        }
-        for words in ["ls", "-p 1", "-t 1 -s", "-e openat,!sched:* ls", "--call-graph fp ls", "--engine bpf -s ls"] {
-            assert_eq!(hindrance(words), None, "{words}");
-        }
-    }
 }

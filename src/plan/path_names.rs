@@ -3,12 +3,12 @@
 use super::events::{Adding, Tracepoint};
 use super::names_at_exit::{self, AtExit, Trigger};
 use crate::beauty::row::{Kind, Syscall};
-use crate::cli::request::StringsBy;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::kernel::{features, machine};
 use crate::probe::grammar::{self, Line, Probe};
 use crate::probe::made::Made;
-use crate::source::session::{Role, Terms};
+use crate::request::StringsBy;
+use crate::session::{Role, Terms};
 use anyhow::{Context, anyhow};
 use std::fmt;
 

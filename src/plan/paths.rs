@@ -1,9 +1,9 @@
 //! `--path`: what the user wrote, and what the kernel calls it.
 
 use super::{PathNames, Way};
-use crate::cli::glob;
-use crate::cli::request::Trace;
 use crate::gate::Paths;
+use crate::request::Trace;
+use crate::text::glob;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! From a target as typed to the tasks that are there.
 
-use super::Whom;
-use crate::cli::request::{Target, Who};
 use crate::kernel::elf::{self, Program};
 use crate::kernel::{cgroups, containers, procfs};
+use crate::request::{Target, Who};
+use crate::session::Whom;
 use crate::sys::users;
 use anyhow::anyhow;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The events of `--probe`: made before anything is armed, taken away when the run is over, however it ends.
 //!
 //! An event cannot be taken away while anybody has a descriptor of it open, so whoever holds a [`Made`] closes those first; dropping it takes the events away as well, for all the ways out
-//! on which nobody asks. What a killed run leaves is [`super::left`]'s.
+//! on which nobody asks. What a killed run leaves is [`crate::arm::left`]'s.
 
 use super::by_device::{self, ByDevice};
 use super::dynamic_events::{DynamicEvents, WriteError};
@@ -14,7 +14,6 @@ use super::owner::Owner;
 use super::resolve::resolve;
 use super::surroundings::Live;
 use super::user_events::access;
-use crate::cli::request::Item;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::sys::user_events::{Flags, Registration};
 use anyhow::{Context, anyhow};
@@ -75,19 +74,26 @@ impl MadeEvent {
     }
 }
 
+/// A probe that a run is to have.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The item of the request that it is of, counted from 0.
+    pub item: usize,
+    pub probe: &'a Probe,
+    /// How many events of it are opened, where a device may make them.
+    pub by_device: Option<usize>,
+}
+
 impl Made {
-    /// Makes the events of all items that are probes. `events`: how many of an item's are opened, where a device may make them.
+    /// Makes the events of these probes.
     ///
     /// # Errors
     /// Something has no such name, or the kernel does not take it. None of the events is there then.
-    pub fn make(tracefs: &Tracefs, items: &[Item], events: &dyn Fn(&Item) -> Option<usize>) -> anyhow::Result<Made> {
+    pub fn make<'a>(tracefs: &Tracefs, probes: impl IntoIterator<Item = Wanted<'a>>) -> anyhow::Result<Made> {
         let mut made = Made::default();
         let mut taken = HashSet::new();
-        for (at, item) in items.iter().enumerate() {
-            let Some(probe) = item.selector.probe() else { continue };
-            // A filter may ask for what only tracefs knows of an event.
-            let by_device = events(item).filter(|_| item.filter.is_none());
-            made.of_probe(tracefs, at, probe, by_device, &mut taken).with_context(|| format!("--probe '{probe}'"))?;
+        for Wanted { item, probe, by_device } in probes {
+            made.of_probe(tracefs, item, probe, by_device, &mut taken).with_context(|| format!("--probe '{probe}'"))?;
         }
         Ok(made)
     }

@@ -7,11 +7,10 @@ pub mod stack_summary;
 pub mod summary;
 pub mod text;
 
+use crate::engine::view::View;
 use crate::event::Event;
 use crate::gate::Account;
-use crate::stack::name::Names;
 use crate::syscall::ledger::Ledger;
-use crate::task::Tasks;
 
 /// A receiver of events, in order.
 pub trait Sink {
@@ -39,14 +38,4 @@ pub struct Over<'a> {
     pub ledger: &'a Ledger,
     /// What was shown.
     pub account: Account,
-}
-
-/// What a sink may ask beside the event.
-pub struct View<'a> {
-    pub session: &'a crate::source::Session,
-    pub tasks: &'a Tasks,
-    /// The stream's time at this round: no later event is older.
-    pub now: crate::event::Time,
-    /// What frames are called.
-    pub names: &'a dyn Names,
 }

@@ -7,8 +7,8 @@
 mod rotating;
 
 use super::path;
-use crate::cli::request::{self, Color};
 use crate::interrupt::{self, Waiter};
+use crate::request::{self, Color};
 use crate::say;
 use crate::stream::{Stream, Unwritten};
 use crate::sys::caller;

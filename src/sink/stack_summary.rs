@@ -2,11 +2,12 @@
 
 use super::output::Shared;
 use super::{Over, Sink, View};
+use crate::beauty::lookup;
 use crate::beauty::perf::frames;
-use crate::beauty::{lookup, number};
-use crate::cli::request::{Graphs, Weight};
+use crate::event::frame::ImageId;
 use crate::event::{Call, Event, Stack, What};
-use crate::stack::image::ImageId;
+use crate::request::{Graphs, Weight};
+use crate::text::number;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::io;

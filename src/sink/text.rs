@@ -6,9 +6,9 @@
 use super::output::Shared;
 use super::{Over, Sink, View};
 use crate::beauty::style::{self, CallsVerdict, EventVerdict, Known, Style, Verdict};
-use crate::cli::request::{Show, Width};
 use crate::event::{Event, Exit, What};
-use crate::source::Session;
+use crate::session::Session;
+use crate::show::{Show, Width};
 use crate::stream::Unwritten;
 use rustc_hash::FxHashMap;
 use std::io;

@@ -1,6 +1,6 @@
 //! What one look at the rings yields: owned copies of what each ring held.
 
-use super::note::Note;
+use crate::event::Note;
 use crate::event::Time;
 
 /// The bytes that one ring held, in the ring's order.

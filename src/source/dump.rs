@@ -3,7 +3,7 @@
 //! The layout is perf_event_open(2)'s (PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_REGS_USER, PERF_SAMPLE_STACK_USER). What an address is the frame of is `stack`'s business.
 
 use super::frame::field;
-use super::note::StackMemory;
+use crate::event::note::StackMemory;
 
 /// Registers and stack of user space at the moment of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

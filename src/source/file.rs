@@ -11,9 +11,11 @@
 //! Numbers are little-endian. The end is there so that a file that was cut short is known as such: its whole rounds are read, then comes an error that
 //! says where. No length is believed before its bytes are there, so that memory is bounded by the file's size and by the limits below.
 
+use super::Source;
 use super::chunk::{Chunk, Form, Round};
-use super::{Note, Session, Source};
+use crate::event::Note;
 use crate::event::Time;
+use crate::session::Session;
 use anyhow::{Context, bail, ensure};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};

@@ -8,9 +8,9 @@
 //! Numbers are little-endian, as on every machine whose records rtrace reads.
 
 use super::record::{Body, Record, Sample};
-use super::session::EventTable;
 use crate::bpf;
 use crate::event::{EventIndex, FileId, TaskId, Time};
+use crate::session::EventTable;
 
 /// `enum perf_event_type` (include/uapi/linux/perf_event.h): the records that are read; all others are skipped.
 pub mod kind {

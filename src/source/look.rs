@@ -1,6 +1,6 @@
 //! Looks at the live machine's /proc, as notes.
 
-use super::note::{Mapped, Note, StackMemory};
+use crate::event::note::{Mapped, Note, StackMemory};
 use crate::event::{Abi, FileId, TaskId, Time};
 use crate::kernel::elf;
 use crate::kernel::machine::{self, ClockOffsets};

@@ -3,12 +3,13 @@
 //! [`RecordWriter`] writes the bytes that the kernel would, for the sample layouts of the session's events; it is the inverse of
 //! [`super::frame`], so that whatever reads records can be driven without privileges. It keeps no order and checks nothing: what it is told, it writes.
 
+use super::Source;
 use super::chunk::{Chunk, Form, Round};
 use super::frame::{HEADER_BYTES, MISC_COMM_EXEC, PROT_EXEC, field, kind};
-use super::session::{EventTable, Role, Session};
-use super::{Note, Source};
+use crate::event::Note;
 use crate::event::{EventIndex, TaskId, Time};
 use crate::kernel::format::Format;
+use crate::session::{EventTable, Role, Session};
 use std::collections::VecDeque;
 
 /// A source whose rounds are there already.

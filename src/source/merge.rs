@@ -26,10 +26,10 @@
 use super::chunk::{Chunk, Form, Round};
 use super::frame::{Fault, Frame, Stamp, kind};
 use super::instance::page::{self, Entry, Missed, Page};
-use super::note::Note;
 use super::record::{Body, Malformed, Record, Sample};
-use super::session::EventTable;
+use crate::event::Note;
 use crate::event::{EventIndex, TaskId, Time};
+use crate::session::EventTable;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

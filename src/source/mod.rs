@@ -1,26 +1,22 @@
 //! Where records come from, and how they become one stream in time order.
 
-pub mod arm;
 pub mod chunk;
 pub mod dump;
 pub mod file;
 pub mod files;
 pub mod frame;
 pub mod instance;
-pub mod live;
 pub mod look;
 pub mod memory;
 pub mod merge;
-pub mod note;
 pub mod queue;
 pub mod record;
-pub mod session;
+
+use crate::session::Session;
 
 pub use chunk::{Chunk, Form, Round};
 pub use merge::Merge;
-pub use note::Note;
 pub use record::{Body, Record, Sample};
-pub use session::{EventTable, Session};
 
 /// A giver of rounds: live rings, a file, or memory.
 pub trait Source {

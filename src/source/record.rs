@@ -3,9 +3,9 @@
 //! What is in it and how it may be wrong; how its bytes are laid out is [`super::frame`]'s business.
 
 use super::frame::{Fault, Frame};
-use super::note::Note;
-use super::session::EventTable;
+use crate::event::Note;
 use crate::event::{EventIndex, FileId, TaskId, Time};
+use crate::session::EventTable;
 
 /// A record and where and when it was written.
 #[derive(Clone, Debug)]

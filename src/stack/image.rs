@@ -12,6 +12,7 @@ use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, Pointer, UnwindContext};
 use goblin::elf::program_header::{PF_X, PT_GNU_EH_FRAME, ProgramHeader};
 use thiserror::Error;
 
+use crate::event::frame::ImageId;
 use crate::stack::full_row::FullRow;
 use crate::stack::index::Index;
 use crate::stack::registers::Architecture;
@@ -23,23 +24,6 @@ use crate::stack::table::{FileFacts, Kind, Table};
 
 /// `DW_EH_PE_datarel | DW_EH_PE_sdata4`, in which all linkers write the sorted table.
 const SORTED_ENCODING: u8 = 0x3b;
-
-/// Of one image, in this run of rtrace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ImageId(NonZeroU32);
-
-impl ImageId {
-    /// A number that leaves room for a relative address, and is never 0.
-    #[inline]
-    pub(super) const fn key(self) -> u64 {
-        (self.0.get() as u64) << 32
-    }
-
-    #[inline]
-    pub(super) fn of_key(key: u64) -> Option<Self> {
-        NonZeroU32::new((key >> 32) as u32).map(Self)
-    }
-}
 
 /// Why stacks through a file are not unwound by its tables.
 #[derive(Debug, Error)]

@@ -1,7 +1,8 @@
 //! The files that processes have mapped: each is opened and read once, whoever maps it.
 
 use crate::event::FileId;
-use crate::stack::image::{Image, ImageId};
+use crate::event::frame::ImageId;
+use crate::stack::image::Image;
 use crate::stack::space::AddressSpace;
 use crate::stack::symbols::{Identity, Origin, ReadAt};
 use crate::task::maps::{Area, Areas};

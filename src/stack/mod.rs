@@ -5,7 +5,6 @@
 //! Two addresses have names here. An *avma* is an address in a process's memory. An *svma* is an address as an ELF file's headers and symbols state it;
 //! the two differ by the bias at which the file was mapped.
 
-pub mod frame;
 mod frame_pointer;
 mod full_row;
 pub mod image;

@@ -1,7 +1,7 @@
 //! What a frame is called.
 
-use super::frame::Frame;
 use crate::event::Stack;
+use crate::event::frame::Frame;
 
 /// A frame as it is shown: a function that runs, or one that the compiler put into it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

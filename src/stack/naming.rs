@@ -1,11 +1,10 @@
 //! The names of frames: asked of symbols, lines, the kernel's list and what just-in-time compilers write down, and remembered.
 
-use super::frame::Frame;
-use super::image::ImageId;
 use super::library::{Library, MappedFile, Opened};
 use super::name::{NamedFrame, Names};
 use super::symbols::{Files, Jit, KernelNames, Name, ObjectId, Options, ReadAt, Resolver};
 use crate::event::Stack;
+use crate::event::frame::{Frame, ImageId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::io;

@@ -6,7 +6,7 @@
 
 use gimli::{CfaRule, Encoding, EvaluationResult, Expression, Format, Location, RegisterRule, UnwindContext, UnwindExpression, Value};
 
-use crate::stack::frame::Frame;
+use crate::event::frame::Frame;
 use crate::stack::full_row::FullRow;
 use crate::stack::image::Image;
 use crate::stack::registers::{Layout, Registers};

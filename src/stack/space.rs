@@ -5,8 +5,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::stack::frame::Frame;
-use crate::stack::image::{Image, ImageId};
+use crate::event::frame::Frame;
+use crate::event::frame::ImageId;
+use crate::stack::image::Image;
 
 /// A fork's child begins with a clone of its parent's, an executed program with an empty one.
 #[derive(Clone, Debug, Default)]

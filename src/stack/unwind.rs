@@ -2,7 +2,7 @@
 //!
 //! One [`Unwinder`] serves all processes. It keeps nothing of a process, so a fork, an exec or a new mapping concerns the process's [`AddressSpace`] alone.
 
-use crate::stack::frame::{End, Frame, Unwound};
+use crate::event::frame::{End, Frame};
 use crate::stack::frame_pointer::{self, Absent};
 use crate::stack::recover::{Caller, QUESTIONS_MAX, Recover, Step};
 use crate::stack::registers::{Layout, Registers};
@@ -10,6 +10,14 @@ use crate::stack::rule::{Base, Rule, Slot};
 use crate::stack::rule_cache::RuleCache;
 use crate::stack::signal_frame;
 use crate::stack::space::{AddressSpace, Mapping};
+
+/// How an unwinding went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unwound {
+    pub end: End,
+    /// How many bytes of stack, from the sampled stack pointer on, were read; if the end is [`End::Truncated`], how many it takes to go one frame further.
+    pub stack_bytes: u64,
+}
 
 /// What is further from the sampled stack pointer is not on the same stack.
 const STACK_BYTES_MAX: u64 = 1 << 30;

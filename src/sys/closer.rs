@@ -12,7 +12,6 @@
 //! The kernel is not asked everywhere, because one worker closes all files that are not closed by processes, one after the other (`delayed_fput` in fs/file_table.c), and others may wait for
 //! theirs. Before Linux 6.9 the process that ends collects, and waits itself.
 
-use crate::kernel::procfs;
 use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io::IoSlice;
@@ -26,13 +25,14 @@ const FDS_OF_MESSAGE: usize = 253;
 
 /// Hands the events to whoever closes them when this process is gone. The events must be disabled, and the caller ends soon after.
 ///
-/// Where nobody takes them, the caller's own exit waits.
-pub fn hand_over<'a>(events: impl Iterator<Item = BorrowedFd<'a>>) {
+/// `is_in_first_pid_namespace`: whoever inherits processes of this namespace reaps them. Where nobody takes the events, the
+/// caller's own exit waits.
+pub fn hand_over<'a>(events: impl Iterator<Item = BorrowedFd<'a>>, is_in_first_pid_namespace: bool) {
     let events: Vec<BorrowedFd> = events.collect();
     if events.is_empty() || to_child(&events, Fork::Autoreap) {
         return;
     }
-    if procfs::is_in_first_pid_namespace() {
+    if is_in_first_pid_namespace {
         to_child(&events, Fork::Ordinary);
     } else {
         to_kernel(&events);

@@ -9,6 +9,7 @@ pub mod bpf;
 pub mod caller;
 pub mod clock;
 pub mod closer;
+pub mod exit_code;
 pub mod lent;
 pub mod map_memory;
 pub mod mapped;

@@ -171,4 +171,4 @@ fn spans(size: u64, head: u64, tail: u64) -> Result<[Range<usize>; 2], Overrun> 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,7 +4,7 @@
 
 use crate::event::{Call, Piece, PieceState, When};
 use crate::kernel::format::{FieldPlace, Format, FormatField};
-use crate::source::session::{EventSpec, Role, Session};
+use crate::session::{EventSpec, Role, Session};
 use smallvec::SmallVec;
 
 /// How the records of one event are read, and what they are for.

@@ -1,6 +1,6 @@
 //! The account: what was issued, what came, what was lost, per event and per call.
 //!
-//! `issued` and `lost` come from the kernel's own counts (read(2) with PERF_FORMAT_LOST, in [`crate::source::Note::Count`]); `received` is counted in the stream. That
+//! `issued` and `lost` come from the kernel's own counts (read(2) with PERF_FORMAT_LOST, in [`crate::event::Note::Count`]); `received` is counted in the stream. That
 //! the three agree is checked, not assumed ([`Ledger::disagreements`]).
 //!
 //! From records to calls ([`Ledger::calls_account`]). Every call begins with an entry record, but for those that have none by nature (a seccomp answer, a call that ran
@@ -17,8 +17,8 @@
 //! The BPF engine's records are calls: what it issued, it counted where calls begin, and where those without an entry end; nothing is added to that.
 
 use crate::event::{Entry, EventIndex, Exit};
-use crate::source::Session;
-use crate::source::session::{EventSpec, Role};
+use crate::session::Session;
+use crate::session::{EventSpec, Role};
 
 /// The account of one run.
 #[derive(Clone, Debug, Default)]

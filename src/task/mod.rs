@@ -1,7 +1,7 @@
 //! The traced machine's state as the stream tells it: tasks and their names, descriptors, memory maps.
 //!
 //! Pure: fed with records in time order, asked at a record's time. It looks nothing up by itself; what it wants to know of the live machine it asks for
-//! through [`Look`], and the answer comes back as a [`crate::source::Note`] in the stream.
+//! through [`Look`], and the answer comes back as a [`crate::event::Note`] in the stream.
 
 pub mod children;
 pub mod ends;

@@ -4,9 +4,11 @@ use crate::compiled::compiled;
 use crate::machine::{self, Machine};
 use crate::needs::{reads, unsupported};
 use crate::trace::{Trace, plain, shell, start, start_on_a_terminal, trace};
-use rtrace::cli::{self, request::Request};
+use rtrace::cli;
 use rtrace::kernel::tracefs::Tracefs;
-use rtrace::probe::made::Made;
+use rtrace::plan;
+use rtrace::probe::made::{Made, Wanted};
+use rtrace::request::Request;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 
@@ -296,7 +298,8 @@ fn nothing_is_left_after_a_panic() {
         let cli::Parsed::Request(request) = cli::parse(words, &cli::environment()) else { panic!("{probe} is right") };
         let Request::Trace(trace) = request else { panic!("it is a run") };
         let tracefs = Tracefs::find().expect("the machine has it");
-        let made = Made::make(&tracefs, &trace.what.items, &|_| None).expect("the kernel takes it");
+        let made =
+            Made::make(&tracefs, plan::probes(&trace).map(|wanted| Wanted { by_device: None, ..wanted })).expect("the kernel takes it");
         assert_ne!(made.events().len(), 0);
         assert_ne!(left(&program).len(), 0, "this is where it is");
         panic!("in the middle of a run");

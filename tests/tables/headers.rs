@@ -2,8 +2,9 @@
 
 use crate::files::{self, Headers, rows};
 use crate::generator::generate::parse;
-use crate::generator::header::{Target, read};
+use crate::generator::header::Target;
 use crate::generator::library::Library;
+use crate::generator::preprocess::read;
 use crate::report;
 use rtrace::beauty::tables::{BY_NUMBER, OTHER_NAMES, SYSCALLS};
 use rtrace::event::Abi;

@@ -11,10 +11,10 @@ use super::style::{EventVerdict, Known, Style, Verdict};
 use super::tracepoint::Decoder;
 use super::value::{Returned, Value};
 use super::{errno, lookup};
+use crate::event::frame::End;
 use crate::event::{Abi, Call, Caller, Entry, Event, EventIndex, Exit, Fate, Fault, Loss, MapRef, Signal, Stack, TaskEnd, Time, What};
-use crate::source::Session;
-use crate::source::session::EventSpec;
-use crate::stack::frame::End;
+use crate::session::EventSpec;
+use crate::session::Session;
 use write::{Elements, object};
 
 /// The version of the schema. It grows when something that was there changes or goes; new members do not change it.

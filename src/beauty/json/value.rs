@@ -3,11 +3,12 @@
 use super::write::{Elements, array, hex, int, object, uint};
 use crate::beauty::file::is_end;
 use crate::beauty::row::Table;
+use crate::beauty::signal;
 use crate::beauty::table::Part;
 use crate::beauty::tables::constants::{FILE_TYPE, PTRACE_EVENT, SOCKET_FAMILY};
 use crate::beauty::value::{List, Record, Text, Value};
-use crate::beauty::{number, signal};
 use crate::event::{Ends, File, Socket, UnixName};
+use crate::text::number;
 use std::net::SocketAddr;
 
 const AT_FDCWD: i32 = -100;

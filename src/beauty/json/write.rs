@@ -1,6 +1,6 @@
 //! Objects and arrays, appended to a buffer as they are made.
 
-use crate::beauty::number;
+use crate::text::number;
 
 /// The largest whole number that every reader of JSON keeps exactly (RFC 8259, section 6).
 const EXACT_MAX: u64 = 1 << 53;

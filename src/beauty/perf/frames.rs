@@ -6,10 +6,10 @@
 //! ```
 //! An address that no symbol holds is the file and the address in it, as addr2line takes it. Where a stack ends too early, a last line in brackets says why.
 
-use crate::beauty::{escape, number};
 use crate::event::Stack;
-use crate::stack::frame::End;
+use crate::event::frame::End;
 use crate::stack::name::{NamedFrame, Names};
+use crate::text::{escape, number};
 
 /// As perf does it under a call.
 pub const INDENT: usize = 38;

@@ -1,13 +1,13 @@
 //! The lines of what is no call: tracepoints, page faults, signals, the ends of tasks, gaps.
 
 use super::{Perf, value};
+use crate::beauty::signal;
 use crate::beauty::style::Known;
 use crate::beauty::tracepoint::Decoder;
 use crate::beauty::value::Value;
-use crate::beauty::{escape, number, signal};
 use crate::event::{Caller, Event, EventIndex, Fault, Loss, MapRef, Signal, TaskEnd};
-use crate::source::Session;
-use crate::source::session::EventSpec;
+use crate::session::{EventSpec, Session};
+use crate::text::{escape, number};
 use owo_colors::Color;
 use owo_colors::colors::Red;
 

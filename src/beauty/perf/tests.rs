@@ -1,10 +1,10 @@
 use super::super::row::Syscall;
 use super::super::samples::{self, *};
 use super::*;
-use crate::cli::request::TimeFormat;
 use crate::event::{Abi, EventIndex, Fault, FdPlace, Loss, MapRef, Members, PieceState, Signal, TaskEnd, TaskId};
 use crate::kernel::format::Format;
-use crate::source::session::{EventSpec, EventTable, Role, Terms};
+use crate::session::{EventSpec, EventTable, Role, Terms};
+use crate::show::TimeFormat;
 use crate::stack::name::Nameless;
 use proptest::prelude::*;
 use std::sync::Arc;

@@ -3,8 +3,9 @@
 use super::super::table::Part;
 use super::super::tables::constants::{FILE_TYPE, PTRACE_EVENT};
 use super::super::value::{List, Record, Text, Value};
-use super::super::{escape, file, number, signal};
+use super::super::{file, signal};
 use crate::event::File;
+use crate::text::{escape, number};
 
 /// The descriptor that stands for the current directory.
 const AT_FDCWD: i32 = -100;

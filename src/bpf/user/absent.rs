@@ -3,9 +3,9 @@
 mod output;
 
 use crate::bpf::{Mode, Programs, Seed};
-use crate::cli::request::{Item, Selector};
 use crate::kernel::tracefs::Tracefs;
-use crate::plan::Plan;
+use crate::request::{Item, Selector};
+use crate::session::Whom;
 use std::os::fd::BorrowedFd;
 
 pub use output::Output;
@@ -28,7 +28,7 @@ impl Objects {
         &[]
     }
 
-    pub fn load(&mut self, _: &Plan, _: Option<&Programs>) -> anyhow::Result<()> {
+    pub fn load(&mut self, _: &Whom, _: bool, _: Option<&Programs>) -> anyhow::Result<()> {
         Ok(())
     }
 

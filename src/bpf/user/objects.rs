@@ -8,12 +8,11 @@ use super::wrap::{self, Own, Whose, wrap};
 use super::{compile, context, record};
 use crate::bpf::programs::skipped;
 use crate::bpf::{self as engine, Mode, Programs, Seed};
-use crate::cli::request::{Item, Selector};
 use crate::kernel::btf::Btf;
 use crate::kernel::machine::possible_cpus;
 use crate::kernel::tracefs::Tracefs;
-use crate::plan::{Plan, Whom};
-use crate::source::session::Role;
+use crate::request::{Item, Selector};
+use crate::session::Whom;
 use crate::sys::bpf::{self, Code, Kind, Refusal};
 use anyhow::{Context, anyhow, bail};
 use goblin::elf::Elf;
@@ -127,22 +126,23 @@ impl Objects {
         &self.outputs
     }
 
-    /// Has the programs verified; nothing runs yet. `on_calls`: the programs that trace calls, if there are any: they know the traced tasks.
+    /// Has the programs verified, for these tasks and (`inherit`) what they make; nothing runs yet. `on_calls`: the programs that
+    /// trace calls, if there are any: they know the traced tasks.
     ///
     /// # Errors
     /// The kernel does not take them: then with the end of what the verifier says.
-    pub fn load(&mut self, plan: &Plan, on_calls: Option<&Programs>) -> anyhow::Result<()> {
+    pub fn load(&mut self, whom: &Whom, inherit: bool, on_calls: Option<&Programs>) -> anyhow::Result<()> {
         if self.files.is_empty() {
             return Ok(());
         }
-        let (whose, _cgroup) = self.whose(plan, on_calls)?;
+        let (whose, _cgroup) = self.whose(whom, inherit, on_calls)?;
         self.files.iter_mut().try_for_each(|file| file.load(whose).with_context(|| file.path.display().to_string()))
     }
 
     /// Whom the programs run for. With what is needed until they are loaded.
-    fn whose(&mut self, plan: &Plan, on_calls: Option<&Programs>) -> anyhow::Result<(Whose, Option<MapHandle>)> {
-        match &plan.whom {
-            Whom::Command | Whom::Tasks { .. } => Ok((self.of_tasks(plan, on_calls), None)),
+    fn whose(&mut self, whom: &Whom, inherit: bool, on_calls: Option<&Programs>) -> anyhow::Result<(Whose, Option<MapHandle>)> {
+        match whom {
+            Whom::Command | Whom::Tasks { .. } => Ok((self.of_tasks(whom, inherit, on_calls), None)),
             Whom::Everyone => Ok((Whose::Anyone, None)),
             Whom::User(uid) => Ok((Whose::User(*uid), None)),
             Whom::Cgroup(path) => {
@@ -156,10 +156,9 @@ impl Objects {
     }
 
     /// By the storage of the tasks that are traced. Where that cannot be had, the programs run for everybody, and what they give is sorted out by who reads it.
-    fn of_tasks(&mut self, plan: &Plan, on_calls: Option<&Programs>) -> Whose {
+    fn of_tasks(&mut self, whom: &Whom, inherit: bool, on_calls: Option<&Programs>) -> Whose {
         if on_calls.is_none() {
-            let named = if let Whom::Tasks { tids, .. } = &plan.whom { tids.len() } else { 1 };
-            let inherit = plan.events.iter().any(|event| event.spec.role == Role::Output && !event.spec.terms.no_inherit);
+            let named = if let Whom::Tasks { tids, .. } = whom { tids.len() } else { 1 };
             let settings = engine::Settings { seeds_max: u32::try_from(named).unwrap_or(u32::MAX), inherit, ..Default::default() };
             self.followers = Programs::load_followers(&settings).ok().filter(|followers| followers.tasks().is_some());
         }

@@ -2,10 +2,10 @@
 
 use super::{Answer, Candidate};
 use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
-use crate::cli::select::GROUPS;
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{self, procfs};
 use crate::probe::inventory;
+use crate::request::select::GROUPS;
 use clap::{Arg, ValueHint};
 use std::collections::BTreeSet;
 use std::fs;

@@ -2,9 +2,9 @@
 
 use super::{Stop, wrong};
 use crate::cli::args::{Cli, WeightArg};
-use crate::cli::request::{Graphs, Weight};
-use crate::cli::select;
-use crate::source::session::CallGraph;
+use crate::request::select;
+use crate::request::{Graphs, Weight};
+use crate::session::CallGraph;
 
 pub fn graphs(cli: &Cli) -> Result<Graphs, Stop> {
     let args = &cli.graphs;

@@ -1,7 +1,7 @@
 //! `rtrace probe`.
 
 use crate::cli::args::ProbeSub;
-use crate::cli::request::{Lines, Probing};
+use crate::request::{Lines, Probing};
 
 pub fn probing(what: ProbeSub) -> Probing {
     match what {

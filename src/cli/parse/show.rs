@@ -3,8 +3,9 @@
 use super::{Stop, Surroundings, wrong};
 use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
-use crate::cli::request::{Color, Engine, Mode, Output, Rotation, Run, Show, Sink, StringsBy, Style, SummaryBy, TimeFormat};
-use crate::cli::units;
+use crate::request::{Color, Engine, Output, Rotation, Run, Sink, StringsBy};
+use crate::show::{Mode, Show, Style, SummaryBy, TimeFormat};
+use crate::text::units;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use super::{Stop, wrong};
 use crate::cli::args::{Cli, TargetArgs};
-use crate::cli::request::{Command, Target, Who};
+use crate::request::{Command, Target, Who};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 

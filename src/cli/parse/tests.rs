@@ -1,7 +1,12 @@
+mod fallback;
+mod own_only;
+mod sums;
+
 use super::*;
-use crate::cli::filter::Expr;
-use crate::cli::request::{Color, Engine, Faults, Mode, Setup, Sink, SummaryBy, Target, TimeFormat, Who};
-use crate::source::session::CallGraph;
+use crate::request::filter::Expr;
+use crate::request::{Color, Engine, Faults, Setup, Sink, Target, Who};
+use crate::session::CallGraph;
+use crate::show::{Mode, SummaryBy, TimeFormat};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 
@@ -32,6 +37,11 @@ fn traced(words: &[&str]) -> Trace {
         Ok(Request::Trace(trace)) => *trace,
         other => panic!("{words:?}: {other:?}"),
     }
+}
+
+/// By words with a blank between them.
+fn traced_by(words: &str) -> Trace {
+    traced(&words.split(' ').collect::<Vec<_>>())
 }
 
 fn refused(words: &[&str]) -> String {

@@ -4,11 +4,11 @@ use super::target::{cpus, numbers};
 use super::{Stop, wrong};
 use crate::cli::args::{Cli, FaultsArg};
 use crate::cli::config::Config;
-use crate::cli::filter::{self, Expr};
-use crate::cli::request::{Faults, Item, Selector, What};
-use crate::cli::select;
 use crate::probe::grammar::{self, Line};
-use crate::source::session::Terms;
+use crate::request::filter::{self, Expr};
+use crate::request::select;
+use crate::request::{Faults, Item, Selector, What};
+use crate::session::Terms;
 use clap::ArgMatches;
 
 pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<What, Stop> {

@@ -1,13 +1,13 @@
 //! `rtrace probe add`: probes that stay, from a line or from a file of them; all or none.
 
 use super::pattern::{Pattern, nothing};
-use crate::cli::request::Lines;
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::probe::change::{Change, RemoveError};
 use crate::probe::grammar::{self, KernelPlace, Line, Place, Probe, Removal};
 use crate::probe::inventory::{self, Entry};
 use crate::probe::surroundings::Live;
 use crate::probe::{holders, names, resolve};
+use crate::request::Lines;
 use crate::say;
 use anyhow::{Context, anyhow, bail};
 use std::fs;

@@ -2,9 +2,9 @@
 
 use super::{add, del, emit, list, show};
 use crate::cli::ExitCode;
-use crate::cli::request::Probing;
 use crate::cli::stdout;
 use crate::kernel::tracefs::Tracefs;
+use crate::request::Probing;
 
 /// Lists, shows, makes, deletes or emits; what there is to read goes to stdout.
 ///

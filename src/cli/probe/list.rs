@@ -4,10 +4,10 @@
 //! `hits=N`, of kprobes also `misses=N`; of user events `listeners=NAME,...`.
 
 use super::pattern::{Pattern, nothing};
-use crate::beauty::escape;
 use crate::kernel::tracefs::Tracefs;
 use crate::probe::inventory::{self, Entry, Whose};
 use crate::say;
+use crate::text::escape;
 use anyhow::bail;
 use std::fmt::Write;
 

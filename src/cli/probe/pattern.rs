@@ -1,8 +1,8 @@
 //! Events as `rtrace probe` is told of them: `group:event`, `group/event`, `event`, each part a glob.
 
-use crate::cli::glob;
-use crate::cli::near::{hint, nearest};
 use crate::kernel::tracefs::EventName;
+use crate::text::glob;
+use crate::text::near::{hint, nearest};
 
 /// Which events are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]

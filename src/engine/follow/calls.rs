@@ -1,10 +1,10 @@
 //! Entries and exits: calls.
 
 use super::{Follower, Here, path_names};
+use crate::event::note::StackMemory;
 use crate::event::{Abi, Call, CallFile, CallId, Entry, Event, Exit, FdPlace, File, Numbers, PieceState, TaskId, Time, What};
 use crate::kernel::machine::NATIVE_ABI;
 use crate::source::Sample;
-use crate::source::note::StackMemory;
 use crate::syscall::behavior::{Behavior, Returns};
 use crate::syscall::gaps::Gaps;
 use crate::syscall::layout::{EnterLayout, ExitLayout, Layout, add_piece};

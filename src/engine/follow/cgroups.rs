@@ -6,8 +6,7 @@
 use super::Follower;
 use crate::event::{TaskId, Time};
 use crate::kernel::cgroups;
-use crate::source::Session;
-use crate::source::session::Role;
+use crate::session::{Role, Session};
 use crate::syscall::layout::CgroupMoveLayout;
 use crate::task::stays::Cgroup;
 use crate::task::tasks::{Slot, Task};

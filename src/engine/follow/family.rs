@@ -4,7 +4,7 @@ use super::cgroups::CLONE_INTO_CGROUP;
 use super::descriptors::CLONE_FILES;
 use super::{Follower, Here};
 use crate::event::{Abi, Event, Exit, TaskEnd, TaskId, Time, What};
-use crate::source::session::Scope;
+use crate::session::Scope;
 use crate::syscall::gaps::Gaps;
 use crate::syscall::pairing::Thread;
 use crate::syscall::special::Special;

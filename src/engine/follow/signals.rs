@@ -4,7 +4,7 @@ use super::{Follower, Here};
 use crate::bpf::record::Seen;
 use crate::bpf::signals::{self, SeenSignal};
 use crate::event::{Event, Fate, Members, Signal, TaskId, What};
-use crate::source::session::Scope;
+use crate::session::Scope;
 use crate::source::{Record, Sample};
 use crate::syscall::layout::{DeliverLayout, GenerateLayout};
 use crate::syscall::ledger::LeftOut;

@@ -2,13 +2,13 @@
 
 use super::{Follower, Here, returns};
 use crate::beauty::lookup;
+use crate::event::frame::{End, Frame};
+use crate::event::note::StackMemory;
 use crate::event::{Abi, Stack};
+use crate::session::{FramesMax, Session};
+use crate::source::Sample;
 use crate::source::dump::{self, Dump, RegisterAbi, Side};
 use crate::source::frame::field;
-use crate::source::note::StackMemory;
-use crate::source::session::FramesMax;
-use crate::source::{Sample, Session};
-use crate::stack::frame::{End, Frame};
 use crate::stack::library::{Library, Open};
 use crate::stack::registers::{Architecture, Registers};
 use crate::stack::space::AddressSpace;

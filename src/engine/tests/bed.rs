@@ -1,12 +1,13 @@
 //! A session, rings to write into, and what came out.
 
 use crate::engine::{Engine, Settings};
+use crate::event::Note;
 use crate::event::{Call, Entry, Event, EventIndex, Exit, TaskId, Time, What};
 use crate::kernel::format::{FieldPlace, Format, FormatField};
+use crate::session::{EventSpec, Role, Scope, Session};
 use crate::source::memory::RecordWriter;
 use crate::source::memory::raw_record;
-use crate::source::session::{EventSpec, Role, Scope, Session};
-use crate::source::{Chunk, Note, Round};
+use crate::source::{Chunk, Round};
 use crate::task::look::{Blind, Look};
 use perf_event_open_sys::bindings as perf;
 

@@ -2,9 +2,9 @@
 
 use super::bed::*;
 use crate::engine::Settings;
+use crate::event::Note;
 use crate::event::{Abi, Exit, PieceState, TaskEnd, Time, What};
-use crate::source::Note;
-use crate::source::session::Scope;
+use crate::session::Scope;
 use crate::task::look::Blind;
 
 #[test]

@@ -3,8 +3,7 @@
 use super::bed::*;
 use super::random::Dice;
 use crate::beauty::row::{Arg, Flow, Groups, Kind, Length, Return, Syscall};
-use crate::event::{Call, Event, FdPlace, TaskId, Time};
-use crate::source::Note;
+use crate::event::{Call, Event, FdPlace, Note, TaskId, Time};
 use crate::task::look::Look;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
@@ -68,7 +67,7 @@ impl Look for Files {
 }
 
 /// A process that was born in the stream, so that its descriptors can be known from the start.
-fn born<'a>(session: &'a crate::source::Session, child: TaskId) -> Ring<'a> {
+fn born<'a>(session: &'a crate::session::Session, child: TaskId) -> Ring<'a> {
     let mut ring = Ring::new(session, 0);
     ring.fork(1, child, task(1, 1));
     ring
@@ -79,7 +78,7 @@ fn file(call: &Call, place: FdPlace) -> Option<String> {
 }
 
 /// Plays one ring in rounds; between them, looks are answered.
-fn play(rings: Vec<(u64, Ring)>, files: &mut Files, session: &crate::source::Session) -> Vec<Event> {
+fn play(rings: Vec<(u64, Ring)>, files: &mut Files, session: &crate::session::Session) -> Vec<Event> {
     let mut run = Run::new(session);
     for (started, mut ring) in rings {
         (files.from, files.time) = (started + 1, started + 2);
@@ -165,7 +164,7 @@ type Truth = FxHashMap<(i32, u64), Vec<(FdPlace, Option<u64>)>>;
 
 /// A machine with processes whose threads share descriptor tables.
 struct Machine<'a> {
-    session: &'a crate::source::Session,
+    session: &'a crate::session::Session,
     dice: Dice,
     ring: Ring<'a>,
     now: u64,
@@ -195,7 +194,7 @@ struct InFlight {
 }
 
 impl<'a> Machine<'a> {
-    fn new(session: &'a crate::source::Session, seed: u64, lossy: bool) -> Machine<'a> {
+    fn new(session: &'a crate::session::Session, seed: u64, lossy: bool) -> Machine<'a> {
         let mut machine = Machine {
             session,
             dice: Dice(seed),

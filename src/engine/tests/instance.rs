@@ -1,11 +1,13 @@
 //! Records that say only which thread they are of.
 
 use super::bed::*;
+use crate::event::Note;
 use crate::event::{EventIndex, TaskId, Time, What};
+use crate::session::Session;
+use crate::session::{EventSpec, Role, Scope};
 use crate::source::instance::page::Missed;
 use crate::source::instance::page::tests::PageWriter;
-use crate::source::session::{EventSpec, Role, Scope};
-use crate::source::{Chunk, Form, Note, Session};
+use crate::source::{Chunk, Form};
 use crate::task::Look;
 use crate::task::look::Blind;
 

@@ -4,9 +4,10 @@ use super::bed::*;
 use super::path_names::{A, B, NOTHING, names, one};
 use crate::event::{Event, EventIndex, What};
 use crate::kernel::format::FieldPlace;
+use crate::session::Session;
+use crate::session::{EventSpec, Role};
 use crate::source::instance::page::tests::PageWriter;
-use crate::source::session::{EventSpec, Role};
-use crate::source::{Chunk, Form, Session};
+use crate::source::{Chunk, Form};
 use crate::task::look::Blind;
 
 const TYPE: u16 = 900;
@@ -173,11 +174,11 @@ fn nobody_looks_at_those_whose_names_alone_are_heard() {
 struct Nobody;
 
 impl crate::task::Look for Nobody {
-    fn fd(&mut self, _: i32, _: i32) -> Option<(crate::event::Time, crate::source::Note)> {
+    fn fd(&mut self, _: i32, _: i32) -> Option<(crate::event::Time, crate::event::Note)> {
         None
     }
 
-    fn task(&mut self, tid: i32) -> Option<(crate::event::Time, crate::source::Note)> {
+    fn task(&mut self, tid: i32) -> Option<(crate::event::Time, crate::event::Note)> {
         assert_eq!(tid, 7, "nothing of it is shown");
         None
     }

@@ -2,7 +2,7 @@
 
 use super::bed::*;
 use crate::event::{Call, Event, PieceState};
-use crate::source::session::Session;
+use crate::session::Session;
 
 pub const A: u64 = 0x5000;
 pub const B: u64 = 0x6000;

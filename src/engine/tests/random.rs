@@ -1,8 +1,8 @@
 //! Random interleavings of threads on CPUs whose rings lose records: no call gets another's times, and every call is accounted for.
 
 use super::bed::*;
+use crate::event::Note;
 use crate::event::{Call, Entry, Exit, TaskId, Time};
-use crate::source::Note;
 use crate::task::look::Blind;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
@@ -76,7 +76,7 @@ fn happen(dice: &mut Dice) -> (Vec<Written>, FxHashMap<i32, Vec<Truth>>) {
 
 /// Writes the records into rings, some of which are full for a while.
 fn store<'a>(
-    session: &'a crate::source::Session,
+    session: &'a crate::session::Session,
     written: &[Written],
     dice: &mut Dice,
     lossy: bool,

@@ -1,9 +1,9 @@
 //! Names, ends, signals, faults.
 
 use super::bed::*;
+use crate::event::Note;
 use crate::event::{Event, Exit, Fate, TaskEnd, Time, What};
-use crate::source::Note;
-use crate::source::session::Scope;
+use crate::session::Scope;
 
 fn ends(events: &[Event]) -> Vec<(i32, TaskEnd)> {
     events.iter().filter_map(|e| if let What::Exit(end) = e.what { Some((e.task.tid, end)) } else { None }).collect()

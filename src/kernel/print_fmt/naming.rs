@@ -1,7 +1,7 @@
 //! The names of one field's values.
 
 use super::expr::Expr;
-use crate::beauty::constant::Constant;
+use crate::kernel::constant::Constant;
 
 /// How a field's number becomes names.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::debug::{Debug, Reader, Unit};
 use super::die::{Die, DieId};
-use crate::cli::near;
+use crate::text::near;
 use anyhow::{anyhow, bail};
 use gimli::constants as dw;
 use gimli::{LineProgramHeader, Range, Reader as _};

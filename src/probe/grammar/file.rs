@@ -2,7 +2,7 @@
 
 use super::ast::Line;
 use super::parse::parse;
-use crate::cli::caret::Misplaced;
+use crate::text::caret::Misplaced;
 use std::fmt;
 
 /// A mistake in a line of a file.

@@ -11,8 +11,8 @@ mod place;
 use super::ast::{Line, Place, Probe, Removal, When};
 use super::limits::MAXACTIVE_MAX;
 use super::piece::{Parsed, Piece};
-use crate::cli::caret::Misplaced;
-use crate::cli::near;
+use crate::text::caret::Misplaced;
+use crate::text::near;
 use names::Whose;
 
 pub use place::is_on_file;

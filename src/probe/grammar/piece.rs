@@ -1,6 +1,6 @@
 //! A piece of a line, which knows where in the line it is, so that a mistake in it can be shown there.
 
-use crate::cli::caret::Misplaced;
+use crate::text::caret::Misplaced;
 
 pub(super) type Parsed<T> = Result<T, Misplaced>;
 

@@ -2,13 +2,13 @@
 
 use super::signature::Signature;
 use super::{place, signature};
-use crate::cli::near;
 use crate::kernel::btf::{Btf, Sort, Types};
 use crate::kernel::machine;
 use crate::probe::grammar::{Arg, Fetch, KernelPlace, Place, Probe};
 use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
 use crate::probe::value::{self, Need};
+use crate::text::near;
 use anyhow::{Context, bail};
 
 /// What a probe of the kernel is on, as its type information has it.

@@ -1,9 +1,9 @@
 //! The arguments of the kernel's functions and tracepoints, by its type information.
 
-use crate::cli::near;
 use crate::kernel::btf::{Made, Sort, Types as Btf};
 use crate::probe::grammar::Fetch;
 use crate::probe::value::{Member, Place, Scope, Shape, Types};
+use crate::text::near;
 use anyhow::{anyhow, bail};
 
 /// What a function takes and returns.

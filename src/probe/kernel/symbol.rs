@@ -1,9 +1,9 @@
 //! Why the kernel may not have taken a function's name.
 
-use crate::cli::near;
 use crate::probe::grammar::{Fetch, KernelPlace, Place, Probe};
 use crate::probe::surroundings::Surroundings;
 use crate::stack::symbols::kallsyms::Line;
+use crate::text::near;
 use std::borrow::Cow;
 
 /// What is wrong with the function that a probe is on, or with the data that it reads, if it is the name: to be said after the kernel refused it. Looking that up before would take longer than

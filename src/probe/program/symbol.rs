@@ -1,13 +1,13 @@
 //! The function that a name stands for in a file.
 
 use super::file::{ProgramFile, shown};
-use crate::cli::near;
 use crate::probe::grammar::When;
 use crate::probe::surroundings::Surroundings;
 use crate::stack::symbols::ElfFile;
 use crate::stack::symbols::alias::Binding;
 use crate::stack::symbols::demangle::{demangle, is_mangled};
 use crate::stack::symbols::listing::{self, Kind, Listed};
+use crate::text::near;
 use anyhow::bail;
 
 /// A function, or a label in the code.

@@ -3,13 +3,13 @@
 use super::file::{ProgramFile, shown};
 use super::operand::{self, Operand};
 use super::place::absolute;
-use crate::cli::near;
 use crate::probe::grammar::{Arg, Base, Fetch, FilePlace, Place, Probe, Type, When};
 use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
 use crate::stack::symbols::ElfFile;
 use crate::stack::symbols::listing;
 use crate::stack::symbols::notes::notes;
+use crate::text::near;
 use anyhow::{anyhow, bail};
 use std::path::Path;
 

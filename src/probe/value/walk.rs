@@ -2,8 +2,8 @@
 
 use super::place::{Base, Place};
 use super::types::{Bits, Member, Shape, Types};
-use crate::cli::near;
 use crate::probe::grammar::{Fetch, Step};
+use crate::text::near;
 use anyhow::{anyhow, bail};
 
 /// The value at the end of a path into a variable.

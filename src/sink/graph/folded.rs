@@ -1,7 +1,7 @@
 //! Folded stacks: a path a line, its names joined by semicolons, then its weight. What flame graph programs read.
 
 use super::tree::Tree;
-use crate::beauty::{escape, number};
+use crate::text::{escape, number};
 
 /// The lines, in the order of their bytes, so that two runs can be compared. A semicolon or line break within a name is escaped.
 pub fn folded(tree: &Tree) -> Vec<u8> {

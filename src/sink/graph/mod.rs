@@ -6,9 +6,9 @@ mod tree;
 
 use super::{Over, Sink, View, path};
 use crate::beauty::lookup;
-use crate::cli::request::{Graphs, Weight};
 use crate::event::{Call, Event, What};
 use crate::interrupt::Waiter;
+use crate::request::{Graphs, Weight};
 use crate::say;
 use crate::stream::Stream;
 use anyhow::Context;

@@ -4,8 +4,8 @@
 //! names and weights when pointed at.
 
 use super::tree::{Drawn, Kind, Tree};
-use crate::beauty::escape;
-use crate::cli::request::Weight;
+use crate::request::Weight;
+use crate::text::escape;
 use std::fmt::Write;
 use std::hash::Hasher;
 

@@ -3,8 +3,8 @@
 //! No line is cut in two: a file ends with a whole line. One that is longer than a file may be is alone in one.
 
 use super::path;
-use crate::cli::request::Rotation;
 use crate::interrupt::Waiter;
+use crate::request::Rotation;
 use crate::stream::{Stream, Unwritten};
 use anyhow::bail;
 use std::fs::{self, File};

@@ -3,7 +3,7 @@
 use super::stat::Stat;
 use super::table::{Row, errnos, in_order};
 use super::{Look, histogram};
-use crate::beauty::unit::Unit;
+use crate::text::unit::Unit;
 use std::fmt::Write;
 
 /// The numbers of a row, as the columns have them. Times are nanoseconds; there is none where no call was timed.

@@ -1,8 +1,8 @@
 //! Tasks that are counted together: a thread, a process, those of a cgroup, or all.
 
 use super::numbers::shown;
-use crate::cli::request::SummaryBy;
 use crate::event::{Comm, TaskId, Time};
+use crate::show::SummaryBy;
 use crate::sink::View;
 use crate::task::stays::{Cgroup, Stay};
 use crate::task::tasks::Tasks;

@@ -1,7 +1,7 @@
 //! `--histogram`: how many calls took how long, a line for each power of two.
 
 use super::stat::Durations;
-use crate::beauty::unit;
+use crate::text::unit;
 use std::fmt::Write;
 
 /// Letters of the longest bar.

@@ -2,8 +2,9 @@
 
 use super::objects::ObjectId;
 use super::stat::Stat;
-use crate::beauty::{errno, escape, lookup, tables::SYSCALLS};
+use crate::beauty::{errno, lookup, tables::SYSCALLS};
 use crate::event::{Abi, Call, Exit, Sum};
+use crate::text::escape;
 use rustc_hash::FxHashMap;
 
 /// The numbers of a time: of the whole run, or of an interval.

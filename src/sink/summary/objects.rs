@@ -2,13 +2,12 @@
 
 use super::numbers::shown;
 use crate::beauty::decode::{Argument, Context, Decoded};
-use crate::beauty::errno;
-use crate::beauty::file;
 use crate::beauty::perf::{self, value};
 use crate::beauty::row::Kind;
 use crate::beauty::value::{Returned, Text, Value};
-use crate::cli::request::SummaryObject;
+use crate::beauty::{errno, file};
 use crate::event::{Call, Event, Exit, File};
+use crate::show::SummaryObject;
 use crate::sink::View;
 use rustc_hash::FxHashMap;
 

@@ -1,11 +1,11 @@
 use super::*;
 use crate::beauty::samples;
-use crate::cli::request::{self, Color, Output as Request, SummaryBy};
 use crate::event::{Abi, Call, Entry, EventIndex, Exit, Fault, Sum, Tally, Times};
 use crate::kernel::format::Format;
+use crate::request::{self, Color, Output as Request};
+use crate::session::{EventTable, Session};
+use crate::show::SummaryBy;
 use crate::sink::output::Output;
-use crate::source::Session;
-use crate::source::session::EventTable;
 use crate::stack::name::Nameless;
 use crate::task::Tasks;
 use std::sync::Arc;

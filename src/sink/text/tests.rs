@@ -1,10 +1,10 @@
 use super::*;
 use crate::beauty::samples;
-use crate::cli::request::{self, Color};
 use crate::event::{Call, EventIndex, Exit, Loss, TaskEnd, TaskId, Time};
 use crate::gate::Account;
+use crate::request::{self, Color};
+use crate::session::Session;
 use crate::sink::output::Output;
-use crate::source::Session;
 use crate::stack::name::Nameless;
 use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;

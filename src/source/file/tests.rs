@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::event::EventIndex;
+use crate::session::Role;
 use crate::source::frame::field;
 use crate::source::memory::RecordWriter;
 use crate::source::merge::Merge;
 use crate::source::record::tests::{TASK, table};
-use crate::source::session::Role;
 
 fn session() -> Session {
     let mut events = table(&[field::NEEDED | field::CPU | field::RAW]);

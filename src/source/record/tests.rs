@@ -1,10 +1,13 @@
 //! Records as the writer of [`crate::source::memory`] makes them, records written out by hand, and bytes that are none.
 
+mod events;
+mod real;
+
 use super::*;
 use crate::event::FileId;
+use crate::session::{EventSpec, Role, Terms};
 use crate::source::frame::{HEADER_BYTES, field, kind};
 use crate::source::memory::RecordWriter;
-use crate::source::session::{EventSpec, Role, Terms};
 use proptest::prelude::*;
 
 pub const TASK: TaskId = TaskId { pid: 70, tid: 71 };

@@ -5,7 +5,7 @@
 //! memory address: what `objdump` and `addr2line` show and take).
 //!
 //! A symbol names an address only within the symbol's size; otherwise the answer is that there is none, and the caller prints file and offset. Names
-//! are bytes from foreign files: they are *not* escaped here, but where they are printed (`beauty/escape.rs`).
+//! are bytes from foreign files: they are *not* escaped here, but where they are printed (`text/escape.rs`).
 
 pub mod alias;
 pub mod build_id;

@@ -4,7 +4,7 @@ use super::super::ast::{Fetch, KernelPlace, Place, Step};
 use super::super::piece::{Parsed, Piece};
 use super::names::{is_identifier, symbol};
 use super::number::{index, number, signed};
-use crate::cli::near;
+use crate::text::near;
 
 /// Parentheses deeper than this are refused, so that no text can exhaust the stack. The kernel takes fewer.
 const DEPTH_MAX: usize = 32;

@@ -4,8 +4,8 @@ use super::super::ast::{Field, Place, Probe};
 use super::super::piece::{Parsed, Piece, is_blank};
 use super::names::{self, Whose};
 use super::number::{index, number};
-use crate::cli::near;
 use crate::probe::groups::SYNTHETIC;
+use crate::text::near;
 
 /// What a field may be in both (synth_field_size() in kernel/trace/trace_events_synth.c, user_field_size() in trace_events_user.c).
 const BOTH: [&str; 12] = ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "char", "unsigned char", "int", "unsigned int"];

@@ -4,7 +4,7 @@ use super::super::ast::{Base, Type};
 use super::super::limits::ELEMENTS_MAX;
 use super::super::piece::{Parsed, Piece};
 use super::number::number;
-use crate::cli::near;
+use crate::text::near;
 
 /// `BASE` or `BASE[N]`.
 ///

@@ -1,0 +1,204 @@
+use super::*;
+use crate::request::filter::parse;
+
+/// fd, flags and ret are numbers, filename is a string; flags has open's constants.
+struct Open;
+
+impl Scope for Open {
+    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
+        let names = [("fd", Kind::Number), ("flags", Kind::Number), ("ret", Kind::Number), ("filename", Kind::Text)];
+        let at = names.iter().position(|(known, _)| *known == name.0)?;
+        Some((at as NameId, names[at].1))
+    }
+
+    fn constant(&self, name: &Name, symbol: &str) -> Option<Constant> {
+        let known = FLAGS.iter().find(|(word, ..)| name.0 == "flags" && symbol.trim_start_matches("O_") == *word);
+        known.map(|(_, value, mask)| Constant { value: *value, mask: *mask })
+    }
+
+    fn names(&self) -> Vec<String> {
+        ["fd", "flags", "ret", "filename"].map(str::to_owned).to_vec()
+    }
+
+    fn constants(&self, name: &Name) -> Vec<String> {
+        FLAGS.iter().filter(|_| name.0 == "flags").map(|(name, ..)| (*name).to_owned()).collect()
+    }
+}
+
+/// Name, value, and the bits that it is about.
+const FLAGS: [(&str, i128, u64); 6] = [
+    ("RDONLY", 0, 3),
+    ("WRONLY", 1, 3),
+    ("RDWR", 2, 3),
+    ("CREAT", 0o100, 0o100),
+    ("DIRECTORY", 0o200_000, 0o200_000),
+    ("TMPFILE", 0o20_200_000, 0o20_200_000),
+];
+
+/// A call that has nothing but a return.
+struct Bare;
+
+impl Scope for Bare {
+    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
+        (name.0 == "ret").then_some((2, Kind::Number))
+    }
+
+    fn constant(&self, _: &Name, _: &str) -> Option<Constant> {
+        None
+    }
+
+    fn names(&self) -> Vec<String> {
+        vec!["ret".to_owned()]
+    }
+
+    fn constants(&self, _: &Name) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+fn bound(text: &str) -> Bound {
+    parse(text).unwrap().bind(&Open, &mut Fit::default())
+}
+
+struct Values([Operand<'static>; 4]);
+
+impl Subject for Values {
+    fn value(&self, name: NameId) -> Operand<'_> {
+        self.0[usize::from(name)].clone()
+    }
+}
+
+fn verdict(text: &str, fd: i128, flags: i128) -> Verdict {
+    let values = Values([Operand::Number(fd), Operand::Number(flags), Operand::Unknown, Operand::Text(Cow::Borrowed(b"/etc/passwd"))]);
+    bound(text).verdict(&values)
+}
+
+#[test]
+fn a_number_that_grows_is_decided_when_growing_changes_nothing() {
+    let decided = |op, with| compare_growing(100, op, with);
+    assert_eq!([decided(Op::Greater, 99), decided(Op::Greater, 100)], [Verdict::Yes, Verdict::Unknown]);
+    assert_eq!([decided(Op::GreaterOrEqual, 100), decided(Op::GreaterOrEqual, 101)], [Verdict::Yes, Verdict::Unknown]);
+    assert_eq!([decided(Op::Less, 100), decided(Op::Less, 101)], [Verdict::No, Verdict::Unknown]);
+    assert_eq!([decided(Op::LessOrEqual, 99), decided(Op::LessOrEqual, 100)], [Verdict::No, Verdict::Unknown]);
+    assert_eq!([decided(Op::Equal, 99), decided(Op::Equal, 100)], [Verdict::No, Verdict::Unknown]);
+    assert_eq!([decided(Op::NotEqual, 99), decided(Op::NotEqual, 100)], [Verdict::Yes, Verdict::Unknown]);
+}
+
+#[test]
+fn numbers_and_strings() {
+    for (text, expected) in [
+        ("fd == -1", true),
+        ("fd < 0 && fd >= -1", true),
+        ("fd > -1 || fd != -1", false),
+        ("filename == \"/etc/passwd\"", true),
+        ("filename != \"/etc/passwd\"", false),
+        ("filename ~ \"/etc/*\"", true),
+        ("filename !~ \"*.so\"", true),
+        ("filename ~ \"etc\"", false),
+        ("!(filename ~ \"etc\")", true),
+    ] {
+        assert_eq!(verdict(text, -1, 0), Verdict::of(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_symbol_asks_for_all_its_bits_and_a_number_for_any() {
+    for (text, flags, expected) in [
+        ("flags & CREAT", 0o101, true),
+        ("flags & O_CREAT", 0o001, false),
+        ("flags & TMPFILE", 0o200_000, false),
+        ("flags & TMPFILE", 0o20_200_001, true),
+        ("flags & 0x3", 2, true),
+        ("flags & WRONLY|RDWR", 2, true),
+        ("flags & WRONLY|RDWR", 0o100, false),
+        ("flags & RDONLY", 0o100, true),
+        ("flags & RDONLY", 0o101, false),
+        ("flags & WRONLY", 3, false),
+        ("flags == RDONLY", 0, true),
+        ("flags == WRONLY|CREAT", 0o101, true),
+        ("flags == WRONLY|CREAT", 0o103, false),
+    ] {
+        assert_eq!(verdict(text, 0, flags), Verdict::of(expected), "{text}");
+    }
+}
+
+#[test]
+fn what_is_unknown_decides_nothing() {
+    for (text, expected) in [
+        ("ret == 0", Verdict::Unknown),
+        ("ret != 0", Verdict::Unknown),
+        ("!(ret == 0)", Verdict::Unknown),
+        ("ret & 1", Verdict::Unknown),
+        ("ret == 0 && fd == 3", Verdict::Unknown),
+        ("ret == 0 && fd == 4", Verdict::No),
+        ("ret == 0 || fd == 3", Verdict::Yes),
+        ("ret == 0 || fd == 4", Verdict::Unknown),
+        ("!(ret == 0 || fd == 3)", Verdict::No),
+    ] {
+        assert_eq!(verdict(text, 3, 0), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_comparison_with_a_value_of_another_kind_or_with_none_is_false() {
+    let values = Values([Operand::Text(Cow::Borrowed(b"3")), Operand::Number(0), Operand::Unknown, Operand::Number(1)]);
+    for text in ["fd == 3", "fd & 3", "filename == \"x\""] {
+        assert_eq!(bound(text).verdict(&values), Verdict::No, "{text}");
+    }
+    let nothing = Values(std::array::from_fn(|_| Operand::Nothing));
+    for text in ["fd == 0", "fd != 0", "flags & 1", "filename == \"x\"", "filename != \"x\""] {
+        assert_eq!(bound(text).verdict(&nothing), Verdict::No, "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_bound_says_why() {
+    for (text, sentence) in [
+        ("fdd == 3", "nothing that is traced has a `fdd`; near: fd"),
+        ("fd == 3 && flags & CREATE", "`CREATE` is no value of flags; near: CREAT"),
+        ("fd == CREAT", "`CREAT` is no value of fd"),
+        ("fd == \"/etc\"", "fd is a number: a string cannot be compared with it"),
+        ("filename == 3", "filename is a string: it can be compared with strings only, with == != ~ !~"),
+        ("filename & 3", "filename is a string: it can be compared with strings only, with == != ~ !~"),
+    ] {
+        let (expr, mut fit) = (parse(text).unwrap(), Fit::default());
+        expr.bind(&Open, &mut fit);
+        expr.bind(&Bare, &mut fit);
+        assert_eq!(fit.check(&expr), Err(format!("--filter '{expr}': {sentence}")), "{text}");
+    }
+}
+
+#[test]
+fn a_bare_word_is_a_string_where_strings_are() {
+    assert_eq!(verdict("filename == passwd", 0, 0), Verdict::No);
+    assert_eq!(verdict("filename != passwd", 0, 0), Verdict::Yes);
+}
+
+#[test]
+fn a_comparison_with_what_a_call_does_not_have_is_false() {
+    for (text, holds) in [
+        ("fd == 3", Some(false)),
+        ("fd != 3", Some(false)),
+        ("!(fd == 3)", Some(true)),
+        ("ret == 0 && fd == 3", Some(false)),
+        ("ret == 0 || !(fd == 3)", Some(true)),
+        ("ret == 0 || fd == 3", None),
+        ("ret == 0 && !(fd == 3 && flags & CREAT)", None),
+    ] {
+        let bound = parse(text).unwrap().bind(&Bare, &mut Fit::default());
+        match holds {
+            Some(holds) => assert_eq!(bound, Bound::Known(holds), "{text}"),
+            None => assert_eq!(bound, parse("ret == 0").unwrap().bind(&Bare, &mut Fit::default()), "{text}: the rest is left"),
+        }
+    }
+}
+
+#[test]
+fn a_condition_fits_if_each_name_is_somewhere() {
+    let (expr, mut fit) = (parse("fd == 3 || ret == 0").unwrap(), Fit::default());
+    expr.bind(&Bare, &mut fit);
+    assert_eq!(fit.check(&expr), Err("--filter 'fd == 3 || ret == 0': nothing that is traced has a `fd`".to_owned()));
+    expr.bind(&Open, &mut fit);
+    expr.bind(&Bare, &mut fit);
+    assert_eq!(fit.check(&expr), Ok(()));
+}

@@ -1,0 +1,104 @@
+use super::*;
+use crate::beauty::row::{Groups, Return};
+use crate::request::select::parse_list;
+
+const fn row(name: &'static str, event: &'static str, nr: u32, groups: Groups) -> Syscall {
+    Syscall { name, event, numbers: [Some(nr), None, None, None], args: &[], returns: Return::Int, groups, variants: &[] }
+}
+
+static ROWS: [Syscall; 9] = [
+    row("read", "read", 0, Groups::DESC),
+    row("open", "open", 2, Groups::FILE),
+    row("close", "close", 3, Groups::DESC),
+    row("stat", "newstat", 4, Groups::FILE.union(Groups::STAT)),
+    row("pread64", "pread64", 17, Groups::DESC),
+    row("umount2", "umount", 166, Groups::FILE),
+    row("epoll_wait", "epoll_wait", 232, Groups::DESC),
+    row("openat", "openat", 257, Groups::FILE.union(Groups::DESC)),
+    row("newfstatat", "newfstatat", 262, Groups::FILE),
+];
+static OTHERS: [(Abi, u32, &str); 2] = [(Abi::I386, 102, "socketcall"), (Abi::I386, 22, "oldumount")];
+
+fn resolved(lists: &[&str], syscalls: Option<bool>) -> Result<Selection, String> {
+    let items: Vec<Item> = lists.iter().enumerate().flat_map(|(list, text)| parse_list(text, list).unwrap()).collect();
+    resolve(&items, syscalls, &ROWS, &OTHERS)
+}
+
+fn names(lists: &[&str]) -> Vec<&'static str> {
+    let selection = resolved(lists, None).unwrap();
+    (0..ROWS.len()).filter(|row| selection.rows[*row]).map(|row| ROWS[row].name).collect()
+}
+
+#[test]
+fn names_globs_groups_and_regexes_add_up() {
+    assert_eq!(names(&["open*"]), ["open", "openat"]);
+    assert_eq!(names(&["%file,!open"]), ["stat", "umount2", "openat", "newfstatat"]);
+    assert_eq!(names(&["close", "/^e.*t$/"]), ["close", "epoll_wait"]);
+    assert_eq!(names(&["newstat"]), ["stat"]);
+}
+
+#[test]
+fn a_list_that_begins_by_taking_away_starts_from_all() {
+    assert_eq!(names(&["!%file", "!read"]), ["close", "pread64", "epoll_wait"]);
+    let selection = resolved(&["!read,!socketcall"], None).unwrap();
+    assert!(selection.unknown);
+    assert_eq!(selection.others, [(Abi::I386, 22)]);
+}
+
+#[test]
+fn a_later_list_takes_away_from_the_earlier_ones() {
+    assert_eq!(names(&["%desc", "!read,!close"]), ["pread64", "epoll_wait", "openat"]);
+    assert_eq!(names(&["open,!open*,open"]), ["open"]);
+}
+
+#[test]
+fn events_alone_switch_syscalls_off() {
+    assert!(resolved(&["sched:*"], None).unwrap().is_empty());
+    assert_eq!(resolved(&["sched:*"], Some(true)).unwrap().count(), ROWS.len());
+    assert_eq!(resolved(&["sched:*,close"], None).unwrap().count(), 1);
+    assert_eq!(resolved(&["sched:*,!close"], None).unwrap().count(), ROWS.len() - 1);
+    assert_eq!(resolved(&["!sched:sched_switch"], None).unwrap().count(), ROWS.len());
+}
+
+#[test]
+fn without_items_all_or_none() {
+    let all = resolved(&[], None).unwrap();
+    assert_eq!((all.count(), all.unknown, all.others.len()), (ROWS.len(), true, 2));
+    assert!(resolved(&[], Some(false)).unwrap().is_empty());
+}
+
+#[test]
+fn each_row_knows_its_items() {
+    let selection = resolved(&["sched:*,openat/nr=2/", "%desc"], None).unwrap();
+    assert_eq!(selection.items[7].as_slice(), [1, 2]);
+    assert_eq!(selection.items[0].as_slice(), [2]);
+    assert!(selection.items[1].is_empty());
+    assert_eq!(resolved(&["openat,!openat,openat"], None).unwrap().items[7].as_slice(), [2]);
+}
+
+#[test]
+fn names_of_the_c_library_are_mapped_with_a_note() {
+    assert_eq!(names(&["stat"]), ["stat", "newfstatat"]);
+    assert_eq!(names(&["pread,umount"]), ["pread64", "umount2"]);
+    let notes = resolved(&["pread"], None).unwrap().notes;
+    assert_eq!(notes, ["pread is traced as pread64: the C library's pread() asks the kernel for pread64"]);
+    assert_eq!(names(&["open"]), ["open"]);
+}
+
+#[test]
+fn names_that_only_other_abis_have() {
+    let selection = resolved(&["socketcall"], None).unwrap();
+    assert_eq!((selection.count(), selection.others), (0, vec![(Abi::I386, 102)]));
+}
+
+#[test]
+fn mistakes_name_what_is_near() {
+    assert_eq!(resolved(&["opnat"], None).unwrap_err(), "there is no syscall called opnat; near: openat");
+    assert_eq!(resolved(&["file"], None).unwrap_err(), "there is no syscall called file; the group is written %file");
+    assert_eq!(
+        resolved(&["!clsoe,xyzzy"], None).unwrap_err(),
+        "there is no syscall called clsoe; near: close\nthere is no syscall called xyzzy"
+    );
+    assert_eq!(resolved(&["foo*"], None).unwrap_err(), "no syscall matches foo* (`rtrace list syscalls` shows them all)");
+    assert_eq!(resolved(&["%ipc"], None).unwrap_err(), "no syscall matches %ipc (`rtrace list syscalls` shows them all)");
+}
