@@ -6,8 +6,7 @@
 use super::Follower;
 use crate::event::{TaskId, Time};
 use crate::kernel::cgroups;
-use crate::session::Role;
-use crate::session::Session;
+use crate::session::{Role, Session};
 use crate::syscall::layout::CgroupMoveLayout;
 use crate::task::stays::Cgroup;
 use crate::task::tasks::{Slot, Task};

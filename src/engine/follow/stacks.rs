@@ -1,12 +1,12 @@
 //! Stacks that come with records: which frames they are, in the process as it was then.
 
-use super::{Follower, Here, returns};
+use super::facts::returns;
+use super::{Follower, Here};
 use crate::beauty::lookup;
 use crate::event::frame::{End, Frame};
 use crate::event::note::StackMemory;
 use crate::event::{Abi, Stack};
-use crate::session::FramesMax;
-use crate::session::Session;
+use crate::session::{FramesMax, Session};
 use crate::source::Sample;
 use crate::source::dump::{self, Dump, RegisterAbi, Side};
 use crate::source::frame::field;
@@ -197,7 +197,7 @@ impl Follower {
     fn stack_of(&mut self, here: Here, sample: &Sample, sampled: Sampled, most: Option<u16>) -> Option<Arc<Stack>> {
         let stacks = self.stacks.as_mut()?;
         // The command's first execve is made by rtrace's own code.
-        if self.command == Some(here.task) && !self.command_runs {
+        if self.command.is_still_ours(here.task) {
             return None;
         }
         stacks.knows_all_code = !self.gaps.was_any();

@@ -3,8 +3,7 @@
 use super::bed::*;
 use super::random::Dice;
 use crate::beauty::row::{Arg, Flow, Groups, Kind, Length, Return, Syscall};
-use crate::event::Note;
-use crate::event::{Call, Event, FdPlace, File, TaskId, Time};
+use crate::event::{Call, Event, FdPlace, File, Note, TaskId, Time};
 use crate::task::look::Look;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
