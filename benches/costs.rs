@@ -10,8 +10,7 @@ use rtrace::event::{
     Abi, Call, CallFile, CallId, Entry, Event, EventIndex, Exit, FdPlace, File, Piece, PieceState, Stack, TaskId, Time, What, When,
 };
 use rtrace::request::{Request, Trace};
-use rtrace::session::Session;
-use rtrace::session::{EventSpec, EventTable, Role};
+use rtrace::session::{EventSpec, EventTable, Role, Session};
 use rtrace::sink::Sink;
 use rtrace::sink::output::Output;
 use rtrace::sink::summary::Summary;

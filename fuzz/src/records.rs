@@ -5,8 +5,7 @@
 use rtrace::bpf::record::{self, Seen};
 use rtrace::bpf::tally;
 use rtrace::event::{Call, CallId, Entry, EventIndex, Exit};
-use rtrace::session::Session;
-use rtrace::session::{EventSpec, EventTable, Role, Terms};
+use rtrace::session::{EventSpec, EventTable, Role, Session, Terms};
 use rtrace::source::dump::{self, Dump};
 use rtrace::source::file::{FileSource, Writer};
 use rtrace::source::frame::field;

@@ -5,8 +5,7 @@
 use super::{Armed, CpuRing};
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::is_of_rtrace;
-use crate::event::Note;
-use crate::event::Time;
+use crate::event::{Note, Time};
 use crate::say;
 use crate::source::chunk::{Chunk, Form, Round};
 use crate::source::instance::Instance;

@@ -4,8 +4,7 @@
 //! nine digits; the two in milliseconds have three, as perf trace prints them.
 
 use crate::event::Time;
-use crate::session::Scope;
-use crate::session::Session;
+use crate::session::{Scope, Session};
 use crate::show::TimeFormat;
 use crate::text::number;
 use jiff::tz::TimeZone;

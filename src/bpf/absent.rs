@@ -3,8 +3,7 @@
 use super::account::Account;
 use super::in_flight::InFlight;
 use super::settings::{Mode, Seed, Settings};
-use crate::event::Note;
-use crate::event::Time;
+use crate::event::{Note, Time};
 use std::os::fd::BorrowedFd;
 
 /// There are none in this build, and no way to ask the kernel for others'.

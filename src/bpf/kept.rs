@@ -2,8 +2,7 @@
 //! which is read without bpf(2).
 
 use super::record::{self, Seen};
-use crate::event::Note;
-use crate::event::{TaskId, Time};
+use crate::event::{Note, TaskId, Time};
 use anyhow::Context;
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,26 +1,27 @@
 //! One record after the other, in time order: what each does to tasks, calls and descriptors, and which events come of it.
 
+mod asked;
 mod calls;
 mod cgroups;
+mod command;
 mod descriptors;
+mod facts;
 mod family;
 mod namespaces;
 mod ours;
 mod path_names;
 mod signals;
 mod stacks;
+mod told;
+mod used;
 mod whole;
 
 use super::Settings;
 use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
-use crate::bpf::files::Files;
-use crate::bpf::parts::Parts;
 use crate::event::note::Mapped;
-use crate::event::{Abi, Call, Caller, Event, EventIndex, Exit, Fault, Loss, Note, Numbers, Stack, TaskId, Time, What};
-use crate::kernel::format::FormatField;
-use crate::session::{EventSpec, Role, Scope, Session};
-use crate::source::frame::field;
+use crate::event::{Caller, Event, EventIndex, Exit, Fault, Loss, Note, Numbers, TaskId, Time, What};
+use crate::session::{Scope, Session};
 use crate::source::merge::Trouble;
 use crate::source::{Body, Record, Sample};
 use crate::stack::library::Open as OpenFile;
@@ -31,52 +32,29 @@ use crate::syscall::ledger::{Ledger, LeftOut};
 use crate::syscall::pairing::{Open, Thread};
 use crate::task::children::Children;
 use crate::task::ends::{self, Ends};
-use crate::task::fds::{SETTLING, Tables, Ticket};
+use crate::task::fds::{SETTLING, Tables};
 use crate::task::maps::Maps;
 use crate::task::tasks::Slot;
 use crate::task::{Look, Tasks};
+use asked::Asked;
 use cgroups::Cgroups;
+use command::Command;
+use facts::Facts;
 use ours::Ours;
 use path_names::Unnamed;
-use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 use stacks::Stacks;
-use std::sync::Arc;
+use told::Told;
+use used::Used;
 
 /// No more looks of a kind are made after one round: descriptors beyond go without, tasks are asked for after the next.
 const LOOKS_MAX: usize = 256;
 
-/// So many numbers that are no tasks are remembered.
-const NOBODY_MAX: usize = 4_096;
-
 /// The state that records change.
 pub struct Follower {
-    settings: Settings,
-    abi: Abi,
-    scope: Scope,
-    /// Descriptors are followed.
-    descriptors: bool,
-    /// Page faults are reported, or stacks are taken.
-    follows_maps: bool,
-    /// The event of the BPF programs' records, if they trace.
-    bpf: Option<EventIndex>,
-    /// Calls that a look found in flight and that were shown so, by thread; the record of each is still to come, or lost.
-    in_flight: FxHashMap<i32, (Slot, Box<Call>)>,
-    /// Stacks of calls that will have another when they are over, by thread, with the time of their entry.
-    entry_stacks: FxHashMap<i32, (Time, Arc<Stack>)>,
-    /// What the programs told of files.
-    files: Files,
-    /// Parts of calls that are longer than a record.
-    parts: Parts,
-    /// `sched:sched_process_exec` is armed.
-    execs: bool,
+    facts: Facts,
+    told: Told,
     /// Whose side-band records are wanted, where everybody's come.
     ours: Option<Ours>,
-    /// `task:task_newtask` is armed: forks are told with their flags.
-    new_tasks: bool,
-    /// Whatever puts a task into another pid namespace than its maker's is in the stream.
-    namespaces_complete: bool,
-    excluded: Vec<i32>,
     layouts: Vec<Layout>,
     behaviors: Behaviors,
     gaps: Gaps,
@@ -88,57 +66,21 @@ pub struct Follower {
     /// Stacks, or single addresses of code, come with some records.
     stacks: Option<Stacks>,
     outbox: Outbox,
-    /// What was spawned.
-    command: Option<TaskId>,
-    /// It has executed its program.
-    command_runs: bool,
-    /// When it was executed, where its execve may not have been seen.
-    command_began: Time,
-    /// The path that it is about to execute.
-    command_path: Box<[u8]>,
-    /// The descriptors it begins with.
-    command_fds: Vec<(i32, Vec<u8>)>,
-    /// The event of the command's end, if it waits for wait(2)'s word.
-    command_end: Option<Ticket>,
-    /// Those of other tasks, by tid, that wait for the BPF programs' word.
-    untold_ends: FxHashMap<i32, Ticket>,
-    /// Tasks that were asked for, and the calls that wait for the answer.
-    asked: FxHashMap<i32, SmallVec<[Ticket; 1]>>,
-    /// Of these, those that no look was made for yet.
-    to_ask: Vec<i32>,
+    command: Command,
+    asked: Asked,
     /// Which task is in which cgroup, if that is followed.
     cgroups: Option<Cgroups>,
     /// What processes in other pid namespaces call their children.
     children: Children,
-    /// Numbers that are no tasks here; of another pid namespace, mostly.
-    nobody: FxHashSet<i32>,
     /// Open calls of tasks whose number was given again, though nobody saw them end.
     orphans: Vec<(TaskId, Slot, Open)>,
-    /// By event: its records come by a tracefs instance.
-    by_instance: Vec<bool>,
-    /// Path names come so: they are read when calls return.
-    names_at_exit: bool,
     /// Calls that are over and whose path names are still to come.
     unnamed: Unnamed,
-    /// By event: the field that says where a probed function returned to.
-    returns: Vec<Option<FormatField>>,
-    /// By event: it is to be given as it is, too.
-    shown: Vec<bool>,
-    /// By event: whether what tasks make is of interest, too.
-    inherits: Vec<bool>,
-    /// The same of what programs of the user's give.
-    outputs: Vec<Option<Inherits>>,
-    /// Calls whose memory is used again.
-    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
-    used: Vec<Box<Call>>,
+    used: Used,
     now: Time,
     pub tasks: Tasks,
     pub ledger: Ledger,
 }
-
-/// Whether new tasks of a followed task are followed too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Inherits(bool);
 
 /// Where and when a record was written.
 #[derive(Clone, Copy, Debug)]
@@ -151,26 +93,10 @@ struct Here {
 
 impl Follower {
     pub fn new(session: &Session, settings: Settings, rows: &'static [Syscall], files: Box<dyn OpenFile>) -> Follower {
-        let armed = |role| session.events.find(role).is_some();
         Follower {
-            settings,
-            abi: session.abi,
-            scope: session.scope,
-            descriptors: settings.fd_paths && session.fds_complete,
-            follows_maps: armed(Role::FaultMajor)
-                || armed(Role::FaultMinor)
-                || session.events.events.iter().any(|event| returns(event).is_some())
-                || session.events.events.iter().any(|event| event.sample_type & field::STACK != 0),
-            bpf: session.events.find(Role::BpfCall),
-            in_flight: FxHashMap::default(),
-            entry_stacks: FxHashMap::default(),
-            files: Files::default(),
-            parts: Parts::default(),
-            execs: armed(Role::ProcessExec),
+            facts: Facts::new(session, settings),
+            told: Told::default(),
             ours: session.processes.as_deref().map(Ours::new),
-            new_tasks: armed(Role::NewTask),
-            namespaces_complete: armed(Role::NewTask) && session.namespaces_complete,
-            excluded: session.excluded.clone(),
             layouts: layout::layouts(session),
             behaviors: Behaviors::new(rows),
             gaps: Gaps::default(),
@@ -180,27 +106,13 @@ impl Follower {
             maps: Maps::default(),
             stacks: Stacks::new(session, files),
             outbox: Outbox::default(),
-            command: None,
-            command_runs: false,
-            command_began: Time(0),
-            command_path: Box::default(),
-            command_fds: Vec::new(),
-            command_end: None,
-            untold_ends: FxHashMap::default(),
-            asked: FxHashMap::default(),
-            to_ask: Vec::new(),
+            command: Command::default(),
+            asked: Asked::default(),
             cgroups: settings.cgroups.then(|| Cgroups::new(session)),
-            nobody: FxHashSet::default(),
             children: Children::default(),
             orphans: Vec::new(),
-            by_instance: session.events.events.iter().map(EventSpec::is_by_instance).collect(),
-            names_at_exit: session.events.events.iter().any(|event| event.role == Role::PathName && event.is_by_instance()),
             unnamed: Unnamed::default(),
-            returns: session.events.events.iter().map(returns).collect(),
-            shown: session.events.events.iter().map(is_shown).collect(),
-            inherits: session.events.events.iter().map(|event| !event.terms.no_inherit).collect(),
-            outputs: outputs(session),
-            used: Vec::new(),
+            used: Used::default(),
             now: Time::default(),
             tasks: Tasks::default(),
             ledger: Ledger::new(session),
@@ -259,10 +171,10 @@ impl Follower {
         if let Some(&Layout::CgroupMove(layout)) = self.layouts.get(usize::from(sample.event.0)) {
             return self.cgroup_changed(layout, sample.raw, record.time);
         }
-        if self.outputs.get(usize::from(sample.event.0)).is_some_and(Option::is_some) && !self.follows(record.task, sample.event) {
+        if self.facts.is_output(sample.event) && !self.follows(record.task, sample.event) {
             return self.ledger.leave_out(sample.event, LeftOut::Excluded);
         }
-        let task = if self.by_instance.get(usize::from(sample.event.0)) == Some(&true) {
+        let task = if self.facts.is_by_instance(sample.event) {
             self.ledger.instance.receive(1);
             let Some(task) = self.task_of_thread(record.task.tid, sample.event) else {
                 return self.ledger.leave_out(sample.event, LeftOut::Excluded);
@@ -286,7 +198,7 @@ impl Follower {
             None => {}
         }
         self.layouts = layouts;
-        if self.shown.get(usize::from(sample.event.0)).is_some_and(|shown| *shown) {
+        if self.facts.is_shown(sample.event) {
             let stack = self.stack_of_event(here, sample);
             let caller = self.caller(here, sample);
             self.give(here, What::Tracepoint { event: sample.event, raw: sample.raw.into(), stack, caller }, 0, events);
@@ -296,7 +208,7 @@ impl Follower {
     /// Where the function that a return probe is on returned to, in a program.
     #[inline]
     fn caller(&mut self, here: Here, sample: &Sample<'_>) -> Option<Caller> {
-        let field = self.returns.get(usize::from(sample.event.0))?.as_ref()?;
+        let field = self.facts.returns(sample.event)?;
         let address = field.unsigned(sample.raw)?;
         let place = self.maps.at(here.task.pid, address)?;
         let frame = self.stacks.as_mut()?.frame(&self.maps, here.task.pid, address);
@@ -311,8 +223,7 @@ impl Follower {
             return Some(task.id);
         }
         // What is needed to understand others is not, if these are nobody's.
-        let is_shown = self.shown.get(usize::from(event.0)).is_some_and(|shown| *shown);
-        if !is_shown || self.scope != Scope::System && !self.gaps.was_any() {
+        if !self.facts.is_shown(event) || self.facts.scope != Scope::System && !self.gaps.was_any() {
             return None;
         }
         self.ask_about(tid);
@@ -322,10 +233,10 @@ impl Follower {
     /// Whether a task is one of those that are traced. Programs of the user's run in every task; the stream has told of all that are followed before they do anything.
     #[cold]
     fn follows(&mut self, task: TaskId, output: EventIndex) -> bool {
-        if self.scope == Scope::System {
+        if self.facts.scope == Scope::System {
             return true;
         }
-        let inherits = self.outputs.get(usize::from(output.0)).copied().flatten() == Some(Inherits(true));
+        let inherits = self.facts.inherits(output);
         let Some(slot) = self.tasks.find(task.tid).filter(|&slot| self.tasks.at(slot).id == task) else { return false };
         let thread = &self.threads[slot.index()];
         !thread.foreign && (inherits || !thread.made)
@@ -338,7 +249,7 @@ impl Follower {
         if thread.excluded {
             return Some(LeftOut::Excluded);
         }
-        if self.scope == Scope::Tasks && !thread.is_first_report(sample.event.0, here.cpu, sample.origin) {
+        if self.facts.scope == Scope::Tasks && !thread.is_first_report(sample.event.0, here.cpu, sample.origin) {
             return Some(LeftOut::Twice);
         }
         (thread.set_up && !self.begins_the_command(here, sample)).then_some(LeftOut::SetUp)
@@ -378,17 +289,17 @@ impl Follower {
                 let slot = self.slot(task, time);
                 self.tasks.name(slot, time, comm);
                 if exec {
-                    if self.bpf.is_some() {
+                    if self.facts.bpf.is_some() {
                         self.revive(Here { time, cpu, task, slot });
                     }
-                    let mark = (self.execs || self.bpf.is_some()).then(|| self.gaps.mark(cpu));
+                    let mark = (self.facts.execs || self.facts.bpf.is_some()).then(|| self.gaps.mark(cpu));
                     let thread = &mut self.threads[slot.index()];
                     (thread.set_up, thread.executing) = (false, mark);
                     // Another thread may have taken over the number, with events of its own.
                     thread.forget_origins();
-                    self.command_runs |= self.command == Some(task);
+                    self.command.executed(task);
                 }
-                if exec && self.follows_maps {
+                if exec && self.facts.follows_maps {
                     self.forget_maps(task.pid);
                 }
             }
@@ -398,7 +309,7 @@ impl Follower {
                     self.watch_ends(Here { time, cpu, task, slot }, events);
                 }
             }
-            Body::Map { task, start, len, offset, file, executable, path } if self.follows_maps => {
+            Body::Map { task, start, len, offset, file, executable, path } if self.facts.follows_maps => {
                 self.maps.map(task.pid, (start, len, offset), executable, file, path);
             }
             Body::Lost { records, after } => {
@@ -438,7 +349,7 @@ impl Follower {
             Note::Task { task, comm, ppid, started, cgroup, abi, nested } => {
                 let is_known = self.tasks.find(task.tid).is_some_and(|slot| self.tasks.at(slot).id == *task && !self.tasks.at(slot).ended);
                 let slot = self.slot_for_look(*task, time);
-                self.threads[slot.index()].foreign |= !is_known && self.asked.contains_key(&task.tid);
+                self.threads[slot.index()].foreign |= !is_known && self.asked.is_awaited(task.tid);
                 self.tasks.looked_at(slot, comm, *started);
                 let found = self.tasks.at_mut(slot);
                 found.parent = *ppid;
@@ -448,10 +359,7 @@ impl Follower {
                 self.answered(task.tid, events);
             }
             Note::NoTask { tid } => {
-                if self.nobody.len() == NOBODY_MAX {
-                    self.nobody.clear();
-                }
-                self.nobody.insert(*tid);
+                self.asked.is_nobody(*tid);
                 self.answered(*tid, events);
             }
             Note::Fd { pid, fd, path, from } => self.tables.looked(*pid, *fd, path.as_deref(), *from, time),
@@ -476,7 +384,7 @@ impl Follower {
     /// What is due at a round's end, when the stream has come to `now`.
     pub fn tick(&mut self, now: Time, events: &mut Vec<Event>) {
         self.now = self.now.max(now);
-        if let Some(after) = self.settings.pending_after {
+        if let Some(after) = self.facts.settings.pending_after {
             self.give_pending(after, events);
         }
         self.settle(events);
@@ -486,15 +394,19 @@ impl Follower {
 
     /// Makes the looks that are wanted; their answers belong into the stream.
     pub fn looks(&mut self, look: &mut dyn Look) -> Vec<(Time, Note)> {
-        let mut fds = if self.descriptors { self.tables.wanted() } else { Vec::new() };
+        let mut fds = if self.facts.descriptors { self.tables.wanted() } else { Vec::new() };
         for (pid, fd) in fds.drain(LOOKS_MAX.min(fds.len())..) {
             self.tables.looked(pid, fd, None, self.now, self.now);
         }
-        let later = self.to_ask.split_off(LOOKS_MAX.min(self.to_ask.len()));
-        let tids = std::mem::replace(&mut self.to_ask, later);
+        let tids = self.asked.take(LOOKS_MAX);
         let mut answers: Vec<(Time, Note)> = fds.iter().filter_map(|&(pid, fd)| look.fd(pid, fd)).collect();
         answers.extend(tids.iter().chain(&self.cgroups_to_ask()).filter_map(|&tid| look.task(tid)));
         answers
+    }
+
+    /// Keeps the memory of calls that nobody needs any more.
+    pub fn recycle(&mut self, events: &mut Vec<Event>) {
+        self.used.recycle(events);
     }
 
     /// The stream is over.
@@ -526,7 +438,7 @@ impl Follower {
     /// A look at a task was answered: who waited for its name need not wait any more.
     fn answered(&mut self, tid: i32, events: &mut Vec<Event>) {
         let is_ours = self.tasks.find(tid).is_some_and(|slot| self.threads[slot.index()].nested == Some(false));
-        for ticket in self.asked.remove(&tid).unwrap_or_default() {
+        for ticket in self.asked.answered(tid) {
             if let Some(call) = self.outbox.call(ticket).filter(|call| is_ours && call.id.tid == tid) {
                 call.numbers = Numbers::Same;
             }
@@ -535,28 +447,7 @@ impl Follower {
     }
 
     fn reaped(&mut self, pid: i32, status: i32, events: &mut Vec<Event>) {
-        let Some(ticket) = self.command_end.take_if(|_| self.command.is_some_and(|task| task.pid == pid)) else { return };
+        let Some(ticket) = self.command.take_end(pid) else { return };
         self.outbox.end_known(ticket, ends::of_status(status), events);
-    }
-}
-
-/// The field of a return probe that says where the function returned to.
-pub(super) fn returns(spec: &EventSpec) -> Option<FormatField> {
-    spec.format.as_ref()?.field("__probe_ret_ip").cloned()
-}
-
-/// The events of programs of the user's; empty where there are none.
-fn outputs(session: &Session) -> Vec<Option<Inherits>> {
-    let of = |spec: &EventSpec| (spec.role == Role::Output).then_some(Inherits(!spec.terms.no_inherit));
-    session.events.find(Role::Output).map_or_else(Vec::new, |_| session.events.events.iter().map(of).collect())
-}
-
-/// Whether an event's records are given as they are. Those that rtrace needs for itself are not: they become calls, page faults and what is known of tasks. What the user asks to see has an
-/// event of its own beside them.
-fn is_shown(spec: &EventSpec) -> bool {
-    match spec.role {
-        Role::Tracepoint | Role::Output => spec.shown,
-        Role::StatRuntime => true,
-        _ => false,
     }
 }

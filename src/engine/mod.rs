@@ -7,8 +7,7 @@ pub mod view;
 #[cfg(test)]
 mod tests;
 
-use crate::event::Note;
-use crate::event::{Event, Time};
+use crate::event::{Event, Note, Time};
 use crate::session::Session;
 use crate::source::Round;
 use crate::source::merge::Merge;

@@ -1,7 +1,6 @@
 //! What one look at the rings yields: owned copies of what each ring held.
 
-use crate::event::Note;
-use crate::event::Time;
+use crate::event::{Note, Time};
 
 /// The bytes that one ring held, in the ring's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,8 +13,7 @@
 
 use super::Source;
 use super::chunk::{Chunk, Form, Round};
-use crate::event::Note;
-use crate::event::Time;
+use crate::event::{Note, Time};
 use crate::session::Session;
 use anyhow::{Context, bail, ensure};
 use std::fs::File;

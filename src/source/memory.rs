@@ -6,8 +6,7 @@
 use super::Source;
 use super::chunk::{Chunk, Form, Round};
 use super::frame::{HEADER_BYTES, MISC_COMM_EXEC, PROT_EXEC, field, kind};
-use crate::event::Note;
-use crate::event::{EventIndex, TaskId, Time};
+use crate::event::{EventIndex, Note, TaskId, Time};
 use crate::kernel::format::Format;
 use crate::session::{EventTable, Role, Session};
 use std::collections::VecDeque;

@@ -3,8 +3,7 @@
 //! What is in it and how it may be wrong; how its bytes are laid out is [`super::frame`]'s business.
 
 use super::frame::{Fault, Frame};
-use crate::event::Note;
-use crate::event::{EventIndex, FileId, TaskId, Time};
+use crate::event::{EventIndex, FileId, Note, TaskId, Time};
 use crate::session::EventTable;
 
 /// A record and where and when it was written.

@@ -17,8 +17,7 @@
 //! The BPF engine's records are calls: what it issued, it counted where calls begin, and where those without an entry end; nothing is added to that.
 
 use crate::event::{Entry, EventIndex, Exit};
-use crate::session::Session;
-use crate::session::{EventSpec, Role};
+use crate::session::{EventSpec, Role, Session};
 
 /// The account of one run.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,6 @@
 //! Looks at the live machine, asked for by pure code and answered by notes.
 
-use crate::event::Note;
-use crate::event::Time;
+use crate::event::{Note, Time};
 
 /// Something that can look: /proc when live, nothing in a replay (its notes are in the stream already).
 pub trait Look {

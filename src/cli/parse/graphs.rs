@@ -2,8 +2,7 @@
 
 use super::{Stop, wrong};
 use crate::cli::args::{Cli, WeightArg};
-use crate::request::select;
-use crate::request::{Graphs, Weight};
+use crate::request::{Graphs, Weight, select};
 use crate::session::CallGraph;
 
 pub fn graphs(cli: &Cli) -> Result<Graphs, Stop> {

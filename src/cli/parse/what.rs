@@ -6,8 +6,7 @@ use crate::cli::args::{Cli, FaultsArg};
 use crate::cli::config::Config;
 use crate::probe::grammar::{self, Line};
 use crate::request::filter::{self, Expr};
-use crate::request::select;
-use crate::request::{Faults, Item, Selector, What};
+use crate::request::{Faults, Item, Selector, What, select};
 use crate::session::Terms;
 use clap::ArgMatches;
 

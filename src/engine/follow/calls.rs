@@ -10,18 +10,11 @@ use crate::syscall::gaps::Gaps;
 use crate::syscall::layout::{EnterLayout, ExitLayout, Layout, add_piece};
 use crate::syscall::pairing::{ExitSeen, Open, Outcome};
 use crate::syscall::special::Special;
-use crate::task::fds::{Path, TableId, Ticket};
+use crate::task::fds::{Path, TableId};
 use smallvec::SmallVec;
 
 /// __X32_SYSCALL_BIT (arch/x86/include/uapi/asm/unistd.h).
 const X32_BIT: i64 = 1 << 30;
-
-/// So many calls wait for one task's name at most.
-const WAITING_MAX: usize = 1_024;
-/// So many used calls are kept.
-const USED_MAX: usize = 16_384;
-/// And of each no more payload than this, bytes.
-const PAYLOAD_KEPT: usize = 256;
 
 /// What is still to be learnt of a call that is over.
 #[derive(Debug, Default)]
@@ -49,7 +42,7 @@ impl Follower {
             layout.copy_pieces(raw, &mut call);
         }
         call.stack = self.stack_of_call(here, sample, abi, nr);
-        if self.names_at_exit {
+        if self.facts.names_at_exit {
             self.no_names_come(here.slot, events);
         }
         let thread = &mut self.threads[here.slot.index()];
@@ -60,7 +53,7 @@ impl Follower {
         if let Some(older) = older {
             self.give_without_exit(here, older, Exit::Unseen, events);
         }
-        if self.descriptors && (behavior.fds != 0 || behavior.special != Special::Plain) {
+        if self.facts.descriptors && (behavior.fds != 0 || behavior.special != Special::Plain) {
             self.descriptors_at_entry(here, &mut open, &args);
         }
         if matches!(behavior.special, Special::Unshare | Special::Setns) {
@@ -68,8 +61,8 @@ impl Follower {
         }
         let at_once = self.known_at_entry(here, &behavior, &args, layout.single);
         self.threads[here.slot.index()].enter(open);
-        if behavior.special.path_argument().is_some() && self.command == Some(here.task) && !self.command_path.is_empty() {
-            let path = std::mem::take(&mut self.command_path);
+        if behavior.special.path_argument().is_some() {
+            let path = self.command.take_path(here.task);
             self.add_exec_path(here, &path);
         }
         if let Some(exit) = at_once
@@ -162,19 +155,19 @@ impl Follower {
 
     #[inline]
     fn returned(&mut self, here: Here, mut open: Open, ret: i64, events: &mut Vec<Event>) {
-        if ret < 0 && open.behavior.special.path_argument().is_some() && !self.command_runs && self.command == Some(here.task) {
+        if ret < 0 && open.behavior.special.path_argument().is_some() && self.command.is_still_ours(here.task) {
             // rtrace's own code goes on: it tells of the failure, or tries a shell.
             self.threads[here.slot.index()].set_up = true;
         }
         open.call.exit = Exit::Returned { at: here.time, ret };
         let mut questions = Questions::default();
-        if self.descriptors
+        if self.facts.descriptors
             && (!open.uses.is_empty() || open.changes || open.behavior.returns == Returns::Fd || open.behavior.special != Special::Plain)
         {
             self.descriptors_at_exit(here, &mut open, ret, &mut questions);
         }
         if !open.shown {
-            return self.keep(open.call);
+            return self.used.keep(open.call);
         }
         if open.call.numbers != Numbers::Same {
             self.ask_namespace(here, &open.behavior, &mut open.call, &mut questions);
@@ -184,7 +177,7 @@ impl Follower {
             let may_be_same = self.threads[here.slot.index()].nested.is_none();
             self.ask_names(open.behavior.pids, &open.call, may_be_same, &mut questions);
         }
-        if self.names_at_exit {
+        if self.facts.names_at_exit {
             questions.names = path_names::unknown(&open.call, &open.behavior);
         }
         self.give_call(here, open.call, questions, events);
@@ -194,11 +187,11 @@ impl Follower {
     #[cold]
     pub(super) fn give_without_exit(&mut self, here: Here, mut open: Open, exit: Exit, events: &mut Vec<Event>) {
         open.call.exit = exit;
-        if self.descriptors {
+        if self.facts.descriptors {
             self.descriptors_without_exit(here, &mut open);
         }
         if !open.shown {
-            return self.keep(open.call);
+            return self.used.keep(open.call);
         }
         self.give_call(here, open.call, Questions::default(), events);
     }
@@ -218,7 +211,7 @@ impl Follower {
                 questions.fds.iter().for_each(|&(place, fd)| self.tables.wait(table, fd, ticket, place));
             }
             for tid in questions.tids {
-                self.asked_about(tid).push(ticket);
+                self.asked.about(tid).push(ticket);
             }
             if questions.names != 0 {
                 self.await_names(here, questions.names, ticket);
@@ -244,22 +237,13 @@ impl Follower {
     #[cold]
     pub(super) fn ask_about(&mut self, tid: i32) {
         if tid > 0 && self.is_worth_asking(tid) {
-            self.asked_about(tid);
+            self.asked.about(tid);
         }
-    }
-
-    /// Who waits for a look at a task, which is made once.
-    fn asked_about(&mut self, tid: i32) -> &mut SmallVec<[Ticket; 1]> {
-        self.asked.entry(tid).or_insert_with(|| {
-            self.to_ask.push(tid);
-            SmallVec::new()
-        })
     }
 
     /// Whether a task has no name here and a look may give it one.
     fn is_worth_asking(&self, tid: i32) -> bool {
-        let waiting = self.asked.get(&tid).map_or(0, |waiting| waiting.len());
-        self.tasks.get(tid).is_none() && !self.nobody.contains(&tid) && waiting < WAITING_MAX
+        self.tasks.get(tid).is_none() && self.asked.is_worth_asking(tid)
     }
 
     /// A look found the task asleep in a call since before tracing began. If its entry was seen after all, only the stack is news.
@@ -345,54 +329,10 @@ impl Follower {
         self.behaviors.get(abi, nr).special.path_argument().is_some()
     }
 
-    /// A call that begins here, in a used one's memory if there is any.
+    /// A call that begins here.
     #[inline]
     pub(super) fn new_call(&mut self, here: Here, abi: Abi, nr: i64) -> Box<Call> {
-        let id = CallId { tid: here.task.tid, start: here.time };
-        if let Some(mut call) = self.used.pop() {
-            (call.id, call.abi, call.nr) = (id, abi, nr);
-            return call;
-        }
-        Box::new(Call {
-            id,
-            abi,
-            nr,
-            entry: Entry::Seen,
-            exit: Exit::Pending,
-            args: None,
-            pieces: SmallVec::new(),
-            payload: Vec::new(),
-            files: SmallVec::new(),
-            lost_before: 0,
-            shown_pending: false,
-            numbers: Numbers::default(),
-            ids: Vec::new(),
-            stack: None,
-        })
-    }
-
-    /// Keeps the memory of calls that nobody needs any more.
-    pub fn recycle(&mut self, events: &mut Vec<Event>) {
-        for event in events.drain(..) {
-            if let What::Call(call) = event.what {
-                self.keep(call);
-            }
-        }
-    }
-
-    #[inline]
-    fn keep(&mut self, mut call: Box<Call>) {
-        if self.used.len() < USED_MAX {
-            (call.entry, call.exit, call.args, call.shown_pending) = (Entry::Seen, Exit::Pending, None, false);
-            call.numbers = Numbers::default();
-            call.ids.clear();
-            call.pieces.clear();
-            call.payload.clear();
-            call.payload.shrink_to(PAYLOAD_KEPT);
-            call.files.clear();
-            call.stack = None;
-            self.used.push(call);
-        }
+        self.used.call(CallId { tid: here.task.tid, start: here.time }, abi, nr)
     }
 
     #[inline]

@@ -116,7 +116,7 @@ impl Follower {
 
     /// A call in flight: what is known is shown, and what is not is looked at, for its end.
     pub(super) fn descriptors_in_flight(&mut self, slot: Slot, call: &mut Call) {
-        let Some(open) = self.threads[slot.index()].open.as_ref().filter(|_| self.descriptors) else { return };
+        let Some(open) = self.threads[slot.index()].open.as_ref().filter(|_| self.facts.descriptors) else { return };
         let Some(table) = open.table else { return };
         for using in &open.uses {
             match self.tables.exit(table, using, call.id.start, self.now, false) {
@@ -128,7 +128,7 @@ impl Follower {
 
     /// A call of this kind is over, and which descriptors it changed was not seen.
     pub(super) fn forget_descriptors(&mut self, here: Here, special: Special) {
-        let Some(table) = self.threads[here.slot.index()].table.filter(|_| self.descriptors) else { return };
+        let Some(table) = self.threads[here.slot.index()].table.filter(|_| self.facts.descriptors) else { return };
         match special {
             Special::Close | Special::CloseRange | Special::DupTo | Special::Execve | Special::Execveat => {
                 self.tables.forget_until(table, here.time)

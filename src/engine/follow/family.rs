@@ -25,9 +25,9 @@ impl Follower {
     /// A task that nobody saw begin.
     #[cold]
     pub(super) fn appear(&mut self, task: TaskId, time: Time) -> Slot {
-        let slot = self.begin(task, self.abi);
+        let slot = self.begin(task, self.facts.abi);
         self.cgroup_of_stranger(slot, time);
-        if self.descriptors {
+        if self.facts.descriptors {
             let table = self.tables.appear(task.pid, Time(time.0 + SETTLING));
             self.threads[slot.index()].table = Some(table);
         }
@@ -45,18 +45,26 @@ impl Follower {
         if self.threads.len() <= slot.index() {
             self.threads.resize_with(slot.index() + 1, Thread::default);
         }
-        let excluded = self.excluded.contains(&task.tid) || self.excluded.contains(&task.pid);
+        let excluded = self.facts.is_excluded(task);
         self.threads[slot.index()] = Thread::new(excluded);
         self.ends.begin(task.pid);
         slot
     }
 
-    /// PERF_RECORD_FORK, or task_newtask where that did not come: `parent` is the thread that made the child.
+    /// PERF_RECORD_FORK: `parent` is the thread that made the child.
     pub(super) fn fork(&mut self, child: TaskId, parent: TaskId, time: Time, cpu: u32, events: &mut Vec<Event>) {
-        let from = self.slot(parent, time);
+        let slot = self.slot(parent, time);
+        if self.make_child(Here { time, cpu, task: parent, slot }, child) && !self.facts.new_tasks {
+            self.give_fork(Here { time, cpu, task: parent, slot }, child, None, events);
+        }
+    }
+
+    /// A thread made a child; `false` if that is known already.
+    fn make_child(&mut self, here: Here, child: TaskId) -> bool {
+        let Here { time, cpu, task: parent, slot: from } = here;
         if self.tasks.find(child.tid).is_some_and(|slot| self.is_new(slot, child)) {
             // Two opened events report the same fork.
-            return;
+            return false;
         }
         let (abi, comm) = (self.tasks.at(from).abi, self.tasks.at(from).comm().cloned());
         let slot = self.begin(child, abi);
@@ -71,12 +79,10 @@ impl Follower {
         let mark = self.gaps.mark(cpu);
         let thread = &mut self.threads[slot.index()];
         (thread.fresh, thread.made, thread.mark, thread.table) = (true, true, mark, table);
-        if child.pid != parent.pid && self.follows_maps {
+        if child.pid != parent.pid && self.facts.follows_maps {
             self.maps.fork(parent.pid, child.pid);
         }
-        if !self.new_tasks {
-            self.give_fork(Here { time, cpu, task: parent, slot: from }, child, None, events);
-        }
+        true
     }
 
     /// Whether this task was made and did nothing yet.
@@ -101,9 +107,7 @@ impl Follower {
         let slot = match known {
             Some(slot) => slot,
             None => {
-                let told = std::mem::replace(&mut self.new_tasks, true);
-                self.fork(child, here.task, here.time, here.cpu, events);
-                self.new_tasks = told;
+                self.make_child(here, child);
                 self.slot(child, here.time)
             }
         };
@@ -112,7 +116,7 @@ impl Follower {
             self.doubt_cgroup(slot, here.time);
         }
         self.inherit_namespace(here.slot, here.task, slot, child, Some(flags));
-        if self.descriptors {
+        if self.facts.descriptors {
             self.table_by_flags(here, slot, is_thread, flags & CLONE_FILES != 0);
         }
         self.give_fork(here, child, Some(flags), events);
@@ -179,7 +183,7 @@ impl Follower {
     }
 
     fn exec_descriptors(&mut self, here: Here) {
-        if !self.descriptors {
+        if !self.facts.descriptors {
             return;
         }
         if let Some(mut open) = self.threads[here.slot.index()].open.take() {
@@ -194,10 +198,8 @@ impl Follower {
             None => self.tables.appear(here.task.pid, here.time),
         };
         self.threads[here.slot.index()].table = Some(new);
-        if self.command == Some(here.task) {
-            let inherited = std::mem::take(&mut self.command_fds);
-            inherited.iter().for_each(|(fd, path)| self.tables.inherited(new, *fd, path, here.time));
-        }
+        let inherited = self.command.take_fds(here.task);
+        inherited.iter().for_each(|(fd, path)| self.tables.inherited(new, *fd, path, here.time));
     }
 
     /// PERF_RECORD_EXIT: the task is gone; or it has a program with more rights since a moment, and is watched no more (begin_new_exec in fs/exec.c).
@@ -207,7 +209,7 @@ impl Follower {
         if executing.is_none_or(|since| !Gaps::none_between(since, now)) {
             return self.task_end(here, events);
         }
-        if self.bpf.is_some() {
+        if self.facts.bpf.is_some() {
             // Its calls come all the same, and its end.
             return;
         }
@@ -238,20 +240,19 @@ impl Follower {
         if thread.excluded || thread.set_up {
             return;
         }
-        let is_command = self.command == Some(here.task);
-        let waits = end == TaskEnd::Unknown && (is_command || self.bpf.is_some() && self.scope != Scope::System);
+        let is_command = self.command.is(here.task);
+        let waits = end == TaskEnd::Unknown && (is_command || self.facts.bpf.is_some() && self.facts.scope != Scope::System);
         if waits && is_command {
-            self.command_end = Some(self.outbox.next());
+            self.command.end_waits(self.outbox.next());
         } else if waits {
-            self.untold_ends.retain(|_, ticket| self.outbox.holds(*ticket));
-            self.untold_ends.insert(here.task.tid, self.outbox.next());
+            self.told.end_waits(here.task.tid, &self.outbox);
         }
         self.give(here, What::Exit(end), u32::from(waits), events);
     }
 
     /// The BPF programs tell how a task ends: before its PERF_RECORD_EXIT, or after it (from Linux 6.16 down, where the fix of 2025 "perf: Fix sample vs do_exit()" is).
     pub(super) fn end_told(&mut self, here: Here, tid: i32, status: i32, events: &mut Vec<Event>) {
-        if let Some(ticket) = self.untold_ends.remove(&tid).filter(|ticket| self.outbox.holds(*ticket)) {
+        if let Some(ticket) = self.told.take_end(tid, &self.outbox) {
             return self.outbox.end_known(ticket, ends::of_status(status), events);
         }
         self.ends.told(tid, status);
@@ -276,7 +277,7 @@ impl Follower {
         // Other threads may outlive the first one, and have stacks.
         if !self.ends.has_threads(id.pid) {
             self.children.forget(id.pid);
-            if self.follows_maps {
+            if self.facts.follows_maps {
                 self.forget_maps(id.pid);
             }
         }
@@ -288,16 +289,14 @@ impl Follower {
         let slot = self.slot(task, time);
         let thread = &mut self.threads[slot.index()];
         (thread.set_up, thread.nested, thread.nests) = (true, Some(nested), Some(nested));
-        self.command = Some(task);
-        self.command_path = path.into();
-        self.command_fds = fds.to_vec();
+        self.command.spawned(task, path, fds);
     }
 
     /// The command is no longer rtrace's own code, whether its call was seen or not.
     pub(super) fn command_begun(&mut self, task: TaskId, comm: &[u8], time: Time) {
         let Some(slot) = self.tasks.find(task.tid).filter(|&slot| self.tasks.at(slot).id == task) else { return };
         self.threads[slot.index()].set_up = false;
-        self.command_began = time;
+        self.command.began(time);
         self.tasks.name(slot, time, comm);
     }
 

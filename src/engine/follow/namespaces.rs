@@ -37,7 +37,7 @@ impl Follower {
         } else {
             let nested = match flags {
                 Some(flags) if flags & CLONE_NEWPID != 0 => Some(true),
-                Some(_) if self.namespaces_complete => maker.nests,
+                Some(_) if self.facts.namespaces_complete => maker.nests,
                 _ => maker.nests.filter(|nested| *nested),
             };
             (nested, nested)
@@ -70,7 +70,7 @@ impl Follower {
             return;
         }
         let tid = here.task.tid;
-        if !std::mem::replace(&mut thread.was_asked_about, true) || self.asked.contains_key(&tid) {
+        if !std::mem::replace(&mut thread.was_asked_about, true) || self.asked.is_awaited(tid) {
             questions.tids.push(tid);
         }
     }
@@ -96,7 +96,7 @@ impl Follower {
         {
             call.numbers.add(number, child);
         }
-        if self.bpf.is_none()
+        if self.facts.bpf.is_none()
             && let Some(args) = call.args
         {
             for number in (0..6).filter(|i| behavior.pids & (1 << i) != 0).map(|i| args[i] as i32) {

@@ -39,7 +39,7 @@ impl Follower {
         let errno = Some(layout.errno.signed(raw) as i32);
         let signal = Signal { number, errno, code: Some(code), members, sender, pids_are_known, fate };
         // Of a whole machine it is not known who is about to end, and would not be given it anyway.
-        if fate == Fate::Ignored && (self.scope == Scope::System || self.ends.is_over(here.task)) {
+        if fate == Fate::Ignored && (self.facts.scope == Scope::System || self.ends.is_over(here.task)) {
             return;
         }
         let thread = (layout.group.signed(raw) == 0).then_some(tid);
@@ -48,7 +48,7 @@ impl Follower {
 
     fn is_followed(&self, place: usize, sample: &Sample<'_>) -> bool {
         let thread = &self.threads[place];
-        let inherits = self.inherits.get(usize::from(sample.event.0)).is_none_or(|inherits| *inherits);
+        let inherits = self.facts.inherits(sample.event);
         !thread.excluded && !thread.set_up && !thread.foreign && (inherits || !thread.made)
     }
 
@@ -94,7 +94,7 @@ impl Follower {
     fn sender_is(&mut self, here: Here, sender: TaskId, name: &[u8]) {
         let is_known = self.tasks.find(sender.tid).is_some_and(|slot| self.tasks.at(slot).id == sender && !self.tasks.at(slot).ended);
         let slot = self.slot_for_look(sender, here.time);
-        self.threads[slot.index()].foreign |= !is_known && self.scope != Scope::System;
+        self.threads[slot.index()].foreign |= !is_known && self.facts.scope != Scope::System;
         self.tasks.name(slot, here.time, name);
     }
 
@@ -119,13 +119,13 @@ impl Follower {
     }
 
     fn give_signal(&mut self, here: Here, signal: Signal, events: &mut Vec<Event>) {
-        if !self.settings.signals {
+        if !self.facts.settings.signals {
             return;
         }
-        let unknown = signal.sender.filter(|sender| self.asked.contains_key(&sender.tid));
+        let unknown = signal.sender.filter(|sender| self.asked.is_awaited(sender.tid));
         if let Some(sender) = unknown {
             let ticket = self.outbox.next();
-            self.asked.entry(sender.tid).or_default().push(ticket);
+            self.asked.about(sender.tid).push(ticket);
         }
         self.give(here, What::Signal(Box::new(signal)), u32::from(unknown.is_some()), events);
     }

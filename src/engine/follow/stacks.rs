@@ -1,6 +1,7 @@
 //! Stacks that come with records: which frames they are, in the process as it was then.
 
-use super::{Follower, Here, returns};
+use super::facts::returns;
+use super::{Follower, Here};
 use crate::beauty::lookup;
 use crate::event::frame::{End, Frame};
 use crate::event::note::StackMemory;
@@ -196,7 +197,7 @@ impl Follower {
     fn stack_of(&mut self, here: Here, sample: &Sample, sampled: Sampled, most: Option<u16>) -> Option<Arc<Stack>> {
         let stacks = self.stacks.as_mut()?;
         // The command's first execve is made by rtrace's own code.
-        if self.command == Some(here.task) && !self.command_runs {
+        if self.command.is_still_ours(here.task) {
             return None;
         }
         stacks.knows_all_code = !self.gaps.was_any();

@@ -2,15 +2,14 @@
 
 use super::calls::Questions;
 use super::{Follower, Here};
-use crate::bpf::record::{How, Seen, add_pieces};
+use crate::bpf::record::{How, Seen};
 use crate::bpf::tally;
 use crate::event::note::StackMemory;
-use crate::event::{Call, CallFile, Entry, Event, Exit, Numbers, PieceState, Stack, TaskId, Time, What};
+use crate::event::{Call, Entry, Event, Exit, Numbers, PieceState, Stack, TaskId, Time, What};
 use crate::source::{Record, Sample};
 use crate::syscall::behavior::Behavior;
 use crate::syscall::layout::add_piece;
 use crate::syscall::ledger::LeftOut;
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Follower {
@@ -27,29 +26,29 @@ impl Follower {
         let slot = self.slot(record.task, record.time);
         let here = Here { time: record.time, cpu: record.cpu, task: record.task, slot };
         if seen.how == How::Part {
-            return self.parts.add(&seen);
+            return self.told.part(&seen);
         }
         if seen.how == How::Stack {
             if let Some(stack) = self.stack_of_call(here, sample, seen.abi, i64::from(seen.nr)) {
-                self.entry_stacks.insert(seen.tid, (seen.start, stack));
+                self.told.stack(seen.tid, seen.start, stack);
             }
             return;
         }
         if seen.how == How::TaskEnd {
-            self.parts.forget(seen.tid);
+            self.told.forget_parts(seen.tid);
             return self.end_told(here, seen.tid, seen.ret as i32, events);
         }
         if matches!(seen.how, How::SignalSent | How::Signal) {
             return self.signal_seen(here, &seen, events);
         }
-        let Some(event) = self.bpf else { return };
+        let Some(event) = self.facts.bpf else { return };
         self.ledger.account(event).receive(1);
         let behavior = self.behaviors.get(seen.abi, i64::from(seen.nr)).with(&seen.args);
         if let Some(why) = self.leaves_out(here, &behavior, seen.start) {
-            self.parts.forget(seen.tid);
+            self.told.forget_parts(seen.tid);
             return self.ledger.leave_out(event, why);
         }
-        if !self.in_flight.is_empty() {
+        if self.told.are_any_in_flight() {
             _ = self.was_in_flight(here, seen.tid, seen.start, events);
         }
         let mut call = self.whole_call(here, &seen);
@@ -75,16 +74,14 @@ impl Follower {
     /// Where a call was made from: told before it, if it has another stack by now, or with it.
     #[cold]
     fn stack_of_whole(&mut self, here: Here, sample: &Sample<'_>, seen: &Seen<'_>) -> Option<Arc<Stack>> {
-        match self.entry_stacks.remove(&seen.tid) {
-            Some((start, stack)) if start == seen.start => Some(stack),
-            _ => self.stack_of_call(here, sample, seen.abi, i64::from(seen.nr)),
-        }
+        let told = self.told.take_stack(seen.tid, seen.start);
+        told.or_else(|| self.stack_of_call(here, sample, seen.abi, i64::from(seen.nr)))
     }
 
     /// Calls that were summed up.
     #[cold]
     fn tally(&mut self, here: Here, seen: &Seen<'_>, events: &mut Vec<Event>) {
-        let (Some(tally), Some(event)) = (tally::parse(seen.pieces, seen.args[0]), self.bpf) else { return };
+        let (Some(tally), Some(event)) = (tally::parse(seen.pieces, seen.args[0]), self.facts.bpf) else { return };
         let calls = tally.calls();
         self.ledger.account(event).receive_all(calls);
         self.ledger.summed_up(calls);
@@ -103,7 +100,7 @@ impl Follower {
         last: bool,
         events: &mut Vec<Event>,
     ) {
-        let (Some(seen), Some(event)) = (Seen::parse(raw), self.bpf) else { return };
+        let (Some(seen), Some(event)) = (Seen::parse(raw), self.facts.bpf) else { return };
         // A task that was ending when tracing began is not heard of again.
         let last = last || seen.how == How::Never;
         let slot = self.slot_for_look(task, time);
@@ -132,14 +129,14 @@ impl Follower {
             self.ledger.whole_call(call.exit);
             self.give_counted(here, call, Questions::default(), events);
         } else {
-            self.in_flight.insert(seen.tid, (slot, call.clone()));
+            self.told.is_in_flight(seen.tid, slot, call.clone());
             self.give(here, What::Pending(call), 0, events);
         }
     }
 
     /// What is known of this thread's call in flight, now that one is told that began at `start`: it is given back if that is the same; of an earlier one the record was lost.
     fn was_in_flight(&mut self, here: Here, tid: i32, start: Time, events: &mut Vec<Event>) -> Option<Box<Call>> {
-        let (_, call) = self.in_flight.remove(&tid)?;
+        let call = self.told.take_in_flight(tid)?;
         if call.id.start == start {
             return Some(call);
         }
@@ -149,9 +146,7 @@ impl Follower {
 
     /// At the end of the stream: calls that were shown as pending and of which nothing more was heard.
     pub(super) fn give_without_record(&mut self, events: &mut Vec<Event>) {
-        let mut left: Vec<_> = self.in_flight.drain().map(|(_, left)| left).collect();
-        left.sort_unstable_by_key(|(_, call)| (call.id.start, call.id.tid));
-        for (slot, call) in left {
+        for (slot, call) in self.told.take_all_in_flight() {
             let here = Here { time: self.now, cpu: 0, task: self.tasks.at(slot).id, slot };
             self.give_ended_unseen(here, call, events);
         }
@@ -170,8 +165,7 @@ impl Follower {
         if thread.excluded {
             return Some(LeftOut::Excluded);
         }
-        // The last call before it executed may have ended after it told the time.
-        if self.command == Some(here.task) && start < self.command_began {
+        if self.command.was_ours(here.task, start) {
             return Some(LeftOut::SetUp);
         }
         thread.set_up &= behavior.special.path_argument().is_none();
@@ -193,16 +187,7 @@ impl Follower {
         call.lost_before = u64::from(seen.lost);
         call.shown_pending = seen.shown;
         call.numbers = Numbers::of(seen.nested);
-        let parts = if seen.parts_before() == 0 { &[] } else { self.parts.of(seen) };
-        let files = if parts.is_empty() { SmallVec::new() } else { add_pieces(parts, &mut call) };
-        for file in files.into_iter().chain(add_pieces(seen.pieces, &mut call)) {
-            if let Some(known) = self.files.file(&file) {
-                call.files.push(CallFile { place: file.place, file: known });
-            }
-        }
-        if seen.how != How::Pending && !self.parts.is_empty() {
-            self.parts.forget(seen.tid);
-        }
+        self.told.complete(seen, &mut call);
         call
     }
 
@@ -215,14 +200,14 @@ impl Follower {
                 self.tasks.end(old);
             }
         }
-        if self.command != Some(here.task) {
+        if !self.command.is(here.task) {
             return;
         }
-        if call.ret().is_some_and(|ret| ret < 0) && !self.command_runs {
+        if call.ret().is_some_and(|ret| ret < 0) && self.command.is_still_ours(here.task) {
             // rtrace's own code goes on: it tells of the failure, or tries a shell.
             self.threads[here.slot.index()].set_up = true;
         }
-        let path = std::mem::take(&mut self.command_path);
+        let path = self.command.take_path(here.task);
         if let Some(arg) = behavior.special.path_argument()
             && !path.is_empty()
             && call.piece(usize::from(arg)).is_none_or(|piece| piece.state == PieceState::Fault)

@@ -1,8 +1,7 @@
 //! A session, rings to write into, and what came out.
 
 use crate::engine::{Engine, Settings};
-use crate::event::Note;
-use crate::event::{Call, Entry, Event, EventIndex, Exit, TaskId, Time, What};
+use crate::event::{Call, Entry, Event, EventIndex, Exit, Note, TaskId, Time, What};
 use crate::kernel::format::{FieldPlace, Format, FormatField};
 use crate::session::{EventSpec, Role, Scope, Session};
 use crate::source::memory::RecordWriter;

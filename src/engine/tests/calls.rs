@@ -2,8 +2,7 @@
 
 use super::bed::*;
 use crate::engine::Settings;
-use crate::event::Note;
-use crate::event::{Abi, Exit, PieceState, TaskEnd, Time, What};
+use crate::event::{Abi, Exit, Note, PieceState, TaskEnd, Time, What};
 use crate::session::Scope;
 use crate::task::look::Blind;
 

@@ -1,10 +1,8 @@
 //! Records that say only which thread they are of.
 
 use super::bed::*;
-use crate::event::Note;
-use crate::event::{EventIndex, TaskId, Time, What};
-use crate::session::Session;
-use crate::session::{EventSpec, Role, Scope};
+use crate::event::{EventIndex, Note, TaskId, Time, What};
+use crate::session::{EventSpec, Role, Scope, Session};
 use crate::source::instance::page::Missed;
 use crate::source::instance::page::tests::PageWriter;
 use crate::source::{Chunk, Form};

@@ -1,8 +1,7 @@
 //! Random interleavings of threads on CPUs whose rings lose records: no call gets another's times, and every call is accounted for.
 
 use super::bed::*;
-use crate::event::Note;
-use crate::event::{Call, Entry, Exit, TaskId, Time};
+use crate::event::{Call, Entry, Exit, Note, TaskId, Time};
 use crate::task::look::Blind;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;

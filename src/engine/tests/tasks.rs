@@ -1,8 +1,7 @@
 //! Names, ends, signals, faults.
 
 use super::bed::*;
-use crate::event::Note;
-use crate::event::{Event, Exit, Fate, TaskEnd, Time, What};
+use crate::event::{Event, Exit, Fate, Note, TaskEnd, Time, What};
 use crate::session::Scope;
 
 fn ends(events: &[Event]) -> Vec<(i32, TaskEnd)> {
