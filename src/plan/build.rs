@@ -122,8 +122,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     add.helpers(Needs {
         ends: decided.follows_tasks() && bpf.is_none(),
         exits_seen: is_armed("exit") && is_armed("exit_group"),
-        // Numbers in records are those of the first pid namespace.
-        signals: signals && bpf.is_none() && procfs::is_in_first_pid_namespace(),
+        signals: signals && bpf.is_none(),
+        numbers: !procfs::is_in_first_pid_namespace(),
         exec: bpf.is_none() && (is_armed("execve") || is_armed("execveat")),
         descriptors: fds.is_ok(),
         cgroups,

@@ -156,6 +156,9 @@ impl Follower {
 
     fn become_leader(&mut self, here: Here, caller: Slot, events: &mut Vec<Event>) {
         let old = std::mem::take(&mut self.threads[caller.index()]);
+        if let Some(numbers) = &mut self.numbers {
+            numbers.forget(self.tasks.at(caller).id.tid);
+        }
         self.tasks.end(caller);
         if let Some(open) = self.threads[here.slot.index()].open.take() {
             self.give_without_exit(here, open, Exit::Never, events);
@@ -266,6 +269,9 @@ impl Follower {
         }
         let id = task.id;
         self.tasks.end(slot);
+        if let Some(numbers) = &mut self.numbers {
+            numbers.forget(id.tid);
+        }
         if let Some(table) = self.threads[slot.index()].table.take() {
             self.tables.leave(table);
             if id.pid == id.tid {

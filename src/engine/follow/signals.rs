@@ -19,8 +19,9 @@ impl Follower {
     pub(super) fn generated(&mut self, record: &Record<'_>, sample: &Sample<'_>, layout: GenerateLayout, events: &mut Vec<Event>) {
         let raw = sample.raw;
         self.ledger.account(sample.event).receive(sample.count);
-        let tid = layout.pid.signed(raw) as i32;
-        let Some(slot) = self.tasks.find(tid).filter(|slot| self.is_followed(slot.index(), sample)) else {
+        let receiver = self.number_here(layout.pid.signed(raw) as i32);
+        let slot = receiver.and_then(|tid| self.tasks.find(tid)).filter(|slot| self.is_followed(slot.index(), sample));
+        let (Some(tid), Some(slot)) = (receiver, slot) else {
             return self.ledger.leave_out(sample.event, LeftOut::Excluded);
         };
         let here = Here { time: record.time, cpu: record.cpu, task: self.tasks.at(slot).id, slot };
