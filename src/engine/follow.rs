@@ -40,6 +40,7 @@ use cgroups::Cgroups;
 use ours::Ours;
 use path_names::Unnamed;
 use rustc_hash::{FxHashMap, FxHashSet};
+use signals::Unclaimed;
 use smallvec::SmallVec;
 use stacks::Stacks;
 use std::sync::Arc;
@@ -115,6 +116,8 @@ pub struct Follower {
     numbers: Option<KernelNumbers>,
     /// By event: where its records have the kernel's number of who wrote them.
     writers: Vec<layout::Field>,
+    /// Signals to tasks whose number is not known yet.
+    unclaimed: Vec<Unclaimed>,
     /// Numbers that are no tasks here; of another pid namespace, mostly.
     nobody: FxHashSet<i32>,
     /// Open calls of tasks whose number was given again, though nobody saw them end.
@@ -199,6 +202,7 @@ impl Follower {
             children: Children::default(),
             numbers: session.fields_have_other_numbers.then(KernelNumbers::default),
             writers: session.events.events.iter().map(layout::writer).collect(),
+            unclaimed: Vec::new(),
             orphans: Vec::new(),
             by_instance: session.events.events.iter().map(EventSpec::is_by_instance).collect(),
             names_at_exit: session.events.events.iter().any(|event| event.role == Role::PathName && event.is_by_instance()),
@@ -281,7 +285,7 @@ impl Follower {
         let slot = self.slot(task, record.time);
         let here = Here { time: record.time, cpu: record.cpu, task, slot };
         if self.numbers.is_some() {
-            self.learn_number(task, sample);
+            self.learn_number(here, sample, events);
         }
         if let Some(why) = self.left_out(here, sample) {
             self.ledger.leave_out(sample.event, why);
@@ -338,7 +342,7 @@ impl Follower {
         let inherits = self.outputs.get(usize::from(output.0)).copied().flatten() == Some(Inherits(true));
         let Some(slot) = self.tasks.find(task.tid).filter(|&slot| self.tasks.at(slot).id == task) else { return false };
         let thread = &self.threads[slot.index()];
-        !thread.foreign && (inherits || !thread.made)
+        !thread.foreign && (inherits || thread.made.is_none())
     }
 
     /// Whether a record is rtrace's own matter.

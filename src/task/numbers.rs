@@ -17,13 +17,15 @@ pub struct KernelNumbers {
 }
 
 impl KernelNumbers {
-    /// The task that is `tid` here has this number in the kernel. Tasks without a number here (0, or -1 once they are
-    /// ending) are none of ours.
+    /// The task that is `tid` here has this number in the kernel; returns whether that is new. Tasks without a number
+    /// here (0, or -1 once they are ending) are none of ours.
     #[inline]
-    pub fn learn(&mut self, tid: i32, kernels: i32) {
-        if tid > 0 && kernels > 0 && self.here.get(&kernels) != Some(&tid) {
+    pub fn learn(&mut self, tid: i32, kernels: i32) -> bool {
+        let is_new = tid > 0 && kernels > 0 && self.here.get(&kernels) != Some(&tid);
+        if is_new {
             self.replace(tid, kernels);
         }
+        is_new
     }
 
     #[cold]

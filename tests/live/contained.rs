@@ -146,6 +146,25 @@ fn signals_and_who_sent_them() {
     }
 }
 
+/// All that the kernel writes about the receiver is that it is given the signal.
+#[test]
+fn a_signal_to_a_process_that_was_asleep_all_the_time() {
+    let Some(machine) = Machine::shared() else { return };
+    if !can_unshare() {
+        return;
+    }
+    let script = r#"sleep 100 & echo sleeper $!
+        until grep -q "(sleep) S" /proc/$!/stat; do sleep .05; done
+        "$rtrace" $engine -o "$dir/lines" -p $! sh -c "kill -TERM $!; sleep .3"; cat "$dir/lines""#;
+    for trace in inside(&machine, script) {
+        let sleeper = format!(" sleep/{} ", said(&trace, "sleeper "));
+        let of_sleeper: Vec<&str> = trace.text.lines().filter(|line| line.contains(&sleeper)).collect();
+        let [.., signal, end] = of_sleeper[..] else { panic!("{}\n{}", trace.text, trace.stderr) };
+        assert!(signal.contains("--- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid="), "{}", trace.text);
+        assert!(end.ends_with("+++ killed by SIGTERM +++"), "{}", trace.text);
+    }
+}
+
 /// A task outside may have the number that one has inside: what is sent to the former is not the latter's.
 #[test]
 fn signals_to_tasks_outside_are_not_shown() {

@@ -70,7 +70,7 @@ impl Follower {
         let table = self.threads[from.index()].table.map(|table| self.table_of_child(table, from, child, parent, time));
         let mark = self.gaps.mark(cpu);
         let thread = &mut self.threads[slot.index()];
-        (thread.fresh, thread.made, thread.mark, thread.table) = (true, true, mark, table);
+        (thread.fresh, thread.made, thread.mark, thread.table) = (true, Some(time), mark, table);
         if child.pid != parent.pid && self.follows_maps {
             self.maps.fork(parent.pid, child.pid);
         }

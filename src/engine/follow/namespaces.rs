@@ -7,7 +7,7 @@
 
 use super::calls::Questions;
 use super::{Follower, Here};
-use crate::event::{Call, Numbers, TaskId};
+use crate::event::{Call, Event, Numbers, TaskId};
 use crate::source::Sample;
 use crate::syscall::behavior::{Behavior, Returns};
 use crate::syscall::special::Special;
@@ -59,9 +59,11 @@ impl Follower {
 
     /// The writer of a record has its number here and, among the fields, the kernel's.
     #[cold]
-    pub(super) fn learn_number(&mut self, writer: TaskId, sample: &Sample<'_>) {
-        if let (Some(numbers), Some(field)) = (&mut self.numbers, self.writers.get(usize::from(sample.event.0))) {
-            numbers.learn(writer.tid, field.signed(sample.raw) as i32);
+    pub(super) fn learn_number(&mut self, writer: Here, sample: &Sample<'_>, events: &mut Vec<Event>) {
+        let (Some(numbers), Some(field)) = (&mut self.numbers, self.writers.get(usize::from(sample.event.0))) else { return };
+        let kernels = field.signed(sample.raw) as i32;
+        if numbers.learn(writer.task.tid, kernels) && !self.unclaimed.is_empty() {
+            self.claim_signals(writer, kernels, events);
         }
     }
 
@@ -91,6 +93,7 @@ impl Follower {
     pub(super) fn forget_numbers(&mut self) {
         let Some(numbers) = &mut self.numbers else { return };
         numbers.forget_all();
+        self.unclaimed.clear();
         self.threads.iter_mut().for_each(|thread| thread.child = None);
     }
 

@@ -76,6 +76,31 @@ fn the_first_record_of_a_task_tells_its_number() {
     assert_eq!(signals(&events), [(8, SIGTERM, Fate::Kills)]);
 }
 
+/// The first record of one that was asleep all the time is that it is given what ends it.
+#[test]
+fn a_signal_waits_for_its_receiver_to_be_known() {
+    for made in [None, Some(80), Some(110)] {
+        let session = session_inside();
+        let mut ring = Ring::new(&session, 0);
+        if made == Some(80) {
+            ring.fork(80, CHILD, PARENT).lost(85, 3);
+        }
+        send(&mut ring, &session, 90, 1009, SIGINT);
+        send(&mut ring, &session, 91, KERNELS, SIGTERM);
+        if made == Some(110) {
+            // Then the signal was to whoever had the number before.
+            ring.fork(110, CHILD, PARENT);
+        }
+        let format = session.events.events[usize::from(DELIVER.0)].format.as_ref().unwrap();
+        let raw = raw_record(format, &[("common_pid", KERNELS as u64), ("sig", SIGKILL as u64)]);
+        ring.writer.sample(DELIVER, CHILD, Time(140), &raw);
+        ring.end(150, CHILD);
+        let (events, _) = run(&session, vec![&mut ring], vec![]);
+        let expected = if made == Some(110) { vec![] } else { vec![(8, SIGTERM, Fate::Kills)] };
+        assert_eq!(signals(&events), expected, "{made:?}");
+    }
+}
+
 #[test]
 fn after_a_gap_and_an_end_a_number_may_be_anybodys() {
     for has_gap in [true, false] {
