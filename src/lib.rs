@@ -15,7 +15,6 @@ pub mod event;
 pub mod gate;
 pub mod interrupt;
 pub mod kernel;
-pub mod mark;
 pub mod plan;
 pub mod probe;
 pub mod request;

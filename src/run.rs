@@ -182,7 +182,7 @@ fn session(plan: &Plan, armed: &Armed) -> Session {
         cgroups_from_root,
         of_cgroup: matches!(plan.whom, Whom::Cgroup(_)) && plan.bpf.is_none(),
         cgroups: if plan.engine.cgroups && !cgroups_from_root { cgroups::by_number() } else { Vec::new() },
-        moves_of_others_numbers: !procfs::is_in_first_pid_namespace(),
+        fields_have_other_numbers: !procfs::is_in_first_pid_namespace(),
     }
 }
 

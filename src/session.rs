@@ -47,9 +47,10 @@ pub struct Session {
     /// The events are a cgroup's, of which the kernel counts some that it does not write ([`crate::syscall::ledger::Ledger::count_unwritten`]).
     #[serde(default)]
     pub of_cgroup: bool,
-    /// rtrace ran in another pid namespace than the first, whose numbers are in the kernel's records of who was moved between cgroups.
+    /// rtrace ran in another pid namespace than the first. Records say who wrote them by rtrace's own numbers, but the
+    /// numbers of tasks in the fields of tracepoints are the first namespace's.
     #[serde(default)]
-    pub moves_of_others_numbers: bool,
+    pub fields_have_other_numbers: bool,
 }
 
 /// How many frames of a stack are wanted.

@@ -14,6 +14,7 @@ use crate::sys::bpf::{self, Code, Kind};
 use crate::sys::perf::{Counts, PerfEvent};
 use anyhow::{Context, anyhow};
 use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject};
+use rtrace_bpf_objects::{BY_HELPER, PLAIN_LOADS};
 use rustc_hash::FxHashSet;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,11 +22,6 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-
-/// What clang made of `rtrace.bpf.c`.
-pub(super) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace.bpf.o"));
-/// The same for kernels without [`types::CAST`].
-static OBJECT_BY_HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rtrace-by-helper.bpf.o"));
 
 const REFUSED: &str = "the kernel does not take the BPF programs";
 
@@ -57,7 +53,7 @@ impl Loaded {
         let kernel = btf::of_the_kernel().with_context(|| format!("this kernel does not show its types (BTF) at {}", btf::VMLINUX))?;
         let kernel = Btf::parse(&kernel).with_context(|| format!("cannot understand {}", btf::VMLINUX))?;
         let has_cast = !kernel.named(Sort::Function, &FxHashSet::from_iter([types::CAST])).is_empty();
-        let bytes = if has_cast { OBJECT } else { OBJECT_BY_HELPER };
+        let bytes = if has_cast { PLAIN_LOADS } else { BY_HELPER };
         let types = Types::of(&kernel, bytes)?;
         let mut builder = ObjectBuilder::default();
         let mut open = builder.btf_custom_path(types.path())?.open_memory(bytes).context("the built-in BPF object cannot be read")?;

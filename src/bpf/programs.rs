@@ -406,14 +406,14 @@ fn recursion_misses(info: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::loaded::OBJECT;
     use super::super::{capture, encode, filter, filter_bytes, links, record, tally};
     use super::*;
     use libbpf_rs::HasSize;
     use libbpf_rs::btf::{Btf, types};
+    use rtrace_bpf_objects::PLAIN_LOADS;
 
     fn btf() -> Btf<'static> {
-        Btf::from_raw("rtrace", OBJECT).unwrap().unwrap()
+        Btf::from_raw("rtrace", PLAIN_LOADS).unwrap().unwrap()
     }
 
     /// A struct's size and its members' offsets, as the C compiler has them.

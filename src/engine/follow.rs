@@ -34,6 +34,7 @@ use crate::task::children::Children;
 use crate::task::ends::{self, Ends};
 use crate::task::fds::{SETTLING, Tables};
 use crate::task::maps::Maps;
+use crate::task::numbers::KernelNumbers;
 use crate::task::tasks::Slot;
 use crate::task::{Look, Tasks};
 use asked::Asked;
@@ -42,6 +43,7 @@ use command::Command;
 use facts::Facts;
 use ours::Ours;
 use path_names::Unnamed;
+use signals::Unclaimed;
 use stacks::Stacks;
 use told::Told;
 use used::Used;
@@ -72,6 +74,12 @@ pub struct Follower {
     cgroups: Option<Cgroups>,
     /// What processes in other pid namespaces call their children.
     children: Children,
+    /// Where tasks have other numbers in the fields of tracepoints than here: what those mean.
+    numbers: Option<KernelNumbers>,
+    /// By event: where its records have the kernel's number of who wrote them.
+    writers: Vec<layout::Field>,
+    /// Signals to tasks whose number is not known yet.
+    unclaimed: Vec<Unclaimed>,
     /// Open calls of tasks whose number was given again, though nobody saw them end.
     orphans: Vec<(TaskId, Slot, Open)>,
     /// Calls that are over and whose path names are still to come.
@@ -110,6 +118,9 @@ impl Follower {
             asked: Asked::default(),
             cgroups: settings.cgroups.then(|| Cgroups::new(session)),
             children: Children::default(),
+            numbers: session.fields_have_other_numbers.then(KernelNumbers::default),
+            writers: session.events.events.iter().map(layout::writer).collect(),
+            unclaimed: Vec::new(),
             orphans: Vec::new(),
             unnamed: Unnamed::default(),
             used: Used::default(),
@@ -185,6 +196,9 @@ impl Follower {
         };
         let slot = self.slot(task, record.time);
         let here = Here { time: record.time, cpu: record.cpu, task, slot };
+        if self.numbers.is_some() {
+            self.learn_number(here, sample, events);
+        }
         if let Some(why) = self.left_out(here, sample) {
             self.ledger.leave_out(sample.event, why);
             return;
@@ -239,7 +253,7 @@ impl Follower {
         let inherits = self.facts.inherits(output);
         let Some(slot) = self.tasks.find(task.tid).filter(|&slot| self.tasks.at(slot).id == task) else { return false };
         let thread = &self.threads[slot.index()];
-        !thread.foreign && (inherits || !thread.made)
+        !thread.foreign && (inherits || thread.made.is_none())
     }
 
     /// Whether a record is rtrace's own matter.
@@ -259,10 +273,16 @@ impl Follower {
     fn other_sample(&mut self, here: Here, layout: &Layout, sample: &Sample<'_>, events: &mut Vec<Event>) {
         let raw = sample.raw;
         match layout {
-            Layout::Exec(layout) => self.exec(here, layout.filename.far_text(raw), layout.old_pid.signed(raw) as i32, events),
+            Layout::Exec(layout) => {
+                // A thread whose number is not known made no call here: nothing is to be taken over from it.
+                let old_tid = self.number_here(layout.old_pid.signed(raw) as i32).unwrap_or(here.task.tid);
+                self.exec(here, layout.filename.far_text(raw), old_tid, events);
+            }
             Layout::NewTask(layout) => {
                 let flags = layout.flags.unsigned(raw);
-                self.new_task(here, layout.pid.signed(raw) as i32, layout.comm.text(raw), flags, events);
+                if let Some(tid) = self.made_by(here, layout.pid.signed(raw) as i32) {
+                    self.new_task(here, tid, layout.comm.text(raw), flags, events);
+                }
             }
             Layout::Deliver(layout) => self.delivered(here, layout, raw, events),
             Layout::TaskExit => self.task_end(here, events),
@@ -334,6 +354,7 @@ impl Follower {
     fn gap_ends(&mut self, cpu: u32, time: Time) {
         self.gaps.end(cpu);
         self.forget_namespaces();
+        self.forget_numbers();
         self.ends.forget_sent();
         self.tables.forget_all(Time(time.0 + SETTLING));
         self.forget_cgroups(time);

@@ -5,6 +5,7 @@ mod calls;
 mod descriptors;
 mod instance;
 mod names_at_exit;
+mod numbers;
 mod path_names;
 mod random;
 mod tasks;

@@ -241,8 +241,8 @@ impl Decided<'_> {
         Needs {
             ends: self.follows_tasks() && !by_bpf,
             exits_seen: is_armed("exit") && is_armed("exit_group"),
-            // Numbers in records are those of the first pid namespace.
-            signals: self.shown_signals != OfTasks::None && !by_bpf && procfs::is_in_first_pid_namespace(),
+            signals: self.shown_signals != OfTasks::None && !by_bpf,
+            numbers: !procfs::is_in_first_pid_namespace(),
             exec: !by_bpf && (is_armed("execve") || is_armed("execveat")),
             descriptors,
             cgroups,

@@ -264,13 +264,15 @@ impl Adding<'_> {
             let terms = Terms { no_inherit: !self.inherit, ..Terms::default() };
             self.optional(Tracepoint { filter, terms, ..Tracepoint::helper("signal", "signal_generate", Role::SignalGenerate) });
         }
-        if needs.exec {
+        // From these it is known which task has which number, where it makes no call that is traced.
+        let numbers = needs.signals && needs.numbers;
+        if needs.exec || numbers {
             self.optional(Tracepoint::helper("sched", "sched_process_exec", Role::ProcessExec));
         }
         if needs.cgroups {
             self.optional(Tracepoint::helper("cgroup", "cgroup_attach_task", Role::CgroupMove));
         }
-        if needs.descriptors || needs.cgroups {
+        if needs.descriptors || needs.cgroups || numbers {
             self.optional(Tracepoint::helper("task", "task_newtask", Role::NewTask));
         }
     }
@@ -309,6 +311,8 @@ pub struct Needs {
     pub exits_seen: bool,
     /// Signals, and who sends them.
     pub signals: bool,
+    /// Whom the numbers in the fields of events mean, since these are not rtrace's own.
+    pub numbers: bool,
     /// What is executed, by name.
     pub exec: bool,
     /// Which tasks share a descriptor table.

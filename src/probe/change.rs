@@ -9,8 +9,9 @@ use super::made::speakable;
 use super::names;
 use super::user_events::{UserEventError, access};
 use crate::kernel::tracefs::{EventName, Tracefs};
-use crate::sys::user_events::Flags;
 use anyhow::{Context, bail};
+use rtrace_mark::Error as Refused;
+use rtrace_mark::event::Flags;
 use std::collections::HashSet;
 use std::io;
 
@@ -185,8 +186,8 @@ fn remove(tracefs: &Tracefs, entry: &Entry) -> Result<(), RemoveError> {
         let errno = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
         let name = entry.name.clone();
         match (errno, error.downcast_ref()) {
-            (Some(libc::EBUSY), _) | (_, Some(UserEventError::Busy { .. })) => RemoveError::Busy(name),
-            (Some(libc::ENOENT), _) | (_, Some(UserEventError::Unknown { .. })) => RemoveError::Gone(name),
+            (Some(libc::EBUSY), _) | (_, Some(UserEventError::Event(Refused::Busy { .. }))) => RemoveError::Busy(name),
+            (Some(libc::ENOENT), _) | (_, Some(UserEventError::Event(Refused::Unknown { .. }))) => RemoveError::Gone(name),
             _ => RemoveError::Other { name, error },
         }
     })

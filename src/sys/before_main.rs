@@ -1,6 +1,7 @@
 //! What has to be done before `main`, and before Rust's runtime begins.
 //!
-//! It is part of the program rtrace, not of the library: programs that link that for their marks would pay for it, and show it in every trace of themselves.
+//! It is part of the program rtrace, not of the library: tests and fuzzers that link that are not to have their world
+//! written down, and do not show it in traces of themselves.
 #![allow(unsafe_code)]
 
 use rtrace::sys::caller;

@@ -20,5 +20,4 @@ pub mod ring;
 pub mod signals;
 pub mod spawn;
 pub mod turn;
-pub mod user_events;
 pub mod users;

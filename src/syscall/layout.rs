@@ -153,6 +153,11 @@ pub fn layouts(session: &Session) -> Vec<Layout> {
     session.events.events.iter().map(|spec| layout(spec, session.copied_bytes)).collect()
 }
 
+/// Where the records of a tracepoint have the kernel's own number of the task that wrote them.
+pub fn writer(spec: &EventSpec) -> Field {
+    spec.format.as_ref().map_or(Field::default(), |format| field(format, "common_pid"))
+}
+
 fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
     let none = Format::default();
     let format = spec.format.as_ref().unwrap_or(&none);

@@ -30,8 +30,8 @@ pub struct Thread {
     pub set_up: bool,
     /// It is left out.
     pub excluded: bool,
-    /// It was made while others were followed already.
-    pub made: bool,
+    /// When it was made, if that was while others were followed already.
+    pub made: Option<Time>,
     /// It is known by a look alone, because another named it: it is not followed.
     pub foreign: bool,
     /// Its descriptors, where they are followed.

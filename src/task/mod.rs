@@ -8,6 +8,7 @@ pub mod ends;
 pub mod fds;
 pub mod look;
 pub mod maps;
+pub mod numbers;
 pub mod signals;
 pub mod stays;
 pub mod tasks;

@@ -157,7 +157,7 @@ fn a_users_processes() {
 #[cfg(feature = "bpf")]
 #[test]
 fn whoever_is_of_the_user_at_the_call() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     // Not the user of the test before, who would see these calls.
     let program = machine.path("workload");
     std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
@@ -173,7 +173,7 @@ fn whoever_is_of_the_user_at_the_call() {
 #[cfg(feature = "bpf")]
 #[test]
 fn a_call_that_is_in_flight_already() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     for (events, whom) in [("read", "-p"), ("*", "-t"), ("read", "-a")] {
         let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
         let pid = cat.id() as i32;

@@ -60,7 +60,7 @@ fn a_thread_that_starts_the_program_anew() {
 #[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
 fn more_threads_than_descriptors() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let mut target = Target::with_threads(400);
     let script = format!("ulimit -n 300; exec $rtrace --engine bpf -v -p {} -e lseek,poll 2>&1", target.pid());
     let mut run = start_shell(&machine, &script);
@@ -78,7 +78,7 @@ fn more_threads_than_descriptors() {
 #[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
 fn threads_are_looked_at_as_parts_of_their_process() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let target = Target::with_threads(50);
     let threads: Vec<String> = std::fs::read_dir(format!("/proc/{}/task", target.pid()))
         .expect("it runs")
@@ -115,7 +115,7 @@ fn too_few_descriptors() {
 #[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
 fn too_few_descriptors_for_bpf() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let trace = shell(&machine, "ulimit -n 36; $rtrace -e openat true; true");
     assert!(trace.stderr.contains("only 36 files may be open at once"), "{}", trace.stderr);
     assert!(!trace.stderr.contains("this kernel takes no BPF programs"), "{}", trace.stderr);

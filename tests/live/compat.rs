@@ -51,7 +51,7 @@ fn program_with(machine: &Machine, code: &[u8], data: &[u8]) -> Option<String> {
 
 #[test]
 fn all_calls_are_seen_where_all_are_looked_at() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let Some(program) = getsid(&machine) else { return };
     let trace = trace(&machine, &["--engine", "bpf"], &["sh", "-c", &format!("{program}; {program}; {program}")]).succeeded();
     assert_eq!(trace.conserved().lost, 0);
@@ -61,7 +61,7 @@ fn all_calls_are_seen_where_all_are_looked_at() {
 /// Of the first one it is said that its calls are missing; by the time of the second they are looked at.
 #[test]
 fn beside_events_of_single_syscalls_they_are_looked_at_as_soon_as_there_is_one() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     if machine.lacks(&[Need::CountedProgramsOnSingleSyscalls]) {
         return;
     }

@@ -85,7 +85,7 @@ fn threads_that_end_at_once_with_rings_of_the_default_size() {
 #[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
 fn the_size_of_the_rings_is_chosen_by_what_records_hold() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let kib = |options: &[&str]| {
         let trace = trace(&machine, &[&["--engine", "bpf"], options].concat(), &["true"]).succeeded();
         let line = trace.stderr.lines().find(|line| line.contains(" KiB of ring a CPU")).expect("-v says the size").to_owned();

@@ -2,6 +2,7 @@
 
 use crate::machine::{self, Machine};
 use crate::namespaces::can_unshare;
+use crate::needs::unsupported;
 use crate::trace::{Trace, shell_with_engine, start_shell};
 
 const INSIDE: &str = "unshare --pid --fork --mount-proc";
@@ -115,4 +116,73 @@ fn a_proc_of_another_namespace_is_refused() {
         "rtrace: /proc shows the tasks of another pid namespace than rtrace's, so numbers and names would be those of other tasks: \
          mount one of this namespace (mount -t proc proc /proc, or unshare --mount-proc)\n"
     );
+}
+
+/// The kernel says to whom a signal is sent by a number that is the first namespace's in tracepoints.
+#[test]
+fn signals_and_who_sent_them() {
+    let Some(machine) = Machine::shared() else { return };
+    if !can_unshare() {
+        return;
+    }
+    let kill = r#"sleep 100 & P=$!; echo shell $$; echo sleeper $P; sleep .2; kill -TERM $P; wait; trap : USR1; kill -USR1 $$; :"#;
+    for options in ["", "-e kill", "-e lseek --signals"] {
+        let script = format!(r#""$rtrace" $engine {options} -o "$dir/lines" sh -c '{kill}'; cat "$dir/lines""#);
+        for trace in inside(&machine, &script) {
+            let (shell, sleeper) = (said(&trace, "shell "), said(&trace, "sleeper "));
+            let user = if machine::engine() == "bpf" { ", si_uid=0" } else { "" };
+            let by_shell = format!("si_code=SI_USER, si_pid={shell} (sh){user}}} ---");
+            let of_sleeper: Vec<&str> = trace.text.lines().filter(|line| line.contains(&format!(" sleep/{sleeper} "))).collect();
+            let [.., signal, end] = of_sleeper[..] else { panic!("{options}: {}", trace.text) };
+            assert!(signal.ends_with(&format!("--- SIGTERM {{si_signo=SIGTERM, {by_shell}")), "{options}: {}", trace.text);
+            assert!(end.ends_with("+++ killed by SIGTERM +++"), "{options}: {}", trace.text);
+            let own: Vec<&str> = trace.text.lines().filter(|line| line.contains("--- SIGUSR1 ")).collect();
+            assert!(
+                own.len() == 1 && own[0].contains(&format!(" sh/{shell} ")) && own[0].ends_with(&by_shell),
+                "{options}: {}",
+                trace.text
+            );
+        }
+    }
+}
+
+/// All that the kernel writes about the receiver is that it is given the signal.
+#[test]
+fn a_signal_to_a_process_that_was_asleep_all_the_time() {
+    let Some(machine) = Machine::shared() else { return };
+    if !can_unshare() {
+        return;
+    }
+    let script = r#"sleep 100 & echo sleeper $!
+        until grep -q "(sleep) S" /proc/$!/stat; do sleep .05; done
+        "$rtrace" $engine -o "$dir/lines" -p $! sh -c "kill -TERM $!; sleep .3"; cat "$dir/lines""#;
+    for trace in inside(&machine, script) {
+        let sleeper = format!(" sleep/{} ", said(&trace, "sleeper "));
+        let of_sleeper: Vec<&str> = trace.text.lines().filter(|line| line.contains(&sleeper)).collect();
+        let [.., signal, end] = of_sleeper[..] else { panic!("{}\n{}", trace.text, trace.stderr) };
+        assert!(signal.contains("--- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid="), "{}", trace.text);
+        assert!(end.ends_with("+++ killed by SIGTERM +++"), "{}", trace.text);
+    }
+}
+
+/// A task outside may have the number that one has inside: what is sent to the former is not the latter's.
+#[test]
+fn signals_to_tasks_outside_are_not_shown() {
+    let Some(machine) = Machine::shared() else { return };
+    if !can_unshare() {
+        return;
+    }
+    if !std::path::Path::new("/proc/sys/kernel/ns_last_pid").exists() {
+        return unsupported("numbers of new tasks cannot be chosen here (CONFIG_CHECKPOINT_RESTORE)");
+    }
+    // It is killed with its value, however this test ends.
+    let outside = start_shell(&machine, "trap '' USR1; while :; do kill -USR1 $$; sleep .01; done");
+    let number = outside.pid().as_raw_nonzero();
+    let inner = format!("echo $(({number} - 1)) >/proc/sys/kernel/ns_last_pid; sleep .5 & echo sleeper $!; wait; :");
+    let script = format!(r#""$rtrace" $engine --signals -e clock_nanosleep -o "$dir/lines" sh -c '{inner}'; cat "$dir/lines""#);
+    for trace in inside(&machine, &script) {
+        assert_eq!(said(&trace, "sleeper "), number.to_string());
+        assert!(trace.text.contains(&format!(" sleep/{number} ")), "it is traced: {}", trace.text);
+        assert!(!trace.text.contains("SIGUSR1"), "{}", trace.text);
+    }
 }

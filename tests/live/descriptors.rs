@@ -111,7 +111,7 @@ fn all_right(scene: &str, rounds: u64) -> u64 {
 
 #[cfg(feature = "bpf")]
 fn as_called(scene: &str, rounds: u64) -> Score {
-    let Some(machine) = Machine::alone() else { return Score::default() };
+    let Some(machine) = Machine::alone_with_bpf() else { return Score::default() };
     machine.file("eleven", 4096);
     machine.file("twenty-two", 4096);
     let trace =

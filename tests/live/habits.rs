@@ -84,7 +84,7 @@ fn calls_that_have_to_do_with_a_path() {
 #[cfg(feature = "bpf")]
 #[test]
 fn calls_that_name_a_path_in_vain() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let run = trace(&machine, &["--engine", "bpf", "--path", "/nonexistent/*"], &["sh", "-c", "cat /nonexistent/x /etc/hostname; true"]);
     let calls = run.lines();
     let calls = crate::line::calls(&calls);

@@ -23,14 +23,14 @@ fn scene(machine: &Machine, name: &str, count: u64) -> Trace {
 
 #[test]
 fn strings_on_pages_that_were_never_touched_are_whole() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let expected: Vec<String> = (0..64).map(|i| format!("\"/nonexistent/fresh-{i}\"")).collect();
     assert_eq!(paths(&scene(&machine, "fresh", 64)), expected);
 }
 
 #[test]
 fn arguments_of_a_program_that_were_never_touched_are_its_own() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     for events in ["execve", "*"] {
         let options = ["--engine", "bpf", "-e", events];
         let trace = workload(&machine, &options, &format!("memory arguments 3 {}", machine.dir().display())).succeeded();
@@ -42,7 +42,7 @@ fn arguments_of_a_program_that_were_never_touched_are_its_own() {
 
 #[test]
 fn what_ends_where_the_mapping_ends_is_whole() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let trace = scene(&machine, "edge", 100);
     let expected: Vec<String> = (0..100).map(|i| format!("\"/nonexistent/edge-{i}\"")).collect();
     assert_eq!(paths(&trace), expected);
@@ -59,7 +59,7 @@ fn what_ends_where_the_mapping_ends_is_whole() {
 
 #[test]
 fn what_cannot_be_read_is_an_address() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     assert_eq!(paths(&scene(&machine, "nowhere", 10)), ["0x10"; 10]);
 }
 
@@ -67,7 +67,7 @@ fn what_cannot_be_read_is_an_address() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn calls_by_the_32_bit_entry_have_their_own_numbers() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     // Events of single syscalls do not show them; rt_sigreturn's would lack its return, so that all calls are looked at.
     let trace = workload(&machine, &["--engine", "bpf", "-e", "getppid,semget,rt_sigreturn"], "int80 100").succeeded();
     assert_eq!(trace.conserved().lost, 0);

@@ -32,6 +32,8 @@ pub enum Need {
     CountedProgramsOnSingleSyscalls,
     /// An eprobe finds an array among its event's fields. Linux 6.1 and 6.12 take what stands in it for its address; 7.2 does not.
     EprobesOnArrays,
+    /// The kernel takes the programs of the BPF engine: from Linux 6.1 on, if it shows its types.
+    BpfEngine,
     /// BPF programs may look up tasks by their number: from Linux 6.2 on.
     TasksByNumber,
     /// On the path, or by its own; it takes `--version`.
@@ -51,6 +53,20 @@ impl Machine {
         );
         unsupported(&format!("no {missing}"));
         true
+    }
+}
+
+/// For tests of the BPF engine, whichever engine the others are run with.
+impl Machine {
+    /// As [`Machine::shared`]; `None` also where the kernel is too old for that engine.
+    pub fn shared_with_bpf() -> Option<Machine> {
+        Machine::shared().filter(|machine| !machine.lacks(&[Need::BpfEngine]))
+    }
+
+    /// As [`Machine::alone`]; `None` also where the kernel is too old for that engine.
+    #[cfg(feature = "bpf")]
+    pub fn alone_with_bpf() -> Option<Machine> {
+        Machine::alone().filter(|machine| !machine.lacks(&[Need::BpfEngine]))
     }
 }
 
@@ -81,6 +97,7 @@ impl Need {
             Need::CopiesInEvents => reads("events/syscalls/sys_enter_openat/format").contains("__filename_val"),
             Need::CountedProgramsOnSingleSyscalls => ((6, 7)..(7, 2)).contains(&kernel_version()),
             Need::EprobesOnArrays => takes_eprobes() && kernel_version() > (6, 12),
+            Need::BpfEngine => kernel_version() >= (6, 1) && Need::Types.is_met(),
             Need::TasksByNumber => std::fs::read_to_string("/proc/kallsyms").is_ok_and(|symbols| symbols.contains(" bpf_task_from_pid\n")),
             Need::Program(name) => Command::new(name).arg("--version").output().is_ok_and(|run| run.status.success()),
         }
@@ -103,6 +120,7 @@ impl fmt::Display for Need {
             Need::CopiesInEvents => "copies of memory in events",
             Need::CountedProgramsOnSingleSyscalls => "BPF programs on events of single syscalls",
             Need::EprobesOnArrays => "eprobes on arrays",
+            Need::BpfEngine => "kernel that takes the BPF engine's programs (Linux 6.1)",
             Need::TasksByNumber => "tasks by number in BPF programs",
             Need::Program(name) => name,
         })

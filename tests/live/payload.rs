@@ -19,7 +19,7 @@ fn scene(machine: &Machine, name: &str, selection: &str, more: &[&str]) -> (Trac
 
 #[test]
 fn an_argument_chooses_what_is_copied() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let (_, calls) = scene(&machine, "variants", "fcntl,prctl,futex,ioctl", &[]);
     let lock = ".l_whence: SET, .l_start: 3, .l_len: 7, .l_pid: 0}";
     let file = "3</memfd:payload (deleted)>";
@@ -41,7 +41,7 @@ fn an_argument_chooses_what_is_copied() {
 
 #[test]
 fn a_descriptor_that_a_variant_returns_has_its_file() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let (trace, _) = scene(&machine, "variants", "fcntl", &[]);
     assert!(trace.text.contains("= 40</memfd:payload (deleted)>"), "{}", trace.text);
 }
@@ -49,7 +49,7 @@ fn a_descriptor_that_a_variant_returns_has_its_file() {
 /// Each of these ends where its mapping ends.
 #[test]
 fn no_byte_more_than_the_call_names_is_read() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let selection = "msgsnd,set_mempolicy,openat2,pselect6,sched_setattr,mincore,setsockopt,setxattrat,writev,getgroups";
     let (_, calls) = scene(&machine, "exact", selection, &[]);
     let expected = [
@@ -70,7 +70,7 @@ fn no_byte_more_than_the_call_names_is_read() {
 
 #[test]
 fn messages_have_what_they_point_to() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let (_, calls) = scene(&machine, "messages", "sendmmsg,recvmmsg,recvfrom", &[]);
     let part = |text: &str, bytes: usize| format!("{{.iov_base: \"{text}\", .iov_len: {bytes}}}");
     let message = |parts: &[String], length: &str| {
@@ -91,7 +91,7 @@ fn messages_have_what_they_point_to() {
 
 #[test]
 fn of_a_buffer_that_ends_too_early_there_is_what_can_be_read() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let (_, calls) = scene(&machine, "border", "write", &["--filter", "fd == -1"]);
     let buffer = |text: &str| format!("write(fd: -1, buf: \"{text}\"..., count: 8000)");
     assert_eq!(calls, [buffer("a"), buffer("abcde"), buffer("abcdefghijklmnopqrstuvwxyzabcdef")]);
@@ -101,7 +101,7 @@ fn of_a_buffer_that_ends_too_early_there_is_what_can_be_read() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn data_of_the_32_bit_entry_is_read_as_32_bit_programs_have_it() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     // With rt_sigreturn among them all calls are looked at; events of single syscalls do not show these.
     let (_, calls) = scene(&machine, "compat", "writev,fcntl,nanosleep,rt_sigreturn", &[]);
     let expected = [
@@ -121,7 +121,7 @@ fn counted(from: usize, bytes: usize) -> String {
 /// More than a record holds, in the first argument that has memory.
 #[test]
 fn long_data_is_whole_up_to_the_limit() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let selection = "write,writev,memfd_create,read";
     let (trace, calls) = scene(&machine, "large", selection, &["--string-limit", "65536"]);
     let iovec: Vec<String> = (0..10).map(|i| format!("{{.iov_base: \"{}\", .iov_len: 10000}}", counted(i * 10_000, 10_000))).collect();
@@ -138,7 +138,7 @@ fn long_data_is_whole_up_to_the_limit() {
 /// Parts of a call that find no room cut its data; the call itself is printed or counted as lost.
 #[test]
 fn lost_parts_lose_no_call() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let copies = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=1000", "status=none"];
     let options = ["--engine", "bpf", "-e", "read,write", "--string-limit", "65536", "-m", "64K"];
     let trace = trace(&machine, &options, &copies).succeeded();

@@ -89,7 +89,7 @@ fn local_time_is_a_time_of_day_and_has_a_date_on_request() {
 #[cfg(feature = "bpf")]
 #[test]
 fn what_the_kernel_did_not_write_is_not_shown() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let options = ["--engine", "bpf", "-e", "clock_nanosleep"];
     let slept = trace(&machine, &options, &["sleep", "0.01"]).succeeded();
     let calls = slept.lines();

@@ -66,7 +66,7 @@ fn filters_on_arguments_returns_and_symbols() {
 #[cfg(feature = "bpf")]
 #[test]
 fn filters_on_texts_and_mixed_ones() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let cat = |events: &str, filter: &str| {
         let options = ["--engine", "bpf", "-e", events, "--filter", filter];
         let trace = trace(&machine, &options, &["cat", "/etc/passwd", "/etc/group", "/dev/null"]).succeeded();

@@ -312,7 +312,7 @@ fn summed_of(trace: Trace) -> Trace {
 #[cfg(feature = "bpf")]
 #[test]
 fn the_kernel_counts_what_records_tell() {
-    let Some(machine) = Machine::alone() else { return };
+    let Some(machine) = Machine::alone_with_bpf() else { return };
     for (words, names) in [
         ("calls read 1 5000", &["execve", "read", "openat", "close", "clone3", "exit_group"][..]),
         ("calls lseek 3 1000", &["lseek", "clone3", "rseq", "set_robust_list"]),
@@ -336,7 +336,7 @@ fn the_kernel_counts_what_records_tell() {
 #[cfg(feature = "bpf")]
 #[test]
 fn a_table_that_is_full_is_given_and_begun_anew() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let rows = rows(&summed(&machine, &["--summary-mode", "thread"], "numbers 700 899 20"), "workload");
     for number in 700..=899 {
         let name = format!("syscall_{number}");
@@ -348,7 +348,7 @@ fn a_table_that_is_full_is_given_and_begun_anew() {
 #[cfg(feature = "bpf")]
 #[test]
 fn ten_thousand_short_children_are_summed_up() {
-    let Some(machine) = Machine::alone() else { return };
+    let Some(machine) = Machine::alone_with_bpf() else { return };
     for options in [&["-e", "lseek", "--summary-mode", "thread"][..], &["--summary-mode", "thread"], &["--summary-mode", "process"]] {
         let trace = summed(&machine, options, "forks 10000");
         assert_eq!(row(&trace, "lseek"), (10_000, 10_000), "{options:?}");
@@ -361,7 +361,7 @@ fn ten_thousand_short_children_are_summed_up() {
 #[cfg(feature = "bpf")]
 #[test]
 fn sums_of_threads_that_end_at_once_are_all_there() {
-    let Some(machine) = Machine::alone() else { return };
+    let Some(machine) = Machine::alone_with_bpf() else { return };
     for options in [&["-e", "lseek"][..], &[]] {
         let trace = summed(&machine, &[options, &["-m", "4K"]].concat(), "burst 1000 50");
         assert_eq!(row(&trace, "lseek"), (50_000, 50_000), "{options:?}");
@@ -378,7 +378,7 @@ fn sums_of_threads_that_end_at_once_are_all_there() {
 #[cfg(feature = "bpf")]
 #[test]
 fn calls_that_never_return_are_summed_up() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let script = r#""$rtrace" -v --engine bpf -s -m 4K -e poll,exit_group,lseek -o "$dir/lines" sh -c \
         'for i in 1 2 3 4 5; do "$workload" churn threads & sleep 0.3; kill -9 $!; done; exit 0' && cat "$dir/lines""#;
     let trace = summed_of(crate::trace::shell(&machine, script));
@@ -390,7 +390,7 @@ fn calls_that_never_return_are_summed_up() {
 #[cfg(feature = "bpf")]
 #[test]
 fn everybody_is_summed_up_in_the_kernel() {
-    let Some(machine) = Machine::alone() else { return };
+    let Some(machine) = Machine::alone_with_bpf() else { return };
     let program = machine.path("summed-up");
     std::os::unix::fs::symlink(crate::machine::workload(), &program).expect("the test's directory is writable");
     let command = [&program, "calls", "lseek", "4", "50000", "150000"];
@@ -401,7 +401,7 @@ fn everybody_is_summed_up_in_the_kernel() {
 #[cfg(feature = "bpf")]
 #[test]
 fn tasks_that_live_on_are_summed_up_too() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let script = r#""$workload" calls lseek 2 10000000 20000 & pid=$!
         "$rtrace" -v --engine bpf -s -e lseek -o "$dir/lines" -p $pid sleep 1; kill $pid && cat "$dir/lines""#;
     let trace = crate::trace::shell(&machine, script).succeeded();

@@ -65,6 +65,25 @@ fn probes_are_made_and_taken_away_without_a_mount() {
     assert!(run.stdout.ends_with("0\n"), "{}", run.stdout);
 }
 
+/// A program finds the file of user events without rtrace's help, by a mount of its own.
+#[test]
+fn programs_set_marks_without_a_mount() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#"
+        "$workload" mark rtrace_unmounted 3 2>&1 || true
+        cp "$workload" "$dir/workload"; chmod 755 "$dir" "$dir/workload"
+        # By its path: busybox has one of its own, which knows no users.
+        /usr/bin/setpriv --reuid=65534 --clear-groups "$dir/workload" mark rtrace_unmounted 1 2>&1 || true
+        grep -cw tracefs /proc/self/mounts || true
+    "#;
+    let run = unmounted(&machine, script).succeeded();
+    let as_root = if Need::UserEvents.is_met() { "set 0\n" } else { "this kernel has no user events (CONFIG_USER_EVENTS)" };
+    let (root, user) = run.stdout.split_once("tracefs is not mounted").unwrap_or_else(|| panic!("{}", run.stdout));
+    assert!(root.contains(as_root) && !root.contains("mount it for itself"), "{}", run.stdout);
+    let why = ", and this program may not mount it for itself (Operation not permitted (os error 1)): `mount -t tracefs tracefs";
+    assert!(user.starts_with(why) && user.ends_with("\n0\n"), "{}", run.stdout);
+}
+
 /// A system that is not set up: nothing but programs and what they load. Without /proc, the BPF programs cannot be loaded.
 #[test]
 fn in_a_chroot_with_proc_and_without() {

@@ -49,7 +49,7 @@ fn told(trace: &Trace) -> Vec<String> {
 
 #[test]
 fn every_kind_of_file_has_its_name() {
-    let Some(machine) = Machine::shared() else { return };
+    let Some(machine) = Machine::shared_with_bpf() else { return };
     let trace = workload(&machine, &["--engine", "bpf", "-e", "lseek"], &format!("zoo {}", machine.dir().display())).succeeded();
     let (shown, told) = (shown(&trace), told(&trace));
     assert!(told.len() > 80, "{}: {}", told.len(), trace.stderr);

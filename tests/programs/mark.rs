@@ -1,7 +1,7 @@
-//! Marks that the library sets in a trace (`rtrace::mark`).
+//! Marks that a program sets in traces of itself (the crate rtrace-mark).
 
 use crate::raw;
-use rtrace::mark::{Mark, Text};
+use rtrace_mark::{Mark, Text};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 

@@ -9,8 +9,8 @@ use crate::probe::inventory::{self, Entry};
 use crate::probe::user_events::access;
 use crate::probe::user_events::payload::record;
 use crate::say;
-use crate::sys::user_events::{Flags, INDEX_BYTES};
 use anyhow::{Context, anyhow, bail};
+use rtrace_mark::event::Flags;
 
 /// Writes one record with these values, `NAME=VALUE` with blanks between and quotes as in a shell. Gives nothing to print: that nobody listened is a note on stderr.
 ///
@@ -26,11 +26,8 @@ pub fn emit(tracefs: &Tracefs, word: &str, values: &[String]) -> anyhow::Result<
     let mut record = record(&fields, &values).with_context(|| format!("{} was not emitted", entry.name))?;
     let flags = Flags { persist: false, multi_format: entry.name.subsystem == USER_MULTI };
     let registration = access::register(entry.registered_name(), &Field::declarations(&fields), flags)?;
-    let bytes = record.finish()?;
     let written = registration.is_listened_to()
-        && registration
-            .write_parts(&[&bytes[INDEX_BYTES..]])
-            .with_context(|| format!("the kernel refuses the record of {}", entry.name))?;
+        && registration.write(&mut record).with_context(|| format!("the kernel refuses the record of {}", entry.name))?;
     if !written {
         say!("rtrace: nobody listens to {}, so nothing was recorded (`rtrace -a -e {}` would)", entry.name, entry.name);
     }

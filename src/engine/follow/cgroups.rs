@@ -39,7 +39,7 @@ impl Cgroups {
             known: session.cgroups.iter().map(|(id, path)| (*id, path.as_slice().into())).collect(),
             root: session.cgroups_from_root.then(Vec::new),
         };
-        let of_others_numbers = session.moves_of_others_numbers;
+        let of_others_numbers = session.fields_have_other_numbers;
         Cgroups { moves, names, of_others_numbers, to_ask: FxHashSet::default(), strangers: FxHashMap::default() }
     }
 }

@@ -78,7 +78,7 @@ impl Follower {
         let table = self.threads[from.index()].table.map(|table| self.table_of_child(table, from, child, parent, time));
         let mark = self.gaps.mark(cpu);
         let thread = &mut self.threads[slot.index()];
-        (thread.fresh, thread.made, thread.mark, thread.table) = (true, true, mark, table);
+        (thread.fresh, thread.made, thread.mark, thread.table) = (true, Some(time), mark, table);
         if child.pid != parent.pid && self.facts.follows_maps {
             self.maps.fork(parent.pid, child.pid);
         }
@@ -160,6 +160,9 @@ impl Follower {
 
     fn become_leader(&mut self, here: Here, caller: Slot, events: &mut Vec<Event>) {
         let old = std::mem::take(&mut self.threads[caller.index()]);
+        if let Some(numbers) = &mut self.numbers {
+            numbers.forget(self.tasks.at(caller).id.tid);
+        }
         self.tasks.end(caller);
         if let Some(open) = self.threads[here.slot.index()].open.take() {
             self.give_without_exit(here, open, Exit::Never, events);
@@ -267,6 +270,9 @@ impl Follower {
         }
         let id = task.id;
         self.tasks.end(slot);
+        if let Some(numbers) = &mut self.numbers {
+            numbers.forget(id.tid);
+        }
         if let Some(table) = self.threads[slot.index()].table.take() {
             self.tables.leave(table);
             if id.pid == id.tid {

@@ -1,4 +1,5 @@
-//! In whose pid namespace a call was made: the numbers of tasks that it names are of that.
+//! In whose pid namespace a call was made: the numbers of tasks that it names are of that. And, where rtrace itself is in
+//! one, which tasks the numbers in the fields of tracepoints mean: those are the first namespace's.
 //!
 //! A task stays in the namespace it was made in. That is its maker's, unless clone(2) began a new one, or unshare(2) or
 //! setns(2) had chosen another one for what the maker makes. No way leads up
@@ -6,7 +7,8 @@
 
 use super::calls::Questions;
 use super::{Follower, Here};
-use crate::event::{Call, Numbers, TaskId};
+use crate::event::{Call, Event, Numbers, TaskId};
+use crate::source::Sample;
 use crate::syscall::behavior::{Behavior, Returns};
 use crate::syscall::special::Special;
 use crate::task::tasks::Slot;
@@ -53,6 +55,46 @@ impl Follower {
         if nested {
             thread.nests = Some(true);
         }
+    }
+
+    /// The writer of a record has its number here and, among the fields, the kernel's.
+    #[cold]
+    pub(super) fn learn_number(&mut self, writer: Here, sample: &Sample<'_>, events: &mut Vec<Event>) {
+        let (Some(numbers), Some(field)) = (&mut self.numbers, self.writers.get(usize::from(sample.event.0))) else { return };
+        let kernels = field.signed(sample.raw) as i32;
+        if numbers.learn(writer.task.tid, kernels) && !self.unclaimed.is_empty() {
+            self.claim_signals(writer, kernels, events);
+        }
+    }
+
+    /// The number here of the task that a field of a tracepoint means, if that is known.
+    pub(super) fn number_here(&self, kernels: i32) -> Option<i32> {
+        match &self.numbers {
+            Some(numbers) => numbers.here(kernels),
+            None => Some(kernels),
+        }
+    }
+
+    /// The same of the task that this one says it has just made (`task:task_newtask`). The kernel writes
+    /// PERF_RECORD_FORK right before that, with the number here (`copy_process()` in kernel/fork.c).
+    pub(super) fn made_by(&mut self, maker: Here, kernels: i32) -> Option<i32> {
+        let Some(numbers) = &mut self.numbers else { return Some(kernels) };
+        let (_, child) = self.threads[maker.slot.index()].child?;
+        let slot = self.tasks.find(child)?;
+        if numbers.knows(child) || !self.threads[slot.index()].fresh {
+            // It was made earlier, and the record of this one's making is lost.
+            return None;
+        }
+        numbers.learn(child, kernels);
+        Some(child)
+    }
+
+    /// The stream has a gap: in it, tasks may have ended and their numbers been given to others.
+    pub(super) fn forget_numbers(&mut self) {
+        let Some(numbers) = &mut self.numbers else { return };
+        numbers.forget_all();
+        self.unclaimed.clear();
+        self.threads.iter_mut().for_each(|thread| thread.child = None);
     }
 
     /// The stream has a gap: any thread may have chosen another namespace in it.

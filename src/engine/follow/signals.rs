@@ -3,7 +3,7 @@
 use super::{Follower, Here};
 use crate::bpf::record::Seen;
 use crate::bpf::signals::{self, SeenSignal};
-use crate::event::{Event, Fate, Members, Signal, TaskId, What};
+use crate::event::{Event, EventIndex, Fate, Members, Signal, TaskId, Time, What};
 use crate::session::Scope;
 use crate::source::{Record, Sample};
 use crate::syscall::layout::{DeliverLayout, GenerateLayout};
@@ -13,21 +13,77 @@ use crate::task::signals::Sent;
 /// TRACE_SIGNAL_IGNORED (include/trace/events/signal.h).
 const IGNORED: i64 = 1;
 
+/// No more signals to unknown tasks are kept: the oldest go first.
+const UNCLAIMED_MAX: usize = 64;
+
+/// A record of `signal:signal_generate`.
+#[derive(Debug)]
+struct Generated<'a> {
+    time: Time,
+    cpu: u32,
+    /// Who wrote it.
+    writer: TaskId,
+    event: EventIndex,
+    layout: GenerateLayout,
+    raw: &'a [u8],
+}
+
+/// One whose receiver has a number that means nobody yet.
+#[derive(Debug)]
+pub struct Unclaimed {
+    kernels: i32,
+    record: Generated<'static>,
+    raw: Box<[u8]>,
+}
+
 impl Follower {
     /// `signal:signal_generate`, which its sender writes, whoever that is, about whomever.
     #[cold]
     pub(super) fn generated(&mut self, record: &Record<'_>, sample: &Sample<'_>, layout: GenerateLayout, events: &mut Vec<Event>) {
-        let raw = sample.raw;
         self.ledger.account(sample.event).receive(sample.count);
-        let tid = layout.pid.signed(raw) as i32;
-        let Some(slot) = self.tasks.find(tid).filter(|slot| self.is_followed(slot.index(), sample)) else {
-            return self.ledger.leave_out(sample.event, LeftOut::Excluded);
+        let (event, raw) = (sample.event, sample.raw);
+        let generated = Generated { time: record.time, cpu: record.cpu, writer: record.task, event, layout, raw };
+        let kernels = layout.pid.signed(raw) as i32;
+        let receiver = self.number_here(kernels);
+        if !receiver.is_some_and(|tid| self.generated_for(tid, &generated, events)) {
+            self.ledger.leave_out(event, LeftOut::Excluded);
+        }
+        if receiver.is_none() && layout.result.signed(raw) != IGNORED {
+            self.keep_unclaimed(kernels, generated);
+        }
+    }
+
+    /// Keeps a signal until its receiver writes a record, as it does when it is given one that ends it.
+    fn keep_unclaimed(&mut self, kernels: i32, generated: Generated<'_>) {
+        if self.unclaimed.len() == UNCLAIMED_MAX {
+            self.unclaimed.remove(0);
+        }
+        let raw = generated.raw.into();
+        self.unclaimed.push(Unclaimed { kernels, record: Generated { raw: &[], ..generated }, raw });
+    }
+
+    /// The task that the kernel calls so is known now. Signals from before it was made were for another task, which had
+    /// the number then.
+    #[cold]
+    pub(super) fn claim_signals(&mut self, receiver: Here, kernels: i32, events: &mut Vec<Event>) {
+        let made = self.threads[receiver.slot.index()].made;
+        let its: Vec<Unclaimed> = self.unclaimed.extract_if(.., |signal| signal.kernels == kernels).collect();
+        for Unclaimed { record, raw, .. } in its.into_iter().filter(|signal| made.is_none_or(|made| made <= signal.record.time)) {
+            self.generated_for(receiver.task.tid, &Generated { raw: &raw, ..record }, events);
+        }
+    }
+
+    /// A signal to the task that is `tid` here. `false`: it is not followed.
+    fn generated_for(&mut self, tid: i32, generated: &Generated<'_>, events: &mut Vec<Event>) -> bool {
+        let Generated { time, cpu, writer, event, layout, raw } = *generated;
+        let Some(slot) = self.tasks.find(tid).filter(|slot| self.is_followed(slot.index(), event)) else {
+            return false;
         };
-        let here = Here { time: record.time, cpu: record.cpu, task: self.tasks.at(slot).id, slot };
+        let here = Here { time, cpu, task: self.tasks.at(slot).id, slot };
         let (number, code) = (layout.sig.signed(raw) as i32, layout.code.signed(raw) as i32);
         // Only of these is it certain that whoever runs is the sender.
         let is_by_task = matches!(code, libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE);
-        let sender = Some(record.task).filter(|task| is_by_task && task.pid > 0);
+        let sender = Some(writer).filter(|task| is_by_task && task.pid > 0);
         if let Some(sender) = sender {
             self.ask_about(sender.tid);
         }
@@ -39,17 +95,17 @@ impl Follower {
         let errno = Some(layout.errno.signed(raw) as i32);
         let signal = Signal { number, errno, code: Some(code), members, sender, pids_are_known, fate };
         // Of a whole machine it is not known who is about to end, and would not be given it anyway.
-        if fate == Fate::Ignored && (self.facts.scope == Scope::System || self.ends.is_over(here.task)) {
-            return;
+        if fate != Fate::Ignored || self.facts.scope != Scope::System && !self.ends.is_over(here.task) {
+            let thread = (layout.group.signed(raw) == 0).then_some(tid);
+            self.signal_sent(here, Sent { signal, thread }, events);
         }
-        let thread = (layout.group.signed(raw) == 0).then_some(tid);
-        self.signal_sent(here, Sent { signal, thread }, events);
+        true
     }
 
-    fn is_followed(&self, place: usize, sample: &Sample<'_>) -> bool {
+    fn is_followed(&self, place: usize, event: EventIndex) -> bool {
         let thread = &self.threads[place];
-        let inherits = self.facts.inherits(sample.event);
-        !thread.excluded && !thread.set_up && !thread.foreign && (inherits || !thread.made)
+        let inherits = self.facts.inherits(event);
+        !thread.excluded && !thread.set_up && !thread.foreign && (inherits || thread.made.is_none())
     }
 
     /// `signal:signal_deliver`

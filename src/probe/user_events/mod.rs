@@ -3,7 +3,6 @@
 pub mod access;
 pub mod error;
 pub mod payload;
-pub mod record;
 pub mod status;
 
 pub use error::UserEventError;

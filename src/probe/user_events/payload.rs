@@ -1,8 +1,8 @@
 //! Values as a person writes them (`count=3 msg=hello`) → the fields of a user event's record.
 
-use super::record::{CountedFrom, Record, TooLong, WORD_BYTES};
 use crate::kernel::ctype::CType;
 use crate::probe::grammar::Field;
+use rtrace_mark::record::{CountedFrom, Record, TooLong, WORD_BYTES};
 
 /// Why there is no record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +60,7 @@ pub fn record(fields: &[Field], words: &[String]) -> Result<Record, PayloadError
             _ => return Err(PayloadError::Twice { name: field.name.clone() }),
         }
     }
-    record.finish()?;
+    record.fields()?;
     Ok(record)
 }
 
@@ -83,7 +83,7 @@ impl Kind {
     fn of(field: &Field) -> Result<Kind, PayloadError> {
         let unknown = || PayloadError::Kind { name: field.name.clone(), kind: field.kind.clone() };
         let kind = field.kind.as_str();
-        let elsewhere = [("__data_loc ", CountedFrom::Record), ("__rel_loc ", CountedFrom::FieldsEnd)];
+        let elsewhere = [("__data_loc ", CountedFrom::Record), ("__rel_loc ", CountedFrom::FieldEnd)];
         if let Some((of, from)) = elsewhere.into_iter().find_map(|(word, from)| Some((kind.strip_prefix(word)?, from))) {
             // The kernel wants a NUL at the end of whatever has char in its type.
             return Ok(if of.contains("char") { Kind::TextElsewhere(from) } else { Kind::BytesElsewhere(from) });
@@ -171,6 +171,7 @@ fn hex(value: &str) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::format::Format;
 
     fn field(kind: &str, name: &str, size: Option<u32>) -> Field {
         Field { kind: kind.to_owned(), name: name.to_owned(), size }
@@ -178,8 +179,8 @@ mod tests {
 
     fn packed(fields: &[Field], words: &[&str]) -> Result<Vec<u8>, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let mut record = record(fields, &words).map_err(|error| error.to_string())?;
-        Ok(record.finish().map_err(|error| error.to_string())?[4..].to_vec())
+        let record = record(fields, &words).map_err(|error| error.to_string())?;
+        Ok(record.fields().map_err(|error| error.to_string())?.to_vec())
     }
 
     #[test]
@@ -197,6 +198,25 @@ mod tests {
         let words = ["text=héy", "count=0x10", "msg=ab", "at=0xfffe", "id=0102", "letter=x", "least=-128", "most=65535"];
         let bytes = packed(&fields, &words).unwrap();
         assert_eq!(bytes, [16, 0, 0, 0, b'a', b'b', 0, 0, 0xff, 0xfe, 1, 2, b'x', 0x80, 0xff, 0xff, 0, 0, 5, 0, b'h', 0xc3, 0xa9, b'y', 0]);
+    }
+
+    /// As rtrace itself reads fields out of a record, which begins with the kernel's part.
+    #[test]
+    fn what_is_packed_is_read() {
+        let kinds = ["u32", "__rel_loc char[]", "__data_loc u8[]", "u16"];
+        let fields: Vec<Field> = kinds.iter().zip(["a", "b", "c", "d"]).map(|(kind, name)| field(kind, name, None)).collect();
+        let packed = packed(&fields, &["a=7", "b=hello", "c=010203", "d=9"]).unwrap();
+        let format = [
+            "u32 a;offset:8;size:4;signed:0;",
+            "__rel_loc char b[];offset:12;size:4;signed:1;",
+            "__data_loc u8[] c;offset:16;size:4;signed:1;",
+            "u16 d;offset:20;size:2;signed:0;",
+        ];
+        let format: String = format.iter().map(|field| format!("\tfield:{field}\n")).collect();
+        let format = Format::parse(&format!("name: x\nID: 1\n{format}")).unwrap();
+        let raw = [&[0; 8], &packed[..]].concat();
+        let read: Vec<&[u8]> = format.fields.iter().map(|field| field.bytes(&raw).unwrap()).collect();
+        assert_eq!(read, [&[7, 0, 0, 0][..], b"hello\0", &[1, 2, 3], &[9, 0]]);
     }
 
     #[test]
