@@ -1,5 +1,6 @@
 //! The Rust text of the tables, in the types of `src/beauty/row.rs`.
 
+use super::condition::{Condition, How, Test};
 use super::kind::{Kind, Return};
 use super::layout::{Form, Layout, Member};
 use super::link::{Argument, Call, Length};
@@ -168,15 +169,34 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
             FlowRow::InOut => "InOut",
         };
         let length = length(argument.length);
-        let used = argument.used.as_ref().map_or("None".to_string(), |used| format!("Some(crate::beauty::used::{used})"));
+        let used = argument.used.as_ref().map_or("Always".to_string(), condition);
         writeln!(
             out,
-            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, length: Length::{length}, used: {used} }},",
+            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, length: Length::{length}, used: Condition::{used} }},",
             argument.name,
             kind(&argument.kind)
         )?;
     }
     Ok(())
+}
+
+fn condition(condition: &Condition) -> String {
+    let test = |Test { arg, mask, how, values }: &Test| {
+        let values = if values.is_empty() { String::new() } else { format!("(&{values:?})") };
+        let how = match how {
+            How::SomeBit => "SomeBit",
+            How::NoBit => "NoBit",
+            How::OneOf => "OneOf",
+            How::NoneOf => "NoneOf",
+        };
+        format!("Test {{ arg: {arg}, mask: {mask:#x}, how: How::{how}{values} }}")
+    };
+    match condition {
+        Condition::Never => "Never".to_string(),
+        Condition::If { text, any } => {
+            format!("If {{ text: {text:?}, any: &[{}] }}", any.iter().map(test).collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 fn length(length: Length) -> String {

@@ -19,8 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Input<'a> {
     /// The files of `beauty/`: their names as faults show them (`beauty/syscalls/file.tbl`), and their text.
     pub files: &'a [(String, String)],
-    /// The text of `src/beauty/used.rs`, of `src/beauty/custom.rs`, and of the files in `src/beauty/decoders/`.
-    pub used_rs: &'a str,
+    /// The text of `src/beauty/custom.rs`, and of the files in `src/beauty/decoders/`.
     pub custom_rs: &'a str,
     pub decoders_rs: &'a str,
     pub load: &'a Load<'a>,
@@ -55,9 +54,14 @@ pub struct Rows {
 pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     let mut faults = Vec::new();
     let rows = parse(input.files, &mut faults);
-    let (tables, sized) = resolve_tables(&rows, input.load, &mut faults);
+    let libraries = Libraries::new(&rows, input.load);
+    let tables = resolve_tables(&rows, &libraries, &mut faults);
+    let sized = libraries.base.take_sized();
     let vocabulary = vocabulary(&rows, input, &mut faults);
-    let value = |table: &str, name: &str| value_in(&tables, table, name);
+    let value = |table: &str, name: &str| match value_in(&tables, table, name) {
+        Err(text) => libraries.value_in_headers(&rows, table, name).unwrap_or(Err(text)).map(Some),
+        found => found,
+    };
     let layouts = layout::layouts(&rows.structs, &vocabulary, &mut faults);
     let calls = link::calls(&rows.syscalls, &rows.numbers, &vocabulary, &value, &mut faults);
     // A row that is wrong elsewhere would be called missing or unused here.
@@ -108,36 +112,63 @@ fn parse_arch(name: &str, text: &str, file: &str, faults: &mut Vec<Fault>) -> Ve
     parse_rows(name, text, |row| overlay::parse_arch(row, target), faults)
 }
 
-/// The tables, and the structs whose sizes were part of a constant (ioctl commands carry them).
-fn resolve_tables(rows: &Rows, load: &Load, faults: &mut Vec<Fault>) -> (Vec<Table>, BTreeSet<String>) {
-    let sizes = |abi: usize| rows.structs.iter().map(|row| (row.name.clone(), u64::from(row.sizes[abi]))).collect();
-    let mut library = Library::new(load, Target::X86_64, sizes(0));
-    for row in rows.overlays.newer.iter().chain(&rows.overlays.kernel) {
-        library.lay_under(&row.name, &row.value);
+/// The headers and overlays, for each ABI.
+struct Libraries<'a> {
+    /// For x86-64, with the structs whose sizes were part of a constant (ioctl commands carry them).
+    base: Library<'a>,
+    others: Vec<(usize, Library<'a>)>,
+}
+
+impl<'a> Libraries<'a> {
+    fn new(rows: &Rows, load: &'a Load<'a>) -> Libraries<'a> {
+        let sizes = |abi: usize| rows.structs.iter().map(|row| (row.name.clone(), u64::from(row.sizes[abi]))).collect();
+        let mut base = Library::new(load, Target::X86_64, sizes(0));
+        for row in rows.overlays.newer.iter().chain(&rows.overlays.kernel) {
+            base.lay_under(&row.name, &row.value);
+        }
+        // Conditions of headers are x86-64's for all ABIs: what they would change stands in arch/.
+        let other = |(abi, target): (usize, Target)| {
+            let mut other = base.with_types_of(target, sizes(abi));
+            for row in rows.overlays.arch.iter().filter(|row| row.target == target) {
+                if let Some(value) = &row.value {
+                    other.lay_over(&row.name, value);
+                }
+            }
+            (abi, other)
+        };
+        let others = TARGETS.into_iter().enumerate().skip(1).map(other).collect();
+        Libraries { base, others }
     }
-    let ahead = is_ahead(&library);
-    let base = Sources { library: &library, overlays: &rows.overlays, ahead };
+
+    /// The value of a constant that a table's headers have and the table does not take, with the bits that the table is
+    /// of. `None` if they do not have it either.
+    fn value_in_headers(&self, rows: &Rows, table: &str, name: &str) -> Option<Result<(u64, u64), String>> {
+        let row = rows.tables.iter().find(|row| row.name == table)?;
+        let value = |library: &Library| {
+            let found = library.evaluate(name, row.headers.first()?, &row.headers);
+            found.ok().and_then(|int| u64::try_from(int.value).ok())
+        };
+        let base = value(&self.base)?;
+        let bits = if row.bits == 64 { u64::MAX } else { u32::MAX.into() };
+        Some(match self.others.iter().find(|(_, library)| value(library) != Some(base)) {
+            Some((abi, _)) => Err(format!("{name} has another value in {}, so nothing can depend on it", ABIS[*abi])),
+            None => Ok((base, bits)),
+        })
+    }
+}
+
+fn resolve_tables(rows: &Rows, libraries: &Libraries, faults: &mut Vec<Fault>) -> Vec<Table> {
+    let ahead = is_ahead(&libraries.base);
+    let base = Sources { library: &libraries.base, overlays: &rows.overlays, ahead };
     faults.extend(resolve::disagreements(&base, &rows.tables));
     faults.extend(resolve::idle_arch_rows(&base, &rows.overlays, &rows.tables));
-
-    // Conditions of headers are x86-64's for all ABIs: what they would change stands in arch/.
-    let other = |(abi, target): (usize, Target)| {
-        let mut other = library.with_types_of(target, sizes(abi));
-        for row in rows.overlays.arch.iter().filter(|row| row.target == target) {
-            if let Some(value) = &row.value {
-                other.lay_over(&row.name, value);
-            }
-        }
-        (abi, other)
-    };
-    let others: Vec<(usize, Library)> = TARGETS.into_iter().enumerate().skip(1).map(other).collect();
 
     let mut tables = Vec::new();
     for row in &rows.tables {
         match base.resolve(row) {
             Ok(resolved) => {
                 let mut twins = Vec::new();
-                for (abi, library) in &others {
+                for (abi, library) in &libraries.others {
                     match (Sources { library, overlays: &rows.overlays, ahead }.resolve(row)) {
                         Ok(twin) if twin == resolved => {}
                         Ok(twin) => twins.push((*abi, twin)),
@@ -152,7 +183,7 @@ fn resolve_tables(rows: &Rows, load: &Load, faults: &mut Vec<Fault>) -> (Vec<Tab
         }
     }
     tables.sort_by(|a: &Table, b: &Table| a.name.cmp(&b.name));
-    (tables, library.take_sized())
+    tables
 }
 
 /// Whether the headers are of a newer kernel than the rows were written for.
@@ -194,7 +225,6 @@ fn vocabulary(rows: &Rows, input: &Input, faults: &mut Vec<Fault>) -> Vocabulary
     Vocabulary {
         tables: rows.tables.iter().map(|row| row.name.clone()).collect(),
         structs: rows.structs.iter().map(|row| row.name.clone()).collect(),
-        predicates: public_functions(input.used_rs),
         custom: public_functions(input.custom_rs),
         decoders: public_functions(input.decoders_rs),
     }
@@ -219,7 +249,7 @@ fn value_in(tables: &[Table], table: &str, name: &str) -> Result<Option<(u64, u6
     let (found, mask) = field.unwrap_or((found, bits));
     let value = constant(&found.base, name).ok_or_else(|| format!("{name} is not in the table {table}"))?;
     match found.twins.iter().find(|(_, twin)| constant(twin, name).is_some_and(|other| other != value)) {
-        Some((abi, _)) => Err(format!("{name} has another value in {}, so no variant can be chosen by it", ABIS[*abi])),
+        Some((abi, _)) => Err(format!("{name} has another value in {}, so nothing can depend on it", ABIS[*abi])),
         None => Ok(Some((value, mask))),
     }
 }

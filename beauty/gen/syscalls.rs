@@ -1,5 +1,6 @@
 //! Rows of `syscalls/*.tbl`: a call's arguments, its return and its groups.
 
+use super::condition::{self, ConditionRow};
 use super::fault::{Fault, Place, Row, is_name};
 
 #[derive(Clone, Debug)]
@@ -26,7 +27,8 @@ pub struct ArgumentRow {
     pub pointer: bool,
     pub flow: FlowRow,
     pub length: LengthRow,
-    pub used: Option<String>,
+    /// When the call uses it, if not always.
+    pub used: Option<ConditionRow>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +130,10 @@ impl SyscallRow {
             {
                 return Err(format!("the length of {} is {length}, which is no argument of {}", argument.name, self.name));
             }
+            let tested = argument.used.iter().flat_map(ConditionRow::arguments);
+            if let Some(tested) = tested.into_iter().find(|tested| !self.args.iter().any(|other| other.name == **tested)) {
+                return Err(format!("the condition of {} tests {tested}, which is no argument of {}", argument.name, self.name));
+            }
         }
         match self.chosen_by {
             None if self.returns.is_none() => Err(format!("{} does not say what it returns: `-> kind` is missing", self.name)),
@@ -155,14 +161,11 @@ impl ArgumentRow {
         if field.used.is_some() { Err(format!("{name}: a field has no `?`")) } else { Ok(field) }
     }
 
-    /// `bytes[count]`, `u64*[4]`, `mode?creates`
+    /// `bytes[count]`, `u64*[4]`, `mode?flags&O_CREAT`
     fn kind(&mut self, text: &str) -> Result<(), String> {
         let (kind, used) = text.split_once('?').map_or((text, None), |(kind, used)| (kind, Some(used)));
         if let Some(used) = used {
-            if !is_name(used) {
-                return Err(format!("`{used}` cannot be a predicate's name"));
-            }
-            self.used = Some(used.to_string());
+            self.used = Some(condition::parse(used)?);
         }
         let kind = match kind.split_once('[') {
             None => kind,
@@ -199,7 +202,7 @@ mod tests {
     #[test]
     fn arguments_say_kind_flow_length_and_use() {
         let row = parsed(
-            "listns/nslist@470 req:ns_id_req ids:out u64*[n] n:size buf:inout bytes[ret] mode:mode?creates f:custom.f -> int %file %desc",
+            "listns/nslist@470 req:ns_id_req ids:out u64*[n] n:size buf:inout bytes[ret] mode:mode?n&A f:custom.f -> int %file %desc",
         )
         .expect("good");
         assert_eq!((row.name.as_str(), row.event.as_str(), row.number), ("listns", "nslist", Some(470)));
@@ -208,7 +211,7 @@ mod tests {
         assert_eq!((ids.kind.as_str(), ids.pointer, ids.flow), ("u64", true, FlowRow::Out));
         assert_eq!(ids.length, LengthRow::Argument("n".into()));
         assert_eq!((row.args[3].flow, &row.args[3].length), (FlowRow::InOut, &LengthRow::Ret));
-        assert_eq!((row.args[4].kind.as_str(), row.args[4].used.as_deref()), ("mode", Some("creates")));
+        assert_eq!((row.args[4].kind.as_str(), &row.args[4].used), ("mode", &condition::parse("n&A").ok()));
         assert_eq!(row.args[5].kind, "custom.f");
     }
 
@@ -234,6 +237,8 @@ mod tests {
             ("read buf:bytes[a+b] -> int", "s.tbl:1: `a+b` is no length"),
             ("read a:int a:int -> int", "s.tbl:1: two arguments are called a"),
             ("read a:int b:int c:int d:int e:int f:int g:int -> int", "s.tbl:1: read has 7 arguments"),
+            ("read buf:mode?creates -> int", "s.tbl:1: `?creates` is no condition"),
+            ("read buf:mode?n&A -> int", "s.tbl:1: the condition of buf tests n, which is no argument of read"),
             ("read a=1 b=2", "s.tbl:1: two arguments choose this row"),
             ("read a=1 -> int %file", "s.tbl:1: this row of read is a variant: groups"),
             ("read@5 a=1 -> int", "s.tbl:1: this row of read is a variant: number"),

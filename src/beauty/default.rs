@@ -60,7 +60,7 @@ fn is_length_of_nothing(args: &[Arg], index: usize, registers: &[u64; 6]) -> boo
     args.iter().enumerate().any(|(other, arg)| {
         arg.length == Length::Arg(index as u8)
             && registers.get(other) == Some(&0)
-            && arg.used.is_none_or(|used| used(registers))
+            && arg.used.holds(registers)
             && points_to_what_may_lack(&arg.kind)
     })
 }

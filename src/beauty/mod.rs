@@ -1,6 +1,7 @@
 //! From registers and bytes to typed values, and from these to text, by the tables of `beauty/`.
 
 pub mod change;
+pub mod condition;
 pub mod constant;
 pub mod custom;
 pub mod custom_constants;
@@ -27,6 +28,5 @@ pub mod table;
 pub mod tables;
 pub mod tracepoint;
 pub mod unit;
-pub mod used;
 pub mod value;
 mod written;

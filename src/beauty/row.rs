@@ -2,6 +2,7 @@
 //!
 //! Only data and its types stand here. How a value is told from a row is `decode`'s, how it looks is a style's.
 
+pub use super::condition::{Condition, How, Test};
 pub use super::shape::*;
 use crate::event::Abi;
 
@@ -65,8 +66,8 @@ pub struct Arg {
     pub kind: Kind,
     pub flow: Flow,
     pub length: Length,
-    /// Says whether the argument is used at all (`mode` of openat without O_CREAT is not), from the argument registers.
-    pub used: Option<fn(&[u64; 6]) -> bool>,
+    /// When the call uses the argument at all (`mode` of openat without O_CREAT is not).
+    pub used: Condition,
 }
 
 /// Which way an argument's memory goes.

@@ -17,7 +17,7 @@ const fn table(name: &'static str, kind: TableKind, prefix: &'static str, entrie
 }
 
 const fn arg(name: &'static str, kind: Kind) -> Arg {
-    Arg { name, kind, flow: Flow::In, length: Length::OfType, used: None }
+    Arg { name, kind, flow: Flow::In, length: Length::OfType, used: Condition::Always }
 }
 
 const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
@@ -35,9 +35,7 @@ pub static PROT: Table = table("prot", TableKind::Flags, "PROT_", &[entry(0, "PR
 pub static FCNTL: Table = table("fcntl_cmd", TableKind::Enum, "F_", &[entry(1, "F_GETFD"), entry(6, "F_SETLK")]);
 pub static FLOCK: Struct = Struct { name: "flock", sizes: [32, 16, 16, 32], counted: Counted::Bytes, source: "", layout: Layout::Opaque };
 
-fn creates(registers: &[u64; 6]) -> bool {
-    registers[2] & 0o100 != 0
-}
+const CREATES: Condition = Condition::If { text: "flags&O_CREAT", any: &[Test { arg: 2, mask: 0o100, how: How::SomeBit }] };
 
 pub static OPENAT: Syscall = row(
     "openat",
@@ -46,7 +44,7 @@ pub static OPENAT: Syscall = row(
         arg("dfd", Kind::DirFd),
         arg("filename", Kind::Path),
         arg("flags", Kind::Table(&OPEN_FLAGS)),
-        Arg { name: "mode", kind: Kind::Mode, flow: Flow::In, length: Length::OfType, used: Some(creates) },
+        Arg { name: "mode", kind: Kind::Mode, flow: Flow::In, length: Length::OfType, used: CREATES },
     ],
     Return::Fd,
 );

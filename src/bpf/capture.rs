@@ -2,7 +2,7 @@
 //!
 //! An operation is a fact, not a program: which argument, when, how many bytes. What needs more than that is a kind of its own in `capture.h`.
 
-use super::conditions::{self, Condition};
+use super::conditions::{Coded, coded};
 use super::encode::OPS_MAX;
 use super::links::Links;
 use super::record::ARG_RETURN;
@@ -115,7 +115,7 @@ pub(super) struct Op {
     /// The argument that a count from the return is no more than.
     room: u8,
     /// When the call uses the argument.
-    condition: Condition,
+    condition: Coded,
     /// So many bytes of what is read and written are read, unless it is 0: then all are.
     asks: u16,
     /// Which links, from one on.
@@ -136,7 +136,7 @@ impl Op {
             Count::One => 7,
             Count::At(arg) => 16 + arg,
         };
-        let (test, test_arg, mask) = self.condition.coded();
+        let (test, test_arg, mask) = self.condition;
         let mut bytes = [0; OP_BYTES];
         bytes[..4].copy_from_slice(&[self.arg, self.what as u8, self.when, count]);
         bytes[4..6].copy_from_slice(&self.size.to_ne_bytes());
@@ -233,7 +233,7 @@ impl Maker<'_> {
             count,
             size: 1,
             room,
-            condition: conditions::of(name, arg),
+            condition: coded(&arg.used)?,
             asks: 0,
             links: (0, 0),
             limit: PIECE_MAX,

@@ -3,7 +3,7 @@
 //! Built once, so that a record costs one look into an array. It does not decode: it says in which registers descriptors and process ids are.
 
 use super::special::{ROWS, Special};
-use crate::beauty::row::{Arg, Kind, Return, Syscall};
+use crate::beauty::row::{Arg, Condition, Kind, Return, Syscall};
 use crate::event::Abi;
 
 /// What the core must know of one syscall.
@@ -82,7 +82,7 @@ impl Behavior {
     fn of_row(row: &'static Syscall) -> Behavior {
         let mut behavior = Behavior { returns: Returns::of(row.returns), ..Behavior::default() };
         behavior.add_args(row.args);
-        let depends = !row.variants.is_empty() || row.args.iter().any(|arg| arg.used.is_some());
+        let depends = !row.variants.is_empty() || row.args.iter().any(|arg| arg.used != Condition::Always);
         behavior.row = depends.then_some(row);
         behavior
     }

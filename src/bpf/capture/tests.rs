@@ -13,7 +13,7 @@ fn of(name: &str) -> Vec<Op> {
 }
 
 fn op(arg: u8, what: What, when: u8, count: Count, size: u16, limit: u32) -> Op {
-    Op { arg, what, when, count, size, limit, room: NO_ARG, condition: Condition::Always, asks: 0, links: (0, 0) }
+    Op { arg, what, when, count, size, limit, room: NO_ARG, condition: (0, 0, 0), asks: 0, links: (0, 0) }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A syscall's row, as text.
 
 use super::{abi_name, group_names};
-use crate::beauty::row::{Arg, Flow, Kind, Layout, Length, Return, Syscall};
+use crate::beauty::row::{Arg, Condition, Flow, Kind, Layout, Length, Return, Syscall};
 use crate::beauty::value::Value;
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
@@ -29,7 +29,11 @@ pub fn whole(syscall: &Syscall, here: &str, out: &mut Vec<u8>) -> io::Result<()>
     };
     writeln!(out, "    event     syscalls:sys_enter_{}, {seen}", syscall.event)?;
     for (index, arg) in syscall.args.iter().enumerate() {
-        let used = if arg.used.is_some() { ", not always used" } else { "" };
+        let used = match arg.used {
+            Condition::Always => String::new(),
+            Condition::Never => ", never used".to_owned(),
+            Condition::If { text, .. } => format!(", used if {text}"),
+        };
         writeln!(
             out,
             "    argument  {} {}: {}{used}{}",

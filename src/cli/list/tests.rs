@@ -1,5 +1,5 @@
 use super::*;
-use crate::beauty::row::{Arg, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Return};
+use crate::beauty::row::{Arg, Condition, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Return};
 use crate::kernel::tracefs::NoMount;
 
 static FLAGS: Table = Table {
@@ -14,7 +14,7 @@ static FLAGS: Table = Table {
 };
 
 const fn arg(name: &'static str, kind: Kind, flow: Flow, length: Length) -> Arg {
-    Arg { name, kind, flow, length, used: None }
+    Arg { name, kind, flow, length, used: Condition::Always }
 }
 
 const fn word(bytes: u8, kind: Kind, length: Length) -> Form {
