@@ -2,7 +2,7 @@
 
 use super::fault::is_name;
 use super::kind::Kind;
-use super::link::{Argument, Lookup};
+use super::link::Lookup;
 
 /// A condition as a row says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,8 +96,9 @@ impl ConditionRow {
         any.iter().map(|test| test.arg.as_str())
     }
 
-    /// The condition with the values of its constants; `None` if a table has faults of its own.
-    pub fn resolve(&self, args: &[Argument], value: &Lookup) -> Result<Option<Condition>, String> {
+    /// The condition with the values of its constants, among arguments (or a struct's fields) by name and kind; `None` if a
+    /// table has faults of its own.
+    pub fn resolve(&self, args: &[(&str, &Kind)], value: &Lookup) -> Result<Option<Condition>, String> {
         let ConditionRow::If { text, any } = self else { return Ok(Some(Condition::Never)) };
         let any: Option<Vec<Test>> = any.iter().map(|test| test.resolve(args, value)).collect::<Result<_, _>>()?;
         Ok(any.map(|any| Condition::If { text: text.clone(), any }))
@@ -105,17 +106,17 @@ impl ConditionRow {
 }
 
 impl TestRow {
-    fn resolve(&self, args: &[Argument], value: &Lookup) -> Result<Option<Test>, String> {
-        let arg = args.iter().position(|arg| arg.name == self.arg).ok_or_else(|| format!("{} is no argument", self.arg))?;
+    fn resolve(&self, args: &[(&str, &Kind)], value: &Lookup) -> Result<Option<Test>, String> {
+        let arg = args.iter().position(|(name, _)| *name == self.arg).ok_or_else(|| format!("{} is no argument", self.arg))?;
         let mut values = Vec::new();
         let mut mask = u64::from(u32::MAX);
         for word in &self.constants {
-            let Some((number, bits)) = constant(word, &args[arg], value)? else { return Ok(None) };
+            let Some((number, bits)) = constant(word, args[arg], value)? else { return Ok(None) };
             mask = bits & u64::from(u32::MAX);
             values.push(number);
         }
         if let Some(word) = &self.mask {
-            let Some((number, _)) = constant(word, &args[arg], value)? else { return Ok(None) };
+            let Some((number, _)) = constant(word, args[arg], value)? else { return Ok(None) };
             mask = number;
         }
         let values: Option<Vec<u32>> = values.into_iter().map(|value| u32::try_from(value).ok()).collect();
@@ -138,8 +139,8 @@ impl TestRow {
 
 /// The value of a constant that an argument is compared with, and the bits that are compared: a number, a constant of the
 /// argument's table, or `table.CONSTANT`. `None` if the table has faults of its own.
-pub fn constant(word: &str, of: &Argument, value: &Lookup) -> Result<Option<(u64, u64)>, String> {
-    match (&of.kind, number(word)) {
+pub fn constant(word: &str, (name, kind): (&str, &Kind), value: &Lookup) -> Result<Option<(u64, u64)>, String> {
+    match (kind, number(word)) {
         (_, Some(number)) => Ok(Some((number, u32::MAX.into()))),
         // What a function names, and a number without a table, may have constants of any table.
         (_, None) if word.contains('.') => {
@@ -147,7 +148,7 @@ pub fn constant(word: &str, of: &Argument, value: &Lookup) -> Result<Option<(u64
             value(table, word)?.map(Some).ok_or_else(|| format!("{table} is no table"))
         }
         (Kind::Table(table), None) => value(table, word),
-        _ => Err(format!("{word} is no number, and {} has no table", of.name)),
+        _ => Err(format!("{word} is no number, and {name} has no table")),
     }
 }
 

@@ -112,8 +112,13 @@ fn emit_layout(out: &mut String, name: &str, layout: &Layout) -> Result<String, 
         let list_name = format!("{name}_IN_{}", ABIS[first].to_uppercase());
         if first == abi {
             writeln!(out, "static {list_name}: [Member; {}] = [", list.len())?;
-            for Member { name, offset, form: of } in list {
-                writeln!(out, "    Member {{ name: {name:?}, offset: {offset}, form: {} }},", form(of))?;
+            for Member { name, offset, form: of, written, used } in list {
+                let (flow, used) = (if *written { "Out" } else { "In" }, used.as_ref().map_or("Always".to_string(), condition));
+                writeln!(
+                    out,
+                    "    Member {{ name: {name:?}, offset: {offset}, form: {}, flow: Flow::{flow}, used: Condition::{used} }},",
+                    form(of)
+                )?;
             }
             writeln!(out, "];")?;
         }
@@ -168,11 +173,14 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
             FlowRow::Out => "Out",
             FlowRow::InOut => "InOut",
         };
+        let written = argument.written[1..]
+            .iter()
+            .fold(format!("Outcomes::{}", argument.written[0]), |all, more| format!("{all}.union(Outcomes::{more})"));
         let length = length(argument.length);
         let used = argument.used.as_ref().map_or("Always".to_string(), condition);
         writeln!(
             out,
-            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, length: Length::{length}, used: Condition::{used} }},",
+            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, written: {written}, length: Length::{length}, used: Condition::{used} }},",
             argument.name,
             kind(&argument.kind)
         )?;

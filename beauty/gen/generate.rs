@@ -62,7 +62,7 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
         Err(text) => libraries.value_in_headers(&rows, table, name).unwrap_or(Err(text)).map(Some),
         found => found,
     };
-    let layouts = layout::layouts(&rows.structs, &vocabulary, &mut faults);
+    let layouts = layout::layouts(&rows.structs, &vocabulary, &value, &mut faults);
     let calls = link::calls(&rows.syscalls, &rows.numbers, &vocabulary, &value, &mut faults);
     // A row that is wrong elsewhere would be called missing or unused here.
     if faults.is_empty() {

@@ -1,8 +1,9 @@
 //! Where C puts the fields of a struct: offsets and sizes per ABI, checked against the bytes that the row says.
 
+use super::condition::Condition;
 use super::fault::{Fault, is_name};
 use super::kind::{self, Kind, Vocabulary};
-use super::link::Length;
+use super::link::{Length, Lookup};
 use super::structs::{ABI_WORDS, Body, Count, FieldRow, StructRow};
 use super::syscalls::{ArgumentRow, LengthRow};
 
@@ -42,6 +43,10 @@ pub struct Member {
     pub name: String,
     pub offset: u32,
     pub form: Form,
+    /// The kernel writes it and never reads it; of a pointer, what it points to.
+    pub written: bool,
+    /// When the kernel writes it, if not always.
+    pub used: Option<Condition>,
 }
 
 /// What `row::Form` will be.
@@ -97,11 +102,11 @@ pub fn type_of(word: &str) -> Result<Type, String> {
 }
 
 /// The layout of each struct, in the order of the rows.
-pub fn layouts(structs: &[StructRow], known: &Vocabulary, faults: &mut Vec<Fault>) -> Vec<Layout> {
-    structs.iter().map(|row| layout(row, structs, known, faults)).collect()
+pub fn layouts(structs: &[StructRow], known: &Vocabulary, value: &Lookup, faults: &mut Vec<Fault>) -> Vec<Layout> {
+    structs.iter().map(|row| layout(row, structs, known, value, faults)).collect()
 }
 
-fn layout(row: &StructRow, structs: &[StructRow], known: &Vocabulary, faults: &mut Vec<Fault>) -> Layout {
+fn layout(row: &StructRow, structs: &[StructRow], known: &Vocabulary, value: &Lookup, faults: &mut Vec<Fault>) -> Layout {
     match &row.body {
         Body::Unknown => Layout::Opaque,
         Body::Decoder { function, .. } => {
@@ -121,7 +126,7 @@ fn layout(row: &StructRow, structs: &[StructRow], known: &Vocabulary, faults: &m
             })
         })),
         Body::Fields { .. } => Layout::Members([0, 1, 2, 3].map(|abi| {
-            members(row, abi, structs, known).unwrap_or_else(|fault| {
+            members(row, abi, structs, known, value).unwrap_or_else(|fault| {
                 faults.push(fault);
                 Vec::new()
             })
@@ -136,7 +141,7 @@ fn fields(row: &StructRow, abi: usize) -> Option<(&[FieldRow], bool)> {
     }
 }
 
-fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabulary) -> Result<Vec<Member>, Fault> {
+fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabulary, value: &Lookup) -> Result<Vec<Member>, Fault> {
     let (fields, packed) = fields(row, abi).unwrap_or_default();
     let mut members: Vec<Member> = Vec::new();
     let mut end = 0;
@@ -158,15 +163,33 @@ fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabular
             if members.iter().any(|member| member.name == field.name) {
                 return Err(fault("there are two of that name".into()));
             }
-            members.push(Member { name: field.name.clone(), offset, form: form(field, abi, fields, structs, known).map_err(fault)? });
+            let form = form(field, abi, fields, structs, known).map_err(fault)?;
+            members.push(Member { name: field.name.clone(), offset, form, written: field.written, used: None });
         }
     }
+    conditions(&mut members, fields, row, value)?;
     let size = end.next_multiple_of(widest);
     if size != row.sizes[abi] {
         let text = format!("the fields of {} make {size} bytes in {}, not {}", row.name, ABI_WORDS[abi], row.sizes[abi]);
         return Err(row.place.fault(text));
     }
     Ok(members)
+}
+
+/// Finds out when the kernel writes members, as their fields say.
+fn conditions(members: &mut [Member], fields: &[FieldRow], row: &StructRow, value: &Lookup) -> Result<(), Fault> {
+    let plain = Kind::Plain("Ulong");
+    let all = members.to_vec();
+    let kind = |member: &Member| if let Form::Number { kind, .. } = &member.form { kind.clone() } else { plain.clone() };
+    let kinds: Vec<Kind> = all.iter().map(kind).collect();
+    let named: Vec<(&str, &Kind)> = all.iter().map(|member| member.name.as_str()).zip(&kinds).collect();
+    for (member, field) in members.iter_mut().zip(fields.iter().filter(|field| field.is_shown())) {
+        if let Some(used) = field.meaning.as_ref().and_then(|meaning| meaning.used.as_ref()) {
+            let condition = used.resolve(&named, value);
+            member.used = condition.map_err(|text| field.place.fault(format!("{}, {}: {text}", row.name, field.name)))?;
+        }
+    }
+    Ok(())
 }
 
 /// Bytes and alignment of one element.

@@ -32,6 +32,7 @@ pub struct Argument {
     pub name: String,
     pub kind: Kind,
     pub flow: FlowRow,
+    pub written: Vec<&'static str>,
     pub length: Length,
     pub used: Option<Condition>,
 }
@@ -153,7 +154,7 @@ fn variant(
     let mut mask = u64::from(u32::MAX);
     let mut resolved = Vec::new();
     for word in values {
-        let Some((number, bits)) = condition::constant(word, &chosen_by, value)? else { continue };
+        let Some((number, bits)) = condition::constant(word, (&chosen_by.name, &chosen_by.kind), value)? else { continue };
         if condition::number(word).is_none() {
             mask = bits;
         }
@@ -177,9 +178,10 @@ fn arguments(row: &SyscallRow, chosen_by: Option<(usize, &Argument)>, known: &Vo
         })
         .collect::<Result<Vec<Argument>, String>>()?;
     let mut args = linked.clone();
+    let named: Vec<(&str, &Kind)> = linked.iter().map(|argument| (argument.name.as_str(), &argument.kind)).collect();
     for (at, argument) in row.args.iter().enumerate() {
         if let Some(used) = &argument.used {
-            let condition = used.resolve(&linked, value);
+            let condition = used.resolve(&named, value);
             args[at].used = condition.map_err(|text| format!("{}, {}: {text}", row.name, argument.name))?;
         }
     }
@@ -196,7 +198,14 @@ fn link(argument: &ArgumentRow, row: &SyscallRow, known: &Vocabulary) -> Result<
             Length::Argument(at.ok_or_else(|| format!("{name} is no argument"))?)
         }
     };
-    Ok(Argument { name: argument.name.clone(), kind: kind::of_argument(argument, known)?, flow: argument.flow, length, used: None })
+    Ok(Argument {
+        name: argument.name.clone(),
+        kind: kind::of_argument(argument, known)?,
+        flow: argument.flow,
+        written: argument.written.clone(),
+        length,
+        used: None,
+    })
 }
 
 /// The tables and structs that calls name.

@@ -53,6 +53,8 @@ pub struct FieldRow {
     pub count: Count,
     /// What the number is, in the words for arguments.
     pub meaning: Option<ArgumentRow>,
+    /// The kernel writes it and never reads it; of a pointer, what it points to.
+    pub written: bool,
 }
 
 /// How many of a field there are in a row.
@@ -154,11 +156,21 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
 }
 
 fn fields(words: &[&str], place: &Place) -> Result<Vec<FieldRow>, String> {
-    let field = |word: &&str| {
-        let (name, text) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `field:type`"))?;
-        if is_name(name) { typed(name, text, place) } else { Err(format!("`{name}` cannot be a field's name")) }
-    };
-    words.iter().map(field).collect()
+    let (mut fields, mut words) = (Vec::new(), words.iter());
+    while let Some(word) = words.next() {
+        let (name, said) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `field:type`"))?;
+        if !is_name(name) {
+            return Err(format!("`{name}` cannot be a field's name"));
+        }
+        let written = said == "out";
+        let of = if written { words.next().ok_or_else(|| format!("`{word}` has no type after it"))? } else { said };
+        let field = FieldRow { written, ..typed(name, of, place)? };
+        if !written && field.meaning.as_ref().is_some_and(|meaning| meaning.used.is_some()) {
+            return Err(format!("{name}: `?` says when the kernel writes a field, and this one is not `out`"));
+        }
+        fields.push(field);
+    }
+    Ok(fields)
 }
 
 fn typed(name: &str, text: &str, place: &Place) -> Result<FieldRow, String> {
@@ -169,7 +181,7 @@ fn typed(name: &str, text: &str, place: &Place) -> Result<FieldRow, String> {
     if meaning.is_some() && !matches!(of, Type::Number { .. }) {
         return Err(format!("{name}: `{word}` is no number, so that nothing can be said of it after `/`"));
     }
-    Ok(FieldRow { place: place.clone(), name: name.to_string(), of, count, meaning })
+    Ok(FieldRow { place: place.clone(), name: name.to_string(), of, count, meaning, written: false })
 }
 
 #[cfg(test)]
@@ -200,6 +212,9 @@ mod tests {
         );
         assert_eq!(common[1].meaning.as_ref().map(|meaning| meaning.kind.as_str()), Some("hex"));
         assert_eq!(own[1].as_ref().map(Vec::len), Some(2));
+        let rows_out = parsed("a 8 8 8 8 f:out u32/hex g:u32").expect("good");
+        let Body::Fields { common, .. } = &rows_out[0].body else { panic!("{rows_out:?}") };
+        assert_eq!(common.iter().map(|field| field.written).collect::<Vec<_>>(), [true, false]);
         assert!(matches!(&rows[1].body, Body::Number(_)) && matches!(&rows[2].body, Body::Decoder { function, .. } if function == "c"));
     }
 
@@ -213,6 +228,8 @@ mod tests {
             ("a 1 1 1 1 f:long x", "s.tbl:1: `x` should be `field:type`"),
             ("a 1 1 1 1 f-:long", "s.tbl:1: `f-` cannot be a field's name"),
             ("a 1 1 1 1 f:u32[", "s.tbl:1: `u32[` has an open bracket"),
+            ("a 1 1 1 1 f:out", "s.tbl:1: `f:out` has no type after it"),
+            ("a 1 1 1 1 f:u32/hex?g&1 g:u32", "s.tbl:1: f: `?` says when the kernel writes a field"),
             ("a 1 1 1 1 f:char[4]/hex", "s.tbl:1: f: `char` is no number"),
             ("a 1 1 1 1 f:u32/a-b", "s.tbl:1: `a-b` is no kind"),
             ("a 1 1 1 1 f:u32\na@vax f:u32", "s.tbl:2: `vax` is no ABI"),

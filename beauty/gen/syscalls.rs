@@ -26,6 +26,8 @@ pub struct ArgumentRow {
     /// `kind*`
     pub pointer: bool,
     pub flow: FlowRow,
+    /// How the call ends when the kernel wrote it: constants of `row::Outcomes`.
+    pub written: Vec<&'static str>,
     pub length: LengthRow,
     /// When the call uses it, if not always.
     pub used: Option<ConditionRow>,
@@ -45,6 +47,10 @@ pub enum LengthRow {
     Ret,
     Fixed(u64),
 }
+
+/// How a call may end, as rows say it and as `row::Outcomes` calls it.
+const OUTCOMES: [(&str, &str); 4] =
+    [("succeeded", "SUCCEEDED"), ("positive", "POSITIVE"), ("interrupted", "INTERRUPTED"), ("failed", "FAILED")];
 
 pub fn parse(row: &Row) -> Result<SyscallRow, Fault> {
     parse_fields(&row.fields, &row.place).map_err(|text| row.place.fault(text))
@@ -89,7 +95,7 @@ fn parse_fields(fields: &[&str], place: &Place) -> Result<SyscallRow, String> {
 }
 
 impl SyscallRow {
-    /// Takes one argument of the first word, and of the next if that says `out`.
+    /// Takes one argument of the first word, and of the next ones if that says `out` and the like.
     fn argument<'a>(&mut self, word: &str, rest: &'a [&'a str]) -> Result<&'a [&'a str], String> {
         if let Some((name, values)) = word.split_once('=')
             && !word.contains(':')
@@ -101,17 +107,12 @@ impl SyscallRow {
             self.args.push(ArgumentRow::named(name)?);
             return Ok(rest);
         }
-        let (name, kind) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `argument:kind`"))?;
-        let flow = match kind {
-            "out" => FlowRow::Out,
-            "inout" => FlowRow::InOut,
-            _ => FlowRow::In,
-        };
-        let (kind, rest) = match flow {
-            FlowRow::In => (kind, rest),
-            _ => rest.split_first().map(|(kind, rest)| (*kind, rest)).ok_or_else(|| format!("`{word}` has no kind after it"))?,
-        };
-        let mut argument = ArgumentRow { flow, ..ArgumentRow::named(name)? };
+        let (name, mut kind) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `argument:kind`"))?;
+        let (mut argument, mut rest) = (ArgumentRow::named(name)?, rest);
+        while argument.attribute(kind)? {
+            let (next, after) = rest.split_first().ok_or_else(|| format!("`{word}` has no kind after it"))?;
+            (kind, rest) = (next, after);
+        }
         argument.kind(kind)?;
         self.args.push(argument);
         Ok(rest)
@@ -151,14 +152,43 @@ impl ArgumentRow {
         if !is_name(name) {
             return Err(format!("`{name}` cannot be an argument's name"));
         }
-        Ok(ArgumentRow { name: name.into(), kind: String::new(), pointer: false, flow: FlowRow::In, length: LengthRow::OfType, used: None })
+        Ok(ArgumentRow {
+            name: name.into(),
+            kind: String::new(),
+            pointer: false,
+            flow: FlowRow::In,
+            written: vec!["SUCCEEDED"],
+            length: LengthRow::OfType,
+            used: None,
+        })
     }
 
     /// What a field of a struct means, in the words for arguments.
     pub fn of_field(name: &str, meaning: &str) -> Result<ArgumentRow, String> {
         let mut field = ArgumentRow::named(name)?;
         field.kind(meaning)?;
-        if field.used.is_some() { Err(format!("{name}: a field has no `?`")) } else { Ok(field) }
+        Ok(field)
+    }
+
+    /// Takes a word that stands before the kind: `out`, `inout(succeeded|interrupted)`. Whether it is one.
+    fn attribute(&mut self, word: &str) -> Result<bool, String> {
+        let (word, said) = match word.split_once('(') {
+            Some((before, said)) => (before, Some(said.strip_suffix(')').ok_or_else(|| format!("`{word}` has an open bracket"))?)),
+            None => (word, None),
+        };
+        self.flow = match word {
+            "out" => FlowRow::Out,
+            "inout" => FlowRow::InOut,
+            _ => return Ok(false),
+        };
+        let outcome = |said: &str| {
+            let known = OUTCOMES.iter().find(|(known, _)| *known == said).map(|(_, rust)| *rust);
+            known.ok_or_else(|| format!("`{word}({said})`: memory is written when the call succeeded, positive, interrupted or failed"))
+        };
+        if let Some(said) = said {
+            self.written = said.split('|').map(outcome).collect::<Result<_, _>>()?;
+        }
+        Ok(true)
     }
 
     /// `bytes[count]`, `u64*[4]`, `mode?flags&O_CREAT`
@@ -216,6 +246,20 @@ mod tests {
     }
 
     #[test]
+    fn an_argument_says_when_its_memory_is_written() {
+        let row =
+            parsed("nap rmtp:out(interrupted) timespec tsp:inout(succeeded|interrupted) timespec a:out int* b:int -> int").expect("good");
+        let said = row.args.iter().map(|argument| (argument.flow, argument.written.join(" "))).collect::<Vec<_>>();
+        let expected = [
+            (FlowRow::Out, "INTERRUPTED"),
+            (FlowRow::InOut, "SUCCEEDED INTERRUPTED"),
+            (FlowRow::Out, "SUCCEEDED"),
+            (FlowRow::In, "SUCCEEDED"),
+        ];
+        assert_eq!(said, expected.map(|(flow, written)| (flow, written.to_string())));
+    }
+
+    #[test]
     fn a_variant_is_chosen_by_one_argument() {
         let row = parsed("fcntl fd:fd cmd=F_SETLK|F_SETLKW arg:flock").expect("good");
         assert_eq!(row.chosen_by, Some((1, vec!["F_SETLK".into(), "F_SETLKW".into()])));
@@ -229,6 +273,8 @@ mod tests {
             ("re-ad -> int", "s.tbl:1: `re-ad` cannot be a syscall's name"),
             ("read@x -> int", "s.tbl:1: `x` is no syscall number"),
             ("read fd -> int", "s.tbl:1: `fd` should be `argument:kind`"),
+            ("read buf:out(always) bytes[4] -> int", "s.tbl:1: `out(always)`: memory is written when the call succeeded"),
+            ("read buf:out(failed bytes[4] -> int", "s.tbl:1: `out(failed` has an open bracket"),
             ("read buf:out", "s.tbl:1: `buf:out` has no kind after it"),
             ("read fd:fd ->", "s.tbl:1: `->` without what is returned"),
             ("read -> int fd:fd", "s.tbl:1: `fd:fd` stands after the arguments"),

@@ -10,7 +10,6 @@ use super::resolve::Signature;
 use super::row::{Flow, Kind, Return, Syscall};
 use super::scalar::{constants, id, pid, scalar};
 use super::value::{Returned, Value};
-use super::written::is_written;
 use crate::event::{Call, Comm, Exit, FdPlace, ID_RETURNED, Numbers};
 
 /// What decoding asks beside the call.
@@ -133,7 +132,6 @@ impl<'a> Decoded<'a> {
                 let old = reader(Moment::Entry).pointed(&arg.kind, address, count);
                 change(old, reader(Moment::Exit).pointed(&arg.kind, address, count))
             }
-            Flow::Out if !is_written(arg, self.call) => Value::Unread(address),
             Flow::InOut if !reader(Moment::Exit).has(address, true) => {
                 reader(Moment::Exit).without_written().pointed(&arg.kind, address, count)
             }

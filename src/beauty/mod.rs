@@ -29,4 +29,3 @@ pub mod tables;
 pub mod tracepoint;
 pub mod unit;
 pub mod value;
-mod written;

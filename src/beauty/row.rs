@@ -30,6 +30,22 @@ bitflags::bitflags! {
     }
 }
 
+bitflags::bitflags! {
+    /// How a call may end.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Outcomes: u8 {
+        /// It returned 0.
+        const ZERO = 1;
+        /// It returned more than 0.
+        const POSITIVE = 2;
+        const SUCCEEDED = 3;
+        /// A signal interrupted it: it failed with EINTR, or is restarted.
+        const INTERRUPTED = 4;
+        /// It failed, interrupted or not.
+        const FAILED = 12;
+    }
+}
+
 /// One syscall: a row of `beauty/syscalls/*.tbl`.
 #[derive(Debug)]
 pub struct Syscall {
@@ -65,6 +81,8 @@ pub struct Arg {
     pub name: &'static str,
     pub kind: Kind,
     pub flow: Flow,
+    /// How the call ends when the kernel wrote what the argument points to.
+    pub written: Outcomes,
     pub length: Length,
     /// When the call uses the argument at all (`mode` of openat without O_CREAT is not).
     pub used: Condition,

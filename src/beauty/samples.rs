@@ -17,7 +17,7 @@ const fn table(name: &'static str, kind: TableKind, prefix: &'static str, entrie
 }
 
 const fn arg(name: &'static str, kind: Kind) -> Arg {
-    Arg { name, kind, flow: Flow::In, length: Length::OfType, used: Condition::Always }
+    Arg { name, kind, flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, used: Condition::Always }
 }
 
 const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
@@ -44,7 +44,7 @@ pub static OPENAT: Syscall = row(
         arg("dfd", Kind::DirFd),
         arg("filename", Kind::Path),
         arg("flags", Kind::Table(&OPEN_FLAGS)),
-        Arg { name: "mode", kind: Kind::Mode, flow: Flow::In, length: Length::OfType, used: CREATES },
+        Arg { name: "mode", kind: Kind::Mode, flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, used: CREATES },
     ],
     Return::Fd,
 );

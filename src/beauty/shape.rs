@@ -2,7 +2,7 @@
 //!
 //! Places and types stand here, by ABI; how bytes become values is `structure`'s and `pointed`'s.
 
-use super::row::{Kind, Length};
+use super::row::{Condition, Flow, Kind, Length};
 use crate::event::Abi;
 
 /// A struct of the kernel's ABI: a row of `beauty/structs/*.tbl`.
@@ -68,6 +68,18 @@ pub struct Member {
     /// In bytes from the struct's beginning.
     pub offset: u32,
     pub form: Form,
+    /// [`Flow::Out`]: the kernel writes it and never reads it; of a pointer, what it points to.
+    pub flow: Flow,
+    /// When the kernel writes it; the condition is about members of the same struct.
+    pub used: Condition,
+}
+
+impl Member {
+    /// Whether it holds nothing that the call was given: only the kernel writes it.
+    pub fn is_only_written(&self) -> bool {
+        let points = matches!(self.form, Form::Number(Number { kind, .. }) if !kind.is_in_register());
+        self.flow == Flow::Out && !points
+    }
 }
 
 /// How a member stands in memory.

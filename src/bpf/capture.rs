@@ -7,7 +7,7 @@ use super::encode::OPS_MAX;
 use super::links::Links;
 use super::record::ARG_RETURN;
 use crate::beauty::resolve::Signature;
-use crate::beauty::row::{Arg, Counted, Flow, Form, Kind, Layout, Length, Return, Struct, Syscall};
+use crate::beauty::row::{Arg, Counted, Flow, Form, Kind, Layout, Length, Outcomes, Return, Struct, Syscall};
 use crate::event::Abi;
 
 /// `sizeof(struct op)`.
@@ -28,25 +28,7 @@ const INTERRUPTED: u8 = 4;
 const COUNT_32: u8 = 8;
 const FAILED: u8 = 16;
 const POSITIVE: u8 = 32;
-
-/// What is written under other conditions than that the call did not fail.
-const WRITTEN: &[(&str, &str, u8)] = &[
-    ("nanosleep", "rmtp", INTERRUPTED),
-    ("clock_nanosleep", "rmtp", INTERRUPTED),
-    ("clock_nanosleep_time64", "rmtp", INTERRUPTED),
-    ("ppoll", "tsp", INTERRUPTED),
-    ("ppoll_time64", "tsp", INTERRUPTED),
-    ("pselect6", "tsp", INTERRUPTED),
-    ("pselect6_time64", "tsp", INTERRUPTED),
-    ("select", "tvp", INTERRUPTED),
-    ("_newselect", "tvp", INTERRUPTED),
-    ("getsockopt", "optlen", FAILED),
-    // E2BIG tells how large the kernel's struct is.
-    ("sched_setattr", "uattr", FAILED),
-    ("wait4", "stat_addr", POSITIVE),
-    ("wait4", "ru", POSITIVE),
-    ("waitpid", "stat_addr", POSITIVE),
-];
+const NOT_DONE: u8 = 64;
 
 /// Addresses of another process's memory, or of memory that the call does not look into.
 const NOT_FOLLOWED: &[(&str, &str)] = &[
@@ -224,12 +206,11 @@ impl Maker<'_> {
     fn op(&mut self, name: &str, signature: &Signature, at: usize) -> Option<Op> {
         let arg = &signature.args[at];
         let (count, of_int) = count(signature, arg.length, self.abi);
-        let written = WRITTEN.iter().filter(|(row, of, _)| (*row, *of) == (name, arg.name)).fold(0, |bits, (_, _, bit)| bits | bit);
         let (room, room_of_int) = if count == Count::Return { room(signature, at, self.abi) } else { (NO_ARG, false) };
         let mut op = Op {
             arg: at as u8,
             what: What::Bytes,
-            when: when(arg) | written | if of_int || room_of_int { COUNT_32 } else { 0 },
+            when: when(arg) | if of_int || room_of_int { COUNT_32 } else { 0 },
             count,
             size: 1,
             room,
@@ -280,7 +261,7 @@ impl Maker<'_> {
         let size = of.sizes[self.abi as usize];
         op.limit = if ends_open(of, self.abi) { PIECE_MAX } else { size };
         op.asks = if op.when == AT_ENTRY | AT_EXIT && of.name.starts_with("ifreq_") { INTERFACE_NAME_BYTES } else { 0 };
-        let links = if NOT_FOLLOWED.contains(&(row, arg.name)) { (0, 0) } else { self.links.of(of, row, self.abi, self.string_limit()) };
+        let links = if NOT_FOLLOWED.contains(&(row, arg.name)) { (0, 0) } else { self.links.of(of, self.abi, self.string_limit()) };
         if arg.length == Length::OfType {
             (op.count, op.size) = (Count::One, size as u16);
             if of.name == FILE_HANDLE {
@@ -334,9 +315,24 @@ fn ends_open(of: &Struct, abi: Abi) -> bool {
 fn when(arg: &Arg) -> u8 {
     match arg.flow {
         Flow::In => AT_ENTRY,
-        Flow::Out => AT_EXIT,
-        Flow::InOut => AT_ENTRY | AT_EXIT,
+        Flow::Out => AT_EXIT | written(arg.written),
+        Flow::InOut => AT_ENTRY | AT_EXIT | written(arg.written),
     }
+}
+
+/// How the call ends when memory is written.
+fn written(outcomes: Outcomes) -> u8 {
+    let failed = match outcomes {
+        _ if outcomes.contains(Outcomes::FAILED) => FAILED,
+        _ if outcomes.contains(Outcomes::INTERRUPTED) => INTERRUPTED,
+        _ => 0,
+    };
+    let done = match outcomes.intersection(Outcomes::SUCCEEDED) {
+        Outcomes::SUCCEEDED => 0,
+        Outcomes::POSITIVE => POSITIVE,
+        _ => NOT_DONE,
+    };
+    failed | done
 }
 
 /// Where the count comes from, and whether it is an int.

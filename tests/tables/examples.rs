@@ -100,9 +100,9 @@ fn the_rust_text_has_rows_numbers_and_names() {
     let rust = made(&[]).expect("good").rust;
     for part in [
         "Syscall { name: \"open\", event: \"open\", numbers: [Some(2), Some(5), Some(2), None], args: &[",
-        "Arg { name: \"flags\", kind: Kind::Table(&constants::OPEN_FLAGS), flow: Flow::In, length: Length::OfType, used: Condition::Always },",
+        "Arg { name: \"flags\", kind: Kind::Table(&constants::OPEN_FLAGS), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, used: Condition::Always },",
         "used: Condition::If { text: \"flags&8|__SYNC\", any: &[Test { arg: 1, mask: 0x28, how: How::SomeBit }] } },",
-        "Arg { name: \"buf\", kind: Kind::Bytes, flow: Flow::Out, length: Length::Ret, used: Condition::Always },",
+        "Arg { name: \"buf\", kind: Kind::Bytes, flow: Flow::Out, written: Outcomes::SUCCEEDED, length: Length::Ret, used: Condition::Always },",
         "returns: Return::Fd, groups: Groups::FILE, variants: &[",
         "&[1, 65535, 0],",
         "(Abi::I386, 9, \"old\"),",

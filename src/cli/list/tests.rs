@@ -1,5 +1,5 @@
 use super::*;
-use crate::beauty::row::{Arg, Condition, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Return};
+use crate::beauty::row::{Arg, Condition, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Outcomes, Return};
 use crate::kernel::tracefs::NoMount;
 
 static FLAGS: Table = Table {
@@ -14,7 +14,7 @@ static FLAGS: Table = Table {
 };
 
 const fn arg(name: &'static str, kind: Kind, flow: Flow, length: Length) -> Arg {
-    Arg { name, kind, flow, length, used: Condition::Always }
+    Arg { name, kind, flow, written: Outcomes::SUCCEEDED, length, used: Condition::Always }
 }
 
 const fn word(bytes: u8, kind: Kind, length: Length) -> Form {
@@ -22,12 +22,12 @@ const fn word(bytes: u8, kind: Kind, length: Length) -> Form {
 }
 
 static WIDE: [Member; 2] = [
-    Member { name: "base", offset: 0, form: word(8, Kind::Bytes, Length::Arg(1)) },
-    Member { name: "len", offset: 8, form: word(8, Kind::Ulong, Length::OfType) },
+    Member { name: "base", offset: 0, form: word(8, Kind::Bytes, Length::Arg(1)), flow: Flow::In, used: Condition::Always },
+    Member { name: "len", offset: 8, form: word(8, Kind::Ulong, Length::OfType), flow: Flow::In, used: Condition::Always },
 ];
 static NARROW: [Member; 2] = [
-    Member { name: "base", offset: 0, form: word(4, Kind::Bytes, Length::Arg(1)) },
-    Member { name: "len", offset: 4, form: word(4, Kind::Ulong, Length::OfType) },
+    Member { name: "base", offset: 0, form: word(4, Kind::Bytes, Length::Arg(1)), flow: Flow::In, used: Condition::Always },
+    Member { name: "len", offset: 4, form: word(4, Kind::Ulong, Length::OfType), flow: Flow::In, used: Condition::Always },
 ];
 static SPAN: Struct = Struct {
     name: "span",

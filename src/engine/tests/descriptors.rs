@@ -2,7 +2,7 @@
 
 use super::bed::*;
 use super::random::Dice;
-use crate::beauty::row::{Arg, Condition, Flow, Groups, Kind, Length, Return, Syscall};
+use crate::beauty::row::{Arg, Condition, Flow, Groups, Kind, Length, Outcomes, Return, Syscall};
 use crate::event::{Call, Event, FdPlace, File, TaskId, Time};
 use crate::source::Note;
 use crate::task::look::Look;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
 const fn arg(name: &'static str, kind: Kind) -> Arg {
-    Arg { name, kind, flow: Flow::In, length: Length::OfType, used: Condition::Always }
+    Arg { name, kind, flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, used: Condition::Always }
 }
 
 const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
