@@ -2,7 +2,7 @@
 
 use super::condition::{Condition, How, Test};
 use super::kind::{Kind, Return};
-use super::layout::{Form, Layout, Member};
+use super::layout::{self, Form, Layout, Member};
 use super::link::{Argument, Call, Length};
 use super::numbers::NumberRow;
 use super::resolve::{Entry, Field, Resolved};
@@ -80,14 +80,18 @@ fn emit_structs(out: &mut String, structs: &[(StructRow, Layout)]) -> fmt::Resul
     writeln!(out, "/// The structs, each by its name.\npub mod structs {{\nuse super::*;")?;
     for (row, layout) in structs {
         let name = row.name.to_uppercase();
+        let asked = layout::asked(row, layout);
         let layout = emit_layout(out, &name, layout)?;
         writeln!(out, "/// struct {}", row.name)?;
         writeln!(
             out,
-            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: Counted::{}, source: {:?}, layout: {layout} }};",
+            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: Counted::{}, copied: Copied::{}, has_length: {}, asked: {}, source: {:?}, layout: {layout} }};",
             row.name,
             row.sizes,
             row.counted,
+            row.copied,
+            row.length.is_some(),
+            asked,
             row.source.as_deref().unwrap_or_default()
         )?;
     }
@@ -176,11 +180,15 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
         let written = argument.written[1..]
             .iter()
             .fold(format!("Outcomes::{}", argument.written[0]), |all, more| format!("{all}.union(Outcomes::{more})"));
-        let length = length(argument.length);
+        let traits = match &argument.traits[..] {
+            [] => "Traits::empty()".to_string(),
+            [first, more @ ..] => more.iter().fold(format!("Traits::{first}"), |all, more| format!("{all}.union(Traits::{more})")),
+        };
+        let (fd_of, length) = (argument.fd_of, length(argument.length));
         let used = argument.used.as_ref().map_or("Always".to_string(), condition);
         writeln!(
             out,
-            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, written: {written}, length: Length::{length}, used: Condition::{used} }},",
+            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, written: {written}, length: Length::{length}, traits: {traits}, fd_of: {fd_of:?}, used: Condition::{used} }},",
             argument.name,
             kind(&argument.kind)
         )?;

@@ -167,6 +167,7 @@ fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabular
             members.push(Member { name: field.name.clone(), offset, form, written: field.written, used: None });
         }
     }
+    check_named(&members, row)?;
     conditions(&mut members, fields, row, value)?;
     let size = end.next_multiple_of(widest);
     if size != row.sizes[abi] {
@@ -174,6 +175,31 @@ fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabular
         return Err(row.place.fault(text));
     }
     Ok(members)
+}
+
+/// Whether the fields that a struct's row names are where they must be.
+fn check_named(members: &[Member], row: &StructRow) -> Result<(), Fault> {
+    let is_length = |member: &Member| member.offset == 0 && matches!(member.form, Form::Number { bytes: 4, .. });
+    if let Some(length) = row.length.as_ref().filter(|name| !members.first().is_some_and(|first| first.name == **name && is_length(first)))
+    {
+        return Err(row.place.fault(format!("length={length}: the length of {} must be its first field, of 32 bits", row.name)));
+    }
+    if let Some(asked) = row.asked.as_ref().filter(|name| !members.iter().any(|member| member.name == **name)) {
+        return Err(row.place.fault(format!("asks={asked}: {} has no such field", row.name)));
+    }
+    Ok(())
+}
+
+/// How many bytes of a struct the kernel reads when it reads and writes it, or 0 for all: up to the field that the row names.
+pub fn asked(row: &StructRow, layout: &Layout) -> u32 {
+    let (Some(name), Layout::Members(members)) = (&row.asked, layout) else { return 0 };
+    let end = |member: &Member| match member.form {
+        Form::Number { bytes, .. } => member.offset + u32::from(bytes),
+        Form::Text(bytes) | Form::Bytes(bytes) => member.offset + bytes,
+        Form::Array { stride, count, .. } => member.offset + stride * count,
+        Form::Struct(_) => 0,
+    };
+    members[0].iter().find(|member| member.name == *name).map_or(0, end)
 }
 
 /// Finds out when the kernel writes members, as their fields say.

@@ -33,6 +33,8 @@ pub struct Argument {
     pub kind: Kind,
     pub flow: FlowRow,
     pub written: Vec<&'static str>,
+    pub traits: Vec<&'static str>,
+    pub fd_of: Option<usize>,
     pub length: Length,
     pub used: Option<Condition>,
 }
@@ -163,8 +165,15 @@ fn variant(
         }
         resolved.push(number);
     }
+    let mut args = arguments(row, Some((arg, &chosen_by)), known, value)?;
+    // Where zero says nothing in the plain row, it says nothing in variants.
+    for (own, plain) in args.iter_mut().zip(&plain.args) {
+        let is_new = |word: &&&str| **word == "OPTIONAL" && !own.traits.contains(*word);
+        let inherited: Vec<&'static str> = plain.traits.iter().filter(is_new).copied().collect();
+        own.traits.extend(inherited);
+    }
     let returns = row.returns.as_ref().map_or(Ok(plain.returns.clone()), |word| kind::of_return(word, known))?;
-    Ok(Variant { arg, mask, values: resolved, args: arguments(row, Some((arg, &chosen_by)), known, value)?, returns })
+    Ok(Variant { arg, mask, values: resolved, args, returns })
 }
 
 fn arguments(row: &SyscallRow, chosen_by: Option<(usize, &Argument)>, known: &Vocabulary, value: &Lookup) -> Result<Vec<Argument>, String> {
@@ -203,6 +212,8 @@ fn link(argument: &ArgumentRow, row: &SyscallRow, known: &Vocabulary) -> Result<
         kind: kind::of_argument(argument, known)?,
         flow: argument.flow,
         written: argument.written.clone(),
+        traits: argument.traits.clone(),
+        fd_of: argument.fd_of.as_ref().and_then(|owner| row.args.iter().position(|other| other.name == *owner)),
         length,
         used: None,
     })

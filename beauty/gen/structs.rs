@@ -8,7 +8,11 @@ use super::syscalls::ArgumentRow;
 pub const ABI_WORDS: [&str; 4] = ["x86_64", "i386", "x32", "aarch64"];
 
 /// What lengths count, if not bytes.
-const COUNTED: [(&str, &str); 4] = [("bits", "Bits"), ("nodes", "Nodes"), ("pages", "Pages"), ("tail", "Tail")];
+const COUNTED: [(&str, &str); 5] = [("bits", "Bits"), ("nodes", "Nodes"), ("pages", "Pages"), ("tail", "Tail"), ("entries", "Entries")];
+
+/// Structs that the BPF programs know by themselves.
+const COPIED: [(&str, &str); 5] =
+    [("iovec", "Iovec"), ("msghdr", "Msghdr"), ("mmsghdr", "Mmsghdr"), ("pollfd", "Pollfd"), ("command", "Command")];
 
 #[derive(Clone, Debug)]
 pub struct StructRow {
@@ -21,6 +25,12 @@ pub struct StructRow {
     pub used_by_rust: bool,
     /// What a length behind the struct's name counts: the name of a variant of `row::Counted`.
     pub counted: &'static str,
+    /// How it is copied, where its layout does not say it: the name of a variant of `row::Copied`.
+    pub copied: &'static str,
+    /// The field that says how long it is.
+    pub length: Option<String>,
+    /// The last field that the kernel reads of what it reads and writes.
+    pub asked: Option<String>,
     pub body: Body,
 }
 
@@ -124,6 +134,7 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
     let sizes = sizes.and_then(|sizes| sizes.try_into().ok());
     let sizes = sizes.ok_or_else(|| format!("{name} needs four sizes: bytes in x86-64, i386, x32 and aarch64"))?;
     let (mut source, mut used_by_rust, mut packed, mut align, mut counted) = (None, false, false, None, "Bytes");
+    let (mut copied, mut length, mut asked) = ("Plain", None, None);
     let mut rest = &said[4..];
     while let Some((word, after)) = rest.split_first() {
         match *word {
@@ -131,8 +142,17 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
             "packed" => packed = true,
             word if word.starts_with("count=") => {
                 let said = COUNTED.iter().find(|(known, _)| *known == &word["count=".len()..]);
-                counted = said.map(|(_, rust)| *rust).ok_or_else(|| format!("`{word}`: a length counts bits, nodes, pages or the tail"))?;
+                counted = said
+                    .map(|(_, rust)| *rust)
+                    .ok_or_else(|| format!("`{word}`: a length counts bits, nodes, pages, the tail or entries"))?;
             }
+            word if word.starts_with("copy=") => {
+                let said = COPIED.iter().find(|(known, _)| *known == &word["copy=".len()..]);
+                let known = COPIED.map(|(known, _)| known).join(", ");
+                copied = said.map(|(_, rust)| *rust).ok_or_else(|| format!("`{word}`: the BPF programs know {known}"))?;
+            }
+            word if word.starts_with("length=") => length = Some(word["length=".len()..].to_string()),
+            word if word.starts_with("asks=") => asked = Some(word["asks=".len()..].to_string()),
             word if word.contains(".h") => source = Some(word.to_string()),
             word if word.starts_with("align=") => {
                 let said = word["align=".len()..].parse().ok().filter(|align: &u32| align.is_power_of_two());
@@ -152,7 +172,7 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
     if align.is_some() && !matches!(body, Body::Decoder { .. }) {
         return Err(format!("{name}: only what has a decoder needs `align=`"));
     }
-    Ok(StructRow { place: place.clone(), name: name.to_string(), sizes, source, used_by_rust, counted, body })
+    Ok(StructRow { place: place.clone(), name: name.to_string(), sizes, source, used_by_rust, counted, copied, length, asked, body })
 }
 
 fn fields(words: &[&str], place: &Place) -> Result<Vec<FieldRow>, String> {
@@ -237,6 +257,7 @@ mod tests {
             ("a 1 1 1 1 decoder.a\n f:u32", "s.tbl:2: a is no struct of fields"),
             ("a 1 1 1 1 align=3 decoder.a", "s.tbl:1: `align=3` is no alignment"),
             ("a 1 1 1 1 count=bytes", "s.tbl:1: `count=bytes`: a length counts bits"),
+            ("a 1 1 1 1 copy=all", "s.tbl:1: `copy=all`: the BPF programs know iovec"),
             ("a 1 1 1 1 align=4 f:u32", "s.tbl:1: a: only what has a decoder"),
         ] {
             let error = parsed(text).expect_err(text);

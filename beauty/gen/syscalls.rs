@@ -28,6 +28,10 @@ pub struct ArgumentRow {
     pub flow: FlowRow,
     /// How the call ends when the kernel wrote it: constants of `row::Outcomes`.
     pub written: Vec<&'static str>,
+    /// Constants of `row::Traits`.
+    pub traits: Vec<&'static str>,
+    /// It is a descriptor of the process that this argument names.
+    pub fd_of: Option<String>,
     pub length: LengthRow,
     /// When the call uses it, if not always.
     pub used: Option<ConditionRow>,
@@ -51,6 +55,9 @@ pub enum LengthRow {
 /// How a call may end, as rows say it and as `row::Outcomes` calls it.
 const OUTCOMES: [(&str, &str); 4] =
     [("succeeded", "SUCCEEDED"), ("positive", "POSITIVE"), ("interrupted", "INTERRUPTED"), ("failed", "FAILED")];
+
+/// What else an argument may be, as rows say it and as `row::Traits` calls it.
+const TRAITS: [(&str, &str); 4] = [("optional", "OPTIONAL"), ("shallow", "SHALLOW"), ("sends", "SENDS"), ("counted", "COUNTED")];
 
 pub fn parse(row: &Row) -> Result<SyscallRow, Fault> {
     parse_fields(&row.fields, &row.place).map_err(|text| row.place.fault(text))
@@ -131,6 +138,9 @@ impl SyscallRow {
             {
                 return Err(format!("the length of {} is {length}, which is no argument of {}", argument.name, self.name));
             }
+            if let Some(owner) = argument.fd_of.as_ref().filter(|owner| !self.args.iter().any(|other| other.name == **owner)) {
+                return Err(format!("{} is a descriptor of {owner}, which is no argument of {}", argument.name, self.name));
+            }
             let tested = argument.used.iter().flat_map(ConditionRow::arguments);
             if let Some(tested) = tested.into_iter().find(|tested| !self.args.iter().any(|other| other.name == **tested)) {
                 return Err(format!("the condition of {} tests {tested}, which is no argument of {}", argument.name, self.name));
@@ -158,6 +168,8 @@ impl ArgumentRow {
             pointer: false,
             flow: FlowRow::In,
             written: vec!["SUCCEEDED"],
+            traits: Vec::new(),
+            fd_of: None,
             length: LengthRow::OfType,
             used: None,
         })
@@ -170,17 +182,26 @@ impl ArgumentRow {
         Ok(field)
     }
 
-    /// Takes a word that stands before the kind: `out`, `inout(succeeded|interrupted)`. Whether it is one.
+    /// Takes a word that stands before the kind: `out`, `inout(succeeded|interrupted)`, `optional`, `fd_of(pid1)`. Whether it
+    /// is one.
     fn attribute(&mut self, word: &str) -> Result<bool, String> {
         let (word, said) = match word.split_once('(') {
             Some((before, said)) => (before, Some(said.strip_suffix(')').ok_or_else(|| format!("`{word}` has an open bracket"))?)),
             None => (word, None),
         };
-        self.flow = match word {
-            "out" => FlowRow::Out,
-            "inout" => FlowRow::InOut,
-            _ => return Ok(false),
-        };
+        match (word, said) {
+            ("out", _) => self.flow = FlowRow::Out,
+            ("inout", _) => self.flow = FlowRow::InOut,
+            ("fd_of", Some(owner)) => {
+                self.fd_of = Some(owner.to_string());
+                return Ok(true);
+            }
+            _ => {
+                let known = TRAITS.iter().find(|(known, _)| *known == word && said.is_none());
+                self.traits.extend(known.map(|(_, rust)| *rust));
+                return Ok(known.is_some());
+            }
+        }
         let outcome = |said: &str| {
             let known = OUTCOMES.iter().find(|(known, _)| *known == said).map(|(_, rust)| *rust);
             known.ok_or_else(|| format!("`{word}({said})`: memory is written when the call succeeded, positive, interrupted or failed"))
@@ -260,6 +281,14 @@ mod tests {
     }
 
     #[test]
+    fn an_argument_has_words_before_its_kind() {
+        let row = parsed("cmp pid:pid idx:fd_of(pid) uint addr:optional address vec:shallow out iovec*[n] n:uint -> int").expect("good");
+        assert_eq!((row.args[1].fd_of.as_deref(), row.args[1].kind.as_str()), (Some("pid"), "uint"));
+        assert_eq!((&row.args[2].traits[..], &row.args[3].traits[..]), (&["OPTIONAL"][..], &["SHALLOW"][..]));
+        assert_eq!((row.args[3].flow, row.args[3].kind.as_str()), (FlowRow::Out, "iovec"));
+    }
+
+    #[test]
     fn a_variant_is_chosen_by_one_argument() {
         let row = parsed("fcntl fd:fd cmd=F_SETLK|F_SETLKW arg:flock").expect("good");
         assert_eq!(row.chosen_by, Some((1, vec!["F_SETLK".into(), "F_SETLKW".into()])));
@@ -273,6 +302,7 @@ mod tests {
             ("re-ad -> int", "s.tbl:1: `re-ad` cannot be a syscall's name"),
             ("read@x -> int", "s.tbl:1: `x` is no syscall number"),
             ("read fd -> int", "s.tbl:1: `fd` should be `argument:kind`"),
+            ("read a:fd_of(pid) uint -> int", "s.tbl:1: a is a descriptor of pid, which is no argument of read"),
             ("read buf:out(always) bytes[4] -> int", "s.tbl:1: `out(always)`: memory is written when the call succeeded"),
             ("read buf:out(failed bytes[4] -> int", "s.tbl:1: `out(failed` has an open bracket"),
             ("read buf:out", "s.tbl:1: `buf:out` has no kind after it"),

@@ -154,11 +154,11 @@ impl<'a> Iterator for Args<'_, 'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let decoded = self.decoded;
         let registers = decoded.call.args.as_ref();
-        let Some(row) = decoded.row else {
+        if decoded.row.is_none() {
             let value = *registers?.get(self.index)?;
             self.index += 1;
             return Some(("", Value::Hex(value)));
-        };
+        }
         loop {
             let index = self.index;
             let arg = decoded.signature.args.get(index)?;
@@ -168,7 +168,7 @@ impl<'a> Iterator for Args<'_, 'a> {
                 continue;
             }
             let value = decoded.argument(index, registers);
-            if self.defaults || !is_default(row, decoded.signature.args, index, &value, registers) {
+            if self.defaults || !is_default(decoded.signature.args, index, &value, registers) {
                 return Some((arg.name, value));
             }
         }

@@ -46,6 +46,21 @@ bitflags::bitflags! {
     }
 }
 
+bitflags::bitflags! {
+    /// What else rows say of arguments.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Traits: u8 {
+        /// Zero says nothing: most callers leave it at that, and a style may leave it out.
+        const OPTIONAL = 1;
+        /// What pointers in its memory point to is not the caller's, or not what the call looks at.
+        const SHALLOW = 2;
+        /// The call reads what pointers in its memory point to, though it writes the memory itself.
+        const SENDS = 4;
+        /// Its strings are counted and not copied: they are many and seldom asked for.
+        const COUNTED = 8;
+    }
+}
+
 /// One syscall: a row of `beauty/syscalls/*.tbl`.
 #[derive(Debug)]
 pub struct Syscall {
@@ -83,6 +98,9 @@ pub struct Arg {
     pub flow: Flow,
     /// How the call ends when the kernel wrote what the argument points to.
     pub written: Outcomes,
+    pub traits: Traits,
+    /// It is a descriptor of the process that this argument names: by its number, or by a descriptor.
+    pub fd_of: Option<u8>,
     pub length: Length,
     /// When the call uses the argument at all (`mode` of openat without O_CREAT is not).
     pub used: Condition,

@@ -213,7 +213,7 @@ impl Writer {
     fn capture(&mut self, row: &'static Syscall, abi: Abi, variant: Option<usize>) -> Capture {
         let variant = variant.and_then(|at| row.variants.get(at));
         let signature = variant.map_or(row.signature(), |variant| Signature { args: variant.args, returns: variant.returns });
-        Maker { abi, string_limit: self.string_limit, links: &mut self.links }.capture(row, signature)
+        Maker { abi, string_limit: self.string_limit, links: &mut self.links }.capture(signature)
     }
 
     fn put_place(&mut self, at: usize, place: u16) {

@@ -1,6 +1,6 @@
 //! Pointers in structs that the programs follow: which member points to how much of what, from the rows of structs.
 //!
-//! Of structs whose pointers need more than that (`iovec`, `msghdr`), `nested.h` knows by itself.
+//! Structs whose pointers need more than that (`copy=` in their rows) `nested.h` knows by itself.
 
 use crate::beauty::row::{Condition, Flow, Form, How, Kind, Layout, Length, Member, Number, Struct, Test};
 use crate::event::Abi;

@@ -100,9 +100,9 @@ fn the_rust_text_has_rows_numbers_and_names() {
     let rust = made(&[]).expect("good").rust;
     for part in [
         "Syscall { name: \"open\", event: \"open\", numbers: [Some(2), Some(5), Some(2), None], args: &[",
-        "Arg { name: \"flags\", kind: Kind::Table(&constants::OPEN_FLAGS), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, used: Condition::Always },",
+        "Arg { name: \"flags\", kind: Kind::Table(&constants::OPEN_FLAGS), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
         "used: Condition::If { text: \"flags&8|__SYNC\", any: &[Test { arg: 1, mask: 0x28, how: How::SomeBit }] } },",
-        "Arg { name: \"buf\", kind: Kind::Bytes, flow: Flow::Out, written: Outcomes::SUCCEEDED, length: Length::Ret, used: Condition::Always },",
+        "Arg { name: \"buf\", kind: Kind::Bytes, flow: Flow::Out, written: Outcomes::SUCCEEDED, length: Length::Ret, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
         "returns: Return::Fd, groups: Groups::FILE, variants: &[",
         "&[1, 65535, 0],",
         "(Abi::I386, 9, \"old\"),",
@@ -187,7 +187,12 @@ fn members_are_where_c_puts_them() {
         "outer 56 40 48 56 a.h:b  tag:u8  of:inner  flags:u16[3]/open_flags\n  wide:u64  _:u16\n  mask:sigset\n\
          inner 16 8 8 16  base:pointer/bytes[len]  len:word\nsigset 8 8 8 8 align=4 count=bits decoder.sigset\n",
     );
-    assert!(rust.contains("sizes: [56, 40, 48, 56], counted: Counted::Bytes, source: \"a.h:b\""), "{rust}");
+    assert!(
+        rust.contains(
+            "sizes: [56, 40, 48, 56], counted: Counted::Bytes, copied: Copied::Plain, has_length: false, asked: 0, source: \"a.h:b\""
+        ),
+        "{rust}"
+    );
     let places = |name: &str| {
         let begins = format!("Member {{ name: {name:?}, offset: ");
         let after = rust.split(&begins).skip(1).map(|rest| rest.split(',').next().unwrap_or_default());
@@ -201,7 +206,7 @@ fn members_are_where_c_puts_them() {
     assert_eq!((places("len"), places("_")), ("8 4".into(), String::new()), "what is the same is there once, and what is reserved is not");
     assert!(rust.contains("Layout::Members([&OUTER_IN_X86_64, &OUTER_IN_I386, &OUTER_IN_X32, &OUTER_IN_X86_64])"), "{rust}");
     assert!(rust.contains("big_endian: false, kind: Kind::Bytes, length: Length::Arg(1) })"), "{rust}");
-    assert!(rust.contains("counted: Counted::Bits, source: \"\", layout: Layout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
+    assert!(rust.contains("counted: Counted::Bits, copied: Copied::Plain, has_length: false, asked: 0, source: \"\", layout: Layout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
 }
 
 #[test]
@@ -216,6 +221,9 @@ fn what_a_struct_says_of_itself_is_checked() {
         ("outer 8 4 4 8 f:pointer/bytes[ret]", "structs/a.tbl:2: outer, f: a field's length cannot be what the call returns"),
         ("outer 8 4 4 8 f:word/none", "structs/a.tbl:2: outer, f: `none` is no basic kind, no table and no struct"),
         ("outer 8 8 8 8 f:u32 f:u32", "structs/a.tbl:2: outer, f: there are two of that name"),
+        ("outer 8 8 8 8 length=g f:u32 g:u32", "structs/a.tbl:2: length=g: the length of outer must be its first field"),
+        ("outer 8 8 8 8 asks=g f:u64", "structs/a.tbl:2: asks=g: outer has no such field"),
+        ("outer 8 8 8 8 f:out u32/hex?h&1 g:u32", "structs/a.tbl:2: outer, f: h is no argument"),
         ("outer 8 8 8 8 decoder.none", "structs/a.tbl:2: decoder.none is no function of src/beauty/decoders/"),
         ("outer 4 4 4 4 u16/hex", "structs/a.tbl:2: outer has 2 bytes in x86_64, not 4"),
     ] {

@@ -1,11 +1,12 @@
 use super::*;
+use crate::beauty::row::Syscall;
 use crate::beauty::tables::SYSCALLS;
 
 fn capture(name: &str, abi: Abi, choice: Option<u64>) -> Capture {
     let row = SYSCALLS.iter().find(|row| row.name == name).unwrap();
     let variant = choice.map(|value| row.variants.iter().find(|variant| variant.values.contains(&value)).unwrap());
     let signature = variant.map_or(row.signature(), |variant| Signature { args: variant.args, returns: variant.returns });
-    Maker { abi, string_limit: 32, links: &mut Links::default() }.capture(row, signature)
+    Maker { abi, string_limit: 32, links: &mut Links::default() }.capture(signature)
 }
 
 fn of(name: &str) -> Vec<Op> {
@@ -101,13 +102,23 @@ fn descriptors_are_found_elsewhere() {
     assert_eq!(kcmp, [Elsewhere::Compared, Elsewhere::Nowhere, Elsewhere::ComparedOne]);
 }
 
+/// The programs know where kcmp(2) and pidfd_getfd(2) have descriptors of other processes, and no other place.
+#[test]
+fn descriptors_of_other_processes_are_where_the_programs_look() {
+    for signature in SYSCALLS.iter().flat_map(Syscall::signatures) {
+        let is_there = signature.args.iter().any(|arg| arg.fd_of.is_some());
+        let is_known = matches!(Elsewhere::of(signature.args), Elsewhere::Compared | Elsewhere::ComparedOne | Elsewhere::Fetched);
+        assert_eq!(is_there, is_known, "{:?}", signature.args);
+    }
+}
+
 #[test]
 fn no_row_has_more_operations_than_a_plan() {
     for row in SYSCALLS {
         let mut links = Links::default();
         let mut maker = Maker { abi: Abi::X86_64, string_limit: 32, links: &mut links };
         for signature in row.signatures() {
-            let with_memory = (0..signature.args.len()).filter(|at| maker.op(row.name, &signature, *at).is_some()).count();
+            let with_memory = (0..signature.args.len()).filter(|at| maker.op(&signature, *at).is_some()).count();
             assert!(with_memory <= OPS_MAX, "{}", row.name);
         }
     }

@@ -1,7 +1,7 @@
 //! A syscall's row, as text.
 
 use super::{abi_name, group_names};
-use crate::beauty::row::{Arg, Condition, Flow, Kind, Layout, Length, Outcomes, Return, Syscall};
+use crate::beauty::row::{Arg, Condition, Flow, Kind, Layout, Length, Outcomes, Return, Syscall, Traits};
 use crate::beauty::value::Value;
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
@@ -85,7 +85,12 @@ fn kind_and_length(arg: &Arg, args: &[Arg]) -> String {
         Flow::Out => format!("out{} ", written(arg.written)),
         Flow::InOut => format!("inout{} ", written(arg.written)),
     };
-    format!("{flow}{}{}", kind(&arg.kind), length(arg.length, |index| args.get(index).map(|arg| arg.name)))
+    let words = [(Traits::OPTIONAL, "optional "), (Traits::SHALLOW, "shallow "), (Traits::SENDS, "sends "), (Traits::COUNTED, "counted ")];
+    let mut said: String = words.iter().filter(|(is, _)| arg.traits.contains(*is)).map(|(_, word)| *word).collect();
+    if let Some(owner) = arg.fd_of.and_then(|owner| args.get(usize::from(owner))) {
+        said += &format!("fd_of({}) ", owner.name);
+    }
+    format!("{said}{flow}{}{}", kind(&arg.kind), length(arg.length, |index| args.get(index).map(|arg| arg.name)))
 }
 
 /// `(interrupted)`: how the call ends when memory is written, where that is not only when it succeeds.

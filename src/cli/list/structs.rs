@@ -33,6 +33,10 @@ pub fn whole(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
         Counted::Nodes => writeln!(out, "    [length]  in bits, and one more")?,
         Counted::Pages => writeln!(out, "    [length]  in bytes of memory, a byte for each page")?,
         Counted::Tail => writeln!(out, "    [length]  in bytes of what follows")?,
+        Counted::Entries => writeln!(out, "    [length]  in bytes of all entries")?,
+    }
+    if let (true, Layout::Members([[first, ..], ..])) = (of.has_length, &of.layout) {
+        writeln!(out, "    length    in {}", first.name)?;
     }
     match &of.layout {
         Layout::Members(all) => members(all, out),

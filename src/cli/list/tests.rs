@@ -1,5 +1,7 @@
 use super::*;
-use crate::beauty::row::{Arg, Condition, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Outcomes, Return};
+use crate::beauty::row::{
+    Arg, Condition, Copied, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Outcomes, Return, Traits,
+};
 use crate::kernel::tracefs::NoMount;
 
 static FLAGS: Table = Table {
@@ -14,7 +16,7 @@ static FLAGS: Table = Table {
 };
 
 const fn arg(name: &'static str, kind: Kind, flow: Flow, length: Length) -> Arg {
-    Arg { name, kind, flow, written: Outcomes::SUCCEEDED, length, used: Condition::Always }
+    Arg { name, kind, flow, written: Outcomes::SUCCEEDED, traits: Traits::empty(), fd_of: None, length, used: Condition::Always }
 }
 
 const fn word(bytes: u8, kind: Kind, length: Length) -> Form {
@@ -33,6 +35,9 @@ static SPAN: Struct = Struct {
     name: "span",
     sizes: [16, 8, 16, 16],
     counted: Counted::Bytes,
+    copied: Copied::Plain,
+    has_length: false,
+    asked: 0,
     source: "linux/span.h",
     layout: Layout::Members([&WIDE, &NARROW, &WIDE, &WIDE]),
 };

@@ -2,7 +2,7 @@
 
 use super::bed::*;
 use super::random::Dice;
-use crate::beauty::row::{Arg, Condition, Flow, Groups, Kind, Length, Outcomes, Return, Syscall};
+use crate::beauty::row::{Arg, Condition, Flow, Groups, Kind, Length, Outcomes, Return, Syscall, Traits};
 use crate::event::{Call, Event, FdPlace, File, TaskId, Time};
 use crate::source::Note;
 use crate::task::look::Look;
@@ -10,7 +10,16 @@ use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
 const fn arg(name: &'static str, kind: Kind) -> Arg {
-    Arg { name, kind, flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, used: Condition::Always }
+    Arg {
+        name,
+        kind,
+        flow: Flow::In,
+        written: Outcomes::SUCCEEDED,
+        traits: Traits::empty(),
+        fd_of: None,
+        length: Length::OfType,
+        used: Condition::Always,
+    }
 }
 
 const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
