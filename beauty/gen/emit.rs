@@ -159,7 +159,7 @@ fn emit_calls(out: &mut String, calls: &[Call]) -> fmt::Result {
             [one] => one.clone(),
             more => more[1..].iter().fold(more[0].clone(), |all, group| format!("{all}.union({group})")),
         };
-        writeln!(out, "], returns: {}, groups: {groups}, variants: &[", returns(&call.returns))?;
+        writeln!(out, "], returns: {}, groups: {groups}, does: Special::{}, variants: &[", returns(&call.returns), call.does)?;
         for variant in &call.variants {
             writeln!(out, "Variant {{ arg: {}, mask: {:#x}, values: &{:?}, args: &[", variant.arg, variant.mask, variant.values)?;
             emit_arguments(out, &variant.args)?;

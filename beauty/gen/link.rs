@@ -15,6 +15,7 @@ pub struct Call {
     pub args: Vec<Argument>,
     pub returns: Return,
     pub groups: Vec<String>,
+    pub does: &'static str,
     pub variants: Vec<Variant>,
 }
 
@@ -135,6 +136,7 @@ fn call(row: &SyscallRow, numbers: &BTreeMap<&str, &NumberRow>, known: &Vocabula
         args: arguments(row, None, known, value)?,
         returns: kind::of_return(row.returns.as_deref().unwrap_or_default(), known)?,
         groups: row.groups.clone(),
+        does: row.does,
         variants: Vec::new(),
     })
 }

@@ -16,6 +16,8 @@ pub struct SyscallRow {
     /// A variant may leave it to the plain row.
     pub returns: Option<String>,
     pub groups: Vec<String>,
+    /// What it does to what rtrace follows: a variant of `special::Special`.
+    pub does: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +61,28 @@ const OUTCOMES: [(&str, &str); 4] =
 /// What else an argument may be, as rows say it and as `row::Traits` calls it.
 const TRAITS: [(&str, &str); 4] = [("optional", "OPTIONAL"), ("shallow", "SHALLOW"), ("sends", "SENDS"), ("counted", "COUNTED")];
 
+/// What a call may do to what rtrace follows, as rows say it and as `special::Special` calls it.
+const SPECIAL: [(&str, &str); 18] = [
+    ("exit", "Exit"),
+    ("exit_group", "ExitGroup"),
+    ("execve", "Execve"),
+    ("execveat", "Execveat"),
+    ("sigreturn", "SigReturn"),
+    ("clone", "Clone"),
+    ("close", "Close"),
+    ("close_range", "CloseRange"),
+    ("dup", "Dup"),
+    ("dup_to", "DupTo"),
+    ("fcntl", "Fcntl"),
+    ("unshare", "Unshare"),
+    ("setns", "Setns"),
+    ("io_uring", "IoUring"),
+    ("ioctl", "Ioctl"),
+    ("rename", "Rename"),
+    ("socketcall", "MaybeDescriptor"),
+    ("splice", "Splice"),
+];
+
 pub fn parse(row: &Row) -> Result<SyscallRow, Fault> {
     parse_fields(&row.fields, &row.place).map_err(|text| row.place.fault(text))
 }
@@ -82,6 +106,7 @@ fn parse_fields(fields: &[&str], place: &Place) -> Result<SyscallRow, String> {
         chosen_by: None,
         returns: None,
         groups: Vec::new(),
+        does: "Plain",
     };
     while let Some((word, after)) = rest.split_first() {
         rest = after;
@@ -91,6 +116,10 @@ fn parse_fields(fields: &[&str], place: &Place) -> Result<SyscallRow, String> {
             call.returns = Some(returns.to_string());
         } else if let Some(group) = word.strip_prefix('%') {
             call.groups.push(group.to_string());
+        } else if let Some(said) = word.strip_prefix("does=") {
+            let known = SPECIAL.iter().find(|(known, _)| *known == said);
+            let words = || SPECIAL.map(|(known, _)| known).join(", ");
+            call.does = known.map(|(_, rust)| *rust).ok_or_else(|| format!("`{word}`: what a call does is one of {}", words()))?;
         } else if call.returns.is_some() || !call.groups.is_empty() {
             return Err(format!("`{word}` stands after the arguments"));
         } else {
@@ -151,6 +180,7 @@ impl SyscallRow {
             Some(_) if self.number.is_some() || self.event != self.name => {
                 Err(format!("this row of {} is a variant: number and event name stand in the plain row", self.name))
             }
+            Some(_) if self.does != "Plain" => Err(format!("this row of {} is a variant: `does=` stands in the plain row", self.name)),
             Some(_) if !self.groups.is_empty() => Err(format!("this row of {} is a variant: groups stand in the plain row", self.name)),
             _ => Ok(()),
         }
@@ -289,6 +319,12 @@ mod tests {
     }
 
     #[test]
+    fn a_row_says_what_its_call_does() {
+        let does = |text: &str| parsed(text).expect("good").does;
+        assert_eq!([does("close fd:fd -> int %desc does=close"), does("read fd:fd -> size")], ["Close", "Plain"]);
+    }
+
+    #[test]
     fn a_variant_is_chosen_by_one_argument() {
         let row = parsed("fcntl fd:fd cmd=F_SETLK|F_SETLKW arg:flock").expect("good");
         assert_eq!(row.chosen_by, Some((1, vec!["F_SETLK".into(), "F_SETLKW".into()])));
@@ -317,6 +353,8 @@ mod tests {
             ("read buf:mode?n&A -> int", "s.tbl:1: the condition of buf tests n, which is no argument of read"),
             ("read a=1 b=2", "s.tbl:1: two arguments choose this row"),
             ("read a=1 -> int %file", "s.tbl:1: this row of read is a variant: groups"),
+            ("read a:int -> int does=all", "s.tbl:1: `does=all`: what a call does is one of exit, exit_group"),
+            ("read a=1 -> int does=close", "s.tbl:1: this row of read is a variant: `does=`"),
             ("read@5 a=1 -> int", "s.tbl:1: this row of read is a variant: number"),
             ("read a:in/t -> int", "s.tbl:1: `in/t` is no kind"),
         ] {

@@ -22,6 +22,7 @@ pub mod samples;
 pub mod scalar;
 pub mod shape;
 pub mod signal;
+pub mod special;
 pub mod stamp;
 pub mod structure;
 pub mod table;

@@ -4,6 +4,7 @@
 
 pub use super::condition::{Condition, How, Test};
 pub use super::shape::*;
+pub use super::special::Special;
 use crate::event::Abi;
 
 bitflags::bitflags! {
@@ -73,6 +74,7 @@ pub struct Syscall {
     pub args: &'static [Arg],
     pub returns: Return,
     pub groups: Groups,
+    pub does: Special,
     /// Rows chosen by one argument's value, first match wins.
     pub variants: &'static [Variant],
 }

@@ -30,7 +30,16 @@ const fn arg(name: &'static str, kind: Kind) -> Arg {
 }
 
 const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
-    Syscall { name, event: name, numbers: [Some(number), None, None, None], args, returns, groups: Groups::empty(), variants: &[] }
+    Syscall {
+        name,
+        event: name,
+        numbers: [Some(number), None, None, None],
+        args,
+        returns,
+        groups: Groups::empty(),
+        does: Special::Plain,
+        variants: &[],
+    }
 }
 
 pub static ACCESS: Table = table("open_access", TableKind::Enum, "O_", &[entry(0, "O_RDONLY"), entry(1, "O_WRONLY"), entry(2, "O_RDWR")]);

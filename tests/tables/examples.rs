@@ -103,7 +103,7 @@ fn the_rust_text_has_rows_numbers_and_names() {
         "Arg { name: \"flags\", kind: Kind::Table(&constants::OPEN_FLAGS), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
         "used: Condition::If { text: \"flags&8|__SYNC\", any: &[Test { arg: 1, mask: 0x28, how: How::SomeBit }] } },",
         "Arg { name: \"buf\", kind: Kind::Bytes, flow: Flow::Out, written: Outcomes::SUCCEEDED, length: Length::Ret, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
-        "returns: Return::Fd, groups: Groups::FILE, variants: &[",
+        "returns: Return::Fd, groups: Groups::FILE, does: Special::Plain, variants: &[",
         "&[1, 65535, 0],",
         "(Abi::I386, 9, \"old\"),",
     ] {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::beauty::row::{
-    Arg, Condition, Copied, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Outcomes, Return, Traits,
+    Arg, Condition, Copied, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Outcomes, Return, Special, Traits,
 };
 use crate::kernel::tracefs::NoMount;
 
@@ -50,6 +50,7 @@ static ROWS: &[Syscall] = &[
         args: &[arg("filename", Kind::Path, Flow::In, Length::OfType), arg("flags", Kind::Table(&FLAGS), Flow::In, Length::OfType)],
         returns: Return::Fd,
         groups: Groups::FILE.union(Groups::DESC),
+        does: Special::Plain,
         variants: &[],
     },
     Syscall {
@@ -63,6 +64,7 @@ static ROWS: &[Syscall] = &[
         ],
         returns: Return::Size,
         groups: Groups::DESC,
+        does: Special::Plain,
         variants: &[],
     },
     Syscall {
@@ -76,6 +78,7 @@ static ROWS: &[Syscall] = &[
         ],
         returns: Return::Size,
         groups: Groups::empty(),
+        does: Special::Plain,
         variants: &[],
     },
 ];

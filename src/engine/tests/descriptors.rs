@@ -2,7 +2,7 @@
 
 use super::bed::*;
 use super::random::Dice;
-use crate::beauty::row::{Arg, Condition, Flow, Groups, Kind, Length, Outcomes, Return, Syscall, Traits};
+use crate::beauty::row::{Arg, Condition, Flow, Groups, Kind, Length, Outcomes, Return, Special, Syscall, Traits};
 use crate::event::{Call, Event, FdPlace, File, TaskId, Time};
 use crate::source::Note;
 use crate::task::look::Look;
@@ -23,7 +23,16 @@ const fn arg(name: &'static str, kind: Kind) -> Arg {
 }
 
 const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
-    Syscall { name, event: name, numbers: [Some(number), None, None, None], args, returns, groups: Groups::empty(), variants: &[] }
+    Syscall {
+        name,
+        event: name,
+        numbers: [Some(number), None, None, None],
+        args,
+        returns,
+        groups: Groups::empty(),
+        does: Special::Plain,
+        variants: &[],
+    }
 }
 
 const FD: Arg = arg("fd", Kind::Fd);
