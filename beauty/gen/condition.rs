@@ -2,7 +2,7 @@
 
 use super::fault::is_name;
 use super::kind::Kind;
-use super::link::Lookup;
+use super::link::{Found, Lookup};
 
 /// A condition as a row says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,9 +139,22 @@ impl TestRow {
 
 /// The value of a constant that an argument is compared with, and the bits that are compared: a number, a constant of the
 /// argument's table, or `table.CONSTANT`. `None` if the table has faults of its own.
-pub fn constant(word: &str, (name, kind): (&str, &Kind), value: &Lookup) -> Result<Option<(u64, u64)>, String> {
+pub fn constant(word: &str, of: (&str, &Kind), value: &Lookup) -> Result<Option<(u64, u64)>, String> {
+    let found = found(word, of, value)?;
+    found.map(|found| Ok((found.value?, found.mask))).transpose()
+}
+
+/// The same of a constant that chooses a variant, which behind `@any` may have other values in other ABIs: all of them.
+pub fn constants(word: &str, of: (&str, &Kind), value: &Lookup) -> Result<Option<(Vec<u64>, u64)>, String> {
+    let Some(of_any) = word.strip_suffix("@any") else {
+        return Ok(constant(word, of, value)?.map(|(value, mask)| (vec![value], mask)));
+    };
+    Ok(found(of_any, of, value)?.map(|found| (found.of_any, found.mask)))
+}
+
+fn found(word: &str, (name, kind): (&str, &Kind), value: &Lookup) -> Result<Option<Found>, String> {
     match (kind, number(word)) {
-        (_, Some(number)) => Ok(Some((number, u32::MAX.into()))),
+        (_, Some(number)) => Ok(Some(Found { value: Ok(number), of_any: vec![number], mask: u32::MAX.into() })),
         // What a function names, and a number without a table, may have constants of any table.
         (_, None) if word.contains('.') => {
             let (table, word) = word.split_once('.').unwrap_or_default();

@@ -6,7 +6,7 @@ use super::header::Target;
 use super::kind::{Vocabulary, is_basic};
 use super::layout::{self, Layout};
 use super::library::{Library, Load};
-use super::link;
+use super::link::{self, Found};
 use super::numbers::{self, NumberRow};
 use super::overlay::{self, ArchRow};
 use super::resolve::{self, Overlays, Resolved, Sources, common_prefix};
@@ -59,7 +59,7 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     let sized = libraries.base.take_sized();
     let vocabulary = vocabulary(&rows, input, &mut faults);
     let value = |table: &str, name: &str| match value_in(&tables, table, name) {
-        Err(text) => libraries.value_in_headers(&rows, table, name).unwrap_or(Err(text)).map(Some),
+        Err(text) => libraries.value_in_headers(&rows, table, name).map(Some).ok_or(text),
         found => found,
     };
     let layouts = layout::layouts(&rows.structs, &vocabulary, &value, &mut faults);
@@ -142,18 +142,16 @@ impl<'a> Libraries<'a> {
 
     /// The value of a constant that a table's headers have and the table does not take, with the bits that the table is
     /// of. `None` if they do not have it either.
-    fn value_in_headers(&self, rows: &Rows, table: &str, name: &str) -> Option<Result<(u64, u64), String>> {
+    fn value_in_headers(&self, rows: &Rows, table: &str, name: &str) -> Option<Found> {
         let row = rows.tables.iter().find(|row| row.name == table)?;
         let value = |library: &Library| {
             let found = library.evaluate(name, row.headers.first()?, &row.headers);
             found.ok().and_then(|int| u64::try_from(int.value).ok())
         };
         let base = value(&self.base)?;
-        let bits = if row.bits == 64 { u64::MAX } else { u32::MAX.into() };
-        Some(match self.others.iter().find(|(_, library)| value(library) != Some(base)) {
-            Some((abi, _)) => Err(format!("{name} has another value in {}, so nothing can depend on it", ABIS[*abi])),
-            None => Ok((base, bits)),
-        })
+        let mask = if row.bits == 64 { u64::MAX } else { u32::MAX.into() };
+        let others: Vec<(usize, Option<u64>)> = self.others.iter().map(|(abi, library)| (*abi, value(library))).collect();
+        Some(found_in(name, base, others.into_iter(), mask))
     }
 }
 
@@ -236,9 +234,8 @@ fn public_functions(rust: &str) -> BTreeSet<String> {
     names.map(str::to_string).collect()
 }
 
-/// The value of a table's constant that chooses a variant, which must be the same in all ABIs.
-/// Nothing is told of a table that has faults of its own.
-fn value_in(tables: &[Table], table: &str, name: &str) -> Result<Option<(u64, u64)>, String> {
+/// A table's constant. Nothing is told of a table that has faults of its own.
+fn value_in(tables: &[Table], table: &str, name: &str) -> Result<Option<Found>, String> {
     let Some(found) = tables.iter().find(|known| known.name == table) else { return Ok(None) };
     let bits = if found.bits == 64 { u64::MAX } else { u32::MAX.into() };
     // A command may share its word with flags: then its bits alone are compared.
@@ -246,12 +243,20 @@ fn value_in(tables: &[Table], table: &str, name: &str) -> Result<Option<(u64, u6
         let table = tables.iter().find(|known| known.name == field.table)?;
         constant(&table.base, name).is_some().then_some((table, field.mask))
     });
-    let (found, mask) = field.unwrap_or((found, bits));
-    let value = constant(&found.base, name).ok_or_else(|| format!("{name} is not in the table {table}"))?;
-    match found.twins.iter().find(|(_, twin)| constant(twin, name).is_some_and(|other| other != value)) {
-        Some((abi, _)) => Err(format!("{name} has another value in {}, so nothing can depend on it", ABIS[*abi])),
-        None => Ok(Some((value, mask))),
+    let (of, mask) = field.unwrap_or((found, bits));
+    let value = constant(&of.base, name).ok_or_else(|| format!("{name} is not in the table {table}"))?;
+    let others = of.twins.iter().map(|(abi, twin)| (*abi, constant(twin, name)));
+    Ok(Some(found_in(name, value, others.filter(|(_, value)| value.is_some()), mask)))
+}
+
+/// A constant, by its values in x86-64 and in other ABIs.
+fn found_in(name: &str, value: u64, others: impl Iterator<Item = (usize, Option<u64>)>, mask: u64) -> Found {
+    let mut found = Found { value: Ok(value), of_any: vec![value], mask };
+    for (abi, other) in others.filter(|(_, other)| *other != Some(value)) {
+        found.value = Err(format!("{name} has another value in {}, so nothing can depend on it", ABIS[abi]));
+        found.of_any.extend(other.filter(|other| !found.of_any.contains(other)));
     }
+    found
 }
 
 fn constant(resolved: &Resolved, name: &str) -> Option<u64> {

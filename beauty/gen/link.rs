@@ -48,8 +48,18 @@ pub enum Length {
     Fixed(u64),
 }
 
-/// The value of a table's constant, and the mask of the bits that the kernel looks at.
-pub type Lookup<'a> = dyn Fn(&str, &str) -> Result<Option<(u64, u64)>, String> + 'a;
+/// A table's constant.
+pub struct Found {
+    /// What it is in all ABIs, or why it is not the same in all.
+    pub value: Result<u64, String>,
+    /// What it is in any ABI, each value once.
+    pub of_any: Vec<u64>,
+    /// The bits that the kernel looks at.
+    pub mask: u64,
+}
+
+/// A constant by its table's name and its own; `None` if the table has faults of its own.
+pub type Lookup<'a> = dyn Fn(&str, &str) -> Result<Option<Found>, String> + 'a;
 
 /// The groups that a row may name.
 const GROUPS: [&str; 17] = [
@@ -158,14 +168,15 @@ fn variant(
     let mut mask = u64::from(u32::MAX);
     let mut resolved = Vec::new();
     for word in values {
-        let Some((number, bits)) = condition::constant(word, (&chosen_by.name, &chosen_by.kind), value)? else { continue };
+        let Some((numbers, bits)) = condition::constants(word, (&chosen_by.name, &chosen_by.kind), value)? else { continue };
         if condition::number(word).is_none() {
             mask = bits;
         }
-        if plain.variants.iter().any(|other| other.arg == arg && other.values.contains(&number)) {
+        let is_taken = |number: &u64| plain.variants.iter().any(|other| other.arg == arg && other.values.contains(number));
+        if numbers.iter().any(is_taken) {
             return Err(format!("{word} chooses an earlier variant of {} already", row.name));
         }
-        resolved.push(number);
+        resolved.extend(numbers);
     }
     let mut args = arguments(row, Some((arg, &chosen_by)), known, value)?;
     // Where zero says nothing in the plain row, it says nothing in variants.

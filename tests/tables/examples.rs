@@ -270,6 +270,9 @@ fn bad_numbers_structs_and_overlays_are_named() {
 fn a_variant_needs_a_value_that_all_abis_share() {
     let rows = format!("{SYSCALLS}open name:path flags=O_DIR\n");
     faults(&[("syscalls/a.tbl", &rows), ("arch/aarch64.tbl", "O_DIR 0x400")], &["syscalls/a.tbl:3: O_DIR has another value in Aarch64"]);
+    let rows = format!("{SYSCALLS}open name:path flags=O_DIR@any\n");
+    let rust = made(&[("syscalls/a.tbl", &rows), ("arch/aarch64.tbl", "O_DIR 0x400")]).expect("good").rust;
+    assert!(rust.contains("Variant { arg: 1, mask: 0xffffffff, values: &[64, 1024], args: &["), "{rust}");
 }
 
 #[test]
