@@ -6,6 +6,7 @@ use super::conditions::{Coded, coded};
 use super::encode::OPS_MAX;
 use super::links::Links;
 use super::record::ARG_RETURN;
+use crate::beauty::memory;
 use crate::beauty::resolve::Signature;
 use crate::beauty::row::{Arg, Copied, Counted, Flow, Form, Kind, Layout, Length, Outcomes, Return, Struct, Traits};
 use crate::event::Abi;
@@ -17,7 +18,7 @@ const PIECE_MAX: u32 = 4096;
 /// The most bytes of a string or buffer, in as many records as they need.
 const STRING_MAX: u32 = 1 << 20;
 /// No more elements of an array are copied.
-const ELEMENTS_MAX: u32 = 32;
+pub(super) const ELEMENTS_MAX: u32 = memory::ELEMENTS_MAX as u32;
 /// `NO_ARG`
 const NO_ARG: u8 = 6;
 
@@ -273,7 +274,7 @@ impl Maker<'_> {
     }
 
     fn word_bytes(&self) -> u16 {
-        crate::beauty::memory::pointer_size(self.abi) as u16
+        memory::pointer_size(self.abi) as u16
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Structs whose pointers need more than that (`copy=` in their rows) `nested.h` knows by itself.
 
+use super::capture::ELEMENTS_MAX;
 use crate::beauty::row::{Condition, Flow, Form, How, Kind, Layout, Length, Member, Number, Struct, Test};
 use crate::event::Abi;
 
@@ -70,7 +71,7 @@ fn link(member: &Member, members: &[Member], abi: Abi, string_limit: u32) -> Opt
     let Form::Number(number) = &member.form else { return None };
     let (size, limit) = match number.kind {
         Kind::Bytes => (1, string_limit),
-        Kind::Number { bytes, .. } => (u32::from(bytes), u32::from(bytes) * 32),
+        Kind::Number { bytes, .. } => (u32::from(bytes), u32::from(bytes) * ELEMENTS_MAX),
         Kind::Struct(of) => (if number.length == Length::OfType { of.sizes[abi as usize] } else { 1 }, of.sizes[abi as usize]),
         _ => return None,
     };

@@ -113,6 +113,11 @@ fn descriptors_of_other_processes_are_where_the_programs_look() {
 }
 
 #[test]
+fn the_programs_follow_as_many_elements_as_are_shown() {
+    assert!(include_str!("../nested.h").contains(&format!("#define ELEMENTS_MAX {ELEMENTS_MAX}\n")));
+}
+
+#[test]
 fn no_row_has_more_operations_than_a_plan() {
     for row in SYSCALLS {
         let mut links = Links::default();
