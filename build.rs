@@ -20,7 +20,7 @@ fn main() {
 
 fn tables() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed={}", files::UAPI_VARIABLE);
-    for input in ["build.rs", "beauty", "src/beauty/used.rs", "src/beauty/custom.rs", "src/beauty/decoders"] {
+    for input in ["build.rs", "beauty", "src/beauty/custom.rs", "src/beauty/decoders"] {
         println!("cargo::rerun-if-changed={input}");
     }
     let headers = files::Headers::from_env();
@@ -32,7 +32,6 @@ fn tables() -> Result<(), String> {
     let rows = files::rows(Path::new("beauty"))?;
     let output = generate(&Input {
         files: &rows,
-        used_rs: &files::text("src/beauty/used.rs")?,
         custom_rs: &files::text("src/beauty/custom.rs")?,
         decoders_rs: &files::rust(Path::new("src/beauty/decoders"))?,
         load: &load,

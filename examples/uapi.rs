@@ -42,9 +42,9 @@ fn main() -> Result<()> {
 fn tables(load: &Load) -> Result<()> {
     let text = |path: &str| files::text(path).map_err(anyhow::Error::msg);
     let files = files::rows(Path::new("beauty")).map_err(anyhow::Error::msg)?;
-    let (used_rs, custom_rs) = (text("src/beauty/used.rs")?, text("src/beauty/custom.rs")?);
+    let custom_rs = text("src/beauty/custom.rs")?;
     let decoders_rs = files::rust(Path::new("src/beauty/decoders")).map_err(anyhow::Error::msg)?;
-    match generate(&Input { files: &files, used_rs: &used_rs, custom_rs: &custom_rs, decoders_rs: &decoders_rs, load }) {
+    match generate(&Input { files: &files, custom_rs: &custom_rs, decoders_rs: &decoders_rs, load }) {
         Ok(output) => println!("{}{} bytes of Rust", output.listing, output.rust.len()),
         Err(faults) => {
             faults.iter().for_each(|fault| println!("{fault}"));

@@ -1,7 +1,9 @@
 //! The Rust text of the tables, in the types of `src/beauty/row.rs`.
 
+use super::condition::How;
+use super::constant::{Condition, Test};
 use super::kind::{Kind, Return};
-use super::layout::{Form, Layout, Member};
+use super::layout::{self, Form, Layout, Member};
 use super::link::{Argument, Call, Length};
 use super::numbers::NumberRow;
 use super::resolve::{Entry, Field, Resolved};
@@ -79,14 +81,18 @@ fn emit_structs(out: &mut String, structs: &[(StructRow, Layout)]) -> fmt::Resul
     writeln!(out, "/// The structs, each by its name.\npub mod structs {{\nuse super::*;")?;
     for (row, layout) in structs {
         let name = row.name.to_uppercase();
+        let asked = layout::asked(row, layout);
         let layout = emit_layout(out, &name, layout)?;
         writeln!(out, "/// struct {}", row.name)?;
         writeln!(
             out,
-            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: Counted::{}, source: {:?}, layout: {layout} }};",
+            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: Counted::{}, copied: Copied::{}, has_length: {}, asked: {}, source: {:?}, layout: {layout} }};",
             row.name,
             row.sizes,
             row.counted,
+            row.copied,
+            row.length.is_some(),
+            asked,
             row.source.as_deref().unwrap_or_default()
         )?;
     }
@@ -111,8 +117,13 @@ fn emit_layout(out: &mut String, name: &str, layout: &Layout) -> Result<String, 
         let list_name = format!("{name}_IN_{}", ABIS[first].to_uppercase());
         if first == abi {
             writeln!(out, "static {list_name}: [Member; {}] = [", list.len())?;
-            for Member { name, offset, form: of } in list {
-                writeln!(out, "    Member {{ name: {name:?}, offset: {offset}, form: {} }},", form(of))?;
+            for Member { name, offset, form: of, written, used } in list {
+                let (flow, used) = (if *written { "Out" } else { "In" }, used.as_ref().map_or("Always".to_string(), condition));
+                writeln!(
+                    out,
+                    "    Member {{ name: {name:?}, offset: {offset}, form: {}, flow: Flow::{flow}, used: Condition::{used} }},",
+                    form(of)
+                )?;
             }
             writeln!(out, "];")?;
         }
@@ -149,7 +160,7 @@ fn emit_calls(out: &mut String, calls: &[Call]) -> fmt::Result {
             [one] => one.clone(),
             more => more[1..].iter().fold(more[0].clone(), |all, group| format!("{all}.union({group})")),
         };
-        writeln!(out, "], returns: {}, groups: {groups}, variants: &[", returns(&call.returns))?;
+        writeln!(out, "], returns: {}, groups: {groups}, does: Special::{}, variants: &[", returns(&call.returns), call.does)?;
         for variant in &call.variants {
             writeln!(out, "Variant {{ arg: {}, mask: {:#x}, values: &{:?}, args: &[", variant.arg, variant.mask, variant.values)?;
             emit_arguments(out, &variant.args)?;
@@ -167,16 +178,42 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
             FlowRow::Out => "Out",
             FlowRow::InOut => "InOut",
         };
-        let length = length(argument.length);
-        let used = argument.used.as_ref().map_or("None".to_string(), |used| format!("Some(crate::beauty::used::{used})"));
+        let written = argument.written[1..]
+            .iter()
+            .fold(format!("Outcomes::{}", argument.written[0]), |all, more| format!("{all}.union(Outcomes::{more})"));
+        let traits = match &argument.traits[..] {
+            [] => "Traits::empty()".to_string(),
+            [first, more @ ..] => more.iter().fold(format!("Traits::{first}"), |all, more| format!("{all}.union(Traits::{more})")),
+        };
+        let (fd_of, length) = (argument.fd_of, length(argument.length));
+        let used = argument.used.as_ref().map_or("Always".to_string(), condition);
         writeln!(
             out,
-            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, length: Length::{length}, used: {used} }},",
+            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, written: {written}, length: Length::{length}, traits: {traits}, fd_of: {fd_of:?}, used: Condition::{used} }},",
             argument.name,
             kind(&argument.kind)
         )?;
     }
     Ok(())
+}
+
+fn condition(condition: &Condition) -> String {
+    let test = |Test { arg, mask, how, values }: &Test| {
+        let values = if values.is_empty() { String::new() } else { format!("(&{values:?})") };
+        let how = match how {
+            How::SomeBit => "SomeBit",
+            How::NoBit => "NoBit",
+            How::OneOf => "OneOf",
+            How::NoneOf => "NoneOf",
+        };
+        format!("Test {{ arg: {arg}, mask: {mask:#x}, how: How::{how}{values} }}")
+    };
+    match condition {
+        Condition::Never => "Never".to_string(),
+        Condition::If { text, any } => {
+            format!("If {{ text: {text:?}, any: &[{}] }}", any.iter().map(test).collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 fn length(length: Length) -> String {

@@ -1,5 +1,6 @@
 //! From the files of `beauty/` and the headers to the text of the tables, with all that can be wrong on the way.
 
+use super::constant::Found;
 use super::emit::{self, ABIS, Table};
 use super::fault::{Fault, Place, parse_rows};
 use super::header::Target;
@@ -19,8 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Input<'a> {
     /// The files of `beauty/`: their names as faults show them (`beauty/syscalls/file.tbl`), and their text.
     pub files: &'a [(String, String)],
-    /// The text of `src/beauty/used.rs`, of `src/beauty/custom.rs`, and of the files in `src/beauty/decoders/`.
-    pub used_rs: &'a str,
+    /// The text of `src/beauty/custom.rs`, and of the files in `src/beauty/decoders/`.
     pub custom_rs: &'a str,
     pub decoders_rs: &'a str,
     pub load: &'a Load<'a>,
@@ -55,10 +55,15 @@ pub struct Rows {
 pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     let mut faults = Vec::new();
     let rows = parse(input.files, &mut faults);
-    let (tables, sized) = resolve_tables(&rows, input.load, &mut faults);
+    let libraries = Libraries::new(&rows, input.load);
+    let tables = resolve_tables(&rows, &libraries, &mut faults);
+    let sized = libraries.base.take_sized();
     let vocabulary = vocabulary(&rows, input, &mut faults);
-    let value = |table: &str, name: &str| value_in(&tables, table, name);
-    let layouts = layout::layouts(&rows.structs, &vocabulary, &mut faults);
+    let value = |table: &str, name: &str| match value_in(&tables, table, name) {
+        Err(text) => libraries.value_in_headers(&rows, table, name).map(Some).ok_or(text),
+        found => found,
+    };
+    let layouts = layout::layouts(&rows.structs, &vocabulary, &value, &mut faults);
     let calls = link::calls(&rows.syscalls, &rows.numbers, &vocabulary, &value, &mut faults);
     // A row that is wrong elsewhere would be called missing or unused here.
     if faults.is_empty() {
@@ -108,36 +113,61 @@ fn parse_arch(name: &str, text: &str, file: &str, faults: &mut Vec<Fault>) -> Ve
     parse_rows(name, text, |row| overlay::parse_arch(row, target), faults)
 }
 
-/// The tables, and the structs whose sizes were part of a constant (ioctl commands carry them).
-fn resolve_tables(rows: &Rows, load: &Load, faults: &mut Vec<Fault>) -> (Vec<Table>, BTreeSet<String>) {
-    let sizes = |abi: usize| rows.structs.iter().map(|row| (row.name.clone(), u64::from(row.sizes[abi]))).collect();
-    let mut library = Library::new(load, Target::X86_64, sizes(0));
-    for row in rows.overlays.newer.iter().chain(&rows.overlays.kernel) {
-        library.lay_under(&row.name, &row.value);
+/// The headers and overlays, for each ABI.
+struct Libraries<'a> {
+    /// For x86-64, with the structs whose sizes were part of a constant (ioctl commands carry them).
+    base: Library<'a>,
+    others: Vec<(usize, Library<'a>)>,
+}
+
+impl<'a> Libraries<'a> {
+    fn new(rows: &Rows, load: &'a Load<'a>) -> Libraries<'a> {
+        let sizes = |abi: usize| rows.structs.iter().map(|row| (row.name.clone(), u64::from(row.sizes[abi]))).collect();
+        let mut base = Library::new(load, Target::X86_64, sizes(0));
+        for row in rows.overlays.newer.iter().chain(&rows.overlays.kernel) {
+            base.lay_under(&row.name, &row.value);
+        }
+        // Conditions of headers are x86-64's for all ABIs: what they would change stands in arch/.
+        let other = |(abi, target): (usize, Target)| {
+            let mut other = base.with_types_of(target, sizes(abi));
+            for row in rows.overlays.arch.iter().filter(|row| row.target == target) {
+                if let Some(value) = &row.value {
+                    other.lay_over(&row.name, value);
+                }
+            }
+            (abi, other)
+        };
+        let others = TARGETS.into_iter().enumerate().skip(1).map(other).collect();
+        Libraries { base, others }
     }
-    let ahead = is_ahead(&library);
-    let base = Sources { library: &library, overlays: &rows.overlays, ahead };
+
+    /// The value of a constant that a table's headers have and the table does not take, with the bits that the table is
+    /// of. `None` if they do not have it either.
+    fn value_in_headers(&self, rows: &Rows, table: &str, name: &str) -> Option<Found> {
+        let row = rows.tables.iter().find(|row| row.name == table)?;
+        let value = |library: &Library| {
+            let found = library.evaluate(name, row.headers.first()?, &row.headers);
+            found.ok().and_then(|int| u64::try_from(int.value).ok())
+        };
+        let base = value(&self.base)?;
+        let mask = if row.bits == 64 { u64::MAX } else { u32::MAX.into() };
+        let others: Vec<(usize, Option<u64>)> = self.others.iter().map(|(abi, library)| (*abi, value(library))).collect();
+        Some(found_in(name, base, others.into_iter(), mask))
+    }
+}
+
+fn resolve_tables(rows: &Rows, libraries: &Libraries, faults: &mut Vec<Fault>) -> Vec<Table> {
+    let ahead = is_ahead(&libraries.base);
+    let base = Sources { library: &libraries.base, overlays: &rows.overlays, ahead };
     faults.extend(resolve::disagreements(&base, &rows.tables));
     faults.extend(resolve::idle_arch_rows(&base, &rows.overlays, &rows.tables));
-
-    // Conditions of headers are x86-64's for all ABIs: what they would change stands in arch/.
-    let other = |(abi, target): (usize, Target)| {
-        let mut other = library.with_types_of(target, sizes(abi));
-        for row in rows.overlays.arch.iter().filter(|row| row.target == target) {
-            if let Some(value) = &row.value {
-                other.lay_over(&row.name, value);
-            }
-        }
-        (abi, other)
-    };
-    let others: Vec<(usize, Library)> = TARGETS.into_iter().enumerate().skip(1).map(other).collect();
 
     let mut tables = Vec::new();
     for row in &rows.tables {
         match base.resolve(row) {
             Ok(resolved) => {
                 let mut twins = Vec::new();
-                for (abi, library) in &others {
+                for (abi, library) in &libraries.others {
                     match (Sources { library, overlays: &rows.overlays, ahead }.resolve(row)) {
                         Ok(twin) if twin == resolved => {}
                         Ok(twin) => twins.push((*abi, twin)),
@@ -152,7 +182,7 @@ fn resolve_tables(rows: &Rows, load: &Load, faults: &mut Vec<Fault>) -> (Vec<Tab
         }
     }
     tables.sort_by(|a: &Table, b: &Table| a.name.cmp(&b.name));
-    (tables, library.take_sized())
+    tables
 }
 
 /// Whether the headers are of a newer kernel than the rows were written for.
@@ -194,7 +224,6 @@ fn vocabulary(rows: &Rows, input: &Input, faults: &mut Vec<Fault>) -> Vocabulary
     Vocabulary {
         tables: rows.tables.iter().map(|row| row.name.clone()).collect(),
         structs: rows.structs.iter().map(|row| row.name.clone()).collect(),
-        predicates: public_functions(input.used_rs),
         custom: public_functions(input.custom_rs),
         decoders: public_functions(input.decoders_rs),
     }
@@ -206,9 +235,8 @@ fn public_functions(rust: &str) -> BTreeSet<String> {
     names.map(str::to_string).collect()
 }
 
-/// The value of a table's constant that chooses a variant, which must be the same in all ABIs.
-/// Nothing is told of a table that has faults of its own.
-fn value_in(tables: &[Table], table: &str, name: &str) -> Result<Option<(u64, u64)>, String> {
+/// A table's constant. Nothing is told of a table that has faults of its own.
+fn value_in(tables: &[Table], table: &str, name: &str) -> Result<Option<Found>, String> {
     let Some(found) = tables.iter().find(|known| known.name == table) else { return Ok(None) };
     let bits = if found.bits == 64 { u64::MAX } else { u32::MAX.into() };
     // A command may share its word with flags: then its bits alone are compared.
@@ -216,12 +244,20 @@ fn value_in(tables: &[Table], table: &str, name: &str) -> Result<Option<(u64, u6
         let table = tables.iter().find(|known| known.name == field.table)?;
         constant(&table.base, name).is_some().then_some((table, field.mask))
     });
-    let (found, mask) = field.unwrap_or((found, bits));
-    let value = constant(&found.base, name).ok_or_else(|| format!("{name} is not in the table {table}"))?;
-    match found.twins.iter().find(|(_, twin)| constant(twin, name).is_some_and(|other| other != value)) {
-        Some((abi, _)) => Err(format!("{name} has another value in {}, so no variant can be chosen by it", ABIS[*abi])),
-        None => Ok(Some((value, mask))),
+    let (of, mask) = field.unwrap_or((found, bits));
+    let value = constant(&of.base, name).ok_or_else(|| format!("{name} is not in the table {table}"))?;
+    let others = of.twins.iter().map(|(abi, twin)| (*abi, constant(twin, name)));
+    Ok(Some(found_in(name, value, others.filter(|(_, value)| value.is_some()), mask)))
+}
+
+/// A constant, by its values in x86-64 and in other ABIs.
+fn found_in(name: &str, value: u64, others: impl Iterator<Item = (usize, Option<u64>)>, mask: u64) -> Found {
+    let mut found = Found { value: Ok(value), of_any: vec![value], mask };
+    for (abi, other) in others.filter(|(_, other)| *other != Some(value)) {
+        found.value = Err(format!("{name} has another value in {}, so nothing can depend on it", ABIS[abi]));
+        found.of_any.extend(other.filter(|other| !found.of_any.contains(other)));
     }
+    found
 }
 
 fn constant(resolved: &Resolved, name: &str) -> Option<u64> {

@@ -8,8 +8,6 @@ use std::collections::BTreeSet;
 pub struct Vocabulary {
     pub tables: BTreeSet<String>,
     pub structs: BTreeSet<String>,
-    /// Functions of `src/beauty/used.rs`.
-    pub predicates: BTreeSet<String>,
     /// Functions of `src/beauty/custom.rs`.
     pub custom: BTreeSet<String>,
     /// Functions of `src/beauty/decoders/`.
@@ -90,9 +88,6 @@ pub fn is_basic(word: &str) -> bool {
 
 pub fn of_argument(argument: &ArgumentRow, known: &Vocabulary) -> Result<Kind, String> {
     let word = argument.kind.as_str();
-    if argument.used.as_ref().is_some_and(|used| !known.predicates.contains(used)) {
-        return Err(format!("?{} is no function of src/beauty/used.rs", argument.used.as_deref().unwrap_or_default()));
-    }
     if argument.pointer {
         return match number(word) {
             Some((bytes, signed)) => Ok(Kind::Number { bytes, signed }),

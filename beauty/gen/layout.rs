@@ -1,5 +1,6 @@
 //! Where C puts the fields of a struct: offsets and sizes per ABI, checked against the bytes that the row says.
 
+use super::constant::{Condition, Lookup};
 use super::fault::Fault;
 use super::field_type::{Count, Type};
 use super::kind::{self, Kind, Vocabulary};
@@ -26,6 +27,10 @@ pub struct Member {
     pub name: String,
     pub offset: u32,
     pub form: Form,
+    /// The kernel writes it and never reads it; of a pointer, what it points to.
+    pub written: bool,
+    /// When the kernel writes it, if not always.
+    pub used: Option<Condition>,
 }
 
 /// What `row::Form` will be.
@@ -50,11 +55,11 @@ pub enum Form {
 }
 
 /// The layout of each struct, in the order of the rows.
-pub fn layouts(structs: &[StructRow], known: &Vocabulary, faults: &mut Vec<Fault>) -> Vec<Layout> {
-    structs.iter().map(|row| layout(row, structs, known, faults)).collect()
+pub fn layouts(structs: &[StructRow], known: &Vocabulary, value: &Lookup, faults: &mut Vec<Fault>) -> Vec<Layout> {
+    structs.iter().map(|row| layout(row, structs, known, value, faults)).collect()
 }
 
-fn layout(row: &StructRow, structs: &[StructRow], known: &Vocabulary, faults: &mut Vec<Fault>) -> Layout {
+fn layout(row: &StructRow, structs: &[StructRow], known: &Vocabulary, value: &Lookup, faults: &mut Vec<Fault>) -> Layout {
     match &row.body {
         Body::Unknown => Layout::Opaque,
         Body::Decoder { function, .. } => {
@@ -74,7 +79,7 @@ fn layout(row: &StructRow, structs: &[StructRow], known: &Vocabulary, faults: &m
             })
         })),
         Body::Fields { .. } => Layout::Members([0, 1, 2, 3].map(|abi| {
-            members(row, abi, structs, known).unwrap_or_else(|fault| {
+            members(row, abi, structs, known, value).unwrap_or_else(|fault| {
                 faults.push(fault);
                 Vec::new()
             })
@@ -89,7 +94,7 @@ fn fields(row: &StructRow, abi: usize) -> Option<(&[FieldRow], bool)> {
     }
 }
 
-fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabulary) -> Result<Vec<Member>, Fault> {
+fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabulary, value: &Lookup) -> Result<Vec<Member>, Fault> {
     let (fields, packed) = fields(row, abi).unwrap_or_default();
     let mut members: Vec<Member> = Vec::new();
     let mut end = 0;
@@ -111,15 +116,59 @@ fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabular
             if members.iter().any(|member| member.name == field.name) {
                 return Err(fault("there are two of that name".into()));
             }
-            members.push(Member { name: field.name.clone(), offset, form: form(field, abi, fields, structs, known).map_err(fault)? });
+            let form = form(field, abi, fields, structs, known).map_err(fault)?;
+            members.push(Member { name: field.name.clone(), offset, form, written: field.written, used: None });
         }
     }
+    check_named(&members, row)?;
+    conditions(&mut members, fields, row, value)?;
     let size = end.next_multiple_of(widest);
     if size != row.sizes[abi] {
         let text = format!("the fields of {} make {size} bytes in {}, not {}", row.name, ABI_WORDS[abi], row.sizes[abi]);
         return Err(row.place.fault(text));
     }
     Ok(members)
+}
+
+/// Whether the fields that a struct's row names are where they must be.
+fn check_named(members: &[Member], row: &StructRow) -> Result<(), Fault> {
+    let is_length = |member: &Member| member.offset == 0 && matches!(member.form, Form::Number { bytes: 4, .. });
+    if let Some(length) = row.length.as_ref().filter(|name| !members.first().is_some_and(|first| first.name == **name && is_length(first)))
+    {
+        return Err(row.place.fault(format!("length={length}: the length of {} must be its first field, of 32 bits", row.name)));
+    }
+    if let Some(asked) = row.asked.as_ref().filter(|name| !members.iter().any(|member| member.name == **name)) {
+        return Err(row.place.fault(format!("asks={asked}: {} has no such field", row.name)));
+    }
+    Ok(())
+}
+
+/// How many bytes of a struct the kernel reads when it reads and writes it, or 0 for all: up to the field that the row names.
+pub fn asked(row: &StructRow, layout: &Layout) -> u32 {
+    let (Some(name), Layout::Members(members)) = (&row.asked, layout) else { return 0 };
+    let end = |member: &Member| match member.form {
+        Form::Number { bytes, .. } => member.offset + u32::from(bytes),
+        Form::Text(bytes) | Form::Bytes(bytes) => member.offset + bytes,
+        Form::Array { stride, count, .. } => member.offset + stride * count,
+        Form::Struct(_) => 0,
+    };
+    members[0].iter().find(|member| member.name == *name).map_or(0, end)
+}
+
+/// Finds out when the kernel writes members, as their fields say.
+fn conditions(members: &mut [Member], fields: &[FieldRow], row: &StructRow, value: &Lookup) -> Result<(), Fault> {
+    let plain = Kind::Plain("Ulong");
+    let all = members.to_vec();
+    let kind = |member: &Member| if let Form::Number { kind, .. } = &member.form { kind.clone() } else { plain.clone() };
+    let kinds: Vec<Kind> = all.iter().map(kind).collect();
+    let named: Vec<(&str, &Kind)> = all.iter().map(|member| member.name.as_str()).zip(&kinds).collect();
+    for (member, field) in members.iter_mut().zip(fields.iter().filter(|field| field.is_shown())) {
+        if let Some(used) = field.meaning.as_ref().and_then(|meaning| meaning.used.as_ref()) {
+            let condition = used.resolve(&named, value);
+            member.used = condition.map_err(|text| field.place.fault(format!("{}, {}: {text}", row.name, field.name)))?;
+        }
+    }
+    Ok(())
 }
 
 /// Bytes and alignment of one element.

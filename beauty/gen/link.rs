@@ -1,5 +1,7 @@
 //! Puts calls together: rows with their variants, numbers, kinds, and the tables and structs that they name.
 
+use super::condition;
+use super::constant::{self, Condition, Lookup};
 use super::fault::Fault;
 use super::kind::{self, Kind, Return, Vocabulary};
 use super::numbers::{COMMON_FROM, NumberRow};
@@ -14,6 +16,7 @@ pub struct Call {
     pub args: Vec<Argument>,
     pub returns: Return,
     pub groups: Vec<String>,
+    pub does: &'static str,
     pub variants: Vec<Variant>,
 }
 
@@ -31,8 +34,11 @@ pub struct Argument {
     pub name: String,
     pub kind: Kind,
     pub flow: FlowRow,
+    pub written: Vec<&'static str>,
+    pub traits: Vec<&'static str>,
+    pub fd_of: Option<usize>,
     pub length: Length,
-    pub used: Option<String>,
+    pub used: Option<Condition>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +48,6 @@ pub enum Length {
     Ret,
     Fixed(u64),
 }
-
-/// The value of a table's constant, and the mask of the bits that the kernel looks at.
-pub type Lookup<'a> = dyn Fn(&str, &str) -> Result<Option<(u64, u64)>, String> + 'a;
 
 /// The groups that a row may name.
 const GROUPS: [&str; 17] = [
@@ -79,7 +82,7 @@ pub fn calls(rows: &[SyscallRow], numbers: &[NumberRow], known: &Vocabulary, val
             }
             (Some(_), None) => Err(format!("a variant of {}, whose plain row must come first", row.name)),
             (None, Some((first, _))) => Err(format!("{} has a row already: {}:{}", row.name, first.place.file, first.place.line)),
-            (None, None) => call(row, &by_name, known).map(|call| drop(calls.insert(&row.name, (row, call)))),
+            (None, None) => call(row, &by_name, known, value).map(|call| drop(calls.insert(&row.name, (row, call)))),
         };
         if let Err(text) = result {
             faults.push(row.place.fault(text));
@@ -113,7 +116,7 @@ pub fn check_numbers(numbers: &[NumberRow], calls: &[Call], faults: &mut Vec<Fau
     }
 }
 
-fn call(row: &SyscallRow, numbers: &BTreeMap<&str, &NumberRow>, known: &Vocabulary) -> Result<Call, String> {
+fn call(row: &SyscallRow, numbers: &BTreeMap<&str, &NumberRow>, known: &Vocabulary, value: &Lookup) -> Result<Call, String> {
     let numbers = match (row.number, numbers.get(row.name.as_str())) {
         (Some(number), None) if number >= COMMON_FROM => [Some(number); 4],
         (Some(_), None) => return Err(format!("numbers below {COMMON_FROM} differ per ABI: write {} into arch/numbers.tbl", row.name)),
@@ -128,9 +131,10 @@ fn call(row: &SyscallRow, numbers: &BTreeMap<&str, &NumberRow>, known: &Vocabula
         name: row.name.clone(),
         event: row.event.clone(),
         numbers,
-        args: arguments(row, None, known)?,
+        args: arguments(row, None, known, value)?,
         returns: kind::of_return(row.returns.as_deref().unwrap_or_default(), known)?,
         groups: row.groups.clone(),
+        does: row.does,
         variants: Vec::new(),
     })
 }
@@ -152,40 +156,46 @@ fn variant(
     let mut mask = u64::from(u32::MAX);
     let mut resolved = Vec::new();
     for word in values {
-        let number = match (&chosen_by.kind, word.parse()) {
-            (_, Ok(number)) => number,
-            (Kind::Table(table), Err(_)) => {
-                let Some((number, bits)) = value(table, word)? else { continue };
-                mask = bits;
-                number
-            }
-            // What a function knows to name may stand in any table.
-            (Kind::Custom(_), Err(_)) if word.contains('.') => {
-                let (table, word) = word.split_once('.').unwrap_or_default();
-                let Some((number, bits)) = value(table, word)? else { return Err(format!("{table} is no table")) };
-                mask = bits;
-                number
-            }
-            _ => return Err(format!("{word} is no number, and {} has no table", chosen_by.name)),
-        };
-        if plain.variants.iter().any(|other| other.arg == arg && other.values.contains(&number)) {
+        let Some((numbers, bits)) = constant::constants(word, (&chosen_by.name, &chosen_by.kind), value)? else { continue };
+        if condition::number(word).is_none() {
+            mask = bits;
+        }
+        let is_taken = |number: &u64| plain.variants.iter().any(|other| other.arg == arg && other.values.contains(number));
+        if numbers.iter().any(is_taken) {
             return Err(format!("{word} chooses an earlier variant of {} already", row.name));
         }
-        resolved.push(number);
+        resolved.extend(numbers);
+    }
+    let mut args = arguments(row, Some((arg, &chosen_by)), known, value)?;
+    // Where zero says nothing in the plain row, it says nothing in variants.
+    for (own, plain) in args.iter_mut().zip(&plain.args) {
+        let is_new = |word: &&&str| **word == "OPTIONAL" && !own.traits.contains(*word);
+        let inherited: Vec<&'static str> = plain.traits.iter().filter(is_new).copied().collect();
+        own.traits.extend(inherited);
     }
     let returns = row.returns.as_ref().map_or(Ok(plain.returns.clone()), |word| kind::of_return(word, known))?;
-    Ok(Variant { arg, mask, values: resolved, args: arguments(row, Some((arg, &chosen_by)), known)?, returns })
+    Ok(Variant { arg, mask, values: resolved, args, returns })
 }
 
-fn arguments(row: &SyscallRow, chosen_by: Option<(usize, &Argument)>, known: &Vocabulary) -> Result<Vec<Argument>, String> {
-    row.args
+fn arguments(row: &SyscallRow, chosen_by: Option<(usize, &Argument)>, known: &Vocabulary, value: &Lookup) -> Result<Vec<Argument>, String> {
+    let linked = row
+        .args
         .iter()
         .enumerate()
         .map(|(at, argument)| match chosen_by {
             Some((arg, plain)) if arg == at => Ok(plain.clone()),
             _ => link(argument, row, known).map_err(|text| format!("{}, {}: {text}", row.name, argument.name)),
         })
-        .collect()
+        .collect::<Result<Vec<Argument>, String>>()?;
+    let mut args = linked.clone();
+    let named: Vec<(&str, &Kind)> = linked.iter().map(|argument| (argument.name.as_str(), &argument.kind)).collect();
+    for (at, argument) in row.args.iter().enumerate() {
+        if let Some(used) = &argument.used {
+            let condition = used.resolve(&named, value);
+            args[at].used = condition.map_err(|text| format!("{}, {}: {text}", row.name, argument.name))?;
+        }
+    }
+    Ok(args)
 }
 
 fn link(argument: &ArgumentRow, row: &SyscallRow, known: &Vocabulary) -> Result<Argument, String> {
@@ -202,8 +212,11 @@ fn link(argument: &ArgumentRow, row: &SyscallRow, known: &Vocabulary) -> Result<
         name: argument.name.clone(),
         kind: kind::of_argument(argument, known)?,
         flow: argument.flow,
+        written: argument.written.clone(),
+        traits: argument.traits.clone(),
+        fd_of: argument.fd_of.as_ref().and_then(|owner| row.args.iter().position(|other| other.name == *owner)),
         length,
-        used: argument.used.clone(),
+        used: None,
     })
 }
 

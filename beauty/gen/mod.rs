@@ -2,6 +2,8 @@
 //!
 //! Pure: nothing here opens a file. build.rs hands the text in and writes the result out, tests do the same with small examples.
 
+pub mod condition;
+pub mod constant;
 pub mod ctype;
 pub mod emit;
 pub mod enums;

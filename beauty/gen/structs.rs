@@ -8,7 +8,11 @@ use super::syscalls::ArgumentRow;
 pub const ABI_WORDS: [&str; 4] = ["x86_64", "i386", "x32", "aarch64"];
 
 /// What lengths count, if not bytes.
-const COUNTED: [(&str, &str); 4] = [("bits", "Bits"), ("nodes", "Nodes"), ("pages", "Pages"), ("tail", "Tail")];
+const COUNTED: [(&str, &str); 5] = [("bits", "Bits"), ("nodes", "Nodes"), ("pages", "Pages"), ("tail", "Tail"), ("entries", "Entries")];
+
+/// Structs that the BPF programs know by themselves.
+const COPIED: [(&str, &str); 5] =
+    [("iovec", "Iovec"), ("msghdr", "Msghdr"), ("mmsghdr", "Mmsghdr"), ("pollfd", "Pollfd"), ("command", "Command")];
 
 #[derive(Clone, Debug)]
 pub struct StructRow {
@@ -21,6 +25,12 @@ pub struct StructRow {
     pub used_by_rust: bool,
     /// What a length behind the struct's name counts: the name of a variant of `row::Counted`.
     pub counted: &'static str,
+    /// How it is copied, where its layout does not say it: the name of a variant of `row::Copied`.
+    pub copied: &'static str,
+    /// The field that says how long it is.
+    pub length: Option<String>,
+    /// The last field that the kernel reads of what it reads and writes.
+    pub asked: Option<String>,
     pub body: Body,
 }
 
@@ -53,6 +63,8 @@ pub struct FieldRow {
     pub count: Count,
     /// What the number is, in the words for arguments.
     pub meaning: Option<ArgumentRow>,
+    /// The kernel writes it and never reads it; of a pointer, what it points to.
+    pub written: bool,
 }
 
 impl FieldRow {
@@ -113,6 +125,7 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
     let sizes = sizes.and_then(|sizes| sizes.try_into().ok());
     let sizes = sizes.ok_or_else(|| format!("{name} needs four sizes: bytes in x86-64, i386, x32 and aarch64"))?;
     let (mut source, mut used_by_rust, mut packed, mut align, mut counted) = (None, false, false, None, "Bytes");
+    let (mut copied, mut length, mut asked) = ("Plain", None, None);
     let mut rest = &said[4..];
     while let Some((word, after)) = rest.split_first() {
         match *word {
@@ -120,8 +133,17 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
             "packed" => packed = true,
             word if word.starts_with("count=") => {
                 let said = COUNTED.iter().find(|(known, _)| *known == &word["count=".len()..]);
-                counted = said.map(|(_, rust)| *rust).ok_or_else(|| format!("`{word}`: a length counts bits, nodes, pages or the tail"))?;
+                counted = said
+                    .map(|(_, rust)| *rust)
+                    .ok_or_else(|| format!("`{word}`: a length counts bits, nodes, pages, the tail or entries"))?;
             }
+            word if word.starts_with("copy=") => {
+                let said = COPIED.iter().find(|(known, _)| *known == &word["copy=".len()..]);
+                let known = COPIED.map(|(known, _)| known).join(", ");
+                copied = said.map(|(_, rust)| *rust).ok_or_else(|| format!("`{word}`: the BPF programs know {known}"))?;
+            }
+            word if word.starts_with("length=") => length = Some(word["length=".len()..].to_string()),
+            word if word.starts_with("asks=") => asked = Some(word["asks=".len()..].to_string()),
             word if word.contains(".h") => source = Some(word.to_string()),
             word if word.starts_with("align=") => {
                 let said = word["align=".len()..].parse().ok().filter(|align: &u32| align.is_power_of_two());
@@ -141,15 +163,25 @@ fn plain(name: &str, said: &[&str], place: &Place) -> Result<StructRow, String> 
     if align.is_some() && !matches!(body, Body::Decoder { .. }) {
         return Err(format!("{name}: only what has a decoder needs `align=`"));
     }
-    Ok(StructRow { place: place.clone(), name: name.to_string(), sizes, source, used_by_rust, counted, body })
+    Ok(StructRow { place: place.clone(), name: name.to_string(), sizes, source, used_by_rust, counted, copied, length, asked, body })
 }
 
 fn fields(words: &[&str], place: &Place) -> Result<Vec<FieldRow>, String> {
-    let field = |word: &&str| {
-        let (name, text) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `field:type`"))?;
-        if is_name(name) { typed(name, text, place) } else { Err(format!("`{name}` cannot be a field's name")) }
-    };
-    words.iter().map(field).collect()
+    let (mut fields, mut words) = (Vec::new(), words.iter());
+    while let Some(word) = words.next() {
+        let (name, said) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `field:type`"))?;
+        if !is_name(name) {
+            return Err(format!("`{name}` cannot be a field's name"));
+        }
+        let written = said == "out";
+        let of = if written { words.next().ok_or_else(|| format!("`{word}` has no type after it"))? } else { said };
+        let field = FieldRow { written, ..typed(name, of, place)? };
+        if !written && field.meaning.as_ref().is_some_and(|meaning| meaning.used.is_some()) {
+            return Err(format!("{name}: `?` says when the kernel writes a field, and this one is not `out`"));
+        }
+        fields.push(field);
+    }
+    Ok(fields)
 }
 
 fn typed(name: &str, text: &str, place: &Place) -> Result<FieldRow, String> {
@@ -160,7 +192,7 @@ fn typed(name: &str, text: &str, place: &Place) -> Result<FieldRow, String> {
     if meaning.is_some() && !matches!(of, Type::Number { .. }) {
         return Err(format!("{name}: `{word}` is no number, so that nothing can be said of it after `/`"));
     }
-    Ok(FieldRow { place: place.clone(), name: name.to_string(), of, count, meaning })
+    Ok(FieldRow { place: place.clone(), name: name.to_string(), of, count, meaning, written: false })
 }
 
 #[cfg(test)]
@@ -191,6 +223,9 @@ mod tests {
         );
         assert_eq!(common[1].meaning.as_ref().map(|meaning| meaning.kind.as_str()), Some("hex"));
         assert_eq!(own[1].as_ref().map(Vec::len), Some(2));
+        let rows_out = parsed("a 8 8 8 8 f:out u32/hex g:u32").expect("good");
+        let Body::Fields { common, .. } = &rows_out[0].body else { panic!("{rows_out:?}") };
+        assert_eq!(common.iter().map(|field| field.written).collect::<Vec<_>>(), [true, false]);
         assert!(matches!(&rows[1].body, Body::Number(_)) && matches!(&rows[2].body, Body::Decoder { function, .. } if function == "c"));
     }
 
@@ -204,6 +239,8 @@ mod tests {
             ("a 1 1 1 1 f:long x", "s.tbl:1: `x` should be `field:type`"),
             ("a 1 1 1 1 f-:long", "s.tbl:1: `f-` cannot be a field's name"),
             ("a 1 1 1 1 f:u32[", "s.tbl:1: `u32[` has an open bracket"),
+            ("a 1 1 1 1 f:out", "s.tbl:1: `f:out` has no type after it"),
+            ("a 1 1 1 1 f:u32/hex?g&1 g:u32", "s.tbl:1: f: `?` says when the kernel writes a field"),
             ("a 1 1 1 1 f:char[4]/hex", "s.tbl:1: f: `char` is no number"),
             ("a 1 1 1 1 f:u32/a-b", "s.tbl:1: `a-b` is no kind"),
             ("a 1 1 1 1 f:u32\na@vax f:u32", "s.tbl:2: `vax` is no ABI"),
@@ -211,6 +248,7 @@ mod tests {
             ("a 1 1 1 1 decoder.a\n f:u32", "s.tbl:2: a is no struct of fields"),
             ("a 1 1 1 1 align=3 decoder.a", "s.tbl:1: `align=3` is no alignment"),
             ("a 1 1 1 1 count=bytes", "s.tbl:1: `count=bytes`: a length counts bits"),
+            ("a 1 1 1 1 copy=all", "s.tbl:1: `copy=all`: the BPF programs know iovec"),
             ("a 1 1 1 1 align=4 f:u32", "s.tbl:1: a: only what has a decoder"),
         ] {
             let error = parsed(text).expect_err(text);

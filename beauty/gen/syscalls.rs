@@ -1,5 +1,6 @@
 //! Rows of `syscalls/*.tbl`: a call's arguments, its return and its groups.
 
+use super::condition::{self, ConditionRow};
 use super::fault::{Fault, Place, Row, is_name};
 
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct SyscallRow {
     /// A variant may leave it to the plain row.
     pub returns: Option<String>,
     pub groups: Vec<String>,
+    /// What it does to what rtrace follows: a variant of `special::Special`.
+    pub does: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +28,15 @@ pub struct ArgumentRow {
     /// `kind*`
     pub pointer: bool,
     pub flow: FlowRow,
+    /// How the call ends when the kernel wrote it: constants of `row::Outcomes`.
+    pub written: Vec<&'static str>,
+    /// Constants of `row::Traits`.
+    pub traits: Vec<&'static str>,
+    /// It is a descriptor of the process that this argument names.
+    pub fd_of: Option<String>,
     pub length: LengthRow,
-    pub used: Option<String>,
+    /// When the call uses it, if not always.
+    pub used: Option<ConditionRow>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +53,35 @@ pub enum LengthRow {
     Ret,
     Fixed(u64),
 }
+
+/// How a call may end, as rows say it and as `row::Outcomes` calls it.
+const OUTCOMES: [(&str, &str); 4] =
+    [("succeeded", "SUCCEEDED"), ("positive", "POSITIVE"), ("interrupted", "INTERRUPTED"), ("failed", "FAILED")];
+
+/// What else an argument may be, as rows say it and as `row::Traits` calls it.
+const TRAITS: [(&str, &str); 4] = [("optional", "OPTIONAL"), ("shallow", "SHALLOW"), ("sends", "SENDS"), ("counted", "COUNTED")];
+
+/// What a call may do to what rtrace follows, as rows say it and as `special::Special` calls it.
+const SPECIAL: [(&str, &str); 18] = [
+    ("exit", "Exit"),
+    ("exit_group", "ExitGroup"),
+    ("execve", "Execve"),
+    ("execveat", "Execveat"),
+    ("sigreturn", "SigReturn"),
+    ("clone", "Clone"),
+    ("close", "Close"),
+    ("close_range", "CloseRange"),
+    ("dup", "Dup"),
+    ("dup_to", "DupTo"),
+    ("fcntl", "Fcntl"),
+    ("unshare", "Unshare"),
+    ("setns", "Setns"),
+    ("io_uring", "IoUring"),
+    ("ioctl", "Ioctl"),
+    ("rename", "Rename"),
+    ("socketcall", "MaybeDescriptor"),
+    ("splice", "Splice"),
+];
 
 pub fn parse(row: &Row) -> Result<SyscallRow, Fault> {
     parse_fields(&row.fields, &row.place).map_err(|text| row.place.fault(text))
@@ -67,6 +106,7 @@ fn parse_fields(fields: &[&str], place: &Place) -> Result<SyscallRow, String> {
         chosen_by: None,
         returns: None,
         groups: Vec::new(),
+        does: "Plain",
     };
     while let Some((word, after)) = rest.split_first() {
         rest = after;
@@ -76,6 +116,10 @@ fn parse_fields(fields: &[&str], place: &Place) -> Result<SyscallRow, String> {
             call.returns = Some(returns.to_string());
         } else if let Some(group) = word.strip_prefix('%') {
             call.groups.push(group.to_string());
+        } else if let Some(said) = word.strip_prefix("does=") {
+            let known = SPECIAL.iter().find(|(known, _)| *known == said);
+            let words = || SPECIAL.map(|(known, _)| known).join(", ");
+            call.does = known.map(|(_, rust)| *rust).ok_or_else(|| format!("`{word}`: what a call does is one of {}", words()))?;
         } else if call.returns.is_some() || !call.groups.is_empty() {
             return Err(format!("`{word}` stands after the arguments"));
         } else {
@@ -87,7 +131,7 @@ fn parse_fields(fields: &[&str], place: &Place) -> Result<SyscallRow, String> {
 }
 
 impl SyscallRow {
-    /// Takes one argument of the first word, and of the next if that says `out`.
+    /// Takes one argument of the first word, and of the next ones if that says `out` and the like.
     fn argument<'a>(&mut self, word: &str, rest: &'a [&'a str]) -> Result<&'a [&'a str], String> {
         if let Some((name, values)) = word.split_once('=')
             && !word.contains(':')
@@ -99,17 +143,12 @@ impl SyscallRow {
             self.args.push(ArgumentRow::named(name)?);
             return Ok(rest);
         }
-        let (name, kind) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `argument:kind`"))?;
-        let flow = match kind {
-            "out" => FlowRow::Out,
-            "inout" => FlowRow::InOut,
-            _ => FlowRow::In,
-        };
-        let (kind, rest) = match flow {
-            FlowRow::In => (kind, rest),
-            _ => rest.split_first().map(|(kind, rest)| (*kind, rest)).ok_or_else(|| format!("`{word}` has no kind after it"))?,
-        };
-        let mut argument = ArgumentRow { flow, ..ArgumentRow::named(name)? };
+        let (name, mut kind) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `argument:kind`"))?;
+        let (mut argument, mut rest) = (ArgumentRow::named(name)?, rest);
+        while argument.attribute(kind)? {
+            let (next, after) = rest.split_first().ok_or_else(|| format!("`{word}` has no kind after it"))?;
+            (kind, rest) = (next, after);
+        }
         argument.kind(kind)?;
         self.args.push(argument);
         Ok(rest)
@@ -128,12 +167,20 @@ impl SyscallRow {
             {
                 return Err(format!("the length of {} is {length}, which is no argument of {}", argument.name, self.name));
             }
+            if let Some(owner) = argument.fd_of.as_ref().filter(|owner| !self.args.iter().any(|other| other.name == **owner)) {
+                return Err(format!("{} is a descriptor of {owner}, which is no argument of {}", argument.name, self.name));
+            }
+            let tested = argument.used.iter().flat_map(ConditionRow::arguments);
+            if let Some(tested) = tested.into_iter().find(|tested| !self.args.iter().any(|other| other.name == **tested)) {
+                return Err(format!("the condition of {} tests {tested}, which is no argument of {}", argument.name, self.name));
+            }
         }
         match self.chosen_by {
             None if self.returns.is_none() => Err(format!("{} does not say what it returns: `-> kind` is missing", self.name)),
             Some(_) if self.number.is_some() || self.event != self.name => {
                 Err(format!("this row of {} is a variant: number and event name stand in the plain row", self.name))
             }
+            Some(_) if self.does != "Plain" => Err(format!("this row of {} is a variant: `does=` stands in the plain row", self.name)),
             Some(_) if !self.groups.is_empty() => Err(format!("this row of {} is a variant: groups stand in the plain row", self.name)),
             _ => Ok(()),
         }
@@ -145,24 +192,61 @@ impl ArgumentRow {
         if !is_name(name) {
             return Err(format!("`{name}` cannot be an argument's name"));
         }
-        Ok(ArgumentRow { name: name.into(), kind: String::new(), pointer: false, flow: FlowRow::In, length: LengthRow::OfType, used: None })
+        Ok(ArgumentRow {
+            name: name.into(),
+            kind: String::new(),
+            pointer: false,
+            flow: FlowRow::In,
+            written: vec!["SUCCEEDED"],
+            traits: Vec::new(),
+            fd_of: None,
+            length: LengthRow::OfType,
+            used: None,
+        })
     }
 
     /// What a field of a struct means, in the words for arguments.
     pub fn of_field(name: &str, meaning: &str) -> Result<ArgumentRow, String> {
         let mut field = ArgumentRow::named(name)?;
         field.kind(meaning)?;
-        if field.used.is_some() { Err(format!("{name}: a field has no `?`")) } else { Ok(field) }
+        Ok(field)
     }
 
-    /// `bytes[count]`, `u64*[4]`, `mode?creates`
+    /// Takes a word that stands before the kind: `out`, `inout(succeeded|interrupted)`, `optional`, `fd_of(pid1)`. Whether it
+    /// is one.
+    fn attribute(&mut self, word: &str) -> Result<bool, String> {
+        let (word, said) = match word.split_once('(') {
+            Some((before, said)) => (before, Some(said.strip_suffix(')').ok_or_else(|| format!("`{word}` has an open bracket"))?)),
+            None => (word, None),
+        };
+        match (word, said) {
+            ("out", _) => self.flow = FlowRow::Out,
+            ("inout", _) => self.flow = FlowRow::InOut,
+            ("fd_of", Some(owner)) => {
+                self.fd_of = Some(owner.to_string());
+                return Ok(true);
+            }
+            _ => {
+                let known = TRAITS.iter().find(|(known, _)| *known == word && said.is_none());
+                self.traits.extend(known.map(|(_, rust)| *rust));
+                return Ok(known.is_some());
+            }
+        }
+        let outcome = |said: &str| {
+            let known = OUTCOMES.iter().find(|(known, _)| *known == said).map(|(_, rust)| *rust);
+            known.ok_or_else(|| format!("`{word}({said})`: memory is written when the call succeeded, positive, interrupted or failed"))
+        };
+        if let Some(said) = said {
+            self.written = said.split('|').map(outcome).collect::<Result<_, _>>()?;
+        }
+        Ok(true)
+    }
+
+    /// `bytes[count]`, `u64*[4]`, `mode?flags&O_CREAT`
     fn kind(&mut self, text: &str) -> Result<(), String> {
         let (kind, used) = text.split_once('?').map_or((text, None), |(kind, used)| (kind, Some(used)));
         if let Some(used) = used {
-            if !is_name(used) {
-                return Err(format!("`{used}` cannot be a predicate's name"));
-            }
-            self.used = Some(used.to_string());
+            self.used = Some(condition::parse(used)?);
         }
         let kind = match kind.split_once('[') {
             None => kind,
@@ -199,7 +283,7 @@ mod tests {
     #[test]
     fn arguments_say_kind_flow_length_and_use() {
         let row = parsed(
-            "listns/nslist@470 req:ns_id_req ids:out u64*[n] n:size buf:inout bytes[ret] mode:mode?creates f:custom.f -> int %file %desc",
+            "listns/nslist@470 req:ns_id_req ids:out u64*[n] n:size buf:inout bytes[ret] mode:mode?n&A f:custom.f -> int %file %desc",
         )
         .expect("good");
         assert_eq!((row.name.as_str(), row.event.as_str(), row.number), ("listns", "nslist", Some(470)));
@@ -208,8 +292,36 @@ mod tests {
         assert_eq!((ids.kind.as_str(), ids.pointer, ids.flow), ("u64", true, FlowRow::Out));
         assert_eq!(ids.length, LengthRow::Argument("n".into()));
         assert_eq!((row.args[3].flow, &row.args[3].length), (FlowRow::InOut, &LengthRow::Ret));
-        assert_eq!((row.args[4].kind.as_str(), row.args[4].used.as_deref()), ("mode", Some("creates")));
+        assert_eq!((row.args[4].kind.as_str(), &row.args[4].used), ("mode", &condition::parse("n&A").ok()));
         assert_eq!(row.args[5].kind, "custom.f");
+    }
+
+    #[test]
+    fn an_argument_says_when_its_memory_is_written() {
+        let row =
+            parsed("nap rmtp:out(interrupted) timespec tsp:inout(succeeded|interrupted) timespec a:out int* b:int -> int").expect("good");
+        let said = row.args.iter().map(|argument| (argument.flow, argument.written.join(" "))).collect::<Vec<_>>();
+        let expected = [
+            (FlowRow::Out, "INTERRUPTED"),
+            (FlowRow::InOut, "SUCCEEDED INTERRUPTED"),
+            (FlowRow::Out, "SUCCEEDED"),
+            (FlowRow::In, "SUCCEEDED"),
+        ];
+        assert_eq!(said, expected.map(|(flow, written)| (flow, written.to_string())));
+    }
+
+    #[test]
+    fn an_argument_has_words_before_its_kind() {
+        let row = parsed("cmp pid:pid idx:fd_of(pid) uint addr:optional address vec:shallow out iovec*[n] n:uint -> int").expect("good");
+        assert_eq!((row.args[1].fd_of.as_deref(), row.args[1].kind.as_str()), (Some("pid"), "uint"));
+        assert_eq!((&row.args[2].traits[..], &row.args[3].traits[..]), (&["OPTIONAL"][..], &["SHALLOW"][..]));
+        assert_eq!((row.args[3].flow, row.args[3].kind.as_str()), (FlowRow::Out, "iovec"));
+    }
+
+    #[test]
+    fn a_row_says_what_its_call_does() {
+        let does = |text: &str| parsed(text).expect("good").does;
+        assert_eq!([does("close fd:fd -> int %desc does=close"), does("read fd:fd -> size")], ["Close", "Plain"]);
     }
 
     #[test]
@@ -226,6 +338,9 @@ mod tests {
             ("re-ad -> int", "s.tbl:1: `re-ad` cannot be a syscall's name"),
             ("read@x -> int", "s.tbl:1: `x` is no syscall number"),
             ("read fd -> int", "s.tbl:1: `fd` should be `argument:kind`"),
+            ("read a:fd_of(pid) uint -> int", "s.tbl:1: a is a descriptor of pid, which is no argument of read"),
+            ("read buf:out(always) bytes[4] -> int", "s.tbl:1: `out(always)`: memory is written when the call succeeded"),
+            ("read buf:out(failed bytes[4] -> int", "s.tbl:1: `out(failed` has an open bracket"),
             ("read buf:out", "s.tbl:1: `buf:out` has no kind after it"),
             ("read fd:fd ->", "s.tbl:1: `->` without what is returned"),
             ("read -> int fd:fd", "s.tbl:1: `fd:fd` stands after the arguments"),
@@ -234,8 +349,12 @@ mod tests {
             ("read buf:bytes[a+b] -> int", "s.tbl:1: `a+b` is no length"),
             ("read a:int a:int -> int", "s.tbl:1: two arguments are called a"),
             ("read a:int b:int c:int d:int e:int f:int g:int -> int", "s.tbl:1: read has 7 arguments"),
+            ("read buf:mode?creates -> int", "s.tbl:1: `?creates` is no condition"),
+            ("read buf:mode?n&A -> int", "s.tbl:1: the condition of buf tests n, which is no argument of read"),
             ("read a=1 b=2", "s.tbl:1: two arguments choose this row"),
             ("read a=1 -> int %file", "s.tbl:1: this row of read is a variant: groups"),
+            ("read a:int -> int does=all", "s.tbl:1: `does=all`: what a call does is one of exit, exit_group"),
+            ("read a=1 -> int does=close", "s.tbl:1: this row of read is a variant: `does=`"),
             ("read@5 a=1 -> int", "s.tbl:1: this row of read is a variant: number"),
             ("read a:in/t -> int", "s.tbl:1: `in/t` is no kind"),
         ] {

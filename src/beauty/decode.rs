@@ -9,7 +9,6 @@ use super::resolve::{Signature, Word};
 use super::row::{Arg, Flow, Kind, Return, Syscall};
 use super::scalar::{constants, id, pid, scalar};
 use super::value::{Returned, Value};
-use super::written::is_written;
 use crate::event::{Call, Comm, Exit, FdPlace, ID_RETURNED, Numbers};
 
 /// What decoding asks beside the call.
@@ -157,8 +156,8 @@ impl<'a> Argument<'_, 'a> {
 
     /// Whether this value of it says nothing (see `default.rs`).
     pub fn is_default(&self, value: &Value) -> bool {
-        let (Some(row), Some(registers)) = (self.decoded.row, &self.decoded.call.args) else { return false };
-        is_default(row, self.decoded.signature.args, self.index, value, registers)
+        let Some(registers) = &self.decoded.call.args else { return false };
+        is_default(self.decoded.signature.args, self.index, value, registers)
     }
 
     /// Its value when the call was entered: that of the register, or what it points to. `None` for memory that the kernel does not
@@ -198,7 +197,7 @@ impl<'a> Argument<'_, 'a> {
         let reader = Reader::new(call, self.decoded.context, self.index as u8, Moment::Exit);
         let is_there = !call.pieces.is_empty() && address != 0;
         match arg.flow {
-            Flow::Out if !is_there || !is_written(arg, call) => Some(Value::Unread(address)),
+            Flow::Out if !is_there => Some(Value::Unread(address)),
             Flow::InOut if !is_there || !reader.has(address, true) => None,
             _ => Some(self.pointed(reader, arg, address)),
         }

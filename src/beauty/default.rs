@@ -1,53 +1,27 @@
 //! Zeros that say nothing: arguments that were left at what most callers pass, and that a style may leave out.
 //!
 //! Most zeros say something: a length, an offset, a user, a signal, a status. Those that do not are no flags where none has a
-//! name, no pointer to an optional struct with the length that goes with it, and the arguments listed here.
+//! name, no pointer to an optional struct with the length that goes with it, and arguments that
+//! are `optional` in their row.
 
-use super::row::{Arg, Kind, Length, Syscall};
+use super::row::{Arg, Kind, Length, Traits};
 use super::value::Value;
 
-/// Arguments of which zero is a default, by the syscall's name and their own.
-const ZERO_IS_DEFAULT: [(&str, &str); 17] = [
-    // The kernel chooses the address.
-    ("mmap", "addr"),
-    ("mmap2", "addr"),
-    ("shmat", "shmaddr"),
-    ("map_shadow_stack", "addr"),
-    // The child goes on with its parent's stack.
-    ("clone", "newsp"),
-    // What PTRACE_CONT and its like ignore.
-    ("ptrace", "addr"),
-    // As stat(2) does it.
-    ("statx", "flags"),
-    // A mount that is changed or moved has neither a device nor a type, and few types take data.
-    ("mount", "dev_name"),
-    ("mount", "type"),
-    ("mount", "data"),
-    ("fsconfig", "_key"),
-    ("fsconfig", "_value"),
-    ("fsconfig", "aux"),
-    // Arguments of operations that take fewer.
-    ("keyctl", "arg3"),
-    ("keyctl", "arg4"),
-    ("keyctl", "arg5"),
-    ("semctl", "arg"),
-];
-
-/// Whether this value of the row's argument with this index is one that says nothing.
-pub fn is_default(row: &Syscall, args: &[Arg], index: usize, value: &Value, registers: &[u64; 6]) -> bool {
+/// Whether this value of the argument with this index is one that says nothing.
+pub fn is_default(args: &[Arg], index: usize, value: &Value, registers: &[u64; 6]) -> bool {
     let Some(arg) = args.get(index) else { return false };
     match value {
-        Value::Flags { table, bits: 0 } => !table.names_zero() || is_listed(row, arg),
+        Value::Flags { table, bits: 0 } => !table.names_zero() || is_optional(arg),
         Value::Unread(0) if points_to_what_may_lack(&arg.kind) => true,
         Value::Int(0) | Value::Uint(0) | Value::Hex(0) if arg.name.starts_with("flag") => true,
         Value::Int(0) | Value::Uint(0) if is_length_of_nothing(args, index, registers) => true,
-        Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Address(0) | Value::Unread(0) => is_listed(row, arg),
+        Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Address(0) | Value::Unread(0) => is_optional(arg),
         _ => false,
     }
 }
 
-fn is_listed(row: &Syscall, arg: &Arg) -> bool {
-    ZERO_IS_DEFAULT.contains(&(row.name, arg.name))
+fn is_optional(arg: &Arg) -> bool {
+    arg.traits.contains(Traits::OPTIONAL)
 }
 
 /// Kinds of pointer that callers leave at NULL: a call without its path, its buffer or its list of words is worth seeing.
@@ -60,7 +34,7 @@ fn is_length_of_nothing(args: &[Arg], index: usize, registers: &[u64; 6]) -> boo
     args.iter().enumerate().any(|(other, arg)| {
         arg.length == Length::Arg(index as u8)
             && registers.get(other) == Some(&0)
-            && arg.used.is_none_or(|used| used(registers))
+            && arg.used.holds(registers)
             && points_to_what_may_lack(&arg.kind)
     })
 }

@@ -13,6 +13,10 @@ pub type Decoder = for<'a> fn(&mut Reader<'a>, Memory<'a>) -> Value<'a>;
 const COST_MAX: usize = 64 << 10;
 const VALUE_COST: usize = 16;
 
+/// Elements of an array, members of a set and entries of a directory that are shown, and of arrays no more are copied
+/// (`nested.h` has the same number).
+pub const ELEMENTS_MAX: usize = 32;
+
 /// A stretch of the traced program's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {

@@ -1,5 +1,6 @@
 //! From registers and bytes to typed values, and from these to text, by the tables of `beauty/`.
 
+pub mod condition;
 pub mod constant;
 pub mod custom;
 pub mod custom_constants;
@@ -20,12 +21,11 @@ pub mod samples;
 pub mod scalar;
 pub mod shape;
 pub mod signal;
+pub mod special;
 pub mod stamp;
 pub mod structure;
 pub mod style;
 pub mod table;
 pub mod tables;
 pub mod tracepoint;
-pub mod used;
 pub mod value;
-mod written;

@@ -1,13 +1,10 @@
 //! What stands behind a pointer: text, bytes, numbers, structs, and arrays of them.
 
-use super::memory::{Memory, Reader, load, pointer_size};
+use super::memory::{ELEMENTS_MAX, Memory, Reader, load, pointer_size};
 use super::row::{Form, Kind, Layout, Struct};
 use super::value::{List, Text, Value};
 use crate::event::PieceState;
 use std::borrow::Cow;
-
-/// Elements of an array that are shown.
-const ELEMENTS_MAX: usize = 32;
 
 impl<'a> Reader<'a> {
     /// The value at an address, or the address if its memory was not copied. `count` is what the row's length says, if it says one.

@@ -73,7 +73,7 @@ impl Signature {
     /// Whether the kernel looks at the argument at this place.
     #[inline]
     pub fn uses(&self, at: usize, registers: &[u64; 6]) -> bool {
-        self.args.get(at).is_some_and(|arg| arg.used.is_none_or(|used| used(registers)))
+        self.args.get(at).is_some_and(|arg| arg.used.holds(registers))
     }
 
     /// What the length of the argument at this place says, where a register or the return (`ret`) has it: bytes, or
@@ -166,6 +166,7 @@ impl Word {
 #[cfg(test)]
 mod tests {
     use super::super::lookup;
+    use super::super::row::Condition;
     use super::super::tables::SYSCALLS;
     use super::*;
 
@@ -211,7 +212,7 @@ mod tests {
             let behind = signature.args.iter().skip_while(|arg| !matches!(arg.kind, Kind::Loff));
             for arg in behind {
                 let is_number = matches!(arg.kind, Kind::Loff | Kind::Int | Kind::Uint | Kind::Ulong | Kind::Size | Kind::Table(_));
-                assert!(is_number && arg.used.is_none(), "{}", arg.name);
+                assert!(is_number && arg.used == Condition::Always, "{}", arg.name);
             }
         }
     }

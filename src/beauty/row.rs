@@ -2,7 +2,9 @@
 //!
 //! Only data and its types stand here. How a value is told from a row is `decode`'s, how it looks is a style's.
 
+pub use super::condition::{Condition, How, Test};
 pub use super::shape::*;
+pub use super::special::Special;
 use crate::event::Abi;
 
 bitflags::bitflags! {
@@ -29,6 +31,37 @@ bitflags::bitflags! {
     }
 }
 
+bitflags::bitflags! {
+    /// How a call may end.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Outcomes: u8 {
+        /// It returned 0.
+        const ZERO = 1;
+        /// It returned more than 0.
+        const POSITIVE = 2;
+        const SUCCEEDED = 3;
+        /// A signal interrupted it: it failed with EINTR, or is restarted.
+        const INTERRUPTED = 4;
+        /// It failed, interrupted or not.
+        const FAILED = 12;
+    }
+}
+
+bitflags::bitflags! {
+    /// What else rows say of arguments.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Traits: u8 {
+        /// Zero says nothing: most callers leave it at that, and a style may leave it out.
+        const OPTIONAL = 1;
+        /// What pointers in its memory point to is not the caller's, or not what the call looks at.
+        const SHALLOW = 2;
+        /// The call reads what pointers in its memory point to, though it writes the memory itself.
+        const SENDS = 4;
+        /// Its strings are counted and not copied: they are many and seldom asked for.
+        const COUNTED = 8;
+    }
+}
+
 /// One syscall: a row of `beauty/syscalls/*.tbl`.
 #[derive(Debug)]
 pub struct Syscall {
@@ -41,6 +74,7 @@ pub struct Syscall {
     pub args: &'static [Arg],
     pub returns: Return,
     pub groups: Groups,
+    pub does: Special,
     /// Rows chosen by one argument's value, first match wins.
     pub variants: &'static [Variant],
 }
@@ -64,9 +98,14 @@ pub struct Arg {
     pub name: &'static str,
     pub kind: Kind,
     pub flow: Flow,
+    /// How the call ends when the kernel wrote what the argument points to.
+    pub written: Outcomes,
+    pub traits: Traits,
+    /// It is a descriptor of the process that this argument names: by its number, or by a descriptor.
+    pub fd_of: Option<u8>,
     pub length: Length,
-    /// Says whether the argument is used at all (`mode` of openat without O_CREAT is not), from the argument registers.
-    pub used: Option<fn(&[u64; 6]) -> bool>,
+    /// When the call uses the argument at all (`mode` of openat without O_CREAT is not).
+    pub used: Condition,
 }
 
 /// Which way an argument's memory goes.

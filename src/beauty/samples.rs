@@ -17,11 +17,29 @@ const fn table(name: &'static str, kind: TableKind, prefix: &'static str, entrie
 }
 
 const fn arg(name: &'static str, kind: Kind) -> Arg {
-    Arg { name, kind, flow: Flow::In, length: Length::OfType, used: None }
+    Arg {
+        name,
+        kind,
+        flow: Flow::In,
+        written: Outcomes::SUCCEEDED,
+        traits: Traits::empty(),
+        fd_of: None,
+        length: Length::OfType,
+        used: Condition::Always,
+    }
 }
 
 const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
-    Syscall { name, event: name, numbers: [Some(number), None, None, None], args, returns, groups: Groups::empty(), variants: &[] }
+    Syscall {
+        name,
+        event: name,
+        numbers: [Some(number), None, None, None],
+        args,
+        returns,
+        groups: Groups::empty(),
+        does: Special::Plain,
+        variants: &[],
+    }
 }
 
 pub static ACCESS: Table = table("open_access", TableKind::Enum, "O_", &[entry(0, "O_RDONLY"), entry(1, "O_WRONLY"), entry(2, "O_RDWR")]);
@@ -33,11 +51,18 @@ pub static OPEN_FLAGS: Table = Table {
 pub static WHENCE: Table = table("whence", TableKind::Enum, "SEEK_", &[entry(0, "SEEK_SET"), entry(1, "SEEK_CUR"), entry(2, "SEEK_END")]);
 pub static PROT: Table = table("prot", TableKind::Flags, "PROT_", &[entry(0, "PROT_NONE"), entry(1, "PROT_READ"), entry(2, "PROT_WRITE")]);
 pub static FCNTL: Table = table("fcntl_cmd", TableKind::Enum, "F_", &[entry(1, "F_GETFD"), entry(6, "F_SETLK")]);
-pub static FLOCK: Struct = Struct { name: "flock", sizes: [32, 16, 16, 32], counted: Counted::Bytes, source: "", layout: Layout::Opaque };
+pub static FLOCK: Struct = Struct {
+    name: "flock",
+    sizes: [32, 16, 16, 32],
+    counted: Counted::Bytes,
+    copied: Copied::Plain,
+    has_length: false,
+    asked: 0,
+    source: "",
+    layout: Layout::Opaque,
+};
 
-fn creates(registers: &[u64; 6]) -> bool {
-    registers[2] & 0o100 != 0
-}
+const CREATES: Condition = Condition::If { text: "flags&O_CREAT", any: &[Test { arg: 2, mask: 0o100, how: How::SomeBit }] };
 
 pub static OPENAT: Syscall = row(
     "openat",
@@ -46,7 +71,7 @@ pub static OPENAT: Syscall = row(
         arg("dfd", Kind::DirFd),
         arg("filename", Kind::Path),
         arg("flags", Kind::Table(&OPEN_FLAGS)),
-        Arg { name: "mode", kind: Kind::Mode, flow: Flow::In, length: Length::OfType, used: Some(creates) },
+        Arg { used: CREATES, ..arg("mode", Kind::Mode) },
     ],
     Return::Fd,
 );
@@ -64,7 +89,12 @@ pub static POLL: Syscall =
     row("poll", 7, &[arg("ufds", Kind::Pointer), arg("nfds", Kind::Uint), arg("timeout_msecs", Kind::Int)], Return::Ready);
 pub static CHOWN: Syscall = row("chown", 92, &[arg("filename", Kind::Path), arg("user", Kind::Uid), arg("group", Kind::Gid)], Return::Int);
 pub static MKNOD: Syscall = row("mknod", 133, &[arg("filename", Kind::Path), arg("mode", Kind::Mode), arg("dev", Kind::Dev)], Return::Int);
-pub static MMAP: Syscall = row("mmap", 9, &[arg("addr", Kind::Address), arg("len", Kind::Size), arg("flags", Kind::Hex)], Return::Address);
+pub static MMAP: Syscall = row(
+    "mmap",
+    9,
+    &[Arg { traits: Traits::OPTIONAL, ..arg("addr", Kind::Address) }, arg("len", Kind::Size), arg("flags", Kind::Hex)],
+    Return::Address,
+);
 pub static EXIT_GROUP: Syscall = row("exit_group", 231, &[arg("error_code", Kind::Int)], Return::Never);
 pub static EXECVE: Syscall =
     row("execve", 59, &[arg("filename", Kind::Path), arg("argv", Kind::StrArray), arg("envp", Kind::StrArray)], Return::Int);

@@ -2,7 +2,7 @@
 //!
 //! Places and types stand here, by ABI; how bytes become values is `structure`'s and `pointed`'s.
 
-use super::row::{Kind, Length};
+use super::row::{Condition, Flow, Kind, Length};
 use crate::event::Abi;
 
 /// A struct of the kernel's ABI: a row of `beauty/structs/*.tbl`.
@@ -13,6 +13,11 @@ pub struct Struct {
     pub sizes: [u32; 4],
     /// What a length that belongs to it counts.
     pub counted: Counted,
+    pub copied: Copied,
+    /// Its first member, of 32 bits, says how long it is where the call does not.
+    pub has_length: bool,
+    /// How many bytes the kernel reads of it when it reads and writes it; 0 for all.
+    pub asked: u32,
     /// Where C finds it: a header, and its name there after a colon if that differs, with `+` if it is longer there; empty where no header has it.
     pub source: &'static str,
     pub layout: Layout,
@@ -31,6 +36,26 @@ pub enum Counted {
     Pages,
     /// The bytes behind what is fixed of it.
     Tail,
+    /// The bytes of as many of it as there is room for, each with what follows what is fixed.
+    Entries,
+}
+
+/// How a struct is copied where its layout alone does not say it: the BPF programs know these by themselves
+/// (`bpf/nested.h`, `bpf/elsewhere.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// As its layout says.
+    Plain,
+    /// An array of buffers, of which the return says how much is used.
+    Iovec,
+    /// A message: an address, an array of buffers, control data.
+    Msghdr,
+    /// Messages, each with its length.
+    Mmsghdr,
+    /// Each names a descriptor.
+    Pollfd,
+    /// An ioctl's command says direction and size.
+    Command,
 }
 
 impl Struct {
@@ -39,7 +64,7 @@ impl Struct {
         const PAGE_BYTES: u64 = 4096;
         let word_bits = if abi == Abi::I386 { 32 } else { 64 };
         match self.counted {
-            Counted::Bytes => count,
+            Counted::Bytes | Counted::Entries => count,
             Counted::Bits => count.div_ceil(word_bits).saturating_mul(word_bits / 8),
             Counted::Nodes => count.saturating_sub(1).div_ceil(word_bits).saturating_mul(word_bits / 8),
             Counted::Pages => count.div_ceil(PAGE_BYTES),
@@ -68,6 +93,18 @@ pub struct Member {
     /// In bytes from the struct's beginning.
     pub offset: u32,
     pub form: Form,
+    /// [`Flow::Out`]: the kernel writes it and never reads it; of a pointer, what it points to.
+    pub flow: Flow,
+    /// When the kernel writes it; the condition is about members of the same struct.
+    pub used: Condition,
+}
+
+impl Member {
+    /// Whether it holds nothing that the call was given: only the kernel writes it.
+    pub fn is_only_written(&self) -> bool {
+        let points = matches!(self.form, Form::Number(Number { kind, .. }) if !kind.is_in_register());
+        self.flow == Flow::Out && !points
+    }
 }
 
 /// How a member stands in memory.

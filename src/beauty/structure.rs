@@ -4,7 +4,6 @@ use super::memory::{Memory, Reader, load};
 use super::row::{Form, Kind, Layout, Length, Member, Number, Struct};
 use super::scalar::{scalar, whole};
 use super::value::{Record, Text, Value};
-use super::written::written_member;
 use std::borrow::Cow;
 
 /// Names and values of a struct's members, in order.
@@ -29,12 +28,11 @@ impl<'a> Reader<'a> {
     pub fn members(&mut self, of: &'static Struct, memory: Memory<'a>) -> (Members<'a>, bool) {
         let abi = self.abi() as usize;
         let Layout::Members(layouts) = &of.layout else { return (Vec::new(), true) };
-        let left_out = if self.is_unwritten { written_member(of.name) } else { None };
         let (of, size) = (layouts[abi], of.sizes[abi]);
         let mut members = Vec::with_capacity(of.len());
         let mut more = memory.is_cut() || memory.wanted > u64::from(size) && !ends_open(of);
         for member in of {
-            if left_out == Some(member.name) {
+            if self.is_unwritten && member.is_only_written() {
                 continue;
             }
             if let Some(raw) = plain(member, memory).filter(|_| self.spend_value()) {

@@ -188,7 +188,7 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 /* What an operation has to do when the call returned so: OP_AT_EXIT or nothing. Global, so that the verifier need not look at each way through it for each operation. */
 __noinline u32 due_at_exit(u32 when, s64 ret)
 {
-	if (ret <= 0 && when & OP_POSITIVE)
+	if ((ret <= 0 && when & OP_POSITIVE) || (ret >= 0 && when & OP_NOT_DONE))
 		return 0;
 	if (ret >= 0 || when & OP_FAILED)
 		return when & OP_AT_EXIT;

@@ -2,12 +2,13 @@
 //!
 //! An operation is a fact, not a program: which argument, when, how many bytes. What needs more than that is a kind of its own in `capture.h`.
 
-use super::conditions::{self, Condition};
+use super::conditions::{Coded, coded};
 use super::encode::OPS_MAX;
 use super::links::Links;
 use super::record::ARG_RETURN;
+use crate::beauty::memory;
 use crate::beauty::resolve::Signature;
-use crate::beauty::row::{Arg, Counted, Flow, Form, Kind, Layout, Length, Return, Struct, Syscall};
+use crate::beauty::row::{Arg, Copied, Counted, Flow, Form, Kind, Layout, Length, Outcomes, Return, Struct, Traits};
 use crate::event::Abi;
 
 /// `sizeof(struct op)`.
@@ -17,7 +18,7 @@ const PIECE_MAX: u32 = 4096;
 /// The most bytes of a string or buffer, in as many records as they need.
 const STRING_MAX: u32 = 1 << 20;
 /// No more elements of an array are copied.
-const ELEMENTS_MAX: u32 = 32;
+pub(super) const ELEMENTS_MAX: u32 = memory::ELEMENTS_MAX as u32;
 /// `NO_ARG`
 const NO_ARG: u8 = 6;
 
@@ -28,44 +29,7 @@ const INTERRUPTED: u8 = 4;
 const COUNT_32: u8 = 8;
 const FAILED: u8 = 16;
 const POSITIVE: u8 = 32;
-
-/// What is written under other conditions than that the call did not fail.
-const WRITTEN: &[(&str, &str, u8)] = &[
-    ("nanosleep", "rmtp", INTERRUPTED),
-    ("clock_nanosleep", "rmtp", INTERRUPTED),
-    ("clock_nanosleep_time64", "rmtp", INTERRUPTED),
-    ("ppoll", "tsp", INTERRUPTED),
-    ("ppoll_time64", "tsp", INTERRUPTED),
-    ("pselect6", "tsp", INTERRUPTED),
-    ("pselect6_time64", "tsp", INTERRUPTED),
-    ("select", "tvp", INTERRUPTED),
-    ("_newselect", "tvp", INTERRUPTED),
-    ("getsockopt", "optlen", FAILED),
-    // E2BIG tells how large the kernel's struct is.
-    ("sched_setattr", "uattr", FAILED),
-    ("wait4", "stat_addr", POSITIVE),
-    ("wait4", "ru", POSITIVE),
-    ("waitpid", "stat_addr", POSITIVE),
-];
-
-/// Addresses of another process's memory, or of memory that the call does not look into.
-const NOT_FOLLOWED: &[(&str, &str)] = &[
-    ("process_vm_readv", "rvec"),
-    ("process_vm_writev", "rvec"),
-    ("process_madvise", "vec"),
-    ("io_uring_register", "arg"),
-    ("ptrace", "data"),
-];
-
-/// Structs whose first member, 32 bits, says how long they are, or how long what follows the fixed part is.
-const SELF_SIZED: [&str; 4] = ["sched_attr", "mnt_id_req", "ns_id_req", FILE_HANDLE];
-const FILE_HANDLE: &str = "file_handle";
-
-/// Structs that are as many as the length has room for, and of no fixed length.
-const ENTRIES: [&str; 2] = ["linux_dirent", "linux_dirent64"];
-
-/// The interface is asked for by its name, and what else stands there is no part of the question.
-const INTERFACE_NAME_BYTES: u16 = 16;
+const NOT_DONE: u8 = 64;
 
 /// `enum op_kind`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +79,7 @@ pub(super) struct Op {
     /// The argument that a count from the return is no more than.
     room: u8,
     /// When the call uses the argument.
-    condition: Condition,
+    condition: Coded,
     /// So many bytes of what is read and written are read, unless it is 0: then all are.
     asks: u16,
     /// Which links, from one on.
@@ -136,7 +100,7 @@ impl Op {
             Count::One => 7,
             Count::At(arg) => 16 + arg,
         };
-        let (test, test_arg, mask) = self.condition.coded();
+        let (test, test_arg, mask) = self.condition;
         let mut bytes = [0; OP_BYTES];
         bytes[..4].copy_from_slice(&[self.arg, self.what as u8, self.when, count]);
         bytes[4..6].copy_from_slice(&self.size.to_ne_bytes());
@@ -179,14 +143,14 @@ pub(super) enum Elsewhere {
 }
 
 impl Elsewhere {
-    fn of(row: &Syscall, args: &[Arg]) -> Elsewhere {
-        // kcmp's other indexes mean other things.
-        let is_number = |at: usize| args.get(at).is_some_and(|arg: &Arg| matches!(arg.kind, Kind::Int | Kind::Uint));
-        match row.name {
-            "kcmp" if is_number(3) && is_number(4) => Elsewhere::Compared,
-            "kcmp" if is_number(3) => Elsewhere::ComparedOne,
-            "pidfd_getfd" => Elsewhere::Fetched,
-            _ if args.first().is_some_and(|arg| matches!(arg.kind, Kind::StructArray(of) if of.name == "pollfd")) => Elsewhere::Polled,
+    fn of(args: &[Arg]) -> Elsewhere {
+        let owner = |at: usize| args.get(at).and_then(|arg| arg.fd_of);
+        let is_polled = |arg: &Arg| matches!(arg.kind, Kind::StructArray(of) if of.copied == Copied::Pollfd);
+        match (owner(1), owner(3), owner(4)) {
+            (Some(0), None, None) => Elsewhere::Fetched,
+            (None, Some(0), Some(1)) => Elsewhere::Compared,
+            (None, Some(0), None) => Elsewhere::ComparedOne,
+            _ if args.first().is_some_and(is_polled) => Elsewhere::Polled,
             _ => Elsewhere::Nowhere,
         }
     }
@@ -201,9 +165,9 @@ pub(super) struct Maker<'a> {
 
 impl Maker<'_> {
     /// What is copied of a call with these arguments, a row's or those of one of its variants.
-    pub fn capture(&mut self, row: &Syscall, signature: Signature) -> Capture {
+    pub fn capture(&mut self, signature: Signature) -> Capture {
         let Signature { args, returns } = signature;
-        let ops = (0..args.len()).filter_map(|at| self.op(row.name, &signature, at)).flat_map(parted).take(OPS_MAX).collect();
+        let ops = (0..args.len()).filter_map(|at| self.op(&signature, at)).flat_map(parted).take(OPS_MAX).collect();
         let is_descriptor = |arg: &Arg| matches!(arg.kind, Kind::Fd | Kind::DirFd);
         let descriptors = (0u8..6).zip(args).filter(|(_, arg)| is_descriptor(arg)).fold(0, |bits, (at, _)| bits | 1 << at);
         let places = |is_one: fn(&Kind) -> bool, is_returned: bool| {
@@ -213,7 +177,7 @@ impl Maker<'_> {
         Capture {
             ops,
             descriptors,
-            elsewhere: Elsewhere::of(row, args),
+            elsewhere: Elsewhere::of(args),
             opens: matches!(returns, Return::Fd),
             pids: places(|kind| matches!(kind, Kind::Pid), matches!(returns, Return::Pid)),
             uids: places(|kind| matches!(kind, Kind::Uid), matches!(returns, Return::Uid)),
@@ -221,25 +185,23 @@ impl Maker<'_> {
         }
     }
 
-    fn op(&mut self, name: &str, signature: &Signature, at: usize) -> Option<Op> {
+    fn op(&mut self, signature: &Signature, at: usize) -> Option<Op> {
         let arg = &signature.args[at];
         let (count, of_int) = count(signature, arg.length, self.abi);
-        let written = WRITTEN.iter().filter(|(row, of, _)| (*row, *of) == (name, arg.name)).fold(0, |bits, (_, _, bit)| bits | bit);
         let (room, room_of_int) = if count == Count::Return { room(signature, at, self.abi) } else { (NO_ARG, false) };
         let mut op = Op {
             arg: at as u8,
             what: What::Bytes,
-            when: when(arg) | written | if of_int || room_of_int { COUNT_32 } else { 0 },
+            when: when(arg) | if of_int || room_of_int { COUNT_32 } else { 0 },
             count,
             size: 1,
             room,
-            condition: conditions::of(name, arg),
+            condition: coded(&arg.used)?,
             asks: 0,
             links: (0, 0),
             limit: PIECE_MAX,
         };
         let string_limit = self.string_limit();
-        let follows = !NOT_FOLLOWED.contains(&(name, arg.name));
         match arg.kind {
             Kind::Path => (op.what, op.count) = (What::String, Count::One),
             Kind::Str => {
@@ -247,20 +209,19 @@ impl Maker<'_> {
                 (op.what, op.count, op.limit) = (What::String, Count::One, string_limit.min(limit));
             }
             Kind::Bytes => (op.size, op.limit) = (fixed(arg.length), string_limit),
-            // The environment is only counted: its strings are many and seldom asked for.
             Kind::StrArray => {
-                let limit = if arg.name == "envp" { 0 } else { string_limit.max(1) };
+                let limit = if arg.traits.contains(Traits::COUNTED) { 0 } else { string_limit.max(1) };
                 (op.what, op.size, op.limit) = (What::Strings, self.word_bytes(), limit);
             }
-            Kind::StructArray(of) if of.name == "iovec" && follows => {
+            Kind::StructArray(of) if of.copied == Copied::Iovec && !arg.traits.contains(Traits::SHALLOW) => {
                 (op.what, op.size) = (What::Iovec, self.word_bytes());
                 op.when |= if op.when == AT_EXIT { FAILED } else { 0 };
             }
-            Kind::StructArray(of) if of.name == "mmsghdr" => {
-                (op.what, op.size, op.limit) = (What::Mmsghdr, self.word_bytes(), u32::from(name == "sendmmsg"));
+            Kind::StructArray(of) if of.copied == Copied::Mmsghdr => {
+                (op.what, op.size, op.limit) = (What::Mmsghdr, self.word_bytes(), arg.traits.contains(Traits::SENDS).into());
             }
-            Kind::Struct(of) if of.name == "msghdr" => (op.what, op.size) = (What::Msghdr, self.word_bytes()),
-            Kind::Struct(of) => self.structure(&mut op, of, name, arg)?,
+            Kind::Struct(of) if of.copied == Copied::Msghdr => (op.what, op.size) = (What::Msghdr, self.word_bytes()),
+            Kind::Struct(of) => self.structure(&mut op, of, arg)?,
             Kind::StructArray(of) => {
                 let size = of.sizes[self.abi as usize];
                 (op.size, op.limit) = (size as u16 * fixed(arg.length), size * ELEMENTS_MAX);
@@ -273,27 +234,26 @@ impl Maker<'_> {
         Some(op)
     }
 
-    fn structure(&mut self, op: &mut Op, of: &'static Struct, row: &str, arg: &Arg) -> Option<()> {
+    fn structure(&mut self, op: &mut Op, of: &'static Struct, arg: &Arg) -> Option<()> {
         if matches!(of.layout, Layout::Opaque) {
             return None;
         }
         let size = of.sizes[self.abi as usize];
         op.limit = if ends_open(of, self.abi) { PIECE_MAX } else { size };
-        op.asks = if op.when == AT_ENTRY | AT_EXIT && of.name.starts_with("ifreq_") { INTERFACE_NAME_BYTES } else { 0 };
-        let links = if NOT_FOLLOWED.contains(&(row, arg.name)) { (0, 0) } else { self.links.of(of, row, self.abi, self.string_limit()) };
+        op.asks = if arg.flow == Flow::InOut { of.asked as u16 } else { 0 };
+        let links = if arg.traits.contains(Traits::SHALLOW) { (0, 0) } else { self.links.of(of, self.abi, self.string_limit()) };
         if arg.length == Length::OfType {
             (op.count, op.size) = (Count::One, size as u16);
-            if of.name == FILE_HANDLE {
-                (op.what, op.count) = (What::Tail, Count::At(op.arg));
-            } else if of.name == "ioctl_data" {
-                (op.what, op.limit) = (What::Command, self.string_limit());
-            } else if SELF_SIZED.contains(&of.name) {
-                (op.count, op.size) = (Count::At(op.arg), 1);
+            match of.counted {
+                _ if of.copied == Copied::Command => (op.what, op.limit) = (What::Command, self.string_limit()),
+                Counted::Tail if of.has_length => (op.what, op.count) = (What::Tail, Count::At(op.arg)),
+                _ if of.has_length => (op.count, op.size) = (Count::At(op.arg), 1),
+                _ => {}
             }
         } else {
             op.size = fixed(arg.length);
             match of.counted {
-                Counted::Bytes => {}
+                Counted::Bytes | Counted::Entries => {}
                 // The kernel's words are 64 bits in x32 too.
                 Counted::Bits | Counted::Nodes => {
                     op.what = if of.counted == Counted::Bits { What::Bits } else { What::Nodes };
@@ -314,7 +274,7 @@ impl Maker<'_> {
     }
 
     fn word_bytes(&self) -> u16 {
-        crate::beauty::memory::pointer_size(self.abi) as u16
+        memory::pointer_size(self.abi) as u16
     }
 }
 
@@ -327,16 +287,31 @@ fn parted(op: Op) -> impl Iterator<Item = Op> {
 
 /// Whether more may follow what is fixed of a struct.
 fn ends_open(of: &Struct, abi: Abi) -> bool {
-    let Layout::Members(all) = &of.layout else { return ENTRIES.contains(&of.name) };
+    let Layout::Members(all) = &of.layout else { return of.counted == Counted::Entries };
     all[abi as usize].last().is_some_and(|last| matches!(last.form, Form::Text(0) | Form::Bytes(0) | Form::Array { count: 0, .. }))
 }
 
 fn when(arg: &Arg) -> u8 {
     match arg.flow {
         Flow::In => AT_ENTRY,
-        Flow::Out => AT_EXIT,
-        Flow::InOut => AT_ENTRY | AT_EXIT,
+        Flow::Out => AT_EXIT | written(arg.written),
+        Flow::InOut => AT_ENTRY | AT_EXIT | written(arg.written),
     }
+}
+
+/// How the call ends when memory is written.
+fn written(outcomes: Outcomes) -> u8 {
+    let failed = match outcomes {
+        _ if outcomes.contains(Outcomes::FAILED) => FAILED,
+        _ if outcomes.contains(Outcomes::INTERRUPTED) => INTERRUPTED,
+        _ => 0,
+    };
+    let done = match outcomes.intersection(Outcomes::SUCCEEDED) {
+        Outcomes::SUCCEEDED => 0,
+        Outcomes::POSITIVE => POSITIVE,
+        _ => NOT_DONE,
+    };
+    failed | done
 }
 
 /// Where the count comes from, and whether it is an int.

@@ -1,72 +1,61 @@
-//! When a call uses an argument at all, for the programs: the predicates of `crate::beauty::used` as facts.
-//!
-//! A function cannot be told to the kernel, so each has its twin here; a test holds the two together.
+//! When a call uses an argument, as the programs test it: `test`, `test_arg` and `test_mask` of `struct op`.
 
-use crate::beauty::row::Arg;
+use crate::beauty::row::{Condition, How, Test};
 
-/// What another argument's lower half must be: its place, and a mask or a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
-    Always,
-    Any(u8, u32),
-    None(u8, u32),
-    Is(u8, u32),
-    IsNot(u8, u32),
-    /// The lower seven bits are the number of a bit of this mask.
-    Among(u8, u32),
-}
+/// `enum op_test`
+const NONE: u8 = 0;
+const ANY: u8 = 1;
+const NO: u8 = 2;
+const IS: u8 = 3;
+const IS_NOT: u8 = 4;
+const AMONG: u8 = 5;
+/// The bits that `TEST_AMONG` looks at.
+const AMONG_BITS: u32 = 0x7f;
 
-impl Condition {
-    /// `test`, `test_arg` and `test_mask` of `struct op`.
-    pub fn coded(self) -> (u8, u8, u32) {
-        match self {
-            Condition::Always => (0, 0, 0),
-            Condition::Any(arg, mask) => (1, arg, mask),
-            Condition::None(arg, mask) => (2, arg, mask),
-            Condition::Is(arg, value) => (3, arg, value),
-            Condition::IsNot(arg, value) => (4, arg, value),
-            Condition::Among(arg, mask) => (5, arg, mask),
-        }
+/// A test that the programs make: which, of which argument, and a mask or a value.
+pub(super) type Coded = (u8, u8, u32);
+
+/// What the programs test before they copy an argument's memory; `None` if the call never uses the argument. A condition
+/// that the programs have no test for is none: more is copied than is shown.
+pub(super) fn coded(condition: &Condition) -> Option<Coded> {
+    match condition {
+        Condition::Never => None,
+        Condition::If { any: [test], .. } => Some(of_test(test).unwrap_or((NONE, 0, 0))),
+        Condition::Always | Condition::If { .. } => Some((NONE, 0, 0)),
     }
 }
 
-const CONDITIONS: &[(&str, &str, Condition)] = &[
-    ("clock_nanosleep", "rmtp", Condition::None(1, 1)),
-    ("clock_nanosleep_time64", "rmtp", Condition::None(1, 1)),
-    ("clone", "parent_tidptr", Condition::Any(0, 0x10_1000)),
-    ("epoll_ctl", "event", Condition::IsNot(1, 2)),
-    ("futex", "utime", FUTEX_WAITS),
-    ("futex_time64", "utime", FUTEX_WAITS),
-    ("getgroups", "grouplist", HAS_ROOM),
-    ("getgroups32", "grouplist", HAS_ROOM),
-    ("mq_open", "u_attr", Condition::Any(1, 0o100)),
-    ("reboot", "arg", Condition::Is(2, 0xa1b2_c3d4)),
-];
-
-const FUTEX_WAITS: Condition = Condition::Among(1, 1 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 13);
-const HAS_ROOM: Condition = Condition::Any(0, u32::MAX);
-
-/// When this argument of the row is used.
-pub(super) fn of(row: &str, arg: &Arg) -> Condition {
-    let said = CONDITIONS.iter().find(|(of, name, _)| (*of, *name) == (row, arg.name) && arg.used.is_some());
-    said.map_or(Condition::Always, |(_, _, condition)| *condition)
+fn of_test(test: &Test) -> Option<Coded> {
+    let (code, mask) = match test.how {
+        How::SomeBit => (ANY, test.mask),
+        How::NoBit => (NO, test.mask),
+        How::OneOf([value]) if test.mask == u32::MAX => (IS, *value),
+        How::NoneOf([value]) if test.mask == u32::MAX => (IS_NOT, *value),
+        How::OneOf(values) if test.mask == AMONG_BITS => {
+            let bits = values.iter().map(|value| 1u32.checked_shl(*value)).collect::<Option<Vec<u32>>>()?;
+            (AMONG, bits.iter().fold(0, |all, bit| all | bit))
+        }
+        How::OneOf(_) | How::NoneOf(_) => return None,
+    };
+    Some((code, test.arg, mask))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::beauty::row::Kind;
+    use crate::beauty::row::Syscall;
     use crate::beauty::tables::SYSCALLS;
 
-    fn holds(condition: Condition, args: &[u64; 6]) -> bool {
-        let low = |arg: u8| args[usize::from(arg)] as u32;
-        match condition {
-            Condition::Always => true,
-            Condition::Any(arg, mask) => low(arg) & mask != 0,
-            Condition::None(arg, mask) => low(arg) & mask == 0,
-            Condition::Is(arg, value) => low(arg) == value,
-            Condition::IsNot(arg, value) => low(arg) != value,
-            Condition::Among(arg, mask) => low(arg) & 0x7f < 32 && mask >> (low(arg) & 0x1f) & 1 == 1,
+    /// What `is_used` of `capture.h` says.
+    fn holds((code, arg, mask): Coded, args: &[u64; 6]) -> bool {
+        let low = args[usize::from(arg)] as u32;
+        match code {
+            ANY => low & mask != 0,
+            NO => low & mask == 0,
+            IS => low == mask,
+            IS_NOT => low != mask,
+            AMONG => low & 0x7f < 32 && mask >> (low & 0x1f) & 1 == 1,
+            _ => true,
         }
     }
 
@@ -78,36 +67,13 @@ mod tests {
 
     #[test]
     fn memory_is_copied_under_the_conditions_that_rows_name() {
-        for row in SYSCALLS {
-            let variants = row.variants.iter().flat_map(|variant| variant.args);
-            for arg in row.args.iter().chain(variants) {
-                let Some(used) = arg.used else { continue };
-                let is_memory = !matches!(
-                    arg.kind,
-                    Kind::Int
-                        | Kind::Uint
-                        | Kind::Ulong
-                        | Kind::Hex
-                        | Kind::Fd
-                        | Kind::Offset
-                        | Kind::Pid
-                        | Kind::Mode
-                        | Kind::Dev
-                        | Kind::Address
-                        | Kind::Table(_)
-                );
-                for args in samples().filter(|_| is_memory) {
-                    assert_eq!(holds(of(row.name, arg), &args), used(&args), "{} {}: {:#x}", row.name, arg.name, args[0]);
-                }
+        let signatures = || SYSCALLS.iter().flat_map(Syscall::signatures);
+        let of_memory = signatures().flat_map(|signature| signature.args).filter(|arg| !arg.kind.is_in_register());
+        for arg in of_memory {
+            let Some(coded) = coded(&arg.used) else { continue };
+            for args in samples() {
+                assert_eq!(holds(coded, &args), arg.used.holds(&args), "{} {:?}: {:#x}", arg.name, arg.used, args[0]);
             }
-        }
-    }
-
-    #[test]
-    fn no_condition_is_idle() {
-        for (name, arg, condition) in CONDITIONS {
-            let row = SYSCALLS.iter().find(|row| row.name == *name).unwrap();
-            assert_eq!(of(name, row.args.iter().find(|known| known.name == *arg).unwrap()), *condition, "{name} {arg}");
         }
     }
 }

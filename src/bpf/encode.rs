@@ -12,7 +12,7 @@ use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
 use crate::kernel::machine::possible_cpus;
 use crate::kernel::procfs;
-use crate::syscall::special::{self, Special};
+use crate::syscall::special::Special;
 use std::collections::HashMap;
 
 /// `PLANS_MAX`, `OPS_MAX`: plans that differ, and the operations of one.
@@ -63,7 +63,7 @@ impl Settings {
         };
         let of_user = if let Whose::User(uid) = self.whose { uid } else { 0 };
         let (user, group) = self.own_only.unwrap_or((of_user, 0));
-        let sigreturn = self.unknown || self.calls.iter().any(|row| Special::of_name(row.name) == Special::SigReturn);
+        let sigreturn = self.unknown || self.calls.iter().any(|row| row.does == Special::SigReturn);
         let (inherit, ends, sums) = (self.inherit.into(), self.ends.into(), self.sums.into());
         let words = [scope, inherit, ends, self.pending_after, sigreturn.into(), self.string_limit as u32, sums];
         let cpus = if self.stacks.kinds.is_empty() { 0 } else { possible_cpus() };
@@ -79,14 +79,9 @@ impl Settings {
     pub(super) fn constants(&self) -> Constants {
         let mut wanted = vec![false; SYSCALLS.len()];
         self.calls.iter().filter_map(|call| lookup::index_by_name(call.name)).for_each(|row| wanted[usize::from(row)] = true);
-        let mut special = HashMap::new();
-        for (_, what, numbers) in special::ROWS {
-            let numbers = Abi::ALL.into_iter().zip(numbers).filter_map(|(abi, nr)| Some((abi, (*nr)?)));
-            special.extend(numbers.map(|number| (number, flags_of(*what))));
-        }
         let mut writer = Writer { string_limit: self.string_limit, ..Writer::new() };
         for (at, (abi, nr)) in Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as u32).map(move |nr| (abi, nr))).enumerate() {
-            let flags = special.get(&(abi, nr)).copied().unwrap_or_default();
+            let flags = lookup::row(abi, i64::from(nr)).map_or(0, |row| flags_of(row.does));
             let place = match lookup::index(abi, i64::from(nr)).map(usize::from) {
                 Some(row) if wanted[row] && !self.sums => writer.row(row, abi, flags | WANTED, self.stacks.of_row(row as u16)),
                 Some(row) if wanted[row] => writer.plan(Plan::of_flags(flags | WANTED)),
@@ -213,7 +208,7 @@ impl Writer {
     fn capture(&mut self, row: &'static Syscall, abi: Abi, variant: Option<usize>) -> Capture {
         let variant = variant.and_then(|at| row.variants.get(at));
         let signature = variant.map_or(row.signature(), |variant| Signature { args: variant.args, returns: variant.returns });
-        Maker { abi, string_limit: self.string_limit, links: &mut self.links }.capture(row, signature)
+        Maker { abi, string_limit: self.string_limit, links: &mut self.links }.capture(signature)
     }
 
     fn put_place(&mut self, at: usize, place: u16) {

@@ -1,8 +1,9 @@
 //! Pointers in structs that the programs follow: which member points to how much of what, from the rows of structs.
 //!
-//! Of structs whose pointers need more than that (`iovec`, `msghdr`), `nested.h` knows by itself.
+//! Structs whose pointers need more than that (`copy=` in their rows) `nested.h` knows by itself.
 
-use crate::beauty::row::{Form, Kind, Layout, Length, Member, Number, Struct};
+use super::capture::ELEMENTS_MAX;
+use crate::beauty::row::{Condition, Flow, Form, How, Kind, Layout, Length, Member, Number, Struct, Test};
 use crate::event::Abi;
 
 /// `LINKS_MAX`, `LINKS_OF_ONE`: links of all structs, and of one.
@@ -15,9 +16,6 @@ const COUNT_RETURN: u8 = 6;
 const COUNT_ONE: u8 = 7;
 const AT_ENTRY: u8 = 1;
 const AT_EXIT: u8 = 2;
-
-/// Members that the kernel writes behind, in which call, and which bits of the struct's first word ask for it.
-const WRITTEN: &[(&str, &str, u32)] = &[("clone3", "pidfd", 0x1000), ("clone3", "parent_tid", 0x10_0000), ("getxattrat", "value", 0)];
 
 /// `struct link`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +37,10 @@ pub(super) struct Links(Vec<Link>);
 
 impl Links {
     /// Where those of a struct begin, and how many they are.
-    pub fn of(&mut self, of: &Struct, row: &str, abi: Abi, string_limit: u32) -> (u8, u8) {
+    pub fn of(&mut self, of: &Struct, abi: Abi, string_limit: u32) -> (u8, u8) {
         let Layout::Members(all) = &of.layout else { return (0, 0) };
         let members = all[abi as usize];
-        let own: Vec<Link> = members.iter().filter_map(|member| link(member, members, row, abi, string_limit)).take(LINKS_OF_ONE).collect();
+        let own: Vec<Link> = members.iter().filter_map(|member| link(member, members, abi, string_limit)).take(LINKS_OF_ONE).collect();
         let place = self.0.windows(own.len().max(1)).position(|known| known == own).unwrap_or(self.0.len());
         if own.is_empty() || place + own.len() > LINKS_MAX {
             return (0, 0);
@@ -69,11 +67,11 @@ impl Link {
     }
 }
 
-fn link(member: &Member, members: &[Member], row: &str, abi: Abi, string_limit: u32) -> Option<Link> {
+fn link(member: &Member, members: &[Member], abi: Abi, string_limit: u32) -> Option<Link> {
     let Form::Number(number) = &member.form else { return None };
     let (size, limit) = match number.kind {
         Kind::Bytes => (1, string_limit),
-        Kind::Number { bytes, .. } => (u32::from(bytes), u32::from(bytes) * 32),
+        Kind::Number { bytes, .. } => (u32::from(bytes), u32::from(bytes) * ELEMENTS_MAX),
         Kind::Struct(of) => (if number.length == Length::OfType { of.sizes[abi as usize] } else { 1 }, of.sizes[abi as usize]),
         _ => return None,
     };
@@ -85,16 +83,28 @@ fn link(member: &Member, members: &[Member], row: &str, abi: Abi, string_limit: 
         Some(Member { offset, form: Form::Number(Number { bytes, .. }), .. }) => (*offset, *bytes),
         _ => (0, 0),
     };
-    let written = WRITTEN.iter().find(|(of, name, _)| (*of, *name) == (row, member.name));
+    let is_written = member.flow == Flow::Out;
     Some(Link {
         offset: member.offset as u16,
         count_offset: count_offset as u16,
         bytes: number.bytes,
         count_bytes,
-        count: if row == "getxattrat" { COUNT_RETURN } else { COUNT_ONE },
-        when: if written.is_some() { AT_EXIT } else { AT_ENTRY },
+        // What a member counts is room for what the kernel writes; the return says how much of it that was.
+        count: if is_written && counter.is_some() { COUNT_RETURN } else { COUNT_ONE },
+        when: if is_written { AT_EXIT } else { AT_ENTRY },
         size,
         limit,
-        flags: written.map_or(0, |(_, _, flags)| *flags),
+        flags: flags(&member.used, members),
     })
+}
+
+/// The bits of the struct's first word of which one asks for what is written, or 0: other conditions are not tested.
+fn flags(used: &Condition, members: &[Member]) -> u32 {
+    match used {
+        Condition::If { any: [Test { arg, mask, how: How::SomeBit }], .. } => {
+            let is_first = members.get(usize::from(*arg)).is_some_and(|member| member.offset == 0);
+            if is_first { *mask } else { 0 }
+        }
+        _ => 0,
+    }
 }

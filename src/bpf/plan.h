@@ -136,6 +136,8 @@ enum {
 	OP_FAILED = 16,
 	/* At exit only if the call returned more than 0. */
 	OP_POSITIVE = 32,
+	/* At exit not if the call succeeded. */
+	OP_NOT_DONE = 64,
 };
 
 /* Whether the call uses the argument at all: a test of another one's lower half. */

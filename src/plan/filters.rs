@@ -56,7 +56,7 @@ pub fn of_rows(
 /// The clauses of a condition on this syscall's calls, as many as the programs take.
 fn of(row: &'static Syscall, abi: Abi, filters: &[&Expr]) -> Vec<Decidable> {
     // What the kernel calls the task changes in these; and what they do must be known.
-    if Special::of_name(row.name).path_argument().is_some() || row.name == "prctl" {
+    if row.does.path_argument().is_some() || row.does == Special::Rename {
         return Vec::new();
     }
     let mut room = TESTS_MAX;

@@ -8,7 +8,6 @@ use crate::request::{Graphs, Item, Trace};
 use crate::session::{CallGraph, FramesMax, Terms};
 use crate::stack::registers::Architecture;
 use crate::sys::perf::StackFields;
-use crate::syscall::special::Special;
 
 /// Bytes of stack that the tracepoint engine copies when nobody says how many: what perf takes.
 const BYTES_CHOSEN: u32 = 8192;
@@ -107,7 +106,7 @@ impl CallGraphs {
 
     /// What is taken at this end of a call: at its exit, but at the entry of one that does not return, or has another stack by then.
     pub fn at(&self, syscall: &Syscall, exit: bool) -> Graph {
-        if Special::of_name(syscall.name).has_stack_at_entry() == exit { Graph::default() } else { self.of(syscall) }
+        if syscall.does.has_stack_at_entry() == exit { Graph::default() } else { self.of(syscall) }
     }
 }
 

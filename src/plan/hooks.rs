@@ -26,7 +26,7 @@ pub fn own(armed: &[&'static Syscall], selection: &Selection, tracefs: &Tracefs)
     if bpf::may_be_interrupted() {
         return Err("this kernel may interrupt programs on events of single syscalls, and skips them for others meanwhile");
     }
-    if armed.iter().any(|call| Special::of_name(call.name) == Special::SigReturn) {
+    if armed.iter().any(|call| call.does == Special::SigReturn) {
         return Err("the return of rt_sigreturn has no event of its own");
     }
     if !selection.others.is_empty() {

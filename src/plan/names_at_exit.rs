@@ -15,7 +15,6 @@ use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::probe::grammar::{self, Line, Probe};
 use crate::probe::made::Made;
 use crate::probe::owner::Owner;
-use crate::syscall::special::Special;
 use anyhow::{anyhow, bail};
 
 /// The subsystem of the events of single calls.
@@ -96,7 +95,7 @@ fn paths(tracefs: &Tracefs, call: &'static Syscall) -> Option<Paths> {
     let name = format!("sys_enter_{}", call.event);
     let format = tracefs.has(SYSCALLS, &name).then(|| tracefs.format(SYSCALLS, &name).ok()).flatten()?;
     let fields: Vec<String> = args.into_iter().filter_map(|arg| field(&format, arg)).collect();
-    let if_failed = Special::of_name(call.name).path_argument().is_some();
+    let if_failed = call.does.path_argument().is_some();
     (!fields.is_empty()).then_some(Paths { call: call.event, fields, if_failed })
 }
 

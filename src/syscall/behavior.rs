@@ -1,9 +1,10 @@
-//! What the core must know of each syscall, by ABI and number: from the small rows of [`super::special`] and from the decoders' rows.
+//! What the core must know of each syscall, by ABI and number: from its row.
 //!
 //! Built once, so that a record costs one look into an array. It does not decode: it says in which registers descriptors and process ids are.
 
-use super::special::{ROWS, Special};
-use crate::beauty::row::{Arg, Kind, Return, Syscall};
+use super::special::Special;
+use crate::beauty::row::{Arg, Condition, Kind, Return, Syscall};
+use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
 
 /// What the core must know of one syscall.
@@ -43,7 +44,7 @@ pub struct Behaviors {
 }
 
 impl Behaviors {
-    /// From the decoders' rows and the core's own.
+    /// From the decoders' rows, and from what all calls do.
     pub fn new(rows: &'static [Syscall]) -> Behaviors {
         let mut all = Behaviors { by_number: Default::default(), plain: Behavior::default() };
         for row in rows {
@@ -53,10 +54,11 @@ impl Behaviors {
                 }
             }
         }
-        for (_, special, numbers) in ROWS {
-            for (abi, number) in numbers.iter().enumerate() {
+        // Entries and exits must be paired rightly whichever rows are given.
+        for row in SYSCALLS.iter().filter(|row| row.does != Special::Plain) {
+            for (abi, number) in row.numbers.iter().enumerate() {
                 if let Some(number) = number {
-                    all.entry(abi, *number).special = *special;
+                    all.entry(abi, *number).special = row.does;
                 }
             }
         }
@@ -82,7 +84,7 @@ impl Behavior {
     fn of_row(row: &'static Syscall) -> Behavior {
         let mut behavior = Behavior { returns: Returns::of(row.returns), ..Behavior::default() };
         behavior.add_args(row.args);
-        let depends = !row.variants.is_empty() || row.args.iter().any(|arg| arg.used.is_some());
+        let depends = !row.variants.is_empty() || row.args.iter().any(|arg| arg.used != Condition::Always);
         behavior.row = depends.then_some(row);
         behavior
     }
@@ -138,8 +140,8 @@ impl Returns {
 pub fn may_change_descriptors(row: &Syscall) -> bool {
     let returns_one = row.signatures().any(|signature| matches!(signature.returns, Return::Fd));
     let plain = matches!(
-        Special::of_name(row.name),
-        Special::Plain | Special::Exit | Special::ExitGroup | Special::SigReturn | Special::Splice | Special::Setns
+        row.does,
+        Special::Plain | Special::Exit | Special::ExitGroup | Special::SigReturn | Special::Splice | Special::Setns | Special::Rename
     );
     returns_one || !plain
 }
@@ -149,12 +151,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn special_numbers_are_known_without_rows() {
+    fn what_a_call_does_is_known_whichever_rows_are_given() {
         let all = Behaviors::new(&[]);
         assert_eq!(all.get(Abi::X86_64, 59).special, Special::Execve);
         assert_eq!(all.get(Abi::I386, 59).special, Special::Plain);
         assert_eq!(all.get(Abi::X32, 520).special, Special::Execve);
         assert_eq!(all.get(Abi::Aarch64, 221).special, Special::Execve);
+        assert_eq!(all.get(Abi::I386, 119).special, Special::SigReturn, "sigreturn");
+        assert_eq!(all.get(Abi::I386, 102).special, Special::MaybeDescriptor, "socketcall");
+        assert_eq!(all.get(Abi::I386, 221).special, Special::Fcntl, "fcntl64");
         assert_eq!(all.get(Abi::X86_64, -1).special, Special::Plain);
         assert_eq!(all.get(Abi::X86_64, i64::MAX).special, Special::Plain);
     }

@@ -8,7 +8,8 @@ use crate::report;
 const NUMBERS: &str = "open 2 5 2 -\nread 0 3 0 63\nold - 9 - -\n";
 const TABLES: &str = "open_flags flags fcntl.h O_* !O_ACCMODE !O_RD* !O_WR* field=O_ACCMODE:open_access\n\
                       open_access enum fcntl.h O_RDONLY O_WRONLY\n";
-const SYSCALLS: &str = "open name:path flags:open_flags mode:mode?creates -> fd %file\nread fd:fd buf:out bytes[ret] count:size -> size\n";
+const SYSCALLS: &str =
+    "open name:path flags:open_flags mode:mode?flags&8|__SYNC -> fd %file\nread fd:fd buf:out bytes[ret] count:size -> size\n";
 
 fn header(name: &str) -> Option<String> {
     let text = match name {
@@ -25,13 +26,7 @@ fn header(name: &str) -> Option<String> {
 /// The generator on the files above, some of them replaced.
 fn made(changed: &[(&str, &str)]) -> Result<Output, Vec<Fault>> {
     let files = files(changed);
-    generate(&Input {
-        files: &files,
-        used_rs: "pub fn creates(args: &[u64; 6]) -> bool {",
-        custom_rs: "pub fn node_mode(",
-        decoders_rs: "pub fn sigset<'a>(",
-        load: &header,
-    })
+    generate(&Input { files: &files, custom_rs: "pub fn node_mode(", decoders_rs: "pub fn sigset<'a>(", load: &header })
 }
 
 fn files(changed: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -105,10 +100,10 @@ fn the_rust_text_has_rows_numbers_and_names() {
     let rust = made(&[]).expect("good").rust;
     for part in [
         "Syscall { name: \"open\", event: \"open\", numbers: [Some(2), Some(5), Some(2), None], args: &[",
-        "Arg { name: \"flags\", kind: Kind::Table(&constants::OPEN_FLAGS), flow: Flow::In, length: Length::OfType, used: None },",
-        "used: Some(crate::beauty::used::creates) },",
-        "Arg { name: \"buf\", kind: Kind::Bytes, flow: Flow::Out, length: Length::Ret, used: None },",
-        "returns: Return::Fd, groups: Groups::FILE, variants: &[",
+        "Arg { name: \"flags\", kind: Kind::Table(&constants::OPEN_FLAGS), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
+        "used: Condition::If { text: \"flags&8|__SYNC\", any: &[Test { arg: 1, mask: 0x28, how: How::SomeBit }] } },",
+        "Arg { name: \"buf\", kind: Kind::Bytes, flow: Flow::Out, written: Outcomes::SUCCEEDED, length: Length::Ret, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
+        "returns: Return::Fd, groups: Groups::FILE, does: Special::Plain, variants: &[",
         "&[1, 65535, 0],",
         "(Abi::I386, 9, \"old\"),",
     ] {
@@ -133,7 +128,13 @@ fn bad_syscall_rows_are_named() {
         ("mine -> fd", "syscalls/a.tbl:3: mine has no number"),
         ("mine@400 -> fd", "syscalls/a.tbl:3: numbers below 424 differ per ABI"),
         ("mine@500 a:none -> fd", "syscalls/a.tbl:3: mine, a: `none` is no basic kind, no table and no struct"),
-        ("mine@500 a:int?none -> fd", "syscalls/a.tbl:3: mine, a: ?none is no function of src/beauty/used.rs"),
+        ("mine@500 a:int?none -> fd", "syscalls/a.tbl:3: `?none` is no condition"),
+        ("mine@500 a:int?f&O_NONE f:open_flags -> fd", "syscalls/a.tbl:3: mine, a: O_NONE is not in the table open_flags"),
+        ("mine@500 a:int?f&O_RDONLY f:open_flags -> fd", "syscalls/a.tbl:3: mine, a: O_RDONLY is 0, so no bit shows it"),
+        ("mine@500 a:int?f==none.O_DIR f:int -> fd", "syscalls/a.tbl:3: mine, a: none is no table"),
+        ("mine@500 a:int?f==O_DIR f:int -> fd", "syscalls/a.tbl:3: mine, a: O_DIR is no number, and f has no table"),
+        ("mine@500 a:int?f&3==open_flags.O_DIR f:int -> fd", "syscalls/a.tbl:3: mine, a: open_flags.O_DIR has bits beside the mask 0x3"),
+        ("mine@500 a:int?f==0x100000000 f:int -> fd", "syscalls/a.tbl:3: mine, a: a condition looks at 32 bits"),
         ("mine@500 a:custom.none -> fd", "syscalls/a.tbl:3: mine, a: custom.none is no function of src/beauty/custom.rs"),
         ("mine@500 a:bytes -> fd", "syscalls/a.tbl:3: mine, a: a needs a [LENGTH]"),
         ("mine@500 a:int[4] -> fd", "syscalls/a.tbl:3: mine, a: a is in the register itself"),
@@ -186,7 +187,12 @@ fn members_are_where_c_puts_them() {
         "outer 56 40 48 56 a.h:b  tag:u8  of:inner  flags:u16[3]/open_flags\n  wide:u64  _:u16\n  mask:sigset\n\
          inner 16 8 8 16  base:pointer/bytes[len]  len:word\nsigset 8 8 8 8 align=4 count=bits decoder.sigset\n",
     );
-    assert!(rust.contains("sizes: [56, 40, 48, 56], counted: Counted::Bytes, source: \"a.h:b\""), "{rust}");
+    assert!(
+        rust.contains(
+            "sizes: [56, 40, 48, 56], counted: Counted::Bytes, copied: Copied::Plain, has_length: false, asked: 0, source: \"a.h:b\""
+        ),
+        "{rust}"
+    );
     let places = |name: &str| {
         let begins = format!("Member {{ name: {name:?}, offset: ");
         let after = rust.split(&begins).skip(1).map(|rest| rest.split(',').next().unwrap_or_default());
@@ -200,7 +206,7 @@ fn members_are_where_c_puts_them() {
     assert_eq!((places("len"), places("_")), ("8 4".into(), String::new()), "what is the same is there once, and what is reserved is not");
     assert!(rust.contains("Layout::Members([&OUTER_IN_X86_64, &OUTER_IN_I386, &OUTER_IN_X32, &OUTER_IN_X86_64])"), "{rust}");
     assert!(rust.contains("big_endian: false, kind: Kind::Bytes, length: Length::Arg(1) })"), "{rust}");
-    assert!(rust.contains("counted: Counted::Bits, source: \"\", layout: Layout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
+    assert!(rust.contains("counted: Counted::Bits, copied: Copied::Plain, has_length: false, asked: 0, source: \"\", layout: Layout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
 }
 
 #[test]
@@ -215,6 +221,9 @@ fn what_a_struct_says_of_itself_is_checked() {
         ("outer 8 4 4 8 f:pointer/bytes[ret]", "structs/a.tbl:2: outer, f: a field's length cannot be what the call returns"),
         ("outer 8 4 4 8 f:word/none", "structs/a.tbl:2: outer, f: `none` is no basic kind, no table and no struct"),
         ("outer 8 8 8 8 f:u32 f:u32", "structs/a.tbl:2: outer, f: there are two of that name"),
+        ("outer 8 8 8 8 length=g f:u32 g:u32", "structs/a.tbl:2: length=g: the length of outer must be its first field"),
+        ("outer 8 8 8 8 asks=g f:u64", "structs/a.tbl:2: asks=g: outer has no such field"),
+        ("outer 8 8 8 8 f:out u32/hex?h&1 g:u32", "structs/a.tbl:2: outer, f: h is no argument"),
         ("outer 8 8 8 8 decoder.none", "structs/a.tbl:2: decoder.none is no function of src/beauty/decoders/"),
         ("outer 4 4 4 4 u16/hex", "structs/a.tbl:2: outer has 2 bytes in x86_64, not 4"),
     ] {
@@ -231,8 +240,7 @@ fn headers_newer_than_the_rows_do_not_stop_the_build() {
     let listing = |version: &str| {
         let load =
             |name: &str| if name == "linux/version.h" { Some(format!("#define LINUX_VERSION_CODE {version}\n")) } else { header(name) };
-        generate(&Input { files: &files, used_rs: "pub fn creates(", custom_rs: "", decoders_rs: "", load: &load })
-            .map(|output| output.listing)
+        generate(&Input { files: &files, custom_rs: "", decoders_rs: "", load: &load }).map(|output| output.listing)
     };
     assert_eq!(listing("0x702ff").err().map(|faults| faults.len()), Some(3));
     let ahead = listing("0x70300").expect("good");
@@ -262,6 +270,9 @@ fn bad_numbers_structs_and_overlays_are_named() {
 fn a_variant_needs_a_value_that_all_abis_share() {
     let rows = format!("{SYSCALLS}open name:path flags=O_DIR\n");
     faults(&[("syscalls/a.tbl", &rows), ("arch/aarch64.tbl", "O_DIR 0x400")], &["syscalls/a.tbl:3: O_DIR has another value in Aarch64"]);
+    let rows = format!("{SYSCALLS}open name:path flags=O_DIR@any\n");
+    let rust = made(&[("syscalls/a.tbl", &rows), ("arch/aarch64.tbl", "O_DIR 0x400")]).expect("good").rust;
+    assert!(rust.contains("Variant { arg: 1, mask: 0xffffffff, values: &[64, 1024], args: &["), "{rust}");
 }
 
 #[test]

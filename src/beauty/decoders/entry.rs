@@ -1,13 +1,10 @@
 //! Directory entries: structs of different lengths, one behind the other, each saying how long it is.
 
-use super::super::memory::{Memory, Reader};
+use super::super::memory::{ELEMENTS_MAX, Memory, Reader};
 use super::super::row::Struct;
 use super::super::structure::Members;
 use super::super::tables::{constants, structs};
 use super::super::value::{List, Record, Value};
-
-/// Entries that are shown.
-const ENTRIES_MAX: usize = 32;
 
 /// What getdents64 writes (man 2 getdents).
 pub fn dirents64<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
@@ -35,7 +32,7 @@ fn entries<'a>(
     let mut at = 0;
     while let Some(length) = memory.number(at + length_at, 2, false).map(|length| length as usize) {
         // An entry holds at least what is fixed of it: else the next one would not be behind it.
-        if length < of.sizes[reader.abi() as usize] as usize || items.len() == ENTRIES_MAX {
+        if length < of.sizes[reader.abi() as usize] as usize || items.len() == ELEMENTS_MAX {
             break;
         }
         let Some(entry) = memory.part(at, length).filter(|entry| entry.bytes.len() == length && reader.spend_value()) else { break };

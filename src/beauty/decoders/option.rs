@@ -7,10 +7,9 @@ use super::super::value::{List, Value};
 
 /// `optval` of getsockopt and setsockopt: a number in most cases, else bytes where the option is not known here.
 pub fn sockopt<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
-    const SOL_SOCKET: u64 = 1;
     let [_, level, option, ..] = reader.call.args.unwrap_or_default();
-    let option = if level & 0xffff_ffff == SOL_SOCKET { option & 0xffff_ffff } else { u64::MAX };
-    if let Some(of) = structured(option) {
+    let option = if level as i32 == libc::SOL_SOCKET { Some(option as i32) } else { None };
+    if let Some(of) = option.and_then(structured) {
         return reader.structure(of, memory);
     }
     match memory.number(0, 4, true).filter(|_| memory.wanted == 4) {
@@ -19,23 +18,24 @@ pub fn sockopt<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     }
 }
 
-fn structured(option: u64) -> Option<&'static Struct> {
+fn structured(option: i32) -> Option<&'static Struct> {
     Some(match option {
-        13 => &structs::LINGER,
-        17 => &structs::UCRED,
-        20 | 21 => &structs::TIMEVAL,
-        66 | 67 => &structs::KERNEL_TIMESPEC,
+        libc::SO_LINGER => &structs::LINGER,
+        libc::SO_PEERCRED => &structs::UCRED,
+        // In C libraries these are the numbers of SO_RCVTIMEO_OLD and SO_SNDTIMEO_OLD.
+        libc::SO_RCVTIMEO | libc::SO_SNDTIMEO => &structs::TIMEVAL,
+        libc::SO_RCVTIMEO_NEW | libc::SO_SNDTIMEO_NEW => &structs::KERNEL_TIMESPEC,
         _ => return None,
     })
 }
 
-fn numeric(option: u64, number: u64) -> Value<'static> {
+fn numeric(option: Option<i32>, number: u64) -> Value<'static> {
     let symbol = |table: &'static Table| Value::Symbol { table, value: number & 0xffff_ffff };
     match option {
-        3 => symbol(&constants::SOCKET_KIND),
-        4 if number != 0 => symbol(&constants::ERRNO),
-        38 => symbol(&constants::IP_PROTOCOL),
-        39 => symbol(&constants::SOCKET_FAMILY),
+        Some(libc::SO_TYPE) => symbol(&constants::SOCKET_KIND),
+        Some(libc::SO_ERROR) if number != 0 => symbol(&constants::ERRNO),
+        Some(libc::SO_PROTOCOL) => symbol(&constants::IP_PROTOCOL),
+        Some(libc::SO_DOMAIN) => symbol(&constants::SOCKET_FAMILY),
         _ => Value::Int(number as i64),
     }
 }

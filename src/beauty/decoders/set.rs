@@ -1,10 +1,7 @@
 //! Sets that are bits or bytes in memory: signals, descriptors, CPUs, memory nodes, pages.
 
-use super::super::memory::{Memory, Reader};
+use super::super::memory::{ELEMENTS_MAX, Memory, Reader};
 use super::super::value::{List, Value};
-
-/// Members of a set that are shown.
-const MEMBERS_MAX: usize = 32;
 
 /// A kernel sigset_t: signal N is bit N-1. A set of nearly all is told by what it lacks.
 pub fn sigset<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
@@ -47,7 +44,7 @@ pub fn nodemask<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
 
 /// What mincore writes: a byte a page, of which the lowest bit says that the page is in memory.
 pub fn page_bytes<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
-    let items: Vec<Value> = memory.bytes.iter().take(MEMBERS_MAX).map(|byte| Value::Uint(u64::from(*byte))).collect();
+    let items: Vec<Value> = memory.bytes.iter().take(ELEMENTS_MAX).map(|byte| Value::Uint(u64::from(*byte))).collect();
     Value::Array(List { address: memory.address, more: items.len() < memory.bytes.len() || memory.is_cut(), items })
 }
 
@@ -56,7 +53,7 @@ fn numbers<'a>(memory: Memory<'a>, end: Option<u64>) -> Value<'a> {
     let bits = memory.bytes.len() * 8;
     let end = end.map_or(bits, |end| usize::try_from(end).map_or(bits, |end| end.min(bits)));
     let mut set = (0..end).filter(|bit| is_set(memory.bytes, *bit));
-    let items: Vec<Value> = set.by_ref().take(MEMBERS_MAX).map(|bit| Value::Uint(bit as u64)).collect();
+    let items: Vec<Value> = set.by_ref().take(ELEMENTS_MAX).map(|bit| Value::Uint(bit as u64)).collect();
     Value::Array(List { address: memory.address, items, more: set.next().is_some() || memory.is_cut() })
 }
 

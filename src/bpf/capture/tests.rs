@@ -1,11 +1,12 @@
 use super::*;
+use crate::beauty::row::Syscall;
 use crate::beauty::tables::SYSCALLS;
 
 fn capture(name: &str, abi: Abi, choice: Option<u64>) -> Capture {
     let row = SYSCALLS.iter().find(|row| row.name == name).unwrap();
     let variant = choice.map(|value| row.variants.iter().find(|variant| variant.values.contains(&value)).unwrap());
     let signature = variant.map_or(row.signature(), |variant| Signature { args: variant.args, returns: variant.returns });
-    Maker { abi, string_limit: 32, links: &mut Links::default() }.capture(row, signature)
+    Maker { abi, string_limit: 32, links: &mut Links::default() }.capture(signature)
 }
 
 fn of(name: &str) -> Vec<Op> {
@@ -13,7 +14,7 @@ fn of(name: &str) -> Vec<Op> {
 }
 
 fn op(arg: u8, what: What, when: u8, count: Count, size: u16, limit: u32) -> Op {
-    Op { arg, what, when, count, size, limit, room: NO_ARG, condition: Condition::Always, asks: 0, links: (0, 0) }
+    Op { arg, what, when, count, size, limit, room: NO_ARG, condition: (0, 0, 0), asks: 0, links: (0, 0) }
 }
 
 #[test]
@@ -101,13 +102,28 @@ fn descriptors_are_found_elsewhere() {
     assert_eq!(kcmp, [Elsewhere::Compared, Elsewhere::Nowhere, Elsewhere::ComparedOne]);
 }
 
+/// The programs know where kcmp(2) and pidfd_getfd(2) have descriptors of other processes, and no other place.
+#[test]
+fn descriptors_of_other_processes_are_where_the_programs_look() {
+    for signature in SYSCALLS.iter().flat_map(Syscall::signatures) {
+        let is_there = signature.args.iter().any(|arg| arg.fd_of.is_some());
+        let is_known = matches!(Elsewhere::of(signature.args), Elsewhere::Compared | Elsewhere::ComparedOne | Elsewhere::Fetched);
+        assert_eq!(is_there, is_known, "{:?}", signature.args);
+    }
+}
+
+#[test]
+fn the_programs_follow_as_many_elements_as_are_shown() {
+    assert!(include_str!("../nested.h").contains(&format!("#define ELEMENTS_MAX {ELEMENTS_MAX}\n")));
+}
+
 #[test]
 fn no_row_has_more_operations_than_a_plan() {
     for row in SYSCALLS {
         let mut links = Links::default();
         let mut maker = Maker { abi: Abi::X86_64, string_limit: 32, links: &mut links };
         for signature in row.signatures() {
-            let with_memory = (0..signature.args.len()).filter(|at| maker.op(row.name, &signature, *at).is_some()).count();
+            let with_memory = (0..signature.args.len()).filter(|at| maker.op(&signature, *at).is_some()).count();
             assert!(with_memory <= OPS_MAX, "{}", row.name);
         }
     }

@@ -1,7 +1,7 @@
 //! A syscall's row, as text.
 
 use super::{abi_name, group_names};
-use crate::beauty::row::{Arg, Flow, Kind, Layout, Length, Return, Syscall};
+use crate::beauty::row::{Arg, Condition, Flow, Kind, Layout, Length, Outcomes, Return, Syscall, Traits};
 use crate::beauty::value::Value;
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
@@ -29,7 +29,11 @@ pub fn whole(syscall: &Syscall, here: &str, out: &mut Vec<u8>) -> io::Result<()>
     };
     writeln!(out, "    event     syscalls:sys_enter_{}, {seen}", syscall.event)?;
     for (index, arg) in syscall.args.iter().enumerate() {
-        let used = if arg.used.is_some() { ", not always used" } else { "" };
+        let used = match arg.used {
+            Condition::Always => String::new(),
+            Condition::Never => ", never used".to_owned(),
+            Condition::If { text, .. } => format!(", used if {text}"),
+        };
         writeln!(
             out,
             "    argument  {} {}: {}{used}{}",
@@ -77,11 +81,35 @@ fn arguments(args: &[Arg]) -> String {
 
 fn kind_and_length(arg: &Arg, args: &[Arg]) -> String {
     let flow = match arg.flow {
-        Flow::In => "",
-        Flow::Out => "out ",
-        Flow::InOut => "inout ",
+        Flow::In => String::new(),
+        Flow::Out => format!("out{} ", written(arg.written)),
+        Flow::InOut => format!("inout{} ", written(arg.written)),
     };
-    format!("{flow}{}{}", kind(&arg.kind), length(arg.length, |index| args.get(index).map(|arg| arg.name)))
+    let words = [(Traits::OPTIONAL, "optional "), (Traits::SHALLOW, "shallow "), (Traits::SENDS, "sends "), (Traits::COUNTED, "counted ")];
+    let mut said: String = words.iter().filter(|(is, _)| arg.traits.contains(*is)).map(|(_, word)| *word).collect();
+    if let Some(owner) = arg.fd_of.and_then(|owner| args.get(usize::from(owner))) {
+        said += &format!("fd_of({}) ", owner.name);
+    }
+    format!("{said}{flow}{}{}", kind(&arg.kind), length(arg.length, |index| args.get(index).map(|arg| arg.name)))
+}
+
+/// `(interrupted)`: how the call ends when memory is written, where that is not only when it succeeds.
+fn written(outcomes: Outcomes) -> String {
+    let words = [
+        (Outcomes::SUCCEEDED, "succeeded"),
+        (Outcomes::POSITIVE, "positive"),
+        (Outcomes::FAILED, "failed"),
+        (Outcomes::INTERRUPTED, "interrupted"),
+    ];
+    let mut left = outcomes;
+    let mut said = Vec::new();
+    for (outcome, word) in words {
+        if left.contains(outcome) {
+            left.remove(outcome);
+            said.push(word);
+        }
+    }
+    if outcomes == Outcomes::SUCCEEDED { String::new() } else { format!("({})", said.join("|")) }
 }
 
 /// `[count]`, by the name of what says it.

@@ -2,7 +2,7 @@
 
 use super::abi_name;
 use super::row::{kind, length};
-use crate::beauty::row::{Counted, Form, Layout, Member, Number, Struct};
+use crate::beauty::row::{Condition, Counted, Flow, Form, Layout, Member, Number, Struct};
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
 use std::io::{self, Write};
@@ -33,6 +33,10 @@ pub fn whole(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
         Counted::Nodes => writeln!(out, "    [length]  in bits, and one more")?,
         Counted::Pages => writeln!(out, "    [length]  in bytes of memory, a byte for each page")?,
         Counted::Tail => writeln!(out, "    [length]  in bytes of what follows")?,
+        Counted::Entries => writeln!(out, "    [length]  in bytes of all entries")?,
+    }
+    if let (true, Layout::Members([[first, ..], ..])) = (of.has_length, &of.layout) {
+        writeln!(out, "    length    in {}", first.name)?;
     }
     match &of.layout {
         Layout::Members(all) => members(all, out),
@@ -45,7 +49,9 @@ pub fn whole(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
 fn members(all: &[&'static [Member]; 4], out: &mut Vec<u8>) -> io::Result<()> {
     let own = all[NATIVE_ABI as usize];
     for member in own {
-        writeln!(out, "    at {:<6} {}: {}", member.offset, member.name, form(&member.form, own))?;
+        let flow = if member.flow == Flow::Out { "out " } else { "" };
+        let used = if let Condition::If { text, .. } = member.used { format!(", if {text}") } else { String::new() };
+        writeln!(out, "    at {:<6} {}: {flow}{}{used}", member.offset, member.name, form(&member.form, own))?;
     }
     for abi in Abi::ALL.into_iter().filter(|abi| *abi != NATIVE_ABI) {
         let places = |members: &[Member]| members.iter().map(|member| format!("{} {}", member.name, member.offset)).collect::<Vec<_>>();

@@ -1,5 +1,7 @@
 use super::*;
-use crate::beauty::row::{Arg, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Return};
+use crate::beauty::row::{
+    Arg, Condition, Copied, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Outcomes, Return, Special, Traits,
+};
 use crate::kernel::tracefs::NoMount;
 
 static FLAGS: Table = Table {
@@ -14,7 +16,7 @@ static FLAGS: Table = Table {
 };
 
 const fn arg(name: &'static str, kind: Kind, flow: Flow, length: Length) -> Arg {
-    Arg { name, kind, flow, length, used: None }
+    Arg { name, kind, flow, written: Outcomes::SUCCEEDED, traits: Traits::empty(), fd_of: None, length, used: Condition::Always }
 }
 
 const fn word(bytes: u8, kind: Kind, length: Length) -> Form {
@@ -22,17 +24,20 @@ const fn word(bytes: u8, kind: Kind, length: Length) -> Form {
 }
 
 static WIDE: [Member; 2] = [
-    Member { name: "base", offset: 0, form: word(8, Kind::Bytes, Length::Arg(1)) },
-    Member { name: "len", offset: 8, form: word(8, Kind::Ulong, Length::OfType) },
+    Member { name: "base", offset: 0, form: word(8, Kind::Bytes, Length::Arg(1)), flow: Flow::In, used: Condition::Always },
+    Member { name: "len", offset: 8, form: word(8, Kind::Ulong, Length::OfType), flow: Flow::In, used: Condition::Always },
 ];
 static NARROW: [Member; 2] = [
-    Member { name: "base", offset: 0, form: word(4, Kind::Bytes, Length::Arg(1)) },
-    Member { name: "len", offset: 4, form: word(4, Kind::Ulong, Length::OfType) },
+    Member { name: "base", offset: 0, form: word(4, Kind::Bytes, Length::Arg(1)), flow: Flow::In, used: Condition::Always },
+    Member { name: "len", offset: 4, form: word(4, Kind::Ulong, Length::OfType), flow: Flow::In, used: Condition::Always },
 ];
 static SPAN: Struct = Struct {
     name: "span",
     sizes: [16, 8, 16, 16],
     counted: Counted::Bytes,
+    copied: Copied::Plain,
+    has_length: false,
+    asked: 0,
     source: "linux/span.h",
     layout: Layout::Members([&WIDE, &NARROW, &WIDE, &WIDE]),
 };
@@ -45,6 +50,7 @@ static ROWS: &[Syscall] = &[
         args: &[arg("filename", Kind::Path, Flow::In, Length::OfType), arg("flags", Kind::Table(&FLAGS), Flow::In, Length::OfType)],
         returns: Return::Fd,
         groups: Groups::FILE.union(Groups::DESC),
+        does: Special::Plain,
         variants: &[],
     },
     Syscall {
@@ -58,6 +64,7 @@ static ROWS: &[Syscall] = &[
         ],
         returns: Return::Size,
         groups: Groups::DESC,
+        does: Special::Plain,
         variants: &[],
     },
     Syscall {
@@ -71,6 +78,7 @@ static ROWS: &[Syscall] = &[
         ],
         returns: Return::Size,
         groups: Groups::empty(),
+        does: Special::Plain,
         variants: &[],
     },
 ];

@@ -140,7 +140,7 @@ impl Follower {
         };
         let returns_as = |abi: &Abi| {
             let bit = if *abi == Abi::X32 { X32_BIT } else { 0 };
-            Special::number("execve", *abi).is_some_and(|number| i64::from(number) | bit == raw_nr)
+            Special::Execve.number(*abi).is_some_and(|number| i64::from(number) | bit == raw_nr)
         };
         let abis: &[Abi] = if NATIVE_ABI == Abi::X86_64 { &[Abi::X86_64, Abi::I386, Abi::X32] } else { &[] };
         match abis.iter().find(|abi| returns_as(abi)) {

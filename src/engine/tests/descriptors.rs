@@ -2,18 +2,36 @@
 
 use super::bed::*;
 use super::random::Dice;
-use crate::beauty::row::{Arg, Flow, Groups, Kind, Length, Return, Syscall};
+use crate::beauty::row::{Arg, Condition, Flow, Groups, Kind, Length, Outcomes, Return, Special, Syscall, Traits};
 use crate::event::{Call, Event, FdPlace, Note, TaskId, Time};
 use crate::task::look::Look;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
 const fn arg(name: &'static str, kind: Kind) -> Arg {
-    Arg { name, kind, flow: Flow::In, length: Length::OfType, used: None }
+    Arg {
+        name,
+        kind,
+        flow: Flow::In,
+        written: Outcomes::SUCCEEDED,
+        traits: Traits::empty(),
+        fd_of: None,
+        length: Length::OfType,
+        used: Condition::Always,
+    }
 }
 
 const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
-    Syscall { name, event: name, numbers: [Some(number), None, None, None], args, returns, groups: Groups::empty(), variants: &[] }
+    Syscall {
+        name,
+        event: name,
+        numbers: [Some(number), None, None, None],
+        args,
+        returns,
+        groups: Groups::empty(),
+        does: Special::Plain,
+        variants: &[],
+    }
 }
 
 const FD: Arg = arg("fd", Kind::Fd);

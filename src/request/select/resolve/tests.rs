@@ -1,9 +1,18 @@
 use super::*;
-use crate::beauty::row::{Groups, Return};
+use crate::beauty::row::{Groups, Return, Special};
 use crate::request::select::parse_list;
 
 const fn row(name: &'static str, event: &'static str, nr: u32, groups: Groups) -> Syscall {
-    Syscall { name, event, numbers: [Some(nr), None, None, None], args: &[], returns: Return::Int, groups, variants: &[] }
+    Syscall {
+        name,
+        event,
+        numbers: [Some(nr), None, None, None],
+        args: &[],
+        returns: Return::Int,
+        groups,
+        does: Special::Plain,
+        variants: &[],
+    }
 }
 
 static ROWS: [Syscall; 9] = [
