@@ -96,8 +96,8 @@ impl ConditionRow {
         any.iter().map(|test| test.arg.as_str())
     }
 
-    /// The condition with the values of its constants, among arguments (or a struct's fields) by name and kind; `None` if a
-    /// table has faults of its own.
+    /// The condition with the values of its constants, among arguments (or a struct's fields) by name and kind; `None`
+    /// if a table has faults of its own.
     pub fn resolve(&self, args: &[(&str, &Kind)], value: &Lookup) -> Result<Option<Condition>, String> {
         let ConditionRow::If { text, any } = self else { return Ok(Some(Condition::Never)) };
         let any: Option<Vec<Test>> = any.iter().map(|test| test.resolve(args, value)).collect::<Result<_, _>>()?;
@@ -137,8 +137,8 @@ impl TestRow {
     }
 }
 
-/// The value of a constant that an argument is compared with, and the bits that are compared: a number, a constant of the
-/// argument's table, or `table.CONSTANT`. `None` if the table has faults of its own.
+/// The value of a constant that an argument is compared with, and the bits that are compared: a number, a constant of
+/// the argument's table, or `table.CONSTANT`. `None` if the table has faults of its own.
 pub fn constant(word: &str, of: (&str, &Kind), value: &Lookup) -> Result<Option<(u64, u64)>, String> {
     let found = found(word, of, value)?;
     found.map(|found| Ok((found.value?, found.mask))).transpose()
