@@ -143,7 +143,8 @@ fn check_named(members: &[Member], row: &StructRow) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How many bytes of a struct the kernel reads when it reads and writes it, or 0 for all: up to the field that the row names.
+/// How many bytes of a struct the kernel reads when it reads and writes it, or 0 for all: up to the field that the row
+/// names.
 pub fn asked(row: &StructRow, layout: &Layout) -> u32 {
     let (Some(name), Layout::Members(members)) = (&row.asked, layout) else { return 0 };
     let end = |member: &Member| match member.form {

@@ -212,8 +212,8 @@ impl ArgumentRow {
         Ok(field)
     }
 
-    /// Takes a word that stands before the kind: `out`, `inout(succeeded|interrupted)`, `optional`, `fd_of(pid1)`. Whether it
-    /// is one.
+    /// Takes a word that stands before the kind: `out`, `inout(succeeded|interrupted)`, `optional`, `fd_of(pid1)`.
+    /// Whether it is one.
     fn attribute(&mut self, word: &str) -> Result<bool, String> {
         let (word, said) = match word.split_once('(') {
             Some((before, said)) => (before, Some(said.strip_suffix(')').ok_or_else(|| format!("`{word}` has an open bracket"))?)),

@@ -1,6 +1,7 @@
 //! When a call uses an argument: what rows say behind `?`.
 //!
-//! An argument that the kernel does not look at holds whatever the register held, and is not shown, nor is its memory copied.
+//! An argument that the kernel does not look at holds whatever the register held, and is not shown, nor is its memory
+//! copied.
 
 /// When a call uses an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +17,8 @@ pub enum Condition {
     },
 }
 
-/// A test of some bits of another argument's register. What is an `int` for the kernel is compared as one: only the lower
-/// half of the register counts.
+/// A test of some bits of another argument's register. What is an `int` for the kernel is compared as one: only the
+/// lower half of the register counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
     /// The register, from 0.

@@ -15,8 +15,8 @@ const AMONG_BITS: u32 = 0x7f;
 /// A test that the programs make: which, of which argument, and a mask or a value.
 pub(super) type Coded = (u8, u8, u32);
 
-/// What the programs test before they copy an argument's memory; `None` if the call never uses the argument. A condition
-/// that the programs have no test for is none: more is copied than is shown.
+/// What the programs test before they copy an argument's memory; `None` if the call never uses the argument. A
+/// condition that the programs have no test for is none: more is copied than is shown.
 pub(super) fn coded(condition: &Condition) -> Option<Coded> {
     match condition {
         Condition::Never => None,
