@@ -1,4 +1,5 @@
-//! ARCHITECTURE.md states an order of the folders of `src/`, and one of the generator's modules. Each uses only what comes before it.
+//! ARCHITECTURE.md states an order of the folders of `src/`, and one of the generator's modules. Each uses only what
+//! comes before it.
 
 #[path = "structure/paths.rs"]
 mod paths;

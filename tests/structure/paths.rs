@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All files below `root` that are modules of it, with the names of their modules. `main.rs`, `lib.rs` and `mod.rs` of `root`
+/// All files below `root` that are modules of it, with the names of their modules. `main.rs`, `lib.rs` and `mod.rs` of
+/// `root`
 /// itself have none.
 pub fn files(root: &Path) -> Vec<(PathBuf, Vec<String>)> {
     let mut found = Vec::new();
@@ -39,7 +40,8 @@ pub struct Used {
     pub name: String,
 }
 
-/// The topmost modules that a file's paths lead to: those from `crate` (and `prefix` below it), and those from `super` that
+/// The topmost modules that a file's paths lead to: those from `crate` (and `prefix` below it), and those from `super`
+/// that
 /// leave the topmost module. `depth`: how many modules the file's own is below the root, itself included.
 pub fn used(text: &str, depth: usize, prefix: &[&str]) -> Vec<Used> {
     let tokens = tokens(text);

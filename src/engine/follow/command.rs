@@ -48,7 +48,8 @@ impl Command {
         self.began = time;
     }
 
-    /// The task is the command, and a call that began then was rtrace's own. The last call before it executed may have ended
+    /// The task is the command, and a call that began then was rtrace's own. The last call before it executed may have
+    /// ended
     /// after it told the time.
     #[inline]
     pub fn was_ours(&self, task: TaskId, start: Time) -> bool {

@@ -121,7 +121,8 @@ pub(super) fn returns(spec: &EventSpec) -> Option<FormatField> {
     spec.format.as_ref()?.field("__probe_ret_ip").cloned()
 }
 
-/// Whether an event's records are given as they are. Those that rtrace needs for itself are not: they become calls, page
+/// Whether an event's records are given as they are. Those that rtrace needs for itself are not: they become calls,
+/// page
 /// faults and what is known of tasks. What the user asks to see has an event of its own beside them.
 fn is_shown(spec: &EventSpec) -> bool {
     match spec.role {

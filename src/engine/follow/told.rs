@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// It waits here until its record comes.
 #[derive(Default)]
 pub(super) struct Told {
-    /// Calls that a look found in flight and that were shown so, by thread; the record of each is still to come, or lost.
+    /// Calls that a look found in flight and that were shown so, by thread; the record of each is still to come, or
+    /// lost.
     in_flight: FxHashMap<i32, (Slot, Box<Call>)>,
     /// Stacks of calls that will have another when they are over, by thread, with the time of their entry.
     entry_stacks: FxHashMap<i32, (Time, Arc<Stack>)>,
@@ -36,7 +37,8 @@ impl Told {
         self.parts.forget(tid);
     }
 
-    /// Adds to a call what it pointed to and what its descriptors were, from its record and from parts that came before it.
+    /// Adds to a call what it pointed to and what its descriptors were, from its record and from parts that came
+    /// before it.
     #[inline]
     pub fn complete(&mut self, seen: &Seen<'_>, call: &mut Call) {
         let parts = if seen.parts_before() == 0 { &[] } else { self.parts.of(seen) };
@@ -56,7 +58,8 @@ impl Told {
         self.entry_stacks.insert(tid, (start, stack));
     }
 
-    /// The stack of the thread's call that began at `start`, if it was told; that of another call is of no use any more.
+    /// The stack of the thread's call that began at `start`, if it was told; that of another call is of no use any
+    /// more.
     pub fn take_stack(&mut self, tid: i32, start: Time) -> Option<Arc<Stack>> {
         self.entry_stacks.remove(&tid).filter(|(told, _)| *told == start).map(|(_, stack)| stack)
     }
