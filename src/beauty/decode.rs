@@ -100,6 +100,7 @@ impl<'a> Decoded<'a> {
     }
 
     /// The value of an argument that is in its register.
+    #[inline]
     fn argument(&self, index: usize, word: Word, registers: &[u64; 6]) -> Value<'a> {
         let abi = self.call.abi;
         let kind = &self.signature.args[index].kind;
@@ -127,6 +128,7 @@ pub struct Argument<'d, 'a> {
 
 impl<'a> Argument<'_, 'a> {
     /// Its row's word for it; `None` for a register of a call without a row.
+    #[inline]
     pub fn row(&self) -> Option<&'static Arg> {
         self.decoded.signature.args.get(self.index)
     }
@@ -137,16 +139,19 @@ impl<'a> Argument<'_, 'a> {
     }
 
     /// The kernel's name for it; empty for a register of a call without a row.
+    #[inline]
     pub fn name(&self) -> &'static str {
         self.row().map_or("", |arg| arg.name)
     }
 
     /// In which registers it is, and how much of them.
+    #[inline]
     pub fn word(&self) -> Option<Word> {
         self.decoded.signature.word(self.index, self.decoded.call.abi)
     }
 
     /// Whether the kernel looks at it. Where nobody saw the registers, it may.
+    #[inline]
     pub fn is_used(&self) -> bool {
         match (&self.decoded.call.args, self.decoded.row) {
             (Some(registers), Some(_)) => self.decoded.signature.uses(self.index, registers),
@@ -155,6 +160,7 @@ impl<'a> Argument<'_, 'a> {
     }
 
     /// Whether this value of it says nothing (see `default.rs`).
+    #[inline]
     pub fn is_default(&self, value: &Value) -> bool {
         let Some(registers) = &self.decoded.call.args else { return false };
         is_default(self.decoded.signature.args, self.index, value, registers)
@@ -162,6 +168,7 @@ impl<'a> Argument<'_, 'a> {
 
     /// Its value when the call was entered: that of the register, or what it points to. `None` for memory that the kernel does not
     /// read, or that was not read then, but when the call returned.
+    #[inline]
     pub fn entry(&self) -> Option<Value<'a>> {
         let call = self.decoded.call;
         let Some(registers) = &call.args else { return Some(Value::Unknown) };
@@ -187,6 +194,7 @@ impl<'a> Argument<'_, 'a> {
 
     /// What it points to when the call has returned, for memory that the kernel writes. The address where that is not known or was not
     /// written; `None` where only [`Argument::entry`] says anything.
+    #[inline]
     pub fn exit(&self) -> Option<Value<'a>> {
         let call = self.decoded.call;
         let (Some(registers), Some(arg), Some(word)) = (&call.args, self.row(), self.word()) else { return None };

@@ -93,6 +93,7 @@ impl Signature {
 
 impl Kind {
     /// The value is in the register itself, which points to nothing.
+    #[inline]
     pub fn is_in_register(&self) -> bool {
         use Kind::{Bytes, Number, Path, Pointer, Str, StrArray, Struct, StructArray};
         !matches!(self, Path | Str | Bytes | StrArray | Struct(_) | StructArray(_) | Number { .. } | Pointer)
