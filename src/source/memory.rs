@@ -37,7 +37,7 @@ impl Source for MemorySource {
 /// Writes records of one ring, one after the other.
 ///
 /// ```
-/// # use rtrace::event::*; use rtrace::source::memory::RecordWriter; use rtrace::source::*;
+/// # use rtrace::{event::*, session::Session, source::{memory::RecordWriter, Round}};
 /// # fn example(session: &Session, enter: EventIndex, raw: &[u8]) -> Round {
 /// let task = TaskId { pid: 10, tid: 10 };
 /// let mut ring = RecordWriter::new(&session.events, 0);
