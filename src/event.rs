@@ -56,6 +56,16 @@ pub enum Abi {
 
 impl Abi {
     pub const ALL: [Abi; 4] = [Abi::X86_64, Abi::I386, Abi::X32, Abi::Aarch64];
+
+    /// What it is called in answers and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Abi::X86_64 => "x86_64",
+            Abi::I386 => "i386",
+            Abi::X32 => "x32",
+            Abi::Aarch64 => "aarch64",
+        }
+    }
 }
 
 /// One thing that happened, stamped with when and by whom.

@@ -6,7 +6,7 @@
 use super::custom_constants::IOCTL_CMD;
 use super::row::Table;
 use super::tables::constants;
-use super::value::Value;
+use super::value::{Value, WaitStatus};
 use crate::event::Abi;
 use std::net::Ipv4Addr;
 
@@ -58,7 +58,7 @@ pub fn utime_nsec(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
 
 /// What wait4 tells of a child (man 2 wait): how it ended, stopped or went on.
 pub fn wait_status(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
-    Value::WaitStatus(args[index] as u32)
+    Value::WaitStatus(WaitStatus::new(args[index] as u32))
 }
 
 /// An IPv4 address, as a number in the machine's order.

@@ -197,10 +197,8 @@ impl<'a> Argument<'_, 'a> {
     #[inline]
     pub fn exit(&self) -> Option<Value<'a>> {
         let call = self.decoded.call;
-        let (Some(registers), Some(arg), Some(word)) = (&call.args, self.row(), self.word()) else { return None };
-        if arg.flow == Flow::In || arg.kind.is_in_register() {
-            return None;
-        }
+        let arg = self.row().filter(|arg| arg.flow != Flow::In && !arg.kind.is_in_register())?;
+        let (Some(registers), Some(word)) = (&call.args, self.word()) else { return None };
         let address = word.raw(registers);
         let reader = Reader::new(call, self.decoded.context, self.index as u8, Moment::Exit);
         let is_there = !call.pieces.is_empty() && address != 0;

@@ -16,7 +16,7 @@ const fn table(name: &'static str, kind: TableKind, prefix: &'static str, entrie
     Table { name, kind, bits: 32, header: "", prefix, entries, fields: &[], per_abi: &[] }
 }
 
-const fn arg(name: &'static str, kind: Kind) -> Arg {
+pub const fn arg(name: &'static str, kind: Kind) -> Arg {
     Arg {
         name,
         kind,

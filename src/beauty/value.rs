@@ -4,6 +4,7 @@
 //! style leaves out, shortens or puts together is the style's choice.
 
 use super::row::Table;
+use super::tables::constants::FILE_TYPE;
 use crate::event::{Comm, File};
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -67,8 +68,8 @@ pub enum Value<'a> {
         signal: i32,
         code: i32,
     },
-    /// What wait4(2) tells of a child, as the kernel encodes it.
-    WaitStatus(u32),
+    /// What wait4(2) tells of a child.
+    WaitStatus(WaitStatus),
     /// A number or bytes in the words of the kernel's own print format (`S|D`), for a field of a tracepoint.
     Formatted {
         text: String,
@@ -99,6 +100,59 @@ pub enum Value<'a> {
     AllBut(List<'a>),
     /// Registers that nobody saw.
     Unknown,
+}
+
+/// How a child ended, stopped or went on (wait(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitStatus {
+    /// As the kernel encodes it.
+    pub raw: u32,
+    pub change: StateChange,
+}
+
+/// What became of a child. Signals are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateChange {
+    Exited {
+        status: u32,
+    },
+    Killed {
+        signal: i32,
+        dumped: bool,
+    },
+    /// `event`: that of ptrace(2), `PTRACE_EVENT_*`, if it stopped for one.
+    Stopped {
+        signal: i32,
+        event: Option<u32>,
+    },
+    Continued,
+}
+
+impl WaitStatus {
+    /// By the macros of wait(2).
+    pub fn new(raw: u32) -> WaitStatus {
+        const DUMPED: u32 = 0x80;
+        let (low, high) = (raw & 0x7f, raw >> 8 & 0xff);
+        let change = match (raw, low) {
+            (0xffff, _) => StateChange::Continued,
+            (_, 0) => StateChange::Exited { status: high },
+            (_, 0x7f) => match raw >> 16 {
+                0 => StateChange::Stopped { signal: high as i32, event: None },
+                event => StateChange::Stopped { signal: (high & 0x7f) as i32, event: Some(event) },
+            },
+            _ => StateChange::Killed { signal: low as i32, dumped: raw & DUMPED != 0 },
+        };
+        WaitStatus { raw, change }
+    }
+}
+
+/// The kind of file in a mode, by its name if it has one, and the other bits; all of them where there is no kind.
+pub fn file_mode(mode: u32) -> (Option<&'static str>, u32) {
+    const KIND: u32 = 0o170_000;
+    match FILE_TYPE.name(u64::from(mode & KIND)).filter(|_| mode & KIND != 0) {
+        Some(kind) => (Some(kind), mode & !KIND),
+        None => (None, mode),
+    }
 }
 
 /// Text or bytes from the traced process, unescaped.

@@ -11,7 +11,6 @@ use super::ExitCode;
 use super::stdout;
 use crate::beauty::row::{Groups, Struct, Syscall, Table, TableKind};
 use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
-use crate::event::Abi;
 use crate::kernel::tracefs::{Tracefs, TracefsError};
 use crate::request::Listing;
 use crate::request::select::GROUPS;
@@ -215,18 +214,9 @@ fn constants(table: &Table, out: &mut Vec<u8>) -> io::Result<()> {
     for (abi, twin) in table.per_abi {
         let differing = twin.entries.iter().filter(|entry| !table.entries.contains(entry));
         let names: Vec<String> = differing.map(|entry| format!("{}={:#x}", entry.name, entry.value)).collect();
-        writeln!(out, "    in {}: {}", abi_name(*abi), names.join(" "))?;
+        writeln!(out, "    in {}: {}", abi.name(), names.join(" "))?;
     }
     Ok(())
-}
-
-fn abi_name(abi: Abi) -> &'static str {
-    match abi {
-        Abi::X86_64 => "x86_64",
-        Abi::I386 => "i386",
-        Abi::X32 => "x32",
-        Abi::Aarch64 => "aarch64",
-    }
 }
 
 /// A syscall's groups, each by its first name.

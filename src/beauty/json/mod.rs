@@ -12,7 +12,7 @@ use super::tracepoint::Decoder;
 use super::value::{Returned, Value};
 use super::{errno, lookup};
 use crate::event::frame::End;
-use crate::event::{Abi, Call, Caller, Entry, Event, EventIndex, Exit, Fate, Fault, Loss, MapRef, Signal, Stack, TaskEnd, Time, What};
+use crate::event::{Call, Caller, Entry, Event, EventIndex, Exit, Fate, Fault, Loss, MapRef, Signal, Stack, TaskEnd, Time, What};
 use crate::session::EventSpec;
 use crate::session::Session;
 use write::{Elements, object};
@@ -44,14 +44,14 @@ impl Json {
             o.uint("schema", SCHEMA);
             o.word("rtrace", env!("CARGO_PKG_VERSION"));
             o.bytes("release", session.release.as_bytes());
-            o.word("abi", abi_name(session.abi));
+            o.word("abi", session.abi.name());
             time(o, "started", session.started, session);
         });
     }
 
     fn call(&self, o: &mut Elements, event: &Event, call: &Call, known: &Known) {
         let decoded = Decoded::new(call, Context::new(known.comm, self.string_limit));
-        o.word("abi", abi_name(call.abi));
+        o.word("abi", call.abi.name());
         o.int("number", call.nr);
         let mut name = Vec::new();
         lookup::write_name(&mut name, decoded.row(), call.abi, call.nr);
@@ -212,15 +212,6 @@ impl Style for Json {
 fn line(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
     object(out, fill);
     out.push(b'\n');
-}
-
-fn abi_name(abi: Abi) -> &'static str {
-    match abi {
-        Abi::X86_64 => "x86_64",
-        Abi::I386 => "i386",
-        Abi::X32 => "x32",
-        Abi::Aarch64 => "aarch64",
-    }
 }
 
 /// A moment by both clocks, nanoseconds.

@@ -5,8 +5,8 @@ use crate::beauty::file::is_end;
 use crate::beauty::row::Table;
 use crate::beauty::signal;
 use crate::beauty::table::Part;
-use crate::beauty::tables::constants::{FILE_TYPE, PTRACE_EVENT, SOCKET_FAMILY};
-use crate::beauty::value::{List, Record, Text, Value};
+use crate::beauty::tables::constants::{PTRACE_EVENT, SOCKET_FAMILY};
+use crate::beauty::value::{List, Record, StateChange, Text, Value, WaitStatus, file_mode};
 use crate::event::{Ends, File, Socket, UnixName};
 use crate::text::number;
 use std::net::SocketAddr;
@@ -62,7 +62,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
             o.mark("or_more", *or_more);
             o.hex("address", *address);
         }),
-        Value::FileMode(mode) => object(out, |o| file_mode(o, *mode)),
+        Value::FileMode(mode) => object(out, |o| of_mode(o, *mode)),
         Value::Struct(Record { name, address, members, more }) => object(out, |o| {
             o.word("struct", name);
             o.object("members", |o| of_members(o, members));
@@ -148,37 +148,28 @@ fn string(out: &mut Vec<u8>, text: &Text) {
     });
 }
 
-/// How a child ended, stopped or went on (wait(2)).
-fn wait_status(o: &mut Elements, status: u32) {
-    const DUMPED: u32 = 0x80;
-    let (low, high) = (status & 0x7f, status >> 8 & 0xff);
-    match (status, low) {
-        (0xffff, _) => o.mark("continued", true),
-        (_, 0) => o.uint("exited", u64::from(high)),
-        (_, 0x7f) => {
-            of_signal(o.member("stopped"), (high & 0x7f) as i32);
-            if status >> 16 != 0 {
-                let event = u64::from(status >> 16);
+fn wait_status(o: &mut Elements, status: WaitStatus) {
+    match status.change {
+        StateChange::Continued => o.mark("continued", true),
+        StateChange::Exited { status } => o.uint("exited", u64::from(status)),
+        StateChange::Stopped { signal, event } => {
+            of_signal(o.member("stopped"), signal);
+            if let Some(event) = event.map(u64::from) {
                 constant(o.member("event"), PTRACE_EVENT.name(event), |o| o.uint("value", event));
             }
         }
-        _ => {
-            of_signal(o.member("killed"), low as i32);
-            o.mark("dumped", status & DUMPED != 0);
+        StateChange::Killed { signal, dumped } => {
+            of_signal(o.member("killed"), signal);
+            o.mark("dumped", dumped);
         }
     }
-    o.hex("raw", u64::from(status));
+    o.hex("raw", u64::from(status.raw));
 }
 
-fn file_mode(o: &mut Elements, mode: u32) {
-    const KIND: u32 = 0o170_000;
-    match FILE_TYPE.name(u64::from(mode & KIND)).filter(|_| mode & KIND != 0) {
-        Some(kind) => {
-            o.word("type", kind);
-            o.uint("permissions", u64::from(mode & !KIND));
-        }
-        None => o.uint("permissions", u64::from(mode)),
-    }
+fn of_mode(o: &mut Elements, mode: u32) {
+    let (kind, permissions) = file_mode(mode);
+    kind.iter().for_each(|kind| o.word("type", kind));
+    o.uint("permissions", u64::from(permissions));
 }
 
 fn descriptor(o: &mut Elements, fd: i32, file: Option<&File>) {

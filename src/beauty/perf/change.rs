@@ -1,6 +1,6 @@
 //! What a call changed in memory that it both read and wrote: `old => new` where the two differ, as deep inside as they are alike.
 
-use super::value::{close, write as write_one};
+use super::value::{close, member, write as write_one};
 use crate::beauty::value::{List, Record, Value};
 
 /// Appends the new value, with `old => new` where they differ. What could not be read at one of the two moments did not change.
@@ -29,9 +29,7 @@ fn alike(old: &Record, new: &Record) -> bool {
 fn members(out: &mut Vec<u8>, old: &Record, new: &Record, prefixes: bool) {
     out.push(b'{');
     for (i, (name, value)) in new.members.iter().enumerate() {
-        out.extend_from_slice(if i > 0 { b", ." } else { b"." });
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b": ");
+        member(out, i, name);
         match old.members.get(i) {
             Some((_, old)) => write(out, old, value, prefixes),
             None => write_one(out, value, prefixes),

@@ -2,7 +2,7 @@
 
 use super::super::table::Part;
 use super::super::tables::constants::{FILE_TYPE, PTRACE_EVENT};
-use super::super::value::{List, Record, Text, Value};
+use super::super::value::{List, Record, StateChange, Text, Value, WaitStatus, file_mode};
 use super::super::{file, signal};
 use crate::event::File;
 use crate::text::{escape, number};
@@ -86,7 +86,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             out.extend_from_slice(if *or_more { b" or more" } else { b"" });
             out.extend_from_slice(if *count == 1 { b" string]" } else { b" strings]" });
         }
-        Value::FileMode(mode) => file_mode(out, *mode, prefixes),
+        Value::FileMode(mode) => of_mode(out, *mode, prefixes),
         Value::Struct(Record { members, more, .. }) => structure(out, members, *more, prefixes),
         Value::Packed { members, .. } => structure(out, members, false, prefixes),
         Value::Array(List { items, more, .. }) => array(out, items, *more, prefixes),
@@ -137,37 +137,27 @@ fn of_file(out: &mut Vec<u8>, file: Option<&File>) {
 }
 
 /// `IFREG|0644`
-fn file_mode(out: &mut Vec<u8>, mode: u32, prefixes: bool) {
-    const KIND: u32 = 0o170_000;
-    let kind = if mode & KIND == 0 { None } else { FILE_TYPE.name(u64::from(mode & KIND)) };
+fn of_mode(out: &mut Vec<u8>, mode: u32, prefixes: bool) {
+    let (kind, permissions) = file_mode(mode);
     if let Some(name) = kind {
         constant(out, name, FILE_TYPE.short(name), prefixes);
         out.push(b'|');
     }
-    number::octal(out, u64::from(if kind.is_some() { mode & !KIND } else { mode }));
+    number::octal(out, u64::from(permissions));
 }
 
 /// `{.exited: 0}`
-fn wait_status(out: &mut Vec<u8>, status: u32, prefixes: bool) {
-    const DUMPED: u32 = 0x80;
-    let (low, high) = (status & 0x7f, status >> 8 & 0xff);
-    let signal = |signal: u32| Value::Signal(signal as i32);
-    let (first, second) = match (status, low) {
-        (0xffff, _) => (("continued", Value::Int(1)), None),
-        (_, 0) => (("exited", Value::Uint(high.into())), None),
-        (_, 0x7f) if status >> 16 != 0 => {
-            let event = Value::Symbol { table: &PTRACE_EVENT, value: u64::from(status >> 16) };
-            (("stopped", signal(high & 0x7f)), Some(("event", event)))
-        }
-        (_, 0x7f) => (("stopped", signal(high)), None),
-        _ if status & DUMPED != 0 => (("killed", signal(low)), Some(("dumped", Value::Int(1)))),
-        _ => (("killed", signal(low)), None),
+fn wait_status(out: &mut Vec<u8>, status: WaitStatus, prefixes: bool) {
+    let event = |event: u32| Value::Symbol { table: &PTRACE_EVENT, value: u64::from(event) };
+    let (first, second) = match status.change {
+        StateChange::Continued => (("continued", Value::Int(1)), None),
+        StateChange::Exited { status } => (("exited", Value::Uint(status.into())), None),
+        StateChange::Stopped { signal, event: at } => (("stopped", Value::Signal(signal)), at.map(|at| ("event", event(at)))),
+        StateChange::Killed { signal, dumped } => (("killed", Value::Signal(signal)), dumped.then_some(("dumped", Value::Int(1)))),
     };
-    out.extend_from_slice(b"{");
+    out.push(b'{');
     for (i, (name, value)) in std::iter::once(first).chain(second).enumerate() {
-        out.extend_from_slice(if i > 0 { b", ." } else { b"." });
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b": ");
+        member(out, i, name);
         write(out, &value, prefixes);
     }
     out.push(b'}');
@@ -176,12 +166,18 @@ fn wait_status(out: &mut Vec<u8>, status: u32, prefixes: bool) {
 fn structure(out: &mut Vec<u8>, members: &[(&'static str, Value)], more: bool, prefixes: bool) {
     out.push(b'{');
     for (i, (name, value)) in members.iter().enumerate() {
-        out.extend_from_slice(if i > 0 { b", ." } else { b"." });
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b": ");
+        member(out, i, name);
         write(out, value, prefixes);
     }
     close(out, members.is_empty(), more, b'}');
+}
+
+/// What stands before the value of a struct's member, of which `i` stand before it.
+#[inline]
+pub(super) fn member(out: &mut Vec<u8>, i: usize, name: &str) {
+    out.extend_from_slice(if i > 0 { b", ." } else { b"." });
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
 }
 
 fn array(out: &mut Vec<u8>, items: &[Value], more: bool, prefixes: bool) {

@@ -1,6 +1,6 @@
 //! A syscall's row, as text.
 
-use super::{abi_name, group_names};
+use super::group_names;
 use crate::beauty::row::{Arg, Condition, Flow, Kind, Layout, Length, Outcomes, Return, Syscall, Traits};
 use crate::beauty::value::Value;
 use crate::event::Abi;
@@ -19,7 +19,7 @@ pub fn whole(syscall: &Syscall, here: &str, out: &mut Vec<u8>) -> io::Result<()>
     line(syscall, here, out)?;
     let number = |abi: &Abi| {
         let number = syscall.numbers[*abi as usize].map_or("-".to_owned(), |number| number.to_string());
-        format!("{} {number}", abi_name(*abi))
+        format!("{} {number}", abi.name())
     };
     writeln!(out, "    numbers   {}", Abi::ALL.iter().map(number).collect::<Vec<_>>().join(", "))?;
     let seen = match here {

@@ -1,6 +1,5 @@
 //! A struct's row, as text.
 
-use super::abi_name;
 use super::row::{kind, length};
 use crate::beauty::row::{Condition, Counted, Flow, Form, Layout, Member, Number, Struct};
 use crate::event::Abi;
@@ -25,7 +24,7 @@ pub fn whole(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
     if matches!(of.layout, Layout::Opaque) {
         return Ok(());
     }
-    let size = |abi: Abi| format!("{} {}", abi_name(abi), of.sizes[abi as usize]);
+    let size = |abi: Abi| format!("{} {}", abi.name(), of.sizes[abi as usize]);
     writeln!(out, "    bytes     {}", Abi::ALL.map(size).join(", "))?;
     match of.counted {
         Counted::Bytes => {}
@@ -57,7 +56,7 @@ fn members(all: &[&'static [Member]; 4], out: &mut Vec<u8>) -> io::Result<()> {
         let places = |members: &[Member]| members.iter().map(|member| format!("{} {}", member.name, member.offset)).collect::<Vec<_>>();
         let other = places(all[abi as usize]);
         if other != places(own) {
-            writeln!(out, "    in {}: {}", abi_name(abi), other.join(", "))?;
+            writeln!(out, "    in {}: {}", abi.name(), other.join(", "))?;
         }
     }
     Ok(())

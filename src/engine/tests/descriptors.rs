@@ -2,24 +2,12 @@
 
 use super::bed::*;
 use super::random::Dice;
-use crate::beauty::row::{Arg, Condition, Flow, Groups, Kind, Length, Outcomes, Return, Special, Syscall, Traits};
+use crate::beauty::row::{Arg, Groups, Kind, Return, Special, Syscall};
+use crate::beauty::samples::arg;
 use crate::event::{Call, Event, FdPlace, Note, TaskId, Time};
 use crate::task::look::Look;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
-
-const fn arg(name: &'static str, kind: Kind) -> Arg {
-    Arg {
-        name,
-        kind,
-        flow: Flow::In,
-        written: Outcomes::SUCCEEDED,
-        traits: Traits::empty(),
-        fd_of: None,
-        length: Length::OfType,
-        used: Condition::Always,
-    }
-}
 
 const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Return) -> Syscall {
     Syscall {
