@@ -1,6 +1,8 @@
-//! Makes the tables of `beauty/` (see `beauty/README.md`): reads files, lets `beauty/gen/` work, writes
-//! `OUT_DIR/tables.rs`. The BPF programs are compiled by the crate in `bpf-objects/`, so that neither is made anew for a
-//! change of the other.
+//! Generates the Rust tables of syscalls, constants and structs from `beauty/` (see `beauty/README.md`).
+//!
+//! The script reads the rows and the UAPI headers, runs the generator in `beauty/gen/`, and writes `OUT_DIR/tables.rs`.
+//! A separate crate (`bpf-objects/`) compiles the BPF programs, so that a change of the tables does not recompile the
+//! programs, and a change of the programs does not regenerate the tables.
 
 #[path = "beauty/files.rs"]
 mod files;
@@ -12,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 fn main() {
-    if let Err(text) = tables() {
+    if let Err(text) = write_tables() {
         eprintln!("{text}");
         process::exit(1);
     }
 }
 
-fn tables() -> Result<(), String> {
+fn write_tables() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed={}", files::UAPI_VARIABLE);
     for input in ["build.rs", "beauty", "src/beauty/custom.rs", "src/beauty/decoders"] {
         println!("cargo::rerun-if-changed={input}");
@@ -45,5 +47,5 @@ fn tables() -> Result<(), String> {
 }
 
 fn out_dir() -> Result<PathBuf, String> {
-    Ok(PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: run this by cargo")?))
+    Ok(PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: cargo must run this script")?))
 }

@@ -1,14 +1,15 @@
-//! Where the generator's inputs lie: the files of `beauty/`, and the UAPI headers of the build machine or of `RTRACE_UAPI`.
+//! Reads the generator's inputs: the files of `beauty/`, and the UAPI headers of the build machine or of `RTRACE_UAPI`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Names a directory to take headers from instead of /usr/include.
+/// The environment variable that names the directory of the UAPI headers; the default is /usr/include.
 pub const UAPI_VARIABLE: &str = "RTRACE_UAPI";
 
-/// The subdirectory in which distributions with several architectures keep asm/ headers.
+/// The subdirectory in which multiarch distributions keep the `asm/` headers.
 const MULTIARCH: &str = "x86_64-linux-gnu";
 
+/// The directories that are searched for headers, in this order.
 pub struct Headers {
     directories: Vec<PathBuf>,
 }
@@ -22,7 +23,7 @@ impl Headers {
         Headers { directories: vec![directory.join(MULTIARCH), directory] }
     }
 
-    /// Path and text of a header by its name in `#include`.
+    /// Returns the path and the text of a header, by its name in `#include`.
     pub fn load(&self, name: &str) -> Option<(PathBuf, String)> {
         self.directories.iter().map(|directory| directory.join(name)).find_map(|path| {
             let bytes = fs::read(&path).ok()?;
@@ -31,17 +32,17 @@ impl Headers {
     }
 }
 
-/// Names and texts of all `.tbl` files below the directory, in the order of their names.
+/// Returns the paths and texts of all `.tbl` files below the directory, sorted by path.
 pub fn rows(directory: &Path) -> Result<Vec<(String, String)>, String> {
-    below(directory, "tbl")
+    files_below(directory, "tbl")
 }
 
-/// The Rust code below the directory.
+/// Returns the text of all `.rs` files below the directory, concatenated in the order of their paths.
 pub fn rust(directory: &Path) -> Result<String, String> {
-    Ok(below(directory, "rs")?.into_iter().map(|(_, text)| text).collect())
+    Ok(files_below(directory, "rs")?.into_iter().map(|(_, text)| text).collect())
 }
 
-fn below(directory: &Path, extension: &str) -> Result<Vec<(String, String)>, String> {
+fn files_below(directory: &Path, extension: &str) -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
     let mut directories = vec![directory.to_path_buf()];
     while let Some(directory) = directories.pop() {

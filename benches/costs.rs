@@ -1,4 +1,5 @@
-//! What rtrace's own work costs a record, a call, a line: nanoseconds, the best of many measurements. `cargo bench --bench costs`
+//! Measures rtrace's own work in nanoseconds per record, per call and per line; each is the best of many measurements.
+//! `cargo bench --bench costs`
 
 use rtrace::beauty::decode::{Context, Decoded};
 use rtrace::beauty::perf::Perf;
@@ -7,7 +8,8 @@ use rtrace::cli::{self, Parsed};
 use rtrace::engine::view::View;
 use rtrace::event::frame::Frame;
 use rtrace::event::{
-    Abi, Call, CallFile, CallId, Entry, Event, EventIndex, Exit, FdPlace, File, Piece, PieceState, Stack, TaskId, Time, What, When,
+    Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Piece, PieceState, PieceTime, Stack,
+    TaskId, Time,
 };
 use rtrace::request::{Request, Trace};
 use rtrace::session::{EventSpec, EventTable, Role, Session};
@@ -34,7 +36,7 @@ fn main() {
     summary();
 }
 
-/// Merging, by the number of rings and of records that one of them gets in a row.
+/// Measures merging, for several numbers of ring buffers and of consecutive records in one of them.
 fn records() {
     const PER_ROUND: u64 = 20_000;
     let event = |name: &str, role| EventSpec {
@@ -59,7 +61,7 @@ fn records() {
                 writers[ring].sample(EventIndex((at % 2) as u16), TASK, Time(n * PER_ROUND + at), &raw);
             }
             let chunks = writers.iter_mut().map(RecordWriter::chunk).collect();
-            let round = Round { started: Time(n * PER_ROUND), chunks, notes: Vec::new() };
+            let round = Round { started: Time(n * PER_ROUND), chunks, synthesized: Vec::new() };
             let start = Instant::now();
             merge.add(&table, round);
             let added = Instant::now();
@@ -74,11 +76,11 @@ fn records() {
         }
         black_box(sum);
         let ns = |time: Duration| time.as_nanos() as f64 / count as f64;
-        println!("a record of {rings} rings, in bursts of {burst}: add {:.1} ns, release {:.1} ns", ns(adding), ns(releasing));
+        println!("a record of {rings} ring buffers, in bursts of {burst}: add {:.1} ns, release {:.1} ns", ns(adding), ns(releasing));
     }
 }
 
-/// Decoding and printing one line.
+/// Measures decoding and printing one line.
 fn lines() {
     let stat = words(&[0x801, 7, 1, 0o100_644, 100, 0, 4096, 512, 8, 1, 2, 3, 4, 5, 6, 0, 0, 0]);
     let inet = [&2u16.to_le_bytes()[..], &[0, 80, 127, 0, 0, 1], &[0; 8]].concat();
@@ -99,7 +101,7 @@ fn lines() {
         ("newfstatat, path and stat", path().exit(2, &stat)),
         ("clock_nanosleep", call("clock_nanosleep", &[1, 0, 0x1000, 0], 0).entry(2, &words(&[1, 500]))),
         ("connect", call("connect", &[3, 0x1000, 16], 0).entry(1, &inet)),
-        ("writev of two", written().at(1, When::Entry, 0x5000, b"abc").at(1, When::Entry, 0x6000, b"de")),
+        ("writev of two", written().at(1, PieceTime::Entry, 0x5000, b"abc").at(1, PieceTime::Entry, 0x6000, b"de")),
         ("rt_sigprocmask", call("rt_sigprocmask", &[0, 0x1000, 0, 8], 0).entry(1, &words(&[6]))),
         ("poll of two", call("poll", &[0x1000, 2, 100], 1).entry(0, &polled(0)).exit(0, &polled(1 << 48))),
     ] {
@@ -110,7 +112,7 @@ fn lines() {
 fn cost_of_line(call: &Call) -> f64 {
     let mut style = Perf::new(&request(&["rtrace", "--no-config", "true"]).show, &Session::default(), false);
     let mut out = Vec::with_capacity(1 << 20);
-    let event = Event { time: START, cpu: 3, task: TASK, comm: Some(Arc::from(&b"sh"[..])), what: What::Call(Box::new(call.clone())) };
+    let event = Event { time: START, cpu: 3, task: TASK, comm: Some(Arc::from(&b"sh"[..])), kind: EventKind::Call(Box::new(call.clone())) };
     let context = Context::new(&|_| None, 32);
     best(20, 5_000, || {
         style.call(&mut out, &event, call, &Decoded::new(call, context));
@@ -120,17 +122,17 @@ fn cost_of_line(call: &Call) -> f64 {
     })
 }
 
-/// Counting one call for a summary.
+/// Measures adding one call to a summary.
 fn summary() {
     let trace = request(&["rtrace", "--no-config", "-s", "-o", "/dev/null", "true"]);
     let output = Output::open(&trace.output).expect("/dev/null can be opened");
     let mut sink = Summary::new(&trace.show, output.shared());
     let events: Vec<Event> = (0..1000)
         .map(|i| {
-            let exit = Exit::Returned { at: Time(START.0 + 500 + 37 * i), ret: i as i64 % 3 - 1 };
+            let exit = ExitState::Returned { at: Time(START.0 + 500 + 37 * i), ret: i as i64 % 3 - 1 };
             let call = Call { nr: 9990 + i as i64 % 5, exit, ..call("read", &[], 0).0 };
             let task = TaskId { pid: 1, tid: 1 + i as i32 / 10 % 4 };
-            Event { time: START, cpu: 3, task, comm: None, what: What::Call(Box::new(call)) }
+            Event { time: START, cpu: 3, task, comm: None, kind: EventKind::Call(Box::new(call)) }
         })
         .collect();
     let (session, tasks) = (Session::default(), Tasks::default());
@@ -143,7 +145,7 @@ fn summary() {
     println!("a call in a summary: {cost:.1} ns");
 }
 
-/// Knows no names.
+/// A source of names that has none.
 struct Nameless;
 
 impl Names for Nameless {
@@ -158,7 +160,7 @@ impl Names for Nameless {
     }
 }
 
-/// What these words ask for.
+/// Parses a command line for a trace.
 fn request(words: &[&str]) -> Trace {
     match cli::parse(words.iter().map(Into::into), &cli::environment()) {
         Parsed::Request(Request::Trace(trace)) => *trace,
@@ -166,7 +168,7 @@ fn request(words: &[&str]) -> Trace {
     }
 }
 
-/// Nanoseconds of one of `each`: of so many measurements the best.
+/// Returns the nanoseconds per repetition of `work`, in the best of several measurements with `each` repetitions.
 fn best(measurements: u32, each: u32, mut work: impl FnMut()) -> f64 {
     let mut measure = || {
         let begin = Instant::now();
@@ -180,60 +182,60 @@ fn words(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// A call with what was seen of its memory.
-struct Made(Call);
+/// A builder for a call with copies of its memory.
+struct CallBuilder(Call);
 
-fn call(name: &str, args: &[u64], ret: i64) -> Made {
+fn call(name: &str, args: &[u64], ret: i64) -> CallBuilder {
     let row = &SYSCALLS[usize::from(lookup::index_by_name(name).expect("the call has a row"))];
     let mut registers = [0; 6];
     registers[..args.len()].copy_from_slice(args);
-    Made(Call {
+    CallBuilder(Call {
         id: CallId { tid: TASK.tid, start: START },
         abi: Abi::X86_64,
         nr: i64::from(row.numbers[Abi::X86_64 as usize].expect("x86-64 has the call")),
-        entry: Entry::Seen,
-        exit: Exit::Returned { at: Time(START.0 + 19_000), ret },
+        entry: EntryState::Seen,
+        exit: ExitState::Returned { at: Time(START.0 + 19_000), ret },
         args: Some(registers),
         pieces: SmallVec::new(),
         payload: Vec::new(),
         files: SmallVec::new(),
         lost_before: 0,
         shown_pending: false,
-        numbers: rtrace::event::Numbers::Same,
+        pids: rtrace::event::PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
     })
 }
 
-impl Made {
-    /// Memory at an address, all that the call names.
-    fn at(mut self, arg: u8, when: When, address: u64, bytes: &[u8]) -> Made {
+impl CallBuilder {
+    /// Adds a complete copy of the memory at an address.
+    fn at(mut self, arg: u8, when: PieceTime, address: u64, bytes: &[u8]) -> CallBuilder {
         let (start, len) = (self.0.payload.len() as u32, bytes.len() as u32);
         self.0.payload.extend_from_slice(bytes);
         self.0.pieces.push(Piece { arg, when, address, wanted: u64::from(len), start, len, state: PieceState::Ok });
         self
     }
 
-    fn entry(self, arg: u8, bytes: &[u8]) -> Made {
+    fn entry(self, arg: u8, bytes: &[u8]) -> CallBuilder {
         let address = self.0.args.unwrap_or_default()[usize::from(arg)];
-        self.at(arg, When::Entry, address, bytes)
+        self.at(arg, PieceTime::Entry, address, bytes)
     }
 
-    fn exit(self, arg: u8, bytes: &[u8]) -> Made {
+    fn exit(self, arg: u8, bytes: &[u8]) -> CallBuilder {
         let address = self.0.args.unwrap_or_default()[usize::from(arg)];
-        self.at(arg, When::Exit, address, bytes)
+        self.at(arg, PieceTime::Exit, address, bytes)
     }
 
-    /// The call names more than was copied of its last piece.
-    fn of(mut self, wanted: u64) -> Made {
+    /// Marks the last copy as cut: the call names `wanted` bytes.
+    fn of(mut self, wanted: u64) -> CallBuilder {
         if let Some(last) = self.0.pieces.last_mut() {
             (last.wanted, last.state) = (wanted, PieceState::Cut);
         }
         self
     }
 
-    /// What a descriptor was.
-    fn file(mut self, place: FdPlace, path: &str) -> Made {
+    /// Adds the file that a descriptor is open on.
+    fn file(mut self, place: FdPlace, path: &str) -> CallBuilder {
         self.0.files.push(CallFile { place, file: File::Path(Arc::from(path.as_bytes())) });
         self
     }

@@ -1,8 +1,8 @@
-//! What names and lines of addresses cost, in time and memory.
+//! Measures the time and memory for looking up names and source lines of addresses.
 
 use rtrace::kernel::objects::{self, LiveFiles};
 use rtrace::stack::symbols::{
-    Code, ElfFile, Files, Identity, KernelNames, Name, ObjectId, Options, Origin, ReadAt, Resolver, SymbolTable, Want,
+    CodeSymbols, ElfFile, Files, Identity, KernelNames, Name, ObjectId, Options, Origin, ReadAt, Resolver, SymbolTable, Want,
 };
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ fn main() {
     measure_kernel();
 }
 
-/// The C library, a large library of C++, and this program with its debug data.
+/// Returns the C library, a large C++ library, and this program with its debug information.
 fn usual_files() -> Vec<PathBuf> {
     let candidates = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1"];
     let there = candidates.iter().map(PathBuf::from).filter(|path| path.exists());
     there.chain(std::env::current_exe()).collect()
 }
 
-/// The same file every time, whatever its identity.
+/// Returns the same file every time, without a check of its identity.
 fn find(want: Want<'_>) -> Option<Box<dyn ReadAt>> {
     match want {
         Want::Again { origin, .. } => LiveFiles.find(Want::Path { path: &origin.path, seen_by: None }),
@@ -34,7 +34,7 @@ fn find(want: Want<'_>) -> Option<Box<dyn ReadAt>> {
 
 fn measure(path: &Path) {
     println!("{}", path.display());
-    let Some(first) = table(path) else { return println!("  no symbols to be read") };
+    let Some(first) = table(path) else { return println!("  it has no symbols") };
     let read = (0..5).map(|_| timed(|| table(path)).0).min();
     println!("  symbols            {:>10}, {} bytes", first.len(), first.footprint());
     println!("  reading them       {:>10.1?}", read.unwrap_or_default());
@@ -62,12 +62,12 @@ fn measure_kernel() {
     let Ok(text) = text else { return };
     let mut names = KernelNames::default();
     let (parse, _) = timed(|| names.at(u64::MAX, Instant::now(), || Ok(text)).is_some());
-    println!("/proc/kallsyms\n  reading it         {read:>10.1?}, and what is in it {parse:.1?}");
+    println!("/proc/kallsyms\n  reading it         {read:>10.1?}, and parsing it {parse:.1?}");
 }
 
 fn table(path: &Path) -> Option<SymbolTable> {
     let file = ElfFile::read(LiveFiles.find(Want::Path { path, seen_by: None })?).ok()?;
-    let mut code = Code::default();
+    let mut code = CodeSymbols::default();
     code.add(&file);
     code.add_stubs(&file);
     Some(code.finish()).filter(|table| !table.is_empty())
@@ -86,7 +86,7 @@ fn resolve<F: Files>(resolver: &mut Resolver<F>, object: ObjectId, svma: u64) ->
     }
 }
 
-/// The middle of each symbol, in no order.
+/// Returns the middle of each symbol, in random order.
 fn scattered(table: &SymbolTable) -> Vec<u64> {
     let mut addresses: Vec<u64> = table.iter().map(|(start, size, _)| start + size / 2).collect();
     let mut random = 12_345u64;
@@ -97,7 +97,7 @@ fn scattered(table: &SymbolTable) -> Vec<u64> {
     addresses
 }
 
-/// Nanoseconds for one address.
+/// Returns the nanoseconds per address.
 fn each(addresses: &[u64], mut ask: impl FnMut(u64) -> usize) -> u128 {
     let (time, _) = timed(|| addresses.iter().map(|svma| ask(*svma)).sum::<usize>());
     time.as_nanos() / addresses.len().max(1) as u128

@@ -1,6 +1,7 @@
-//! Writes what is made of the command line's definition: `man/rtrace.1` (from `man/rtrace.1.in`) and the completion scripts.
+//! Generates `man/rtrace.1` (from `man/rtrace.1.in`) and the completion scripts from the definition of the command
+//! line.
 //!
-//! `cargo run --example man` refreshes them; the test below fails when they are stale.
+//! `cargo run --example man` updates them. The test below fails when they are out of date.
 
 use clap::{Arg, Command};
 use clap_complete::Shell;
@@ -21,7 +22,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every generated file, by its path in the project.
+/// Returns the path of every generated file, relative to the project, and its contents.
 fn generated() -> Vec<(PathBuf, Vec<u8>)> {
     let page = include_str!("../man/rtrace.1.in")
         .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
@@ -34,7 +35,7 @@ fn generated() -> Vec<(PathBuf, Vec<u8>)> {
     ]
 }
 
-/// The options under their headings, as roff.
+/// Returns the options under their headings, as roff.
 fn options(mut command: Command) -> String {
     command.build();
     let mut text = String::new();
@@ -76,7 +77,7 @@ fn help(arg: &Arg) -> String {
     text
 }
 
-/// Text that roff prints as it is: real hyphens and backslashes, no requests and no typographic quotes.
+/// Escapes text so that roff prints it literally: hyphens and backslashes as such, no requests, no typographic quotes.
 fn escaped(text: &str) -> String {
     let text = text
         .replace('\\', "\\e")
@@ -97,21 +98,21 @@ mod tests {
     use std::ffi::OsString;
 
     #[test]
-    fn nothing_is_stale() {
+    fn generated_files_are_up_to_date() {
         for (path, text) in generated() {
             let present = std::fs::read(root().join(&path)).unwrap_or_default();
-            assert!(present == text, "{} is stale: refresh it with `cargo run --example man`", path.display());
+            assert!(present == text, "{} is out of date: update it with `cargo run --example man`", path.display());
         }
     }
 
-    /// What a shell makes of a line of a page.
+    /// Splits a command line of a manual page into words as a shell does.
     fn words_of(line: &str) -> Vec<OsString> {
         let plain = line.replace("\\-", "-").replace("\\(aq", "'").replace("\\(dq", "\"").replace("\\e", "\\").replace("sudo ", "");
         words::split(plain.trim_start_matches(".B ")).unwrap().into_iter().map(OsString::from).collect()
     }
 
     #[test]
-    fn every_example_is_accepted() {
+    fn every_example_of_the_pages_is_a_valid_command_line() {
         let around = Surroundings { var: &|_| None, read: &|_| Ok(None), page_bytes: 4096 };
         let pages = [include_str!("../man/rtrace.1.in"), include_str!("../man/rtrace-filter.7")]
             .map(|page| page.split(".SH EXAMPLES\n").nth(1).unwrap().split("\n.SH ").next().unwrap());
@@ -126,24 +127,24 @@ mod tests {
         assert_eq!(seen, 13);
     }
 
-    /// What is in single quotes behind `--probe` and `probe add`.
+    /// Checks the definitions after `--probe` and `probe add`.
     #[test]
-    fn every_probe_of_the_page_is_one() {
+    fn every_example_of_the_probe_page_is_a_valid_definition() {
         let page = include_str!("../man/rtrace-probe.7").split(".SH EXAMPLES\n").nth(1).unwrap();
         let mut seen = 0;
         for line in page.lines().filter(|line| line.starts_with("rtrace ")) {
             let words = words_of(line);
             let at = words.iter().position(|word| word == "--probe" || word == "add").unwrap();
             let spec = words[at + 1].to_str().unwrap();
-            assert!(rtrace::probe::grammar::parse(spec).is_ok_and(|said| said.to_string() == spec), "{line}");
+            assert!(rtrace::probe::grammar::parse(spec).is_ok_and(|parsed| parsed.to_string() == spec), "{line}");
             seen += 1;
         }
         assert_eq!(seen, 13);
     }
 
-    /// What stands in bold in the right columns of the tables for those who come from strace and perf trace.
+    /// Checks the bold options in the right column of the tables that compare rtrace with strace and perf trace.
     #[test]
-    fn what_those_who_come_from_others_are_told_to_write_is_accepted() {
+    fn options_recommended_to_strace_and_perf_users_are_valid() {
         let around = Surroundings { var: &|_| None, read: &|_| Ok(None), page_bytes: 4096 };
         let page = include_str!("../man/rtrace.1.in");
         let sections = ["STRACE", "PERF TRACE"].map(|name| page.split_once(&format!(".SH FROM {name}\n")).unwrap().1);
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_is_in_the_page() {
+    fn the_page_documents_every_option() {
         let page = options(args::command());
         for arg in args::command().get_arguments().filter(|arg| !arg.is_hide_set()) {
             if let Some(long) = arg.get_long() {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn roff_prints_it_as_it_is() {
+    fn roff_prints_escaped_text_literally() {
         assert_eq!(escaped(r".a-b 'c' \d"), r"\&.a\-b \(aqc\(aq \ed");
     }
 }

@@ -1,4 +1,4 @@
-//! Holds the tables of `beauty/` against the headers of a kernel (see `beauty/README.md`, "When a new kernel comes").
+//! Compares the tables of `beauty/` with the headers of a kernel (see `beauty/README.md`, "Updating for a new kernel").
 
 #[path = "../beauty/files.rs"]
 mod files;
@@ -15,7 +15,7 @@ use generator::library::Load;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-const USAGE: &str = "one of: tables, unselected, outdated, newer OLD_HEADERS, changed OLD_HEADERS, arch ABI ASM_DIRECTORY (with RTRACE_UAPI=dir for other headers than the installed ones)";
+const USAGE: &str = "expected one of: tables, unselected, outdated, newer OLD_HEADERS, changed OLD_HEADERS, arch ABI ASM_DIRECTORY (RTRACE_UAPI=dir names headers other than the installed ones)";
 
 fn main() -> Result<()> {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Prints the tables as build.rs would make them, or what it would say.
+/// Prints the tables that build.rs would generate, or the faults that it would report.
 fn tables(load: &Load) -> Result<()> {
     let text = |path: &str| files::text(path).map_err(anyhow::Error::msg);
     let files = files::rows(Path::new("beauty")).map_err(anyhow::Error::msg)?;
@@ -48,7 +48,7 @@ fn tables(load: &Load) -> Result<()> {
         Ok(output) => println!("{}{} bytes of Rust", output.listing, output.rust.len()),
         Err(faults) => {
             faults.iter().for_each(|fault| println!("{fault}"));
-            bail!("{} faults", faults.len());
+            bail!("the rows have {} faults", faults.len());
         }
     }
     Ok(())
@@ -74,7 +74,7 @@ fn arch(rows: &Rows, headers: &Headers, abi: &str, directory: &Path) -> Result<V
         "i386" => Target::I386,
         "x32" => Target::X32,
         "aarch64" => Target::Aarch64,
-        _ => bail!("{abi} is no ABI: x86_64, i386, x32 and aarch64 are there"),
+        _ => bail!("{abi} is not an ABI: use x86_64, i386, x32 or aarch64"),
     };
     let listing = fs::read_dir(directory.join("asm")).with_context(|| format!("failed to list {}/asm", directory.display()))?;
     let mut asm: Vec<String> = listing.filter_map(|entry| Some(format!("asm/{}", entry.ok()?.file_name().to_str()?))).collect();

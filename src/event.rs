@@ -1,23 +1,24 @@
-//! What happened, in the words every sink understands.
+//! Events: the engine's output, in the terms that all sinks share.
 //!
-//! [`Event`] stands between the core (rings, pairing, task state) and the sinks (text, summary, ...). It owns its bytes, so
-//! that an event may wait for a later fact (a file name that is being confirmed) without holding the rings' chunk.
-//! Nothing here renders and nothing here looks anything up: what an engine cannot know is [`None`] or `Unknown`, never guessed.
+//! [`Event`] connects the engine (rings, pairing, task state) with the sinks (text, summary, ...). It owns its bytes,
+//! so that an event can wait for a later fact, such as a file name, without holding the chunk that its record came in.
+//! Nothing here renders text or reads the system. What the engine does not know is [`None`] or `Unknown`; it never
+//! guesses.
 
+mod aggregate;
 mod file;
 pub mod frame;
-pub mod note;
-mod numbers;
+mod pid_translation;
 mod signal;
 mod stack;
-mod tally;
+pub mod synthesized;
 
-pub use file::{Ends, File, Socket, UnixName};
-pub use note::Note;
-pub use numbers::Numbers;
-pub use signal::{Fate, Members, Signal};
+pub use aggregate::{Aggregate, Sum, Times};
+pub use file::{File, Socket, SocketAddresses, UnixName};
+pub use pid_translation::PidTranslation;
+pub use signal::{Disposition, SigInfo, Signal};
 pub use stack::Stack;
-pub use tally::{Sum, Tally, Times};
+pub use synthesized::Synthesized;
 
 use frame::Frame;
 use smallvec::SmallVec;
@@ -28,22 +29,23 @@ use std::sync::Arc;
 pub struct Time(pub u64);
 
 impl Time {
-    /// Nanoseconds since `earlier`; zero when `earlier` is later.
+    /// Returns the nanoseconds since `earlier`, or zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// A task: the kernel's thread and the process (thread group) it belongs to, in the initial pid namespace.
+/// A task: the kernel's thread and the process (thread group) that it belongs to, both as numbers of the initial pid
+/// namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct TaskId {
-    /// The process: the kernel's tgid, what user space calls pid.
+    /// The process: the kernel's tgid, which user space calls pid.
     pub pid: i32,
-    /// The thread: the kernel's pid, what gettid(2) returns.
+    /// The thread: the kernel's pid, which gettid(2) returns.
     pub tid: i32,
 }
 
-/// How the registers of a call are to be read: which table of numbers and which struct sizes.
+/// The ABI of a call: it decides which table of syscall numbers and which struct layouts apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum Abi {
@@ -57,7 +59,7 @@ pub enum Abi {
 impl Abi {
     pub const ALL: [Abi; 4] = [Abi::X86_64, Abi::I386, Abi::X32, Abi::Aarch64];
 
-    /// What it is called in answers and in JSON.
+    /// Returns the name that answers and JSON use.
     pub const fn name(self) -> &'static str {
         match self {
             Abi::X86_64 => "x86_64",
@@ -68,71 +70,73 @@ impl Abi {
     }
 }
 
-/// One thing that happened, stamped with when and by whom.
+/// One event of one task, with its time and CPU.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// When its line is due: a call's end, or the tick that reports it pending. Events leave the engine in this order.
+    /// The time of the event's line: the end of a call, or the tick at which a call is reported as pending. Events
+    /// leave the engine in this order.
     pub time: Time,
-    /// The CPU that reported it.
+    /// The CPU whose ring held the record.
     pub cpu: u32,
     pub task: TaskId,
-    /// The task's name at that moment; `None` when it was never seen.
+    /// The task's comm at that time; `None` if no record or /proc file has named the task.
     pub comm: Option<Comm>,
-    pub what: What,
+    pub kind: EventKind,
 }
 
-/// A task's name: at most 15 bytes, not necessarily UTF-8, shared because every event carries one.
+/// A task's comm: at most 15 bytes, not necessarily UTF-8. It is shared because every event carries one.
 pub type Comm = Arc<[u8]>;
 
-/// The kinds of event.
+/// The kind of an event, with its data.
 #[derive(Clone, Debug)]
-pub enum What {
-    /// A syscall that is over, or of which no more will be seen.
+pub enum EventKind {
+    /// A syscall that has ended, or of which no further record will arrive.
     Call(Box<Call>),
-    /// A syscall that is still in flight; a later `Call` with the same id completes it.
+    /// A syscall that is still in flight. A later `Call` with the same id completes it.
     Pending(Box<Call>),
-    /// Calls of the task that are over and were summed up; none of them is told otherwise.
-    Tally(Box<Tally>),
-    /// A tracepoint's or probe's record, raw; `event` names its format in the session's event table.
-    /// `caller`: where a program's function returned to, if this is a probe of that.
+    /// Completed calls of the task as sums. None of these calls has an event of its own.
+    Aggregate(Box<Aggregate>),
+    /// The raw record of a tracepoint or probe; `event` selects its format in the session's event table. `caller` is
+    /// the place that the function returned to, for a return probe in a program.
     Tracepoint { event: EventIndex, raw: Box<[u8]>, stack: Option<Arc<Stack>>, caller: Option<Caller> },
     /// A page fault.
     Fault(Fault),
-    /// A signal that the task is given, or that was sent to it and ends it or is ignored.
+    /// A signal that is delivered to the task, or that was sent to the task and kills it or is ignored.
     Signal(Box<Signal>),
-    /// A task was made.
+    /// The task created a child task.
     Fork { child: TaskId, flags: Option<u64> },
-    /// A program was started in this task; `old_tid` differs from the task's tid when a thread other than the leader did it.
+    /// The task executed a program. `old_tid` differs from the task's tid if a thread other than the leader called
+    /// execve.
     Exec { path: Box<[u8]>, old_tid: i32 },
-    /// The task is gone.
+    /// The task ended.
     Exit(TaskEnd),
-    /// Records were dropped by the kernel between the previous record of this CPU's ring and this time.
+    /// The kernel dropped records between the previous record of this CPU's ring and this time.
     Lost(Loss),
 }
 
-impl What {
-    /// Where it happened, if that was asked for.
+impl EventKind {
+    /// Returns the call chain, if one was requested and recorded.
     pub fn stack(&self) -> Option<&Stack> {
         match self {
-            What::Call(call) | What::Pending(call) => call.stack.as_deref(),
-            What::Tracepoint { stack, .. } | What::Fault(Fault { stack, .. }) => stack.as_deref(),
+            EventKind::Call(call) | EventKind::Pending(call) => call.stack.as_deref(),
+            EventKind::Tracepoint { stack, .. } | EventKind::Fault(Fault { stack, .. }) => stack.as_deref(),
             _ => None,
         }
     }
 
-    /// Where a program's function returned to, if it says that.
+    /// Returns the place that a program's function returned to, if the event is a return probe that recorded it.
     pub fn caller(&self) -> Option<&Caller> {
         match self {
-            What::Tracepoint { caller, .. } => caller.as_ref(),
+            EventKind::Tracepoint { caller, .. } => caller.as_ref(),
             _ => None,
         }
     }
 
-    /// How many calls it is the end of.
+    /// Returns the number of calls that this event completes.
     pub fn calls(&self) -> u64 {
         match self {
-            What::Call(_) => 1,
-            What::Tally(tally) => tally.calls(),
+            EventKind::Call(_) => 1,
+            EventKind::Aggregate(aggregate) => aggregate.calls(),
             _ => 0,
         }
     }
@@ -141,20 +145,21 @@ impl What {
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskEnd {
-    /// exit(2) or exit_group(2) with this status (0..=255).
+    /// The task called exit(2) or exit_group(2) with this status (0..=255).
     Exited(i32),
-    /// By this signal.
+    /// This signal killed the task.
     Killed(i32),
-    /// Not seen.
+    /// The stream does not show how the task ended.
     Unknown,
-    /// Not at all: it executed a program with more rights than it had (set-user-ID and its like), and there the kernel ends what watches a task alone.
+    /// The task still runs, but the kernel has removed the events that were opened on it, because it executed a program
+    /// with more privileges (set-user-ID and the like).
     NotTraced,
 }
 
-/// Records that the kernel could not store.
+/// Records that the kernel dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// How many records (not calls), if the kernel says it.
+    /// The number of records (not calls), if the kernel reports it.
     pub records: Option<u64>,
     /// The time of the last record of the same ring before the gap, if there was one.
     pub after: Option<Time>,
@@ -164,24 +169,24 @@ pub struct Loss {
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub major: bool,
-    /// The instruction that faulted.
+    /// The address of the instruction that faulted.
     pub ip: u64,
-    /// The address it touched.
+    /// The address that the instruction accessed.
     pub address: u64,
     pub ip_at: Option<MapRef>,
     pub address_at: Option<MapRef>,
     pub stack: Option<Arc<Stack>>,
 }
 
-/// Where a function of a program was called, as far as the process's memory is known.
+/// The place that called a function of a program, as far as the process's mappings are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     pub place: MapRef,
-    /// The same for whoever knows names.
+    /// The same place as a frame, for sinks that look up symbols.
     pub frame: Frame,
 }
 
-/// A place in a mapped file.
+/// A position in a mapped file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapRef {
     pub path: Arc<[u8]>,
@@ -189,7 +194,8 @@ pub struct MapRef {
     pub executable: bool,
 }
 
-/// Which file: its device's numbers, major and minor, its inode's, and how often that was given anew (0 where it is not known). All zero is none (memory of the process alone, the vdso).
+/// The identity of a file: major and minor number of its device, its inode number, and the inode's generation (0 if it
+/// is not known). All zero stands for no file (anonymous memory, the vdso).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct FileId {
     pub device: (u32, u32),
@@ -201,108 +207,110 @@ pub struct FileId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct EventIndex(pub u16);
 
-/// What identifies a call within a session: one thread is in one call at a time.
+/// Identifies a call within a session, because a thread is in one call at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     pub tid: i32,
-    /// When it was entered; when it returned, if the entry was not seen.
+    /// The time of the entry; if the entry was not seen, the time of the return.
     pub start: Time,
 }
 
-/// The place of the return in [`Call::ids`].
+/// The position that stands for the return value in [`Call::ids`].
 pub const ID_RETURNED: u8 = 6;
 
-/// One syscall, from either engine.
+/// One syscall, recorded by either engine (tracepoints or BPF).
 #[derive(Clone, Debug)]
 pub struct Call {
     pub id: CallId,
     pub abi: Abi,
-    /// The number as the ABI has it (x32's without its bit 30). Negative numbers occur: a program may ask for syscall(-1).
+    /// The number in the call's ABI (x32's without its bit 30). It can be negative: a program may call syscall(-1).
     pub nr: i64,
-    pub entry: Entry,
-    pub exit: Exit,
-    /// The argument registers; `None` when the entry was not seen and the engine cannot tell them from the exit.
+    pub entry: EntryState,
+    pub exit: ExitState,
+    /// The argument registers; `None` if the entry was not seen and the exit's record does not have them.
     pub args: Option<[u64; 6]>,
-    /// What was copied of the caller's memory.
+    /// The copies of the caller's memory.
     pub pieces: SmallVec<[Piece; 2]>,
-    /// The bytes the pieces point into.
+    /// The bytes that the pieces refer to.
     pub payload: Vec<u8>,
-    /// What the descriptors in arguments and return were, at the call.
+    /// The files behind the descriptors in arguments and return value, at the time of the call.
     pub files: SmallVec<[CallFile; 2]>,
-    /// Records lost since the previous call of this task, where the engine can tell; zero otherwise.
+    /// The number of records lost since the previous call of this task, if the engine knows it; otherwise zero.
     pub lost_before: u64,
-    /// It was shown as pending before.
+    /// The call was already shown as pending.
     pub shown_pending: bool,
-    /// Which tasks the numbers in its arguments and its return mean.
-    pub numbers: Numbers,
-    /// Arguments (by their place; [`ID_RETURNED`] is the return) that are users or groups of another user namespace than the
-    /// first, and what these are in the first (user_namespaces(7)), as far as that is known.
+    /// The tasks that the pids in the arguments and the return value stand for.
+    pub pids: PidTranslation,
+    /// The users and groups that have another number in the initial user namespace (user_namespaces(7)), as far as that
+    /// is known: the argument's position ([`ID_RETURNED`] for the return value), and the number there.
     pub ids: Vec<(u8, u32)>,
-    /// Where it was made from, if that was asked for and came with its record.
+    /// The call chain, if one was requested and recorded.
     pub stack: Option<Arc<Stack>>,
 }
 
-/// How much of a call's beginning is known.
+/// What is known of a call's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum EntryState {
     Seen,
-    /// There was none, as is normal: a seccomp answer, an exec by a thread other than the leader, a call already running at the start.
+    /// The call has no entry record for a known reason: a seccomp filter answered it, a thread other than the leader
+    /// executed a program, or the call began before the trace.
     Unseen,
-    /// A gap in the stream may have swallowed it.
+    /// The entry record may be among the lost ones.
     Lost,
 }
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// It returned `ret` at `at`.
+pub enum ExitState {
+    /// The call returned `ret` at `at`.
     Returned { at: Time, ret: i64 },
-    /// It does not return: exit, exit_group, or the task was killed inside it.
+    /// The call does not return: exit, exit_group, or the task was killed inside it.
     Never,
-    /// It is still in flight.
+    /// The call is still in flight.
     Pending,
-    /// A gap in the stream may have swallowed the exit, or the next call of the task came first.
+    /// The exit record may be among the lost ones, or the next call of the task came without one.
     Unseen,
 }
 
 impl Call {
-    /// Nanoseconds between entry and exit, only when both were seen.
+    /// Returns the nanoseconds between entry and exit, if both were seen.
     pub fn duration(&self) -> Option<u64> {
         match (self.entry, self.exit) {
-            (Entry::Seen, Exit::Returned { at, .. }) => Some(at.since(self.id.start)),
+            (EntryState::Seen, ExitState::Returned { at, .. }) => Some(at.since(self.id.start)),
             _ => None,
         }
     }
 
-    /// What it returned, if it did.
+    /// Returns the return value, if the call returned.
     pub fn ret(&self) -> Option<i64> {
         match self.exit {
-            Exit::Returned { ret, .. } => Some(ret),
+            ExitState::Returned { ret, .. } => Some(ret),
             _ => None,
         }
     }
 
-    /// The errno, when it returned one (-4095..=-1).
+    /// Returns the errno, if the return value is one (-4095..=-1).
     pub fn errno(&self) -> Option<i32> {
         self.ret().filter(|ret| (-4095..0).contains(ret)).map(|ret| -ret as i32)
     }
 
-    /// What the user or group in this place is in the first user namespace, if it is another number there.
-    pub fn id_here(&self, place: u8) -> Option<u32> {
+    /// Returns the number in the initial user namespace of the user or group at this argument, if it is another number
+    /// there.
+    pub fn initial_id(&self, place: u8) -> Option<u32> {
         self.ids.iter().find(|(of, _)| *of == place).map(|(_, here)| *here)
     }
 
-    /// What the descriptor in this place was, if it is known.
+    /// Returns the file behind the descriptor at this position, if it is known.
     pub fn file(&self, place: FdPlace) -> Option<&File> {
         self.files.iter().find(|f| f.place == place).map(|f| &f.file)
     }
 
-    /// The bytes of a piece.
+    /// Returns the bytes of a piece.
     pub fn bytes(&self, piece: &Piece) -> &[u8] {
         self.payload.get(piece.start as usize..(piece.start + piece.len) as usize).unwrap_or_default()
     }
 
-    /// The first piece copied for this argument.
+    /// Returns the first piece that was copied for this argument.
     pub fn piece(&self, arg: usize) -> Option<&Piece> {
         self.pieces.iter().find(|p| usize::from(p.arg) == arg)
     }
@@ -311,14 +319,14 @@ impl Call {
 /// A copy of some of the caller's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Which argument asked for it (0..=5).
+    /// The argument that the copy belongs to (0..=5).
     pub arg: u8,
-    pub when: When,
-    /// Where it was read.
+    pub when: PieceTime,
+    /// The address that was read.
     pub address: u64,
-    /// How many bytes the call names, which may be more than were copied.
+    /// The length of the data in bytes according to the call; it can exceed the number of bytes copied.
     pub wanted: u64,
-    /// Where its bytes begin in the call's payload, and how many there are.
+    /// Offset and length of the piece's bytes in the call's payload.
     pub start: u32,
     pub len: u32,
     pub state: PieceState,
@@ -326,32 +334,33 @@ pub struct Piece {
 
 /// When a piece was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// Or in the course of the call by the kernel itself, whose own copy it is.
+pub enum PieceTime {
+    /// At entry, or during the call by the kernel itself, whose copy it is.
     Entry,
     Exit,
-    /// It could not be read at entry, and was read again at exit.
+    /// At exit, after it could not be read at entry.
     Retry,
 }
 
-/// How a piece's reading went.
+/// The result of reading a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceState {
-    /// All that the call names is there.
+    /// The piece is complete.
     Ok,
-    /// A bound cut it; what is there is right.
+    /// The piece was truncated at a limit; the bytes that are present are correct.
     Cut,
-    /// A bound cut it and unprintable bytes were replaced by dots (the strings of `syscalls:` records of kernels from 6.19).
+    /// The kernel may have truncated the piece, and replaced unprintable bytes by dots (the strings of `syscalls:`
+    /// records of kernels from 6.19).
     Altered { cut: bool },
-    /// It could not be read: show the address.
+    /// The memory could not be read; sinks show the address.
     Fault,
 }
 
-/// Where in a call a descriptor stands.
+/// The position of a descriptor in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FdPlace {
     Arg(u8),
-    /// In the memory that an argument points to, by its number.
+    /// In memory that the argument points to, identified by the descriptor's number.
     Inside {
         arg: u8,
         fd: i32,
@@ -359,7 +368,7 @@ pub enum FdPlace {
     Return,
 }
 
-/// What one descriptor of a call was.
+/// The file behind one descriptor of a call.
 #[derive(Clone, Debug)]
 pub struct CallFile {
     pub place: FdPlace,

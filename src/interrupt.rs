@@ -1,15 +1,17 @@
-//! The signals that ask rtrace to end, and how long it still waits for others then.
+//! Signals that request the end of rtrace, and the limits of waiting after them.
 //!
-//! Whoever reads what rtrace writes may stop reading: a pager that waits for a key, a terminal on a slow line, a named pipe that nobody opens. That must not keep rtrace from
-//! ending. So nothing that may wait for another process waits in the kernel for as long as that likes: it waits in short steps, by [`patiently`], which gives up where the user wants it:
+//! A reader of rtrace's output may stop reading: a pager that waits for a key, a terminal on a slow line, a named pipe
+//! that has no reader. That must not keep rtrace from ending. So rtrace never waits for another process indefinitely in
+//! the kernel. It waits in short steps ([`patiently`]), and gives up as follows:
 //!
-//! * while rtrace starts, at the first signal;
-//! * while it traces, the main thread, which has to answer signals, one second after the first; the worker waits on, since the trace goes on, too;
-//! * when the trace is over, one second of waiting after the first signal, and at once at the next.
+//! * while rtrace starts: at the first signal;
+//! * while it traces: in the main thread, which has to handle signals, one second after the first signal. The worker
+//!   waits further, since the trace continues;
+//! * when the trace is over: after one second of waiting after the first signal, and at once at the next signal.
 //!
-//! Signals belong to the process, so what is known of them is the process's, too, and not a value that is handed around.
+//! Signals belong to the process, so their state is global and not passed around as a value.
 
-use crate::sys::signals::{Came, Signals};
+use crate::sys::signals::{ReceivedSignal, Signals};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io;
@@ -17,29 +19,29 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long others may keep rtrace waiting once it is asked to end.
+/// How long other processes may delay the end of rtrace once it is requested.
 pub const PATIENCE: Duration = Duration::from_secs(1);
-/// One step of waiting: as long as it may take until a signal is noticed.
+/// The duration of one step of waiting, which is the longest time until a signal is noticed.
 const STEP: Duration = Duration::from_millis(50);
 
 static SIGNALS: OnceLock<Signals> = OnceLock::new();
 static STATE: Mutex<State> = Mutex::new(State::new());
 
-/// Who waits.
+/// The thread that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
-    /// The thread that answers signals.
+    /// The thread that handles signals.
     Main,
-    /// Any other, while the main thread goes on.
+    /// Any other thread, while the main thread continues.
     Worker,
 }
 
-/// What waited was given up, because rtrace was asked to end.
+/// The wait was given up because the end of rtrace was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the output took nothing more, and rtrace was asked to end")]
+#[error("the output has not been read any further, and rtrace was asked to end")]
 pub struct GivenUp;
 
-/// How far the run is.
+/// The phase of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Starting,
@@ -47,38 +49,41 @@ enum Phase {
     Over,
 }
 
+/// The signals received so far, and the waiting after them.
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// What the main loop has not answered yet.
-    came: VecDeque<Came>,
-    /// The first signal that asked rtrace to end.
+    /// The signals that the main loop has not handled yet.
+    unhandled: VecDeque<ReceivedSignal>,
+    /// The first signal that requested the end.
     first: Option<i32>,
-    /// How many did, and how many of them when the trace was over.
-    asked: u32,
-    asked_when_over: u32,
-    /// How long was waited for others since then.
+    /// The number of signals that requested the end.
+    end_signals: u32,
+    /// The number of these signals that arrived when the trace was over.
+    end_signals_when_over: u32,
+    /// The time spent waiting for other processes since the first of these signals.
     waited: Duration,
 }
 
-/// Holds the signals back from now on, in this thread and in those that it makes.
+/// Blocks the signals from now on, in this thread and in those that it creates.
 ///
 /// # Errors
-/// signalfd(2)'s.
-pub fn take() -> io::Result<()> {
+/// The errors of signalfd(2).
+pub fn block_signals() -> io::Result<()> {
     if SIGNALS.get().is_none() {
-        let signals = Signals::take()?;
+        let signals = Signals::block()?;
         SIGNALS.get_or_init(|| signals);
     }
     Ok(())
 }
 
-/// What becomes readable when a signal comes, once [`take`] was called.
+/// Returns the descriptor that becomes readable when a signal arrives, once [`block_signals`] was called.
 pub fn as_fd() -> Option<BorrowedFd<'static>> {
     SIGNALS.get().map(AsFd::as_fd)
 }
 
-/// Waits until a signal comes that was not answered yet, at most so long. One that another thread takes notice of is there at the end of that time.
+/// Waits until an unhandled signal arrives, at most this long. A signal that another thread reads is available at the
+/// end of that time.
 pub fn wait(at_most: Duration) {
     match as_fd() {
         Some(signals) => _ = is_ready(signals, PollFlags::IN, at_most),
@@ -86,33 +91,33 @@ pub fn wait(at_most: Duration) {
     }
 }
 
-/// Waits until one of these events, or an error, is there at a descriptor, at most so long: one step of waiting patiently.
+/// Waits until a descriptor has one of these events or an error, at most this long. This is one step of waiting.
 pub fn is_ready(fd: impl AsFd, events: PollFlags, at_most: Duration) -> bool {
     let at_most = Timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: i64::from(at_most.subsec_nanos()) };
     !matches!(poll(&mut [PollFd::new(&fd, events)], Some(&at_most)), Ok(0) | Err(rustix::io::Errno::INTR))
 }
 
-/// The next signal that the main loop has to answer.
-pub fn next() -> Option<Came> {
-    look().came.pop_front()
+/// Returns the next signal that the main loop has to handle.
+pub fn next() -> Option<ReceivedSignal> {
+    read_signals().unhandled.pop_front()
 }
 
-/// The first signal that asked rtrace to end, if one did.
+/// Returns the first signal that requested the end, if there was one.
 pub fn first() -> Option<i32> {
-    look().first
+    read_signals().first
 }
 
-/// Tracing begins.
+/// Enters the phase of tracing.
 pub fn tracing() {
     lock().phase = Phase::Tracing;
 }
 
-/// The trace is over: what remains is to print the rest.
+/// Enters the phase after the trace, in which the rest is printed.
 pub fn over() {
     lock().phase = Phase::Over;
 }
 
-/// Calls `wait` again and again, which waits at most as long as it is told, until it gives something.
+/// Calls `wait` repeatedly until it returns a value. `wait` waits at most for the given time.
 ///
 /// # Errors
 /// [`GivenUp`].
@@ -120,54 +125,61 @@ pub fn patiently<T>(waiter: Waiter, mut wait: impl FnMut(Duration) -> Option<T>)
     loop {
         let began = Instant::now();
         let done = wait(STEP);
-        let mut state = look();
-        if state.is_impatient(waiter) {
+        let mut state = read_signals();
+        if state.counts_waiting(waiter) {
             state.waited += began.elapsed();
         }
         match done {
             Some(done) => return Ok(done),
-            None if state.has_had_enough(waiter) => return Err(GivenUp),
+            None if state.gives_up(waiter) => return Err(GivenUp),
             None => {}
         }
     }
 }
 
-/// The state after a look at the signals that came.
-fn look() -> MutexGuard<'static, State> {
+/// Reads the pending signals and returns the state.
+fn read_signals() -> MutexGuard<'static, State> {
     let mut state = lock();
-    while let Some(came) = SIGNALS.get().and_then(Signals::next) {
-        state.take(came);
+    while let Some(signal) = SIGNALS.get().and_then(Signals::next) {
+        state.record(signal);
     }
     state
 }
 
-/// A thread that panicked while it held the lock left the state whole.
+/// Locks the state, also after a thread panicked while it held the lock: no operation leaves the state incomplete.
 fn lock() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
     const fn new() -> State {
-        State { phase: Phase::Starting, came: VecDeque::new(), first: None, asked: 0, asked_when_over: 0, waited: Duration::ZERO }
-    }
-
-    fn take(&mut self, came: Came) {
-        if came.signal != libc::SIGCHLD {
-            self.first.get_or_insert(came.signal);
-            self.asked += 1;
-            self.asked_when_over += u32::from(self.phase == Phase::Over);
+        State {
+            phase: Phase::Starting,
+            unhandled: VecDeque::new(),
+            first: None,
+            end_signals: 0,
+            end_signals_when_over: 0,
+            waited: Duration::ZERO,
         }
-        self.came.push_back(came);
     }
 
-    /// Whether waiting is counted.
-    fn is_impatient(&self, waiter: Waiter) -> bool {
-        self.asked > 0 && (self.phase != Phase::Tracing || waiter == Waiter::Main)
+    fn record(&mut self, received: ReceivedSignal) {
+        if received.signal != libc::SIGCHLD {
+            self.first.get_or_insert(received.signal);
+            self.end_signals += 1;
+            self.end_signals_when_over += u32::from(self.phase == Phase::Over);
+        }
+        self.unhandled.push_back(received);
     }
 
-    fn has_had_enough(&self, waiter: Waiter) -> bool {
-        let again = self.asked_when_over > 0 && self.asked > 1;
-        self.is_impatient(waiter) && (self.phase == Phase::Starting || again || self.waited >= PATIENCE)
+    /// Returns whether the time of waiting is counted.
+    fn counts_waiting(&self, waiter: Waiter) -> bool {
+        self.end_signals > 0 && (self.phase != Phase::Tracing || waiter == Waiter::Main)
+    }
+
+    fn gives_up(&self, waiter: Waiter) -> bool {
+        let again = self.end_signals_when_over > 0 && self.end_signals > 1;
+        self.counts_waiting(waiter) && (self.phase == Phase::Starting || again || self.waited >= PATIENCE)
     }
 }
 
@@ -175,41 +187,41 @@ impl State {
 mod tests {
     use super::*;
 
-    const ASKED: Came = Came { signal: libc::SIGTERM, sent: true };
+    const END_SIGNAL: ReceivedSignal = ReceivedSignal { signal: libc::SIGTERM, sent: true };
 
     fn state(phase: Phase, signals: &[Phase], waited: Duration) -> State {
         let mut state = State::new();
         for &at in signals {
             state.phase = at;
-            state.take(ASKED);
+            state.record(END_SIGNAL);
         }
         State { phase, waited, ..state }
     }
 
     #[test]
-    fn nobody_is_given_up_before_a_signal_comes() {
+    fn no_wait_is_given_up_before_a_signal() {
         for phase in [Phase::Starting, Phase::Tracing, Phase::Over] {
             let mut state = state(phase, &[], Duration::MAX);
-            state.take(Came { signal: libc::SIGCHLD, sent: false });
-            assert!(!state.has_had_enough(Waiter::Main) && !state.has_had_enough(Waiter::Worker), "{phase:?}");
+            state.record(ReceivedSignal { signal: libc::SIGCHLD, sent: false });
+            assert!(!state.gives_up(Waiter::Main) && !state.gives_up(Waiter::Worker), "{phase:?}");
         }
     }
 
     #[test]
-    fn while_it_traces_only_the_main_thread_may_not_wait() {
+    fn only_the_main_thread_gives_up_while_tracing() {
         let state = state(Phase::Tracing, &[Phase::Tracing], PATIENCE);
-        assert!(state.has_had_enough(Waiter::Main) && !state.has_had_enough(Waiter::Worker));
+        assert!(state.gives_up(Waiter::Main) && !state.gives_up(Waiter::Worker));
     }
 
     #[test]
-    fn the_first_signal_leaves_a_second_and_the_next_nothing() {
+    fn the_first_signal_permits_a_second_and_the_next_nothing() {
         use Phase::{Over, Starting, Tracing};
-        let over = |signals: &[Phase], waited| state(Over, signals, waited).has_had_enough(Waiter::Worker);
+        let over = |signals: &[Phase], waited| state(Over, signals, waited).gives_up(Waiter::Worker);
         for first in [Tracing, Over] {
             assert!(!over(&[first], PATIENCE / 2) && over(&[first], PATIENCE), "{first:?}");
             assert!(over(&[first, Over], Duration::ZERO), "{first:?}");
         }
-        assert!(!over(&[Tracing, Tracing], Duration::ZERO), "the second ended the trace");
-        assert!(state(Starting, &[Starting], Duration::ZERO).has_had_enough(Waiter::Worker));
+        assert!(!over(&[Tracing, Tracing], Duration::ZERO), "the second signal ended the trace");
+        assert!(state(Starting, &[Starting], Duration::ZERO).gives_up(Waiter::Worker));
     }
 }

@@ -1,9 +1,10 @@
-//! rtrace: what strace answers, at a cost below perf trace's, with the truth about what was missed.
+//! rtrace: a tracer of system calls with strace's information at less than perf trace's cost, which counts every lost
+//! record.
 //!
 //! ```text
 //! argv ──cli──▶ Request ──plan──▶ Plan ──source──▶ Rounds of Records ──engine──▶ Events ──sink──▶ text, summary, ...
 //! ```
-//! ARCHITECTURE.md has the map and the invariants.
+//! ARCHITECTURE.md describes the modules and the invariants.
 #![deny(clippy::print_stderr)]
 
 pub mod arm;

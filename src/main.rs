@@ -1,32 +1,32 @@
-//! rtrace: parse, plan, run, exit code.
+//! The program rtrace: parses the command line, carries out the request, and returns the exit status.
 #![deny(clippy::print_stderr)]
 
 #[path = "sys/before_main.rs"]
 mod before_main;
 
 use rtrace::cli::{self, Parsed};
-use rtrace::kernel::elsewhere;
+use rtrace::kernel::remote_files;
 use rtrace::request::Request;
 use rtrace::sys::exit_code::ExitCode;
-use rtrace::sys::{caller, lent};
-use rtrace::text::plain::without_numbers;
+use rtrace::sys::{caller, file_capabilities};
+use rtrace::text::os_error::without_error_numbers;
 use rtrace::{run, say};
 
 fn main() -> std::process::ExitCode {
-    if let Some(code) = elsewhere::serve_if_asked() {
+    if let Some(code) = remote_files::serve_if_started_as_reader() {
         return code;
     }
-    caller::make_signals_ours();
-    if let Err(refused) = lent::put_aside() {
+    caller::set_up_signals();
+    if let Err(refused) = file_capabilities::clear_effective() {
         say!("rtrace: {refused}");
         return ExitCode::Failed.into();
     }
     let code = match cli::parse(std::env::args_os(), &cli::environment()) {
         Parsed::Request(request) => carry_out(&request).unwrap_or_else(|error| {
-            say!("rtrace: {}", without_numbers(&format!("{error:#}")));
+            say!("rtrace: {}", without_error_numbers(&format!("{error:#}")));
             ExitCode::Failed
         }),
-        Parsed::Said(code) => code,
+        Parsed::Answered(code) => code,
     };
     code.into()
 }

@@ -1,4 +1,4 @@
-//! What the user typed, validated, nothing looked up: no file is opened and no name resolved here.
+//! The validated command line. Nothing is looked up for it: no file is opened and no name is resolved.
 
 pub mod filter;
 pub mod select;
@@ -10,7 +10,7 @@ use filter::Expr;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What rtrace is asked to do.
+/// A command of rtrace with its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Trace(Box<Trace>),
@@ -18,60 +18,61 @@ pub enum Request {
         what: Listing,
         glob: Option<String>,
     },
-    /// The USDT tracepoints of this program.
+    /// List the USDT tracepoints of this program.
     ListUsdt(PathBuf),
     Check,
-    /// The commands that let a group in.
+    /// Print the commands that allow the members of a group to use rtrace.
     Setup(Setup),
-    Probe(Probing),
+    Probe(ProbeCommand),
     Completions(clap_complete::Shell),
-    /// What the last of these words may become: for completion scripts.
+    /// Print completions of the last of these words, for completion scripts.
     Complete(Vec<OsString>),
 }
 
-/// `rtrace check --setup`
+/// The arguments of `rtrace check --setup`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// A name that groupadd(8) takes.
+    /// The group; the name is valid for groupadd(8).
     pub group: String,
-    /// The file that members are to run; `None` is this one.
+    /// The program that the members are to run; `None` is this one.
     pub program: Option<PathBuf>,
 }
 
-/// The parts of `rtrace probe`.
+/// A subcommand of `rtrace probe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Probing {
+pub enum ProbeCommand {
     List {
         patterns: Vec<String>,
     },
     Show {
         event: String,
     },
-    /// `force`: lines that delete may delete what others made.
+    /// With `force`, lines that delete events may delete those that rtrace did not create.
     Add {
-        lines: Lines,
+        lines: ProbeSource,
         force: bool,
     },
     Delete {
         patterns: Vec<String>,
         force: bool,
     },
-    /// The values are `NAME=VALUE`, one or more a word.
+    /// The values are `NAME=VALUE`, one or more in a word.
     Emit {
         event: String,
         values: Vec<String>,
     },
 }
 
-/// Lines of dynamic events.
+/// The source of definitions of dynamic events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lines {
+pub enum ProbeSource {
+    /// A definition on the command line.
     One(String),
-    /// `-` is stdin.
+    /// A file; `-` is stdin.
     File(PathBuf),
 }
 
-/// The parts of `rtrace list`.
+/// The subject of `rtrace list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
     Everything,
@@ -85,37 +86,38 @@ pub enum Listing {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     pub target: Target,
-    pub what: What,
+    pub what: EventSelection,
     pub show: Show,
     pub graphs: Graphs,
     pub output: Output,
     pub run: Run,
-    /// What the user ought to know of the command line; not said with `-q`.
+    /// Messages about the command line, which `-q` suppresses.
     pub notices: Vec<String>,
 }
 
-/// Whom to trace.
+/// The traced tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
-    /// A command and what it starts.
+    /// A command, and the tasks that it creates.
     Command(Command),
-    /// What is there already; the command, if any, is only the timer.
-    There { who: Who, timer: Option<Command> },
+    /// Running tasks. If there is a command `timer`, tracing ends when it ends.
+    Running { tasks: TaskSelection, timer: Option<Command> },
 }
 
+/// The options that select running tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// `-a`, or no target at all, or `-C` alone.
+pub enum TaskSelection {
+    /// `-a`, `-C` without another target, or no target.
     All,
     /// `-p`
     Pids(Vec<i32>),
     /// `-t`
     Tids(Vec<i32>),
-    /// `-u`: a name or a number.
+    /// `-u`: the name or the ID of a user.
     User(String),
     /// `-G`: a path below the cgroup mount.
     Cgroup(String),
-    /// `--container`: an ID, the beginning of one, or a name.
+    /// `--container`: an ID, a prefix of one, or a name.
     Container(String),
 }
 
@@ -131,25 +133,25 @@ pub struct Command {
     pub chdir: Option<PathBuf>,
 }
 
-/// What to trace.
+/// The traced syscalls and events.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct What {
-    /// The items of every `-e` and the probes, in order.
+pub struct EventSelection {
+    /// The items of all `-e` options and the probes, in the order of the command line.
     pub items: Vec<Item>,
-    /// `--filter` before any `-e`, or behind one that only takes away: holds for everything.
+    /// The `--filter` before any `-e`, or after an `-e` that only excludes. It applies to all syscalls and events.
     pub filter: Option<Expr>,
-    /// `--syscalls` / `--no-syscalls`, when given.
+    /// `--syscalls` or `--no-syscalls`; `None` without these options.
     pub syscalls: Option<bool>,
     /// `-F`
     pub faults: Option<Faults>,
     pub sched: bool,
-    /// `--signals`, `--no-signals`; if neither is said, signals go with syscalls.
+    /// `--signals` or `--no-signals`. By default, signals are traced if syscalls are.
     pub signals: Option<bool>,
-    /// `--switch-on`, `--switch-off`: an event each.
+    /// The events of `--switch-on` and `--switch-off`.
     pub switch_on: Option<Selector>,
     pub switch_off: Option<Selector>,
     pub show_on_off_events: bool,
-    /// `--fd-paths`: arm what is needed to know descriptors' paths even if it is not printed.
+    /// `--fd-paths`: arm the events that are needed for paths of file descriptors, even if these are not printed.
     pub fd_paths: bool,
     /// `-C`
     pub cpus: Option<Vec<u32>>,
@@ -157,10 +159,11 @@ pub struct What {
     pub without_pids: Vec<i32>,
     /// `--no-inherit`
     pub no_inherit: bool,
-    /// `-D`, nanoseconds.
+    /// `-D`, in nanoseconds.
     pub delay: Option<u64>,
 }
 
+/// The page faults of `-F`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faults {
     All,
@@ -171,30 +174,31 @@ pub enum Faults {
 /// One item of `-e`, or a `--probe`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// `!`: takes away.
+    /// `!`: the item excludes.
     pub negated: bool,
     pub selector: Selector,
     pub terms: Terms,
-    /// The `--filter` that followed the item's `-e` or `--probe`; several are joined by `&&`.
+    /// The `--filter` options after the item's `-e` or `--probe`, joined by `&&`.
     pub filter: Option<Expr>,
-    /// Which `-e` it stood in, counted from 0; `add_events` of a configuration file comes first. See [`select::resolve`] for how lists add up.
+    /// The index of the `-e` option that contains the item, from 0; `add_events` of a configuration file comes first.
+    /// [`select::resolve`] says how the lists are combined.
     pub list: usize,
 }
 
-/// A name or pattern of `-e`, or what `--probe` makes.
+/// A name or pattern of `-e`, or a probe of `--probe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// A syscall's name or glob, without a colon.
+    /// The name of a syscall or a glob, without a colon.
     Syscall(String),
     /// `%group`, without the percent sign.
     Group(String),
     /// `/regex/`, without the slashes.
     Regex(String),
-    /// `subsystem:event`, both may be globs.
+    /// `subsystem:event`; both may be globs.
     Event { subsystem: String, name: String },
-    /// `--probe`: made for this run.
+    /// `--probe`: a probe that rtrace creates for this run.
     Probe(Box<Probe>),
-    /// A file of the user's own BPF programs: an object (`.bpf.o`), or C that becomes one (`.bpf.c`).
+    /// A file with BPF programs of the user: an object file (`.bpf.o`), or C source that rtrace compiles (`.bpf.c`).
     Object(PathBuf),
 }
 
@@ -206,46 +210,46 @@ impl Selector {
         }
     }
 
-    /// It selects syscalls; otherwise events.
-    pub fn is_of_syscalls(&self) -> bool {
+    /// Returns whether it selects syscalls; otherwise it selects events.
+    pub fn selects_syscalls(&self) -> bool {
         !matches!(self, Selector::Event { .. } | Selector::Probe(_) | Selector::Object(_))
     }
 }
 
-/// Where calls come from.
+/// The options for call graphs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graphs {
-    /// How the user's frames of every event are taken; items of `-e` may have a way of their own.
+    /// The method for user-space frames of all events; items of `-e` may have another one.
     pub user: Option<CallGraph>,
     /// `--kernel-stack`
     pub kernel: bool,
-    /// `--max-stack`, `--min-stack`: frames.
+    /// `--max-stack` and `--min-stack`, in frames.
     pub max: Option<u16>,
     pub min: Option<u16>,
-    /// `--lines`, `--inline`
+    /// `--lines` and `--inline`
     pub lines: bool,
     pub inlined: bool,
     /// `--resolve-at-end`
     pub names_at_end: bool,
     pub folded: Option<PathBuf>,
     pub flamegraph: Option<PathBuf>,
-    /// What `--folded`, `--flamegraph` and `--stack-summary` add up.
+    /// The quantity that `--folded`, `--flamegraph` and `--stack-summary` add up.
     pub weight: Weight,
-    /// `--stack-summary`: call paths for each syscall.
+    /// `--stack-summary`: the number of call paths that are shown for each syscall.
     pub summary: Option<u16>,
 }
 
-/// What a call path weighs.
+/// The weight of a call path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Weight {
-    /// Nanoseconds that calls took.
+    /// The total duration of its calls, in nanoseconds.
     #[default]
     Time,
-    /// One a call.
+    /// The number of its calls.
     Count,
 }
 
-/// Where it goes.
+/// The destination of the output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     pub to: Sink,
@@ -257,21 +261,23 @@ pub struct Output {
 /// `--max-size` and `--rotate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Bytes of a file at most.
+    /// The maximum size of a file, in bytes.
     pub max_size: u64,
-    /// So many old files are kept.
+    /// The number of old files that are kept.
     pub keep: u32,
 }
 
+/// The stream, file or command that receives the lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sink {
     Stderr,
     Stdout,
     File(PathBuf),
-    /// `'|command'`, run by the shell.
+    /// `'|command'`, which the shell runs.
     Pipe(OsString),
 }
 
+/// `--color`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Color {
     #[default]
@@ -280,18 +286,18 @@ pub enum Color {
     Never,
 }
 
-/// How rtrace itself goes about it.
+/// The options for the run of rtrace itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// `-m`: bytes per CPU; `None` chooses.
+    /// `-m`: the size of a ring buffer, in bytes per CPU; `None` lets rtrace choose.
     pub ring_bytes: Option<u64>,
-    /// `--strict`: status 124 when something was lost.
+    /// `--strict`: exit with status 124 if records were lost.
     pub strict: bool,
-    /// `--no-wait`: do not wait for the command's background children.
+    /// Wait for background children of the command; `--no-wait` clears it.
     pub wait: bool,
     /// `-q`
     pub quiet: bool,
-    /// `-v`, counted.
+    /// The number of `-v` options.
     pub verbose: u8,
     /// `--engine`
     pub engine: Engine,
@@ -299,30 +305,30 @@ pub struct Run {
     pub strings_by: StringsBy,
 }
 
-/// The mechanism that is asked for.
+/// The mechanism of tracing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// The cheapest that answers.
+    /// The cheapest one that supports all options.
     #[default]
     Auto,
     Tracepoint,
     Bpf,
 }
 
-/// The way that path names are asked to be known by, without BPF.
+/// The method for reading path names when the BPF engine is not used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StringsBy {
-    /// The truest that this kernel has.
+    /// The most accurate one that the kernel supports.
     #[default]
     Auto,
-    /// A return probe of our own.
+    /// A return probe that rtrace creates.
     Getname,
     /// The event `probe:vfs_getname`.
     VfsGetname,
     /// The copies in `syscalls:` events.
     Events,
-    /// An event probe of our own, when calls return.
+    /// An event probe that rtrace creates, on the exits of syscalls.
     Eprobe,
-    /// Not at all.
+    /// Path names are not read.
     None,
 }

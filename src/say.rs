@@ -1,7 +1,8 @@
-//! Sentences on stderr for whoever started rtrace.
+//! Messages on stderr.
 //!
-//! Names, patterns, paths and values that others chose come into most of them, by way of many errors. So what is not to reach a terminal is taken out here, where all of them pass,
-//! and not where each is made: control characters and their like are escaped, and only the first line can begin as rtrace's lines do.
+//! Most messages contain names, patterns, paths and values that others chose. So control characters and the like are
+//! escaped here, where all messages pass, and not where each message is created. Only the first line of a message can
+//! begin as rtrace's lines do.
 
 use crate::interrupt::Waiter;
 use crate::stream::{Stream, is_given_up};
@@ -11,33 +12,35 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 
-/// Like `eprintln!`, but without a panic where nobody reads stderr any more (`rtrace … 2>&1 | head -n 1`): that is no reason to stop, and the command's exit status is still to come.
+/// Prints a message like `eprintln!`, but without a panic if stderr has no reader (`rtrace … 2>&1 | head -n 1`): rtrace
+/// must continue, since it still has to return the command's exit status.
 #[macro_export]
 macro_rules! say {
     ($($part:tt)*) => { $crate::say::line(format_args!($($part)*)) };
 }
 
-/// Where sentences go.
+/// The state of stderr.
 enum Stderr {
     NotYetOpen,
     Open(Stream),
-    /// Nobody takes them.
+    /// Messages are discarded.
     Gone,
 }
 
 static STDERR: Mutex<Stderr> = Mutex::new(Stderr::NotYetOpen);
 
-/// Writes a line at once, so that another process's does not come in between. Further lines of the text are indented, if they are not.
+/// Writes a message with a single write, so that no other process's line comes in between. Its further lines are
+/// indented.
 pub fn line(text: fmt::Arguments) {
     write(&message(&text.to_string(), ""));
 }
 
-/// The same for a list, whose every entry begins with this label.
+/// Writes a list whose entries all begin with `label`.
 pub fn list(label: &str, text: &str) {
     write(&message(text.trim_end(), label));
 }
 
-/// Once stderr took nothing more and rtrace was asked to end, nothing is written.
+/// Writes a message. After a write was given up because rtrace was asked to end, messages are discarded.
 fn write(message: &[u8]) {
     let mut stderr = STDERR.lock().unwrap_or_else(PoisonError::into_inner);
     if matches!(*stderr, Stderr::NotYetOpen) {
@@ -51,7 +54,8 @@ fn write(message: &[u8]) {
     }
 }
 
-/// The text as it is written. Lines behind the first that begin neither with a blank nor with the label are part of the one before: somebody else's text has a newline in it.
+/// Formats a message. A further line that begins neither with a blank nor with the label belongs to the line before: it
+/// comes from a newline in foreign text.
 fn message(text: &str, label: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 1);
     for (number, line) in text.split('\n').enumerate() {
@@ -69,23 +73,23 @@ fn message(text: &str, label: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn said(text: &str, label: &str) -> String {
+    fn formatted(text: &str, label: &str) -> String {
         String::from_utf8(message(text, label)).unwrap()
     }
 
     #[test]
-    fn what_others_wrote_is_seen_and_does_nothing() {
+    fn control_characters_and_newlines_of_others_are_escaped() {
         assert_eq!(
-            said("rtrace: a\x1b[31m\u{9b}\u{202e}\r: command not found", ""),
+            formatted("rtrace: a\x1b[31m\u{9b}\u{202e}\r: command not found", ""),
             "rtrace: a\\x1b[31m\\u{9b}\\u{202e}\\r: command not found\n"
         );
-        assert_eq!(said("rtrace: a\nrtrace: 7 calls issued", ""), "rtrace: a\n    rtrace: 7 calls issued\n");
-        assert_eq!(said("plan: a\nplan: b\nc\n", "plan: "), "plan: a\nplan: b\n    c\n\n");
+        assert_eq!(formatted("rtrace: a\nrtrace: 7 calls issued", ""), "rtrace: a\n    rtrace: 7 calls issued\n");
+        assert_eq!(formatted("plan: a\nplan: b\nc\n", "plan: "), "plan: a\nplan: b\n    c\n\n");
     }
 
     #[test]
-    fn what_is_ours_stays() {
+    fn rtrace_s_own_formatting_is_kept() {
         let own = "rtrace: -e: `x` is no term (grün, \\d)\n    opennat/x\n            ^\n\n  also";
-        assert_eq!(said(own, ""), format!("{own}\n"));
+        assert_eq!(formatted(own, ""), format!("{own}\n"));
     }
 }

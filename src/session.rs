@@ -1,8 +1,9 @@
-//! What was armed and on which machine: all that is needed to read a stream's records, live or from a file.
+//! The armed events and the machine that they were armed on: all that is needed to read a stream's records, live or
+//! from a file.
 
-pub mod whom;
+pub mod targets;
 
-pub use whom::Whom;
+pub use targets::Targets;
 
 use crate::event::{Abi, EventIndex, Time};
 use crate::kernel::format::Format;
@@ -11,88 +12,92 @@ use rustc_hash::FxHashMap;
 /// The context of a stream.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Session {
-    /// When tracing began: what relative time stamps count from until there is a first event.
+    /// The time at which tracing began. Relative time stamps count from it until there is a first event.
     pub started: Time,
-    /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the start, nanoseconds: for wall-clock stamps.
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the start, in nanoseconds, for wall-clock time stamps.
     pub realtime_offset: i64,
-    /// The machine's own ABI.
+    /// The machine's native ABI.
     pub abi: Abi,
     /// `uname -r`.
     pub release: String,
     pub events: EventTable,
-    /// Whom rtrace followed: only these tasks' records are in the stream, and inherited ones.
+    /// The scope of the trace: the stream has records of these tasks, and of tasks that inherit the events.
     pub scope: Scope,
-    /// The side band is everybody's: only records of these processes and of what they make are about tasks that are followed.
+    /// The processes whose side-band records are relevant, with their descendants, if the side band is opened
+    /// system-wide; otherwise `None`.
     #[serde(default)]
     pub processes: Option<Vec<i32>>,
-    /// Every call that may change a descriptor table is in the stream, so file names of descriptors can be followed.
+    /// The stream has every call that can change a descriptor table, so that the files of descriptors can be followed.
     pub fds_complete: bool,
-    /// The same of calls that may put new tasks into another pid namespace (clone's own flags come with [`Role::NewTask`]).
+    /// The stream has every call that can place new tasks in another pid namespace. (The flags of clone come with
+    /// [`Role::NewTask`].)
     #[serde(default)]
     pub namespaces_complete: bool,
-    /// What the user calls syscalls (`name=` of an item), by the place of their row in [`crate::beauty::tables::SYSCALLS`].
+    /// The user's names for syscalls (`name=` of an item), by row index in [`crate::beauty::tables::SYSCALLS`].
     pub names: FxHashMap<u16, String>,
-    /// Tasks whose records are rtrace's own or its output's reader's: they are dropped.
+    /// Tasks whose records are dropped: rtrace's own, and those of the process that reads its output.
     pub excluded: Vec<i32>,
-    /// No stack is shown with more frames.
+    /// The maximum number of frames of a displayed stack.
     pub frames_max: FramesMax,
-    /// Bytes of user memory at most that the kernel copies into records of `syscalls:` events.
+    /// The maximum number of bytes of user memory that the kernel copies into records of `syscalls:` events.
     pub copied_bytes: u32,
-    /// rtrace ran in the initial cgroup namespace, so the kernel's paths of cgroups are those that it read in /proc.
+    /// rtrace ran in the initial cgroup namespace, so the kernel's paths of cgroups equal those in /proc.
     #[serde(default)]
     pub cgroups_from_root: bool,
-    /// Otherwise: the cgroups that were there at the start, by their numbers, with the paths that /proc has for them in rtrace's cgroup namespace.
+    /// If rtrace did not: the cgroups that existed at the start, by id, with their /proc paths in rtrace's cgroup
+    /// namespace.
     #[serde(default)]
     pub cgroups: Vec<(u64, Vec<u8>)>,
-    /// The events are a cgroup's, of which the kernel counts some that it does not write ([`crate::syscall::ledger::Ledger::count_unwritten`]).
+    /// The events are opened on a cgroup. The kernel then counts some hits that it does not write
+    /// ([`crate::syscall::ledger::Ledger::count_unwritten`]).
     #[serde(default)]
     pub of_cgroup: bool,
-    /// rtrace ran in another pid namespace than the first. Records say who wrote them by rtrace's own numbers, but the
-    /// numbers of tasks in the fields of tracepoints are the first namespace's.
+    /// rtrace ran in another pid namespace than the initial one. Records identify the task that wrote them by rtrace's
+    /// own numbers, but pids in the fields of tracepoints are numbers of the initial namespace.
     #[serde(default)]
     pub fields_have_other_numbers: bool,
 }
 
-/// How many frames of a stack are wanted.
+/// The maximum number of frames of a displayed stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FramesMax {
     /// `--max-stack`
     pub general: Option<u16>,
-    /// `max-stack=` of the items that select a syscall, by the place of its row.
+    /// `max-stack=` of the items that select a syscall, by row index.
     pub rows: FxHashMap<u16, u16>,
 }
 
 impl FramesMax {
-    /// Of a call with this row.
+    /// Returns the limit for a call with this row.
     pub fn of_row(&self, row: Option<u16>) -> Option<u16> {
         row.and_then(|row| self.rows.get(&row)).copied().or(self.general)
     }
 
-    /// Of an event with these terms.
+    /// Returns the limit for an event with these terms.
     pub fn of_event(&self, terms: &Terms) -> Option<u16> {
         terms.max_stack.or(self.general)
     }
 }
 
-/// Whom a stream is about.
+/// Which tasks are traced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Scope {
-    /// A command made by rtrace, and all its descendants.
+    /// A command that rtrace starts, and all its descendants.
     #[default]
     Command,
-    /// Tasks that were there before, and (unless told otherwise) what they make.
+    /// Tasks that existed before the trace, and their descendants unless inheritance is disabled.
     Tasks,
-    /// The whole machine, or some of its CPUs, or a cgroup.
+    /// The whole machine, some of its CPUs, or a cgroup.
     System,
 }
 
-/// The armed events: how to read the records of each.
+/// The armed events, and how to read the records of each.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct EventTable {
     pub events: Vec<EventSpec>,
-    /// From the kernel's identifiers in the records to the events; one event has many (one a CPU and target).
+    /// Maps the kernel's event ids in the records to the events. An event has one id for each CPU and target.
     pub ids: FxHashMap<u64, EventIndex>,
-    /// From the `common_type` of records that come by a tracefs instance to the events.
+    /// Maps the `common_type` of records from a tracefs instance to the events.
     #[serde(default)]
     pub types: FxHashMap<u16, EventIndex>,
 }
@@ -103,54 +108,59 @@ pub struct EventSpec {
     /// `subsystem:name`, or the software event's name.
     pub name: String,
     pub role: Role,
-    /// PERF_SAMPLE_* bits: the layout of its samples; none of what comes by a tracefs instance ([`EventSpec::is_by_instance`]).
+    /// PERF_SAMPLE_* bits: the layout of its samples. 0 if the records come from a tracefs instance
+    /// ([`EventSpec::is_by_instance`]).
     pub sample_type: u64,
-    /// The tracepoint's format file, parsed; `None` for software events.
+    /// The tracepoint's parsed format file; `None` for software events.
     pub format: Option<Format>,
-    /// It is there because the user asked to see it; otherwise rtrace needs it to understand the others.
+    /// The user asked to see the event. Otherwise rtrace needs its records to interpret others.
     pub shown: bool,
-    /// The item's terms.
+    /// The terms of the item of `-e`.
     pub terms: Terms,
 }
 
 impl EventSpec {
-    /// perf gives no samples of it: its records are read from a tracefs instance ([`crate::source::instance`]).
+    /// Returns whether the event's records are read from a tracefs instance, because perf delivers no samples of it
+    /// ([`crate::source::instance`]).
     pub fn is_by_instance(&self) -> bool {
         self.sample_type == 0
     }
 }
 
-/// What an event is to the engine.
+/// The meaning of an event's records to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Role {
     /// `raw_syscalls:sys_enter` and `sys_exit`.
     RawEnter,
     RawExit,
-    /// `syscalls:sys_enter_X` and `sys_exit_X`, with the row in [`crate::beauty::tables::SYSCALLS`].
+    /// `syscalls:sys_enter_X` and `sys_exit_X`, with the row index in [`crate::beauty::tables::SYSCALLS`].
     Enter {
         syscall: u16,
     },
     Exit {
         syscall: u16,
     },
-    /// Whole calls, and how tasks end, written by rtrace's BPF programs ([`crate::bpf::record`]).
+    /// Paired records of calls, and records of how tasks ended, written by rtrace's BPF programs
+    /// ([`crate::bpf::record`]).
     BpfCall,
-    /// What a program of the user's own writes: its records come from whatever runs, and are of the traced tasks or left out.
+    /// Records that the user's own BPF program writes. The program may run in any task; records of tasks that are not
+    /// traced are dropped.
     Output,
-    /// `signal:signal_generate`, of all tasks, because who sends may be anybody.
+    /// `signal:signal_generate` of all tasks, because any task may be the sender.
     SignalGenerate,
     /// `sched:sched_process_exec`, `task:task_newtask`, `signal:signal_deliver`, `sched:sched_process_exit`.
     ProcessExec,
     NewTask,
     SignalDeliver,
     ProcessExit,
-    /// `cgroup:cgroup_attach_task`: somebody, traced or not, moved a task into another cgroup.
+    /// `cgroup:cgroup_attach_task`: a task, traced or not, moved a task to another cgroup.
     CgroupMove,
-    /// A probe in the kernel's function that copies path names from user space: its records have names of calls that are under way.
+    /// A probe on the kernel's function that copies path names from user space. Its records have path names of calls
+    /// that are in progress.
     PathName,
     /// `sched:sched_stat_runtime`.
     StatRuntime,
-    /// The software events.
+    /// The software events for page faults.
     FaultMajor,
     FaultMinor,
     /// PERF_COUNT_SW_DUMMY with task, comm and mmap records.
@@ -160,34 +170,34 @@ pub enum Role {
 }
 
 impl Role {
-    /// Its records begin or end calls.
-    pub fn is_of_syscalls(self) -> bool {
+    /// Returns whether the records are entries or exits of calls.
+    pub fn records_calls(self) -> bool {
         matches!(self, Role::RawEnter | Role::RawExit | Role::Enter { .. } | Role::Exit { .. } | Role::BpfCall)
     }
 }
 
-/// Terms of an item of `-e`.
+/// The terms of an item of `-e`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Terms {
-    /// `nr=N`: at most so many of this event are printed.
+    /// `nr=N`: the maximum number of printed events.
     pub nr: Option<u64>,
     /// `max-stack=N`
     pub max_stack: Option<u16>,
     /// `call-graph=fp|dwarf[:SIZE]`
     pub call_graph: Option<CallGraph>,
     pub kernel_stack: bool,
-    /// `name=X`: printed instead of the event's own.
+    /// `name=X`: the name that is printed instead of the event's own.
     pub name: Option<String>,
     pub no_inherit: bool,
-    /// The function that a probe is on, as far as its name is known.
+    /// The function that a probe is placed on, if its name is known.
     pub function: Option<String>,
 }
 
-/// How user stacks are taken.
+/// How user call chains are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum CallGraph {
     FramePointer,
-    /// Bytes of stack that are dumped at most.
+    /// The maximum number of stack bytes that are copied.
     Dwarf {
         size: Option<u32>,
     },
@@ -198,7 +208,7 @@ impl EventTable {
         self.events.get(usize::from(index.0))
     }
 
-    /// The first event with this role.
+    /// Returns the first event with this role.
     pub fn find(&self, role: Role) -> Option<EventIndex> {
         self.events.iter().position(|e| e.role == role).map(|i| EventIndex(i as u16))
     }

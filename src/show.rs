@@ -1,87 +1,88 @@
-//! How events are to be shown, in lines and in summaries.
+//! The options for the presentation of events in lines and in summaries.
 
 use std::ffi::OsString;
 
-/// What is printed, and how.
+/// Which events are printed, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Show {
     pub style: Style,
-    /// Lines, the summary, both, or neither.
     pub mode: Mode,
     pub errno_summary: bool,
     pub summary_by: SummaryBy,
     pub max_summary: Option<usize>,
-    /// `--path`: only calls that name one of these or have a descriptor open on it; paths or globs.
+    /// `--path`: show only calls that name one of these files or have a descriptor of one. Paths or globs.
     pub paths: Vec<OsString>,
-    /// `--by`: rows are told apart by this, too.
+    /// `--by`: a second key of the rows of the summary.
     pub summary_object: Option<SummaryObject>,
     pub histogram: bool,
-    /// `--interval`, nanoseconds.
+    /// `--interval`, in nanoseconds.
     pub interval: Option<u64>,
-    /// `--duration`, nanoseconds: only calls that took at least so long.
+    /// `--duration`: show only calls that took at least as long, in nanoseconds.
     pub duration: Option<u64>,
     pub failure: bool,
     pub max_events: Option<u64>,
     pub time: TimeFormat,
-    /// `--comm` / `--no-comm`
+    /// `--comm` or `--no-comm`
     pub comm: bool,
     pub cpu: bool,
     pub zeros: bool,
-    /// `--pending`, `--no-pending`; `None` leaves it to where the lines go.
+    /// `--pending` or `--no-pending`. `None`: it depends on the destination of the lines.
     pub pending: Option<bool>,
-    /// perf's `trace.show_arg_names`, `show_duration`, `show_timestamp`, `show_prefix`, `args_alignment`.
+    /// perf's settings `trace.show_arg_names`, `show_duration`, `show_timestamp`, `show_prefix` and `args_alignment`.
     pub arg_names: bool,
     pub durations: bool,
     pub timestamps: bool,
     pub prefixes: bool,
     pub alignment: usize,
-    /// `--width`: how long lines may be on a terminal.
+    /// `--width`: the maximum length of lines on a terminal.
     pub width: Width,
     pub string_limit: usize,
 }
 
-/// How events are written.
+/// The format of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// Lines as perf trace has them.
+    /// The lines of perf trace.
     #[default]
     Perf,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// How long lines may be on a terminal; elsewhere they are never cut.
+/// The maximum length of lines on a terminal. In files and pipes, lines are never shortened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Width {
-    /// They are as long as they are.
+    /// Lines are not shortened.
     #[default]
     Any,
-    /// As the terminal is wide.
+    /// The width of the terminal.
     Terminal,
     Columns(u16),
 }
 
+/// Whether lines or a summary are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Lines,
     Summary,
     Both,
-    /// Neither: call paths go to files of their own.
+    /// Neither: only call paths are written, to their own files.
     Nothing,
 }
 
+/// The grouping of the summary. All but the first are those of perf trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SummaryBy {
-    /// One table of all that was asked for, as rtrace has it; the others are perf's.
+    /// One table of all traced tasks, in the format of rtrace.
     #[default]
-    Whole,
+    OneTable,
     Thread,
     Process,
     Total,
     Cgroup,
 }
 
-/// What calls are about.
+/// The second key of the summary's rows, which is a property of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SummaryObject {
     Path,
@@ -89,12 +90,12 @@ pub enum SummaryObject {
     Peer,
     Comm,
     Errno,
-    /// An argument, by its name.
+    /// The value of an argument, by the argument's name.
     Arg(String),
 }
 
 impl SummaryObject {
-    /// What a column of them is called.
+    /// Returns the title of the column.
     pub fn name(&self) -> &str {
         match self {
             SummaryObject::Path => "path",
@@ -106,23 +107,23 @@ impl SummaryObject {
         }
     }
 
-    /// It is found in descriptors.
-    pub fn is_of_descriptors(&self) -> bool {
+    /// Returns whether the key is a property of file descriptors.
+    pub fn requires_descriptors(&self) -> bool {
         matches!(self, SummaryObject::Path | SummaryObject::Fd | SummaryObject::Peer)
     }
 }
 
-/// `--time-format`; `-T` is `Monotonic`, as perf prints it in milliseconds.
+/// `--time-format`. `-T` is `Monotonic`, which perf prints in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeFormat {
     /// Milliseconds since the first event.
     #[default]
     Relative,
-    /// Milliseconds since the line before.
+    /// Milliseconds since the previous line.
     Delta,
-    /// The time of day, here.
+    /// The local time of day.
     Local,
-    /// The same with the date.
+    /// The local time of day with the date.
     LocalDate,
     Utc,
     Epoch,

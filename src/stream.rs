@@ -1,7 +1,9 @@
-//! Writing to what others read, in such a way that they cannot keep rtrace: a write takes what there is room for, and waits for the rest as [`interrupt`] says.
+//! Writes to outputs that other processes read, so that they cannot block rtrace: a write passes as much as fits, and
+//! waits for the rest as described in [`interrupt`].
 //!
-//! stderr and stdout are shared with the command and with whoever started rtrace. To make them non-blocking would change them for all of these, so a pipe or a terminal is
-//! opened once more through /proc/self/fd, and a socket is told at each write. Files on disks are written as they are.
+//! stderr and stdout are shared with the command and with rtrace's caller. Making them non-blocking would change them
+//! for all of these processes. So a pipe or a terminal is opened again through /proc/self/fd, and a socket gets a flag
+//! at each write. Regular files are written as they are.
 
 use crate::interrupt::{self, GivenUp, Waiter, is_ready};
 use rustix::event::PollFlags;
@@ -13,77 +15,80 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// As much as a pipe or a terminal takes without waiting, once it says that it takes something: a page of the kernel's (PIPE_BUF), where it could not be opened again.
+/// The number of bytes that a pipe or a terminal takes without blocking once it is writable: a page (PIPE_BUF). It is
+/// used if the file could not be opened again.
 const PIECE: usize = 4096;
 
 /// An open file, pipe, terminal or socket.
 #[derive(Debug)]
 pub struct Stream {
     file: File,
-    way: Way,
+    mode: WriteMode,
     waiter: Waiter,
 }
 
-/// How not to wait in the kernel.
+/// How writes avoid blocking in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// It never does for another process's sake, or is told not to (O_NONBLOCK).
-    AsItIs,
-    /// Each write says so.
+enum WriteMode {
+    /// Writes never block for another process, or the file is non-blocking (O_NONBLOCK).
+    Plain,
+    /// Each write has a flag (MSG_DONTWAIT).
     Socket,
-    /// Only what there is surely room for.
+    /// Each write is small enough to fit.
     Pieces,
 }
 
-/// What came of a write that did not take all.
+/// The error of a write, with the number of bytes that were written.
 #[derive(Debug)]
 pub struct Unwritten {
     pub error: io::Error,
-    /// Bytes that were written.
+    /// The number of bytes that were written.
     pub written: usize,
 }
 
 impl Stream {
-    /// One that others have open, too.
+    /// Opens a stream on a file that other processes have open, too.
     ///
     /// # Errors
-    /// It is closed, or there are no more descriptors.
+    /// The descriptor is closed, or there are no more descriptors.
     pub fn shared(fd: BorrowedFd, waiter: Waiter) -> io::Result<Stream> {
         let duplicate = || fd.try_clone_to_owned().map(File::from);
         let again = || {
             let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
             open(format!("/proc/self/fd/{}", fd.as_raw_fd()), flags, Mode::empty()).map(File::from)
         };
-        let (file, way) = match FileType::from_raw_mode(fstat(fd)?.st_mode) {
-            FileType::Socket => (duplicate()?, Way::Socket),
-            FileType::Fifo => again().map(|file| (file, Way::AsItIs)).or_else(|_| duplicate().map(|file| (file, Way::Pieces)))?,
-            FileType::CharacterDevice if fd.is_terminal() => {
-                again().map(|file| (file, Way::AsItIs)).or_else(|_| duplicate().map(|file| (file, Way::Pieces)))?
+        let (file, mode) = match FileType::from_raw_mode(fstat(fd)?.st_mode) {
+            FileType::Socket => (duplicate()?, WriteMode::Socket),
+            FileType::Fifo => {
+                again().map(|file| (file, WriteMode::Plain)).or_else(|_| duplicate().map(|file| (file, WriteMode::Pieces)))?
             }
-            _ => (duplicate()?, Way::AsItIs),
+            FileType::CharacterDevice if fd.is_terminal() => {
+                again().map(|file| (file, WriteMode::Plain)).or_else(|_| duplicate().map(|file| (file, WriteMode::Pieces)))?
+            }
+            _ => (duplicate()?, WriteMode::Plain),
         };
-        Ok(Stream { file, way, waiter })
+        Ok(Stream { file, mode, waiter })
     }
 
-    /// One that only rtrace has open. Pipes are made not to block.
+    /// Opens a stream on a file that only rtrace has open. Pipes are made non-blocking.
     ///
     /// # Errors
-    /// fcntl(2)'s.
+    /// The errors of fcntl(2).
     pub fn own(file: File, waiter: Waiter) -> io::Result<Stream> {
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
             rustix::fs::fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
         }
-        Ok(Stream { file, way: Way::AsItIs, waiter })
+        Ok(Stream { file, mode: WriteMode::Plain, waiter })
     }
 
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Writes all of it.
+    /// Writes all bytes.
     ///
     /// # Errors
-    /// write(2)'s, or [`GivenUp`] ([`is_given_up`]); and how much was written by then.
+    /// The errors of write(2), or [`GivenUp`] ([`is_given_up`]), with the number of bytes that were written.
     pub fn write_all(&mut self, bytes: &[u8]) -> Result<(), Unwritten> {
         let mut written = 0;
         while written < bytes.len() {
@@ -102,17 +107,18 @@ impl Stream {
     }
 
     fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.way {
-            Way::AsItIs => self.file.write(bytes),
-            Way::Socket => Ok(send(&self.file, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?),
-            Way::Pieces if !is_ready(&self.file, PollFlags::OUT, Duration::ZERO) => Err(ErrorKind::WouldBlock.into()),
-            Way::Pieces => self.file.write(&bytes[..bytes.len().min(PIECE)]),
+        match self.mode {
+            WriteMode::Plain => self.file.write(bytes),
+            WriteMode::Socket => Ok(send(&self.file, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?),
+            WriteMode::Pieces if !is_ready(&self.file, PollFlags::OUT, Duration::ZERO) => Err(ErrorKind::WouldBlock.into()),
+            WriteMode::Pieces => self.file.write(&bytes[..bytes.len().min(PIECE)]),
         }
     }
 }
 
 impl Unwritten {
-    /// With the file's name in the error. That a reader has gone, or is not waited for any longer, is told by the error itself.
+    /// Adds the file's name to the error. The errors of a closed reader and of a given-up wait stay unchanged, so that
+    /// callers recognize them.
     pub fn named(self, name: &str) -> Unwritten {
         let limit = getrlimit(Resource::Fsize).current;
         let sentence = match (self.error.kind(), limit) {
@@ -133,7 +139,7 @@ impl From<Unwritten> for io::Error {
     }
 }
 
-/// Whether an error only means that rtrace did not wait any longer.
+/// Returns whether an error only means that a wait was given up.
 pub fn is_given_up(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<GivenUp>())
 }
@@ -146,7 +152,7 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
-    /// More than a pipe or a socket holds, which a reader takes slowly.
+    /// Writes more than a pipe or a socket holds, while a reader reads it slowly.
     fn arrives(mut stream: Stream, mut reader: impl Read + Send) {
         let sent: Vec<u8> = (0..1_000_000u32).map(|at| (at % 251) as u8).collect();
         let got = std::thread::scope(|scope| {
@@ -163,16 +169,16 @@ mod tests {
     }
 
     #[test]
-    fn all_arrives_by_whichever_way() {
+    fn all_bytes_arrive_in_every_write_mode() {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         arrives(Stream::own(File::from(writer), Waiter::Worker).unwrap(), File::from(reader));
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let stream = Stream::shared(writer.as_fd(), Waiter::Worker).unwrap();
-        assert!(!fcntl_getfl(&writer).unwrap().contains(OFlags::NONBLOCK), "who shares it sees no change");
+        assert!(!fcntl_getfl(&writer).unwrap().contains(OFlags::NONBLOCK), "other holders of the pipe see no change");
         drop(writer);
         arrives(stream, File::from(reader));
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-        arrives(Stream { file: File::from(writer), way: Way::Pieces, waiter: Waiter::Worker }, File::from(reader));
+        arrives(Stream { file: File::from(writer), mode: WriteMode::Pieces, waiter: Waiter::Worker }, File::from(reader));
         let (reader, writer) = UnixStream::pair().unwrap();
         let stream = Stream::shared(writer.as_fd(), Waiter::Worker).unwrap();
         drop(writer);
@@ -180,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn how_much_was_written_is_known_when_the_reader_goes() {
+    fn a_broken_pipe_has_the_number_of_written_bytes() {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let mut stream = Stream::own(File::from(writer), Waiter::Worker).unwrap();
         stream.write_all(b"a line\n").unwrap();

@@ -1,10 +1,10 @@
-//! What a fuzzer found worth keeping (`fuzz/README.md`), and whole files cut at every byte: none makes rtrace panic, hang, or ask for more memory than the
-//! fuzzer allows.
+//! What a fuzzer found worth keeping (`fuzz/README.md`), and whole files cut at every byte: none makes rtrace panic,
+//! hang, or ask for more memory than the fuzzer allows.
 
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
 
-use rtrace::stack::symbols::packed::Packing;
+use rtrace::stack::symbols::compression::Compression;
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -35,11 +35,12 @@ fn every_target_has_a_corpus_and_survives_it() {
     });
 }
 
-/// The files of an archive as tar(5) describes it ("ustar"), packed by xz: there are hundreds of nearly the same small files.
+/// The files of an archive as tar(5) describes it ("ustar"), packed by xz: there are hundreds of nearly the same small
+/// files.
 fn unpack(archive: &Path) -> Vec<(String, Vec<u8>)> {
     const BLOCK: usize = 512;
     let packed = fs::read(archive).unwrap_or_else(|error| panic!("{}: {error}", archive.display()));
-    let mut rest = &Packing::Xz.unpack(&packed, 64 << 20).unwrap()[..];
+    let mut rest = &Compression::Xz.decompress(&packed, 64 << 20).unwrap()[..];
     let mut files = Vec::new();
     while let Some((header, behind)) = rest.split_at_checked(BLOCK) {
         let text = |field: &[u8]| String::from_utf8_lossy(field).trim_end_matches('\0').to_owned();

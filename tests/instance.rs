@@ -1,19 +1,20 @@
-//! Records by a tracefs instance of rtrace's own, from a running kernel: ordinary tracepoints take the way here that only event probes and synthetic events have to take, so
-//! that every kernel can show it. As root; skipped with a word where there is no tracefs to write to.
+//! Records from a tracefs instance of rtrace's own, on the running kernel. Only event probes and synthetic events need
+//! an instance; the tests read ordinary tracepoints through it, which all kernels have. The tests need root, and are
+//! skipped with a message without a writable tracefs.
 
 use rtrace::arm;
 use rtrace::arm::live::Drain;
 use rtrace::cli::{self, Parsed};
 use rtrace::engine::{Engine, Settings};
-use rtrace::event::{Event, What};
+use rtrace::event::{Event, EventKind};
 use rtrace::kernel::tracefs::{EventName, TracePath, Tracefs};
 use rtrace::plan::{self, Plan};
-use rtrace::probe::made::Made;
+use rtrace::probe::run_events::RunEvents;
 use rtrace::request::{Engine as By, Request, Trace};
-use rtrace::session::{Role, Scope, Session, Whom};
+use rtrace::session::{Role, Scope, Session, Targets};
 use rtrace::source::Round;
-use rtrace::source::instance::{Instance, Size, Whose, left};
-use rtrace::source::look::{self, Live};
+use rtrace::source::instance::{Instance, Size, TaskFilter, stale};
+use rtrace::source::proc_reader::{LiveProcReader, TaskReader};
 use rtrace::stack::library::Closed;
 use rustix::fs::OFlags;
 use std::io::{BufRead, BufReader, Write};
@@ -21,17 +22,17 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A process has one instance.
+/// A process can have one instance, so the tests run one after the other.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// The right to make it, and tracefs; `None`, said loudly, where there is none.
+/// Returns the lock for the instance, and tracefs. Returns `None` with a message if tracefs is not writable.
 fn tracefs() -> Option<(MutexGuard<'static, ()>, Tracefs)> {
     let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let found = Tracefs::find().ok().filter(|tracefs| tracefs.root().join("set_event_pid").open(OFlags::WRONLY | OFlags::APPEND).is_ok());
     if found.is_none() {
         let required = std::env::var_os("RTRACE_REQUIRE_LIVE").is_some();
         assert!(!required, "RTRACE_REQUIRE_LIVE is set, and tracefs cannot be written");
-        let _ = writeln!(std::io::stderr(), "SKIPPED instances: no tracefs that may be written; nothing was tested");
+        let _ = writeln!(std::io::stderr(), "SKIPPED instances: tracefs is not writable; nothing was tested");
     }
     found.map(|tracefs| (guard, tracefs))
 }
@@ -45,7 +46,7 @@ fn own(tracefs: &Tracefs) -> Vec<String> {
     instances(tracefs).into_iter().filter(|name| name.starts_with(&format!("rtrace_{}_", std::process::id()))).collect()
 }
 
-/// A shell that does each line it is given, and says when it is done.
+/// A shell that executes lines one by one.
 struct Shell {
     child: Child,
     stdin: ChildStdin,
@@ -60,6 +61,7 @@ impl Shell {
         Shell { child, stdin, stdout }
     }
 
+    /// Executes a line and waits for its end.
     fn run(&mut self, line: &str) {
         writeln!(self.stdin, "{line}").unwrap();
         let mut answer = String::new();
@@ -75,21 +77,21 @@ impl Drop for Shell {
     }
 }
 
-/// What is planned for these words.
+/// Builds the plan for a command line.
 fn planned(tracefs: &Tracefs, words: &[&str]) -> Plan {
     let argv = ["rtrace", "--no-config"].iter().chain(words).map(Into::into);
-    let Parsed::Request(Request::Trace(trace)) = cli::parse(argv, &cli::environment()) else { panic!("{words:?} is no trace") };
+    let Parsed::Request(Request::Trace(trace)) = cli::parse(argv, &cli::environment()) else { panic!("{words:?} is not a trace") };
     let trace: Trace = *trace;
-    plan::build(&trace, tracefs, &mut Made::default(), &[], By::Tracepoint).unwrap()
+    plan::build(&trace, tracefs, &mut RunEvents::default(), &[], By::Tracepoint).unwrap()
 }
 
-/// All of these events come by the instance.
+/// Changes the plan so that the events of this name are read through the instance.
 fn by_instance(plan: &mut Plan, name: &str) {
     let event = plan.events.iter_mut().find(|event| event.spec.name == name).unwrap();
     (event.spec.sample_type, event.spec.role) = (0, Role::Tracepoint);
 }
 
-/// Everything that is armed, and what makes events of it.
+/// The armed plan, and the engine that turns its records into events.
 struct Tracer {
     drain: Drain,
     session: Session,
@@ -105,9 +107,9 @@ impl Tracer {
         let engine = Engine::new(&session, settings, Box::new(Closed));
         let mut drain = Drain::new(armed);
         drain.enable_side_band().unwrap();
-        if let Whom::Tasks { tids, .. } = &plan.whom {
-            let mut looks = look::Tasks::new(false);
-            tids.iter().filter_map(|&tid| looks.look(rtrace::kernel::procfs::task(tid)?)).for_each(|note| drain.note(note));
+        if let Targets::Tasks { tids, .. } = &plan.targets {
+            let mut reader = TaskReader::new(false);
+            tids.iter().filter_map(|&tid| reader.read(rtrace::kernel::procfs::task(tid)?)).for_each(|record| drain.synthesized(record));
         }
         drain.enable().unwrap();
         Tracer { drain, session, engine, events: Vec::new() }
@@ -121,11 +123,11 @@ impl Tracer {
     }
 
     fn take(&mut self, round: Round) {
-        self.engine.round(&self.session, round, &mut Live::default(), &mut self.events);
+        self.engine.round(&self.session, round, &mut LiveProcReader::default(), &mut self.events);
         self.drain.recycle(self.engine.spent());
     }
 
-    /// As `run.rs` ends.
+    /// Ends the trace as `run.rs` does.
     fn end(&mut self) {
         self.drain.disable().unwrap();
         self.round();
@@ -135,10 +137,10 @@ impl Tracer {
         self.drain.remove_instance().unwrap();
     }
 
-    /// The names of the events that came, with the task of each.
+    /// Returns the names and the tasks of the emitted tracepoint events.
     fn seen(&self) -> Vec<(&str, i32)> {
-        let name = |event: &Event| match &event.what {
-            What::Tracepoint { event: index, .. } => Some(self.session.events.get(*index)?.name.as_str()),
+        let name = |event: &Event| match &event.kind {
+            EventKind::Tracepoint { event: index, .. } => Some(self.session.events.get(*index)?.name.as_str()),
             _ => None,
         };
         self.events.iter().filter_map(|event| Some((name(event)?, event.task.tid))).collect()
@@ -149,7 +151,7 @@ impl Tracer {
     }
 
     fn lost_lines(&self) -> u64 {
-        self.events.iter().filter_map(|event| if let What::Lost(loss) = event.what { loss.records } else { None }).sum()
+        self.events.iter().filter_map(|event| if let EventKind::Lost(loss) = event.kind { loss.records } else { None }).sum()
     }
 }
 
@@ -157,7 +159,7 @@ const FORK: &str = "sched:sched_process_fork";
 const NEW_TASK: &str = "task:task_newtask";
 
 #[test]
-fn records_stand_in_time_order_among_perfs() {
+fn records_are_merged_with_those_of_perf_by_time() {
     let Some((_guard, tracefs)) = tracefs() else { return };
     let mut shell = Shell::new();
     let pid = shell.child.id().to_string();
@@ -166,26 +168,27 @@ fn records_stand_in_time_order_among_perfs() {
     let mut tracer = Tracer::new(&plan, None);
     assert_eq!(own(&tracefs).len(), 1);
     for _ in 0..20 {
-        // Children make children of their own, all of them followed.
+        // The children fork, too, and all of them are followed.
         shell.run("for i in 1 2 3 4 5; do (true; (true)& wait); done");
         tracer.round();
     }
     tracer.end();
     let ledger = tracer.engine.ledger();
     assert_eq!((ledger.instance.disagrees(), ledger.disagreements().count(), ledger.lost_records()), (false, 0, 0));
-    // The kernel writes first the one, then the other (copy_process() and kernel_clone() in kernel/fork.c).
+    // The kernel writes task_newtask first, then sched_process_fork (copy_process() and kernel_clone() in
+    // kernel/fork.c).
     let seen = tracer.seen();
     assert!(seen.len() >= 400 && tracer.count(FORK) == tracer.count(NEW_TASK), "{seen:?}");
     for task in seen.iter().map(|seen| seen.1).collect::<std::collections::BTreeSet<_>>() {
         let names: Vec<&str> = seen.iter().filter(|seen| seen.1 == task).map(|seen| seen.0).collect();
         assert!(names.chunks(2).all(|pair| pair == [NEW_TASK, FORK]), "task {task}: {names:?}");
     }
-    assert!(tracer.events.iter().all(|event| event.comm.is_some()), "who a thread is, the stream says");
+    assert!(tracer.events.iter().all(|event| event.comm.is_some()), "the stream has the comm of each thread");
     assert!(own(&tracefs).is_empty());
 }
 
 #[test]
-fn a_page_that_is_not_full_is_given_at_once() {
+fn records_of_a_partly_filled_page_are_emitted_at_once() {
     let Some((_guard, tracefs)) = tracefs() else { return };
     let mut shell = Shell::new();
     let pid = shell.child.id().to_string();
@@ -194,7 +197,7 @@ fn a_page_that_is_not_full_is_given_at_once() {
     let mut tracer = Tracer::new(&plan, None);
     for done in 1..=10 {
         shell.run("(:)");
-        // One look has it, the next two prove that nothing older comes.
+        // The first round reads the record. After two more, no older record can follow, so it is emitted.
         tracer.round();
         tracer.round();
         tracer.round();
@@ -204,13 +207,14 @@ fn a_page_that_is_not_full_is_given_at_once() {
     assert_eq!(tracer.engine.ledger().instance.received, 10);
 }
 
-/// Some of its records leave room in a page to say how many were lost before it; those of raw_syscalls fill it to the last byte.
+/// An event whose records leave room in a page for the number of records that were lost before it. Those of
+/// raw_syscalls fill a page to the last byte.
 const READ: &str = "syscalls:sys_enter_read";
-/// `dd` reads and writes so often; beyond that, sh and it make some calls to begin and end.
+/// The number of read and of write calls of `dd`. sh and dd make some more calls at their start and end.
 const BLOCKS: u64 = 50_000;
 
 #[test]
-fn what_the_smallest_buffer_cannot_hold_is_counted() {
+fn records_that_the_smallest_buffer_loses_are_counted() {
     let Some((_guard, tracefs)) = tracefs() else { return };
     let mut shell = Shell::new();
     let pid = shell.child.id().to_string();
@@ -229,11 +233,11 @@ fn what_the_smallest_buffer_cannot_hold_is_counted() {
     assert!(lost > issued / 2 && account.received > 0, "{account:?}");
     assert_eq!(account.received + lost, issued, "{account:?}");
     assert_eq!((ledger.unreadable, tracer.count(READ) as u64), (0, account.received));
-    assert_eq!(tracer.lost_lines(), lost, "all of it stands where it is missing, for records came after it");
+    assert_eq!(tracer.lost_lines(), lost, "LOST events report all lost records, because records follow each gap");
 }
 
 #[test]
-fn at_a_high_rate_nothing_is_unaccounted_for() {
+fn at_a_high_rate_all_records_are_accounted_for() {
     let Some((_guard, tracefs)) = tracefs() else { return };
     let mut shell = Shell::new();
     let pid = shell.child.id() as i32;
@@ -246,7 +250,7 @@ fn at_a_high_rate_nothing_is_unaccounted_for() {
             let writing = scope.spawn(|| shell.run(&line));
             while !writing.is_finished() {
                 tracer.round();
-                // As a run does between two rounds, if shorter.
+                // A run also sleeps between two rounds, but longer.
                 std::thread::sleep(Duration::from_millis(2));
             }
         });
@@ -255,14 +259,15 @@ fn at_a_high_rate_nothing_is_unaccounted_for() {
         let account = ledger.instance;
         assert!(!account.disagrees() && account.issued.unwrap() > 2 * BLOCKS, "{size}: {account:?}");
         assert_eq!(ledger.unreadable, 0, "{size}");
-        // A virtual CPU may stand still between a record's stamp and its end for longer than two rounds take: that record is late then, and counted.
+        // A virtual CPU may be stopped for longer than two rounds while it writes a record, after the time stamp was
+        // taken. That record is late, and counted.
         assert!(ledger.late < account.received / 1000, "{size}: {} late, {account:?}", ledger.late);
         assert!(tracer.events.is_sorted_by_key(|event| event.time), "{size}");
     }
 }
 
 #[test]
-fn everybody_but_rtrace_itself() {
+fn a_system_wide_trace_excludes_rtrace_itself() {
     let Some((_guard, tracefs)) = tracefs() else { return };
     let mut shell = Shell::new();
     let mut plan = planned(&tracefs, &["-a", "-e", "raw_syscalls:sys_enter"]);
@@ -275,28 +280,28 @@ fn everybody_but_rtrace_itself() {
     tracer.end();
     let seen = tracer.seen();
     assert!(seen.iter().any(|seen| seen.1 == shell.child.id() as i32));
-    // (Threads of this process that were made later are other tests', and wait.)
+    // (Threads of this process that were created later belong to other tests, which wait for the lock.)
     assert!(!seen.iter().any(|seen| seen.1 == rustix::thread::gettid().as_raw_nonzero().get()), "reading the buffers would fill them");
     assert!(!tracer.engine.ledger().instance.disagrees());
 }
 
 #[test]
-fn triggers_are_taken_back() {
+fn triggers_are_removed_with_the_instance() {
     let Some((_guard, tracefs)) = tracefs() else { return };
     let size = Size { cpus: &[0], bytes: 8 << 10 };
-    let mut instance = Instance::make(&tracefs, size, Whose::Everyone).unwrap();
+    let mut instance = Instance::make(&tracefs, size, TaskFilter::All).unwrap();
     let event = EventName::new("sched", "sched_process_fork");
     let file = tracefs.root().join("instances").join(&own(&tracefs)[0]).join("events/sched/sched_process_fork/trigger");
     instance.trigger(&event, "traceoff:5").unwrap();
     assert!(file.read_to_string().unwrap().contains("traceoff"));
     let error = format!("{:#}", instance.trigger(&event, "nonsense").unwrap_err());
-    assert!(error.contains("the kernel refuses the trigger \"nonsense\" of sched:sched_process_fork"), "{error}");
+    assert!(error.contains("the kernel rejects the trigger \"nonsense\" of sched:sched_process_fork"), "{error}");
     instance.remove().unwrap();
     assert!(own(&tracefs).is_empty());
 }
 
 #[test]
-fn what_a_dead_run_left_is_taken_away_and_what_a_living_one_has_is_not() {
+fn stale_instances_are_removed_and_instances_in_use_are_not() {
     let Some((_guard, tracefs)) = tracefs() else { return };
     let dead = {
         let mut child = Command::new("true").spawn().unwrap();
@@ -312,8 +317,8 @@ fn what_a_dead_run_left_is_taken_away_and_what_a_living_one_has_is_not() {
     by_instance(&mut plan, FORK);
     let tracer = Tracer::new(&plan, None);
     let living: Vec<TracePath> = own(&tracefs).iter().map(|name| tracefs.root().join("instances").join(name)).collect();
-    left::remove(&tracefs);
+    stale::remove_stale(&tracefs);
     assert!(!dead.exists() && living.len() == 1 && living[0].exists());
     drop(tracer);
-    assert!(!living[0].exists(), "whoever forgets it leaves nothing either");
+    assert!(!living[0].exists(), "dropping the drain removes the instance");
 }

@@ -1,4 +1,5 @@
-//! A program that unwinds its own stack, with libgcc's unwinder, and prints what it unwound: the frames found here are the same. Needs a C compiler; no privileges.
+//! Compares the unwinder with libgcc's: a program unwinds its own stack and prints its registers, stack, mappings and
+//! frames. The test needs a C compiler, and no privileges.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -6,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use rtrace::event::frame::{End, Frame};
+use rtrace::event::frame::{Frame, StackEnd};
 use rtrace::stack::image::Image;
 use rtrace::stack::registers::{Architecture, Registers};
 use rtrace::stack::space::AddressSpace;
 use rtrace::stack::unwind::{Sampled, Unwinder};
 
-/// What the program printed.
+/// The output of the program.
 struct OwnStack {
     registers: Registers,
     words: Vec<u64>,
@@ -21,7 +22,7 @@ struct OwnStack {
 }
 
 #[test]
-fn frames_are_those_that_the_program_finds_itself() {
+fn frames_agree_with_those_of_libgcc() {
     for (kind, flags) in [
         ("dynamic", "-O2 -pie -fPIE"),
         ("fixed", "-O2 -no-pie -fno-pie"),
@@ -34,9 +35,9 @@ fn frames_are_those_that_the_program_finds_itself() {
             continue;
         }
         let program = compile("cc", kind, flags);
-        for way in ["deep", "aligned", "callback", "signal", "thread"] {
+        for scene in ["deep", "aligned", "callback", "signal", "thread"] {
             let Some(architecture) = Architecture::host() else { return };
-            check(&mut Command::new(&program), way, architecture, &format!("{kind} {way}"));
+            check(&mut Command::new(&program), scene, architecture, &format!("{kind} {scene}"));
         }
         if cfg!(target_arch = "x86_64") {
             check(&mut Command::new(&program), "bare-signal", Architecture::X86_64, &format!("{kind} bare-signal"));
@@ -44,23 +45,23 @@ fn frames_are_those_that_the_program_finds_itself() {
     }
 }
 
-/// Its own unwinder cannot read these tables, so it is only known how many frames there are.
+/// libgcc cannot read these tables, so only the number of frames is compared.
 #[test]
-fn a_program_may_have_its_tables_compressed_and_for_debuggers_only() {
+fn compressed_debug_frame_tables_are_used() {
     let Some(architecture) = Architecture::host() else { return };
     let plain = compile("cc", "tables", "-O2");
-    let packed = compile("cc", "packed-tables", "-O2 -g -gz -fno-asynchronous-unwind-tables -fno-unwind-tables");
-    let [(_, plain, _), (_, packed, end)] = [plain, packed].map(|program| unwind(&mut Command::new(program), "deep", architecture));
+    let compressed = compile("cc", "compressed-tables", "-O2 -g -gz -fno-asynchronous-unwind-tables -fno-unwind-tables");
+    let [(_, plain, _), (_, compressed, end)] = [plain, compressed].map(|program| unwind(&mut Command::new(program), "deep", architecture));
     assert!(plain.len() > 22);
-    assert_eq!((packed.len(), end), (plain.len(), End::Root));
+    assert_eq!((compressed.len(), end), (plain.len(), StackEnd::Root));
 }
 
-/// Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user.
+/// On Debian, the test needs the packages gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user.
 #[test]
-fn frames_of_an_aarch64_program_are_those_that_it_finds_itself() {
+fn frames_of_an_aarch64_program_agree_with_those_of_libgcc() {
     for (tool, argument) in [("aarch64-linux-gnu-gcc", "--version"), ("qemu-aarch64", "--version")] {
         if Command::new(tool).arg(argument).output().is_err() {
-            let _ = writeln!(std::io::stderr(), "SKIPPED frames of an aarch64 program: there is no {tool}; nothing was tested");
+            let _ = writeln!(std::io::stderr(), "SKIPPED frames of an aarch64 program: {tool} is not installed; nothing was tested");
             return;
         }
     }
@@ -70,8 +71,9 @@ fn frames_of_an_aarch64_program_are_those_that_it_finds_itself() {
         ("aarch64-plain", "-O2 -static -fomit-frame-pointer"),
     ] {
         let program = compile("aarch64-linux-gnu-gcc", kind, flags);
-        for way in ["deep", "aligned", "callback", "signal", "thread"] {
-            check(Command::new("qemu-aarch64").args(["-cpu", "max"]).arg(&program), way, Architecture::Aarch64, &format!("{kind} {way}"));
+        for scene in ["deep", "aligned", "callback", "signal", "thread"] {
+            let mut command = Command::new("qemu-aarch64");
+            check(command.args(["-cpu", "max"]).arg(&program), scene, Architecture::Aarch64, &format!("{kind} {scene}"));
         }
     }
 }
@@ -84,18 +86,20 @@ fn compile(compiler: &str, kind: &str, flags: &str) -> PathBuf {
     program
 }
 
-fn check(program: &mut Command, way: &str, architecture: Architecture, what: &str) {
-    let (stack, frames, end) = unwind(program, way, architecture);
-    // The innermost one is in one function, but not at one instruction.
+/// Unwinds the stack of one scene and compares the frames.
+fn check(program: &mut Command, scene: &str, architecture: Architecture, what: &str) {
+    let (stack, frames, end) = unwind(program, scene, architecture);
+    // The innermost frames are in the same function, but at different instructions.
     let ours: Vec<_> = frames.iter().map(|frame| format!("{:x}", frame.avma)).skip(1).collect();
     let own: Vec<_> = stack.frames.iter().map(|frame| format!("{frame:x}")).skip(1).collect();
     assert!(own.len() > 2, "{what} finds only {own:?}");
     assert_eq!(ours, own, "{what}: {end:?}");
-    assert_eq!(end, End::Root, "{what}");
+    assert_eq!(end, StackEnd::Root, "{what}");
 }
 
-fn unwind(program: &mut Command, way: &str, architecture: Architecture) -> (OwnStack, Vec<Frame>, End) {
-    let output = program.arg(way).output().unwrap();
+/// Runs the program, and unwinds the stack that it printed.
+fn unwind(program: &mut Command, scene: &str, architecture: Architecture) -> (OwnStack, Vec<Frame>, StackEnd) {
+    let output = program.arg(scene).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let stack = read(&String::from_utf8(output.stdout).unwrap(), architecture);
     let stack_pointer = stack.registers.stack_pointer().unwrap();
@@ -105,6 +109,7 @@ fn unwind(program: &mut Command, way: &str, architecture: Architecture) -> (OwnS
     (stack, frames, unwound.end)
 }
 
+/// Parses the output of the program.
 fn read(printed: &str, architecture: Architecture) -> OwnStack {
     let mut stack =
         OwnStack { registers: Registers::new(architecture), words: Vec::new(), space: AddressSpace::default(), frames: Vec::new() };

@@ -1,4 +1,5 @@
-//! Stacks of real programs, recorded here by perf: the frames are those that another unwinder finds, and most stacks go to the root. As root; skipped with a word where there is no perf.
+//! Compares the frames of real programs, which perf records, with those of another unwinder, framehop. Most stacks must
+//! be unwound to the root. The test needs root and perf, and is skipped with a message without them.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -14,7 +15,7 @@ use std::io::Write as _;
 use compare::Comparison;
 
 #[test]
-fn frames_are_those_that_framehop_finds() {
+fn frames_agree_with_those_of_framehop() {
     let mut images = recording::Images::default();
     let commands = [
         "ls -lR /etc",

@@ -1,4 +1,5 @@
-//! The generator of the tables (its own tests are in `beauty/gen/`), what it made, and whether the running kernel agrees.
+//! Tests of the tables' generator (with the unit tests in `beauty/gen/`), of the tables of this build, and of their
+//! agreement with the installed headers and the running kernel.
 
 #[path = "../beauty/files.rs"]
 mod files;
@@ -9,11 +10,11 @@ mod report;
 
 #[path = "tables/examples.rs"]
 mod examples;
+#[path = "tables/generated.rs"]
+mod generated;
 #[path = "tables/headers.rs"]
 mod headers;
 #[path = "tables/kernel.rs"]
 mod kernel;
 #[path = "tables/layouts.rs"]
 mod layouts;
-#[path = "tables/made.rs"]
-mod made;

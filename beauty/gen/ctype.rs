@@ -1,15 +1,15 @@
-//! C's types as far as casts and sizeof need them: how many bytes, and whether signed.
+//! C types in casts and sizeof: their sizes and whether they are signed.
 
 use super::int::Names;
 use super::lex::Token;
 
-/// What a cast or sizeof speaks of.
+/// The operand of a cast or of sizeof.
 pub struct Type {
     pub bytes: u64,
     pub signed: bool,
 }
 
-/// The type that the tokens name; `None` if they name none that is known.
+/// Returns the type that the tokens name, or `None` if they name no known type.
 pub fn type_of(tokens: &[Token], names: &dyn Names) -> Option<Type> {
     let mut words = Vec::new();
     for token in tokens {
@@ -38,7 +38,8 @@ pub fn type_of(tokens: &[Token], names: &dyn Names) -> Option<Type> {
     Some(Type { bytes, signed })
 }
 
-/// `__u32`, `uint32_t`, `u32`, `__be16`: a width in bits that the name says; or what the headers' own names are.
+/// Returns the type of a single name. The width is part of names like `__u32`, `uint32_t`, `u32` and `__be16`; other
+/// names are those of the kernel's headers or of structs.
 fn named_type(name: &str, names: &dyn Names) -> Option<Type> {
     let word = names.word();
     let (bytes, signed) = match name {

@@ -1,33 +1,38 @@
-//! The Rust text of the tables, in the types of `src/beauty/row.rs`.
+//! Emits the tables as Rust text, with the types of `src/beauty/row.rs`.
 
-use super::condition::How;
-use super::constant::{Condition, Test};
-use super::kind::{Kind, Return};
-use super::layout::{self, Form, Layout, Member};
+use super::condition::Comparison;
+use super::constant::{BitTest, Condition};
+use super::kind::{ArgumentKind, Return};
+use super::layout::{self, MemoryType, StructLayout, StructMember};
 use super::link::{Argument, Call, Length};
 use super::numbers::NumberRow;
-use super::resolve::{Entry, Field, Resolved};
+use super::resolve::{BitField, Resolved, TableConstant};
 use super::structs::StructRow;
 use super::syscalls::FlowRow;
 use super::tables::TableKind;
 use std::fmt::{self, Write};
 
-/// A table with all that its row and the headers say.
-pub struct Table {
+/// A table with the attributes of its row and the constants of the headers.
+pub struct EmittedTable {
     pub name: String,
     pub kind: TableKind,
     pub bits: u8,
     pub header: String,
     pub prefix: String,
     pub base: Resolved,
-    /// Where an ABI's table differs, by the ABI's place in `ABIS`.
+    /// The tables of ABIs that differ from x86-64's, each with the ABI's index in `ABIS`.
     pub twins: Vec<(usize, Resolved)>,
 }
 
-/// The names of `event::Abi`, in its order.
+/// The variants of `event::Abi`, in their order.
 pub const ABIS: [&str; 4] = ["X86_64", "I386", "X32", "Aarch64"];
 
-pub fn emit(calls: &[Call], tables: &[Table], structs: &[(StructRow, Layout)], numbers: &[NumberRow]) -> Result<String, fmt::Error> {
+pub fn emit(
+    calls: &[Call],
+    tables: &[EmittedTable],
+    structs: &[(StructRow, StructLayout)],
+    numbers: &[NumberRow],
+) -> Result<String, fmt::Error> {
     let mut out = String::new();
     emit_tables(&mut out, tables)?;
     emit_structs(&mut out, structs)?;
@@ -36,7 +41,7 @@ pub fn emit(calls: &[Call], tables: &[Table], structs: &[(StructRow, Layout)], n
     Ok(out)
 }
 
-fn emit_tables(out: &mut String, tables: &[Table]) -> fmt::Result {
+fn emit_tables(out: &mut String, tables: &[EmittedTable]) -> fmt::Result {
     writeln!(out, "/// The tables of constants, each by its name.\npub mod constants {{\nuse super::*;")?;
     for table in tables {
         for (abi, twin) in &table.twins {
@@ -46,28 +51,28 @@ fn emit_tables(out: &mut String, tables: &[Table]) -> fmt::Result {
         writeln!(out, "/// {} {} of {}", if table.kind == TableKind::Flags { "flags" } else { "values" }, table.name, table.header)?;
         emit_table(out, &format!("pub static {}", table.name.to_uppercase()), table, &table.base, &table.twins)?;
     }
-    writeln!(out, "}}\n/// All tables, by name.\npub static TABLES: &[&Table] = &[")?;
+    writeln!(out, "}}\n/// All tables, by name.\npub static TABLES: &[&ConstantTable] = &[")?;
     for table in tables {
         writeln!(out, "    &constants::{},", table.name.to_uppercase())?;
     }
     writeln!(out, "];")
 }
 
-fn emit_table(out: &mut String, item: &str, table: &Table, resolved: &Resolved, twins: &[(usize, Resolved)]) -> fmt::Result {
+fn emit_table(out: &mut String, item: &str, table: &EmittedTable, resolved: &Resolved, twins: &[(usize, Resolved)]) -> fmt::Result {
     let kind = if table.kind == TableKind::Flags { "Flags" } else { "Enum" };
-    writeln!(out, "{item}: Table = Table {{")?;
+    writeln!(out, "{item}: ConstantTable = ConstantTable {{")?;
     writeln!(
         out,
         "    name: {:?}, kind: TableKind::{kind}, bits: {}, header: {:?}, prefix: {:?},",
         table.name, table.bits, table.header, table.prefix
     )?;
     write!(out, "    entries: &[")?;
-    for Entry { name, value } in &resolved.entries {
-        write!(out, "\n        Entry {{ value: {value:#x}, name: {name:?} }},")?;
+    for TableConstant { name, value } in &resolved.entries {
+        write!(out, "\n        TableConstant {{ value: {value:#x}, name: {name:?} }},")?;
     }
     write!(out, "],\n    fields: &[")?;
-    for Field { mask, table } in &resolved.fields {
-        write!(out, "Field {{ mask: {mask:#x}, table: &{} }}, ", table.to_uppercase())?;
+    for BitField { mask, table } in &resolved.fields {
+        write!(out, "BitField {{ mask: {mask:#x}, table: &{} }}, ", table.to_uppercase())?;
     }
     write!(out, "],\n    per_abi: &[")?;
     for (abi, _) in twins {
@@ -77,22 +82,22 @@ fn emit_table(out: &mut String, item: &str, table: &Table, resolved: &Resolved, 
     writeln!(out, "],\n}};")
 }
 
-fn emit_structs(out: &mut String, structs: &[(StructRow, Layout)]) -> fmt::Result {
+fn emit_structs(out: &mut String, structs: &[(StructRow, StructLayout)]) -> fmt::Result {
     writeln!(out, "/// The structs, each by its name.\npub mod structs {{\nuse super::*;")?;
     for (row, layout) in structs {
         let name = row.name.to_uppercase();
-        let asked = layout::asked(row, layout);
+        let bytes_read = layout::bytes_read(row, layout);
         let layout = emit_layout(out, &name, layout)?;
         writeln!(out, "/// struct {}", row.name)?;
         writeln!(
             out,
-            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: Counted::{}, copied: Copied::{}, has_length: {}, asked: {}, source: {:?}, layout: {layout} }};",
+            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: LengthUnit::{}, copied: CopyMethod::{}, has_length: {}, bytes_read: {}, source: {:?}, layout: {layout} }};",
             row.name,
             row.sizes,
             row.counted,
             row.copied,
             row.length.is_some(),
-            asked,
+            bytes_read,
             row.source.as_deref().unwrap_or_default()
         )?;
     }
@@ -103,47 +108,49 @@ fn emit_structs(out: &mut String, structs: &[(StructRow, Layout)]) -> fmt::Resul
     writeln!(out, "];")
 }
 
-/// Writes lists of members, each once, and returns the layout that names them.
-fn emit_layout(out: &mut String, name: &str, layout: &Layout) -> Result<String, fmt::Error> {
+/// Emits the lists of members, equal ones only once, and returns the expression of the layout that refers to them.
+fn emit_layout(out: &mut String, name: &str, layout: &StructLayout) -> Result<String, fmt::Error> {
     let members = match layout {
-        Layout::Opaque => return Ok("Layout::Opaque".into()),
-        Layout::Decoder(function) => return Ok(format!("Layout::Decoder(crate::beauty::decoders::{function})")),
-        Layout::Number(forms) => return Ok(format!("Layout::Number([{}])", forms.each_ref().map(form).join(", "))),
-        Layout::Members(members) => members,
+        StructLayout::Opaque => return Ok("StructLayout::Opaque".into()),
+        StructLayout::Decoder(function) => return Ok(format!("StructLayout::Decoder(crate::beauty::decoders::{function})")),
+        StructLayout::Number(memory_types) => {
+            return Ok(format!("StructLayout::Number([{}])", memory_types.each_ref().map(memory_type).join(", ")));
+        }
+        StructLayout::Members(members) => members,
     };
     let mut lists = Vec::new();
     for (abi, list) in members.iter().enumerate() {
         let first = members.iter().position(|other| other == list).unwrap_or(abi);
         let list_name = format!("{name}_IN_{}", ABIS[first].to_uppercase());
         if first == abi {
-            writeln!(out, "static {list_name}: [Member; {}] = [", list.len())?;
-            for Member { name, offset, form: of, written, used } in list {
+            writeln!(out, "static {list_name}: [StructMember; {}] = [", list.len())?;
+            for StructMember { name, offset, memory_type: of, written, used } in list {
                 let (flow, used) = (if *written { "Out" } else { "In" }, used.as_ref().map_or("Always".to_string(), condition));
                 writeln!(
                     out,
-                    "    Member {{ name: {name:?}, offset: {offset}, form: {}, flow: Flow::{flow}, used: Condition::{used} }},",
-                    form(of)
+                    "    StructMember {{ name: {name:?}, offset: {offset}, memory_type: {}, flow: Flow::{flow}, used: Condition::{used} }},",
+                    memory_type(of)
                 )?;
             }
             writeln!(out, "];")?;
         }
         lists.push(format!("&{list_name}"));
     }
-    Ok(format!("Layout::Members([{}])", lists.join(", ")))
+    Ok(format!("StructLayout::Members([{}])", lists.join(", ")))
 }
 
-fn form(of: &Form) -> String {
+fn memory_type(of: &MemoryType) -> String {
     match of {
-        Form::Number { bytes, signed, big_endian, kind: meaning, length: of } => format!(
-            "Form::Number(Number {{ bytes: {bytes}, signed: {signed}, big_endian: {big_endian}, kind: Kind::{}, length: Length::{} }})",
+        MemoryType::Number { bytes, signed, big_endian, kind: meaning, length: of } => format!(
+            "MemoryType::Number(MemoryNumber {{ bytes: {bytes}, signed: {signed}, big_endian: {big_endian}, kind: ArgumentKind::{}, length: Length::{} }})",
             kind(meaning),
             length(*of)
         ),
-        Form::Text(bytes) => format!("Form::Text({bytes})"),
-        Form::Bytes(bytes) => format!("Form::Bytes({bytes})"),
-        Form::Struct(name) => format!("Form::Struct(&{})", name.to_uppercase()),
-        Form::Array { element, stride, count } => {
-            format!("Form::Array {{ element: &{}, stride: {stride}, count: {count} }}", form(element))
+        MemoryType::Text(bytes) => format!("MemoryType::Text({bytes})"),
+        MemoryType::Bytes(bytes) => format!("MemoryType::Bytes({bytes})"),
+        MemoryType::Struct(name) => format!("MemoryType::Struct(&{})", name.to_uppercase()),
+        MemoryType::Array { element, stride, count } => {
+            format!("MemoryType::Array {{ element: &{}, stride: {stride}, count: {count} }}", memory_type(element))
         }
     }
 }
@@ -189,7 +196,7 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
         let used = argument.used.as_ref().map_or("Always".to_string(), condition);
         writeln!(
             out,
-            "    Arg {{ name: {:?}, kind: Kind::{}, flow: Flow::{flow}, written: {written}, length: Length::{length}, traits: {traits}, fd_of: {fd_of:?}, used: Condition::{used} }},",
+            "    Arg {{ name: {:?}, kind: ArgumentKind::{}, flow: Flow::{flow}, written: {written}, length: Length::{length}, traits: {traits}, fd_of: {fd_of:?}, used: Condition::{used} }},",
             argument.name,
             kind(&argument.kind)
         )?;
@@ -198,15 +205,15 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
 }
 
 fn condition(condition: &Condition) -> String {
-    let test = |Test { arg, mask, how, values }: &Test| {
+    let test = |BitTest { arg, mask, comparison, values }: &BitTest| {
         let values = if values.is_empty() { String::new() } else { format!("(&{values:?})") };
-        let how = match how {
-            How::SomeBit => "SomeBit",
-            How::NoBit => "NoBit",
-            How::OneOf => "OneOf",
-            How::NoneOf => "NoneOf",
+        let comparison = match comparison {
+            Comparison::SomeBit => "SomeBit",
+            Comparison::NoBit => "NoBit",
+            Comparison::OneOf => "OneOf",
+            Comparison::NoneOf => "NoneOf",
         };
-        format!("Test {{ arg: {arg}, mask: {mask:#x}, how: How::{how}{values} }}")
+        format!("BitTest {{ arg: {arg}, mask: {mask:#x}, comparison: Comparison::{comparison}{values} }}")
     };
     match condition {
         Condition::Never => "Never".to_string(),
@@ -225,14 +232,14 @@ fn length(length: Length) -> String {
     }
 }
 
-fn kind(kind: &Kind) -> String {
+fn kind(kind: &ArgumentKind) -> String {
     match kind {
-        Kind::Plain(name) => (*name).to_string(),
-        Kind::Table(name) => format!("Table(&constants::{})", name.to_uppercase()),
-        Kind::Struct(name) => format!("Struct(&structs::{})", name.to_uppercase()),
-        Kind::StructArray(name) => format!("StructArray(&structs::{})", name.to_uppercase()),
-        Kind::Number { bytes, signed } => format!("Number {{ bytes: {bytes}, signed: {signed} }}"),
-        Kind::Custom(function) => {
+        ArgumentKind::Plain(name) => (*name).to_string(),
+        ArgumentKind::Table(name) => format!("Table(&constants::{})", name.to_uppercase()),
+        ArgumentKind::Struct(name) => format!("Struct(&structs::{})", name.to_uppercase()),
+        ArgumentKind::StructArray(name) => format!("StructArray(&structs::{})", name.to_uppercase()),
+        ArgumentKind::Number { bytes, signed } => format!("Number {{ bytes: {bytes}, signed: {signed} }}"),
+        ArgumentKind::Custom(function) => {
             format!("Custom(crate::beauty::custom::{function}, crate::beauty::custom_constants::{})", function.to_uppercase())
         }
     }

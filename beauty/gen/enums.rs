@@ -1,30 +1,32 @@
-//! Finds enums in the lines of a header that are no directives.
+//! Finds enums in those lines of a header that are not preprocessor directives.
 
 use super::fault::is_name;
 use super::header::{Body, Header};
 
-/// What is no directive: looked through for enums.
+/// The state of the search for enums, which may extend over several lines.
 #[derive(Default)]
-pub struct Code {
-    /// Text since `enum`, with the line where each piece of it began, until its closing brace.
+pub struct EnumReader {
+    /// The unprocessed text of the enum that is open. It begins with `{` once the opening brace has been read.
     open: Option<String>,
+    /// The last explicit value, and the distance of the next enumerator from it.
     base: Option<String>,
     offset: i64,
+    /// An unexpanded macro precedes, so that the values of the next enumerators are unknown.
     broken: bool,
 }
 
-impl Code {
-    /// Takes a line of code; its constants go to the header.
+impl EnumReader {
+    /// Reads a line of code and adds its enumerators to the header.
     pub fn push(&mut self, line: usize, mut text: &str, header: &mut Header) {
         loop {
             if self.open.is_none() {
                 let Some(after) = after_enum(text) else { return };
                 text = after;
-                *self = Code { open: Some(String::new()), ..Code::default() };
+                *self = EnumReader { open: Some(String::new()), ..EnumReader::default() };
             }
             let Some(open) = self.open.take() else { return };
             if !open.contains('{') {
-                // Between `enum` and its brace only a tag and attributes may stand; `enum x y;` has no brace.
+                // Only a tag and attributes may come between `enum` and its brace; `enum x y;` has no brace.
                 match text.find(['{', ';', ')', ',']) {
                     Some(at) if text[at..].starts_with('{') => {
                         self.open = Some("{".into());
@@ -45,7 +47,7 @@ impl Code {
         }
     }
 
-    /// Takes the items in the text; what follows the closing brace, or nothing when the enum goes on.
+    /// Reads enumerators. Returns the text after the closing brace, or `None` if the enum continues in the next line.
     fn items<'a>(&mut self, mut open: String, text: &'a str, line: usize, header: &mut Header) -> Option<&'a str> {
         let mut depth = open.matches('(').count() as i64 - open.matches(')').count() as i64;
         for (at, c) in text.char_indices() {
@@ -78,7 +80,7 @@ impl Code {
         if name.is_empty() {
             return;
         }
-        // A macro that makes items: what comes after it is not known until the next explicit value.
+        // A macro that expands to enumerators: the values after it are unknown until the next explicit value.
         if !is_name(name) {
             self.broken = true;
             return;

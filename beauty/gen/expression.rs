@@ -1,17 +1,17 @@
-//! The value of a C integer constant expression, with C's types, as `#define` and `#if` need it.
+//! An evaluator for C integer constant expressions, as they occur in `#define` and `#if`.
 
 use super::ctype::{Type, type_of};
 use super::int::{Int, Names};
 use super::lex::{Token, tokens};
 
-/// How deep macros may call macros before it is taken for a circle.
+/// The depth of nested macro calls beyond which macros are reported as calling each other in a circle.
 const DEPTH_MAX: u32 = 32;
 
 pub fn evaluate(text: &str, names: &dyn Names) -> Result<Int, String> {
     evaluate_tokens(&tokens(text), names, 0)
 }
 
-/// Whether the text may be an integer expression at all; a string, a statement or nothing is none.
+/// Returns whether the text may be an integer expression. A string, a statement and an empty text are not.
 pub fn is_numeric(text: &str) -> bool {
     let tokens = tokens(text);
     !tokens.is_empty() && !tokens.iter().any(|token| matches!(token, Token::Other(sign) if !"[]".contains(*sign)))
@@ -25,7 +25,7 @@ fn evaluate_tokens(tokens: &[Token], names: &dyn Names, depth: u32) -> Result<In
     let value = parser.choice()?;
     match parser.peek() {
         None => Ok(value),
-        Some(token) => Err(format!("has {} after its end", show(token))),
+        Some(token) => Err(format!("has {} after the end of its expression", show(token))),
     }
 }
 
@@ -36,7 +36,7 @@ struct Parser<'a> {
     depth: u32,
 }
 
-/// Binary operators, the loosest first.
+/// Binary operators by precedence, the lowest first.
 const LEVELS: [&[&str]; 10] =
     [&["||"], &["&&"], &["|"], &["^"], &["&"], &["==", "!="], &["<", ">", "<=", ">="], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, sign: &str) -> Result<(), String> {
-        if self.take(sign) { Ok(()) } else { Err(format!("has {} where `{sign}` belongs", self.peek().map_or("its end".into(), show))) }
+        if self.take(sign) { Ok(()) } else { Err(format!("has {} where `{sign}` is expected", self.peek().map_or("its end".into(), show))) }
     }
 
     fn choice(&mut self) -> Result<Int, String> {
@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
         self.primary()
     }
 
-    /// A `(type)` here, if there is one with something after it.
+    /// Parses a cast, `(type)`. Without an operand behind it, the parentheses are no cast.
     fn cast(&mut self) -> Option<Type> {
         if !matches!(self.peek(), Some(Token::Sign("("))) {
             return None;
@@ -118,7 +118,7 @@ impl<'a> Parser<'a> {
     }
 
     fn primary(&mut self) -> Result<Int, String> {
-        let token = self.peek().ok_or("ends too early")?;
+        let token = self.peek().ok_or("ends where a value is expected")?;
         self.at += 1;
         match token {
             Token::Number(number) => Ok(*number),
@@ -133,14 +133,14 @@ impl<'a> Parser<'a> {
                 self.call(name, &arguments)
             }
             Token::Name(name) => self.names.value(name),
-            other => Err(format!("has {} where a value belongs", show(other))),
+            other => Err(format!("has {} where a value is expected", show(other))),
         }
     }
 
-    /// `defined X` and `defined(X)`.
+    /// Parses the operand of `defined X` or `defined(X)`.
     fn defined(&mut self) -> Result<Int, String> {
         let bracket = self.take("(");
-        let Some(Token::Name(name)) = self.peek() else { return Err("has `defined` of no name".into()) };
+        let Some(Token::Name(name)) = self.peek() else { return Err("has `defined` without a name".into()) };
         self.at += 1;
         if bracket {
             self.expect(")")?;
@@ -148,13 +148,13 @@ impl<'a> Parser<'a> {
         Ok(Int::signed(self.names.defined(name).into()))
     }
 
-    /// What stands between the brackets of a call, cut at its commas.
+    /// Parses the parenthesized arguments of a call.
     fn arguments(&mut self) -> Result<Vec<&'a [Token]>, String> {
         self.expect("(")?;
         let mut arguments = Vec::new();
         let (mut from, mut depth) = (self.at, 0);
         loop {
-            match self.peek().ok_or("has an open bracket")? {
+            match self.peek().ok_or("has no closing parenthesis")? {
                 Token::Sign("(") => depth += 1,
                 Token::Sign(")") if depth == 0 => break,
                 Token::Sign(")") => depth -= 1,
@@ -185,8 +185,8 @@ impl<'a> Parser<'a> {
             ("_IOW" | "_IOW_BAD", [kind, number, of]) => self.ioctl(1, kind, number, self.size(of)?),
             ("_IOR" | "_IOR_BAD", [kind, number, of]) => self.ioctl(2, kind, number, self.size(of)?),
             ("_IOWR" | "_IOWR_BAD", [kind, number, of]) => self.ioctl(3, kind, number, self.size(of)?),
-            ("_IOC", [way, kind, number, size]) => {
-                self.ioctl(self.evaluate(way)?.value as u64, kind, number, self.evaluate(size)?.value as u64)
+            ("_IOC", [direction, kind, number, size]) => {
+                self.ioctl(self.evaluate(direction)?.value as u64, kind, number, self.evaluate(size)?.value as u64)
             }
             _ => self.expand(name, arguments),
         }
@@ -196,11 +196,11 @@ impl<'a> Parser<'a> {
         evaluate_tokens(tokens, self.names, self.depth + 1)
     }
 
-    /// A macro of the headers, its arguments put in for its parameters.
+    /// Evaluates a call of a macro of the headers, with the arguments substituted for the parameters.
     fn expand(&self, name: &str, arguments: &[&[Token]]) -> Result<Int, String> {
-        let (parameters, body) = self.names.function(name).ok_or_else(|| format!("calls {name}(), which no header read defines"))?;
+        let (parameters, body) = self.names.function(name).ok_or_else(|| format!("calls {name}(), which no header defines"))?;
         if parameters.len() != arguments.len() {
-            return Err(format!("calls {name}() with {} arguments, which takes {}", arguments.len(), parameters.len()));
+            return Err(format!("calls {name}() with {} arguments, but the macro takes {}", arguments.len(), parameters.len()));
         }
         let mut expanded = Vec::new();
         for token in tokens(&body) {
@@ -212,10 +212,10 @@ impl<'a> Parser<'a> {
         self.evaluate(&expanded)
     }
 
-    /// An ioctl number by asm-generic/ioctl.h: way << 30 | size << 16 | kind << 8 | number.
-    fn ioctl(&self, way: u64, kind: &[Token], number: &[Token], size: u64) -> Result<Int, String> {
+    /// Returns an ioctl command as asm-generic/ioctl.h encodes it: direction << 30 | size << 16 | kind << 8 | number.
+    fn ioctl(&self, direction: u64, kind: &[Token], number: &[Token], size: u64) -> Result<Int, String> {
         let (kind, number) = (self.evaluate(kind)?.value, self.evaluate(number)?.value);
-        Ok(Int::new(i128::from(way << 30 | size << 16) | kind << 8 | number, true, false))
+        Ok(Int::new(i128::from(direction << 30 | size << 16) | kind << 8 | number, true, false))
     }
 
     fn size(&self, of: &[Token]) -> Result<u64, String> {
@@ -225,8 +225,8 @@ impl<'a> Parser<'a> {
             _ => (of, 1),
         };
         type_of(of, self.names).map(|of| of.bytes * times).ok_or_else(|| {
-            let words: Vec<String> = of.iter().map(bare).collect();
-            format!("needs the size of `{}`, which is not known (write it into structs/)", words.join(" "))
+            let words: Vec<String> = of.iter().map(text_of).collect();
+            format!("needs the size of `{}`, which is not known: add the struct to beauty/structs/", words.join(" "))
         })
     }
 }
@@ -268,7 +268,7 @@ fn apply(sign: &str, left: Int, right: Int) -> Result<Int, String> {
     Ok(Int::new(value, unsigned, wide))
 }
 
-fn bare(token: &Token) -> String {
+fn text_of(token: &Token) -> String {
     match token {
         Token::Name(name) => name.clone(),
         Token::Number(number) => number.value.to_string(),
@@ -278,7 +278,7 @@ fn bare(token: &Token) -> String {
 }
 
 fn show(token: &Token) -> String {
-    format!("`{}`", bare(token))
+    format!("`{}`", text_of(token))
 }
 
 #[cfg(test)]

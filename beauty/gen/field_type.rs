@@ -1,49 +1,50 @@
-//! What a field of a struct is in memory, as rows write it: `u32`, `be16[4]`, `char[]`, or a struct's name.
+//! The types of struct fields as rows write them: `u32`, `be16[4]`, `char[]`, or the name of a struct.
 
 use super::fault::is_name;
 use super::kind;
 
-/// What a field is in memory.
+/// The type of a field in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Bytes in each ABI.
     Number {
+        /// The size in each ABI.
         bytes: [u8; 4],
         signed: bool,
         big_endian: bool,
         pointer: bool,
     },
-    /// A letter of a text that ends with NUL or with its array.
+    /// A byte of text that ends at NUL or at the end of its array.
     Char,
-    /// A byte of what is no text.
+    /// A byte of data that is not text.
     Byte,
     Struct(String),
 }
 
-/// How many of a field there are in a row.
+/// The number of elements of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     One,
     Array(u32),
-    /// As many as there is memory for, at the end of a struct.
+    /// A flexible array at the end of a struct: as many elements as the memory has room for.
     Open,
 }
 
+/// Splits a type into that of its elements and their number.
 pub fn split_array(text: &str) -> Result<(&str, Count), String> {
     let Some((word, count)) = text.split_once('[') else { return Ok((text, Count::One)) };
-    let count = count.strip_suffix(']').ok_or_else(|| format!("`{text}` has an open bracket"))?;
+    let count = count.strip_suffix(']').ok_or_else(|| format!("`{text}` has no closing bracket"))?;
     match count.parse() {
         _ if count.is_empty() => Ok((word, Count::Open)),
         Ok(count) if count > 0 => Ok((word, Count::Array(count))),
-        _ => Err(format!("`{count}` is no number of elements")),
+        _ => Err(format!("`{count}` is not a number of elements")),
     }
 }
 
-/// `u32`, `be16`, `long`, `char`, or a struct's name.
+/// Parses the type of an element: `u32`, `be16`, `long`, `char`, or the name of a struct.
 pub fn type_of(word: &str) -> Result<Type, String> {
     let number = |bytes, signed, pointer| Type::Number { bytes, signed, big_endian: false, pointer };
     Ok(match word {
-        // x32's own idea of a long is 32 bits, but most of its structs are x86-64's: __kernel_long_t.
+        // A long of x32 has 32 bits in C, but its structs mostly have __kernel_long_t, which is x86-64's.
         "long" => number([8, 4, 8, 8], true, false),
         "ulong" => number([8, 4, 8, 8], false, false),
         "word" => number([8, 4, 4, 8], false, false),
@@ -55,7 +56,7 @@ pub fn type_of(word: &str) -> Result<Type, String> {
         _ => match kind::number(word) {
             Some((bytes, signed)) => number([bytes; 4], signed, false),
             None if is_name(word) => Type::Struct(word.to_string()),
-            None => return Err(format!("`{word}` is no type")),
+            None => return Err(format!("`{word}` is not a type")),
         },
     })
 }

@@ -1,10 +1,10 @@
-//! `FSMOUNT_*`: patterns of constant names, with `*` for any text and `?` for any character.
+//! Glob patterns of constant names, like `FSMOUNT_*`: `*` matches any text and `?` any single character.
 
-/// Whether the whole name fits the pattern.
+/// Returns whether the pattern matches the whole name.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut p, mut n) = (0, 0);
-    // Where the last star was, and up to where it eats.
+    // Where to resume after a mismatch: the last star in the pattern, and the end of the text that it matches so far.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -27,7 +27,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&c| c == b'*')
 }
 
-/// Whether the pattern is more than a plain name.
+/// Returns whether the pattern contains a wildcard.
 pub fn is_glob(pattern: &str) -> bool {
     pattern.contains(['*', '?'])
 }
@@ -37,8 +37,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_names_fit() {
-        for (pattern, name, fits) in [
+    fn a_pattern_matches_the_whole_name() {
+        for (pattern, name, expected) in [
             ("O_*", "O_RDONLY", true),
             ("O_*", "FOO_RDONLY", false),
             ("*_MAX", "SEEK_MAX", true),
@@ -50,7 +50,7 @@ mod tests {
             ("X", "X", true),
             ("*", "", true),
         ] {
-            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

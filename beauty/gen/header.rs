@@ -1,10 +1,10 @@
-//! What one UAPI header says, for one ABI: its constants, macros and includes. Values are not computed here.
+//! The constants, macros and includes of one UAPI header, preprocessed for one ABI. Values are computed in `library`.
 
 use super::expression::is_numeric;
 use super::fault::is_name;
 use std::collections::HashMap;
 
-/// For whom conditions are decided.
+/// The ABI for which a header's `#if` directives are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Target {
     X86_64,
@@ -14,7 +14,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// What a compiler for it defines, as far as UAPI headers ask.
+    /// Returns the value of a macro that a compiler for the target predefines. Covers the macros that UAPI headers
+    /// test.
     pub fn predefined(self, name: &str) -> Option<i64> {
         let wide = matches!(self, Target::X86_64 | Target::Aarch64);
         let defined = match name {
@@ -31,16 +32,17 @@ impl Target {
         defined.then_some(1)
     }
 
+    /// Returns the size in bytes of a long and of a pointer.
     pub fn word(self) -> u64 {
         if matches!(self, Target::X86_64 | Target::Aarch64) { 8 } else { 4 }
     }
 }
 
-/// What a name stands for.
+/// The definition of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     Expression(String),
-    /// The value of an enum's last explicit expression (0 without), and how many names after it.
+    /// An enumerator: the last explicit value before it in its enum (`None` stands for 0), and the distance to it.
     Enumerator {
         base: Option<String>,
         offset: i64,
@@ -61,11 +63,11 @@ pub(super) type Function = (Vec<String>, String);
 pub struct Header {
     /// In the header's order.
     pub constants: Vec<Constant>,
-    /// What it includes, as written between the brackets.
+    /// The headers that it includes, as written between the angle brackets.
     pub includes: Vec<String>,
     by_name: HashMap<String, usize>,
     pub(super) functions: HashMap<String, Function>,
-    /// Names defined as something that is no number, include guards and the like.
+    /// Names of macros whose values are not numbers, for example include guards.
     pub(super) others: HashMap<String, ()>,
 }
 

@@ -1,16 +1,16 @@
-//! What constant expressions are made of: integers with C's types, and names that stand for them.
+//! Integers with C's types, and the names that constant expressions may refer to.
 
-/// An integer as C has it: its value, always within its type.
+/// An integer with its C type. The value is always within the range of the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Int {
     pub value: i128,
     pub unsigned: bool,
-    /// 64 bits instead of 32.
+    /// The type has 64 bits; otherwise it has 32.
     pub wide: bool,
 }
 
 impl Int {
-    /// Wraps the value to the type.
+    /// Creates an integer whose value wraps around at the bounds of its type.
     pub fn new(value: i128, unsigned: bool, wide: bool) -> Int {
         let value = match (unsigned, wide) {
             (true, true) => i128::from(value as u64),
@@ -26,14 +26,15 @@ impl Int {
     }
 }
 
-/// What an expression may refer to. Errors are the ends of sentences that begin with the constant's name.
+/// The names that an expression may refer to. An error text is the predicate of a sentence whose subject is the name of
+/// the constant, for example "divides by 0".
 pub trait Names {
     fn value(&self, name: &str) -> Result<Int, String>;
-    /// Parameters and body of a function-like macro.
+    /// Returns the parameters and the body of a function-like macro.
     fn function(&self, name: &str) -> Option<(Vec<String>, String)>;
     fn defined(&self, name: &str) -> bool;
-    /// Bytes of a struct, or of a type that C itself does not have.
+    /// Returns the size in bytes of a struct, or of a type that is not built into C.
     fn size(&self, type_name: &str) -> Option<u64>;
-    /// Bytes of a long and of a pointer.
+    /// Returns the size in bytes of a long and of a pointer.
     fn word(&self) -> u64;
 }

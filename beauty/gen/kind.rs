@@ -1,9 +1,9 @@
-//! What the words for kinds and returns mean, with the tables, structs and functions that rows may name.
+//! The kinds of arguments and return values: basic kinds, and the tables, structs and functions that rows may name.
 
 use super::syscalls::{ArgumentRow, FlowRow, LengthRow};
 use std::collections::BTreeSet;
 
-/// The names that a row may use besides the basic kinds.
+/// The names that a row may use as kinds, in addition to the basic kinds.
 #[derive(Default)]
 pub struct Vocabulary {
     pub tables: BTreeSet<String>,
@@ -14,10 +14,10 @@ pub struct Vocabulary {
     pub decoders: BTreeSet<String>,
 }
 
-/// What `row::Kind` will be.
+/// The kind of an argument, from which a `row::ArgumentKind` is emitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A variant without data, by its name in Rust.
+pub enum ArgumentKind {
+    /// A basic kind: the name of a variant without data.
     Plain(&'static str),
     Table(String),
     Struct(String),
@@ -29,14 +29,14 @@ pub enum Kind {
     Custom(String),
 }
 
-/// What `row::Return` will be.
+/// The kind of a return value, from which a `row::Return` is emitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Return {
     Plain(&'static str),
     Table(String),
 }
 
-/// Kinds that are in the register itself.
+/// Basic kinds whose value is in the register itself: the word of rows, and the variant of `row::ArgumentKind`.
 const SCALARS: [(&str, &str); 17] = [
     ("int", "Int"),
     ("uint", "Uint"),
@@ -57,9 +57,10 @@ const SCALARS: [(&str, &str); 17] = [
     ("address", "Address"),
 ];
 
-/// Kinds of what the register points to.
+/// Basic kinds of memory that the register points to: the word of rows, and the variant of `row::ArgumentKind`.
 const POINTERS: [(&str, &str); 5] = [("path", "Path"), ("str", "Str"), ("bytes", "Bytes"), ("strings", "StrArray"), ("pointer", "Pointer")];
 
+/// Basic kinds of return values: the word of rows, and the variant of `row::Return`.
 const RETURNS: [(&str, &str); 14] = [
     ("int", "Int"),
     ("uint", "Uint"),
@@ -81,46 +82,47 @@ fn lookup(list: &[(&str, &'static str)], word: &str) -> Option<&'static str> {
     list.iter().find(|(known, _)| *known == word).map(|&(_, rust)| rust)
 }
 
-/// Whether a table or struct could not be told from a basic kind.
+/// Returns whether the word is a basic kind, so that no table or struct may have this name.
 pub fn is_basic(word: &str) -> bool {
     number(word).is_some() || lookup(&SCALARS, word).is_some() || lookup(&POINTERS, word).is_some()
 }
 
-pub fn of_argument(argument: &ArgumentRow, known: &Vocabulary) -> Result<Kind, String> {
+pub fn of_argument(argument: &ArgumentRow, known: &Vocabulary) -> Result<ArgumentKind, String> {
     let word = argument.kind.as_str();
     if argument.pointer {
         return match number(word) {
-            Some((bytes, signed)) => Ok(Kind::Number { bytes, signed }),
-            None if known.structs.contains(word) && argument.length != LengthRow::OfType => Ok(Kind::StructArray(word.into())),
+            Some((bytes, signed)) => Ok(ArgumentKind::Number { bytes, signed }),
+            None if known.structs.contains(word) && argument.length != LengthRow::OfType => Ok(ArgumentKind::StructArray(word.into())),
             None if known.structs.contains(word) => Err(format!("`{word}*` has no [LENGTH]; one struct behind a pointer is `{word}`")),
-            None => Err(format!("`{word}*`: only numbers (s32, u64, ...) and structs can stand behind `*`")),
+            None => Err(format!("`{word}*`: only a number (s32, u64, ...) or a struct may have `*`")),
         };
     }
-    let in_register = lookup(&SCALARS, word).map(Kind::Plain).or_else(|| known.tables.contains(word).then(|| Kind::Table(word.into())));
+    let in_register =
+        lookup(&SCALARS, word).map(ArgumentKind::Plain).or_else(|| known.tables.contains(word).then(|| ArgumentKind::Table(word.into())));
     if let Some(kind) = in_register {
         let plain = argument.flow == FlowRow::In && argument.length == LengthRow::OfType;
         return if plain {
             Ok(kind)
         } else {
-            Err(format!("{} is in the register itself: it has no length and is not written", argument.name))
+            Err(format!("{} is a value in a register: it cannot have a [LENGTH], `out` or `inout`", argument.name))
         };
     }
     if let Some(plain) = lookup(&POINTERS, word) {
         return match (word, &argument.length) {
-            ("bytes", LengthRow::OfType) => Err(format!("{} needs a [LENGTH]: an argument, `ret` or a number", argument.name)),
-            _ => Ok(Kind::Plain(plain)),
+            ("bytes", LengthRow::OfType) => Err("`bytes` needs a [LENGTH]: an argument, `ret` or a number".into()),
+            _ => Ok(ArgumentKind::Plain(plain)),
         };
     }
     if let Some(function) = word.strip_prefix("custom.") {
         return if known.custom.contains(function) {
-            Ok(Kind::Custom(function.into()))
+            Ok(ArgumentKind::Custom(function.into()))
         } else {
-            Err(format!("{word} is no function of src/beauty/custom.rs"))
+            Err(format!("{word} is not a function of src/beauty/custom.rs"))
         };
     }
     match known.structs.contains(word) {
-        true => Ok(Kind::Struct(word.into())),
-        false => Err(format!("`{word}` is no basic kind, no table and no struct")),
+        true => Ok(ArgumentKind::Struct(word.into())),
+        false => Err(format!("`{word}` is not a basic kind, a table or a struct")),
     }
 }
 
@@ -128,11 +130,11 @@ pub fn of_return(word: &str, known: &Vocabulary) -> Result<Return, String> {
     match lookup(&RETURNS, word) {
         Some(plain) => Ok(Return::Plain(plain)),
         None if known.tables.contains(word) => Ok(Return::Table(word.into())),
-        None => Err(format!("`{word}` is nothing that a call can return: no basic kind and no table")),
+        None => Err(format!("`{word}` is not a kind of return value or a table")),
     }
 }
 
-/// `s32`: bytes and whether signed.
+/// Parses the name of a number type, like `s32`. Returns its size in bytes and whether it is signed.
 pub fn number(word: &str) -> Option<(u8, bool)> {
     let bits = word.strip_prefix(['s', 'u'])?;
     let bytes = match bits {

@@ -1,84 +1,84 @@
-//! Where C puts the fields of a struct: offsets and sizes per ABI, checked against the bytes that the row says.
+//! Computes the offsets and sizes of struct fields by C's rules, per ABI, and compares them with the sizes in the rows.
 
 use super::constant::{Condition, Lookup};
 use super::fault::Fault;
 use super::field_type::{Count, Type};
-use super::kind::{self, Kind, Vocabulary};
+use super::kind::{self, ArgumentKind, Vocabulary};
 use super::link::Length;
 use super::structs::{ABI_WORDS, Body, FieldRow, StructRow};
 use super::syscalls::{ArgumentRow, LengthRow};
 
-/// How deep structs may stand in each other before it is taken for a circle.
+/// The depth of nested structs beyond which a struct is reported as containing itself.
 const DEPTH_MAX: u32 = 8;
 
-/// A struct with its fields' places.
+/// The contents of a struct with the offsets of its members.
 #[derive(Clone, Debug)]
-pub enum Layout {
+pub enum StructLayout {
     Opaque,
     /// By ABI.
-    Members([Vec<Member>; 4]),
+    Members([Vec<StructMember>; 4]),
     /// By ABI.
-    Number([Form; 4]),
+    Number([MemoryType; 4]),
     Decoder(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct StructMember {
     pub name: String,
     pub offset: u32,
-    pub form: Form,
-    /// The kernel writes it and never reads it; of a pointer, what it points to.
+    pub memory_type: MemoryType,
+    /// The kernel writes the member and never reads it. For a pointer, this is true of the memory that it points to.
     pub written: bool,
-    /// When the kernel writes it, if not always.
+    /// When the kernel writes it; `None` for always.
     pub used: Option<Condition>,
 }
 
-/// What `row::Form` will be.
+/// The type of a member, from which a `row::MemoryType` is emitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum MemoryType {
     Number {
         bytes: u8,
         signed: bool,
         big_endian: bool,
-        kind: Kind,
+        kind: ArgumentKind,
         length: Length,
     },
     Text(u32),
     Bytes(u32),
     Struct(String),
-    /// `count` 0 for as many as there is memory for.
+    /// `stride` is the size of an element in bytes. A `count` of 0 means as many elements as the memory has room for.
     Array {
-        element: Box<Form>,
+        element: Box<MemoryType>,
         stride: u32,
         count: u32,
     },
 }
 
-/// The layout of each struct, in the order of the rows.
-pub fn layouts(structs: &[StructRow], known: &Vocabulary, value: &Lookup, faults: &mut Vec<Fault>) -> Vec<Layout> {
+/// Returns the layouts of the structs, in the order of the rows.
+pub fn layouts(structs: &[StructRow], known: &Vocabulary, value: &Lookup, faults: &mut Vec<Fault>) -> Vec<StructLayout> {
     structs.iter().map(|row| layout(row, structs, known, value, faults)).collect()
 }
 
-fn layout(row: &StructRow, structs: &[StructRow], known: &Vocabulary, value: &Lookup, faults: &mut Vec<Fault>) -> Layout {
+fn layout(row: &StructRow, structs: &[StructRow], known: &Vocabulary, value: &Lookup, faults: &mut Vec<Fault>) -> StructLayout {
     match &row.body {
-        Body::Unknown => Layout::Opaque,
+        Body::Unknown => StructLayout::Opaque,
         Body::Decoder { function, .. } => {
             if !known.decoders.contains(function) {
-                faults.push(row.place.fault(format!("decoder.{function} is no function of src/beauty/decoders/")));
+                faults.push(row.location.fault(format!("decoder.{function} is not a function of src/beauty/decoders/")));
             }
-            Layout::Decoder(function.clone())
+            StructLayout::Decoder(function.clone())
         }
-        Body::Number(field) => Layout::Number([0, 1, 2, 3].map(|abi| {
+        Body::Number(field) => StructLayout::Number([0, 1, 2, 3].map(|abi| {
             let bytes = element_size(&field.of, abi, structs, 0).map(|(bytes, _)| bytes).unwrap_or_default();
             if bytes != row.sizes[abi] {
-                faults.push(row.place.fault(format!("{} has {bytes} bytes in {}, not {}", row.name, ABI_WORDS[abi], row.sizes[abi])));
+                faults.push(row.location.fault(format!("{} has {bytes} bytes in {}, not {}", row.name, ABI_WORDS[abi], row.sizes[abi])));
             }
-            form(field, abi, std::slice::from_ref(field), structs, known).unwrap_or_else(|text| {
-                faults.push(field.place.fault(text));
-                Form::Bytes(0)
+            memory_type(field, abi, std::slice::from_ref(field), structs, known).unwrap_or_else(|text| {
+                faults.push(field.location.fault(text));
+                MemoryType::Bytes(0)
             })
         })),
-        Body::Fields { .. } => Layout::Members([0, 1, 2, 3].map(|abi| {
+        Body::Fields { .. } => StructLayout::Members([0, 1, 2, 3].map(|abi| {
             members(row, abi, structs, known, value).unwrap_or_else(|fault| {
                 faults.push(fault);
                 Vec::new()
@@ -94,13 +94,13 @@ fn fields(row: &StructRow, abi: usize) -> Option<(&[FieldRow], bool)> {
     }
 }
 
-fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabulary, value: &Lookup) -> Result<Vec<Member>, Fault> {
+fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabulary, value: &Lookup) -> Result<Vec<StructMember>, Fault> {
     let (fields, packed) = fields(row, abi).unwrap_or_default();
-    let mut members: Vec<Member> = Vec::new();
+    let mut members: Vec<StructMember> = Vec::new();
     let mut end = 0;
     let mut widest = 1;
     for field in fields {
-        let fault = |text: String| field.place.fault(format!("{}, {}: {text}", row.name, field.name));
+        let fault = |text: String| field.location.fault(format!("{}, {}: {text}", row.name, field.name));
         let (size, align) = element_size(&field.of, abi, structs, 0).map_err(fault)?;
         let align = if packed { 1 } else { align };
         widest = widest.max(align);
@@ -114,77 +114,77 @@ fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabular
                 };
         if field.is_shown() {
             if members.iter().any(|member| member.name == field.name) {
-                return Err(fault("there are two of that name".into()));
+                return Err(fault("another field has the same name".into()));
             }
-            let form = form(field, abi, fields, structs, known).map_err(fault)?;
-            members.push(Member { name: field.name.clone(), offset, form, written: field.written, used: None });
+            let memory_type = memory_type(field, abi, fields, structs, known).map_err(fault)?;
+            members.push(StructMember { name: field.name.clone(), offset, memory_type, written: field.written, used: None });
         }
     }
-    check_named(&members, row)?;
-    conditions(&mut members, fields, row, value)?;
+    check_named_fields(&members, row)?;
+    resolve_conditions(&mut members, fields, row, value)?;
     let size = end.next_multiple_of(widest);
     if size != row.sizes[abi] {
-        let text = format!("the fields of {} make {size} bytes in {}, not {}", row.name, ABI_WORDS[abi], row.sizes[abi]);
-        return Err(row.place.fault(text));
+        let text = format!("the fields of {} have {size} bytes in {}, not {}", row.name, ABI_WORDS[abi], row.sizes[abi]);
+        return Err(row.location.fault(text));
     }
     Ok(members)
 }
 
-/// Whether the fields that a struct's row names are where they must be.
-fn check_named(members: &[Member], row: &StructRow) -> Result<(), Fault> {
-    let is_length = |member: &Member| member.offset == 0 && matches!(member.form, Form::Number { bytes: 4, .. });
+/// Checks the fields that the row names with `length=` and `asks=`.
+fn check_named_fields(members: &[StructMember], row: &StructRow) -> Result<(), Fault> {
+    let is_length = |member: &StructMember| member.offset == 0 && matches!(member.memory_type, MemoryType::Number { bytes: 4, .. });
     if let Some(length) = row.length.as_ref().filter(|name| !members.first().is_some_and(|first| first.name == **name && is_length(first)))
     {
-        return Err(row.place.fault(format!("length={length}: the length of {} must be its first field, of 32 bits", row.name)));
+        return Err(row.location.fault(format!("length={length}: this must be the first field of {} and have 32 bits", row.name)));
     }
     if let Some(asked) = row.asked.as_ref().filter(|name| !members.iter().any(|member| member.name == **name)) {
-        return Err(row.place.fault(format!("asks={asked}: {} has no such field", row.name)));
+        return Err(row.location.fault(format!("asks={asked}: {} has no field of this name", row.name)));
     }
     Ok(())
 }
 
-/// How many bytes of a struct the kernel reads when it reads and writes it, or 0 for all: up to the field that the row
-/// names.
-pub fn asked(row: &StructRow, layout: &Layout) -> u32 {
-    let (Some(name), Layout::Members(members)) = (&row.asked, layout) else { return 0 };
-    let end = |member: &Member| match member.form {
-        Form::Number { bytes, .. } => member.offset + u32::from(bytes),
-        Form::Text(bytes) | Form::Bytes(bytes) => member.offset + bytes,
-        Form::Array { stride, count, .. } => member.offset + stride * count,
-        Form::Struct(_) => 0,
+/// Returns how many bytes the kernel reads of a struct that it reads and writes: those up to the end of the field that
+/// the row names with `asks=`, or 0 for the whole struct.
+pub fn bytes_read(row: &StructRow, layout: &StructLayout) -> u32 {
+    let (Some(name), StructLayout::Members(members)) = (&row.asked, layout) else { return 0 };
+    let end = |member: &StructMember| match member.memory_type {
+        MemoryType::Number { bytes, .. } => member.offset + u32::from(bytes),
+        MemoryType::Text(bytes) | MemoryType::Bytes(bytes) => member.offset + bytes,
+        MemoryType::Array { stride, count, .. } => member.offset + stride * count,
+        MemoryType::Struct(_) => 0,
     };
     members[0].iter().find(|member| member.name == *name).map_or(0, end)
 }
 
-/// Finds out when the kernel writes members, as their fields say.
-fn conditions(members: &mut [Member], fields: &[FieldRow], row: &StructRow, value: &Lookup) -> Result<(), Fault> {
-    let plain = Kind::Plain("Ulong");
+/// Resolves the conditions under which the kernel writes members.
+fn resolve_conditions(members: &mut [StructMember], fields: &[FieldRow], row: &StructRow, value: &Lookup) -> Result<(), Fault> {
+    let plain = ArgumentKind::Plain("Ulong");
     let all = members.to_vec();
-    let kind = |member: &Member| if let Form::Number { kind, .. } = &member.form { kind.clone() } else { plain.clone() };
-    let kinds: Vec<Kind> = all.iter().map(kind).collect();
-    let named: Vec<(&str, &Kind)> = all.iter().map(|member| member.name.as_str()).zip(&kinds).collect();
+    let kind = |member: &StructMember| if let MemoryType::Number { kind, .. } = &member.memory_type { kind.clone() } else { plain.clone() };
+    let kinds: Vec<ArgumentKind> = all.iter().map(kind).collect();
+    let named: Vec<(&str, &ArgumentKind)> = all.iter().map(|member| member.name.as_str()).zip(&kinds).collect();
     for (member, field) in members.iter_mut().zip(fields.iter().filter(|field| field.is_shown())) {
         if let Some(used) = field.meaning.as_ref().and_then(|meaning| meaning.used.as_ref()) {
             let condition = used.resolve(&named, value);
-            member.used = condition.map_err(|text| field.place.fault(format!("{}, {}: {text}", row.name, field.name)))?;
+            member.used = condition.map_err(|text| field.location.fault(format!("{}, {}: {text}", row.name, field.name)))?;
         }
     }
     Ok(())
 }
 
-/// Bytes and alignment of one element.
+/// Returns the size and the alignment of one element, in bytes.
 fn element_size(of: &Type, abi: usize, structs: &[StructRow], depth: u32) -> Result<(u32, u32), String> {
     match of {
         Type::Number { bytes, .. } => {
             let bytes = u32::from(bytes[abi]);
-            // The System V ABI of i386 aligns nothing to more than a word.
+            // The System V ABI of i386 aligns numbers to 4 bytes at most.
             Ok((bytes, if ABI_WORDS[abi] == "i386" { bytes.min(4) } else { bytes }))
         }
         Type::Char | Type::Byte => Ok((1, 1)),
         Type::Struct(name) => {
-            let row = structs.iter().find(|row| row.name == *name).ok_or_else(|| format!("`{name}` is no type and no struct"))?;
+            let row = structs.iter().find(|row| row.name == *name).ok_or_else(|| format!("`{name}` is neither a type nor a struct"))?;
             if depth > DEPTH_MAX {
-                return Err(format!("{name} holds itself"));
+                return Err(format!("{name} contains itself"));
             }
             let align = match (fields(row, abi), &row.body) {
                 (Some((_, true)), _) => 1,
@@ -195,42 +195,48 @@ fn element_size(of: &Type, abi: usize, structs: &[StructRow], depth: u32) -> Res
                 }
                 (None, Body::Number(field)) => element_size(&field.of, abi, structs, depth + 1)?.1,
                 (None, Body::Decoder { align, .. }) => align.unwrap_or([8, 4, 4, 8][abi]),
-                _ => return Err(format!("{name} has no fields here, so that its alignment is not known")),
+                _ => return Err(format!("the alignment of {name} is not known, because its row has no fields")),
             };
             Ok((row.sizes[abi], align))
         }
     }
 }
 
-fn form(field: &FieldRow, abi: usize, siblings: &[FieldRow], structs: &[StructRow], known: &Vocabulary) -> Result<Form, String> {
+fn memory_type(
+    field: &FieldRow,
+    abi: usize,
+    siblings: &[FieldRow],
+    structs: &[StructRow],
+    known: &Vocabulary,
+) -> Result<MemoryType, String> {
     let (size, _) = element_size(&field.of, abi, structs, 0)?;
     let element = match (&field.of, field.count) {
-        (Type::Char, Count::Array(count)) => return Ok(Form::Text(count)),
-        (Type::Char, Count::Open) => return Ok(Form::Text(0)),
-        (Type::Byte, Count::Array(count)) => return Ok(Form::Bytes(count)),
-        (Type::Byte, Count::Open) => return Ok(Form::Bytes(0)),
-        (Type::Char | Type::Byte, Count::One) => return Err("one byte alone is `u8`".into()),
-        (Type::Struct(name), _) => Form::Struct(name.clone()),
+        (Type::Char, Count::Array(count)) => return Ok(MemoryType::Text(count)),
+        (Type::Char, Count::Open) => return Ok(MemoryType::Text(0)),
+        (Type::Byte, Count::Array(count)) => return Ok(MemoryType::Bytes(count)),
+        (Type::Byte, Count::Open) => return Ok(MemoryType::Bytes(0)),
+        (Type::Char | Type::Byte, Count::One) => return Err("a single byte must have the type `u8`".into()),
+        (Type::Struct(name), _) => MemoryType::Struct(name.clone()),
         (Type::Number { bytes, signed, big_endian, pointer }, _) => {
             let (kind, length) = meaning(field.meaning.as_ref(), *signed, *pointer, siblings, known)?;
-            Form::Number { bytes: bytes[abi], signed: *signed, big_endian: *big_endian, kind, length }
+            MemoryType::Number { bytes: bytes[abi], signed: *signed, big_endian: *big_endian, kind, length }
         }
     };
     Ok(match field.count {
         Count::One => element,
-        Count::Array(count) => Form::Array { element: Box::new(element), stride: size, count },
-        Count::Open => Form::Array { element: Box::new(element), stride: size, count: 0 },
+        Count::Array(count) => MemoryType::Array { element: Box::new(element), stride: size, count },
+        Count::Open => MemoryType::Array { element: Box::new(element), stride: size, count: 0 },
     })
 }
 
 fn meaning(
-    said: Option<&ArgumentRow>,
+    row: Option<&ArgumentRow>,
     signed: bool,
     pointer: bool,
     siblings: &[FieldRow],
     known: &Vocabulary,
-) -> Result<(Kind, Length), String> {
-    let Some(said) = said else {
+) -> Result<(ArgumentKind, Length), String> {
+    let Some(row) = row else {
         let plain = if pointer {
             "Address"
         } else if signed {
@@ -238,37 +244,39 @@ fn meaning(
         } else {
             "Ulong"
         };
-        return Ok((Kind::Plain(plain), Length::OfType));
+        return Ok((ArgumentKind::Plain(plain), Length::OfType));
     };
-    let length = match &said.length {
+    let length = match &row.length {
         LengthRow::OfType => Length::OfType,
-        LengthRow::Ret => return Err("a field's length cannot be what the call returns".into()),
+        LengthRow::Ret => return Err("the length of a field cannot be the return value of the call".into()),
         LengthRow::Fixed(number) => Length::Fixed(*number),
         LengthRow::Argument(name) => {
             let mut shown = siblings.iter().filter(|field| field.is_shown());
-            Length::Argument(shown.position(|field| field.name == *name).ok_or_else(|| format!("{name} is no field"))?)
+            Length::Argument(shown.position(|field| field.name == *name).ok_or_else(|| format!("there is no field {name}"))?)
         }
     };
-    Ok((kind::of_argument(said, known)?, length))
+    Ok((kind::of_argument(row, known)?, length))
 }
 
-/// The tables and structs that structs name.
-pub fn named(layouts: &[Layout]) -> (Vec<&str>, Vec<&str>) {
+/// Returns the names of the tables and of the structs that the layouts use.
+pub fn named(layouts: &[StructLayout]) -> (Vec<&str>, Vec<&str>) {
     let (mut tables, mut structs) = (Vec::new(), Vec::new());
     for layout in layouts {
-        let forms: Vec<&Form> = match layout {
-            Layout::Opaque | Layout::Decoder(_) => continue,
-            Layout::Members(members) => members.iter().flatten().map(|member| &member.form).collect(),
-            Layout::Number(forms) => forms.iter().collect(),
+        let memory_types: Vec<&MemoryType> = match layout {
+            StructLayout::Opaque | StructLayout::Decoder(_) => continue,
+            StructLayout::Members(members) => members.iter().flatten().map(|member| &member.memory_type).collect(),
+            StructLayout::Number(memory_types) => memory_types.iter().collect(),
         };
-        for mut form in forms {
-            while let Form::Array { element, .. } = form {
-                form = element;
+        for mut memory_type in memory_types {
+            while let MemoryType::Array { element, .. } = memory_type {
+                memory_type = element;
             }
-            match form {
-                Form::Struct(name) => structs.push(name.as_str()),
-                Form::Number { kind: Kind::Table(table), .. } => tables.push(table.as_str()),
-                Form::Number { kind: Kind::Struct(name) | Kind::StructArray(name), .. } => structs.push(name.as_str()),
+            match memory_type {
+                MemoryType::Struct(name) => structs.push(name.as_str()),
+                MemoryType::Number { kind: ArgumentKind::Table(table), .. } => tables.push(table.as_str()),
+                MemoryType::Number { kind: ArgumentKind::Struct(name) | ArgumentKind::StructArray(name), .. } => {
+                    structs.push(name.as_str())
+                }
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! C tokens, as far as constant expressions need them.
+//! A lexer for the C tokens that occur in constant expressions.
 
 use super::int::Int;
 
@@ -6,13 +6,13 @@ use super::int::Int;
 pub enum Token {
     Name(String),
     Number(Int),
-    /// An operator or a bracket.
+    /// An operator or a parenthesis.
     Sign(&'static str),
-    /// Something no integer expression holds: a string, a semicolon, a brace, a float.
+    /// A character of a token that no integer expression contains: a string, a semicolon, a brace, a float.
     Other(char),
 }
 
-/// Longest first, so that `<<` is not two `<`.
+/// The longest operators come first, so that `<<` is not read as two `<`.
 const SIGNS: [&str; 25] =
     ["<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+", "-", "*", "/", "%", "(", ")", "<", ">", "&", "|", "^", "~", "!", "?", ":", ","];
 
@@ -46,7 +46,7 @@ fn word_length(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
 }
 
-/// `0x1fUL` with the type that C gives it.
+/// Parses an integer literal, like `0x1fUL`, with its C type.
 fn number(word: &str) -> Option<Int> {
     let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
     let suffix = &word[digits.len()..];
@@ -65,7 +65,7 @@ fn number(word: &str) -> Option<Int> {
     Some(Int::new(value, asked_unsigned || value > signed_max, wide))
 }
 
-/// `'T'`, `'\n'`, `'\0'`, `'\x7f'`: the value and the length of the text.
+/// Parses a character literal, like `'T'`, `'\n'`, `'\0'` or `'\x7f'`. Returns its value and its length in bytes.
 fn character(text: &str) -> Option<(i64, usize)> {
     let inner = text.strip_prefix('\'')?;
     let end = inner
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_the_types_of_c() {
+    fn integer_literals_have_their_c_types() {
         assert_eq!(only_number("10"), Int::new(10, false, false));
         assert_eq!(only_number("010"), Int::new(8, false, false));
         assert_eq!(only_number("0x80000000"), Int::new(0x8000_0000, true, false));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_numbers() {
+    fn character_literals_are_numbers() {
         assert_eq!(only_number("'T'"), Int::signed(84));
         assert_eq!(only_number("'\\0'"), Int::signed(0));
         assert_eq!(only_number("'\\''"), Int::signed(39));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_signs_are_kept_as_such() {
+    fn tokens_without_a_meaning_in_expressions_are_kept() {
         assert_eq!(tokens("\"a\"")[0], Token::Other('"'));
         assert_eq!(tokens("1.5").len(), 3);
         assert_eq!(tokens("089"), [Token::Other('0')]);

@@ -1,6 +1,7 @@
-//! All headers that were asked for, and the values of their constants.
+//! All headers that tables name, and the values of their constants.
 //!
-//! A table sees the constants of the headers it names; what these refer to is looked for in their includes as well.
+//! A table selects among the constants of the headers that it names. Names in their definitions are also looked up in
+//! the included headers.
 
 use super::expression::evaluate;
 use super::header::{Body, Header, Target};
@@ -10,26 +11,26 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// The text of a header, by its name in `#include`; `None` if the build machine does not have it.
+/// Returns the text of a header by its name in `#include`, or `None` if the build machine does not have the header.
 pub type Load<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// How many constants may stand behind one another before it is taken for a circle.
+/// The length of a chain of constants beyond which they are reported as referring to each other in a circle.
 const DEPTH_MAX: u32 = 64;
 
 pub struct Library<'a> {
     load: &'a Load<'a>,
-    /// For whom the headers' conditions are decided.
+    /// The ABI for which the headers' `#if` directives are evaluated.
     conditions: Target,
-    /// Whose types and values are meant.
+    /// The ABI whose types and values are used.
     pub target: Target,
     headers: Rc<RefCell<HashMap<String, Option<Rc<Header>>>>>,
-    /// Constants that stand before the headers' (an ABI's own values).
-    laid_over: BTreeMap<String, String>,
-    /// Constants that stand behind them (those that headers may lack).
-    laid_under: BTreeMap<String, String>,
-    /// Bytes of structs by name.
+    /// Values that replace those of the headers (an ABI's own values), by name.
+    overrides: BTreeMap<String, String>,
+    /// Values of constants that older headers lack, by name.
+    fallbacks: BTreeMap<String, String>,
+    /// Sizes of structs in bytes, by name.
     sizes: HashMap<String, u64>,
-    /// The structs whose bytes a constant needed (ioctl commands carry them).
+    /// The structs whose sizes were part of an evaluated constant (ioctl commands contain them).
     sized: RefCell<BTreeSet<String>>,
     depth: Cell<u32>,
 }
@@ -41,37 +42,37 @@ impl<'a> Library<'a> {
             conditions: target,
             target,
             headers: Rc::default(),
-            laid_over: BTreeMap::new(),
-            laid_under: BTreeMap::new(),
+            overrides: BTreeMap::new(),
+            fallbacks: BTreeMap::new(),
             sizes,
             sized: RefCell::default(),
             depth: Cell::new(0),
         }
     }
 
-    /// The same headers, under the same conditions, with the types of another ABI.
+    /// Returns a library of the same headers, preprocessed in the same way, with the types of another ABI.
     pub fn with_types_of(&self, target: Target, sizes: HashMap<String, u64>) -> Library<'a> {
         let headers = Rc::clone(&self.headers);
         Library {
             target,
             headers,
-            laid_under: self.laid_under.clone(),
+            fallbacks: self.fallbacks.clone(),
             conditions: self.conditions,
             ..Library::new(self.load, target, sizes)
         }
     }
 
-    /// Makes a constant known that is used instead of a header's.
-    pub fn lay_over(&mut self, name: &str, value: &str) {
-        self.laid_over.insert(name.to_string(), value.to_string());
+    /// Adds a constant that replaces the one of the headers.
+    pub fn add_override(&mut self, name: &str, value: &str) {
+        self.overrides.insert(name.to_string(), value.to_string());
     }
 
-    /// Makes a constant known that is used where no header has it.
-    pub fn lay_under(&mut self, name: &str, value: &str) {
-        self.laid_under.insert(name.to_string(), value.to_string());
+    /// Adds a constant that is used if no header has it.
+    pub fn add_fallback(&mut self, name: &str, value: &str) {
+        self.fallbacks.insert(name.to_string(), value.to_string());
     }
 
-    /// The structs whose sizes were asked for since the last time.
+    /// Returns the structs whose sizes were used since the last call.
     pub fn take_sized(&self) -> BTreeSet<String> {
         self.sized.take()
     }
@@ -85,14 +86,15 @@ impl<'a> Library<'a> {
         header
     }
 
-    /// The value of a constant as the header says it, whatever an overlay says. What it refers to may also stand in the other headers.
+    /// Returns the value of a constant that the header itself defines; an override of this name is ignored. The names
+    /// in its definition are also looked up in the other headers. `None` if the header does not define the constant.
     pub fn in_header(&self, header: &str, name: &str, others: &[String]) -> Option<Result<Int, String>> {
         let found = self.header(header)?;
         let constant = found.constant(name)?;
         Some(self.body(&constant.body, &Scope { library: self, header, others }))
     }
 
-    /// The value of an expression whose names are looked up from the header on.
+    /// Returns the value of an expression. Its names are looked up in the header, its includes, and the other headers.
     pub fn evaluate(&self, text: &str, header: &str, others: &[String]) -> Result<Int, String> {
         evaluate(text, &Scope { library: self, header, others })
     }
@@ -113,8 +115,9 @@ impl<'a> Library<'a> {
         value
     }
 
-    /// The scope's header, the nearest of its includes, or the nearest of the scope's other headers, for which the closure has an answer.
-    fn search<T>(&self, scope: &Scope, mut look: impl FnMut(&Header, &str) -> Option<T>) -> Option<T> {
+    /// Calls the closure for the scope's header, its includes (breadth first), and the scope's other headers with
+    /// theirs. Returns the first result that is not `None`.
+    fn search<T>(&self, scope: &Scope, mut find: impl FnMut(&Header, &str) -> Option<T>) -> Option<T> {
         let mut seen: HashSet<String> = HashSet::new();
         for start in std::iter::once(scope.header).chain(scope.others.iter().map(String::as_str)) {
             let mut queue = vec![start.to_string()];
@@ -125,7 +128,7 @@ impl<'a> Library<'a> {
                     continue;
                 }
                 let Some(header) = self.header(&name) else { continue };
-                if let Some(found) = look(&header, &name) {
+                if let Some(found) = find(&header, &name) {
                     return Some(found);
                 }
                 queue.extend(header.includes.iter().cloned());
@@ -135,7 +138,7 @@ impl<'a> Library<'a> {
     }
 }
 
-/// Names as one header sees them, or a table that reads it beside others.
+/// The headers in which the names of an expression are looked up: a header, and the others that the same table names.
 struct Scope<'a> {
     library: &'a Library<'a>,
     header: &'a str,
@@ -146,17 +149,17 @@ impl Names for Scope<'_> {
     fn value(&self, name: &str) -> Result<Int, String> {
         let library = self.library;
         let own = |text: &String| library.body(&Body::Expression(text.clone()), self);
-        if let Some(text) = library.laid_over.get(name) {
+        if let Some(text) = library.overrides.get(name) {
             return own(text);
         }
         let found = library.search(self, |header, at| header.constant(name).map(|constant| (constant.body.clone(), at.to_string())));
         if let Some((body, at)) = found {
             return library.body(&body, &Scope { header: &at, ..*self });
         }
-        match (library.laid_under.get(name), library.target.predefined(name)) {
+        match (library.fallbacks.get(name), library.target.predefined(name)) {
             (Some(text), _) => own(text),
             (None, Some(value)) => Ok(Int::signed(value)),
-            (None, None) => Err(format!("needs {name}, which no header read defines")),
+            (None, None) => Err(format!("needs {name}, which no header defines")),
         }
     }
 
@@ -208,28 +211,28 @@ mod tests {
         assert_eq!(value(&library, "A"), Ok(17));
         assert_eq!(value(&library, "F"), Ok(17));
         assert_eq!(value(&library, "S"), Ok(0x800c_5401));
-        assert!(library.in_header("a.h", "B", &[]).is_none(), "includes are no part of a header");
+        assert!(library.in_header("a.h", "B", &[]).is_none(), "constants of included headers do not belong to the header");
         assert!(library.in_header("c.h", "B", &[]).is_none());
     }
 
     #[test]
-    fn overlays_stand_before_headers() {
+    fn overrides_replace_values_of_headers() {
         let mut library = library();
-        library.lay_over("C", "2");
+        library.add_override("C", "2");
         assert_eq!(value(&library, "A"), Ok(33));
     }
 
     #[test]
-    fn overlays_and_other_headers_help_where_a_header_does_not() {
+    fn fallbacks_are_used_after_the_other_headers() {
         let mut library = library();
-        library.lay_under("NONE", "C | 8");
-        library.lay_under("C", "4");
+        library.add_fallback("NONE", "C | 8");
+        library.add_fallback("C", "4");
         assert_eq!(library.evaluate("NONE", "kernel.tbl", &[]).map(|int| int.value), Ok(12));
         assert_eq!(library.evaluate("NONE", "kernel.tbl", &["b.h".into()]).map(|int| int.value), Ok(9));
     }
 
     #[test]
-    fn circles_are_errors() {
+    fn circular_definitions_are_errors() {
         assert_eq!(value(&library(), "R"), Err("refers to itself".into()));
     }
 }

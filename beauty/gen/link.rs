@@ -1,13 +1,14 @@
-//! Puts calls together: rows with their variants, numbers, kinds, and the tables and structs that they name.
+//! Combines the rows of a syscall with its variants, its numbers, and the tables and structs that it names.
 
 use super::condition;
 use super::constant::{self, Condition, Lookup};
 use super::fault::Fault;
-use super::kind::{self, Kind, Return, Vocabulary};
+use super::kind::{self, ArgumentKind, Return, Vocabulary};
 use super::numbers::{COMMON_FROM, NumberRow};
 use super::syscalls::{ArgumentRow, FlowRow, LengthRow, SyscallRow};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A syscall with its variants.
 #[derive(Debug)]
 pub struct Call {
     pub name: String,
@@ -20,8 +21,10 @@ pub struct Call {
     pub variants: Vec<Variant>,
 }
 
+/// The arguments and return value of a syscall for some values of one argument.
 #[derive(Debug)]
 pub struct Variant {
+    /// The index of the argument that selects the variant, and the bits of it that are compared.
     pub arg: usize,
     pub mask: u64,
     pub values: Vec<u64>,
@@ -32,7 +35,7 @@ pub struct Variant {
 #[derive(Clone, Debug)]
 pub struct Argument {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ArgumentKind,
     pub flow: FlowRow,
     pub written: Vec<&'static str>,
     pub traits: Vec<&'static str>,
@@ -49,7 +52,7 @@ pub enum Length {
     Fixed(u64),
 }
 
-/// The groups that a row may name.
+/// The groups that a row may name with `%`.
 const GROUPS: [&str; 17] = [
     "file",
     "desc",
@@ -70,7 +73,7 @@ const GROUPS: [&str; 17] = [
     "pure",
 ];
 
-/// Calls by name, in that order.
+/// Returns the syscalls, sorted by name.
 pub fn calls(rows: &[SyscallRow], numbers: &[NumberRow], known: &Vocabulary, value: &Lookup, faults: &mut Vec<Fault>) -> Vec<Call> {
     let by_name: BTreeMap<&str, &NumberRow> = numbers.iter().map(|row| (row.name.as_str(), row)).collect();
     let mut calls: BTreeMap<&str, (&SyscallRow, Call)> = BTreeMap::new();
@@ -80,38 +83,38 @@ pub fn calls(rows: &[SyscallRow], numbers: &[NumberRow], known: &Vocabulary, val
             (Some((arg, values)), Some((plain_row, call))) => {
                 variant(row, *arg, values, plain_row, call, known, value).map(|variant| call.variants.push(variant))
             }
-            (Some(_), None) => Err(format!("a variant of {}, whose plain row must come first", row.name)),
-            (None, Some((first, _))) => Err(format!("{} has a row already: {}:{}", row.name, first.place.file, first.place.line)),
+            (Some(_), None) => Err(format!("this variant of {} has no plain row before it", row.name)),
+            (None, Some((first, _))) => Err(format!("{} already has a row: {}:{}", row.name, first.location.file, first.location.line)),
             (None, None) => call(row, &by_name, known, value).map(|call| drop(calls.insert(&row.name, (row, call)))),
         };
         if let Err(text) = result {
-            faults.push(row.place.fault(text));
+            faults.push(row.location.fault(text));
         }
     }
     let mut events: BTreeSet<&str> = BTreeSet::new();
     for (row, call) in calls.values() {
         if !events.insert(&row.event) {
-            faults.push(row.place.fault(format!("{} has an event that another row has too: {}", call.name, call.event)));
+            faults.push(row.location.fault(format!("{} has the same event as another row: {}", call.name, call.event)));
         }
     }
     calls.into_values().map(|(_, call)| call).collect()
 }
 
-/// Faults of the list of numbers: double names and numbers, and calls of x86-64 that no row tells of.
+/// Reports duplicate names and numbers in `arch/numbers.tbl`, and syscalls of x86-64 without a row.
 pub fn check_numbers(numbers: &[NumberRow], calls: &[Call], faults: &mut Vec<Fault>) {
     let mut taken: [BTreeMap<u32, &str>; 4] = Default::default();
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for row in numbers {
         if !names.insert(&row.name) {
-            faults.push(row.place.fault(format!("{} stands here twice", row.name)));
+            faults.push(row.location.fault(format!("{} is listed twice", row.name)));
         }
         for (abi, number) in row.numbers.iter().enumerate() {
             if let Some(other) = number.and_then(|number| taken[abi].insert(number, &row.name)) {
-                faults.push(row.place.fault(format!("{} has the number of {other}", row.name)));
+                faults.push(row.location.fault(format!("{} has the same number as {other}", row.name)));
             }
         }
         if row.numbers[0].is_some() && !calls.iter().any(|call| call.name == row.name) {
-            faults.push(row.place.fault(format!("{} is a call of x86-64 and has no row in syscalls/", row.name)));
+            faults.push(row.location.fault(format!("{} is a syscall of x86-64, but has no row in syscalls/", row.name)));
         }
     }
 }
@@ -119,13 +122,13 @@ pub fn check_numbers(numbers: &[NumberRow], calls: &[Call], faults: &mut Vec<Fau
 fn call(row: &SyscallRow, numbers: &BTreeMap<&str, &NumberRow>, known: &Vocabulary, value: &Lookup) -> Result<Call, String> {
     let numbers = match (row.number, numbers.get(row.name.as_str())) {
         (Some(number), None) if number >= COMMON_FROM => [Some(number); 4],
-        (Some(_), None) => return Err(format!("numbers below {COMMON_FROM} differ per ABI: write {} into arch/numbers.tbl", row.name)),
-        (Some(_), Some(_)) => return Err(format!("{} has a number here and in arch/numbers.tbl", row.name)),
+        (Some(_), None) => return Err(format!("numbers below {COMMON_FROM} differ per ABI: add {} to arch/numbers.tbl", row.name)),
+        (Some(_), Some(_)) => return Err(format!("{} has a number here and in arch/numbers.tbl: remove one", row.name)),
         (None, Some(row)) => row.numbers,
-        (None, None) => return Err(format!("{} has no number: neither @N nor a line in arch/numbers.tbl", row.name)),
+        (None, None) => return Err(format!("{} has no number: add @N here or a line to arch/numbers.tbl", row.name)),
     };
     if let Some(group) = row.groups.iter().find(|group| !GROUPS.contains(&group.as_str())) {
-        return Err(format!("%{group} is no group"));
+        return Err(format!("%{group} is not a group"));
     }
     Ok(Call {
         name: row.name.clone(),
@@ -150,7 +153,7 @@ fn variant(
 ) -> Result<Variant, String> {
     let same_names = row.args.iter().zip(&plain_row.args).all(|(own, plain)| own.name == plain.name);
     if row.args.len() > plain_row.args.len() || !same_names {
-        return Err(format!("the arguments of this variant of {} are not called as in its plain row", row.name));
+        return Err(format!("the arguments of this variant of {} have other names than those of its plain row", row.name));
     }
     let chosen_by = plain.args[arg].clone();
     let mut mask = u64::from(u32::MAX);
@@ -162,12 +165,12 @@ fn variant(
         }
         let is_taken = |number: &u64| plain.variants.iter().any(|other| other.arg == arg && other.values.contains(number));
         if numbers.iter().any(is_taken) {
-            return Err(format!("{word} chooses an earlier variant of {} already", row.name));
+            return Err(format!("{word} already selects an earlier variant of {}", row.name));
         }
         resolved.extend(numbers);
     }
     let mut args = arguments(row, Some((arg, &chosen_by)), known, value)?;
-    // Where zero says nothing in the plain row, it says nothing in variants.
+    // An argument that is optional in the plain row is optional in its variants.
     for (own, plain) in args.iter_mut().zip(&plain.args) {
         let is_new = |word: &&&str| **word == "OPTIONAL" && !own.traits.contains(*word);
         let inherited: Vec<&'static str> = plain.traits.iter().filter(is_new).copied().collect();
@@ -188,7 +191,7 @@ fn arguments(row: &SyscallRow, chosen_by: Option<(usize, &Argument)>, known: &Vo
         })
         .collect::<Result<Vec<Argument>, String>>()?;
     let mut args = linked.clone();
-    let named: Vec<(&str, &Kind)> = linked.iter().map(|argument| (argument.name.as_str(), &argument.kind)).collect();
+    let named: Vec<(&str, &ArgumentKind)> = linked.iter().map(|argument| (argument.name.as_str(), &argument.kind)).collect();
     for (at, argument) in row.args.iter().enumerate() {
         if let Some(used) = &argument.used {
             let condition = used.resolve(&named, value);
@@ -205,7 +208,7 @@ fn link(argument: &ArgumentRow, row: &SyscallRow, known: &Vocabulary) -> Result<
         LengthRow::Fixed(number) => Length::Fixed(*number),
         LengthRow::Argument(name) => {
             let at = row.args.iter().position(|other| other.name == *name);
-            Length::Argument(at.ok_or_else(|| format!("{name} is no argument"))?)
+            Length::Argument(at.ok_or_else(|| format!("there is no argument {name}"))?)
         }
     };
     Ok(Argument {
@@ -220,7 +223,7 @@ fn link(argument: &ArgumentRow, row: &SyscallRow, known: &Vocabulary) -> Result<
     })
 }
 
-/// The tables and structs that calls name.
+/// Returns the names of the tables and of the structs that the syscalls use.
 pub fn named(calls: &[Call]) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut tables, mut structs) = (BTreeSet::new(), BTreeSet::new());
     for call in calls {
@@ -231,8 +234,8 @@ pub fn named(calls: &[Call]) -> (BTreeSet<String>, BTreeSet<String>) {
             }
             for argument in args {
                 match &argument.kind {
-                    Kind::Table(table) => tables.insert(table.clone()),
-                    Kind::Struct(name) | Kind::StructArray(name) => structs.insert(name.clone()),
+                    ArgumentKind::Table(table) => tables.insert(table.clone()),
+                    ArgumentKind::Struct(name) | ArgumentKind::StructArray(name) => structs.insert(name.clone()),
                     _ => continue,
                 };
             }

@@ -1,6 +1,7 @@
-//! Makes Rust tables of `beauty/` and the UAPI headers: rows and headers as text in, Rust text or faults out.
+//! Generates Rust tables from the rows of `beauty/` and the UAPI headers.
 //!
-//! Pure: nothing here opens a file. build.rs hands the text in and writes the result out, tests do the same with small examples.
+//! The input is the text of rows and headers, the output is Rust text or a list of faults. The generator opens no
+//! files: build.rs reads the input and writes the output, and tests pass small examples.
 
 pub mod condition;
 pub mod constant;

@@ -1,29 +1,29 @@
-//! Rows of `arch/numbers.tbl`: a syscall's number in x86-64, i386, x32 (without bit 30) and aarch64.
+//! Rows of `arch/numbers.tbl`: the number of a syscall in x86-64, i386, x32 (without bit 30) and aarch64.
 
-use super::fault::{Fault, Place, Row, is_name};
+use super::fault::{Fault, Location, Row, is_name};
 
 #[derive(Clone, Debug)]
 pub struct NumberRow {
-    pub place: Place,
+    pub location: Location,
     pub name: String,
     pub numbers: [Option<u32>; 4],
 }
 
-/// From here on a number is the same in all ABIs, so that the syscall's row carries it.
+/// From this number on, syscalls have the same number in all ABIs. Their own rows contain it (`name@N`).
 pub const COMMON_FROM: u32 = 424;
 
 pub fn parse(row: &Row) -> Result<NumberRow, Fault> {
-    let [name, numbers @ ..] = &row.fields[..] else { return Err(row.place.fault("a syscall needs a name")) };
+    let [name, numbers @ ..] = &row.fields[..] else { return Err(row.location.fault("the name of the syscall is missing")) };
     if !is_name(name) {
-        return Err(row.place.fault(format!("`{name}` cannot be a syscall's name")));
+        return Err(row.location.fault(format!("`{name}` is not a valid name of a syscall")));
     }
     let parsed: Result<Vec<Option<u32>>, _> =
         numbers.iter().map(|number| if *number == "-" { Ok(None) } else { number.parse().map(Some) }).collect();
     match parsed.map(<[Option<u32>; 4]>::try_from) {
         Ok(Ok(numbers)) if numbers.iter().flatten().all(|&number| number < 4096) => {
-            Ok(NumberRow { place: row.place.clone(), name: name.to_string(), numbers })
+            Ok(NumberRow { location: row.location.clone(), name: name.to_string(), numbers })
         }
-        _ => Err(row.place.fault(format!("{name} needs four numbers or `-`: x86-64, i386, x32 without bit 30, and aarch64"))),
+        _ => Err(row.location.fault(format!("{name} needs four numbers (or `-`): in x86-64, i386, x32 (without bit 30) and aarch64"))),
     }
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use crate::generator::fault::rows;
 
     #[test]
-    fn numbers_are_four() {
+    fn a_row_needs_four_numbers() {
         let parsed = |text: &str| parse(&rows("n.tbl", text)[0]).map_err(|fault| fault.to_string());
         assert_eq!(parsed("open 2 5 2 -").expect("good").numbers, [Some(2), Some(5), Some(2), None]);
         for bad in ["open 2 5 2", "open 2 5 x 1", "open 2 5 1073741826 1", "o-p 1 1 1 1"] {

@@ -1,24 +1,26 @@
-//! A header's text made plain: no comments, and each logical line in one piece.
+//! The first steps of preprocessing a header: comments are removed and continued lines are joined.
 
-/// Lines with their numbers, those that end in a backslash joined.
+/// Returns the logical lines, each with the number of its first line. A line that ends in a backslash is joined with
+/// the next one.
 pub fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
-    let mut goes_on = false;
+    let mut is_continued = false;
     for (at, line) in text.lines().enumerate() {
-        let (body, more) = match line.trim_end().strip_suffix('\\') {
+        let (body, continues) = match line.trim_end().strip_suffix('\\') {
             Some(body) => (body, true),
             None => (line, false),
         };
         match lines.last_mut() {
-            Some((_, last)) if goes_on => last.push_str(body),
+            Some((_, last)) if is_continued => last.push_str(body),
             _ => lines.push((at + 1, body.to_string())),
         }
-        goes_on = more;
+        is_continued = continues;
     }
     lines
 }
 
-/// The text with each comment as one blank, line ends kept.
+/// Returns the text with each comment replaced by one blank. Line ends inside comments are kept, so that line numbers
+/// stay the same.
 pub fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -43,7 +45,8 @@ pub fn without_comments(text: &str) -> String {
     plain
 }
 
-/// A string's length with its quotes; it ends with its line at the latest.
+/// Returns the length in bytes of a string literal with its quotes. An unterminated literal ends at the end of its
+/// line.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

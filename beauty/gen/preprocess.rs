@@ -1,19 +1,19 @@
-//! Reads one UAPI header as text: `#define NAME expression` and `enum { A, B = 3, C }`.
+//! Reads the text of one UAPI header: `#define NAME expression` and `enum { A, B = 3, C }`.
 //!
-//! Includes are noted, not followed. Conditions are decided as for a user-space program of one ABI.
+//! Includes are recorded, not followed. `#if` directives are evaluated as for a user-space program of one ABI.
 
-use super::enums::Code;
+use super::enums::EnumReader;
 use super::expression::evaluate;
 use super::header::{Body, Function, Header, Target};
 use super::int::{Int, Names};
 use super::lex::{Token, tokens};
 use super::plain::{logical_lines, without_comments};
 
-/// Reads a header's text as a program for the target sees it.
+/// Preprocesses the text of a header for the target.
 pub fn read(text: &str, target: Target) -> Header {
     let mut header = Header::default();
     let mut conditions: Vec<Condition> = Vec::new();
-    let mut code = Code::default();
+    let mut code = EnumReader::default();
     for (line, text) in logical_lines(&without_comments(text)) {
         let text = text.trim_start();
         let active = conditions.iter().all(|condition| condition.taken);
@@ -55,29 +55,29 @@ pub fn read(text: &str, target: Target) -> Header {
     header
 }
 
-/// An open `#if`.
+/// An `#if` whose `#endif` has not been read yet.
 struct Condition {
     taken: bool,
     was_taken: bool,
 }
 
 fn holds(word: &str, rest: &str, header: &Header, target: Target) -> bool {
-    let names = Seen { header, target };
+    let names = DirectiveNames { header, target };
     match word {
         "ifdef" => names.defined(rest),
         "ifndef" => !names.defined(rest),
-        // What cannot be decided is taken as false, as an unknown name is in C.
+        // A condition that cannot be evaluated is false; in C, unknown names are 0 in conditions.
         _ => evaluate(rest, &names).is_ok_and(|value| value.value != 0),
     }
 }
 
-/// What an `#if` can ask for: what the header itself has defined so far, and the target.
-struct Seen<'a> {
+/// The names that an `#if` can test: those that the header has defined so far, and the target's predefined macros.
+struct DirectiveNames<'a> {
     header: &'a Header,
     target: Target,
 }
 
-impl Names for Seen<'_> {
+impl Names for DirectiveNames<'_> {
     fn value(&self, name: &str) -> Result<Int, String> {
         match self.header.constant(name).map(|constant| &constant.body) {
             Some(Body::Expression(text)) if !tokens(text).contains(&Token::Name(name.into())) => evaluate(text, self),

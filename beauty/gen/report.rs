@@ -1,4 +1,4 @@
-//! What the tables and the headers of some kernel have to say to each other, for whoever keeps the tables up to date.
+//! Compares the tables with the headers of a kernel, for the maintenance of the tables (`examples/uapi.rs`).
 
 use crate::generator::generate::Rows;
 use crate::generator::glob;
@@ -8,7 +8,7 @@ use crate::generator::resolve::{Overlays, Sources};
 use crate::generator::tables::TableRow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Lines for `newer.tbl`: constants that a table asks for and only the newer headers have.
+/// Returns lines for `newer.tbl`: constants that a table mentions and that only the newer headers define.
 pub fn newer(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
     let (old, new) = (library(rows, old, 0), library(rows, new, 0));
     let mut lines = BTreeSet::new();
@@ -31,7 +31,7 @@ pub fn newer(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
     lines.into_iter().map(|(_, _, line)| line).collect()
 }
 
-/// Constants whose value two sets of headers do not agree on, and constants that only the older has.
+/// Returns the constants whose values differ between two sets of headers, and those that only the older ones define.
 pub fn changed(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
     let (old, new) = (library(rows, old, 0), library(rows, new, 0));
     let mut lines = BTreeSet::new();
@@ -42,10 +42,10 @@ pub fn changed(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
                 let value = |library: &Library| library.in_header(header, name, &table.headers).and_then(Result::ok).map(|int| int.value);
                 match (value(&old), value(&new)) {
                     (Some(before), Some(now)) if before != now => {
-                        lines.insert(format!("{name} of {header} was {}, is {}", shown(before), shown(now)));
+                        lines.insert(format!("{name} of {header} was {} and is now {}", shown(before), shown(now)));
                     }
                     (Some(before), None) => {
-                        lines.insert(format!("{name} of {header} was {}, is gone", shown(before)));
+                        lines.insert(format!("{name} of {header} was {} and is no longer defined", shown(before)));
                     }
                     _ => {}
                 }
@@ -55,7 +55,7 @@ pub fn changed(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
     lines.into_iter().collect()
 }
 
-/// Constants of the headers that tables name which no table selects and none leaves out by name.
+/// Returns the constants of the tables' headers that no table mentions, neither to select nor to exclude them.
 pub fn unselected(rows: &Rows, load: &Load) -> Vec<String> {
     let library = library(rows, load, 0);
     let mut by_header: BTreeMap<&str, Vec<&TableRow>> = BTreeMap::new();
@@ -74,22 +74,24 @@ pub fn unselected(rows: &Rows, load: &Load) -> Vec<String> {
     lines
 }
 
-/// Lines of `newer.tbl` that the headers now have, and those that no table asks for.
+/// Returns the lines of `newer.tbl` whose constants the headers now define, and those whose constants no table
+/// mentions.
 pub fn outdated(rows: &Rows, load: &Load) -> Vec<String> {
     let library = library(rows, load, 0);
     let mut lines = Vec::new();
     for row in &rows.overlays.newer {
         if library.header(&row.header).is_some_and(|header| header.constant(&row.name).is_some()) {
-            lines.push(row.place.fault(format!("{} is in {} now", row.name, row.header)).to_string());
+            lines.push(row.location.fault(format!("{} is now in {}", row.name, row.header)).to_string());
         }
         if !rows.tables.iter().any(|table| table.headers.contains(&row.header) && mentions(table, &row.name)) {
-            lines.push(row.place.fault(format!("no table asks for {}", row.name)).to_string());
+            lines.push(row.location.fault(format!("no table mentions {}", row.name)).to_string());
         }
     }
     lines
 }
 
-/// Where an ABI's headers differ from x86-64's in what tables select: lines as for `arch/ABI.tbl`. `asm` names the ABI's own headers.
+/// Returns lines for `arch/ABI.tbl`: constants that tables select and whose values in the ABI's headers are not those
+/// of x86-64. `asm` are the names of the ABI's own headers.
 pub fn arch(rows: &Rows, base: &Load, load: &Load, target: Target, asm: &[String]) -> Vec<String> {
     let overlays = Overlays { newer: rows.overlays.newer.clone(), kernel: rows.overlays.kernel.clone(), arch: Vec::new() };
     let base_library = library(rows, base, 0);
@@ -116,20 +118,20 @@ pub fn arch(rows: &Rows, base: &Load, load: &Load, target: Target, asm: &[String
                 _ => {}
             }
         }
-        lines.extend(only_there(table, &other, asm, &base_library));
+        lines.extend(only_in_abi(table, &other, asm, &base_library));
     }
     lines.into_iter().collect()
 }
 
-/// Constants of an ABI's own headers that a table would select if x86-64 had them.
-fn only_there(table: &TableRow, other: &Library, asm: &[String], base: &Library) -> Vec<String> {
+/// Returns lines for the constants of an ABI's own headers that a table would select if x86-64 had them.
+fn only_in_abi(table: &TableRow, other: &Library, asm: &[String], base: &Library) -> Vec<String> {
     let mut lines = Vec::new();
     for header in asm {
-        // A table may only want what stands beside its own headers: asm/mman.h beside asm-generic/mman.h.
+        // Only a header that corresponds to one of the table's: asm/mman.h to asm-generic/mman.h.
         let file = header.rsplit('/').next().unwrap_or(header);
         let Some(beside) = table.headers.iter().find(|own| own.ends_with(file)) else { continue };
         let Some(read) = other.header(header) else { continue };
-        for name in read.constants.iter().map(|constant| &constant.name).filter(|name| crate::generator::resolve::takes(table, name)) {
+        for name in read.constants.iter().map(|constant| &constant.name).filter(|name| crate::generator::resolve::selects(table, name)) {
             let known = table.headers.iter().any(|own| base.in_header(own, name, &[]).is_some());
             if let (false, Some(Ok(value))) = (known, other.in_header(header, name, &[])) {
                 lines.push(format!("{name} {} {beside}", shown(value.value)));
@@ -143,23 +145,23 @@ fn library<'a>(rows: &Rows, load: &'a Load<'a>, abi: usize) -> Library<'a> {
     let sizes: HashMap<String, u64> = rows.structs.iter().map(|row| (row.name.clone(), u64::from(row.sizes[abi]))).collect();
     let mut library = Library::new(load, Target::X86_64, sizes);
     for row in &rows.overlays.kernel {
-        library.lay_under(&row.name, &row.value);
+        library.add_fallback(&row.name, &row.value);
     }
     library
 }
 
-/// Whether any word of the table's row speaks of the name, be it to leave it out.
+/// Returns whether the table's row mentions the name, be it to exclude it.
 fn mentions(table: &TableRow, name: &str) -> bool {
     let selected = table.selectors.iter().any(|selector| glob::matches(&selector.pattern, name));
     selected || table.fields.iter().any(|field| field.mask == name) || table.zero.as_deref() == Some(name)
 }
 
-/// An ioctl command by the struct whose size it carries, because sizes differ per ABI.
+/// Returns an ioctl command as an expression with the struct whose size it contains, because sizes differ per ABI.
 fn of_struct(command: i128, sized: &BTreeSet<String>) -> Option<String> {
     let mut names = sized.iter();
     let (Some(name), None) = (names.next(), names.next()) else { return None };
-    let way = ["", "_IOW", "_IOR", "_IOWR"].get(usize::try_from(command >> 30).ok()?)?;
-    Some(format!("{way}({:#x},{},{name})", command >> 8 & 0xff, command & 0xff))
+    let macro_name = ["", "_IOW", "_IOR", "_IOWR"].get(usize::try_from(command >> 30).ok()?)?;
+    Some(format!("{macro_name}({:#x},{},{name})", command >> 8 & 0xff, command & 0xff))
 }
 
 fn shown(value: i128) -> String {

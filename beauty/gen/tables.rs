@@ -1,6 +1,6 @@
-//! Rows of `tables/*.tbl`: which constants make a table.
+//! Rows of `tables/*.tbl`: which constants of which headers a table consists of.
 
-use super::fault::{Fault, Place, Row, is_name};
+use super::fault::{Fault, Location, Row, is_name};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
@@ -8,7 +8,7 @@ pub enum TableKind {
     Enum,
 }
 
-/// Which of several names of one value is taken.
+/// Which name is chosen if several constants have one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clash {
     Fails,
@@ -16,14 +16,15 @@ pub enum Clash {
     Last,
 }
 
-/// `FSMOUNT_*` or `!FSMOUNT_OLD`.
+/// A name or a glob that selects constants (`FSMOUNT_*`) or excludes them (`!FSMOUNT_OLD`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     pub pattern: String,
+    /// It selects constants; otherwise it excludes them.
     pub takes: bool,
 }
 
-/// `field=MASK:table`
+/// An attribute `field=MASK:table`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldRow {
     pub mask: String,
@@ -32,7 +33,7 @@ pub struct FieldRow {
 
 #[derive(Clone, Debug)]
 pub struct TableRow {
-    pub place: Place,
+    pub location: Location,
     pub name: String,
     pub kind: TableKind,
     pub headers: Vec<String>,
@@ -42,17 +43,17 @@ pub struct TableRow {
     pub prefix: Option<String>,
     pub zero: Option<String>,
     pub clash: Clash,
-    /// Rust code uses it, so that no row needs to.
+    /// Rust code uses the table, so that no row has to.
     pub used_by_rust: bool,
 }
 
 pub fn parse(row: &Row) -> Result<TableRow, Fault> {
-    let fault = |text: String| Err(row.place.fault(text));
-    let [name, kind, headers, said @ ..] = &row.fields[..] else {
-        return fault("a table needs a name, `flags` or `enum`, a header and selectors".into());
+    let fault = |text: String| Err(row.location.fault(text));
+    let [name, kind, headers, options @ ..] = &row.fields[..] else {
+        return fault("a table consists of a name, `flags` or `enum`, a header, and selectors".into());
     };
     if !is_name(name) {
-        return fault(format!("`{name}` cannot be a table's name"));
+        return fault(format!("`{name}` is not a valid name of a table"));
     }
     let kind = match *kind {
         "flags" => TableKind::Flags,
@@ -60,7 +61,7 @@ pub fn parse(row: &Row) -> Result<TableRow, Fault> {
         other => return fault(format!("`{other}` is neither `flags` nor `enum`")),
     };
     let mut table = TableRow {
-        place: row.place.clone(),
+        location: row.location.clone(),
         name: name.to_string(),
         kind,
         headers: headers.split(',').map(str::to_string).collect(),
@@ -75,11 +76,11 @@ pub fn parse(row: &Row) -> Result<TableRow, Fault> {
     if let Some(bad) = table.headers.iter().find(|header| !header.ends_with(".h") && *header != "kernel.tbl") {
         return fault(format!("`{bad}` is neither a header nor kernel.tbl"));
     }
-    for word in said {
-        table.option(word).map_err(|text| row.place.fault(text))?;
+    for word in options {
+        table.option(word).map_err(|text| row.location.fault(text))?;
     }
     if !table.selectors.iter().any(|selector| selector.takes) {
-        return fault(format!("{name} selects nothing: name constants or globs after the header"));
+        return fault(format!("{name} selects no constants: add names or globs after the header"));
     }
     if kind == TableKind::Enum && !(table.fields.is_empty() && table.zero.is_none()) {
         return fault(format!("{name} is an enum: `field=` and `zero=` are for flags"));
@@ -96,10 +97,10 @@ impl TableRow {
             }
             Some(("bits", "32")) => self.bits = 32,
             Some(("bits", "64")) => self.bits = 64,
-            Some(("bits", other)) => return Err(format!("{other} bits: only 32 and 64 are there")),
+            Some(("bits", other)) => return Err(format!("`bits={other}` is not supported: use 32 or 64")),
             Some(("prefix", prefix)) => self.prefix = Some(prefix.to_string()),
             Some(("zero", name)) => self.zero = Some(name.to_string()),
-            Some(_) => return Err(format!("`{word}` is not understood: field=, bits=, prefix= and zero= are there")),
+            Some(_) => return Err(format!("`{word}` is not an option of a table: use field=, bits=, prefix= or zero=")),
             None => match word {
                 "first" => self.clash = Clash::First,
                 "last" => self.clash = Clash::Last,
@@ -114,7 +115,7 @@ impl TableRow {
         let (pattern, takes) = word.strip_prefix('!').map_or((word, true), |rest| (rest, false));
         let plain: String = pattern.chars().map(|c| if matches!(c, '*' | '?') { '_' } else { c }).collect();
         if !is_name(&plain) {
-            return Err(format!("`{word}` is no name and no glob of names"));
+            return Err(format!("`{word}` is neither a name nor a glob"));
         }
         self.selectors.push(Selector { pattern: pattern.to_string(), takes });
         Ok(())
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_row_is_read() {
+    fn all_options_of_a_row_are_parsed() {
         let row = parsed("mount_attr flags linux/mount.h,linux/fs.h MOUNT_ATTR_* !MOUNT_ATTR_SIZE_* field=MOUNT_ATTR__ATIME:mount_atime bits=64 prefix=M_ zero=NONE last rust").expect("good");
         assert_eq!(
             (row.name.as_str(), row.kind, row.bits, row.clash, row.used_by_rust),
@@ -144,22 +145,22 @@ mod tests {
     }
 
     #[test]
-    fn bad_rows_say_where_and_what() {
-        for (text, said) in [
-            ("\nt flags", "t.tbl:2: a table needs a name"),
-            ("t-x flags a.h X", "t.tbl:1: `t-x` cannot be a table's name"),
+    fn faults_name_the_line_and_the_problem() {
+        for (text, expected) in [
+            ("\nt flags", "t.tbl:2: a table consists of a name, `flags` or `enum`, a header, and selectors"),
+            ("t-x flags a.h X", "t.tbl:1: `t-x` is not a valid name of a table"),
             ("t mask a.h X", "t.tbl:1: `mask` is neither `flags` nor `enum`"),
             ("t flags a X", "t.tbl:1: `a` is neither a header nor kernel.tbl"),
-            ("t flags a.h", "t.tbl:1: t selects nothing"),
-            ("t flags a.h !X", "t.tbl:1: t selects nothing"),
-            ("t flags a.h X bits=16", "t.tbl:1: 16 bits: only 32 and 64"),
+            ("t flags a.h", "t.tbl:1: t selects no constants"),
+            ("t flags a.h !X", "t.tbl:1: t selects no constants"),
+            ("t flags a.h X bits=16", "t.tbl:1: `bits=16` is not supported: use 32 or 64"),
             ("t flags a.h X field=Y", "t.tbl:1: `field=Y` should be `field=MASK:table`"),
-            ("t flags a.h X size=3", "t.tbl:1: `size=3` is not understood"),
+            ("t flags a.h X size=3", "t.tbl:1: `size=3` is not an option of a table"),
             ("t enum a.h X zero=Y", "t.tbl:1: t is an enum"),
-            ("t enum a.h X-Y", "t.tbl:1: `X-Y` is no name and no glob"),
+            ("t enum a.h X-Y", "t.tbl:1: `X-Y` is neither a name nor a glob"),
         ] {
             let error = parsed(text).expect_err(text);
-            assert!(error.starts_with(said), "{error}");
+            assert!(error.starts_with(expected), "{error}");
         }
     }
 }

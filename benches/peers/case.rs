@@ -1,4 +1,4 @@
-//! What is compared.
+//! The cases in which the tools are compared.
 
 use crate::run::{self, Measured, Scratch};
 use crate::table::Counts;
@@ -55,17 +55,18 @@ impl Case {
         }
     }
 
-    /// The command's start and end are measured, not its calls.
+    /// Whether the start and the end of a trace are measured, and not the cost of calls.
     pub fn is_start(self) -> bool {
         matches!(self, Case::True | Case::TrueWithStacks)
     }
 
-    /// A program that somebody uses.
+    /// Whether the traced program is one that people use.
     pub fn is_real(self) -> bool {
         matches!(self, Case::Gcc | Case::GccFiltered | Case::Sqlite)
     }
 
-    /// Where tool and program are placed. A program that is not the tool's is not placed with it.
+    /// Returns the placements of tool and program. In `Beside`, the tool does not start the program, so only one is
+    /// measured.
     pub fn placements(self) -> &'static [Placement] {
         if self == Case::Beside { &[Placement::Free] } else { &Placement::BOTH }
     }
@@ -79,7 +80,8 @@ impl Case {
     }
 }
 
-/// How many bytes `dd` copies, one at a time. Tracers differ by orders of magnitude: each gets what takes it some seconds.
+/// Returns how many bytes `dd` copies, one at a time. Tracers differ by orders of magnitude, so each gets a number that
+/// takes it some seconds.
 pub fn bytes(tool: Option<&Tool>) -> u64 {
     match tool.map(|tool| tool.kind) {
         None | Some(Kind::Rtrace) => 500_000,
@@ -88,7 +90,8 @@ pub fn bytes(tool: Option<&Tool>) -> u64 {
     }
 }
 
-/// How often `many` opens and closes a file. perf's rings, read too late, must hold all of it.
+/// Returns how often `many` opens and closes a file. perf reads its ring buffers too late, so they must hold all
+/// records.
 fn rounds(tool: Option<&Tool>) -> u64 {
     match tool.map(|tool| tool.kind) {
         Some(Kind::Perf) => 3_000,
@@ -96,7 +99,7 @@ fn rounds(tool: Option<&Tool>) -> u64 {
     }
 }
 
-/// How many calls the program makes.
+/// Returns how many calls the program makes.
 pub fn calls(case: Case, tool: Option<&Tool>) -> u64 {
     match case {
         Case::Stacks => rounds(tool) * 2,
@@ -105,7 +108,7 @@ pub fn calls(case: Case, tool: Option<&Tool>) -> u64 {
     }
 }
 
-/// A command within a program that reports what it alone used.
+/// Wraps a command in a program that reports the CPU time of the command alone.
 fn reported(usage: &str, command: &[&str]) -> anyhow::Result<Vec<String>> {
     let myself = std::env::current_exe()?.to_str().context("the target directory's name is not UTF-8")?.to_owned();
     Ok([&[&myself, "usage", usage], command].concat().into_iter().map(str::to_owned).collect())
@@ -115,7 +118,7 @@ fn dd(usage: &str, bytes: u64) -> anyhow::Result<Vec<String>> {
     reported(usage, &["dd", "if=/dev/zero", "of=/dev/null", "bs=1", &format!("count={bytes}"), "status=none"])
 }
 
-/// The tests' program that opens and closes a file, in a thread, a few functions deep.
+/// Compiles the test program that opens and closes a file, in a thread, a few functions deep. Returns its command line.
 fn many(scratch: &Scratch, usage: &str, rounds: u64) -> anyhow::Result<Vec<String>> {
     let (source, program) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/stacks/many.c"), scratch.path("many"));
     run::run(&["cc", "-O2", "-pthread", "-o", &program, source].map(str::to_owned), &scratch.path("stderr"))?;
@@ -160,13 +163,13 @@ fn program_under(case: Case, tool: Option<&Tool>, placement: Placement) -> anyho
     Ok(Measured::new(&ran, run::usage(&usage)?, untraced, counts))
 }
 
-/// What the program uses when nobody looks.
+/// Runs the program untraced, and returns its CPU time.
 fn untraced(program: &[String], usage: &str) -> anyhow::Result<Duration> {
     run::run(program, "/dev/null")?;
     run::usage(usage)
 }
 
-/// `dd` runs untraced while a tracer follows a process that sleeps.
+/// Measures an untraced `dd` while a tracer follows a process that sleeps.
 fn beside(tool: &Tool) -> anyhow::Result<Measured> {
     let scratch = Scratch::new()?;
     let usage = scratch.path("usage");
@@ -184,10 +187,11 @@ fn beside(tool: &Tool) -> anyhow::Result<Measured> {
     Ok(Measured::new(&ran?, run::usage(&usage)?, untraced, Counts::default()))
 }
 
-/// The kernel closes the tracepoints of whoever ran before for a while yet, and an open waits for that: what is measured is a start on a quiet machine.
+/// The pause before each start. After a tracer ends, the kernel still closes its tracepoints for a while, and an open
+/// waits for that; the case measures a start without this wait.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// How long it takes until the first line is there, and until the prompt is back.
+/// Measures the time until the first line is printed, and until the tracer has ended.
 fn start_and_end(case: Case, tool: Option<&Tool>, placement: Placement) -> anyhow::Result<Measured> {
     let mut words = tool.map(|tool| tool.words(case, None)).unwrap_or_default();
     words.push("true".to_owned());

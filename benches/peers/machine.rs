@@ -1,6 +1,6 @@
-//! What was measured on.
+//! Describes the machine of the measurements.
 
-/// Date, processor, kernel: one line.
+/// Returns one line with the date, the CPUs and the kernel.
 pub fn description() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");

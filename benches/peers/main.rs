@@ -1,7 +1,8 @@
-//! rtrace beside perf trace and strace: the same programs, interleaved runs, medians. Prints the tables that stand in `benches/RESULTS.md`.
+//! Compares rtrace with perf trace and strace: the same programs, interleaved runs, medians. Prints the tables of
+//! `benches/RESULTS.md`.
 //!
-//! `benches/README.md` says how to run it and what each column is.
-#![allow(unsafe_code, reason = "wait4(2) tells a child's CPU time and memory, and the standard library has no word for it")]
+//! `benches/README.md` says how to run it and describes the columns.
+#![allow(unsafe_code, reason = "wait4(2) returns a child's CPU time and memory, and the standard library has no function for it")]
 
 mod case;
 mod machine;
@@ -14,7 +15,7 @@ use case::Case;
 use run::Measured;
 use tool::{Placement, Tool};
 
-/// What was measured of one tool in one case, round by round, at each placement.
+/// The measurements of one tool in one case: for each placement, one per round.
 struct Row {
     case: Case,
     tool: Option<Tool>,
@@ -55,11 +56,11 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The cases by their letters; all of them without one.
+/// Returns the cases with these letters, or all cases if there are no letters.
 fn asked_for(letters: &[String]) -> anyhow::Result<Vec<Case>> {
     if letters.is_empty() {
         return Ok(Case::ALL.to_vec());
     }
     let by_letter = |letter: &String| Case::ALL.into_iter().find(|case| case.title().starts_with(&format!("({letter})")));
-    letters.iter().map(|letter| by_letter(letter).with_context(|| format!("there is no case `{letter}`; a to k are there"))).collect()
+    letters.iter().map(|letter| by_letter(letter).with_context(|| format!("there is no case `{letter}`; choose from a to k"))).collect()
 }

@@ -1,4 +1,4 @@
-//! Runs a command and tells what it and its descendants used.
+//! Runs a command and measures the CPU time and memory of it and its descendants.
 
 use crate::table::Counts;
 use anyhow::{Context, bail};
@@ -7,23 +7,23 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// One run's figures.
+/// The measurements of one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
-    /// The traced program's own.
+    /// CPU time of the traced program alone.
     pub program_cpu: Duration,
-    /// The same, of an untraced run just before.
+    /// CPU time of the program in an untraced run just before.
     pub untraced_cpu: Duration,
-    /// Everything else's: the tracer with all that it started.
+    /// CPU time of the tracer and of everything else that it started.
     pub tracer_cpu: Duration,
     pub wall: Duration,
     pub first_line: Option<Duration>,
     pub counts: Counts,
-    /// Bytes, of the largest process.
+    /// The peak memory of the largest process, in bytes.
     pub peak: u64,
 }
 
-/// A command's time and memory, with those of the descendants that were waited for.
+/// The time and memory of a finished command and of its descendants that were waited for.
 #[derive(Debug)]
 pub struct Ran {
     wall: Duration,
@@ -32,7 +32,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Adds what the command left running, so that a tracer's helpers count as the tracer's.
+    /// Adds the processes that the command left running, so that a tracer's helpers count for the tracer.
     pub fn with_orphans(self) -> Ran {
         Ran { cpu: self.cpu + wait_for_orphans(), ..self }
     }
@@ -45,7 +45,7 @@ impl Measured {
     }
 }
 
-/// What [`report_usage`] wrote.
+/// Reads the CPU time that [`report_usage`] wrote.
 pub fn usage(file: &str) -> anyhow::Result<Duration> {
     let text = std::fs::read_to_string(file).with_context(|| format!("{file}: the program did not run"))?;
     Ok(Duration::from_micros(text.trim().parse().with_context(|| format!("{file}: {text:?}"))?))
@@ -85,12 +85,12 @@ pub fn run(words: &[String], errors: &str) -> anyhow::Result<Ran> {
     Ok(Ran { wall, cpu: cpu(&usage), peak: usage.ru_maxrss as u64 * 1024 })
 }
 
-/// Waits for every child, also those whose first parent has ended, and gives their CPU time.
+/// Waits for all children, including those whose first parent has ended, and returns their CPU time.
 pub fn wait_for_orphans() -> Duration {
     std::iter::from_fn(|| wait4(-1)).map(|(_, usage)| cpu(&usage)).sum()
 }
 
-/// Orphans become this process's children instead of init's.
+/// Makes orphaned descendants children of this process instead of init.
 pub fn adopt_orphans() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }

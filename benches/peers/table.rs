@@ -1,4 +1,4 @@
-//! The figures as markdown.
+//! Prints the measurements as Markdown tables.
 
 use crate::case::{self, Case};
 use crate::run::Measured;
@@ -9,19 +9,20 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
-/// What a tracer showed and what it said that it lost.
+/// How many calls a tracer showed, and how many it reported as lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Calls: lines with a return, or the sum of a summary's counts.
+    /// The number of lines with a return value, or the sum of a summary's counts.
     pub shown: Option<u64>,
-    /// perf counts records (two a call), rtrace calls.
+    /// Lost records for perf (two per call), lost calls for rtrace.
     pub lost: Option<u64>,
-    /// Stacks that go to where the thread began.
+    /// The number of stacks that go back to the start of the thread.
     pub whole: Option<u64>,
 }
 
 impl Counts {
-    /// From a tracer's output and its stderr. Line by line: what this process once held in memory would count as its children's peak.
+    /// Counts the calls in a tracer's output and its stderr. The files are read line by line, because memory that this
+    /// process has used counts in the peak of its children.
     pub fn of(kind: Kind, case: Case, output: &str, errors: &str) -> anyhow::Result<Counts> {
         let mut counts = Counts::default();
         if case != Case::ToDevNull {
@@ -58,7 +59,8 @@ impl Counts {
     }
 }
 
-/// The count in a summary's row: perf and rtrace write `name calls errors ...`, strace `% seconds usecs/call calls [errors] name`.
+/// Returns the number of calls in a row of a summary. perf and rtrace print `name calls errors ...`, strace prints `%
+/// seconds usecs/call calls [errors] name`.
 fn summary_calls(kind: Kind, line: &str) -> Option<u64> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_name = |word: &str| word.starts_with(|c: char| c.is_ascii_lowercase());
@@ -70,7 +72,7 @@ fn summary_calls(kind: Kind, line: &str) -> Option<u64> {
     }
 }
 
-/// rtrace's verdict: `rtrace: N calls issued, P printed, L lost`.
+/// Returns the number of lost calls in rtrace's verdict: `rtrace: N calls issued, P printed, L lost`.
 fn said_lost(errors: &str) -> Option<u64> {
     let (before, _) = errors.rsplit_once(" lost")?;
     before.rsplit(' ').next()?.parse().ok()
@@ -82,7 +84,7 @@ pub fn markdown(rows: &[Row], tools: &[Tool], rounds: usize) -> String {
     let _ = writeln!(out, "{}; {}; medians of {rounds} interleaved runs.", machine::description(), names.join(", "));
     out.push_str(
         "Each tool ran with its program wherever the scheduler put them (free), and with it on one CPU (pinned, by `taskset`). All other\n\
-         columns are of the better of the two for that tool, whose wall time is bold.\n",
+         columns are of the placement that was better for that tool, whose wall time is bold.\n",
     );
     let of = |wanted: fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).collect::<Vec<_>>();
     let (starts, stacks, real) = (of(|row| row.case.is_start()), of(|row| row.case == Case::Stacks), of(|row| row.case.is_real()));
@@ -104,7 +106,7 @@ pub fn markdown(rows: &[Row], tools: &[Tool], rounds: usize) -> String {
 
 fn of_loads(rows: &[&Row]) -> String {
     let mut out = String::new();
-    out.push_str("The program is `dd if=/dev/zero of=/dev/null bs=1`; × is against its own CPU time untraced, just before.\n\n");
+    out.push_str("The program is `dd if=/dev/zero of=/dev/null bs=1`; × is the ratio to its own CPU time untraced, just before.\n\n");
     out.push_str("| | | calls made | program's CPU | tracer's CPU | wall, free | wall, pinned | calls shown | said lost | peak memory |\n");
     out.push_str("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for row in rows {
@@ -113,9 +115,9 @@ fn of_loads(rows: &[&Row]) -> String {
     out
 }
 
-/// Programs that somebody uses: what tracing them costs whoever waits for them.
+/// Returns the table of programs that people use, with the wall time of a run.
 fn of_programs(rows: &[&Row]) -> String {
-    let mut out = String::from("\n× is against the better wall time of the same program untraced.\n\n");
+    let mut out = String::from("\n× is the ratio to the better wall time of the same program untraced.\n\n");
     out.push_str("| | | wall, free | wall, pinned | × | calls shown | said lost | peak memory |\n|---|---|--:|--:|--:|--:|--:|--:|\n");
     for row in rows {
         let alone = rows.iter().find(|other| other.case == row.case && other.tool.is_none());
@@ -147,7 +149,7 @@ fn of_starts(rows: &[&Row]) -> String {
 
 fn of_stacks(rows: &[&Row]) -> String {
     let mut out =
-        String::from("\nThe program opens and closes a file in a thread; times are of one call, program and tracer together.\n\n");
+        String::from("\nThe program opens and closes a file in a thread; times are per call, of program and tracer together.\n\n");
     out.push_str("| (g) call graphs, to a file | calls made | program's CPU | tracer's CPU | a call made | calls shown | with all frames | a call with all frames | said lost | peak memory |\n");
     out.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for row in rows {
@@ -215,14 +217,14 @@ fn wall(row: &Row, placement: Placement) -> String {
     at(row, placement, |d| format!("{:.3} s", d.as_secs_f64()))
 }
 
-/// The wall time at a placement, bold where it is the better one of two.
+/// Returns the wall time of a placement, in bold if it is the better one of two.
 fn at(row: &Row, placement: Placement, text: impl Fn(Duration) -> String) -> String {
     let Some((_, rounds)) = row.placed.iter().find(|(at, _)| *at == placement) else { return "–".to_owned() };
     let text = text(middle(rounds, |m| Some(m.wall)).unwrap_or_default());
     if row.placed.len() > 1 && best(row).0 == placement { format!("**{text}**") } else { text }
 }
 
-/// The placement at which the tool was done soonest, and its rounds.
+/// Returns the placement with the shortest wall time, and its rounds.
 fn best(row: &Row) -> (Placement, &[Measured]) {
     let soonest = row.placed.iter().min_by_key(|(_, rounds)| middle(rounds, |m| Some(m.wall)));
     soonest.map_or((Placement::Free, &[][..]), |(placement, rounds)| (*placement, rounds))
@@ -240,12 +242,12 @@ fn duration(row: &Row, of: impl Fn(&Measured) -> Duration) -> Duration {
     median(row, |m| Some(of(m))).unwrap_or_default()
 }
 
-/// The middle one of the better placement's figures.
+/// Returns the median over the rounds of the better placement.
 fn median<T: Ord + Copy>(row: &Row, of: impl Fn(&Measured) -> Option<T>) -> Option<T> {
     middle(best(row).1, of)
 }
 
-/// The middle one of those that are there.
+/// Returns the median over the rounds that have this value.
 fn middle<T: Ord + Copy>(rounds: &[Measured], of: impl Fn(&Measured) -> Option<T>) -> Option<T> {
     let mut values: Vec<T> = rounds.iter().filter_map(of).collect();
     values.sort_unstable();

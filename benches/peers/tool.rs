@@ -1,4 +1,4 @@
-//! The tracers that are compared, and how each is asked for the same thing.
+//! The tracers that are compared, and the command line of each for every case.
 
 use crate::case::Case;
 use std::path::Path;
@@ -11,12 +11,12 @@ pub enum Kind {
     Strace,
 }
 
-/// On which CPUs a tool and its program run.
+/// The CPUs on which a tool and its program run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Wherever the scheduler puts them.
     Free,
-    /// Both on one: they take turns, and nobody wakes another CPU.
+    /// Both on one CPU: they take turns, and no other CPU has to be woken.
     Pinned,
 }
 
@@ -30,7 +30,7 @@ impl Placement {
         }
     }
 
-    /// The command, placed so.
+    /// Returns the command with this placement.
     pub fn place(self, words: Vec<String>) -> Vec<String> {
         match self {
             Placement::Free => words,
@@ -42,14 +42,14 @@ impl Placement {
 #[derive(Clone, Debug)]
 pub struct Tool {
     pub kind: Kind,
-    /// With its version.
+    /// The name, with the version.
     pub name: String,
     pub program: String,
-    /// Words for every case.
+    /// The options for every case.
     options: &'static [&'static str],
 }
 
-/// rtrace, and what there is of its peers: the system's perf and strace, and newer ones where `benches/fetch-peers` put them.
+/// Returns rtrace and the installed peers: the system's perf, and the newer perf and strace of `benches/fetch-peers`.
 pub fn present() -> Vec<Tool> {
     let newer = std::env::var("RTRACE_PEERS").unwrap_or_else(|_| "/var/tmp/peers".into());
     let candidates = [
@@ -57,14 +57,14 @@ pub fn present() -> Vec<Tool> {
         (Kind::Rtrace, env!("CARGO_BIN_EXE_rtrace").to_owned(), &["--engine", "tracepoint"]),
         (Kind::Perf, "/usr/bin/perf".to_owned(), &[]),
         (Kind::Perf, format!("{newer}/tools/perf"), &[]),
-        // What it takes to lose nothing in case (g).
+        // With these ring buffers, perf loses nothing in case (g).
         (Kind::Perf, "/usr/bin/perf".to_owned(), &["-m", "256M"]),
         (Kind::Perf, format!("{newer}/tools/perf"), &["-m", "256M"]),
         (Kind::Strace, format!("{newer}/tools/strace"), &[]),
     ];
     let tools = candidates.into_iter().filter_map(|(kind, program, options)| {
         if !Path::new(&program).exists() {
-            eprintln!("not there, left out: {program}");
+            eprintln!("not installed, left out: {program}");
             return None;
         }
         let name = named(kind, &program) + &options.iter().skip(1).map(|word| format!(", {word}")).collect::<String>();
@@ -85,7 +85,7 @@ fn named(kind: Kind, program: &str) -> String {
 }
 
 impl Tool {
-    /// Whether the tool is compared in a case. strace was built without what its `-k` needs.
+    /// Whether the tool is compared in a case. strace was built without the library that its `-k` needs.
     pub fn is_for(&self, case: Case) -> bool {
         match case {
             Case::Stacks => self.kind != Kind::Strace,
@@ -98,7 +98,7 @@ impl Tool {
         self.options.first() == Some(&"-m")
     }
 
-    /// The words before the traced command; `output` is where its lines go.
+    /// Returns the words before the traced command. The tool writes its lines to `output`.
     pub fn words(&self, case: Case, output: Option<&str>) -> Vec<String> {
         let mut words = vec![self.program.clone()];
         words.extend(self.follow(case).iter().chain(self.options).map(|word| (*word).to_owned()));
@@ -113,7 +113,7 @@ impl Tool {
         match (self.kind, case) {
             (Kind::Rtrace, Case::NothingMatches) => &["-v", "-e", "acct"],
             (Kind::Rtrace, Case::Summary) => &["-v", "-s"],
-            // Without -v, which has words of its own before the first line.
+            // This is without -v, which prints messages before the first line.
             (Kind::Rtrace, Case::True) => &[],
             (Kind::Rtrace, Case::GccFiltered) => &["-v", "-e", "openat,execve"],
             (Kind::Perf, Case::GccFiltered) => &["trace", "-e", "openat,execve"],

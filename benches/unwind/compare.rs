@@ -1,6 +1,6 @@
-//! Whose frames are the same.
+//! Compares the frames of the two unwinders.
 
-use rtrace::event::frame::{End, Frame};
+use rtrace::event::frame::{Frame, StackEnd};
 use rtrace::stack::unwind::Unwinder;
 use rtrace::stack::unwind::Unwound;
 
@@ -9,22 +9,22 @@ use crate::recording::Sample;
 
 pub const FRAMES_MAX: usize = 127;
 
-/// Samples by what the two unwinders say of them.
+/// Numbers of samples, by how the frames of the two unwinders differ.
 #[derive(Default)]
 pub struct Comparison {
     pub same: u64,
-    /// The other one ends with an error where there are more frames, or takes no notice of an interrupted function.
+    /// framehop ends with an error before the root, or does not continue in an interrupted function.
     pub longer_here: u64,
-    /// At code that no table covers, the other one goes on along what may be frame pointers.
+    /// At code that no unwind table covers, framehop continues along what may be frame pointers.
     pub longer_there: u64,
-    /// None of these may be.
+    /// There must be none of these.
     pub different: u64,
-    /// Of all, those that end at the root.
+    /// Of all samples, those whose stack ends at the root.
     pub to_the_root: u64,
     pub truncated: u64,
-    /// perf lost what was mapped there.
+    /// perf lost the record of the mapping. These are not compared.
     pub unmapped: u64,
-    /// The first few of these.
+    /// The first few of the different stacks.
     pub differences: Vec<String>,
 }
 
@@ -43,7 +43,8 @@ pub fn unwind(unwinder: &mut Unwinder, sample: &Sample, frames: &mut Vec<Frame>)
     unwinder.unwind(&sample.registers, sample.sampled, &sample.space.ours, |address| sample.word(address), FRAMES_MAX, frames)
 }
 
-/// Compares, leaves out samples whose code is unknown, and cuts each stack to what was needed of it.
+/// Compares the frames of all samples. Removes samples whose code is unknown, and cuts each stack to the part that
+/// unwinding read.
 pub fn compare(samples: &mut Vec<Sample>) -> Comparison {
     let (mut unwinder, mut oracle) = (Unwinder::default(), Oracle::default());
     let mut comparison = Comparison::default();
@@ -53,14 +54,14 @@ pub fn compare(samples: &mut Vec<Sample>) -> Comparison {
         theirs.clear();
         let unwound = unwind(&mut unwinder, sample, &mut frames);
         let error = oracle.unwind(sample, FRAMES_MAX, &mut theirs);
-        if matches!(unwound.end, End::Unmapped { .. }) {
+        if matches!(unwound.end, StackEnd::Unmapped { .. }) {
             comparison.unmapped += 1;
             return false;
         }
         let ours: Vec<u64> = frames.iter().map(|frame| frame.avma).collect();
-        comparison.to_the_root += u64::from(unwound.end == End::Root);
-        comparison.truncated += u64::from(unwound.end == End::Truncated);
-        let untabled = matches!(unwound.end, End::NoRule { .. }) || frames.last().is_some_and(|last| sample.space.is_entry(last));
+        comparison.to_the_root += u64::from(unwound.end == StackEnd::Root);
+        comparison.truncated += u64::from(unwound.end == StackEnd::Truncated);
+        let untabled = matches!(unwound.end, StackEnd::NoRule { .. }) || frames.last().is_some_and(|last| sample.space.is_entry(last));
         if ours == theirs {
             comparison.same += 1;
         } else if ours.starts_with(&theirs) {

@@ -1,4 +1,5 @@
-//! A library with a hundred thousand functions: what the first look at a function costs, and what one costs that the cache has forgotten.
+//! Unwinding in a library with a hundred thousand functions: the time for the first unwinding in a function, and for
+//! later ones, when the CPU's cache no longer has its data.
 
 use std::fs::File;
 use std::io;
@@ -19,13 +20,13 @@ use crate::oracle::Oracle;
 use crate::recording::{Sample, Space};
 
 const ADDRESSES: usize = 100_000;
-/// A stack of zeros.
+/// The address of a stack of zeros.
 const STACK: u64 = 0x7fff_0000_0000;
 const STACK_BYTES: usize = 4096;
 
 pub fn measure() -> anyhow::Result<()> {
     let Some(path) = largest()? else {
-        println!("no libLLVM is here: nothing large to look at");
+        println!("libLLVM is not installed: no large library to measure");
         return Ok(());
     };
     let file = Opened(File::open(&path)?);
@@ -45,7 +46,7 @@ pub fn measure() -> anyhow::Result<()> {
     let (mut unwinder, mut oracle) = (Unwinder::default(), Oracle::default());
     let (mut frames, mut others) = (Vec::new(), Vec::new());
     oracle.unwind(&sample, 1, &mut others);
-    for what in ["seen first", "seen before"] {
+    for pass in ["first time", "second time"] {
         let ours = each(&addresses, &mut sample, |sample| {
             frames.clear();
             compare::unwind(&mut unwinder, sample, &mut frames);
@@ -54,12 +55,12 @@ pub fn measure() -> anyhow::Result<()> {
             others.clear();
             oracle.unwind(sample, 2, &mut others);
         });
-        println!("{what}: rtrace {ours:.0} ns, framehop {theirs:.0} ns an address, over {ADDRESSES} addresses all over it");
+        println!("{pass}: rtrace {ours:.0} ns, framehop {theirs:.0} ns per address, for {ADDRESSES} addresses in all of its code");
     }
     Ok(())
 }
 
-/// Nanoseconds for one step from an address, to a return address that is zero or not on the stack.
+/// Returns the nanoseconds for one step from an address. The return address is zero or not on the stack.
 fn each(addresses: &[u64], sample: &mut Sample, mut step: impl FnMut(&Sample)) -> f64 {
     let start = Instant::now();
     for address in addresses {
@@ -71,7 +72,7 @@ fn each(addresses: &[u64], sample: &mut Sample, mut step: impl FnMut(&Sample)) -
     start.elapsed().as_nanos() as f64 / addresses.len() as f64
 }
 
-/// Read as rtrace does: only what is needed.
+/// A file that is read as rtrace reads it: only the parts that are needed.
 struct Opened(File);
 
 impl ReadAt for Opened {
@@ -95,7 +96,7 @@ fn largest() -> anyhow::Result<Option<PathBuf>> {
     Ok(libraries.into_iter().max().map(|(_, path)| path))
 }
 
-/// Where its code is to be mapped: avma, bytes, and offset in the file.
+/// Returns the mapping for the library's code: avma, bytes, and offset in the file.
 fn code(path: &Path) -> anyhow::Result<(u64, u64, u64)> {
     let bytes = std::fs::read(path)?;
     let elf = goblin::elf::Elf::parse(&bytes)?;
@@ -103,7 +104,7 @@ fn code(path: &Path) -> anyhow::Result<(u64, u64, u64)> {
     Ok((0x7f00_0000_0000 + segment.p_vaddr, segment.p_filesz, segment.p_offset))
 }
 
-/// Addresses all over, in no order.
+/// Returns addresses from all of the code, in random order.
 fn spread(start: u64, size: u64) -> Vec<u64> {
     let mut state = 1_u64;
     let next = |_| {

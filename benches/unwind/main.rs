@@ -1,4 +1,5 @@
-//! Unwinding: are the frames those that framehop finds, and how long does it take? Over stacks of real programs, recorded on the spot.
+//! Unwinds stacks of real programs, which it records first: compares the frames with those that framehop finds, and
+//! measures the time of both.
 //!
 //! See benches/README.md.
 
@@ -17,7 +18,7 @@ use compare::{Comparison, FRAMES_MAX};
 use oracle::Oracle;
 use recording::{Images, Sample};
 
-/// Name, bytes of stack a sample, and the command. Each is repeated until there are samples enough.
+/// The name, the bytes of stack per sample, and the command, which is repeated until there are enough samples.
 const PROGRAMS: [(&str, u32, &str); 8] = [
     ("ls", 8192, "ls -lR /usr/lib/python3* /usr/share"),
     ("find", 8192, "find /usr -newer /etc/passwd -size +1"),
@@ -46,7 +47,7 @@ const PROGRAMS: [(&str, u32, &str); 8] = [
 ];
 
 fn main() -> anyhow::Result<()> {
-    ensure!(cfg!(target_arch = "x86_64"), "the recordings are read as those of x86-64");
+    ensure!(cfg!(target_arch = "x86_64"), "this benchmark runs on x86-64 only");
     let mut wanted = 100_000_usize;
     let mut names = Vec::new();
     for argument in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
@@ -56,7 +57,7 @@ fn main() -> anyhow::Result<()> {
         }
     }
     let programs: Vec<_> = PROGRAMS.iter().filter(|program| names.is_empty() || names.iter().any(|name| name == program.0)).collect();
-    ensure!(!programs.is_empty(), "there is no such program; known are {:?}", PROGRAMS.map(|program| program.0));
+    ensure!(!programs.is_empty(), "there is no such program; choose from {:?}", PROGRAMS.map(|program| program.0));
     let mut images = Images::default();
     let mut times = Times::default();
     println!("{}", Comparison::HEADING);
@@ -91,14 +92,14 @@ fn collect(command: &str, stack_bytes: u32, wanted: usize, images: &mut Images) 
     let mut samples = Vec::new();
     while samples.len() < wanted {
         let more = recording::record(command, stack_bytes, images)?;
-        ensure!(!more.is_empty(), "perf gave no sample");
+        ensure!(!more.is_empty(), "perf recorded no sample");
         samples.extend(more);
     }
     samples.truncate(wanted);
     Ok(samples)
 }
 
-/// Nanoseconds a frame, one value a sample.
+/// Nanoseconds per frame, one value for each sample.
 #[derive(Default)]
 struct Times {
     ours: Vec<f64>,
@@ -106,8 +107,9 @@ struct Times {
     frames: usize,
 }
 
-/// Each stack is unwound twice by each, and the second time counts: its words are in the cache then, as they are when they come from a ring.
 impl Times {
+    /// Unwinds each stack twice with both unwinders. The second time counts, because the words of the stack are in the
+    /// cache then, as they are when they have just been read from a ring buffer.
     fn measure(&mut self, samples: &[Sample]) {
         let (mut unwinder, mut oracle) = (Unwinder::default(), Oracle::default());
         let (mut frames, mut addresses) = (Vec::new(), Vec::new());
@@ -131,7 +133,7 @@ impl Times {
     }
 
     fn print(&mut self) {
-        println!("{} samples, {:.1} frames a sample", self.ours.len(), self.frames as f64 / self.ours.len() as f64);
+        println!("{} samples, {:.1} frames per sample", self.ours.len(), self.frames as f64 / self.ours.len() as f64);
         for (who, times) in [("rtrace", &mut self.ours), ("framehop", &mut self.theirs)] {
             times.sort_by(f64::total_cmp);
             let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];

@@ -1,4 +1,4 @@
-//! The same stacks by framehop, another unwinder.
+//! Unwinds the same stacks with framehop, another unwinder.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ type Bytes = Rc<[u8]>;
 #[derive(Default)]
 pub struct Oracle {
     files: HashMap<PathBuf, Option<File>>,
-    /// By the address of the space.
+    /// The keys are the addresses of the spaces.
     unwinders: HashMap<*const Space, UnwinderX86_64<Bytes>>,
     cache: CacheX86_64,
 }
@@ -28,7 +28,7 @@ struct File {
 }
 
 impl Oracle {
-    /// Appends the addresses of a sample's frames, and says why there are no more.
+    /// Appends the addresses of a sample's frames. Returns the error that ended the unwinding, if there was one.
     pub fn unwind(&mut self, sample: &Sample, frames_max: usize, frames: &mut Vec<u64>) -> Option<framehop::Error> {
         let space = Rc::as_ptr(&sample.space);
         let unwinder = self.unwinders.entry(space).or_insert_with(|| unwinder(&sample.space, &mut self.files));

@@ -1,4 +1,4 @@
-//! Stacks of real programs, as `perf record --call-graph dwarf` dumps them at every return from a system call.
+//! Records stacks of real programs: `perf record --call-graph dwarf` dumps them at every return from a system call.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,20 +20,20 @@ use rtrace::stack::unwind::Sampled;
 /// PROT_EXEC.
 const EXECUTABLE: u32 = 4;
 
-/// One dumped stack.
+/// A dumped stack.
 pub struct Sample {
     pub registers: Registers,
     pub sampled: Sampled,
-    /// From the stack pointer on.
+    /// The words from the stack pointer on.
     pub stack: Vec<u8>,
     pub space: Rc<Space>,
 }
 
-/// The code of a process at some time.
+/// The mapped code of a process at one time.
 #[derive(Clone, Default)]
 pub struct Space {
     pub ours: AddressSpace,
-    /// The same, for another unwinder: start, end, offset in the file, and the file.
+    /// The same mappings for another unwinder: start, end, offset in the file, and the file.
     pub mapped: Vec<(u64, u64, u64, PathBuf)>,
 }
 
@@ -42,7 +42,7 @@ impl Sample {
         self.registers.stack_pointer().unwrap_or_default()
     }
 
-    /// The word at an address of the stack.
+    /// Returns the word at an address of the stack.
     #[inline]
     pub fn word(&self, address: u64) -> Option<u64> {
         let offset = usize::try_from(address.wrapping_sub(self.stack_pointer())).ok()?;
@@ -51,7 +51,7 @@ impl Sample {
 }
 
 impl Space {
-    /// A frame is in the code in which a program or its loader begins.
+    /// Whether a frame is in the entry code of a program or of its loader.
     pub fn is_entry(&self, frame: &Frame) -> bool {
         self.ours
             .mappings()
@@ -60,14 +60,14 @@ impl Space {
             .any(|image| Some(image.id()) == frame.image && image.is_entry(frame.svma))
     }
 
-    /// An address as file and offset.
+    /// Returns an address as file and offset.
     pub fn name(&self, avma: u64) -> String {
         let mapped = self.mapped.iter().find(|mapped| mapped.0 <= avma && avma < mapped.1);
         mapped.map_or_else(|| format!("{avma:#x}"), |(start, _, offset, path)| format!("{}+{:#x}", path.display(), avma - start + offset))
     }
 }
 
-/// Runs a shell command under perf, and gives every sample.
+/// Runs a shell command under perf, and returns all samples.
 pub fn record(shell: &str, stack_bytes: u32, images: &mut Images) -> anyhow::Result<Vec<Sample>> {
     let file = std::env::temp_dir().join(format!("rtrace-unwind-{}.data", std::process::id()));
     let status = Command::new("perf")
@@ -80,7 +80,7 @@ pub fn record(shell: &str, stack_bytes: u32, images: &mut Images) -> anyhow::Res
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .context("perf cannot be run");
+        .context("cannot run perf");
     let samples = status.and_then(|status| if status.success() { read(&file, images) } else { bail!("perf record: {status}") });
     let _ = std::fs::remove_file(&file);
     samples
@@ -121,7 +121,7 @@ fn read(file: &Path, images: &mut Images) -> anyhow::Result<Vec<Sample>> {
     Ok(samples)
 }
 
-/// None without user registers, as of kernel threads.
+/// Converts a sample; `None` if it has no user registers, as those of kernel threads.
 fn of_record(record: &SampleRecord, space: Rc<Space>) -> Option<Sample> {
     let (perf, (stack, dumped)) = (record.user_regs.as_ref()?, record.user_stack?);
     let mut registers = Registers::new(Architecture::X86_64);
@@ -132,13 +132,13 @@ fn of_record(record: &SampleRecord, space: Rc<Space>) -> Option<Sample> {
     }
     let mut stack = stack.as_slice().into_owned();
     stack.truncate(usize::try_from(dumped).ok()?);
-    // The tracepoint's fields: eight bytes that all have, the system call's number, what it returned.
+    // The tracepoint's fields: eight bytes that all tracepoints have, the number of the system call, its return value.
     let number = record.raw.as_ref()?.as_slice().get(8..16).map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap_or_default()))?;
     let sampled = if [15, 59, 322].contains(&number) { Sampled::At } else { Sampled::After };
     Some(Sample { registers, sampled, stack, space })
 }
 
-/// Images by path. Files that are none are looked at once as well.
+/// Images by path. Each file is read once, even if it is not an ELF file.
 #[derive(Default)]
 pub struct Images {
     known: HashMap<PathBuf, Option<Arc<Image>>>,
@@ -155,7 +155,7 @@ fn open(path: &Path) -> Option<Image> {
     Image::read(Box::new(bytes)).ok()
 }
 
-/// This process's, which is all processes'.
+/// Reads the vdso of this process, which is the same in all processes.
 pub fn vdso() -> anyhow::Result<Vec<u8>> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]")).context("no vdso is mapped")?;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Only what is opened below /etc: rtrace -e etc.bpf.c CMD
+ * Shows the calls of openat for files below /etc: rtrace -e etc.bpf.c CMD
  *
- * What the program returns decides whether its event is shown. The event has the fields that the section names. (A name whose memory is not there yet when the call begins is not seen:
- * openat.bpf.c shows how to look when it ends.)
+ * The event is shown if the program returns a value other than 0. It has the fields that the section names. (At the
+ * entry of the call, a name cannot be read if its page is not in memory yet. openat.bpf.c reads it at the exit.)
  */
 #include <rtrace.bpf.h>
 

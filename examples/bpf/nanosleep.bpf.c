@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who wants to sleep for more than 1000 ns: rtrace -e nanosleep.bpf.c CMD
+ * Shows calls that sleep for more than 1000 ns: rtrace -e nanosleep.bpf.c CMD
  *
- * The fields are read from the program's memory, where the call's argument points to.
+ * The fields are read from the traced program's memory, to which the argument of the call points.
  */
 #include <rtrace.bpf.h>
 

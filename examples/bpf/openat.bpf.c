@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The file name of every openat, and what came of it: rtrace -e openat.bpf.c CMD
+ * Shows the file name and the result of every openat: rtrace -e openat.bpf.c CMD
  *
- * The name is read when the call returns: at its entry the memory may not be there yet, and then a program cannot read it.
+ * The name is read at the exit of the call. At its entry, the page of the name may not be in memory yet, and a BPF
+ * program cannot read it then.
  */
 #include <rtrace.bpf.h>
 
@@ -12,7 +13,7 @@ struct opened {
 };
 RTRACE_EVENT(opened);
 
-/* Where the names are of the calls that are under way, by thread. */
+/* The addresses of the names in calls that have not returned yet, by thread ID. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 10240);

@@ -1,12 +1,12 @@
-//! The bytes of an unwind section, in a file that is in order.
+//! An unwind section in a well-formed file.
 //!
-//! The first byte says for which machine (bits 0-1) and which section (bits 2-3) they are; behind it are 64 bytes for registers and stack. With a sorted
-//! table, two bytes say how long that is.
+//! The first byte chooses the machine (bits 0-1) and the section (bits 2-3). The next 64 bytes are for registers and
+//! the stack. If there is a sorted table, its length follows in two bytes.
 
 use super::walk::walk;
 use rtrace::stack::image::Image;
 
-/// svma and offset of the section. Code is all around it.
+/// The stated address (svma) and file offset of the section. All addresses around it are code.
 const SECTION: u64 = 0x2000;
 const CODE_BYTES: u64 = 0x4000;
 const SORTED: u64 = 0x1000;
@@ -23,7 +23,7 @@ pub fn run(bytes: &[u8]) {
             file_with_sorted_table(kind & 3, sorted, tables)
         }
     };
-    let image = Image::read(Box::new(file)).expect("this file is in order");
+    let image = Image::read(Box::new(file)).expect("the file is well-formed");
     walk(image, words, CODE_BYTES, 64);
 }
 
@@ -81,7 +81,7 @@ impl File {
         self.bytes.extend([header, segment, segments, section, sections, last].into_iter().flat_map(u16::to_le_bytes));
     }
 
-    /// Readable and executable; svma and offset are the same.
+    /// Adds a readable and executable segment whose svma and offset are equal.
     fn segment(&mut self, kind: u32, at: u64, size: u64) {
         let flags = 5_u32.to_le_bytes();
         self.bytes.extend(kind.to_le_bytes());
@@ -103,8 +103,8 @@ impl File {
     }
 
     fn sections_are_at(&mut self, offset: usize) {
-        let place = if self.wide { 40 } else { 32 };
-        self.bytes[place..place + 4].copy_from_slice(&(offset as u32).to_le_bytes());
+        let field = if self.wide { 40 } else { 32 };
+        self.bytes[field..field + 4].copy_from_slice(&(offset as u32).to_le_bytes());
     }
 
     fn words(&mut self, words: &[u64]) {

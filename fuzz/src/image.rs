@@ -1,4 +1,4 @@
-//! A whole file, read for unwinding, and unwound through.
+//! An ELF file that is read for unwinding, and through which stacks are unwound.
 
 use super::walk::walk;
 use rtrace::stack::image::Image;

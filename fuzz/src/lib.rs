@@ -1,6 +1,7 @@
-//! What is fuzzed: code that reads foreign bytes. Each target takes any bytes and comes back, in little time and memory.
+//! The fuzz targets, which call the code that parses untrusted bytes. For any input, a target must return, and use
+//! little time and memory.
 //!
-//! The fuzzer (`fuzz/run`) and `tests/fuzz_corpus.rs`, which repeats what it found worth keeping, include this file.
+//! The fuzzer (`fuzz/run`) includes this file, and so does `tests/fuzz_corpus.rs`, which runs the inputs of the corpus.
 
 pub mod cfi;
 pub mod image;
@@ -14,17 +15,17 @@ mod walk;
 use cap::Cap;
 use std::alloc::System;
 
-/// No target's input may make it ask for more memory than this: it is the bound of `stack/symbols/packed.rs`'s windows and some more.
+/// The maximum memory of a target in bytes: the limit of windows in `stack/symbols/compression.rs`, and some more.
 const MEMORY_MAX: usize = 256 << 20;
 
-/// Beyond the bound there is no memory, which ends the program.
+/// Allocations beyond the limit fail, which ends the program.
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, MEMORY_MAX);
 
-/// What is called with any bytes.
+/// A function that is called with arbitrary bytes.
 pub type Target = fn(&[u8]);
 
-/// By their names.
+/// The targets and their names.
 pub const TARGETS: [(&str, Target); 7] = [
     ("cfi", cfi::run),
     ("image", image::run),

@@ -1,4 +1,5 @@
-//! A file's source lines and inlined functions. Where there is a second ELF file in the bytes, the first shares its strings with that.
+//! The source lines and inlined functions of a file. If the input contains a second ELF file, that has the strings
+//! which several files share.
 
 use super::symbols::{addresses, split, table};
 use rtrace::stack::symbols::ElfFile;

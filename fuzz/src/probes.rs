@@ -1,4 +1,4 @@
-//! Lines of dynamic events. What is read is printed, and read back as it was.
+//! Definitions of dynamic events. A parsed definition is printed, and must parse to the same definition.
 
 use rtrace::probe::grammar::{parse, parse_file};
 
@@ -6,7 +6,7 @@ pub fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for line in text.lines().take(16) {
         match parse(line) {
-            Ok(said) => assert_eq!(parse(&said.to_string()), Ok(said)),
+            Ok(parsed) => assert_eq!(parse(&parsed.to_string()), Ok(parsed)),
             Err(wrong) => assert!(line.get(wrong.at.clone()).is_some() && !wrong.to_string().is_empty()),
         }
     }

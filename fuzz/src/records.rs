@@ -1,10 +1,10 @@
-//! Records of perf's rings and of the BPF programs, and files of them.
+//! Records of perf's ring buffers and of the BPF programs, and chunk files with them.
 //!
-//! The first byte chooses.
+//! The first byte chooses the kind of input.
 
-use rtrace::bpf::record::{self, Seen};
-use rtrace::bpf::tally;
-use rtrace::event::{Call, CallId, Entry, EventIndex, Exit};
+use rtrace::bpf::aggregate;
+use rtrace::bpf::record::{self, CallRecord};
+use rtrace::event::{Call, CallId, EntryState, EventIndex, ExitState};
 use rtrace::session::{EventSpec, EventTable, Role, Session, Terms};
 use rtrace::source::dump::{self, Dump};
 use rtrace::source::file::{FileSource, Writer};
@@ -20,15 +20,15 @@ pub fn run(bytes: &[u8]) {
         1 => call(bytes),
         2 => record::listed(bytes).iter().for_each(|listed| call(listed.call)),
         3 => {
-            let Some((places, body)) = bytes.split_first_chunk() else { return };
-            let _ = tally::parse(body, u64::from_le_bytes(*places));
+            let Some((bits, body)) = bytes.split_first_chunk() else { return };
+            let _ = aggregate::parse(body, u64::from_le_bytes(*bits));
         }
         4 => chunk_file(bytes),
         _ => chunk_file(&[session(), bytes.to_vec()].concat()),
     }
 }
 
-/// Events of each layout, with the identifiers 1, 2, ...
+/// Returns events with different layouts of records. Their IDs are 1, 2, ...
 fn table() -> EventTable {
     let all =
         field::NEEDED | field::IP | field::ADDR | field::ID | field::STREAM_ID | field::CPU | field::PERIOD | field::STACK | field::RAW;
@@ -36,7 +36,7 @@ fn table() -> EventTable {
         (Role::Tracepoint, field::NEEDED | field::RAW),
         (Role::FaultMajor, all),
         (Role::SideBand, field::NEEDED | field::CPU),
-        (Role::BpfCall, field::TOLD_BY_BYTES),
+        (Role::BpfCall, field::PROGRAM_OUTPUT),
     ];
     let spec =
         |(role, sample_type)| EventSpec { name: "a:b".into(), role, sample_type, format: None, shown: true, terms: Terms::default() };
@@ -56,33 +56,33 @@ fn read(table: &EventTable, bytes: &[u8]) {
 
 fn call(raw: &[u8]) {
     let _ = (record::time(raw), record::task(raw));
-    let Some(seen) = Seen::parse(raw) else { return };
+    let Some(seen) = CallRecord::parse(raw) else { return };
     let _ = seen.parts_before();
     let mut call = Call {
         id: CallId { tid: seen.tid, start: seen.start },
         abi: seen.abi,
         nr: seen.nr.into(),
-        entry: Entry::Seen,
-        exit: Exit::Pending,
+        entry: EntryState::Seen,
+        exit: ExitState::Pending,
         args: Some(seen.args),
         pieces: Default::default(),
         payload: Vec::new(),
         files: Default::default(),
         lost_before: 0,
         shown_pending: seen.shown,
-        numbers: rtrace::event::Numbers::Same,
+        pids: rtrace::event::PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
     };
     let _ = record::add_pieces(seen.pieces, &mut call);
     for piece in &call.pieces {
-        assert!(call.payload.get(piece.start as usize..(piece.start + piece.len) as usize).is_some(), "a piece is in the payload");
+        assert!(call.payload.get(piece.start as usize..(piece.start + piece.len) as usize).is_some(), "pieces are within the payload");
     }
 }
 
-/// The beginning of a chunk file, up to its first frame.
+/// Returns the beginning of a chunk file, up to its first frame.
 fn session() -> Vec<u8> {
-    /// Kind, length, and the number of rounds.
+    /// The kind, the length, and the number of rounds.
     const END_FRAME_BYTES: usize = 4 + 8 + 8;
     let session = Session { events: table(), ..Session::default() };
     let mut file = Writer::new(Vec::new(), &session).and_then(Writer::finish).expect("memory can be written");

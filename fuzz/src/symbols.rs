@@ -1,11 +1,12 @@
-//! A file's symbols and the linkage table's, its `.gnu_debugdata`, and its debug file.
+//! The symbols of a file and of its linkage table, its `.gnu_debugdata`, and its debug file.
 //!
-//! Where there is a second ELF file in the bytes, that is what is found as the first one's debug file; otherwise the file itself is.
+//! If the input contains a second ELF file, that is the debug file of the first. Otherwise the file is its own debug
+//! file.
 
-use rtrace::stack::symbols::{Code, ElfFile, Identity, Options, Origin, ReadAt, Resolver, SymbolTable, Want};
+use rtrace::stack::symbols::{CodeSymbols, ElfFile, Identity, Options, Origin, ReadAt, Resolver, SymbolTable, Want};
 use std::path::PathBuf;
 
-/// Addresses that are asked for.
+/// The maximum number of symbols whose addresses are resolved.
 const ADDRESSES_MAX: usize = 64;
 
 pub fn run(bytes: &[u8]) {
@@ -26,26 +27,26 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// A file, and its debug file.
+/// Splits the input into a file and its debug file.
 pub fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     let second = bytes.windows(4).skip(1).position(|four| four == b"\x7fELF");
     second.map_or((bytes, bytes), |at| bytes.split_at(at + 1))
 }
 
 pub fn table(elf: &ElfFile) -> SymbolTable {
-    let mut code = Code::default();
+    let mut code = CodeSymbols::default();
     code.add(elf);
     code.add_stubs(elf);
     code.finish()
 }
 
-/// Where symbols begin and end, and addresses that mean something at the edges.
+/// Returns the beginnings and ends of symbols, and addresses at the limits of integers.
 pub fn addresses(table: &SymbolTable) -> Vec<u64> {
     let mut addresses = vec![0, 1, 0x1000, u64::from(u32::MAX), u64::MAX];
     for (start, size, _) in table.iter().take(ADDRESSES_MAX) {
         for address in [start, start.saturating_add(size / 2), start.saturating_add(size)] {
             if let Some(found) = table.at(address) {
-                assert!(found.offset <= address, "a symbol that begins below the address");
+                assert!(found.offset <= address, "the symbol begins at or below the address");
             }
             addresses.push(address);
         }

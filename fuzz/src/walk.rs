@@ -1,4 +1,4 @@
-//! Stacks made of any bytes, unwound through an image.
+//! Unwinds stacks of arbitrary bytes through an image.
 
 use rtrace::event::frame::Frame;
 use rtrace::stack::image::Image;
@@ -7,15 +7,17 @@ use rtrace::stack::space::AddressSpace;
 use rtrace::stack::unwind::{Sampled, Unwinder};
 use std::sync::Arc;
 
-/// Where images are mapped; within 32 bits, for programs of all architectures.
+/// The address at which images are mapped. It has 32 bits, so that it is valid in all architectures.
 const BIAS: u64 = 0x4000_0000;
 const STACK: u64 = 0x7fff_0000;
 const STACK_WORDS: u64 = 1024;
 const FRAMES_MAX: usize = 64;
 
-/// Unwinds at program counters from 0 to `code_bytes`, one each `step`, and at what the stack's words make of them.
+/// Unwinds at the program counters from 0 to `code_bytes` in steps of `step`, and from there at the return addresses on
+/// the stack.
 ///
-/// Registers and stack are read from `bytes`; most of their words are made to be addresses of code or of the stack, because few others lead anywhere.
+/// The words of registers and of the stack are read from `bytes`. Most are converted to addresses of code or of the
+/// stack, because unwinding ends at most other values.
 pub fn walk(image: Image, bytes: &[u8], code_bytes: u64, step: u64) {
     let architecture = image.architecture();
     let layout = architecture.layout();
@@ -45,7 +47,7 @@ pub fn walk(image: Image, bytes: &[u8], code_bytes: u64, step: u64) {
         let sampled = if (counter / step).is_multiple_of(2) { Sampled::At } else { Sampled::After };
         frames.clear();
         unwinder.unwind(&registers, sampled, &space, read, FRAMES_MAX, &mut frames);
-        assert!((1..=FRAMES_MAX).contains(&frames.len()), "there is a frame for the sample, and no more than were asked for");
+        assert!((1..=FRAMES_MAX).contains(&frames.len()), "there is a frame for the sample, and there are at most FRAMES_MAX");
     }
 }
 

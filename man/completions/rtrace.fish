@@ -1,4 +1,4 @@
-# Completion of rtrace for fish. rtrace itself says what a word may become; this asks it.
+# Completion of rtrace for fish. The candidates come from rtrace itself (rtrace __complete).
 function __rtrace_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)

@@ -1,4 +1,4 @@
-//! Where the kernel's file of user events is: tracefs may be mounted in the usual place, elsewhere, or not at all.
+//! Finds and opens `user_events_data`. tracefs may be mounted at the usual mount point, at another one, or not at all.
 
 use crate::error::Error;
 use crate::sys;
@@ -8,19 +8,21 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// The file's name below the root of tracefs. Programs register and write user events with it.
+/// The name of the file below the root of tracefs. Programs register and write user events with it.
 const NAME: &str = "user_events_data";
 
-/// Where tracefs is mounted as a rule.
+/// The usual mount point of tracefs.
 const USUAL: &str = "/sys/kernel/tracing";
 
-/// Where the kernel mounts tracefs for all to see when somebody looks, so it is asked last.
+/// The automount point of tracefs in debugfs. Access mounts tracefs visibly for all processes, so this one is tried
+/// last.
 const BELOW_DEBUGFS: &str = "/sys/kernel/debug/tracing";
 
-/// Opens the file for writing. Where tracefs is not mounted, it is opened through a mount that only this program has.
+/// Opens the file for writing. If tracefs is not mounted, the file is opened through a detached mount, which other
+/// processes do not see.
 ///
 /// # Errors
-/// The kernel has no user events, or this program may not write them.
+/// The kernel has no user events, or this program has no permission to write them.
 pub fn open() -> Result<File, Error> {
     let mounts = mount_points(&fs::read("/proc/self/mounts").unwrap_or_default());
     let mut denied = None;
@@ -62,17 +64,17 @@ fn refused(path: PathBuf, error: io::Error) -> Error {
     }
 }
 
-/// The places at which /proc/self/mounts says that a tracefs is mounted.
+/// Returns the mount points of tracefs in the text of /proc/self/mounts.
 fn mount_points(mounts: &[u8]) -> Vec<PathBuf> {
     let tracefs = |line: &[u8]| {
         let mut words = line.split(|byte| *byte == b' ');
-        let (_, place, kind) = (words.next()?, words.next()?, words.next()?);
-        (kind == b"tracefs").then(|| PathBuf::from(OsString::from_vec(unescaped(place))))
+        let (_, mount_point, kind) = (words.next()?, words.next()?, words.next()?);
+        (kind == b"tracefs").then(|| PathBuf::from(OsString::from_vec(unescaped(mount_point))))
     };
     mounts.split(|byte| *byte == b'\n').filter_map(tracefs).collect()
 }
 
-/// The kernel writes blanks in paths as `\` and three octal digits (man 5 fstab).
+/// Decodes the escapes in paths: the kernel writes blanks as `\` and three octal digits (man 5 fstab).
 fn unescaped(word: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
@@ -94,16 +96,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mount_points_are_those_of_tracefs() {
+    fn only_mount_points_of_tracefs_are_returned() {
         let mounts = b"proc /proc proc rw 0 0\ntracefs /sys/kernel/tracing tracefs rw 0 0\nx /a\\040b\\134040\\9 tracefs rw 0 0\ntracefs\n";
         assert_eq!(mount_points(mounts), [PathBuf::from("/sys/kernel/tracing"), PathBuf::from("/a b\\040\\9")]);
         assert_eq!(mount_points(b""), Vec::<PathBuf>::new());
     }
 
     #[test]
-    fn a_file_that_is_not_there_means_that_there_are_no_user_events() {
+    fn a_missing_file_means_that_the_kernel_has_no_user_events() {
         assert!(matches!(open_below(Path::new("/nonexistent")), Err(Error::NotBuilt)));
-        // A file in place of the directory is neither absent nor forbidden.
+        // A file instead of a directory: the error is neither ENOENT nor EACCES.
         assert!(matches!(open_below(Path::new("/dev/null")), Err(Error::Open { .. })));
     }
 }

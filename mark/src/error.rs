@@ -1,21 +1,21 @@
-//! Why the kernel does not do with a user event what is wanted.
+//! Errors of user events.
 
 use crate::event::DECLARATION_BYTES_MAX;
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// What is wrong, and what to do.
+/// An error of a user event. The message says what to do where that is known.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// tracefs is not mounted, and this program may not have a mount of its own.
+    /// tracefs is not mounted, and this program has no permission to mount it for itself.
     NotMounted {
-        /// Why not.
+        /// The error of the mount.
         error: io::Error,
     },
     /// The kernel is older than 6.4 or was built without CONFIG_USER_EVENTS.
     NotBuilt,
-    /// The program may not write the file that user events are registered with.
+    /// The program has no permission to write the file with which user events are registered.
     NoPermission {
         /// The file.
         path: PathBuf,
@@ -24,50 +24,50 @@ pub enum Error {
     Open {
         /// The file.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// A name of an event or field that the kernel would misunderstand.
+    /// The name of an event or field is not valid.
     Name {
         /// The name.
         name: String,
     },
-    /// There is an event of this name with other fields.
+    /// An event of this name with other fields exists.
     OtherFields {
         /// The event's name.
         name: String,
     },
     /// The kernel does not know a type in the declaration.
     Declaration {
-        /// The whole declaration.
+        /// The complete declaration.
         declaration: String,
     },
-    /// The declaration is longer than the kernel takes.
+    /// The declaration is longer than the kernel accepts.
     TooLong {
         /// The event's name.
         name: String,
-        /// The bytes that the declaration has.
+        /// The length of the declaration.
         bytes: usize,
     },
-    /// It takes CAP_PERFMON to make an event that stays, and to delete one.
+    /// The creation or deletion of a persistent event requires CAP_PERFMON.
     NotCapable,
-    /// There are as many user events as the kernel allows.
+    /// The kernel's limit of user events is reached.
     TooMany,
-    /// There is no event to delete.
+    /// The event that is to be deleted does not exist.
     Unknown {
         /// The event's name.
         name: String,
     },
-    /// The event that is to be deleted is held by a program or a tracer.
+    /// A program or a tracer uses the event that is to be deleted.
     Busy {
         /// The event's name.
         name: String,
     },
-    /// The kernel refuses for another reason.
+    /// The kernel rejects the event for another reason.
     Refused {
         /// The event's name.
         name: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
 }
@@ -77,38 +77,38 @@ impl fmt::Display for Error {
         match self {
             Error::NotMounted { error } => write!(
                 f,
-                "tracefs is not mounted, and this program may not mount it for itself ({error}): `mount -t tracefs tracefs /sys/kernel/tracing` as root mounts it for all"
+                "tracefs is not mounted, and this program may not mount it for itself ({error}): as root, run `mount -t tracefs tracefs /sys/kernel/tracing`"
             ),
             Error::NotBuilt => f.write_str("this kernel has no user events (CONFIG_USER_EVENTS)"),
             Error::NoPermission { path } => {
                 let path = path.display();
                 write!(
                     f,
-                    "no permission to write {path}: become root, or let programs in with `chmod o+w {path}` and `chmod o+x` on the directory"
+                    "no permission to write {path}: run as root, or permit it to all users with `chmod o+w {path}` and `chmod o+x` on its directory"
                 )
             }
             Error::Open { path, error } => write!(f, "cannot open {}: {error}", path.display()),
             Error::Name { name } => {
-                write!(f, "`{name}` is no name for a user event or its field: letters, digits and _, with no digit first")
+                write!(f, "`{name}` is not a valid name of a user event or field: use letters, digits and _, and no digit at the beginning")
             }
             Error::OtherFields { name } => {
-                write!(f, "a user event `{name}` with other fields is there already (`rtrace probe list user_events:{name}` shows them)")
+                write!(f, "a user event `{name}` with other fields already exists (`rtrace probe list user_events:{name}` shows them)")
             }
             Error::Declaration { declaration } => write!(
                 f,
-                "the kernel does not know what `{declaration}` declares: fields are `TYPE NAME` with semicolons between, of types like u32, s64, char[20] or __rel_loc char[] (not long), or `struct TYPE NAME SIZE`"
+                "the kernel does not accept the declaration `{declaration}`: separate the fields by semicolons, and write them as `TYPE NAME` with types like u32, s64, char[20] or __rel_loc char[] (not long), or as `struct TYPE NAME SIZE`"
             ),
             Error::TooLong { name, bytes } => {
-                write!(f, "the declaration of `{name}` has {bytes} bytes, and programs can register no more than {DECLARATION_BYTES_MAX}")
+                write!(f, "the declaration of `{name}` has {bytes} bytes, but the kernel accepts at most {DECLARATION_BYTES_MAX}")
             }
-            Error::NotCapable => f.write_str("to make or delete a user event that stays takes CAP_PERFMON"),
-            Error::TooMany => f.write_str("there are as many user events as kernel.user_events_max allows"),
+            Error::NotCapable => f.write_str("creating or deleting a persistent user event requires CAP_PERFMON"),
+            Error::TooMany => f.write_str("the limit of user events is reached: raise kernel.user_events_max, or delete unused events"),
             Error::Unknown { name } => write!(f, "there is no user event `{name}`"),
             Error::Busy { name } => write!(f, "the user event `{name}` is in use"),
-            Error::Refused { name, error } => write!(f, "the kernel refuses the user event `{name}`: {error}"),
+            Error::Refused { name, error } => write!(f, "the kernel rejects the user event `{name}`: {error}"),
         }
     }
 }
 
-/// The kernel's answers are part of the sentences, so there is no source besides.
+/// The messages contain the kernel's errors, so there is no separate source.
 impl std::error::Error for Error {}

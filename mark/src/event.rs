@@ -1,7 +1,7 @@
-//! User events whose fields are known only at run time: declared as text, written as [`Record`]s.
+//! User events whose fields are known only at run time. They are declared as text and written as [`Record`]s.
 //!
-//! All of it takes a file: `user_events_data` of tracefs, open for writing. [`Mark`](crate::Mark) finds and opens it by
-//! itself.
+//! The functions require the file `user_events_data` of tracefs, open for writing. [`Mark`](crate::Mark) finds and
+//! opens it itself.
 
 use crate::error::Error;
 use crate::record::Record;
@@ -12,11 +12,10 @@ use std::io::{self, Write};
 
 pub use crate::sys::Flags;
 
-/// The longest declaration that can be registered, in bytes (MAX_EVENT_DESC in kernel/trace/trace_events_user.c, without
-/// its NUL).
+/// The maximum length of a declaration in bytes (MAX_EVENT_DESC in kernel/trace/trace_events_user.c, without its NUL).
 pub const DECLARATION_BYTES_MAX: usize = 511;
 
-/// A user event's name and fields.
+/// The name and the fields of a user event.
 #[derive(Clone, Debug)]
 pub struct Declaration {
     name: String,
@@ -24,10 +23,10 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    /// `fields` are `TYPE NAME; TYPE NAME...` in the kernel's types, or empty.
+    /// Creates a declaration. `fields` are `TYPE NAME; TYPE NAME...` with the kernel's types, or empty.
     ///
     /// # Errors
-    /// The name is none, or the declaration is too long or has a NUL.
+    /// The name is not valid, or the declaration is too long or contains a NUL.
     pub fn new(name: &str, fields: &str) -> Result<Declaration, Error> {
         check_name(name)?;
         let text = format!("{name} {fields}").trim_end().to_owned();
@@ -40,58 +39,57 @@ impl Declaration {
         }
     }
 
-    /// Makes the event, or joins those who hold the same one.
+    /// Registers the event. The kernel creates it unless it exists with the same fields.
     ///
     /// # Errors
-    /// [`Error`] by what the kernel says: there is an event of this name with other fields, it does not know a type or a
-    /// flag, or only programs with more rights may keep an event.
+    /// An event of this name has other fields, the kernel does not know a type or a flag, or a persistent event
+    /// requires more privileges.
     pub fn register(&self, data: File, flags: Flags) -> Result<Registration, Error> {
-        let held = sys::Held::new(data, &self.text, flags).map_err(|error| match error.raw_os_error() {
+        let event = sys::RegisteredEvent::new(data, &self.text, flags).map_err(|error| match error.raw_os_error() {
             Some(libc::EINVAL) => Error::Declaration { declaration: self.text.to_string_lossy().into_owned() },
             Some(libc::EADDRINUSE) => Error::OtherFields { name: self.name.clone() },
             _ => refused(&self.name, error),
         })?;
-        Ok(Registration { held })
+        Ok(Registration { event })
     }
 }
 
-/// A program's hold on an event, by which it writes it. The event lasts as long as somebody holds it, if it was not made
-/// to stay.
+/// A program's registration of an event, which allows it to write records. Unless the event is persistent, the kernel
+/// deletes it after the last registration is closed.
 ///
-/// A child made by fork has the hold too. A program that is executed has not: the kernel forgets it, and the file is
-/// closed.
+/// A child created by fork inherits the registration. execve closes it.
 #[derive(Debug)]
 pub struct Registration {
-    held: sys::Held,
+    event: sys::RegisteredEvent,
 }
 
 impl Registration {
-    /// Whether somebody listens: one load.
+    /// Returns whether a tracer records the event. This takes one load.
     #[inline]
-    pub fn is_listened_to(&self) -> bool {
-        self.held.is_listened_to()
+    pub fn is_enabled(&self) -> bool {
+        self.event.is_enabled()
     }
 
-    /// Writes a record by one system call. `false` means that nobody listens any more.
+    /// Writes a record by one system call. Returns `false` if no tracer records the event any more.
     ///
     /// # Errors
-    /// The record is too long ([`TooLong`](crate::record::TooLong)), or the kernel refuses it: EINVAL when its fields are
-    /// shorter than declared, EFAULT when a word points out of it.
+    /// The record is too long ([`TooLong`](crate::record::TooLong)), or the kernel rejects it: EINVAL if its fields are
+    /// shorter than declared, EFAULT if the contents of a field are outside the record.
     pub fn write(&self, record: &mut Record) -> io::Result<bool> {
-        let bytes = record.numbered(self.held.index()).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        match self.held.data().write(bytes) {
+        let bytes = record.numbered(self.event.index()).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        match self.event.data().write(bytes) {
             Ok(_) => Ok(true),
-            // The last listener has just gone.
+            // The last tracer has just detached.
             Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(false),
             Err(error) => Err(error),
         }
     }
 }
 
-/// Deletes the user events of this name, whatever their fields are.
+/// Deletes the user events of this name, with any fields.
 ///
 /// # Errors
-/// [`Error`] by what the kernel says: there is none, a program or a tracer has it, or this takes more rights.
+/// There is none, a program or a tracer uses it, or the deletion requires more privileges.
 pub fn delete(data: &File, name: &str) -> Result<(), Error> {
     check_name(name)?;
     let text = CString::new(name).map_err(|_| Error::Name { name: name.to_owned() })?;
@@ -110,8 +108,8 @@ fn refused(name: &str, error: io::Error) -> Error {
     }
 }
 
-/// Whether an event or a field may have this name. The kernel makes a directory of any name, and takes a colon or a blank
-/// for its end, so only letters, digits and underscores are taken here, without a digit at the beginning.
+/// Checks the name of an event or a field. It must consist of letters, digits and underscores and not begin with a
+/// digit. The kernel itself accepts any name, creates a directory for it, and reads a colon or a blank as its end.
 ///
 /// # Errors
 /// [`Error::Name`].
@@ -125,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_of_letters_digits_and_underscores() {
+    fn names_consist_of_letters_digits_and_underscores() {
         assert!(check_name("frame_2").is_ok());
         for name in ["", "2frame", "a b", "a:b", "a/b", "é"] {
             assert!(check_name(name).is_err(), "{name}");
@@ -133,19 +131,19 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_declared_is_not_tried() {
+    fn invalid_declarations_are_errors_before_registration() {
         let wrong = |name: &str, fields: &str| Declaration::new(name, fields).unwrap_err().to_string();
         assert!(wrong("x", &"u32 a;".repeat(100)).contains("602 bytes"));
-        assert!(wrong("x", "u32 a\0b").contains("declares"));
-        assert!(wrong("x:y", "u32 a").contains("`x:y` is no name"));
+        assert!(wrong("x", "u32 a\0b").contains("the declaration `x u32 a\0b`"));
+        assert!(wrong("x:y", "u32 a").contains("`x:y` is not a valid name"));
         assert_eq!(Declaration::new("x", "").unwrap().text.as_bytes(), b"x");
     }
 
     #[test]
-    fn a_file_that_is_not_the_kernels_is_refused() {
+    fn another_file_is_an_error() {
         let null = || File::options().write(true).open("/dev/null").unwrap();
         let error = Declaration::new("x", "u32 a").unwrap().register(null(), Flags::default()).unwrap_err();
-        assert!(error.to_string().starts_with("the kernel refuses the user event `x`: "), "{error}");
+        assert!(error.to_string().starts_with("the kernel rejects the user event `x`: "), "{error}");
         assert!(matches!(delete(&null(), "x"), Err(Error::Refused { .. })));
     }
 }

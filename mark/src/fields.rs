@@ -1,20 +1,20 @@
-//! The types that fields of a mark may have, and tuples of them.
+//! The types of the fields of marks, and tuples of them.
 
-use crate::record::{CountedFrom, Record, WORD_BYTES};
+use crate::record::{OffsetBase, Record, WORD_BYTES};
 
-/// A type that a field may have.
+/// A type of fields.
 pub trait Field {
-    /// What the mark is set with.
+    /// The type of the values.
     type Value<'a>;
-    /// The type's name in the kernel's declarations.
+    /// The name of the type in declarations of user events.
     const KIND: &'static str;
-    /// The bytes that it takes among the fields.
+    /// The size of the field in a record, without the contents of texts.
     const BYTES: usize;
-    /// Puts the value into a record, as its next field.
+    /// Adds the value to a record as the next field.
     fn put(value: Self::Value<'_>, record: &mut Record);
 }
 
-/// Text of any length: its values are `&str`.
+/// Text of any length. Its values are `&str`.
 #[derive(Clone, Copy, Debug)]
 pub enum Text {}
 
@@ -24,7 +24,7 @@ impl Field for Text {
     const BYTES: usize = WORD_BYTES;
 
     fn put(value: &str, record: &mut Record) {
-        record.put_text(value.as_bytes(), CountedFrom::FieldEnd);
+        record.put_text(value.as_bytes(), OffsetBase::FieldEnd);
     }
 }
 
@@ -56,15 +56,15 @@ integers!(u8: "u8", i8: "s8", u16: "u16", i16: "s16", u32: "u32", i32: "s32", u6
 
 /// The fields of a mark: a tuple of [`Field`]s.
 pub trait Fields {
-    /// A name for each.
+    /// The names of the fields.
     type Names<'a>: AsRef<[&'a str]>;
-    /// A value for each.
+    /// The values of the fields.
     type Values<'a>;
-    /// [`Field::KIND`] of each.
+    /// [`Field::KIND`] of each field.
     const KINDS: &'static [&'static str];
-    /// [`Field::BYTES`] of all together.
+    /// The sum of [`Field::BYTES`] of all fields.
     const BYTES: usize;
-    /// Puts the values into a record, in order.
+    /// Adds the values to a record, in order.
     fn put(values: Self::Values<'_>, record: &mut Record);
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_declared_and_put_in_order() {
+    fn fields_are_declared_and_added_in_order() {
         type All = (u8, i16, Text, bool, u64);
         assert_eq!(All::KINDS, ["u8", "s16", "__rel_loc char[]", "u8", "u64"]);
         let mut record = Record::of(All::BYTES);

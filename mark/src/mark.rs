@@ -1,4 +1,4 @@
-//! Marks of fields that are known when the program is compiled.
+//! Marks whose fields are known at compile time.
 
 use crate::data;
 use crate::error::Error;
@@ -8,7 +8,7 @@ use crate::record::Record;
 use std::io;
 use std::marker::PhantomData;
 
-/// A user event of the fields `F`: a tuple of up to eight integers, `bool`s and [`Text`](crate::Text)s.
+/// A user event with the fields `F`, which is a tuple of up to eight integers, `bool`s and [`Text`](crate::Text)s.
 #[derive(Debug)]
 pub struct Mark<F> {
     registration: Option<Registration>,
@@ -16,11 +16,11 @@ pub struct Mark<F> {
 }
 
 impl<F: Fields> Mark<F> {
-    /// Declares the event `user_events:NAME`, with a name for each field.
+    /// Registers the event `user_events:NAME`, with a name for each field.
     ///
     /// # Errors
-    /// [`Error`] says which it is: the kernel has no user events or does not let this program write any, there is an
-    /// event of this name with other fields, or a name is none.
+    /// The kernel has no user events or does not permit this program to write any, an event of this name has other
+    /// fields, or a name is not valid.
     pub fn register(name: &str, fields: F::Names<'_>) -> Result<Mark<F>, Error> {
         let fields = fields.as_ref();
         fields.iter().try_for_each(|field| check_name(field))?;
@@ -30,26 +30,27 @@ impl<F: Fields> Mark<F> {
         Ok(Mark { registration: Some(registration), fields: PhantomData })
     }
 
-    /// A mark that does nothing, for where none can be registered.
+    /// Returns a mark that does nothing, for use when registration fails.
     pub fn silent() -> Mark<F> {
         Mark { registration: None, fields: PhantomData }
     }
 
-    /// Whether somebody traces it: one load. It is worth asking where it takes work to make the values.
+    /// Returns whether a tracer records the event. This takes one load. Call it first if the values take work to
+    /// compute.
     #[inline]
     pub fn is_traced(&self) -> bool {
-        self.registration.as_ref().is_some_and(Registration::is_listened_to)
+        self.registration.as_ref().is_some_and(Registration::is_enabled)
     }
 
-    /// Sets the mark if somebody traces it, by one system call, and returns whether the kernel took it. (A tracer that
-    /// has only just attached may not record yet.)
+    /// Writes a record of the event by one system call if a tracer records it. Returns whether the kernel accepted the
+    /// record. (A tracer that has just attached may not record yet.)
     ///
     /// # Errors
-    /// The texts are longer than a record holds (8 KiB), or the kernel refuses the record.
+    /// The texts do not fit into a record (8 KiB), or the kernel rejects the record.
     #[inline]
     pub fn set(&self, values: F::Values<'_>) -> io::Result<bool> {
         match &self.registration {
-            Some(registration) if registration.is_listened_to() => write::<F>(registration, values),
+            Some(registration) if registration.is_enabled() => write::<F>(registration, values),
             _ => Ok(false),
         }
     }
@@ -74,9 +75,9 @@ mod tests {
     }
 
     #[test]
-    fn names_are_checked_before_the_kernel_is_asked() {
+    fn names_are_checked_before_registration() {
         let wrong = |name: &str, field: &str| Mark::<(u32,)>::register(name, [field]).unwrap_err().to_string();
-        assert!(wrong("frame", "a b").contains("`a b` is no name"));
-        assert!(wrong("fra:me", "a").contains("`fra:me` is no name"));
+        assert!(wrong("frame", "a b").contains("`a b` is not a valid name"));
+        assert!(wrong("fra:me", "a").contains("`fra:me` is not a valid name"));
     }
 }

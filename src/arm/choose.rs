@@ -1,6 +1,7 @@
-//! Which engine traces: the BPF one where it can be had, otherwise tracepoints.
+//! Chooses the engine: BPF if it can be used, tracepoints otherwise.
 //!
-//! Whether it can be had is found out by loading it: privileges, type information, kernel version and configuration all matter, and only the kernel knows.
+//! rtrace finds out by loading the programs. Privileges, type information, kernel version and kernel configuration all
+//! matter, and only the kernel knows them all.
 
 use super::{fallback, too_old};
 use crate::bpf::user::Output;
@@ -9,53 +10,59 @@ use crate::kernel::lockdown;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::Tracefs;
 use crate::plan::{self, Plan};
-use crate::probe::made::Made;
+use crate::probe::run_events::RunEvents;
 use crate::request::{Engine, Trace};
-use crate::sys::lent;
+use crate::sys::file_capabilities;
 use anyhow::anyhow;
 
-/// The plan, and the programs if they trace. `outputs`: what programs of the user's own give.
+/// Builds the plan, and loads the BPF programs if they trace. `outputs` are the outputs of the user's own programs.
 ///
 /// # Errors
-/// The plan's; and that of the BPF engine, if the user asks for it. Where the kernel lets nobody trace, that is the error.
-pub fn choose(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output]) -> anyhow::Result<(Plan, Option<Programs>)> {
-    engine(request, tracefs, made, outputs).map_err(lockdown::explain)
+/// The errors of the plan, and that of the BPF engine if the user requires it. If the kernel permits no tracing at all,
+/// that is the error.
+pub fn choose(
+    request: &Trace,
+    tracefs: &Tracefs,
+    run_events: &mut RunEvents,
+    outputs: &[Output],
+) -> anyhow::Result<(Plan, Option<Programs>)> {
+    engine(request, tracefs, run_events, outputs).map_err(lockdown::explain)
 }
 
-fn engine(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output]) -> anyhow::Result<(Plan, Option<Programs>)> {
-    // Tracepoints cannot tell at each call whose it is.
-    let asked = if lent::is_lent() { Engine::Bpf } else { request.run.engine };
-    if asked == Engine::Tracepoint {
-        return Ok((plan::build(request, tracefs, made, outputs, Engine::Tracepoint)?, None));
+fn engine(request: &Trace, tracefs: &Tracefs, run_events: &mut RunEvents, outputs: &[Output]) -> anyhow::Result<(Plan, Option<Programs>)> {
+    // Tracepoints cannot check at each call whether the task is the caller's own.
+    let engine = if file_capabilities::are_present() { Engine::Bpf } else { request.run.engine };
+    if engine == Engine::Tracepoint {
+        return Ok((plan::build(request, tracefs, run_events, outputs, Engine::Tracepoint)?, None));
     }
-    let plan = plan::build(request, tracefs, made, outputs, Engine::Bpf)?;
+    let plan = plan::build(request, tracefs, run_events, outputs, Engine::Bpf)?;
     let Some(settings) = &plan.bpf else { return Ok((plan, None)) };
-    let refused = match refusal(request).map_or_else(|| load(settings), Err) {
+    let refused = match unsupported(request).map_or_else(|| load(settings), Err) {
         Ok(programs) => return Ok((plan, Some(programs))),
         Err(refused) => refused,
     };
     let may = Privileges::read();
-    if asked == Engine::Bpf {
+    if engine == Engine::Bpf {
         return Err(anyhow!(fallback::advised(&refused, &may)));
     }
-    let plan = plan::build(request, tracefs, made, outputs, Engine::Tracepoint);
+    let plan = plan::build(request, tracefs, run_events, outputs, Engine::Tracepoint);
     let mut plan = plan.map_err(|error| match tracefs.why_absent() {
-        // Where there is no tracefs, BPF is the other way, if that may be gone.
+        // Without tracefs, BPF is the alternative if it is permitted.
         Some(_) if may.has(Capability::Bpf) && may.has(Capability::PerfMon) => {
-            anyhow!("{error:#}; BPF would do without tracefs, but {}", fallback::advised(&refused, &may))
+            anyhow!("{error:#}; the BPF engine needs no tracefs, but {}", fallback::advised(&refused, &may))
         }
         _ => error,
     })?;
     plan.notes.push(format!("plan: not by BPF: {refused:#}"));
-    let names = plan.path_names.as_ref().map(|names| &names.way);
+    let names = plan.path_names.as_ref().map(|names| &names.source);
     plan.remarks.extend(fallback::sentence(request, names, &refused, &may));
     Ok((plan, None))
 }
 
-/// Tries whether the kernel takes the programs of this user.
+/// Tries to load the BPF programs with this user's privileges.
 ///
 /// # Errors
-/// Why not.
+/// The reason why they cannot be loaded.
 pub fn try_bpf() -> anyhow::Result<()> {
     load(&Settings::default()).map(drop)
 }
@@ -64,11 +71,7 @@ fn load(settings: &Settings) -> anyhow::Result<Programs> {
     Programs::load(settings).map_err(too_old::explain)
 }
 
-/// What the BPF engine does not do.
-fn refusal(request: &Trace) -> Option<anyhow::Error> {
-    request
-        .what
-        .cpus
-        .as_ref()
-        .map(|_| anyhow!("calls are followed from CPU to CPU by BPF, so some CPUs alone (-C) are traced by tracepoints"))
+/// Returns an error for requests that the BPF engine does not support.
+fn unsupported(request: &Trace) -> Option<anyhow::Error> {
+    request.what.cpus.as_ref().map(|_| anyhow!("the BPF engine follows calls from CPU to CPU and cannot trace single CPUs (-C)"))
 }

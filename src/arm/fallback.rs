@@ -1,31 +1,31 @@
-//! What is said where BPF was expected and tracepoints trace: what arguments point to is not read then, which nobody
-//! should have to find out from the lines.
+//! The message for traces that use tracepoints where BPF was expected. Tracepoints do not read the memory that
+//! arguments point to, and users should not have to conclude that from the output.
 
 use super::too_old::TooOld;
 use crate::kernel::descriptors;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::refused::{self, Refused};
-use crate::plan::Way;
+use crate::plan::PathNameSource;
 use crate::request::Trace;
 use crate::show::Mode;
-use crate::text::plain::without_numbers;
+use crate::text::os_error::without_error_numbers;
 use std::io;
 
-/// What programs that trace are loaded with.
+/// The capabilities that loading tracing programs requires.
 pub const NEEDED: [Capability; 2] = [Capability::Bpf, Capability::PerfMon];
 
-/// One sentence: what is missing, why, and what gives it; `None` where nothing is missing. `names`: how path names are
-/// known, `refused`: why BPF does not trace.
-pub fn sentence(request: &Trace, names: Option<&Way>, refused: &anyhow::Error, may: &Privileges) -> Option<String> {
+/// Returns a sentence that says what is missing, why, and how to get it; `None` if nothing is missing. `names` is the
+/// source of path names, and `refused` the reason why BPF does not trace.
+pub fn sentence(request: &Trace, names: Option<&PathNameSource>, refused: &anyhow::Error, may: &Privileges) -> Option<String> {
     if request.show.mode == Mode::Summary && request.show.paths.is_empty() {
         return None;
     }
-    // Events cannot be had either then, which is said with the same advice when they are opened.
+    // Perf events cannot be opened in this case either, which is reported with the same advice when they are opened.
     if matches!(Refused::of(may, &NEEDED), Refused::NoCapability | Refused::UserNamespace) && !may.may_trace_own() {
         return None;
     }
     let what = match names {
-        Some(Way::None) | None => "strings, buffers and structs are printed as addresses",
+        Some(PathNameSource::None) | None => "strings, buffers and structs are printed as addresses",
         Some(_) => "buffers and structs are printed as addresses (path names are not)",
     };
     Some(format!("{what}, because {}", why(request, refused, may)))
@@ -34,7 +34,7 @@ pub fn sentence(request: &Trace, names: Option<&Way>, refused: &anyhow::Error, m
 fn why(request: &Trace, refused: &anyhow::Error, may: &Privileges) -> String {
     if let Some(cpus) = &request.what.cpus {
         let cpus: Vec<String> = cpus.iter().map(|cpu| format!("cpu == {cpu}")).collect();
-        return format!("-C traces without BPF; in place of it, -a --filter '{}' traces with BPF", cpus.join(" || "));
+        return format!("-C excludes the BPF engine; to trace with BPF, replace -C by -a --filter '{}'", cpus.join(" || "));
     }
     match Refused::of(may, &NEEDED) {
         Refused::NotRoot => {
@@ -44,7 +44,7 @@ fn why(request: &Trace, refused: &anyhow::Error, may: &Privileges) -> String {
             return format!("BPF programs may not be loaded: {}", refused::advice("bpf", may, &NEEDED));
         }
         Refused::Filtered if is_no_permission(&format!("{refused:#}")) => {
-            return "a seccomp filter refuses bpf; `rtrace check` says what would help".to_owned();
+            return "a seccomp filter denies bpf; `rtrace check` shows what is needed".to_owned();
         }
         Refused::Filtered | Refused::Level | Refused::Unknown => {}
     }
@@ -57,10 +57,10 @@ fn why(request: &Trace, refused: &anyhow::Error, may: &Privileges) -> String {
     if refused.is::<TooOld>() {
         return refused.to_string();
     }
-    format!("this kernel takes no BPF programs ({refused:#}); `rtrace check` says what would help")
+    format!("this kernel rejects rtrace's BPF programs ({refused:#}); `rtrace check` shows what is needed")
 }
 
-/// Why there is no BPF, with what helps where it is a matter of privileges.
+/// Returns the reason why BPF does not trace, with advice if privileges are missing.
 pub fn advised(refused: &anyhow::Error, may: &Privileges) -> String {
     let what = format!("{refused:#}");
     match is_no_permission(&what) {
@@ -69,7 +69,7 @@ pub fn advised(refused: &anyhow::Error, may: &Privileges) -> String {
     }
 }
 
-/// The kernel, or what answers in its place, says that this is not permitted, and nothing else.
+/// Returns whether the reason is EPERM of the kernel or of a seccomp filter, and nothing else.
 pub fn is_no_permission(why: &str) -> bool {
-    why.contains(&without_numbers(&io::Error::from_raw_os_error(libc::EPERM).to_string()))
+    why.contains(&without_error_numbers(&io::Error::from_raw_os_error(libc::EPERM).to_string()))
 }

@@ -1,48 +1,48 @@
-//! When a call uses an argument: what rows say behind `?`.
+//! The conditions under which a call uses an argument, which rows write after `?`.
 //!
-//! An argument that the kernel does not look at holds whatever the register held, and is not shown, nor is its memory
-//! copied.
+//! If the kernel ignores an argument, its register holds an arbitrary value. Such an argument is not shown, and its
+//! memory is not copied.
 
-/// When a call uses an argument.
+/// The condition under which a call uses an argument, or the kernel writes a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     Always,
-    /// The kernel ignores it (`pid` of ptrace with PTRACE_TRACEME).
+    /// The kernel ignores the argument (`pid` of ptrace with PTRACE_TRACEME).
     Never,
-    /// One of these tests holds.
+    /// The argument is used if one of these tests holds.
     If {
-        /// As the row says it.
+        /// The condition as the row writes it.
         text: &'static str,
-        any: &'static [Test],
+        any: &'static [BitTest],
     },
 }
 
-/// A test of some bits of another argument's register. What is an `int` for the kernel is compared as one: only the
-/// lower half of the register counts.
+/// A test of some bits in the register of another argument. Only the lower 32 bits of the register are compared, since
+/// the kernel reads these arguments as an `int`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Test {
-    /// The register, from 0.
+pub struct BitTest {
+    /// Index of the register, from 0.
     pub arg: u8,
-    /// The bits that are looked at.
+    /// The bits that are compared.
     pub mask: u32,
-    pub how: How,
+    pub comparison: Comparison,
 }
 
-/// What the bits must be.
+/// The requirement on the masked bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// Not all 0.
+pub enum Comparison {
+    /// At least one bit is set.
     SomeBit,
-    /// All 0.
+    /// No bit is set.
     NoBit,
-    /// One of these values.
+    /// The bits have one of these values.
     OneOf(&'static [u32]),
-    /// None of these values.
+    /// The bits have none of these values.
     NoneOf(&'static [u32]),
 }
 
 impl Condition {
-    /// Whether a call with these registers uses the argument.
+    /// Returns whether a call with these registers uses the argument.
     #[inline]
     pub fn holds(&self, registers: &[u64; 6]) -> bool {
         match self {
@@ -53,14 +53,14 @@ impl Condition {
     }
 }
 
-impl Test {
+impl BitTest {
     fn holds(&self, registers: &[u64; 6]) -> bool {
         let bits = registers.get(usize::from(self.arg)).map_or(0, |register| *register as u32 & self.mask);
-        match self.how {
-            How::SomeBit => bits != 0,
-            How::NoBit => bits == 0,
-            How::OneOf(values) => values.contains(&bits),
-            How::NoneOf(values) => !values.contains(&bits),
+        match self.comparison {
+            Comparison::SomeBit => bits != 0,
+            Comparison::NoBit => bits == 0,
+            Comparison::OneOf(values) => values.contains(&bits),
+            Comparison::NoneOf(values) => !values.contains(&bits),
         }
     }
 }
@@ -70,7 +70,8 @@ mod tests {
     use super::super::lookup;
     use super::super::tables::SYSCALLS;
 
-    /// Which arguments a call uses, by name, with some registers set; the upper halves of all others hold something.
+    /// Returns the names of the arguments that a call uses. `set` has the indices and values of registers; all other
+    /// registers have bits set in their upper halves only.
     fn used_with<const N: usize>(name: &str, set: [(usize, u64); N]) -> Vec<&'static str> {
         let row = &SYSCALLS[usize::from(lookup::index_by_name(name).unwrap())];
         let mut registers = [0xdead_beef_0000_0000; 6];
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_counts_where_a_file_may_be_made() {
+    fn open_calls_use_the_mode_if_they_may_create_a_file() {
         assert!(uses("open", 1, libc::O_CREAT as u64, "mode"));
         assert!(uses("openat", 2, libc::O_TMPFILE as u64 | libc::O_RDWR as u64, "mode"));
         assert!(!uses("openat", 2, libc::O_DIRECTORY as u64 | libc::O_CLOEXEC as u64, "mode"));
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_number_counts_for_devices() {
+    fn mknod_uses_the_device_number_for_devices() {
         assert!(uses("mknod", 1, u64::from(libc::S_IFCHR) | 0o600, "dev"));
         assert!(uses("mknodat", 2, u64::from(libc::S_IFBLK), "dev"));
         assert!(!uses("mknod", 1, u64::from(libc::S_IFIFO) | 0o644, "dev"));
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_calls_use_what_their_flags_name() {
+    fn memory_calls_use_the_arguments_that_their_flags_require() {
         assert_eq!(used("mmap", 3, libc::MAP_PRIVATE as u64).len(), 6);
         assert_eq!(used("mmap", 3, (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64).len(), 4);
         assert!(uses("mremap", 3, (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64, "new_addr"));
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn clone_uses_what_its_flags_name() {
+    fn clone_uses_the_arguments_that_its_flags_require() {
         let more = |flags: i32| used("clone", 0, u64::from(flags as u32))[2..].to_vec();
         assert_eq!(more(libc::CLONE_PARENT_SETTID), ["parent_tidptr"]);
         assert_eq!(more(libc::CLONE_PIDFD), ["parent_tidptr"]);
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn futex_uses_what_its_operation_takes() {
+    fn futex_uses_the_arguments_of_its_operation() {
         let more = |op: i32| used("futex", 1, op as u64)[2..].to_vec();
         assert_eq!(more(libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG), ["val", "utime"]);
         assert_eq!(more(libc::FUTEX_WAKE), ["val"]);
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_not_look_at_is_not_used() {
+    fn arguments_that_the_kernel_ignores_are_unused() {
         assert!(uses("epoll_ctl", 1, 0x2_0000_0000 | libc::EPOLL_CTL_ADD as u64, "event"), "the operation is an int");
         assert!(!uses("epoll_ctl", 1, libc::EPOLL_CTL_DEL as u64, "event"));
         assert!(uses("clock_nanosleep", 1, 0, "rmtp") && !uses("clock_nanosleep", 1, libc::TIMER_ABSTIME as u64, "rmtp"));

@@ -1,63 +1,69 @@
-//! The constants that lines print for a number, from their names: what a condition such as `sig == USR1` compares with.
+//! The values of printed constants by their names, for conditions such as `sig == USR1`.
 //!
-//! Each kind of argument says which families of names it prints. The decoders go from a number to names, this module
-//! goes back.
+//! The decoders translate a number to names; this module translates a name back to a number. The kind of an argument
+//! determines which families of names it prints.
 
-use super::row::{Kind, Return, Table};
+use super::row::{ArgumentKind, ConstantTable, Return};
 use super::{errno, signal};
 use crate::event::Abi;
 use crate::kernel::constant::Constant;
 use smallvec::{SmallVec, smallvec};
 
-/// Where a table's values stand in a number that is put together of several.
+/// A field of a number that packs several values: the table of its constants, and its position.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
-    pub table: &'static Table,
-    /// The bits that hold one of the table's values; 0 where each constant has bits of its own.
+pub struct PackedField {
+    pub table: &'static ConstantTable,
+    /// The bits that hold a value of the table; 0 if each constant is compared with its own bits.
     pub mask: u64,
-    /// From the table's value to the number.
+    /// Converts a value of the table to its position in the number.
     pub put: fn(u64) -> u64,
 }
 
-/// Names that have something in common.
+/// A set of names that a value is printed with.
 #[derive(Clone, Debug)]
 enum Family {
-    Table(&'static Table),
-    Place(Place),
-    /// USR1, SIGUSR1, RT_3
+    Table(&'static ConstantTable),
+    Packed(PackedField),
+    /// Signals, with and without the prefix: USR1, SIGUSR1, RT_3.
     Signals,
-    /// The names of `errno`; what a call returns is the negative number.
+    /// Names of errors. In a return value (`returned`), they stand for the negative number.
     Errnos {
         returned: bool,
     },
-    /// One name.
+    /// A single name and its value.
     One(&'static str, i32),
-    /// What a tracepoint's print format prints.
+    /// The names in the print format of a tracepoint.
     Printed(Vec<(String, Constant)>),
 }
 
-/// All the names that one kind of argument, return or field prints.
+/// The names that the values of an argument, a return or a field are printed with.
 #[derive(Clone, Debug, Default)]
 pub struct Constants(SmallVec<[Family; 1]>);
 
 impl Constants {
-    /// Those of an argument, in the calls of an ABI.
-    pub fn of_kind(kind: &Kind, abi: Abi) -> Constants {
+    /// Returns the constants of an argument of this kind in the calls of an ABI.
+    pub fn of_kind(kind: &ArgumentKind, abi: Abi) -> Constants {
         Constants(match kind {
-            Kind::Table(table) => smallvec![Family::Table(table.in_abi(abi))],
-            Kind::Custom(_, places) => {
-                places.iter().map(|place| Family::Place(Place { table: place.table.in_abi(abi), ..*place })).collect()
+            ArgumentKind::Table(table) => smallvec![Family::Table(table.in_abi(abi))],
+            ArgumentKind::Custom(_, fields) => {
+                fields.iter().map(|field| Family::Packed(PackedField { table: field.table.in_abi(abi), ..*field })).collect()
             }
-            Kind::Signal => smallvec![Family::Signals],
-            Kind::DirFd => smallvec![Family::One("AT_FDCWD", -100), Family::One("CWD", -100)],
-            Kind::Address | Kind::Bytes | Kind::StrArray | Kind::Struct(_) | Kind::StructArray(_) | Kind::Number { .. } | Kind::Pointer => {
+            ArgumentKind::Signal => smallvec![Family::Signals],
+            ArgumentKind::DirFd => smallvec![Family::One("AT_FDCWD", -100), Family::One("CWD", -100)],
+            ArgumentKind::Address
+            | ArgumentKind::Bytes
+            | ArgumentKind::StrArray
+            | ArgumentKind::Struct(_)
+            | ArgumentKind::StructArray(_)
+            | ArgumentKind::Number { .. }
+            | ArgumentKind::Pointer => {
                 smallvec![Family::One("NULL", 0)]
             }
             _ => SmallVec::new(),
         })
     }
 
-    /// Those of what a call returns.
+    /// Returns the constants of a return value.
     pub fn of_return(returns: Return, abi: Abi) -> Constants {
         let mut families: SmallVec<[Family; 1]> = smallvec![Family::Errnos { returned: true }];
         match returns {
@@ -68,33 +74,33 @@ impl Constants {
         Constants(families)
     }
 
-    /// Those of `errno`.
+    /// Returns the constants of `errno`.
     pub fn of_errno() -> Constants {
         Constants(smallvec![Family::Errnos { returned: false }])
     }
 
-    /// Those of a field that is a signal.
+    /// Returns the constants of a tracepoint field that is a signal number.
     pub fn of_signal() -> Constants {
         Constants(smallvec![Family::Signals])
     }
 
-    /// Those that a tracepoint's print format has for a field.
+    /// Returns the constants of a field whose names are in the print format of its tracepoint.
     pub fn printed(names: Vec<(String, Constant)>) -> Constants {
         Constants(smallvec![Family::Printed(names)])
     }
 
-    /// With those of another kind, which the same argument has in some calls.
+    /// Adds the constants of another kind, which the same argument has in some calls.
     pub fn and(mut self, others: Constants) -> Constants {
         self.0.extend(others.0);
         self
     }
 
-    /// What a name stands for, with or without the prefix of its table.
+    /// Returns the value of a name, which may lack the prefix of its table.
     pub fn find(&self, name: &str) -> Option<Constant> {
         self.0.iter().find_map(|family| family.find(name))
     }
 
-    /// All names, as lines print them and with their prefixes.
+    /// Returns all names, without and with the prefixes of their tables.
     pub fn names(&self) -> Vec<String> {
         self.0.iter().flat_map(Family::names).collect()
     }
@@ -104,14 +110,14 @@ impl Family {
     fn find(&self, name: &str) -> Option<Constant> {
         match self {
             Family::Table(table) => table.constant(name),
-            Family::Place(place) => {
-                let own = place.table.constant(name)?;
-                let value = (place.put)(own.value as u64);
-                Some(if place.mask == 0 { Constant::of_bits(value) } else { Constant { value: value.into(), mask: place.mask } })
+            Family::Packed(field) => {
+                let own = field.table.constant(name)?;
+                let value = (field.put)(own.value as u64);
+                Some(if field.mask == 0 { Constant::of_bits(value) } else { Constant { value: value.into(), mask: field.mask } })
             }
             Family::Signals => signal::number(name).map(Constant::whole),
             Family::Errnos { returned: false } => errno::number(name).map(Constant::whole),
-            // `ret == ENOENT` is what the line says, `ret == -ENOENT` what the kernel's sources say.
+            // Lines print `ENOENT`; the kernel's sources write `-ENOENT`. Both are accepted.
             Family::Errnos { returned: true } => {
                 errno::number(name.strip_prefix('-').unwrap_or(name)).map(|number| Constant::whole(-number))
             }
@@ -123,7 +129,7 @@ impl Family {
     fn names(&self) -> Vec<String> {
         match self {
             Family::Table(table) => table.all_names(),
-            Family::Place(place) => place.table.all_names(),
+            Family::Packed(field) => field.table.all_names(),
             Family::Signals => signal::names().flat_map(|name| [name[3..].to_owned(), name.to_owned()]).collect(),
             Family::Errnos { .. } => errno::names().map(str::to_owned).collect(),
             Family::One(name, _) => vec![(*name).to_owned()],
@@ -138,14 +144,14 @@ mod tests {
     use crate::beauty::lookup;
     use crate::beauty::tables::SYSCALLS;
 
-    fn of(syscall: &str, argument: &str) -> Constants {
+    fn constants_of(syscall: &str, argument: &str) -> Constants {
         let row = &SYSCALLS[usize::from(lookup::index_by_name(syscall).unwrap())];
         Constants::of_kind(&row.args.iter().find(|arg| arg.name == argument).unwrap().kind, Abi::X86_64)
     }
 
     #[test]
-    fn what_lines_print_is_found_by_its_name() {
-        let value = |syscall, argument, name| of(syscall, argument).find(name).map(|constant| constant.value);
+    fn printed_names_are_found_with_and_without_their_prefix() {
+        let value = |syscall, argument, name| constants_of(syscall, argument).find(name).map(|constant| constant.value);
         assert_eq!(value("kill", "sig", "USR1"), Some(10));
         assert_eq!(value("kill", "sig", "SIGRT_2"), Some(34));
         assert_eq!(value("openat", "dfd", "CWD"), Some(-100));
@@ -162,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn returns_have_the_names_of_their_errors() {
+    fn error_names_stand_for_negative_return_values() {
         let ret = Constants::of_return(Return::Fd, Abi::X86_64);
         assert_eq!(ret.find("ENOENT").map(|constant| constant.value), Some(-2));
         assert_eq!(ret.find("-ENOENT"), ret.find("ENOENT"));
@@ -171,10 +177,10 @@ mod tests {
     }
 
     #[test]
-    fn values_of_a_field_speak_of_its_bits() {
-        assert_eq!(of("openat", "flags").find("RDONLY"), Some(Constant { value: 0, mask: 3 }));
-        assert_eq!(of("openat", "flags").find("CREAT"), Some(Constant { value: 0o100, mask: 0o100 }));
-        assert_eq!(of("mmap", "prot").find("NONE"), Some(Constant { value: 0, mask: u64::MAX }));
-        assert_eq!(of("ioprio_set", "ioprio").find("IOPRIO_CLASS_NONE"), Some(Constant { value: 0, mask: 7 << 13 }));
+    fn a_constant_of_a_bit_field_has_the_mask_of_the_field() {
+        assert_eq!(constants_of("openat", "flags").find("RDONLY"), Some(Constant { value: 0, mask: 3 }));
+        assert_eq!(constants_of("openat", "flags").find("CREAT"), Some(Constant { value: 0o100, mask: 0o100 }));
+        assert_eq!(constants_of("mmap", "prot").find("NONE"), Some(Constant { value: 0, mask: u64::MAX }));
+        assert_eq!(constants_of("ioprio_set", "ioprio").find("IOPRIO_CLASS_NONE"), Some(Constant { value: 0, mask: 7 << 13 }));
     }
 }

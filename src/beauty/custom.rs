@@ -1,20 +1,20 @@
-//! Arguments that are put together of several values, so that no row can say what they mean.
+//! Decoders of numbers that a row cannot describe, mostly because they pack several values.
 //!
-//! Each function gets the argument registers, which of them is asked for, and the ABI. None of them looks at memory, and none fails: what
-//! is not known stays a number.
+//! Each function gets the argument registers, the index of the register to decode, and the ABI. The functions read no
+//! memory and never fail: an unknown value stays a number.
 
 use super::custom_constants::IOCTL_CMD;
-use super::row::Table;
+use super::row::ConstantTable;
 use super::tables::constants;
 use super::value::{Value, WaitStatus};
 use crate::event::Abi;
 use std::net::Ipv4Addr;
 
-fn symbol(table: &'static Table, value: u32) -> Value<'static> {
+fn symbol(table: &'static ConstantTable, value: u32) -> Value<'static> {
     Value::Symbol { table, value: u64::from(value) }
 }
 
-fn flags(table: &'static Table, bits: u32) -> Value<'static> {
+fn flags(table: &'static ConstantTable, bits: u32) -> Value<'static> {
     Value::Flags { table, bits: u64::from(bits) }
 }
 
@@ -22,17 +22,17 @@ fn packed(name: &'static str, raw: u32, members: Vec<(&'static str, Value<'stati
     Value::Packed { name, raw: u64::from(raw), members }
 }
 
-/// mknod's `mode`: the kind of file, and its permissions. No kind is a regular file.
+/// `mode` of mknod: file type and permissions. The type 0 means a regular file.
 pub fn node_mode(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     Value::FileMode(args[index] as u32 & 0xffff)
 }
 
-/// `st_mode` of the stat family: permissions and the kind of file.
+/// `st_mode` of the stat calls: file type and permissions.
 pub fn file_mode(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     Value::FileMode(args[index] as u32)
 }
 
-/// A limit of getrlimit's family, whose words all ones mean that there is none.
+/// A limit of getrlimit and setrlimit, as wide as the ABI's word. All bits set means that there is no limit.
 pub fn limit(args: &[u64; 6], index: usize, abi: Abi) -> Value<'static> {
     match (args[index], abi) {
         (0xffff_ffff, Abi::I386) => limit64(&[u64::MAX; 6], 0, abi),
@@ -40,7 +40,7 @@ pub fn limit(args: &[u64; 6], index: usize, abi: Abi) -> Value<'static> {
     }
 }
 
-/// The same of prlimit64, with 64 bits in every ABI.
+/// A limit of prlimit64, which has 64 bits in every ABI.
 pub fn limit64(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     match args[index] {
         value @ u64::MAX => Value::Symbol { table: &constants::RLIMIT_VALUE, value },
@@ -48,7 +48,7 @@ pub fn limit64(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     }
 }
 
-/// `tv_nsec` of utimensat, which has two values that are no nanoseconds.
+/// `tv_nsec` of utimensat, where two values are not nanoseconds (UTIME_NOW, UTIME_OMIT).
 pub fn utime_nsec(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     match args[index] {
         value if constants::UTIME_NSEC.name(value).is_some() => Value::Symbol { table: &constants::UTIME_NSEC, value },
@@ -56,27 +56,27 @@ pub fn utime_nsec(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     }
 }
 
-/// What wait4 tells of a child (man 2 wait): how it ended, stopped or went on.
+/// The status of a child that wait4 writes (man 2 wait).
 pub fn wait_status(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     Value::WaitStatus(WaitStatus::new(args[index] as u32))
 }
 
-/// An IPv4 address, as a number in the machine's order.
+/// An IPv4 address, as a number in the machine's byte order.
 pub fn ipv4(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     Value::Ip(Ipv4Addr::from(args[index] as u32).into())
 }
 
-/// `msgflg` of msgget and `semflg` of semget: IPC_* above, permissions in the lower nine bits.
+/// `msgflg` of msgget and `semflg` of semget: permissions in the lower nine bits, IPC_* flags above.
 pub fn ipc_get(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     flags_and_permissions("ipc_get", &constants::IPC_GET_FLAGS, args[index] as u32)
 }
 
-/// `shmflg` of shmget: as [`ipc_get`], with flags of its own.
+/// `shmflg` of shmget: like [`ipc_get`], with additional flags.
 pub fn shm_get(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     flags_and_permissions("shm_get", &constants::SHM_GET_FLAGS, args[index] as u32)
 }
 
-fn flags_and_permissions(name: &'static str, table: &'static Table, value: u32) -> Value<'static> {
+fn flags_and_permissions(name: &'static str, table: &'static ConstantTable, value: u32) -> Value<'static> {
     let permissions = Value::Octal(u64::from(value & 0o777));
     match value & !0o777 {
         0 => permissions,
@@ -84,7 +84,7 @@ fn flags_and_permissions(name: &'static str, table: &'static Table, value: u32) 
     }
 }
 
-/// personality's argument: all ones asks for the present one and sets nothing.
+/// The argument of personality: 0xffffffff only queries the current personality.
 pub fn personality(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     match args[index] as u32 {
         u32::MAX => Value::Hex(u64::from(u32::MAX)),
@@ -92,7 +92,7 @@ pub fn personality(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     }
 }
 
-/// ioprio_set's `ioprio` (linux/ioprio.h): three bits of class, ten of hint, three of level.
+/// `ioprio` of ioprio_set (linux/ioprio.h): three bits of class, ten of hint, three of level.
 pub fn ioprio(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     let value = args[index] as u32;
     let (class, hint, level) = (value >> 13, value >> 3 & 0x3ff, value & 7);
@@ -103,7 +103,7 @@ pub fn ioprio(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     packed("ioprio", value, members)
 }
 
-/// quotactl's `cmd` (linux/quota.h): the command above, whose quota in the lowest byte.
+/// `cmd` of quotactl (linux/quota.h): the type of the quota in the lowest byte, the command above.
 pub fn quota_cmd(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     let value = args[index] as u32;
     packed(
@@ -113,15 +113,16 @@ pub fn quota_cmd(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     )
 }
 
-/// futex's `val3` for FUTEX_WAKE_OP (linux/futex.h): what is done to the word at `uaddr2`, and when its old value wakes.
+/// `val3` of futex for FUTEX_WAKE_OP (linux/futex.h): the operation on the word at `uaddr2`, and the comparison of its
+/// old value that decides whether waiters there are woken.
 pub fn futex_wake_op(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     let value = args[index] as u32;
-    // Signed, twelve bits each.
+    // Both operands are signed and have twelve bits.
     let operand = i64::from((value << 8) as i32 >> 20);
     let compared = i64::from((value << 20) as i32 >> 20);
     let operand = match value >> 31 {
         0 => Value::Int(operand),
-        // FUTEX_OP_OPARG_SHIFT: one bit, by its number.
+        // FUTEX_OP_OPARG_SHIFT: the operand is the number of a bit.
         _ => Value::Hex(1u64 << (operand & 31)),
     };
     let members = vec![
@@ -133,18 +134,18 @@ pub fn futex_wake_op(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     packed("futex_wake_op", value, members)
 }
 
-/// ioctl's `cmd`, by the families of commands that are known.
+/// `cmd` of ioctl, by the tables of known commands.
 pub fn ioctl_cmd(args: &[u64; 6], index: usize, abi: Abi) -> Value<'static> {
     let command = u64::from(args[index] as u32);
-    let of_abi = |table: &'static Table| table.per_abi.iter().find(|(other, _)| *other == abi).map_or(table, |(_, twin)| twin);
-    let knows = |table: &&'static Table| of_abi(table).entries.binary_search_by_key(&command, |entry| entry.value).is_ok();
-    match IOCTL_CMD.iter().map(|place| place.table).find(knows) {
+    let of_abi = |table: &'static ConstantTable| table.per_abi.iter().find(|(other, _)| *other == abi).map_or(table, |(_, twin)| twin);
+    let has_command = |table: &&'static ConstantTable| of_abi(table).entries.binary_search_by_key(&command, |entry| entry.value).is_ok();
+    match IOCTL_CMD.iter().map(|field| field.table).find(has_command) {
         Some(table) => Value::Symbol { table: of_abi(table), value: command },
         None => Value::Hex(command),
     }
 }
 
-/// socket's `protocol` for AF_PACKET: an Ethernet protocol in network byte order.
+/// `protocol` of socket for AF_PACKET: an Ethernet protocol in network byte order.
 pub fn packet_protocol(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     match u16::try_from(args[index] as u32) {
         Ok(protocol) => symbol(&constants::ETHERNET_PROTOCOL, u32::from(protocol.swap_bytes())),
@@ -158,8 +159,8 @@ mod tests {
 
     type Custom = fn(&[u64; 6], usize, Abi) -> Value<'static>;
 
-    /// What the function makes of one register, in short.
-    fn told(custom: Custom, value: u64) -> String {
+    /// Returns a short form of the value that the function decodes from a register.
+    fn decoded(custom: Custom, value: u64) -> String {
         let mut args = [0; 6];
         args[3] = value;
         short(&custom(&args, 3, Abi::X86_64))
@@ -185,69 +186,69 @@ mod tests {
     }
 
     #[test]
-    fn modes_of_nodes() {
-        assert_eq!(told(node_mode, u64::from(libc::S_IFCHR | 0o620)), "mode 020620");
-        assert_eq!(told(node_mode, u64::from(libc::S_IFIFO)), "mode 010000");
-        assert_eq!(told(node_mode, 0o644), "mode 0644");
-        assert_eq!(told(node_mode, 0o030_001), "mode 030001");
+    fn node_modes_keep_type_and_permissions() {
+        assert_eq!(decoded(node_mode, u64::from(libc::S_IFCHR | 0o620)), "mode 020620");
+        assert_eq!(decoded(node_mode, u64::from(libc::S_IFIFO)), "mode 010000");
+        assert_eq!(decoded(node_mode, 0o644), "mode 0644");
+        assert_eq!(decoded(node_mode, 0o030_001), "mode 030001");
     }
 
     #[test]
-    fn ipc_flags_and_permissions() {
-        assert_eq!(told(ipc_get, (libc::IPC_CREAT | libc::IPC_EXCL | 0o600) as u64), "flags=ipc_get_flags(0x600) mode=0600");
-        assert_eq!(told(ipc_get, 0), "00");
-        assert_eq!(told(shm_get, (libc::IPC_CREAT | libc::SHM_HUGETLB | 0o644) as u64), "flags=shm_get_flags(0xa00) mode=0644");
+    fn ipc_flags_are_split_from_permissions() {
+        assert_eq!(decoded(ipc_get, (libc::IPC_CREAT | libc::IPC_EXCL | 0o600) as u64), "flags=ipc_get_flags(0x600) mode=0600");
+        assert_eq!(decoded(ipc_get, 0), "00");
+        assert_eq!(decoded(shm_get, (libc::IPC_CREAT | libc::SHM_HUGETLB | 0o644) as u64), "flags=shm_get_flags(0xa00) mode=0644");
     }
 
     #[test]
-    fn personalities() {
-        assert_eq!(told(personality, 0xffff_ffff), "0xffffffff");
-        assert_eq!(told(personality, libc::ADDR_NO_RANDOMIZE as u64), "personality(0x40000)");
+    fn the_query_of_a_personality_is_not_flags() {
+        assert_eq!(decoded(personality, 0xffff_ffff), "0xffffffff");
+        assert_eq!(decoded(personality, libc::ADDR_NO_RANDOMIZE as u64), "personality(0x40000)");
     }
 
     #[test]
-    fn priorities_of_io() {
-        assert_eq!(told(ioprio, 2 << 13 | 4), "class=IOPRIO_CLASS_BE level=4");
-        assert_eq!(told(ioprio, 1 << 13 | 7 << 3), "class=IOPRIO_CLASS_RT level=0 hint=IOPRIO_HINT_DEV_DURATION_LIMIT_7");
-        assert_eq!(told(ioprio, 0), "class=IOPRIO_CLASS_NONE level=0");
+    fn io_priorities_are_split_into_class_level_and_hint() {
+        assert_eq!(decoded(ioprio, 2 << 13 | 4), "class=IOPRIO_CLASS_BE level=4");
+        assert_eq!(decoded(ioprio, 1 << 13 | 7 << 3), "class=IOPRIO_CLASS_RT level=0 hint=IOPRIO_HINT_DEV_DURATION_LIMIT_7");
+        assert_eq!(decoded(ioprio, 0), "class=IOPRIO_CLASS_NONE level=0");
     }
 
     #[test]
-    fn quota_commands() {
-        assert_eq!(told(quota_cmd, 0x0080_0007 << 8), "cmd=Q_GETQUOTA type=USRQUOTA");
-        assert_eq!(told(quota_cmd, (u64::from(b'X') << 8 | 1) << 8 | 2), "cmd=Q_XQUOTAON type=PRJQUOTA");
-        assert_eq!(told(quota_cmd, 0x0100), "cmd=quota_cmd(0x1) type=USRQUOTA");
+    fn quota_commands_are_split_into_command_and_type() {
+        assert_eq!(decoded(quota_cmd, 0x0080_0007 << 8), "cmd=Q_GETQUOTA type=USRQUOTA");
+        assert_eq!(decoded(quota_cmd, (u64::from(b'X') << 8 | 1) << 8 | 2), "cmd=Q_XQUOTAON type=PRJQUOTA");
+        assert_eq!(decoded(quota_cmd, 0x0100), "cmd=quota_cmd(0x1) type=USRQUOTA");
     }
 
     #[test]
-    fn operations_on_a_second_futex() {
-        // What glibc's condition variables used: FUTEX_OP(SET, 0, GT, 1).
-        assert_eq!(told(futex_wake_op, 4 << 24 | 1), "op=FUTEX_OP_SET oparg=0 cmp=FUTEX_OP_CMP_GT cmparg=1");
-        assert_eq!(told(futex_wake_op, 0x1fff_ffff), "op=FUTEX_OP_ADD oparg=-1 cmp=futex_wake_compare(0xf) cmparg=-1");
-        assert_eq!(told(futex_wake_op, 0xa000_5000), "op=FUTEX_OP_OR oparg=0x20 cmp=FUTEX_OP_CMP_EQ cmparg=0");
+    fn futex_operations_are_split_into_their_operands() {
+        // glibc's condition variables used FUTEX_OP(SET, 0, GT, 1).
+        assert_eq!(decoded(futex_wake_op, 4 << 24 | 1), "op=FUTEX_OP_SET oparg=0 cmp=FUTEX_OP_CMP_GT cmparg=1");
+        assert_eq!(decoded(futex_wake_op, 0x1fff_ffff), "op=FUTEX_OP_ADD oparg=-1 cmp=futex_wake_compare(0xf) cmparg=-1");
+        assert_eq!(decoded(futex_wake_op, 0xa000_5000), "op=FUTEX_OP_OR oparg=0x20 cmp=FUTEX_OP_CMP_EQ cmparg=0");
     }
 
     #[test]
-    fn ioctls_have_the_name_of_the_first_family_that_knows_them() {
-        assert_eq!(told(ioctl_cmd, libc::TCGETS), "TCGETS");
-        assert_eq!(told(ioctl_cmd, libc::TIOCGPTN), "TIOCGPTN");
-        assert_eq!(told(ioctl_cmd, libc::SIOCGIFFLAGS), "SIOCGIFFLAGS");
-        assert_eq!(told(ioctl_cmd, libc::FICLONE | 0xff00_0000_0000_0000), "FICLONE");
-        assert_eq!(told(ioctl_cmd, libc::BLKSSZGET), "BLKSSZGET");
-        assert_eq!(told(ioctl_cmd, 0xc0de_4242), "0xc0de4242");
+    fn ioctl_commands_have_the_name_of_the_first_table_with_them() {
+        assert_eq!(decoded(ioctl_cmd, libc::TCGETS), "TCGETS");
+        assert_eq!(decoded(ioctl_cmd, libc::TIOCGPTN), "TIOCGPTN");
+        assert_eq!(decoded(ioctl_cmd, libc::SIOCGIFFLAGS), "SIOCGIFFLAGS");
+        assert_eq!(decoded(ioctl_cmd, libc::FICLONE | 0xff00_0000_0000_0000), "FICLONE");
+        assert_eq!(decoded(ioctl_cmd, libc::BLKSSZGET), "BLKSSZGET");
+        assert_eq!(decoded(ioctl_cmd, 0xc0de_4242), "0xc0de4242");
     }
 
     #[test]
-    fn ioctl_families_are_in_order_of_number() {
-        for table in IOCTL_CMD.iter().map(|place| place.table) {
+    fn ioctl_tables_are_sorted_by_value() {
+        for table in IOCTL_CMD.iter().map(|field| field.table) {
             assert!(table.entries.is_sorted_by_key(|entry| entry.value), "{}", table.name);
         }
     }
 
     #[test]
-    fn protocols_of_packet_sockets() {
-        assert_eq!(told(packet_protocol, u64::from(3u16.to_be())), "ETH_P_ALL");
-        assert_eq!(told(packet_protocol, u64::from(0x86ddu16.to_be())), "ETH_P_IPV6");
-        assert_eq!(told(packet_protocol, 0x1_0000), "0x10000");
+    fn packet_protocols_are_in_network_byte_order() {
+        assert_eq!(decoded(packet_protocol, u64::from(3u16.to_be())), "ETH_P_ALL");
+        assert_eq!(decoded(packet_protocol, u64::from(0x86ddu16.to_be())), "ETH_P_IPV6");
+        assert_eq!(decoded(packet_protocol, 0x1_0000), "0x10000");
     }
 }

@@ -1,46 +1,48 @@
-//! The constants that each function of [`super::custom`] prints, by the function's name: where their tables' values
-//! stand in the number.
+//! The constants that the functions of [`super::custom`] print, and the positions of their tables' values in the
+//! number.
 //!
-//! A row that names a function names these with it, so a function without them does not compile.
+//! Each static has the name of its function in capitals. The code that is generated for a row names both, so a function
+//! without its static does not compile.
 
-use super::constant::Place;
-use super::row::Table;
+use super::constant::PackedField;
+use super::row::ConstantTable;
 use super::tables::constants;
 
-/// The whole number is one of the table's values.
-const fn whole(table: &'static Table) -> Place {
-    Place { table, mask: 0, put: |value| value }
+/// The whole number consists of the table's constants.
+const fn whole(table: &'static ConstantTable) -> PackedField {
+    PackedField { table, mask: 0, put: |value| value }
 }
 
-/// These bits, as they are in the number, are one of the table's values.
-const fn masked(table: &'static Table, mask: u64) -> Place {
-    Place { table, mask, put: |value| value }
+/// The bits of the mask are a value of the table; the table's values are not shifted.
+const fn masked(table: &'static ConstantTable, mask: u64) -> PackedField {
+    PackedField { table, mask, put: |value| value }
 }
 
-const fn shifted(table: &'static Table, mask: u64, put: fn(u64) -> u64) -> Place {
-    Place { table, mask, put }
+/// The bits of the mask, or all bits if it is 0, are the result of `put` for a value of the table.
+const fn shifted(table: &'static ConstantTable, mask: u64, put: fn(u64) -> u64) -> PackedField {
+    PackedField { table, mask, put }
 }
 
-pub static NODE_MODE: &[Place] = &[masked(&constants::FILE_TYPE, 0o170_000)];
-pub static FILE_MODE: &[Place] = NODE_MODE;
-pub static LIMIT: &[Place] = &[whole(&constants::RLIMIT_VALUE)];
-pub static LIMIT64: &[Place] = LIMIT;
-pub static UTIME_NSEC: &[Place] = &[whole(&constants::UTIME_NSEC)];
-pub static WAIT_STATUS: &[Place] = &[];
-pub static IPV4: &[Place] = &[];
-pub static IPC_GET: &[Place] = &[whole(&constants::IPC_GET_FLAGS)];
-pub static SHM_GET: &[Place] = &[whole(&constants::SHM_GET_FLAGS)];
-pub static PERSONALITY: &[Place] = &[whole(&constants::PERSONALITY)];
-pub static IOPRIO: &[Place] =
+pub static NODE_MODE: &[PackedField] = &[masked(&constants::FILE_TYPE, 0o170_000)];
+pub static FILE_MODE: &[PackedField] = NODE_MODE;
+pub static LIMIT: &[PackedField] = &[whole(&constants::RLIMIT_VALUE)];
+pub static LIMIT64: &[PackedField] = LIMIT;
+pub static UTIME_NSEC: &[PackedField] = &[whole(&constants::UTIME_NSEC)];
+pub static WAIT_STATUS: &[PackedField] = &[];
+pub static IPV4: &[PackedField] = &[];
+pub static IPC_GET: &[PackedField] = &[whole(&constants::IPC_GET_FLAGS)];
+pub static SHM_GET: &[PackedField] = &[whole(&constants::SHM_GET_FLAGS)];
+pub static PERSONALITY: &[PackedField] = &[whole(&constants::PERSONALITY)];
+pub static IOPRIO: &[PackedField] =
     &[shifted(&constants::IOPRIO_CLASS, 7 << 13, |class| class << 13), shifted(&constants::IOPRIO_HINT, 0x3ff << 3, |hint| hint << 3)];
-pub static QUOTA_CMD: &[Place] =
+pub static QUOTA_CMD: &[PackedField] =
     &[shifted(&constants::QUOTA_CMD, 0xffff_ff00, |command| command << 8 & 0xffff_ffff), masked(&constants::QUOTA_TYPE, 0xff)];
-pub static FUTEX_WAKE_OP: &[Place] = &[
+pub static FUTEX_WAKE_OP: &[PackedField] = &[
     shifted(&constants::FUTEX_WAKE_OP, 7 << 28, |op| op << 28),
     shifted(&constants::FUTEX_WAKE_COMPARE, 15 << 24, |compare| compare << 24),
 ];
-/// In the order in which [`super::custom::ioctl_cmd`] looks commands up.
-pub static IOCTL_CMD: &[Place] = &[
+/// In the order in which [`super::custom::ioctl_cmd`] searches the tables.
+pub static IOCTL_CMD: &[PackedField] = &[
     whole(&constants::IOCTL_TTY),
     whole(&constants::IOCTL_FS),
     whole(&constants::IOCTL_SOCKET),
@@ -61,4 +63,5 @@ pub static IOCTL_CMD: &[Place] = &[
     whole(&constants::IOCTL_INPUT),
     whole(&constants::IOCTL_USB),
 ];
-pub static PACKET_PROTOCOL: &[Place] = &[shifted(&constants::ETHERNET_PROTOCOL, 0, |protocol| u64::from((protocol as u16).swap_bytes()))];
+pub static PACKET_PROTOCOL: &[PackedField] =
+    &[shifted(&constants::ETHERNET_PROTOCOL, 0, |protocol| u64::from((protocol as u16).swap_bytes()))];

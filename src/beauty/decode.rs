@@ -1,34 +1,35 @@
-//! From a call and its row to typed values.
+//! Decodes a call to typed values, by its row.
 //!
-//! A style walks the arguments and prints each before the next is made; registers are told without allocation. What is not known stays unknown; nothing fails.
+//! A style iterates over the arguments and prints each value before the next is decoded. Decoding a register does not
+//! allocate. Decoding never fails: what was not recorded becomes [`Value::Unknown`] or an address.
 
 use super::default::is_default;
 use super::lookup;
-use super::memory::{Moment, Reader};
+use super::memory::{MemoryReader, Moment};
 use super::resolve::{Signature, Word};
-use super::row::{Arg, Flow, Kind, Return, Syscall};
-use super::scalar::{constants, id, pid, scalar};
+use super::row::{Arg, ArgumentKind, Flow, Return, Syscall};
+use super::scalar::{id, pid, register_constants, scalar};
 use super::value::{Returned, Value};
-use crate::event::{Call, Comm, Exit, FdPlace, ID_RETURNED, Numbers};
+use crate::event::{Call, Comm, ExitState, FdPlace, ID_RETURNED, PidTranslation};
 
-/// What decoding asks beside the call.
+/// The data, besides the call, that decoding needs.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// A task's name at the time of the call.
+    /// Returns the comm of a task at the time of the call.
     pub comm: &'a dyn Fn(i32) -> Option<Comm>,
-    /// Strings other than paths are cut to so many bytes.
+    /// Maximum number of bytes of a string that is not a path.
     pub string_limit: usize,
-    /// Which tasks the call's numbers mean; [`Decoded`] takes the call's own.
-    pub(super) numbers: &'a Numbers,
+    /// The translation of the call's pids to those of rtrace's pid namespace; [`Decoded`] sets it from the call.
+    pub(super) pids: &'a PidTranslation,
 }
 
 impl<'a> Context<'a> {
     pub const fn new(comm: &'a dyn Fn(i32) -> Option<Comm>, string_limit: usize) -> Context<'a> {
-        Context { comm, string_limit, numbers: &Numbers::Same }
+        Context { comm, string_limit, pids: &PidTranslation::Same }
     }
 }
 
-/// A call with the row that tells how to read it.
+/// A call and the row by which it is decoded.
 pub struct Decoded<'a> {
     call: &'a Call,
     context: Context<'a>,
@@ -37,24 +38,25 @@ pub struct Decoded<'a> {
 }
 
 impl<'a> Decoded<'a> {
-    /// Looks the row up.
+    /// Looks up the call's row.
     pub fn new(call: &'a Call, context: Context<'a>) -> Decoded<'a> {
         Decoded::with_row(call, lookup::row(call.abi, call.nr), context)
     }
 
-    /// With a row that is known already; `None` for a call nobody knows.
+    /// Uses a row that the caller has looked up; `None` for a call that has no row.
     pub fn with_row(call: &'a Call, row: Option<&'static Syscall>, context: Context<'a>) -> Decoded<'a> {
         let unknown = Signature { args: &[], returns: Return::Long };
         let signature = row.map_or(unknown, |row| call.args.as_ref().map_or(row.signature(), |registers| row.signature_of(registers)));
-        Decoded { call, context: Context { numbers: &call.numbers, ..context }, row, signature }
+        Decoded { call, context: Context { pids: &call.pids, ..context }, row, signature }
     }
 
-    /// The call's row.
+    /// Returns the call's row.
     pub fn row(&self) -> Option<&'static Syscall> {
         self.row
     }
 
-    /// All arguments, in order, used or not. A call without a row has its six registers, nameless.
+    /// Returns all arguments in order, used or not. The arguments of a call without a row are its six registers,
+    /// without names.
     pub fn args(&self) -> impl Iterator<Item = Argument<'_, 'a>> {
         let count = match (self.row, self.call.args) {
             (Some(_), _) => self.signature.args.len(),
@@ -64,13 +66,13 @@ impl<'a> Decoded<'a> {
         (0..count).map(|index| Argument { decoded: self, index })
     }
 
-    /// What became of it.
+    /// Returns the result of the call.
     pub fn returned(&self) -> Returned<'a> {
         let ret = match self.call.exit {
-            Exit::Returned { ret, .. } => ret,
-            Exit::Never => return Returned::Never,
-            Exit::Pending => return Returned::Pending,
-            Exit::Unseen => return Returned::Unseen,
+            ExitState::Returned { ret, .. } => ret,
+            ExitState::Never => return Returned::Never,
+            ExitState::Pending => return Returned::Pending,
+            ExitState::Unseen => return Returned::Unseen,
         };
         match self.call.errno() {
             Some(errno) if super::errno::is_restart(errno) => Returned::Restart(errno),
@@ -91,35 +93,39 @@ impl<'a> Decoded<'a> {
             Return::Pid => pid(ret as i32, self.context),
             Return::Uid | Return::Gid => self.id(ret as u32, ID_RETURNED),
             Return::Mode => Value::Octal(ret as u64),
-            Return::Table(table) => constants(table, ret as u64, self.call.abi),
+            Return::Table(table) => register_constants(table, ret as u64, self.call.abi),
         }
     }
 
-    fn id(&self, number: u32, place: u8) -> Value<'a> {
-        self.call.id_here(place).map_or_else(|| id(number), |here| Value::Id { id: number, here })
+    /// Decodes a user or group ID of the argument with the index `index`, or of the return (`ID_RETURNED`).
+    fn id(&self, number: u32, index: u8) -> Value<'a> {
+        self.call.initial_id(index).map_or_else(|| id(number), |initial| Value::Id { id: number, initial })
     }
 
-    /// The value of an argument that is in its register.
+    /// Decodes an argument whose value is in its register.
     #[inline]
     fn argument(&self, index: usize, word: Word, registers: &[u64; 6]) -> Value<'a> {
         let abi = self.call.abi;
         let kind = &self.signature.args[index].kind;
         let raw = word.raw(registers);
         match kind {
-            Kind::Fd => Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
-            Kind::DirFd => Value::DirFd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
-            // Of another process: the caller's own of that number would be another file.
-            Kind::Int | Kind::Uint if !self.call.files.is_empty() && self.call.file(FdPlace::Arg(index as u8)).is_some() => {
+            ArgumentKind::Fd => Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
+            ArgumentKind::DirFd => Value::DirFd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
+            // A descriptor of another process, which is a plain number in the row (`fd_of`): the caller's descriptor of
+            // that number would be a different file.
+            ArgumentKind::Int | ArgumentKind::Uint
+                if !self.call.files.is_empty() && self.call.file(FdPlace::Arg(index as u8)).is_some() =>
+            {
                 Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) }
             }
-            Kind::Uid | Kind::Gid => self.id(raw as u32, index as u8),
-            Kind::Custom(decode, _) => decode(registers, usize::from(word.register), abi),
+            ArgumentKind::Uid | ArgumentKind::Gid => self.id(raw as u32, index as u8),
+            ArgumentKind::Custom(decode, _) => decode(registers, usize::from(word.register), abi),
             _ => scalar(kind, raw, abi, self.context).unwrap_or(Value::Unread(raw)),
         }
     }
 }
 
-/// One argument of a call. Its values are made when they are asked for.
+/// An argument of a call. Its values are decoded on demand.
 #[derive(Clone, Copy)]
 pub struct Argument<'d, 'a> {
     decoded: &'d Decoded<'a>,
@@ -127,30 +133,30 @@ pub struct Argument<'d, 'a> {
 }
 
 impl<'a> Argument<'_, 'a> {
-    /// Its row's word for it; `None` for a register of a call without a row.
+    /// Returns the row of the argument; `None` for a register of a call without a row.
     #[inline]
     pub fn row(&self) -> Option<&'static Arg> {
         self.decoded.signature.args.get(self.index)
     }
 
-    /// Its place among the arguments, from 0.
+    /// Returns the index of the argument, from 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The kernel's name for it; empty for a register of a call without a row.
+    /// Returns the kernel's name for the argument; empty for a register of a call without a row.
     #[inline]
     pub fn name(&self) -> &'static str {
         self.row().map_or("", |arg| arg.name)
     }
 
-    /// In which registers it is, and how much of them.
+    /// Returns the registers and the width of the argument; `None` for a register of a call without a row.
     #[inline]
     pub fn word(&self) -> Option<Word> {
         self.decoded.signature.word(self.index, self.decoded.call.abi)
     }
 
-    /// Whether the kernel looks at it. Where nobody saw the registers, it may.
+    /// Returns whether the kernel uses the argument; true if the registers were not recorded.
     #[inline]
     pub fn is_used(&self) -> bool {
         match (&self.decoded.call.args, self.decoded.row) {
@@ -159,15 +165,15 @@ impl<'a> Argument<'_, 'a> {
         }
     }
 
-    /// Whether this value of it says nothing (see `default.rs`).
+    /// Returns whether this value of the argument is a default (see `default.rs`).
     #[inline]
     pub fn is_default(&self, value: &Value) -> bool {
         let Some(registers) = &self.decoded.call.args else { return false };
         is_default(self.decoded.signature.args, self.index, value, registers)
     }
 
-    /// Its value when the call was entered: that of the register, or what it points to. `None` for memory that the kernel does not
-    /// read, or that was not read then, but when the call returned.
+    /// Returns the value at entry: that of the register, or of the memory that it points to. Returns `None` for memory
+    /// that the kernel only writes, and for memory that was copied at exit but not at entry.
     #[inline]
     pub fn entry(&self) -> Option<Value<'a>> {
         let call = self.decoded.call;
@@ -182,34 +188,34 @@ impl<'a> Argument<'_, 'a> {
         if call.pieces.is_empty() || address == 0 {
             return (arg.flow != Flow::Out).then_some(Value::Unread(address));
         }
-        let reader = |moment| Reader::new(call, self.decoded.context, self.index as u8, moment);
-        let has = |exit| reader(Moment::Exit).has(address, exit);
+        let reader = |moment| MemoryReader::new(call, self.decoded.context, self.index as u8, moment);
+        let was_copied = |exit| reader(Moment::Exit).was_copied(address, exit);
         match arg.flow {
             Flow::Out => None,
             Flow::In => Some(self.pointed(reader(Moment::Entry), arg, address)),
-            Flow::InOut if !has(true) => Some(self.pointed(reader(Moment::Exit).without_written(), arg, address)),
-            Flow::InOut => has(false).then(|| self.pointed(reader(Moment::Entry), arg, address)),
+            Flow::InOut if !was_copied(true) => Some(self.pointed(reader(Moment::Exit).without_written(), arg, address)),
+            Flow::InOut => was_copied(false).then(|| self.pointed(reader(Moment::Entry), arg, address)),
         }
     }
 
-    /// What it points to when the call has returned, for memory that the kernel writes. The address where that is not known or was not
-    /// written; `None` where only [`Argument::entry`] says anything.
+    /// Returns the value at exit of memory that the kernel writes, or the address if the memory was not copied or not
+    /// written. Returns `None` for all other arguments, which only have the value of [`Argument::entry`].
     #[inline]
     pub fn exit(&self) -> Option<Value<'a>> {
         let call = self.decoded.call;
         let arg = self.row().filter(|arg| arg.flow != Flow::In && !arg.kind.is_in_register())?;
         let (Some(registers), Some(word)) = (&call.args, self.word()) else { return None };
         let address = word.raw(registers);
-        let reader = Reader::new(call, self.decoded.context, self.index as u8, Moment::Exit);
+        let reader = MemoryReader::new(call, self.decoded.context, self.index as u8, Moment::Exit);
         let is_there = !call.pieces.is_empty() && address != 0;
         match arg.flow {
             Flow::Out if !is_there => Some(Value::Unread(address)),
-            Flow::InOut if !is_there || !reader.has(address, true) => None,
+            Flow::InOut if !is_there || !reader.was_copied(address, true) => None,
             _ => Some(self.pointed(reader, arg, address)),
         }
     }
 
-    fn pointed(&self, mut reader: Reader<'a>, arg: &Arg, address: u64) -> Value<'a> {
+    fn pointed(&self, mut reader: MemoryReader<'a>, arg: &Arg, address: u64) -> Value<'a> {
         let call = self.decoded.call;
         let count = call.args.as_ref().and_then(|registers| self.decoded.signature.length(self.index, call.abi, registers, call.ret()));
         reader.pointed(&arg.kind, address, count)

@@ -1,39 +1,42 @@
-//! Error numbers: their names, and the words that strerror(3) has for them.
+//! Error numbers, with their names and the texts of strerror(3).
 //!
-//! All four ABIs take them from `asm-generic/errno.h` (a test holds the list against the C library). The words are kept here because a recording may be read on a machine
-//! with another library. Codes from 512 on are the kernel's own (`include/linux/errno.h`): a tracer sees them, a program should not.
+//! All four ABIs have the numbers of `asm-generic/errno.h`; a test compares the list with the C library. The texts are
+//! part of rtrace because a recording may be replayed on a machine with another library. Codes from 512 on are internal
+//! to the kernel (`include/linux/errno.h`): a tracer sees them, a program should not.
 
-/// The name of an error number (2 is `ENOENT`).
+/// Returns the name of an error number (2 is `ENOENT`).
 pub fn name(errno: i32) -> Option<&'static str> {
     find(errno).map(|(_, name, _)| *name)
 }
 
-/// What it means, in a few words.
+/// Returns the text of an error number, as strerror(3) does.
 pub fn text(errno: i32) -> Option<&'static str> {
     find(errno).map(|(_, _, text)| *text)
 }
 
-/// The number of a name.
+/// Returns the error number of a name.
 pub fn number(name: &str) -> Option<i32> {
     ERRORS.iter().find(|(_, known, _)| *known == name).map(|(number, _, _)| *number)
 }
 
-/// All names.
+/// Returns all names.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ERRORS.iter().map(|(_, name, _)| *name)
 }
 
-/// Whether it is one of the codes by which the kernel restarts a call after a signal (or refuses an ioctl), that never reach the program.
+/// Returns whether this is one of the internal codes by which the kernel restarts a call after a signal or rejects an
+/// ioctl. These codes never reach the program.
 pub fn is_restart(errno: i32) -> bool {
     (512..=516).contains(&errno)
 }
 
-/// The list ascends and has two holes below 134, so a number's place is at most two before it.
+/// Finds an entry. The list ascends and lacks two numbers below 134, so the index of a number is between the number
+/// minus three and the number minus one.
 fn find(errno: i32) -> Option<&'static (i32, &'static str, &'static str)> {
-    let near = usize::try_from(errno).ok()?.checked_sub(1)?;
-    (near.saturating_sub(2)..=near)
+    let last = usize::try_from(errno).ok()?.checked_sub(1)?;
+    (last.saturating_sub(2)..=last)
         .rev()
-        .find_map(|place| ERRORS.get(place).filter(|(number, ..)| *number == errno))
+        .find_map(|index| ERRORS.get(index).filter(|(number, ..)| *number == errno))
         .or_else(|| ERRORS.iter().find(|(number, ..)| *number == errno && errno >= 512))
 }
 
@@ -195,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_the_c_librarys() {
+    fn texts_agree_with_the_c_library() {
         for errno in 1..134 {
             let library = std::io::Error::from_raw_os_error(errno).to_string();
             let library = library.trim_end_matches(&format!(" (os error {errno})")).to_string();
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_numbers_go_both_ways() {
+    fn names_are_found_by_number_and_numbers_by_name() {
         for (errno, expected) in [
             (1, "EPERM"),
             (2, "ENOENT"),

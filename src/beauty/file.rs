@@ -1,21 +1,22 @@
-//! The names of open files, as readlink(2) of /proc/PID/fd/N has them. Sockets have their addresses, as `strace -yy` has it
-//! (`TCP:[127.0.0.1:51234->127.0.0.1:80]`), and pidfds their process.
+//! Names of open files, as readlink(2) of /proc/PID/fd/N returns them. Sockets are named by their addresses, as with
+//! `strace -yy` (`TCP:[127.0.0.1:51234->127.0.0.1:80]`), and pidfds by their process.
 //!
-//! What a socket does not have is not there: one that listens has no remote end, one that is not bound only its inode.
+//! The name of a socket has only the addresses that are set: a listening socket has no remote address, and an unbound
+//! socket has only its inode.
 
 use super::tables::constants::{ETHERNET_PROTOCOL, NETLINK_FAMILY};
-use crate::event::{Ends, File, Socket, UnixName};
+use crate::event::{File, Socket, SocketAddresses, UnixName};
 use std::borrow::Cow;
 use std::net::SocketAddr;
 
 /// VMADDR_CID_ANY, VMADDR_PORT_ANY (include/uapi/linux/vm_sockets.h)
 const VSOCK_ANY: u32 = u32::MAX;
 
-/// The name, unescaped.
+/// Returns the name of a file, unescaped.
 pub fn name(file: &File) -> Cow<'_, [u8]> {
     let text = match file {
         File::Path(path) => return Cow::Borrowed(path),
-        File::Socket(socket) => return Cow::Borrowed(socket.name.get_or_init(|| of_socket(socket).into())),
+        File::Socket(socket) => return Cow::Borrowed(socket.name.get_or_init(|| socket_name(socket).into())),
         File::OldPath { path, deleted, cut } => {
             [if *cut { b"...".as_slice() } else { b"" }, path, if *deleted { b" (deleted)" } else { b"" }].concat()
         }
@@ -28,40 +29,42 @@ pub fn name(file: &File) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-fn of_socket(socket: &Socket) -> Vec<u8> {
+fn socket_name(socket: &Socket) -> Vec<u8> {
     let mut name = if socket.protocol.is_empty() { b"socket".to_vec() } else { socket.protocol.to_vec() };
     name.extend_from_slice(b":[");
-    name.extend(inside(socket));
+    name.extend(addresses(socket));
     name.push(b']');
     name
 }
 
-fn inside(socket: &Socket) -> Vec<u8> {
+/// Returns the text between the brackets: the addresses that are set, or the inode.
+fn addresses(socket: &Socket) -> Vec<u8> {
     let text = match &socket.ends {
-        Ends::Unix { peer, name } => return unix(socket.inode, *peer, name),
-        Ends::Internet { local, remote } => internet(*local, *remote),
-        Ends::Netlink { protocol, port } => Some(netlink(*protocol, *port)),
-        Ends::Packet { protocol, interface } => Some(packet(*protocol, *interface)),
-        Ends::Vsock { local, remote } => vsock(*local, *remote),
-        Ends::Unknown => None,
+        SocketAddresses::Unix { peer, name } => return unix(socket.inode, *peer, name),
+        SocketAddresses::Internet { local, remote } => internet(*local, *remote),
+        SocketAddresses::Netlink { protocol, port } => Some(netlink(*protocol, *port)),
+        SocketAddresses::Packet { protocol, interface } => Some(packet(*protocol, *interface)),
+        SocketAddresses::Vsock { local, remote } => vsock(*local, *remote),
+        SocketAddresses::Unknown => None,
     };
     text.unwrap_or_else(|| socket.inode.to_string()).into_bytes()
 }
 
 fn internet(local: SocketAddr, remote: SocketAddr) -> Option<String> {
-    match (is_end(local), is_end(remote)) {
+    match (is_set(local), is_set(remote)) {
         (false, false) => None,
         (true, false) => Some(local.to_string()),
         _ => Some(format!("{local}->{remote}")),
     }
 }
 
-/// Whether a socket has this end.
-pub fn is_end(address: SocketAddr) -> bool {
+/// Returns whether an address of a socket is set: it has a port or an IP address.
+pub fn is_set(address: SocketAddr) -> bool {
     address.port() != 0 || !address.ip().is_unspecified()
 }
 
-/// Its inode and its peer's, and the name it is bound to: a path, or, behind an @, a name of its own kind.
+/// Returns the inodes of a Unix socket and of its peer, and the name it is bound to: a path, or an abstract name after
+/// `@`.
 fn unix(inode: u64, peer: u64, name: &UnixName) -> Vec<u8> {
     let mut text = inode.to_string().into_bytes();
     if peer != 0 {
@@ -78,7 +81,7 @@ fn unix(inode: u64, peer: u64, name: &UnixName) -> Vec<u8> {
     text
 }
 
-/// `ROUTE:1234`: protocol and port.
+/// Returns protocol and port of a netlink socket: `ROUTE:1234`.
 fn netlink(protocol: u32, port: u32) -> String {
     let protocol = match NETLINK_FAMILY.name(u64::from(protocol)) {
         Some(name) => NETLINK_FAMILY.short(name).to_owned(),
@@ -87,7 +90,7 @@ fn netlink(protocol: u32, port: u32) -> String {
     format!("{protocol}:{port}")
 }
 
-/// `IP@2`: what is received, and of which interface.
+/// Returns the protocol and the index of the interface of a packet socket: `IP@2`.
 fn packet(protocol: u32, interface: u32) -> String {
     let protocol = match ETHERNET_PROTOCOL.name(u64::from(protocol)) {
         Some(name) => ETHERNET_PROTOCOL.short(name).to_owned(),
@@ -112,17 +115,17 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    fn text(protocol: &str, ends: Ends) -> String {
+    fn text(protocol: &str, ends: SocketAddresses) -> String {
         let socket = Socket { protocol: protocol.as_bytes().into(), inode: 42, ends, ..Socket::default() };
         String::from_utf8(name(&File::Socket(Arc::new(socket))).into_owned()).unwrap()
     }
 
-    fn inet(local: &str, remote: &str) -> Ends {
-        Ends::Internet { local: local.parse().unwrap(), remote: remote.parse().unwrap() }
+    fn inet(local: &str, remote: &str) -> SocketAddresses {
+        SocketAddresses::Internet { local: local.parse().unwrap(), remote: remote.parse().unwrap() }
     }
 
     #[test]
-    fn internet_sockets_have_their_ends() {
+    fn internet_sockets_are_named_by_the_addresses_that_are_set() {
         assert_eq!(text("TCP", inet("0.0.0.0:0", "0.0.0.0:0")), "TCP:[42]");
         assert_eq!(text("TCP", inet("127.0.0.1:80", "0.0.0.0:0")), "TCP:[127.0.0.1:80]");
         assert_eq!(text("TCP", inet("127.0.0.1:80", "127.0.0.1:51234")), "TCP:[127.0.0.1:80->127.0.0.1:51234]");
@@ -130,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn unix_sockets_have_their_peer_and_their_name() {
-        let of = |peer, name| text("UNIX-STREAM", Ends::Unix { peer, name });
+    fn unix_sockets_are_named_by_inode_peer_and_bound_name() {
+        let of = |peer, name| text("UNIX-STREAM", SocketAddresses::Unix { peer, name });
         assert_eq!(of(0, UnixName::Unnamed), "UNIX-STREAM:[42]");
         assert_eq!(of(43, UnixName::Unnamed), "UNIX-STREAM:[42->43]");
         assert_eq!(of(43, UnixName::Path(b"/run/x"[..].into())), "UNIX-STREAM:[42->43,\"/run/x\"]");
@@ -139,18 +142,18 @@ mod tests {
     }
 
     #[test]
-    fn other_sockets_have_what_their_family_has() {
-        assert_eq!(text("NETLINK", Ends::Netlink { protocol: 0, port: 77 }), "NETLINK:[ROUTE:77]");
-        assert_eq!(text("PACKET", Ends::Packet { protocol: 3, interface: 2 }), "PACKET:[ALL@2]");
+    fn other_sockets_are_named_by_the_addresses_of_their_family() {
+        assert_eq!(text("NETLINK", SocketAddresses::Netlink { protocol: 0, port: 77 }), "NETLINK:[ROUTE:77]");
+        assert_eq!(text("PACKET", SocketAddresses::Packet { protocol: 3, interface: 2 }), "PACKET:[ALL@2]");
         let any = (VSOCK_ANY, VSOCK_ANY);
-        assert_eq!(text("AF_VSOCK", Ends::Vsock { local: any, remote: (0, 0) }), "AF_VSOCK:[42]");
-        assert_eq!(text("AF_VSOCK", Ends::Vsock { local: (1, 5000), remote: (0, 0) }), "AF_VSOCK:[1:5000]");
-        assert_eq!(text("HCI", Ends::Unknown), "HCI:[42]");
-        assert_eq!(text("", Ends::Unknown), "socket:[42]");
+        assert_eq!(text("AF_VSOCK", SocketAddresses::Vsock { local: any, remote: (0, 0) }), "AF_VSOCK:[42]");
+        assert_eq!(text("AF_VSOCK", SocketAddresses::Vsock { local: (1, 5000), remote: (0, 0) }), "AF_VSOCK:[1:5000]");
+        assert_eq!(text("HCI", SocketAddresses::Unknown), "HCI:[42]");
+        assert_eq!(text("", SocketAddresses::Unknown), "socket:[42]");
     }
 
     #[test]
-    fn what_a_link_says_is_the_name_again() {
+    fn a_file_from_a_proc_link_has_the_text_of_the_link_as_name() {
         for link in [
             "/etc/passwd",
             "/tmp/x (deleted)",

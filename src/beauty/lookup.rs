@@ -1,32 +1,32 @@
-//! From a call's number to its row or name, and from a name to its row.
+//! Lookup of rows and names of syscalls by number, and of rows by name.
 
 use super::row::Syscall;
 use super::tables::{BY_NUMBER, OTHER_NAMES, SYSCALLS};
 use crate::event::Abi;
 
-/// The place of a call's row in [`SYSCALLS`].
+/// Returns the index in [`SYSCALLS`] of the row for a syscall number.
 pub fn index(abi: Abi, nr: i64) -> Option<u16> {
     let index = *BY_NUMBER[abi as usize].get(usize::try_from(nr).ok()?)?;
     (usize::from(index) < SYSCALLS.len()).then_some(index)
 }
 
-/// A call's row.
+/// Returns the row for a syscall number.
 pub fn row(abi: Abi, nr: i64) -> Option<&'static Syscall> {
     SYSCALLS.get(usize::from(index(abi, nr)?))
 }
 
-/// The place of a name's row in [`SYSCALLS`], which stand in the order of their names.
+/// Returns the index in [`SYSCALLS`], which is sorted by name, of the row with this name.
 pub fn index_by_name(name: &str) -> Option<u16> {
     SYSCALLS.binary_search_by_key(&name, |row| row.name).ok().map(|index| index as u16)
 }
 
-/// The name of a number that has no row, where it is known.
+/// Returns the name of a syscall number that has no row, if the name is known.
 pub fn other_name(abi: Abi, nr: i64) -> Option<&'static str> {
     let key = (abi, u32::try_from(nr).ok()?);
     OTHER_NAMES.binary_search_by_key(&key, |&(abi, nr, _)| (abi, nr)).ok().map(|index| OTHER_NAMES[index].2)
 }
 
-/// Writes what a call is named: as in the kernel's table, or `syscall_N` for a number nobody knows.
+/// Writes the name of a syscall as in the kernel's table, or `syscall_N` for a number without a known name.
 pub fn write_name(out: &mut Vec<u8>, row: Option<&Syscall>, abi: Abi, nr: i64) {
     match row.map(|row| row.name).or_else(|| other_name(abi, nr)) {
         Some(name) => out.extend_from_slice(name.as_bytes()),
@@ -53,14 +53,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_without_a_row_have_their_names() {
+    fn numbers_without_a_row_have_a_name() {
         for &(abi, nr, name) in OTHER_NAMES {
             assert_eq!((row(abi, i64::from(nr)).is_none(), other_name(abi, i64::from(nr))), (true, Some(name)));
         }
     }
 
     #[test]
-    fn numbers_outside_the_tables_have_no_row_but_a_name() {
+    fn unknown_numbers_are_written_as_syscall_n() {
         for nr in [-1, 4095, i64::MAX, i64::MIN] {
             assert!(row(Abi::X86_64, nr).is_none());
             let mut name = Vec::new();

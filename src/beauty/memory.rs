@@ -1,48 +1,51 @@
-//! The copied memory of one argument: its own piece, and what stands behind the pointers in it, found by address.
+//! The copied memory of one argument: the memory that the argument points to, and that behind the pointers in it.
+//! Pieces of memory are found by their addresses.
 //!
-//! Nothing is read here and nothing is guessed: what was not copied stays the address of what was not copied. However the bytes look, what is made of them is bounded.
+//! This module reads no process's memory. If the memory behind a pointer was not copied, the value is the address. The
+//! total size of the values of an argument is bounded, whatever the bytes contain.
 
 use super::decode::Context;
 use super::value::Value;
-use crate::event::{Abi, Call, FdPlace, File, Piece, PieceState, When};
+use crate::event::{Abi, Call, FdPlace, File, Piece, PieceState, PieceTime};
 
-/// A function of `crate::beauty::decoders`: from a struct's bytes to what they mean.
-pub type Decoder = for<'a> fn(&mut Reader<'a>, Memory<'a>) -> Value<'a>;
+/// A function of `crate::beauty::decoders`: decodes the bytes of a struct.
+pub type StructDecoder = for<'a> fn(&mut MemoryReader<'a>, Memory<'a>) -> Value<'a>;
 
-/// What one argument's values may cost together beside one string of full length: so many bytes of text, a value counting as [`VALUE_COST`] of them.
+/// The maximum total cost of an argument's values, in addition to one string of full length. A byte of text costs 1, a
+/// value [`VALUE_COST`].
 const COST_MAX: usize = 64 << 10;
 const VALUE_COST: usize = 16;
 
-/// Elements of an array, members of a set and entries of a directory that are shown, and of arrays no more are copied
-/// (`nested.h` has the same number).
+/// The maximum number of array elements, set members and directory entries that are shown. The BPF programs copy no
+/// more elements of an array (`nested.h` has the same number).
 pub const ELEMENTS_MAX: usize = 32;
 
-/// A stretch of the traced program's memory.
+/// A copied range of the traced program's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
     pub bytes: &'a [u8],
     pub address: u64,
-    /// How many bytes the call names; more than there are if a bound cut them.
+    /// The size in bytes that the call specifies; larger than `bytes` if a limit cut the copy.
     pub wanted: u64,
     pub state: PieceState,
-    /// What the length that belongs to it says, in the unit that the row means, where there is one.
+    /// The length that belongs to the memory, in the unit of the row, if there is one.
     pub count: Option<u64>,
 }
 
 impl<'a> Memory<'a> {
-    /// Whether the call names bytes that are not here.
+    /// Returns whether the call specifies more bytes than were copied.
     pub fn is_cut(&self) -> bool {
         self.wanted > self.bytes.len() as u64 || matches!(self.state, PieceState::Cut | PieceState::Altered { cut: true })
     }
 
-    /// At most its first bytes; what the call names behind them does not count.
+    /// Returns at most the first `bytes` bytes, as if the call specified no more than these.
     pub fn first(self, bytes: usize) -> Memory<'a> {
         let whole = self.bytes.len() >= bytes;
         let state = if whole { PieceState::Ok } else { self.state };
         Memory { bytes: &self.bytes[..self.bytes.len().min(bytes)], wanted: self.wanted.min(bytes as u64), state, ..self }
     }
 
-    /// A part of it: `None` if it ends before that begins.
+    /// Returns at most `bytes` bytes from an offset, or `None` if the memory ends before the offset.
     pub fn part(&self, offset: usize, bytes: usize) -> Option<Memory<'a>> {
         let rest = self.bytes.get(offset..).filter(|rest| !rest.is_empty() || bytes == 0)?;
         let rest = &rest[..rest.len().min(bytes)];
@@ -51,13 +54,14 @@ impl<'a> Memory<'a> {
         Some(Memory { bytes: rest, address, wanted, state: PieceState::Ok, count: None })
     }
 
-    /// The whole number at an offset, sign-extended if it has a sign; `None` if not all of it is here.
+    /// Loads the number of `bytes` bytes at an offset, sign-extended if `signed`. Returns `None` if it was not copied
+    /// completely.
     pub fn number(&self, offset: usize, bytes: usize, signed: bool) -> Option<u64> {
         load(self.bytes.get(offset..offset.checked_add(bytes)?)?, signed, false)
     }
 }
 
-/// A number of 1, 2, 4 or 8 bytes as a register would hold it; `None` if it has another size.
+/// Loads a number of 1, 2, 4 or 8 bytes and extends it to a register. Returns `None` for other sizes.
 #[inline]
 pub fn load(bytes: &[u8], signed: bool, big_endian: bool) -> Option<u64> {
     let (value, bits) = match *bytes {
@@ -71,55 +75,64 @@ pub fn load(bytes: &[u8], signed: bool, big_endian: bool) -> Option<u64> {
     Some(if signed { ((value << unused) as i64 >> unused) as u64 } else { value })
 }
 
-/// Which of an argument's pieces are looked at.
+/// The time of the memory contents that are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Those that tell what the kernel found.
+    /// The contents at entry.
     Entry,
-    /// Those that tell what it left, and where there is none what it found.
+    /// The contents at exit; memory that was not copied then has its contents at entry.
     Exit,
 }
 
-/// Makes values of one argument's memory.
-pub struct Reader<'a> {
+/// Decodes the copied memory of one argument.
+pub struct MemoryReader<'a> {
     pub(super) call: &'a Call,
     pub(super) context: Context<'a>,
     arg: u8,
     moment: Moment,
-    /// The call wrote nothing there, or not yet: members that only the kernel writes hold what the program had there before.
+    /// The kernel has not written the memory, so output-only members have arbitrary contents and are omitted.
     pub(super) is_unwritten: bool,
+    /// The remaining cost of the argument's values (see [`COST_MAX`]).
     left: usize,
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(call: &'a Call, context: Context<'a>, arg: u8, moment: Moment) -> Reader<'a> {
-        Reader { call, context, arg, moment, is_unwritten: moment == Moment::Entry, left: COST_MAX.saturating_add(context.string_limit) }
+impl<'a> MemoryReader<'a> {
+    pub fn new(call: &'a Call, context: Context<'a>, arg: u8, moment: Moment) -> MemoryReader<'a> {
+        MemoryReader {
+            call,
+            context,
+            arg,
+            moment,
+            is_unwritten: moment == Moment::Entry,
+            left: COST_MAX.saturating_add(context.string_limit),
+        }
     }
 
-    /// The same, of memory that the call did not write.
-    pub fn without_written(self) -> Reader<'a> {
-        Reader { is_unwritten: true, ..self }
+    /// Omits output-only members, for memory that the call did not write.
+    pub fn without_written(self) -> MemoryReader<'a> {
+        MemoryReader { is_unwritten: true, ..self }
     }
 
     pub fn abi(&self) -> Abi {
         self.call.abi
     }
 
-    /// Whether one more value may be made.
+    /// Deducts the cost of a value. Returns whether the limit permits it.
     pub(super) fn spend_value(&mut self) -> bool {
         self.spend(VALUE_COST) == VALUE_COST
     }
 
-    /// How many of so many bytes may be shown.
+    /// Deducts the cost of up to `bytes` bytes of text. Returns how many of them the limit permits.
     pub(super) fn spend(&mut self, bytes: usize) -> usize {
         let granted = bytes.min(self.left);
         self.left -= granted;
         granted
     }
 
-    /// The memory that was copied from an address. Where several pieces begin there, the one that was asked for with this length.
+    /// Returns the memory that was copied from an address. If several pieces begin there, one that was requested with
+    /// the length `wanted` is preferred.
     pub(super) fn find(&self, address: u64, wanted: Option<u64>, count: Option<u64>) -> Option<Memory<'a>> {
-        let pieces = |exit: bool| self.pieces_at(address).filter(move |piece| (piece.when == When::Exit) == exit);
+        let pieces = |exit: bool| self.pieces_at(address).filter(move |piece| (piece.when == PieceTime::Exit) == exit);
         let best = |exit| pieces(exit).find(|piece| Some(piece.wanted) == wanted).or_else(|| pieces(exit).next());
         let piece = match self.moment {
             Moment::Entry => best(false),
@@ -129,17 +142,17 @@ impl<'a> Reader<'a> {
         Some(Memory { bytes, address, wanted: piece.wanted.max(bytes.len() as u64), state: piece.state, count })
     }
 
-    /// What a descriptor in this memory was, if that is known.
+    /// Returns the file of a descriptor in this memory, if it is known.
     pub(super) fn file(&self, fd: i32) -> Option<&'a File> {
         self.call.file(FdPlace::Inside { arg: self.arg, fd })
     }
 
-    /// Whether the memory at an address was copied at that very moment.
-    pub(super) fn has(&self, address: u64, exit: bool) -> bool {
-        self.pieces_at(address).any(|piece| (piece.when == When::Exit) == exit)
+    /// Returns whether memory at an address was copied at exit (`exit`), or whether it was copied before (not `exit`).
+    pub(super) fn was_copied(&self, address: u64, exit: bool) -> bool {
+        self.pieces_at(address).any(|piece| (piece.when == PieceTime::Exit) == exit)
     }
 
-    /// Whether somebody tried to copy from an address.
+    /// Returns whether there was an attempt to copy from an address, successful or not.
     pub(super) fn was_tried(&self, address: u64) -> bool {
         self.all_pieces_at(address).next().is_some()
     }
@@ -148,16 +161,16 @@ impl<'a> Reader<'a> {
         self.all_pieces_at(address).filter(|piece| piece.state != PieceState::Fault)
     }
 
-    /// Those that could not be read too.
+    /// Returns all pieces at an address, including those that could not be read.
     fn all_pieces_at(&self, address: u64) -> impl Iterator<Item = &'a Piece> {
         let (arg, call) = (self.arg, self.call);
-        // A 32-bit program's registers may hold anything above.
+        // The upper halves of a 32-bit program's registers are arbitrary.
         let mask = if call.abi == Abi::I386 { u64::from(u32::MAX) } else { u64::MAX };
         call.pieces.iter().filter(move |piece| piece.arg == arg && piece.address & mask == address)
     }
 }
 
-/// Bytes of a user-space pointer.
+/// Returns the size of a user-space pointer in bytes.
 pub fn pointer_size(abi: Abi) -> usize {
     match abi {
         Abi::X86_64 | Abi::Aarch64 => 8,
@@ -170,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_extended_as_their_type_says() {
+    fn loaded_numbers_are_extended_by_their_signedness() {
         assert_eq!(load(&[0xfe, 0xff], true, false), Some(-2i64 as u64));
         assert_eq!(load(&[0xfe, 0xff], false, false), Some(0xfffe));
         assert_eq!(load(&[0x01, 0xbb], false, true), Some(443));
@@ -179,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_end_with_the_memory() {
+    fn a_part_is_cut_where_the_memory_ends() {
         let memory = Memory { bytes: &[1, 2, 3, 4, 5, 6], address: 0x1000, wanted: 8, state: PieceState::Cut, count: None };
         assert!(memory.is_cut() && !memory.first(6).is_cut() && memory.first(7).is_cut());
         let part = memory.part(4, 4).expect("begins");

@@ -1,4 +1,4 @@
-//! From registers and bytes to typed values, and from these to text, by the tables of `beauty/`.
+//! Decodes registers and memory of calls to typed values by the tables of `beauty/`, and prints these values.
 
 pub mod condition;
 pub mod constant;

@@ -1,17 +1,17 @@
-//! The default style: perf trace's line layout.
+//! The default style: the line layout of perf trace.
 //!
 //! ```text
-//!      0.780 ( 0.019 ms): sh/20131 openat(dfd: CWD, filename: "/etc/passwd", flags: RDONLY|CLOEXEC)      = 3</etc/passwd>
+//!      0.780 ( 0.019 ms): sh/20131 openat(dfd: CWD, filename: "/tmp/x", flags: RDONLY|CLOEXEC)           = 3</tmp/x>
 //! ```
-//! A line has the time at which the call began, how long it took, who made it, the call, and from column 70 of the
-//! call's text on what it returned. What is not known is `?`; a duration that is not known is blank.
+//! A line has the time at which the call began, its duration, the task, the call, and its result from column 70 of the
+//! call's text on. An unknown value is `?`; an unknown duration is blank.
 //!
-//! Where perf trace's text is wrong or ambiguous, this style differs. Modes are octal, addresses are whole, errors
-//! have their names and names of 15 bytes are not cut to 14. The line that ends a call that was shown in flight begins
-//! with `... [continued]: ` as perf's does, but has all arguments, as every other line. perf leaves out all arguments
-//! that are zero; this style leaves out those alone whose zero says nothing (`default.rs`).
+//! This style differs from perf trace where perf's text is wrong or ambiguous. Modes are octal, addresses are printed
+//! in full, errors have their names, and a comm of 15 bytes is not cut to 14. The line of a call that was shown in
+//! flight before begins with `... [continued]: ` as in perf trace, but has all arguments, like every other line. perf
+//! trace omits all arguments that are zero; this style omits only zeros that carry no information (`default.rs`).
 //!
-//! Nothing is decoded here and nothing is looked up: values come from [`super::decode`].
+//! This module only formats: [`super::decode`] provides the values.
 
 mod change;
 pub mod frames;
@@ -20,46 +20,49 @@ pub mod value;
 mod width;
 
 use super::decode::{Argument, Context, Decoded};
-use super::style::{Known, Style, Verdict};
+use super::style::{Style, StyleContext, Verdict};
 use super::value::{Returned, Value};
-use super::{errno, lookup, stamp::Stamps, tracepoint::Decoder};
-use crate::event::{Call, Entry, Event, Exit, Time, What};
+use super::{errno, lookup, stamp::Stamps, tracepoint::TracepointDecoder};
+use crate::event::{Call, EntryState, Event, EventKind, ExitState, Time};
 use crate::session::Session;
 use crate::show::Show;
-use crate::text::{escape, number, unit};
+use crate::text::{escape, number, time_unit};
 use owo_colors::Color;
 use owo_colors::colors::{Cyan, Red, Yellow};
 use rustc_hash::FxHashMap;
 
-/// Prints events.
+/// The perf style, which prints each event as a line.
 pub struct Perf {
     show: Show,
     color: bool,
     stamps: Stamps,
-    /// By event index, made at an event's first record.
-    tracepoints: Vec<Option<Decoder>>,
-    /// What the user calls syscalls, by the place of their row.
+    /// Decoders by event index, created at the first record of an event.
+    tracepoints: Vec<Option<TracepointDecoder>>,
+    /// The names that the user gave to syscalls, by the index of their row.
     names: FxHashMap<u16, String>,
-    /// Somebody reads the lines on a terminal: times are for eyes, not for programs.
+    /// The output is a terminal, so durations have units that are easy to read instead of always milliseconds.
     terminal: bool,
-    /// Longer lines are cut.
+    /// Maximum number of columns of a line.
     width: Option<usize>,
 }
 
-/// Whether this style has a line for the event.
+/// Returns whether this style has a line for the event.
 fn has_line(event: &Event, session: &Session) -> bool {
-    match &event.what {
-        What::Fork { .. } | What::Exec { .. } | What::Tally(_) => false,
-        What::Tracepoint { event, .. } => session.events.get(*event).is_some_and(|spec| spec.shown),
+    match &event.kind {
+        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) => false,
+        EventKind::Tracepoint { event, .. } => session.events.get(*event).is_some_and(|spec| spec.shown),
         _ => true,
     }
 }
 
-/// What the stamps of a command's trace count from: its own execve, which nothing of it is older than. Any other first
-/// line may have ended before one that began earlier, so that the trace's beginning is what is older than all.
+/// Returns the origin of the relative time stamps of a command's trace. It is the start of the command's execve if that
+/// is the first line, as no other call of the command is older. Otherwise it is the start of the trace, since a call
+/// that began before that of the first line may end later.
 fn beginning(event: &Event, session: &Session) -> Time {
-    match &event.what {
-        What::Call(call) if call.entry == Entry::Seen && lookup::row(call.abi, call.nr).is_some_and(|row| row.name == "execve") => {
+    match &event.kind {
+        EventKind::Call(call)
+            if call.entry == EntryState::Seen && lookup::row(call.abi, call.nr).is_some_and(|row| row.name == "execve") =>
+        {
             call.id.start
         }
         _ => session.started,
@@ -80,31 +83,31 @@ impl Perf {
     }
 
     #[inline]
-    fn line(&mut self, out: &mut Vec<u8>, event: &Event, known: &Known) {
-        match &event.what {
-            What::Call(call) | What::Pending(call) => {
-                let decoded = Decoded::new(call, Context::new(known.comm, self.show.string_limit));
+    fn line(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
+        match &event.kind {
+            EventKind::Call(call) | EventKind::Pending(call) => {
+                let decoded = Decoded::new(call, Context::new(context.comm, self.show.string_limit));
                 self.call(out, event, call, &decoded);
             }
-            What::Fault(fault) => self.fault(out, event, fault),
-            What::Signal(signal) => self.signal(out, event, signal, known),
-            What::Exit(end) => self.task_end(out, event, *end),
-            What::Lost(loss) => self.lost(out, event, *loss),
-            What::Tracepoint { event: index, raw, caller, .. } => {
-                if let Some(spec) = known.session.events.get(*index).filter(|spec| spec.shown) {
-                    self.tracepoint(out, event, (*index, spec), (raw, caller.as_ref()), known);
+            EventKind::Fault(fault) => self.fault(out, event, fault),
+            EventKind::Signal(signal) => self.signal(out, event, signal, context),
+            EventKind::Exit(end) => self.task_end(out, event, *end),
+            EventKind::Lost(loss) => self.lost(out, event, *loss),
+            EventKind::Tracepoint { event: index, raw, caller, .. } => {
+                if let Some(spec) = context.session.events.get(*index).filter(|spec| spec.shown) {
+                    self.tracepoint(out, event, (*index, spec), (raw, caller.as_ref()), context);
                 }
             }
-            What::Fork { .. } | What::Exec { .. } | What::Tally(_) => {}
+            EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) => {}
         }
     }
 
-    /// A call's line; also for a call that is still in flight or was shown so before.
+    /// Writes the line of a call, whether it has returned or is in flight.
     pub fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
         let line = out.len();
-        let start = (call.entry == Entry::Seen).then_some(call.id.start);
+        let start = (call.entry == EntryState::Seen).then_some(call.id.start);
         self.head(out, event, start, call.duration());
-        let continued = call.shown_pending && call.exit != Exit::Pending;
+        let continued = call.shown_pending && call.exit != ExitState::Pending;
         let mut columns = Columns::begin(out);
         if continued {
             out.extend_from_slice(b" ... [continued]: ");
@@ -131,7 +134,7 @@ impl Perf {
     }
 
     fn head(&mut self, out: &mut Vec<u8>, event: &Event, start: Option<Time>, duration: Option<u64>) {
-        self.when(out, Some(event.cpu), start, duration);
+        self.time_columns(out, Some(event.cpu), start, duration);
         if self.show.comm {
             match &event.comm {
                 Some(comm) => escape::plain(out, comm),
@@ -143,7 +146,7 @@ impl Perf {
         out.push(b' ');
     }
 
-    fn when(&mut self, out: &mut Vec<u8>, cpu: Option<u32>, start: Option<Time>, duration: Option<u64>) {
+    fn time_columns(&mut self, out: &mut Vec<u8>, cpu: Option<u32>, start: Option<Time>, duration: Option<u64>) {
         if self.show.timestamps {
             let begin = out.len();
             self.stamps.line(out, start);
@@ -173,14 +176,14 @@ impl Perf {
         };
         self.colored(out, color, |out| {
             if self.terminal {
-                return out.extend_from_slice(format!("{:>9}", unit::short(nanoseconds)).as_bytes());
+                return out.extend_from_slice(format!("{:>9}", time_unit::short(nanoseconds)).as_bytes());
             }
             number::millis(out, i64::try_from(nanoseconds).unwrap_or(i64::MAX), 6);
             out.extend_from_slice(b" ms");
         })
     }
 
-    /// On a coloured terminal, what is behind the point of a stamp steps back behind whole milliseconds or seconds.
+    /// Dims the digits of a stamp after the decimal point on a coloured terminal.
     fn dim_decimals(&self, out: &mut Vec<u8>, begin: usize) {
         if self.terminal
             && self.color
@@ -222,7 +225,7 @@ impl Perf {
         }
     }
 
-    /// What became of a call, and where that begins.
+    /// Writes the result of a call. Returns the position at which it begins.
     fn outcome(&self, out: &mut Vec<u8>, returned: &Returned, columns: Columns) -> usize {
         if *returned == Returned::Pending {
             columns.pad(out, self.show.alignment.saturating_sub(4), 0);
@@ -243,7 +246,8 @@ impl Perf {
         begin
     }
 
-    /// Writes in a colour, if there are colours, and says how many bytes that took which fill no column.
+    /// Writes text in a colour, if colours are on. Returns the number of bytes of the escape sequences, which fill no
+    /// columns.
     fn colored(&self, out: &mut Vec<u8>, color: &str, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         const PLAIN: &[u8] = b"\x1b[0m";
         if !self.color || color.is_empty() {
@@ -258,43 +262,43 @@ impl Perf {
 }
 
 impl Style for Perf {
-    /// An event's line. There is none for a task's making and an exec (the calls that did it have theirs), and for tracepoints that were not asked for.
-    fn event(&mut self, out: &mut Vec<u8>, event: &Event, known: &Known) {
-        if self.stamps.has_no_origin() && has_line(event, known.session) {
-            self.stamps.count_from(beginning(event, known.session));
+    /// Writes the line of an event, and the lines of its stack. There is no line for a fork and an exec, since the
+    /// calls that caused them have lines, nor for tracepoints that the user did not request.
+    fn event(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
+        if self.stamps.has_no_origin() && has_line(event, context.session) {
+            self.stamps.count_from(beginning(event, context.session));
         }
         let before = out.len();
-        self.line(out, event, known);
-        if let Some(width) = self.width.filter(|_| !matches!(event.what, What::Call(_) | What::Pending(_)))
+        self.line(out, event, context);
+        if let Some(width) = self.width.filter(|_| !matches!(event.kind, EventKind::Call(_) | EventKind::Pending(_)))
             && out.len() > before
             && out.pop().is_some()
         {
             width::fit_end(out, before, width);
             out.push(b'\n');
         }
-        if let Some(stack) = event.what.stack()
+        if let Some(stack) = event.kind.stack()
             && out.len() > before
         {
-            frames::write(out, event.task.pid, stack, frames::INDENT, known.names);
+            frames::write(out, event.task.pid, stack, frames::INDENT, context.names);
         }
     }
 
     fn end(&mut self, out: &mut Vec<u8>, verdict: &Verdict, _: &Session) {
         if verdict.unplaced > 0 {
-            self.lost_somewhere(out, verdict.unplaced, verdict.gaps_without_size);
+            self.lost_at_unknown_times(out, verdict.unplaced, verdict.gaps_without_size);
         }
     }
 
-    /// Times are for eyes then, and longer lines are cut.
     fn on_terminal(&mut self, width: Option<usize>) {
         (self.terminal, self.width) = (true, width);
     }
 }
 
-/// Counts the columns that were filled since a place in the line.
+/// Counts the columns that were written since a position in the output.
 struct Columns {
     begin: usize,
-    /// Bytes since then that fill none.
+    /// Number of bytes since then that fill no column.
     hidden: usize,
 }
 
@@ -303,10 +307,10 @@ impl Columns {
         Columns { begin: out.len(), hidden: 0 }
     }
 
-    /// Blanks up to a column, at least `least`. A character counts as one column; its bytes after the first do not.
+    /// Writes blanks up to a column, but at least `least`. A character of several bytes counts as one column.
     fn pad(&self, out: &mut Vec<u8>, column: usize, least: usize) {
         let written = &out[self.begin..];
-        // A character has at most four bytes.
+        // A character has at most four bytes, so this many bytes fill the columns in any case.
         if written.len() - self.hidden >= column.saturating_add(least).saturating_mul(4) {
             return number::blanks(out, least);
         }
@@ -316,7 +320,7 @@ impl Columns {
     }
 }
 
-/// An argument's value, or its values at both moments, where the call changed it.
+/// Writes an argument's value, or its values at entry and exit if the call changed it.
 pub fn write_argument(out: &mut Vec<u8>, entry: Option<&Value>, exit: Option<&Value>, prefixes: bool) {
     match (entry, exit) {
         (Some(entry), Some(exit)) => change::write(out, entry, exit, prefixes),
@@ -325,7 +329,7 @@ pub fn write_argument(out: &mut Vec<u8>, entry: Option<&Value>, exit: Option<&Va
     }
 }
 
-/// `-1 ENOENT (No such file or directory)`
+/// Writes an error after `first`: `-1 ENOENT (No such file or directory)`.
 fn error(out: &mut Vec<u8>, first: &[u8], errno: i32) {
     out.extend_from_slice(first);
     match (errno::name(errno), errno::text(errno)) {

@@ -1,45 +1,46 @@
-//! What stands behind a pointer: text, bytes, numbers, structs, and arrays of them.
+//! Decodes the memory that a pointer points to: text, bytes, numbers, structs, and arrays of them.
 
-use super::memory::{ELEMENTS_MAX, Memory, Reader, load, pointer_size};
-use super::row::{Form, Kind, Layout, Struct};
-use super::value::{List, Text, Value};
+use super::memory::{ELEMENTS_MAX, Memory, MemoryReader, load, pointer_size};
+use super::row::{ArgumentKind, MemoryType, Struct, StructLayout};
+use super::value::{ArrayValue, Text, Value};
 use crate::event::PieceState;
 use std::borrow::Cow;
 
-impl<'a> Reader<'a> {
-    /// The value at an address, or the address if its memory was not copied. `count` is what the row's length says, if it says one.
-    pub fn pointed(&mut self, kind: &Kind, address: u64, count: Option<u64>) -> Value<'a> {
+impl<'a> MemoryReader<'a> {
+    /// Decodes the memory at an address, or returns the address if its memory was not copied. `count` is the length in
+    /// the unit of the row, if the row has a length.
+    pub fn pointed(&mut self, kind: &ArgumentKind, address: u64, count: Option<u64>) -> Value<'a> {
         let wanted = match kind {
-            Kind::StructArray(of) => count.map(|count| count.saturating_mul(u64::from(of.sizes[self.abi() as usize]))),
-            Kind::Struct(of) => count.map(|count| of.bytes(count, self.abi())),
-            Kind::Number { bytes, .. } => count.map(|count| count.saturating_mul(u64::from(*bytes))),
+            ArgumentKind::StructArray(of) => count.map(|count| count.saturating_mul(u64::from(of.sizes[self.abi() as usize]))),
+            ArgumentKind::Struct(of) => count.map(|count| of.bytes(count, self.abi())),
+            ArgumentKind::Number { bytes, .. } => count.map(|count| count.saturating_mul(u64::from(*bytes))),
             _ => count,
         };
         let Some(memory) = self.find(address, wanted, count) else { return Value::Unread(address) };
-        let is_text = matches!(kind, Kind::Path | Kind::Str | Kind::Bytes);
+        let is_text = matches!(kind, ArgumentKind::Path | ArgumentKind::Str | ArgumentKind::Bytes);
         if !is_text && matches!(memory.state, PieceState::Altered { .. }) {
             return Value::Unread(address);
         }
         match kind {
-            Kind::Path => self.text(memory, usize::MAX, true),
-            Kind::Str => self.text(memory, self.context.string_limit, true),
-            Kind::Bytes => self.text(memory, self.context.string_limit, false),
-            Kind::StrArray => self.strings(memory),
-            Kind::Struct(of) => self.pointed_struct(of, memory),
-            Kind::StructArray(of) => self.structs(of, memory),
-            Kind::Number { bytes, signed } => self.numbers(memory, usize::from(*bytes), *signed),
+            ArgumentKind::Path => self.text(memory, usize::MAX, true),
+            ArgumentKind::Str => self.text(memory, self.context.string_limit, true),
+            ArgumentKind::Bytes => self.text(memory, self.context.string_limit, false),
+            ArgumentKind::StrArray => self.strings(memory),
+            ArgumentKind::Struct(of) => self.pointed_struct(of, memory),
+            ArgumentKind::StructArray(of) => self.structs(of, memory),
+            ArgumentKind::Number { bytes, signed } => self.numbers(memory, usize::from(*bytes), *signed),
             _ => Value::Unread(address),
         }
     }
 
-    /// Text or bytes, cut to `limit` of them.
+    /// Decodes text or bytes, cut to `limit` bytes.
     pub fn text(&mut self, memory: Memory<'a>, limit: usize, ends_with_nul: bool) -> Value<'a> {
         let end = if ends_with_nul { memchr::memchr(0, memory.bytes) } else { None };
         let bytes = &memory.bytes[..end.unwrap_or(memory.bytes.len())];
         let shown = &bytes[..self.spend(bytes.len().min(limit))];
         let (cut, altered) = match memory.state {
             PieceState::Cut => (end.is_none(), false),
-            // Without a dot, none stands for anything else.
+            // The kernel replaces bytes with dots, so text without a dot is unaltered.
             PieceState::Altered { cut } => (cut, shown.contains(&b'.')),
             PieceState::Ok | PieceState::Fault => (!ends_with_nul && memory.is_cut(), false),
         };
@@ -52,11 +53,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// argv: pointers up to NULL, each to a string. Where no string was copied (an environment), how many there are.
+    /// Decodes an array of pointers to strings that ends with NULL (argv). If no string was copied (an environment),
+    /// returns their number.
     fn strings(&mut self, memory: Memory<'a>) -> Value<'a> {
         let pointers = memory.bytes.chunks_exact(pointer_size(self.abi())).map(|bytes| load(bytes, false, false).unwrap_or_default());
         let mut items = Vec::new();
-        // Until NULL was seen.
+        // Cleared when the terminating NULL is found.
         let mut more = true;
         if let Some(count) = self.uncopied(pointers.clone()) {
             return Value::Uncopied { address: memory.address, count: count as u64, or_more: count == pointers.len() };
@@ -69,12 +71,13 @@ impl<'a> Reader<'a> {
             if items.len() == ELEMENTS_MAX || !self.spend_value() {
                 break;
             }
-            items.push(self.pointed(&Kind::Str, pointer, None));
+            items.push(self.pointed(&ArgumentKind::Str, pointer, None));
         }
-        Value::Array(List { address: memory.address, items, more })
+        Value::Array(ArrayValue { address: memory.address, items, more })
     }
 
-    /// How many pointers stand before NULL, if there are any and of none the string is here.
+    /// Returns the number of pointers before NULL if there was no attempt to copy any of their strings. Returns `None`
+    /// if there is no pointer.
     fn uncopied(&self, pointers: impl Iterator<Item = u64>) -> Option<usize> {
         let mut count = 0;
         for pointer in pointers.take_while(|pointer| *pointer != 0) {
@@ -86,10 +89,11 @@ impl<'a> Reader<'a> {
         (count > 0).then_some(count)
     }
 
-    /// One struct. A number stands in brackets, to be told from its address.
+    /// Decodes a struct. A struct that is a number becomes an array of one element, so that styles print it in brackets
+    /// and it cannot be mistaken for its address.
     fn pointed_struct(&mut self, of: &'static Struct, memory: Memory<'a>) -> Value<'a> {
         match of.layout {
-            Layout::Number(_) => self.structs(of, memory),
+            StructLayout::Number(_) => self.structs(of, memory),
             _ => self.structure(of, memory),
         }
     }
@@ -105,17 +109,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// An array that is a member.
-    pub(super) fn array(&mut self, element: &'static Form, stride: usize, memory: Memory<'a>) -> Value<'a> {
-        self.elements(memory, stride, |reader, memory| reader.form(element, memory, None))
+    /// Decodes an array that is a struct member.
+    pub(super) fn array(&mut self, element: &'static MemoryType, stride: usize, memory: Memory<'a>) -> Value<'a> {
+        self.elements(memory, stride, |reader, memory| reader.typed(element, memory, None))
     }
 
-    /// The whole elements that are there.
+    /// Decodes the elements that were copied completely, at most [`ELEMENTS_MAX`].
     fn elements(
         &mut self,
         memory: Memory<'a>,
         stride: usize,
-        mut value: impl FnMut(&mut Reader<'a>, Memory<'a>) -> Option<Value<'a>>,
+        mut value: impl FnMut(&mut MemoryReader<'a>, Memory<'a>) -> Option<Value<'a>>,
     ) -> Value<'a> {
         let stride = stride.max(1);
         let whole = memory.bytes.len() / stride;
@@ -128,6 +132,6 @@ impl<'a> Reader<'a> {
             }
         }
         let more = items.len() < whole || memory.is_cut() || !memory.bytes.len().is_multiple_of(stride);
-        Value::Array(List { address: memory.address, items, more })
+        Value::Array(ArrayValue { address: memory.address, items, more })
     }
 }

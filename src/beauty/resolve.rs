@@ -1,28 +1,28 @@
-//! From a call to what its row says of it: which variant holds, and for each argument in which registers it is, how wide
-//! it is, and whether the kernel looks at it.
+//! Applies a row to a call: selects the variant, and determines for each argument its registers, its width, and whether
+//! the kernel uses it.
 //!
-//! Whoever reads a row asks here: decoding, filters (those of rtrace and those of the BPF programs), descriptors and
-//! path names that are followed, and the plan of what is copied. So they cannot disagree.
+//! All code that needs these facts gets them here, so it cannot disagree: the decoders, the filters (rtrace's and those
+//! of the BPF programs), the tracking of file descriptors and path names, and the plan of what the BPF programs copy.
 
-use super::row::{Arg, Kind, Length, Return, Syscall};
+use super::row::{Arg, ArgumentKind, Length, Return, Syscall};
 use crate::event::Abi;
 
-/// The arguments and the return of a call: those of its row, or of the variant that holds for it.
+/// The arguments and the return of a call, from its row or from the variant that the call selects.
 #[derive(Clone, Copy, Debug)]
 pub struct Signature {
     pub args: &'static [Arg],
     pub returns: Return,
 }
 
-/// Where an argument's value is in the registers.
+/// The position of an argument's value in the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Word {
-    /// The register, from 0; with [`Width::Split`] the first of two.
+    /// Index of the register, from 0; with [`Width::Split`], of the first of two.
     pub register: u8,
     pub width: Width,
 }
 
-/// How much of a register is an argument's value, as the kernel's entry point for the ABI declares it.
+/// The width and sign of an argument's value in its register, as the kernel's entry point for the ABI declares them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Width {
@@ -31,27 +31,27 @@ pub enum Width {
     Signed64 = 2,
     Unsigned64 = 3,
     Unsigned16 = 4,
-    /// Signed, 64 bits: the lower half in this register, the upper half in the next (i386's `loff_t`).
+    /// Signed, 64 bits: the lower half is in this register, the upper half in the next (i386's `loff_t`).
     Split = 5,
 }
 
 impl Syscall {
-    /// What holds where no variant does.
+    /// Returns the signature of calls that select no variant.
     pub fn signature(&self) -> Signature {
         Signature { args: self.args, returns: self.returns }
     }
 
-    /// What holds for a call with these registers.
+    /// Returns the signature of a call with these registers.
     #[inline]
     pub fn signature_of(&self, registers: &[u64; 6]) -> Signature {
-        let holds = |variant: &&super::row::Variant| {
-            registers.get(usize::from(variant.arg)).is_some_and(|chooser| variant.values.contains(&(chooser & variant.mask)))
+        let is_selected = |variant: &&super::row::Variant| {
+            registers.get(usize::from(variant.arg)).is_some_and(|selector| variant.values.contains(&(selector & variant.mask)))
         };
-        let variant = self.variants.iter().find(holds);
+        let variant = self.variants.iter().find(is_selected);
         variant.map_or(self.signature(), |variant| Signature { args: variant.args, returns: variant.returns })
     }
 
-    /// All that may hold: the row's own first, then the variants'.
+    /// Returns all possible signatures: first that without a variant, then those of the variants.
     pub fn signatures(&self) -> impl Iterator<Item = Signature> + use<> {
         let variants = self.variants.iter().map(|variant| Signature { args: variant.args, returns: variant.returns });
         std::iter::once(self.signature()).chain(variants)
@@ -59,25 +59,26 @@ impl Syscall {
 }
 
 impl Signature {
-    /// Where the argument at this place is.
+    /// Returns the registers of the argument with the index `at`.
     #[inline]
     pub fn word(&self, at: usize, abi: Abi) -> Option<Word> {
         let kind = &self.args.get(at)?.kind;
-        let before = match abi {
-            Abi::I386 => self.args[..at].iter().filter(|arg| matches!(arg.kind, Kind::Loff)).count(),
+        let split_before = match abi {
+            Abi::I386 => self.args[..at].iter().filter(|arg| matches!(arg.kind, ArgumentKind::Loff)).count(),
             _ => 0,
         };
-        Some(Word { register: (at + before) as u8, width: Width::of(kind, abi) })
+        Some(Word { register: (at + split_before) as u8, width: Width::of(kind, abi) })
     }
 
-    /// Whether the kernel looks at the argument at this place.
+    /// Returns whether the kernel uses the argument with the index `at`.
     #[inline]
     pub fn uses(&self, at: usize, registers: &[u64; 6]) -> bool {
         self.args.get(at).is_some_and(|arg| arg.used.holds(registers))
     }
 
-    /// What the length of the argument at this place says, where a register or the return (`ret`) has it: bytes, or
-    /// elements of an array. `None` where the type says it, or a number in memory.
+    /// Returns the length of the memory that the argument with the index `at` points to, in bytes or array elements.
+    /// Returns `None` if the type determines the length, if it is in memory, or if the return value `ret` has it and
+    /// the call failed or did not return.
     pub fn length(&self, at: usize, abi: Abi, registers: &[u64; 6], ret: Option<i64>) -> Option<u64> {
         match self.args.get(at)?.length {
             Length::OfType => None,
@@ -91,53 +92,53 @@ impl Signature {
     }
 }
 
-impl Kind {
-    /// The value is in the register itself, which points to nothing.
+impl ArgumentKind {
+    /// Returns whether the value is in the register itself, which is not a pointer to memory that is decoded.
     #[inline]
     pub fn is_in_register(&self) -> bool {
-        use Kind::{Bytes, Number, Path, Pointer, Str, StrArray, Struct, StructArray};
+        use ArgumentKind::{Bytes, Number, Path, Pointer, Str, StrArray, Struct, StructArray};
         !matches!(self, Path | Str | Bytes | StrArray | Struct(_) | StructArray(_) | Number { .. } | Pointer)
     }
 }
 
 impl Width {
-    /// That of a kind in an ABI: pointers and `long` are as wide as the ABI's registers.
+    /// Returns the width of a kind in an ABI. Pointers and `long` are as wide as the ABI's registers.
     #[inline]
-    pub fn of(kind: &Kind, abi: Abi) -> Width {
+    pub fn of(kind: &ArgumentKind, abi: Abi) -> Width {
         let (signed, unsigned) = match abi {
             Abi::I386 => (Width::Signed32, Width::Unsigned32),
             _ => (Width::Signed64, Width::Unsigned64),
         };
         match kind {
-            Kind::Int | Kind::Fd | Kind::DirFd | Kind::Pid | Kind::Signal => Width::Signed32,
-            Kind::Uint | Kind::Uid | Kind::Gid | Kind::Dev | Kind::Custom(..) => Width::Unsigned32,
-            Kind::Table(table) if table.bits == 32 => Width::Unsigned32,
-            Kind::Mode => Width::Unsigned16,
-            Kind::Loff if abi == Abi::I386 => Width::Split,
-            Kind::Loff => Width::Signed64,
-            Kind::Long | Kind::Offset => signed,
+            ArgumentKind::Int | ArgumentKind::Fd | ArgumentKind::DirFd | ArgumentKind::Pid | ArgumentKind::Signal => Width::Signed32,
+            ArgumentKind::Uint | ArgumentKind::Uid | ArgumentKind::Gid | ArgumentKind::Dev | ArgumentKind::Custom(..) => Width::Unsigned32,
+            ArgumentKind::Table(table) if table.bits == 32 => Width::Unsigned32,
+            ArgumentKind::Mode => Width::Unsigned16,
+            ArgumentKind::Loff if abi == Abi::I386 => Width::Split,
+            ArgumentKind::Loff => Width::Signed64,
+            ArgumentKind::Long | ArgumentKind::Offset => signed,
             _ => unsigned,
         }
     }
 
-    /// Whether a number below zero has all higher bits set.
+    /// Returns whether the value is sign-extended to 64 bits.
     pub fn is_signed(self) -> bool {
         matches!(self, Width::Signed32 | Width::Signed64 | Width::Split)
     }
 
-    /// Whether the kernel looks at 32 bits of the register, or fewer.
+    /// Returns whether the kernel reads 32 bits of the register or fewer.
     pub fn is_narrow(self) -> bool {
         matches!(self, Width::Signed32 | Width::Unsigned32 | Width::Unsigned16)
     }
 }
 
 impl Word {
-    /// How many registers it takes.
+    /// Returns the number of registers that hold the value.
     pub fn registers(self) -> usize {
         if self.width == Width::Split { 2 } else { 1 }
     }
 
-    /// The value, with all higher bits as its sign has them.
+    /// Returns the value, extended to 64 bits by its width and sign.
     #[inline]
     pub fn raw(self, registers: &[u64; 6]) -> u64 {
         let register = |at: u8| registers.get(usize::from(at)).copied().unwrap_or_default();
@@ -151,13 +152,13 @@ impl Word {
         }
     }
 
-    /// The value as a number.
+    /// Returns the value as a number.
     pub fn number(self, registers: &[u64; 6]) -> i128 {
         let raw = self.raw(registers);
         if self.width.is_signed() { i128::from(raw as i64) } else { i128::from(raw) }
     }
 
-    /// The value as a count, which the kernel compares as a number without a sign.
+    /// Returns the value as an unsigned number of its width, as the kernel reads a length.
     pub fn unsigned(self, registers: &[u64; 6]) -> u64 {
         let raw = self.raw(registers);
         if self.width == Width::Signed32 { u64::from(raw as u32) } else { raw }
@@ -183,7 +184,7 @@ mod tests {
     const ONES: u64 = u32::MAX as u64;
 
     #[test]
-    fn offsets_of_64_bits_take_two_registers_of_32() {
+    fn a_64_bit_offset_occupies_two_registers_in_i386() {
         assert_eq!(numbers("fallocate", Abi::I386, [3, 0, 0x1000, 1, 0x2000, 2]), [3, 0, 0x1_0000_1000, 0x2_0000_2000]);
         assert_eq!(numbers("fallocate", Abi::X86_64, [3, 0, 0x1_0000_1000, 0x2000, 9, 9]), [3, 0, 0x1_0000_1000, 0x2000]);
         assert_eq!(numbers("fadvise64", Abi::I386, [3, 0x1000, ONES, 7, 4, 0]), [3, 0x1000 - (1 << 32), 7, 4]);
@@ -191,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_the_sign_and_width_that_its_abi_declares() {
+    fn numbers_have_the_sign_and_width_of_their_abi() {
         assert_eq!(numbers("lseek", Abi::X86_64, [ONES, u64::MAX, 0, 0, 0, 0]), [-1, -1, 0]);
         assert_eq!(numbers("mkdir", Abi::X86_64, [1, 0x7777_0001_01ff, 0, 0, 0, 0]), [1, 0o777], "umode_t has 16 bits");
         assert_eq!(numbers("munmap", Abi::I386, [0x9_0000_1000, u64::MAX, 0, 0, 0, 0]), [0x1000, i128::from(ONES)]);
     }
 
     #[test]
-    fn a_variant_has_words_of_its_own() {
+    fn a_variant_determines_the_width_of_its_arguments() {
         let set_owner = libc::F_SETOWN as u64;
         assert_eq!(numbers("fcntl", Abi::X86_64, [3, set_owner, ONES, 0, 0, 0])[2], -1);
         assert_eq!(numbers("fcntl", Abi::X86_64, [3, 0x7fff, ONES, 0, 0, 0])[2], i128::from(ONES));
@@ -206,20 +207,29 @@ mod tests {
         assert!(get_flags.word(2, Abi::X86_64).is_none() && !get_flags.uses(2, &[0; 6]));
     }
 
-    /// Addresses, descriptors and tasks are looked for in the register of the argument's place (BPF's plans, descriptors that are followed).
+    /// The plans of the BPF programs and the tracking of file descriptors assume that addresses, descriptors and tasks
+    /// are in the register with the index of their argument.
     #[test]
-    fn only_numbers_follow_what_takes_two_registers() {
+    fn only_plain_numbers_follow_a_split_offset() {
         for signature in SYSCALLS.iter().flat_map(Syscall::signatures) {
-            let behind = signature.args.iter().skip_while(|arg| !matches!(arg.kind, Kind::Loff));
-            for arg in behind {
-                let is_number = matches!(arg.kind, Kind::Loff | Kind::Int | Kind::Uint | Kind::Ulong | Kind::Size | Kind::Table(_));
+            let following = signature.args.iter().skip_while(|arg| !matches!(arg.kind, ArgumentKind::Loff));
+            for arg in following {
+                let is_number = matches!(
+                    arg.kind,
+                    ArgumentKind::Loff
+                        | ArgumentKind::Int
+                        | ArgumentKind::Uint
+                        | ArgumentKind::Ulong
+                        | ArgumentKind::Size
+                        | ArgumentKind::Table(_)
+                );
                 assert!(is_number && arg.used == Condition::Always, "{}", arg.name);
             }
         }
     }
 
     #[test]
-    fn lengths_are_read_at_the_width_of_their_argument() {
+    fn lengths_have_the_width_of_their_argument() {
         let length = |name: &str, abi, registers: [u64; 6], ret| row(name).signature_of(&registers).length(1, abi, &registers, ret);
         let registers = [1, 0x1000, 0x7_0000_0005, 0, 0, 0];
         assert_eq!(length("write", Abi::X86_64, registers, None), Some(0x7_0000_0005));

@@ -1,14 +1,14 @@
-//! The shape of the generated tables: what `beauty/*.tbl` says, as build.rs emits it.
+//! The types of the tables that build.rs generates from `beauty/*.tbl`.
 //!
-//! Only data and its types stand here. How a value is told from a row is `decode`'s, how it looks is a style's.
+//! This module has only data and types. `decode` decodes values by these rows, and styles print the values.
 
-pub use super::condition::{Condition, How, Test};
+pub use super::condition::{BitTest, Comparison, Condition};
 pub use super::shape::*;
 pub use super::special::Special;
 use crate::event::Abi;
 
 bitflags::bitflags! {
-    /// The groups that `-e %name` selects, with the meaning strace(1) gives them.
+    /// The groups of syscalls that `-e %name` selects, with the same meaning as in strace(1).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Groups: u32 {
         const FILE = 1 << 0;
@@ -32,108 +32,113 @@ bitflags::bitflags! {
 }
 
 bitflags::bitflags! {
-    /// How a call may end.
+    /// The possible outcomes of a call.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Outcomes: u8 {
-        /// It returned 0.
+        /// The call returned 0.
         const ZERO = 1;
-        /// It returned more than 0.
+        /// The call returned more than 0.
         const POSITIVE = 2;
         const SUCCEEDED = 3;
-        /// A signal interrupted it: it failed with EINTR, or is restarted.
+        /// A signal interrupted the call: it failed with EINTR, or the kernel restarts it.
         const INTERRUPTED = 4;
-        /// It failed, interrupted or not.
+        /// The call failed, interrupted or not.
         const FAILED = 12;
     }
 }
 
 bitflags::bitflags! {
-    /// What else rows say of arguments.
+    /// Further properties of arguments that rows declare.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Traits: u8 {
-        /// Zero says nothing: most callers leave it at that, and a style may leave it out.
+        /// Most callers pass zero, so a zero carries no information and a style may omit it.
         const OPTIONAL = 1;
-        /// What pointers in its memory point to is not the caller's, or not what the call looks at.
+        /// Pointers in the argument's memory are not followed: they point to memory that is not the caller's, or that
+        /// the call does not access.
         const SHALLOW = 2;
-        /// The call reads what pointers in its memory point to, though it writes the memory itself.
+        /// The kernel writes the argument's memory, but reads the memory that pointers in it point to.
         const SENDS = 4;
-        /// Its strings are counted and not copied: they are many and seldom asked for.
+        /// The strings of the array are counted and not copied, since they are many and rarely needed (an environment).
         const COUNTED = 8;
     }
 }
 
-/// One syscall: a row of `beauty/syscalls/*.tbl`.
+/// A syscall: a row of `beauty/syscalls/*.tbl`.
 #[derive(Debug)]
 pub struct Syscall {
-    /// The name as the kernel's table has it (`newfstatat`, `umount2`).
+    /// The name in the kernel's syscall table (`newfstatat`, `umount2`).
     pub name: &'static str,
     /// The X of `syscalls:sys_enter_X` (`newstat` for stat, `umount` for umount2).
     pub event: &'static str,
-    /// The number in each ABI, by `Abi as usize`; `None` where the ABI does not have it. x32's without bit 30.
+    /// The number in each ABI, indexed by `Abi as usize`; `None` if the ABI does not have the syscall. The numbers of
+    /// x32 are without bit 30.
     pub numbers: [Option<u32>; 4],
     pub args: &'static [Arg],
     pub returns: Return,
     pub groups: Groups,
     pub does: Special,
-    /// Rows chosen by one argument's value, first match wins.
+    /// Arguments and returns that replace `args` and `returns` for some values of one argument. The first variant that
+    /// matches is used.
     pub variants: &'static [Variant],
 }
 
-/// A row that holds for some values of one argument only.
+/// The arguments and the return of a syscall for some values of one argument (a command of `fcntl`).
 #[derive(Debug)]
 pub struct Variant {
-    /// Which argument chooses.
+    /// Index of the argument that selects the variant.
     pub arg: u8,
-    /// The bits of it that are compared.
+    /// The bits of that argument's register that are compared with `values`.
     pub mask: u64,
     pub values: &'static [u64],
     pub args: &'static [Arg],
     pub returns: Return,
 }
 
-/// One argument of a syscall.
+/// An argument of a syscall.
 #[derive(Debug)]
 pub struct Arg {
-    /// The kernel's name for it, as in the event's format file.
+    /// The kernel's name for the argument, as in the event's format file.
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ArgumentKind,
     pub flow: Flow,
-    /// How the call ends when the kernel wrote what the argument points to.
+    /// The outcomes of the call after which the kernel has written the memory that the argument points to.
     pub written: Outcomes,
     pub traits: Traits,
-    /// It is a descriptor of the process that this argument names: by its number, or by a descriptor.
+    /// For a file descriptor of another process: the index of the argument that identifies that process, by its pid or
+    /// by a pidfd.
     pub fd_of: Option<u8>,
     pub length: Length,
-    /// When the call uses the argument at all (`mode` of openat without O_CREAT is not).
+    /// The condition under which the call uses the argument (openat uses `mode` only with O_CREAT).
     pub used: Condition,
 }
 
-/// Which way an argument's memory goes.
+/// The direction in which the memory of an argument or member is transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// The kernel reads it: look at entry.
+    /// The kernel reads it; rtrace copies it at entry.
     In,
-    /// The kernel writes it: look at exit.
+    /// The kernel writes it; rtrace copies it at exit.
     Out,
-    /// Both.
+    /// The kernel reads and writes it.
     InOut,
 }
 
-/// How long what an argument points to is.
+/// The source of the length of the memory that an argument or member points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// Its type says it.
+    /// The type determines the length.
     OfType,
-    /// As another argument says, or for a struct's member another member, by its place: bytes, or elements of an array.
+    /// The argument with this index has the length; for a member, the member with this index. Unit: bytes, or elements
+    /// of an array.
     Arg(u8),
-    /// As the return value says.
+    /// The return value is the length.
     Ret,
     Fixed(u64),
 }
 
-/// What an argument is.
+/// The kind of an argument, or of a number in memory: its width and its meaning.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum ArgumentKind {
     /// Signed, 32 bits.
     Int,
     /// Unsigned, 32 bits.
@@ -142,7 +147,7 @@ pub enum Kind {
     Long,
     /// Unsigned, the ABI's word.
     Ulong,
-    /// Unsigned, the ABI's word, best read in hexadecimal.
+    /// Unsigned, the ABI's word, printed in hexadecimal.
     Hex,
     /// A count of bytes.
     Size,
@@ -152,46 +157,47 @@ pub enum Kind {
     Loff,
     /// A file descriptor.
     Fd,
-    /// A directory's descriptor or AT_FDCWD.
+    /// A descriptor of a directory, or AT_FDCWD.
     DirFd,
     /// A process or thread id (pid_t).
     Pid,
     Uid,
     Gid,
-    /// A signal's number.
+    /// A signal number.
     Signal,
-    /// File permissions (umode_t), octal.
+    /// File permissions (umode_t), printed in octal.
     Mode,
     /// A device number.
     Dev,
-    /// A user-space address that is only an address (brk, mmap, futex words).
+    /// A user-space address whose memory is not shown (brk, mmap, futex words).
     Address,
-    /// A table's constants: flags or one value, as the table says.
-    Table(&'static Table),
-    /// A path name: a string that no limit cuts.
+    /// Constants of a table: flags or one value, according to the table.
+    Table(&'static ConstantTable),
+    /// A pointer to a path name: a string that ends with NUL, and that the limit for strings does not cut.
     Path,
-    /// A string that ends with NUL.
+    /// A pointer to a string that ends with NUL.
     Str,
-    /// Bytes, counted by the argument's length.
+    /// A pointer to bytes, whose number is the argument's length.
     Bytes,
-    /// An array of strings that ends with a null pointer (argv, envp).
+    /// A pointer to an array of strings that ends with a null pointer (argv, envp).
     StrArray,
-    /// A struct (a row of `beauty/structs/*.tbl`); with a length, as many bytes of it as that says.
+    /// A pointer to a struct (a row of `beauty/structs/*.tbl`). If the argument has a length, it is the struct's.
     Struct(&'static Struct),
-    /// As many of a struct as the argument's length says.
+    /// A pointer to an array of structs, whose number is the argument's length.
     StructArray(&'static Struct),
-    /// A pointer to one number.
+    /// A pointer to a number, or to an array of numbers if the argument has a length.
     Number {
         bytes: u8,
         signed: bool,
     },
-    /// A pointer to what nothing more is known of.
+    /// A pointer to memory that no row describes.
     Pointer,
-    /// A function of `crate::beauty::custom`, for what rows cannot say, and the constants that it prints.
-    Custom(fn(&[u64; 6], usize, Abi) -> super::value::Value<'static>, &'static [super::constant::Place]),
+    /// A function of `crate::beauty::custom` that decodes a number which a row cannot describe, and the constants that
+    /// the function prints.
+    Custom(fn(&[u64; 6], usize, Abi) -> super::value::Value<'static>, &'static [super::constant::PackedField]),
 }
 
-/// What a syscall returns when it did not fail.
+/// The kind of the value that a successful syscall returns.
 #[derive(Clone, Copy, Debug)]
 pub enum Return {
     Int,
@@ -206,59 +212,62 @@ pub enum Return {
     Uid,
     Gid,
     Mode,
-    /// poll, select and their like: 0 is "Timeout".
+    /// A number of ready descriptors (poll, select and similar calls); 0 is printed as a timeout.
     Ready,
-    /// Does not return.
+    /// The syscall does not return.
     Never,
-    Table(&'static Table),
+    Table(&'static ConstantTable),
 }
 
-/// A table of constants: a row of `beauty/tables/*.tbl`, resolved from the headers.
+/// A table of constants: a row of `beauty/tables/*.tbl` with the values from the headers.
 #[derive(Debug)]
-pub struct Table {
+pub struct ConstantTable {
     pub name: &'static str,
     pub kind: TableKind,
-    /// How many bits of a register the kernel looks at (32 or 64).
+    /// Number of low bits of a register that the kernel reads (32 or 64).
     pub bits: u8,
-    /// The headers the values came from, as `#include` has them (`linux/mount.h`), with commas; for overlays the kernel's file.
+    /// The headers that define the constants, as in `#include` (`linux/mount.h`), separated by commas; for constants of
+    /// an overlay, the file of the kernel's sources.
     pub header: &'static str,
-    /// What names begin with and perf style leaves out (`O_`); may be empty, and a name may lack it (FASYNC among `O_*`).
+    /// The common prefix of the names, which perf style omits (`O_`). It may be empty, and a name may lack it (FASYNC
+    /// among `O_*`).
     pub prefix: &'static str,
-    /// Flags: composites before their parts, each value once, the name of 0 last if there is one. Values: in ascending order, each once.
-    /// All within `bits`: a negative value of 32 bits is `0xffff...`, not sign-extended.
-    pub entries: &'static [Entry],
-    /// Bits of a flag word that are one enum.
-    pub fields: &'static [Field],
-    /// Other values in other ABIs (aarch64's O_DIRECTORY).
-    pub per_abi: &'static [(Abi, &'static Table)],
+    /// The constants, each value once. In a table of flags, a composite precedes its parts, and the name of 0, if there
+    /// is one, is last. In an enum, the values ascend. All values have at most `bits` bits: a negative value of 32 bits
+    /// is not sign-extended.
+    pub entries: &'static [TableConstant],
+    /// The bit fields of a flag word whose values are constants of other tables.
+    pub fields: &'static [BitField],
+    /// The tables of the ABIs in which some values differ (aarch64's O_DIRECTORY).
+    pub per_abi: &'static [(Abi, &'static ConstantTable)],
 }
 
-/// How a table's number is made of its constants.
+/// How a number consists of a table's constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
-    /// An OR of constants.
+    /// The number is an OR of constants.
     Flags,
-    /// One of them.
+    /// The number is one of the constants.
     Enum,
 }
 
-/// One constant.
+/// A constant of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TableConstant {
     pub value: u64,
     pub name: &'static str,
 }
 
-/// Bits of a flag word that are a value of another table.
+/// The bits of a flag word that contain a value of another table.
 #[derive(Debug)]
-pub struct Field {
+pub struct BitField {
     pub mask: u64,
-    pub table: &'static Table,
+    pub table: &'static ConstantTable,
 }
 
-/// Tables are statics: the same name is the same table.
-impl PartialEq for Table {
-    fn eq(&self, other: &Table) -> bool {
+/// Each table is one static, so tables with equal names are the same.
+impl PartialEq for ConstantTable {
+    fn eq(&self, other: &ConstantTable) -> bool {
         self.name == other.name
     }
 }

@@ -1,153 +1,157 @@
-//! The shape of structs in the generated tables: what `beauty/structs/*.tbl` says, as build.rs emits it.
+//! The layouts of the kernel's structs: the types of the tables that build.rs generates from `beauty/structs/*.tbl`.
 //!
-//! Places and types stand here, by ABI; how bytes become values is `structure`'s and `pointed`'s.
+//! A layout has the offsets and types of the members for each ABI. The modules `structure` and `pointed` decode bytes
+//! by these layouts.
 
-use super::row::{Condition, Flow, Kind, Length};
+use super::row::{ArgumentKind, Condition, Flow, Length};
 use crate::event::Abi;
 
 /// A struct of the kernel's ABI: a row of `beauty/structs/*.tbl`.
 #[derive(Debug)]
 pub struct Struct {
     pub name: &'static str,
-    /// Its size in bytes in each ABI, by `Abi as usize`. Of those whose length the call says, what is fixed of it, or at most.
+    /// Size in bytes in each ABI, indexed by `Abi as usize`. For a struct whose length the call specifies, this is the
+    /// size of its fixed part, or the largest size.
     pub sizes: [u32; 4],
-    /// What a length that belongs to it counts.
-    pub counted: Counted,
-    pub copied: Copied,
-    /// Its first member, of 32 bits, says how long it is where the call does not.
+    /// The unit of the length argument that belongs to the struct.
+    pub counted: LengthUnit,
+    pub copied: CopyMethod,
+    /// The first member, of 32 bits, holds the length of the struct, and no argument does.
     pub has_length: bool,
-    /// How many bytes the kernel reads of it when it reads and writes it; 0 for all.
-    pub asked: u32,
-    /// Where C finds it: a header, and its name there after a colon if that differs, with `+` if it is longer there; empty where no header has it.
+    /// Number of leading bytes that the kernel reads of a struct that it reads and writes; 0 if it reads all of it.
+    pub bytes_read: u32,
+    /// The header that declares the struct. A colon and the name in the header follow if that name differs; `+` follows
+    /// if the header's struct is longer. Empty if no header declares it.
     pub source: &'static str,
-    pub layout: Layout,
+    pub layout: StructLayout,
 }
 
-/// What the length of a struct is the number of.
+/// The unit of a struct's length argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// Its bytes.
+pub enum LengthUnit {
+    /// Bytes of the struct.
     Bytes,
-    /// Bits, in whole words as the kernel has them (`long`).
+    /// Bits; the kernel copies whole words (`long`).
     Bits,
-    /// One more than bits, in whole words.
+    /// The number of bits plus one, as the kernel counts memory nodes; it copies whole words.
     Nodes,
-    /// Bytes of memory; the struct has one byte for each page.
+    /// Bytes of the memory range that the call is about; the struct has one byte for each page.
     Pages,
-    /// The bytes behind what is fixed of it.
+    /// Bytes of the data that follows the fixed part of the struct.
     Tail,
-    /// The bytes of as many of it as there is room for, each with what follows what is fixed.
+    /// Bytes of a buffer that holds several entries of variable length (directory entries).
     Entries,
 }
 
-/// How a struct is copied where its layout alone does not say it: the BPF programs know these by themselves
-/// (`bpf/nested.h`, `bpf/elsewhere.h`).
+/// How the BPF programs copy a struct. Each method other than `Plain` has code of its own there (`bpf/nested.h`,
+/// `bpf/indirect_fds.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Copied {
-    /// As its layout says.
+pub enum CopyMethod {
+    /// The layout determines what is copied.
     Plain,
-    /// An array of buffers, of which the return says how much is used.
+    /// An array of buffers; the return value is the number of bytes that are used in them.
     Iovec,
-    /// A message: an address, an array of buffers, control data.
+    /// A message header: an address, an array of buffers, and control data.
     Msghdr,
-    /// Messages, each with its length.
+    /// Message headers, each with the number of bytes of its message.
     Mmsghdr,
-    /// Each names a descriptor.
+    /// Elements that have a file descriptor each.
     Pollfd,
-    /// An ioctl's command says direction and size.
+    /// Data of an ioctl; the command encodes direction and size.
     Command,
 }
 
 impl Struct {
-    /// How many bytes a length of `count` names.
+    /// Returns the size in bytes of memory whose length argument is `count`.
     pub fn bytes(&self, count: u64, abi: Abi) -> u64 {
         const PAGE_BYTES: u64 = 4096;
         let word_bits = if abi == Abi::I386 { 32 } else { 64 };
         match self.counted {
-            Counted::Bytes | Counted::Entries => count,
-            Counted::Bits => count.div_ceil(word_bits).saturating_mul(word_bits / 8),
-            Counted::Nodes => count.saturating_sub(1).div_ceil(word_bits).saturating_mul(word_bits / 8),
-            Counted::Pages => count.div_ceil(PAGE_BYTES),
-            Counted::Tail => count.saturating_add(u64::from(self.sizes[abi as usize])),
+            LengthUnit::Bytes | LengthUnit::Entries => count,
+            LengthUnit::Bits => count.div_ceil(word_bits).saturating_mul(word_bits / 8),
+            LengthUnit::Nodes => count.saturating_sub(1).div_ceil(word_bits).saturating_mul(word_bits / 8),
+            LengthUnit::Pages => count.div_ceil(PAGE_BYTES),
+            LengthUnit::Tail => count.saturating_add(u64::from(self.sizes[abi as usize])),
         }
     }
 }
 
-/// What a struct is made of.
+/// The contents of a struct.
 #[derive(Debug)]
-pub enum Layout {
-    /// Nobody has said it yet.
+pub enum StructLayout {
+    /// The row has no members, so the struct is printed as its address.
     Opaque,
-    /// By `Abi as usize`, in ascending order of offset; reserved ones are left out.
-    Members([&'static [Member]; 4]),
-    /// It is one number, by `Abi as usize`.
-    Number([Form; 4]),
-    /// A function of `crate::beauty::decoders`, for what rows cannot say.
-    Decoder(super::memory::Decoder),
+    /// The members for each ABI, indexed by `Abi as usize`, in ascending order of offset. Reserved members are omitted.
+    Members([&'static [StructMember]; 4]),
+    /// One number; its type for each ABI, indexed by `Abi as usize`.
+    Number([MemoryType; 4]),
+    /// A function of `crate::beauty::decoders`, for contents that a row cannot describe.
+    Decoder(super::memory::StructDecoder),
 }
 
 /// A member of a struct.
 #[derive(Debug)]
-pub struct Member {
+pub struct StructMember {
     pub name: &'static str,
-    /// In bytes from the struct's beginning.
+    /// Offset in bytes from the beginning of the struct.
     pub offset: u32,
-    pub form: Form,
-    /// [`Flow::Out`]: the kernel writes it and never reads it; of a pointer, what it points to.
+    pub memory_type: MemoryType,
+    /// [`Flow::Out`] if the kernel writes the member and never reads it. For a pointer, this is about the memory that
+    /// it points to.
     pub flow: Flow,
-    /// When the kernel writes it; the condition is about members of the same struct.
+    /// The condition under which the kernel writes the member; it tests members of the same struct.
     pub used: Condition,
 }
 
-impl Member {
-    /// Whether it holds nothing that the call was given: only the kernel writes it.
+impl StructMember {
+    /// Whether the member is output only: the kernel writes it and ignores the value that the caller left there.
     pub fn is_only_written(&self) -> bool {
-        let points = matches!(self.form, Form::Number(Number { kind, .. }) if !kind.is_in_register());
+        let points = matches!(self.memory_type, MemoryType::Number(MemoryNumber { kind, .. }) if !kind.is_in_register());
         self.flow == Flow::Out && !points
     }
 }
 
-/// How a member stands in memory.
+/// The type of a value in memory: a struct member or an array element.
 #[derive(Debug)]
-pub enum Form {
-    Number(Number),
-    /// So many bytes of text, which may end earlier with NUL; 0 for all that are there.
+pub enum MemoryType {
+    Number(MemoryNumber),
+    /// Text of this many bytes, which a NUL may end earlier; 0 if it extends to the end of the memory.
     Text(u32),
-    /// So many bytes; 0 for all that are there.
+    /// This many bytes; 0 if they extend to the end of the memory.
     Bytes(u32),
-    /// A struct within the struct.
+    /// A nested struct.
     Struct(&'static Struct),
-    /// `count` elements, one each `stride` bytes; 0 for all that are there.
+    /// `count` elements, `stride` bytes apart; a count of 0 means that they extend to the end of the memory.
     Array {
-        element: &'static Form,
+        element: &'static MemoryType,
         stride: u32,
         count: u32,
     },
 }
 
-/// A number in memory, and what it is: the same as if an argument's register held it.
+/// A number in memory. Its kind and length mean the same as for a number in an argument register.
 #[derive(Debug)]
-pub struct Number {
+pub struct MemoryNumber {
     pub bytes: u8,
     pub signed: bool,
     pub big_endian: bool,
-    pub kind: Kind,
+    pub kind: ArgumentKind,
     pub length: Length,
 }
 
-impl Form {
-    /// Its bytes; what has no fixed number of them has none.
+impl MemoryType {
+    /// Returns the size in bytes; 0 if the size is not fixed.
     pub fn size(&self, abi: Abi) -> u32 {
         match self {
-            Form::Number(number) => u32::from(number.bytes),
-            Form::Text(bytes) | Form::Bytes(bytes) => *bytes,
-            Form::Struct(of) => of.sizes[abi as usize],
-            Form::Array { stride, count, .. } => stride * count,
+            MemoryType::Number(number) => u32::from(number.bytes),
+            MemoryType::Text(bytes) | MemoryType::Bytes(bytes) => *bytes,
+            MemoryType::Struct(of) => of.sizes[abi as usize],
+            MemoryType::Array { stride, count, .. } => stride * count,
         }
     }
 }
 
-/// Structs are statics: the same name is the same struct.
+/// Each struct is one static, so structs with equal names are the same.
 impl PartialEq for Struct {
     fn eq(&self, other: &Struct) -> bool {
         self.name == other.name

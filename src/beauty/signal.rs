@@ -1,11 +1,11 @@
-//! Signals: their names and the reasons they give.
+//! Names of signals and of their codes.
 //!
-//! All four ABIs number them alike (`asm-generic/signal.h`, x86's and arm64's own headers agree). Real-time signals are counted from the kernel's first, 32, as the C library moves
-//! its own SIGRTMIN past those it keeps for itself.
+//! All four ABIs have the same numbers (`asm-generic/signal.h`; the headers of x86 and arm64 agree). Real-time signals
+//! count from the kernel's first, 32, because the SIGRTMIN of a C library excludes the signals that it uses itself.
 
 use crate::text::number;
 
-/// Writes a signal's name: `SIGCHLD`, `SIGRT_2` for 34, or the number if it is none.
+/// Writes a signal's name (`SIGCHLD`, `SIGRT_2` for 34), or the number if it is not a signal.
 pub fn write_name(out: &mut Vec<u8>, signal: i32) {
     match (name(signal), signal) {
         (Some(name), _) => out.extend_from_slice(name.as_bytes()),
@@ -17,26 +17,26 @@ pub fn write_name(out: &mut Vec<u8>, signal: i32) {
     }
 }
 
-/// The name of a signal that is no real-time one.
+/// Returns the name of a standard signal; `None` for real-time signals and other numbers.
 pub fn name(signal: i32) -> Option<&'static str> {
     SIGNALS.get(usize::try_from(signal).ok()?.checked_sub(1)?).copied()
 }
 
-/// The number of a name, `SIG` or not.
+/// Returns the number of a signal's name, with or without `SIG`.
 pub fn number(name: &str) -> Option<i32> {
     let short = name.strip_prefix("SIG").unwrap_or(name);
-    if let Some(place) = short.strip_prefix("RT_") {
-        return place.parse().ok().map(|place: i32| 32 + place).filter(|signal| (32..=64).contains(signal));
+    if let Some(index) = short.strip_prefix("RT_") {
+        return index.parse().ok().map(|index: i32| 32 + index).filter(|signal| (32..=64).contains(signal));
     }
-    SIGNALS.iter().position(|known| &known[3..] == short).map(|place| place as i32 + 1)
+    SIGNALS.iter().position(|known| &known[3..] == short).map(|index| index as i32 + 1)
 }
 
-/// The names of all signals that are no real-time ones.
+/// Returns the names of the standard signals.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SIGNALS.into_iter()
 }
 
-/// The name of a signal's `si_code` (uapi/asm-generic/siginfo.h).
+/// Returns the name of a signal's `si_code` (uapi/asm-generic/siginfo.h).
 pub fn code_name(signal: i32, code: i32) -> Option<&'static str> {
     let of_signal: &[&str] = match signal {
         4 => &["ILL_ILLOPC", "ILL_ILLOPN", "ILL_ILLADR", "ILL_ILLTRP", "ILL_PRVOPC", "ILL_PRVREG", "ILL_COPROC", "ILL_BADSTK"],
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_systems() {
+    fn signal_numbers_agree_with_the_c_library() {
         for (signal, expected) in [
             (libc::SIGHUP, "SIGHUP"),
             (libc::SIGBUS, "SIGBUS"),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_a_text() {
+    fn every_number_is_written_as_a_name_or_a_number() {
         let text = |signal| {
             let mut out = Vec::new();
             write_name(&mut out, signal);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_read_by_signal() {
+    fn the_name_of_a_code_depends_on_the_signal() {
         assert_eq!(code_name(libc::SIGCHLD, libc::CLD_EXITED), Some("CLD_EXITED"));
         assert_eq!(code_name(libc::SIGSEGV, 1), Some("SEGV_MAPERR"));
         assert_eq!(code_name(libc::SIGSEGV, libc::SI_KERNEL), Some("SI_KERNEL"));

@@ -1,45 +1,48 @@
-//! What a call does to what rtrace follows (tasks, descriptors, the pairing of entries with exits): `does=` of its row.
+//! The effects of syscalls on the state that rtrace tracks: tasks, file descriptors, and the pairing of entries with
+//! exits. A row declares the effect with `does=`.
 
-/// What a syscall does to the state that is followed.
+/// The effect of a syscall on the tracked state. Arguments are counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Special {
-    /// Nothing that concerns the core.
+    /// The syscall has no effect on the tracked state.
     #[default]
     Plain,
-    /// exit(2): the thread ends with argument 0.
+    /// exit(2): the thread exits with the status in argument 0.
     Exit,
-    /// exit_group(2): the process ends with argument 0.
+    /// exit_group(2): the process exits with the status in argument 0.
     ExitGroup,
     /// execve(2): the path is argument 0.
     Execve,
     /// execveat(2): the path is argument 1, relative to argument 0.
     Execveat,
-    /// The end of a signal handler: the kernel forgets the number, so that the exit says -1.
+    /// sigreturn(2), the end of a signal handler: the kernel resets the task's syscall number, so the exit record has
+    /// -1.
     SigReturn,
-    /// It returns a second time, as 0, in the new task.
+    /// fork, clone and similar calls: the call also returns 0 in the new task.
     Clone,
-    /// Closes argument 0.
+    /// Closes the descriptor in argument 0.
     Close,
-    /// Closes or marks arguments 0 to 1, by the flags in argument 2.
+    /// close_range(2): closes the descriptors from argument 0 to argument 1, or marks them close-on-exec, according to
+    /// the flags in argument 2.
     CloseRange,
-    /// Returns a second descriptor of what argument 0 is.
+    /// Returns a duplicate of the descriptor in argument 0.
     Dup,
-    /// The same, and replaces the descriptor in argument 1.
+    /// Duplicates the descriptor in argument 0 to the number in argument 1, and replaces a descriptor of that number.
     DupTo,
-    /// fcntl: duplicates by its command.
+    /// fcntl(2): some commands duplicate a descriptor.
     Fcntl,
-    /// unshare(2): may give the thread a descriptor table of its own, and what it makes a pid namespace.
+    /// unshare(2): may give the thread its own descriptor table, and its future children a new pid namespace.
     Unshare,
-    /// setns(2): may choose the pid namespace of what the thread makes.
+    /// setns(2): may set the pid namespace of the thread's future children.
     Setns,
-    /// The kernel may change descriptors of this process without a call.
+    /// io_uring: the kernel may change descriptors of this process without a call.
     IoUring,
-    /// One of its commands replaces a descriptor of another process.
+    /// ioctl(2): one command replaces a descriptor of another process.
     Ioctl,
-    /// One of its options changes the name that the kernel has of the task (PR_SET_NAME of prctl(2)).
+    /// prctl(2): PR_SET_NAME changes the comm of the task.
     Rename,
-    /// May return a new descriptor, by an argument's value (i386's socketcall).
+    /// May return a new descriptor, depending on the value of an argument (i386's socketcall).
     MaybeDescriptor,
-    /// Returns 0 without looking at its descriptors if the length is 0 (splice, tee).
+    /// Returns 0 without checking its descriptors if the length is 0 (splice, tee).
     Splice,
 }

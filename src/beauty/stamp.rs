@@ -1,7 +1,8 @@
-//! Time stamps at the head of a line, in the seven formats of `--time-format`.
+//! The time stamps at the beginning of lines, in the seven formats of `--time-format`.
 //!
-//! Events carry CLOCK_MONOTONIC; wall-clock formats add the session's offset, so that a recording shows the time at which it was made. Wall and monotonic stamps have all
-//! nine digits; the two in milliseconds have three, as perf trace prints them.
+//! Events have times of CLOCK_MONOTONIC. The wall-clock formats add the session's offset, so a replay shows the time of
+//! the recording. Wall-clock and monotonic stamps have nine digits after the point; the two formats in milliseconds
+//! have three, as in perf trace.
 
 use crate::event::Time;
 use crate::session::{Scope, Session};
@@ -11,26 +12,28 @@ use jiff::tz::TimeZone;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Writes stamps, and remembers what they are counted from.
+/// Writes time stamps, and keeps the origin of relative ones.
 #[derive(Debug)]
 pub struct Stamps {
     format: TimeFormat,
-    /// What relative stamps count from.
+    /// The time from which relative stamps count.
     origin: Option<Time>,
-    /// The stamp of the line before.
+    /// The time of the previous line.
     previous: Option<Time>,
-    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, nanoseconds.
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, in nanoseconds.
     realtime_offset: i64,
     zone: TimeZone,
-    /// The second whose civil date is kept, as most lines share it with the line before.
+    /// The second that `date` and `zone_offset` are of. They are kept because most lines share it with the previous
+    /// line.
     second: i64,
     date: String,
     zone_offset: String,
 }
 
 impl Stamps {
-    /// A trace of what was there before counts from its own beginning: its first call to end is rarely the first that
-    /// began. That of a command counts from what [`Stamps::count_from`] is told at its first line.
+    /// Creates the stamps of a session. In a trace of existing tasks, relative stamps count from the start of the
+    /// trace, since its first call to end is rarely the first that began. In a trace of a command,
+    /// [`Stamps::count_from`] sets the origin at the first line.
     pub fn new(format: TimeFormat, session: &Session) -> Stamps {
         let zone = if matches!(format, TimeFormat::Local | TimeFormat::LocalDate) { TimeZone::system() } else { TimeZone::UTC };
         Stamps::in_zone(format, session, zone)
@@ -50,17 +53,17 @@ impl Stamps {
         }
     }
 
-    /// Nobody said yet what relative stamps count from.
+    /// Returns whether the origin of relative stamps is still unset.
     pub fn has_no_origin(&self) -> bool {
         self.origin.is_none()
     }
 
-    /// Relative stamps count from this time.
+    /// Sets the time from which relative stamps count.
     pub fn count_from(&mut self, origin: Time) {
         self.origin = Some(origin);
     }
 
-    /// The stamp of a line, aligned to its column; `None` is an unknown time.
+    /// Writes the stamp of a line, aligned to its column; `None` is an unknown time.
     pub fn line(&mut self, out: &mut Vec<u8>, time: Option<Time>) {
         let Some(time) = time else {
             number::blanks(out, self.width() - 1);
@@ -80,7 +83,8 @@ impl Stamps {
         }
     }
 
-    /// A moment within a line. It has no line before, so `delta` is shown as `relative`.
+    /// Writes a time within a line, without alignment. The format `delta` is written as `relative`, since it applies to
+    /// lines only.
     pub fn moment(&mut self, out: &mut Vec<u8>, time: Time) {
         match self.format {
             TimeFormat::Relative | TimeFormat::Delta => number::millis(out, between(self.origin.unwrap_or(time), time), 0),
@@ -88,6 +92,7 @@ impl Stamps {
         }
     }
 
+    /// Writes an absolute time: a date with a time of day, or seconds.
     fn absolute(&mut self, out: &mut Vec<u8>, time: Time) {
         let monotonic = i64::try_from(time.0).unwrap_or(i64::MAX);
         let real = monotonic.saturating_add(self.realtime_offset);
@@ -104,6 +109,7 @@ impl Stamps {
         out.extend_from_slice(self.zone_offset.as_bytes());
     }
 
+    /// Formats date and zone offset of a second, unless they are those of the previous one.
     fn keep_date(&mut self, second: i64) {
         if second == self.second {
             return;
@@ -119,6 +125,7 @@ impl Stamps {
         self.zone_offset = zoned.strftime(offset).to_string();
     }
 
+    /// Returns the number of columns of a stamp.
     fn width(&self) -> usize {
         match self.format {
             TimeFormat::Relative | TimeFormat::Delta => 10,
@@ -131,7 +138,8 @@ impl Stamps {
     }
 }
 
-/// Nanoseconds from `earlier` to `later`; negative when it is the other way round, as lines stand in the order of their ends.
+/// Returns the nanoseconds from `earlier` to `later`. The result is negative if `later` precedes `earlier`, which
+/// happens because lines are in the order in which calls end.
 fn between(earlier: Time, later: Time) -> i64 {
     later.0.wrapping_sub(earlier.0) as i64
 }
@@ -159,13 +167,13 @@ mod tests {
     const TIMES: [Option<u64>; 4] = [Some(30_000_000_007), Some(30_001_500_000), None, Some(29_999_000_000)];
 
     #[test]
-    fn milliseconds_count_from_the_first_line_or_the_one_before() {
+    fn milliseconds_count_from_the_first_or_the_previous_line() {
         assert_eq!(stamps(TimeFormat::Relative, &TIMES), ["     0.000", "     1.500", "         ?", "    -1.000"]);
         assert_eq!(stamps(TimeFormat::Delta, &TIMES), ["     0.000", "     1.500", "         ?", "    -2.500"]);
     }
 
     #[test]
-    fn a_trace_of_what_was_there_counts_from_its_beginning() {
+    fn stamps_of_a_system_trace_count_from_its_start() {
         let session = Session { started: Time(1_000_000), scope: Scope::System, ..Session::default() };
         let mut out = Vec::new();
         Stamps::new(TimeFormat::Relative, &session).line(&mut out, Some(Time(3_000_000)));

@@ -1,4 +1,4 @@
-//! How events look: a style turns each into text, and decodes nothing itself.
+//! Output styles: a style formats events as text, from values that the decoders provide.
 
 use super::json::Json;
 use super::perf::Perf;
@@ -7,41 +7,41 @@ use crate::session::Session;
 use crate::show::{self, Show};
 use crate::stack::name::Names;
 
-/// What a style may ask beside an event.
-pub struct Known<'a> {
+/// The data, besides an event, that a style may need to format it.
+pub struct StyleContext<'a> {
     pub session: &'a Session,
-    /// What a task was called at the time of the event.
+    /// Returns the comm of a task at the time of the event.
     pub comm: &'a dyn Fn(i32) -> Option<Comm>,
-    /// What frames of stacks are called.
+    /// Names of stack frames and of the kernel's functions.
     pub names: &'a dyn Names,
 }
 
-/// How the trace went, once it is over.
+/// The account of a finished trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// `None` where no calls were traced, or the kernel did not say how many there were.
+    /// `None` if no calls were traced, or the kernel did not report their number.
     pub calls: Option<CallsVerdict>,
-    /// The events that were asked for beside calls, and what became of their records.
+    /// The requested events other than calls, and the account of their records.
     pub events: Vec<EventVerdict>,
-    /// Lost records of which no event tells where they are missing.
+    /// Number of lost records that no lost event accounts for, so that the time of the loss is unknown.
     pub unplaced: u64,
-    /// There were events about losses that could not say how many records they are about.
+    /// There were lost events without a number of records.
     pub gaps_without_size: bool,
 }
 
-/// What became of the calls that were issued: shown, lost, held back and given up are all of them.
+/// The account of the issued calls. `shown`, `lost`, `held_back` and `given_up` add up to `issued`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallsVerdict {
     pub issued: u64,
     pub shown: u64,
     pub lost: u64,
-    /// Not shown because of a filter, a switch or a limit.
+    /// Calls that a filter, a switch or a limit excluded from the output.
     pub held_back: u64,
-    /// Not shown because the output could not be written.
+    /// Calls that are missing in the output because it could not be written.
     pub given_up: u64,
 }
 
-/// What became of an event's records.
+/// The account of an event's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventVerdict {
     pub name: String,
@@ -50,20 +50,21 @@ pub struct EventVerdict {
     pub lost: u64,
 }
 
-/// A way to write events.
+/// A format for events.
 pub trait Style {
-    /// Appends what an event is in this style, with what ends it. Nothing is appended for an event that has no place in the style.
-    fn event(&mut self, out: &mut Vec<u8>, event: &Event, known: &Known<'_>);
+    /// Appends the text of an event, with its terminator. Appends nothing for an event that the style does not show.
+    fn event(&mut self, out: &mut Vec<u8>, event: &Event, known: &StyleContext<'_>);
 
-    /// Appends what comes behind the last event.
+    /// Appends the text that follows the last event.
     fn end(&mut self, out: &mut Vec<u8>, verdict: &Verdict, session: &Session);
 
-    /// Somebody reads it on a terminal from now on, whose lines are so wide; `None` if they may be of any width.
+    /// Formats the following events for a terminal. `width` is the maximum width of a line in columns; `None` means no
+    /// limit.
     fn on_terminal(&mut self, _width: Option<usize>) {}
 }
 
-/// The style that was asked for.
-pub fn of(show: &Show, session: &Session, color: bool) -> Box<dyn Style> {
+/// Creates the requested style.
+pub fn create(show: &Show, session: &Session, color: bool) -> Box<dyn Style> {
     match show.style {
         show::Style::Perf => Box::new(Perf::new(show, session, color)),
         show::Style::Json => Box::new(Json::new(show.string_limit)),

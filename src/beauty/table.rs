@@ -1,33 +1,34 @@
-//! Reading a table of constants: from numbers to names and back.
+//! Lookup in a table of constants: names by number, and numbers by name.
 //!
-//! Nothing is lost on the way: bits without a name stay as a number, and so does a value without one.
+//! Bits and values without a name are returned as numbers, so the parts of a flag word always add up to the word.
 
-use super::row::{Entry, Field, Table, TableKind};
+use super::row::{BitField, ConstantTable, TableConstant, TableKind};
 use crate::event::Abi;
 use crate::kernel::constant::Constant;
 
-/// One part of a flag word.
+/// A part of a flag word.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Part {
-    /// A constant, and the table it stands in (a field's differs from the word's).
-    Constant { table: &'static Table, name: &'static str },
-    /// Bits that have no name; 0 when the whole word is 0 and zero has no name.
+pub enum FlagPart {
+    /// A constant and its table: the table of the word, or that of a bit field.
+    Constant { table: &'static ConstantTable, name: &'static str },
+    /// The bits that have no name; 0 if the whole word is 0 and zero has no name.
     Rest(u64),
 }
 
-impl Table {
-    /// The table that holds in this ABI: a twin, or itself.
-    pub fn in_abi(&'static self, abi: Abi) -> &'static Table {
+impl ConstantTable {
+    /// Returns the version of this table for an ABI.
+    pub fn in_abi(&'static self, abi: Abi) -> &'static ConstantTable {
         self.per_abi.iter().find(|(other, _)| *other == abi).map_or(self, |(_, twin)| twin)
     }
 
-    /// The parts of a flag word: fields first, then flags (composites before what they are made of), then what has no name.
-    pub fn flags(&'static self, bits: u64) -> Parts {
+    /// Returns the parts of a flag word: first the bit fields, then the flags (composites before their parts), then the
+    /// bits without a name.
+    pub fn flags(&'static self, bits: u64) -> FlagParts {
         let zero = if bits == 0 { self.zero() } else { None };
-        Parts { table: self, rest: bits, unnamed: 0, field: 0, entry: 0, zero, given: false, over: false }
+        FlagParts { table: self, rest: bits, unnamed: 0, field: 0, entry: 0, zero, has_parts: false, is_done: false }
     }
 
-    /// The name of a value; in an enum the first that was given to it.
+    /// Returns the name of a value; if an enum has several entries for it, the first.
     pub fn name(&self, value: u64) -> Option<&'static str> {
         match self.kind {
             TableKind::Flags => self.entries.iter().find(|entry| entry.value == value).map(|entry| entry.name),
@@ -38,16 +39,17 @@ impl Table {
         }
     }
 
-    /// What a name stands for, which may lack the table's prefix; names of fields count, and speak of the field's bits.
+    /// Returns the value of a name, which may lack the table's prefix. Names of the bit fields are found as well; their
+    /// constants have the mask of the field.
     pub fn constant(&self, name: &str) -> Option<Constant> {
         let own = self.entries.iter().find(|entry| entry.name == name || self.short(entry.name) == name);
         own.map(|entry| Constant::of_bits(entry.value)).or_else(|| {
-            let of_field = |field: &Field| Some(Constant { mask: field.mask, ..field.table.constant(name)? });
+            let of_field = |field: &BitField| Some(Constant { mask: field.mask, ..field.table.constant(name)? });
             self.fields.iter().find_map(of_field)
         })
     }
 
-    /// All names, each without the table's prefix and with it; those of fields too.
+    /// Returns all names, each without and with the table's prefix, including those of the bit fields.
     pub fn all_names(&self) -> Vec<String> {
         let own = self.entries.iter().flat_map(|entry| {
             let short = self.short(entry.name);
@@ -56,12 +58,12 @@ impl Table {
         own.chain(self.fields.iter().flat_map(|field| field.table.all_names())).collect()
     }
 
-    /// A name without the table's prefix, if that leaves anything.
+    /// Returns a name without the table's prefix, or the name itself if nothing would be left.
     pub fn short(&self, name: &'static str) -> &'static str {
         name.strip_prefix(self.prefix).filter(|rest| !rest.is_empty()).unwrap_or(name)
     }
 
-    /// Whether zero is a constant of its own here or in a field, not merely the absence of others.
+    /// Returns whether this table or that of a bit field has a constant for zero.
     pub fn names_zero(&self) -> bool {
         self.zero().is_some() || self.fields.iter().any(|field| field.table.names_zero())
     }
@@ -70,9 +72,10 @@ impl Table {
         self.name(0)
     }
 
-    /// In an enum, whose entries ascend; many begin at 0 without a hole, and then the place is the value.
-    fn search(&self, value: u64) -> Option<&'static Entry> {
-        let entries: &'static [Entry] = self.entries;
+    /// Searches the entries of an enum, which ascend. Many enums begin at 0 and have no holes, so the entry at index
+    /// `value` is tried first.
+    fn search(&self, value: u64) -> Option<&'static TableConstant> {
+        let entries: &'static [TableConstant] = self.entries;
         if let Some(entry) = usize::try_from(value).ok().and_then(|place| entries.get(place)).filter(|entry| entry.value == value) {
             let first = value == 0 || entries[value as usize - 1].value != value;
             if first {
@@ -84,63 +87,68 @@ impl Table {
     }
 }
 
-/// Iterator over the parts of a flag word.
+/// An iterator over the parts of a flag word.
 #[derive(Clone, Debug)]
-pub struct Parts {
-    table: &'static Table,
-    /// Bits that are still to be told.
+pub struct FlagParts {
+    table: &'static ConstantTable,
+    /// The bits that are in no part so far.
     rest: u64,
-    /// Bits of fields whose value has no name.
+    /// The bits of fields whose value has no name.
     unnamed: u64,
+    /// Index of the next bit field.
     field: usize,
+    /// Index of the next constant.
     entry: usize,
+    /// The name of zero, if the word is 0.
     zero: Option<&'static str>,
-    given: bool,
-    over: bool,
+    /// A part was returned.
+    has_parts: bool,
+    /// All parts were returned.
+    is_done: bool,
 }
 
-impl Iterator for Parts {
-    type Item = Part;
+impl Iterator for FlagParts {
+    type Item = FlagPart;
 
-    fn next(&mut self) -> Option<Part> {
-        if self.over {
+    fn next(&mut self) -> Option<FlagPart> {
+        if self.is_done {
             return None;
         }
         if let Some(name) = self.zero {
-            self.over = true;
-            return Some(Part::Constant { table: self.table, name });
+            self.is_done = true;
+            return Some(FlagPart::Constant { table: self.table, name });
         }
         let part = self.next_field().or_else(|| self.next_flag());
-        self.given |= part.is_some();
+        self.has_parts |= part.is_some();
         part.or_else(|| {
-            self.over = true;
+            self.is_done = true;
             let rest = self.rest | self.unnamed;
-            (rest != 0 || !self.given).then_some(Part::Rest(rest))
+            (rest != 0 || !self.has_parts).then_some(FlagPart::Rest(rest))
         })
     }
 }
 
-impl Parts {
-    fn next_field(&mut self) -> Option<Part> {
+impl FlagParts {
+    fn next_field(&mut self) -> Option<FlagPart> {
         while let Some(field) = self.table.fields.get(self.field) {
             self.field += 1;
             let value = self.rest & field.mask;
             self.rest &= !field.mask;
             match field.table.name(value) {
-                Some(name) => return Some(Part::Constant { table: field.table, name }),
+                Some(name) => return Some(FlagPart::Constant { table: field.table, name }),
                 None => self.unnamed |= value,
             }
         }
         None
     }
 
-    fn next_flag(&mut self) -> Option<Part> {
+    fn next_flag(&mut self) -> Option<FlagPart> {
         while self.rest != 0 {
             let entry = self.table.entries.get(self.entry)?;
             self.entry += 1;
             if entry.value != 0 && self.rest & entry.value == entry.value {
                 self.rest &= !entry.value;
-                return Some(Part::Constant { table: self.table, name: entry.name });
+                return Some(FlagPart::Constant { table: self.table, name: entry.name });
             }
         }
         None
@@ -151,11 +159,11 @@ impl Parts {
 mod tests {
     use super::*;
 
-    const fn entry(value: u64, name: &'static str) -> Entry {
-        Entry { value, name }
+    const fn entry(value: u64, name: &'static str) -> TableConstant {
+        TableConstant { value, name }
     }
 
-    static ACCESS: Table = Table {
+    static ACCESS: ConstantTable = ConstantTable {
         name: "open_access",
         kind: TableKind::Enum,
         bits: 32,
@@ -165,8 +173,8 @@ mod tests {
         fields: &[],
         per_abi: &[],
     };
-    static OPEN_ARM: Table = Table { entries: &[entry(0o40000, "O_DIRECTORY")], per_abi: &[], ..OPEN_BARE };
-    const OPEN_BARE: Table = Table {
+    static OPEN_ARM: ConstantTable = ConstantTable { entries: &[entry(0o40000, "O_DIRECTORY")], per_abi: &[], ..OPEN_BARE };
+    const OPEN_BARE: ConstantTable = ConstantTable {
         name: "open_flags",
         kind: TableKind::Flags,
         bits: 32,
@@ -179,29 +187,29 @@ mod tests {
             entry(0o200000, "O_DIRECTORY"),
             entry(0o2000000, "O_CLOEXEC"),
         ],
-        fields: &[Field { mask: 3, table: &ACCESS }],
+        fields: &[BitField { mask: 3, table: &ACCESS }],
         per_abi: &[],
     };
-    static OPEN: Table = Table { per_abi: &[(Abi::Aarch64, &OPEN_ARM)], ..OPEN_BARE };
-    static PROT: Table =
-        Table { name: "prot", prefix: "PROT_", entries: &[entry(0, "PROT_NONE"), entry(1, "PROT_READ")], fields: &[], ..OPEN_BARE };
-    static CLOCK: Table = Table {
+    static OPEN: ConstantTable = ConstantTable { per_abi: &[(Abi::Aarch64, &OPEN_ARM)], ..OPEN_BARE };
+    static PROT: ConstantTable =
+        ConstantTable { name: "prot", prefix: "PROT_", entries: &[entry(0, "PROT_NONE"), entry(1, "PROT_READ")], fields: &[], ..OPEN_BARE };
+    static CLOCK: ConstantTable = ConstantTable {
         name: "clock",
         prefix: "",
         entries: &[entry(0, "A"), entry(1, "B"), entry(1, "C"), entry(2, "D"), entry(u64::MAX, "LAST")],
         ..ACCESS
     };
 
-    fn shown(table: &'static Table, bits: u64) -> String {
+    fn shown(table: &'static ConstantTable, bits: u64) -> String {
         let part = |part| match part {
-            Part::Constant { table, name } => table.short(name).to_string(),
-            Part::Rest(rest) => format!("{rest:#x}"),
+            FlagPart::Constant { table, name } => table.short(name).to_string(),
+            FlagPart::Rest(rest) => format!("{rest:#x}"),
         };
         table.flags(bits).map(part).collect::<Vec<_>>().join("|")
     }
 
     #[test]
-    fn composites_come_before_their_parts_and_the_rest_stays() {
+    fn composites_precede_their_parts_and_unnamed_bits_remain() {
         assert_eq!(shown(&OPEN, 0o2000000), "RDONLY|CLOEXEC");
         assert_eq!(shown(&OPEN, 0o4010001), "WRONLY|SYNC");
         assert_eq!(shown(&OPEN, 0o10002), "RDWR|DSYNC");
@@ -215,9 +223,9 @@ mod tests {
         assert_eq!(shown(&OPEN, 0), "RDONLY");
         assert_eq!(shown(&PROT, 0), "NONE");
         assert_eq!(shown(&PROT, 9), "READ|0x8");
-        static NAMELESS: Table = Table { entries: &[], fields: &[], ..OPEN_BARE };
+        static NAMELESS: ConstantTable = ConstantTable { entries: &[], fields: &[], ..OPEN_BARE };
         assert_eq!(shown(&NAMELESS, 0), "0x0");
-        assert!(OPEN.names_zero(), "its access mode does");
+        assert!(OPEN.names_zero(), "the access mode names zero");
         assert!(!NAMELESS.names_zero() && PROT.names_zero() && ACCESS.names_zero());
     }
 
@@ -228,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_values_go_both_ways() {
+    fn names_are_found_by_value_and_values_by_name() {
         assert_eq!(CLOCK.name(1), Some("B"), "the first name of a value");
         assert_eq!(CLOCK.name(2), Some("D"));
         assert_eq!(CLOCK.name(u64::from(u32::MAX)), Some("LAST"), "a register holds only 32 bits of it");

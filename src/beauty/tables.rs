@@ -1,4 +1,4 @@
-//! The tables that build.rs made of `beauty/` and the UAPI headers.
+//! The tables that build.rs generates from `beauty/` and the UAPI headers.
 
 use super::row::*;
 use crate::event::Abi;

@@ -1,15 +1,15 @@
-//! Typed values: what an argument or a return means, before any style has printed it.
+//! Typed values: the decoded meaning of an argument or a return value, before a style prints it.
 //!
-//! Decoders make these and never fail; styles print them and decode nothing. A value loses nothing of what is known: what a
-//! style leaves out, shortens or puts together is the style's choice.
+//! Decoders produce these values and never fail; styles print them and decode nothing. A value holds all that is known
+//! about the argument. Each style decides what to omit, shorten or combine.
 
-use super::row::Table;
+use super::row::ConstantTable;
 use super::tables::constants::FILE_TYPE;
 use crate::event::{Comm, File};
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// One value.
+/// The decoded value of an argument, a return, a struct member, an array element or a tracepoint field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     Int(i64),
@@ -18,41 +18,41 @@ pub enum Value<'a> {
     Octal(u64),
     /// A user-space address; 0 is NULL.
     Address(u64),
-    /// An address of the kernel's code.
+    /// An address in the kernel's code.
     Code(u64),
-    /// Constants of a table ORed together; every style walks it with [`Table::flags`].
+    /// Constants of a table ORed together. Styles split `bits` with [`ConstantTable::flags`].
     Flags {
-        table: &'static Table,
+        table: &'static ConstantTable,
         bits: u64,
     },
-    /// One constant of a table; every style looks it up with [`Table::name`].
+    /// One constant of a table. Styles look up its name with [`ConstantTable::name`].
     Symbol {
-        table: &'static Table,
+        table: &'static ConstantTable,
         value: u64,
     },
-    /// A descriptor and what it was, if that is known.
+    /// A file descriptor, and the file that it referred to at the call, if that is known.
     Fd {
         fd: i32,
         file: Option<&'a File>,
     },
-    /// A directory's descriptor: AT_FDCWD is CWD.
+    /// A descriptor of a directory, or AT_FDCWD.
     DirFd {
         fd: i32,
         file: Option<&'a File>,
     },
-    /// A task and its name at that time. Where the call has another number for it than rtrace (in a pid namespace below),
-    /// `here` is rtrace's.
+    /// A task, with its comm at the time of the call. `pid` is the number that the call used. If the caller runs in a
+    /// pid namespace below rtrace's, `translated` is the task's number in rtrace's namespace.
     Pid {
         pid: i32,
-        here: Option<i32>,
+        translated: Option<i32>,
         comm: Option<Comm>,
     },
-    /// A user or group of another user namespace; in the first one it is `here`.
+    /// A user or group ID of another user namespace; `initial` is the same user or group in the initial namespace.
     Id {
         id: u32,
-        here: u32,
+        initial: u32,
     },
-    /// A signal's number.
+    /// A signal number.
     Signal(i32),
     /// A device number as user space encodes it.
     Dev {
@@ -61,56 +61,59 @@ pub enum Value<'a> {
     },
     /// Text or bytes from the traced process.
     Str(Text<'a>),
-    /// An address of IPv4 or IPv6.
+    /// An IPv4 or IPv6 address.
     Ip(IpAddr),
-    /// The `si_code` of a signal: what it means depends on the signal.
+    /// The `si_code` of a signal; positive codes have a meaning of their own for each signal.
     SignalCode {
         signal: i32,
         code: i32,
     },
-    /// What wait4(2) tells of a child.
+    /// The status of a child as wait4(2) reports it.
     WaitStatus(WaitStatus),
-    /// A number or bytes in the words of the kernel's own print format (`S|D`), for a field of a tracepoint.
+    /// A tracepoint field as text, formatted according to the event's print format (`S|D`).
     Formatted {
         text: String,
         number: Option<u64>,
     },
-    /// An array of strings of which none was copied: where it is, how many there are before its end, and whether the end
-    /// was not reached, so that there may be more.
+    /// An array of strings (argv, envp) whose strings were counted but not copied.
     Uncopied {
+        /// Address of the array.
         address: u64,
+        /// Number of copied pointers before NULL.
         count: u64,
+        /// No NULL was among the copied pointers, so the array may have more strings.
         or_more: bool,
     },
-    /// Memory that could not be read, or that this engine does not read: where it is.
+    /// The address of memory that could not be read, or that this engine does not read; 0 is NULL.
     Unread(u64),
-    /// The permissions of a file, and what kind of file it is (`st_mode`).
+    /// The type and the permissions of a file (`st_mode`).
     FileMode(u32),
     /// A struct in memory.
-    Struct(Record<'a>),
-    /// A number that is put together of several values (an I/O priority of class and level).
+    Struct(StructValue<'a>),
+    /// A number that packs several values (an I/O priority: class and level).
     Packed {
-        /// What it is, in the name of a function of [`super::custom`].
+        /// Name of the function in [`super::custom`] that decoded it.
         name: &'static str,
         raw: u64,
         members: Vec<(&'static str, Value<'a>)>,
     },
-    Array(List<'a>),
-    /// All values but these: a set that is told by what it lacks.
-    AllBut(List<'a>),
-    /// Registers that nobody saw.
+    Array(ArrayValue<'a>),
+    /// The complement of a set: every value except these.
+    AllBut(ArrayValue<'a>),
+    /// A value that was not recorded: the registers of a call whose entry was not seen, or a field that lies beyond the
+    /// end of its record.
     Unknown,
 }
 
-/// How a child ended, stopped or went on (wait(2)).
+/// A wait status: how a child exited, stopped or continued (wait(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitStatus {
-    /// As the kernel encodes it.
+    /// The status word as the kernel encodes it.
     pub raw: u32,
     pub change: StateChange,
 }
 
-/// What became of a child. Signals are numbers.
+/// The change of a child's state. Signals are numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateChange {
     Exited {
@@ -120,7 +123,7 @@ pub enum StateChange {
         signal: i32,
         dumped: bool,
     },
-    /// `event`: that of ptrace(2), `PTRACE_EVENT_*`, if it stopped for one.
+    /// `event` is the `PTRACE_EVENT_*` of ptrace(2) that stopped the child, if there was one.
     Stopped {
         signal: i32,
         event: Option<u32>,
@@ -129,7 +132,7 @@ pub enum StateChange {
 }
 
 impl WaitStatus {
-    /// By the macros of wait(2).
+    /// Decodes a status word as the macros of wait(2) do.
     pub fn new(raw: u32) -> WaitStatus {
         const DUMPED: u32 = 0x80;
         let (low, high) = (raw & 0x7f, raw >> 8 & 0xff);
@@ -146,11 +149,12 @@ impl WaitStatus {
     }
 }
 
-/// The kind of file in a mode, by its name if it has one, and the other bits; all of them where there is no kind.
+/// Splits a file mode into the name of the file type (`S_IFMT`) and the remaining bits. Returns all bits if the type is
+/// 0 or has no name.
 pub fn file_mode(mode: u32) -> (Option<&'static str>, u32) {
-    const KIND: u32 = 0o170_000;
-    match FILE_TYPE.name(u64::from(mode & KIND)).filter(|_| mode & KIND != 0) {
-        Some(kind) => (Some(kind), mode & !KIND),
+    const TYPE_MASK: u32 = 0o170_000;
+    match FILE_TYPE.name(u64::from(mode & TYPE_MASK)).filter(|_| mode & TYPE_MASK != 0) {
+        Some(file_type) => (Some(file_type), mode & !TYPE_MASK),
         None => (None, mode),
     }
 }
@@ -158,53 +162,55 @@ pub fn file_mode(mode: u32) -> (Option<&'static str>, u32) {
 /// Text or bytes from the traced process, unescaped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Text<'a> {
-    /// What is here of it; without the NUL that ends a string.
+    /// The bytes that were copied, up to the limit for strings; without the NUL that ends a string.
     pub bytes: Cow<'a, [u8]>,
-    /// Where it is in the process's memory; 0 for what came with a record.
+    /// Address in the process's memory; 0 if the text is a field of a record.
     pub address: u64,
-    /// How many bytes the call names, where it names a number of them.
+    /// The length in bytes that the call specifies, if it specifies one.
     pub wanted: Option<u64>,
-    /// There was more.
+    /// The text is longer than `bytes`.
     pub cut: bool,
-    /// Some of its dots may be the kernel's, for bytes that cannot be printed.
+    /// The kernel replaces unprintable bytes with dots, so a dot in `bytes` may stand for another byte.
     pub altered: bool,
 }
 
 /// A struct of the kernel's ABI in the traced process's memory.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Record<'a> {
-    /// Its name in `beauty/structs/`; empty where no row describes it.
+pub struct StructValue<'a> {
+    /// The struct's name in `beauty/structs/`; empty if no row describes it.
     pub name: &'static str,
     pub address: u64,
-    /// By name, in the order in which they are in memory.
+    /// Names and values of the members, in the order of their offsets.
     pub members: Vec<(&'static str, Value<'a>)>,
-    /// The call names more of it than is here.
+    /// The struct of the call is longer than `members`.
     pub more: bool,
 }
 
-/// Values of one type in the traced process's memory.
+/// An array of values of one type in the traced process's memory, or in a record.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct List<'a> {
+pub struct ArrayValue<'a> {
+    /// Address in the process's memory; 0 if the array is a field of a record.
     pub address: u64,
     pub items: Vec<Value<'a>>,
-    /// The call names more of them than are here.
+    /// The array of the call has more elements than `items`.
     pub more: bool,
 }
 
-/// What a call returned.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Returned<'a> {
     Value(Value<'a>),
-    /// poll and its like: no descriptor was ready in time.
+    /// poll, select and similar calls returned 0: no descriptor was ready before the timeout.
     Timeout,
-    /// -1 and an errno.
+    /// The call failed with this errno.
     Error(i32),
-    /// The kernel's own codes for restarting a call (512..=516), that the program never sees.
+    /// The call returned one of the kernel's internal codes 512..=516, most of which restart the call. The program
+    /// never sees them.
     Restart(i32),
-    /// It does not return.
+    /// The call does not return (`exit_group`).
     Never,
-    /// It was not seen.
+    /// The exit of the call was not seen.
     Unseen,
-    /// It is in flight.
+    /// The call is in flight.
     Pending,
 }

@@ -1,26 +1,28 @@
-//! In place of the programs, in a build without the feature `bpf`.
+//! Stands in for the BPF programs in a build without the feature `bpf`.
 
 use super::account::Account;
 use super::in_flight::InFlight;
 use super::settings::{Mode, Seed, Settings};
-use crate::event::{Note, Time};
+use crate::event::{Synthesized, Time};
 use std::os::fd::BorrowedFd;
 
-/// There are none in this build, and no way to ask the kernel for others'.
+/// Returns false: this build cannot ask the kernel for the programs of other processes.
 pub fn is_of_rtrace(_: u32) -> bool {
     false
 }
 
-/// There are none that could be.
+/// Returns false: this build has no programs.
 pub fn may_be_interrupted() -> bool {
     false
 }
 
-/// There are none.
+/// The programs, which this build does not have.
 #[derive(Debug)]
 pub enum Programs {}
 
 impl Programs {
+    /// Fails.
+    ///
     /// # Errors
     /// Always.
     pub fn load(_: &Settings) -> anyhow::Result<Programs> {
@@ -43,11 +45,11 @@ impl Programs {
         match *self {}
     }
 
-    pub fn look_beside(&mut self) -> anyhow::Result<()> {
+    pub fn trace_32_bit_calls(&mut self) -> anyhow::Result<()> {
         match *self {}
     }
 
-    pub fn unseen(&self) -> u64 {
+    pub fn compat_unseen(&self) -> u64 {
         match *self {}
     }
 
@@ -63,7 +65,7 @@ impl Programs {
         match *self {}
     }
 
-    pub fn follow_anyone(&self) -> bool {
+    pub fn has_living_tasks(&self) -> bool {
         match *self {}
     }
 
@@ -71,11 +73,11 @@ impl Programs {
         match *self {}
     }
 
-    pub fn kept(&self, _: Time) -> std::iter::Empty<(Time, Note)> {
+    pub fn ended_task_aggregates(&self, _: Time) -> std::iter::Empty<(Time, Synthesized)> {
         match *self {}
     }
 
-    pub fn kept_fd(&self) -> Option<BorrowedFd<'_>> {
+    pub fn aggregates_fd(&self) -> Option<BorrowedFd<'_>> {
         match *self {}
     }
 

@@ -1,35 +1,35 @@
-//! What the kernel side counts.
+//! The counters of the BPF programs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// As many words of 8 bytes has `struct account`.
+/// The size of `struct account` in words of 8 bytes.
 pub const WORDS: usize = 9;
 
-/// The kernel's account of calls: the mirror of `struct account`.
+/// The counters of calls: the counterpart of `struct account`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Calls that were wanted, counted when they began.
+    /// Traced calls, counted when they begin.
     pub calls: u64,
-    /// Their records that found no room.
+    /// Lost records of calls.
     pub calls_lost: u64,
-    /// Ends of tasks, and signals, that found no room.
+    /// Lost records of ends of tasks and of signals.
     pub ends_lost: u64,
-    /// Tasks that could not be followed for want of memory.
+    /// Tasks that could not be followed because the kernel had no memory for their state.
     pub tasks_lost: u64,
-    /// Calls whose memory could not be copied for want of memory.
+    /// Calls whose data was not copied because the kernel had no memory for the copy.
     pub scratch_lost: u64,
-    /// Records with more of the data of calls that found no room.
+    /// Lost partial records of calls.
     pub parts_lost: u64,
-    /// 32-bit programs whose calls the events of single syscalls do not see.
+    /// 32-bit programs, for whose calls the `syscalls:` events do not fire.
     pub compat: u64,
-    /// Calls that were left out because it was certain that they are not to be shown.
+    /// Calls without a record, because a filter certainly excludes them.
     pub left_out: u64,
-    /// Calls of tasks that are not the caller's alone, where rtrace was lent its privileges.
+    /// Calls of tasks that are not the caller's own, where rtrace was lent its privileges.
     pub withheld: u64,
 }
 
 impl Account {
-    /// The sum of what was counted on each CPU.
+    /// Returns the sums of the counters of all CPUs.
     pub fn of_cpus(accounts: &[AtomicU64]) -> Account {
         let sum = |at: usize| accounts.iter().skip(at).step_by(WORDS).map(|word| word.load(Ordering::Relaxed)).sum();
         Account {

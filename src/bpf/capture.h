@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a call's plan says, carried out: at entry what the kernel will read, at exit what it wrote.
+ * Executes a call's plan: copies at entry what the kernel will read, and at exit what it wrote.
  */
 #pragma once
 
-#include "elsewhere.h"
+#include "indirect_fds.h"
 #include "parts.h"
 #include "translate.h"
 
 /* include/uapi/asm-generic/errno-base.h, include/linux/errno.h */
 enum { EINTR = 4, ERESTARTSYS = 512, ERESTART_RESTARTBLOCK = 516 };
 
-/* An argument's value, by a number that is not known here. */
+/* Returns an argument by an index that the compiler does not know. */
 static __always_inline u64 argument(struct call *call, u32 arg)
 {
 	return arg < 6 ? call->args[arg] : 0;
 }
 
-/* Whether the call uses the argument of this operation. */
+/* Returns whether the call uses the argument of this operation. */
 static __always_inline int is_used(struct call *call, const volatile struct op *op)
 {
 	u32 value = argument(call, op->test_arg);
@@ -38,7 +38,10 @@ static __always_inline int is_used(struct call *call, const volatile struct op *
 	return 1;
 }
 
-/* How many elements the call names; for lengths that the kernel overwrites, no more than there was room for. */
+/*
+ * Returns the number of elements that the call names. For lengths that the kernel overwrites, it is at most the size of
+ * the buffer at entry.
+ */
 static __always_inline u64 count_of(struct scratch *scratch, const volatile struct op *op, u32 when)
 {
 	u32 count = op->count;
@@ -62,7 +65,9 @@ static __always_inline u64 count_of(struct scratch *scratch, const volatile stru
 	return when == WHEN_ENTRY || length < scratch->room ? length : scratch->room;
 }
 
-/* The bytes that an ioctl's command (include/uapi/asm-generic/ioctl.h) says the call reads, or writes. */
+/*
+ * Returns the number of bytes that the call reads or writes by an ioctl's command (include/uapi/asm-generic/ioctl.h).
+ */
 static __always_inline u64 bytes_of_command(u32 command, u32 when)
 {
 	u32 direction = when == WHEN_EXIT ? 2 : 1;
@@ -70,13 +75,13 @@ static __always_inline u64 bytes_of_command(u32 command, u32 when)
 	return command >> 30 & direction ? command >> 16 & 0x3fff : 0;
 }
 
-/* Larger products are cut anyway. */
+/* Returns count * size. Products beyond 64 bits need not be exact, because copies are limited anyway. */
 static __always_inline u64 product(u64 count, u64 size)
 {
 	return count >> 32 ? count : count * size;
 }
 
-/* How many bytes an operation without pointers in them names. */
+/* Returns the number of bytes of an operation whose memory contains no pointers. */
 static __always_inline u64 bytes_of(struct scratch *scratch, const volatile struct op *op, u64 count, u32 when)
 {
 	u64 size = op->size;
@@ -96,7 +101,7 @@ static __always_inline u64 bytes_of(struct scratch *scratch, const volatile stru
 	return product(count, size);
 }
 
-/* Carries out operation `i` of the plan at `place`; -1 if the memory cannot be read. */
+/* Executes operation `i` of the plan at `place`; -1 if the memory cannot be read. */
 __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 {
 	u64 at = i;
@@ -115,7 +120,7 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 		return copy_string(scratch, address, limit, tag);
 	u64 count = count_of(scratch, op, when);
 	if (kind <= OP_COMMAND) {
-		/* By far the most are bytes. */
+		/* Nearly all operations are OP_BYTES. */
 		u64 wanted = kind == OP_BYTES ? product(count, op->size) : bytes_of(scratch, op, count, when);
 		if (wanted)
 			return copy_bytes(scratch, address, wanted, limit, tag);
@@ -124,17 +129,17 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 	if (kind == OP_LINKED)
 		return copy_linked(scratch, address, count * op->size, limit, LINKS(op->link, op->links_count) | tag);
 
-	/* The others' elements are words of the ABI, or made of them. */
+	/* The elements of the other kinds consist of words of the ABI. */
 	tag = TAG_WITH_WORD(tag, (u32)op->size);
 	if (kind == OP_STRINGS)
 		return copy_strings(scratch, address, limit, tag);
-	/* So many bytes did the call read or write, if it is known. */
+	/* The number of bytes that the call read or wrote, if it is known. */
 	u64 total = when == WHEN_EXIT ? scratch->call.ret : ~0ULL;
 	if (when == WHEN_EXIT && scratch->call.ret < 0)
 		total = 0;
 	if (kind == OP_IOVEC)
 		return copy_iovec(scratch, address, count, total, tag);
-	/* What will be overwritten is of interest after that. */
+	/* Memory that the call will overwrite is copied after that. */
 	int is_before = when != WHEN_EXIT && op->when & OP_AT_EXIT;
 	if (kind == OP_MSGHDR)
 		return copy_msghdr(scratch, address, is_before ? 0 : total, tag);
@@ -143,7 +148,7 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 	return 0;
 }
 
-/* What is read before the call is carried out. */
+/* Copies what is read before the kernel executes the call. */
 __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 {
 	const volatile struct plan *plan = plan_at(place);
@@ -153,9 +158,9 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 	u32 fds = plan->fds;
 	for (u32 i = 0; i < 6; i++)
 		if (fds & 1 << i)
-			note_file(scratch, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
-	if (plan->elsewhere)
-		note_elsewhere(scratch, plan->elsewhere);
+			add_file(scratch, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
+	if (plan->indirect_fds)
+		add_indirect_files(scratch, plan->indirect_fds);
 	u32 pids = scratch->call.bits & CALL_NESTED << 4 ? plan->pids : 0;
 	for (u32 i = 0; i < 6; i++)
 		if (pids & 1 << i)
@@ -164,17 +169,17 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 		add_ids(scratch, place, WHEN_ENTRY);
 	scratch->retry = 0;
 	scratch->unread = 0;
-	scratch->debts = 0;
-	scratch->debt = 0;
+	scratch->deferred_count = 0;
+	scratch->deferred_next = 0;
 	scratch->parts = 0;
 	scratch->room = ~0u;
 	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {
 		const volatile struct op *op = &plan->ops[i];
 		u32 count = op->count;
-		u32 debts = scratch->debts;
+		u32 deferred = scratch->deferred_count;
 		if (op->when & OP_AT_ENTRY && operate(scratch, place, i, WHEN_ENTRY)) {
 			scratch->retry |= 1 << i;
-			scratch->debts = debts;
+			scratch->deferred_count = deferred;
 		}
 		if (op->when & OP_AT_EXIT && count >= COUNT_AT) {
 			u32 room = 0;
@@ -185,7 +190,10 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 	return 0;
 }
 
-/* What an operation has to do when the call returned so: OP_AT_EXIT or nothing. Global, so that the verifier need not look at each way through it for each operation. */
+/*
+ * Returns OP_AT_EXIT if an operation is due after this result of the call, otherwise 0. The function is global, so that
+ * the verifier does not have to follow each path through it for each operation.
+ */
 __noinline u32 due_at_exit(u32 when, s64 ret)
 {
 	if ((ret <= 0 && when & OP_POSITIVE) || (ret >= 0 && when & OP_NOT_DONE))
@@ -197,7 +205,7 @@ __noinline u32 due_at_exit(u32 when, s64 ret)
 	return interrupted && when & OP_INTERRUPTED ? when & OP_AT_EXIT : 0;
 }
 
-/* Carries out operation `i` at exit, and says so if its memory cannot be read. */
+/* Executes operation `i` at exit, and adds a piece with PIECE_FAULT if its memory cannot be read. */
 static __always_inline int operate_at_exit(struct scratch *scratch, u32 place, u32 i, u32 when)
 {
 	u64 at = i;
@@ -205,14 +213,14 @@ static __always_inline int operate_at_exit(struct scratch *scratch, u32 place, u
 	if (!scratch || at >= OPS_MAX)
 		return 0;
 	u32 arg = plan_at(place)->ops[at].arg;
-	/* After an execve that memory is another's. */
+	/* After an execve the memory is that of another program. */
 	int is_gone = when == WHEN_RETRY && plan_at(place)->flags & PLAN_EXECUTES && scratch->call.ret >= 0;
 	if (is_gone || operate(scratch, place, at, when))
 		add_empty(scratch, argument(&scratch->call, arg), 0, TAG(arg, when), PIECE_FAULT);
 	return 0;
 }
 
-/* Whether the call returns the number of a task in a pid namespace below rtrace's own. */
+/* Returns whether the call returns a pid of a pid namespace below rtrace's own. */
 static __always_inline int returns_number(struct scratch *scratch, const volatile struct plan *plan)
 {
 	return plan->pids & 1 << ARG_RETURN && scratch->call.bits & CALL_NESTED << 4;
@@ -223,7 +231,7 @@ static __always_inline int returns_id(const volatile struct plan *plan)
 	return (plan->uids | plan->gids) & 1 << ARG_RETURN;
 }
 
-/* What the call wrote, and what could not be read before: the kernel itself has touched that by now. */
+/* Copies what the call wrote, and what could not be read at entry: the kernel itself has touched those pages by now. */
 __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 {
 	const volatile struct plan *plan = plan_at(place);
@@ -231,13 +239,13 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 	if (!scratch)
 		return 0;
 	if (plan->flags & PLAN_OPENS && scratch->call.ret >= 0)
-		note_file(scratch, scratch->call.ret, TAG(ARG_FILE | ARG_RETURN, WHEN_EXIT));
+		add_file(scratch, scratch->call.ret, TAG(ARG_FILE | ARG_RETURN, WHEN_EXIT));
 	if (returns_number(scratch, plan))
 		add_number(scratch, scratch->call.ret, ARG_RETURN);
 	if (returns_id(plan))
 		add_ids(scratch, place, WHEN_EXIT);
-	/* Nor can what is owed be paid after an execve. */
-	scratch->debt = plan->flags & PLAN_EXECUTES && scratch->call.ret >= 0 ? scratch->debts : 0;
+	/* Deferred copies cannot be made after an execve either. */
+	scratch->deferred_next = plan->flags & PLAN_EXECUTES && scratch->call.ret >= 0 ? scratch->deferred_count : 0;
 	for (u32 i = 0; i < OPS_MAX && i < plan->ops_count; i++) {
 		if (scratch->retry & 1 << i)
 			operate_at_exit(scratch, place, i, WHEN_RETRY);
@@ -247,7 +255,7 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 	return 0;
 }
 
-/* What could not be read before an execve never will be. */
+/* Gives up what could not be read before an execve, which replaced the memory. */
 __noinline int give_up_retries(struct scratch *scratch, u32 place)
 {
 	const volatile struct plan *plan = plan_at(place);

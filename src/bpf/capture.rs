@@ -1,28 +1,31 @@
-//! What to copy of a caller's memory: from a row to operations that the programs carry out.
+//! Translates rows of syscalls to operations: what the programs copy of the caller's memory.
 //!
-//! An operation is a fact, not a program: which argument, when, how many bytes. What needs more than that is a kind of its own in `capture.h`.
+//! An operation is data, not code: an argument, a time, a number of bytes. Anything that needs more than that is a kind
+//! of operation with its own code in `capture.h`.
 
-use super::conditions::{Coded, coded};
+use super::conditions::{CodedTest, coded};
 use super::encode::OPS_MAX;
 use super::links::Links;
 use super::record::ARG_RETURN;
 use crate::beauty::memory;
 use crate::beauty::resolve::Signature;
-use crate::beauty::row::{Arg, Copied, Counted, Flow, Form, Kind, Layout, Length, Outcomes, Return, Struct, Traits};
+use crate::beauty::row::{
+    Arg, ArgumentKind, CopyMethod, Flow, Length, LengthUnit, MemoryType, Outcomes, Return, Struct, StructLayout, Traits,
+};
 use crate::event::Abi;
 
 /// `sizeof(struct op)`.
 pub(super) const OP_BYTES: usize = 20;
-/// `PIECE_MAX`: the most bytes of one piece.
+/// `PIECE_MAX`: the maximum number of bytes of one piece.
 const PIECE_MAX: u32 = 4096;
-/// The most bytes of a string or buffer, in as many records as they need.
+/// The maximum number of bytes of a string or buffer, in as many records as they need.
 const STRING_MAX: u32 = 1 << 20;
-/// No more elements of an array are copied.
+/// The maximum number of elements that are copied of an array.
 pub(super) const ELEMENTS_MAX: u32 = memory::ELEMENTS_MAX as u32;
 /// `NO_ARG`
 const NO_ARG: u8 = 6;
 
-/// `OP_AT_ENTRY` and its like.
+/// `OP_AT_ENTRY` to `OP_NOT_DONE`.
 const AT_ENTRY: u8 = 1;
 const AT_EXIT: u8 = 2;
 const INTERRUPTED: u8 = 4;
@@ -34,32 +37,32 @@ const NOT_DONE: u8 = 64;
 /// `enum op_kind`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum What {
+enum OpKind {
     String = 0,
     Bytes,
-    /// As many bits, in whole words of the ABI.
+    /// A bit mask whose length is a number of bits, in whole words of the ABI.
     Bits,
-    /// The same, of one bit less.
+    /// The same with one bit less.
     Nodes,
-    /// So many bytes behind the fixed ones.
+    /// A fixed part followed by a counted number of bytes.
     Tail,
-    /// A byte for each page.
+    /// One byte for each page.
     Pages,
-    /// As an ioctl's command says.
+    /// The bytes that an ioctl's command encodes.
     Command,
     /// A struct with pointers.
     Linked,
-    /// Pointers to strings, up to a null one.
+    /// An array of pointers to strings that ends with a null pointer.
     Strings,
-    /// Arrays and structs that point to data.
+    /// Arrays and structs with pointers to data.
     Iovec,
     Msghdr,
     Mmsghdr,
 }
 
-/// `COUNT_*`: where a count comes from.
+/// `COUNT_*`: the source of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Count {
+pub(super) enum CountSource {
     Arg(u8),
     Return,
     One,
@@ -71,20 +74,20 @@ pub(super) enum Count {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Op {
     arg: u8,
-    what: What,
+    kind: OpKind,
     when: u8,
-    count: Count,
-    /// Bytes of an element.
+    count: CountSource,
+    /// The size of an element, in bytes.
     size: u16,
-    /// The argument that a count from the return is no more than.
+    /// The argument that bounds a count from the return value.
     room: u8,
-    /// When the call uses the argument.
-    condition: Coded,
-    /// So many bytes of what is read and written are read, unless it is 0: then all are.
+    /// The test of whether the call uses the argument.
+    condition: CodedTest,
+    /// The number of bytes that the kernel reads of memory that it also writes; 0: all of them.
     asks: u16,
-    /// Which links, from one on.
+    /// The index of the first link, and the number of links.
     links: (u8, u8),
-    /// No more bytes are copied.
+    /// The maximum number of bytes that are copied.
     limit: u32,
 }
 
@@ -95,14 +98,14 @@ impl Op {
 
     pub fn bytes(self) -> [u8; OP_BYTES] {
         let count = match self.count {
-            Count::Arg(arg) => arg,
-            Count::Return => 6,
-            Count::One => 7,
-            Count::At(arg) => 16 + arg,
+            CountSource::Arg(arg) => arg,
+            CountSource::Return => 6,
+            CountSource::One => 7,
+            CountSource::At(arg) => 16 + arg,
         };
         let (test, test_arg, mask) = self.condition;
         let mut bytes = [0; OP_BYTES];
-        bytes[..4].copy_from_slice(&[self.arg, self.what as u8, self.when, count]);
+        bytes[..4].copy_from_slice(&[self.arg, self.kind as u8, self.when, count]);
         bytes[4..6].copy_from_slice(&self.size.to_ne_bytes());
         bytes[6..11].copy_from_slice(&[self.room, test, test_arg, self.links.0, self.links.1]);
         bytes[12..16].copy_from_slice(&mask.to_ne_bytes());
@@ -111,87 +114,87 @@ impl Op {
     }
 }
 
-/// What is copied and noted of a call: that of a row, or of one of its variants.
+/// OpKind the programs record of a call, by its row or by one variant of the row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Capture {
     pub ops: Vec<Op>,
-    /// Bit i: argument i is a descriptor.
+    /// Bit i: argument i is a file descriptor.
     pub descriptors: u8,
-    /// Descriptors that no argument is.
-    pub elsewhere: Elsewhere,
-    /// It returns a descriptor.
+    /// File descriptors that are not plain arguments.
+    pub indirect_fds: IndirectFds,
+    /// Whether the call returns a file descriptor.
     pub opens: bool,
-    /// Bit i: argument i is the number of a task; [`ARG_RETURN`]: the return is.
+    /// Bit i: argument i is a pid. Bit [`ARG_RETURN`]: the return value is one.
     pub pids: u8,
-    /// The same for users and groups.
+    /// The same for user and group ids.
     pub uids: u8,
     pub gids: u8,
 }
 
-/// `enum elsewhere`
+/// `enum indirect_fds`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Elsewhere {
-    Nowhere = 0,
+pub(super) enum IndirectFds {
+    None = 0,
     /// In an array of struct pollfd.
     Polled = 1,
-    /// Of the two processes that kcmp(2) names, or of its first.
+    /// Descriptors of both processes that kcmp(2) names, or of the first one only.
     Compared = 2,
     ComparedOne = 3,
-    /// Of the process that pidfd_getfd(2) takes it from.
+    /// A descriptor of the process from which pidfd_getfd(2) copies it.
     Fetched = 4,
 }
 
-impl Elsewhere {
-    fn of(args: &[Arg]) -> Elsewhere {
+impl IndirectFds {
+    fn of(args: &[Arg]) -> IndirectFds {
         let owner = |at: usize| args.get(at).and_then(|arg| arg.fd_of);
-        let is_polled = |arg: &Arg| matches!(arg.kind, Kind::StructArray(of) if of.copied == Copied::Pollfd);
+        let is_polled = |arg: &Arg| matches!(arg.kind, ArgumentKind::StructArray(of) if of.copied == CopyMethod::Pollfd);
         match (owner(1), owner(3), owner(4)) {
-            (Some(0), None, None) => Elsewhere::Fetched,
-            (None, Some(0), Some(1)) => Elsewhere::Compared,
-            (None, Some(0), None) => Elsewhere::ComparedOne,
-            _ if args.first().is_some_and(is_polled) => Elsewhere::Polled,
-            _ => Elsewhere::Nowhere,
+            (Some(0), None, None) => IndirectFds::Fetched,
+            (None, Some(0), Some(1)) => IndirectFds::Compared,
+            (None, Some(0), None) => IndirectFds::ComparedOne,
+            _ if args.first().is_some_and(is_polled) => IndirectFds::Polled,
+            _ => IndirectFds::None,
         }
     }
 }
 
-/// Makes operations for one ABI.
-pub(super) struct Maker<'a> {
+/// Makes the operations of calls of one ABI.
+pub(super) struct CaptureBuilder<'a> {
     pub abi: Abi,
     pub string_limit: usize,
     pub links: &'a mut Links,
 }
 
-impl Maker<'_> {
-    /// What is copied of a call with these arguments, a row's or those of one of its variants.
+impl CaptureBuilder<'_> {
+    /// Returns what the programs record of a call with the arguments of a row or of one of its variants.
     pub fn capture(&mut self, signature: Signature) -> Capture {
         let Signature { args, returns } = signature;
         let ops = (0..args.len()).filter_map(|at| self.op(&signature, at)).flat_map(parted).take(OPS_MAX).collect();
-        let is_descriptor = |arg: &Arg| matches!(arg.kind, Kind::Fd | Kind::DirFd);
+        let is_descriptor = |arg: &Arg| matches!(arg.kind, ArgumentKind::Fd | ArgumentKind::DirFd);
         let descriptors = (0u8..6).zip(args).filter(|(_, arg)| is_descriptor(arg)).fold(0, |bits, (at, _)| bits | 1 << at);
-        let places = |is_one: fn(&Kind) -> bool, is_returned: bool| {
+        let places = |is_one: fn(&ArgumentKind) -> bool, is_returned: bool| {
             let arguments = (0u8..6).zip(args).filter(|(_, arg)| is_one(&arg.kind)).map(|(at, _)| at);
             arguments.chain(is_returned.then_some(ARG_RETURN)).fold(0, |bits, at| bits | 1 << at)
         };
         Capture {
             ops,
             descriptors,
-            elsewhere: Elsewhere::of(args),
+            indirect_fds: IndirectFds::of(args),
             opens: matches!(returns, Return::Fd),
-            pids: places(|kind| matches!(kind, Kind::Pid), matches!(returns, Return::Pid)),
-            uids: places(|kind| matches!(kind, Kind::Uid), matches!(returns, Return::Uid)),
-            gids: places(|kind| matches!(kind, Kind::Gid), matches!(returns, Return::Gid)),
+            pids: places(|kind| matches!(kind, ArgumentKind::Pid), matches!(returns, Return::Pid)),
+            uids: places(|kind| matches!(kind, ArgumentKind::Uid), matches!(returns, Return::Uid)),
+            gids: places(|kind| matches!(kind, ArgumentKind::Gid), matches!(returns, Return::Gid)),
         }
     }
 
     fn op(&mut self, signature: &Signature, at: usize) -> Option<Op> {
         let arg = &signature.args[at];
         let (count, of_int) = count(signature, arg.length, self.abi);
-        let (room, room_of_int) = if count == Count::Return { room(signature, at, self.abi) } else { (NO_ARG, false) };
+        let (room, room_of_int) = if count == CountSource::Return { room(signature, at, self.abi) } else { (NO_ARG, false) };
         let mut op = Op {
             arg: at as u8,
-            what: What::Bytes,
+            kind: OpKind::Bytes,
             when: when(arg) | if of_int || room_of_int { COUNT_32 } else { 0 },
             count,
             size: 1,
@@ -203,30 +206,30 @@ impl Maker<'_> {
         };
         let string_limit = self.string_limit();
         match arg.kind {
-            Kind::Path => (op.what, op.count) = (What::String, Count::One),
-            Kind::Str => {
+            ArgumentKind::Path => (op.kind, op.count) = (OpKind::String, CountSource::One),
+            ArgumentKind::Str => {
                 let limit = if let Length::Fixed(bytes) = arg.length { (bytes as u32).saturating_sub(1) } else { u32::MAX };
-                (op.what, op.count, op.limit) = (What::String, Count::One, string_limit.min(limit));
+                (op.kind, op.count, op.limit) = (OpKind::String, CountSource::One, string_limit.min(limit));
             }
-            Kind::Bytes => (op.size, op.limit) = (fixed(arg.length), string_limit),
-            Kind::StrArray => {
+            ArgumentKind::Bytes => (op.size, op.limit) = (fixed(arg.length), string_limit),
+            ArgumentKind::StrArray => {
                 let limit = if arg.traits.contains(Traits::COUNTED) { 0 } else { string_limit.max(1) };
-                (op.what, op.size, op.limit) = (What::Strings, self.word_bytes(), limit);
+                (op.kind, op.size, op.limit) = (OpKind::Strings, self.word_bytes(), limit);
             }
-            Kind::StructArray(of) if of.copied == Copied::Iovec && !arg.traits.contains(Traits::SHALLOW) => {
-                (op.what, op.size) = (What::Iovec, self.word_bytes());
+            ArgumentKind::StructArray(of) if of.copied == CopyMethod::Iovec && !arg.traits.contains(Traits::SHALLOW) => {
+                (op.kind, op.size) = (OpKind::Iovec, self.word_bytes());
                 op.when |= if op.when == AT_EXIT { FAILED } else { 0 };
             }
-            Kind::StructArray(of) if of.copied == Copied::Mmsghdr => {
-                (op.what, op.size, op.limit) = (What::Mmsghdr, self.word_bytes(), arg.traits.contains(Traits::SENDS).into());
+            ArgumentKind::StructArray(of) if of.copied == CopyMethod::Mmsghdr => {
+                (op.kind, op.size, op.limit) = (OpKind::Mmsghdr, self.word_bytes(), arg.traits.contains(Traits::SENDS).into());
             }
-            Kind::Struct(of) if of.copied == Copied::Msghdr => (op.what, op.size) = (What::Msghdr, self.word_bytes()),
-            Kind::Struct(of) => self.structure(&mut op, of, arg)?,
-            Kind::StructArray(of) => {
+            ArgumentKind::Struct(of) if of.copied == CopyMethod::Msghdr => (op.kind, op.size) = (OpKind::Msghdr, self.word_bytes()),
+            ArgumentKind::Struct(of) => self.structure(&mut op, of, arg)?,
+            ArgumentKind::StructArray(of) => {
                 let size = of.sizes[self.abi as usize];
                 (op.size, op.limit) = (size as u16 * fixed(arg.length), size * ELEMENTS_MAX);
             }
-            Kind::Number { bytes, .. } => {
+            ArgumentKind::Number { bytes, .. } => {
                 (op.size, op.limit) = (u16::from(bytes) * fixed(arg.length), u32::from(bytes) * ELEMENTS_MAX);
             }
             _ => return None,
@@ -235,36 +238,36 @@ impl Maker<'_> {
     }
 
     fn structure(&mut self, op: &mut Op, of: &'static Struct, arg: &Arg) -> Option<()> {
-        if matches!(of.layout, Layout::Opaque) {
+        if matches!(of.layout, StructLayout::Opaque) {
             return None;
         }
         let size = of.sizes[self.abi as usize];
         op.limit = if ends_open(of, self.abi) { PIECE_MAX } else { size };
-        op.asks = if arg.flow == Flow::InOut { of.asked as u16 } else { 0 };
+        op.asks = if arg.flow == Flow::InOut { of.bytes_read as u16 } else { 0 };
         let links = if arg.traits.contains(Traits::SHALLOW) { (0, 0) } else { self.links.of(of, self.abi, self.string_limit()) };
         if arg.length == Length::OfType {
-            (op.count, op.size) = (Count::One, size as u16);
+            (op.count, op.size) = (CountSource::One, size as u16);
             match of.counted {
-                _ if of.copied == Copied::Command => (op.what, op.limit) = (What::Command, self.string_limit()),
-                Counted::Tail if of.has_length => (op.what, op.count) = (What::Tail, Count::At(op.arg)),
-                _ if of.has_length => (op.count, op.size) = (Count::At(op.arg), 1),
+                _ if of.copied == CopyMethod::Command => (op.kind, op.limit) = (OpKind::Command, self.string_limit()),
+                LengthUnit::Tail if of.has_length => (op.kind, op.count) = (OpKind::Tail, CountSource::At(op.arg)),
+                _ if of.has_length => (op.count, op.size) = (CountSource::At(op.arg), 1),
                 _ => {}
             }
         } else {
             op.size = fixed(arg.length);
             match of.counted {
-                Counted::Bytes | Counted::Entries => {}
-                // The kernel's words are 64 bits in x32 too.
-                Counted::Bits | Counted::Nodes => {
-                    op.what = if of.counted == Counted::Bits { What::Bits } else { What::Nodes };
+                LengthUnit::Bytes | LengthUnit::Entries => {}
+                // The kernel uses words of 64 bits for x32 too.
+                LengthUnit::Bits | LengthUnit::Nodes => {
+                    op.kind = if of.counted == LengthUnit::Bits { OpKind::Bits } else { OpKind::Nodes };
                     (op.size, op.limit) = (if self.abi == Abi::I386 { 4 } else { 8 }, PIECE_MAX);
                 }
-                Counted::Tail => (op.what, op.size, op.limit) = (What::Tail, size as u16, size + self.string_limit()),
-                Counted::Pages => (op.what, op.limit) = (What::Pages, ELEMENTS_MAX),
+                LengthUnit::Tail => (op.kind, op.size, op.limit) = (OpKind::Tail, size as u16, size + self.string_limit()),
+                LengthUnit::Pages => (op.kind, op.limit) = (OpKind::Pages, ELEMENTS_MAX),
             }
         }
         if links.1 > 0 {
-            (op.what, op.links) = (What::Linked, links);
+            (op.kind, op.links) = (OpKind::Linked, links);
         }
         Some(())
     }
@@ -278,17 +281,19 @@ impl Maker<'_> {
     }
 }
 
-/// What is asked for and what is told may be of different size: then an operation is two.
+/// Splits an operation into two if the kernel reads fewer bytes of the memory than it writes.
 fn parted(op: Op) -> impl Iterator<Item = Op> {
     let asks = Op { when: op.when & !AT_EXIT, size: op.asks, limit: op.asks.into(), ..op };
     let tells = Op { when: op.when & !AT_ENTRY, ..op };
     if op.asks > 0 { [Some(asks), Some(tells)] } else { [Some(op), None] }.into_iter().flatten()
 }
 
-/// Whether more may follow what is fixed of a struct.
+/// Returns whether a struct ends with a member of variable length.
 fn ends_open(of: &Struct, abi: Abi) -> bool {
-    let Layout::Members(all) = &of.layout else { return of.counted == Counted::Entries };
-    all[abi as usize].last().is_some_and(|last| matches!(last.form, Form::Text(0) | Form::Bytes(0) | Form::Array { count: 0, .. }))
+    let StructLayout::Members(all) = &of.layout else { return of.counted == LengthUnit::Entries };
+    all[abi as usize]
+        .last()
+        .is_some_and(|last| matches!(last.memory_type, MemoryType::Text(0) | MemoryType::Bytes(0) | MemoryType::Array { count: 0, .. }))
 }
 
 fn when(arg: &Arg) -> u8 {
@@ -299,7 +304,7 @@ fn when(arg: &Arg) -> u8 {
     }
 }
 
-/// How the call ends when memory is written.
+/// Returns the flags that say after which results of the call the kernel has written the memory.
 fn written(outcomes: Outcomes) -> u8 {
     let failed = match outcomes {
         _ if outcomes.contains(Outcomes::FAILED) => FAILED,
@@ -314,31 +319,37 @@ fn written(outcomes: Outcomes) -> u8 {
     failed | done
 }
 
-/// Where the count comes from, and whether it is an int.
-fn count(signature: &Signature, length: Length, abi: Abi) -> (Count, bool) {
+/// Returns the source of a count, and whether it is an int.
+fn count(signature: &Signature, length: Length, abi: Abi) -> (CountSource, bool) {
     match length {
-        Length::OfType | Length::Fixed(_) => (Count::One, false),
-        Length::Ret => (Count::Return, false),
+        Length::OfType | Length::Fixed(_) => (CountSource::One, false),
+        Length::Ret => (CountSource::Return, false),
         Length::Arg(by) => match (signature.args.get(usize::from(by)), signature.word(usize::from(by), abi)) {
-            (Some(Arg { kind: Kind::Number { .. }, .. }), _) => (Count::At(by), false),
-            (_, Some(word)) => (Count::Arg(word.register), word.width.is_narrow()),
-            (_, None) => (Count::Arg(by), true),
+            (Some(Arg { kind: ArgumentKind::Number { .. }, .. }), _) => (CountSource::At(by), false),
+            (_, Some(word)) => (CountSource::Arg(word.register), word.width.is_narrow()),
+            (_, None) => (CountSource::Arg(by), true),
         },
     }
 }
 
-/// The argument that says how much room there is for what the return counts: the next one, or else the last before.
+/// Returns the register with the size of the buffer whose used part the return value counts, and whether it is an int.
+/// The size is the next argument, or else the previous one.
 fn room(signature: &Signature, at: usize, abi: Abi) -> (u8, bool) {
     let counts = |place: &usize| {
         let kind = signature.args.get(*place).map(|arg| &arg.kind);
-        matches!(kind, Some(Kind::Size | Kind::Long | Kind::Ulong | Kind::Hex | Kind::Int | Kind::Uint))
+        matches!(
+            kind,
+            Some(
+                ArgumentKind::Size | ArgumentKind::Long | ArgumentKind::Ulong | ArgumentKind::Hex | ArgumentKind::Int | ArgumentKind::Uint
+            )
+        )
     };
     let place = Some(at + 1).into_iter().chain(at.checked_sub(1)).find(counts);
     let word = place.and_then(|place| signature.word(place, abi));
     word.map_or((NO_ARG, false), |word| (word.register, word.width.is_narrow()))
 }
 
-/// The factor of a length that is a number.
+/// Returns the factor of a constant length, or 1.
 fn fixed(length: Length) -> u16 {
     match length {
         Length::Fixed(n) => u16::try_from(n).unwrap_or(u16::MAX),

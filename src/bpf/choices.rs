@@ -1,13 +1,15 @@
-//! Values of arguments that choose a plan: a table of slots, each value in one of the first few behind where its hash points to.
+//! The table of argument values that select a plan, a hash table with open addressing: each value is in one of the
+//! first few slots from the one that its hash selects.
 //!
-//! The mirror of `chosen` in `plan.h`. Constants are cheaper to look at than a map, and the table is small enough to have room in it.
+//! It is the counterpart of `chosen` in `plan.h`. Reading constants is cheaper than a lookup in a BPF map, and the
+//! table is small enough to fit into them.
 
 /// `CHOICES_BITS`, `PROBES_MAX`
 const CHOICES_BITS: u32 = 12;
 const CHOICES_MAX: usize = 1 << CHOICES_BITS;
 const PROBES_MAX: usize = 8;
 
-/// The table: keys and places of plans.
+/// The slots: keys and indices of plans.
 #[derive(Debug)]
 pub(super) struct Choices(Vec<(u64, u64)>);
 
@@ -18,7 +20,7 @@ impl Default for Choices {
 }
 
 impl Choices {
-    /// Adds a value; where there is no room, the call has its plain plan.
+    /// Adds a value. Where all its slots are taken, calls with the value keep their plain plan.
     pub fn add(&mut self, chooser: u16, value: u32, place: u16) {
         let key = u64::from(chooser) << 32 | u64::from(value);
         if let Some(slot) = slots(key).find(|slot| self.0[*slot].0 == 0) {
@@ -26,7 +28,7 @@ impl Choices {
         }
     }
 
-    /// The bytes of `choices`.
+    /// Returns the bytes of `choices`.
     pub fn bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|(key, place)| [*key, *place]).flat_map(u64::to_ne_bytes).collect()
     }
@@ -42,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_in_the_first_free_slot_of_its_own() {
+    fn values_are_found_in_the_slots_of_their_hash() {
         let mut choices = Choices::default();
         (0..100).for_each(|value| choices.add(7, value, value as u16));
         for value in 0..100 {

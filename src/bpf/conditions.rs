@@ -1,6 +1,7 @@
-//! When a call uses an argument, as the programs test it: `test`, `test_arg` and `test_mask` of `struct op`.
+//! The conditions under which a call uses an argument, as the programs test them: `test`, `test_arg` and `test_mask` of
+//! `struct op`.
 
-use crate::beauty::row::{Condition, How, Test};
+use crate::beauty::row::{BitTest, Comparison, Condition};
 
 /// `enum op_test`
 const NONE: u8 = 0;
@@ -9,15 +10,15 @@ const NO: u8 = 2;
 const IS: u8 = 3;
 const IS_NOT: u8 = 4;
 const AMONG: u8 = 5;
-/// The bits that `TEST_AMONG` looks at.
+/// The bits that `TEST_AMONG` tests.
 const AMONG_BITS: u32 = 0x7f;
 
-/// A test that the programs make: which, of which argument, and a mask or a value.
-pub(super) type Coded = (u8, u8, u32);
+/// A test of the programs: its code, the index of the argument, and a mask or a value.
+pub(super) type CodedTest = (u8, u8, u32);
 
-/// What the programs test before they copy an argument's memory; `None` if the call never uses the argument. A
-/// condition that the programs have no test for is none: more is copied than is shown.
-pub(super) fn coded(condition: &Condition) -> Option<Coded> {
+/// Returns the test that the programs make before they copy an argument's memory; `None` if the call never uses the
+/// argument. A condition for which the programs have no test is encoded as none, so that more is copied than is shown.
+pub(super) fn coded(condition: &Condition) -> Option<CodedTest> {
     match condition {
         Condition::Never => None,
         Condition::If { any: [test], .. } => Some(of_test(test).unwrap_or((NONE, 0, 0))),
@@ -25,17 +26,17 @@ pub(super) fn coded(condition: &Condition) -> Option<Coded> {
     }
 }
 
-fn of_test(test: &Test) -> Option<Coded> {
-    let (code, mask) = match test.how {
-        How::SomeBit => (ANY, test.mask),
-        How::NoBit => (NO, test.mask),
-        How::OneOf([value]) if test.mask == u32::MAX => (IS, *value),
-        How::NoneOf([value]) if test.mask == u32::MAX => (IS_NOT, *value),
-        How::OneOf(values) if test.mask == AMONG_BITS => {
+fn of_test(test: &BitTest) -> Option<CodedTest> {
+    let (code, mask) = match test.comparison {
+        Comparison::SomeBit => (ANY, test.mask),
+        Comparison::NoBit => (NO, test.mask),
+        Comparison::OneOf([value]) if test.mask == u32::MAX => (IS, *value),
+        Comparison::NoneOf([value]) if test.mask == u32::MAX => (IS_NOT, *value),
+        Comparison::OneOf(values) if test.mask == AMONG_BITS => {
             let bits = values.iter().map(|value| 1u32.checked_shl(*value)).collect::<Option<Vec<u32>>>()?;
             (AMONG, bits.iter().fold(0, |all, bit| all | bit))
         }
-        How::OneOf(_) | How::NoneOf(_) => return None,
+        Comparison::OneOf(_) | Comparison::NoneOf(_) => return None,
     };
     Some((code, test.arg, mask))
 }
@@ -46,8 +47,8 @@ mod tests {
     use crate::beauty::row::Syscall;
     use crate::beauty::tables::SYSCALLS;
 
-    /// What `is_used` of `capture.h` says.
-    fn holds((code, arg, mask): Coded, args: &[u64; 6]) -> bool {
+    /// Computes what `is_used` of `capture.h` does.
+    fn holds((code, arg, mask): CodedTest, args: &[u64; 6]) -> bool {
         let low = args[usize::from(arg)] as u32;
         match code {
             ANY => low & mask != 0,
@@ -59,14 +60,15 @@ mod tests {
         }
     }
 
-    /// Registers that all hold the same: small numbers, single bits, all bits, and what some calls look for.
+    /// Returns samples in which all registers have the same value: small numbers, single bits, all bits, and the magic
+    /// numbers of some calls.
     fn samples() -> impl Iterator<Item = [u64; 6]> {
         let numbers = (0..1024).chain((0..64).map(|bit| 1u64 << bit)).chain([u64::MAX, 0xa1b2_c3d4, 0xffff_ffff_a1b2_c3d4]);
         numbers.map(|number| [number; 6])
     }
 
     #[test]
-    fn memory_is_copied_under_the_conditions_that_rows_name() {
+    fn memory_is_copied_under_the_conditions_of_the_rows() {
         let signatures = || SYSCALLS.iter().flat_map(Syscall::signatures);
         let of_memory = signatures().flat_map(|signature| signature.args).filter(|arg| !arg.kind.is_in_register());
         for arg in of_memory {

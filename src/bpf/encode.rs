@@ -1,9 +1,9 @@
-//! What the programs are asked, as their constants: the mirror of `plan.h`.
+//! Encodes the settings as constants of the BPF programs, in the layout of `plan.h`.
 
-use super::capture::{Capture, Maker, OP_BYTES, Op};
+use super::capture::{Capture, CaptureBuilder, OP_BYTES, Op};
 use super::choices::Choices;
 use super::links::Links;
-use super::settings::{NR_COUNT, Seed, Settings, Whose};
+use super::settings::{NR_COUNT, Seed, Settings, TaskScope};
 use super::stacks::Kinds;
 use crate::beauty::lookup;
 use crate::beauty::resolve::Signature;
@@ -15,7 +15,7 @@ use crate::kernel::procfs;
 use crate::syscall::special::Special;
 use std::collections::HashMap;
 
-/// `PLANS_MAX`, `OPS_MAX`: plans that differ, and the operations of one.
+/// `PLANS_MAX`, `OPS_MAX`: the number of different plans, and of the operations of one plan.
 const PLANS_MAX: usize = 1024;
 pub(super) const OPS_MAX: usize = 6;
 /// `sizeof(struct plan)`
@@ -33,7 +33,7 @@ const OPENS: u16 = 64;
 const WORKS_AT_EXIT: u16 = 128;
 
 impl Seed {
-    /// A key of the map `seeds`.
+    /// Returns the key of the map `seeds`.
     pub(super) fn key(self) -> u64 {
         match self {
             Seed::Task(tid) => u64::from(tid as u32),
@@ -42,26 +42,26 @@ impl Seed {
     }
 }
 
-/// `enum hooks`: which of the programs on calls these are.
+/// `enum hooks`: the tracepoints that the programs on calls are attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum On {
+pub(super) enum HookSet {
     AllCalls = 0,
     OwnEvents = 1,
-    /// The tracepoints of all calls, for those that have no events of their own.
-    Beside = 2,
+    /// The tracepoints of all calls, for the calls that have no `syscalls:` events.
+    Compat = 2,
 }
 
 impl Settings {
-    /// The bytes of `struct settings`.
-    pub(super) fn bytes(&self, on: On) -> Vec<u8> {
-        let scope = match self.whose {
-            Whose::Tasks => 0u32,
-            Whose::Everyone => 1,
-            Whose::Cgroup(_) => 2,
-            Whose::User(_) => 3,
+    /// Returns the bytes of `struct settings`.
+    pub(super) fn bytes(&self, on: HookSet) -> Vec<u8> {
+        let scope = match self.scope {
+            TaskScope::Tasks => 0u32,
+            TaskScope::Everyone => 1,
+            TaskScope::Cgroup(_) => 2,
+            TaskScope::User(_) => 3,
         };
-        let of_user = if let Whose::User(uid) = self.whose { uid } else { 0 };
+        let of_user = if let TaskScope::User(uid) = self.scope { uid } else { 0 };
         let (user, group) = self.own_only.unwrap_or((of_user, 0));
         let sigreturn = self.unknown || self.calls.iter().any(|row| row.does == Special::SigReturn);
         let (inherit, ends, sums) = (self.inherit.into(), self.ends.into(), self.sums.into());
@@ -69,13 +69,13 @@ impl Settings {
         let cpus = if self.stacks.kinds.is_empty() { 0 } else { possible_cpus() };
         let choosing = [on as u32, self.failures.into(), user, (!self.filters.is_empty()).into(), cpus];
         let mut bytes: Vec<u8> = words.iter().chain(&choosing).flat_map(|word| word.to_ne_bytes()).collect();
-        bytes.extend(self.least.unwrap_or_default().to_ne_bytes());
-        let last = [u32::from(!procfs::is_in_first_pid_namespace()), self.own_only.is_some().into(), group, 0];
+        bytes.extend(self.min_duration.unwrap_or_default().to_ne_bytes());
+        let last = [u32::from(!procfs::is_in_initial_pid_namespace()), self.own_only.is_some().into(), group, 0];
         bytes.extend(last.iter().flat_map(|word| word.to_ne_bytes()));
         bytes
     }
 
-    /// What the programs know of calls.
+    /// Returns the constants that describe the calls to the programs.
     pub(super) fn constants(&self) -> Constants {
         let mut wanted = vec![false; SYSCALLS.len()];
         self.calls.iter().filter_map(|call| lookup::index_by_name(call.name)).for_each(|row| wanted[usize::from(row)] = true);
@@ -84,13 +84,13 @@ impl Settings {
             let flags = lookup::row(abi, i64::from(nr)).map_or(0, |row| flags_of(row.does));
             let place = match lookup::index(abi, i64::from(nr)).map(usize::from) {
                 Some(row) if wanted[row] && !self.sums => writer.row(row, abi, flags | WANTED, self.stacks.of_row(row as u16)),
-                Some(row) if wanted[row] => writer.plan(Plan::of_flags(flags | WANTED)),
-                None if self.wants_without_row(abi, nr) => writer.plan(Plan::of_flags(flags | WANTED).with(self.stacks.nameless)),
-                _ => writer.plan(Plan::of_flags(flags)),
+                Some(row) if wanted[row] => writer.plan(CallPlan::of_flags(flags | WANTED)),
+                None if self.wants_without_row(abi, nr) => writer.plan(CallPlan::of_flags(flags | WANTED).with(self.stacks.nameless)),
+                _ => writer.plan(CallPlan::of_flags(flags)),
             };
             writer.put_place(at, place);
         }
-        let other = writer.plan(if self.unknown { Plan::of_flags(WANTED).with(self.stacks.nameless) } else { Plan::of_flags(0) });
+        let other = writer.plan(if self.unknown { CallPlan::of_flags(WANTED).with(self.stacks.nameless) } else { CallPlan::of_flags(0) });
         writer.put_place(Abi::ALL.len() * NR_COUNT, other);
         writer.finish()
     }
@@ -104,7 +104,7 @@ impl Settings {
 /// The bytes of the programs' constants.
 #[derive(Debug)]
 pub(super) struct Constants {
-    /// Of each number in each ABI, and of all other numbers.
+    /// The index of the plan of each number in each ABI, and of all other numbers.
     pub places: Vec<u8>,
     pub plans: Vec<u8>,
     pub choices: Vec<u8>,
@@ -113,21 +113,21 @@ pub(super) struct Constants {
 
 /// `struct plan`
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Plan([u8; PLAN_BYTES]);
+struct CallPlan([u8; PLAN_BYTES]);
 
-impl Plan {
-    fn of_flags(flags: u16) -> Plan {
-        let mut plan = Plan([0; PLAN_BYTES]);
+impl CallPlan {
+    fn of_flags(flags: u16) -> CallPlan {
+        let mut plan = CallPlan([0; PLAN_BYTES]);
         plan.0[..2].copy_from_slice(&flags.to_ne_bytes());
         plan
     }
 
-    fn new(flags: u16, capture: &Capture) -> Plan {
+    fn new(flags: u16, capture: &Capture) -> CallPlan {
         let opens = if capture.opens { OPENS | WORKS_AT_EXIT } else { 0 };
         let works_at_exit = if capture.ops.iter().copied().any(Op::is_at_exit) { WORKS_AT_EXIT } else { 0 };
-        let mut plan = Plan::of_flags(flags | opens | works_at_exit);
+        let mut plan = CallPlan::of_flags(flags | opens | works_at_exit);
         (plan.0[2], plan.0[3]) = (capture.ops.len() as u8, capture.descriptors);
-        plan.0[7] = capture.elsewhere as u8;
+        plan.0[7] = capture.indirect_fds as u8;
         plan.0[15..18].copy_from_slice(&[capture.pids, capture.uids, capture.gids]);
         for (place, op) in plan.0[OPS_AT..].chunks_exact_mut(OP_BYTES).zip(&capture.ops) {
             place.copy_from_slice(&op.bytes());
@@ -135,8 +135,8 @@ impl Plan {
         plan
     }
 
-    /// The same, whose records have these kinds of stacks.
-    fn with(mut self, kinds: Kinds) -> Plan {
+    /// Sets the kinds of stacks that the call's records have.
+    fn with(mut self, kinds: Kinds) -> CallPlan {
         (self.0[12], self.0[13], self.0[14]) = (kinds.first, kinds.last, kinds.usual);
         self
     }
@@ -152,7 +152,7 @@ struct Writer {
     string_limit: usize,
     places: Vec<u8>,
     plans: Vec<u8>,
-    known: HashMap<Plan, u16>,
+    known: HashMap<CallPlan, u16>,
     choices: Choices,
     links: Links,
 }
@@ -168,13 +168,13 @@ impl Writer {
             choices: Choices::default(),
             links: Links::default(),
         };
-        // What nobody wants has place 0.
-        writer.plan(Plan::of_flags(0));
+        // Plan 0 is that of calls that are not traced.
+        writer.plan(CallPlan::of_flags(0));
         writer
     }
 
-    /// A plan's place, the same for equal ones.
-    fn plan(&mut self, plan: Plan) -> u16 {
+    /// Returns the index of a plan; equal plans have the same index.
+    fn plan(&mut self, plan: CallPlan) -> u16 {
         let next = self.known.len() as u16;
         let place = *self.known.entry(plan).or_insert(next);
         if place == next {
@@ -185,15 +185,15 @@ impl Writer {
 
     fn row(&mut self, index: usize, abi: Abi, flags: u16, stacks: Kinds) -> u16 {
         let row = &SYSCALLS[index];
-        let mut plan = Plan::new(flags, &self.capture(row, abi, None)).with(stacks);
+        let mut plan = CallPlan::new(flags, &self.capture(row, abi, None)).with(stacks);
         let Some(first) = row.variants.first() else { return self.plan(plan) };
-        // Those of a row are all chosen by the same bits of the same argument.
+        // All variants of a row are selected by the same bits of the same argument.
         let chooser = (index * Abi::ALL.len() + abi as usize + 1) as u16;
         let variants = row
             .variants
             .iter()
             .enumerate()
-            .map(|(at, variant)| (variant.values, Plan::new(flags, &self.capture(row, abi, Some(at))).with(stacks)));
+            .map(|(at, variant)| (variant.values, CallPlan::new(flags, &self.capture(row, abi, Some(at))).with(stacks)));
         let different: Vec<_> = variants.filter(|(_, own)| *own != plan).collect();
         for (values, own) in &different {
             let place = self.plan(*own);
@@ -208,7 +208,7 @@ impl Writer {
     fn capture(&mut self, row: &'static Syscall, abi: Abi, variant: Option<usize>) -> Capture {
         let variant = variant.and_then(|at| row.variants.get(at));
         let signature = variant.map_or(row.signature(), |variant| Signature { args: variant.args, returns: variant.returns });
-        Maker { abi, string_limit: self.string_limit, links: &mut self.links }.capture(signature)
+        CaptureBuilder { abi, string_limit: self.string_limit, links: &mut self.links }.capture(signature)
     }
 
     fn put_place(&mut self, at: usize, place: u16) {
@@ -221,10 +221,10 @@ impl Writer {
     }
 }
 
-/// What a call is to the programs, wanted or not.
+/// Returns the flags of a call that do not depend on whether it is traced.
 fn flags_of(special: Special) -> u16 {
     match special {
-        // execveat returns under execve's number when it changes the ABI.
+        // An execveat that changes the ABI returns under the number of execve.
         Special::Execve | Special::Execveat => EXECUTES | EXIT_MATTERS,
         Special::Clone => CLONES,
         Special::Exit | Special::ExitGroup => NEVER_RETURNS,
@@ -242,7 +242,7 @@ mod tests {
 
     fn settings(calls: Vec<&'static Syscall>, unknown: bool) -> Settings {
         Settings {
-            whose: Whose::Tasks,
+            scope: TaskScope::Tasks,
             hooks: Hooks::All,
             seeds_max: 1,
             attaches: false,
@@ -255,9 +255,9 @@ mod tests {
             unknown,
             string_limit: 32,
             sums: false,
-            kept_bytes: 0,
+            ended_tasks_bytes: 0,
             failures: false,
-            least: None,
+            min_duration: None,
             stacks: Stacks::default(),
             own_only: None,
             filters: Vec::new(),
@@ -268,7 +268,7 @@ mod tests {
         &SYSCALLS[usize::from(lookup::index_by_name(name).unwrap())]
     }
 
-    /// Flags, count of operations, descriptors, and whether an argument chooses.
+    /// Returns a plan's flags, number of operations, descriptor arguments, and whether an argument selects other plans.
     fn plan(constants: &Constants, at: usize) -> (u16, u8, u8, bool) {
         let place = usize::from(u16::from_ne_bytes([constants.places[at * 2], constants.places[at * 2 + 1]]));
         let plan = &constants.plans[place * PLAN_BYTES..][..PLAN_BYTES];
@@ -282,37 +282,37 @@ mod tests {
     const OTHER: usize = 4 * NR_COUNT;
 
     #[test]
-    fn only_what_is_asked_for_is_wanted_in_every_abi() {
+    fn only_selected_calls_are_traced_in_every_abi() {
         let constants = settings(vec![row("openat"), row("close")], false).constants();
         assert_eq!(of(&constants, Abi::X86_64, 257), (WANTED | OPENS | WORKS_AT_EXIT, 1, 1, false));
         assert_eq!(of(&constants, Abi::I386, 295), (WANTED | OPENS | WORKS_AT_EXIT, 1, 1, false));
         assert_eq!(of(&constants, Abi::X86_64, 3), (WANTED, 0, 1, false));
         assert_eq!(of(&constants, Abi::X86_64, 0), (0, 0, 0, false));
-        assert_eq!(constants.places[..2], [0, 0], "place 0 is that of what nobody wants");
-        assert_eq!(of(&constants, Abi::X86_64, 59).0, EXECUTES | EXIT_MATTERS, "its exit may be another's");
+        assert_eq!(constants.places[..2], [0, 0], "plan 0 is that of calls that are not traced");
+        assert_eq!(of(&constants, Abi::X86_64, 59).0, EXECUTES | EXIT_MATTERS, "its exit may be that of an execveat");
         assert_eq!((of(&constants, Abi::X86_64, NR_COUNT - 1).0, plan(&constants, OTHER).0), (0, 0));
     }
 
     #[test]
-    fn numbers_without_a_name_are_wanted_where_all_were_meant() {
+    fn numbers_without_a_name_are_traced_if_all_calls_are() {
         let all_but_read = SYSCALLS.iter().filter(|row| row.name != "read").collect();
         let constants = settings(all_but_read, true).constants();
-        assert_eq!(of(&constants, Abi::X86_64, 0).0 & WANTED, 0, "it was taken away");
+        assert_eq!(of(&constants, Abi::X86_64, 0).0 & WANTED, 0, "read was excluded");
         assert_eq!(of(&constants, Abi::X86_64, NR_COUNT - 1).0, WANTED);
         assert_eq!(of(&constants, Abi::X86_64, 60).0, WANTED | NEVER_RETURNS);
         assert_eq!(plan(&constants, OTHER).0, WANTED);
     }
 
     #[test]
-    fn values_of_an_argument_choose_among_plans() {
+    fn values_of_an_argument_select_plans() {
         let constants = settings(vec![row("fcntl"), row("setsockopt")], false).constants();
-        assert_eq!(of(&constants, Abi::X86_64, 72), (WANTED, 0, 1, true), "the command tells what more there is");
+        assert_eq!(of(&constants, Abi::X86_64, 72), (WANTED, 0, 1, true), "the command selects the other operations");
         let [whole, slots] = [constants.choices.len() / 16, constants.choices.chunks_exact(16).filter(|slot| slot[..8] != [0; 8]).count()];
         assert!(slots > 20 && slots < whole / 2, "{slots} of {whole}");
     }
 
     #[test]
-    fn one_argument_chooses_by_the_same_bits() {
+    fn variants_of_a_row_test_the_same_bits_of_one_argument() {
         for row in SYSCALLS {
             let Some(first) = row.variants.first() else { continue };
             for variant in row.variants {
@@ -323,27 +323,27 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_all_calls() {
+    fn plans_of_all_calls_fit_into_the_constants() {
         let constants = settings(SYSCALLS.iter().collect(), true).constants();
         assert_eq!(constants.plans.len(), PLANS_MAX * PLAN_BYTES);
         let plans = constants.plans.chunks_exact(PLAN_BYTES).filter(|plan| plan.iter().any(|byte| *byte != 0)).count();
         assert!(plans < PLANS_MAX * 9 / 10, "{plans}");
         let slots = constants.choices.chunks_exact(16).filter(|slot| slot[..8] != [0; 8]).count();
-        assert_eq!(slots, choosing_values(), "no value was left out");
+        assert_eq!(slots, choosing_values(), "every value has a slot");
         let links = constants.links.chunks_exact(LINK_BYTES).filter(|link| link.iter().any(|byte| *byte != 0)).count();
         assert!(links > 0 && links < LINKS_MAX, "{links}");
     }
 
-    /// Values for which a call is captured differently than by its plain row.
+    /// Counts the argument values for which a call is captured otherwise than by its plain row.
     fn choosing_values() -> usize {
         let mut writer = Writer { string_limit: 32, ..Writer::new() };
         let mut values = 0;
         for (row, abi) in
             SYSCALLS.iter().flat_map(|row| Abi::ALL.map(|abi| (row, abi))).filter(|(row, abi)| row.numbers[*abi as usize].is_some())
         {
-            let plain = Plan::new(0, &writer.capture(row, abi, None));
+            let plain = CallPlan::new(0, &writer.capture(row, abi, None));
             for (at, variant) in row.variants.iter().enumerate() {
-                let differs = Plan::new(0, &writer.capture(row, abi, Some(at))) != plain;
+                let differs = CallPlan::new(0, &writer.capture(row, abi, Some(at))) != plain;
                 values += if differs { variant.values.len() } else { 0 };
             }
         }
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn of_calls_that_are_summed_up_nothing_is_copied() {
+    fn aggregated_calls_have_no_operations() {
         let constants = Settings { sums: true, ..settings(vec![row("openat"), row("fcntl"), row("exit")], true) }.constants();
         assert_eq!(of(&constants, Abi::X86_64, 257), (WANTED, 0, 0, false));
         assert_eq!(of(&constants, Abi::X86_64, 72), (WANTED, 0, 0, false));
@@ -360,8 +360,8 @@ mod tests {
     }
 
     #[test]
-    fn rt_sigreturn_is_told_apart() {
-        let at = |calls| settings(calls, false).bytes(On::AllCalls)[16];
+    fn a_traced_rt_sigreturn_is_in_the_settings() {
+        let at = |calls| settings(calls, false).bytes(HookSet::AllCalls)[16];
         assert_eq!((at(vec![row("read")]), at(vec![row("read"), row("rt_sigreturn")])), (0, 1));
     }
 }

@@ -1,14 +1,16 @@
-//! The files that the programs told of, by identifier.
+//! The files that the programs have named, by identifier.
 //!
-//! A file's name comes once for each task that uses it; records after that have its identifier alone. What was not told, or was lost, is unknown: it is never guessed.
+//! The programs write a file's name once for each task that uses the file; later records have its identifier alone. If
+//! the record with the name was lost, the file is unknown; rtrace never guesses it.
 
-use super::record::{FileIs, FileNote, SeenFile};
+use super::record::{FileInfo, FileName, RecordedFile};
 use super::sockets;
 use crate::event::File;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Files that were told before so many others are forgotten. The programs tell a file again before that (`FRESH_MAX`).
+/// Files are dropped when this many others have been named after them. The programs name a file again before that
+/// (`FRESH_MAX`).
 const FRESH_MAX: u64 = 1 << 17;
 
 /// include/uapi/linux/magic.h
@@ -18,7 +20,7 @@ const PID_FS: u32 = 0x5049_4446;
 const NSFS: u32 = 0x6e73_6673;
 const DMA_BUF: u32 = 0x444d_4142;
 
-/// The files.
+/// The known files.
 #[derive(Debug, Default)]
 pub struct Files {
     files: FxHashMap<u64, File>,
@@ -26,10 +28,10 @@ pub struct Files {
 }
 
 impl Files {
-    /// What a descriptor was, if that is known.
-    pub fn file(&mut self, seen: &SeenFile<'_>) -> Option<File> {
-        let Some(note) = &seen.note else { return self.files.get(&seen.id).cloned() };
-        let file = file(note);
+    /// Returns the file of a descriptor, if it is known.
+    pub fn file(&mut self, seen: &RecordedFile<'_>) -> Option<File> {
+        let Some(info) = &seen.info else { return self.files.get(&seen.id).cloned() };
+        let file = file(info);
         self.newest = self.newest.max(seen.id);
         if self.files.len() as u64 > 2 * FRESH_MAX {
             let oldest = self.newest - FRESH_MAX;
@@ -40,14 +42,14 @@ impl Files {
     }
 }
 
-fn file(note: &FileNote<'_>) -> File {
-    match note.is {
-        FileIs::Rooted(names) if !note.unlinked => File::Path(path(names).into()),
-        FileIs::Rooted(names) => File::OldPath { path: path(names).into(), deleted: true, cut: false },
-        FileIs::Cut(names) => File::OldPath { path: path(names).into(), deleted: note.unlinked, cut: true },
-        FileIs::Apart(_, pid @ 1..) => File::Process { pid },
-        FileIs::Apart(names, _) => apart(first(names), note),
-        FileIs::Socket(socket) => File::Socket(Arc::new(sockets::socket(&socket, note.inode))),
+fn file(info: &FileInfo<'_>) -> File {
+    match info.is {
+        FileName::Rooted(names) if !info.unlinked => File::Path(path(names).into()),
+        FileName::Rooted(names) => File::OldPath { path: path(names).into(), deleted: true, cut: false },
+        FileName::Cut(names) => File::OldPath { path: path(names).into(), deleted: info.unlinked, cut: true },
+        FileName::Pathless(_, pid @ 1..) => File::Process { pid },
+        FileName::Pathless(names, _) => pathless(first(names), info),
+        FileName::Socket(socket) => File::Socket(Arc::new(sockets::socket(&socket, info.inode))),
     }
 }
 
@@ -63,14 +65,15 @@ fn path(names: &[u8]) -> Vec<u8> {
     path
 }
 
-/// Each of these file systems has its own way to call what is in no directory; all others have one in common.
-fn apart(name: &[u8], note: &FileNote<'_>) -> File {
-    let inode = note.inode;
-    match note.magic {
+/// Names a file that is in no directory. Each of these file systems has its own form for such names; all others share
+/// one.
+fn pathless(name: &[u8], info: &FileInfo<'_>) -> File {
+    let inode = info.inode;
+    match info.magic {
         PIPEFS => File::Pipe { inode },
         NSFS => File::Namespace { kind: name.into(), inode },
         ANON_INODE_FS => File::Anonymous(name.into()),
-        // Its process is gone, or it is of none that this machine knows.
+        // The process has ended, or is in a pid namespace in which it has no pid for rtrace.
         PID_FS => File::Anonymous(b"[pidfd]"[..].into()),
         DMA_BUF => File::Path(b"/dmabuf:"[..].into()),
         _ => match name.strip_prefix(b"memfd:") {
@@ -91,45 +94,45 @@ mod tests {
 
     const TMPFS: u32 = 0x0102_1994;
 
-    fn note(magic: u32, is: FileIs<'_>, unlinked: bool) -> FileNote<'_> {
-        FileNote { inode: 42, magic, unlinked, is }
+    fn info(magic: u32, is: FileName<'_>, unlinked: bool) -> FileInfo<'_> {
+        FileInfo { inode: 42, magic, unlinked, is }
     }
 
     #[test]
-    fn names_are_put_together_from_the_root() {
+    fn paths_are_joined_from_the_root() {
         let name_of =
-            |magic, is, unlinked| String::from_utf8(crate::beauty::file::name(&file(&note(magic, is, unlinked))).into_owned()).unwrap();
-        let rooted = |names, unlinked| name_of(0xef53, FileIs::Rooted(names), unlinked);
+            |magic, is, unlinked| String::from_utf8(crate::beauty::file::name(&file(&info(magic, is, unlinked))).into_owned()).unwrap();
+        let rooted = |names, unlinked| name_of(0xef53, FileName::Rooted(names), unlinked);
         assert_eq!(rooted(b"passwd\0etc\0", false), "/etc/passwd");
         assert_eq!(rooted(b"x\0tmp\0", true), "/tmp/x (deleted)");
         assert_eq!(rooted(b"", false), "/");
-        assert_eq!(name_of(0xef53, FileIs::Cut(b"x\0deep\0"), false), ".../deep/x");
-        let apart = |magic, name| name_of(magic, FileIs::Apart(name, 0), true);
-        assert_eq!(apart(ANON_INODE_FS, b"[eventpoll]\0"), "anon_inode:[eventpoll]");
-        assert_eq!(apart(TMPFS, b"memfd:sealed\0"), "/memfd:sealed (deleted)");
-        assert_eq!(apart(PIPEFS, b"\0"), "pipe:[42]");
-        assert_eq!(apart(NSFS, b"net\0"), "net:[42]");
-        assert_eq!(name_of(PID_FS, FileIs::Apart(b"", 77), false), "pid:77");
+        assert_eq!(name_of(0xef53, FileName::Cut(b"x\0deep\0"), false), ".../deep/x");
+        let pathless_name = |magic, name| name_of(magic, FileName::Pathless(name, 0), true);
+        assert_eq!(pathless_name(ANON_INODE_FS, b"[eventpoll]\0"), "anon_inode:[eventpoll]");
+        assert_eq!(pathless_name(TMPFS, b"memfd:sealed\0"), "/memfd:sealed (deleted)");
+        assert_eq!(pathless_name(PIPEFS, b"\0"), "pipe:[42]");
+        assert_eq!(pathless_name(NSFS, b"net\0"), "net:[42]");
+        assert_eq!(name_of(PID_FS, FileName::Pathless(b"", 77), false), "pid:77");
     }
 
     #[test]
-    fn an_identifier_stands_for_what_was_told() {
+    fn later_records_refer_to_a_file_by_its_identifier() {
         let mut files = Files::default();
-        let seen = |id, note| SeenFile { place: FdPlace::Arg(0), id, note };
-        assert_eq!(files.file(&seen(1, None)), None, "it was lost");
-        let told = |names| Some(note(0xef53, FileIs::Rooted(names), false));
-        assert_eq!(files.file(&seen(1, told(b"a\0"))), Some(File::Path(b"/a"[..].into())));
+        let seen = |id, info| RecordedFile { place: FdPlace::Arg(0), id, info };
+        assert_eq!(files.file(&seen(1, None)), None, "the record with the name was lost");
+        let named = |names| Some(info(0xef53, FileName::Rooted(names), false));
+        assert_eq!(files.file(&seen(1, named(b"a\0"))), Some(File::Path(b"/a"[..].into())));
         assert_eq!(files.file(&seen(1, None)), Some(File::Path(b"/a"[..].into())));
         assert_eq!(files.file(&seen(2, None)), None);
     }
 
     #[test]
-    fn what_the_programs_may_still_name_is_remembered() {
+    fn files_are_kept_until_the_programs_name_them_again() {
         let mut files = Files::default();
-        let seen = |id, note| SeenFile { place: FdPlace::Arg(0), id, note };
-        let told = || Some(note(0xef53, FileIs::Rooted(b"a\0"), false));
+        let seen = |id, info| RecordedFile { place: FdPlace::Arg(0), id, info };
+        let named = || Some(info(0xef53, FileName::Rooted(b"a\0"), false));
         for id in 1..=5 * FRESH_MAX {
-            files.file(&seen(id, told()));
+            files.file(&seen(id, named()));
             let oldest = id.saturating_sub(FRESH_MAX - 1).max(1);
             assert!(files.file(&seen(oldest, None)).is_some(), "{oldest} of {id}");
         }

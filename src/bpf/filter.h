@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is decided of --filter in the kernel: which calls are certain not to be shown. What cannot be known passes; user space decides it.
+ * The part of --filter that is decided in the kernel: which calls it certainly excludes. Calls that cannot be decided
+ * pass, and user space decides them.
  */
 #pragma once
 
@@ -16,7 +17,10 @@ static __always_inline const volatile struct filter_test *test_at(const volatile
 	return ELEMENT(filter->tests, number);
 }
 
-/* Whether a text is, or begins with, what is asked for; -1: it cannot be read, or is longer than what can be compared. */
+/*
+ * Returns whether a string equals a text of the filter or begins with it; -1 if it cannot be read, or is longer than
+ * can be compared.
+ */
 __noinline int compare_text(u64 address, u32 text, u32 beginning)
 {
 	u8 found[TEXT_BYTES] = {};
@@ -74,7 +78,7 @@ static __always_inline int compare_number(u64 number, u32 op, u32 width, u64 wit
 	return 1;
 }
 
-/* Whether a test holds, or may. */
+/* Returns whether a test holds or may hold. */
 __noinline int may_hold(struct call *call, u32 filter, u32 i)
 {
 	if (!call)
@@ -116,8 +120,8 @@ __noinline int may_hold(struct call *call, u32 filter, u32 i)
 	return compare_number(number, op, test->width, test->with);
 }
 
-/* Whether a call is certain not to be shown, by what is known of it at its entry, or only at its return. */
-__noinline int is_hopeless(struct call *call, u32 at_exit)
+/* Returns whether a filter certainly excludes a call, by its clauses for the entry or by those for the exit. */
+__noinline int is_excluded(struct call *call, u32 at_exit)
 {
 	if (!call)
 		return 0;

@@ -1,19 +1,21 @@
-//! What the programs decide of `--filter`: tests, any of which a clause asks for, all clauses of which a call must fulfil.
+//! The part of `--filter` that the BPF programs decide, in conjunctive form: a call must satisfy all clauses, and a
+//! clause holds if any of its tests does.
 //!
-//! They only leave out what is certain not to be shown: what cannot be known in the kernel passes, and is decided here again.
+//! The programs drop only calls that certainly do not match. If a test cannot be decided in the kernel, the call passes
+//! and the filter is evaluated again in user space.
 
 use crate::beauty::resolve::{Width, Word};
 
-/// No more tests of one syscall's calls are decided in the kernel, and no more different sets of clauses or texts.
+/// The maximum numbers of tests for one syscall, of different filters, and of texts that the kernel decides.
 pub const TESTS_MAX: usize = 8;
 pub const FILTERS_MAX: usize = 32;
 pub const TEXTS_MAX: usize = 32;
 /// `sizeof(struct test)`
 pub const TEST_BYTES: usize = 16;
-/// Longer texts are not compared in the kernel.
+/// The size of a text; longer texts are not compared in the kernel.
 pub const TEXT_BYTES: usize = 64;
 
-/// One of these must hold; any of them if it cannot be decided.
+/// A disjunction of tests. A test that cannot be decided counts as true.
 pub type Clause = Vec<Test>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,11 +26,11 @@ pub struct Test {
 }
 
 impl Test {
-    /// It holds for no call.
+    /// A test that holds for no call.
     pub const NEVER: Test = Test { subject: Subject::Tid, op: Op::AnyBit, with: With::Number(0) };
 }
 
-/// What a test is about.
+/// The value that a test compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     Argument(Word),
@@ -56,7 +58,7 @@ pub enum Op {
     GreaterOrEqual = 5,
     AnyBit = 6,
     AllBits = 7,
-    /// Of texts.
+    /// Comparisons of texts.
     Is = 8,
     IsNot = 9,
     BeginsWith = 10,
@@ -64,7 +66,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Only a text's beginning is compared.
+    /// Returns whether the operation compares a prefix.
     pub fn is_of_beginning(self) -> bool {
         matches!(self, Op::BeginsWith | Op::BeginsOtherwise)
     }
@@ -72,18 +74,18 @@ impl Op {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum With {
-    /// Of the subject's width, as bits.
+    /// A number in the subject's width, as bits.
     Number(u64),
     Text(Vec<u8>),
 }
 
 impl Subject {
-    /// It is known only when the call returns.
+    /// Returns whether the value is known only when the call returns.
     pub fn is_of_return(self) -> bool {
         matches!(self, Subject::Ret | Subject::Errno | Subject::Duration)
     }
 
-    /// How its value is compared.
+    /// Returns the width in which the value is compared.
     pub fn width(self) -> Width {
         match self {
             Subject::Argument(word) => word.width,

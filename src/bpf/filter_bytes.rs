@@ -1,4 +1,4 @@
-//! Filters as the programs' constants: the mirror of what `plan.h` has of them.
+//! Encodes filters as constants of the BPF programs, in the layout of `plan.h`.
 
 use super::filter::{Clause, FILTERS_MAX, Subject, TEST_BYTES, TESTS_MAX, TEXT_BYTES, TEXTS_MAX, Test, With};
 use super::settings::{NR_COUNT, Settings};
@@ -20,7 +20,7 @@ const TEXT: u8 = 16;
 const ENDS_CLAUSE: u8 = 1;
 const AT_EXIT: u8 = 2;
 
-/// The constants.
+/// The bytes of the constants.
 #[derive(Debug)]
 pub(super) struct Filters {
     /// `filters`, `filter_of`, `texts`
@@ -30,7 +30,7 @@ pub(super) struct Filters {
 }
 
 impl Filters {
-    /// Those of the settings; what finds no place is not decided in the kernel.
+    /// Encodes the filters of the settings. Filters that do not fit are not decided in the kernel.
     pub fn new(settings: &Settings) -> Filters {
         let mut new = Filters {
             filters: vec![0; FILTERS_MAX * FILTER_BYTES],
@@ -86,7 +86,7 @@ impl Filters {
     }
 }
 
-/// The filter of each place: of a number in an ABI by its row.
+/// Returns the index of the filter of each syscall number in each ABI.
 fn filter_of(rows: &FxHashMap<(u16, Abi), u8>) -> Vec<u8> {
     let numbers = Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as i64).map(move |nr| (abi, nr)));
     let of = |(abi, nr)| lookup::index(abi, nr).and_then(|row| rows.get(&(row, abi))).copied().unwrap_or_default();
@@ -121,7 +121,7 @@ mod tests {
     use crate::beauty::resolve::{Width, Word};
 
     #[test]
-    fn a_test_s_bytes() {
+    fn tests_are_encoded_as_struct_filter_test() {
         let number =
             Test { subject: Subject::Argument(Word { register: 2, width: Width::Unsigned32 }), op: Op::AllBits, with: With::Number(5) };
         assert_eq!(test_bytes(&number, ENDS_CLAUSE, 5), [2, 7, 1, 1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);

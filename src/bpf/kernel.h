@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is used of the kernel: types, constants, and those fields of its structs that are read.
+ * The kernel's types, constants and struct members that the programs use.
  *
- * The structs are not the kernel's: they name fields, and the loader finds where the running kernel has them (CO-RE). So no dump of a kernel's types is needed.
+ * The structs are not complete: they only name members, whose offsets in the running kernel the loader finds (CO-RE
+ * relocations). Therefore no dump of a kernel's types is needed.
  */
 #pragma once
 
@@ -46,10 +47,10 @@ enum {
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
 #define TASK_COMM_LEN 16
-/* include/linux/sched.h: a task that sleeps. */
+/* include/linux/sched.h: the states of a sleeping task. */
 #define TASK_INTERRUPTIBLE 1
 #define TASK_UNINTERRUPTIBLE 2
-/* In the same file, of `flags`: a task that ends, from a moment before its end is seen on. */
+/* In the same file, a flag in `flags`: set shortly before the end of a task is traced. */
 #define PF_EXITING 4
 /* include/uapi/asm-generic/errno.h */
 #define ENOSYS 38
@@ -151,7 +152,7 @@ struct mm_struct___words {
 	} flags;
 } KERNEL_STRUCT;
 
-/* include/linux/sched/exec_state.h, from 7.2 on: who may read a program's memory is told here. */
+/* include/linux/sched/exec_state.h, from 7.2 on: says who may read a program's memory. */
 enum task_dumpable {
 	TASK_DUMPABLE_OWNER = 1,
 };
@@ -160,7 +161,7 @@ struct task_exec_state {
 	enum task_dumpable dumpable;
 } KERNEL_STRUCT;
 
-/* Of the initial user namespace. */
+/* Ids in the initial user namespace. */
 typedef struct {
 	u32 val;
 } kuid_t;
@@ -174,7 +175,7 @@ struct uid_gid_extent {
 	u32 count;
 } KERNEL_STRUCT;
 
-/* Up to five extents stand in the map itself; more of them stand elsewhere, sorted. */
+/* Up to five extents are in the map itself; more are in a sorted array of their own. */
 struct uid_gid_map {
 	u32 nr_extents;
 	union {
@@ -189,7 +190,7 @@ struct user_namespace {
 	int level;
 } KERNEL_STRUCT;
 
-/* One word of bits. Its members are called otherwise before 6.3. */
+/* One word of bits. Its members have other names before 6.3. */
 struct kernel_capabilities {
 	u64 val;
 };
@@ -245,7 +246,7 @@ struct upid {
 } KERNEL_STRUCT;
 
 struct pid {
-	/* How many namespaces it has a number in besides the first. */
+	/* The number of namespaces below the first one in which it has a number. */
 	unsigned int level;
 	struct upid numbers[1];
 } KERNEL_STRUCT;
@@ -254,7 +255,7 @@ struct proc_ns_operations {
 	const char *name;
 } KERNEL_STRUCT;
 
-/* include/linux/xarray.h, idr.h, pid_namespace.h: what a namespace's numbers lead to. */
+/* include/linux/xarray.h, idr.h, pid_namespace.h: the map from a namespace's pids to struct pid. */
 struct xarray {
 	void *xa_head;
 } KERNEL_STRUCT;
@@ -276,7 +277,10 @@ struct ns_common {
 	const struct proc_ns_operations *ops;
 } KERNEL_STRUCT;
 
-/* include/linux/net.h, include/net/sock.h, inet_sock.h, af_unix.h, af_vsock.h, net/netlink/af_netlink.h, net/packet/internal.h */
+/*
+ * include/linux/net.h, include/net/sock.h, inet_sock.h, af_unix.h, af_vsock.h, net/netlink/af_netlink.h,
+ * net/packet/internal.h
+ */
 struct sock;
 
 struct socket {
@@ -313,7 +317,7 @@ struct inet_sock {
 	__be16 inet_sport;
 } KERNEL_STRUCT;
 
-/* A family, and then the address. */
+/* The family, followed by the address. */
 struct sockaddr_un {
 	u16 sun_family;
 } KERNEL_STRUCT;
@@ -354,7 +358,8 @@ struct linux_binprm {
 } KERNEL_STRUCT;
 
 /*
- * What a program on the event of a syscall is given: struct syscall_tp_t in kernel/trace/trace_syscalls.c. On the events of all syscalls (include/trace/events/syscalls.h) the number is a long.
+ * The context of a program on the event of a syscall: struct syscall_tp_t in kernel/trace/trace_syscalls.c. On the
+ * events of all syscalls (include/trace/events/syscalls.h) the number is a long.
  */
 struct syscall_event {
 	u64 hidden;

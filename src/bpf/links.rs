@@ -1,12 +1,15 @@
-//! Pointers in structs that the programs follow: which member points to how much of what, from the rows of structs.
+//! The pointers in structs that the programs follow, by the rows of structs: the member that is the pointer, and the
+//! number and size of the elements that it points to.
 //!
-//! Structs whose pointers need more than that (`copy=` in their rows) `nested.h` knows by itself.
+//! Structs whose pointers need more than that (`copy=` in their rows) are handled by code in `nested.h`.
 
 use super::capture::ELEMENTS_MAX;
-use crate::beauty::row::{Condition, Flow, Form, How, Kind, Layout, Length, Member, Number, Struct, Test};
+use crate::beauty::row::{
+    ArgumentKind, BitTest, Comparison, Condition, Flow, Length, MemoryNumber, MemoryType, Struct, StructLayout, StructMember,
+};
 use crate::event::Abi;
 
-/// `LINKS_MAX`, `LINKS_OF_ONE`: links of all structs, and of one.
+/// `LINKS_MAX`, `LINKS_OF_ONE`: the number of links of all structs, and of one.
 pub(super) const LINKS_MAX: usize = 64;
 const LINKS_OF_ONE: usize = 4;
 /// `sizeof(struct link)`
@@ -31,14 +34,14 @@ pub(super) struct Link {
     flags: u32,
 }
 
-/// All links, each once; a struct's stand together.
+/// All links. Those of one struct follow each other, and structs with equal links share them.
 #[derive(Debug, Default)]
 pub(super) struct Links(Vec<Link>);
 
 impl Links {
-    /// Where those of a struct begin, and how many they are.
+    /// Returns the index of a struct's first link, and the number of its links.
     pub fn of(&mut self, of: &Struct, abi: Abi, string_limit: u32) -> (u8, u8) {
-        let Layout::Members(all) = &of.layout else { return (0, 0) };
+        let StructLayout::Members(all) = &of.layout else { return (0, 0) };
         let members = all[abi as usize];
         let own: Vec<Link> = members.iter().filter_map(|member| link(member, members, abi, string_limit)).take(LINKS_OF_ONE).collect();
         let place = self.0.windows(own.len().max(1)).position(|known| known == own).unwrap_or(self.0.len());
@@ -51,7 +54,7 @@ impl Links {
         (place as u8, own.len() as u8)
     }
 
-    /// The bytes of `links`.
+    /// Returns the bytes of `links`.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.0.iter().flat_map(|link| link.bytes()).collect();
         bytes.resize(LINKS_MAX * LINK_BYTES, 0);
@@ -67,12 +70,12 @@ impl Link {
     }
 }
 
-fn link(member: &Member, members: &[Member], abi: Abi, string_limit: u32) -> Option<Link> {
-    let Form::Number(number) = &member.form else { return None };
+fn link(member: &StructMember, members: &[StructMember], abi: Abi, string_limit: u32) -> Option<Link> {
+    let MemoryType::Number(number) = &member.memory_type else { return None };
     let (size, limit) = match number.kind {
-        Kind::Bytes => (1, string_limit),
-        Kind::Number { bytes, .. } => (u32::from(bytes), u32::from(bytes) * ELEMENTS_MAX),
-        Kind::Struct(of) => (if number.length == Length::OfType { of.sizes[abi as usize] } else { 1 }, of.sizes[abi as usize]),
+        ArgumentKind::Bytes => (1, string_limit),
+        ArgumentKind::Number { bytes, .. } => (u32::from(bytes), u32::from(bytes) * ELEMENTS_MAX),
+        ArgumentKind::Struct(of) => (if number.length == Length::OfType { of.sizes[abi as usize] } else { 1 }, of.sizes[abi as usize]),
         _ => return None,
     };
     let counter = match number.length {
@@ -80,7 +83,7 @@ fn link(member: &Member, members: &[Member], abi: Abi, string_limit: u32) -> Opt
         Length::OfType | Length::Ret | Length::Fixed(_) => None,
     };
     let (count_offset, count_bytes) = match counter {
-        Some(Member { offset, form: Form::Number(Number { bytes, .. }), .. }) => (*offset, *bytes),
+        Some(StructMember { offset, memory_type: MemoryType::Number(MemoryNumber { bytes, .. }), .. }) => (*offset, *bytes),
         _ => (0, 0),
     };
     let is_written = member.flow == Flow::Out;
@@ -89,7 +92,8 @@ fn link(member: &Member, members: &[Member], abi: Abi, string_limit: u32) -> Opt
         count_offset: count_offset as u16,
         bytes: number.bytes,
         count_bytes,
-        // What a member counts is room for what the kernel writes; the return says how much of it that was.
+        // For memory that the kernel writes, the member has the size of the buffer, and the return value says how much
+        // was written.
         count: if is_written && counter.is_some() { COUNT_RETURN } else { COUNT_ONE },
         when: if is_written { AT_EXIT } else { AT_ENTRY },
         size,
@@ -98,10 +102,11 @@ fn link(member: &Member, members: &[Member], abi: Abi, string_limit: u32) -> Opt
     })
 }
 
-/// The bits of the struct's first word of which one asks for what is written, or 0: other conditions are not tested.
-fn flags(used: &Condition, members: &[Member]) -> u32 {
+/// Returns the bits of the struct's first word of which at least one must be set for the link to be followed, or 0.
+/// Other conditions are not tested.
+fn flags(used: &Condition, members: &[StructMember]) -> u32 {
     match used {
-        Condition::If { any: [Test { arg, mask, how: How::SomeBit }], .. } => {
+        Condition::If { any: [BitTest { arg, mask, comparison: Comparison::SomeBit }], .. } => {
             let is_first = members.get(usize::from(*arg)).is_some_and(|member| member.offset == 0);
             if is_first { *mask } else { 0 }
         }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registers and stacks of tasks that are in a call.
+ * Lists the registers and stacks of tasks that are in a call.
  *
- * A call in flight has no record yet, so the kernel copies no stack with it. The registers that the task had in user space are
- * at the top of its kernel stack as long as the call lasts, and its memory can be read from another task by a program that may
- * sleep. The registers are read again at the end: if the task left the call meanwhile, it has no stack here.
+ * A call in flight has no record yet, so the kernel has copied no stack for it. The registers of the task in user space
+ * are at the top of its kernel stack as long as the call lasts, and a program that may sleep can read the memory of
+ * another task. The registers are read again at the end: if the task left the call meanwhile, no stack is listed.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "select.h"
 
 #define PAGE 4096
-/* A list is read in pieces of 32 KiB, and one task must fit into a piece (bpf_seq_read() in kernel/bpf/bpf_iter.c). */
+/* A list is read in blocks of 32 KiB, and one task must fit into a block (bpf_seq_read() in kernel/bpf/bpf_iter.c). */
 #define LISTED_STACK_BYTES (6 * PAGE)
 
 struct stack_buffer {
@@ -20,7 +20,7 @@ struct stack_buffer {
 	u8 bytes[LISTED_STACK_BYTES];
 };
 
-/* Lists are read one after the other, by rtrace alone. */
+/* One buffer is enough, because only rtrace reads lists, one after the other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -81,7 +81,7 @@ static __always_inline void take_registers(struct listed_stack *head, struct pt_
 
 #endif
 
-/* Copies the stack from its pointer upwards, page by page, until there is no more of it or no more room. */
+/* Copies the stack from the stack pointer upwards, page by page, until its end or until the buffer is full. */
 static __always_inline u64 copy_stack(struct stack_buffer *buffer, struct task_struct *task, u64 stack)
 {
 	u64 bytes = 0;
@@ -103,16 +103,16 @@ static __always_inline int is_asleep(struct task_struct *task)
 	return task->__state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE);
 }
 
-/* Whether it is on its way out: it will not return from the call that it is in. */
+/* Returns whether a task is exiting and will not return from its call. */
 static __always_inline int is_ending(struct task_struct *task)
 {
 	return task->flags & PF_EXITING;
 }
 
-/* When the call began that the task is in; 0 if it is in none. */
+/* Returns the start of the call that a task is in; 0 if it is in none. */
 static __always_inline u64 in_call_since(struct task_struct *found, struct task *task)
 {
-	if (task->open == OPEN_HERE)
+	if (task->open == OPEN_IN_TASK)
 		return task->call.start;
 	if (task->open != OPEN_IN_SCRATCH)
 		return 0;
@@ -120,7 +120,7 @@ static __always_inline u64 in_call_since(struct task_struct *found, struct task 
 	return scratch ? scratch->call.start : 0;
 }
 
-/* Of each call that was listed, and when tracing is over of each that is open, once. */
+/* Lists the stack of each listed call once, and after tracing has stopped that of each open call. */
 SEC("iter.s/task")
 int list_stacks(struct bpf_iter__task *ctx)
 {
@@ -152,12 +152,12 @@ int list_stacks(struct bpf_iter__task *ctx)
 	u64 bytes = copy_stack(buffer, found, stack);
 	if (found->nvcsw != switches || !is_asleep(found) || regs->sp != stack || program_counter(regs) != program || in_call_since(found, task) != start)
 		return 0;
-	/* It may have executed a program with more rights while its stack was copied. */
+	/* The task may have executed a program with more rights while its stack was copied. */
 	if (bytes > LISTED_STACK_BYTES || !may_be_shown(found))
 		return 0;
 	head->bytes = bytes;
 	struct seq_file *seq = ctx->meta->seq;
-	/* Without room the kernel asks again for the same task, with more of it. */
+	/* If there is no room, the kernel calls the program again for the same task with more room. */
 	if (bpf_seq_write(seq, head, sizeof(*head)) || bpf_seq_write(seq, buffer->bytes, bytes))
 		return 0;
 	task->stack_listed = start;

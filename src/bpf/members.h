@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading the kernel's structs by address, and making one number of many.
+ * Reads members of the kernel's structs by address, and hashes numbers.
  *
- * Whatever is read may be freed at that moment: a load of what is not there gives zero, and a load of what is something else by now gives that. Who reads, looks twice.
+ * Memory may be freed at any time while it is read: a load from an unmapped address gives zero, and a load of reused
+ * memory gives the new contents. Readers therefore check their result by reading again.
  */
 #pragma once
 
 #include "state.h"
 
-/* The kernel's numbers of the structs that are read so, and of its functions that are called; types.rs finds them by these names. What this kernel does not have is 0. */
+/*
+ * The kernel's type ids of the structs that are read in this way and of the functions that are called. types.rs finds
+ * them by these names; a type that the kernel does not have is 0.
+ */
 struct kernel_types {
 	u32 task_struct, files_struct, fdtable, list_head, file, fs_struct, dentry, mount, inode, super_block;
 	u32 linux_binprm, mm_struct, pid, signal_struct, ns_common, proc_ns_operations, cred, user_namespace;
@@ -18,16 +22,18 @@ struct kernel_types {
 const volatile struct kernel_types kernel_types SEC(".rodata.types");
 
 /*
- * The kernel's functions are called as helpers of numbers that there are not, in whose place loaded.rs puts them: for functions declared as such, libbpf would read all types of the kernel, which takes as long
- * as having a program verified.
+ * The kernel's functions are called as helpers with numbers that do not exist; loaded.rs replaces them. For functions
+ * that are declared properly, libbpf would read all types of the kernel, which takes as long as having a program
+ * verified.
  */
 #define KERNEL_FUNCTIONS 0x7fff0000
 enum kernel_function { RDONLY_CAST, TASK_FROM_PID, TASK_FROM_VPID, TASK_RELEASE };
 #define KERNEL_FUNCTION(which) ((void *)(KERNEL_FUNCTIONS + which))
 
 /*
- * A kernel from 6.2 on lets an address be taken for a struct: its members are then read by plain loads, 20 times as fast. There are objects for both kinds of kernel, because the verifier
- * takes long to remove what the running one does not need.
+ * Kernels from 6.2 on can cast an address to a struct, whose members are then read by plain loads, 20 times as fast.
+ * There is one object for each kind of kernel, because the verifier takes long to remove the code that the running
+ * kernel does not need.
  */
 #ifdef PLAIN_LOADS
 static void *(*const rdonly_cast)(const void *address, u32 type) = KERNEL_FUNCTION(RDONLY_CAST);
@@ -38,14 +44,16 @@ static void *(*const rdonly_cast)(const void *address, u32 type) = KERNEL_FUNCTI
 
 #define MEMBER(type, address, member)                                                                            \
 	({                                                                                                       \
-		/* Outside of what is relocated: the way to the address may lead through structs of our own. */          \
+		/* Evaluated outside of the relocated expression: it may use our own structs. */                    \
 		const void *address_ = (const void *)(address);                                                 \
 		READ_MEMBER(type, address_, member);                                                            \
 	})
 
 /*
- * A member of the struct that a pointer from a tracepoint or a helper leads to. Every kernel takes a plain load of it. But from 6.2 on, if the member is itself a pointer, the verifier searches the names of all
- * types for it (btf_nested_type_is_trusted() in kernel/bpf/btf.c), which takes a millisecond; it does not if the struct's address went through rdonly_cast().
+ * Reads a member of a struct by a pointer from a tracepoint or a helper. Every kernel accepts a plain load for that.
+ * But from 6.2 on, if the member is itself a pointer, the verifier searches the names of all types for it
+ * (btf_nested_type_is_trusted() in kernel/bpf/btf.c), which takes a millisecond, unless the struct's address went
+ * through rdonly_cast().
  */
 #ifdef PLAIN_LOADS
 #define FOLLOW(type, pointer, member) MEMBER(type, pointer, member)
@@ -53,18 +61,23 @@ static void *(*const rdonly_cast)(const void *address, u32 type) = KERNEL_FUNCTI
 #define FOLLOW(type, pointer, member) ((pointer)->member)
 #endif
 
-/* A pointer as a number, to calculate with: the verifier forgets what goes through memory. */
+/*
+ * Returns a pointer as a number for arithmetic. The value goes through memory, so that the verifier forgets its type.
+ */
 static __always_inline u64 number_of(struct walk *walk, const void *pointer)
 {
 	*(volatile u64 *)&walk->pointer = (u64)pointer;
 	return *(volatile u64 *)&walk->pointer;
 }
 
-/* Odd numbers with bits all over: a product of one has something of every bit in its upper half. */
+/* Odd numbers with evenly distributed bits: every bit of a factor affects the upper half of the product. */
 #define SCATTER 0x9e3779b97f4a7c15ULL
 #define SCATTER_TOO 0xc2b2ae3d27d4eb4fULL
 
-/* A number that stands for all that went in: scattered, and the upper half laid over the lower one. Each step can be undone, so two that differ in one value never meet. */
+/*
+ * Returns a hash of `hash` and `value`. Each step is invertible, so that inputs that differ in a single value never
+ * collide.
+ */
 static __always_inline u64 mixed(u64 hash, u64 value)
 {
 	hash = (hash ^ value) * SCATTER;

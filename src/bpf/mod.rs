@@ -1,8 +1,10 @@
-//! The BPF engine's kernel side: the C programs, what they are told, and what they write.
+//! The kernel side of the BPF engine: the C programs, their settings, and the records that they write.
 //!
-//! Built with the feature `bpf`; without it, or where the kernel refuses the programs, the tracepoint engine does all.
+//! It is built with the feature `bpf`. Without the feature, or where the kernel refuses the programs, calls are traced
+//! by the tracepoint engine alone.
 
 mod account;
+pub mod aggregate;
 #[cfg(feature = "bpf")]
 mod capture;
 #[cfg(feature = "bpf")]
@@ -11,13 +13,15 @@ mod choices;
 mod conditions;
 #[cfg(feature = "bpf")]
 mod encode;
+#[cfg(feature = "bpf")]
+mod ended_tasks;
 pub mod files;
 pub mod filter;
 #[cfg(feature = "bpf")]
 mod filter_bytes;
 pub mod in_flight;
-#[cfg(feature = "bpf")]
-mod kept;
+#[cfg(all(test, feature = "bpf"))]
+mod layout;
 #[cfg(feature = "bpf")]
 mod links;
 #[cfg(feature = "bpf")]
@@ -28,7 +32,6 @@ mod settings;
 pub mod signals;
 mod sockets;
 mod stacks;
-pub mod tally;
 #[cfg(feature = "bpf")]
 mod types;
 #[cfg(feature = "bpf")]
@@ -45,5 +48,5 @@ mod programs;
 
 pub use account::Account;
 pub use programs::{Programs, is_of_rtrace, may_be_interrupted};
-pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, Whose};
+pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, TaskScope};
 pub use stacks::Stacks;

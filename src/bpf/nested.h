@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copying what copied memory points to. Each is a piece of the same argument, behind the one that points to it, and is found by its address.
+ * Copies the memory that copied memory points to. Each copy is a piece of the same argument that follows the piece with
+ * the pointer, and is found by its address.
  *
- * What cannot be read at entry is read anew at exit, with all that it is part of: the pieces of one operation are of one moment.
+ * If memory cannot be read at entry, the whole operation is repeated at exit, so that all pieces of an operation are of
+ * the same time.
  */
 #pragma once
 
 #include "pieces.h"
 
-/* Elements of an array that are followed. */
+/* The maximum number of elements of an array that are followed. */
 #define ELEMENTS_MAX 32
-/* Pointers up to a null one that are copied. */
+/* The maximum number of pointers that are copied of an array that ends with a null pointer. */
 #define POINTERS_MAX (PIECE_MAX / 8)
 #define POINTERS_BLOCK 32
-/* More bytes of what a pointer points to wait until all pointers were followed. */
+/* Copies of more bytes than this are deferred until all pointers were followed. */
 #define INNER_MAX 512
-/* Pointers of a struct that are followed. */
+/* The maximum number of pointers of a struct that are followed. */
 #define LINKS_OF_ONE 4
 
-/* A tag may tell the bytes of the ABI's words. */
+/* A tag may contain the size of the ABI's words. */
 #define TAG_WITH_WORD(tag, word) ((tag) | (word) << 16)
 #define WORD_OF(tag) ((tag) >> 16 & 0xff)
 #define WITHOUT_WORD(tag) ((tag) & 0xffff)
 
-/* Word `i` of what was copied behind the piece at `start`; the caller's word, 4 bytes or 8. Global, like the other parts of loops: the verifier need not follow their ways again and again. */
+/*
+ * Returns word `i`, of 4 or 8 bytes, of the memory that was copied to the piece at `start`. Global, like the other
+ * bodies of loops, so that the verifier does not have to follow its paths for each iteration.
+ */
 __noinline u64 word_at(struct scratch *scratch, u64 start, u32 i, u32 word)
 {
 	u64 at = start + sizeof(struct piece) + i * word;
@@ -34,14 +39,16 @@ __noinline u64 word_at(struct scratch *scratch, u64 start, u32 i, u32 word)
 	return word == 8 ? *(u64 *)(scratch->payload + at) : *(u32 *)(scratch->payload + at);
 }
 
-/* A nested piece; at entry, one that cannot be read is -1, at exit it is said. */
+/*
+ * Adds a nested piece. If the memory cannot be read, it returns -1 at entry, and adds a piece with PIECE_FAULT at exit.
+ */
 static __always_inline int copy_inner(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
 {
 	if (!wanted || !address)
 		return 0;
-	/* What is large waits, so that there is room for what is to be followed. */
+	/* Large copies are deferred, so that there is room for the memory with further pointers. */
 	u64 all = wanted < limit ? wanted : limit;
-	if (all > INNER_MAX && !owe(scratch, address, wanted, all, tag, DEBT_BYTES))
+	if (all > INNER_MAX && !defer_copy(scratch, address, wanted, all, tag, DEFERRED_BYTES))
 		return 0;
 	if (!copy_bytes(scratch, address, wanted, limit, tag))
 		return 0;
@@ -50,10 +57,10 @@ static __always_inline int copy_inner(struct scratch *scratch, u64 address, u64 
 	return add_empty(scratch, address, wanted, tag, PIECE_FAULT);
 }
 
-/* Links that are followed, in a tag: the first, and how many. */
+/* The links to follow, in a tag: the index of the first, and their number. */
 #define LINKS(first, count) ((u32)(first) << 16 | (u32)(count) << 24)
 
-/* A number of 4 or 8 bytes in what was copied behind the piece at `start`, of which `length` bytes are there. */
+/* Returns a number of 4 or 8 bytes at `offset` in the memory that was copied to the piece at `start`. */
 static __always_inline u64 number_at(struct scratch *scratch, u64 start, u32 offset, u32 bytes)
 {
 	u64 at = start + sizeof(struct piece) + offset;
@@ -64,7 +71,7 @@ static __always_inline u64 number_at(struct scratch *scratch, u64 start, u32 off
 	return bytes == 8 ? *(u64 *)(scratch->payload + at) : *(u32 *)(scratch->payload + at);
 }
 
-/* What one pointer of the struct behind the piece at `start` points to. */
+/* Copies the memory that one pointer of the struct in the piece at `start` points to. */
 __noinline int copy_link(struct scratch *scratch, u64 start, u32 place, u32 length, u32 tag)
 {
 	u64 at = place;
@@ -91,14 +98,17 @@ __noinline int copy_link(struct scratch *scratch, u64 start, u32 place, u32 leng
 	return copy_inner(scratch, pointer, count >> 32 ? count : count * link->size, link->limit, tag);
 }
 
-/* How many bytes the piece at `start` has. A function for the verifier of Linux 6.1, which forgets a comparison where the compiler keeps the number on the stack. */
+/*
+ * Returns the size of the piece at `start`. It is a function because the verifier of Linux 6.1 forgets a comparison if
+ * the compiler keeps the number on the stack.
+ */
 __noinline u32 length_at(struct scratch *scratch, u64 start)
 {
 	barrier_var(start);
 	return scratch && start <= START_MAX ? ((struct piece *)(scratch->payload + start))->length : 0;
 }
 
-/* A struct of so many bytes, and what its links point to. */
+/* Copies a struct of `wanted` bytes, and the memory that its links point to. */
 __noinline int copy_linked(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
 {
 	if (!scratch)
@@ -121,7 +131,10 @@ __noinline int copy_linked(struct scratch *scratch, u64 address, u64 wanted, u32
 	return 0;
 }
 
-/* What element `i` of an array of struct iovec points to, no more than `total` bytes: how many it names of these, or -1. */
+/*
+ * Copies the memory that element `i` of an array of struct iovec points to, at most `total` bytes. Returns how many of
+ * these bytes the element has, or -1.
+ */
 __noinline s64 copy_element(struct scratch *scratch, u64 start, u32 i, u64 total, u32 tag)
 {
 	if (!scratch)
@@ -139,7 +152,7 @@ __noinline s64 copy_element(struct scratch *scratch, u64 start, u32 i, u64 total
 /* UIO_MAXIOV: the kernel refuses more elements of an array. */
 #define ARRAY_MAX 1024
 
-/* The first elements of an array; -1 if they cannot be read. */
+/* Copies the first elements of an array; -1 if they cannot be read. */
 static __always_inline int copy_array(struct scratch *scratch, u64 address, u64 *count, u64 size, u32 tag)
 {
 	if (*count > ARRAY_MAX)
@@ -147,7 +160,7 @@ static __always_inline int copy_array(struct scratch *scratch, u64 address, u64 
 	return copy_bytes(scratch, address, *count * size, ELEMENTS_MAX * size, WITHOUT_WORD(tag));
 }
 
-/* An array of struct iovec, and no more than `total` bytes of what its elements point to. */
+/* Copies an array of struct iovec, and at most `total` bytes of the memory that its elements point to. */
 __noinline int copy_iovec(struct scratch *scratch, u64 address, u64 count, u64 total, u32 tag)
 {
 	if (!scratch || !address || !count)
@@ -169,7 +182,10 @@ __noinline int copy_iovec(struct scratch *scratch, u64 address, u64 count, u64 t
 	return 0;
 }
 
-/* A struct msghdr, and, if `total` is not 0, what it points to: address, no more than `total` bytes of data, control messages. */
+/*
+ * Copies a struct msghdr and, if `total` is not 0, the memory that it points to: the address, at most `total` bytes of
+ * data, and control messages.
+ */
 __noinline int copy_msghdr(struct scratch *scratch, u64 address, u64 total, u32 tag)
 {
 	if (!scratch || !address)
@@ -182,13 +198,13 @@ __noinline int copy_msghdr(struct scratch *scratch, u64 address, u64 total, u32 
 		return -1;
 	if (start > START_MAX)
 		return 0;
-	/* An int, filled up to a word. */
+	/* An int, padded to a word. */
 	u64 name_length = (u32)word_at(scratch, start, 1, word);
 	if (!total) {
 		scratch->room = name_length;
 		return 0;
 	}
-	/* The kernel says how long the address is, and wrote no more than there was room for. */
+	/* The kernel sets the length of the address, but writes no more bytes than there was room for. */
 	if (name_length > scratch->room)
 		name_length = scratch->room;
 	if (copy_inner(scratch, word_at(scratch, start, 0, word), name_length, 128, plain) ||
@@ -202,7 +218,10 @@ __noinline int copy_msghdr(struct scratch *scratch, u64 address, u64 total, u32 
 
 #define SENDS 1
 
-/* How many bytes of message `i` of an array are to be copied now: none of one that will be overwritten, or was sent and copied. Prepares for its address, too. */
+/*
+ * Returns how many bytes of message `i` of an array are to be copied now: none of a message that the call will
+ * overwrite, or that was copied when it was sent. Also sets the size of the message's address.
+ */
 __noinline u64 extent_of(struct scratch *scratch, u64 start, u32 i, u32 sends, u32 tag)
 {
 	u64 at = i;
@@ -211,7 +230,7 @@ __noinline u64 extent_of(struct scratch *scratch, u64 start, u32 i, u32 sends, u
 	barrier_var(at);
 	if (!scratch || at >= MESSAGES_MAX)
 		return 0;
-	/* The kernel says how long an address is, and writes no more than there was room for. */
+	/* The kernel sets the length of an address, but writes no more bytes than there was room for. */
 	if (!is_exit)
 		scratch->rooms[at] = sends ? ~0u : (u32)word_at(scratch, start, i * 8 + 1, WORD_OF(tag));
 	if (sends != !is_exit)
@@ -220,7 +239,10 @@ __noinline u64 extent_of(struct scratch *scratch, u64 start, u32 i, u32 sends, u
 	return is_exit ? (u32)word_at(scratch, start, i * 8 + 7, WORD_OF(tag)) : ~0ULL;
 }
 
-/* An array of struct mmsghdr: each a msghdr and how many bytes were sent or received, filled up to a word. */
+/*
+ * Copies an array of struct mmsghdr: each is a msghdr and the number of bytes that were sent or received, padded to a
+ * word.
+ */
 __noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u32 sends, u32 tag)
 {
 	if (!scratch || !address)
@@ -245,7 +267,7 @@ __noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u32
 	return 0;
 }
 
-/* Copies a pointer to `at`: 1 if it is not null, -1 if it cannot be read. */
+/* Copies a pointer to `at`. Returns 1 if it is not null, 0 if it is, -1 if it cannot be read. */
 __noinline int copy_pointer(struct scratch *scratch, u64 at, u64 address, u32 word)
 {
 	u64 pointer = 0;
@@ -262,7 +284,10 @@ __noinline int copy_pointer(struct scratch *scratch, u64 at, u64 address, u32 wo
 	return pointer != 0;
 }
 
-/* As many pointers as a block has, or up to a null one: how many, that one included, or -1. */
+/*
+ * Copies a block of pointers, or those up to a null pointer. Returns their number, including the null pointer; or
+ * POINTERS_BLOCK + 1 if there is none in the block; or -1.
+ */
 __noinline int copy_block(struct scratch *scratch, u64 at, u64 address, u32 word)
 {
 	if (!scratch)
@@ -277,7 +302,7 @@ __noinline int copy_block(struct scratch *scratch, u64 at, u64 address, u32 word
 	return POINTERS_BLOCK + 1;
 }
 
-/* Pointers up to a null one, which is copied too: without it, there are more. */
+/* Copies pointers up to a null pointer, which is copied too: without it, the array has more elements. */
 __noinline int copy_pointers(struct scratch *scratch, u64 address, u32 tag)
 {
 	if (!scratch || !address)
@@ -303,7 +328,7 @@ __noinline int copy_pointers(struct scratch *scratch, u64 address, u32 tag)
 	return 0;
 }
 
-/* The string that the pointer `i` behind the piece at `start` points to; 0 if that is null. */
+/* Copies the string that pointer `i` in the piece at `start` points to; 0 if the pointer is null. */
 __noinline int copy_string_at(struct scratch *scratch, u64 start, u32 i, u32 limit, u32 tag)
 {
 	if (!scratch)
@@ -312,7 +337,7 @@ __noinline int copy_string_at(struct scratch *scratch, u64 start, u32 i, u32 lim
 
 	if (!string)
 		return 0;
-	/* execve leaves nothing to be read again, but the new program has the same strings. */
+	/* The memory is gone after an execve, but the new program has the same strings. */
 	if (copy_string(scratch, string, limit, WITHOUT_WORD(tag))) {
 		add_empty(scratch, string, 0, WITHOUT_WORD(tag), PIECE_FAULT);
 		scratch->unread = start + 1;
@@ -321,7 +346,10 @@ __noinline int copy_string_at(struct scratch *scratch, u64 start, u32 i, u32 lim
 	return 1;
 }
 
-/* The string of the pointer `i` that could not be read, where the program that was executed has it: how many bytes it has there, or 0 if there are no more. */
+/*
+ * Copies the string of pointer `i`, which could not be read, from the memory of the executed program. Returns its size
+ * there, or 0 if there are no more strings.
+ */
 __noinline u64 copy_moved(struct scratch *scratch, u64 now, u32 i, u32 limit)
 {
 	if (!scratch)
@@ -346,7 +374,7 @@ __noinline u64 copy_moved(struct scratch *scratch, u64 now, u32 i, u32 limit)
 	return read;
 }
 
-/* The same, and, if `limit` is not 0, the strings that the first of them point to. */
+/* Copies an array of pointers and, if `limit` is not 0, the strings that the first of them point to. */
 __noinline int copy_strings(struct scratch *scratch, u64 address, u32 limit, u32 tag)
 {
 	if (!scratch || !address)

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a task is its caller's own, where rtrace was lent its privileges (src/sys/lent.rs).
+ * Checks whether a task is the caller's own, where rtrace was lent its privileges (src/sys/file_capabilities.rs).
  *
- * The answer is that of __ptrace_may_access() in kernel/ptrace.c for a tracer that has no capability, and a little
- * stricter: all users and groups of the task are the caller's, it is in the first user namespace and may use no
- * capability, and its memory may be read by its owner. It is asked at each call, because a program that is executed may
- * have more rights than the one before.
+ * The answer is that of __ptrace_may_access() in kernel/ptrace.c for a tracer without capabilities, but slightly
+ * stricter: all user and group ids of the task are the caller's, the task is in the first user namespace and has no
+ * permitted capability, and its memory may be read by its owner (it is dumpable). The check is made at each call,
+ * because a program that the task executes may have more rights than the one before.
  */
 #pragma once
 
 #include "kernel.h"
 #include "plan.h"
 
-/* include/linux/mm_types.h (linux/sched/coredump.h before 6.17): the lowest bits of a memory's flags, and their value
- * where its owner may read it. */
+/*
+ * include/linux/mm_types.h (linux/sched/coredump.h before 6.17): the lowest bits of a memory's flags, and their value
+ * if the owner may read the memory.
+ */
 #define DUMPABLE_MASK 3
 #define DUMPABLE_BY_OWNER 1
 
-/* What says whether a task's memory may be read by its owner: a struct mm_struct's address, or, where there is one, that
- * of a struct task_exec_state. */
+/*
+ * Returns whether a task's memory may be read by its owner. `memory` is the address of a struct mm_struct, or of a
+ * struct task_exec_state where that exists.
+ */
 static __always_inline int is_readable_by_owner(u64 memory)
 {
 	u64 flags = 0;
@@ -35,7 +39,7 @@ static __always_inline int is_readable_by_owner(u64 memory)
 	return !bpf_probe_read_kernel(&flags, sizeof(flags), (void *)at) && (flags & DUMPABLE_MASK) == DUMPABLE_BY_OWNER;
 }
 
-/* A function of its own, as stacks are small. What cannot be read is nobody's. */
+/* A global function, because stacks are small. A task whose credentials cannot be read is not the caller's. */
 __noinline int is_callers_own(u64 address, u64 memory)
 {
 	struct cred *cred = (struct cred *)address;
@@ -57,7 +61,7 @@ __noinline int is_callers_own(u64 address, u64 memory)
 	return is_readable_by_owner(memory);
 }
 
-/* Whether what this task does may be shown. */
+/* Returns whether the calls of this task may be shown. */
 static __always_inline int may_be_shown(struct task_struct *task)
 {
 	if (!settings.own_only)

@@ -1,15 +1,16 @@
-//! Parts of calls whose data one record does not hold, until the call's own record comes.
+//! Partial records of calls whose data does not fit into one record, kept until the call's own record arrives.
 //!
-//! Bounded in bytes: what goes over that is dropped, as if its record had been lost, and so are parts whose call never comes.
+//! The number of bytes is bounded. A partial record that exceeds the bound is dropped, as if it had been lost. Partial
+//! records whose call never arrives are dropped too.
 
-use super::record::Seen;
+use super::record::CallRecord;
 use crate::event::Time;
 use std::collections::HashMap;
 
-/// All parts that wait together.
+/// The maximum number of bytes of all waiting partial records together.
 const BYTES_MAX: usize = 64 << 20;
 
-/// Parts by the thread whose call they belong to.
+/// The waiting partial records, by the thread that made the call.
 #[derive(Debug, Default)]
 pub struct Parts {
     waiting: HashMap<i32, Waiting>,
@@ -27,25 +28,25 @@ impl Parts {
         self.waiting.is_empty()
     }
 
-    /// Keeps a part.
-    pub fn add(&mut self, seen: &Seen<'_>) {
-        if self.waiting.get(&seen.tid).is_some_and(|waiting| waiting.start != seen.start) {
-            self.forget(seen.tid);
+    /// Stores a partial record.
+    pub fn add(&mut self, record: &CallRecord<'_>) {
+        if self.waiting.get(&record.tid).is_some_and(|waiting| waiting.start != record.start) {
+            self.forget(record.tid);
         }
-        if self.bytes + seen.pieces.len() > BYTES_MAX {
+        if self.bytes + record.pieces.len() > BYTES_MAX {
             return;
         }
-        self.bytes += seen.pieces.len();
-        let waiting = self.waiting.entry(seen.tid).or_insert_with(|| Waiting { start: seen.start, pieces: Vec::new() });
-        waiting.pieces.extend_from_slice(seen.pieces);
+        self.bytes += record.pieces.len();
+        let waiting = self.waiting.entry(record.tid).or_insert_with(|| Waiting { start: record.start, pieces: Vec::new() });
+        waiting.pieces.extend_from_slice(record.pieces);
     }
 
-    /// The pieces of a call's parts, one behind the other; empty if it has none.
-    pub fn of(&self, seen: &Seen<'_>) -> &[u8] {
-        self.waiting.get(&seen.tid).filter(|waiting| waiting.start == seen.start).map_or(&[], |waiting| &waiting.pieces)
+    /// Returns the concatenated pieces of a call's partial records; empty if it has none.
+    pub fn of(&self, record: &CallRecord<'_>) -> &[u8] {
+        self.waiting.get(&record.tid).filter(|waiting| waiting.start == record.start).map_or(&[], |waiting| &waiting.pieces)
     }
 
-    /// A call of this thread is over, or the thread is.
+    /// Drops the partial records of a thread, because its call or the thread itself has ended.
     pub fn forget(&mut self, tid: i32) {
         if let Some(waiting) = self.waiting.remove(&tid) {
             self.bytes -= waiting.pieces.len();
@@ -58,8 +59,8 @@ mod tests {
     use super::super::record::tests::returned;
     use super::*;
 
-    fn part(tid: i32, start: u64, pieces: &[u8]) -> Seen<'_> {
-        Seen { pieces, ..returned(tid, 1, start, 0) }
+    fn part(tid: i32, start: u64, pieces: &[u8]) -> CallRecord<'_> {
+        CallRecord { pieces, ..returned(tid, 1, start, 0) }
     }
 
     #[test]
@@ -75,13 +76,13 @@ mod tests {
         parts.forget(7);
         assert_eq!((parts.of(&part(7, 10, b"")), parts.bytes), (&[][..], 1));
         parts.add(&part(8, 12, b"later"));
-        assert_eq!((parts.of(&part(8, 12, b"")), parts.bytes), (&b"later"[..], 5), "the earlier call never came");
+        assert_eq!((parts.of(&part(8, 12, b"")), parts.bytes), (&b"later"[..], 5), "the record of the earlier call never arrived");
         parts.forget(8);
         assert!(parts.is_empty() && parts.bytes == 0);
     }
 
     #[test]
-    fn what_waits_is_bounded() {
+    fn waiting_bytes_are_bounded() {
         let mut parts = Parts::default();
         let much = vec![0; BYTES_MAX / 4];
         (0..6).for_each(|tid| parts.add(&part(tid, 1, &much)));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copying the caller's memory, piece by piece.
+ * Copies the caller's memory, piece by piece.
  *
- * Never a byte more is read than the call names: data often ends at the end of a mapping. Each function is a program of its own to the verifier (global), which looks at each once
- * and not at every combination of them. They may be eight deep.
+ * No byte is read beyond those that the call names, because data often ends at the end of a mapping. Each function is
+ * global: the verifier checks it once as a program of its own, and not in every combination with the others. Calls may
+ * be eight levels deep.
  */
 #pragma once
 
@@ -12,12 +13,12 @@
 /* The smallest page. */
 #define PAGE_BYTES 4096
 
-/* A piece that begins later than this could not hold PIECE_MAX bytes. */
+/* The last offset at which a piece can hold PIECE_MAX bytes. */
 #define START_MAX (sizeof(((struct scratch *)0)->payload) - sizeof(struct piece) - PIECE_MAX)
-/* Behind the last that could hold even a piece without bytes. */
+/* The last offset at which a piece without bytes fits. */
 #define HEADER_MAX (sizeof(((struct scratch *)0)->payload) - sizeof(struct piece))
 
-/* Which argument of which moment, in one word: global functions have five parameters. */
+/* The argument and the time in one word, because global functions have at most five parameters. */
 #define TAG(arg, when) ((arg) | (when) << 8)
 
 static __always_inline void describe(struct piece *piece, u64 address, u64 wanted, u32 length, u32 tag, u32 state)
@@ -31,7 +32,7 @@ static __always_inline void describe(struct piece *piece, u64 address, u64 wante
 	piece->continues = 0;
 }
 
-/* A piece without bytes, if there is room for that. */
+/* Adds a piece without bytes, if there is room for it. */
 static __always_inline int describe_empty(struct scratch *scratch, u64 address, u64 wanted, u32 tag, u32 state)
 {
 	u64 at = scratch->call.payload;
@@ -48,26 +49,29 @@ __noinline int add_empty(struct scratch *scratch, u64 address, u64 wanted, u32 t
 	return scratch ? describe_empty(scratch, address, wanted, tag, state) : 0;
 }
 
-/* Puts down what there is no room for now, to be copied when the record so far was given; -1 if that is too much. */
-static __always_inline int owe(struct scratch *scratch, u64 address, u64 wanted, u64 left, u32 tag, u32 kind)
+/* Defers a copy for which there is no room now until the record so far was written; -1 if there are too many. */
+static __always_inline int defer_copy(struct scratch *scratch, u64 address, u64 wanted, u64 left, u32 tag, u32 kind)
 {
-	struct debts *debts = bpf_task_storage_get(&debts_of, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	u64 at = scratch->debts;
+	struct deferred_copies *copies = bpf_task_storage_get(&deferred_of, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u64 at = scratch->deferred_count;
 
 	barrier_var(at);
-	if (!debts || at >= DEBTS_MAX)
+	if (!copies || at >= DEFERRED_MAX)
 		return -1;
-	struct debt *debt = &debts->list[at];
-	debt->address = address;
-	debt->wanted = wanted;
-	debt->left = left;
-	debt->tag = tag;
-	debt->kind = kind;
-	scratch->debts = at + 1;
+	struct deferred *copy = &copies->list[at];
+	copy->address = address;
+	copy->wanted = wanted;
+	copy->left = left;
+	copy->tag = tag;
+	copy->kind = kind;
+	scratch->deferred_count = at + 1;
 	return 0;
 }
 
-/* Reads into a piece. Where so few bytes are wanted, they come by the stack: the kernel checks the bounds of what was allotted (CONFIG_HARDENED_USERCOPY), which takes longer than the copy. */
+/*
+ * Reads memory into a piece. A few bytes are read by way of the stack, because the kernel checks the bounds of
+ * allocated memory (CONFIG_HARDENED_USERCOPY), which takes longer than the copy.
+ */
 static __always_inline int read_user(struct piece *piece, u64 length, u64 address)
 {
 	u64 few[2] = {};
@@ -82,7 +86,7 @@ static __always_inline int read_user(struct piece *piece, u64 length, u64 addres
 	return 0;
 }
 
-/* Copies no more than `limit` of the bytes that the call names; -1 if they cannot be read, and then nothing is added. */
+/* Copies at most `limit` of the bytes that the call names. If they cannot be read, it adds nothing and returns -1. */
 __noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
 {
 	if (!scratch)
@@ -91,14 +95,17 @@ __noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 
 	barrier_var(at);
 	u64 all = wanted < limit ? wanted : limit;
 	if (at > START_MAX)
-		return all && !owe(scratch, address, wanted, all, tag, DEBT_BYTES) ? 0 : describe_empty(scratch, address, wanted, tag, PIECE_CUT);
+		return all && !defer_copy(scratch, address, wanted, all, tag, DEFERRED_BYTES) ? 0 : describe_empty(scratch, address, wanted, tag, PIECE_CUT);
 	struct piece *piece = (struct piece *)(scratch->payload + at);
 	u64 length = all;
 	barrier_var(length);
 	if (length > PIECE_MAX)
 		length = PIECE_MAX;
 	if (read_user(piece, length, address)) {
-		/* At entry it may be that nobody touched the page yet. At exit, what stands before the next page may be all there is. */
+		/*
+		 * At entry the page may not have been touched yet. At exit, the bytes up to the next page may be all
+		 * that there are.
+		 */
 		u64 first = PAGE_BYTES - (address & (PAGE_BYTES - 1));
 		if ((tag >> 8 & 0xff) == WHEN_ENTRY || first >= length || bpf_probe_read_user(piece + 1, first, (void *)address))
 			return -1;
@@ -107,11 +114,11 @@ __noinline int copy_bytes(struct scratch *scratch, u64 address, u64 wanted, u32 
 	describe(piece, address, wanted, length, tag, length < wanted ? PIECE_CUT : PIECE_WHOLE);
 	scratch->call.payload = at + sizeof(struct piece) + ((length + 7) & ~7ULL);
 	if (length == PIECE_MAX && length < all)
-		owe(scratch, address + length, wanted - length, all - length, tag, DEBT_BYTES | DEBT_BEGUN);
+		defer_copy(scratch, address + length, wanted - length, all - length, tag, DEFERRED_BYTES | DEFERRED_BEGUN);
 	return 0;
 }
 
-/* Adds what the kernel itself has of a string in the caller's memory at `address`. */
+/* Adds the kernel's copy of a string that is in the caller's memory at `address`. */
 __noinline int add_kernel_string(struct scratch *scratch, u64 address, u64 copy, u32 tag)
 {
 	if (!scratch)
@@ -128,7 +135,7 @@ __noinline int add_kernel_string(struct scratch *scratch, u64 address, u64 copy,
 	return 0;
 }
 
-/* Copies no more than `limit` bytes of a string, its NUL not counted; -1 as above. */
+/* Copies at most `limit` bytes of a string, not counting its NUL; -1 as above. */
 __noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 tag)
 {
 	if (!scratch)
@@ -136,7 +143,7 @@ __noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 
 	u64 at = scratch->call.payload;
 	barrier_var(at);
 	if (at > START_MAX)
-		return !owe(scratch, address, 0, limit, tag, DEBT_STRING) ? 0 : describe_empty(scratch, address, 0, tag, PIECE_CUT);
+		return !defer_copy(scratch, address, 0, limit, tag, DEFERRED_STRING) ? 0 : describe_empty(scratch, address, 0, tag, PIECE_CUT);
 	struct piece *piece = (struct piece *)(scratch->payload + at);
 	u64 room = limit + 1;
 	barrier_var(room);
@@ -145,13 +152,13 @@ __noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 
 	s64 read = bpf_probe_read_user_str(piece + 1, room, (void *)address);
 	if (read <= 0)
 		return -1;
-	/* With no room left, the last byte may stand in the place of more. */
+	/* If the buffer is full, the last byte tells whether the string continues. */
 	u8 last = 0;
 	if (read == room && bpf_probe_read_user(&last, 1, (void *)(address + read - 1)))
 		last = 0;
 	describe(piece, address, read + (last != 0), read - 1, tag, last ? PIECE_CUT : PIECE_WHOLE);
 	scratch->call.payload = at + sizeof(struct piece) + ((read - 1 + 7) & ~7ULL);
 	if (last && limit > PIECE_MAX)
-		owe(scratch, address + read - 1, 0, limit - (read - 1), tag, DEBT_STRING | DEBT_BEGUN);
+		defer_copy(scratch, address + read - 1, 0, limit - (read - 1), tag, DEFERRED_STRING | DEFERRED_BEGUN);
 	return 0;
 }

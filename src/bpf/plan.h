@@ -1,75 +1,85 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What user space tells before loading: constants to the verifier. settings.rs mirrors this file.
+ * The settings that user space writes before loading: they are constants to the verifier. settings.rs and encode.rs
+ * mirror this file.
  */
 #pragma once
 
 #include "kernel.h"
 
-/* In the order of the Rust side's Abi. */
+/* In the order of Abi in the Rust code. */
 enum abi { ABI_X86_64, ABI_I386, ABI_X32, ABI_AARCH64, ABI_COUNT };
 
-/* Numbers that have a plan in each ABI. */
+/* The number of syscall numbers in each ABI that have a plan. */
 #define NR_COUNT 1024
-/* Behind them stands the plan of all other numbers. */
+/* The index of the plan of all other numbers, which follows them. */
 #define NR_OTHER (ABI_COUNT * NR_COUNT)
-/* Plans that differ. */
+/* The maximum number of different plans. */
 #define PLANS_MAX 1024
 #define OPS_MAX 6
-/* Values of arguments that choose a plan: slots, of which a value is in one of the first few behind where its hash points to. */
+/*
+ * Values of arguments that select a plan, in a hash table with open addressing: each value is in one of the first few
+ * slots from the one that its hash selects.
+ */
 #define CHOICES_BITS 12
 #define CHOICES_MAX (1 << CHOICES_BITS)
 #define PROBES_MAX 8
-/* Pointers in structs that are followed. */
+/* The maximum number of pointers in structs that are followed. */
 #define LINKS_MAX 64
 
 enum scope {
-	/* Tasks that were seeded, and what they make. */
+	/* The tasks in the map seeds, and the tasks that they create. */
 	SCOPE_TASKS,
 	SCOPE_EVERYONE,
-	/* Whatever is in the cgroup at the time of its call. */
+	/* Tasks that are in the cgroup when they make the call. */
 	SCOPE_CGROUP,
-	/* Whatever is of the user then. */
+	/* Tasks that are of the user when they make the call. */
 	SCOPE_USER,
 };
 
-/* What the programs on calls are attached to. */
+/* The tracepoints that the programs on calls are attached to. */
 enum hooks {
 	/* The tracepoints of all calls. */
 	HOOKS_ALL,
-	/* The events of single syscalls. Only calls of the machine's own ABI have them. */
+	/* The events of single syscalls, which fire only for calls of the machine's native ABI. */
 	HOOKS_OWN,
-	/* The tracepoints of all calls, for what has no such events. */
-	HOOKS_BESIDE,
+	/* The tracepoints of all calls, for the calls that have no such events. */
+	HOOKS_COMPAT,
 };
 
 struct settings {
 	u32 scope;
-	/* What a traced task makes is traced. */
+	/* Tasks that a traced task creates are traced too. */
 	u32 inherit;
-	/* Tell how tasks end. */
+	/* The ends of tasks are recorded. */
 	u32 ends;
-	/* A call that has been in flight for so many ns is listed. */
+	/* A call that has been in flight for this many ns is listed. */
 	u32 pending_after;
-	/* rt_sigreturn is wanted: its exit has lost the number. */
+	/* rt_sigreturn is traced: its exit has lost the number. */
 	u32 sigreturn;
-	/* No more bytes of data are copied from one place. */
+	/* The maximum number of bytes that are copied of one string or buffer. */
 	u32 string_limit;
-	/* Calls are summed up, and nothing is copied of what they name. */
+	/* Calls are aggregated, and none of the memory that their arguments point to is copied. */
 	u32 sums;
 	u32 hooks;
-	/* Only calls that fail are wanted. */
+	/* Only calls that fail are recorded. */
 	u32 failures;
 	u32 user;
 	/* Some calls have filters. */
 	u32 filters;
-	/* Events of each kind, one a CPU, of records with stacks; 0: there are none. */
+	/*
+	 * The number of CPUs, each of which has an event for every kind of record with stacks; 0: there are no such
+	 * kinds.
+	 */
 	u32 cpus;
-	/* Only calls that took so many ns. */
-	u64 least;
-	/* rtrace is in a pid namespace below the first. */
+	/* Only calls that take at least this many ns are recorded. */
+	u64 min_duration;
+	/* rtrace is in a pid namespace below the first one. */
 	u32 nested;
-	/* rtrace's privileges are not its caller's: only what is his alone is shown (own.h). `user` and `group` are his. */
+	/*
+	 * rtrace's privileges are lent to its caller: only the caller's own tasks are shown (own.h). `user` and `group`
+	 * are the caller's.
+	 */
 	u32 own_only;
 	u32 group;
 	u32 unused;
@@ -77,51 +87,57 @@ struct settings {
 
 enum {
 	PLAN_WANTED = 1,
-	/* Its number may be that of the exit of another that is wanted (execveat returns as execve). */
+	/* An exit with its number may be that of another traced call (execveat returns as execve). */
 	PLAN_EXIT_MATTERS = 2,
-	/* Returns a second time, as 0, in the new task. */
+	/* The call returns a second time, with 0, in the new task. */
 	PLAN_CLONES = 4,
 	PLAN_EXECUTES = 8,
 	PLAN_NEVER_RETURNS = 16,
-	/* The kernel forgets its number. */
+	/* The kernel forgets the call's number before its exit. */
 	PLAN_SIGRETURN = 32,
-	/* Returns a descriptor. */
+	/* The call returns a file descriptor. */
 	PLAN_OPENS = 64,
-	/* Something is copied at its exit, so that its record is written noticeably later. */
+	/* Memory is copied at the call's exit, so that its record is written noticeably later. */
 	PLAN_WORKS_AT_EXIT = 128,
 };
 
-/* What to copy of the caller's memory. */
+/* What is copied of the caller's memory. */
 enum op_kind {
-	/* Up to a NUL. */
+	/* A string up to its NUL. */
 	OP_STRING,
-	/* As many elements of `size` bytes as `count` says. */
+	/* `count` elements of `size` bytes. */
 	OP_BYTES,
-	/* As many bits, in whole words of `size` bytes. */
+	/* A mask of `count` bits, in whole words of `size` bytes. */
 	OP_BITS,
-	/* The same of a node mask, of which the kernel takes one bit less than the call says (mm/mempolicy.c). */
+	/* A node mask, of which the kernel reads one bit less than the call says (mm/mempolicy.c). */
 	OP_NODES,
-	/* `size` bytes and as many more; what the call overwrites counts only behind it. */
+	/* `size` bytes followed by `count` more. At entry, only the `size` bytes if the call overwrites the rest. */
 	OP_TAIL,
-	/* A byte for each page that as many bytes take. */
+	/* One byte for each page of `count` bytes. */
 	OP_PAGES,
-	/* What an ioctl's command says of size and direction. */
+	/* The size and direction that are encoded in an ioctl's command. */
 	OP_COMMAND,
-	/* A struct of as many bytes, and what it points to. */
+	/* A struct of `count` * `size` bytes, and the memory that it points to. */
 	OP_LINKED,
-	/* Pointers to strings, up to a null one; `limit` bytes of each string. `size` is that of a pointer, here and below. */
+	/*
+	 * Pointers to strings, up to a null pointer, and `limit` bytes of each string. Here and below, `size` is that
+	 * of a pointer.
+	 */
 	OP_STRINGS,
-	/* `count` struct iovec, struct msghdr, `count` struct mmsghdr (to be sent if `limit` is not 0), and what they point to. */
+	/*
+	 * `count` struct iovec, one struct msghdr, or `count` struct mmsghdr (to be sent if `limit` is not 0), and the
+	 * memory that they point to.
+	 */
 	OP_IOVEC,
 	OP_MSGHDR,
 	OP_MMSGHDR,
 };
 
-/* Where a count comes from; smaller values are an argument's number. */
+/* The source of a count; smaller values are the index of an argument. */
 enum {
 	COUNT_RETURN = 6,
 	COUNT_ONE,
-	/* The u32 that an argument points to. */
+	/* The u32 that an argument points to; the index of the argument is added. */
 	COUNT_AT = 16,
 };
 
@@ -130,7 +146,7 @@ enum {
 	OP_AT_EXIT = 2,
 	/* At exit also if a signal interrupted the call. */
 	OP_INTERRUPTED = 4,
-	/* The argument that counts is an int: the register's upper half means nothing. */
+	/* The argument with the count is an int: the upper half of its register is undefined. */
 	OP_COUNT_32 = 8,
 	/* At exit also if the call failed. */
 	OP_FAILED = 16,
@@ -140,16 +156,16 @@ enum {
 	OP_NOT_DONE = 64,
 };
 
-/* Whether the call uses the argument at all: a test of another one's lower half. */
+/* Whether the call uses the argument at all: a test of the lower half of another argument. */
 enum op_test {
 	TEST_NONE,
-	/* Some bit of the mask is set, or none. */
+	/* Some bit of the mask is set, or none is. */
 	TEST_ANY,
 	TEST_NO,
-	/* It is the mask, or it is not. */
+	/* The value equals the mask, or does not. */
 	TEST_IS,
 	TEST_IS_NOT,
-	/* Its lower seven bits are the number of a bit of the mask. */
+	/* The lower seven bits of the value are the number of a set bit of the mask. */
 	TEST_AMONG,
 };
 
@@ -158,93 +174,99 @@ struct op {
 	u8 kind;
 	u8 when;
 	u8 count;
-	/* Of an element, bytes. */
+	/* The size of an element, in bytes. */
 	u16 size;
-	/* The argument that says how much room there is for what the return counts; NO_ARG if none does. */
+	/* The argument with the size of the buffer whose used part the return value counts; NO_ARG if there is none. */
 	u8 room;
 	u8 test;
 	u8 test_arg;
-	/* The first of its links, and how many. */
+	/* The index of the first link, and the number of links. */
 	u8 link;
 	u8 links_count;
 	u8 unused;
 	u32 test_mask;
-	/* No more bytes than this are copied. */
+	/* The maximum number of bytes that are copied. */
 	u32 limit;
 };
 
 #define NO_ARG 6
 
-/* Descriptors that no argument is. */
-enum elsewhere {
-	ELSEWHERE_NONE,
-	/* In the struct pollfd to which the first argument points; the second counts them. */
-	ELSEWHERE_POLLED,
-	/* Arguments 3 and 4, or 3 alone, of the processes that arguments 0 and 1 are. */
-	ELSEWHERE_COMPARED,
-	ELSEWHERE_COMPARED_ONE,
-	/* Argument 1, of the process whose pidfd is argument 0. */
-	ELSEWHERE_FETCHED,
+/* File descriptors that are not plain arguments. */
+enum indirect_fds {
+	INDIRECT_NONE,
+	/* In the array of struct pollfd that the first argument points to; the second argument is its length. */
+	INDIRECT_POLLED,
+	/* Arguments 3 and 4, or 3 alone, of the processes whose pids are arguments 0 and 1 (kcmp). */
+	INDIRECT_COMPARED,
+	INDIRECT_COMPARED_ONE,
+	/* Argument 1, of the process whose pidfd is argument 0 (pidfd_getfd). */
+	INDIRECT_FETCHED,
 };
 
 struct plan {
 	u16 flags;
 	u8 ops_count;
-	/* Bit i: argument i is a descriptor. */
+	/* Bit i: argument i is a file descriptor. */
 	u8 fds;
-	/* If not 0, values of an argument, masked, choose other plans. */
+	/* If not 0, masked values of an argument select other plans. */
 	u16 chooser;
 	u8 chooser_arg;
-	/* enum elsewhere */
-	u8 elsewhere;
+	/* enum indirect_fds */
+	u8 indirect_fds;
 	u32 chooser_mask;
-	/* The kind of its records, by what of the stack they have; if the last one is another, the smallest that will do from the one to the other. */
+	/*
+	 * The kind of the call's records by the stack that they have. If stack_last is another kind, the smallest
+	 * sufficient kind from `stack` to `stack_last` is used.
+	 */
 	u8 stack;
 	u8 stack_last;
-	/* Where it is not known how deep the stack is. */
+	/* The kind that is used where the depth of the stack is not known. */
 	u8 stack_usual;
-	/* Bit i: argument i is the number of a task; bit ARG_RETURN: the return is. */
+	/* Bit i: argument i is a pid; bit ARG_RETURN: the return value is one. */
 	u8 pids;
-	/* The same for users and groups. */
+	/* The same for user and group ids. */
 	u8 uids;
 	u8 gids;
 	u16 unused;
 	struct op ops[OPS_MAX];
 };
 
-/* Kinds of records: the first has nothing of the stack. The smallest of so many is taken at most. */
+/*
+ * The maximum number of kinds of records, of which the first has no stack, and of kinds among which the smallest is
+ * selected.
+ */
 #define STACKS_MAX 16
 #define STACKS_FITTED 5
 
-/* A value that chooses, behind its chooser in the upper half; 0 in slots that are free. */
+/* An argument value that selects a plan, with the number of its row and ABI in the upper half; 0 in free slots. */
 struct choice {
 	u64 key;
 	u64 place;
 };
 
-/* A pointer in a struct, and how many elements of `size` bytes it points to. */
+/* A pointer in a struct, and the number of elements of `size` bytes that it points to. */
 struct link {
 	u16 offset;
-	/* Where in the struct the count is. */
+	/* The offset of the count in the struct. */
 	u16 count_offset;
-	/* Of the pointer, and of the count; without bytes the count is the call's return, or 1. */
+	/* The sizes of the pointer and of the count. If the latter is 0, the count is the call's return value, or 1. */
 	u8 bytes;
 	u8 count_bytes;
 	u8 count;
 	u8 when;
 	u32 size;
 	u32 limit;
-	/* Only with one of these bits in the struct's first word, unless there are none. */
+	/* If not 0, the link is followed only if one of these bits is set in the struct's first word. */
 	u32 flags;
 };
 
-/* filter.rs: what is decided here of --filter. */
+/* The part of --filter that is decided in the kernel (filter.rs). */
 #define TESTS_MAX 8
 #define FILTERS_MAX 32
 #define TEXTS_MAX 32
 #define TEXT_BYTES 64
 
-/* What a test is about; smaller values are an argument's number. */
+/* The value that a test compares; smaller values are the index of an argument. */
 enum {
 	FILTER_RET = 6,
 	FILTER_ERRNO,
@@ -252,7 +274,7 @@ enum {
 	FILTER_PID,
 	FILTER_TID,
 	FILTER_COMM,
-	/* The string that an argument points to. */
+	/* The string that an argument points to; the index of the argument is added. */
 	FILTER_TEXT = 16,
 };
 
@@ -271,13 +293,13 @@ enum filter_op {
 	FILTER_BEGINS_OTHERWISE,
 };
 
-/* WIDTH_SPLIT: signed, 64 bits, over two registers. */
+/* WIDTH_SPLIT: signed, 64 bits, in two registers. */
 enum filter_width { WIDTH_S32, WIDTH_U32, WIDTH_S64, WIDTH_U64, WIDTH_U16, WIDTH_SPLIT };
 
 enum {
-	/* The last one of its clause: one of them must hold. */
+	/* The last test of its clause, of which one test must hold. */
 	FILTER_ENDS_CLAUSE = 1,
-	/* Its clause is decided when the call returns. */
+	/* The clause is decided when the call returns. */
 	FILTER_AT_EXIT = 2,
 };
 
@@ -286,9 +308,9 @@ struct filter_test {
 	u8 op;
 	u8 width;
 	u8 flags;
-	/* Bytes of a beginning. */
+	/* The number of bytes of a prefix. */
 	u32 length;
-	/* A text's number, where texts are compared. */
+	/* A number, or the index of a text. */
 	u64 with;
 };
 
@@ -299,20 +321,23 @@ struct filter {
 };
 
 const volatile struct filter filters[FILTERS_MAX] SEC(".rodata.filters");
-/* The filter of each number in each ABI, and of all others; the first has no tests. */
+/* The index of the filter of each number in each ABI, and of all others. Filter 0 has no tests. */
 const volatile u8 filter_of[NR_OTHER + 1] SEC(".rodata.filter_of");
 const volatile u8 texts[TEXTS_MAX][TEXT_BYTES] SEC(".rodata.texts");
 
 const volatile struct settings settings SEC(".rodata.settings");
-/* The place in `plans` of each number in each ABI, and of all others. Place 0 is that of what nobody wants. */
+/* The index in `plans` of each number in each ABI, and of all others. Plan 0 is that of calls that are not traced. */
 const volatile u16 places[NR_OTHER + 1] SEC(".rodata.places");
 const volatile struct plan plans[PLANS_MAX] SEC(".rodata.plans");
 const volatile struct choice choices[CHOICES_MAX] SEC(".rodata.choices");
 const volatile struct link links[LINKS_MAX] SEC(".rodata.links");
-/* Of each kind: bytes of stack. */
+/* The number of bytes of stack of each kind. */
 const volatile u32 stack_bytes[STACKS_MAX] SEC(".rodata.stacks");
 
-/* An element of an array, or the first for a number that is none. The barriers keep the compiler from parting the test from the use, which the verifier could not follow. */
+/*
+ * An element of an array, or the first one if the index is out of bounds. The barriers keep the compiler from
+ * separating the test from the use, because the verifier could not follow that.
+ */
 #define ELEMENT(array, number)                               \
 	({                                                   \
 		u64 at_ = (number);                          \
@@ -329,7 +354,10 @@ static __always_inline const volatile struct plan *plan_at(u32 place)
 	return ELEMENT(plans, place);
 }
 
-/* The plan's place for this value of the argument that chooses; its own if the value is none of those that matter. */
+/*
+ * Returns the index of the plan for this value of the selecting argument, or `place` itself if the value has no plan of
+ * its own.
+ */
 __noinline u32 chosen(u32 place, u32 value)
 {
 	const volatile struct plan *plan = plan_at(place);

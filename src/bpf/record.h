@@ -1,77 +1,85 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is given to user space. record.rs mirrors this file; a test holds the two together by the object's own type information.
+ * The records that are written for user space. record.rs mirrors this file; a test compares the two by the type
+ * information of the object.
  *
- * A record is a struct call and, if memory was copied, pieces: each a struct piece and its bytes, filled up to a multiple of 8.
+ * A record is a struct call and, if memory was copied, pieces: each a struct piece and its bytes, padded to a multiple
+ * of 8.
  */
 #pragma once
 
 #include "kernel.h"
 
-/* What became of a call. */
+/* The result of a call, or what else the record is about. */
 enum how {
 	HOW_RETURNED,
-	/* It does not return, or its task ended inside it. */
+	/* The call does not return, or its task ended inside it. */
 	HOW_NEVER,
-	/* Its return was not seen: the task's next call came first. */
+	/* The return was not traced: the task's next call came first. */
 	HOW_UNSEEN,
-	/* It is in flight: what a look at the tasks found. */
+	/* The call is in flight: an iteration over the tasks found it. */
 	HOW_PENDING,
-	/* No call: the task ends, and ret is its exit code as wait(2) would have it. */
+	/* Not a call: the task ends, and ret is its exit code in the format of wait(2). */
 	HOW_TASK_END,
-	/* Pieces of a call whose record comes later. */
+	/* Pieces of a call whose record follows later. */
 	HOW_PART,
-	/* No call, but the sums of many of a task, and ret is how many (tally.h); they follow in place of pieces. */
-	HOW_TALLY,
-	/* The stack of a call whose record comes later. */
+	/* Not a call: an aggregate of `ret` calls of a task (aggregate.h), which follows in place of pieces. */
+	HOW_AGGREGATE,
+	/* The stack of a call whose record follows later. */
 	HOW_STACK,
-	/* No call: a signal was sent, or is given to a task (signals.h). */
+	/* Not a call: a signal was sent, or is delivered to a task (signals.h). */
 	HOW_SIGNAL_SENT,
 	HOW_SIGNAL,
 };
 
-/* Bits beside. */
+/* Flags of a record, in the upper half of `bits`. */
 enum {
-	/* There was no entry: something else than the kernel's syscall answered, or tracing began inside the call. */
+	/* There was no entry: the call was answered by seccomp or a tracer, or tracing began inside it. */
 	CALL_NO_ENTRY = 1,
-	/* It was listed as pending. */
+	/* The call was listed as pending. */
 	CALL_SHOWN = 2,
-	/* Whoever wrote the record is the leader of its process by now: another thread than the leader entered, and executed a program. */
+	/*
+	 * The task that wrote the record is now the leader of its process: another thread than the leader entered the
+	 * call, and executed a program.
+	 */
 	CALL_LEADS = 4,
-	/* Whoever it is of is in a pid namespace below the first one: the numbers of tasks in the call are of that. */
+	/* The task is in a pid namespace below the first one, to which the pids in the call belong. */
 	CALL_NESTED = 8,
 };
 
-/* Of a signal. */
+/* Flags of a signal. */
 enum {
-	/* Any of the process's threads may take it. */
+	/* Any thread of the process may handle the signal. */
 	SIGNAL_TO_PROCESS = 1,
-	/* Nobody is given it. */
+	/* The signal is not delivered. */
 	SIGNAL_IGNORED = 2,
-	/* It has a si_pid and a si_uid that are not known here. */
+	/* The signal has a si_pid and a si_uid that are not known here. */
 	SIGNAL_NUMBERLESS = 4,
-	/* `start` is who sent it: the process in the lower half, the thread in the upper. */
+	/* `start` is the sender: the process in the lower half, the thread in the upper. */
 	SIGNAL_HAS_SENDER = 8,
 };
 
 struct call {
-	/* CLOCK_MONOTONIC, ns: when the record was written. The event's own fields say nothing of time and task (source/frame.rs): reading the clock once more costs as much as a tenth of all this. */
+	/*
+	 * The time when the record was written, CLOCK_MONOTONIC in ns. The event itself has no time and task
+	 * (source/frame.rs), because reading the clock once more costs as much as a tenth of all this.
+	 */
 	u64 time;
-	/* Without an entry, it is the exit's. */
+	/* The time of the entry; without an entry, that of the exit. */
 	u64 start;
 	s64 ret;
 	u64 args[6];
-	/* As its ABI has it, without x32's bit. */
+	/* The number in the call's ABI, without the bit of x32. */
 	s32 nr;
-	/* Who entered. An exec by another thread than the leader returns in the leader's name. */
+	/* The thread that entered. An exec by another thread than the leader returns with the leader's tid. */
 	s32 tid;
-	/* Its process. */
+	/* The process. */
 	s32 pid;
-	/* Records of this task that found no room since the last one that did. */
+	/* The number of this task's records that were lost since its previous record. */
 	u32 lost;
-	/* So many ns before the record was written did the call end. */
+	/* The time between the end of the call and the writing of the record, in ns. */
 	u32 late;
-	/* How many bytes of pieces follow. */
+	/* The number of bytes of pieces that follow. */
 	u16 payload;
 	u8 how;
 	/* CALL_* in the upper half, enum abi in the lower. */
@@ -83,49 +91,58 @@ enum piece_state { PIECE_WHOLE, PIECE_CUT, PIECE_FAULT };
 
 struct piece {
 	u64 address;
-	/* How many bytes the call names. */
+	/* The number of bytes that the call names. */
 	u64 wanted;
-	/* How many follow. */
+	/* The number of bytes that follow. */
 	u32 length;
 	u8 arg;
 	u8 when;
 	u8 state;
-	/* It goes on where an earlier piece of the same argument and moment ends. */
+	/* The piece continues an earlier piece of the same argument and time. */
 	u8 continues;
 };
 
-/* In `arg`: no piece, but how many records with parts of the call were written before, in `wanted`. */
+/* In `arg`: not a piece, but the number of partial records of the call that were written before, in `wanted`. */
 #define ARG_PARTS 0x40
 
-/* In `arg`: the piece is a descriptor's file. The argument's number is in the lower bits, or that of the return. Its address is the descriptor, `wanted` is the file's identifier. */
+/*
+ * In `arg`: the piece describes the file of a descriptor. The lower bits have the index of the argument, or ARG_RETURN.
+ * The address is the descriptor, and `wanted` is the file's identifier.
+ */
 #define ARG_FILE 0x80
-/* Beside that: it stands in the memory that the argument points to. */
+/* In addition: the descriptor is in the memory that the argument points to. */
 #define ARG_INSIDE 0x40
 #define ARG_RETURN 6
 
-/* In `arg`, without the bits above: no piece, but the number of a task in the caller's pid namespace, in `address`, and in rtrace's own, in `wanted`. */
+/*
+ * In `arg`, without the bits above: not a piece, but a pid in the caller's pid namespace, in `address`, and in rtrace's
+ * own, in `wanted`.
+ */
 #define ARG_NUMBER 0x20
-/* The same of a user or a group, in the caller's user namespace and in the first one. */
+/* The same for a user or group id, in the caller's user namespace and in the first one. */
 #define ARG_USER 0x10
 
-/* What the names are. */
+/* How a file is named. */
 enum file_kind {
-	/* The path from the task's root. */
+	/* By the path from the task's root. */
 	FILE_ROOTED,
-	/* As before, but there was no room for its beginning. */
+	/* By such a path whose beginning did not fit. */
 	FILE_CUT,
-	/* One name of what is in no directory. */
-	FILE_APART,
-	/* The protocol of a socket, and before it stands a struct socket_note. */
+	/* By a single name, because the file is in no directory. */
+	FILE_PATHLESS,
+	/* By the protocol of a socket, preceded by a struct socket_info. */
 	FILE_SOCKET,
 };
 
-/* What follows the piece of a file that is told for the first time: this, and its names from the file up, each with a NUL. */
-struct file_note {
+/*
+ * This follows the piece of a file that the task uses for the first time, and then its names from the file up, each
+ * with a NUL.
+ */
+struct file_info {
 	u64 inode;
 	/* include/uapi/linux/magic.h */
 	u32 magic;
-	/* The process that a pidfd is of, or 0. */
+	/* The pid of a pidfd's process, or 0. */
 	s32 pid;
 	u8 kind;
 	u8 unlinked;
@@ -133,13 +150,16 @@ struct file_note {
 	u32 unused_too;
 };
 
-/* What a socket is connected to. */
-struct socket_note {
+/* The addresses of a socket. */
+struct socket_info {
 	/* AF_* and SOCK_*. */
 	u16 family;
 	u16 type;
 	u32 protocol;
-	/* In the order of the network: one word of IPv4, four of IPv6. Else one number: a netlink port, an interface, a virtual machine. */
+	/*
+	 * In network byte order: one word of IPv4, four of IPv6. For other families one number: a netlink port, an
+	 * interface, or a vsock context ID.
+	 */
 	u32 local[4];
 	u32 remote[4];
 	u32 local_port;
@@ -148,30 +168,33 @@ struct socket_note {
 	u64 peer;
 };
 
-/* A protocol's name, and what bytes of a UNIX socket's address there are. */
+/* The protocol's name, and the bytes of a UNIX socket's address. */
 struct socket_names {
 	char protocol[32];
 	u8 address[108];
 };
 
-/* Before each call that a look at the tasks gives; behind it comes one more u64, 1 if the call stood still while it was copied. */
+/*
+ * Precedes each call that an iteration over the tasks lists. The call is followed by a u64, which is 1 if the call did
+ * not end while it was copied.
+ */
 struct listed {
 	u64 time;
 	s32 pid;
 	s32 tid;
 };
 
-/* More than the general registers of any architecture. */
+/* At least the number of general registers of any architecture. */
 #define LISTED_REGISTERS_MAX 33
 
-/* A task's registers and stack in a call in flight: this, and the bytes from its stack pointer upwards. */
+/* The registers and stack of a task in a call in flight, followed by the bytes from its stack pointer upwards. */
 struct listed_stack {
-	/* When the call was entered, as its record says. */
+	/* The time of the call's entry, as in its record. */
 	u64 start;
 	s32 tid;
 	/* PERF_SAMPLE_REGS_ABI_* (include/uapi/linux/perf_event.h): 1 for registers of 32 bits, 2 for 64. */
 	u32 width;
-	/* Which registers follow, a bit for each PERF_REG_* (asm/perf_regs.h). */
+	/* The registers that follow, one bit for each PERF_REG_* (asm/perf_regs.h). */
 	u64 mask;
 	u64 registers[LISTED_REGISTERS_MAX];
 	u64 bytes;

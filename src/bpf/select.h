@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which calls are wanted, and of whom.
+ * Selects the calls and the tasks that are traced.
  */
 #pragma once
 
 #include "numbers.h"
 #include "own.h"
 
-/* A call's number and ABI, and its plan's place. */
+/* A call's number, its ABI, and the index of its plan. */
 struct which {
 	s32 nr;
 	u32 abi;
@@ -38,7 +38,9 @@ static __always_inline s32 number_at_exit(struct pt_regs *regs)
 	return (s32)regs->orig_ax;
 }
 
-/* Whether the sleeping task that these registers are of sleeps in a call: until the call has an answer, this is in its place. */
+/*
+ * Returns whether a sleeping task with these registers is in a call: -ENOSYS is the result until the call has another.
+ */
 static __always_inline int is_in_call(struct pt_regs *regs)
 {
 	return (s32)regs->orig_ax >= 0 && (s64)regs->ax == -ENOSYS;
@@ -94,7 +96,7 @@ static __always_inline void arguments(u64 *args, struct pt_regs *regs, u32 abi)
 
 #endif
 
-/* Where a number of an ABI stands among all. */
+/* Returns the index of a syscall number of an ABI among all numbers. */
 static __always_inline u64 among_all(u32 abi, s32 nr)
 {
 	return (u32)nr < NR_COUNT && abi < ABI_COUNT ? abi * NR_COUNT + nr : NR_OTHER;
@@ -111,7 +113,7 @@ static __always_inline struct which which_call(struct task_struct *current, s32 
 	return which;
 }
 
-/* The place of the plan that the arguments choose. */
+/* Returns the index of the plan that the arguments select. */
 static __always_inline u32 chosen_place(struct which *which, struct pt_regs *regs)
 {
 	const volatile struct plan *plan = plan_at(which->place);
@@ -125,13 +127,16 @@ static __always_inline u32 chosen_place(struct which *which, struct pt_regs *reg
 	return arg < 6 ? chosen(which->place, args[arg]) : which->place;
 }
 
-/* Beside events of single syscalls, only calls that have none are looked at. */
-static __always_inline int is_seen_here(u32 abi)
+/*
+ * Returns whether calls of this ABI are traced by this object. Next to programs on events of single syscalls, only
+ * calls without such events are.
+ */
+static __always_inline int is_traced_here(u32 abi)
 {
-	return settings.hooks != HOOKS_BESIDE || abi != ABI_NATIVE;
+	return settings.hooks != HOOKS_COMPAT || abi != ABI_NATIVE;
 }
 
-/* Whether it executes a 32-bit program (or an x32 one): its memory ends at 4 GiB. */
+/* Returns whether a task executes a 32-bit program (or an x32 one): its memory ends at 4 GiB. */
 static __always_inline int is_compat(struct task_struct *task)
 {
 	u64 end = BPF_CORE_READ(task, mm, task_size);
@@ -139,7 +144,7 @@ static __always_inline int is_compat(struct task_struct *task)
 	return end && end <= 1ULL << 32;
 }
 
-/* What a task is that was not met before. */
+/* Returns the mode of a task that has no state yet. */
 static __always_inline u32 mode_of(struct task_struct *task)
 {
 	u64 key = SEED_PROCESS | (u32)number_of_process(task);
@@ -153,7 +158,10 @@ static __always_inline int is_of_user(struct task_struct *task)
 	return BPF_CORE_READ(task, cred, uid.val) == settings.user || BPF_CORE_READ(task, cred, euid.val) == settings.user;
 }
 
-/* The state of the task that makes a call, if its calls are wanted. A call that begins without one is lost. */
+/*
+ * Returns the state of the task that makes a call, if its calls are traced. If a call begins and there is no memory for
+ * the state, the call is lost.
+ */
 static __always_inline struct task *caller(struct task_struct *current, int begins)
 {
 	struct task *task;
@@ -162,7 +170,9 @@ static __always_inline struct task *caller(struct task_struct *current, int begi
 		task = bpf_task_storage_get(&tasks, current, 0, 0);
 		return task;
 	}
-	/* What was entered under one user or in one cgroup may return elsewhere. */
+	/*
+	 * A call that was entered under one user or in one cgroup may return under another user or in another cgroup.
+	 */
 	if (!begins && settings.scope != SCOPE_EVERYONE) {
 		task = bpf_task_storage_get(&tasks, current, 0, 0);
 		if (task && task->open)
@@ -187,7 +197,10 @@ static __always_inline struct task *caller(struct task_struct *current, int begi
 	return task->mode == MODE_EXCLUDED ? 0 : task;
 }
 
-/* The state of a task that sleeps in a call when tracing begins, if its calls are wanted. (Whether another task is in a cgroup cannot be asked on older kernels.) */
+/*
+ * Returns the state of a task that sleeps in a call when tracing begins, if its calls are traced. (Older kernels have
+ * no test of whether another task is in a cgroup.)
+ */
 static __always_inline struct task *sleeper(struct task_struct *found)
 {
 	if (settings.scope == SCOPE_TASKS)
@@ -200,7 +213,7 @@ static __always_inline struct task *sleeper(struct task_struct *found)
 	return task;
 }
 
-/* Whether an exit with this number is the open call's. */
+/* Returns whether an exit with this number belongs to the open call. */
 static __always_inline int closes(struct call *call, u32 flags, s32 nr)
 {
 	/* An execve may return in another ABI than it was entered in, under the number of execve there. */

@@ -1,4 +1,4 @@
-//! What the programs are asked: which calls, of whom.
+//! The settings of the BPF programs: which calls of which tasks they trace.
 
 use super::filter::Clause;
 use super::stacks::Stacks;
@@ -6,30 +6,31 @@ use crate::beauty::row::Syscall;
 use crate::event::Abi;
 use std::path::PathBuf;
 
-/// `NR_COUNT`: numbers that have a plan in each ABI.
+/// `NR_COUNT`: the number of syscall numbers in each ABI that have a plan.
 pub(super) const NR_COUNT: usize = 1024;
 
-/// Whose calls.
+/// The tasks whose calls are traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Whose {
-    /// Of tasks that are named when tracing begins, and of what they make.
+pub enum TaskScope {
+    /// The tasks that are named when tracing begins, and those that they create.
     #[default]
     Tasks,
     Everyone,
-    /// Of whoever is in this cgroup when it makes the call; a directory of the unified hierarchy.
+    /// Tasks that are in this cgroup when they make the call. The path is a directory of the unified hierarchy
+    /// (cgroup2).
     Cgroup(PathBuf),
-    /// Of whoever has this user, really or effectively, when it makes the call.
+    /// Tasks whose real or effective user is this one when they make the call.
     User(u32),
 }
 
-/// A task, or a process and all threads that it has.
+/// A task, or a process with all its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seed {
     Task(i32),
     Process(i32),
 }
 
-/// What a task is to the programs: `enum mode`.
+/// `enum mode`: how the programs treat a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
@@ -39,65 +40,67 @@ pub enum Mode {
     Excluded = 3,
 }
 
-/// What the programs on calls are attached to.
+/// The tracepoints that the programs on calls are attached to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Hooks {
     /// The tracepoints of all calls.
     #[default]
     All,
-    /// The `syscalls:` events of each syscall, which only calls of the machine's own ABI have.
+    /// The `syscalls:` events of each traced syscall, which fire only for calls of the machine's native ABI.
     Own {
         events: Vec<OwnEvents>,
-        /// One that is online.
+        /// An online CPU.
         cpu: u32,
     },
 }
 
-/// The numbers of a syscall's two `syscalls:` events, for perf_event_open(2).
+/// The ids of a syscall's two `syscalls:` events, for perf_event_open(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnEvents {
     pub enter: u64,
     pub exit: u64,
 }
 
-/// What to trace, of whom; nothing of nobody, if nothing is said.
+/// The settings. By default, nothing is traced.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    pub whose: Whose,
+    pub scope: TaskScope,
     pub hooks: Hooks,
-    /// No more tasks and processes than this will be named.
+    /// The maximum number of tasks and processes that will be named.
     pub seeds_max: u32,
-    /// Processes are named that are there already.
+    /// Whether existing processes are traced.
     pub attaches: bool,
-    /// What a traced task makes is traced.
+    /// Whether tasks that a traced task creates are traced too.
     pub inherit: bool,
-    /// Tell how tasks end.
+    /// Whether ends of tasks are recorded.
     pub ends: bool,
-    /// Tell of signals.
+    /// Whether signals are recorded.
     pub signals: bool,
-    /// A call in flight for longer is listed, nanoseconds.
+    /// Nanoseconds after which a call in flight is listed as pending.
     pub pending_after: u32,
-    /// The calls that are wanted.
+    /// The traced calls.
     pub calls: Vec<&'static Syscall>,
-    /// Those that have no row but a name.
+    /// The traced calls that have a name but no row.
     pub others: Vec<(Abi, u32)>,
-    /// And those that have neither.
+    /// Whether calls with neither a row nor a name are traced.
     pub unknown: bool,
-    /// Strings other than paths, and counted bytes, are copied up to here.
+    /// The maximum number of bytes that are copied of strings other than paths, and of buffers.
     pub string_limit: usize,
-    /// Calls are summed up in the kernel ([`crate::event::Tally`]); nothing is copied of what they name.
+    /// Whether calls are aggregated in the kernel ([`crate::event::Aggregate`]). The memory that their arguments point
+    /// to is not copied then.
     pub sums: bool,
-    /// Room for sums of tasks that have ended, until they are read: a power of two, at least a page.
-    pub kept_bytes: u32,
-    /// Calls that do not fail are counted and left out.
+    /// The size in bytes of the buffer for aggregates of ended tasks: a power of two, at least a page.
+    pub ended_tasks_bytes: u32,
+    /// Whether calls that succeed are only counted.
     pub failures: bool,
-    /// The same of calls that take less than so many nanoseconds.
-    pub least: Option<u64>,
-    /// What of the stack comes with their records.
+    /// Calls that take fewer nanoseconds than this are only counted.
+    pub min_duration: Option<u64>,
+    /// The stacks that the records have.
     pub stacks: Stacks,
-    /// The user and the group of whoever was lent rtrace's privileges ([`crate::sys::lent`]): only what is his alone is
-    /// shown.
+    /// The user and group of the caller who was lent rtrace's privileges ([`crate::sys::file_capabilities`]): only the caller's own
+    /// tasks are traced.
     pub own_only: Option<(u32, u32)>,
-    /// What calls must fulfil, by the place of their row and their ABI; the same of those that certainly do not.
+    /// Conditions on calls, by the index of the row and the ABI. Calls that certainly do not satisfy them are only
+    /// counted.
     pub filters: Vec<(u16, Abi, Vec<Clause>)>,
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Signals: what is sent to a traced task, and what it is given.
+ * Signals that are sent to a traced task, and those that are delivered to it.
  *
- * The kernel passes both tracepoints with the lock of the receiver's signals held and interrupts off (kernel/signal.c),
- * so on no kernel may a program there be interrupted in favour of another task.
- * A record has struct call's form: `args` is the siginfo_t, `nr` the signal, `pid` and `tid` the receiver, `lost` the
- * SIGNAL_* below. Behind that of a sent signal stands its sender's name.
+ * The kernel calls both tracepoints with the lock of the receiver's signals held and interrupts off (kernel/signal.c),
+ * so that programs there are not preempted on any kernel.
+ *
+ * A record has the form of struct call: `args` is the siginfo_t, `nr` the signal, `pid` and `tid` the receiver, `lost`
+ * the SIGNAL_* flags. The record of a sent signal is followed by the sender's comm.
  */
 #pragma once
 
@@ -23,15 +24,15 @@
 #define SI_KERNEL 0x80
 #define SI_QUEUE -1
 #define SI_TKILL -6
-/* What of a task's exit code is the signal. */
+/* The bits of a task's exit code that are the signal. */
 #define EXIT_SIGNAL 0x7f
 
 /* include/trace/events/signal.h */
 enum sent_result { SENT, SENT_IGNORED, SENT_ALREADY, SENT_WITHOUT_MEMORY, SENT_WITHOUT_INFO };
 
 /*
- * The siginfo_t of a signal that the kernel sends without making one; the number by which the receiver knows the sender
- * is told where it is the same for all.
+ * Makes the siginfo_t of a signal that the kernel sends without one. The sender's pid and uid are set only if they are
+ * the same in the receiver's namespaces.
  */
 static __always_inline u32 make_info(struct call *call, s32 signal, u64 info, struct task_struct *current, struct task_struct *receiver)
 {
@@ -47,7 +48,7 @@ static __always_inline u32 make_info(struct call *call, s32 signal, u64 info, st
 	return 0;
 }
 
-/* Whether a task's signals are wanted. Nothing may be allotted here. */
+/* Returns whether a task's signals are traced. Memory must not be allocated here. */
 static __always_inline int takes_signals(struct task_struct *receiver, int is_current)
 {
 	struct task *task = bpf_task_storage_get(&tasks, receiver, 0, 0);
@@ -58,7 +59,7 @@ static __always_inline int takes_signals(struct task_struct *receiver, int is_cu
 	if (settings.scope == SCOPE_TASKS)
 		return mode == MODE_TRACED;
 	/*
-	 * Whether another task is in a cgroup cannot be asked on older kernels; those that made a call there are known.
+	 * Older kernels have no test of whether another task is in a cgroup; tasks that made a call there have a state.
 	 */
 	if (settings.scope == SCOPE_CGROUP && (!is_current || bpf_current_task_under_cgroup(&cgroup, 0) != 1) && (is_current || mode != MODE_TRACED))
 		return 0;
@@ -97,7 +98,7 @@ int sent(u64 *ctx)
 	if (result == SENT_ALREADY || result == SENT_WITHOUT_MEMORY || !takes_signals(receiver, 0))
 		return 0;
 	u32 is_ending = FOLLOW(signal_struct, FOLLOW(task_struct, receiver, signal), flags) & SIGNAL_GROUP_EXIT;
-	/* Whoever is about to end would not be given it even if it were not ignored. */
+	/* A task that is about to end would not get the signal even if it were not ignored. */
 	if (result == SENT_IGNORED && (is_ending || receiver->flags & PF_EXITING))
 		return 0;
 	struct sent_signal sent;
@@ -125,7 +126,7 @@ int sent(u64 *ctx)
 }
 
 SEC("?tp_btf/signal_deliver")
-int given(u64 *ctx)
+int delivered(u64 *ctx)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	s32 signal = ctx[0];
@@ -137,8 +138,8 @@ int given(u64 *ctx)
 	begin_signal(&call, current, signal, HOW_SIGNAL);
 	if (signal == SIGKILL) {
 		/*
-		 * It stands for whatever ends the process: a signal, exit_group (whose exit code has none), or another
-		 * thread that executes a program.
+		 * SIGKILL is delivered for anything that ends the process: a signal, exit_group (whose exit code has no
+		 * signal), or another thread that executes a program.
 		 */
 		u32 is_ending = FOLLOW(signal_struct, FOLLOW(task_struct, current, signal), flags) & SIGNAL_GROUP_EXIT;
 		call.ret = FOLLOW(signal_struct, FOLLOW(task_struct, current, signal), group_exit_code) & EXIT_SIGNAL;

@@ -1,7 +1,7 @@
-//! From what the programs tell of a socket to a [`Socket`].
+//! Converts the programs' description of a socket to a [`Socket`].
 
-use super::record::SocketNote;
-use crate::event::{Ends, Socket, UnixName};
+use super::record::SocketInfo;
+use crate::event::{Socket, SocketAddresses, UnixName};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// include/linux/socket.h
@@ -12,18 +12,18 @@ const AF_NETLINK: u16 = 16;
 const AF_PACKET: u16 = 17;
 const AF_VSOCK: u16 = 40;
 
-/// The socket that has this inode in sockfs.
-pub(super) fn socket(note: &SocketNote<'_>, inode: u64) -> Socket {
-    let [local, remote] = [(note.local, note.local_port), (note.remote, note.remote_port)];
-    let ends = match note.family {
-        AF_UNIX => Ends::Unix { peer: note.peer, name: unix_name(note.address) },
-        AF_INET | AF_INET6 => Ends::Internet { local: internet(note.family, local), remote: internet(note.family, remote) },
-        AF_NETLINK => Ends::Netlink { protocol: note.protocol, port: note.local[0] },
-        AF_PACKET => Ends::Packet { protocol: note.protocol, interface: note.local[0] },
-        AF_VSOCK => Ends::Vsock { local: (local.0[0], local.1), remote: (remote.0[0], remote.1) },
-        _ => Ends::Unknown,
+/// Returns the socket with this inode in sockfs.
+pub(super) fn socket(info: &SocketInfo<'_>, inode: u64) -> Socket {
+    let [local, remote] = [(info.local, info.local_port), (info.remote, info.remote_port)];
+    let ends = match info.family {
+        AF_UNIX => SocketAddresses::Unix { peer: info.peer, name: unix_name(info.address) },
+        AF_INET | AF_INET6 => SocketAddresses::Internet { local: internet(info.family, local), remote: internet(info.family, remote) },
+        AF_NETLINK => SocketAddresses::Netlink { protocol: info.protocol, port: info.local[0] },
+        AF_PACKET => SocketAddresses::Packet { protocol: info.protocol, interface: info.local[0] },
+        AF_VSOCK => SocketAddresses::Vsock { local: (local.0[0], local.1), remote: (remote.0[0], remote.1) },
+        _ => SocketAddresses::Unknown,
     };
-    Socket { protocol: note.protocol_name.into(), family: note.family, inode, ends, ..Socket::default() }
+    Socket { protocol: info.protocol_name.into(), family: info.family, inode, ends, ..Socket::default() }
 }
 
 fn internet(family: u16, (words, port): ([u32; 4], u32)) -> SocketAddr {
@@ -36,7 +36,7 @@ fn internet(family: u16, (words, port): ([u32; 4], u32)) -> SocketAddr {
     SocketAddr::new(ip, port as u16)
 }
 
-/// By what is behind the family of its `struct sockaddr_un`.
+/// Returns the name of a UNIX socket by the bytes after the family in its `struct sockaddr_un`.
 fn unix_name(address: &[u8]) -> UnixName {
     match address {
         [] => UnixName::Unnamed,
@@ -49,8 +49,8 @@ fn unix_name(address: &[u8]) -> UnixName {
 mod tests {
     use super::*;
 
-    fn note(family: u16) -> SocketNote<'static> {
-        SocketNote {
+    fn info(family: u16) -> SocketInfo<'static> {
+        SocketInfo {
             family,
             protocol: 0,
             local: [0; 4],
@@ -64,29 +64,29 @@ mod tests {
     }
 
     #[test]
-    fn internet_addresses_are_in_the_order_of_the_network() {
+    fn internet_addresses_are_in_network_byte_order() {
         let home = [u32::from_le_bytes([127, 0, 0, 1]), 0, 0, 0];
-        let four = socket(&SocketNote { local: home, local_port: 80, ..note(AF_INET) }, 42);
-        assert_eq!(four.ends, Ends::Internet { local: "127.0.0.1:80".parse().unwrap(), remote: "0.0.0.0:0".parse().unwrap() });
+        let four = socket(&SocketInfo { local: home, local_port: 80, ..info(AF_INET) }, 42);
+        assert_eq!(four.ends, SocketAddresses::Internet { local: "127.0.0.1:80".parse().unwrap(), remote: "0.0.0.0:0".parse().unwrap() });
         assert_eq!((four.inode, &*four.protocol), (42, &b"TCP"[..]));
-        let six = socket(&SocketNote { remote: [0, 0, 0, 1 << 24], remote_port: 53, ..note(AF_INET6) }, 42);
-        assert_eq!(six.ends, Ends::Internet { local: "[::]:0".parse().unwrap(), remote: "[::1]:53".parse().unwrap() });
+        let six = socket(&SocketInfo { remote: [0, 0, 0, 1 << 24], remote_port: 53, ..info(AF_INET6) }, 42);
+        assert_eq!(six.ends, SocketAddresses::Internet { local: "[::]:0".parse().unwrap(), remote: "[::1]:53".parse().unwrap() });
     }
 
     #[test]
     fn a_unix_socket_is_bound_to_a_path_or_a_name() {
-        let of = |address| socket(&SocketNote { peer: 43, address, ..note(AF_UNIX) }, 42).ends;
-        assert_eq!(of(b""), Ends::Unix { peer: 43, name: UnixName::Unnamed });
-        assert_eq!(of(b"/run/x\0"), Ends::Unix { peer: 43, name: UnixName::Path(b"/run/x"[..].into()) });
-        assert_eq!(of(b"\0name"), Ends::Unix { peer: 43, name: UnixName::Abstract(b"name"[..].into()) });
+        let of = |address| socket(&SocketInfo { peer: 43, address, ..info(AF_UNIX) }, 42).ends;
+        assert_eq!(of(b""), SocketAddresses::Unix { peer: 43, name: UnixName::Unnamed });
+        assert_eq!(of(b"/run/x\0"), SocketAddresses::Unix { peer: 43, name: UnixName::Path(b"/run/x"[..].into()) });
+        assert_eq!(of(b"\0name"), SocketAddresses::Unix { peer: 43, name: UnixName::Abstract(b"name"[..].into()) });
     }
 
     #[test]
-    fn other_families_have_numbers() {
-        let of = |family| socket(&SocketNote { protocol: 3, local: [2, 0, 0, 0], local_port: 5000, ..note(family) }, 42).ends;
-        assert_eq!(of(AF_NETLINK), Ends::Netlink { protocol: 3, port: 2 });
-        assert_eq!(of(AF_PACKET), Ends::Packet { protocol: 3, interface: 2 });
-        assert_eq!(of(AF_VSOCK), Ends::Vsock { local: (2, 5000), remote: (0, 0) });
-        assert_eq!(of(31), Ends::Unknown);
+    fn sockets_of_other_families_have_numbers() {
+        let of = |family| socket(&SocketInfo { protocol: 3, local: [2, 0, 0, 0], local_port: 5000, ..info(family) }, 42).ends;
+        assert_eq!(of(AF_NETLINK), SocketAddresses::Netlink { protocol: 3, port: 2 });
+        assert_eq!(of(AF_PACKET), SocketAddresses::Packet { protocol: 3, interface: 2 });
+        assert_eq!(of(AF_VSOCK), SocketAddresses::Vsock { local: (2, 5000), remote: (0, 0) });
+        assert_eq!(of(31), SocketAddresses::Unknown);
     }
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How much of the caller's stack goes with a call's record.
+ * Selects how much of the caller's stack goes with a call's record.
  *
- * The kernel copies registers and stack by itself, as much as the event asks for that the record is written to. So there are several events on each CPU, which share its ring, and the program takes the
- * smallest one that holds the stack: from where it is now up to where it began.
+ * The kernel copies registers and stack itself, as much as the event requests that the record is written to. Therefore
+ * each CPU has several events that share its ring, and the program selects the smallest one that holds the stack from
+ * its current pointer to its beginning.
  */
 #pragma once
 
 #include "members.h"
 
-/* Who seems to be deeper in his stack is on another one. */
+/* If the depth seems larger than this, the thread is on another stack. */
 #define DEPTH_ODD (8 << 20)
 
 static __always_inline u64 stack_pointer(struct task_struct *task)
@@ -19,19 +20,19 @@ static __always_inline u64 stack_pointer(struct task_struct *task)
 	return regs->sp;
 }
 
-/* How many bytes the caller's stack has; 0 if that is not known. */
+/* Returns the depth of the caller's stack in bytes; 0 if it is not known. */
 static __always_inline u64 depth(struct task_struct *current, struct task *task)
 {
 	u64 top = task->stack_top;
 
-	/* That of a process's first thread begins where the kernel put it when the program was executed. */
+	/* The stack of a process's first thread begins where the kernel put it when the program was executed. */
 	if (!top && current->pid == current->tgid)
 		top = BPF_CORE_READ(current, mm, start_stack);
 	u64 depth = top - stack_pointer(current);
 	return depth < DEPTH_ODD ? depth : 0;
 }
 
-/* The place in `output` of the event that a call's record goes to, on this CPU. */
+/* Returns the index in `output` of the event that a call's record is written to on this CPU. */
 static __always_inline u64 event_for(struct task_struct *current, struct task *task)
 {
 	const volatile struct plan *plan = plan_at(task->place);

@@ -1,38 +1,39 @@
-//! What of the stack comes with the programs' records: the mirror of `stacks.h`.
+//! The stacks that the programs' records have: the counterpart of `stacks.h`.
 
 use crate::sys::perf::StackFields;
 use rustc_hash::FxHashMap;
 
 /// `STACKS_MAX`
 const STACKS_MAX: usize = 16;
-/// The sizes among which the smallest that holds the stack is taken: `STACKS_FITTED` of them. Together with the largest of the programs' records, the last one fills a record of perf's (64 KiB).
+/// The `STACKS_FITTED` sizes of stack copies; the smallest one that holds the stack is used. The last size and the
+/// largest record of the programs together fill one perf record (64 KiB).
 const SIZES: [u32; 5] = [512, 2 << 10, 8 << 10, 24 << 10, 56 << 10];
 
-/// What is copied where it is not known how deep a stack is: few are deeper.
+/// The size that is used where the depth of the stack is not known; few stacks are deeper.
 const USUAL: u32 = 8 << 10;
 
-/// The kinds of records beside those without a stack, and which calls have which.
+/// The kinds of records with stacks, and the calls that have them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// Each is an event on every CPU.
+    /// The kinds. Each of them is one event on every CPU.
     pub kinds: Vec<StackFields>,
-    /// By the place of the call's row: the first and last kind, counted from 1.
+    /// The kinds of each call by the index of its row, counted from 1.
     rows: FxHashMap<u16, Kinds>,
-    /// The same of calls without a row.
+    /// The kinds of calls without a row.
     pub nameless: Kinds,
 }
 
-/// The smallest from the first kind to the last is taken that holds the stack; none, if both are 0.
+/// A range of kinds, of which the smallest that holds the stack is used. If both ends are 0, no stack is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
     pub first: u8,
     pub last: u8,
-    /// Taken where it is not known how deep the stack is.
+    /// The kind that is used where the depth of the stack is not known.
     pub usual: u8,
 }
 
 impl Stacks {
-    /// Calls of this row have what these fields say; without a bound of bytes, as much as there is.
+    /// Records stacks with these fields for the calls of a row. Without a bound in bytes, the whole stack is copied.
     pub fn add_row(&mut self, row: u16, fields: StackFields, bounded: bool) {
         let kinds = self.kinds_of(fields, bounded);
         self.rows.insert(row, kinds);
@@ -42,7 +43,7 @@ impl Stacks {
         self.nameless = self.kinds_of(fields, bounded);
     }
 
-    /// What calls of a row have.
+    /// Returns the kinds of the calls of a row.
     pub fn of_row(&self, row: u16) -> Kinds {
         self.rows.get(&row).copied().unwrap_or_default()
     }
@@ -60,12 +61,12 @@ impl Stacks {
         let all: Vec<StackFields> = smaller.chain([most]).map(|bytes| StackFields { bytes, ..fields }).collect();
         let first = self.place_of(&all);
         let kind = |at: usize| (first + at as u8).min(STACKS_MAX as u8 - 1);
-        // Who says how much is to be copied has it.
+        // A size that the user chose is always copied.
         let usual = if bounded { None } else { all.iter().position(|kind| kind.bytes >= USUAL) };
         Kinds { first, last: kind(all.len() - 1), usual: kind(usual.unwrap_or(all.len() - 1)) }
     }
 
-    /// Where these stand one after the other; 0 if there is no room any more.
+    /// Returns the index, counted from 1, at which these kinds follow each other; 0 if no room is left for them.
     fn place_of(&mut self, wanted: &[StackFields]) -> u8 {
         let known = self.kinds.windows(wanted.len()).position(|kinds| kinds == wanted);
         let place = known.unwrap_or_else(|| {
@@ -75,12 +76,12 @@ impl Stacks {
         if place + wanted.len() < STACKS_MAX { place as u8 + 1 } else { 0 }
     }
 
-    /// More kinds were asked for than the programs know.
+    /// Returns whether more kinds were added than the programs support.
     pub fn is_over(&self) -> bool {
         self.kinds.len() >= STACKS_MAX
     }
 
-    /// The bytes of `stack_bytes`.
+    /// Returns the bytes of `stack_bytes`.
     #[cfg(feature = "bpf")]
     pub(super) fn bytes(&self) -> Vec<u8> {
         let kinds = self.kinds.iter().take(STACKS_MAX - 1).map(|kind| kind.bytes);
@@ -97,7 +98,7 @@ mod tests {
     const DUMP: StackFields = StackFields { kernel_chain: false, user_chain: false, registers: 1, bytes: 8192 };
 
     #[test]
-    fn sizes_up_to_what_is_asked_for() {
+    fn bounded_stacks_have_all_sizes_up_to_the_bound() {
         let mut stacks = Stacks::default();
         stacks.add_row(3, DUMP, false);
         stacks.add_row(4, DUMP, true);
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_room_for_any_number_of_kinds() {
+    fn the_number_of_kinds_is_bounded() {
         let mut stacks = Stacks::default();
         for size in 0..20 {
             stacks.add_row(size as u16, StackFields { bytes: 20_000 + 8 * size, ..DUMP }, true);

@@ -1,109 +1,115 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is remembered: of each task, and in the account.
+ * The state of the programs: that of each task, and the counters.
  *
- * All memory is the task's own, because a program may be interrupted in favour of another task on the same CPU. Traced tasks have a struct task; one that made a call
- * whose memory is copied has a struct scratch besides.
+ * All memory belongs to a task, because a program may be preempted by another task on the same CPU. A traced task has a
+ * struct task; a task that made a call whose memory is copied also has a struct scratch.
  */
 #pragma once
 
 #include "plan.h"
 #include "record.h"
 
-/* The kernel allots no more than 8 KiB to a task's value where it may not sleep; its own part of that is some 150 bytes. */
+/*
+ * The kernel allocates at most 8 KiB for a value in task storage where it may not sleep; about 150 bytes of that are
+ * its own.
+ */
 #define SCRATCH_BYTES 8000
-/* The most bytes of one piece. */
+/* The maximum number of bytes of one piece. */
 #define PIECE_MAX 4096
 
-/* Messages of an array that are followed. */
+/* The maximum number of messages of an array that are followed. */
 #define MESSAGES_MAX 8
 
-/* enum of struct task's mode. */
+/* The values of struct task's mode. */
 enum mode {
 	MODE_UNKNOWN,
 	MODE_TRACED,
-	/* rtrace's child before it executes the command: only its execve counts. */
+	/* rtrace's child before it executes the command: only its execve is traced. */
 	MODE_SET_UP,
 	MODE_EXCLUDED,
 };
 
-/* Files that a task remembers, by descriptor. */
+/* The number of files that a task remembers, by descriptor. */
 #define FILES_MAX 32
 
 struct known_file {
-	/* Of all that makes its name. */
+	/* A hash of everything that its name depends on. */
 	u64 key;
-	/* 0: none. */
+	/* The file's identifier; 0: none. */
 	u64 id;
 };
 
 struct task {
 	u32 mode;
-	/* Records that found no room since the last that did. */
+	/* The number of records that were lost since the last one that was written. */
 	u32 lost;
-	/* OPEN_*: a call was entered, and where it stands. */
+	/* OPEN_*: whether a call is open, and where its data is. */
 	u32 open;
-	/* The place of that call's plan. */
+	/* The index of that call's plan. */
 	u32 place;
-	/* The start of the call that was listed last as pending. */
+	/* The start of the call that was last listed as pending. */
 	u64 listed;
-	/* Calls that began and are not in the account yet, where they are summed up. */
+	/* The number of calls that began and are not in the counters yet, where calls are aggregated. */
 	u64 begun;
-	/* It executed a program, and the call that did it was given. */
+	/* The task executed a program, and the record of that call was written. */
 	u32 executed;
 	u32 unused;
-	/* Where its stack began, if it is a thread that was made under trace. */
+	/* The initial stack pointer, if the task is a thread that was created during the trace. */
 	u64 stack_top;
-	/* The start of the call whose stack was listed last. */
+	/* The start of the call whose stack was last listed. */
 	u64 stack_listed;
 	struct call call;
 };
 
 enum {
 	OPEN_NONE,
-	OPEN_HERE,
+	OPEN_IN_TASK,
 	OPEN_IN_SCRATCH,
-	/* It is left out: of it only number and ABI are known, here. */
-	OPEN_LEFT_OUT,
-	/* As OPEN_HERE, but only until the look that met it in flight has decided whether it is. */
+	/* A filter excludes the call: only its number and ABI are stored, in struct task. */
+	OPEN_EXCLUDED,
+	/* Like OPEN_IN_TASK, but only until the iteration that found the call in flight has decided whether it is. */
 	OPEN_BEGUN,
 };
 
-/* Takes a task's open call, where the task itself is at work: OPEN_*, but not OPEN_BEGUN. */
+/* Takes the open call of the current task: returns OPEN_*, but never OPEN_BEGUN. */
 static __always_inline u32 take_open(struct task *task)
 {
 	u32 open = task->open;
 
 	if (open == OPEN_BEGUN) {
 		open = __sync_lock_test_and_set(&task->open, OPEN_NONE);
-		return open == OPEN_BEGUN ? OPEN_HERE : open;
+		return open == OPEN_BEGUN ? OPEN_IN_TASK : open;
 	}
 	task->open = OPEN_NONE;
 	return open;
 }
 
-/* A file that is looked at, and the way up from it to the root. */
+/* The file that is being examined, and the state of the path walk from it to the root. */
 struct walk {
 	u64 file;
 	u64 pointer;
 	u64 dentry, mount;
 	u64 root_dentry, root_mount;
-	/* How far it was gone. */
+	/* The current position of the walk. */
 	u64 here_dentry, here_mount;
-	/* How many bytes of names were told. */
+	/* The number of bytes of names that were written. */
 	u32 used;
 	/* enum file_kind */
 	u32 kind;
 	s32 pid;
-	/* A name was just being changed: its parts may not belong together. */
+	/* A name was being changed during the walk, so that its components may not belong together. */
 	u32 changing;
 	u32 is_over;
 	u32 unused;
-	struct socket_note socket;
+	struct socket_info socket;
 };
 
-/* What did not fit into the record and is still to be copied: no more than `left` of the `wanted` bytes from `address` on. */
-struct debt {
+/*
+ * A deferred copy: memory that did not fit into the record. At most `left` of the `wanted` bytes from `address` on are
+ * still to be copied.
+ */
+struct deferred {
 	u64 address;
 	u64 wanted;
 	u32 left;
@@ -112,32 +118,38 @@ struct debt {
 };
 
 enum {
-	DEBT_BYTES = 1,
-	/* Up to a NUL; what is wanted is not known. */
-	DEBT_STRING = 2,
-	/* A piece with what stands before it was given. */
-	DEBT_BEGUN = 4,
+	DEFERRED_BYTES = 1,
+	/* A string up to its NUL, whose length is not known. */
+	DEFERRED_STRING = 2,
+	/* A piece with the bytes before it was written. */
+	DEFERRED_BEGUN = 4,
 };
 
-#define DEBTS_MAX 64
+#define DEFERRED_MAX 64
 
-struct debts {
-	struct debt list[DEBTS_MAX];
+struct deferred_copies {
+	struct deferred list[DEFERRED_MAX];
 };
 
 struct scratch {
 	struct known_file files[FILES_MAX];
 	struct walk walk;
-	/* Bit i: operation i could not read at entry. */
+	/* Bit i: operation i could not read its memory at entry. */
 	u32 retry;
-	/* What a length that the kernel overwrites was at entry; that of each message's address. */
+	/* The value at entry of a length that the kernel overwrites, and that of the address of each message. */
 	u32 room;
 	u32 rooms[MESSAGES_MAX];
-	/* Debts of this call, the next that is to be paid, and records with parts of the call that were written. */
-	u32 debts;
-	u32 debt;
+	/*
+	 * The deferred copies of this call, the index of the next one, and the number of partial records that were
+	 * written.
+	 */
+	u32 deferred_count;
+	u32 deferred_next;
 	u32 parts;
-	/* One more than where the piece of pointers is behind which a string could not be read, and that piece's tag; 0: none. */
+	/*
+	 * The offset, plus one, of the piece with pointers of which one string could not be read, and that piece's tag;
+	 * 0: none.
+	 */
 	u32 unread;
 	u32 unread_tag;
 	u32 unused;
@@ -166,13 +178,13 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct debts);
-} debts_of SEC(".maps");
+	__type(value, struct deferred_copies);
+} deferred_of SEC(".maps");
 
-/* A key that means a process: its number and this. */
+/* Added to a pid, this makes the key of a process. */
 #define SEED_PROCESS (1ULL << 32)
 
-/* Tasks and processes that are known from the start, and their mode. */
+/* The tasks and processes that are named when tracing begins, with their mode. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -188,43 +200,52 @@ struct {
 	__type(value, u32);
 } cgroup SEC(".maps");
 
-/* One perf event a CPU for each kind of record; their ring is read like that of all other events. */
+/* One perf event on each CPU for each kind of record. Their rings are read like those of all other events. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__type(key, u32);
 	__type(value, u32);
 } output SEC(".maps");
 
-/* Set when no calls, then when nothing is to be recorded any more: tracepoints' events take long to be rid of. */
+/* Set to stop recording calls, and then everything: detaching programs from tracepoints' events takes long. */
 enum is_over {
 	CALLS_ARE_OVER = 1,
 	ALL_IS_OVER,
 };
 volatile u64 is_over SEC(".data.is_over");
 
-/* account.rs reads it. */
+/* The counters, which account.rs reads. */
 struct account {
-	/* Calls that are wanted: counted when they begin, or at the exit of one that has no entry. */
+	/* Traced calls, counted when they begin, or at the exit if they have no entry. */
 	u64 calls;
-	/* Their records that found no room. */
+	/* Lost records of calls. */
 	u64 calls_lost;
-	/* The same of how tasks end, and of signals. */
+	/* Lost records of ends of tasks and of signals. */
 	u64 ends_lost;
-	/* Tasks that could not be followed: no memory for their state. (The kernel keeps little at hand where nobody may wait for it.) */
+	/*
+	 * Tasks that could not be followed because there was no memory for their state. (The kernel has little memory
+	 * in reserve where a program may not wait for it.)
+	 */
 	u64 tasks_lost;
-	/* Calls whose memory was not copied, because there was none to copy it to. */
+	/* Calls whose memory was not copied because no struct scratch could be allocated. */
 	u64 scratch_lost;
-	/* Records with parts of calls that found no room. */
+	/* Lost partial records of calls. */
 	u64 parts_lost;
-	/* 32-bit programs that were begun, or there, where only events of single syscalls are looked at: those do not see their calls. */
+	/*
+	 * 32-bit programs that were started or already running where only events of single syscalls are traced, which
+	 * do not fire for their calls.
+	 */
 	u64 compat;
-	/* Calls of which it was certain that they are not to be shown. */
+	/* Calls that a filter certainly excludes. */
 	u64 left_out;
-	/* Calls of tasks that are not the caller's alone, where rtrace was lent its privileges: they are in no other count. */
+	/*
+	 * Calls of tasks that are not the caller's own, where rtrace was lent its privileges. No other counter includes
+	 * them.
+	 */
 	u64 withheld;
 };
 
-/* One a CPU. It is no per-CPU map because those cannot be mapped: see src/sys/map_memory.rs. */
+/* One element for each CPU. It is not a per-CPU map, because those cannot be mapped (src/sys/map_memory.rs). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -233,7 +254,7 @@ struct {
 	__type(value, struct account);
 } accounts SEC(".maps");
 
-/* A CPU's count may be added to by two tasks, one of which was interrupted by the other. */
+/* Two tasks may increment a CPU's counter at the same time if one was preempted by the other. */
 #define COUNT_MORE(what, count)                                                   \
 	do {                                                                      \
 		u32 here_ = bpf_get_smp_processor_id();                           \
@@ -243,7 +264,10 @@ struct {
 	} while (0)
 #define COUNT(what) COUNT_MORE(what, 1)
 
-/* A call that begins. The programs on calls are not interrupted in favour of other tasks, so their count needs no locked instruction; nobody else adds to it but by one. */
+/*
+ * Counts a call that begins. The programs on calls are not preempted by other tasks, so that their counter needs no
+ * locked instruction; all other increments of it are by one.
+ */
 #define COUNT_BEGUN()                                                              \
 	do {                                                                       \
 		u32 here_ = bpf_get_smp_processor_id();                            \

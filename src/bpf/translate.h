@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Translates the numbers of tasks in a call whose caller is in a pid namespace below rtrace's own, and those of users and
- * groups where the caller is in a user namespace. User space cannot ask for the translation later, when the task and the
- * namespace may be gone.
+ * Translates the pids in a call whose caller is in a pid namespace below rtrace's own, and the user and group ids if
+ * the caller is in a user namespace. User space could not translate them later, when the task and the namespace may be
+ * gone.
  */
 #pragma once
 
@@ -15,11 +15,14 @@
  */
 #define IDR_LEVELS_MAX 6
 #define IDR_SLOTS (bpf_core_field_size(struct xa_node, slots) / sizeof(void *))
-/* The lowest two bits of an entry tell what it is: 10 is a node, 00 a pointer to what is kept (lib/radix-tree.c). */
+/* The lowest two bits of an entry give its type: 10 is a node, 00 a pointer to the stored item (lib/radix-tree.c). */
 #define IDR_ENTRY 3
 #define IDR_NODE 2
 
-/* Finds the struct pid that is called `number` in the namespace of the task with the struct pid `own`, as find_pid_ns() in kernel/pid.c does. Returns 0 if there is none. */
+/*
+ * Returns the struct pid with this number in the namespace of the task with the struct pid `own`, as find_pid_ns() in
+ * kernel/pid.c does; 0 if there is none.
+ */
 __noinline u64 pid_called(u64 own, u32 number)
 {
 	u64 level = level_of(own), namespace, entry;
@@ -43,14 +46,14 @@ __noinline u64 pid_called(u64 own, u32 number)
 	}
 	if (!entry || entry & IDR_ENTRY)
 		return 0;
-	/* The memory may have become something else on the way. */
+	/* The memory may have been reused during the search. */
 	s32 found;
 	if (bpf_probe_read_kernel(&found, sizeof(found), (void *)upid_at(entry, level)) || (u32)found != number)
 		return 0;
 	return entry;
 }
 
-/* Adds what a number of the caller's namespace is in rtrace's own, unless nobody has it. */
+/* Adds the translation of a pid from the caller's namespace to rtrace's own, if a task has that pid. */
 __noinline int add_number(struct scratch *scratch, s32 number, u32 arg)
 {
 	u64 own;
@@ -65,17 +68,23 @@ __noinline int add_number(struct scratch *scratch, s32 number, u32 arg)
 	return here ? describe_empty(scratch, number, here, TAG(ARG_NUMBER | arg, WHEN_ENTRY), PIECE_WHOLE) : 0;
 }
 
-/* The extents that stand in a map itself: UID_GID_MAP_MAX_BASE_EXTENTS in include/linux/user_namespace.h. Elsewhere there are up to 340. */
+/*
+ * The number of extents in a map itself: UID_GID_MAP_MAX_BASE_EXTENTS in include/linux/user_namespace.h. A separate
+ * array has up to 340, for which this many steps of a binary search are enough.
+ */
 #define EXTENTS_HERE 5
 #define EXTENTS_STEPS 9
 
-/* Whether the caller's users and groups may have other numbers than the kernel's own. */
+/* Returns whether the caller's user and group ids may differ from the kernel's own. */
 static __always_inline int has_own_users(struct task_struct *task)
 {
 	return FOLLOW(user_namespace, FOLLOW(cred, FOLLOW(task_struct, task, cred), user_ns), level) > 0;
 }
 
-/* Compares a number with one extent: below it is -1, above it 1, inside it 0, and then `*lower` is what it is in the first namespace. */
+/*
+ * Compares an id with an extent: -1 if it is below it, 1 if it is above it, 0 if it is inside it; then `*lower` is the
+ * id in the first namespace.
+ */
 static __always_inline int compare_extent(u64 extents, u32 at, u32 id, u64 *lower)
 {
 	u32 extent[3];
@@ -88,7 +97,10 @@ static __always_inline int compare_extent(u64 extents, u32 at, u32 id, u64 *lowe
 	return 0;
 }
 
-/* What a number of the namespace with this map is in the first namespace, as map_id_down() in kernel/user_namespace.c has it; ~0 if it is nobody's. */
+/*
+ * Returns the id in the first namespace of an id in the namespace with this map, as map_id_down() in
+ * kernel/user_namespace.c does; ~0 if it is not mapped.
+ */
 __noinline u64 id_below(u64 map, u32 id)
 {
 	u64 extents = map + bpf_core_field_offset(struct uid_gid_map, extent), lower = ~0ULL;
@@ -125,7 +137,10 @@ static __always_inline void add_id(struct scratch *scratch, u64 map, u32 id, u32
 		add_empty(scratch, id, here, TAG(ARG_USER | arg, WHEN_ENTRY), PIECE_WHOLE);
 }
 
-/* Adds what the users and groups that the call names are in the first user namespace: the arguments at entry, the return at exit. */
+/*
+ * Adds the translations of the user and group ids in the call to the first user namespace: of the arguments at entry,
+ * of the return value at exit.
+ */
 __noinline int add_ids(struct scratch *scratch, u32 place, u32 when)
 {
 	const volatile struct plan *plan = plan_at(place);

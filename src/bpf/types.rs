@@ -1,10 +1,11 @@
-//! What the loader must know of the kernel's types: an excerpt of them, and identifiers.
+//! The part of the kernel's type information (BTF) that the loader needs: an excerpt of the types, and type ids.
 //!
-//! libbpf looks for each struct that the programs read among all types of the kernel, some hundred thousand: a millisecond a struct, and six to read them at all. An excerpt with
-//! those that are named in the object takes one pass. The kernel wants identifiers of its own list besides: of structs, tracepoints and functions.
+//! libbpf searches all types of the kernel, some hundred thousand, for each struct that the programs read; that takes a
+//! millisecond for each struct, after six milliseconds for reading the types. An excerpt with the types that the object
+//! names is made in a single pass. The kernel also needs ids from its own list: of structs, tracepoints and functions.
 
-use crate::kernel::btf::{Btf, Sort};
-use crate::sys::bpf::Kind;
+use crate::kernel::btf::{Btf, LookupKind};
+use crate::sys::bpf::ProgramType;
 use anyhow::{Context, anyhow};
 use libbpf_rs::btf as object_btf;
 use rustc_hash::FxHashSet;
@@ -13,34 +14,36 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-/// The struct of the object whose members are named as the kernel's structs that `MEMBER` reads.
+/// The struct of the object whose members have the names of the kernel's structs that `MEMBER` reads.
 const IDENTIFIERS: &str = "kernel_types";
 
-/// The kernel's function that takes an address for a struct: from 6.2 on.
+/// The kernel's function that casts an address to a struct, available from 6.2 on.
 pub(super) const CAST: &str = "bpf_rdonly_cast";
-/// `enum kernel_function`: the kernel's functions that are called; and `KERNEL_FUNCTIONS`, the number of the helper that the first is called as.
+/// `enum kernel_function`: the kernel's functions that the programs call. `KERNEL_FUNCTIONS`: the number of the helper
+/// as which the first of them is called in the object.
 const FUNCTIONS: [&str; 4] = [CAST, "bpf_task_from_pid", "bpf_task_from_vpid", "bpf_task_release"];
 const CALLED_AS: i32 = 0x7fff_0000;
 
-/// The kernel's types, as far as the programs name them.
+/// The kernel's types that the programs name.
 #[derive(Debug)]
 pub(super) struct Types {
-    /// A file without a name; none where the limit for files (`ulimit -f`) is too small for it, which counts for files in memory, too.
+    /// An anonymous file (memfd); `None` where the file size limit (`ulimit -f`), which applies to such files too, is
+    /// too small for it.
     excerpt: Option<File>,
     identifiers: Vec<u8>,
-    /// Of the kernel's functions that are called, and how they are called in the object.
+    /// The helper numbers in the object, and the ids of the kernel's functions that are called in their place.
     functions: Vec<(i32, u32)>,
 }
 
 impl Types {
-    /// Those of the kernel that this object names.
+    /// Finds the kernel's types that this object names.
     ///
     /// # Errors
-    /// They are not what is expected.
+    /// The types are not as expected.
     pub fn of(kernel: &Btf, object: &[u8]) -> anyhow::Result<Types> {
         let (names, identified) = names(object).context("the built-in BPF object has no type information")?;
-        let found = kernel.named(Sort::Struct, &names.iter().map(String::as_str).collect());
-        let functions = kernel.named(Sort::Function, &FUNCTIONS.into_iter().collect());
+        let found = kernel.named(LookupKind::Struct, &names.iter().map(String::as_str).collect());
+        let functions = kernel.named(LookupKind::Function, &FUNCTIONS.into_iter().collect());
         let id = |name: &str| found.iter().chain(&functions).find(|(of, _)| *of == name).map_or(0, |(_, id)| *id);
         let identifiers = identified.iter().flat_map(|name| id(name).to_ne_bytes()).collect();
         let functions = (CALLED_AS..).zip(FUNCTIONS).map(|(helper, name)| (helper, id(name))).filter(|(_, id)| *id != 0).collect();
@@ -53,7 +56,7 @@ impl Types {
         Ok(Types { excerpt, identifiers, functions })
     }
 
-    /// Where this process finds the excerpt, or all of the kernel's types, in which libbpf searches longer.
+    /// Returns the path of the excerpt, or of all types of the kernel, in which libbpf searches longer.
     pub fn path(&self) -> PathBuf {
         match &self.excerpt {
             Some(excerpt) => format!("/proc/self/fd/{}", excerpt.as_raw_fd()).into(),
@@ -61,64 +64,65 @@ impl Types {
         }
     }
 
-    /// The helpers that there are not, by number, and the identifiers of the functions that are to be called in their place.
+    /// Returns the numbers of the placeholder helpers, and the ids of the kernel's functions that are called in their
+    /// place.
     pub fn functions(&self) -> &[(i32, u32)] {
         &self.functions
     }
 
-    /// The bytes of `kernel_types`.
+    /// Returns the bytes of `kernel_types`.
     pub fn identifiers(&self) -> &[u8] {
         &self.identifiers
     }
 }
 
-/// What programs of these sections are attached to, in their order.
+/// Returns the types of the programs in these sections, in their order.
 ///
 /// # Errors
-/// The kernel has no such tracepoint or list.
-pub(super) fn kinds(kernel: &Btf, sections: &[String]) -> anyhow::Result<Vec<Kind>> {
+/// The kernel has no such tracepoint or iterator.
+pub(super) fn kinds(kernel: &Btf, sections: &[String]) -> anyhow::Result<Vec<ProgramType>> {
     let (mut typedefs, mut functions) = (FxHashSet::default(), FxHashSet::default());
-    let named: Vec<Named> = sections.iter().map(|section| Named::of(section)).collect::<anyhow::Result<_>>()?;
+    let named: Vec<AttachTarget> = sections.iter().map(|section| AttachTarget::of(section)).collect::<anyhow::Result<_>>()?;
     for one in &named {
         match one {
-            Named::RawTracepoint(name) => _ = typedefs.insert(name.as_str()),
-            Named::Iterator(name) => _ = functions.insert(name.as_str()),
-            Named::Event => {}
+            AttachTarget::RawTracepoint(name) => _ = typedefs.insert(name.as_str()),
+            AttachTarget::Iterator(name) => _ = functions.insert(name.as_str()),
+            AttachTarget::Event => {}
         }
     }
-    let typedefs = kernel.named(Sort::Typedef, &typedefs);
-    let functions = kernel.named(Sort::Function, &functions);
+    let typedefs = kernel.named(LookupKind::Typedef, &typedefs);
+    let functions = kernel.named(LookupKind::Function, &functions);
     let id = |found: &[(&str, u32)], name: &str| {
         found.iter().find(|(of, _)| *of == name).map(|(_, id)| *id).with_context(|| format!("this kernel has no {name}"))
     };
-    let kind = |one: &Named| match one {
-        Named::RawTracepoint(name) => id(&typedefs, name).map(Kind::RawTracepoint),
-        Named::Iterator(name) => id(&functions, name).map(Kind::Iterator),
-        Named::Event => Ok(Kind::Event),
+    let kind = |one: &AttachTarget| match one {
+        AttachTarget::RawTracepoint(name) => id(&typedefs, name).map(ProgramType::RawTracepoint),
+        AttachTarget::Iterator(name) => id(&functions, name).map(ProgramType::Iterator),
+        AttachTarget::Event => Ok(ProgramType::Event),
     };
     named.iter().map(kind).collect()
 }
 
-/// By what name the kernel's types have what a program is attached to.
-enum Named {
+/// The name of an attach point in the kernel's types.
+enum AttachTarget {
     RawTracepoint(String),
     Iterator(String),
-    /// By none.
+    /// A tracepoint's perf event, which is not found by a type.
     Event,
 }
 
-impl Named {
-    fn of(section: &str) -> anyhow::Result<Named> {
+impl AttachTarget {
+    fn of(section: &str) -> anyhow::Result<AttachTarget> {
         match section.split_once('/') {
-            Some(("tp_btf", name)) => Ok(Named::RawTracepoint(format!("btf_trace_{name}"))),
-            Some(("iter" | "iter.s", name)) => Ok(Named::Iterator(format!("bpf_iter_{name}"))),
-            Some(("tp", _)) => Ok(Named::Event),
-            _ => Err(anyhow!("the built-in BPF object has a program for something unknown, {section}")),
+            Some(("tp_btf", name)) => Ok(AttachTarget::RawTracepoint(format!("btf_trace_{name}"))),
+            Some(("iter" | "iter.s", name)) => Ok(AttachTarget::Iterator(format!("bpf_iter_{name}"))),
+            Some(("tp", _)) => Ok(AttachTarget::Event),
+            _ => Err(anyhow!("the built-in BPF object has a program with the unknown section {section}")),
         }
     }
 }
 
-/// The names of all structs in the object, and those of the members of `kernel_types`.
+/// Returns the names of all structs in the object, and of the members of `kernel_types`.
 fn names(object: &[u8]) -> Option<(Vec<String>, Vec<String>)> {
     let btf = object_btf::Btf::from_raw("rtrace", object).ok()??;
     let structs = (1..btf.len() as u32).filter_map(|id| btf.type_by_id::<object_btf::types::Struct>(id.into()));
@@ -133,7 +137,7 @@ mod tests {
     use crate::kernel::btf;
 
     #[test]
-    fn what_programs_are_attached_to_is_found_by_their_sections() {
+    fn attach_points_are_found_by_section_names() {
         let Ok(kernel) = btf::of_the_kernel() else {
             eprintln!("SKIPPED: this kernel has no type information at {}; nothing was tested", btf::VMLINUX);
             return;
@@ -141,7 +145,9 @@ mod tests {
         let kernel = Btf::parse(&kernel).unwrap();
         let kinds = |sections: &[&str]| kinds(&kernel, &sections.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
         let found = kinds(&["tp/raw_syscalls/sys_enter", "iter/task", "tp_btf/sys_exit", "tp_btf/sys_enter"]).unwrap();
-        let [Kind::Event, Kind::Iterator(list), Kind::RawTracepoint(exit), Kind::RawTracepoint(enter)] = found[..] else {
+        let [ProgramType::Event, ProgramType::Iterator(list), ProgramType::RawTracepoint(exit), ProgramType::RawTracepoint(enter)] =
+            found[..]
+        else {
             panic!("{found:?}");
         };
         assert!(list != exit && exit != enter, "{found:?}");

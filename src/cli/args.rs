@@ -1,14 +1,15 @@
-//! Every option, as clap is told about it: the one place for names, help texts and headings.
+//! The definitions of all options for clap: the only place that has their names, help texts and headings.
 //!
-//! `--help`, the man page and the completions are made of this. What the options mean together is `parse`'s.
+//! `--help`, the man page and the completions are generated from this file. `parse` decides what the options mean
+//! together.
 
 use crate::show::{SummaryObject, Width};
-use crate::text::units;
+use crate::text::quantity;
 use clap::{Arg, ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Traces system calls: prints what a command, a process or the whole machine asks of the kernel, and says what it missed.
+/// Traces the system calls of a command, of processes or of the whole machine, and reports how many it missed.
 #[derive(Debug, Parser)]
 #[command(
     name = "rtrace",
@@ -18,9 +19,9 @@ use std::path::PathBuf;
     disable_help_subcommand = true,
     args_override_self = true,
     override_usage = "rtrace [OPTIONS] [--] COMMAND [ARG]...\n       rtrace [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]\n       rtrace list | check | probe | completions",
-    after_help = "Without a command and without a target, the whole machine is traced. With a target, a command only says how long.\n\
-                  The words of the command begin at the first word that is no option; `rtrace -- list` traces a program called list.\n\
-                  The languages of -e and --filter are in rtrace-filter(7), that of --probe is in rtrace-probe(7), everything else in rtrace(1)."
+    after_help = "Without a command and without a target, the whole machine is traced. With a target, COMMAND is not traced: it only sets how long.\n\
+                  COMMAND begins at the first word that is not an option; `rtrace -- list` traces a program called list.\n\
+                  rtrace-filter(7) describes the languages of -e and --filter, rtrace-probe(7) that of --probe, rtrace(1) everything else."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -41,12 +42,15 @@ pub struct Cli {
     #[command(flatten)]
     pub run: RunArgs,
 
-    /// The command to trace, or to wait for, with its arguments
+    /// The command to trace, or to wait for if there is a target, with its arguments
     #[arg(hide = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
-/// The command line as clap knows it. `-h` and `--help` are two options of rtrace's own, which takes clap's away from the subcommands as well.
+/// Returns the definition of the command line for clap.
+///
+/// rtrace defines `-h` and `--help` itself, as two options with different texts. That disables clap's own help option
+/// in the subcommands as well, so this function adds one to each of them.
 pub fn command() -> clap::Command {
     fn with_help(command: clap::Command) -> clap::Command {
         let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
@@ -57,26 +61,26 @@ pub fn command() -> clap::Command {
 
 #[derive(Debug, Subcommand)]
 pub enum Sub {
-    /// Show what can be traced here: syscalls, groups, events; a syscall's arguments, a table's values
+    /// List what can be traced here: syscalls, groups, events; the arguments of a syscall, the values of a table
     #[command(override_usage = "rtrace list [syscalls|groups|events|tables] [GLOB]\n       rtrace list usdt:PROGRAM")]
     List {
-        /// What to list, then a name or glob of what is wanted; either may be left out
+        /// What to list, then a name or glob that selects from it; either may be left out
         #[arg(value_name = "KIND|GLOB", num_args = 0..=2)]
         words: Vec<String>,
     },
-    /// Say what works here for this user, and what would give the rest
+    /// Report what this user can trace here, what is missing, and which commands enable it
     Check {
         /// Print the commands that let members of a group trace programs of their own without root
         #[arg(long)]
         setup: bool,
-        /// That group
+        /// The name of that group
         #[arg(long, value_name = "NAME", default_value = "rtrace", requires = "setup")]
         group: String,
-        /// The file that they are to run, if it is not this one
+        /// The rtrace file that the members run, if it is not this one
         #[arg(long, value_name = "FILE", requires = "setup", value_hint = clap::ValueHint::FilePath)]
         program: Option<PathBuf>,
     },
-    /// Make probes that stay, list, show and delete them; write records of user events
+    /// Add probes that stay after rtrace ends; list, show and delete them; write records of user events
     #[command(subcommand_required = true, arg_required_else_help = false)]
     Probe {
         #[command(subcommand)]
@@ -84,7 +88,7 @@ pub enum Sub {
     },
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
-    /// Say what the last word may become, for the completion scripts
+    /// Print the candidates for the last word, for the completion scripts
     #[command(name = "__complete", hide = true)]
     Complete {
         #[arg(last = true)]
@@ -94,40 +98,42 @@ pub enum Sub {
 
 #[derive(Debug, Subcommand)]
 pub enum ProbeSub {
-    /// List this kernel's dynamic events: whose they are, how often they were hit and missed, how they are defined
+    /// List this kernel's dynamic events with their owners, their numbers of hits and misses, and their definitions
     List {
-        /// Names or globs of those that are wanted: GROUP:EVENT or EVENT
+        /// Names or globs of the events to list: GROUP:EVENT or EVENT
         #[arg(value_name = "EVENT")]
         events: Vec<String>,
     },
-    /// Show all of an event: fields, filter, triggers, histograms
+    /// Show the definition, fields, filter, triggers and histograms of an event
     Show {
-        /// GROUP:EVENT, or EVENT if there is one of that name only
+        /// GROUP:EVENT, or EVENT if only one event has that name
         event: String,
     },
-    /// Make probes that stay until `rtrace probe del` (or the next start of the machine), and print their names
+    /// Add probes that stay until `rtrace probe del` or the next boot, and print their names
     #[command(override_usage = "rtrace probe add SPEC\n       rtrace probe add [--force] -f FILE")]
     Add {
-        /// A line of the kernel's dynamic_events, with symbols and names where it wants offsets and registers: 'p do_sys_openat2 filename', 'u:test u32 count'
+        /// A line of the kernel's dynamic_events, in which symbols and variables may stand for offsets and registers:
+        /// 'p do_sys_openat2 filename', 'u:test u32 count'
         #[arg(required_unless_present = "file", conflicts_with = "file", allow_hyphen_values = true)]
         spec: Option<String>,
-        /// All lines of FILE (- is stdin) or none: as in tracefs, with # comments, and -: to delete
+        /// Carry out all lines of FILE (- is stdin), or none if one fails: lines as in tracefs, # comments, and -: to
+        /// delete
         #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
         file: Option<PathBuf>,
-        /// Let -: in FILE delete what others made
+        /// Let -: in FILE delete events that others created
         #[arg(long, requires = "file")]
         force: bool,
     },
-    /// Delete probes that `rtrace probe add` made
+    /// Delete probes that `rtrace probe add` created
     Del {
-        /// GROUP:EVENT or EVENT, or globs
+        /// GROUP:EVENT or EVENT; each may be a glob
         #[arg(value_name = "EVENT", required = true)]
         events: Vec<String>,
-        /// Delete also what others made
+        /// Also delete events that others created
         #[arg(long)]
         force: bool,
     },
-    /// Write a record of a user event, as its program would
+    /// Write a record of a user event, as a program that has this event would
     Emit {
         /// user_events:EVENT or EVENT
         event: String,
@@ -140,35 +146,36 @@ pub enum ProbeSub {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Whom to trace")]
 pub struct TargetArgs {
-    /// Everything on this machine; a COMMAND only says how long
+    /// Trace the whole machine; a COMMAND then only sets how long
     #[arg(short = 'a', long, conflicts_with_all = ["pid", "tid", "uid"])]
     pub all_cpus: bool,
-    /// Processes that are there, with the children they make from now on
+    /// Trace these running processes, and the children that they start from now on
     #[arg(short, long, value_name = "PID,...", action = ArgAction::Append, conflicts_with_all = ["tid", "uid", "cgroup", "container"])]
     pub pid: Vec<String>,
-    /// Single threads that are there, and nothing they make
+    /// Trace these running threads alone, without the threads and children that they start
     #[arg(short, long, value_name = "TID,...", action = ArgAction::Append, conflicts_with_all = ["uid", "cgroup", "container"])]
     pub tid: Vec<String>,
-    /// Everything this user runs (a name or a number)
+    /// Trace all processes of this user (a name or a number)
     #[arg(short, long, value_name = "USER", value_hint = clap::ValueHint::Username, conflicts_with_all = ["cgroup", "container"])]
     pub uid: Option<String>,
-    /// Everything in this cgroup (its path below the cgroup mount) and those below it
+    /// Trace this cgroup (its path below the cgroup mount) and the cgroups below it
     #[arg(short = 'G', long, value_name = "CGROUP", conflicts_with = "container")]
     pub cgroup: Option<String>,
-    /// Everything in this container of docker, podman, containerd, CRI-O, systemd-nspawn or lxc: its ID, the beginning of it, or its name (POD/NAME in kubernetes)
+    /// Trace this container of docker, podman, containerd, CRI-O, systemd-nspawn or lxc: its ID, the beginning of its
+    /// ID, or its name (POD/NAME in kubernetes)
     #[arg(long, value_name = "ID|NAME")]
     pub container: Option<String>,
-    /// On these CPUs only; without another target, everything there
+    /// Trace on these CPUs only; without another target, trace everything that runs on them
     #[arg(short = 'C', long, value_name = "CPU,FIRST-LAST,...")]
     pub cpu: Option<String>,
-    /// All but these processes or threads
+    /// Leave out these processes or threads
     #[arg(long, value_name = "PID,...", action = ArgAction::Append)]
     pub filter_pids: Vec<String>,
     /// Do not follow children and new threads
     #[arg(long)]
     pub no_inherit: bool,
-    /// Begin so long after the start (a bare number is milliseconds)
-    #[arg(short = 'D', long, value_name = "TIME", value_parser = units::duration)]
+    /// Begin to trace this long after the start (a bare number is milliseconds)
+    #[arg(short = 'D', long, value_name = "TIME", value_parser = quantity::duration)]
     pub delay: Option<u64>,
     /// Start COMMAND as this user, with its groups and environment
     #[arg(long, value_name = "USER", value_hint = clap::ValueHint::Username)]
@@ -187,55 +194,58 @@ pub struct TargetArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to trace")]
 pub struct WhatArgs {
-    /// Syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*), BPF programs (file.bpf.c); ! takes away; repeated -e add up
+    /// Trace these syscalls, globs (epoll_*), groups (%file), /regexes/, events (sched:*), BPF programs (file.bpf.c);
+    /// ! removes an item; several -e add up
     #[arg(short = 'e', long, visible_alias = "expr", value_name = "LIST", action = ArgAction::Append)]
     pub event: Vec<String>,
-    /// Make a probe for this run, by a line of the kernel's dynamic events with names where it wants numbers: 'p tcp_sendmsg sk size', 'r /bin/bash:readline +0($retval):string'
+    /// Create a probe for this run and trace it: a line of the kernel's dynamic_events, in which names may stand for
+    /// numbers: 'p tcp_sendmsg sk size', 'r /bin/bash:readline +0($retval):string'
     #[arg(long, value_name = "SPEC", action = ArgAction::Append, allow_hyphen_values = true)]
     pub probe: Vec<String>,
-    /// A condition for the -e or --probe before it, or for everything: 'ret < 0 && filename ~ "/etc/*"'
+    /// Show only what meets this condition; it applies to the -e or --probe before it, or to everything if there is
+    /// none: 'ret < 0 && filename ~ "/etc/*"'
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,
-    /// Trace syscalls beside the events of -e
+    /// Trace syscalls as well if -e selects only events
     #[arg(long, overrides_with = "no_syscalls")]
     pub syscalls: bool,
-    /// Trace no syscalls: events and page faults only
+    /// Trace no syscalls, only events and page faults
     #[arg(long, overrides_with = "syscalls")]
     pub no_syscalls: bool,
-    /// Only calls that name this path, or have a descriptor open on it; globs ('/etc/*')
+    /// Show only calls that name this path or use a descriptor that is open on it; it may be a glob ('/etc/*')
     #[arg(long, value_name = "PATH", action = ArgAction::Append, value_hint = clap::ValueHint::AnyPath)]
     pub path: Vec<OsString>,
-    /// Only calls that took at least so long (a bare number is milliseconds)
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    /// Show only calls that took at least this long (a bare number is milliseconds)
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     pub duration: Option<u64>,
-    /// Only calls that failed
+    /// Show only calls that failed
     #[arg(long)]
     pub failure: bool,
-    /// Page faults
+    /// Trace page faults: all, major (maj) or minor (min)
     #[arg(short = 'F', long, value_name = "KIND")]
     pub pf: Option<FaultsArg>,
-    /// All signals, also beside events or a filter
+    /// Show all signals, even if only events are traced or a filter is given
     #[arg(long, overrides_with = "no_signals")]
     pub signals: bool,
-    /// No signals
+    /// Show no signals
     #[arg(long, overrides_with = "signals")]
     pub no_signals: bool,
-    /// Time on the CPU for each thread, shown in the summary
+    /// Show in the summary how long each thread ran on a CPU
     #[arg(long)]
     pub sched: bool,
-    /// Also trace what tells which files descriptors are, where -e alone would not
+    /// Also trace the calls that show which file each descriptor is open on, if -e does not select them
     #[arg(long)]
     pub fd_paths: bool,
-    /// Print from this event on
+    /// Start printing at this event
     #[arg(long, value_name = "EVENT")]
     pub switch_on: Option<String>,
-    /// Print up to this event
+    /// Stop printing at this event
     #[arg(long, value_name = "EVENT")]
     pub switch_off: Option<String>,
-    /// Print the switching events themselves, too
+    /// Print the events of --switch-on and --switch-off as well
     #[arg(long)]
     pub show_on_off_events: bool,
-    /// End after so many lines; a command runs on
+    /// End the trace after N lines; a traced command runs on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_events: Option<u64>,
 }
@@ -243,28 +253,28 @@ pub struct WhatArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Summary")]
 pub struct SummaryArgs {
-    /// A table of counts, errors and times instead of lines
+    /// Print a table of counts, errors and times instead of lines
     #[arg(short, long)]
     pub summary: bool,
-    /// Lines, then the table
+    /// Print lines, then the table
     #[arg(short = 'S', long)]
     pub with_summary: bool,
     /// Count each errno in the table (implies -s unless -S is given)
     #[arg(long)]
     pub errno_summary: bool,
-    /// perf's table, one for each of these, instead of one table of all
+    /// Print tables in the layout of perf trace: one for each thread, process or cgroup, or one of all calls
     #[arg(long, value_name = "MODE")]
     pub summary_mode: Option<SummaryArg>,
-    /// A row for each of these and syscall: path, fd, peer, comm, errno, or arg:NAME for an argument
+    /// Print a row for each syscall and each value of path, fd, peer, comm, errno, or of an argument (arg:NAME)
     #[arg(long, value_name = "WHAT")]
     pub by: Option<SummaryObject>,
-    /// Draw below each row how many calls took how long, by powers of two
+    /// Draw below each row how many calls took how long, in powers of two
     #[arg(long)]
     pub histogram: bool,
-    /// Print what happened in each such time while it runs, and the whole at the end (a bare number is milliseconds)
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    /// Print a table for each such interval, and one for the whole trace at its end (a bare number is milliseconds)
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     pub interval: Option<u64>,
-    /// At most so many rows in a table; 0 is all [default: 12 with -a, otherwise all]
+    /// Print at most N rows of a table; 0 prints all [default: 12 with -a, otherwise all]
     #[arg(long, value_name = "N")]
     pub max_summary: Option<u64>,
 }
@@ -272,37 +282,39 @@ pub struct SummaryArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Lines")]
 pub struct LinesArgs {
-    /// Time stamps of the monotonic clock instead of milliseconds since the first event
+    /// Print time stamps of the monotonic clock instead of milliseconds since the first event
     #[arg(short = 'T', long, overrides_with = "time_format")]
     pub time: bool,
-    /// How time stamps are written
+    /// Choose the format of time stamps
     #[arg(long, value_name = "FORMAT", overrides_with = "time")]
     pub time_format: Option<TimeArg>,
-    /// Print the thread's name
+    /// Print thread names
     #[arg(long, overrides_with = "no_comm")]
     pub comm: bool,
-    /// Do not print the thread's name
+    /// Do not print thread names
     #[arg(long, overrides_with = "comm")]
     pub no_comm: bool,
-    /// Print the CPU
+    /// Print the CPU of each line
     #[arg(long)]
     pub show_cpu: bool,
-    /// Write one JSON object a line, as rtrace-json(5) describes it [default with -o FILE.jsonl]
+    /// Write one JSON object per line, as rtrace-json(5) describes [default with -o FILE.jsonl]
     #[arg(long)]
     pub json: bool,
-    /// Print all arguments that are zero, also where zero is what nearly every caller passes
+    /// Print all arguments that are zero, even those for which nearly every caller passes zero
     #[arg(long)]
     pub show_zeros: bool,
-    /// Print a call that takes long while it is still in flight, and again when it is over [default: to a terminal or a pipe]
+    /// Print a call that takes long while it is still in flight, and again when it returns [default: to a terminal or a
+    /// pipe]
     #[arg(long, overrides_with = "no_pending")]
     pub pending: bool,
-    /// Print a call only when it is over [default: to a file]
+    /// Print a call only when it returns [default: to a file]
     #[arg(long, overrides_with = "pending")]
     pub no_pending: bool,
-    /// On a terminal, cut lines inside their arguments to its width (auto) or to N columns; files and pipes have whole lines [default: none]
+    /// On a terminal, shorten arguments so that lines fit its width (auto) or N columns; in files and pipes, lines are
+    /// never cut [default: none]
     #[arg(long, value_name = "auto|N|none")]
     pub width: Option<Width>,
-    /// Print at most so many bytes of a string [default: 32]
+    /// Print at most N bytes of a string [default: 32]
     #[arg(long, value_name = "N")]
     pub string_limit: Option<usize>,
 }
@@ -310,37 +322,38 @@ pub struct LinesArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Call graphs")]
 pub struct GraphArgs {
-    /// Print where each call was made from, by frame pointers (fp) or by unwinding up to SIZE bytes of stack (dwarf, which works with all programs)
+    /// Print the call stack of each call, by frame pointers (fp) or by unwinding a copy of up to SIZE bytes of the
+    /// stack (dwarf, which works with all programs)
     #[arg(long, value_name = "fp|dwarf[,SIZE]", visible_alias = "call-stack")]
     pub call_graph: Option<String>,
-    /// At most so many frames (implies --call-graph dwarf)
+    /// Print at most N frames (implies --call-graph dwarf)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub max_stack: Option<u16>,
-    /// Only calls with so many frames or more (implies --call-graph dwarf)
+    /// Show only calls with at least N frames (implies --call-graph dwarf)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub min_stack: Option<u16>,
-    /// Frames inside the kernel, too; alone, only these
+    /// Print kernel frames as well, or these alone if user frames are not asked for
     #[arg(long, visible_alias = "kernel-syscall-graph")]
     pub kernel_stack: bool,
     /// Print each frame's source file and line
     #[arg(long)]
     pub lines: bool,
-    /// Print functions that the compiler inlined, as frames of their own
+    /// Print functions that the compiler inlined as frames of their own
     #[arg(long)]
     pub inline: bool,
-    /// Name functions at the end only, when all debug information that can be had is there; lines come then
+    /// Look up function names at the end of the trace, when all debug information is available; lines are printed then
     #[arg(long)]
     pub resolve_at_end: bool,
-    /// Write call paths with their weights to FILE, a line each, as flame graph programs read them
+    /// Write call paths with their weights to FILE, one per line, in the format that flame graph programs read
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub folded: Option<PathBuf>,
-    /// Draw call paths with their weights as a flame graph: an SVG picture that a browser shows and searches
+    /// Draw call paths with their weights as a flame graph in FILE: an SVG picture to view and search in a browser
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub flamegraph: Option<PathBuf>,
-    /// What call paths weigh: the time that calls took, or their number
+    /// Weigh call paths by the time that their calls took, or by the number of calls
     #[arg(long, value_name = "WHAT", default_value = "time")]
     pub stack_weight: WeightArg,
-    /// With -s or -S: for each syscall the N call paths that took most time [default: 5]
+    /// With -s or -S: show for each syscall the N call paths that took most time [default: 5]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = clap::value_parser!(u16).range(1..))]
     pub stack_summary: Option<u16>,
 }
@@ -348,19 +361,19 @@ pub struct GraphArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Write to FILE (an old one becomes FILE.old); - is stdout, '|CMD' a pipe to a command
+    /// Write to FILE (an existing FILE is renamed to FILE.old); - is stdout, '|CMD' a pipe to a command
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub output: Option<OsString>,
-    /// Begin FILE anew when it would become larger than so many bytes (K, M, G)
-    #[arg(long, value_name = "SIZE", value_parser = units::size, requires = "output", conflicts_with = "output_separately")]
+    /// Start a new FILE before it grows larger than SIZE bytes (K, M, G)
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "output", conflicts_with = "output_separately")]
     pub max_size: Option<u64>,
     /// With --max-size: keep N old files, FILE.1 (the newest) to FILE.N [default: 1]
     #[arg(long, value_name = "N", requires = "max_size", value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub rotate: Option<u32>,
-    /// A file for each process: FILE.PID
+    /// Write a file for each process: FILE.PID
     #[arg(long, requires = "output")]
     pub output_separately: bool,
-    /// Colours; auto means on a terminal
+    /// Print colours; auto means on a terminal
     #[arg(long, value_name = "WHEN")]
     pub color: Option<ColorArg>,
     /// Exit with status 124 if anything was lost
@@ -369,39 +382,40 @@ pub struct OutputArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How")]
+#[command(next_help_heading = "General")]
 pub struct RunArgs {
-    /// Buffer for each CPU: a size with K, M or G; a bare number is pages [default: chosen, as -v says]
+    /// Size of the ring buffer of each CPU, with K, M or G; a bare number is pages [default: rtrace chooses, -v prints
+    /// it]
     #[arg(short, long, value_name = "PAGES|SIZE")]
     pub mmap_pages: Option<String>,
-    /// The mechanism
+    /// Choose how the kernel is asked for calls and events
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: EngineArg,
-    /// Without BPF: how path names are known (chooses the tracepoint engine)
-    #[arg(long, value_name = "WAY", default_value = "auto")]
+    /// Choose how to get path names without BPF (selects the tracepoint engine)
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub strings_by: StringsArg,
-    /// Accepted for strace's sake: children are always followed
+    /// Accepted for compatibility with strace: children are always followed
     #[arg(short = 'f', long = "follow-forks", action = ArgAction::Count, hide = true)]
     pub follow: u8,
-    /// Accepted for strace's sake: what descriptors are is always printed
+    /// Accepted for compatibility with strace: descriptors are always decoded
     #[arg(short = 'y', action = ArgAction::Count, hide = true)]
     pub yes: u8,
-    /// Print no lines about how tasks end, and no notes on stderr
+    /// Print no lines about the ends of tasks, and no notes on stderr
     #[arg(short, long, action = ArgAction::Count)]
     pub quiet: u8,
-    /// Say what is traced how and why, and what it costs others; twice: more
+    /// Report what is traced, by which means and why, and what it costs other tasks; -vv reports more
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
     /// Ignore configuration files and RTRACE_OPTS
     #[arg(long)]
     pub no_config: bool,
-    /// Accepted for perf's sake: events are always in order
+    /// Accepted for compatibility with perf: events are always in order
     #[arg(long)]
     pub sort_events: bool,
-    /// Accepted for perf's sake: the cheapest way is taken anyhow
+    /// Accepted for compatibility with perf: rtrace always uses the cheapest mechanism
     #[arg(long, overrides_with = "no_bpf_summary")]
     pub bpf_summary: bool,
-    /// Accepted for perf's sake
+    /// Accepted for compatibility with perf
     #[arg(long, overrides_with = "bpf_summary", hide = true)]
     pub no_bpf_summary: bool,
     /// Print one screen of help
@@ -434,7 +448,7 @@ pub enum SummaryArg {
 pub enum TimeArg {
     /// Milliseconds since the first event
     Relative,
-    /// Milliseconds since the line before
+    /// Milliseconds since the previous line
     Delta,
     /// Local time of day
     Local,
@@ -464,26 +478,27 @@ pub enum ColorArg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum StringsArg {
-    /// The truest of these that the kernel has (-v says which, and why)
+    /// The most reliable of these methods that the kernel supports (-v reports which, and why)
     Auto,
-    /// A return probe of rtrace's own, where the kernel copies names (needs kprobes): whole names
+    /// A return probe of rtrace's own on the function that copies names into the kernel (needs kprobes): complete names
     Getname,
-    /// The event probe:vfs_getname, if somebody made it (perf probe does)
+    /// The event probe:vfs_getname, if somebody has created it (perf probe does)
     VfsGetname,
-    /// What the syscalls: events bring along from Linux 6.19 on: cut, and with dots for what is unprintable
+    /// The copies in syscalls: events, from Linux 6.19 on: cut, and with dots for unprintable bytes
     Events,
-    /// An event probe of rtrace's own that reads them when calls return (needs eprobes, synthetic events and histograms): whole names
+    /// An event probe of rtrace's own that reads names when calls return (needs eprobes, synthetic events and
+    /// histograms): complete names
     Eprobe,
-    /// Addresses
+    /// No path names: addresses
     None,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum EngineArg {
-    /// bpf where the kernel takes it, otherwise tracepoint (-v says why)
+    /// bpf where the kernel accepts the programs, otherwise tracepoint (-v reports why)
     Auto,
     /// Kernel tracepoints through perf_event_open
     Tracepoint,
-    /// BPF programs: arguments' memory too, one record a call
+    /// BPF programs, which also read the memory of arguments and write one record per call
     Bpf,
 }

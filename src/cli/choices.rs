@@ -1,4 +1,4 @@
-//! Options whose words are more than a list: what each means, and what is said to any other.
+//! Parsers for option values that are not one of a fixed list of words.
 
 use crate::show::{SummaryObject, Width};
 use std::str::FromStr;

@@ -1,9 +1,9 @@
-//! What a word of the command line may become: the answers that the completion scripts of bash, zsh and fish ask for.
+//! `rtrace __complete`: candidates for a word of the command line, for the completion scripts of bash, zsh and fish.
 //!
-//! The scripts know nothing of rtrace. They give it the words up to the cursor (`rtrace __complete -- WORD...`) and
-//! get candidates, one a line, each with a tab and a few words about it where there are any; or one line that begins
-//! with `!` and says that the shell itself knows better: `!files`, `!directories`,
-//! `!command N`, where the command begins at the word N of those that were given.
+//! The scripts know nothing about rtrace's options. They pass the words up to the cursor (`rtrace __complete --
+//! WORD...`) and read candidates, one per line, each followed by a tab and a description, which may be empty. Instead,
+//! rtrace may print one line that begins with `!` and leaves completion to the shell: `!files`, `!directories`, or
+//! `!command N`, where the traced command begins at word N of those passed.
 
 mod position;
 mod values;
@@ -12,7 +12,7 @@ use super::{ExitCode, args, stdout};
 use position::{Position, position};
 use std::ffi::OsString;
 
-/// One candidate, and what is to be said about it.
+/// A candidate and its description, which may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Candidate {
     text: String,
@@ -25,17 +25,19 @@ impl Candidate {
     }
 }
 
-/// What is answered.
+/// The answer to a completion script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Answer {
-    These(Vec<Candidate>),
+    Candidates(Vec<Candidate>),
+    /// The shell completes file names.
     Files,
+    /// The shell completes names of directories.
     Directories,
-    /// The words from this one on are a command of their own.
+    /// The shell completes the traced command, which begins at the word with this index.
     Command(usize),
 }
 
-/// Prints what the last of these words may become.
+/// Prints the candidates for the last of these words.
 ///
 /// # Errors
 /// stdout cannot be written.
@@ -45,28 +47,30 @@ pub fn print(words: &[OsString]) -> anyhow::Result<ExitCode> {
         Answer::Files => "!files\n".to_owned(),
         Answer::Directories => "!directories\n".to_owned(),
         Answer::Command(at) => format!("!command {at}\n"),
-        Answer::These(candidates) => candidates.iter().map(|one| format!("{}\t{}\n", one.text, one.help)).collect(),
+        Answer::Candidates(candidates) => candidates.iter().map(|one| format!("{}\t{}\n", one.text, one.help)).collect(),
     };
     stdout::print(text.as_bytes())
 }
 
 fn answer(words: &[String]) -> Answer {
-    let Some((current, before)) = words.split_last() else { return Answer::These(Vec::new()) };
+    let Some((current, before)) = words.split_last() else { return Answer::Candidates(Vec::new()) };
     let command = args::command();
     match position(&command, before, current) {
         Position::Command(at) => Answer::Command(at),
-        Position::Options => Answer::These(options(&command, current)),
-        Position::First => first(&command, current),
-        Position::Value { arg, given } => prefixed(values::of(arg, &given), current, &given),
+        Position::Options => Answer::Candidates(options(&command, current)),
+        Position::FirstWord => first_word(&command, current),
+        Position::Value { arg, typed } => prefixed(values::of(arg, &typed), current, &typed),
         Position::Subcommand { names, current } => subcommand(&command, &names, &current),
     }
 }
 
-/// The values with what stands before them in the word, as `--filter=` or the `-e` of `-eopenat`.
-fn prefixed(answer: Answer, word: &str, given: &str) -> Answer {
-    let head = word.strip_suffix(given).unwrap_or_default();
+/// Prepends the part of the word before the value to each candidate: `--filter=`, or the `-e` of `-eopenat`.
+fn prefixed(answer: Answer, word: &str, value: &str) -> Answer {
+    let head = word.strip_suffix(value).unwrap_or_default();
     match answer {
-        Answer::These(all) => Answer::These(all.into_iter().map(|one| Candidate { text: format!("{head}{}", one.text), ..one }).collect()),
+        Answer::Candidates(all) => {
+            Answer::Candidates(all.into_iter().map(|one| Candidate { text: format!("{head}{}", one.text), ..one }).collect())
+        }
         other => other,
     }
 }
@@ -81,13 +85,13 @@ fn options(command: &clap::Command, current: &str) -> Vec<Candidate> {
     all
 }
 
-/// The first word that is no option: a subcommand or a program.
-fn first(command: &clap::Command, current: &str) -> Answer {
+/// Returns the candidates for the first word that is not an option: subcommands and programs.
+fn first_word(command: &clap::Command, current: &str) -> Answer {
     let mut all = subcommands(command, current);
     all.extend(values::programs(current).into_iter().map(|name| Candidate::new(name, "")));
     match all.is_empty() || current.contains('/') {
         true => Answer::Files,
-        false => Answer::These(all),
+        false => Answer::Candidates(all),
     }
 }
 
@@ -96,7 +100,8 @@ fn subcommands(command: &clap::Command, current: &str) -> Vec<Candidate> {
     subs.map(|sub| Candidate::new(sub.get_name(), sub.get_about().map(ToString::to_string).unwrap_or_default())).collect()
 }
 
-/// Behind `list`, `probe del` and their like.
+/// Returns the candidates for a word after a subcommand such as `list` or `probe del`. `names` has the words that are
+/// not options, from the subcommand on.
 fn subcommand(command: &clap::Command, names: &[String], current: &str) -> Answer {
     let mut found = command;
     let mut depth = 0;
@@ -105,18 +110,18 @@ fn subcommand(command: &clap::Command, names: &[String], current: &str) -> Answe
         depth += 1;
     }
     if current.starts_with('-') {
-        return Answer::These(options(found, current));
+        return Answer::Candidates(options(found, current));
     }
     if found.has_subcommands() {
-        return Answer::These(subcommands(found, current));
+        return Answer::Candidates(subcommands(found, current));
     }
     let path: Vec<&str> = names[..depth].iter().map(String::as_str).collect();
     match path[..] {
         ["list"] => values::of_list(&names[depth..], current),
-        ["completions"] => Answer::These(values::possible(found.get_positionals().next(), current)),
+        ["completions"] => Answer::Candidates(values::possible(found.get_positionals().next(), current)),
         ["probe", "add"] => Answer::Files,
-        ["probe", _] => Answer::These(values::dynamic_events(current)),
-        _ => Answer::These(Vec::new()),
+        ["probe", _] => Answer::Candidates(values::dynamic_events(current)),
+        _ => Answer::Candidates(Vec::new()),
     }
 }
 
@@ -127,17 +132,17 @@ mod tests {
     fn texts(line: &str) -> Vec<String> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         match answer(&words) {
-            Answer::These(all) => all.into_iter().map(|one| one.text).collect(),
+            Answer::Candidates(all) => all.into_iter().map(|one| one.text).collect(),
             other => panic!("{line}: {other:?}"),
         }
     }
 
-    fn whole(line: &str) -> Answer {
+    fn answer_to(line: &str) -> Answer {
         answer(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
-    fn syscalls_and_groups_behind_e() {
+    fn values_of_e_are_syscalls_and_groups() {
         assert_eq!(texts("-e openat"), ["openat", "openat2"]);
         assert_eq!(texts("-e read,!openat2"), ["read,!openat2"]);
         assert_eq!(texts("-eopenat2"), ["-eopenat2"]);
@@ -146,26 +151,26 @@ mod tests {
     }
 
     #[test]
-    fn options_and_their_values() {
+    fn options_and_their_values_are_completed() {
         assert_eq!(texts("--sum"), ["--summary", "--summary-mode"]);
         assert_eq!(texts("--summary-mode t"), ["thread", "total"]);
         assert_eq!(texts("--color=al"), ["--color=always"]);
         assert_eq!(texts("-s --engine b"), ["bpf"]);
         assert_eq!(texts("-u roo"), ["root"]);
         assert!(texts(&format!("-p {}", std::process::id())).contains(&std::process::id().to_string()));
-        assert_eq!((whole("-o x"), whole("--chdir /")), (Answer::Files, Answer::Directories));
+        assert_eq!((answer_to("-o x"), answer_to("--chdir /")), (Answer::Files, Answer::Directories));
     }
 
     #[test]
-    fn a_command_is_completed_by_its_own_rules() {
-        assert_eq!(whole("-e openat ls -"), Answer::Command(2));
-        assert_eq!(whole("-s -- ls"), Answer::Command(2));
-        assert_eq!(whole("ls /e"), Answer::Command(0));
+    fn the_traced_command_is_left_to_the_shell() {
+        assert_eq!(answer_to("-e openat ls -"), Answer::Command(2));
+        assert_eq!(answer_to("-s -- ls"), Answer::Command(2));
+        assert_eq!(answer_to("ls /e"), Answer::Command(0));
         assert!(texts("-s s").contains(&"sh".to_owned()));
     }
 
     #[test]
-    fn subcommands_and_what_is_behind_them() {
+    fn subcommands_and_their_arguments_are_completed() {
         assert!(texts("li").contains(&"list".to_owned()));
         assert_eq!(texts("list sys"), ["syscalls", "sysfs", "sysinfo", "syslog"]);
         assert_eq!(texts("list tables open_fl"), ["open_flags"]);

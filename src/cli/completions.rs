@@ -3,17 +3,17 @@
 use super::{ExitCode, args, stdout};
 use clap_complete::Shell;
 
-/// The script for a shell, to be sourced or put where the shell looks for it.
+/// Returns the script for a shell, to be sourced or installed in the shell's completion directory.
 pub fn script(shell: Shell) -> Vec<u8> {
-    let asking = match shell {
+    let dynamic = match shell {
         Shell::Bash => include_str!("completions/rtrace.bash"),
         Shell::Zsh => include_str!("completions/_rtrace"),
         Shell::Fish => include_str!("completions/rtrace.fish"),
-        // These know options and their values only.
+        // The generated scripts of other shells complete only options and the values that their definitions list.
         _ => "",
     };
-    if !asking.is_empty() {
-        return asking.as_bytes().to_vec();
+    if !dynamic.is_empty() {
+        return dynamic.as_bytes().to_vec();
     }
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut args::command(), "rtrace", &mut text);

@@ -1,14 +1,15 @@
-//! Defaults from files: rtrace's own `config.toml`, and perf's configuration file if `$PERF_CONFIG` names one.
+//! Defaults from configuration files: rtrace's own `config.toml`, and perf's file if `$PERF_CONFIG` names one.
 //!
-//! perf's `trace.*` keys have perf's names in both. Only defaults stand here: whatever is on the command line or in RTRACE_OPTS wins.
+//! perf's `trace.*` keys have the same names in both files. Options on the command line and in RTRACE_OPTS override
+//! these defaults.
 
 use super::args::{ColorArg, SummaryArg, TimeArg};
 use crate::request::select;
-use crate::text::{near, units};
+use crate::text::{near, quantity};
 use clap::ValueEnum;
 use std::path::Path;
 
-/// What the files say; `None` where they say nothing.
+/// The settings of the configuration files; `None` for each that no file sets.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     pub show_arg_names: Option<bool>,
@@ -18,7 +19,7 @@ pub struct Config {
     pub show_zeros: Option<bool>,
     pub args_alignment: Option<usize>,
     pub no_inherit: Option<bool>,
-    /// A list as `-e` takes it, already known to be well-formed.
+    /// A well-formed list in the syntax of `-e`.
     pub add_events: Option<String>,
     pub show_comm: Option<bool>,
     pub show_cpu: Option<bool>,
@@ -28,11 +29,12 @@ pub struct Config {
     pub time_format: Option<TimeArg>,
     pub summary_mode: Option<SummaryArg>,
     pub max_summary: Option<u64>,
-    /// A size as `-m` takes it.
+    /// A size in the syntax of `-m`.
     pub mmap_pages: Option<String>,
     pub color: Option<ColorArg>,
 }
 
+/// All keys. The first nine are perf's own.
 const KEYS: [&str; 19] = [
     "show_arg_names",
     "show_duration",
@@ -56,10 +58,10 @@ const KEYS: [&str; 19] = [
 ];
 
 impl Config {
-    /// Reads the text of `config.toml`: keys at the top or in a table `[trace]`.
+    /// Parses the text of `config.toml`: keys at the top level or in a table `[trace]`.
     ///
     /// # Errors
-    /// One sentence that begins with `file:line:`.
+    /// One sentence that begins with `file:line:`, for a syntax error, an unknown key or a wrong value.
     pub fn read_toml(&mut self, file: &Path, text: &str) -> Result<(), String> {
         let at = |offset: usize, what: String| format!("{}:{}: {what}", file.display(), line_of(text, offset));
         let table =
@@ -84,10 +86,10 @@ impl Config {
         self.set(key, &plain(value).ok_or_else(|| format!("`{key}` cannot be a {}", value.type_str()))?)
     }
 
-    /// Reads the text of perf's configuration: its section `[trace]`; what is not known there is perf's own business.
+    /// Parses the section `[trace]` of perf's configuration file. Unknown keys are ignored, because they may be perf's.
     ///
     /// # Errors
-    /// One sentence that begins with `file:line:`.
+    /// One sentence that begins with `file:line:`, for a wrong value.
     pub fn read_perf(&mut self, file: &Path, text: &str) -> Result<(), String> {
         let mut in_trace = false;
         for (number, line) in text.lines().enumerate() {
@@ -114,7 +116,7 @@ impl Config {
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let wrong = |what: String| format!("`{key}`: {what}");
         let switch = || switch(value).map(Some).map_err(wrong);
-        let count = || value.parse().map(Some).map_err(|_| wrong(format!("`{value}` is no number")));
+        let count = || value.parse().map(Some).map_err(|_| wrong(format!("`{value}` is not a number")));
         match key {
             "show_arg_names" => self.show_arg_names = switch()?,
             "show_duration" => self.show_duration = switch()?,
@@ -133,14 +135,14 @@ impl Config {
             "summary_mode" => self.summary_mode = Some(choice(value).map_err(wrong)?),
             "color" => self.color = Some(choice(value).map_err(wrong)?),
             "mmap_pages" => {
-                units::pages_or_size(value, 1).map_err(wrong)?;
+                quantity::pages_or_size(value, 1).map_err(wrong)?;
                 self.mmap_pages = Some(value.to_owned());
             }
             "add_events" => {
                 select::parse_list(value, 0).map_err(|misplaced| wrong(misplaced.to_string()))?;
                 self.add_events = Some(value.to_owned());
             }
-            // perf chooses between two printers of tracepoints; rtrace has one.
+            // With this key, perf chooses one of two printers for tracepoints. rtrace has only one.
             "tracepoint_beautifiers" if matches!(value, "libbeauty" | "libtraceevent") => {}
             "tracepoint_beautifiers" => return Err(wrong(format!("`{value}` is neither libbeauty nor libtraceevent"))),
             _ => {}
@@ -159,7 +161,7 @@ fn plain(value: &toml::de::DeValue) -> Option<String> {
     })
 }
 
-/// perf's words for yes and no.
+/// Parses perf's words for true and false.
 fn switch(value: &str) -> Result<bool, String> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_at_the_top_and_in_the_table() {
+    fn keys_are_read_at_the_top_level_and_in_the_table() {
         let config = toml(
             "string_limit = 64\ncolor = \"never\"\nadd_events = [\"sched:*\", \"close\"]\n[trace]\nshow_zeros = true\nargs_alignment = 0\n",
         )
@@ -207,15 +209,15 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_file_and_line() {
+    fn mistakes_are_reported_with_file_and_line() {
         for (text, sentence) in [
-            ("\nshow_zero = true", "/c.toml:2: there is no setting `show_zero`; near: show_zeros"),
+            ("\nshow_zero = true", "/c.toml:2: there is no setting `show_zero`; similar: show_zeros"),
             ("[trace]\n\nshow_zeros = 7", "/c.toml:3: `show_zeros`: `7` is neither true nor false"),
             ("color = \"blue\"", "/c.toml:1: `color`: `blue` is none of auto, always, never"),
-            ("string_limit = -1", "/c.toml:1: `string_limit`: `-1` is no number"),
-            ("mmap_pages = \"8T\"", "/c.toml:1: `mmap_pages`: `T` is no unit of size (K, M, G)"),
+            ("string_limit = -1", "/c.toml:1: `string_limit`: `-1` is not a number"),
+            ("mmap_pages = \"8T\"", "/c.toml:1: `mmap_pages`: `T` is not a unit of size (use K, M or G)"),
             ("show_cpu = {}", "/c.toml:1: `show_cpu` cannot be a table"),
-            ("add_events = \"%fil\"", "/c.toml:1: `add_events`: there is no group %fil; near: %file\n    %fil\n    ^~~~"),
+            ("add_events = \"%fil\"", "/c.toml:1: `add_events`: there is no group %fil; similar: %file\n    %fil\n    ^~~~"),
             ("tracepoint_beautifiers = \"x\"", "/c.toml:1: `tracepoint_beautifiers`: `x` is neither libbeauty nor libtraceevent"),
         ] {
             assert_eq!(toml(text).unwrap_err(), sentence);
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn perfs_own_format() {
+    fn the_trace_section_of_perfs_file_is_read() {
         let text = "# perf\n[colors]\n top = red\n[trace]\n\tshow_zeros = yes\n show_prefix\n args_alignment = 0 ; none\n add_events = \"sched:*\"\n proc_map = 1\n[ui]\nshow_zeros = no\n";
         let config = perf(text).unwrap();
         assert_eq!((config.show_zeros, config.show_prefix, config.args_alignment), (Some(true), Some(true), Some(0)));
@@ -233,7 +235,7 @@ mod tests {
     }
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,40}|([a-z_]{1,9} ?= ?[\"'a-z0-9\\[\\]{},.é\n]{0,9}\n){0,4}") {
+        fn no_text_makes_the_parsers_panic(text in ".{0,40}|([a-z_]{1,9} ?= ?[\"'a-z0-9\\[\\]{},.é\n]{0,9}\n){0,4}") {
             for read in [toml(&text), perf(&format!("[trace]\n{text}"))] {
                 if let Err(sentence) = read {
                     proptest::prop_assert!(sentence.starts_with('/'), "{}", sentence);

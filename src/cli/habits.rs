@@ -1,8 +1,8 @@
-//! What strace's and perf trace's users type out of habit: it is not guessed at, but answered in one line that says
-//! what to write instead.
+//! Options that users of strace and perf trace type out of habit. rtrace does not guess what they mean: it answers in
+//! one line that says what to write instead.
 //!
-//! The words are walked as clap will walk them, with clap's own knowledge of the options, so that what belongs to the
-//! command is never looked at.
+//! The words are walked as clap will parse them, with clap's own definitions of the options, so that the words of the
+//! traced command are never examined.
 
 mod rows;
 mod walk;
@@ -10,17 +10,17 @@ mod walk;
 pub use rows::HABITS;
 
 use std::ffi::OsString;
-use walk::{Given, walk};
+use walk::{TypedOption, walk};
 
-/// One habit.
+/// A habit: an option of another tool that rtrace does not have, or that means something else in rtrace.
 #[derive(Clone, Copy, Debug)]
 pub struct Habit {
     pub when: When,
-    /// A command line that shows it, split at blanks.
+    /// An example: a command line with the habit, without the program's name, to be split at blanks.
     pub typed: &'static str,
-    /// What is said.
-    pub says: &'static str,
-    /// A command line that does here what was meant, as far as anything does.
+    /// The error message: one line.
+    pub answer: &'static str,
+    /// The command line for rtrace that comes closest to the example.
     pub instead: &'static str,
 }
 
@@ -31,36 +31,37 @@ pub enum When {
     Option(&'static [&'static str]),
     /// By the value of an option that rtrace has.
     Value(&'static str, fn(&str) -> bool),
-    /// By the command's first word, directly behind an option that takes no value.
+    /// By the word that directly follows an option without a value. For rtrace, the command begins there.
     Word(&'static str, fn(&str) -> bool),
-    /// By an option that is given twice.
+    /// By an option that is typed more than once.
     Twice(&'static str),
-    /// By an item of `-e`: one that is this word, or that begins so if the word ends with `=` or `?`.
+    /// By the list of `-e`: it is one of these words, or begins with one that ends with `=` or `?` (see `has_item`).
     Item(&'static [&'static str]),
 }
 
-/// The answer to the first habit in these words (without the program's name), if there is one.
+/// Returns the answer to the first habit in these words (without the program's name), if there is one.
 pub fn answer(words: &[OsString]) -> Option<&'static str> {
-    let given = walk(words);
-    HABITS.iter().find(|habit| habit.when.is_in(&given)).map(|habit| habit.says)
+    let typed = walk(words);
+    HABITS.iter().find(|habit| habit.when.is_in(&typed)).map(|habit| habit.answer)
 }
 
 impl When {
-    fn is_in(self, given: &[Given]) -> bool {
-        let value_of = |option: &str, is: &dyn Fn(&str) -> bool| {
-            given.iter().any(|one| one.is_known && one.name == option && one.value.as_deref().is_some_and(is))
+    fn is_in(self, typed: &[TypedOption]) -> bool {
+        let has_value = |option: &str, is: &dyn Fn(&str) -> bool| {
+            typed.iter().any(|one| one.is_known && one.name == option && one.value.as_deref().is_some_and(is))
         };
         match self {
-            When::Option(names) => given.iter().any(|one| !one.is_known && names.contains(&one.name.as_str())),
-            When::Value(option, is) => value_of(option, &is),
-            When::Word(option, is) => given.iter().any(|one| one.name == option && one.behind.as_deref().is_some_and(is)),
-            When::Twice(option) => given.iter().filter(|one| one.name == option).count() > 1,
-            When::Item(beginnings) => value_of("-e", &|list| beginnings.iter().any(|beginning| has_item(list, beginning))),
+            When::Option(names) => typed.iter().any(|one| !one.is_known && names.contains(&one.name.as_str())),
+            When::Value(option, is) => has_value(option, &is),
+            When::Word(option, is) => typed.iter().any(|one| one.name == option && one.following.as_deref().is_some_and(is)),
+            When::Twice(option) => typed.iter().filter(|one| one.name == option).count() > 1,
+            When::Item(beginnings) => has_value("-e", &|list| beginnings.iter().any(|beginning| has_item(list, beginning))),
         }
     }
 }
 
-/// Whether a list of `-e` has such an item. What strace means to be told by `NAME=` stands at the list's beginning.
+/// Whether a list of `-e` has such an item: `?` before a name anywhere in it, a qualifier of strace's (`NAME=`) at its
+/// beginning, or the whole list as one word.
 fn has_item(list: &str, beginning: &str) -> bool {
     match beginning {
         open if open.ends_with('=') => list.trim_start_matches('!').starts_with(open),
@@ -84,10 +85,10 @@ mod tests {
     }
 
     #[test]
-    fn each_habit_is_answered_in_one_line_and_what_it_advises_is_taken() {
+    fn each_habit_has_a_one_line_answer_and_an_accepted_alternative() {
         for habit in HABITS {
-            assert_eq!(parsed(habit.typed), Err(Stop::Wrong(habit.says.to_owned())), "rtrace {}", habit.typed);
-            assert!(!habit.says.contains('\n') && habit.says.chars().count() <= 140, "{}", habit.says);
+            assert_eq!(parsed(habit.typed), Err(Stop::Wrong(habit.answer.to_owned())), "rtrace {}", habit.typed);
+            assert!(!habit.answer.contains('\n') && habit.answer.chars().count() <= 140, "{}", habit.answer);
             assert_eq!(parsed(habit.instead), Ok(()), "rtrace {}", habit.instead);
         }
     }
@@ -97,7 +98,7 @@ mod tests {
         for habit in HABITS {
             let When::Option(names) = habit.when else { continue };
             for name in names {
-                assert_eq!(parsed(&format!("{name} ls")), Err(Stop::Wrong(habit.says.to_owned())), "{name}");
+                assert_eq!(parsed(&format!("{name} ls")), Err(Stop::Wrong(habit.answer.to_owned())), "{name}");
             }
         }
     }
@@ -108,13 +109,13 @@ mod tests {
             let When::Item(beginnings) = habit.when else { continue };
             for beginning in beginnings {
                 let list = if beginning.ends_with(['=', '?']) { format!("{beginning}x") } else { (*beginning).to_owned() };
-                assert_eq!(parsed(&format!("-e {list} ls")), Err(Stop::Wrong(habit.says.to_owned())), "{list}");
+                assert_eq!(parsed(&format!("-e {list} ls")), Err(Stop::Wrong(habit.answer.to_owned())), "{list}");
             }
         }
     }
 
     #[test]
-    fn what_belongs_to_the_command_is_its_own() {
+    fn words_of_the_command_are_not_habits() {
         for line in
             ["ls -c", "-e openat strace -ff -c ls", "-- 200", "-s -- 200", "-p 1 -- -c", "-f -y -yy ls", "-e ????? ls", "-S -- time ls"]
         {
@@ -123,16 +124,16 @@ mod tests {
     }
 
     #[test]
-    fn letters_in_one_word_are_answered_as_well() {
-        for (line, says) in [
+    fn several_letters_in_one_word_are_answered() {
+        for (line, beginning) in [
             ("-fc ls", "-c is"),
             ("-fvttT ls", "-t TID traces threads"),
             ("-s200 ls", "-s is the summary"),
             ("-fs 200 ls", "-s is the summary"),
-            ("-fZ", "-Z shows"),
+            ("-fZ", "strace's -Z shows"),
         ] {
             let answered = parsed(line);
-            assert!(matches!(&answered, Err(Stop::Wrong(text)) if text.starts_with(says)), "rtrace {line}: {answered:?}");
+            assert!(matches!(&answered, Err(Stop::Wrong(text)) if text.starts_with(beginning)), "rtrace {line}: {answered:?}");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! `rtrace list`: what can be traced here, and what rtrace knows of it.
+//! `rtrace list`: lists what can be traced on this machine, and the tables that rtrace decodes it with.
 //!
-//! One line a thing, its columns apart by blanks, the name first, so that grep, cut and a person read the same lines. A word that is the exact name of
-//! one syscall, table, struct or group shows all of it; structs stand among the tables. Nothing is opened but tracefs's directories.
+//! Each line is one syscall, group, table, struct or event. It begins with the name, and blanks separate the columns,
+//! so that grep, cut and a person read the same lines. The exact name of a syscall, table, struct or group shows all
+//! that is known about it; structs are listed among the tables. Of the machine, only tracefs is read.
 
 mod row;
 mod structs;
@@ -9,7 +10,7 @@ pub mod usdt;
 
 use super::ExitCode;
 use super::stdout;
-use crate::beauty::row::{Groups, Struct, Syscall, Table, TableKind};
+use crate::beauty::row::{ConstantTable, Groups, Struct, Syscall, TableKind};
 use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
 use crate::kernel::tracefs::{Tracefs, TracefsError};
 use crate::request::Listing;
@@ -18,55 +19,56 @@ use crate::text::{glob, near};
 use anyhow::bail;
 use std::io::{self, Write};
 
-/// What is listed: the tables that were built in, and this kernel's events.
-pub struct Known<'a> {
+/// The things to list: rtrace's built-in tables, and the events in this kernel's tracefs.
+pub struct Catalog<'a> {
     pub syscalls: &'a [Syscall],
-    pub tables: &'a [&'a Table],
+    pub tables: &'a [&'a ConstantTable],
     pub structs: &'a [&'static Struct],
     pub tracefs: Result<Tracefs, TracefsError>,
 }
 
-/// Lists to stdout.
+/// Prints the list on stdout.
 ///
 /// # Errors
-/// Nothing matches (with near names), or events were asked for and tracefs cannot be read.
+/// Nothing matches (the message suggests similar names), or events were asked for and tracefs cannot be read.
 pub fn list(what: Listing, pattern: Option<&str>) -> anyhow::Result<ExitCode> {
-    let known = Known { syscalls: SYSCALLS, tables: TABLES, structs: STRUCTS, tracefs: Tracefs::find() };
+    let catalog = Catalog { syscalls: SYSCALLS, tables: TABLES, structs: STRUCTS, tracefs: Tracefs::find() };
     let mut text = Vec::new();
-    write(what, pattern, &known, &mut text)?;
+    write(what, pattern, &catalog, &mut text)?;
     stdout::print(&text)
 }
 
-/// Writes the lines.
+/// Writes the lines of the list.
 ///
 /// # Errors
-/// As [`list`].
-pub fn write(what: Listing, pattern: Option<&str>, known: &Known, out: &mut Vec<u8>) -> anyhow::Result<()> {
-    let lister = Lister { known, pattern };
-    let asked = |one: Listing| what == one || what == Listing::Everything;
-    if asked(Listing::Syscalls) {
+/// Those of [`list`].
+pub fn write(what: Listing, pattern: Option<&str>, catalog: &Catalog, out: &mut Vec<u8>) -> anyhow::Result<()> {
+    let lister = Lister { catalog, pattern };
+    let is_asked_for = |one: Listing| what == one || what == Listing::Everything;
+    if is_asked_for(Listing::Syscalls) {
         lister.syscalls(out)?;
     }
-    if asked(Listing::Groups) {
+    if is_asked_for(Listing::Groups) {
         lister.groups(out)?;
     }
-    if asked(Listing::Tables) {
+    if is_asked_for(Listing::Tables) {
         lister.tables(out)?;
         lister.structs(out)?;
     }
-    if asked(Listing::Events) {
+    if is_asked_for(Listing::Events) {
         match lister.events(out) {
-            // Beside other things, events that cannot be seen are said to be so.
+            // If other things have been listed, an unreadable tracefs is a remark and not an error.
             Err(error) if what == Listing::Everything && !out.is_empty() => writeln!(out, "# no events: {error}")?,
-            Err(error) if what == Listing::Everything => bail!("{} (events: {error})", lister.nothing(what)),
+            Err(error) if what == Listing::Everything => bail!("{} (events: {error})", lister.no_match(what)),
             result => result?,
         }
     }
-    if out.is_empty() { bail!(lister.nothing(what)) } else { Ok(()) }
+    if out.is_empty() { bail!(lister.no_match(what)) } else { Ok(()) }
 }
 
+/// Writes those things of a catalog that match a pattern; all of them without a pattern.
 struct Lister<'a> {
-    known: &'a Known<'a>,
+    catalog: &'a Catalog<'a>,
     pattern: Option<&'a str>,
 }
 
@@ -75,34 +77,34 @@ impl Lister<'_> {
         self.pattern.is_none_or(|pattern| glob::matches(pattern.as_bytes(), name.as_bytes()))
     }
 
-    /// The pattern is this very name.
+    /// Whether the pattern is exactly this name.
     fn is(&self, name: &str) -> bool {
         self.pattern == Some(name)
     }
 
     fn syscalls(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        let events = self.known.tracefs.as_ref().map(Tracefs::syscalls).ok();
-        let here = |event: &str| match &events {
+        let events = self.catalog.tracefs.as_ref().map(Tracefs::syscalls).ok();
+        let seen_by = |event: &str| match &events {
             Some(events) if events.iter().any(|name| name == event) => "event",
             Some(_) => "raw",
             None => "?",
         };
-        for syscall in self.known.syscalls {
+        for syscall in self.catalog.syscalls {
             if self.is(syscall.name) || (self.is(syscall.event) && self.pattern.is_some_and(|name| !self.has_row(name))) {
-                row::whole(syscall, here(syscall.event), out)?;
+                row::full(syscall, seen_by(syscall.event), out)?;
             } else if self.matches(syscall.name) {
-                row::line(syscall, here(syscall.event), out)?;
+                row::line(syscall, seen_by(syscall.event), out)?;
             }
         }
-        let unknown = events.iter().flatten().filter(|event| self.known.syscalls.iter().all(|syscall| syscall.event != **event));
+        let unknown = events.iter().flatten().filter(|event| self.catalog.syscalls.iter().all(|syscall| syscall.event != **event));
         for event in unknown.filter(|event| self.matches(event)) {
-            writeln!(out, "{event:<24} {:>4} event {:<24} printed by the types in its event's format file", "-", "-")?;
+            writeln!(out, "{event:<24} {:>4} event {:<24} not in rtrace's tables: printed by the event's format file", "-", "-")?;
         }
         Ok(())
     }
 
     fn has_row(&self, name: &str) -> bool {
-        self.known.syscalls.iter().any(|syscall| syscall.name == name)
+        self.catalog.syscalls.iter().any(|syscall| syscall.name == name)
     }
 
     fn groups(&self, out: &mut Vec<u8>) -> io::Result<()> {
@@ -111,14 +113,14 @@ impl Lister<'_> {
             if bare.is_some_and(|pattern| !glob::matches(pattern.as_bytes(), name.as_bytes())) {
                 continue;
             }
-            let members: Vec<&str> = self.known.syscalls.iter().filter(|s| s.groups.contains(*group)).map(|s| s.name).collect();
+            let members: Vec<&str> = self.catalog.syscalls.iter().filter(|s| s.groups.contains(*group)).map(|s| s.name).collect();
             writeln!(out, "{:<24} {:>4} {}", format!("%{name}"), members.len(), members.join(" "))?;
         }
         Ok(())
     }
 
     fn tables(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        for table in self.known.tables {
+        for table in self.catalog.tables {
             if self.matches(table.name) {
                 let kind = match table.kind {
                     TableKind::Flags => "flags",
@@ -130,9 +132,9 @@ impl Lister<'_> {
                 }
             }
         }
-        // A constant's name finds its tables.
+        // The name of a constant finds the tables that have it.
         let Some(pattern) = self.pattern else { return Ok(()) };
-        for table in self.known.tables {
+        for table in self.catalog.tables {
             let found = |name: &str| pattern.contains('_') && glob::matches(pattern.as_bytes(), name.as_bytes());
             for entry in table.entries.iter().filter(|entry| found(entry.name)) {
                 writeln!(out, "{:<24} {:<18} {} {}", entry.name, format!("{:#x}", entry.value), table.name, table.header)?;
@@ -142,14 +144,14 @@ impl Lister<'_> {
     }
 
     fn structs(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        for of in self.known.structs.iter().filter(|of| self.matches(of.name)) {
-            if self.is(of.name) { structs::whole(of, out)? } else { structs::line(of, out)? }
+        for of in self.catalog.structs.iter().filter(|of| self.matches(of.name)) {
+            if self.is(of.name) { structs::full(of, out)? } else { structs::line(of, out)? }
         }
         Ok(())
     }
 
     fn events(&self, out: &mut Vec<u8>) -> anyhow::Result<()> {
-        let tracefs = self.known.tracefs.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
+        let tracefs = self.catalog.tracefs.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
         let found = match self.pattern.and_then(|pattern| pattern.split_once(':')) {
             Some((subsystem, name)) => tracefs.matching(subsystem, name)?,
             None => tracefs
@@ -164,8 +166,8 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// The sentence when nothing matches.
-    fn nothing(&self, what: Listing) -> String {
+    /// Returns the error message for a pattern that matches nothing.
+    fn no_match(&self, what: Listing) -> String {
         let (noun, mut names): (_, Vec<String>) = match what {
             Listing::Syscalls => ("syscall", self.syscall_names()),
             Listing::Groups => ("group", GROUPS.iter().map(|(name, _)| format!("%{name}")).collect()),
@@ -184,24 +186,24 @@ impl Lister<'_> {
     }
 
     fn syscall_names(&self) -> Vec<String> {
-        self.known.syscalls.iter().map(|syscall| syscall.name.to_owned()).collect()
+        self.catalog.syscalls.iter().map(|syscall| syscall.name.to_owned()).collect()
     }
 
     fn table_names(&self) -> Vec<String> {
-        let tables = self.known.tables.iter().map(|table| table.name);
-        tables.chain(self.known.structs.iter().map(|of| of.name)).map(str::to_owned).collect()
+        let tables = self.catalog.tables.iter().map(|table| table.name);
+        tables.chain(self.catalog.structs.iter().map(|of| of.name)).map(str::to_owned).collect()
     }
 
     fn event_names(&self) -> Vec<String> {
-        let all = self.known.tracefs.as_ref().ok().and_then(|tracefs| tracefs.matching("*", "*").ok()).unwrap_or_default();
-        // Whoever leaves the subsystem out means the name.
-        let whole = self.pattern.is_some_and(|pattern| pattern.contains(':'));
-        all.into_iter().map(|event| if whole { event.to_string() } else { event.name }).collect()
+        let all = self.catalog.tracefs.as_ref().ok().and_then(|tracefs| tracefs.matching("*", "*").ok()).unwrap_or_default();
+        // A pattern without a subsystem is compared with the names of events alone.
+        let has_subsystem = self.pattern.is_some_and(|pattern| pattern.contains(':'));
+        all.into_iter().map(|event| if has_subsystem { event.to_string() } else { event.name }).collect()
     }
 }
 
-/// The constants of a table, and of the enums among its bits.
-fn constants(table: &Table, out: &mut Vec<u8>) -> io::Result<()> {
+/// Writes the constants of a table, those of its multi-bit fields, and those whose values differ in other ABIs.
+fn constants(table: &ConstantTable, out: &mut Vec<u8>) -> io::Result<()> {
     for entry in table.entries {
         writeln!(out, "    {:<18} {}", format!("{:#x}", entry.value), entry.name)?;
     }
@@ -219,7 +221,7 @@ fn constants(table: &Table, out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// A syscall's groups, each by its first name.
+/// Returns the names of groups; of a group with several names, the first one.
 fn group_names(groups: Groups) -> Vec<String> {
     let first = |bit: Groups| GROUPS.iter().find(|(_, group)| *group == bit).map(|(name, _)| format!("%{name}"));
     groups.iter().filter_map(first).collect()

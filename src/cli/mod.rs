@@ -1,4 +1,5 @@
-//! The command line: from argv, the environment and the configuration files to a [`crate::request::Request`].
+//! The command line: parses argv, the environment and the configuration files into a [`crate::request::Request`], and
+//! carries out the subcommands.
 
 pub mod args;
 pub mod check;

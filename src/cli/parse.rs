@@ -1,7 +1,7 @@
-//! From argv, environment and configuration files to a [`Request`].
+//! Parses argv, the environment and the configuration files into a [`Request`].
 //!
-//! The order of precedence: configuration files, then RTRACE_OPTS, then the command line. Nothing is looked up but the configuration; whether a process, a user or
-//! an event exists is the plan's question.
+//! RTRACE_OPTS overrides the configuration files, and the command line overrides both. The parser reads no other files:
+//! whether a process, a user or an event exists is checked when the plan is made.
 
 mod graphs;
 mod probe;
@@ -22,53 +22,53 @@ use clap::{ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Why there is no request.
+/// The reason why parsing ended without a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The user asked for this text (help, version): to stdout, and all is well.
+    /// The user asked for this text (help, version). It belongs on stdout, and rtrace exits with 0.
     Text(String),
-    /// The command line is wrong: a text for stderr, to be put behind `rtrace: `.
+    /// The command line is wrong. This message belongs on stderr, after `rtrace: `.
     Wrong(String),
 }
 
-/// What the command line depends on beside itself.
+/// The environment variables and files that the request depends on, beside argv.
 pub struct Surroundings<'a> {
-    /// A variable of the environment.
+    /// Returns an environment variable.
     pub var: &'a dyn Fn(&str) -> Option<OsString>,
-    /// A file's text; `None` if it does not exist.
+    /// Returns the text of a file; `None` if it does not exist.
     pub read: &'a dyn Fn(&Path) -> std::io::Result<Option<String>>,
-    /// Bytes of a page of memory.
+    /// The size of a page of memory, in bytes.
     pub page_bytes: u64,
 }
 
-/// What the user asks for. `argv` has the program's name first.
+/// Returns what the user asks for. `argv` begins with the program's name.
 ///
 /// # Errors
-/// Help or version were asked for, or something is wrong with the command line, RTRACE_OPTS or a configuration file.
+/// Help or the version was asked for, or something is wrong with the command line, RTRACE_OPTS or a configuration file.
 pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop> {
     refuse_strace(argv)?;
     let typed = argv.get(1..).unwrap_or_default();
     if let Some(answer) = habits::answer(typed) {
         return Err(wrong(answer));
     }
-    let alone = matches(typed)?;
-    if alone.get_flag("short_help") {
+    let without_environment = matches(typed)?;
+    if without_environment.get_flag("short_help") {
         return Err(Stop::Text(format!("{SHORT_HELP}\n")));
     }
-    if let Some(subcommand) = Cli::from_arg_matches(&alone).map_err(wrong_usage)?.subcommand {
-        refuse_options_before(&alone)?;
-        return without_tracing(subcommand);
+    if let Some(subcommand) = Cli::from_arg_matches(&without_environment).map_err(wrong_usage)?.subcommand {
+        refuse_options_before(&without_environment)?;
+        return request_of_subcommand(subcommand);
     }
-    let plain = alone.get_flag("no_config");
-    let config = if plain { Config::default() } else { read_config(around)? };
-    let options = if plain { Vec::new() } else { options_of_environment(around)? };
-    let matches = if options.is_empty() { alone } else { matches(&[&options, typed].concat())? };
+    let no_config = without_environment.get_flag("no_config");
+    let config = if no_config { Config::default() } else { read_config(around)? };
+    let options = if no_config { Vec::new() } else { options_of_environment(around)? };
+    let matches = if options.is_empty() { without_environment } else { matches(&[&options, typed].concat())? };
     let cli = Cli::from_arg_matches(&matches).map_err(wrong_usage)?;
     refuse_reserved(typed, &cli.command)?;
     trace(cli, &matches, &config, around).map(|trace| Request::Trace(Box::new(trace)))
 }
 
-fn without_tracing(subcommand: Sub) -> Result<Request, Stop> {
+fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
     match subcommand {
         Sub::List { words } => list(&words),
         Sub::Check { setup: false, .. } => Ok(Request::Check),
@@ -79,14 +79,14 @@ fn without_tracing(subcommand: Sub) -> Result<Request, Stop> {
     }
 }
 
-/// The group's name stands in a script for root, so it has to be one.
+/// Checks the name of the group. It must be well-formed, because it is written into a script that root runs.
 fn setup(group: String, program: Option<PathBuf>) -> Result<Request, Stop> {
     let begins = group.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
     let is_plain = |other: char| other.is_ascii_lowercase() || other.is_ascii_digit() || "_-".contains(other);
     match begins && group.len() <= 32 && group.chars().all(is_plain) {
         true => Ok(Request::Setup(Setup { group, program })),
         false => Err(wrong(format!(
-            "--group {}: a group's name begins with a small letter or _, has only these, digits and -, and no more than 32 of them",
+            "--group {}: a group name begins with a lowercase letter or _, has only these, digits and -, and at most 32 characters",
             group.escape_debug()
         ))),
     }
@@ -101,7 +101,8 @@ fn matches(words: &[OsString]) -> Result<ArgMatches, Stop> {
     args::command().try_get_matches_from(argv).map_err(wrong_usage)
 }
 
-/// What clap says is wrong, without its tips (it advises to give unknown options to the command) and without the usage.
+/// Converts an error of clap. Its tips are left out, since they advise to pass unknown options to the traced command,
+/// and so is the usage, unless an argument or subcommand is missing.
 fn wrong_usage(error: clap::Error) -> Stop {
     let text = error.render().to_string();
     if !error.use_stderr() {
@@ -110,7 +111,7 @@ fn wrong_usage(error: clap::Error) -> Stop {
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) = (error.kind(), error.get(ContextKind::InvalidArg)) {
         return unknown_option(option);
     }
-    // Where a part is missing, the usage says which parts there are.
+    // The usage shows which arguments or subcommands there are.
     let with_usage = matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand);
     let parts = text.split("\n\n").enumerate().filter(|(at, part)| *at == 0 || with_usage && part.starts_with("Usage:"));
     let indented = |part: &str| format!("    {}", part.replace('\n', "\n    "));
@@ -130,32 +131,33 @@ fn unknown_option(option: &str) -> Stop {
     wrong(format!("there is no option {option}{} (`rtrace --help` shows all)", near::hint(&near)))
 }
 
-/// strace's letters mean other things than rtrace's: to guess would be to do something else than was asked.
+/// Refuses to run under the name strace: several options of strace mean something else in rtrace.
 fn refuse_strace(argv: &[OsString]) -> Result<(), Stop> {
     let called = argv.first().map(Path::new).and_then(Path::file_name);
     match called {
         Some(name) if name == "strace" => {
-            Err(wrong("called by the name strace, but this version does not take strace's command line; call it rtrace"))
+            Err(wrong("called by the name strace, but this version does not understand strace's command line; call it rtrace"))
         }
         _ => Ok(()),
     }
 }
 
-/// The subcommands take none of the options for tracing: whoever gives some means a program of that name.
+/// Refuses options before a subcommand. They are options for tracing, so the user probably means a program of that
+/// name.
 fn refuse_options_before(matches: &ArgMatches) -> Result<(), Stop> {
     let command = args::command();
-    let given = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine) && id.as_str() != "no_config";
-    match (matches.subcommand_name(), command.get_arguments().map(|arg| arg.get_id()).find(given)) {
-        (Some(name), Some(_)) => {
-            Err(wrong(format!("`rtrace {name}` takes none of the options before it; to trace a program called {name}, put -- before it")))
-        }
+    let is_typed = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine) && id.as_str() != "no_config";
+    match (matches.subcommand_name(), command.get_arguments().map(|arg| arg.get_id()).find(is_typed)) {
+        (Some(name), Some(_)) => Err(wrong(format!(
+            "`rtrace {name}` does not accept the options before it; to trace a program called {name}, put -- before its name"
+        ))),
         _ => Ok(()),
     }
 }
 
 const RESERVED: [&str; 5] = ["record", "script", "report", "evlist", "convert"];
 
-/// Words that name parts of rtrace which this version does not have: not to be taken for programs.
+/// Refuses to trace programs whose names are reserved for subcommands that this version does not have.
 fn refuse_reserved(typed: &[OsString], command: &[OsString]) -> Result<(), Stop> {
     let Some(first) = command.first() else { return Ok(()) };
     let before = typed.len().checked_sub(command.len() + 1).and_then(|i| typed.get(i));
@@ -179,7 +181,7 @@ fn options_of_environment(around: &Surroundings) -> Result<Vec<OsString>, Stop> 
     })?;
     let word = matches.get_many::<OsString>("command").and_then(|mut words| words.next()).map(|word| word.to_string_lossy().into_owned());
     match word.as_deref().or(matches.subcommand_name()) {
-        Some(word) => Err(in_variable(format!("`{word}` is no option"))),
+        Some(word) => Err(in_variable(format!("`{word}` is not an option"))),
         None => Ok(options),
     }
 }
@@ -192,7 +194,8 @@ fn read_config(around: &Surroundings) -> Result<Config, Stop> {
     {
         config.read_perf(&path, &text).map_err(wrong)?;
     }
-    // What is not absolute would mean another folder wherever rtrace is started, one of somebody else's among them: the XDG Base Directory Specification says to ignore it.
+    // A relative path would name a different directory wherever rtrace is started, perhaps one of another user's. The
+    // XDG Base Directory Specification says to ignore such a path.
     let home = |name: &str| (around.var)(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = home("XDG_CONFIG_HOME").or_else(|| home("HOME").map(|home| home.join(".config")));
     if let Some(path) = folder.map(|folder| folder.join("rtrace/config.toml"))
@@ -208,7 +211,7 @@ fn list(words: &[String]) -> Result<Request, Stop> {
         && let Some(program) = word.strip_prefix("usdt:")
     {
         return match program {
-            "" => Err(wrong("usdt: is followed by a program or library: rtrace list usdt:/usr/bin/python3")),
+            "" => Err(wrong("usdt: needs a program or library: rtrace list usdt:/usr/bin/python3")),
             program => Ok(Request::ListUsdt(PathBuf::from(program))),
         };
     }
@@ -226,7 +229,7 @@ fn list(words: &[String]) -> Result<Request, Stop> {
         (Some(what), [_, glob]) => Ok(Request::List { what, glob: Some(glob.clone()) }),
         (None, []) => Ok(Request::List { what: Listing::Everything, glob: None }),
         (None, [glob]) => Ok(Request::List { what: Listing::Everything, glob: Some(glob.clone()) }),
-        _ => Err(wrong(format!("`{}` is nothing that can be listed (syscalls, groups, events, tables)", words[0]))),
+        _ => Err(wrong(format!("`{}` cannot be listed, only syscalls, groups, events and tables can", words[0]))),
     }
 }
 
@@ -243,7 +246,7 @@ fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings)
     })
 }
 
-/// What is done as it was asked for, but is something else for strace's users.
+/// Returns notes about options that rtrace carries out, but that mean something else in strace.
 fn notices(cli: &Cli) -> Vec<String> {
     let mut notices = Vec::new();
     let words: Vec<_> = cli.command.iter().map(|word| word.to_string_lossy()).collect();
@@ -251,15 +254,15 @@ fn notices(cli: &Cli) -> Vec<String> {
         let line = words.join(" ").escape_debug().to_string();
         if let Some(user) = &cli.target.uid {
             notices.push(format!(
-                "`{program}` only says how long {user}'s processes are traced; to trace it as {user}: rtrace --run-as {user} {line}"
+                "`{program}` only sets how long {user}'s processes are traced; to trace it as {user}: rtrace --run-as {user} {line}"
             ));
         } else if !cli.target.pid.is_empty() || !cli.target.tid.is_empty() {
             let option = if cli.target.pid.is_empty() { "-t" } else { "-p" };
-            notices.push(format!("`{program}` only says how long the trace takes; to trace it, leave {option} out: rtrace {line}"));
+            notices.push(format!("`{program}` only sets how long the trace lasts; to trace it, leave {option} out: rtrace {line}"));
         }
     }
     if cli.lines.time {
-        notices.push("-T is time stamps of the monotonic clock; how long a call takes (strace's -T) is always shown".to_owned());
+        notices.push("-T prints time stamps of the monotonic clock; how long a call took (strace's -T) is always shown".to_owned());
     }
     notices
 }

@@ -1,45 +1,45 @@
-//! The command line of this process: reads what surrounds it, and says what there is to say at once.
+//! Parses the command line of this process with its environment and files, and prints help and errors at once.
 
 use super::ExitCode;
 use super::parse::{Stop, Surroundings, request};
 use super::stdout;
 use crate::request::Request;
 use crate::say;
-use crate::text::plain::without_numbers;
+use crate::text::os_error::without_error_numbers;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What became of the command line.
+/// The result of parsing the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parsed {
-    /// Something is to be done.
+    /// The request to carry out.
     Request(Request),
-    /// It was answered: help to stdout, or what is wrong to stderr.
-    Said(ExitCode),
+    /// Help was printed on stdout or an error on stderr; rtrace ends with this status.
+    Answered(ExitCode),
 }
 
-/// Takes the command line apart, with the program's name first. Help, version and mistakes are printed.
+/// Parses the command line, which begins with the program's name. Prints help, the version and errors.
 pub fn parse(argv: impl IntoIterator<Item = OsString>, around: &Surroundings) -> Parsed {
     let argv: Vec<OsString> = argv.into_iter().collect();
     match request(&argv, around) {
         Ok(request) => Parsed::Request(request),
         Err(Stop::Text(text)) => {
             let code = stdout::print(text.as_bytes()).unwrap_or_else(|error| {
-                say!("rtrace: {}", without_numbers(&format!("{error:#}")));
+                say!("rtrace: {}", without_error_numbers(&format!("{error:#}")));
                 ExitCode::Failed
             });
-            Parsed::Said(code)
+            Parsed::Answered(code)
         }
         Err(Stop::Wrong(text)) => {
-            say!("rtrace: {}", without_numbers(&text));
-            Parsed::Said(ExitCode::Failed)
+            say!("rtrace: {}", without_error_numbers(&text));
+            Parsed::Answered(ExitCode::Failed)
         }
     }
 }
 
-/// This process' environment and files.
+/// Returns the environment variables and files of this process.
 pub fn environment() -> Surroundings<'static> {
     Surroundings { var: &variable, read: &read, page_bytes: rustix::param::page_size() as u64 }
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_not_there_is_no_mistake() {
+    fn a_missing_file_is_no_error() {
         assert_eq!(read(Path::new("/nonexistent/config.toml")).unwrap(), None);
         assert_eq!(read(Path::new("/dev/null/config.toml")).unwrap(), None);
         assert_eq!(read(Path::new("/dev/null")).unwrap(), Some(String::new()));

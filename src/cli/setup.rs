@@ -1,5 +1,5 @@
-//! `rtrace check --setup`: the shell commands that let the members of a group trace programs of their own without root.
-//! `./install --group` carries out just these lines.
+//! `rtrace check --setup`: prints the shell commands that let the members of a group trace programs of their own
+//! without root. `./install --group` runs exactly these commands.
 
 use super::ExitCode;
 use super::stdout;
@@ -13,90 +13,92 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// From this version on the BPF programs are on events of tracefs, for whose numbers rtrace has to read it
-/// (`bpf::may_be_interrupted`).
+/// The first Linux version on which the BPF programs are attached to tracepoints. rtrace reads the IDs of these in
+/// tracefs (`bpf::may_be_interrupted`).
 const NEEDS_TRACEFS: (u32, u32) = (7, 2);
-/// What tracing takes, and no more: events of perf on any task and CPU, and BPF programs that see the kernel's memory.
-/// They are permitted, not effective: rtrace puts them into effect for the calls that need them.
+/// The capabilities that tracing needs: perf events on any task and CPU, and BPF programs that read kernel memory. They
+/// are permitted, not effective: rtrace makes them effective only for the system calls that need them.
 const CAPABILITIES: &str = "cap_perfmon,cap_bpf=p";
 const TRACING: &str = "/sys/kernel/tracing";
 const SYSCTL: &str = "/etc/sysctl.d/60-rtrace.conf";
 const UNIT: &str = "/etc/systemd/system/sys-kernel-tracing.mount.d";
 
-/// What the script depends on.
+/// The installation to set up, and the properties of this machine that the script depends on.
 #[derive(Clone, Copy, Debug)]
-struct Here<'a> {
+struct Installation<'a> {
     program: &'a Path,
     group: &'a str,
     /// Whether members must read tracefs to trace on this kernel.
     needs_tracefs: bool,
-    /// Whether systemd mounts tracefs here.
+    /// Whether systemd mounts tracefs on this machine.
     has_systemd: bool,
-    /// kernel.perf_event_paranoid, if it is above what CAP_PERFMON is enough for.
+    /// kernel.perf_event_paranoid, if it is above the highest level at which CAP_PERFMON suffices.
     level_above: Option<i32>,
 }
 
 /// Prints the script on stdout.
 ///
 /// # Errors
-/// It is not known which file this program is, or stdout cannot be written.
+/// The path of this program cannot be found out, or stdout cannot be written.
 pub fn print(setup: &Setup) -> anyhow::Result<ExitCode> {
-    let own = || std::env::current_exe().context("it is not known which file this program is; name it with --program");
+    let own = || std::env::current_exe().context("cannot find the path of this program; pass it with --program");
     let program = setup.program.clone().map_or_else(own, Ok)?;
     let version = machine::release().ok().and_then(|release| machine::version(&release));
-    let here = Here {
+    let installation = Installation {
         program: &program,
         group: &setup.group,
         needs_tracefs: version.is_some_and(|version| version >= NEEDS_TRACEFS) || bpf::may_be_interrupted(),
         has_systemd: Path::new("/run/systemd/system").is_dir(),
         level_above: Privileges::read().paranoid.filter(|level| *level > LEVEL_MAX),
     };
-    stdout::print(script(here).as_bytes())
+    stdout::print(script(installation).as_bytes())
 }
 
-fn script(here: Here) -> String {
-    let Here { group, .. } = here;
-    let program = quoted(here.program.as_os_str());
+fn script(installation: Installation) -> String {
+    let Installation { group, .. } = installation;
+    let program = quoted(installation.program.as_os_str());
     let mut text = format!(
-        "# Run as root, these lines let members of the group {group} trace programs of their own without root\n\
-         # (`man rtrace`, SECURITY, says what that means and where it ends). Nobody else may run this file then.\n\
+        "# Run by root, this script lets members of the group {group} trace programs of their own without root.\n\
+         # `man rtrace`, SECURITY, describes what they may trace then. Nobody else may run rtrace's file then.\n\
          set -e\n\
          groupadd --force --system {group}\n\
          chown root:{group} {program}\n\
          chmod 750 {program}\n\
-         # perf events and BPF programs. Effective are they only in the calls that need them, and never for others' programs.\n\
+         # These allow perf events and BPF programs. rtrace makes them effective only for the system calls that need\n\
+         # them, and never traces programs of others with them.\n\
          setcap {CAPABILITIES} {program}\n"
     );
     let mut undo = vec![format!("setcap -r {program}"), format!("chown root:root {program}"), format!("chmod 755 {program}")];
-    if let Some(level) = here.level_above {
+    if let Some(level) = installation.level_above {
         let _ = writeln!(
             text,
-            "# Above level {LEVEL_MAX}, which kernels have by themselves, those of Debian and Ubuntu refuse perf events to CAP_PERFMON, too.\n\
+            "# Above level {LEVEL_MAX}, the default of Linux, kernels of Debian and Ubuntu refuse perf events even with CAP_PERFMON.\n\
              printf 'kernel.perf_event_paranoid = {LEVEL_MAX}\\n' > {SYSCTL}\n\
              sysctl -q -w kernel.perf_event_paranoid={LEVEL_MAX}"
         );
         undo.push(format!("rm {SYSCTL}; sysctl -q -w kernel.perf_event_paranoid={level}"));
     }
-    if here.needs_tracefs {
-        text += &tracefs(here);
-        undo.extend(undo_tracefs(here));
+    if installation.needs_tracefs {
+        text += &tracefs(installation);
+        undo.extend(undo_tracefs(installation));
     } else {
-        text += "# On this kernel members do not need to read tracefs, so what others record there stays root's.\n";
+        text += "# On this kernel members do not need to read tracefs, so only root can read what others record there.\n";
     }
     undo.push(format!("groupdel {group}"));
     let _ =
-        writeln!(text, "# Members are made so, and are members from their next login on:\n#     usermod --append --groups {group} USER");
-    text += "# All this is undone by:\n";
+        writeln!(text, "# This command adds a member; it takes effect at the next login:\n#     usermod --append --groups {group} USER");
+    text += "# These commands undo all of this:\n";
     undo.iter().for_each(|line| _ = writeln!(text, "#     {line}"));
     text
 }
 
-/// The kernel takes a group by its number only.
-fn tracefs(here: Here) -> String {
-    let Here { group, .. } = here;
+/// Returns the commands that let the group read tracefs. The mount option takes the group by its number only.
+fn tracefs(installation: Installation) -> String {
+    let Installation { group, .. } = installation;
     let number = format!("gid=$(getent group {group} | cut -d: -f3)\n");
-    let why = "# On this kernel the programs are on events of tracefs, whose numbers members have to read there. They may then read what others record in it, too.\n";
-    let lasting = match here.has_systemd {
+    let why = "# On this kernel the BPF programs are attached to tracepoints, whose IDs members have to read in tracefs.\n\
+               # They can then also read there what others record.\n";
+    let lasting = match installation.has_systemd {
         true => format!(
             "mkdir -p {UNIT}\n\
              printf '[Mount]\\nOptions=nosuid,nodev,noexec,mode=750,gid=%s\\n' \"$gid\" > {UNIT}/rtrace.conf\n\
@@ -114,15 +116,15 @@ fn tracefs(here: Here) -> String {
     format!("{why}{number}{lasting}{now}")
 }
 
-fn undo_tracefs(here: Here) -> Vec<String> {
-    let lasting = match here.has_systemd {
+fn undo_tracefs(installation: Installation) -> Vec<String> {
+    let lasting = match installation.has_systemd {
         true => format!("rm {UNIT}/rtrace.conf; systemctl daemon-reload"),
         false => format!("sed -i '\\|^tracefs {TRACING} .*,gid=|d' /etc/fstab"),
     };
     vec![lasting, format!("mount -o remount,mode=700,gid=0 {TRACING}")]
 }
 
-/// As a word of the shell's.
+/// Quotes a word for the shell.
 fn quoted(word: &OsStr) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(byte);
     let text = word.to_string_lossy();
@@ -134,12 +136,13 @@ mod tests {
     use super::*;
 
     fn commands(needs_tracefs: bool, has_systemd: bool) -> Vec<String> {
-        let here = Here { program: Path::new("/opt/the tool/rtrace"), group: "tracers", needs_tracefs, has_systemd, level_above: None };
-        script(here).lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+        let program = Path::new("/opt/the tool/rtrace");
+        let installation = Installation { program, group: "tracers", needs_tracefs, has_systemd, level_above: None };
+        script(installation).lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
     }
 
     #[test]
-    fn a_group_is_let_in_by_these_commands() {
+    fn the_commands_give_a_group_access() {
         let program = "'/opt/the tool/rtrace'";
         let first = [
             "set -e".to_owned(),
@@ -159,11 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_changed_is_undone() {
+    fn the_undo_commands_revert_each_change() {
         let program = Path::new("/usr/local/bin/rtrace");
-        let text = script(Here { program, group: "rtrace", needs_tracefs: true, has_systemd: true, level_above: Some(3) });
+        let text = script(Installation { program, group: "rtrace", needs_tracefs: true, has_systemd: true, level_above: Some(3) });
         assert!(text.contains("\nsysctl -q -w kernel.perf_event_paranoid=2\n"), "{text}");
-        let (_, undo) = text.split_once("# All this is undone by:\n").unwrap();
+        let (_, undo) = text.split_once("# These commands undo all of this:\n").unwrap();
         let undo: Vec<&str> = undo.lines().map(|line| line.trim_start_matches("#     ")).collect();
         assert_eq!(
             undo,

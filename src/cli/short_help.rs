@@ -1,29 +1,29 @@
-//! What `-h` prints: one screen.
+//! The text of `-h`: one screen.
 
 /// At most 24 lines of at most 100 columns.
 pub const SHORT_HELP: &str = "\
 rtrace [OPTIONS] [--] COMMAND [ARG]...     trace a command, its children and threads
-rtrace [OPTIONS] -p PID | -u USER | -a ... trace what is there; a COMMAND then only says how long
-rtrace list | check | probe | completions  what can be traced; what works here; probes that stay
+rtrace [OPTIONS] -p PID | -u USER | -a ... trace running tasks; a COMMAND then only sets how long
+rtrace list | check | probe | completions  what can be traced; what works here; permanent probes
 
   rtrace -e openat,close make              these syscalls only
   rtrace -e '%file,!statx' -o out.txt ls   a group without one of its calls, into a file
   rtrace -s make                           a table of counts and times instead of lines
-  sudo rtrace -a --duration 10ms sleep 5   whatever takes 10 ms or more, everywhere, for 5 seconds
+  sudo rtrace -a --duration 10ms sleep 5   calls of 10 ms or more, machine-wide, for 5 seconds
   rtrace -e openat --filter 'ret < 0 && filename ~ \"/etc/*\"' ls
 
-  -e LIST          names, globs, %groups, /regexes/, subsystem:event; ! takes away; -e add up
+  -e LIST          names, globs, %groups, /regexes/, subsystem:event; ! removes; several -e add up
   --filter EXPR    a condition for the -e before it     --failure       only calls that failed
-  --duration TIME  only calls that took so long         --max-events N  end after N lines
+  --duration TIME  only calls that took this long       --max-events N  end after N lines
   -p PID  -t TID   processes, threads                   -a  -C CPUS     the machine, these CPUs
   -u USER          a user's processes                   -G CGROUP       a cgroup
   --container ID|NAME    a container of docker, podman, containerd, CRI-O, systemd-nspawn, lxc
   -s  -S           summary; lines and summary           --errno-summary with errnos
   -o FILE          write to FILE, - or '|CMD'           -T              monotonic time stamps
   -D TIME          begin later                          -F all|min|maj  page faults
-  -m SIZE          buffer for each CPU                  --strict        status 124 on any loss
-  --call-graph fp|dwarf  where calls come from          --flamegraph FILE.svg
-  -v               say what is done and why             -V              version
+  -m SIZE          ring buffer of each CPU              --strict        status 124 on any loss
+  --call-graph fp|dwarf  call stacks                    --flamegraph FILE.svg
+  -v               report what rtrace does and why      -V              version
 
 All options: rtrace --help. Man pages: rtrace-filter for -e and --filter; rtrace-probe for --probe.";
 
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_one_screen() {
+    fn the_text_fits_on_one_screen() {
         assert!(SHORT_HELP.lines().count() <= 24);
         for line in SHORT_HELP.lines() {
             assert!(line.chars().count() <= 100, "{line}");
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn it_names_only_options_that_exist() {
+    fn the_text_names_only_options_that_exist() {
         let command = crate::cli::args::command();
         let mut seen = 0;
         for word in SHORT_HELP.split_whitespace().map(|word| word.trim_end_matches(['.', ';', ':'])) {

@@ -1,4 +1,4 @@
-//! Printing a whole text to stdout, for commands that answer and end.
+//! Prints a text to stdout, for subcommands that print one answer and end.
 
 use super::ExitCode;
 use crate::sys::caller;
@@ -7,10 +7,11 @@ use anyhow::{Context, bail};
 use memchr::memchr_iter;
 use std::io::{self, Write};
 
-/// Prints it. Names of others' may be in it, so of control characters only tabs and ends of lines are written as they are.
+/// Prints the text. It may have names that other users chose, so control characters other than tabs and newlines are
+/// escaped.
 ///
 /// # Errors
-/// stdout cannot be written. A reader that has seen enough (`| head`) is no failure.
+/// stdout cannot be written. A reader that closes the pipe (`| head`) is no error.
 pub fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     if caller::was_closed(1) {
         bail!("cannot write to stdout: it is closed");

@@ -1,9 +1,9 @@
 //! Splits RTRACE_OPTS into words as a shell would, without expanding anything.
 
-/// The words of a text: separated by blanks, with '...', "..." and \ as in a shell.
+/// Returns the words of a text. They are separated by blanks, and '...', "..." and \ quote as in a shell.
 ///
 /// # Errors
-/// A quote that is not closed.
+/// A quote is not closed.
 pub fn split(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -20,7 +20,8 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// What follows an opening quote, up to the closing one. Within double quotes a backslash takes their meaning from `"`, `\`, `$` and the backquote.
+/// Appends to `word` the text after an opening quote, up to the closing one. Within double quotes, a backslash quotes
+/// only `"`, `\`, `$` and the backquote.
 fn quoted(quote: char, chars: &mut std::str::Chars, word: &mut String) -> Result<(), String> {
     let mut next = || chars.next().ok_or_else(|| format!("a {quote} is not closed"));
     loop {
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_a_shell_does() {
+    fn words_are_split_as_in_a_shell() {
         for (text, words) in [
             ("", vec![]),
             ("  -e openat\t-s\n", vec!["-e", "openat", "-s"]),

@@ -1,51 +1,53 @@
-//! Events on their way out: in order, some of them waiting for what a look will say.
+//! The queue of events that leave the engine: in order, some of them waiting for a read of /proc.
 //!
-//! An event that waits holds all behind it, so that the order stays. How long and how much may wait is bounded; after that an event leaves as it is.
+//! An event that waits holds back all events behind it, so that the order is kept. The time, number and size of held
+//! events are limited; beyond the limits an event is emitted as it is.
 
-use crate::event::{Call, CallFile, Event, FdPlace, File, Stack, TaskEnd, Time, What};
+use crate::event::{Call, CallFile, Event, EventKind, FdPlace, File, Stack, TaskEnd, Time};
 use crate::task::fds::{Path, Ticket};
 use std::collections::VecDeque;
 
-/// No event waits longer than this, nanoseconds of the stream's time.
+/// The longest time that an event waits, in nanoseconds of the stream's time.
 const WAIT_MAX: u64 = 1_000_000_000;
-/// No more than so many events are held.
+/// The maximum number of held events.
 const HELD_MAX: usize = 16_384;
-/// Nor more than so many bytes of what they carry.
+/// The maximum size of the data that held events own, in bytes.
 const HELD_BYTES_MAX: usize = 16 << 20;
 
-/// The queue.
+/// The queue of outgoing events.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    held: VecDeque<Held>,
-    /// The number of the first one.
+    held: VecDeque<HeldEvent>,
+    /// The number of the first held event.
     first: Ticket,
     bytes: usize,
 }
 
+/// An event in the queue.
 #[derive(Debug)]
-struct Held {
+struct HeldEvent {
     event: Event,
-    /// How many facts it waits for.
+    /// The number of facts that the event waits for.
     waits: u32,
 }
 
 impl Outbox {
-    /// The number of the next event.
+    /// Returns the number that the next event will have.
     pub fn next(&self) -> Ticket {
         self.first + self.held.len() as Ticket
     }
 
-    /// Something waits.
+    /// Returns whether events are held.
     pub fn is_waiting(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// The event with this number has not left yet.
+    /// Returns whether the event with this number is still held.
     pub fn holds(&self, ticket: Ticket) -> bool {
         ticket >= self.first
     }
 
-    /// An event that waits for so many facts, or for none.
+    /// Adds an event that waits for this many facts, possibly none.
     #[inline]
     pub fn push(&mut self, event: Event, waits: u32, events: &mut Vec<Event>) {
         if waits == 0 && self.held.is_empty() {
@@ -56,41 +58,42 @@ impl Outbox {
         }
     }
 
+    /// Adds an event behind held ones, or one that waits itself.
     #[cold]
     fn hold(&mut self, event: Event, waits: u32, events: &mut Vec<Event>) {
-        self.bytes += carried(&event);
-        self.held.push_back(Held { event, waits });
+        self.bytes += owned_bytes(&event);
+        self.held.push_back(HeldEvent { event, waits });
         while self.held.len() > HELD_MAX || self.bytes > HELD_BYTES_MAX {
-            self.give_first(events);
+            self.emit_first(events);
         }
         self.release(events);
     }
 
-    /// What a descriptor was is known, or never will be.
+    /// Stores the file of a descriptor that an event waits for; `None` if it cannot be determined.
     pub fn settle(&mut self, ticket: Ticket, place: FdPlace, path: Option<Path>, events: &mut Vec<Event>) {
-        if let (Some(path), Some(What::Call(call))) = (path, self.waiting(ticket)) {
+        if let (Some(path), Some(EventKind::Call(call))) = (path, self.waiting(ticket)) {
             call.files.push(CallFile { place, file: File::of_link(&path) });
         }
         self.release_one(ticket, events);
     }
 
-    /// The call with this number, while it waits.
+    /// Returns the held call with this number.
     pub fn call(&mut self, ticket: Ticket) -> Option<&mut Call> {
         match self.waiting(ticket) {
-            Some(What::Call(call)) => Some(call),
+            Some(EventKind::Call(call)) => Some(call),
             _ => None,
         }
     }
 
-    /// How a task ended is known.
-    pub fn end_known(&mut self, ticket: Ticket, end: TaskEnd, events: &mut Vec<Event>) {
-        if let Some(What::Exit(unknown)) = self.waiting(ticket) {
+    /// Stores how a task ended, in the held event of its end.
+    pub fn set_task_end(&mut self, ticket: Ticket, end: TaskEnd, events: &mut Vec<Event>) {
+        if let Some(EventKind::Exit(unknown)) = self.waiting(ticket) {
             *unknown = end;
         }
         self.release_one(ticket, events);
     }
 
-    /// An event waits for one fact less.
+    /// Decrements the number of facts that an event waits for.
     pub fn release_one(&mut self, ticket: Ticket, events: &mut Vec<Event>) {
         if let Some(held) = ticket.checked_sub(self.first).and_then(|at| self.held.get_mut(at as usize)) {
             held.waits = held.waits.saturating_sub(1);
@@ -98,46 +101,46 @@ impl Outbox {
         }
     }
 
-    fn waiting(&mut self, ticket: Ticket) -> Option<&mut What> {
+    fn waiting(&mut self, ticket: Ticket) -> Option<&mut EventKind> {
         let at = ticket.checked_sub(self.first)?;
-        self.held.get_mut(at as usize).map(|held| &mut held.event.what)
+        self.held.get_mut(at as usize).map(|held| &mut held.event.kind)
     }
 
-    /// The stream is at this time: what waited too long goes.
+    /// Emits the events that have waited too long at this time of the stream.
     pub fn expire(&mut self, now: Time, events: &mut Vec<Event>) {
         while self.held.front().is_some_and(|held| now.since(held.event.time) > WAIT_MAX) {
-            self.give_first(events);
+            self.emit_first(events);
         }
         self.release(events);
     }
 
-    /// The stream is over.
-    pub fn give_all(&mut self, events: &mut Vec<Event>) {
+    /// Emits all held events, at the end of the stream.
+    pub fn emit_all(&mut self, events: &mut Vec<Event>) {
         while !self.held.is_empty() {
-            self.give_first(events);
+            self.emit_first(events);
         }
     }
 
     fn release(&mut self, events: &mut Vec<Event>) {
         while self.held.front().is_some_and(|held| held.waits == 0) {
-            self.give_first(events);
+            self.emit_first(events);
         }
     }
 
-    fn give_first(&mut self, events: &mut Vec<Event>) {
+    fn emit_first(&mut self, events: &mut Vec<Event>) {
         if let Some(held) = self.held.pop_front() {
             self.first += 1;
-            self.bytes = self.bytes.saturating_sub(carried(&held.event));
+            self.bytes = self.bytes.saturating_sub(owned_bytes(&held.event));
             events.push(held.event);
         }
     }
 }
 
-/// How many bytes an event carries beside itself; what is added while it waits does not count.
-fn carried(event: &Event) -> usize {
-    match &event.what {
-        What::Call(call) | What::Pending(call) => call.payload.len() + call.stack.as_deref().map_or(0, Stack::bytes),
-        What::Tracepoint { raw, .. } => raw.len(),
+/// Returns the size in bytes of the data that an event owns, without what is added to it later.
+fn owned_bytes(event: &Event) -> usize {
+    match &event.kind {
+        EventKind::Call(call) | EventKind::Pending(call) => call.payload.len() + call.stack.as_deref().map_or(0, Stack::bytes),
+        EventKind::Tracepoint { raw, .. } => raw.len(),
         _ => 0,
     }
 }

@@ -1,12 +1,12 @@
-//! The engine, fed with real records from memory.
+//! Tests of the engine with real records from memory.
 
-mod bed;
 mod calls;
 mod descriptors;
+mod fixture;
 mod instance;
+mod kernel_pids;
 mod names_at_exit;
-mod numbers;
+mod paired;
 mod path_names;
 mod random;
 mod tasks;
-mod whole;

@@ -1,4 +1,4 @@
-//! What a descriptor is open on.
+//! Open files: what file descriptors refer to.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -6,52 +6,53 @@ use std::sync::{Arc, OnceLock};
 /// An open file, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum File {
-    /// A file with a name in a file system.
+    /// A file that has a path.
     Path(Arc<[u8]>),
-    /// The same, where the name is no longer there, or its beginning is not known.
+    /// A file whose path no longer exists, or whose path is known without its beginning.
     OldPath {
         path: Arc<[u8]>,
-        /// The file was removed. Where only readlink(2) tells it, a file whose own name ends in ` (deleted)` looks the same.
+        /// The file was deleted. If only readlink(2) reports it, a file whose name ends in ` (deleted)` is
+        /// indistinguishable.
         deleted: bool,
-        /// There was no room for the beginning of the path.
+        /// The beginning of the path was cut off because it did not fit.
         cut: bool,
     },
     Socket(Arc<Socket>),
     Pipe {
         inode: u64,
     },
-    /// Memory that memfd_create(2) made, by the name that it was given.
+    /// A file created by memfd_create(2), with the name that was passed to it.
     Memory(Arc<[u8]>),
-    /// What has an inode of its own kind in no directory, by the kernel's name for the kind: `[eventpoll]`, `[eventfd]`.
+    /// An anonymous inode, with the kernel's name for its kind: `[eventpoll]`, `[eventfd]`.
     Anonymous(Arc<[u8]>),
-    /// A namespace (namespaces(7)): `net`, `mnt`.
+    /// A namespace (namespaces(7)) with its kind: `net`, `mnt`.
     Namespace {
         kind: Arc<[u8]>,
         inode: u64,
     },
-    /// A process (pidfd_open(2)), by its number as [`super::TaskId`] has it.
+    /// A process (pidfd_open(2)), with the number that [`super::TaskId`] has.
     Process {
         pid: i32,
     },
 }
 
-/// A socket. Only BPF programs know more of it than its inode.
+/// A socket. Only the BPF programs record more of it than its inode.
 #[derive(Clone, Debug, Default)]
 pub struct Socket {
-    /// The protocol, as the kernel calls it: `TCP`, `UNIX-STREAM`; empty where it is not known.
+    /// The protocol's name in the kernel: `TCP`, `UNIX-STREAM`; empty if it is not known.
     pub protocol: Box<[u8]>,
-    /// `AF_*`; 0 where it is not known.
+    /// `AF_*`; 0 if it is not known.
     pub family: u16,
-    /// In sockfs.
+    /// The inode number in sockfs.
     pub inode: u64,
-    pub ends: Ends,
-    /// Its name in lines, once somebody wanted it.
+    pub ends: SocketAddresses,
+    /// The socket's description in output lines, rendered on first use.
     pub(crate) name: OnceLock<Box<[u8]>>,
 }
 
-/// Whom a socket connects. An end that it does not have is unspecified: address and port 0.
+/// The addresses of a socket. An end that the socket does not have is unspecified: address and port are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Ends {
+pub enum SocketAddresses {
     #[default]
     Unknown,
     Internet {
@@ -59,16 +60,16 @@ pub enum Ends {
         remote: SocketAddr,
     },
     Unix {
-        /// The inode of the socket at the other end; 0 if there is none.
+        /// The inode of the peer socket; 0 if there is none.
         peer: u64,
         name: UnixName,
     },
-    /// The port is 0, the kernel's own, until the socket is bound.
+    /// A netlink socket. The port is 0, which is the kernel's own, until the socket is bound.
     Netlink {
         protocol: u32,
         port: u32,
     },
-    /// What is received, in the machine's byte order, and of which interface; 0 is any.
+    /// A packet socket: the protocol that it receives, in the machine's byte order, and the interface, where 0 is any.
     Packet {
         protocol: u32,
         interface: u32,
@@ -80,7 +81,7 @@ pub enum Ends {
     },
 }
 
-/// What a UNIX socket is bound to (unix(7)).
+/// The address that a UNIX socket is bound to (unix(7)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum UnixName {
     #[default]
@@ -98,7 +99,8 @@ impl PartialEq for Socket {
 impl Eq for Socket {}
 
 impl File {
-    /// From what readlink(2) says of /proc/PID/fd/N (d_path() and the d_dname() of each file system in the kernel).
+    /// Parses the target of the link /proc/PID/fd/N, as readlink(2) returns it (d_path() in the kernel, and the
+    /// d_dname() of each file system).
     pub fn of_link(link: &Arc<[u8]>) -> File {
         const DELETED: &[u8] = b" (deleted)";
         let inode = || {
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_tells_what_kind_of_file_it_is() {
+    fn a_link_target_shows_the_kind_of_file() {
         let bytes = |text: &str| -> Arc<[u8]> { text.as_bytes().into() };
         assert_eq!(of("/etc/passwd"), File::Path(bytes("/etc/passwd")));
         assert_eq!(of("/tmp/x (deleted)"), File::OldPath { path: bytes("/tmp/x"), deleted: true, cut: false });

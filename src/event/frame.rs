@@ -1,13 +1,14 @@
-//! What unwinding gives: frames, and why there are no more.
+//! The results of stack unwinding: frames, and the reason why a stack ends.
 
 use std::num::NonZeroU32;
 
-/// Of one mapped file ([`crate::stack::image::Image`]), in this run of rtrace.
+/// Identifies one mapped file ([`crate::stack::image::Image`]) within this run of rtrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageId(pub(crate) NonZeroU32);
 
 impl ImageId {
-    /// A number that leaves room for a relative address, and is never 0.
+    /// Returns a key with the image in its upper 32 bits, and the lower 32 bits free for a relative address. It is
+    /// never 0.
     #[inline]
     pub(crate) const fn key(self) -> u64 {
         (self.0.get() as u64) << 32
@@ -19,57 +20,65 @@ impl ImageId {
     }
 }
 
-/// One function that had been entered and not left.
+/// One stack frame: a function that was entered and has not returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Where it goes on: the instruction after the call, or the one that was interrupted.
+    /// The address at which the function continues: the instruction after the call, or the interrupted one.
     pub avma: u64,
-    /// The same in its file; `avma` where there is none.
+    /// The same address as an address in the file; `avma` if no file is known.
     pub svma: u64,
-    /// The file that is mapped there.
+    /// The file that is mapped at the address.
     pub image: Option<ImageId>,
-    /// The address is one after an instruction that did not end yet (a call, the system call), which may be the last one of its function.
+    /// The address follows an instruction that has not completed (a call, a syscall instruction). That instruction may
+    /// be the last one of its function.
     pub is_after: bool,
 }
 
 impl Frame {
-    /// An address inside the instruction that runs: what function, line and inlined calls are to be looked up by.
+    /// Returns an address inside the instruction that is being executed, for the lookup of function, line and inlined
+    /// frames.
     #[must_use]
     pub const fn lookup_avma(&self) -> u64 {
         self.avma.wrapping_sub(self.is_after as u64)
     }
 
-    /// The same in its file.
+    /// Returns the same as an address in the file.
     #[must_use]
     pub const fn lookup_svma(&self) -> u64 {
         self.svma.wrapping_sub(self.is_after as u64)
     }
 }
 
-/// Why a stack ends where it ends.
+/// The reason why a stack has no further frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The function that nobody called: it says so, or a chain of frame pointers ends with zero.
+pub enum StackEnd {
+    /// The outermost function was reached: the unwind table marks it, or a chain of frame pointers ends with zero.
     Root,
-    /// As many frames as were asked for.
+    /// The requested number of frames was reached.
     Limit,
-    /// A word above the dumped piece of the stack is needed: [`crate::stack::unwind::Unwound::stack_bytes`] says how far above.
+    /// Unwinding needs a word above the copied part of the stack; [`crate::stack::unwind::Unwound::stack_bytes`] is how
+    /// far above.
     Truncated,
-    /// A word is needed at this address, which is not on the stack that was dumped: the program has switched stacks.
+    /// Unwinding needs the word at this address, which is not on the copied stack: the program has switched stacks.
     OtherStack { address: u64 },
-    /// The file has nothing on how the function at this address is left, and its frame pointer is none.
+    /// The file has no unwind rule for the function at this address, and the frame pointer register does not hold a
+    /// frame pointer.
     NoRule { avma: u64 },
-    /// The function at this address is in a file that could not be read, and its frame pointer is none.
+    /// The function at this address is in a file that could not be read, and the frame pointer register does not hold a
+    /// frame pointer.
     Unread { avma: u64 },
-    /// The caller of the function at this address is found by a register of which nobody told the value.
+    /// The CFA or return address of the function at this address depends on a register whose value was not recorded.
     NoRegister { avma: u64 },
     /// No code is mapped at the last frame's address.
     Unmapped { avma: u64 },
-    /// A chain of frame pointers leads to this address, which is in no code: the program does not keep such a chain.
+    /// A chain of frame pointers leads to this address, which is not in code: the program does not maintain such a
+    /// chain.
     NoCode { avma: u64 },
-    /// The caller of this function would have its frame at or below it: the stack is not what the file says.
+    /// The caller's frame would be at or below the frame of the function at this address: the stack does not match the
+    /// unwind table.
     NoProgress { avma: u64 },
-    /// The kernel keeps the address that the last frame's function returns to, and has put that of its return probes there.
+    /// A return probe has replaced the return address of the last frame's function on the stack by its trampoline; the
+    /// kernel keeps the original address.
     ReturnProbe,
     /// The sample has no program counter or stack pointer.
     NoRegisters,

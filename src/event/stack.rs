@@ -1,21 +1,22 @@
-//! Where a call was made from.
+//! Call chains.
 
-use super::frame::{End, Frame};
+use super::frame::{Frame, StackEnd};
 
-/// The functions that had been entered and not left, innermost first.
+/// A call chain, innermost frame first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stack {
     pub frames: Box<[Frame]>,
-    /// How many of the first are the kernel's own.
+    /// The number of kernel frames at the beginning.
     pub kernel: usize,
-    /// Why there are no more frames of user space; `None` where the kernel walked them, which does not say, or where none were asked for.
-    pub end: Option<End>,
+    /// Why there are no further frames of user space; `None` if the kernel walked the stack, which reports no reason,
+    /// or if no user frames were requested.
+    pub end: Option<StackEnd>,
     /// Bytes of stack that were copied.
     pub copied: usize,
 }
 
 impl Stack {
-    /// Memory that it takes.
+    /// Returns the heap memory that the frames take, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.frames)
     }

@@ -1,36 +1,37 @@
-//! What is shown of what happened: the selection, `--duration`, `--failure`, filters, switches and amounts.
+//! The gate: decides which events are shown, by the selection, `--duration`, `--failure`, filters, switches and limits.
 //!
-//! It stands between engine and sinks, so that no sink selects and the engine knows nothing of taste. What it holds back it counts.
+//! The gate runs between engine and sinks, so that no sink selects events and the engine knows none of these options.
+//! It counts the events that it does not show.
 
 mod paths;
 mod subject;
 
 pub use paths::{Paths, may_have_paths};
-pub use subject::{CallScope, CallSubject, Named, TracepointScope, TracepointSubject};
+pub use subject::{CallOperand, CallScope, CallSubject, TracepointScope, TracepointSubject};
 
 use crate::beauty::lookup;
 use crate::engine::view::View;
-use crate::event::{Abi, Call, Event, EventIndex, Exit, TaskEnd, Time, What};
+use crate::event::{Abi, Call, Event, EventIndex, EventKind, ExitState, TaskEnd, Time};
 use crate::request::filter::{Bound, Subject, Verdict};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// What is let through.
+/// The criteria for showing events.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// By row of [`crate::beauty::tables::SYSCALLS`]; `None` when it is not shown.
-    pub rows: [Vec<Option<Door>>; 4],
-    /// Calls without a row, whatever their number.
-    pub nameless: Option<Door>,
-    /// Calls without a row, by number.
+    /// By row of [`crate::beauty::tables::SYSCALLS`]; `None` if calls of the row are not shown.
+    pub rows: [Vec<Option<Criteria>>; 4],
+    /// For all calls that have no row; `None` if they are not shown.
+    pub nameless: Option<Criteria>,
+    /// Selected calls that have no row, by number.
     pub others: Vec<(Abi, u32)>,
-    /// By event index; `None` when it is not shown.
-    pub events: Vec<Option<Door>>,
-    /// `nr=N` of the items of `-e`, by their place.
+    /// By event index; `None` if the event is not shown.
+    pub events: Vec<Option<Criteria>>,
+    /// `nr=N` of the items of `-e`, by item index.
     pub amounts: Vec<Option<u64>>,
     /// `--path`
     pub paths: Paths,
-    /// `--duration`, nanoseconds.
+    /// `--duration`, in nanoseconds.
     pub duration: Option<u64>,
     pub failure: bool,
     /// `--max-events`
@@ -39,27 +40,27 @@ pub struct Settings {
     pub switch_off: Option<Switch>,
     pub show_switches: bool,
     /// Which ends of tasks are shown.
-    pub exits: OfTasks,
-    /// Show calls that are still in flight.
+    pub exits: TaskEvents,
+    /// Calls in flight are shown.
     pub pending: bool,
     /// Which signals are shown.
-    pub signals: OfTasks,
+    pub signals: TaskEvents,
     /// `--min-stack`: calls whose stack has fewer frames are not shown.
     pub frames_min: usize,
 }
 
-/// Which lines about what happens to tasks are shown: their signals, their ends.
+/// Which events that concern tasks (signals and task ends) are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OfTasks {
+pub enum TaskEvents {
     #[default]
     None,
-    /// Those of processes of which something was shown, and the ends of those that a signal killed.
+    /// Events of processes of which another event was shown, and the ends of tasks that a signal killed.
     OfShown,
     All,
 }
 
 impl Settings {
-    /// Whether calls of this number may be shown.
+    /// Returns whether calls of this number can be shown.
     pub fn selects(&self, abi: Abi, nr: i64) -> bool {
         match lookup::index(abi, nr) {
             Some(row) => self.rows[abi as usize].get(usize::from(row)).is_some_and(Option::is_some),
@@ -72,28 +73,29 @@ impl Settings {
     }
 }
 
-/// What one kind of event must fulfil: the general condition, and that of one of the items that selected it (if items did).
+/// The criteria for one kind of event: the general condition and, if items of `-e` selected the event, the condition of
+/// each item.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Door {
+pub struct Criteria {
     pub general: Condition,
     pub items: SmallVec<[(u16, Condition); 1]>,
 }
 
-/// A filter, bound to what its names mean here.
+/// A filter, with its names resolved for one kind of event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
     #[default]
     Always,
     When(Bound),
-    /// It asks for something that this kind of event does not have.
+    /// The filter refers to something that this kind of event does not have.
     Never,
 }
 
 impl From<Bound> for Condition {
     fn from(bound: Bound) -> Condition {
         match bound {
-            Bound::Known(true) => Condition::Always,
-            Bound::Known(false) => Condition::Never,
+            Bound::Constant(true) => Condition::Always,
+            Bound::Constant(false) => Condition::Never,
             bound => Condition::When(bound),
         }
     }
@@ -109,48 +111,48 @@ impl Condition {
     }
 }
 
-/// An event that switches the output on or off.
+/// An event that switches the output on or off (`--switch-on`, `--switch-off`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Switch {
     Syscalls(Vec<u16>),
     Events(Vec<EventIndex>),
 }
 
-/// The gate, with what passed so far.
+/// The gate, with the state of the events so far.
 #[derive(Debug)]
 pub struct Gate {
     settings: Settings,
-    /// By item of `-e`: how many it let through.
+    /// The number of events that each item of `-e` let through, by item index.
     passed_by_item: Vec<u64>,
-    /// Processes of which something was shown, where that decides about their ends and signals.
-    seen: FxHashSet<i32>,
+    /// Processes of which an event was shown; kept only if their ends and signals depend on it.
+    shown_processes: FxHashSet<i32>,
     on: bool,
-    /// For calls that are shown whatever they are.
-    open: Door,
-    /// The calls that were shown in flight and are not over yet: when each began, by thread.
+    /// The criteria of calls that are shown unconditionally.
+    unconditional: Criteria,
+    /// Calls that were shown in flight and have not ended: the entry's time, by thread.
     in_flight: FxHashMap<i32, Time>,
     account: Account,
 }
 
-/// What passed and what did not.
+/// Counts of shown and withheld events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Events that were asked for: what `--max-events` counts.
+    /// The number of requested events, which `--max-events` limits.
     pub shown: u64,
-    /// Calls among them.
+    /// The number of calls among them.
     pub calls_shown: u64,
-    /// Calls that were seen and not shown.
+    /// The number of received calls that were not shown.
     pub calls_held_back: u64,
-    /// Of these, calls of which the filter could not be decided, because what it asks for is not known.
+    /// Of these, the calls whose filter could not be decided, because a value that it compares is not known.
     pub undecided: u64,
-    /// Calls that were selected and not shown all the same.
-    pub held: Held,
+    /// Calls that were selected and not shown, by reason.
+    pub withheld: WithheldCalls,
     pub signals_shown: u64,
 }
 
-/// By what calls were held back that were selected.
+/// The number of selected calls that were not shown, by the option that withheld them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct WithheldCalls {
     pub switch: u64,
     pub failure: u64,
     pub stack: u64,
@@ -163,11 +165,11 @@ impl Gate {
     pub fn new(settings: Settings) -> Gate {
         let on = settings.switch_on.is_none();
         Gate {
-            open: Door::default(),
+            unconditional: Criteria::default(),
             passed_by_item: vec![0; settings.amounts.len()],
             on,
             in_flight: FxHashMap::default(),
-            seen: FxHashSet::default(),
+            shown_processes: FxHashSet::default(),
             settings,
             account: Account::default(),
         }
@@ -177,57 +179,59 @@ impl Gate {
         self.account
     }
 
-    /// No more is wanted.
+    /// Returns whether the limit of `--max-events` has been reached.
     pub fn is_full(&self) -> bool {
         self.settings.max.is_some_and(|max| self.account.shown >= max)
     }
 
-    /// Whether an event is shown. A call that is over is told here whether it was shown in flight.
+    /// Returns whether an event is shown. It also sets in a call that has ended whether the call was shown in flight.
     pub fn lets_through(&mut self, event: &mut Event, view: &View) -> bool {
-        if let What::Call(call) = &mut event.what
+        if let EventKind::Call(call) = &mut event.kind
             && call.shown_pending
         {
             call.shown_pending = self.in_flight.remove(&call.id.tid) == Some(call.id.start);
         }
         let event = &*event;
         let switches = self.switch(event);
-        if let (What::Call(call), None, false) = (&event.what, switches, self.on) {
-            self.account.held.switch += u64::from(self.door(call).is_some());
+        if let (EventKind::Call(call), None, false) = (&event.kind, switches, self.on) {
+            self.account.withheld.switch += u64::from(self.criteria(call).is_some());
         }
-        let shown = !self.is_full() && (switches == Some(true) || (switches.is_none() && self.on && self.wanted(event, view)));
-        let calls = event.what.calls();
-        if self.settings.exits == OfTasks::OfShown || self.settings.signals == OfTasks::OfShown {
-            self.remember(event, shown);
+        let shown = !self.is_full() && (switches == Some(true) || (switches.is_none() && self.on && self.passes(event, view)));
+        let calls = event.kind.calls();
+        if self.settings.exits == TaskEvents::OfShown || self.settings.signals == TaskEvents::OfShown {
+            self.store_shown_process(event, shown);
         }
         *(if shown { &mut self.account.calls_shown } else { &mut self.account.calls_held_back }) += calls;
-        if let (What::Pending(call), true) = (&event.what, shown) {
+        if let (EventKind::Pending(call), true) = (&event.kind, shown) {
             self.in_flight.insert(call.id.tid, call.id.start);
         }
-        self.account.signals_shown += u64::from(shown && matches!(event.what, What::Signal(_)));
-        if shown && counts(event, view) {
+        self.account.signals_shown += u64::from(shown && matches!(event.kind, EventKind::Signal(_)));
+        if shown && is_requested(event, view) {
             self.account.shown += calls.max(1);
         }
         shown
     }
 
-    /// Keeps in mind which processes have lines.
-    fn remember(&mut self, event: &Event, shown: bool) {
-        match &event.what {
-            What::Exit(_) if event.task.tid == event.task.pid => {
-                self.seen.remove(&event.task.pid);
+    /// Records which processes have shown events.
+    fn store_shown_process(&mut self, event: &Event, shown: bool) {
+        match &event.kind {
+            EventKind::Exit(_) if event.task.tid == event.task.pid => {
+                self.shown_processes.remove(&event.task.pid);
             }
-            What::Call(_) | What::Pending(_) | What::Tracepoint { .. } if shown => {
-                self.seen.insert(event.task.pid);
+            EventKind::Call(_) | EventKind::Pending(_) | EventKind::Tracepoint { .. } if shown => {
+                self.shown_processes.insert(event.task.pid);
             }
             _ => {}
         }
     }
 
-    /// If the event is a switch: turns it, and says whether it is shown.
+    /// Applies a switch. Returns `None` if the event is no switch, otherwise whether the switch itself is shown.
     fn switch(&mut self, event: &Event) -> Option<bool> {
-        let is = |switch: &Option<Switch>| match (switch, &event.what) {
-            (Some(Switch::Syscalls(rows)), What::Call(call)) => lookup::index(call.abi, call.nr).is_some_and(|row| rows.contains(&row)),
-            (Some(Switch::Events(events)), What::Tracepoint { event, .. }) => events.contains(event),
+        let is = |switch: &Option<Switch>| match (switch, &event.kind) {
+            (Some(Switch::Syscalls(rows)), EventKind::Call(call)) => {
+                lookup::index(call.abi, call.nr).is_some_and(|row| rows.contains(&row))
+            }
+            (Some(Switch::Events(events)), EventKind::Tracepoint { event, .. }) => events.contains(event),
             _ => false,
         };
         let turn = if self.on { is(&self.settings.switch_off).then_some(false) } else { is(&self.settings.switch_on).then_some(true) };
@@ -237,143 +241,144 @@ impl Gate {
         })
     }
 
-    fn wanted(&mut self, event: &Event, view: &View) -> bool {
-        match &event.what {
-            What::Call(call) | What::Pending(call) => self.wants_call(event, call),
-            What::Tracepoint { event: index, raw, .. } => {
-                let door = self.settings.events.get(usize::from(index.0)).and_then(Option::as_ref);
+    fn passes(&mut self, event: &Event, view: &View) -> bool {
+        match &event.kind {
+            EventKind::Call(call) | EventKind::Pending(call) => self.passes_call(event, call),
+            EventKind::Tracepoint { event: index, raw, .. } => {
+                let criteria = self.settings.events.get(usize::from(index.0)).and_then(Option::as_ref);
                 let format = view.session.events.get(*index).and_then(|spec| spec.format.as_ref());
-                let (Some(door), Some(format)) = (door, format) else { return false };
-                let passed = self.decide(door, &TracepointSubject { event, format, raw });
-                self.take(passed)
+                let (Some(criteria), Some(format)) = (criteria, format) else { return false };
+                let passed = self.decide(criteria, &TracepointSubject { event, format, raw });
+                self.count_for_item(passed)
             }
-            // The plan has calls summed up only where every one of them is shown.
-            What::Tally(_) => true,
-            What::Exit(TaskEnd::Killed(_)) => self.settings.exits != OfTasks::None,
-            What::Exit(_) => self.concerns(self.settings.exits, event.task.pid),
-            What::Signal(_) => self.concerns(self.settings.signals, event.task.pid),
-            What::Fork { .. } | What::Exec { .. } | What::Fault(_) | What::Lost(_) => true,
+            // The plan uses aggregates only if every one of their calls is shown.
+            EventKind::Aggregate(_) => true,
+            EventKind::Exit(TaskEnd::Killed(_)) => self.settings.exits != TaskEvents::None,
+            EventKind::Exit(_) => self.includes_process(self.settings.exits, event.task.pid),
+            EventKind::Signal(_) => self.includes_process(self.settings.signals, event.task.pid),
+            EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Fault(_) | EventKind::Lost(_) => true,
         }
     }
 
-    fn concerns(&self, which: OfTasks, pid: i32) -> bool {
+    fn includes_process(&self, which: TaskEvents, pid: i32) -> bool {
         match which {
-            OfTasks::None => false,
-            OfTasks::OfShown => self.seen.contains(&pid),
-            OfTasks::All => true,
+            TaskEvents::None => false,
+            TaskEvents::OfShown => self.shown_processes.contains(&pid),
+            TaskEvents::All => true,
         }
     }
 
-    fn wants_call(&mut self, event: &Event, call: &Call) -> bool {
-        let pending = matches!(event.what, What::Pending(_));
+    fn passes_call(&mut self, event: &Event, call: &Call) -> bool {
+        let pending = matches!(event.kind, EventKind::Pending(_));
         if pending && !self.settings.pending {
             return false;
         }
-        let Some(door) = self.door(call) else { return false };
+        let Some(criteria) = self.criteria(call) else { return false };
         let once = u64::from(!pending);
         if self.settings.failure && call.errno().is_none() {
-            self.account.held.failure += once;
+            self.account.withheld.failure += once;
             return false;
         }
         if call.stack.as_ref().map_or(0, |stack| stack.frames.len()) < self.settings.frames_min {
-            self.account.held.stack += once;
+            self.account.withheld.stack += once;
             return false;
         }
-        if !self.settings.paths.is_empty() && !self.settings.paths.concern(call, lookup::row(call.abi, call.nr)) {
-            self.account.held.path += once;
+        if !self.settings.paths.is_empty() && !self.settings.paths.match_call(call, lookup::row(call.abi, call.nr)) {
+            self.account.withheld.path += once;
             return false;
         }
         if let Some(least) = self.settings.duration
             && !took_at_least(call, least, event.time)
         {
-            self.account.held.duration += once;
+            self.account.withheld.duration += once;
             return false;
         }
-        let passed = self.decide(door, &CallSubject { event, call, row: lookup::row(call.abi, call.nr) });
+        let passed = self.decide(criteria, &CallSubject { event, call, row: lookup::row(call.abi, call.nr) });
         match passed {
-            Passed::Unknown => {
+            Decision::Unknown => {
                 self.account.undecided += once;
                 false
             }
-            Passed::No => {
-                self.account.held.filter += once;
+            Decision::Withhold => {
+                self.account.withheld.filter += once;
                 false
             }
-            // A call in flight counts when it is complete.
-            Passed::Yes(_) if pending => true,
-            passed => self.take(passed),
+            // A call in flight counts towards the limit when it ends.
+            Decision::Show(_) if pending => true,
+            passed => self.count_for_item(passed),
         }
     }
 
-    fn door(&self, call: &Call) -> Option<&Door> {
+    fn criteria(&self, call: &Call) -> Option<&Criteria> {
         match lookup::index(call.abi, call.nr) {
             Some(row) => self.settings.rows[call.abi as usize].get(usize::from(row))?.as_ref(),
-            None if self.settings.names_other(call.abi, call.nr) => Some(&self.open),
+            None if self.settings.names_other(call.abi, call.nr) => Some(&self.unconditional),
             None => self.settings.nameless.as_ref(),
         }
     }
 
-    /// The general condition first, then the first item that has not had its amount and whose condition holds.
-    fn decide(&self, door: &Door, subject: &dyn Subject) -> Passed {
-        let general = door.general.verdict(subject);
+    /// Evaluates the general condition, and then the items until one is below its limit and its condition holds.
+    fn decide(&self, criteria: &Criteria, subject: &dyn Subject) -> Decision {
+        let general = criteria.general.verdict(subject);
         if general == Verdict::No {
-            return Passed::No;
+            return Decision::Withhold;
         }
         let mut unknown = general == Verdict::Unknown;
-        if door.items.is_empty() {
-            return if unknown { Passed::Unknown } else { Passed::Yes(None) };
+        if criteria.items.is_empty() {
+            return if unknown { Decision::Unknown } else { Decision::Show(None) };
         }
-        for (item, condition) in &door.items {
+        for (item, condition) in &criteria.items {
             let at = usize::from(*item);
             let had = self.passed_by_item.get(at).copied().unwrap_or_default();
             if self.settings.amounts.get(at).copied().flatten().is_some_and(|most| had >= most) {
                 continue;
             }
             match condition.verdict(subject) {
-                Verdict::Yes if general == Verdict::Yes => return Passed::Yes(Some(*item)),
+                Verdict::Yes if general == Verdict::Yes => return Decision::Show(Some(*item)),
                 Verdict::Yes | Verdict::Unknown => unknown = true,
                 Verdict::No => {}
             }
         }
-        if unknown { Passed::Unknown } else { Passed::No }
+        if unknown { Decision::Unknown } else { Decision::Withhold }
     }
 
-    /// Counts one for the item that let it through.
-    fn take(&mut self, passed: Passed) -> bool {
-        if let Passed::Yes(Some(item)) = passed
+    /// Counts the event for the item that let it through.
+    fn count_for_item(&mut self, passed: Decision) -> bool {
+        if let Decision::Show(Some(item)) = passed
             && let Some(count) = self.passed_by_item.get_mut(usize::from(item))
         {
             *count += 1;
         }
-        matches!(passed, Passed::Yes(_))
+        matches!(passed, Decision::Show(_))
     }
 }
 
-/// Whether an event is one of those that were asked for, and not one that goes with them.
-fn counts(event: &Event, view: &View) -> bool {
-    match &event.what {
-        What::Fork { .. } | What::Exec { .. } | What::Exit(_) | What::Signal(_) | What::Lost(_) => false,
-        What::Tracepoint { event, .. } => view.session.events.get(*event).is_some_and(|spec| spec.shown),
-        // It counts when it is over.
-        What::Pending(_) => false,
-        What::Call(_) | What::Tally(_) | What::Fault(_) => true,
+/// Returns whether an event was requested itself, and is not an accompanying one.
+fn is_requested(event: &Event, view: &View) -> bool {
+    match &event.kind {
+        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Exit(_) | EventKind::Signal(_) | EventKind::Lost(_) => false,
+        EventKind::Tracepoint { event, .. } => view.session.events.get(*event).is_some_and(|spec| spec.shown),
+        // A pending call counts when it ends.
+        EventKind::Pending(_) => false,
+        EventKind::Call(_) | EventKind::Aggregate(_) | EventKind::Fault(_) => true,
     }
 }
 
-/// What the conditions say of an event.
+/// The result of an event's conditions.
 #[derive(Clone, Copy)]
-enum Passed {
-    /// By this item, if items selected it.
-    Yes(Option<u16>),
-    No,
+enum Decision {
+    /// The event is shown, because of this item if items selected it.
+    Show(Option<u16>),
+    Withhold,
     Unknown,
 }
 
-/// Whether a call took at least so long. One that is in flight, or that its task never left, has lasted until now.
+/// Returns whether a call took at least `least` nanoseconds. A call in flight, and one that does not return, has lasted
+/// until now.
 fn took_at_least(call: &Call, least: u64, now: Time) -> bool {
     let took = match call.exit {
-        Exit::Pending | Exit::Never => Some(now.since(call.id.start)),
-        Exit::Returned { .. } | Exit::Unseen => call.duration(),
+        ExitState::Pending | ExitState::Never => Some(now.since(call.id.start)),
+        ExitState::Returned { .. } | ExitState::Unseen => call.duration(),
     };
     took.is_some_and(|took| took >= least)
 }

@@ -1,16 +1,17 @@
-//! What names in a `--filter` mean: for a syscall its arguments, for a tracepoint its fields, and for both what rtrace knows of any event.
+//! The names that a `--filter` can use: the arguments of a syscall, the fields of a tracepoint, and the properties that
+//! every event has.
 
 use crate::beauty::constant::Constants;
-use crate::beauty::row::{Arg, Kind as ArgKind, Return, Syscall};
+use crate::beauty::row::{Arg, ArgumentKind, Return, Syscall};
 use crate::beauty::{file, tracepoint};
-use crate::event::{Abi, Call, Entry, Event, Exit, FdPlace, File, Piece, PieceState};
+use crate::event::{Abi, Call, EntryState, Event, ExitState, FdPlace, File, Piece, PieceState};
 use crate::kernel::constant::Constant;
-use crate::kernel::fetched::Got;
+use crate::kernel::fetched::FetchResult;
 use crate::kernel::format::Format;
-use crate::request::filter::{Kind, Name, NameId, Operand, Scope, Subject};
+use crate::request::filter::{Name, NameId, Operand, Scope, Subject, ValueType};
 use std::borrow::Cow;
 
-// Names that any event has. Arguments and fields count from 0, paths of descriptors from PATHS.
+// Ids of the names that any event has. Arguments and fields count from 0, paths of descriptors from PATHS.
 const PATHS: NameId = 1000;
 const RETURN_PATH: NameId = 1999;
 const RET: NameId = 2000;
@@ -21,18 +22,18 @@ const PID: NameId = 2004;
 const TID: NameId = 2005;
 const CPU: NameId = 2006;
 
-/// What any event has, by name.
+/// Names that every event has.
 const COMMON: [&str; 4] = ["comm", "pid", "tid", "cpu"];
-/// What any call has beside that.
+/// Names that every call has in addition.
 const OF_CALLS: [&str; 3] = ["ret", "errno", "duration"];
 
-/// What any event has.
-fn common_name(name: &str) -> Option<(NameId, Kind)> {
+/// Resolves a name that every event has.
+fn common_name(name: &str) -> Option<(NameId, ValueType)> {
     Some(match name {
-        "comm" => (COMM, Kind::Text),
-        "pid" => (PID, Kind::Number),
-        "tid" => (TID, Kind::Number),
-        "cpu" => (CPU, Kind::Number),
+        "comm" => (COMM, ValueType::Text),
+        "pid" => (PID, ValueType::Number),
+        "tid" => (TID, ValueType::Number),
+        "cpu" => (CPU, ValueType::Number),
         _ => return None,
     })
 }
@@ -47,9 +48,9 @@ fn common_value(event: &Event, name: NameId) -> Operand<'_> {
     }
 }
 
-/// What a name of a syscall's condition is, for whoever else decides conditions: the BPF programs.
+/// The operand that a name in a syscall's filter refers to, for the BPF programs, which evaluate filters in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum CallOperand {
     Argument(u8),
     Ret,
     Errno,
@@ -57,27 +58,27 @@ pub enum Named {
     Comm,
     Pid,
     Tid,
-    /// Paths of descriptors, and where it happened.
+    /// The path of a descriptor, or the CPU.
     Other,
 }
 
-impl Named {
-    /// What [`CallScope`] meant by this number.
-    pub fn of(name: NameId) -> Named {
+impl CallOperand {
+    /// Returns the operand that [`CallScope`] assigned this id to.
+    pub fn of(name: NameId) -> CallOperand {
         match name {
-            RET => Named::Ret,
-            ERRNO => Named::Errno,
-            DURATION => Named::Duration,
-            COMM => Named::Comm,
-            PID => Named::Pid,
-            TID => Named::Tid,
-            index if index < PATHS => Named::Argument(index as u8),
-            _ => Named::Other,
+            RET => CallOperand::Ret,
+            ERRNO => CallOperand::Errno,
+            DURATION => CallOperand::Duration,
+            COMM => CallOperand::Comm,
+            PID => CallOperand::Pid,
+            TID => CallOperand::Tid,
+            index if index < PATHS => CallOperand::Argument(index as u8),
+            _ => CallOperand::Other,
         }
     }
 }
 
-/// The names of a syscall's calls in one ABI. Without a row only what every call has.
+/// The names for calls of one syscall in one ABI. Without a row, these are only the names that every call has.
 #[derive(Clone, Copy, Debug)]
 pub struct CallScope {
     pub abi: Abi,
@@ -85,13 +86,14 @@ pub struct CallScope {
 }
 
 impl CallScope {
-    /// The argument of this name, with its place: what it is to the row itself and to each variant.
+    /// Returns the arguments of this name with their positions: one for the row itself, and one for each variant of the
+    /// row.
     fn arguments(&self, name: &str) -> impl Iterator<Item = (usize, &'static Arg)> {
         let signatures = self.row.into_iter().flat_map(|row| row.signatures());
         signatures.filter_map(move |signature| signature.args.iter().enumerate().find(|(_, arg)| arg.name == name))
     }
 
-    /// What the name prints, whichever variant of its row a call has.
+    /// Returns the constants that the name accepts, whichever variant of its row a call has.
     fn constants(&self, name: &Name) -> Option<Constants> {
         match (name.head(), name.member()) {
             (head, None) if self.arguments(head).next().is_some() => {
@@ -113,25 +115,25 @@ impl CallScope {
 }
 
 impl Scope for CallScope {
-    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
-        let is_text = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgKind::Path | ArgKind::Str);
-        let is_descriptor = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgKind::Fd | ArgKind::DirFd);
+    fn name(&self, name: &Name) -> Option<(NameId, ValueType)> {
+        let is_text = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgumentKind::Path | ArgumentKind::Str);
+        let is_descriptor = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgumentKind::Fd | ArgumentKind::DirFd);
         if let Some((index, _)) = self.arguments(name.head()).next() {
             let index = index as NameId;
             let texts = self.arguments(name.head()).filter(|argument| is_text(*argument)).count();
             return match name.member() {
-                None if texts == 0 => Some((index, Kind::Number)),
-                None if texts == self.arguments(name.head()).count() => Some((index, Kind::Text)),
-                None => Some((index, Kind::Either)),
-                Some("path") if self.arguments(name.head()).any(is_descriptor) => Some((PATHS + index, Kind::Text)),
+                None if texts == 0 => Some((index, ValueType::Number)),
+                None if texts == self.arguments(name.head()).count() => Some((index, ValueType::Text)),
+                None => Some((index, ValueType::Either)),
+                Some("path") if self.arguments(name.head()).any(is_descriptor) => Some((PATHS + index, ValueType::Text)),
                 Some(_) => None,
             };
         }
         match (name.head(), name.member()) {
-            ("ret", None) => Some((RET, Kind::Number)),
-            ("ret", Some("path")) => Some((RETURN_PATH, Kind::Text)),
-            ("errno", None) => Some((ERRNO, Kind::Number)),
-            ("duration", None) => Some((DURATION, Kind::Number)),
+            ("ret", None) => Some((RET, ValueType::Number)),
+            ("ret", Some("path")) => Some((RETURN_PATH, ValueType::Text)),
+            ("errno", None) => Some((ERRNO, ValueType::Number)),
+            ("duration", None) => Some((DURATION, ValueType::Number)),
             (head, None) => common_name(head),
             _ => None,
         }
@@ -151,7 +153,7 @@ impl Scope for CallScope {
     }
 }
 
-/// One call.
+/// One call, as the subject of a filter.
 pub struct CallSubject<'a> {
     pub event: &'a Event,
     pub call: &'a Call,
@@ -165,7 +167,9 @@ impl Subject for CallSubject<'_> {
             RET => number(self.call.ret().map(i128::from)),
             ERRNO => number(self.call.ret().map(|_| i128::from(self.call.errno().unwrap_or_default()))),
             DURATION => match self.call.exit {
-                Exit::Pending if self.call.entry == Entry::Seen => Operand::AtLeast(i128::from(self.event.time.since(self.call.id.start))),
+                ExitState::Pending if self.call.entry == EntryState::Seen => {
+                    Operand::AtLeast(i128::from(self.event.time.since(self.call.id.start)))
+                }
                 _ => number(self.call.duration().map(i128::from)),
             },
             RETURN_PATH => path(self.call.file(FdPlace::Return)),
@@ -182,15 +186,15 @@ impl CallSubject<'_> {
         let signature = row.signature_of(registers);
         let Some(arg) = signature.args.get(index).filter(|_| signature.uses(index, registers)) else { return Operand::Nothing };
         match (arg.kind, signature.word(index, self.call.abi)) {
-            // NULL is no text.
-            (ArgKind::Path | ArgKind::Str, Some(word)) if word.raw(registers) == 0 => Operand::Nothing,
-            (ArgKind::Path | ArgKind::Str, _) => self.call.piece(index).map_or(Operand::Unknown, |piece| self.text(piece)),
+            // A NULL pointer is not a text.
+            (ArgumentKind::Path | ArgumentKind::Str, Some(word)) if word.raw(registers) == 0 => Operand::Nothing,
+            (ArgumentKind::Path | ArgumentKind::Str, _) => self.call.piece(index).map_or(Operand::Unknown, |piece| self.text(piece)),
             (_, Some(word)) => Operand::Number(word.number(registers)),
             (_, None) => Operand::Unknown,
         }
     }
 
-    /// A string decides only if all of it is there as it was.
+    /// A string can be compared only if it was copied completely and unchanged.
     fn text(&self, piece: &Piece) -> Operand<'_> {
         match piece.state {
             PieceState::Ok => Operand::Text(Cow::Borrowed(self.call.bytes(piece))),
@@ -206,17 +210,17 @@ fn path(file: Option<&File>) -> Operand<'_> {
     }
 }
 
-/// A tracepoint's names.
+/// The names for records of one tracepoint.
 #[derive(Clone, Copy, Debug)]
 pub struct TracepointScope<'a> {
     pub format: &'a Format,
 }
 
 impl Scope for TracepointScope<'_> {
-    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
+    fn name(&self, name: &Name) -> Option<(NameId, ValueType)> {
         let found = self.format.fields.iter().position(|f| f.name == name.0);
         match found {
-            Some(index) => Some((index as NameId, if self.format.fields[index].is_text() { Kind::Text } else { Kind::Number })),
+            Some(index) => Some((index as NameId, if self.format.fields[index].is_text() { ValueType::Text } else { ValueType::Number })),
             None => common_name(&name.0),
         }
     }
@@ -234,7 +238,7 @@ impl Scope for TracepointScope<'_> {
     }
 }
 
-/// One record of a tracepoint.
+/// One tracepoint record, as the subject of a filter.
 pub struct TracepointSubject<'a> {
     pub event: &'a Event,
     pub format: &'a Format,
@@ -244,8 +248,8 @@ pub struct TracepointSubject<'a> {
 impl Subject for TracepointSubject<'_> {
     fn value(&self, name: NameId) -> Operand<'_> {
         let Some(field) = self.format.fields.get(usize::from(name)) else { return common_value(self.event, name) };
-        let fetched = self.format.fetched(usize::from(name)).and_then(|fetched| fetched.got(self.raw, field.size));
-        if let Some(Got::Nothing(_)) = fetched {
+        let fetched = self.format.fetched(usize::from(name)).and_then(|fetched| fetched.result(self.raw, field.size));
+        if let Some(FetchResult::Failed(_)) = fetched {
             return Operand::Unknown;
         }
         if field.is_text() {

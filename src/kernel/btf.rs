@@ -1,22 +1,18 @@
-//! The kernel's type information (BTF): where its structs have their members.
+//! The kernel's type information (BTF): structs and their members, functions and their parameters.
 //!
-//! Only what it takes to find structs by name and to excerpt them is read; the format is that of Documentation/bpf/btf.rst and include/uapi/linux/btf.h, in the machine's own byte
-//! order. Whatever the bytes are, reading them gives types or an error.
+//! The format is that of Documentation/bpf/btf.rst and include/uapi/linux/btf.h, in the machine's own byte order. Any
+//! bytes yield types or an error, never a panic.
 
+mod excerpt;
 pub mod function;
 pub mod shape;
+mod sources;
 mod types;
 
-pub use types::{Made, Member, Parameter, Types};
+pub use sources::{Blob, VMLINUX, modules, of_a_module, of_the_kernel};
+pub use types::{Member, Parameter, TypeKind, Types};
 
-use crate::sys::mapped::Mapped;
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::fs::File;
-use std::ops::Deref;
-use std::path::Path;
-
-/// Where the running kernel shows its own.
-pub const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
+use rustc_hash::FxHashSet;
 
 const MAGIC: u16 = 0xeb9f;
 const HEADER_BYTES: usize = 24;
@@ -28,8 +24,6 @@ const MEMBER_BYTES: usize = 12;
 const PARAMETER_BYTES: usize = 8;
 /// `BTF_INT_SIGNED`
 const INT_SIGNED: u32 = 1;
-/// Types in types in types: no kernel's struct is as deep.
-const DEPTH_MAX: u32 = 32;
 
 /// BTF that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -59,36 +53,36 @@ mod kind {
     pub const ENUM64: u8 = 19;
 }
 
-/// What can be looked for by name.
+/// The kinds of types that can be looked up by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Sort {
+pub enum LookupKind {
     Struct = kind::STRUCT,
     Typedef = kind::TYPEDEF,
     Function = kind::FUNC,
 }
 
-const SORTS: [Sort; 3] = [Sort::Struct, Sort::Typedef, Sort::Function];
+const LOOKUP_KINDS: [LookupKind; 3] = [LookupKind::Struct, LookupKind::Typedef, LookupKind::Function];
 
-/// All types of a BTF blob.
+/// The types of a BTF blob.
 #[derive(Debug)]
 pub struct Btf<'a> {
     strings: &'a [u8],
     types: &'a [u8],
-    /// Where each type begins, by its identifier; the first (0) is void.
+    /// The offset of each type, by its ID. The first (0) is void.
     starts: Vec<u32>,
-    /// The identifiers of the types of each [`Sort`].
-    sorted: [Vec<u32>; SORTS.len()],
+    /// The IDs of the types of each [`LookupKind`].
+    by_kind: [Vec<u32>; LOOKUP_KINDS.len()],
 }
 
-/// A type.
+/// A type: `struct btf_type` and the data behind it.
 #[derive(Clone, Copy, Debug)]
 struct Type<'a> {
     name: u32,
     info: u32,
-    /// `size` or `type`, as the kind has it.
+    /// `size` or `type`, depending on the kind.
     word: u32,
-    /// What stands behind.
+    /// The data that follow, whose format depends on the kind.
     rest: &'a [u8],
 }
 
@@ -97,7 +91,7 @@ impl<'a> Type<'a> {
         kind_of(self.info)
     }
 
-    /// Of a number or an enum.
+    /// Whether an integer or an enum is signed.
     fn is_signed(&self) -> bool {
         match self.kind() {
             kind::INT => word(self.rest, 0) >> 24 & INT_SIGNED != 0,
@@ -105,20 +99,21 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// Of a struct or union; of others none.
+    /// Returns the members of a struct or union. Other types have none.
     fn members(&self) -> impl Iterator<Item = RawMember> + use<'a> {
         let is_one = matches!(self.kind(), kind::STRUCT | kind::UNION);
         let has_bit_fields = self.info >> 31 == 1;
         let rest = if is_one { self.rest } else { &[] };
         rest.chunks_exact(MEMBER_BYTES).map(move |member| {
             let place = word(member, 8);
-            // With bit fields among them, the upper byte is their width.
+            // If the struct has bit fields, the upper byte is the width of a bit field, 0 for other members.
             let (offset, width) = if has_bit_fields { (place & 0x00ff_ffff, (place >> 24) as u8) } else { (place, 0) };
             RawMember { name: word(member, 0), of: word(member, 4), offset, width: (width > 0).then_some(width) }
         })
     }
 
-    /// Of a function's prototype, each by where its name is and its type; of others none.
+    /// Returns the parameters of a function prototype: the offset of the name and the ID of the type. Other types have
+    /// none.
     fn parameters(&self) -> impl Iterator<Item = (u32, u32)> + use<'a> {
         let rest = if self.kind() == kind::FUNC_PROTO { self.rest } else { &[] };
         rest.chunks_exact(PARAMETER_BYTES).map(|parameter| (word(parameter, 0), word(parameter, 4)))
@@ -128,12 +123,13 @@ impl<'a> Type<'a> {
 /// A member of a struct.
 #[derive(Clone, Copy, Debug)]
 struct RawMember {
-    /// Where its name is.
+    /// The offset of its name.
     name: u32,
+    /// The ID of its type.
     of: u32,
-    /// In bits from the beginning.
+    /// In bits from the struct's start.
     offset: u32,
-    /// Of a bit field.
+    /// The width of a bit field in bits.
     width: Option<u8>,
 }
 
@@ -141,7 +137,7 @@ fn kind_of(info: u32) -> u8 {
     (info >> 24 & 0x1f) as u8
 }
 
-/// How many bytes stand behind a `struct btf_type`.
+/// Returns the number of bytes that follow a `struct btf_type`, or `None` for an unknown kind.
 fn rest_bytes(info: u32) -> Option<usize> {
     let count = (info & 0xffff) as usize;
     Some(match kind_of(info) {
@@ -149,40 +145,42 @@ fn rest_bytes(info: u32) -> Option<usize> {
         kind::ARRAY => 12,
         kind::STRUCT | kind::UNION | kind::DATASEC | kind::ENUM64 => 12 * count,
         kind::ENUM | kind::FUNC_PROTO => 8 * count,
-        // PTR, FWD, TYPEDEF and other names of types, FUNC, FLOAT, TYPE_TAG
+        // PTR, FWD, TYPEDEF, qualifiers, FUNC, FLOAT, TYPE_TAG
         2 | kind::FWD..=kind::FUNC | kind::FLOAT | kind::TYPE_TAG => 0,
         _ => return None,
     })
 }
 
 impl<'a> Btf<'a> {
+    /// Parses a BTF blob.
+    ///
     /// # Errors
-    /// It is no BTF of this byte order, or it is cut.
+    /// Fails if it is not BTF in this byte order, or truncated.
     pub fn parse(bytes: &'a [u8]) -> Result<Btf<'a>, Damaged> {
         if bytes.len() < HEADER_BYTES || u16::from_ne_bytes([bytes[0], bytes[1]]) != MAGIC {
-            return Err(Damaged("it does not begin as BTF does"));
+            return Err(Damaged("it does not begin with BTF's magic number"));
         }
-        let body = bytes.get(word(bytes, 4) as usize..).ok_or(Damaged("its header is longer than all of it"))?;
+        let body = bytes.get(word(bytes, 4) as usize..).ok_or(Damaged("its header is longer than the data"))?;
         let section = |at: usize| {
             let (start, len) = (word(bytes, at) as usize, word(bytes, at + 4) as usize);
             body.get(start..start.checked_add(len)?)
         };
-        let (types, strings) = section(8).zip(section(16)).ok_or(Damaged("a section lies outside"))?;
-        let (mut starts, mut sorted) = (vec![0], [const { Vec::new() }; SORTS.len()]);
+        let (types, strings) = section(8).zip(section(16)).ok_or(Damaged("a section is out of bounds"))?;
+        let (mut starts, mut by_kind) = (vec![0], [const { Vec::new() }; LOOKUP_KINDS.len()]);
         let mut at = 0;
         while at < types.len() {
-            let head = types.get(at..at + TYPE_BYTES).ok_or(Damaged("the last type is cut"))?;
+            let head = types.get(at..at + TYPE_BYTES).ok_or(Damaged("the last type is truncated"))?;
             let info = word(head, 4);
-            if let Some(of_sort) = SORTS.iter().position(|sort| *sort as u8 == kind_of(info)) {
-                sorted[of_sort].push(starts.len() as u32);
+            if let Some(index) = LOOKUP_KINDS.iter().position(|kind| *kind as u8 == kind_of(info)) {
+                by_kind[index].push(starts.len() as u32);
             }
             starts.push(at as u32);
-            at += TYPE_BYTES + rest_bytes(info).ok_or(Damaged("it has types of an unknown kind"))?;
+            at += TYPE_BYTES + rest_bytes(info).ok_or(Damaged("it has a type of an unknown kind"))?;
         }
         if at > types.len() {
-            return Err(Damaged("the last type is cut"));
+            return Err(Damaged("the last type is truncated"));
         }
-        Ok(Btf { strings, types, starts, sorted })
+        Ok(Btf { strings, types, starts, by_kind })
     }
 
     fn get(&self, id: u32) -> Option<Type<'a>> {
@@ -198,113 +196,23 @@ impl<'a> Btf<'a> {
         &behind[..memchr::memchr(0, behind).unwrap_or(behind.len())]
     }
 
-    /// The identifiers of all that is of this sort, in the order in which they are numbered.
-    fn ids(&self, sort: Sort) -> impl Iterator<Item = u32> {
-        SORTS.iter().zip(&self.sorted).filter(move |(of, _)| **of == sort).flat_map(|(_, ids)| ids).copied()
+    /// Returns the IDs of all types of a kind, in ascending order.
+    fn ids(&self, kind: LookupKind) -> impl Iterator<Item = u32> {
+        LOOKUP_KINDS.iter().zip(&self.by_kind).filter(move |(of, _)| **of == kind).flat_map(|(_, ids)| ids).copied()
     }
 
-    /// The identifiers of what is of this sort and has one of these names.
-    pub fn named<'n>(&self, sort: Sort, names: &FxHashSet<&'n str>) -> Vec<(&'n str, u32)> {
-        // Most names are told apart by how they begin, and need not be looked at any further.
+    /// Returns the IDs of the types of a kind that have one of these names.
+    pub fn named<'n>(&self, kind: LookupKind, names: &FxHashSet<&'n str>) -> Vec<(&'n str, u32)> {
+        // Comparing the first four bytes is enough to reject most names.
         let beginnings: FxHashSet<[u8; 4]> = names.iter().map(|name| beginning(name.as_bytes())).collect();
-        let of_sort = self.ids(sort).map(|id| (word(self.types, self.starts[id as usize] as usize), id));
+        let of_kind = self.ids(kind).map(|id| (word(self.types, self.starts[id as usize] as usize), id));
         let behind = |at: u32| self.strings.get(at as usize..).unwrap_or_default();
-        let candidates = of_sort.filter(|(name, _)| beginnings.contains(&beginning(behind(*name))));
+        let candidates = of_kind.filter(|(name, _)| beginnings.contains(&beginning(behind(*name))));
         candidates.filter_map(|(name, id)| Some((*names.get(str::from_utf8(self.string(name)).ok()?)?, id))).collect()
     }
-
-    /// A blob with these structs alone, and the types that their members are made of; pointers in it point to nothing that is known.
-    pub fn excerpt(&self, ids: impl Iterator<Item = u32>) -> Vec<u8> {
-        let mut excerpt = Excerpt::new(self);
-        for id in ids {
-            excerpt.copy(id, 0);
-        }
-        excerpt.finish()
-    }
 }
 
-/// Types that were copied, under new identifiers.
-struct Excerpt<'b, 'a> {
-    from: &'b Btf<'a>,
-    types: Vec<u8>,
-    strings: Vec<u8>,
-    /// New identifiers by old ones.
-    ids: FxHashMap<u32, u32>,
-    next: u32,
-}
-
-impl<'b, 'a> Excerpt<'b, 'a> {
-    fn new(from: &'b Btf<'a>) -> Excerpt<'b, 'a> {
-        let mut new = Excerpt { from, types: Vec::new(), strings: vec![0], ids: FxHashMap::default(), next: 1 };
-        // The one pointer that all others become: to void.
-        new.add(b"", u32::from(kind::PTR) << 24, 0, &[]);
-        new
-    }
-
-    fn add(&mut self, name: &[u8], info: u32, word: u32, rest: &[u8]) -> u32 {
-        let name = self.add_string(name);
-        [name, info, word].iter().for_each(|word| self.types.extend(word.to_ne_bytes()));
-        self.types.extend(rest);
-        self.next += 1;
-        self.next - 1
-    }
-
-    fn add_string(&mut self, text: &[u8]) -> u32 {
-        if text.is_empty() {
-            return 0;
-        }
-        let at = self.strings.len() as u32;
-        self.strings.extend(text);
-        self.strings.push(0);
-        at
-    }
-
-    /// The new identifier of a type; 0, void, for what is no data.
-    fn copy(&mut self, id: u32, depth: u32) -> u32 {
-        if let Some(known) = self.ids.get(&id) {
-            return *known;
-        }
-        let Some(old) = self.from.get(id).filter(|_| depth < DEPTH_MAX) else { return 0 };
-        let name = self.from.string(old.name);
-        let new = match old.kind() {
-            kind::PTR => 1,
-            kind::INT | kind::FLOAT => self.add(name, old.info, old.word, old.rest),
-            // Their constants are of no use here.
-            kind::ENUM | kind::ENUM64 => self.add(name, old.info & !0xffff, old.word, &[]),
-            kind::TYPEDEF | kind::VOLATILE | kind::CONST | kind::RESTRICT | kind::TYPE_TAG => self.copy(old.word, depth + 1),
-            kind::ARRAY => {
-                let [element, index] = [0, 4].map(|at| self.copy(word(old.rest, at), depth + 1));
-                let rest: Vec<u8> = [element, index, word(old.rest, 8)].iter().flat_map(|word| word.to_ne_bytes()).collect();
-                self.add(name, old.info, old.word, &rest)
-            }
-            kind::STRUCT | kind::UNION => {
-                let mut members = Vec::with_capacity(old.rest.len());
-                for member in old.rest.chunks_exact(MEMBER_BYTES) {
-                    let (name, of) = (self.from.string(word(member, 0)), self.copy(word(member, 4), depth + 1));
-                    let words = [self.add_string(name), of, word(member, 8)];
-                    members.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
-                }
-                self.add(name, old.info, old.word, &members)
-            }
-            _ => 0,
-        };
-        self.ids.insert(id, new);
-        new
-    }
-
-    fn finish(self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.types.len() + self.strings.len());
-        bytes.extend(MAGIC.to_ne_bytes());
-        bytes.extend([1, 0]);
-        let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
-        [HEADER_BYTES as u32, 0, types, types, strings].iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
-        bytes.extend(self.types);
-        bytes.extend(self.strings);
-        bytes
-    }
-}
-
-/// A name's first bytes, up to a NUL.
+/// Returns the first four bytes of a name, filled up with zeros from its NUL on.
 fn beginning(name: &[u8]) -> [u8; 4] {
     let first = name.first_chunk().copied().unwrap_or_else(|| {
         let mut short = [0; 4];
@@ -319,182 +227,10 @@ fn beginning(name: &[u8]) -> [u8; 4] {
     }
 }
 
-/// The word at a place that is there, or 0.
+/// Returns the word at an offset, or 0 beyond the end.
 fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|rest| rest.first_chunk().copied()).map_or(0, u32::from_ne_bytes)
 }
 
-/// The running kernel's. Newer ones (from 6.16) let it be mapped, which saves copying its megabytes.
-///
-/// # Errors
-/// The kernel was built without it (CONFIG_DEBUG_INFO_BTF), or it cannot be read.
-pub fn of_the_kernel() -> std::io::Result<Blob> {
-    let file = File::open(VMLINUX)?;
-    match Mapped::whole(&file) {
-        Ok(mapped) => Ok(Blob::Mapped(mapped)),
-        Err(_) => Ok(Blob::Read(std::fs::read(VMLINUX)?)),
-    }
-}
-
-const DIRECTORY: &str = "/sys/kernel/btf";
-
-/// A loaded module's: its types are numbered on from the kernel's, and so are its strings.
-///
-/// # Errors
-/// There is no such module, or it was built without (CONFIG_DEBUG_INFO_BTF_MODULES).
-pub fn of_a_module(module: &str) -> std::io::Result<Blob> {
-    std::fs::read(Path::new(DIRECTORY).join(module)).map(Blob::Read)
-}
-
-/// Loaded modules that have type information, by name.
-pub fn modules() -> Vec<String> {
-    let entries = std::fs::read_dir(DIRECTORY).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.retain(|name| name != "vmlinux");
-    names.sort_unstable();
-    names
-}
-
-/// The bytes of a kernel's type information.
-#[derive(Debug)]
-pub enum Blob {
-    Mapped(Mapped),
-    Read(Vec<u8>),
-}
-
-impl Deref for Blob {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Blob::Mapped(mapped) => mapped,
-            Blob::Read(bytes) => bytes,
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::shape::{Shape, Shaped};
-    use super::*;
-    use proptest::prelude::*;
-
-    impl<'a> Btf<'a> {
-        /// The members of a struct: their names, and where they are in bits.
-        fn members(&self, id: u32) -> Vec<(&'a [u8], u32)> {
-            self.get(id).into_iter().flat_map(|of| of.members()).map(|member| (self.string(member.name), member.offset)).collect()
-        }
-    }
-
-    /// Types of all kinds that an excerpt meets, numbered from 1.
-    fn sample() -> Vec<u8> {
-        let mut strings = b"\0".to_vec();
-        let mut types = Vec::new();
-        let mut add = |name: &str, info: u32, word: u32, rest: &[u32]| {
-            let at = if name.is_empty() { 0 } else { strings.len() };
-            strings.extend(name.as_bytes());
-            strings.push(0);
-            [&[at as u32, info, word], rest].concat().iter().for_each(|word| types.extend(word.to_ne_bytes()));
-            at as u32
-        };
-        let int = 1 << 24;
-        add("int", int, 4, &[32]);
-        add("", 2 << 24, 6, &[]);
-        add("", 3 << 24, 0, &[1, 1, 3]);
-        let names: Vec<u32> = ["first", "second", "third"].map(|name| add(name, 7 << 24, 0, &[])).to_vec();
-        // 7: an unnamed union of an int and an array; 8: a typedef of it; 9: the struct; 10: one that nobody asks for.
-        add("", 5 << 24 | 2, 12, &[names[0], 1, 0, names[1], 3, 0]);
-        add("both_t", 8 << 24, 7, &[]);
-        add("wanted", 4 << 24 | 3, 24, &[0, 8, 0, names[2], 2, 128, names[0], 11, 96]);
-        add("other", 4 << 24 | 1, 8, &[names[0], 9, 0]);
-        add("choice", 6 << 24 | 1, 4, &[names[0], 5]);
-        let mut bytes = [&MAGIC.to_ne_bytes()[..], &[1, 0]].concat();
-        let words = [24, 0, types.len() as u32, types.len() as u32, strings.len() as u32];
-        words.iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
-        [bytes, types, strings].concat()
-    }
-
-    fn named(bytes: &[u8], name: &str) -> Vec<u32> {
-        Btf::parse(bytes).unwrap().named(Sort::Struct, &FxHashSet::from_iter([name])).into_iter().map(|(_, id)| id).collect()
-    }
-
-    #[test]
-    fn an_excerpt_has_what_was_asked_for_and_what_it_is_made_of() {
-        let all = sample();
-        assert_eq!(named(&all, "wanted"), [9]);
-        let excerpt = Btf::parse(&all).unwrap().excerpt([9].into_iter());
-        let (id, btf) = (named(&excerpt, "wanted")[0], Btf::parse(&excerpt).unwrap());
-        assert_eq!(btf.members(id), [(&b""[..], 0), (b"third", 128), (b"first", 96)]);
-        assert!(named(&excerpt, "other").is_empty());
-        let kinds: Vec<u8> = (1..btf.starts.len() as u32).map(|id| btf.get(id).unwrap().kind()).collect();
-        assert_eq!(kinds, [kind::PTR, kind::INT, kind::ARRAY, kind::UNION, kind::ENUM, kind::STRUCT], "each once, no typedef, one pointer");
-    }
-
-    #[test]
-    fn types_have_shapes() {
-        let all = sample();
-        let btf = Btf::parse(&all).unwrap();
-        let number = Shape::Number { name: "int".to_owned(), bytes: 4, signed: false };
-        assert_eq!(btf.shape(1), Shaped { alias: None, shape: number });
-        assert_eq!(btf.shape(2).shape, Shape::Pointer(6));
-        assert_eq!((btf.shape(3).shape, btf.size(3)), (Shape::Array { element: 1, count: 3 }, Some(12)));
-        assert_eq!(btf.shape(8), Shaped { alias: Some("both_t".to_owned()), shape: Shape::Union { bytes: 12 } });
-        let Shape::Struct { bytes: 24, members } = btf.shape(9).shape else { panic!("{:?}", btf.shape(9)) };
-        let names: Vec<(&str, u32, Option<u32>)> = members.iter().map(|one| (one.name.as_str(), one.of, one.offset)).collect();
-        assert_eq!(names, [("", 8, Some(0)), ("third", 2, Some(16)), ("first", 11, Some(12))]);
-        let Shape::Enum { values, .. } = btf.shape(11).shape else { panic!("{:?}", btf.shape(11)) };
-        assert_eq!(values, [(5, "first".to_owned())]);
-        assert_eq!((btf.shape(99).shape, btf.size(6), btf.variable("wanted")), (Shape::Other, None, None));
-    }
-
-    #[test]
-    fn names_begin_alike_however_short_they_are() {
-        assert_eq!(beginning(b"task_struct"), beginning(b"task\0"));
-        assert_eq!(beginning(b"pid"), beginning(b"pid\0file\0"));
-        assert_eq!(beginning(b"p"), beginning(b"p\0q\0"));
-        assert_eq!(beginning(b""), beginning(b"\0pid\0"));
-        assert_ne!(beginning(b"pid"), beginning(b"pids\0"));
-    }
-
-    #[test]
-    fn the_kernels_own_is_read() {
-        let Ok(all) = of_the_kernel() else {
-            eprintln!("SKIPPED: this kernel has no type information at {VMLINUX}; nothing was tested");
-            return;
-        };
-        let id = named(&all, "task_struct")[0];
-        let excerpt = Btf::parse(&all).unwrap().excerpt([id].into_iter());
-        let members = |bytes: &[u8], id| -> Vec<(String, u32)> {
-            let list = Btf::parse(bytes).unwrap().members(id);
-            list.into_iter().map(|(name, at)| (String::from_utf8(name.to_vec()).unwrap(), at)).collect()
-        };
-        let before = members(&all, id);
-        assert!(before.iter().any(|(name, _)| name == "comm"));
-        assert_eq!(members(&excerpt, named(&excerpt, "task_struct")[0]), before);
-        let btf = Btf::parse(&all).unwrap();
-        let is_there = |sort, name| !btf.named(sort, &FxHashSet::from_iter([name])).is_empty();
-        let functions = ["vfs_read", "vfs_rea", "task_struct"].map(|name| is_there(Sort::Function, name));
-        assert_eq!(functions, [true, false, false]);
-        assert!(is_there(Sort::Typedef, "btf_trace_sys_enter"));
-        assert!(excerpt.len() * 20 < all.len(), "{} of {} bytes", excerpt.len(), all.len());
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_are_read(at in 0usize..400, with in any::<u8>(), cut in 0usize..400) {
-            let mut bytes = sample();
-            let len = bytes.len();
-            bytes[at % len] = with;
-            bytes.truncate(len - cut % len);
-            if let Ok(btf) = Btf::parse(&bytes) {
-                let ids = 0..btf.starts.len() as u32 + 1;
-                for id in ids.clone() {
-                    let _ = (btf.shape(id), btf.size(id), btf.parameters(id));
-                }
-                let _ = btf.variable("wanted");
-                let excerpt = btf.excerpt(ids);
-                prop_assert!(Btf::parse(&excerpt).is_ok());
-            }
-        }
-    }
-}
+mod tests;

@@ -1,55 +1,59 @@
-//! Containers, of which the kernel knows nothing: they are the cgroups that runtimes give them, found by what these are called.
+//! Containers. The kernel does not know them: they are the cgroups that container runtimes create, recognized by the
+//! cgroups' names.
 //!
-//! No daemon is asked. Names that are not part of a cgroup's path come from the files in which runtimes write them down.
+//! rtrace asks no daemon. Names that are not part of a cgroup's path are read from the files in which runtimes record
+//! them.
 
-mod called;
+mod cgroup_name;
 mod runtimes;
 
 use super::cgroups::{self, Root};
 use crate::sys::users;
 use crate::text::near;
 use anyhow::{anyhow, bail};
-use called::Called;
-use runtimes::Known;
+use cgroup_name::Identifier;
+use runtimes::RecordedContainer;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Cgroups so far below the root are no container's: whoever may make cgroups can nest them as he likes.
+/// The greatest depth below the root at which containers are searched for. Users who may create cgroups can nest them
+/// arbitrarily deep.
 const DEPTH_MAX: usize = 32;
-/// So many are named in a sentence.
+/// The greatest number of containers that a message lists.
 const LISTED_MAX: usize = 8;
-/// What `docker ps` shows of an ID.
+/// The number of digits of an ID that `docker ps` shows.
 const SHORT: usize = 12;
 
-/// A container that runs.
+/// A running container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
-    /// 64 hexadecimal digits. systemd-nspawn's and lxc's have none.
+    /// 64 hexadecimal digits. Containers of systemd-nspawn and lxc have none.
     pub id: Option<String>,
-    /// What it is called, the shortest name first.
+    /// Its names, the shortest first.
     pub names: Vec<String>,
     /// The directory of its cgroup, the top one if it has several.
     pub cgroup: PathBuf,
-    /// The hierarchy's, in the order in which these are looked at.
+    /// The index of its cgroup hierarchy, in the order in which the hierarchies are searched.
     root: usize,
 }
 
-/// The cgroup of the container that has this ID, is the only one whose ID begins so, or is called so. `by_bpf`: BPF programs are to trace it.
+/// Finds the cgroup of the container with a name or an ID, or of the only one whose ID begins with `wanted`. `by_bpf`:
+/// whether BPF programs will trace it.
 ///
 /// # Errors
-/// There is none, or there are several.
+/// Fails if no container matches, or several do.
 pub fn find(wanted: &str, by_bpf: bool) -> anyhow::Result<PathBuf> {
     let shown = wanted.escape_debug();
-    let mut known = runtimes::known();
+    let mut recorded = runtimes::recorded();
     let mut running = running_in(&ordered(cgroups::roots()?, by_bpf));
-    name(&mut running, &known);
+    add_names(&mut running, &recorded);
     let mut found = matching(wanted, &running);
     if found.is_empty() {
-        known.extend(name_by_users(&mut running));
+        recorded.extend(add_names_by_users(&mut running));
         found = matching(wanted, &running);
     }
     match found[..] {
-        [] => bail!("{}", none(wanted, &running, &known)),
+        [] => bail!("{}", not_found(wanted, &running, &recorded)),
         [only] => Ok(only.cgroup.clone()),
         [first, ..] if found.iter().all(|container| container.id == first.id) => {
             let cgroups = listed(found.iter().map(|container| container.cgroup.display().to_string()));
@@ -58,15 +62,15 @@ pub fn find(wanted: &str, by_bpf: bool) -> anyhow::Result<PathBuf> {
         _ => {
             let digits = if wanted.len() < SHORT { SHORT } else { usize::MAX };
             let containers = listed(found.iter().map(|container| container.described(digits)));
-            Err(anyhow!("there are {} containers that {shown} may mean, give more of an ID: {containers}", found.len()))
+            Err(anyhow!("{shown} matches {} containers, specify one by more digits of its ID: {containers}", found.len()))
         }
     }
 }
 
-/// All that run, for who wants to choose: with the names that root's own runtimes know.
+/// Returns all running containers, with the names that root's runtimes have recorded. It serves the shells' completion.
 pub fn running() -> Vec<Container> {
     let mut all = running_in(&ordered(cgroups::roots().unwrap_or_default(), true));
-    name(&mut all, &runtimes::known());
+    add_names(&mut all, &runtimes::recorded());
     all
 }
 
@@ -79,7 +83,7 @@ impl Container {
         }
     }
 
-    /// Part of its cgroup's path where a user's own service manager made it.
+    /// Returns the user whose own service manager created the container, by the cgroup's path.
     fn user(&self) -> Option<u32> {
         let parts = self.cgroup.iter().filter_map(|part| part.to_str()?.strip_prefix("user@")?.strip_suffix(".service"));
         parts.filter_map(|uid| uid.parse().ok()).next()
@@ -90,7 +94,8 @@ fn shortened(id: &str, digits: usize) -> &str {
     id.get(..digits).unwrap_or(id)
 }
 
-/// Those first in which the kernel can limit a trace: perf events follow version 1's where it is mounted, BPF programs only version 2's.
+/// Sorts the hierarchies by which the kernel can limit the trace to the front: version 1 for perf events, version 2 for
+/// BPF programs, which do not support version 1.
 fn ordered(mut roots: Vec<Root>, by_bpf: bool) -> Vec<Root> {
     roots.sort_by_key(|root| root.is_unified != by_bpf);
     roots
@@ -99,38 +104,39 @@ fn ordered(mut roots: Vec<Root>, by_bpf: bool) -> Vec<Root> {
 fn running_in(roots: &[Root]) -> Vec<Container> {
     let mut all = Vec::new();
     for (number, root) in roots.iter().enumerate() {
-        walk(&root.place, number, &mut Vec::new(), &mut all);
+        walk(&root.mount_point, number, &mut Vec::new(), &mut all);
     }
     all
 }
 
-/// Adds the containers below this cgroup, which is inside those that are `above` it.
-fn walk(dir: &Path, root: usize, above: &mut Vec<Option<Called>>, all: &mut Vec<Container>) {
+/// Adds the containers below a cgroup. `above` has the containers that the cgroup is in.
+fn walk(dir: &Path, root: usize, above: &mut Vec<Option<Identifier>>, all: &mut Vec<Container>) {
     let inside = fs::read_dir(dir).into_iter().flatten().flatten();
     for entry in inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        let called = called::of_cgroup(&entry.file_name().to_string_lossy());
-        if let Some(called) = called.clone().filter(|called| !above.iter().flatten().any(|other| other == called)) {
-            let (id, names) = match called {
-                Called::Id(id) => (Some(id), Vec::new()),
-                Called::Name(name) => (None, vec![name]),
+        let container = cgroup_name::container_of(&entry.file_name().to_string_lossy());
+        if let Some(identifier) = container.clone().filter(|inner| !above.iter().flatten().any(|outer| outer == inner)) {
+            let (id, names) = match identifier {
+                Identifier::Id(id) => (Some(id), Vec::new()),
+                Identifier::Name(name) => (None, vec![name]),
             };
-            let is_known = |other: &Container| other.root < root && other.id == id && (id.is_some() || other.names == names);
-            if !all.iter().any(is_known) {
+            let is_same = |other: &Container| other.root < root && other.id == id && (id.is_some() || other.names == names);
+            if !all.iter().any(is_same) {
                 all.push(Container { id, names, cgroup: entry.path(), root });
             }
         }
         if above.len() < DEPTH_MAX {
-            above.push(called);
+            above.push(container);
             walk(&entry.path(), root, above, all);
             above.pop();
         }
     }
 }
 
-fn name(running: &mut [Container], known: &[Known]) {
+/// Adds the recorded names to running containers, by their IDs.
+fn add_names(running: &mut [Container], recorded: &[RecordedContainer]) {
     for container in running {
-        let own = known.iter().filter(|known| Some(&known.id) == container.id.as_ref());
-        for name in own.flat_map(|known| &known.names) {
+        let own = recorded.iter().filter(|record| Some(&record.id) == container.id.as_ref());
+        for name in own.flat_map(|record| &record.names) {
             if !container.names.contains(name) {
                 container.names.push(name.clone());
             }
@@ -138,24 +144,25 @@ fn name(running: &mut [Container], known: &[Known]) {
     }
 }
 
-/// What users' own runtimes know of the containers in these users' cgroups, and of no others.
-fn name_by_users(running: &mut [Container]) -> Vec<Known> {
+/// Adds the names that users' own runtimes have recorded. A user's records apply only to the containers in this user's
+/// cgroups. Returns all these records.
+fn add_names_by_users(running: &mut [Container]) -> Vec<RecordedContainer> {
     let mut users: Vec<u32> = running.iter().filter_map(Container::user).collect();
     users.sort_unstable();
     users.dedup();
     let mut all = Vec::new();
     for uid in users {
         let Ok(user) = users::user(&uid.to_string()) else { continue };
-        let known = runtimes::known_to(uid, Path::new(&user.home));
+        let recorded = runtimes::recorded_by_user(uid, Path::new(&user.home));
         for container in running.iter_mut().filter(|container| container.user() == Some(uid)) {
-            name(std::slice::from_mut(container), &known);
+            add_names(std::slice::from_mut(container), &recorded);
         }
-        all.extend(known);
+        all.extend(recorded);
     }
     all
 }
 
-/// Those that are called just so; if there are none, those whose ID begins so.
+/// Returns the containers whose name or ID is `wanted`, or if there are none, those whose ID begins with it.
 fn matching<'a>(wanted: &str, running: &'a [Container]) -> Vec<&'a Container> {
     let is_called = |container: &&Container| container.id.as_deref() == Some(wanted) || container.names.iter().any(|name| name == wanted);
     let called: Vec<&Container> = running.iter().filter(is_called).collect();
@@ -165,19 +172,19 @@ fn matching<'a>(wanted: &str, running: &'a [Container]) -> Vec<&'a Container> {
     running.iter().filter(|container| container.id.as_ref().is_some_and(|id| id.starts_with(wanted))).collect()
 }
 
-/// Why there is none.
-fn none(wanted: &str, running: &[Container], known: &[Known]) -> String {
-    let stopped = known.iter().find(|known| known.id == wanted || known.names.iter().any(|name| name == wanted));
-    if let Some(known) = stopped {
-        return format!("container {} ({}) is not running: it has no cgroup", wanted.escape_debug(), shortened(&known.id, SHORT));
+/// Returns the message for a container that was not found.
+fn not_found(wanted: &str, running: &[Container], recorded: &[RecordedContainer]) -> String {
+    let stopped = recorded.iter().find(|record| record.id == wanted || record.names.iter().any(|name| name == wanted));
+    if let Some(stopped) = stopped {
+        return format!("container {} ({}) is not running: it has no cgroup", wanted.escape_debug(), shortened(&stopped.id, SHORT));
     }
     let how = "docker ps --no-trunc, podman ps --no-trunc and crictl ps --no-trunc print IDs";
     if wanted.is_empty() {
-        return format!("no container is meant by an empty name ({how})");
+        return format!("the name of the container is empty ({how})");
     }
     if running.is_empty() {
-        let where_ = "no cgroup is called as docker, podman, containerd, CRI-O, systemd-nspawn or lxc call a container's";
-        return format!("no container {} is running here, and no other: {where_} ({how}; -G takes any cgroup)", wanted.escape_debug());
+        let reason = "no cgroup has the name of a container of docker, podman, containerd, CRI-O, systemd-nspawn or lxc";
+        return format!("no container {} is running here, and no other: {reason} ({how}; -G accepts any cgroup)", wanted.escape_debug());
     }
     let ids = running.iter().filter_map(|container| container.id.as_deref()).map(|id| shortened(id, SHORT));
     let names = running.iter().flat_map(|container| &container.names).map(String::as_str);
@@ -205,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_goes_before_the_beginning_of_an_id() {
+    fn a_name_takes_precedence_over_the_beginning_of_an_id() {
         let all = [container(&"a1".repeat(32), &["web"], "/a"), container(&"a2".repeat(32), &["a1"], "/b"), container("", &["box"], "/c")];
         let found = |wanted: &str| matching(wanted, &all).iter().map(|one| one.cgroup.display().to_string()).collect::<Vec<_>>();
         assert_eq!((found("web"), found("a1"), found("a1a")), (vec!["/a".to_owned()], vec!["/b".to_owned()], vec!["/a".to_owned()]));
@@ -213,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_service_manager() {
+    fn the_user_of_a_container_is_read_from_the_cgroups_path() {
         let cgroup = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-x.scope";
         assert_eq!(container("", &[], cgroup).user(), Some(1000));
         assert_eq!(container("", &[], "/sys/fs/cgroup/machine.slice/libpod-x.scope").user(), None);

@@ -1,24 +1,25 @@
-//! What a C type's name in a format file says of its values: width and sign.
+//! The width and sign of a C type's values, by the type's name in a format file.
 //!
-//! Widths are those of the 64-bit machines that rtrace knows. A typedef that is not listed is [`CType::Other`]: then the field's own size and sign count.
+//! Widths are those of the 64-bit machines that rtrace supports. A typedef that is not listed is [`CType::Other`], for
+//! which the field's own size and sign apply.
 
 /// The kind of a C type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CType {
-    /// Plain `char`: in an array, text.
+    /// Plain `char`. An array of it is text.
     Char,
     Bool,
-    /// Bytes.
+    /// A signed integer and its size in bytes.
     Signed(u8),
-    /// Bytes.
+    /// An unsigned integer and its size in bytes.
     Unsigned(u8),
     Pointer,
-    /// A struct, an enum, or a typedef that is not known here.
+    /// A struct, an enum, or an unknown typedef.
     Other,
 }
 
 impl CType {
-    /// The kind of a type's name (`const unsigned int`, `pid_t`, `struct x *`).
+    /// Returns the kind of a type, by its name (`const unsigned int`, `pid_t`, `struct x *`).
     pub fn of(type_name: &str) -> CType {
         if type_name.contains('*') {
             return CType::Pointer;
@@ -32,7 +33,7 @@ impl CType {
         }
     }
 
-    /// Bytes of a value, where the type says it.
+    /// Returns the size of a value in bytes, if the type determines it.
     pub fn bytes(self) -> Option<u8> {
         match self {
             CType::Char | CType::Bool => Some(1),
@@ -43,7 +44,7 @@ impl CType {
     }
 }
 
-/// A type made of C's own words.
+/// Returns the kind of a type whose name has C's keywords only.
 fn arithmetic<'a>(words: impl Iterator<Item = &'a str>) -> CType {
     let (mut bytes, mut unsigned, mut signed) = (4, false, false);
     for word in words {
@@ -64,7 +65,8 @@ fn arithmetic<'a>(words: impl Iterator<Item = &'a str>) -> CType {
     }
 }
 
-/// The kernel's typedefs that occur in syscalls' arguments and in tracepoints (include/linux/types.h and its like).
+/// Returns the kind of one of the kernel's typedefs that occur in syscalls' arguments and in tracepoints
+/// (include/linux/types.h and others).
 fn typedef(word: &str) -> CType {
     match word {
         "bool" | "_Bool" => CType::Bool,
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widths_and_signs() {
+    fn type_names_determine_width_and_sign() {
         assert_eq!(CType::of("int"), CType::Signed(4));
         assert_eq!(CType::of("const unsigned int"), CType::Unsigned(4));
         assert_eq!(CType::of("unsigned"), CType::Unsigned(4));

@@ -1,60 +1,63 @@
-//! How many files rtrace may have open at once (RLIMIT_NOFILE), and what is said where that is too few.
+//! The limit of open file descriptors (RLIMIT_NOFILE), and the message for a limit that is too low.
 //!
-//! A trace takes some descriptors for each event and CPU, so rtrace takes what the hard limit gives before anything is decided. The command gets the limit back that rtrace was started with.
+//! A trace needs some descriptors for each event and CPU, so rtrace raises its soft limit to the hard limit at the
+//! start. The command gets the limit that rtrace was started with.
 
-use crate::text::plain::without_numbers;
+use crate::text::os_error::without_error_numbers;
 use anyhow::anyhow;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use std::io;
 
-/// With fewer than this, what rtrace reads before it opens events cannot be read: types of the kernel, tracefs.
+/// The least limit with which rtrace can read BTF and tracefs before it opens events.
 const FILES_MIN: u64 = 32;
-/// Enough for most traces, to be written down as it is.
+/// The limit that the message recommends, which is enough for most traces.
 const FILES_ADVISED: u64 = 4096;
 
-/// Takes what the hard limit gives; returns what was there before.
+/// Raises the soft limit to the hard limit. Returns the previous limits.
 ///
 /// # Errors
-/// It is too little for any trace.
+/// Fails if the limit is too low for any trace.
 pub fn raise() -> anyhow::Result<Rlimit> {
     let before = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: before.maximum, maximum: before.maximum });
     match limit() {
-        Some(limit) if limit < FILES_MIN => Err(anyhow!("{}", sentence(limit))),
+        Some(limit) if limit < FILES_MIN => Err(anyhow!("{}", too_low(limit))),
         _ => Ok(before),
     }
 }
 
-/// Gives a process of ours the limit that rtrace was started with.
-pub fn give_back(pid: i32, before: Rlimit) {
+/// Restores the limits that rtrace was started with for a child process.
+pub fn restore(pid: i32, before: Rlimit) {
     let _ = prlimit(Pid::from_raw(pid), Resource::Nofile, before);
 }
 
-/// Names the limit, and what to do about it, where an error comes of it.
+/// Adds the limit and the advice to an error that the limit has caused.
 pub fn explain(error: anyhow::Error) -> anyhow::Error {
-    match limit().filter(|_| is_meant(&error)) {
-        Some(limit) => anyhow!("{}: {}", without_numbers(&format!("{error:#}")), sentence(limit)),
+    match limit().filter(|_| is_caused_by_limit(&error)) {
+        Some(limit) => anyhow!("{}: {}", without_error_numbers(&format!("{error:#}")), too_low(limit)),
         None => error,
     }
 }
 
-/// The same as a reason, where it is one.
+/// Returns the limit and the advice, if the limit has caused an error.
 pub fn reason(error: &anyhow::Error) -> Option<String> {
-    limit().filter(|_| is_meant(error)).map(sentence)
+    limit().filter(|_| is_caused_by_limit(error)).map(too_low)
 }
 
-/// Some of these errors come by libraries, which hand on the kernel's word and not its number.
-fn is_meant(error: &anyhow::Error) -> bool {
-    let word = |number| without_numbers(&io::Error::from_raw_os_error(number).to_string());
+/// Whether the limit has caused an error. The text is compared, because some libraries pass on the text of an errno and
+/// not its number.
+fn is_caused_by_limit(error: &anyhow::Error) -> bool {
+    let text_of = |number| without_error_numbers(&io::Error::from_raw_os_error(number).to_string());
     let text = format!("{error:#}");
-    text.contains(&word(libc::EMFILE)) && !text.contains(&word(libc::ENFILE))
+    text.contains(&text_of(libc::EMFILE)) && !text.contains(&text_of(libc::ENFILE))
 }
 
 fn limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-fn sentence(limit: u64) -> String {
+/// Returns the message for a limit that is too low.
+fn too_low(limit: u64) -> String {
     format!(
         "only {limit} files may be open at once (the hard limit of RLIMIT_NOFILE); raise it: `ulimit -n {FILES_ADVISED}` as root, \
          `--ulimit nofile={FILES_ADVISED}` (docker, podman), `LimitNOFILE={FILES_ADVISED}` (systemd)"
@@ -67,7 +70,7 @@ mod tests {
     use anyhow::Context;
 
     #[test]
-    fn only_the_own_limit_is_named() {
+    fn only_errors_by_the_processs_own_limit_are_explained() {
         let of = |number| Err::<(), _>(io::Error::from_raw_os_error(number)).context("cannot open it").unwrap_err();
         assert!(explain(of(libc::EMFILE)).to_string().contains("RLIMIT_NOFILE"));
         assert!(!format!("{:#}", explain(of(libc::ENFILE))).contains("RLIMIT_NOFILE"));

@@ -1,4 +1,4 @@
-//! Which ABI a program's calls have: by the first bytes of an ELF file, or by what the kernel told a running one. No more of ELF is read here.
+//! The ABI of a program's system calls, by the first bytes of an ELF file, or by the auxiliary vector of a process.
 
 use super::machine::NATIVE_ABI;
 use crate::event::{Abi, TaskId};
@@ -6,30 +6,30 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What a program file is.
+/// The kind of a program file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// An ELF file for this ABI.
     Elf(Abi),
-    /// An ELF file for a machine that rtrace knows nothing of.
+    /// An ELF file for a machine that rtrace does not support.
     OtherMachine { machine: u16 },
-    /// A script: its interpreter decides.
+    /// A script, whose ABI is that of its interpreter.
     Script,
-    /// Neither.
+    /// Another file, or a kernel thread.
     Unknown,
 }
 
 impl Program {
-    /// Its calls use other numbers than the machine's own 64-bit ones.
+    /// Whether its system calls have other numbers than the machine's native ABI.
     pub fn is_compat(self) -> bool {
         matches!(self, Program::Elf(Abi::I386 | Abi::X32))
     }
 }
 
-/// Reads a program's header.
+/// Reads the kind of a program file.
 ///
 /// # Errors
-/// The file cannot be opened or read.
+/// Fails if the file cannot be opened or read.
 pub fn program(path: &Path) -> io::Result<Program> {
     let mut header = [0u8; 20];
     let mut file = File::open(path)?;
@@ -45,15 +45,17 @@ pub fn program(path: &Path) -> io::Result<Program> {
     Ok(classify(&header[..filled]))
 }
 
-/// What a running process executes, by the auxiliary vector that the kernel gave it (man 3 getauxval). Its file is not opened: the file system that it is on may not answer, and rtrace would wait with it.
+/// Reads the kind of the program that a process executes, by its auxiliary vector (man 3 getauxval). Its file is not
+/// opened, because rtrace would be blocked if the server of its file system did not answer.
 ///
 /// # Errors
-/// There is no such process, or it may not be looked at.
+/// Fails if there is no such process, or it may not be inspected.
 pub fn program_of(pid: i32) -> io::Result<Program> {
     program_of_thread(TaskId { pid, tid: pid })
 }
 
-/// By the width of the vector's words, and by the entries that only one ABI has (`ARCH_DLINFO_IA32` and `ARCH_DLINFO_X32` in arch/x86/include/asm/elf.h). Kernel threads have no vector.
+/// Determines the ABI by the width of the vector's words, and by the entries that only one ABI has (`ARCH_DLINFO_IA32`
+/// and `ARCH_DLINFO_X32` in arch/x86/include/asm/elf.h). Kernel threads have no vector.
 fn classify_running(auxv: &[u8]) -> Program {
     const SYSINFO: u32 = 32;
     const SYSINFO_EHDR: u32 = 33;
@@ -74,15 +76,16 @@ fn classify_running(auxv: &[u8]) -> Program {
     Program::Elf(if types(SYSINFO_EHDR) && !types(SYSINFO) { Abi::X32 } else { Abi::I386 })
 }
 
-/// The same of a thread's process. The first thread may have ended before the others: it says nothing then.
+/// Reads the kind of the program that a thread executes. The vector of a first thread that ended before the others is
+/// empty.
 ///
 /// # Errors
-/// As [`program_of`].
+/// Fails as [`program_of`].
 pub fn program_of_thread(task: TaskId) -> io::Result<Program> {
     std::fs::read(format!("/proc/{}/task/{}/auxv", task.pid, task.tid)).map(|auxv| classify_running(&auxv))
 }
 
-/// By the identification bytes and `e_machine` (man 5 elf).
+/// Determines the kind by the identification bytes and `e_machine` (man 5 elf).
 fn classify(header: &[u8]) -> Program {
     if header.starts_with(b"#!") {
         return Program::Script;
@@ -113,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_and_machines() {
+    fn class_and_machine_determine_the_abi() {
         assert_eq!(classify(&header(2, 62)), Program::Elf(Abi::X86_64));
         assert_eq!(classify(&header(1, 62)), Program::Elf(Abi::X32));
         assert_eq!(classify(&header(1, 3)), Program::Elf(Abi::I386));
@@ -124,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_foreign_files() {
+    fn truncated_and_other_files_are_unknown() {
         let whole = header(2, 62);
         for length in 0..whole.len() {
             assert_eq!(classify(&whole[..length]), Program::Unknown);
@@ -134,7 +137,7 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn running_programs() {
+    fn auxiliary_vectors_determine_the_abi() {
         let narrow = |entries: &[[u32; 2]]| entries.iter().flatten().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
         let page_size = [6, 4096];
         assert_eq!(classify_running(&narrow(&[[32, 0xf7fb_3570], [33, 0xf7fb_3000], page_size, [0, 0]])), Program::Elf(Abi::I386));
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn this_very_program() {
+    fn this_test_program_has_the_native_abi() {
         assert_eq!(program_of(std::process::id() as i32).unwrap(), Program::Elf(NATIVE_ABI));
         assert!(program(Path::new("/nonexistent")).is_err());
     }

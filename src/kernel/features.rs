@@ -1,10 +1,10 @@
-//! Which of the kernel's optional tracing parts are there.
+//! The optional tracing features of the running kernel.
 
 use super::tracefs::Tracefs;
 use std::fs;
 use std::path::Path;
 
-/// The ways to make events of one's own, and what BPF needs.
+/// The kernel's kinds of dynamic events, and the prerequisites of BPF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
     pub kprobes: bool,
@@ -22,16 +22,17 @@ pub struct Features {
 }
 
 impl Features {
-    /// Looks at the files; without tracefs only BTF can be told.
+    /// Detects the features by the files of tracefs and sysfs. Without tracefs, only BTF is detected.
     pub fn find(tracefs: Option<&Tracefs>) -> Features {
         let btf = Path::new("/sys/kernel/btf/vmlinux").exists();
         let Some(tracefs) = tracefs else { return Features { btf, ..Features::default() } };
         let has = |file: &str| tracefs.root().join(file).exists();
-        // The kernel's own help names the kinds of line it takes, and no file does; but `e` it names where it takes none.
+        // Only the kernel's help text lists the accepted kinds of definitions. It also lists `e` in kernels that do not
+        // accept it, so that one is detected by its function.
         let help = tracefs.root().join("README").read_to_string().unwrap_or_default();
         Features {
             kprobes: has_kprobes(tracefs),
-            fprobes: takes(&help, "f[:"),
+            fprobes: has_definition(&help, "f[:"),
             uprobes: has("uprobe_events"),
             eprobes: has_function("eprobe_trigger_func"),
             synthetic: has("synthetic_events"),
@@ -42,18 +43,18 @@ impl Features {
     }
 }
 
-/// Whether this kernel takes probes in its code.
+/// Whether this kernel supports kprobes.
 pub fn has_kprobes(tracefs: &Tracefs) -> bool {
     tracefs.root().join("kprobe_events").exists()
 }
 
-/// Whether it makes histograms of events.
+/// Whether this kernel supports histograms of events (`hist` triggers).
 pub fn has_histograms(tracefs: &Tracefs) -> bool {
     tracefs.root().join("events/raw_syscalls/sys_exit/hist").exists()
 }
 
-/// Whether a line of the help gives this kind of definition (`\t   e[:[<group>/]...`, perhaps behind `Format:`).
-fn takes(help: &str, kind: &str) -> bool {
+/// Whether a line of the help text has a kind of definition (`\t   e[:[<group>/]...`, also behind `Format:`).
+fn has_definition(help: &str, kind: &str) -> bool {
     help.lines().any(|line| line.trim_start().trim_start_matches("Format:").trim_start().starts_with(kind))
 }
 
@@ -68,19 +69,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_definitions() {
+    fn kinds_of_definitions_are_found_in_the_help_text() {
         let help = "\t   Format: p[:[<group>/][<event>]] <place> [<args>]\n\t           e[:[<group>/][<event>]] <attached-group>\n";
-        assert!(takes(help, "p[:") && takes(help, "e[:") && !takes(help, "f[:"));
+        assert!(has_definition(help, "p[:") && has_definition(help, "e[:") && !has_definition(help, "f[:"));
     }
 
     #[test]
-    fn functions_of_this_kernel() {
+    fn functions_of_this_kernel_are_found_by_name() {
         assert!(has_function("schedule") && !has_function("chedule"));
     }
 
     #[test]
     #[ignore = "needs root and tracefs"]
-    fn this_kernel() {
+    fn features_of_this_kernel_are_detected() {
         let tracefs = Tracefs::find().unwrap();
         let features = Features::find(Some(&tracefs));
         assert_eq!(features.uprobes, tracefs.root().join("uprobe_events").exists());

@@ -1,38 +1,41 @@
-//! Fields that were read from memory when their record was made: what could not be read is known by its address.
+//! Fields whose value a BPF program read from memory when it wrote the record. If the memory could not be read, the
+//! address is shown.
 //!
-//! Before such a field X stand `__X_from`, the address, and `__X_got`, what the helper answered that read it: an errno below zero, or for text how many bytes it has with its NUL.
+//! Two fields precede such a field X: `__X_from` is the address, and `__X_got` is the result of the BPF helper that
+//! read it: a negative errno, or for text the number of bytes with its NUL.
 
 use super::format::{Format, FormatField};
 
-/// Where a fetched field's address is, by name.
+/// Returns the name of the field with a fetched field's address.
 pub fn from_field(name: &str) -> String {
     format!("__{name}_from")
 }
 
-/// Where the answer to reading it is, by name.
+/// Returns the name of the field with the result of reading a fetched field.
 pub fn got_field(name: &str) -> String {
     format!("__{name}_got")
 }
 
-/// The two fields that tell of another.
+/// The two fields that describe how another one was read.
 #[derive(Clone, Debug)]
 pub struct Fetched {
     from: FormatField,
     got: FormatField,
 }
 
-/// How the reading of a field went.
+/// The result of reading a field from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Got {
-    /// All of it, or as much as there was room for.
-    Whole,
-    Cut,
-    /// Nothing, from this address.
-    Nothing(u64),
+pub enum FetchResult {
+    /// The field was read.
+    Complete,
+    /// The field is full, so its text may be truncated.
+    Truncated,
+    /// Nothing could be read at this address.
+    Failed(u64),
 }
 
 impl Format {
-    /// What tells of the field in this place, if it was read from memory.
+    /// Returns the fields that describe how the field with this index was read, if it was read from memory.
     pub fn fetched(&self, at: usize) -> Option<Fetched> {
         let name = &self.fields.get(at)?.name;
         let (from, got) = (self.fields.get(at.checked_sub(2)?)?, self.fields.get(at - 1)?);
@@ -42,20 +45,19 @@ impl Format {
 }
 
 impl Fetched {
-    /// How it went in this record, for a field of so many bytes; `None` if the record is too short to tell.
-    pub fn got(&self, raw: &[u8], bytes: u32) -> Option<Got> {
+    /// Returns the result for a record, for a field whose size is `bytes`. It is `None` if the record is too short.
+    pub fn result(&self, raw: &[u8], bytes: u32) -> Option<FetchResult> {
         Some(match self.got.number(raw)? {
-            ..0 => Got::Nothing(self.from.unsigned(raw)?),
-            // A text that fills its room may have been cut there.
-            got if got == i64::from(bytes) => Got::Cut,
-            _ => Got::Whole,
+            ..0 => FetchResult::Failed(self.from.unsigned(raw)?),
+            got if got == i64::from(bytes) => FetchResult::Truncated,
+            _ => FetchResult::Complete,
         })
     }
 }
 
 impl FormatField {
-    /// It tells only of another field.
-    pub fn is_of_fetched(&self) -> bool {
+    /// Whether the field only describes how another one was read.
+    pub fn describes_fetch(&self) -> bool {
         self.fetched_for("_from").or_else(|| self.fetched_for("_got")).is_some()
     }
 
@@ -69,15 +71,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_read_is_an_address() {
+    fn the_result_of_reading_is_in_the_two_fields_before() {
         let text = "name: x\nID: 1\n\tfield:u64 __a_from;offset:0;size:8;signed:0;\n\tfield:s64 __a_got;offset:8;size:8;signed:1;\n\tfield:char a[8];offset:16;size:8;signed:0;\n";
         let format = Format::parse(text).unwrap();
         let record = |got: i64| [7u64.to_le_bytes(), got.to_le_bytes(), *b"etc\0\0\0\0\0"].concat();
         let fetched = format.fetched(2).unwrap();
-        let got = |answer| fetched.got(&record(answer), 8);
-        assert_eq!([got(4), got(8), got(-14)], [Some(Got::Whole), Some(Got::Cut), Some(Got::Nothing(7))]);
-        assert_eq!(fetched.got(&[0; 12], 8), None);
+        let result = |got| fetched.result(&record(got), 8);
+        let expected = [Some(FetchResult::Complete), Some(FetchResult::Truncated), Some(FetchResult::Failed(7))];
+        assert_eq!([result(4), result(8), result(-14)], expected);
+        assert_eq!(fetched.result(&[0; 12], 8), None);
         assert!(format.fetched(0).is_none() && format.fetched(1).is_none() && format.fetched(3).is_none());
-        assert!(format.fields[0].is_of_fetched() && format.fields[1].is_of_fetched() && !format.fields[2].is_of_fetched());
+        assert!(format.fields[0].describes_fetch() && format.fields[1].describes_fetch() && !format.fields[2].describes_fetch());
     }
 }

@@ -1,24 +1,26 @@
-//! Values of fields, read out of a record's raw bytes. Every read is checked against the record's end: a field that is not all there is `None`.
+//! Reads the values of fields out of a record's raw bytes. Every read is checked against the record's end: a field
+//! beyond it is `None`.
 //!
-//! Numbers are little-endian, as on every machine whose records rtrace reads.
+//! Numbers are little-endian, as on all machines whose records rtrace reads.
 
 use super::format::{FieldPlace, FormatField};
 
 impl FormatField {
-    /// The number, without regard to its sign; `None` for sizes other than 1, 2, 4, 8 and beyond the record's end.
+    /// Returns the number without its sign; `None` for sizes other than 1, 2, 4, 8, and beyond the record's end.
     #[inline]
     pub fn unsigned(&self, raw: &[u8]) -> Option<u64> {
         unsigned(self.slice(raw)?)
     }
 
-    /// The number with its sign, if the field has one; values above `i64::MAX` of unsigned fields wrap.
+    /// Returns the number, with its sign if the field is signed. Values of unsigned fields above `i64::MAX` wrap.
     #[inline]
     pub fn number(&self, raw: &[u8]) -> Option<i64> {
         let value = self.unsigned(raw)?;
         Some(if self.signed { sign_extend(value, self.size.min(8) as u8) } else { value as i64 })
     }
 
-    /// The field's bytes, wherever they are. What a `__data_loc` of length zero points to is the empty slice.
+    /// Returns the field's bytes, at the field's offset or at the place that it refers to. A `__data_loc` of length
+    /// zero is the empty slice.
     #[inline]
     pub fn bytes<'a>(&self, raw: &'a [u8]) -> Option<&'a [u8]> {
         let base = match self.place {
@@ -32,18 +34,19 @@ impl FormatField {
         raw.get(start..start.checked_add(length)?)
     }
 
-    /// The bytes up to the first NUL, for text.
+    /// Returns the field's bytes up to the first NUL, for text.
     #[inline]
     pub fn text<'a>(&self, raw: &'a [u8]) -> Option<&'a [u8]> {
         self.bytes(raw).map(until_nul)
     }
 
-    /// The parts of a field that has several places elsewhere in the record, as probes have for arrays of texts.
+    /// Splits a field that refers to several places of the record into one field for each. Probes have such fields for
+    /// arrays of texts.
     pub fn places(&self) -> impl Iterator<Item = FormatField> {
         (0..self.size / 4).map(|nth| FormatField { offset: self.offset.saturating_add(4 * nth), size: 4, ..self.clone() })
     }
 
-    /// Bytes of one element of an array; the whole size of what is none.
+    /// Returns the size in bytes of an array's elements, or of a field that is no array.
     pub fn element_bytes(&self) -> u8 {
         let bytes = match (self.array, self.place) {
             (Some(count @ 1..), _) => self.size / count,
@@ -53,7 +56,7 @@ impl FormatField {
         u8::try_from(bytes).unwrap_or(1).max(1)
     }
 
-    /// The elements of an array, without regard to their sign. Bytes that make no whole element are left out.
+    /// Returns the elements of an array, without their sign. An incomplete last element is left out.
     pub fn elements<'a>(&self, raw: &'a [u8]) -> Option<impl Iterator<Item = u64> + 'a> {
         let bytes = self.bytes(raw)?;
         Some(bytes.chunks_exact(usize::from(self.element_bytes())).map_while(unsigned))
@@ -69,7 +72,7 @@ fn until_nul(bytes: &[u8]) -> &[u8] {
     memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end])
 }
 
-/// Extends the sign of a number of so many bytes (1..=8).
+/// Extends the sign of a number whose size is `bytes` (1..=8).
 #[inline]
 pub fn sign_extend(value: u64, bytes: u8) -> i64 {
     let unused = 64 - 8 * u32::from(bytes.clamp(1, 8));
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_every_width_and_sign() {
+    fn numbers_of_all_widths_and_signs_are_read() {
         let raw = [0, 0xff, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
         assert_eq!(field("s8 a;offset:1;size:1;signed:1;").number(&raw), Some(-1));
         assert_eq!(field("u8 a;offset:1;size:1;signed:0;").number(&raw), Some(255));
@@ -107,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_record_is_none() {
+    fn fields_beyond_the_records_end_are_none() {
         let raw = [0u8; 8];
         assert_eq!(field("int a;offset:5;size:4;signed:1;").number(&raw), None);
         assert_eq!(field("int a;offset:4294967295;size:4294967295;signed:1;").number(&raw), None);
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn dynamic_fields() {
+    fn dynamic_fields_are_read_at_the_place_they_refer_to() {
         let raw = [4, 0, 3, 0, b'a', b'b', 0, 7];
         let data = field("__data_loc char[] a;offset:0;size:4;signed:0;");
         assert_eq!(data.bytes(&raw), Some(&b"ab\0"[..]));
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays() {
+    fn arrays_are_read_with_and_without_a_length() {
         let mut raw = [0u8; 64];
         raw[16] = 1;
         raw[56] = 6;
@@ -142,7 +145,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_record_makes_it_panic(raw: Vec<u8>, offset: u32, size: u32, count in 0u32..9, kind in 0..4) {
+        fn random_records_cause_no_panic(raw: Vec<u8>, offset: u32, size: u32, count in 0u32..9, kind in 0..4) {
             let text = match kind {
                 0 => format!("int a;offset:{offset};size:{size};signed:1;"),
                 1 => format!("__data_loc char[] a;offset:{};size:4;signed:1;", offset % 16),

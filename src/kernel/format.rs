@@ -1,7 +1,8 @@
-//! A tracepoint's format file (`events/SUBSYSTEM/NAME/format` in tracefs): which fields stand where in its records.
+//! A tracepoint's format file (`events/SUBSYSTEM/NAME/format` in tracefs): the fields of its records.
 //!
-//! Only the text is understood here. [`super::field`] reads values out of records, [`super::print_fmt`] the `print fmt:` line. The text may
-//! come from a file made elsewhere: anything is answered by a format or a sentence, never by a panic.
+//! This module parses the text only. [`super::field`] reads values out of records, [`super::print_fmt`] the `print
+//! fmt:` line. The text may come from a recording of another machine: any text yields a format or an error, never a
+//! panic.
 
 use super::ctype::CType;
 
@@ -9,11 +10,11 @@ use super::ctype::CType;
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Format {
     pub name: String,
-    /// The number that perf_event_open's `config` takes.
+    /// The event's number, the value for perf_event_open's `config`.
     pub id: u64,
     /// All fields, `common_*` first.
     pub fields: Vec<FormatField>,
-    /// The `print fmt:` line, as it is.
+    /// The `print fmt:` line, unparsed.
     pub print: String,
 }
 
@@ -21,41 +22,41 @@ pub struct Format {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FormatField {
     pub name: String,
-    /// The C type as the file has it, without array brackets (`__data_loc char[]` is kept whole).
+    /// The C type in the file's spelling, without array brackets (but `__data_loc char[]` has them).
     pub type_name: String,
     pub offset: u32,
     pub size: u32,
     pub signed: bool,
-    /// Elements, when it is an array of a fixed length; 0 for one that reaches to the record's end.
+    /// The number of elements of an array of fixed length; 0 for one that extends to the record's end.
     pub array: Option<u32>,
     pub place: FieldPlace,
 }
 
-/// Where a field's bytes are.
+/// The place of a field's bytes in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum FieldPlace {
-    /// At its offset.
+    /// At the field's offset.
     Here,
-    /// `__data_loc`: length << 16 | offset from the record's start.
+    /// `__data_loc`: the field has length << 16 | offset from the record's start.
     DataLoc,
-    /// `__rel_loc`: the same, the offset counted from the end of this field.
+    /// `__rel_loc`: the field has length << 16 | offset from the end of this field.
     RelLoc,
 }
 
-/// Why a text is no format file.
+/// The reason why a format file cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the event's format file: {what}")]
 pub struct FormatError {
-    /// Counted from 1.
+    /// The line number, from 1 on.
     pub line: usize,
     pub what: String,
 }
 
 impl Format {
-    /// Reads a whole format file.
+    /// Parses the text of a format file.
     ///
     /// # Errors
-    /// The name or the id is missing, or a field's line has no type, name, offset or size.
+    /// Fails if the name or the id is missing, or a field's line has no type, name, offset or size.
     pub fn parse(text: &str) -> Result<Format, FormatError> {
         let mut format = Format::default();
         let mut id = None;
@@ -86,37 +87,37 @@ impl Format {
         Ok(format)
     }
 
-    /// The field of this name.
+    /// Returns the field with a name.
     pub fn field(&self, name: &str) -> Option<&FormatField> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The event's own fields, without the `common_*` ones that all events share.
+    /// Returns the event's own fields, without the `common_*` ones that all events have.
     pub fn own_fields(&self) -> impl Iterator<Item = &FormatField> {
         self.fields.iter().filter(|field| !field.is_common())
     }
 }
 
 impl FormatField {
-    /// One of the fields that every record begins with.
+    /// Whether it is one of the `common_*` fields that every record begins with.
     pub fn is_common(&self) -> bool {
         self.name.starts_with("common_")
     }
 
-    /// A string: an array of char, here or elsewhere in the record.
+    /// Whether it is a string: an array of char, at the field's offset or at another place of the record.
     pub fn is_text(&self) -> bool {
         (self.array.is_some() || self.place != FieldPlace::Here) && self.ctype() == CType::Char
     }
 
-    /// What kind of C type its value, or each of its elements, has.
+    /// Returns the kind of C type of its value, or of each of its elements.
     pub fn ctype(&self) -> CType {
         let element = self.type_name.trim_start_matches("__data_loc").trim_start_matches("__rel_loc");
-        // `__data_loc char[][2]`, as probes have it for two texts.
+        // A probe's field for two texts is `__data_loc char[][2]`.
         CType::of(element.split('[').next().unwrap_or(element))
     }
 }
 
-/// `TYPE NAME[N];\toffset:O;\tsize:S;\tsigned:B;`, without the leading `field:`.
+/// Parses the line of a field, without the leading `field:`: `TYPE NAME[N];\toffset:O;\tsize:S;\tsigned:B;`.
 fn parse_field(line: &str) -> Result<FormatField, String> {
     let mut parts = line.split(';');
     let declaration = parts.next().unwrap_or_default().trim();
@@ -145,7 +146,7 @@ fn parse_field(line: &str) -> Result<FormatField, String> {
     Ok(field)
 }
 
-/// Type, name and, for arrays, what stands from the first bracket on (`[16]`).
+/// Splits a declaration into type, name and, for arrays, the text from the first bracket on (`[16]`).
 fn split_declaration(declaration: &str) -> Option<(String, &str, Option<&str>)> {
     if let Some((before, rest)) = declaration.split_once("(*") {
         // A pointer to a function: `void (*name)(int)`.
@@ -159,7 +160,8 @@ fn split_declaration(declaration: &str) -> Option<(String, &str, Option<&str>)> 
         _ => (declaration, None),
     };
     let name_at = head.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
-    // `head[name_at - 1]` may be the last byte of a longer character only if that character is no part of a name: still a boundary.
+    // Only a damaged file has characters of several bytes here; `rfind` yields the start of one, so `name_at` may be
+    // inside it.
     let (type_name, name) = head.is_char_boundary(name_at).then(|| head.split_at(name_at))?;
     let type_name = type_name.trim();
     (is_name(name) && !type_name.is_empty()).then(|| (type_name.to_owned(), name, brackets))
@@ -169,7 +171,8 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// How many elements `[2][3]` stand for. A length that is no number (`[TASK_COMM_LEN]`, as some modules leave it) is told from the size.
+/// Returns the number of elements of an array with brackets such as `[2][3]`. If a length is not a number
+/// (`[TASK_COMM_LEN]` in some modules), it is computed from the size.
 fn element_count(brackets: &str, field: &FormatField) -> u32 {
     let lengths = brackets.trim_matches(['[', ']']).split("][").map(|length| length.trim().parse::<u32>().ok());
     let product = lengths.into_iter().try_fold(1u32, |product, length| product.checked_mul(length?));
@@ -189,7 +192,7 @@ mod tests {
     const SCHED_SWITCH: &str = include_str!("fixtures/sched_switch.format");
 
     #[test]
-    fn reads_a_whole_file() {
+    fn a_format_file_is_parsed() {
         let format = Format::parse(SCHED_SWITCH).unwrap();
         assert_eq!((format.name.as_str(), format.id), ("sched_switch", 372));
         assert_eq!(format.fields.len(), 11);
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_of_declaration() {
+    fn all_forms_of_declarations_are_parsed() {
         let args = field("unsigned long args[6]", 48);
         assert_eq!((args.type_name.as_str(), args.name.as_str(), args.array), ("unsigned long", "args", Some(6)));
         let name = field("__data_loc char[] name", 4);
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_and_where() {
+    fn errors_name_the_line_and_the_problem() {
         let error = |text: &str| Format::parse(text).unwrap_err().to_string();
         assert_eq!(error(""), "line 1 of the event's format file: the file ends without `name:`");
         assert_eq!(error("name: x\nID: zwei\n"), "line 2 of the event's format file: `zwei` is not a number");
@@ -241,7 +244,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_a_format_or_an_error(text in "(name: x\nID: 1\n)?(\tfield:[a-z_ *\\[\\]0-9()é]{0,20};\toffset:[0-9]{1,11};\tsize:[0-9]{1,11};\n){0,3}\\PC{0,40}") {
+        fn random_text_causes_no_panic(text in "(name: x\nID: 1\n)?(\tfield:[a-z_ *\\[\\]0-9()é]{0,20};\toffset:[0-9]{1,11};\tsize:[0-9]{1,11};\n){0,3}\\PC{0,40}") {
             let _ = Format::parse(&text);
         }
     }

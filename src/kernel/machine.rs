@@ -1,4 +1,4 @@
-//! The machine: kernel release, processors, clocks, and its own ABI.
+//! The machine: kernel release, CPUs, clocks, memory, and native ABI.
 
 use crate::event::Abi;
 use anyhow::{Context, anyhow};
@@ -6,38 +6,38 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::sync::LazyLock;
 
-/// The machine's own ABI: what rtrace itself was built for, which is what runs.
+/// The machine's native ABI, which is the one that rtrace was built for.
 pub const NATIVE_ABI: Abi = if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 };
 
-/// The most processors a list may name; the kernel's own bound is 8192.
+/// The greatest number of CPUs in a list. The kernel's limit is 8192.
 const CPUS_MAX: usize = 1 << 16;
 
-/// `uname -r`.
+/// Reads the kernel release (`uname -r`).
 ///
 /// # Errors
-/// /proc is not mounted.
+/// Fails if /proc is not mounted.
 pub fn release() -> anyhow::Result<String> {
     let text = fs::read_to_string("/proc/sys/kernel/osrelease").context("failed to read /proc/sys/kernel/osrelease: is /proc mounted?")?;
     Ok(text.trim().to_owned())
 }
 
-/// Major and minor number of a release (`6.18.44-x`).
+/// Returns the major and minor number of a release (`6.18.44-x`).
 pub fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// The processors that are online, ascending.
+/// Reads the CPUs that are online, in ascending order.
 ///
 /// # Errors
-/// The file cannot be read or is no list.
+/// Fails if the file cannot be read or is not a list of CPUs.
 pub fn online_cpus() -> anyhow::Result<Vec<u32>> {
     let path = "/sys/devices/system/cpu/online";
     let text = fs::read_to_string(path).with_context(|| format!("failed to read {path}: is sysfs mounted?"))?;
-    parse_cpu_list(&text).ok_or_else(|| anyhow!("{path} is no list of processors: `{}`", text.trim().escape_debug()))
+    parse_cpu_list(&text).ok_or_else(|| anyhow!("{path} is not a list of CPUs: `{}`", text.trim().escape_debug()))
 }
 
-/// How many processors the machine may ever have; none has this number or a higher one.
+/// Returns the number of CPUs that the machine may ever have. All CPU numbers are lower.
 pub fn possible_cpus() -> u32 {
     static COUNT: LazyLock<u32> = LazyLock::new(|| {
         let list = fs::read_to_string("/sys/devices/system/cpu/possible").ok();
@@ -46,20 +46,21 @@ pub fn possible_cpus() -> u32 {
     *COUNT
 }
 
-/// The machine's memory, bytes; `None` if /proc is not mounted.
+/// Reads the machine's memory in bytes. Returns `None` if /proc is not mounted.
 pub fn memory_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let kib: u64 = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
 
-/// How many tasks the machine has, kernel threads included; `None` if /proc is not mounted.
+/// Reads the number of tasks, including kernel threads. Returns `None` if /proc is not mounted.
 pub fn tasks() -> Option<usize> {
-    // load load load running/all last
+    // The format is: three load averages, runnable/all tasks, last pid (man 5 proc_loadavg).
     fs::read_to_string("/proc/loadavg").ok()?.split(' ').nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-/// `0-3,7` as the kernel writes it, ascending, each once; `None` if it is no such list. The empty text is the empty list.
+/// Parses a list of CPUs in the kernel's format (`0-3,7`). The result is sorted and has each CPU once, or is `None` if
+/// the text is malformed. The empty text is the empty list.
 pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|_| !text.trim().is_empty()) {
@@ -75,16 +76,16 @@ pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// How far the other clocks are ahead of CLOCK_MONOTONIC, nanoseconds.
+/// The differences of other clocks to CLOCK_MONOTONIC, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockOffsets {
-    /// CLOCK_REALTIME - CLOCK_MONOTONIC: for wall-clock stamps.
+    /// CLOCK_REALTIME - CLOCK_MONOTONIC, for wall-clock time stamps.
     pub realtime: i64,
-    /// CLOCK_BOOTTIME - CLOCK_MONOTONIC: time spent suspended; /proc/PID/stat counts in CLOCK_BOOTTIME.
+    /// CLOCK_BOOTTIME - CLOCK_MONOTONIC, the time spent suspended. The times of /proc/PID/stat are in CLOCK_BOOTTIME.
     pub boottime: i64,
 }
 
-/// Measures [`ClockOffsets`]: of a few tries the one least disturbed.
+/// Measures [`ClockOffsets`]. Each is the one of five measurements that took the least time.
 pub fn clock_offsets() -> ClockOffsets {
     ClockOffsets { realtime: ahead_of_monotonic(ClockId::Realtime), boottime: ahead_of_monotonic(ClockId::Boottime) }
 }
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_lists() {
+    fn lists_of_cpus_are_parsed() {
         assert_eq!(parse_cpu_list("0-1\n"), Some(vec![0, 1]));
         assert_eq!(parse_cpu_list("0-3,7,5-6"), Some(vec![0, 1, 2, 3, 5, 6, 7]));
         assert_eq!(parse_cpu_list("3,3"), Some(vec![3]));
@@ -118,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn versions() {
+    fn releases_have_a_major_and_minor_number() {
         assert_eq!(version("6.18.44-fc-v595"), Some((6, 18)));
         assert_eq!(version("7.2"), Some((7, 2)));
         assert_eq!(version("next"), None);
     }
 
     #[test]
-    fn this_machine() {
+    fn properties_of_this_machine_are_read() {
         assert!(version(&release().unwrap()).is_some());
         assert!(!online_cpus().unwrap().is_empty());
         assert!(memory_bytes().unwrap() > 64 << 20);

@@ -1,14 +1,12 @@
-//! What this kernel offers: tracefs and its events, the machine, what the caller may do, and who runs.
+//! The running kernel and machine: tracefs and its events, BTF, privileges, mounts, cgroups, and the tasks in /proc.
 
 pub mod btf;
-pub mod carriers;
 pub mod cgroups;
 pub mod constant;
 pub mod containers;
 pub mod ctype;
 pub mod descriptors;
 pub mod elf;
-pub mod elsewhere;
 pub mod features;
 pub mod fetched;
 pub mod field;
@@ -17,11 +15,13 @@ pub mod lockdown;
 pub mod machine;
 pub mod mounts;
 pub mod objects;
+pub mod output_readers;
 pub mod print_fmt;
 pub mod privileges;
 pub mod probe_device;
 pub mod procfs;
 pub mod refused;
+pub mod remote_files;
 pub mod syscall_event;
 pub mod tracefs;
 

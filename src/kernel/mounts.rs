@@ -1,7 +1,8 @@
-//! Which file systems answer by themselves, and which ask somebody else: a program, another machine. And mounts of the
-//! kernel's own file systems that nobody else sees.
+//! Local and remote file systems, and detached mounts of the kernel's own file systems.
 //!
-//! Whoever touches a file of the latter waits in the kernel for as long as that takes, so this is found out without touching it: by numbers of devices and mounts, and by what /proc says of these.
+//! A remote file system here is one whose data another machine (NFS) or a program (FUSE) serves. An access to its files
+//! blocks in the kernel until the server answers. So a file's file system is identified without an access to the file:
+//! by the numbers of devices and mounts, and by mountinfo.
 
 use rustix::fs::{AtFlags, MemfdFlags, StatxFlags, makedev, memfd_create, statx};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
@@ -10,7 +11,8 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::LazyLock;
 
-/// File systems that have their data on this machine. All others are taken for such that ask somebody else. What the layers of an overlay are on cannot be seen from here.
+/// File systems whose data are on this machine. All others are considered remote. The file systems of an overlay's
+/// layers cannot be determined here.
 const LOCAL: [&str; 34] = [
     "bcachefs",
     "btrfs",
@@ -52,17 +54,18 @@ const LOCAL: [&str; 34] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     pub id: u32,
-    /// Major and minor number.
+    /// The major and minor number.
     pub device: (u32, u32),
-    /// Where it is mounted, as seen from the root of whoever's mountinfo this is.
-    pub place: Vec<u8>,
+    /// The mount point, relative to the root of the process whose mountinfo this is.
+    pub mount_point: Vec<u8>,
+    /// The type of the file system.
     pub kind: Vec<u8>,
 }
 
 impl Mount {
-    /// It needs nobody to answer.
+    /// Whether the file system is local.
     pub fn is_local(&self) -> bool {
-        // ZFS has no place in the kernel's own list, and is local all the same.
+        // ZFS is not part of the mainline kernel, but local.
         self.kind == b"zfs" || LOCAL.iter().any(|kind| kind.as_bytes() == self.kind)
     }
 
@@ -71,17 +74,17 @@ impl Mount {
         let id = number(words.next()?)?;
         let mut device = words.nth(1)?.split(|byte| *byte == b':').map(number);
         let device = (device.next()??, device.next()??);
-        let place = unescaped(words.nth(1)?);
-        // Any number of optional fields ends with a dash.
+        let mount_point = unescaped(words.nth(1)?);
+        // A dash ends the optional fields.
         let kind = words.skip_while(|word| *word != b"-").nth(1)?.to_vec();
-        Some(Mount { id, device, place, kind })
+        Some(Mount { id, device, mount_point, kind })
     }
 }
 
-/// The first of the mounts that a process sees of which `is_it` holds.
+/// Returns the first mount in a process's mountinfo for which `is_it` holds.
 ///
 /// # Errors
-/// There is no such process, or it may not be looked at.
+/// Fails if there is no such process, or its mountinfo may not be read.
 pub fn find(process: &str, is_it: impl Fn(&Mount) -> bool) -> io::Result<Option<Mount>> {
     let lines = BufReader::new(File::open(format!("/proc/{process}/mountinfo"))?).split(b'\n');
     for line in lines {
@@ -92,20 +95,22 @@ pub fn find(process: &str, is_it: impl Fn(&Mount) -> bool) -> io::Result<Option<
     Ok(None)
 }
 
-/// Whether the file system of this device answers by itself. One that neither rtrace nor this process has mounted, nor is the kernel's own for memory, is not known to.
+/// Whether a device's file system is local. Besides the mounts of rtrace and the process `pid`, only the kernel's file
+/// system for memory is known; others are considered remote.
 pub fn is_local_device(device: (u32, u32), pid: i32) -> bool {
     *MEMORY == Some(device) || is_local(pid, |mount| mount.device == device)
 }
 
-/// The same of what is open without being opened for anything (O_PATH). `pid`: a process that sees it.
-pub fn is_local_place(place: impl AsFd, pid: Option<i32>) -> bool {
+/// Whether the file of a descriptor, which may be an O_PATH one, is on a local file system. `pid` is a process in whose
+/// mount namespace the file is.
+pub fn is_local_file(file: impl AsFd, pid: Option<i32>) -> bool {
     let is_it = |id| is_local(pid.unwrap_or_default(), |mount| mount.id == id);
-    id_of(&place).is_some_and(is_it) || device_of(&place).is_some_and(|device| *MEMORY == Some(device))
+    id_of(&file).is_some_and(is_it) || device_of(&file).is_some_and(|device| *MEMORY == Some(device))
 }
 
-/// The number of the mount that something is on. The kernel asks no file system for it.
-pub fn id_of(place: impl AsFd) -> Option<u32> {
-    let text = fs::read(format!("/proc/self/fdinfo/{}", place.as_fd().as_raw_fd())).ok()?;
+/// Reads the ID of the mount that a file is on. The kernel does not access the file system for it.
+pub fn id_of(file: impl AsFd) -> Option<u32> {
+    let text = fs::read(format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd())).ok()?;
     let line = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"mnt_id:"))?;
     number(line.trim_ascii())
 }
@@ -115,10 +120,11 @@ fn is_local(pid: i32, is_it: impl Fn(&Mount) -> bool) -> bool {
     found.is_some_and(|mount| mount.is_local())
 }
 
-/// The device of the file system that is mounted nowhere: memfd_create(2) and shmget(2) have their files there.
+/// The device of the kernel's internal tmpfs, which has no mount point and holds the files of memfd_create(2) and
+/// shmget(2).
 static MEMORY: LazyLock<Option<(u32, u32)>> = LazyLock::new(|| device_of(memfd_create("rtrace", MemfdFlags::CLOEXEC).ok()?));
 
-/// Without asking anybody whether it still is so.
+/// Returns the device of a file. AT_STATX_DONT_SYNC keeps the kernel from asking a server.
 fn device_of(file: impl AsFd) -> Option<(u32, u32)> {
     let found = statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, StatxFlags::empty()).ok()?;
     let device = makedev(found.stx_dev_major, found.stx_dev_minor);
@@ -129,7 +135,7 @@ fn number(text: &[u8]) -> Option<u32> {
     str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Blanks, newlines and backslashes stand as `\040` and the like.
+/// Decodes blanks, newlines and backslashes, which are written as octal escapes (`\040`).
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -143,11 +149,11 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Makes a mount of a file system of the kernel's own (`tracefs`, `securityfs`) that is attached nowhere: nobody else sees
-/// it, and the kernel takes it away when its last descriptor is closed.
+/// Creates a detached mount of one of the kernel's own file systems (`tracefs`, `securityfs`). Nobody else sees
+/// it, and the kernel removes it when its last descriptor is closed.
 ///
 /// # Errors
-/// The kernel's: EPERM without CAP_SYS_ADMIN in the initial user namespace, ENOSYS before Linux 5.2.
+/// Fails with EPERM without CAP_SYS_ADMIN in the initial user namespace, and with ENOSYS before Linux 5.2.
 pub fn detached(kind: &str) -> io::Result<OwnedFd> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(context.as_fd())?;
@@ -160,21 +166,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_with_and_without_optional_fields() {
+    fn mountinfo_is_parsed_with_and_without_optional_fields() {
         let mount = |line: &str| Mount::parse(line.as_bytes());
-        let root = Mount { id: 27, device: (254, 0), place: b"/".to_vec(), kind: b"ext4".to_vec() };
+        let root = Mount { id: 27, device: (254, 0), mount_point: b"/".to_vec(), kind: b"ext4".to_vec() };
         assert_eq!(mount("27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard"), Some(root.clone()));
         assert_eq!(mount("27 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw"), Some(root));
         let fuse = mount("36 27 0:45 / /mnt/a\\040b\\134c rw - fuse.sshfs host:/ rw").unwrap();
-        assert_eq!((fuse.place.as_slice(), fuse.is_local()), (&b"/mnt/a b\\c"[..], false));
+        assert_eq!((fuse.mount_point.as_slice(), fuse.is_local()), (&b"/mnt/a b\\c"[..], false));
         for cut in ["", "27", "27 1 254:0 / /", "x 1 254:0 / / - ext4", "27 1 254 / / - ext4 x"] {
             assert_eq!(mount(cut), None, "{cut:?}");
         }
     }
 
     #[test]
-    fn what_asks_somebody_else_is_not_local() {
-        let is_local = |kind: &str| Mount { id: 1, device: (0, 1), place: Vec::new(), kind: kind.into() }.is_local();
+    fn network_and_fuse_file_systems_are_not_local() {
+        let is_local = |kind: &str| Mount { id: 1, device: (0, 1), mount_point: Vec::new(), kind: kind.into() }.is_local();
         for kind in
             ["fuse", "fuse.bindfs", "fuseblk", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "autofs", "virtiofs", "lustre", "new"]
         {
@@ -184,12 +190,12 @@ mod tests {
     }
 
     #[test]
-    fn this_machines_own_files_are_known() {
+    fn memory_files_and_proc_are_local() {
         let memory = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
-        assert!(is_local_place(&memory, None));
+        assert!(is_local_file(&memory, None));
         assert!(is_local_device(device_of(&memory).unwrap(), 0));
         let proc = File::open("/proc/self/maps").unwrap();
-        assert!(is_local_place(&proc, None) && id_of(&proc).is_some());
+        assert!(is_local_file(&proc, None) && id_of(&proc).is_some());
         assert!(!is_local_device((4095, 1_048_575), 0), "no such device is mounted");
     }
 }

@@ -1,8 +1,8 @@
-//! Files that processes have mapped, opened as these processes see them: executables and libraries, their debug files, and what just-in-time compilers
-//! write down. Only regular files are opened.
+//! Opens the files that processes have mapped, in the mount namespaces of these processes: executables and libraries,
+//! their debug files, and the files of just-in-time compilers. Only regular files are opened.
 //!
-//! Whoever is traced chooses his files' names and what they link to. So a path is followed within the process's root, and what is found there counts only
-//! if it is the file that was mapped.
+//! The owner of a traced process controls the names of its files and the targets of links. So a path is resolved within
+//! the process's root, and the file is accepted only if it is the one that was mapped.
 
 use super::{mounts, procfs};
 use crate::stack::symbols::{Files, Identity, Origin, ReadAt, Want};
@@ -17,42 +17,43 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A mapping, as PERF_RECORD_MMAP2 or /proc/PID/maps tell of it.
+/// A mapping of a file, from a PERF_RECORD_MMAP2 or /proc/PID/maps.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapped<'a> {
     pub pid: i32,
-    /// First address, and the one behind the last.
+    /// The first address, and the end (exclusive).
     pub addresses: (u64, u64),
-    /// As the process sees it; deleted files have ` (deleted)` behind it.
+    /// The path in the process's mount namespace, followed by ` (deleted)` for a deleted file.
     pub path: &'a [u8],
-    /// Major and minor number.
+    /// The major and minor number.
     pub device: (u32, u32),
     pub inode: u64,
 }
 
-/// Why a mapped file is not read.
+/// The reason why a mapped file is not read.
 #[derive(Debug, Error)]
 pub enum ObjectError {
     #[error("it cannot be opened: {0}")]
     Unopened(#[from] io::Error),
     #[error("it was replaced by another file since it was mapped")]
     Replaced,
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NotRegular,
-    #[error("the way to it may lead to a file system that asks somebody else")]
-    Elsewhere,
+    #[error("it may be on a file system whose server does not answer (FUSE, NFS)")]
+    MaybeRemote,
 }
 
-/// How far files are looked for.
+/// The file systems on which files are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Only on file systems that answer by themselves ([`mounts`]). What is not known to be there is [`ObjectError::Elsewhere`], and was not touched.
+    /// Only local file systems ([`mounts`]). A file that may be on another one is not accessed, and the error is
+    /// [`ObjectError::MaybeRemote`].
     Local,
-    /// Everywhere: whoever asks may wait for as long as a file system likes.
+    /// All file systems. The caller may be blocked until the file system's server answers.
     Everywhere,
 }
 
-/// An open regular file, of the size that it had when it was opened.
+/// An open regular file. Its size is that at the time of opening.
 #[derive(Debug)]
 pub struct ObjectFile {
     file: File,
@@ -60,7 +61,7 @@ pub struct ObjectFile {
 }
 
 impl ObjectFile {
-    /// One that was opened elsewhere, and was this file then.
+    /// Creates it from a file that another process opened, with the identity at that time.
     pub fn opened(file: File, identity: Identity) -> ObjectFile {
         ObjectFile { file, identity }
     }
@@ -69,7 +70,7 @@ impl ObjectFile {
         self.identity
     }
 
-    /// As it grows: its size is what it is now.
+    /// Returns the file as one that grows: its size is the present one.
     pub fn growing(self) -> Box<dyn ReadAt> {
         Box::new(GrowingFile(self.file))
     }
@@ -96,7 +97,7 @@ impl ReadAt for ObjectFile {
     }
 }
 
-/// An open regular file that is written on: its size is what it is now.
+/// An open regular file to which a process appends. Its size is the present one.
 struct GrowingFile(File);
 
 impl ReadAt for GrowingFile {
@@ -109,13 +110,14 @@ impl ReadAt for GrowingFile {
     }
 }
 
-/// Opens the file that is behind a mapping.
+/// Opens the file of a mapping.
 ///
-/// Through /proc/PID/map_files it is found even if it was deleted, replaced, or is seen by its process alone; that takes CAP_CHECKPOINT_RESTORE. Without,
-/// or if the mapping is gone, its path is followed in the process's root, and in rtrace's own.
+/// Through /proc/PID/map_files, a file is found even if it was deleted, replaced, or is visible only to its process;
+/// that needs CAP_CHECKPOINT_RESTORE. Without the capability, or if the mapping no longer exists, its path is resolved
+/// in the process's root, and then in rtrace's own.
 ///
 /// # Errors
-/// There is no such file any more, it is another one now, or it may not be opened; it may be [`ObjectError::Elsewhere`].
+/// Fails if the file no longer exists, was replaced, or may not be opened, and with [`ObjectError::MaybeRemote`].
 pub fn open_mapped(mapped: &Mapped<'_>, reach: Reach) -> Result<ObjectFile, ObjectError> {
     if let Ok(file) = open_mapping(mapped, mapped.addresses, reach) {
         return Ok(file);
@@ -123,35 +125,37 @@ pub fn open_mapped(mapped: &Mapped<'_>, reach: Reach) -> Result<ObjectFile, Obje
     let path = Path::new(OsStr::from_bytes(mapped.path));
     let mut outcome = Err(ObjectError::Replaced);
     for view in [Some(mapped.pid), None] {
-        match open_at(path, view, reach).and_then(|file| file.if_it_is(mapped)) {
+        match open_at(path, view, reach).and_then(|file| file.if_mapped_as(mapped)) {
             Ok(file) => return Ok(file),
-            Err(ObjectError::Elsewhere) => outcome = Err(ObjectError::Elsewhere),
+            Err(ObjectError::MaybeRemote) => outcome = Err(ObjectError::MaybeRemote),
             Err(error) => outcome = if view.is_some() { Err(error) } else { outcome },
         }
     }
-    // Part of the mapping may have been unmapped or protected differently since; then it goes by other addresses.
+    // A part of the mapping may have been unmapped or got another protection since, which changes the addresses in
+    // map_files.
     let others = other_addresses(mapped).into_iter().find_map(|addresses| open_mapping(mapped, addresses, reach).ok());
     others.map_or(outcome, Ok)
 }
 
-/// Opens what has this path in a process's root, or in rtrace's own.
+/// Opens the file at a path in a process's root, or in rtrace's own.
 ///
 /// # Errors
-/// There is no such file, it may not be opened, or is no regular file; it may be [`ObjectError::Elsewhere`].
+/// Fails if the file does not exist, may not be opened, or is not a regular file, and with
+/// [`ObjectError::MaybeRemote`].
 pub fn open_at(path: &Path, seen_by: Option<i32>, reach: Reach) -> Result<ObjectFile, ObjectError> {
     ObjectFile::open(open_path(path, seen_by, reach)?)
 }
 
-/// Where a mapped file was met, for [`crate::stack::symbols::Resolver::object`].
+/// Returns the origin of a mapped file, for [`crate::stack::symbols::Resolver::object`].
 pub fn origin(mapped: &Mapped<'_>) -> Origin {
     let path = mapped.path.strip_suffix(b" (deleted)").unwrap_or(mapped.path);
     Origin { pid: mapped.pid, path: PathBuf::from(OsStr::from_bytes(path)) }
 }
 
-/// What is in a process's memory between two addresses: the vdso's file.
+/// Reads a process's memory between two addresses: the ELF image of the vdso.
 ///
 /// # Errors
-/// It is more than a MiB, or may not be read.
+/// Fails if it is more than 1 MiB, or may not be read.
 pub fn image(pid: i32, (start, end): (u64, u64)) -> io::Result<Vec<u8>> {
     const IMAGE_MAX: u64 = 1 << 20;
     let size = end.checked_sub(start).filter(|size| *size <= IMAGE_MAX).ok_or(io::ErrorKind::InvalidInput)?;
@@ -160,37 +164,38 @@ pub fn image(pid: i32, (start, end): (u64, u64)) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// /proc/kallsyms, some five megabytes, for [`crate::stack::symbols::KernelNames`].
+/// Reads /proc/kallsyms, some five megabytes, for [`crate::stack::symbols::KernelNames`].
 ///
 /// # Errors
-/// It cannot be read.
+/// Fails if it cannot be read.
 pub fn kallsyms() -> io::Result<Vec<u8>> {
     fs::read("/proc/kallsyms")
 }
 
-/// Where a process's just-in-time compiler writes its names: `/tmp/perf-PID.map`, by the number that the process has for itself.
+/// Returns the path to which a process's just-in-time compiler writes the names of its functions: `/tmp/perf-PID.map`,
+/// by the pid in the process's own pid namespace.
 pub fn perf_map_path(pid: i32) -> Option<PathBuf> {
     Some(PathBuf::from(format!("/tmp/perf-{}.map", procfs::innermost_pid(pid)?)))
 }
 
-/// The same of what it has mapped: a path that ends with `/jit-PID.dump`.
+/// Returns the path of a mapped file if it is a just-in-time compiler's dump, whose name is `jit-PID.dump`.
 pub fn jitdump_path(path: &[u8]) -> Option<PathBuf> {
     let path = Path::new(OsStr::from_bytes(path));
     let number = path.file_name()?.as_bytes().strip_prefix(b"jit-")?.strip_suffix(b".dump")?;
     number.iter().all(u8::is_ascii_digit).then(|| path.to_owned())
 }
 
-/// A file that a process wrote itself: it belongs to the process's user, and is no link.
+/// Opens a file that a process wrote itself. It must belong to the process's user, and not be a symbolic link.
 ///
 /// # Errors
-/// As [`open_at`]'s; or it is another user's.
+/// Fails as [`open_at`], and if the file belongs to another user.
 pub fn open_own(pid: i32, path: &Path, reach: Reach) -> Result<ObjectFile, ObjectError> {
     let file = ObjectFile::open(open_in_root(path, pid, OFlags::NOFOLLOW, reach)?)?;
     let is_own = procfs::status(pid).is_some_and(|status| status.uids[..2].contains(&file.identity.owner));
     if is_own { Ok(file) } else { Err(ObjectError::Replaced) }
 }
 
-/// The files of the machine that rtrace runs on, wherever they are: for those that the user names.
+/// Opens the files of the live machine on all file systems. It is used for files that the user names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveFiles;
 
@@ -211,29 +216,31 @@ fn boxed(file: ObjectFile) -> Box<dyn ReadAt> {
 }
 
 impl ObjectFile {
-    /// By inode and device. Some file systems (btrfs, overlayfs) have a device for stat(2) that is not the one that mappings show; its major number is 0.
-    fn if_it_is(self, mapped: &Mapped<'_>) -> Result<ObjectFile, ObjectError> {
+    /// Accepts the file if it is the mapped one, by inode and device. In some file systems (btrfs, overlayfs), stat(2)
+    /// shows another device than mappings do; its major number is 0.
+    fn if_mapped_as(self, mapped: &Mapped<'_>) -> Result<ObjectFile, ObjectError> {
         let device = (rustix::fs::major(self.identity.device), rustix::fs::minor(self.identity.device));
         let is_it = self.identity.inode == mapped.inode && (device == mapped.device || device.0 == 0);
         if is_it { Ok(self) } else { Err(ObjectError::Replaced) }
     }
 }
 
-/// The file of a mapping with these addresses. Something else may be mapped there by now, so its inode or its path must be the right one.
+/// Opens the file of the mapping with these addresses. Another file may be mapped there meanwhile, so its inode or its
+/// path must match.
 fn open_mapping(mapped: &Mapped<'_>, (start, end): (u64, u64), reach: Reach) -> Result<ObjectFile, ObjectError> {
     let link = PathBuf::from(format!("/proc/{}/map_files/{start:x}-{end:x}", mapped.pid));
     let path = fs::read_link(&link)?;
-    let place = rustix::fs::open(&link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from)?;
-    if reach == Reach::Local && !mounts::is_local_place(&place, Some(mapped.pid)) {
-        return Err(ObjectError::Elsewhere);
+    let path_fd = rustix::fs::open(&link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from)?;
+    if reach == Reach::Local && !mounts::is_local_file(&path_fd, Some(mapped.pid)) {
+        return Err(ObjectError::MaybeRemote);
     }
-    let file = ObjectFile::open(place)?;
+    let file = ObjectFile::open(path_fd)?;
     let bare = |path: &[u8]| path.strip_suffix(b" (deleted)").unwrap_or(path).to_vec();
     let is_it = file.identity.inode == mapped.inode || bare(path.as_os_str().as_bytes()) == bare(mapped.path);
     if is_it { Ok(file) } else { Err(ObjectError::Replaced) }
 }
 
-/// Of all that the process has of this file mapped now.
+/// Returns the addresses of the process's present mappings of this file, without the known ones.
 fn other_addresses(mapped: &Mapped<'_>) -> Vec<(u64, u64)> {
     let Ok(maps) = fs::read(format!("/proc/{}/maps", mapped.pid)) else { return Vec::new() };
     let lines = maps.split(|byte| *byte == b'\n').filter_map(procfs::parse_mapping);
@@ -241,42 +248,44 @@ fn other_addresses(mapped: &Mapped<'_>) -> Vec<(u64, u64)> {
     same.map(|line| line.addresses).filter(|addresses| *addresses != mapped.addresses).collect()
 }
 
-/// The place that a path leads to, in a process's root or in rtrace's own. Nothing is opened yet, so it may be a device or a FIFO.
+/// Opens a path with O_PATH, in a process's root or in rtrace's own. That does not open the file itself, so it may be a
+/// device or a FIFO.
 fn open_path(path: &Path, seen_by: Option<i32>, reach: Reach) -> Result<OwnedFd, ObjectError> {
     match (seen_by, reach) {
         (Some(pid), _) => open_in_root(path, pid, OFlags::empty(), reach),
         (None, _) if !path.is_absolute() => Err(io::Error::from(Errno::NOENT).into()),
-        (None, Reach::Everywhere) => Ok(rustix::fs::openat(CWD, path, PLACE, Mode::empty()).map_err(io::Error::from)?),
+        (None, Reach::Everywhere) => Ok(rustix::fs::openat(CWD, path, PATH_ONLY, Mode::empty()).map_err(io::Error::from)?),
         (None, Reach::Local) => open_in_root(path, std::process::id() as i32, OFlags::empty(), reach),
     }
 }
 
-/// What is opened is only a place.
-const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+/// The flags that open a path without opening the file.
+const PATH_ONLY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// The same in a process's root. A way that stays local leads over no mount, and begins on one that is.
+/// Opens a path with O_PATH in a process's root. With [`Reach::Local`], the root must be on a local mount, and the path
+/// must not cross a mount point.
 fn open_in_root(path: &Path, pid: i32, flags: OFlags, reach: Reach) -> Result<OwnedFd, ObjectError> {
-    let is_root = |mount: &mounts::Mount| mount.place == b"/";
+    let is_root = |mount: &mounts::Mount| mount.mount_point == b"/";
     let mount = if reach == Reach::Local { mounts::find(&pid.to_string(), is_root)?.filter(mounts::Mount::is_local) } else { None };
     if reach == Reach::Local && mount.is_none() {
-        return Err(ObjectError::Elsewhere);
+        return Err(ObjectError::MaybeRemote);
     }
-    let root = rustix::fs::open(format!("/proc/{pid}/root"), PLACE | OFlags::DIRECTORY, Mode::empty()).map_err(io::Error::from)?;
+    let root = rustix::fs::open(format!("/proc/{pid}/root"), PATH_ONLY | OFlags::DIRECTORY, Mode::empty()).map_err(io::Error::from)?;
     let mut within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     if let Some(mount) = mount {
         if mounts::id_of(&root) != Some(mount.id) {
-            return Err(ObjectError::Elsewhere);
+            return Err(ObjectError::MaybeRemote);
         }
         within |= ResolveFlags::NO_XDEV;
     }
-    match again_if_moved(|| rustix::fs::openat2(&root, path, PLACE | flags, Mode::empty(), within)) {
-        Err(Errno::XDEV) => Err(ObjectError::Elsewhere),
+    match retry_if_renamed(|| rustix::fs::openat2(&root, path, PATH_ONLY | flags, Mode::empty(), within)) {
+        Err(Errno::XDEV) => Err(ObjectError::MaybeRemote),
         opened => Ok(opened.map_err(io::Error::from)?),
     }
 }
 
-/// openat2(2) gives EAGAIN if something was renamed meanwhile.
-fn again_if_moved(open: impl Fn() -> rustix::io::Result<OwnedFd>) -> rustix::io::Result<OwnedFd> {
+/// Repeats openat2(2), which fails with EAGAIN if a directory was renamed meanwhile.
+fn retry_if_renamed(open: impl Fn() -> rustix::io::Result<OwnedFd>) -> rustix::io::Result<OwnedFd> {
     for _ in 0..3 {
         match open() {
             Err(Errno::AGAIN) => {}
@@ -286,13 +295,13 @@ fn again_if_moved(open: impl Fn() -> rustix::io::Result<OwnedFd>) -> rustix::io:
     open()
 }
 
-/// Opens for reading what `place` stands for, if it is a regular file.
-fn open_regular(place: impl AsFd) -> Result<(File, Stat), ObjectError> {
-    let stat = rustix::fs::statat(&place, "", AtFlags::EMPTY_PATH).map_err(io::Error::from)?;
+/// Opens the file of an O_PATH descriptor for reading, if it is a regular file.
+fn open_regular(path_fd: impl AsFd) -> Result<(File, Stat), ObjectError> {
+    let stat = rustix::fs::statat(&path_fd, "", AtFlags::EMPTY_PATH).map_err(io::Error::from)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(ObjectError::NotRegular);
     }
-    let file = File::open(format!("/proc/self/fd/{}", place.as_fd().as_raw_fd()))?;
+    let file = File::open(format!("/proc/self/fd/{}", path_fd.as_fd().as_raw_fd()))?;
     Ok((file, stat))
 }
 

@@ -1,11 +1,11 @@
-//! What this process may do: capabilities, the sysctls that widen them, and limits.
+//! The privileges of this process: capabilities, the sysctls that relax the required ones, and limits.
 
 use super::procfs;
-use crate::sys::lent;
+use crate::sys::file_capabilities;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
-/// The capabilities that matter to a tracer, with their bit (linux/capability.h).
+/// The capabilities that tracing needs, with their bits (linux/capability.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
     IpcLock = 14,
@@ -17,7 +17,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// The name as setcap(8) takes it.
+    /// Returns the name in the syntax of setcap(8).
     pub fn name(self) -> &'static str {
         match self {
             Capability::IpcLock => "cap_ipc_lock",
@@ -30,48 +30,49 @@ impl Capability {
     }
 }
 
-/// What this process may do.
+/// The privileges of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Privileges {
-    /// The effective capabilities, and those that rtrace is lent ([`lent`]), bit by bit.
+    /// A bit for each effective capability, and for each capability of rtrace's file ([`file_capabilities`]).
     pub capabilities: u64,
-    /// The effective user.
+    /// The effective user ID.
     pub uid: u32,
-    /// kernel.perf_event_paranoid (-1..=4); `None` where perf events are not built in.
+    /// kernel.perf_event_paranoid (-1..=4); `None` if the kernel was built without perf events.
     pub paranoid: Option<i32>,
-    /// kernel.perf_event_mlock_kb: ring memory per CPU that needs no privilege, KiB.
+    /// kernel.perf_event_mlock_kb: the ring buffer memory per CPU that needs no privilege, in KiB.
     pub mlock_kb: Option<u64>,
-    /// RLIMIT_MEMLOCK, bytes; `None` is unlimited.
+    /// RLIMIT_MEMLOCK in bytes; `None` means unlimited.
     pub memlock: Option<u64>,
-    /// RLIMIT_NOFILE, soft and hard; `None` is unlimited.
+    /// RLIMIT_NOFILE, soft and hard; `None` means unlimited.
     pub files: (Option<u64>, Option<u64>),
-    /// Its capabilities hold in another user namespace than the first, and nothing that they are asked for here.
+    /// Whether it is in a user namespace other than the initial one, where its capabilities do not suffice for tracing.
     pub is_in_user_namespace: bool,
-    /// A seccomp filter may refuse calls that the kernel would not.
+    /// Whether it has a seccomp filter, which may refuse calls that the kernel would permit.
     pub is_filtered: bool,
 }
 
-/// The highest level of kernel.perf_event_paranoid that the kernel itself knows (kernel/events/core.c).
+/// The highest level of kernel.perf_event_paranoid in the mainline kernel (kernel/events/core.c).
 pub const LEVEL_MAX: i32 = 2;
 
 impl Privileges {
-    /// What holds now. Files that cannot be read leave `None`, or no capabilities.
+    /// Reads the present privileges. A file that cannot be read yields `None`, or no capabilities.
     pub fn read() -> Privileges {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let files = getrlimit(Resource::Nofile);
         Privileges {
-            capabilities: effective_capabilities(&status).unwrap_or(0) | lent::capabilities(),
+            capabilities: effective_capabilities(&status).unwrap_or(0) | file_capabilities::granted(),
             uid: rustix::process::geteuid().as_raw(),
             paranoid: sysctl("perf_event_paranoid"),
             mlock_kb: sysctl("perf_event_mlock_kb"),
             memlock: getrlimit(Resource::Memlock).current,
             files: (files.current, files.maximum),
-            is_in_user_namespace: !procfs::is_in_first_user_namespace(),
+            is_in_user_namespace: !procfs::is_in_initial_user_namespace(),
             is_filtered: status.lines().any(|line| line.split_once(":\t") == Some(("Seccomp", "2"))),
         }
     }
 
-    /// Whether it has the capability where the kernel asks for it, or CAP_SYS_ADMIN, which stood for CAP_PERFMON and CAP_BPF before these were split off.
+    /// Whether the process has a capability in the initial user namespace. CAP_SYS_ADMIN includes CAP_PERFMON and
+    /// CAP_BPF, which were split off from it.
     pub fn has(&self, capability: Capability) -> bool {
         if self.is_in_user_namespace {
             return false;
@@ -80,27 +81,30 @@ impl Privileges {
         bit(capability) || (matches!(capability, Capability::PerfMon | Capability::Bpf) && bit(Capability::SysAdmin))
     }
 
-    /// May trace own tasks, kernel included: at level 2 only events that happen in user space are left, which `raw_syscalls:*` are not.
+    /// Whether the process may trace its own user's tasks, with events in the kernel. Level 2 permits only events in
+    /// user space, and `raw_syscalls:*` are not.
     pub fn may_trace_own(&self) -> bool {
         self.has(Capability::PerfMon) || self.paranoid.is_some_and(|level| level <= 1)
     }
 
-    /// kernel.perf_event_paranoid has a level that only kernels of Debian and Ubuntu know, at which these ask for CAP_SYS_ADMIN.
+    /// Whether kernel.perf_event_paranoid is above 2, a level that only kernels of Debian and Ubuntu have, and the
+    /// process lacks CAP_SYS_ADMIN, which these require then.
     pub fn is_above_perfmon(&self) -> bool {
         self.paranoid.is_some_and(|level| level > LEVEL_MAX) && !self.has(Capability::SysAdmin)
     }
 
-    /// May trace whole CPUs.
+    /// Whether the process may trace whole CPUs.
     pub fn may_trace_cpus(&self) -> bool {
         self.has(Capability::PerfMon) || self.paranoid.is_some_and(|level| level <= 0)
     }
 
-    /// May read the records of any tracepoint, not only of syscalls.
+    /// Whether the process may read the records of all tracepoints, not only those of syscalls.
     pub fn may_read_tracepoints(&self) -> bool {
         self.has(Capability::PerfMon) || self.paranoid.is_some_and(|level| level <= -1)
     }
 
-    /// Ring memory in bytes that one CPU's ring may take, all users of perf of this user together; `None` is no limit.
+    /// Returns the limit in bytes of a CPU's ring buffer, which all programs of this user that use perf share. `None`
+    /// means that there is no limit.
     pub fn ring_bytes_max(&self, cpus: usize) -> Option<u64> {
         if self.has(Capability::IpcLock) || self.paranoid.is_some_and(|level| level <= -1) {
             return None;
@@ -110,7 +114,7 @@ impl Privileges {
     }
 }
 
-/// The CapEff line of /proc/self/status.
+/// Parses the line `CapEff:` of /proc/self/status.
 fn effective_capabilities(status: &str) -> Option<u64> {
     let hex = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(hex.trim(), 16).ok()
@@ -137,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_of_a_status_file() {
+    fn capabilities_are_read_from_a_status_file() {
         assert_eq!(effective_capabilities("Name:\tx\nCapEff:\t000001fffeffffff\n"), Some(0x1ff_feff_ffff));
         assert_eq!(effective_capabilities("CapEff:\tzz\n"), None);
         assert_eq!(effective_capabilities(""), None);
     }
 
     #[test]
-    fn who_may_do_what() {
+    fn capabilities_and_the_paranoid_level_permit_tracing() {
         let nobody = privileges(0, 1);
         assert!(nobody.may_trace_own() && !nobody.may_trace_cpus() && !nobody.may_read_tracepoints());
         assert!(!privileges(0, 2).may_trace_own());
@@ -155,16 +159,16 @@ mod tests {
     }
 
     #[test]
-    fn ring_memory() {
+    fn ring_buffer_memory_is_limited_without_cap_ipc_lock() {
         assert_eq!(privileges(1 << 14, 2).ring_bytes_max(2), None);
         assert_eq!(privileges(0, 2).ring_bytes_max(2), Some(516 * 1024 + (4 << 20)));
     }
 
     #[test]
-    fn this_process() {
-        let here = Privileges::read();
-        assert_eq!(here.uid, rustix::process::geteuid().as_raw());
-        assert!(here.uid != 0 || here.capabilities != 0, "root without any capability");
-        assert!(here.files.0.is_none_or(|files| files > 0));
+    fn privileges_of_this_process_are_read() {
+        let own = Privileges::read();
+        assert_eq!(own.uid, rustix::process::geteuid().as_raw());
+        assert!(own.uid != 0 || own.capabilities != 0, "root without any capability");
+        assert!(own.files.0.is_none_or(|files| files > 0));
     }
 }

@@ -1,15 +1,17 @@
-//! The kernel's `kprobe` and `uprobe` devices, of which perf_event_open(2) makes probes on the spot (Documentation/ABI/testing/sysfs-bus-event_source-devices-format).
+//! The kernel's `kprobe` and `uprobe` PMUs, through which perf_event_open(2) creates probes that belong to the perf
+//! event (Documentation/ABI/testing/sysfs-bus-event_source-devices-format).
 
 use crate::sys::perf::Probe;
 use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The configuration that rtrace knows how to write: a return is asked for by the lowest bit, the place of a reference counter stands in the upper half.
+/// The format of `config` that rtrace supports: the lowest bit requests a return probe, the upper half is the offset of
+/// a reference counter.
 const RETURN_BIT: &str = "config:0";
 const COUNTER_BITS: &str = "config:32-63";
 
-/// One of the two.
+/// The `kprobe` or the `uprobe` PMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeDevice {
     number: u32,
@@ -17,12 +19,12 @@ pub struct ProbeDevice {
 }
 
 impl ProbeDevice {
-    /// Makes probes of the kernel's code; `None`: this kernel was built without them (CONFIG_KPROBE_EVENTS).
+    /// Returns the PMU for probes in the kernel, or `None` if this kernel was built without CONFIG_KPROBE_EVENTS.
     pub fn of_the_kernel() -> Option<ProbeDevice> {
         ProbeDevice::find(Path::new("/sys/bus/event_source/devices/kprobe"))
     }
 
-    /// Makes probes of programs; `None`: this kernel was built without them (CONFIG_UPROBE_EVENTS).
+    /// Returns the PMU for probes in programs, or `None` if this kernel was built without CONFIG_UPROBE_EVENTS.
     pub fn of_programs() -> Option<ProbeDevice> {
         ProbeDevice::find(Path::new("/sys/bus/event_source/devices/uprobe"))
     }
@@ -32,14 +34,15 @@ impl ProbeDevice {
         Some(ProbeDevice { number, dir: dir.to_owned() })
     }
 
-    /// A probe of a function of the kernel, or a file. `counter`: where in the file the program looks whether somebody listens.
+    /// Returns the settings of a probe on a function of the kernel or a file. `counter` is the offset in the file of
+    /// the reference counter of a USDT probe, which tells the program whether it is traced.
     ///
-    /// `None`: the device cannot say it, or not in words that rtrace knows.
+    /// Returns `None` if the PMU does not support these settings, or has another format of `config`.
     pub fn probe(&self, of: CString, offset: u64, returns: bool, counter: Option<u64>) -> Option<Probe> {
-        let means = |name: &str, bits: &str| fs::read_to_string(self.dir.join("format").join(name)).is_ok_and(|is| is.trim() == bits);
-        let counter = counter.map_or(Some(0), |at| u32::try_from(at).ok().filter(|_| means("ref_ctr_offset", COUNTER_BITS)))?;
-        let is_said = !returns || means("retprobe", RETURN_BIT);
-        is_said.then_some(Probe { device: self.number, of, offset, returns, counter })
+        let has_format = |name: &str, bits: &str| fs::read_to_string(self.dir.join("format").join(name)).is_ok_and(|is| is.trim() == bits);
+        let counter = counter.map_or(Some(0), |at| u32::try_from(at).ok().filter(|_| has_format("ref_ctr_offset", COUNTER_BITS)))?;
+        let is_supported = !returns || has_format("retprobe", RETURN_BIT);
+        is_supported.then_some(Probe { device: self.number, of, offset, returns, counter })
     }
 }
 
@@ -48,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_device_can_say() {
+    fn settings_that_the_pmu_does_not_support_are_refused() {
         let dir = std::env::temp_dir().join(format!("rtrace-probe-device-{}", std::process::id()));
         fs::create_dir_all(dir.join("format")).unwrap();
         assert_eq!(ProbeDevice::find(&dir), None);

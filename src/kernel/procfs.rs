@@ -1,4 +1,5 @@
-//! Readers of /proc: who runs, since when, and what descriptors are. Tasks come and go while one reads, so what is gone is `None` or left out.
+//! Readers of /proc: tasks, their identities, and their descriptors. Tasks start and end meanwhile, so the result for a
+//! task that has ended is `None`, or leaves it out.
 
 use super::machine::ClockOffsets;
 use crate::event::{TaskId, Time};
@@ -8,21 +9,21 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// What a task's `stat` says of it, as far as rtrace asks.
+/// The fields of a task's `stat` file that rtrace uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub tid: i32,
-    /// At most 15 bytes; kernel threads' may be longer.
+    /// At most 15 bytes, longer for some kernel threads.
     pub comm: Vec<u8>,
     /// `R`, `S`, `Z`, ...
     pub state: u8,
     pub ppid: i32,
-    /// Start in clock ticks since boot (CLOCK_BOOTTIME), rounded down.
+    /// The start time in clock ticks since boot (CLOCK_BOOTTIME), rounded down.
     pub start_ticks: u64,
 }
 
 impl Stat {
-    /// When it was started, rounded down to the kernel's clock tick (10 ms).
+    /// Returns the start time, rounded down to the kernel's clock tick (10 ms).
     pub fn started(&self, offsets: ClockOffsets) -> Time {
         let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
         let since_boot = u128::from(self.start_ticks) * 1_000_000_000 / u128::from(ticks_per_second);
@@ -31,77 +32,82 @@ impl Stat {
     }
 }
 
-/// What /proc/TID/status says of a task's identity.
+/// The fields of /proc/TID/status that identify a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     pub tgid: i32,
     pub ppid: i32,
-    /// Real, effective, saved and file-system user.
+    /// The real, effective, saved and file-system user IDs.
     pub uids: [u32; 4],
-    /// It is in a pid namespace below that of this /proc.
+    /// Whether the task is in a pid namespace below that of this /proc.
     pub is_nested: bool,
 }
 
-/// A process's stat. The kernel adds up what all its threads used (`do_task_stat()` in fs/proc/array.c), under whichever of their numbers it is asked: some 100 ns a thread. [`thread_stat`] costs nothing of that.
+/// Reads a process's stat. The kernel adds up the CPU times of all its threads for it (`do_task_stat()` in
+/// fs/proc/array.c), whichever thread's number is used: some 100 ns a thread. [`thread_stat`] does not have that cost.
 pub fn stat(pid: i32) -> Option<Stat> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// A thread's own stat.
+/// Reads a thread's own stat.
 pub fn thread_stat(task: TaskId) -> Option<Stat> {
     parse_stat(&fs::read(format!("/proc/{}/task/{}/stat", task.pid, task.tid)).ok()?)
 }
 
-/// A task's identity. `tid` may be any thread's.
+/// Reads a task's identity. `tid` may be that of any thread.
 pub fn status(tid: i32) -> Option<Status> {
     parse_status(&fs::read(format!("/proc/{tid}/status")).ok()?)
 }
 
-/// Whether rtrace's own numbers of tasks are those of the first pid namespace, which has this inode on every kernel (PROC_PID_INIT_INO in include/linux/proc_ns.h).
-pub fn is_in_first_pid_namespace() -> bool {
+/// Whether rtrace is in the initial pid namespace, which has this inode in all kernels (PROC_PID_INIT_INO in
+/// include/linux/proc_ns.h).
+pub fn is_in_initial_pid_namespace() -> bool {
     static IS: LazyLock<bool> =
         LazyLock::new(|| fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == "pid:[4026531836]"));
     *IS
 }
 
-/// Whether capabilities of this process are those that the kernel asks for (PROC_USER_INIT_INO in include/linux/proc_ns.h).
-pub fn is_in_first_user_namespace() -> bool {
-    // Where links cannot be read, there is no reason to think otherwise.
+/// Whether rtrace is in the initial user namespace (PROC_USER_INIT_INO in include/linux/proc_ns.h). The kernel requires
+/// capabilities for tracing in that namespace.
+pub fn is_in_initial_user_namespace() -> bool {
+    // If the link cannot be read, the initial namespace is assumed.
     fs::read_link("/proc/self/ns/user").map_or(true, |link| link.as_os_str() == "user:[4026531837]")
 }
 
-/// Whether /proc shows the tasks of another pid namespace, under the numbers that they have there: in a new namespace it
-/// does until one of that is mounted.
+/// Whether /proc belongs to another pid namespace than rtrace's, so that it shows tasks by other numbers. In a new
+/// namespace this holds until its own /proc is mounted.
 pub fn is_of_another_namespace() -> bool {
     match fs::read_link("/proc/self") {
         Ok(own) => own.as_os_str() != std::process::id().to_string().as_str(),
-        // rtrace has no number there, or there is no /proc at all.
+        // rtrace has no pid in the namespace of /proc, or /proc is not mounted.
         Err(_) => fs::exists("/proc/version").unwrap_or_default(),
     }
 }
 
-/// What stands in the kernel's records for tasks that have no number in rtrace's pid namespace: 0, and -1 once they are
-/// ending (`perf_event_pid_type()` in kernel/events/core.c). In the first namespace all have one, and 0 is the idle tasks'.
-pub fn numbers_outside() -> &'static [i32] {
-    if is_in_first_pid_namespace() { &[] } else { &[0, -1] }
+/// Returns the numbers that the kernel's records have for tasks outside of rtrace's pid namespace: 0, and -1 when they
+/// are exiting (`perf_event_pid_type()` in kernel/events/core.c). In the initial namespace there are no such tasks, and
+/// 0 is the number of the idle tasks.
+pub fn pids_outside_namespace() -> &'static [i32] {
+    if is_in_initial_pid_namespace() { &[] } else { &[0, -1] }
 }
 
-/// The number that a process has for itself, in the innermost of its pid namespaces.
+/// Returns the pid of a process in the innermost of its pid namespaces, which is what getpid(2) returns to the process.
 pub fn innermost_pid(pid: i32) -> Option<i32> {
     parse_innermost_pid(&fs::read(format!("/proc/{pid}/status")).ok()?)
 }
 
-/// The call that a task sleeps in (man 5 proc_pid_syscall).
+/// The system call that a task sleeps in (man 5 proc_pid_syscall).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SleepingCall {
-    /// As the task's ABI has it, x32's with bit 30.
+    /// The number in the task's ABI, with bit 30 for x32.
     pub nr: i64,
     pub args: [u64; 6],
     pub stack_pointer: u64,
     pub program_counter: u64,
 }
 
-/// The call that a task sleeps in; `None` if it runs, sleeps without having made a call, is gone, or may not be looked at.
+/// Reads the system call that a task sleeps in. Returns `None` if the task runs, sleeps outside of a system call, has
+/// ended, or may not be inspected.
 pub fn sleeping_call(task: TaskId) -> Option<SleepingCall> {
     parse_sleeping_call(&fs::read_to_string(format!("/proc/{}/task/{}/syscall", task.pid, task.tid)).ok()?)
 }
@@ -115,7 +121,8 @@ fn parse_sleeping_call(text: &str) -> Option<SleepingCall> {
     Some(SleepingCall { nr, args, stack_pointer: next()?, program_counter: next()? })
 }
 
-/// How often a task gave up the CPU, or had to: while this number stays and the task sleeps, it did not run.
+/// Reads the number of a task's context switches, voluntary and involuntary. If the number is unchanged and the task
+/// sleeps, it has not run meanwhile.
 pub fn context_switches(task: TaskId) -> Option<u64> {
     parse_context_switches(&fs::read(format!("/proc/{}/task/{}/status", task.pid, task.tid)).ok()?)
 }
@@ -128,23 +135,23 @@ fn parse_context_switches(status: &[u8]) -> Option<u64> {
     Some(count(b"voluntary_ctxt_switches:")? + count(b"nonvoluntary_ctxt_switches:")?)
 }
 
-/// A mapping of a file, from a line of /proc/PID/maps.
+/// A mapping, from a line of /proc/PID/maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping<'a> {
-    /// First address, and the one behind the last.
+    /// The first address, and the end (exclusive).
     pub addresses: (u64, u64),
     pub is_executable: bool,
-    /// In the file, in bytes.
+    /// The offset in the file, in bytes.
     pub offset: u64,
-    /// Major and minor number.
+    /// The major and minor number.
     pub device: (u32, u32),
-    /// 0 if it is no file's.
+    /// 0 if it is not a mapping of a file.
     pub inode: u64,
-    /// As the kernel gives it (`/x (deleted)`, `[vdso]`, nothing); its newlines are `\012`.
+    /// The kernel's text (`/x (deleted)`, `[vdso]`, or empty), with `\012` for newlines.
     pub path: &'a [u8],
 }
 
-/// `55d0...-55d1... r-xp 00001000 08:01 1234   /path` (man 5 proc_pid_maps).
+/// Parses a line of /proc/PID/maps: `55d0...-55d1... r-xp 00001000 08:01 1234   /path` (man 5 proc_pid_maps).
 pub fn parse_mapping(line: &[u8]) -> Option<Mapping<'_>> {
     let mut fields = line.splitn(6, |b| *b == b' ').map(<[u8]>::trim_ascii_start);
     let mut field = || str::from_utf8(fields.next()?).ok();
@@ -159,7 +166,7 @@ pub fn parse_mapping(line: &[u8]) -> Option<Mapping<'_>> {
     Some(Mapping { addresses, is_executable, offset, device, inode, path: fields.next().unwrap_or_default() })
 }
 
-/// A task's name.
+/// Reads a task's comm.
 pub fn comm(tid: i32) -> Option<Vec<u8>> {
     let mut name = fs::read(format!("/proc/{tid}/comm")).ok()?;
     if name.last() == Some(&b'\n') {
@@ -168,45 +175,46 @@ pub fn comm(tid: i32) -> Option<Vec<u8>> {
     Some(name)
 }
 
-/// The process a thread belongs to.
+/// Returns a thread with the process that it belongs to.
 pub fn task(tid: i32) -> Option<TaskId> {
     Some(TaskId { pid: status(tid)?.tgid, tid })
 }
 
-/// The threads of a process, ascending; none if it is gone.
+/// Returns the threads of a process, in ascending order. It is empty if the process has ended.
 pub fn threads(pid: i32) -> Vec<i32> {
     numbers_in(Path::new(&format!("/proc/{pid}/task")))
 }
 
-/// All processes, ascending.
+/// Returns all processes, in ascending order.
 pub fn processes() -> Vec<i32> {
     numbers_in(Path::new("/proc"))
 }
 
-/// The same as tasks.
+/// Returns the threads of a process as tasks, in ascending order.
 pub fn tasks_of(pid: i32) -> impl Iterator<Item = TaskId> {
     threads(pid).into_iter().map(move |tid| TaskId { pid, tid })
 }
 
-/// The processes whose real or effective user is this one, ascending.
+/// Returns the processes whose real or effective user ID is `uid`, in ascending order.
 pub fn processes_of(uid: u32) -> Vec<i32> {
     processes().into_iter().filter(|pid| status(*pid).is_some_and(|status| status.uids[..2].contains(&uid))).collect()
 }
 
-/// What a descriptor is now: the link's text as the kernel gives it (`/etc/passwd`, `socket:[123]`, `/x (deleted)`).
+/// Reads the link of a file descriptor, which is the kernel's text for its file (`/etc/passwd`, `socket:[123]`, `/x
+/// (deleted)`).
 pub fn fd_link(pid: i32, fd: i32) -> Option<Vec<u8>> {
     fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok().map(|path| path.into_os_string().into_vec())
 }
 
-/// The descriptors a process has open and what each is; `None` if that may not be seen.
+/// Reads the file descriptors of a process and their links. Returns `None` if rtrace may not read them.
 pub fn fd_links(pid: i32) -> Option<Vec<(i32, Vec<u8>)>> {
     let directory = format!("/proc/{pid}/fd");
     fs::read_dir(&directory).ok()?;
     Some(numbers_in(Path::new(&directory)).into_iter().filter_map(|fd| Some((fd, fd_link(pid, fd)?))).collect())
 }
 
-/// The descriptors of a process that an execve leaves open (those without O_CLOEXEC), and what each is.
-pub fn fds_over_exec(pid: i32) -> Vec<(i32, Vec<u8>)> {
+/// Reads the file descriptors of a process that are not close-on-exec, and their links.
+pub fn inheritable_fds(pid: i32) -> Vec<(i32, Vec<u8>)> {
     let stays = |fd: i32| {
         let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).ok()?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
@@ -215,22 +223,23 @@ pub fn fds_over_exec(pid: i32) -> Vec<(i32, Vec<u8>)> {
     fd_links(pid).unwrap_or_default().into_iter().filter(|(fd, _)| stays(*fd) == Some(true)).collect()
 }
 
-/// The cgroup a process is in, as a path below the mount: that of the unified hierarchy, or of version 1's `perf_event` or systemd's where the
-/// unified one puts everything in its root.
+/// Reads the cgroup of a process, as a path below the mount. It is that of the unified hierarchy. If the process is in
+/// the root of that one, it is that of version 1's `perf_event` or systemd's hierarchy.
 pub fn cgroup(pid: i32) -> Option<Vec<u8>> {
     parse_cgroup(&fs::read(format!("/proc/{pid}/cgroup")).ok()?)
 }
 
-/// Whether this process is in the initial cgroup namespace, so that it sees cgroups by the paths that the kernel's events have (PROC_CGROUP_INIT_INO in include/linux/proc_ns.h).
-pub fn cgroups_from_root() -> bool {
+/// Whether rtrace is in the initial cgroup namespace (PROC_CGROUP_INIT_INO in include/linux/proc_ns.h). The paths in
+/// the kernel's events are those of that namespace.
+pub fn is_in_initial_cgroup_namespace() -> bool {
     fs::read_link("/proc/self/ns/cgroup").is_ok_and(|link| link.as_os_str() == "cgroup:[4026531835]")
 }
 
-/// A process's parent, its parent's, and so on up to init.
+/// Returns the parent of a process, the parent's parent, and so on up to init.
 pub fn ancestors(pid: i32) -> Vec<Stat> {
     let mut found: Vec<Stat> = Vec::new();
     let mut next = stat(pid).map_or(0, |stat| stat.ppid);
-    // Processes that end and pids that are used anew could close a circle.
+    // A loop is possible if processes end and their pids are reused meanwhile.
     while next > 0 && found.len() < 256 && found.iter().all(|stat| stat.tid != next) {
         let Some(stat) = stat(next) else { break };
         next = stat.ppid;
@@ -239,7 +248,8 @@ pub fn ancestors(pid: i32) -> Vec<Stat> {
     found
 }
 
-/// `pid (comm) state ppid ...`: the name may hold blanks and parentheses, so the last one ends it (man 5 proc_pid_stat).
+/// Parses `pid (comm) state ppid ...` (man 5 proc_pid_stat). The comm may contain blanks and parentheses, so the last
+/// parenthesis ends it.
 fn parse_stat(text: &[u8]) -> Option<Stat> {
     let (open, close) = (memchr::memchr(b'(', text)?, memchr::memrchr(b')', text)?);
     let tid = std::str::from_utf8(text.get(..open)?).ok()?.trim().parse().ok()?;
@@ -247,12 +257,12 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     let mut fields = rest.split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
     let ppid = fields.next()?.parse().ok()?;
-    // State is field 3 of the file, so the start time, field 22, is the 18th of what follows the parent's number.
+    // The start time is field 22, the 18th field behind the parent's pid, which is field 4.
     let start_ticks = fields.nth(17)?.parse().ok()?;
     Some(Stat { tid, comm: text.get(open + 1..close)?.to_vec(), state, ppid, start_ticks })
 }
 
-/// `NSpid:` has the numbers from the outermost to the innermost.
+/// Parses the line `NSpid:`, which has the pids from the outermost to the innermost namespace.
 fn parse_innermost_pid(status: &[u8]) -> Option<i32> {
     let line = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
     str::from_utf8(line).ok()?.split_ascii_whitespace().next_back()?.parse().ok()
@@ -269,12 +279,13 @@ fn parse_status(text: &[u8]) -> Option<Status> {
         tgid: value("Tgid:")?.trim().parse().ok()?,
         ppid: value("PPid:")?.trim().parse().ok()?,
         uids: [uid()?, uid()?, uid()?, uid()?],
-        // One number for each namespace, from that of this /proc down. Kernels without pid namespaces have no such line.
+        // The line has a pid for each namespace, from that of this /proc on. Kernels without pid namespaces do not have
+        // the line.
         is_nested: value("NSpid:").is_some_and(|numbers| numbers.split_ascii_whitespace().count() > 1),
     })
 }
 
-/// Lines `hierarchy:controllers:path`.
+/// Parses the lines `hierarchy:controllers:path`.
 fn parse_cgroup(text: &[u8]) -> Option<Vec<u8>> {
     let lines = || {
         text.split(|b| *b == b'\n').filter_map(|line| {
@@ -290,7 +301,7 @@ fn parse_cgroup(text: &[u8]) -> Option<Vec<u8>> {
     found.map(<[u8]>::to_vec)
 }
 
-/// The entries of a directory that are numbers, ascending.
+/// Returns the entries of a directory that are numbers, in ascending order.
 fn numbers_in(directory: &Path) -> Vec<i32> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let number = |name: &OsStr| std::str::from_utf8(name.as_bytes()).ok()?.parse().ok();
@@ -304,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_with_blanks_and_parentheses() {
+    fn a_comm_may_have_blanks_and_parentheses() {
         let line = b"42 (a) b (c) S 7 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 999 3\n";
         let stat = parse_stat(line).unwrap();
         assert_eq!((stat.tid, stat.comm.as_slice(), stat.state, stat.ppid, stat.start_ticks), (42, &b"a) b (c"[..], b'S', 7, 12345));
@@ -316,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_that_a_task_sleeps_in() {
+    fn the_call_that_a_task_sleeps_in_is_parsed() {
         let line = "202 0x7fb6ca37f990 0x109 0x76f 0x0 0x0 0xffffffff 0x7ffd91e1f0a0 0x7fb6ca0b2f16\n";
         let call = parse_sleeping_call(line).unwrap();
         assert_eq!((call.nr, call.args[1], call.args[5]), (202, 0x109, 0xffff_ffff));
@@ -344,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn identities() {
+    fn identities_are_read_from_status_files() {
         let status = parse_status(b"Name:\tx\nTgid:\t10\nPid:\t11\nPPid:\t1\nUid:\t1000\t0\t0\t1000\n").unwrap();
         assert_eq!(status, Status { tgid: 10, ppid: 1, uids: [1000, 0, 0, 1000], is_nested: false });
         let nested = |line: &str| parse_status(format!("Tgid:\t10\nPPid:\t1\nUid:\t0\t0\t0\t0\n{line}").as_bytes()).unwrap().is_nested;
@@ -353,14 +364,14 @@ mod tests {
     }
 
     #[test]
-    fn pids_in_namespaces() {
+    fn the_innermost_pid_is_the_last_one() {
         assert_eq!(parse_innermost_pid(b"Name:\tx\nNSpid:\t4711\t12\t1\n"), Some(1));
         assert_eq!(parse_innermost_pid(b"NSpid:\t4711\n"), Some(4711));
         assert_eq!((parse_innermost_pid(b"NSpid:\n"), parse_innermost_pid(b"Pid:\t1\n")), (None, None));
     }
 
     #[test]
-    fn mappings() {
+    fn lines_of_maps_are_parsed() {
         let line = b"7f1c000-7f1e000 r-xp 00002000 fe:01 1234                       /usr/lib/a b.so (deleted)";
         let path = &b"/usr/lib/a b.so (deleted)"[..];
         let expected =
@@ -375,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn cgroups_of_both_versions() {
+    fn cgroups_of_both_versions_are_parsed() {
         assert_eq!(parse_cgroup(b"0::/user.slice/a:b\n"), Some(b"/user.slice/a:b".to_vec()));
         assert_eq!(parse_cgroup(b"4:memory:/m\n3:cpu,perf_event:/p\n0::/\n"), Some(b"/p".to_vec()));
         assert_eq!(parse_cgroup(b"1:name=systemd:/\n0::/\n"), Some(b"/".to_vec()));
@@ -383,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_and_its_parents() {
+    fn this_process_is_found_in_proc() {
         let me = std::process::id() as i32;
         let stat = stat(me).unwrap();
         assert_eq!(comm(me).unwrap(), stat.comm);

@@ -1,27 +1,30 @@
-//! Why the kernel refuses what tracing takes, and what would give it.
+//! The reasons why the kernel refuses the calls that tracing needs, and their remedies.
 //!
-//! In a container root is not root: capabilities are taken away, hold only in a user namespace, or a filter answers in the kernel's place. Each has its own remedy.
+//! In a container, root lacks privileges: capabilities are dropped, or are held only in a user namespace, or a seccomp
+//! filter refuses the call. Each has its own remedy.
 
 use super::privileges::{Capability, Privileges};
 
-/// Why a privileged call is refused.
+/// The reason why a privileged call is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The user is not root.
     NotRoot,
-    /// Root without the capabilities: as a rule, in a container.
+    /// The user is root without the capabilities, as in most containers.
     NoCapability,
-    /// What capabilities there are hold only in a user namespace.
+    /// The process is in a user namespace other than the initial one.
     UserNamespace,
-    /// The capabilities are there, and so is a seccomp filter.
+    /// The process has the capabilities and a seccomp filter.
     Filtered,
-    /// kernel.perf_event_paranoid is above 2, which kernels of Debian and Ubuntu know: CAP_PERFMON is not enough for them then.
+    /// kernel.perf_event_paranoid is above 2, a level of the kernels of Debian and Ubuntu, for which CAP_PERFMON is not
+    /// enough.
     Level,
-    /// The capabilities are there, so it is something else.
+    /// The process has the capabilities, so there is another reason.
     Unknown,
 }
 
 impl Refused {
+    /// Returns the reason for a process with these privileges, if the call needs the capabilities `needed`.
     pub fn of(may: &Privileges, needed: &[Capability]) -> Refused {
         match needed.iter().all(|capability| may.has(*capability)) {
             true if may.is_filtered => Refused::Filtered,
@@ -34,7 +37,7 @@ impl Refused {
     }
 }
 
-/// What to do where the kernel refuses this call, which needs these capabilities.
+/// Returns the advice for a refused call that needs these capabilities.
 pub fn advice(call: &str, may: &Privileges, needed: &[Capability]) -> String {
     let missing = needed.iter().filter(|capability| !may.has(**capability));
     let names: Vec<String> = missing.map(|capability| capability.name().to_ascii_uppercase()).collect();
@@ -60,7 +63,7 @@ pub fn advice(call: &str, may: &Privileges, needed: &[Capability]) -> String {
              (docker, podman) or a seccompProfile of type Unconfined (kubernetes), the service without SystemCallFilter="
         ),
         Refused::Level => format!(
-            "kernel.perf_event_paranoid is {}: above 2, this kernel refuses {call} to all but root, whatever capabilities they have; `sudo sysctl kernel.perf_event_paranoid=2` is the level that kernels have by themselves",
+            "kernel.perf_event_paranoid is {}: above 2, this kernel refuses {call} to all but root, whatever capabilities they have; `sudo sysctl kernel.perf_event_paranoid=2` sets the mainline kernel's default",
             may.paranoid.unwrap_or_default()
         ),
         Refused::Unknown => {
@@ -74,22 +77,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_has_its_remedy() {
+    fn the_advice_depends_on_the_reason_of_the_refusal() {
         let root = Privileges { capabilities: u64::MAX, uid: 0, ..Privileges::default() };
         let needed = [Capability::PerfMon, Capability::Bpf];
-        let said = |may: Privileges| advice("bpf", &may, &needed);
+        let advice_for = |may: Privileges| advice("bpf", &may, &needed);
         assert!(
-            said(Privileges { capabilities: 0, uid: 1000, ..root })
+            advice_for(Privileges { capabilities: 0, uid: 1000, ..root })
                 .starts_with("run it as root, or give rtrace CAP_PERFMON and CAP_BPF, or")
         );
-        let without = said(Privileges { capabilities: 1, ..root });
+        let without = advice_for(Privileges { capabilities: 1, ..root });
         assert!(without.starts_with("this is root without CAP_PERFMON and CAP_BPF: ") && without.ends_with("(kubernetes)"), "{without}");
-        assert!(said(Privileges { capabilities: 1 << 38, ..root }).starts_with("this is root without CAP_BPF: "));
-        assert!(said(Privileges { capabilities: 1, is_filtered: true, ..root }).contains("--cap-add BPF` (docker, podman), or give"));
-        assert!(said(Privileges { capabilities: 1, is_filtered: true, ..root }).contains("seccomp=unconfined"));
-        assert!(said(Privileges { is_in_user_namespace: true, is_filtered: true, ..root }).contains("`--userns=host --cap-add SYS_ADMIN`"));
-        assert!(said(Privileges { is_filtered: true, ..root }).contains("a seccomp filter refuses bpf: "));
-        assert!(said(root).contains("lockdown"));
+        assert!(advice_for(Privileges { capabilities: 1 << 38, ..root }).starts_with("this is root without CAP_BPF: "));
+        assert!(advice_for(Privileges { capabilities: 1, is_filtered: true, ..root }).contains("--cap-add BPF` (docker, podman), or give"));
+        assert!(advice_for(Privileges { capabilities: 1, is_filtered: true, ..root }).contains("seccomp=unconfined"));
+        assert!(
+            advice_for(Privileges { is_in_user_namespace: true, is_filtered: true, ..root })
+                .contains("`--userns=host --cap-add SYS_ADMIN`")
+        );
+        assert!(advice_for(Privileges { is_filtered: true, ..root }).contains("a seccomp filter refuses bpf: "));
+        assert!(advice_for(root).contains("lockdown"));
         let lent = Privileges { capabilities: 1 << 38 | 1 << 39, uid: 1000, paranoid: Some(3), ..root };
         let of_events = |may: Privileges| advice("perf_event_open", &may, &[Capability::PerfMon]);
         assert!(of_events(lent).starts_with("kernel.perf_event_paranoid is 3: above 2, "), "{}", of_events(lent));

@@ -1,42 +1,44 @@
-//! What is special about the records of `syscalls:sys_enter_X` and `sys_exit_X`.
+//! The fields of the records of `syscalls:sys_enter_X` and `sys_exit_X`.
 //!
-//! Every argument takes a whole register in the record (8 bytes), whatever its type says. Kernels from 6.19 append copies of some strings and
-//! buffers the arguments point to, as fields named `__ARGUMENT_val` (kernel/trace/trace_syscalls.c); these are no arguments of the call.
+//! Every argument takes 8 bytes in the record, whatever its type. Kernels from 6.19 on append copies of some strings
+//! and buffers that arguments point to, as fields named `__ARGUMENT_val` (kernel/trace/trace_syscalls.c). These are not
+//! arguments of the call.
 
 use super::format::{FieldPlace, Format, FormatField};
 use std::fs;
 
-/// The bytes at most that the kernel copies for perf, unless its configuration says otherwise (CONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT's own default).
+/// The greatest number of bytes that the kernel copies for perf by default (the default of
+/// CONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT).
 pub const COPY_LIMIT_DEFAULT: u32 = 63;
 
-/// A copy of what an argument pointed to.
+/// A field with a copy of the memory that an argument points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserCopy {
-    /// The argument's place (0..=5).
+    /// The argument's index (0..=5).
     pub arg: u8,
     pub field: FormatField,
-    /// A string that ends with NUL; otherwise bytes whose number another argument gives.
+    /// Whether it is a NUL-terminated string. Otherwise another argument has the number of bytes.
     pub is_text: bool,
 }
 
-/// What a copy says.
+/// The contents of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied<'a> {
-    /// It could not be read (or there were no bytes to read): show the address.
+    /// The memory could not be read, or no bytes were to be read: the address is shown.
     Unread,
-    /// The string without its NUL. The kernel put dots for unprintable bytes. `cut`: there was more.
+    /// The string without its NUL. The kernel replaces unprintable bytes by dots. `cut`: the string is longer.
     Text { bytes: &'a [u8], cut: bool },
-    /// As many bytes as the call names, but not more than the limit.
+    /// The number of bytes that the call specifies, up to the limit.
     Bytes(&'a [u8]),
 }
 
 impl Format {
-    /// The arguments of a `sys_enter_X` event, in their order.
+    /// Returns the arguments of a `sys_enter_X` event, in their order.
     pub fn syscall_arguments(&self) -> impl Iterator<Item = &FormatField> {
         self.own_fields().filter(|field| !field.is_internal())
     }
 
-    /// The copies of user memory that a `sys_enter_X` event brings; none before Linux 6.19.
+    /// Returns the copies of user memory that a `sys_enter_X` event has. There are none before Linux 6.19.
     pub fn user_copies(&self) -> Vec<UserCopy> {
         let arguments: Vec<&str> = self.syscall_arguments().map(|field| field.name.as_str()).collect();
         let copy = |field: &FormatField| {
@@ -50,15 +52,15 @@ impl Format {
 }
 
 impl FormatField {
-    /// A field that the kernel's tracing needs and that is nothing of the event's own: the syscall's number, a copy of an argument's memory,
-    /// a probe's address.
+    /// Whether it is a field that the kernel's tracing adds to the event's own ones: the syscall's number, a copy of an
+    /// argument's memory, a probe's address.
     pub fn is_internal(&self) -> bool {
         matches!(self.name.as_str(), "__syscall_nr" | "__probe_type" | "__probe_ip" | "__probe_func" | "__probe_ret_ip")
             || self.copied_argument().is_some()
-            || self.is_of_fetched()
+            || self.describes_fetch()
     }
 
-    /// X of a field `__X_val`.
+    /// Returns X of a field `__X_val`.
     fn copied_argument(&self) -> Option<&str> {
         if self.place != FieldPlace::DataLoc {
             return None;
@@ -68,7 +70,8 @@ impl FormatField {
 }
 
 impl UserCopy {
-    /// What this record's copy says, `limit` being the kernel's ([`copy_limit`]). `None` if the record does not hold it.
+    /// Reads the copy in a record. `limit` is the kernel's ([`copy_limit`]). Returns `None` if the record does not have
+    /// it.
     pub fn read<'a>(&self, raw: &'a [u8], limit: u32) -> Option<Copied<'a>> {
         let bytes = self.field.bytes(raw)?;
         if bytes.is_empty() {
@@ -77,7 +80,8 @@ impl UserCopy {
         if !self.is_text {
             return Some(Copied::Bytes(bytes));
         }
-        // A longer string is its first `limit` bytes, three dots and the NUL; a string that ends in dots by itself is shorter than that.
+        // A truncated string has `limit` bytes, three dots and the NUL. A complete string that ends in dots is shorter
+        // than that.
         let text = bytes.strip_suffix(&[0]).unwrap_or(bytes);
         Some(match text.strip_suffix(b"...") {
             Some(head) if head.len() >= limit as usize => Copied::Text { bytes: head, cut: true },
@@ -86,9 +90,10 @@ impl UserCopy {
     }
 }
 
-/// How many bytes this kernel copies at most: its configuration where that can be read, else [`COPY_LIMIT_DEFAULT`].
+/// Returns the greatest number of bytes that this kernel copies: the one in its configuration file, or
+/// [`COPY_LIMIT_DEFAULT`] if that cannot be read.
 ///
-/// The tracefs file `syscall_user_buf_size` is no answer: it holds for tracefs's own instances, and can be written.
+/// The tracefs file `syscall_user_buf_size` does not apply: it is for tracefs's own instances, and can be written.
 pub fn copy_limit(release: &str) -> u32 {
     let paths = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config"), format!("/usr/lib/modules/{release}/config")];
     paths.iter().filter_map(|path| fs::read_to_string(path).ok()).find_map(|text| configured_limit(&text)).unwrap_or(COPY_LIMIT_DEFAULT)
@@ -102,7 +107,7 @@ fn configured_limit(config: &str) -> Option<u32> {
 pub mod tests {
     use super::*;
 
-    /// sys_enter_openat as kernels from 6.19 have it.
+    /// The format of sys_enter_openat in kernels from 6.19 on.
     pub const OPENAT_WITH_COPY: &str = "name: sys_enter_openat\nID: 782\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
@@ -117,7 +122,7 @@ pub mod tests {
         print fmt: \"dfd: 0x%08lx, filename: 0x%08lx \\\"%s\\\", flags: 0x%08lx, mode: 0x%08lx\", ((unsigned long)(REC->dfd)), \
         ((unsigned long)(REC->filename)), __get_str(__filename_val), ((unsigned long)(REC->flags)), ((unsigned long)(REC->mode))\n";
 
-    /// A record of it: AT_FDCWD, a pointer, O_CREAT, 0644 and this copy (NUL and all).
+    /// Returns a record of it: AT_FDCWD, a pointer, O_CREAT, 0644 and this copy, which includes the NUL.
     pub fn openat_record(copy: &[u8]) -> Vec<u8> {
         let mut raw = vec![0u8; 52];
         raw[0..2].copy_from_slice(&782u16.to_le_bytes());
@@ -132,7 +137,7 @@ pub mod tests {
     }
 
     #[test]
-    fn arguments_are_told_from_copies() {
+    fn copies_are_not_arguments() {
         let format = Format::parse(OPENAT_WITH_COPY).unwrap();
         let names: Vec<&str> = format.syscall_arguments().map(|field| field.name.as_str()).collect();
         assert_eq!(names, ["dfd", "filename", "flags", "mode"]);
@@ -159,7 +164,7 @@ pub mod tests {
     }
 
     #[test]
-    fn the_limit_from_a_configuration() {
+    fn the_limit_is_read_from_the_kernels_configuration() {
         assert_eq!(configured_limit("CONFIG_X=y\nCONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT=165\n"), Some(165));
         assert_eq!(configured_limit("# nothing\n"), None);
     }

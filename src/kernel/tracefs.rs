@@ -1,5 +1,5 @@
-//! tracefs: where it is, which events it has, and their format files. Read only; nothing is made or changed here, but for a mount that only
-//! this process has, where there is no other.
+//! tracefs: where it is mounted, its events, and their format files. This module only reads. The one thing that it
+//! creates is a detached mount, which only this process has, if tracefs is not mounted anywhere.
 
 use super::format::{Format, FormatError};
 use crate::text::glob;
@@ -16,14 +16,14 @@ mod path;
 pub use missing::NoMount;
 pub use path::TracePath;
 
-/// A tracefs that may be read, or the reason why there is none ([`Tracefs::absent`]).
+/// A readable tracefs, or the reason why there is none ([`Tracefs::absent`]).
 #[derive(Clone, Debug)]
 pub struct Tracefs {
     root: TracePath,
     absent: Option<Arc<TracefsError>>,
 }
 
-/// Why there is no tracefs for us.
+/// The reason why rtrace cannot use tracefs.
 #[derive(Debug, thiserror::Error)]
 pub enum TracefsError {
     #[error("tracefs is not mounted, and {0}")]
@@ -39,7 +39,7 @@ pub enum TracefsError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// Why an event cannot be had.
+/// The reason why an event's files cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
     #[error("no event `{name}` in this kernel{}", hint(near))]
@@ -54,7 +54,7 @@ pub enum EventError {
     NoTracefs { name: EventName, error: Arc<TracefsError> },
 }
 
-/// `subsystem:name`.
+/// The name of an event: `subsystem:name`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventName {
     pub subsystem: String,
@@ -74,11 +74,12 @@ impl std::fmt::Display for EventName {
 }
 
 impl Tracefs {
-    /// Where tracefs is mounted: the usual place first, then whatever /proc/self/mounts says. Where it is not mounted, a mount that only this
-    /// process has. Below debugfs comes last: the kernel mounts tracefs there for all to see when somebody looks.
+    /// Finds a mounted tracefs: at the usual place first, then at the mount points in /proc/self/mounts. If it is not
+    /// mounted, creates a detached mount, which only this process has. The place below debugfs is tried last, because
+    /// an access there makes the kernel mount tracefs for everybody.
     ///
     /// # Errors
-    /// [`TracefsError`], which says what to do.
+    /// Fails if there is no tracefs that may be read. The error's text says what to do.
     pub fn find() -> Result<Tracefs, TracefsError> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let mut denied = None;
@@ -89,7 +90,8 @@ impl Tracefs {
                 Err(_) => {}
             }
         }
-        // tracefs that is not mounted leaves its mount point with the mode of sysfs, so what denied us was mounted, or may be.
+        // The mount point without a mount has the mode of sysfs, which everybody may read. So the directory that denied
+        // access has tracefs mounted, or may have.
         if let Some(denied) = denied {
             return Err(denied);
         }
@@ -101,10 +103,10 @@ impl Tracefs {
         Tracefs::at(Path::new("/sys/kernel/debug/tracing")).map_err(|_| TracefsError::NotMounted(refused))
     }
 
-    /// The tracefs at this place.
+    /// Returns the tracefs at a mount point.
     ///
     /// # Errors
-    /// There is none, or it may not be read.
+    /// Fails if tracefs is not mounted there, or may not be read.
     pub fn at(root: &Path) -> Result<Tracefs, TracefsError> {
         match fs::read_dir(root.join("events")) {
             Ok(_) => Ok(Tracefs { root: TracePath::mounted(root), absent: None }),
@@ -113,12 +115,12 @@ impl Tracefs {
         }
     }
 
-    /// No tracefs, for this reason. It has no events, and whoever asks for one hears why.
+    /// Returns a tracefs without events. A lookup of an event fails with the reason `why`.
     pub fn absent(why: TracefsError) -> Tracefs {
         Tracefs { root: TracePath::absent(), absent: Some(Arc::new(why)) }
     }
 
-    /// Why there is none, if there is none.
+    /// Returns the reason why there is no tracefs, if there is none.
     pub fn why_absent(&self) -> Option<&Arc<TracefsError>> {
         self.absent.as_ref()
     }
@@ -127,24 +129,24 @@ impl Tracefs {
         &self.root
     }
 
-    /// Whether the kernel has this event. A directory that may not be looked into counts as absent.
+    /// Whether the kernel has an event. An event in a directory that may not be searched counts as absent.
     pub fn has(&self, subsystem: &str, name: &str) -> bool {
         is_plain(subsystem) && is_plain(name) && self.directory(subsystem, name).is_dir()
     }
 
-    /// An event's parsed format file.
+    /// Reads and parses an event's format file.
     ///
     /// # Errors
-    /// [`EventError`]: unknown events come with the nearest names.
+    /// Fails if there is no such event (the error then has the nearest names), or the file cannot be read or parsed.
     pub fn format(&self, subsystem: &str, name: &str) -> Result<Format, EventError> {
         let (path, text) = self.read(subsystem, name, "format")?;
         Format::parse(&text).map_err(|error| EventError::Format { path, error })
     }
 
-    /// An event's number, what perf_event_open's `config` takes.
+    /// Reads an event's number, which is the value for perf_event_open's `config`.
     ///
     /// # Errors
-    /// As [`Tracefs::format`].
+    /// Fails as [`Tracefs::format`].
     pub fn id(&self, subsystem: &str, name: &str) -> Result<u64, EventError> {
         let (path, text) = self.read(subsystem, name, "id")?;
         text.trim()
@@ -152,18 +154,18 @@ impl Tracefs {
             .map_err(|_| EventError::Format { path, error: FormatError { line: 1, what: format!("`{}` is not a number", text.trim()) } })
     }
 
-    /// The subsystems, by name.
+    /// Returns the subsystems, sorted by name.
     ///
     /// # Errors
-    /// The directory cannot be read.
+    /// Fails if the directory cannot be read.
     pub fn subsystems(&self) -> Result<Vec<String>, EventError> {
         directories(&self.root.join("events"))
     }
 
-    /// The events of a subsystem, by name; none if there is no such subsystem.
+    /// Returns the events of a subsystem, sorted by name. It is empty if there is no such subsystem.
     ///
     /// # Errors
-    /// The directory cannot be read.
+    /// Fails if the directory cannot be read.
     pub fn names(&self, subsystem: &str) -> Result<Vec<String>, EventError> {
         if !is_plain(subsystem) {
             return Ok(Vec::new());
@@ -171,11 +173,11 @@ impl Tracefs {
         directories(&self.root.join("events").join(subsystem))
     }
 
-    /// The events whose subsystem and name match these globs ([`crate::text::glob`]), by name. Only directories are listed, so it is fast.
-    /// ftrace's own records (`ftrace:*`) cannot be opened and are left out.
+    /// Returns the events whose subsystem and name match these globs ([`crate::text::glob`]), sorted by name. It only
+    /// lists directories, so it is fast. ftrace's own records (`ftrace:*`) cannot be opened and are left out.
     ///
     /// # Errors
-    /// A directory that cannot be read.
+    /// Fails if a directory cannot be read.
     pub fn matching(&self, subsystem: &str, name: &str) -> Result<Vec<EventName>, EventError> {
         let mut found = Vec::new();
         let matches = |pattern: &str, text: &str| glob::matches(pattern.as_bytes(), text.as_bytes());
@@ -186,21 +188,22 @@ impl Tracefs {
         Ok(found)
     }
 
-    /// The same, and it is an error that there are none.
+    /// Returns the same events as [`Tracefs::matching`], at least one.
     ///
     /// # Errors
-    /// As [`Tracefs::matching`]; nothing matches: the nearest names.
+    /// Fails as [`Tracefs::matching`], and if no event matches. The error then has the nearest names.
     pub fn some_matching(&self, subsystem: &str, name: &str) -> Result<Vec<EventName>, EventError> {
         let found = self.matching(subsystem, name)?;
         if found.is_empty() { Err(self.unknown(subsystem, name)) } else { Ok(found) }
     }
 
-    /// The events that may be meant by a name that is none: of this subsystem if there is one, else of the same name elsewhere, else alike in both.
+    /// Returns the events nearest to an unknown name: similar names in its subsystem, else the same name in other
+    /// subsystems, else events that are similar in both.
     pub fn near(&self, subsystem: &str, name: &str) -> Vec<String> {
         let names = self.names(subsystem).unwrap_or_default();
-        let here = nearest(name, names.iter().map(String::as_str), 3);
-        if !here.is_empty() {
-            return here.into_iter().map(|name| format!("{subsystem}:{name}")).collect();
+        let similar = nearest(name, names.iter().map(String::as_str), 3);
+        if !similar.is_empty() {
+            return similar.into_iter().map(|name| format!("{subsystem}:{name}")).collect();
         }
         let all = self.matching("*", "*").unwrap_or_default();
         let namesakes: Vec<String> = all.iter().filter(|event| event.name == name).take(3).map(EventName::to_string).collect();
@@ -211,7 +214,7 @@ impl Tracefs {
         nearest(&format!("{subsystem}:{name}"), all.iter().map(String::as_str), 3).into_iter().map(str::to_owned).collect()
     }
 
-    /// The names X that have `syscalls:sys_enter_X`, as the kernel's events name them; none without CONFIG_FTRACE_SYSCALLS.
+    /// Returns the syscalls X that have an event `syscalls:sys_enter_X`. It is empty without CONFIG_FTRACE_SYSCALLS.
     pub fn syscalls(&self) -> Vec<String> {
         let names = self.names("syscalls").unwrap_or_default();
         names.into_iter().filter_map(|name| name.strip_prefix("sys_enter_").map(str::to_owned)).collect()
@@ -236,7 +239,7 @@ impl Tracefs {
         }
         let path = self.directory(subsystem, name).join(file);
         match path.read() {
-            // A module's or user's event may hold any byte; what is no UTF-8 is no name that anybody can ask for.
+            // The event of a module or a user may have any bytes. Nobody can request a name that is not UTF-8.
             Ok(bytes) => Ok((path.shown(), String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(unknown()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(EventError::NoPermission { path: path.shown() }),
@@ -245,12 +248,12 @@ impl Tracefs {
     }
 }
 
-/// One path component that stays where it is.
+/// Whether a name is a single path component, and neither `.` nor `..`.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
 }
 
-/// The names of the directories in a directory, sorted; none if it does not exist.
+/// Returns the names of the directories in a directory, sorted. It is empty if the directory does not exist.
 fn directories(path: &TracePath) -> Result<Vec<String>, EventError> {
     let mut names = match path.directories() {
         Ok(names) => names,
@@ -262,7 +265,7 @@ fn directories(path: &TracePath) -> Result<Vec<String>, EventError> {
     Ok(names)
 }
 
-/// The mount point of a line of /proc/self/mounts, if it is tracefs's.
+/// Returns the mount point of a line of /proc/self/mounts, if the line is tracefs's.
 fn mount_point(line: &str) -> Option<PathBuf> {
     let mut words = line.split(' ');
     let (_, path, kind) = (words.next()?, words.next()?, words.next()?);

@@ -1,49 +1,49 @@
-//! How large the buffers are between the kernel and what is shown: decided when the plan is made, by what a record may
-//! hold, how many tasks there are, and how much memory the machine has.
+//! Sizes the buffers between the kernel and the output when the plan is made. The sizes depend on the amount of data in
+//! a record, the number of tasks and the memory of the machine.
 
 use crate::request::Trace;
 use std::fmt;
 
 const MIB: u64 = 1 << 20;
 
-/// The bytes of a CPU's ring when the user does not say: 2 MiB lose nothing at 2 million records a second where the
-/// reader gets its turn; twice that for when it does not. A MiB takes 0.4 ms to map, and `true` can pay for these
-/// within its 30 ms.
+/// The default number of bytes of a CPU's ring. 2 MiB lose no record at 2 million records a second if the reading
+/// thread is scheduled in time; the other 2 MiB are for delays. Mapping one MiB takes 0.4 ms, which leaves a trace of
+/// `true` within its 30 ms.
 const RING: u64 = 4 * MIB;
-/// With stacks, a record takes some 1 KiB where programs say how much of the stack is needed, and more than 8 KiB where
-/// all get as much.
+/// Rings of records with stacks. A record takes about 1 KiB where the BPF programs fit the copy to the depth of the
+/// stack, and more than 8 KiB where every record has a copy of the same size.
 const RING_OF_FITTED_STACKS: u64 = 8 * MIB;
 const RING_OF_STACKS: u64 = 16 * MIB;
-/// No ring is chosen smaller than this, nor are all together larger: with many CPUs the sum counts.
+/// Bounds on the size of a chosen ring, and on the sum of all chosen rings, which matters with many CPUs.
 const RING_MIN: u64 = 512 << 10;
 const RINGS_MAX: u64 = 256 * MIB;
-/// The same part of the machine's memory is enough for all.
+/// All rings together take at most this fraction of the machine's memory.
 const MEMORY_SHARE: u64 = 32;
 
-/// A ring is as many times larger as calls may have so many bytes of data, up to a bound: what copies much is called
-/// less often.
+/// A ring gets one more multiple of its size for each so many bytes of data that a record may hold, up to a bound,
+/// because calls that copy much data are made less often.
 const DATA: u64 = 512;
 const DATA_TIMES_MAX: u64 = 8;
-/// Bytes for each task that is there when tracing begins, in all rings together: all may end at once.
+/// Bytes for each task that exists when tracing begins, in all rings together: all these tasks may end at once.
 const OF_TASK: u64 = 1 << 10;
 
-/// Sums of tasks that have ended: most take some 300 to 800 bytes, none takes 4 KiB.
-const KEPT_MIN: u64 = 4 * MIB;
-const KEPT_MAX: u64 = 64 * MIB;
+/// Bounds on the buffer for the aggregates of ended tasks. Most aggregates take 300 to 800 bytes, none takes 4 KiB.
+const ENDED_TASKS_MIN: u64 = 4 * MIB;
+const ENDED_TASKS_MAX: u64 = 64 * MIB;
 
-/// Records that have left the rings and wait to be printed: memory that is taken when it is needed. It has the records
-/// of two million calls, and whoever ends the trace then waits two seconds for their lines; with more data, as many
-/// times larger as the rings.
+/// The queue of records that were read from the rings and wait to be printed; its memory is allocated as it fills. It
+/// holds the records of two million calls, whose lines take two seconds to print when the trace ends. With more data in
+/// the records it is larger by the same factor as the rings.
 const QUEUE: u64 = 256 * MIB;
 const QUEUE_MIN: u64 = 64 * MIB;
 const QUEUE_MAX: u64 = 1024 * MIB;
 
-/// How large the rings are.
+/// The size of each ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingSize {
-    /// As the user asked; refused if that cannot be had.
+    /// The user's size. rtrace fails if it cannot be allocated.
     Asked(u64),
-    /// Chosen: smaller ones are taken when locked memory is short.
+    /// A chosen size. Smaller rings are allocated when locked memory is short.
     Chosen(u64),
 }
 
@@ -55,66 +55,68 @@ impl RingSize {
     }
 }
 
-/// What decides.
+/// The facts that the sizes depend on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts {
+pub(super) struct BufferInputs {
     pub cpus: usize,
-    /// Tasks that are to be traced and are there already.
+    /// The traced tasks that already exist.
     pub tasks: usize,
-    /// Of the machine, bytes.
+    /// The machine's memory, in bytes.
     pub memory: u64,
     pub stacks: bool,
     pub by_bpf: bool,
-    /// Calls are summed up in the kernel.
+    /// Whether the kernel keeps aggregates in place of records.
     pub sums: bool,
-    /// Bytes that records may have of each string or buffer.
+    /// The maximum number of bytes that records hold of each string or buffer.
     pub data: usize,
 }
 
-impl Facts {
-    /// How many times larger buffers are because of the data in records: tracepoints' and sums have none.
+impl BufferInputs {
+    /// The factor by which buffers grow because of the data in records. Records of tracepoints and aggregates have no
+    /// data.
     fn data_times(self) -> u64 {
         if self.by_bpf && !self.sums { (1 + self.data as u64 / DATA).min(DATA_TIMES_MAX) } else { 1 }
     }
 }
 
-/// What was decided.
+/// The chosen sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffers {
     pub ring: RingSize,
-    /// Bytes for the sums of tasks that have ended, if there are any.
-    pub kept: Option<u32>,
-    /// Bytes of records that may wait to be printed.
+    /// Bytes of the buffer for the aggregates of ended tasks; `None` where calls are not aggregated in the kernel.
+    pub ended_tasks: Option<u32>,
+    /// The maximum number of bytes of records that wait to be printed.
     pub queue: usize,
-    /// What made the rings another size than they are mostly.
+    /// The reasons why the rings do not have their default size.
     reasons: Vec<String>,
 }
 
 impl Buffers {
-    pub(super) fn choose(request: &Trace, facts: Facts) -> Buffers {
+    pub(super) fn choose(request: &Trace, facts: BufferInputs) -> Buffers {
         let mut reasons = Vec::new();
         let ring = match request.run.ring_bytes {
             Some(bytes) => RingSize::Asked(bytes.next_power_of_two().max(page_bytes())),
             None => RingSize::Chosen(ring(facts, &mut reasons)),
         };
-        let kept = facts.sums.then(|| kept(facts, ring));
+        let ended_tasks = facts.sums.then(|| ended_tasks(facts, ring));
         let queue = (QUEUE * facts.data_times()).min(facts.memory / MEMORY_SHARE).clamp(QUEUE_MIN, QUEUE_MAX) as usize;
-        Buffers { ring, kept, queue, reasons }
+        Buffers { ring, ended_tasks, queue, reasons }
     }
 }
 
-/// Room for the sums of tasks that have ended. Whoever asks for larger rings has lost some.
-fn kept(facts: Facts, ring: RingSize) -> u32 {
+/// Sizes the buffer for the aggregates of ended tasks. A user who asks for larger rings (`-m`) has lost records, so
+/// that size counts here too.
+fn ended_tasks(facts: BufferInputs, ring: RingSize) -> u32 {
     let asked = if let RingSize::Asked(bytes) = ring { bytes.saturating_mul(facts.cpus as u64) } else { 0 };
-    let at_most = (facts.memory / MEMORY_SHARE).clamp(RING_MIN, KEPT_MAX);
-    let wanted = (facts.tasks as u64 * OF_TASK).max(KEPT_MIN).max(asked).min(at_most);
+    let at_most = (facts.memory / MEMORY_SHARE).clamp(RING_MIN, ENDED_TASKS_MAX);
+    let wanted = (facts.tasks as u64 * OF_TASK).max(ENDED_TASKS_MIN).max(asked).min(at_most);
     power_of_two_below(wanted.next_power_of_two().min(at_most)) as u32
 }
 
-fn ring(facts: Facts, reasons: &mut Vec<String>) -> u64 {
+fn ring(facts: BufferInputs, reasons: &mut Vec<String>) -> u64 {
     let usual = match facts {
-        Facts { stacks: false, .. } => RING,
-        Facts { by_bpf: true, .. } => RING_OF_FITTED_STACKS,
+        BufferInputs { stacks: false, .. } => RING,
+        BufferInputs { by_bpf: true, .. } => RING_OF_FITTED_STACKS,
         _ => RING_OF_STACKS,
     };
     if facts.stacks {
@@ -127,7 +129,7 @@ fn ring(facts: Facts, reasons: &mut Vec<String>) -> u64 {
     }
     let for_tasks = facts.tasks as u64 * OF_TASK / cpus;
     if for_tasks > usual * times {
-        reasons.push(format!("{} tasks are there", facts.tasks));
+        reasons.push(format!("{} tasks already run", facts.tasks));
     }
     let wanted = (usual * times).max(for_tasks).next_power_of_two();
     let at_most = (RINGS_MAX.min(facts.memory / MEMORY_SHARE) / cpus).max(RING_MIN);
@@ -137,7 +139,7 @@ fn ring(facts: Facts, reasons: &mut Vec<String>) -> u64 {
     power_of_two_below(wanted.min(at_most))
 }
 
-/// The largest power of two that is not larger.
+/// Returns the largest power of two that is at most `bytes`.
 fn power_of_two_below(bytes: u64) -> u64 {
     1 << bytes.max(1).ilog2()
 }
@@ -153,12 +155,12 @@ impl fmt::Display for Buffers {
             if matches!(self.ring, RingSize::Chosen(_)) { format!(" (chosen{why}; -m asks for another size)") } else { String::new() };
         writeln!(
             f,
-            "plan: {} KiB of ring a CPU{chosen}; {} MiB of records at most wait to be printed",
+            "plan: {} KiB of ring a CPU{chosen}; up to {} MiB of records wait to be printed",
             self.ring.bytes() >> 10,
             self.queue as u64 / MIB
         )?;
-        match self.kept {
-            Some(bytes) => writeln!(f, "plan: {} KiB for the sums of tasks that have ended, until they are read", bytes >> 10),
+        match self.ended_tasks {
+            Some(bytes) => writeln!(f, "plan: {} KiB hold the aggregates of ended tasks until rtrace reads them", bytes >> 10),
             None => Ok(()),
         }
     }
@@ -168,10 +170,10 @@ impl fmt::Display for Buffers {
 mod tests {
     use super::*;
 
-    const USUAL: Facts = Facts { cpus: 2, tasks: 1, memory: 16 << 30, stacks: false, by_bpf: true, sums: false, data: 32 };
+    const USUAL: BufferInputs = BufferInputs { cpus: 2, tasks: 1, memory: 16 << 30, stacks: false, by_bpf: true, sums: false, data: 32 };
 
-    /// KiB, and why they are not as usual.
-    fn chosen(facts: Facts) -> (u64, String) {
+    /// Returns the size of a ring in KiB and the reasons for a size other than the default.
+    fn chosen(facts: BufferInputs) -> (u64, String) {
         let mut reasons = Vec::new();
         let bytes = ring(facts, &mut reasons);
         assert!(bytes.is_power_of_two());
@@ -181,33 +183,33 @@ mod tests {
     #[test]
     fn rings_are_sized_by_what_records_hold() {
         assert_eq!(chosen(USUAL), (4096, String::new()));
-        assert_eq!(chosen(Facts { stacks: true, ..USUAL }), (8192, "records have stacks".to_owned()));
-        assert_eq!(chosen(Facts { stacks: true, by_bpf: false, ..USUAL }).0, 16384);
-        assert_eq!(chosen(Facts { sums: true, data: 4096, ..USUAL }).0, 4096, "sums have no data");
-        assert_eq!(chosen(Facts { data: 4096, ..USUAL }), (32768, "records have up to 4096 bytes of each string".to_owned()));
-        assert_eq!(chosen(Facts { data: 1 << 20, ..USUAL }).0, 32768, "there is a bound");
-        assert_eq!(chosen(Facts { data: 4096, by_bpf: false, ..USUAL }).0, 4096, "tracepoints copy no data");
+        assert_eq!(chosen(BufferInputs { stacks: true, ..USUAL }), (8192, "records have stacks".to_owned()));
+        assert_eq!(chosen(BufferInputs { stacks: true, by_bpf: false, ..USUAL }).0, 16384);
+        assert_eq!(chosen(BufferInputs { sums: true, data: 4096, ..USUAL }).0, 4096, "sums have no data");
+        assert_eq!(chosen(BufferInputs { data: 4096, ..USUAL }), (32768, "records have up to 4096 bytes of each string".to_owned()));
+        assert_eq!(chosen(BufferInputs { data: 1 << 20, ..USUAL }).0, 32768, "there is a bound");
+        assert_eq!(chosen(BufferInputs { data: 4096, by_bpf: false, ..USUAL }).0, 4096, "tracepoints copy no data");
     }
 
     #[test]
     fn rings_are_sized_by_tasks_cpus_and_memory() {
-        assert_eq!(chosen(Facts { tasks: 10_000, ..USUAL }), (8192, "10000 tasks are there".to_owned()));
-        assert_eq!(chosen(Facts { cpus: 128, memory: 1 << 40, ..USUAL }).0, 2048);
-        let small = Facts { memory: 256 << 20, tasks: 10_000, ..USUAL };
-        assert_eq!(chosen(small), (4096, "10000 tasks are there and the machine has 2 CPUs and 256 MiB of memory".to_owned()));
-        assert_eq!(chosen(Facts { cpus: 1024, memory: 0, ..USUAL }).0, 512, "no ring is smaller");
+        assert_eq!(chosen(BufferInputs { tasks: 10_000, ..USUAL }), (8192, "10000 tasks already run".to_owned()));
+        assert_eq!(chosen(BufferInputs { cpus: 128, memory: 1 << 40, ..USUAL }).0, 2048);
+        let small = BufferInputs { memory: 256 << 20, tasks: 10_000, ..USUAL };
+        assert_eq!(chosen(small), (4096, "10000 tasks already run and the machine has 2 CPUs and 256 MiB of memory".to_owned()));
+        assert_eq!(chosen(BufferInputs { cpus: 1024, memory: 0, ..USUAL }).0, 512, "no ring is smaller");
     }
 
     #[test]
     fn room_for_sums_is_sized_by_tasks_and_memory() {
-        let kept = |facts, ring| kept(facts, ring) >> 10;
+        let ended_tasks = |facts, ring| ended_tasks(facts, ring) >> 10;
         let chosen = RingSize::Chosen(4 << 20);
-        assert_eq!(kept(USUAL, chosen), 4096);
-        assert_eq!(kept(Facts { tasks: 10_000, ..USUAL }, chosen), 16384);
-        assert_eq!(kept(Facts { tasks: 1_000_000, ..USUAL }, chosen), 65536, "there is a bound");
-        assert_eq!(kept(Facts { tasks: 10_000, memory: 256 << 20, ..USUAL }, chosen), 8192);
-        assert_eq!(kept(Facts { memory: 0, ..USUAL }, chosen), 512);
-        assert_eq!(kept(USUAL, RingSize::Asked(16 << 20)), 32768);
-        assert_eq!(kept(USUAL, RingSize::Asked(4096)), 4096, "small rings lose no sums");
+        assert_eq!(ended_tasks(USUAL, chosen), 4096);
+        assert_eq!(ended_tasks(BufferInputs { tasks: 10_000, ..USUAL }, chosen), 16384);
+        assert_eq!(ended_tasks(BufferInputs { tasks: 1_000_000, ..USUAL }, chosen), 65536, "there is a bound");
+        assert_eq!(ended_tasks(BufferInputs { tasks: 10_000, memory: 256 << 20, ..USUAL }, chosen), 8192);
+        assert_eq!(ended_tasks(BufferInputs { memory: 0, ..USUAL }, chosen), 512);
+        assert_eq!(ended_tasks(USUAL, RingSize::Asked(16 << 20)), 32768);
+        assert_eq!(ended_tasks(USUAL, RingSize::Asked(4096)), 4096, "small rings lose no sums");
     }
 }

@@ -1,60 +1,62 @@
-//! Request + kernel facts → Plan.
+//! Makes the [`Plan`] of a request on the running kernel.
 
-use super::by_instance::ByInstance;
-use super::events::{Adding, Needs, Tracepoint};
+use super::by_instance::InstanceEvents;
+use super::events::{EventAdder, Needs, Tracepoint};
 use super::graphs::{self, CallGraphs, Graph};
-use super::mechanism::{self, Facts, Mechanism};
-use super::{Buffers, PathNames, Plan, PlannedEvent, buffers, doors, fds, filters, hooks, objects, path_names, paths, sums, target};
+use super::mechanism::{self, Mechanism, MechanismInputs};
+use super::{Buffers, PathNames, Plan, PlannedEvent, buffers, criteria, fds, filters, hooks, objects, path_names, paths, sums, target};
 use crate::beauty::row::Syscall;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::user::Output;
-use crate::bpf::{self, Hooks, OwnEvents, Whose};
-use crate::gate::{self, Door, OfTasks, Switch};
-use crate::kernel::carriers::Carrier;
+use crate::bpf::{self, Hooks, OwnEvents, TaskScope};
+use crate::gate::{self, Criteria, Switch, TaskEvents};
+use crate::kernel::output_readers::OutputReader;
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{machine, procfs, syscall_event};
-use crate::probe::made::{Made, MadeEvent};
+use crate::probe::run_events::{RunEvent, RunEvents};
 use crate::request::select::{self, Selection};
-use crate::request::{Engine, Graphs, Item, Target, Trace, Who};
-use crate::session::{EventSpec, Role, Terms, Whom};
+use crate::request::{Engine, Graphs, Item, Target, TaskSelection, Trace};
+use crate::session::{EventSpec, Role, Targets, Terms};
 use crate::show::{Mode, SummaryBy, SummaryObject};
-use crate::sys::lent;
+use crate::sys::file_capabilities;
 use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
 
-/// rtrace itself and those who carry its output: a chain from the terminal up, never long.
+/// The most processes that a system-wide trace leaves out by itself: rtrace and the readers of its output, a chain of
+/// processes up to the terminal, which is never long.
 const CARRIERS_MAX: usize = 256;
-/// Calls in flight for longer are shown as pending: the latency bound, nanoseconds.
+/// Nanoseconds after which a call in flight is shown as pending, so that no call stays invisible for longer.
 const PENDING_AFTER: u64 = 100_000_000;
 
-/// Makes the plan for this engine; where no syscalls are selected, they are the same. `outputs`: what programs of the user's own give.
+/// Makes the plan for this engine. Where no syscalls are selected, the plan does not depend on the engine. `outputs`
+/// are the events of the user's BPF programs.
 ///
 /// # Errors
-/// A sentence for every name that means nothing on this machine, every target that is not there.
-pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Output], engine: Engine) -> anyhow::Result<Plan> {
+/// A name means nothing on this machine, or a target does not exist.
+pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut RunEvents, outputs: &[Output], engine: Engine) -> anyhow::Result<Plan> {
     check_proc()?;
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = made.notes.clone();
-    let (whom, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
-    let inherit = !what.no_inherit && !matches!(request.target, Target::There { who: Who::Tids(_), .. });
-    notes.extend(of_this_namespace(&whom));
-    let shown_signals = shown_signals(request, &whom, !selection.is_empty());
-    let signals = shown_signals != OfTasks::None;
+    let (targets, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
+    let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
+    notes.extend(of_this_namespace(&targets));
+    let shown_signals = shown_signals(request, &targets, !selection.is_empty());
+    let signals = shown_signals != TaskEvents::None;
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
-    let maps = what.faults.is_some() || graphs::any(request) || made.events().iter().any(MadeEvent::returns_in_a_program);
+    let maps = what.faults.is_some() || graphs::any(request) || made.events().iter().any(RunEvent::returns_in_a_program);
     let mut events = vec![side_band(maps, inherit)];
     let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
     let object = request.show.summary_object.as_ref();
     objects::check(object, &shown, selection.unknown)?;
-    let fd_paths = what.fd_paths || object.is_some_and(SummaryObject::is_of_descriptors);
+    let fd_paths = what.fd_paths || object.is_some_and(SummaryObject::requires_descriptors);
     let by_bpf = engine == Engine::Bpf && !selection.is_empty();
     let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
     let kernel_frames = !by_bpf && graphs.has_kernel_frames();
-    let facts = Facts { own_events: mechanism::own_events(tracefs), compat, kernel_frames };
+    let facts = MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames };
     let mut mechanism = mechanism::choose(&armed, selection.unknown, facts);
-    let decided = Decided { request, selection: &selection, whom: &whom, graphs: &graphs, inherit, shown_signals };
+    let decided = PlanInputs { request, selection: &selection, targets: &targets, graphs: &graphs, inherit, shown_signals };
     let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
     let path_names = if by_bpf { None } else { decided.path_names(&shown, own_events, tracefs, made)? };
     let mut hooks = Hooks::All;
@@ -64,10 +66,10 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     let buffers = decided.buffers(cpus.len(), by_bpf);
     let bpf = if by_bpf { Some(decided.bpf(hooks, shown, &buffers, &mut notes)?) } else { None };
     notes.extend(if by_bpf { decided.why_no_sums() } else { None });
-    let names_events = decided.is_switched() || what.items.iter().any(|item| !item.selector.is_of_syscalls());
-    let by_instance = if names_events { ByInstance::find(tracefs) } else { ByInstance::default() };
+    let names_events = decided.is_switched() || what.items.iter().any(|item| !item.selector.selects_syscalls());
+    let by_instance = if names_events { InstanceEvents::find(tracefs) } else { InstanceEvents::default() };
     let mut add =
-        Adding { tracefs, made, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
+        EventAdder { tracefs, made, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
     match &mechanism {
         Mechanism::None => {}
         _ if by_bpf => add.bpf(&bpf.iter().flat_map(|bpf| bpf.stacks.kinds.clone()).collect::<Vec<_>>()),
@@ -83,19 +85,19 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     }
     let gate = decided.add_shown(&mut add, outputs)?;
     notes.extend(without_stacks(&events, &request.graphs));
-    let mut remarks = selection.notes.clone();
+    let mut remarks = selection.notices.clone();
     remarks.extend(paths::remark(request, path_names.as_ref()));
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
     Ok(Plan {
         buffers,
-        whom,
+        targets,
         cpus,
         events,
         mechanism,
         bpf,
         engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals, cgroups },
         gate,
-        // Those that share descriptors are known by the same means.
+        // Sharing of pid namespaces is derived from the same calls as sharing of descriptors.
         namespaces_complete: fds.is_ok() && is_armed("unshare") && is_armed("setns"),
         fds,
         path_names,
@@ -110,8 +112,10 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut Made, outputs: &[Out
     })
 }
 
+/// Checks that /proc shows the pid namespace that rtrace is in.
+///
 /// # Errors
-/// Numbers and names in /proc are of no use.
+/// /proc is mounted for another pid namespace, whose numbers would be those of other tasks.
 fn check_proc() -> anyhow::Result<()> {
     if procfs::is_of_another_namespace() {
         return Err(anyhow!(
@@ -122,13 +126,14 @@ fn check_proc() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is said where not all tasks of the machine have numbers.
-fn of_this_namespace(whom: &Whom) -> Option<String> {
-    let is_narrow = whom.is_anyone() && !procfs::is_in_first_pid_namespace();
-    is_narrow.then(|| "plan: only tasks of this pid namespace are traced, and those below it: others have no number here".to_owned())
+/// Returns the remark for a trace that cannot show all tasks of the machine, because they have no pid in this
+/// namespace.
+fn of_this_namespace(targets: &Targets) -> Option<String> {
+    let is_narrow = targets.is_open_ended() && !procfs::is_in_initial_pid_namespace();
+    is_narrow.then(|| "plan: only tasks of this pid namespace and of those below it are traced: other tasks have no pid here".to_owned())
 }
 
-/// How the BPF programs are attached, by what was found for events of the calls' own.
+/// Chooses how the BPF programs are attached: to the given `syscalls:` events, or to the tracepoints of all calls.
 fn hooks_of(own: Result<Vec<OwnEvents>, &'static str>, cpus: &[u32], mechanism: Mechanism) -> (Hooks, Mechanism) {
     match own {
         Ok(events) => (Hooks::Own { events, cpu: cpus.first().copied().unwrap_or_default() }, mechanism),
@@ -136,181 +141,184 @@ fn hooks_of(own: Result<Vec<OwnEvents>, &'static str>, cpus: &[u32], mechanism: 
     }
 }
 
-/// What is said of events whose stacks are asked for and cannot be had.
+/// Returns remarks on events whose stacks were requested but cannot be recorded.
 fn without_stacks(events: &[PlannedEvent], general: &Graphs) -> impl Iterator<Item = String> {
     let without = events.iter().filter(|event| event.spec.is_by_instance() && !Graph::of_event(&event.spec.terms, general).is_none());
-    without.map(|event| format!("plan: no stacks of {}: a tracefs instance has none of programs", event.spec.name))
+    without.map(|event| format!("plan: no stacks of {}: a tracefs instance does not record user stacks", event.spec.name))
 }
 
-/// What the settings follow from.
-struct Decided<'a> {
+/// The decisions from which the rest of the plan follows.
+struct PlanInputs<'a> {
     request: &'a Trace,
     selection: &'a Selection,
-    whom: &'a Whom,
+    targets: &'a Targets,
     graphs: &'a CallGraphs,
     inherit: bool,
-    shown_signals: OfTasks,
+    shown_signals: TaskEvents,
 }
 
-fn follows_tasks(whom: &Whom) -> bool {
-    matches!(whom, Whom::Command | Whom::Tasks { .. })
+fn follows_tasks(targets: &Targets) -> bool {
+    matches!(targets, Targets::Command | Targets::Tasks { .. })
 }
 
-/// They go with the lines of calls. Where calls are chosen by what they are about, signals to a process that made none of
-/// these would be about nothing that was asked for; on a whole machine they come all the time.
-fn shown_signals(request: &Trace, whom: &Whom, beside_calls: bool) -> OfTasks {
+/// Decides of which tasks signals are shown. They accompany the lines of calls. Where a filter selects calls, a signal
+/// to a process without a matching call is unrelated to the request; on a whole machine such signals would arrive all
+/// the time.
+fn shown_signals(request: &Trace, targets: &Targets, beside_calls: bool) -> TaskEvents {
     let Trace { what, show, .. } = request;
     let filters = what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
     let is_narrowed = filters || !show.paths.is_empty() || show.failure || show.duration.is_some();
     match what.signals {
-        _ if show.mode == Mode::Summary => OfTasks::None,
-        Some(true) => OfTasks::All,
-        None if beside_calls && !is_narrowed => OfTasks::All,
-        None if beside_calls && follows_tasks(whom) => OfTasks::OfShown,
-        _ => OfTasks::None,
+        _ if show.mode == Mode::Summary => TaskEvents::None,
+        Some(true) => TaskEvents::All,
+        None if beside_calls && !is_narrowed => TaskEvents::All,
+        None if beside_calls && follows_tasks(targets) => TaskEvents::OfShown,
+        _ => TaskEvents::None,
     }
 }
 
-impl Decided<'_> {
+impl PlanInputs<'_> {
     fn follows_tasks(&self) -> bool {
-        follows_tasks(self.whom)
+        follows_tasks(self.targets)
     }
 
-    /// Where only some calls are asked for, a process that made none of them has no line at all.
-    fn exits(&self) -> OfTasks {
+    /// Decides of which tasks the exits are shown. Where only some calls are selected, a process without such a call
+    /// has no line at all.
+    fn exits(&self) -> TaskEvents {
         let Trace { what, show, run, .. } = self.request;
         let asked = SYSCALLS.iter().zip(&self.selection.rows).any(|(row, on)| *on && row.name == "exit_group");
         let is_limited = !what.items.is_empty() || what.filter.is_some() || !show.paths.is_empty();
         match self.follows_tasks() && !run.quiet {
-            false => OfTasks::None,
-            true if is_limited && !(asked && what.filter.is_none() && show.paths.is_empty()) => OfTasks::OfShown,
-            true => OfTasks::All,
+            false => TaskEvents::None,
+            true if is_limited && !(asked && what.filter.is_none() && show.paths.is_empty()) => TaskEvents::OfShown,
+            true => TaskEvents::All,
         }
     }
 
-    /// A call that switches the output does so whatever becomes of it.
+    /// Whether events switch the output on or off. Such a call must be seen even if it is not shown itself.
     fn is_switched(&self) -> bool {
         self.request.what.switch_on.is_some() || self.request.what.switch_off.is_some()
     }
 
-    /// How path names are known without BPF; `None` where no calls are traced. `own_events`: by events of their own.
+    /// Chooses how path names are read without BPF; `None` where no calls are traced. `own_events` says that the
+    /// `syscalls:` events are used.
     fn path_names(
         &self,
         shown: &[&'static Syscall],
         own_events: bool,
         tracefs: &Tracefs,
-        made: &mut Made,
+        made: &mut RunEvents,
     ) -> anyhow::Result<Option<PathNames>> {
         let Trace { what, show, run, .. } = self.request;
         if self.selection.is_empty() {
             return Ok(None);
         }
-        let mut facts = path_names::Facts::find(tracefs, shown, self.selection.unknown, own_events);
-        // A summary has none of them, and of what a filter asks is not known here.
+        let mut facts = path_names::PathNameInputs::find(tracefs, shown, self.selection.unknown, own_events);
+        // A summary shows no paths. A filter may need them; which fields it names is not known at this point.
         let shows = matches!(show.mode, Mode::Lines | Mode::Both) || show.summary_object.is_some() || !show.paths.is_empty();
         facts.wanted &= shows || what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
-        let only = match self.whom {
-            Whom::Tasks { tids, processes } if !self.inherit && processes.is_empty() => Some(tids.as_slice()),
+        let only = match self.targets {
+            Targets::Tasks { tids, processes } if !self.inherit && processes.is_empty() => Some(tids.as_slice()),
             _ => None,
         };
-        let wanted = path_names::Wanted { shown, only };
-        path_names::choose(run.strings_by, facts, |own| path_names::make(own, tracefs, made, wanted)).map(Some)
+        let scope = path_names::PathNameScope { shown, only };
+        path_names::choose(run.strings_by, facts, |source| path_names::make(source, tracefs, made, scope)).map(Some)
     }
 
     fn buffers(&self, cpus: usize, by_bpf: bool) -> Buffers {
-        let facts = buffers::Facts {
+        let facts = buffers::BufferInputs {
             cpus,
-            tasks: tasks(self.whom),
+            tasks: tasks(self.targets),
             memory: machine::memory_bytes().unwrap_or_default(),
             stacks: graphs::any(self.request),
             by_bpf,
-            sums: by_bpf && sums::hindrance(self.request).is_none(),
+            sums: by_bpf && sums::why_records(self.request).is_none(),
             data: self.request.show.string_limit,
         };
         Buffers::choose(self.request, facts)
     }
 
-    /// What is said of a summary that the BPF programs could make, were it not for something that is asked for.
+    /// Returns the remark on a summary that the BPF programs could aggregate if the request did not need single calls.
     fn why_no_sums(&self) -> Option<String> {
-        let why = sums::hindrance(self.request).filter(|_| self.request.show.mode == Mode::Summary)?;
-        Some(format!("plan: the summary is made of records here, not in the kernel, because {why}"))
+        let why = sums::why_records(self.request).filter(|_| self.request.show.mode == Mode::Summary)?;
+        Some(format!("plan: the summary is made from a record of each call, not aggregated in the kernel, because {why}"))
     }
 
-    /// What must be armed to understand calls.
+    /// Returns which further facts must be traced to interpret the calls.
     fn needs(&self, is_armed: &dyn Fn(&str) -> bool, by_bpf: bool, descriptors: bool, cgroups: bool) -> Needs {
         Needs {
             ends: self.follows_tasks() && !by_bpf,
             exits_seen: is_armed("exit") && is_armed("exit_group"),
-            signals: self.shown_signals != OfTasks::None && !by_bpf,
-            numbers: !procfs::is_in_first_pid_namespace(),
+            signals: self.shown_signals != TaskEvents::None && !by_bpf,
+            numbers: !procfs::is_in_initial_pid_namespace(),
             exec: !by_bpf && (is_armed("execve") || is_armed("execveat")),
             descriptors,
             cgroups,
         }
     }
 
-    /// Adds the events that are to be shown beside calls; gives what is shown of all.
-    fn add_shown(&self, add: &mut Adding, outputs: &[Output]) -> anyhow::Result<gate::Settings> {
+    /// Adds the events that are shown in addition to calls, and returns the settings of the gate.
+    fn add_shown(&self, add: &mut EventAdder, outputs: &[Output]) -> anyhow::Result<gate::Settings> {
         let what = &self.request.what;
-        let mut filters = doors::Filters::new(&what.items, what.filter.as_ref());
-        let mut event_doors = doors::of_tracepoints(add, &mut filters)?;
-        let switch_on = doors::switch(add, what.switch_on.as_ref(), self.selection)?;
-        let switch_off = doors::switch(add, what.switch_off.as_ref(), self.selection)?;
+        let mut filters = criteria::Filters::new(&what.items, what.filter.as_ref());
+        let mut event_doors = criteria::of_tracepoints(add, &mut filters)?;
+        let switch_on = criteria::switch(add, what.switch_on.as_ref(), self.selection)?;
+        let switch_off = criteria::switch(add, what.switch_off.as_ref(), self.selection)?;
         if let Some(faults) = what.faults {
             add.faults(faults);
         }
         if what.sched {
             add.tracepoint(Tracepoint::helper("sched", "sched_stat_runtime", Role::StatRuntime))?;
         }
-        doors::of_outputs(add, &mut event_doors, outputs, &mut filters);
-        // The summary's, whatever is shown.
+        criteria::of_outputs(add, &mut event_doors, outputs, &mut filters);
+        // The summary counts these events even if they are not shown.
         let for_summary = add.events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
-        for_summary.for_each(|(_, door)| _ = door.get_or_insert_default());
+        for_summary.for_each(|(_, criteria)| _ = criteria.get_or_insert_default());
         let gate = self.gate(event_doors, switch_on, switch_off, &mut filters);
         filters.check()?;
         Ok(gate)
     }
 
-    /// Whether every call that may change a descriptor table is seen; otherwise why not.
+    /// Returns `Ok` if every call that may change a descriptor table is traced, otherwise the reason why not.
     fn fds(&self, armed: &[&'static Syscall], traces_by_bpf: bool) -> Result<(), &'static str> {
-        match fds::unseen(self.whom, self.request.what.cpus.is_some(), self.inherit) {
-            _ if traces_by_bpf => Err("the BPF programs read them at the call"),
+        match fds::unseen(self.targets, self.request.what.cpus.is_some(), self.inherit) {
+            _ if traces_by_bpf => Err("the BPF programs read them at each call"),
             None if fds::are_armed(armed, self.selection.unknown) => Ok(()),
-            None => Err("--fd-paths arms what is needed"),
+            None => Err("--fd-paths traces the calls that are needed for it"),
             Some(why) => Err(why),
         }
     }
 
-    /// What the BPF programs are told: to trace these calls.
+    /// Returns the settings of the BPF programs for tracing these calls.
     fn bpf(&self, hooks: Hooks, calls: Vec<&'static Syscall>, buffers: &Buffers, notes: &mut Vec<String>) -> anyhow::Result<bpf::Settings> {
         let (what, show, in_kernel) = (&self.request.what, &self.request.show, !self.is_switched());
         let stacks = self.graphs.of_bpf();
         if stacks.is_over() {
             return Err(anyhow!(
-                "the items of -e take stacks in more ways than the BPF programs can tell apart: use fewer, or --engine tracepoint"
+                "the items of -e ask for more kinds of stacks than the BPF programs can distinguish: use fewer, or --engine tracepoint"
             ));
         }
-        let sums = sums::hindrance(self.request).is_none();
+        let sums = sums::why_records(self.request).is_none();
         Ok(bpf::Settings {
-            whose: whose(self.whom),
+            scope: scope(self.targets),
             hooks,
-            seeds_max: seeds_max(self.request, self.whom),
-            attaches: matches!(self.whom, Whom::Tasks { processes, .. } if !processes.is_empty()),
+            seeds_max: seeds_max(self.request, self.targets),
+            attaches: matches!(self.targets, Targets::Tasks { processes, .. } if !processes.is_empty()),
             inherit: self.inherit,
-            // A summary says nothing of them.
+            // A summary does not show the ends of tasks.
             ends: self.follows_tasks() && !sums,
-            signals: self.shown_signals != OfTasks::None,
-            own_only: lent::to_whom(),
+            signals: self.shown_signals != TaskEvents::None,
+            own_only: file_capabilities::caller(),
             pending_after: PENDING_AFTER as u32,
             calls,
             others: self.selection.others.clone(),
             unknown: self.selection.unknown,
             string_limit: show.string_limit,
             sums,
-            kept_bytes: buffers.kept.unwrap_or_default(),
+            ended_tasks_bytes: buffers.ended_tasks.unwrap_or_default(),
             stacks,
             failures: show.failure && in_kernel,
-            least: show.duration.filter(|_| in_kernel),
+            min_duration: show.duration.filter(|_| in_kernel),
             filters: if in_kernel {
                 filters::of_rows(self.selection, &what.items, what.filter.as_ref(), !show.paths.is_empty(), notes)
             } else {
@@ -319,16 +327,16 @@ impl Decided<'_> {
         })
     }
 
-    /// What is shown: of events by these doors, from and until these.
+    /// Returns the settings of the gate: the criteria of events, and the events that switch the output on and off.
     fn gate(
         &self,
-        events: Vec<Option<Door>>,
+        events: Vec<Option<Criteria>>,
         switch_on: Option<Switch>,
         switch_off: Option<Switch>,
-        filters: &mut doors::Filters,
+        filters: &mut criteria::Filters,
     ) -> gate::Settings {
         let Trace { what, show, graphs, .. } = self.request;
-        let (rows, nameless) = doors::of_syscalls(self.selection, filters);
+        let (rows, nameless) = criteria::of_syscalls(self.selection, filters);
         gate::Settings {
             rows,
             nameless,
@@ -342,7 +350,7 @@ impl Decided<'_> {
             switch_on,
             switch_off,
             show_switches: what.show_on_off_events,
-            // Where lines go decides it, once that is open.
+            // Whether pending calls are shown depends on the output, which is opened later ([`Plan::show_pending`]).
             pending: true,
             exits: self.exits(),
             signals: self.shown_signals,
@@ -351,41 +359,42 @@ impl Decided<'_> {
     }
 }
 
-/// What the user calls syscalls, by the place of their row: the first item with a name that selects one.
+/// Returns the names that the user gave to syscalls, by the index of their row. The first item with a name that selects
+/// the syscall counts.
 fn names(selection: &Selection, items: &[Item]) -> Vec<(u16, String)> {
     let name = |selected_by: &[u16]| selected_by.iter().find_map(|at| items.get(usize::from(*at))?.terms.name.clone());
     selection.items.iter().enumerate().filter_map(|(row, by)| Some((row as u16, name(by)?))).collect()
 }
 
-/// How many tasks and processes the BPF programs may be told of.
-fn seeds_max(request: &Trace, whom: &Whom) -> u32 {
-    let count = match whom {
-        Whom::Command => 1,
-        Whom::Tasks { tids, .. } => tids.len(),
-        Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => request.what.without_pids.len() + CARRIERS_MAX,
+/// Returns how many tasks and processes may be written to the map `seeds` of the BPF programs.
+fn seeds_max(request: &Trace, targets: &Targets) -> u32 {
+    let count = match targets {
+        Targets::Command => 1,
+        Targets::Tasks { tids, .. } => tids.len(),
+        Targets::SystemWide | Targets::Cgroup(_) | Targets::User(_) => request.what.without_pids.len() + CARRIERS_MAX,
     };
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// How many tasks there are to be traced.
-fn tasks(whom: &Whom) -> usize {
-    match whom {
-        Whom::Command => 1,
-        Whom::Tasks { tids, .. } => tids.len(),
-        Whom::Everyone | Whom::Cgroup(_) | Whom::User(_) => machine::tasks().unwrap_or_default(),
+/// Returns the number of existing tasks that are to be traced.
+fn tasks(targets: &Targets) -> usize {
+    match targets {
+        Targets::Command => 1,
+        Targets::Tasks { tids, .. } => tids.len(),
+        Targets::SystemWide | Targets::Cgroup(_) | Targets::User(_) => machine::tasks().unwrap_or_default(),
     }
 }
 
-fn whose(whom: &Whom) -> Whose {
-    match whom {
-        Whom::Command | Whom::Tasks { .. } => Whose::Tasks,
-        Whom::Everyone => Whose::Everyone,
-        Whom::Cgroup(path) => Whose::Cgroup(path.clone()),
-        Whom::User(uid) => Whose::User(*uid),
+fn scope(targets: &Targets) -> TaskScope {
+    match targets {
+        Targets::Command | Targets::Tasks { .. } => TaskScope::Tasks,
+        Targets::SystemWide => TaskScope::Everyone,
+        Targets::Cgroup(path) => TaskScope::Cgroup(path.clone()),
+        Targets::User(uid) => TaskScope::User(*uid),
     }
 }
 
-/// What is armed beyond what is shown.
+/// Returns the traced syscalls: the shown ones, and with `fd_paths` all that may change a descriptor table.
 fn armed_syscalls(selection: &Selection, shown: Vec<&'static Syscall>, fd_paths: bool) -> Vec<&'static Syscall> {
     let mut armed = shown;
     if fd_paths && !selection.unknown && !armed.is_empty() {
@@ -407,23 +416,23 @@ fn side_band(maps: bool, inherit: bool) -> PlannedEvent {
     PlannedEvent { spec, counts: Counts::SideBand { maps }, filter: None, inherit, stack: StackFields::default() }
 }
 
-/// The CPUs that get a ring: those asked for, or all that are online.
+/// Returns the CPUs that get a ring: the requested ones, or all that are online.
 fn cpus(asked: Option<&[u32]>) -> anyhow::Result<Vec<u32>> {
     let online = machine::online_cpus()?;
     let Some(asked) = asked else { return Ok(online) };
     if let Some(cpu) = asked.iter().find(|cpu| !online.contains(cpu)) {
         let list = online.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        return Err(anyhow!("CPU {cpu} is not online (these are: {list})"));
+        return Err(anyhow!("CPU {cpu} is not online (online CPUs: {list})"));
     }
     Ok(asked.to_vec())
 }
 
-/// Who the user wants left out.
-fn excluded(request: &Trace) -> Vec<Carrier> {
+/// Returns the processes that the user excludes (`--filter-pids`).
+fn excluded(request: &Trace) -> Vec<OutputReader> {
     request
         .what
         .without_pids
         .iter()
-        .map(|&pid| Carrier { pid, comm: procfs::comm(pid).unwrap_or_default(), reason: "--filter-pids" })
+        .map(|&pid| OutputReader { pid, comm: procfs::comm(pid).unwrap_or_default(), reason: "--filter-pids" })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! The command: found, and prepared for its exec.
+//! Finds the command and prepares its execve(2).
 
 use crate::request::Command;
 use crate::sys::exit_code::ExitCode;
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// Why the command cannot be run, which is an exit status of its own.
+/// The reasons why the command cannot be run. They have exit statuses of their own.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     #[error("{0}: command not found")]
     NotFound(String),
     #[error("{0}: {1}")]
     CannotRun(String, String),
-    #[error("--run-as {0}: there is no user of this name or number here")]
+    #[error("--run-as {0}: there is no user with this name or number")]
     NoUser(String),
 }
 
@@ -28,10 +28,10 @@ impl CommandError {
     }
 }
 
-/// Finds the command in the PATH it will have, and prepares all that its exec needs.
+/// Finds the command in the PATH that it will get, and prepares everything that its execve(2) needs.
 ///
 /// # Errors
-/// It is not there, it may not be executed, its user does not exist, or a word of it holds a NUL byte.
+/// The command does not exist, it may not be executed, its user does not exist, or one of its words holds a NUL byte.
 pub fn program(command: &Command) -> Result<Program, CommandError> {
     let name = command.argv.first().map(|w| w.to_string_lossy().into_owned()).unwrap_or_default();
     let cannot = |why: &dyn std::fmt::Display| CommandError::CannotRun(name.clone(), why.to_string());

@@ -1,4 +1,4 @@
-//! Planned events, one by one: what each kind of them needs.
+//! Adds events to a plan, with the attributes that each kind of event needs.
 
 use super::PlannedEvent;
 use crate::beauty::lookup;
@@ -8,32 +8,32 @@ use crate::event::EventIndex;
 use crate::kernel::format::Format;
 use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::tracefs::Tracefs;
-use crate::probe::made::Made;
+use crate::probe::run_events::RunEvents;
 use crate::request::select::Selection;
 use crate::request::{Faults, Graphs};
 use crate::session::{EventSpec, Role, Terms};
 use crate::sys::perf::{self, Counts, StackFields};
 use std::sync::Arc;
 
-use super::by_instance::ByInstance;
+use super::by_instance::InstanceEvents;
 use super::graphs::{CallGraphs, Graph};
 use super::mechanism::{all_but, raw_filter};
 
 /// Adds events to a plan.
-pub struct Adding<'a> {
+pub struct EventAdder<'a> {
     pub tracefs: &'a Tracefs,
-    /// What perf gives nothing of.
-    pub by_instance: &'a ByInstance,
-    /// The events of probes.
-    pub made: &'a Made,
+    /// The events that perf never writes records of.
+    pub by_instance: &'a InstanceEvents,
+    /// The events that rtrace created for probes.
+    pub made: &'a RunEvents,
     pub events: &'a mut Vec<PlannedEvent>,
     pub inherit: bool,
     pub graphs: &'a CallGraphs,
-    /// What holds for events that are no syscalls.
+    /// The stack options for events other than syscalls.
     pub general: &'a Graphs,
 }
 
-/// How one tracepoint is added.
+/// A tracepoint that is to be added.
 pub struct Tracepoint<'a> {
     pub subsystem: &'a str,
     pub name: &'a str,
@@ -42,24 +42,25 @@ pub struct Tracepoint<'a> {
     pub terms: Terms,
     pub filter: Option<String>,
     pub graph: Graph,
-    /// perf gives nothing of it, which is not known otherwise.
+    /// Set for an event that must be read from a tracefs instance and that [`InstanceEvents`] does not list.
     pub by_instance: bool,
 }
 
 impl<'a> Tracepoint<'a> {
-    /// One that rtrace needs to understand others.
+    /// Returns a tracepoint that rtrace needs to interpret other events.
     pub fn helper(subsystem: &'a str, name: &'a str, role: Role) -> Tracepoint<'a> {
         let (terms, graph) = (Terms::default(), Graph::default());
         Tracepoint { subsystem, name, role, shown: false, terms, filter: None, graph, by_instance: false }
     }
 }
 
-impl Adding<'_> {
-    /// Adds a tracepoint. One that is there for the same purpose and lets everything through is not added again, because it would be counted twice; what rtrace needs for itself and
-    /// what the user asked to see are different purposes, so that neither changes what the other gets.
+impl EventAdder<'_> {
+    /// Adds a tracepoint. A tracepoint that was added before with the same role and filter is not added again, because
+    /// its records would be counted twice. rtrace's own tracepoints and those that the user asked for have different
+    /// roles, so that neither changes the other's records.
     ///
     /// # Errors
-    /// This kernel does not have it, or its format cannot be read.
+    /// This kernel does not have the tracepoint, or its format cannot be read.
     pub fn tracepoint(&mut self, point: Tracepoint) -> anyhow::Result<EventIndex> {
         let name = format!("{}:{}", point.subsystem, point.name);
         let serves = |event: &PlannedEvent| event.spec.name == name && event.spec.role == point.role && event.filter == point.filter;
@@ -81,7 +82,7 @@ impl Adding<'_> {
         Ok(self.push(name, point, format))
     }
 
-    /// Where an event stands that the user asked to see.
+    /// Returns the index of an event that the user asked for.
     pub fn position(&self, subsystem: &str, name: &str) -> Option<EventIndex> {
         let name = format!("{subsystem}:{name}");
         let is_it = |event: &PlannedEvent| event.spec.name == name && event.spec.role == Role::Tracepoint;
@@ -92,14 +93,14 @@ impl Adding<'_> {
         self.events.get(usize::from(index.0))?.spec.format.clone()
     }
 
-    /// Lets the kernel hold back what does not fulfil this, in its filter language.
+    /// Sets an event's filter, in the kernel's filter language: the kernel drops records that do not match.
     pub fn filter(&mut self, index: EventIndex, text: String) {
         if let Some(event) = self.events.get_mut(usize::from(index.0)) {
             event.filter = Some(text);
         }
     }
 
-    /// Adds one that older kernels may lack, if it is there.
+    /// Adds a tracepoint if the kernel has it; older kernels may not.
     fn optional(&mut self, point: Tracepoint) {
         let _ = self.tracepoint(point);
     }
@@ -125,7 +126,7 @@ impl Adding<'_> {
         index
     }
 
-    /// What a program of the user's own gives, from whatever task it runs in.
+    /// Adds an event of one of the user's BPF programs, which may run in any task.
     pub fn output(&mut self, output: &Output, terms: &Terms) {
         let terms = Terms { no_inherit: terms.no_inherit || !self.inherit, ..terms.clone() };
         let graph = Graph::of_output(&terms, self.general);
@@ -148,7 +149,7 @@ impl Adding<'_> {
         }
     }
 
-    /// `raw_syscalls`, filtered by number unless all syscalls are wanted.
+    /// Adds the `raw_syscalls` tracepoints, filtered by number unless all syscalls are traced.
     pub fn raw(&mut self, armed: &[&'static Syscall], everything: bool, compat: bool) -> anyhow::Result<()> {
         for (name, role, exit) in [("sys_enter", Role::RawEnter, false), ("sys_exit", Role::RawExit, true)] {
             let format = self.tracefs.format("raw_syscalls", name)?;
@@ -163,7 +164,7 @@ impl Adding<'_> {
                 }
             };
             let of_others = others.iter().map(|(graph, calls)| (*graph, Some(raw_filter(calls, NATIVE_ABI, compat, exit))));
-            // Without words, a filter would be of no calls: all are among the others.
+            // An empty filter text means that no calls are left: all of them are in the other groups.
             let groups = std::iter::once((rest, rest_filter)).filter(|(_, filter)| filter.as_ref().is_none_or(|text| !text.is_empty()));
             for (graph, filter) in groups.chain(of_others).collect::<Vec<_>>() {
                 let point = Tracepoint { filter, shown: true, graph, ..Tracepoint::helper("raw_syscalls", name, role) };
@@ -173,7 +174,8 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// How the stack is taken at this end of most calls, and the calls of which it is taken otherwise: events have one way each.
+    /// Returns how stacks are recorded at the entry or exit of most calls, and the groups of calls with other stacks.
+    /// An event records stacks in one way only.
     fn by_graph(&self, armed: &[&'static Syscall], everything: bool, exit: bool) -> (Graph, Vec<(Graph, Vec<&'static Syscall>)>) {
         let rest = if exit && everything { self.graphs.nameless } else { Graph::default() };
         let mut others: Vec<(Graph, Vec<&'static Syscall>)> = Vec::new();
@@ -190,7 +192,8 @@ impl Adding<'_> {
         (rest, others)
     }
 
-    /// The events by which the BPF programs' records come: without a stack, and with these kinds.
+    /// Adds the events to which the BPF programs write their records: one without stacks, and one for each of these
+    /// kinds.
     pub fn bpf(&mut self, kinds: &[StackFields]) {
         for &stack in [StackFields::default()].iter().chain(kinds) {
             let spec = EventSpec {
@@ -206,10 +209,10 @@ impl Adding<'_> {
         }
     }
 
-    /// The events of each syscall.
+    /// Adds the `syscalls:` events of each syscall.
     ///
     /// # Errors
-    /// A name, if none of the calls asked for has events here.
+    /// None of the requested calls has events in this kernel; the error names them.
     pub fn own_events(&mut self, armed: &[&'static Syscall], selection: &Selection, notes: &mut Vec<String>) -> anyhow::Result<()> {
         let before = self.events.len();
         for &syscall in armed {
@@ -222,7 +225,7 @@ impl Adding<'_> {
                     self.tracepoint(self.end_of(syscall, shown, Tracepoint::helper("syscalls", &exit, Role::Exit { syscall: row })))
                 });
             if added.is_err() && shown {
-                notes.push(format!("this kernel has no events for {}: it cannot be seen", syscall.name));
+                notes.push(format!("this kernel has no events for {}: it cannot be traced", syscall.name));
             }
         }
         if self.events.len() == before {
@@ -232,13 +235,13 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// An event of one end of a syscall, with the stack if it is to be taken there.
+    /// Completes the event of a syscall's entry or exit: whether it is shown, and whether it records stacks.
     fn end_of<'a>(&self, syscall: &Syscall, shown: bool, point: Tracepoint<'a>) -> Tracepoint<'a> {
         let exit = matches!(point.role, Role::Exit { .. });
         Tracepoint { shown, graph: self.graphs.at(syscall, exit), ..point }
     }
 
-    /// Leaves out what the kernel copied of strings into the entries of calls.
+    /// Removes the kernel's copies of strings from the formats of entry events.
     pub fn without_copied_strings(&mut self) {
         let of_calls = self.events.iter_mut().filter(|event| matches!(event.spec.role, Role::Enter { .. }));
         for format in of_calls.filter_map(|event| event.spec.format.as_mut()) {
@@ -247,7 +250,8 @@ impl Adding<'_> {
         }
     }
 
-    /// What rtrace must know to understand the rest: how tasks end, what they execute, who shares descriptors.
+    /// Adds the tracepoints that rtrace needs to interpret the others: how tasks end, what they execute, who shares
+    /// descriptors.
     pub fn helpers(&mut self, needs: Needs) {
         if needs.ends && !needs.exits_seen {
             for name in ["exit", "exit_group"] {
@@ -259,12 +263,14 @@ impl Adding<'_> {
             self.optional(Tracepoint::helper("signal", "signal_deliver", Role::SignalDeliver));
         }
         if needs.signals {
-            // Who is sent a signal is decided here: whom a command will have made by then is not known now. What comes to nothing is of no interest (include/trace/events/signal.h).
+            // Records of all receivers are read and selected in user space, because the tasks that a command will have
+            // created by then are not known now. The filter drops signals that have no effect
+            // (include/trace/events/signal.h).
             let filter = Some("result != 2 && result != 3".to_owned());
             let terms = Terms { no_inherit: !self.inherit, ..Terms::default() };
             self.optional(Tracepoint { filter, terms, ..Tracepoint::helper("signal", "signal_generate", Role::SignalGenerate) });
         }
-        // From these it is known which task has which number, where it makes no call that is traced.
+        // These tracepoints show which pid a task has that makes no traced call.
         let numbers = needs.signals && needs.numbers;
         if needs.exec || numbers {
             self.optional(Tracepoint::helper("sched", "sched_process_exec", Role::ProcessExec));
@@ -277,7 +283,7 @@ impl Adding<'_> {
         }
     }
 
-    /// Page faults, as the kernel's software events count them.
+    /// Adds the kernel's software events for page faults.
     pub fn faults(&mut self, faults: Faults) {
         let kinds = [("major-faults", Role::FaultMajor, Counts::FaultsMajor), ("minor-faults", Role::FaultMinor, Counts::FaultsMinor)];
         for (name, role, counts) in kinds {
@@ -302,21 +308,23 @@ impl Adding<'_> {
     }
 }
 
-/// What must be known beside the calls themselves. Each tracepoint takes 36-70 ms to close at the end (in the background, but a trace that begins in that time waits), so none is armed without need.
+/// The facts that must be traced in addition to the calls. None is traced without need, because closing a tracepoint
+/// takes 36 to 70 ms at the end (in the background, but a trace that begins in that time waits).
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// How tasks end.
     pub ends: bool,
-    /// exit and exit_group are armed anyway.
+    /// Whether exit and exit_group are traced anyway.
     pub exits_seen: bool,
-    /// Signals, and who sends them.
+    /// Signals and their senders.
     pub signals: bool,
-    /// Whom the numbers in the fields of events mean, since these are not rtrace's own.
+    /// Whether pids in the fields of events must be translated, because they belong to another pid namespace than
+    /// rtrace's.
     pub numbers: bool,
-    /// What is executed, by name.
+    /// The names of executed programs.
     pub exec: bool,
     /// Which tasks share a descriptor table.
     pub descriptors: bool,
-    /// Who is in which cgroup.
+    /// Which task is in which cgroup.
     pub cgroups: bool,
 }

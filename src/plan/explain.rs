@@ -1,17 +1,17 @@
-//! The plan in words, for `-v`.
+//! Prints the plan for `-v`.
 
 use super::{Mechanism, Plan};
-use crate::session::Whom;
+use crate::session::Targets;
 use crate::sys::perf::{Counts, StackFields};
 use std::fmt;
 
-/// What of the stack comes with an event.
+/// Describes which stack data an event's records have.
 fn stack(fields: StackFields) -> String {
     let dump = if fields.bytes > 0 { format!(", with up to {} bytes of stack", fields.bytes) } else { String::new() };
     let chain = match (fields.user_chain, fields.kernel_chain) {
-        (true, true) => ", with frames of program and kernel",
-        (true, false) => ", with frames by frame pointers",
-        (false, true) => ", with frames of the kernel",
+        (true, true) => ", with call chains of the program and the kernel",
+        (true, false) => ", with call chains by frame pointers",
+        (false, true) => ", with call chains of the kernel",
         (false, false) => "",
     };
     dump + chain
@@ -19,47 +19,51 @@ fn stack(fields: StackFields) -> String {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whom = match &self.whom {
-            Whom::Command => "the command and all that it starts".to_owned(),
-            Whom::Tasks { tids, .. } => format!("{} threads that are there, and what they start", tids.len()),
-            Whom::Everyone => "everything that runs".to_owned(),
-            Whom::Cgroup(path) => format!("the tasks of cgroup {}", path.display()),
-            Whom::User(uid) => format!("what is of user {uid} when it makes a call"),
+        let targets = match &self.targets {
+            Targets::Command => "the command and all tasks that it starts".to_owned(),
+            Targets::Tasks { tids, .. } => format!("{} running threads and the tasks that they start", tids.len()),
+            Targets::SystemWide => "all tasks of the machine".to_owned(),
+            Targets::Cgroup(path) => format!("the tasks of cgroup {}", path.display()),
+            Targets::User(uid) => format!("tasks of user {uid}, checked at each call"),
         };
         let engine = if self.bpf.is_some() { "bpf" } else { "tracepoint" };
-        writeln!(f, "plan: engine {engine}, on {} CPUs: {whom}", self.cpus.len())?;
+        writeln!(f, "plan: engine {engine}, on {} CPUs: {targets}", self.cpus.len())?;
         let of_bpf = self.bpf.as_ref().map(|bpf| if bpf.sums { ", summed up in the kernel" } else { ", one record a call" });
         match &self.mechanism {
             Mechanism::None => writeln!(f, "plan: no syscalls")?,
             Mechanism::OwnEvents { why } => {
-                let by = of_bpf.map_or("events of their own".to_owned(), |how| format!("BPF programs on events of their own{how}"));
-                writeln!(f, "plan: syscalls by {by}, because {why}; a call of another kind costs some 20 ns")?;
-                writeln!(f, "plan: these events do not see calls by the 32-bit entry (int 0x80) of 64-bit programs")?;
+                let by = of_bpf
+                    .map_or("the events of each syscall".to_owned(), |how| format!("BPF programs on the events of each syscall{how}"));
+                writeln!(f, "plan: syscalls by {by}, because {why}; each call of another syscall costs about 20 ns")?;
+                writeln!(f, "plan: these events do not fire for calls that 64-bit programs make by the 32-bit entry (int 0x80)")?;
             }
             Mechanism::Raw { why } => {
-                let by = of_bpf.map_or("raw_syscalls".to_owned(), |how| format!("BPF programs on all calls{how}"));
+                let by = of_bpf.map_or("raw_syscalls".to_owned(), |how| format!("BPF programs on the tracepoints of all syscalls{how}"));
                 let cost = if of_bpf.is_some() { 70 } else { 110 };
-                writeln!(f, "plan: syscalls by {by}, because {why}; a call that is not wanted costs some {cost} ns")?
+                writeln!(f, "plan: syscalls by {by}, because {why}; each call that is not traced costs about {cost} ns")?
             }
         }
-        if self.bpf.as_ref().is_some_and(|bpf| bpf.failures || bpf.least.is_some()) {
-            writeln!(f, "plan: --duration and --failure are decided in the kernel: calls that are left out have no record")?;
+        if self.bpf.as_ref().is_some_and(|bpf| bpf.failures || bpf.min_duration.is_some()) {
+            writeln!(
+                f,
+                "plan: --duration and --failure are decided in the kernel, which writes no record for the calls that they exclude"
+            )?;
         }
         for event in &self.events {
             let filter = event.filter.as_ref().map(|text| format!(", the kernel lets through: {text}")).unwrap_or_default();
             let use_of = if event.spec.shown { "" } else { " (needed, not shown)" };
-            let way = match event.counts {
-                _ if event.spec.is_by_instance() => ", by a tracefs instance (perf gives nothing of it)",
-                Counts::Probe(_) => ", made by opening it (nothing of it is in tracefs)",
+            let counted_by = match event.counts {
+                _ if event.spec.is_by_instance() => ", read from a tracefs instance (perf events return no records of it)",
+                Counts::Probe(_) => ", created by perf_event_open (not in tracefs)",
                 _ => "",
             };
-            writeln!(f, "plan: event {}{use_of}{way}{}{filter}", event.spec.name, stack(event.stack))?;
+            writeln!(f, "plan: event {}{use_of}{counted_by}{}{filter}", event.spec.name, stack(event.stack))?;
         }
         write!(f, "{}", self.buffers)?;
         match self.fds {
             _ if self.bpf.as_ref().is_some_and(|bpf| bpf.sums) => {}
-            _ if self.bpf.is_some() => writeln!(f, "plan: paths of descriptors are read from the kernel at the call")?,
-            Ok(()) => writeln!(f, "plan: paths of descriptors are followed")?,
+            _ if self.bpf.is_some() => writeln!(f, "plan: paths of descriptors are read in the kernel at each call")?,
+            Ok(()) => writeln!(f, "plan: paths of descriptors are derived from the calls that open and close them")?,
             Err(why) => writeln!(f, "plan: paths of descriptors are not known: {why}")?,
         }
         if let Some(path_names) = &self.path_names {

@@ -1,25 +1,27 @@
-//! The part of `--filter` that the BPF programs can decide: comparisons with numbers and texts, and alternatives of these.
+//! Selects the parts of `--filter` that the BPF programs can decide: comparisons with numbers and texts, and
+//! alternatives of these.
 
 use crate::beauty::resolve::{Signature, Width, Word};
-use crate::beauty::row::{Kind, Syscall};
+use crate::beauty::row::{ArgumentKind, Syscall};
 use crate::beauty::tables::SYSCALLS;
 use crate::bpf::filter::{Clause, Op, Subject, TESTS_MAX, TEXT_BYTES, Test, With};
 use crate::event::Abi;
-use crate::gate::{self, CallScope, Named};
+use crate::gate::{self, CallOperand, CallScope};
 use crate::kernel::machine::NATIVE_ABI;
 use crate::request::Item;
-use crate::request::filter::{Bound, Expr, Fit, Mask, Op as Written};
+use crate::request::filter::{Bindings, Bound, Expr, Mask, Op as Written};
 use crate::request::select::Selection;
 use crate::syscall::special::Special;
 use std::collections::BTreeMap;
 
-/// A clause, and how it was written.
+/// A clause and its text in the filter.
 struct Decidable {
     clause: Clause,
     text: String,
 }
 
-/// What the programs are to decide of the calls that are selected, by the place of their row. A note says so of each condition.
+/// Returns the clauses that the BPF programs decide for the selected calls, by the index of the row and the ABI. Adds a
+/// note on each such condition.
 pub fn of_rows(
     selection: &Selection,
     items: &[Item],
@@ -30,7 +32,7 @@ pub fn of_rows(
     let mut found = Vec::new();
     let mut calls_by_text: BTreeMap<String, u32> = BTreeMap::new();
     for (at, row) in SYSCALLS.iter().enumerate().filter(|(at, _)| selection.rows.get(*at).copied().unwrap_or_default()) {
-        // Of several items that select it any may let it through.
+        // If several items select the call, any of them may accept it, so that none of their filters can exclude it.
         let own = match selection.items.get(at).map(|by| by.as_slice()) {
             Some([only]) => items.get(usize::from(*only)).and_then(|item| item.filter.as_ref()),
             _ => None,
@@ -53,16 +55,16 @@ pub fn of_rows(
     found
 }
 
-/// The clauses of a condition on this syscall's calls, as many as the programs take.
+/// Returns the clauses of the conditions on this syscall's calls, as many as the programs accept.
 fn of(row: &'static Syscall, abi: Abi, filters: &[&Expr]) -> Vec<Decidable> {
-    // What the kernel calls the task changes in these; and what they do must be known.
+    // These calls change the task's comm or are needed to follow the task, so that none of them may be dropped.
     if row.does.path_argument().is_some() || row.does == Special::Rename {
         return Vec::new();
     }
     let mut room = TESTS_MAX;
     let mut found = Vec::new();
     for part in filters.iter().flat_map(|filter| conjuncts(filter)) {
-        let bound = part.bind(&CallScope { abi, row: Some(row) }, &mut Fit::default());
+        let bound = part.bind(&CallScope { abi, row: Some(row) }, &mut Bindings::default());
         let Some(clause) = clause(row, abi, &bound) else { continue };
         if clause.len() <= room {
             room -= clause.len();
@@ -82,14 +84,14 @@ fn conjuncts(expr: &Expr) -> Vec<&Expr> {
 fn clause(row: &Syscall, abi: Abi, bound: &Bound) -> Option<Clause> {
     match bound {
         Bound::Or(parts) => Some(parts.iter().map(|part| clause(row, abi, part)).collect::<Option<Vec<_>>>()?.concat()),
-        Bound::Known(false) => Some(vec![Test::NEVER]),
-        Bound::Known(true) | Bound::And(_) | Bound::Not(_) => None,
+        Bound::Constant(false) => Some(vec![Test::NEVER]),
+        Bound::Constant(true) | Bound::And(_) | Bound::Not(_) => None,
         Bound::Compare { name, op, with } => {
-            let subject = subject(row, abi, Named::of(*name))?;
+            let subject = subject(row, abi, CallOperand::of(*name))?;
             Some(vec![Test { subject, op: number_op(*op)?, with: With::Number(number(subject.width(), *with)?) }])
         }
         Bound::Bits { name, masks } => {
-            let subject = subject(row, abi, Named::of(*name))?;
+            let subject = subject(row, abi, CallOperand::of(*name))?;
             let test = |mask: &Mask| {
                 let (op, bits) = bits_op(*mask)?;
                 Some(Test { subject, op, with: With::Number(bits) })
@@ -97,9 +99,9 @@ fn clause(row: &Syscall, abi: Abi, bound: &Bound) -> Option<Clause> {
             masks.iter().map(test).collect()
         }
         Bound::Text { name, op, with } => {
-            let subject = match Named::of(*name) {
-                Named::Comm => Subject::Comm,
-                Named::Argument(at) => Subject::Text { register: row.signature().word(usize::from(at), abi)?.register },
+            let subject = match CallOperand::of(*name) {
+                CallOperand::Comm => Subject::Comm,
+                CallOperand::Argument(at) => Subject::Text { register: row.signature().word(usize::from(at), abi)?.register },
                 _ => return None,
             };
             let (op, with) = text(*op, with)?;
@@ -108,27 +110,30 @@ fn clause(row: &Syscall, abi: Abi, bound: &Bound) -> Option<Clause> {
     }
 }
 
-fn subject(row: &Syscall, abi: Abi, named: Named) -> Option<Subject> {
+fn subject(row: &Syscall, abi: Abi, named: CallOperand) -> Option<Subject> {
     Some(match named {
-        Named::Argument(at) => Subject::Argument(number_of_all(row, abi, usize::from(at))?),
-        Named::Ret => Subject::Ret,
-        Named::Errno => Subject::Errno,
-        Named::Duration => Subject::Duration,
-        Named::Pid => Subject::Pid,
-        Named::Tid => Subject::Tid,
-        Named::Comm | Named::Other => return None,
+        CallOperand::Argument(at) => Subject::Argument(number_of_all(row, abi, usize::from(at))?),
+        CallOperand::Ret => Subject::Ret,
+        CallOperand::Errno => Subject::Errno,
+        CallOperand::Duration => Subject::Duration,
+        CallOperand::Pid => Subject::Pid,
+        CallOperand::Tid => Subject::Tid,
+        CallOperand::Comm | CallOperand::Other => return None,
     })
 }
 
-/// Where an argument is, if that is the same in all variants where it is a number: the programs do not know which one holds.
+/// Returns the register of an argument if it is the same in all variants where the argument is a number: the programs
+/// do not know which variant a call is.
 fn number_of_all(row: &Syscall, abi: Abi, at: usize) -> Option<Word> {
-    let is_number = |signature: &Signature| signature.args.get(at).is_some_and(|arg| !matches!(arg.kind, Kind::Path | Kind::Str));
+    let is_number =
+        |signature: &Signature| signature.args.get(at).is_some_and(|arg| !matches!(arg.kind, ArgumentKind::Path | ArgumentKind::Str));
     let mut words = row.signatures().filter(is_number).filter_map(|signature| signature.word(at, abi));
     let first = words.next()?;
     words.all(|word| word == first).then_some(first)
 }
 
-/// The programs know no masks: a field's value among other bits is decided here.
+/// Returns the operation for a test of bits; `None` for the value of a field among other bits, because the programs
+/// cannot mask an argument.
 fn bits_op(mask: Mask) -> Option<(Op, u64)> {
     match mask {
         Mask::Any(bits) => Some((Op::AnyBit, bits)),
@@ -149,7 +154,8 @@ fn number_op(op: Written) -> Option<Op> {
     })
 }
 
-/// The number in this width, sign-extended where it has a sign; `None` if it does not fit, so that comparing there would mean something else.
+/// Returns the number in this width, sign-extended for signed widths; `None` if it does not fit, because the comparison
+/// would have another meaning then.
 fn number(width: Width, with: i128) -> Option<u64> {
     match width {
         Width::Unsigned16 => u16::try_from(with).ok().map(u64::from),
@@ -160,7 +166,7 @@ fn number(width: Width, with: i128) -> Option<u64> {
     }
 }
 
-/// Equality, or a pattern that is a beginning and then anything.
+/// Returns the operation and text for equality, or for a pattern that is a prefix followed by `*`.
 fn text(op: Written, with: &[u8]) -> Option<(Op, Vec<u8>)> {
     let beginning = || {
         let beginning = with.strip_suffix(b"*")?;
@@ -189,23 +195,23 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_can_decide_is_taken() {
+    fn clauses_that_the_kernel_can_decide_are_selected() {
         assert_eq!(written("read", "fd == 3 && fd.path ~ \"/etc/*\" && count > 4K"), ["fd == 3", "count > 4096"]);
         assert_eq!(
             written("openat", "filename ~ \"/etc/*\" && (ret < 0 || flags & CREAT)"),
             ["filename ~ \"/etc/*\"", "ret < 0 || flags & CREAT"]
         );
         assert_eq!(written("openat", "filename ~ \"*/etc\" && filename ~ \"/?/*\" && !(ret == 3)"), [""; 0]);
-        assert_eq!(written("read", "filename == \"x\""), ["filename == \"x\""], "it has none, so that never holds");
+        assert_eq!(written("read", "filename == \"x\""), ["filename == \"x\""], "read has no file name, so that this never holds");
         assert_eq!(written("read", "filename == \"x\" || count > 4K"), ["filename == \"x\" || count > 4096"]);
         assert_eq!(written("read", "!(filename == \"x\")"), [""; 0], "that always holds");
         assert_eq!(written("openat", "flags & RDONLY"), [""; 0], "two bits are one value");
-        assert_eq!(written("execve", "comm == \"sh\""), [""; 0], "its caller has another name at its end");
+        assert_eq!(written("execve", "comm == \"sh\""), [""; 0], "the caller's comm changes during the call");
         assert_eq!(written("read", "fd == 5G"), [""; 0], "no int is that large");
     }
 
     #[test]
-    fn numbers_have_the_width_of_their_argument() {
+    fn numbers_must_fit_into_the_width_of_their_argument() {
         assert_eq!(number(Width::Signed32, -1), Some(u64::MAX));
         assert_eq!(number(Width::Unsigned32, -1), None);
         assert_eq!(number(Width::Unsigned64, 1 << 63), Some(1 << 63));

@@ -1,4 +1,4 @@
-//! Of which calls and events the stack is taken, and how.
+//! Decides of which calls and events stacks are recorded, and how.
 
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
@@ -9,22 +9,22 @@ use crate::session::{CallGraph, FramesMax, Terms};
 use crate::stack::registers::Architecture;
 use crate::sys::perf::StackFields;
 
-/// Bytes of stack that the tracepoint engine copies when nobody says how many: what perf takes.
+/// The number of bytes of stack that the tracepoint engine copies by default, as perf does.
 const BYTES_CHOSEN: u32 = 8192;
 
-/// What of the stack is wanted with one kind of call or event.
+/// The stacks that are recorded with one kind of call or event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Graph {
     pub user: Option<CallGraph>,
     pub kernel: bool,
 }
 
-/// The same for every call that is shown.
+/// The stacks that are recorded with each shown call.
 #[derive(Clone, Debug, Default)]
 pub struct CallGraphs {
-    /// By the place of their row.
+    /// By the index of the call's row.
     rows: Vec<Graph>,
-    /// Of calls without a row.
+    /// For calls without a row.
     pub nameless: Graph,
 }
 
@@ -33,31 +33,33 @@ impl Graph {
         self == Graph::default()
     }
 
-    /// Of calls that these items ask for.
+    /// Returns the stacks of calls that these items select.
     fn of_call<'a>(items: impl Iterator<Item = &'a Terms> + Clone, general: &Graphs) -> Graph {
-        let way = items.clone().find_map(|terms| terms.call_graph);
+        let user = items.clone().find_map(|terms| terms.call_graph);
         let kernel = general.kernel || items.clone().any(|terms| terms.kernel_stack);
         let bounded = items.clone().any(|terms| terms.max_stack.is_some()) && !kernel;
-        Graph { user: way.or(general.user).or(bounded.then_some(CallGraph::Dwarf { size: None })), kernel }
+        Graph { user: user.or(general.user).or(bounded.then_some(CallGraph::Dwarf { size: None })), kernel }
     }
 
-    /// Of a tracepoint or page fault: what happens there happens in the kernel, so its frames are the answer to a bound alone.
+    /// Returns the stacks of a tracepoint or page fault. These events happen in the kernel, so a bound on the number of
+    /// frames (`max-stack`) without further options means kernel frames.
     pub fn of_event(terms: &Terms, general: &Graphs) -> Graph {
         let user = terms.call_graph.or(general.user);
         Graph { user, kernel: general.kernel || terms.kernel_stack || terms.max_stack.is_some() || user.is_some() }
     }
 
-    /// Of a probe in a program: what happens there happens in the program.
+    /// Returns the stacks of a probe in a program, where only the user stack is of interest by default.
     pub fn of_program(terms: &Terms, general: &Graphs) -> Graph {
         Graph { user: terms.call_graph.or(general.user), kernel: general.kernel || terms.kernel_stack }
     }
 
-    /// Of what a program gives: the kernel's frames lead to the program first of all, so a bound alone means the frames of the task it runs in.
+    /// Returns the stacks of a BPF program's output. Its innermost kernel frames are those of the BPF program, so a
+    /// bound without further options means the user frames of the task that it runs in.
     pub fn of_output(terms: &Terms, general: &Graphs) -> Graph {
         Graph::of_call(std::iter::once(terms), general)
     }
 
-    /// What the kernel is asked for.
+    /// Returns the fields of the perf sample that record these stacks.
     pub fn fields(self) -> StackFields {
         let mut fields = StackFields { kernel_chain: self.kernel, ..StackFields::default() };
         match self.user {
@@ -89,7 +91,7 @@ impl CallGraphs {
         self.rows.iter().chain([&self.nameless]).any(|graph| graph.kernel)
     }
 
-    /// What the BPF programs are told.
+    /// Returns the stacks as settings of the BPF programs.
     pub fn of_bpf(&self) -> Stacks {
         let mut stacks = Stacks::default();
         let is_bounded = |graph: Graph| matches!(graph.user, Some(CallGraph::Dwarf { size: Some(_) }));
@@ -104,20 +106,21 @@ impl CallGraphs {
         lookup::index_by_name(syscall.name).map_or(self.nameless, |row| self.of_row(row))
     }
 
-    /// What is taken at this end of a call: at its exit, but at the entry of one that does not return, or has another stack by then.
+    /// Returns the stacks that are recorded at the entry or the exit of a call. Stacks are recorded at the exit, except
+    /// of calls that do not return or have another stack by then.
     pub fn at(&self, syscall: &Syscall, exit: bool) -> Graph {
         if syscall.does.has_stack_at_entry() == exit { Graph::default() } else { self.of(syscall) }
     }
 }
 
-/// Some stack is wanted.
+/// Returns whether the request asks for any stack.
 pub fn any(request: &Trace) -> bool {
     let graphs = &request.graphs;
     let of_item = |item: &Item| item.terms.call_graph.is_some() || item.terms.max_stack.is_some() || item.terms.kernel_stack;
     graphs.user.is_some() || graphs.kernel || request.what.items.iter().any(of_item)
 }
 
-/// How many frames are shown of the calls that items select.
+/// Returns how many frames are shown of the calls that the items select.
 pub fn frames_max(selection: &Selection, items: &[Item], general: &Graphs) -> FramesMax {
     let most = |selected_by: &[u16]| selected_by.iter().filter_map(|at| items.get(usize::from(*at))?.terms.max_stack).max();
     let rows = selection.items.iter().enumerate().filter_map(|(row, by)| Some((row as u16, most(by)?)));

@@ -1,39 +1,42 @@
-//! By which tracepoints syscalls are seen, and the kernel's filters for it.
+//! Chooses the tracepoints by which syscalls are traced, and makes the kernel's filters for them.
 
 use crate::beauty::row::Syscall;
 use crate::event::Abi;
 use crate::kernel::tracefs::Tracefs;
 
-/// Up to so many syscalls arm their own events. Each costs two events on every CPU and target, and a switch between traced tasks pays for each (some 60 ns); a filter on
-/// `raw_syscalls` costs every other call 107-121 ns where an unarmed `syscalls:` event costs 17.
+/// The maximum number of syscalls that are traced by their own events. Each of them costs two events on every CPU and
+/// for every target, and a switch between traced tasks takes about 60 ns for each event. A filter on `raw_syscalls`
+/// costs every other call 107 to 121 ns, where an unarmed `syscalls:` event costs 17 ns.
 const OWN_EVENTS_MAX: usize = 16;
 
-/// The way syscalls are seen.
+/// How syscalls are traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// No syscalls are traced.
     None,
-    /// `syscalls:sys_enter_X` and `sys_exit_X` of each.
+    /// By the events `syscalls:sys_enter_X` and `sys_exit_X` of each traced syscall.
     OwnEvents { why: String },
-    /// All calls: `raw_syscalls:sys_enter` and `sys_exit`, with a filter by number unless all are wanted; or the BPF programs there.
+    /// By `raw_syscalls:sys_enter` and `sys_exit`, with a filter by number unless all syscalls are traced; or by the
+    /// BPF programs on the tracepoints of all calls.
     Raw { why: String },
 }
 
-/// What the choice depends on.
+/// The facts that the choice depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
-    /// There are `syscalls:` events; if not, why.
+pub struct MechanismInputs {
+    /// `Ok` if this kernel has `syscalls:` events, otherwise the reason why not.
     pub own_events: Result<(), &'static str>,
-    /// A 32-bit program is among the targets: `syscalls:` events never see its calls.
+    /// Whether a target executes a 32-bit program: `syscalls:` events never fire for its calls.
     pub compat: bool,
-    /// Frames of the kernel are wanted and no BPF programs are there: the `syscalls:` events know only where user space was.
+    /// Whether kernel stacks are recorded without BPF programs: `syscalls:` events record only the user-space
+    /// registers.
     pub kernel_frames: bool,
 }
 
-/// Whether syscalls have events of their own here.
+/// Checks that this kernel has `syscalls:` events.
 ///
 /// # Errors
-/// Why they have none.
+/// The reason why it has none, or why they cannot be found.
 pub fn own_events(tracefs: &Tracefs) -> Result<(), &'static str> {
     if tracefs.has("syscalls", "sys_enter_read") {
         return Ok(());
@@ -44,31 +47,29 @@ pub fn own_events(tracefs: &Tracefs) -> Result<(), &'static str> {
     })
 }
 
-/// Chooses for this many armed syscalls, of all that there are.
-pub fn choose(armed: &[&'static Syscall], everything: bool, facts: Facts) -> Mechanism {
+/// Chooses how the `armed` syscalls are traced; `everything` says that all syscalls are.
+pub fn choose(armed: &[&'static Syscall], everything: bool, facts: MechanismInputs) -> Mechanism {
     let n = armed.len();
     if n == 0 {
         return Mechanism::None;
     }
     let why = if everything {
-        "all syscalls are wanted".to_owned()
+        "all syscalls are traced".to_owned()
     } else if let Err(why) = facts.own_events {
         why.to_owned()
     } else if facts.compat {
-        "a 32-bit program is traced, whose calls the syscalls: events do not see".to_owned()
+        "a 32-bit program is traced, for whose calls the syscalls: events do not fire".to_owned()
     } else if facts.kernel_frames {
-        "frames of the kernel are wanted, which the syscalls: events do not have".to_owned()
+        "kernel stacks are requested, which the syscalls: events do not have".to_owned()
     } else if n > OWN_EVENTS_MAX {
-        format!("{n} syscalls are more than pay for events of their own ({OWN_EVENTS_MAX})")
+        format!("events of single syscalls are efficient for up to {OWN_EVENTS_MAX} syscalls, and {n} are traced")
     } else {
-        return Mechanism::OwnEvents {
-            why: format!("{n} of all syscalls have events of their own, so that the others pass almost untouched"),
-        };
+        return Mechanism::OwnEvents { why: format!("only {n} syscalls are traced, and the others are hardly slowed down") };
     };
     Mechanism::Raw { why }
 }
 
-/// The numbers by which `raw_syscalls` knows these calls.
+/// Returns the numbers that these calls have in the records of `raw_syscalls`, sorted.
 fn numbers(armed: &[&'static Syscall], native: Abi, compat: bool) -> Vec<u32> {
     let abis: &[Abi] = match (native, compat) {
         (Abi::X86_64, true) => &[Abi::X86_64, Abi::I386],
@@ -82,27 +83,27 @@ fn numbers(armed: &[&'static Syscall], native: Abi, compat: bool) -> Vec<u32> {
     numbers
 }
 
-/// The filter for `raw_syscalls:sys_enter` (and, with `exit`, `sys_exit`) that lets only these calls through.
+/// Returns the filter for `raw_syscalls:sys_enter` (with `exit`, for `sys_exit`) that matches only these calls.
 pub fn raw_filter(armed: &[&'static Syscall], native: Abi, compat: bool, exit: bool) -> String {
     let test = |(first, last)| if first == last { format!("id == {first}") } else { format!("(id >= {first} && id <= {last})") };
     runs(armed, native, compat, exit).map(test).collect::<Vec<_>>().join(" || ")
 }
 
-/// The numbers by which the entries or exits of these calls are told, in runs.
+/// Returns the ranges of numbers that the entries or exits of these calls have.
 fn runs(calls: &[&'static Syscall], native: Abi, compat: bool, exit: bool) -> impl Iterator<Item = (i64, i64)> {
     let runs = ranges(&numbers(calls, native, compat)).into_iter().map(|(first, last)| (i64::from(first), i64::from(last)));
-    // rt_sigreturn replaces the registers, and its exit has lost the number.
+    // rt_sigreturn replaces the registers, so that its exit has the number -1.
     let nameless = exit && calls.iter().any(|s| s.name == "rt_sigreturn");
     runs.chain(nameless.then_some((-1, -1)))
 }
 
-/// The filter for `raw_syscalls` that lets all but these calls through.
+/// Returns the filter for `raw_syscalls` that matches all but these calls.
 pub fn all_but(calls: &[&'static Syscall], native: Abi, compat: bool, exit: bool) -> String {
     let test = |(first, last)| if first == last { format!("id != {first}") } else { format!("(id < {first} || id > {last})") };
     runs(calls, native, compat, exit).map(test).collect::<Vec<_>>().join(" && ")
 }
 
-/// Runs of consecutive numbers.
+/// Joins consecutive numbers to ranges.
 fn ranges(numbers: &[u32]) -> Vec<(u32, u32)> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &n in numbers {
@@ -114,7 +115,7 @@ fn ranges(numbers: &[u32]) -> Vec<(u32, u32)> {
     ranges
 }
 
-/// A filter that also leaves these threads out.
+/// Extends a filter so that it excludes these threads.
 pub fn without(filter: Option<String>, tids: &[i32]) -> Option<String> {
     let out = tids.iter().map(|tid| format!("common_pid != {tid}")).collect::<Vec<_>>().join(" && ");
     match (filter, out.is_empty()) {
@@ -130,13 +131,13 @@ mod tests {
     use crate::beauty::tables::SYSCALLS;
 
     #[test]
-    fn runs_of_numbers_become_ranges() {
+    fn consecutive_numbers_become_ranges() {
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), [(0, 2), (5, 5), (7, 8)]);
         assert_eq!(ranges(&[]), []);
     }
 
     #[test]
-    fn filters_for_calls_and_for_all_others() {
+    fn filters_match_calls_or_all_others() {
         let rows: Vec<&'static Syscall> =
             SYSCALLS.iter().filter(|row| ["read", "write", "close", "rt_sigreturn"].contains(&row.name)).collect();
         let (one, other) = (|exit| raw_filter(&rows, Abi::X86_64, false, exit), |exit| all_but(&rows, Abi::X86_64, false, exit));
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_taken_out_of_any_filter() {
+    fn threads_are_excluded_from_any_filter() {
         assert_eq!(without(None, &[]), None);
         assert_eq!(without(None, &[7]).as_deref(), Some("common_pid != 7"));
         assert_eq!(

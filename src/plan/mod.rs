@@ -1,13 +1,15 @@
-//! From what the user typed and what this kernel offers to what is armed, and how.
+//! Turns the user's request and the facilities of the running kernel into a [`Plan`]: which events are opened, for
+//! which tasks, with which filters and buffers.
 //!
-//! The [`Plan`] is made once, before anything is opened; nobody below reads a flag again. `-v` prints it with its reasons.
+//! The [`Plan`] is made once, before anything is opened. No code below this folder reads a command-line option. `-v`
+//! prints the plan with its reasons.
 
 mod buffers;
 mod build;
 mod by_device;
 mod by_instance;
 mod command;
-mod doors;
+mod criteria;
 mod events;
 mod explain;
 mod fds;
@@ -29,47 +31,48 @@ pub use by_device::probes;
 pub use command::program;
 pub use mechanism::{Mechanism, without};
 pub use names_at_exit::{AtExit, Trigger};
-pub use path_names::{PathNames, Way, has_vfs_getname};
+pub use path_names::{PathNameSource, PathNames, has_vfs_getname};
 
 use crate::gate;
-use crate::kernel::carriers::Carrier;
-use crate::session::{EventSpec, FramesMax, Role, Whom};
+use crate::kernel::output_readers::OutputReader;
+use crate::session::{EventSpec, FramesMax, Role, Targets};
 use crate::sys::perf::{Counts, StackFields};
 
-/// What is armed, on whom, and what is shown of it.
+/// Which events are armed, for which tasks, and which of them are shown.
 #[derive(Debug)]
 pub struct Plan {
-    pub whom: Whom,
+    pub targets: Targets,
     /// The CPUs that have a ring.
     pub cpus: Vec<u32>,
-    /// In the order of their indices; the first is the side band, whose ring all others of its CPU share.
+    /// The events in the order of their indices. The first is the side band; all other events of a CPU write to its
+    /// ring.
     pub events: Vec<PlannedEvent>,
     pub mechanism: Mechanism,
-    /// What the BPF programs are told, if they trace the calls.
+    /// The settings of the BPF programs, if these trace the calls.
     pub bpf: Option<crate::bpf::Settings>,
     pub buffers: Buffers,
     pub engine: crate::engine::Settings,
     pub gate: gate::Settings,
-    /// Every call that may change a descriptor table is seen; otherwise why not.
+    /// `Ok` if every call that may change a descriptor table is traced, otherwise the reason why not.
     pub fds: Result<(), &'static str>,
-    /// Every call that may choose another pid namespace for new tasks is seen.
+    /// Whether every call that may select another pid namespace for new tasks is traced.
     pub namespaces_complete: bool,
-    /// How path names are known, where the BPF programs do not read them.
+    /// How path names are read, where the BPF programs do not read them.
     pub path_names: Option<PathNames>,
-    /// Page faults and stacks need to know which files processes have mapped.
+    /// Whether the mappings of processes are followed; page faults and stacks need them.
     pub maps: bool,
-    /// What the user calls syscalls (`name=`), by the place of their row.
+    /// The names that the user gave to syscalls (`name=`), by the index of their row.
     pub names: Vec<(u16, String)>,
     pub frames_max: FramesMax,
-    /// Bytes of user memory at most that the kernel copies into records of `syscalls:` events.
+    /// The maximum number of bytes of user memory that the kernel copies into one record of a `syscalls:` event.
     pub copied_bytes: u32,
-    /// Nanoseconds from the start to the arming.
+    /// Nanoseconds from rtrace's start until the events are armed (`--delay`).
     pub delay: Option<u64>,
-    /// Left out of a system-wide trace, beside rtrace itself: who, and why.
-    pub excluded: Vec<Carrier>,
-    /// What the user ought to know about how the request was understood: said unless `-q` is given.
+    /// The processes that a system-wide trace leaves out in addition to rtrace itself, with the reason for each.
+    pub excluded: Vec<OutputReader>,
+    /// Remarks on how the request was understood, printed unless `-q` is given.
     pub remarks: Vec<String>,
-    /// The same for `-v` alone.
+    /// Further remarks, printed with `-v` only.
     pub notes: Vec<String>,
 }
 
@@ -78,21 +81,23 @@ pub struct Plan {
 pub struct PlannedEvent {
     pub spec: EventSpec,
     pub counts: Counts,
-    /// In the kernel's filter language.
+    /// The filter, in the kernel's filter language (Documentation/trace/events.rst).
     pub filter: Option<String>,
     pub inherit: bool,
     pub stack: StackFields,
 }
 
 impl Plan {
-    /// Leaves those out of a system-wide trace who carry its output: it would show itself showing.
-    pub fn leave_out(&mut self, carriers: impl IntoIterator<Item = Carrier>) {
-        if self.whom.is_anyone() {
-            self.excluded.extend(carriers);
+    /// Leaves the processes that read or show rtrace's output out of a system-wide trace, which would otherwise show
+    /// how its own output is printed.
+    pub fn leave_out(&mut self, readers: impl IntoIterator<Item = OutputReader>) {
+        if self.targets.is_open_ended() {
+            self.excluded.extend(readers);
         }
     }
 
-    /// Decides whether a call that takes long is shown while it is in flight. Where it is not, nobody looks for such calls.
+    /// Sets whether a call that takes long is shown while it is in flight. If not, the tasks are not searched for such
+    /// calls.
     pub fn show_pending(&mut self, shown: bool) {
         self.gate.pending = shown;
         self.engine.pending_after = self.engine.pending_after.filter(|_| shown);
@@ -103,19 +108,19 @@ impl Plan {
         self.gate.pending
     }
 
-    /// Whether what programs of the user's own give is wanted of the tasks, too, that the traced ones make.
+    /// Whether the output of the user's BPF programs is also wanted from the tasks that the traced tasks create.
     pub fn outputs_inherit(&self) -> bool {
         self.events.iter().any(|event| event.spec.role == Role::Output && !event.spec.terms.no_inherit)
     }
 
-    /// Whether calls are among what is traced.
+    /// Whether syscalls are traced.
     pub fn traces_calls(&self) -> bool {
         self.mechanism != Mechanism::None
     }
 
-    /// The processes that are left out: those, and rtrace itself.
+    /// The pids of all processes that are left out: the excluded processes and rtrace itself.
     pub fn left_out(&self) -> Vec<i32> {
-        let own = self.whom.is_anyone().then(|| std::process::id() as i32);
-        self.excluded.iter().map(|carrier| carrier.pid).chain(own).collect()
+        let own = self.targets.is_open_ended().then(|| std::process::id() as i32);
+        self.excluded.iter().map(|reader| reader.pid).chain(own).collect()
     }
 }

@@ -1,22 +1,23 @@
-//! `--by`: whether any of the calls that are traced has what rows are to be told apart by.
+//! `--by`: checks that some traced call has the object by which the summary's rows are distinguished.
 
-use crate::beauty::row::{Arg, Kind, Return, Syscall};
+use crate::beauty::row::{Arg, ArgumentKind, Return, Syscall};
 use crate::show::SummaryObject;
 use crate::text::near;
 use anyhow::bail;
 use std::collections::BTreeSet;
 
-/// Holds that there is one. `everything`: calls without a row are traced as well.
+/// Checks that some traced call has the object. `everything` says that calls without a row are traced as well.
 ///
 /// # Errors
-/// A sentence that says what they lack, with names that are near.
+/// No traced call has the object; the error suggests similar names.
 pub fn check(object: Option<&SummaryObject>, calls: &[&'static Syscall], everything: bool) -> anyhow::Result<()> {
     let Some(object) = object else { return Ok(()) };
     let any = |has: &dyn Fn(&Arg) -> bool| calls.iter().any(|call| args(call).any(has));
-    let has_fd = any(&|arg| matches!(arg.kind, Kind::Fd | Kind::DirFd)) || calls.iter().any(|call| matches!(call.returns, Return::Fd));
+    let has_fd = any(&|arg| matches!(arg.kind, ArgumentKind::Fd | ArgumentKind::DirFd))
+        || calls.iter().any(|call| matches!(call.returns, Return::Fd));
     match object {
         SummaryObject::Comm | SummaryObject::Errno => Ok(()),
-        SummaryObject::Path if has_fd || any(&|arg| matches!(arg.kind, Kind::Path)) => Ok(()),
+        SummaryObject::Path if has_fd || any(&|arg| matches!(arg.kind, ArgumentKind::Path)) => Ok(()),
         SummaryObject::Fd | SummaryObject::Peer if has_fd => Ok(()),
         SummaryObject::Path => bail!("--by path: none of the syscalls that are traced has a path or a descriptor"),
         SummaryObject::Fd | SummaryObject::Peer => {
@@ -37,7 +38,7 @@ pub fn check(object: Option<&SummaryObject>, calls: &[&'static Syscall], everyth
     }
 }
 
-/// A call's arguments, whatever values it has.
+/// Returns the arguments of all variants of a call.
 fn args(call: &'static Syscall) -> impl Iterator<Item = &'static Arg> {
     call.signatures().flat_map(|signature| signature.args)
 }

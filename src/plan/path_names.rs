@@ -1,141 +1,145 @@
-//! How path names are known without BPF: by what this kernel has, the truest first.
+//! Chooses how path names are read without BPF. Of the sources that this kernel offers, the most accurate one is taken.
 
-use super::events::{Adding, Tracepoint};
+use super::events::{EventAdder, Tracepoint};
 use super::names_at_exit::{self, AtExit, Trigger};
-use crate::beauty::row::{Kind, Syscall};
+use crate::beauty::row::{ArgumentKind, Syscall};
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::kernel::{features, machine};
 use crate::probe::grammar::{self, Line, Probe};
-use crate::probe::made::Made;
+use crate::probe::run_events::RunEvents;
 use crate::request::StringsBy;
 use crate::session::{Role, Terms};
 use anyhow::{Context, anyhow};
 use std::fmt;
 
-/// Where perf's convention has a probe that reads path names: the group, the event, and the field with the name.
+/// The probe that reads path names by perf's convention: its group, its event, and the field with the name.
 const CONVENTION: (&str, &str, &str) = ("probe", "vfs_getname", "pathname");
 
-/// A way, and why it is taken.
+/// The source of path names and the reason for its choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathNames {
-    pub way: Way,
+    pub source: PathNameSource,
     why: String,
-    /// The user wants it so and not otherwise.
+    /// Whether the user asked for this source (`--strings-by`).
     pub asked: bool,
 }
 
-/// By what path names are known.
+/// The source of path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// They are addresses.
+pub enum PathNameSource {
+    /// No source: path names are printed as addresses.
     None,
-    /// By a return probe of our own in the kernel's function that copies names, which is this event.
+    /// The named event, a return probe that rtrace made on the kernel's function that copies names.
     Getname(EventName),
-    /// By the event `probe:vfs_getname`, which is there.
+    /// The existing event `probe:vfs_getname`.
     VfsGetname,
-    /// By what the `syscalls:` events bring along from Linux 6.19 on.
+    /// The copies of strings that the `syscalls:` events have from Linux 6.19 on.
     Events,
-    /// By an event probe that reads them when the calls return.
+    /// An event probe that reads the names when the calls return.
     AtExit(AtExit),
 }
 
-/// The ways that rtrace makes events for.
+/// The sources for which rtrace creates events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Own {
+pub enum CreatedSource {
     Getname,
     AtExit,
 }
 
-/// Of what the events are made.
+/// The calls and threads for which the events are created.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct PathNameScope<'a> {
     pub shown: &'a [&'static Syscall],
-    /// The threads that are traced, where others cannot come to them.
+    /// The traced threads, where no others can join them.
     pub only: Option<&'a [i32]>,
 }
 
-/// What the choice depends on.
+/// The facts that the choice depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
-    /// Some of the calls that are shown name a path.
+pub struct PathNameInputs {
+    /// Whether some of the shown calls name a path.
     pub wanted: bool,
-    /// `probe:vfs_getname` is there and has the name.
+    /// Whether `probe:vfs_getname` exists and has the field with the name.
     pub vfs_getname: bool,
-    /// The events of the calls with paths bring copies of them; otherwise why not.
+    /// `Ok` if the events of the calls with paths have copies of them, otherwise the reason why not.
     pub copies: Result<(), &'static str>,
 }
 
-impl Facts {
-    /// Looks. `own_events`: calls are seen by `syscalls:` events.
-    pub fn find(tracefs: &Tracefs, shown: &[&'static Syscall], everything: bool, own_events: bool) -> Facts {
+impl PathNameInputs {
+    /// Collects the facts from tracefs. `own_events` says that calls are traced by `syscalls:` events.
+    pub fn find(tracefs: &Tracefs, shown: &[&'static Syscall], everything: bool, own_events: bool) -> PathNameInputs {
         let with_paths: Vec<&Syscall> = shown.iter().copied().filter(|call| names_a_path(call)).collect();
         let has_copy = |call: &&Syscall| {
             tracefs.format("syscalls", &format!("sys_enter_{}", call.event)).is_ok_and(|format| !format.user_copies().is_empty())
         };
-        Facts {
+        PathNameInputs {
             wanted: everything || !with_paths.is_empty(),
             vfs_getname: has_vfs_getname(tracefs),
             copies: match own_events {
-                false => Err("raw_syscalls has registers alone"),
+                false => Err("raw_syscalls has only registers"),
                 true if with_paths.iter().any(has_copy) => Ok(()),
-                true => Err("the syscalls: events of this kernel have none (those of 6.19 and later do)"),
+                true => Err("the syscalls: events of this kernel have no strings (Linux 6.19 adds them)"),
             },
         }
     }
 }
 
-/// Whether somebody made `probe:vfs_getname`, with the name as perf has it.
+/// Returns whether the event `probe:vfs_getname` exists and has the field that perf's convention names.
 pub fn has_vfs_getname(tracefs: &Tracefs) -> bool {
     let (group, event, field) = CONVENTION;
-    // Asked for what is not there, tracefs looks through all events for near names.
+    // Without this check, `Tracefs::format` searches all events for similar names when the event does not exist.
     tracefs.has(group, event) && tracefs.format(group, event).is_ok_and(|format| format.field(field).is_some_and(|field| field.is_text()))
 }
 
 fn names_a_path(call: &Syscall) -> bool {
-    call.signatures().any(|signature| signature.args.iter().any(|arg| matches!(arg.kind, Kind::Path)))
+    call.signatures().any(|signature| signature.args.iter().any(|arg| matches!(arg.kind, ArgumentKind::Path)))
 }
 
-/// The function that all names from user space come through, the likeliest first. Linux 7.0 gave it a name of its own, of which compilers may make a copy with a constant built in; before,
-/// they part it from `getname_flags`, whose callers then call that part.
+/// The kernel's function that copies all names from user space, the most likely one first. Linux 7.0 introduced
+/// `do_getname`, of which a compiler may make a clone with a constant argument. Before 7.0 the compiler splits a part
+/// off `getname_flags`, whose callers then call that part.
 const FUNCTIONS: [&str; 3] = ["do_getname", "do_getname.constprop.0", "getname_flags"];
 const FUNCTIONS_BEFORE: [&str; 2] = ["getname_flags.part.0", "getname_flags"];
 
-/// Where each name was. Return probes know arguments since 6.9; before 7.0, `struct filename` begins with the name and the address.
+/// The expression for the address of each name. Return probes have arguments from 6.9 on; before 7.0, `struct filename`
+/// begins with the name and the address.
 const ADDRESS: &str = "$arg1";
 const ADDRESS_BEFORE: &str = "+8($retval)";
 
-/// Since when there is the first of [`FUNCTIONS`].
+/// The kernel version that introduced the first of [`FUNCTIONS`].
 const DO_GETNAME: (u32, u32) = (7, 0);
 
-/// How many calls may be copying names at once; each may wait for a page of its caller's. Of more, the names are missed.
+/// How many calls may copy names at the same time (maxactive); each may wait for a page of its caller's memory. The
+/// names of further calls are missed.
 const AT_ONCE: u32 = 512;
 
-/// Makes what this way needs.
+/// Creates the events that this source needs.
 ///
 /// # Errors
-/// The kernel does not take it: why.
-pub fn make(own: Own, tracefs: &Tracefs, made: &mut Made, wanted: Wanted) -> anyhow::Result<Way> {
-    match own {
-        Own::Getname => getname(tracefs, made).map(Way::Getname),
-        Own::AtExit => names_at_exit::make(tracefs, made, wanted.shown, wanted.only).map(Way::AtExit),
+/// The kernel rejects them.
+pub fn make(created: CreatedSource, tracefs: &Tracefs, made: &mut RunEvents, scope: PathNameScope) -> anyhow::Result<PathNameSource> {
+    match created {
+        CreatedSource::Getname => getname(tracefs, made).map(PathNameSource::Getname),
+        CreatedSource::AtExit => names_at_exit::make(tracefs, made, scope.shown, scope.only).map(PathNameSource::AtExit),
     }
 }
 
-fn getname(tracefs: &Tracefs, made: &mut Made) -> anyhow::Result<EventName> {
+fn getname(tracefs: &Tracefs, made: &mut RunEvents) -> anyhow::Result<EventName> {
     if !features::has_kprobes(tracefs) {
         return Err(anyhow!("this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)"));
     }
     let version = machine::release().ok().and_then(|release| machine::version(&release));
-    made.own(tracefs, &probes(version.is_some_and(|version| version < DO_GETNAME)))
+    made.create_own(tracefs, &probes(version.is_some_and(|version| version < DO_GETNAME)))
 }
 
-/// The probes that may be the right one.
+/// Returns the candidate probes, one for each function.
 fn probes(before: bool) -> Vec<Probe> {
     let (functions, address) = if before { (&FUNCTIONS_BEFORE[..], ADDRESS_BEFORE) } else { (&FUNCTIONS[..], ADDRESS) };
     functions.iter().filter_map(|function| probe(function, address)).collect()
 }
 
-/// A return probe on this function. What it returns tells names from errors.
+/// Returns a return probe on this function. Its field `result`, the function's return value, distinguishes names from
+/// errors.
 fn probe(function: &str, address: &str) -> Option<Probe> {
     let line = format!("r{AT_ONCE}:getname {function} name=+0(+0($retval)):string address={address}:x64 result=$retval:x64");
     match grammar::parse(&line) {
@@ -144,74 +148,82 @@ fn probe(function: &str, address: &str) -> Option<Probe> {
     }
 }
 
-/// Chooses, or does as asked. `make` makes what a way needs.
+/// Chooses the source of path names, or takes the one that the user asked for. `make` creates the events of a source.
 ///
 /// # Errors
-/// What was asked for is not to be had here: why.
-pub fn choose(asked: StringsBy, facts: Facts, mut make: impl FnMut(Own) -> anyhow::Result<Way>) -> anyhow::Result<PathNames> {
-    let taken = |way, why: &str| Ok(PathNames { way, why: why.to_owned(), asked: asked != StringsBy::Auto });
+/// The source that the user asked for is not available.
+pub fn choose(
+    asked: StringsBy,
+    facts: PathNameInputs,
+    mut make: impl FnMut(CreatedSource) -> anyhow::Result<PathNameSource>,
+) -> anyhow::Result<PathNames> {
+    let taken = |source, why: &str| Ok(PathNames { source, why: why.to_owned(), asked: asked != StringsBy::Auto });
     let as_asked = "--strings-by asks for it";
     match asked {
-        _ if !facts.wanted => taken(Way::None, "none are shown"),
-        StringsBy::None => taken(Way::None, "--strings-by none asks for addresses"),
-        StringsBy::Getname => taken(make(Own::Getname).context("--strings-by getname: no probe can be made")?, as_asked),
-        StringsBy::Eprobe => taken(make(Own::AtExit).context("--strings-by eprobe: names cannot be read when calls return")?, as_asked),
-        StringsBy::VfsGetname if facts.vfs_getname => taken(Way::VfsGetname, as_asked),
+        _ if !facts.wanted => taken(PathNameSource::None, "none are shown"),
+        StringsBy::None => taken(PathNameSource::None, "--strings-by none asks for addresses"),
+        StringsBy::Getname => taken(make(CreatedSource::Getname).context("--strings-by getname: no probe can be made")?, as_asked),
+        StringsBy::Eprobe => {
+            taken(make(CreatedSource::AtExit).context("--strings-by eprobe: rtrace cannot read names when calls return")?, as_asked)
+        }
+        StringsBy::VfsGetname if facts.vfs_getname => taken(PathNameSource::VfsGetname, as_asked),
         StringsBy::VfsGetname => {
             Err(anyhow!("--strings-by vfs_getname: there is no event probe:vfs_getname with a string named pathname; perf probe makes one"))
         }
         StringsBy::Events => match facts.copies {
-            Ok(()) => taken(Way::Events, as_asked),
-            Err(why) => Err(anyhow!("--strings-by events: no event brings strings along: {why}")),
+            Ok(()) => taken(PathNameSource::Events, as_asked),
+            Err(why) => Err(anyhow!("--strings-by events: no event has copies of strings: {why}")),
         },
-        StringsBy::Auto => match make(Own::Getname) {
-            Ok(way) => taken(way, "it has whole names, and tells which argument each is of"),
-            Err(_) if facts.vfs_getname => taken(Way::VfsGetname, "that probe is there, and has names of any length"),
+        StringsBy::Auto => match make(CreatedSource::Getname) {
+            Ok(source) => taken(source, "it reads complete names and the argument of each"),
+            Err(_) if facts.vfs_getname => taken(PathNameSource::VfsGetname, "that probe exists, and reads names of any length"),
             Err(refused) => match facts.copies {
-                Ok(()) => taken(Way::Events, &format!("they bring them along, and no probe can be made: {refused:#}")),
-                Err(why) => last(make(Own::AtExit), &format!("no probe can be made: {refused:#}; {why}")),
+                Ok(()) => taken(PathNameSource::Events, &format!("they have copies of the names, and no probe can be made: {refused:#}")),
+                Err(why) => last(make(CreatedSource::AtExit), &format!("no probe can be made: {refused:#}; {why}")),
             },
         },
     }
 }
 
-/// Where there is no way but the last, or not even that.
-fn last(made: anyhow::Result<Way>, why: &str) -> anyhow::Result<PathNames> {
+/// Chooses the last source, or none if its events cannot be created either.
+fn last(made: anyhow::Result<PathNameSource>, why: &str) -> anyhow::Result<PathNames> {
     Ok(match made {
-        Ok(way) => PathNames { way, why: why.to_owned(), asked: false },
-        Err(refused) => {
-            PathNames { way: Way::None, why: format!("{why}; nor can they be read when calls return: {refused:#}"), asked: false }
-        }
+        Ok(source) => PathNames { source, why: why.to_owned(), asked: false },
+        Err(refused) => PathNames {
+            source: PathNameSource::None,
+            why: format!("{why}; and they cannot be read when calls return: {refused:#}"),
+            asked: false,
+        },
     })
 }
 
 impl PathNames {
-    /// Adds the events that it takes.
+    /// Adds the events that the source needs to the plan.
     ///
     /// # Errors
-    /// One of them has gone since.
-    pub fn add_events(&self, add: &mut Adding) -> anyhow::Result<()> {
+    /// One of the events no longer exists.
+    pub fn add_events(&self, add: &mut EventAdder) -> anyhow::Result<()> {
         let (group, event, _) = CONVENTION;
-        match &self.way {
-            Way::None => add.without_copied_strings(),
-            Way::Getname(name) => _ = add.tracepoint(Tracepoint::helper(&name.subsystem, &name.name, Role::PathName))?,
-            Way::VfsGetname => _ = add.tracepoint(Tracepoint::helper(group, event, Role::PathName))?,
-            Way::AtExit(AtExit { addresses, names, .. }) => {
+        match &self.source {
+            PathNameSource::None => add.without_copied_strings(),
+            PathNameSource::Getname(name) => _ = add.tracepoint(Tracepoint::helper(&name.subsystem, &name.name, Role::PathName))?,
+            PathNameSource::VfsGetname => _ = add.tracepoint(Tracepoint::helper(group, event, Role::PathName))?,
+            PathNameSource::AtExit(AtExit { addresses, names, .. }) => {
                 for (event, role, name) in [(addresses, Role::Tracepoint, "paths' addresses"), (names, Role::PathName, "path names")] {
                     let terms = Terms { name: Some(name.to_owned()), ..Terms::default() };
                     let helper = Tracepoint::helper(&event.subsystem, &event.name, role);
                     add.tracepoint(Tracepoint { by_instance: true, terms, ..helper })?;
                 }
             }
-            Way::Events => {}
+            PathNameSource::Events => {}
         }
         Ok(())
     }
 
-    /// What is to be set in the instance.
+    /// Returns the triggers that are to be set in the instance.
     pub fn triggers(&self) -> &[Trigger] {
-        match &self.way {
-            Way::AtExit(AtExit { triggers, .. }) => triggers,
+        match &self.source {
+            PathNameSource::AtExit(AtExit { triggers, .. }) => triggers,
             _ => &[],
         }
     }
@@ -220,27 +232,27 @@ impl PathNames {
 impl fmt::Display for PathNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = &self.why;
-        match &self.way {
-            Way::Getname(_) => write!(
+        match &self.source {
+            PathNameSource::Getname(_) => write!(
                 f,
-                "path names by a return probe in the kernel, because {why}; every call on this machine that names a path pays for it"
+                "path names by a return probe in the kernel, because {why}; it slows down every call on this machine that names a path"
             ),
-            Way::None => write!(f, "path names are not known, only their addresses: {why}"),
-            Way::VfsGetname => write!(
+            PathNameSource::None => write!(f, "path names are not known, only their addresses: {why}"),
+            PathNameSource::VfsGetname => write!(
                 f,
-                "path names by the event probe:vfs_getname, because {why}; but none of calls with two paths, since it does not say which of them it read"
+                "path names by the event probe:vfs_getname, because {why}; the names of calls with two paths are missing, since the event does not say which one it read"
             ),
-            Way::AtExit(AtExit { triggers, .. }) => write!(
+            PathNameSource::AtExit(AtExit { triggers, .. }) => write!(
                 f,
-                "path names by an event probe when calls return, because {why}; every {} of this machine's pays for it",
+                "path names by an event probe when calls return, because {why}; it slows down {} on this machine",
                 match triggers.len() / 2 {
-                    1 => "such call".to_owned(),
-                    calls => format!("call of {calls} kinds"),
+                    1 => "each such call".to_owned(),
+                    calls => format!("each call of {calls} syscalls"),
                 }
             ),
-            Way::Events => write!(
+            PathNameSource::Events => write!(
                 f,
-                "path names by the syscalls: events, because {why}; the kernel cuts them, and puts dots for what cannot be printed: such are shown as ~\"name\""
+                "path names by the syscalls: events, because {why}; the kernel cuts long names and replaces unprintable characters by dots: such names are shown as ~\"name\""
             ),
         }
     }
@@ -251,59 +263,63 @@ mod tests {
     use super::*;
     use crate::beauty::tables::SYSCALLS;
 
-    const NOTHING: Facts = Facts { wanted: true, vfs_getname: false, copies: Err("no") };
-    const ALL: Facts = Facts { vfs_getname: true, copies: Ok(()), ..NOTHING };
+    const NOTHING: PathNameInputs = PathNameInputs { wanted: true, vfs_getname: false, copies: Err("no") };
+    const ALL: PathNameInputs = PathNameInputs { vfs_getname: true, copies: Ok(()), ..NOTHING };
 
-    fn made(own: Own) -> anyhow::Result<Way> {
+    fn made(created: CreatedSource) -> anyhow::Result<PathNameSource> {
         let event = |name: &str| EventName { subsystem: "rtrace_1_2".into(), name: name.into() };
-        Ok(match own {
-            Own::Getname => Way::Getname(event("getname")),
-            Own::AtExit => Way::AtExit(AtExit { addresses: event("path_address"), names: event("path_name"), triggers: Vec::new() }),
+        Ok(match created {
+            CreatedSource::Getname => PathNameSource::Getname(event("getname")),
+            CreatedSource::AtExit => {
+                PathNameSource::AtExit(AtExit { addresses: event("path_address"), names: event("path_name"), triggers: Vec::new() })
+            }
         })
     }
 
-    fn none(own: Own) -> anyhow::Result<Way> {
-        Err(anyhow!("it may not make {own:?}"))
+    fn none(created: CreatedSource) -> anyhow::Result<PathNameSource> {
+        Err(anyhow!("it may not make {created:?}"))
     }
 
-    /// Whatever needs no probe in the kernel's code.
-    fn no_kprobes(own: Own) -> anyhow::Result<Way> {
-        if own == Own::AtExit { made(own) } else { none(own) }
-    }
-
-    #[test]
-    fn the_truest_way_is_chosen() {
-        let way = |facts, make: fn(Own) -> anyhow::Result<Way>| choose(StringsBy::Auto, facts, make).unwrap().way;
-        assert_eq!(way(NOTHING, none), Way::None);
-        assert_eq!(way(NOTHING, no_kprobes), made(Own::AtExit).unwrap());
-        assert_eq!(way(Facts { copies: Ok(()), ..NOTHING }, no_kprobes), Way::Events);
-        assert_eq!(way(ALL, no_kprobes), Way::VfsGetname);
-        assert_eq!(way(ALL, made), made(Own::Getname).unwrap());
-        assert_eq!(way(Facts { wanted: false, ..ALL }, made), Way::None);
+    /// Creates only sources that need no probe in the kernel's code.
+    fn no_kprobes(created: CreatedSource) -> anyhow::Result<PathNameSource> {
+        if created == CreatedSource::AtExit { made(created) } else { none(created) }
     }
 
     #[test]
-    fn where_nothing_can_be_made_it_is_said_why() {
-        let told = |facts| choose(StringsBy::Auto, facts, none).unwrap().to_string();
+    fn the_most_accurate_source_is_chosen() {
+        let source =
+            |facts, make: fn(CreatedSource) -> anyhow::Result<PathNameSource>| choose(StringsBy::Auto, facts, make).unwrap().source;
+        assert_eq!(source(NOTHING, none), PathNameSource::None);
+        assert_eq!(source(NOTHING, no_kprobes), made(CreatedSource::AtExit).unwrap());
+        assert_eq!(source(PathNameInputs { copies: Ok(()), ..NOTHING }, no_kprobes), PathNameSource::Events);
+        assert_eq!(source(ALL, no_kprobes), PathNameSource::VfsGetname);
+        assert_eq!(source(ALL, made), made(CreatedSource::Getname).unwrap());
+        assert_eq!(source(PathNameInputs { wanted: false, ..ALL }, made), PathNameSource::None);
+    }
+
+    #[test]
+    fn the_plan_says_why_no_probe_can_be_made() {
+        let text = |facts| choose(StringsBy::Auto, facts, none).unwrap().to_string();
         assert!(
-            told(Facts { vfs_getname: false, ..ALL })
-                .contains("by the syscalls: events, because they bring them along, and no probe can be made: it may not make Getname")
+            text(PathNameInputs { vfs_getname: false, ..ALL }).contains(
+                "by the syscalls: events, because they have copies of the names, and no probe can be made: it may not make Getname"
+            )
         );
-        assert!(told(NOTHING).ends_with("it may not make Getname; no; nor can they be read when calls return: it may not make AtExit"));
+        assert!(text(NOTHING).ends_with("it may not make Getname; no; and they cannot be read when calls return: it may not make AtExit"));
     }
 
     #[test]
-    fn what_was_asked_for_and_is_not_there_is_an_error() {
+    fn a_requested_source_that_is_not_available_is_an_error() {
         let error = |asked| choose(asked, NOTHING, none).unwrap_err().to_string();
         assert!(error(StringsBy::VfsGetname).contains("no event probe:vfs_getname"));
         assert!(error(StringsBy::Events).ends_with(": no"));
         assert!(error(StringsBy::Getname).starts_with("--strings-by getname: "));
         assert!(error(StringsBy::Eprobe).starts_with("--strings-by eprobe: "));
-        assert_eq!(choose(StringsBy::None, ALL, |_| panic!("it makes one all the same")).unwrap().way, Way::None);
+        assert_eq!(choose(StringsBy::None, ALL, |_| panic!("it makes one all the same")).unwrap().source, PathNameSource::None);
     }
 
     #[test]
-    fn the_probes_are_the_kernels_own_language() {
+    fn probes_are_in_the_language_of_the_kernel() {
         let lines = |before| probes(before).iter().map(Probe::to_string).collect::<Vec<String>>();
         assert_eq!(lines(false)[0], "r512:getname do_getname name=+0(+0($retval)):string address=$arg1:x64 result=$retval:x64");
         assert_eq!((lines(false).len(), lines(true).len()), (FUNCTIONS.len(), FUNCTIONS_BEFORE.len()));
@@ -311,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_name_paths_by_their_rows_and_variants() {
+    fn paths_of_calls_are_found_in_rows_and_variants() {
         let names = |name: &str| SYSCALLS.iter().find(|call| call.name == name).is_some_and(names_a_path);
         assert!(names("openat") && names("rename") && names("fsconfig"));
         assert!(!names("read") && !names("connect"));

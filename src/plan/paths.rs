@@ -1,6 +1,6 @@
-//! `--path`: what the user wrote, and what the kernel calls it.
+//! `--path`: the paths as the user wrote them and as the kernel names them.
 
-use super::{PathNames, Way};
+use super::{PathNameSource, PathNames};
 use crate::gate::Paths;
 use crate::request::Trace;
 use crate::text::glob;
@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// The paths as they were written, which is how a call may name them, and as descriptors have them: absolute and
-/// without symbolic links.
+/// Returns each path as it was written, as calls may name it, and absolute without symbolic links, as descriptors have
+/// it.
 pub fn find(written: &[OsString]) -> Paths {
     let mut paths = Vec::new();
     for path in written {
@@ -31,10 +31,10 @@ pub fn find(written: &[OsString]) -> Paths {
     Paths(paths)
 }
 
-/// What is to be said where no names of paths are known, so that nothing can be found by them: by a descriptor alone
-/// there is little to find.
+/// Returns the remark for a trace with `--path` in which no path names are known. Descriptors alone match hardly any
+/// call.
 pub fn remark(request: &Trace, names: Option<&PathNames>) -> Option<String> {
-    let unknown = names.is_some_and(|names| names.way == Way::None);
+    let unknown = names.is_some_and(|names| names.source == PathNameSource::None);
     (unknown && !request.show.paths.is_empty())
         .then(|| "--path finds hardly anything here, because path names are not known without BPF (-v says why)".to_owned())
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_meant_as_written_and_as_the_kernel_has_it() {
+    fn paths_are_matched_as_written_and_as_the_kernel_names_them() {
         let of = |path: &str| find(&[OsString::from(path)]).0;
         assert_eq!(of("/nonexistent/*"), [b"/nonexistent/*".to_vec()]);
         assert_eq!(of("/proc/self/../self/../sys"), [b"/proc/self/../self/../sys".to_vec(), b"/proc/sys".to_vec()]);

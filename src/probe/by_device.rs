@@ -1,9 +1,11 @@
-//! Probes without arguments, made by the kernel's probe devices when their events are opened: nothing of them is in tracefs, and the kernel takes them away when they are closed, however the run ends.
+//! Probes without arguments that the kernel's `kprobe` and `uprobe` PMUs create when their perf events are opened.
+//! Nothing of them is in tracefs, and the kernel removes them when the events are closed, however the run ends.
 //!
-//! A device takes no fetch arguments, its events have no format file, and it says of a mistake only a number. So all that fetches is made in tracefs. Nor may such an event be inherited
-//! ([`perf::Probe`]), which whoever asks must know.
+//! These PMUs accept no fetch arguments, their events have no format file, and an error is only an errno. So every
+//! probe with fetch arguments is created in tracefs. Such an event cannot be inherited either ([`perf::Probe`]), which
+//! the caller has to check.
 
-use super::grammar::{FilePlace, KernelPlace, Place, Probe, When};
+use super::grammar::{FilePlace, KernelPlace, Probe, ProbePoint, When};
 use crate::kernel::format::Format;
 use crate::kernel::probe_device::ProbeDevice;
 use crate::sys::perf;
@@ -11,18 +13,18 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// A probe as the device makes it, and how its records are read.
+/// A probe that a PMU creates, and the format of its records.
 #[derive(Clone, Debug)]
 pub struct ByDevice {
     pub probe: Arc<perf::Probe>,
     pub format: Format,
-    /// What makes the same event in tracefs.
+    /// The same probe in the kernel's grammar, for tracefs.
     pub line: Probe,
 }
 
-/// By the device, of a probe in the kernel's words; `name`: of the event.
+/// Converts a probe that is in the kernel's own grammar; `name` is the event's name.
 ///
-/// `None`: this kernel has no such device, or the probe has more than it can be told.
+/// Returns `None` if this kernel has no such PMU, or if the probe has a part that the PMU does not support.
 pub fn of(line: &Probe, name: &str) -> Option<ByDevice> {
     let probe = device_probe(line)?;
     let format = format(name, probe.returns)?;
@@ -34,11 +36,11 @@ fn device_probe(probe: &Probe) -> Option<perf::Probe> {
         return None;
     }
     match &probe.place {
-        Place::Kernel { at: KernelPlace::Symbol { module: None, symbol, offset }, when } => {
+        ProbePoint::Kernel { at: KernelPlace::Symbol { module: None, symbol, offset }, when } => {
             let of = CString::new(symbol.as_str()).ok()?;
             ProbeDevice::of_the_kernel()?.probe(of, u64::try_from(*offset).ok()?, returns(*when)?, None)
         }
-        Place::File { path, at: FilePlace::Offset(offset), when, reference_counter } => {
+        ProbePoint::File { path, at: FilePlace::Offset(offset), when, reference_counter } => {
             let of = CString::new(path.as_os_str().as_bytes()).ok()?;
             ProbeDevice::of_programs()?.probe(of, *offset, returns(*when)?, *reference_counter)
         }
@@ -46,7 +48,8 @@ fn device_probe(probe: &Probe) -> Option<perf::Probe> {
     }
 }
 
-/// Whether it is where a function returns; `None`: with room for a number of calls, which the device cannot be told.
+/// Returns whether the probe is a return probe; `None` if it has a `maxactive` number, which cannot be passed to the
+/// PMU.
 fn returns(when: When) -> Option<bool> {
     match when {
         When::Entry => Some(false),
@@ -55,7 +58,8 @@ fn returns(when: When) -> Option<bool> {
     }
 }
 
-/// As tracefs has it of a probe without arguments: the kernel writes the same records (uprobe_perf_func() in kernel/trace/trace_uprobe.c, kretprobe_perf_func() in trace_kprobe.c), but that their
+/// Returns the format that tracefs would show for a probe without arguments. The kernel writes the same records
+/// (uprobe_perf_func() in kernel/trace/trace_uprobe.c, kretprobe_perf_func() in trace_kprobe.c), except that their
 /// `common_type` is 0.
 fn format(name: &str, returns: bool) -> Option<Format> {
     let word = |name: &str, offset: u32| format!("\tfield:unsigned long {name};\toffset:{offset};\tsize:8;\tsigned:0;\n");
@@ -76,7 +80,7 @@ mod tests {
     use crate::probe::grammar::{Line, parse};
 
     #[test]
-    fn what_the_device_cannot_be_told_is_not_by_it() {
+    fn probes_that_the_pmu_does_not_support_are_refused() {
         let by_device = |line: &str| match parse(line).unwrap() {
             Line::Make(probe) => device_probe(&probe),
             Line::Remove(_) => None,
@@ -101,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn records_begin_with_the_place() {
+    fn records_begin_with_the_probed_address() {
         let (entry, back) = (format("a", false).unwrap(), format("a", true).unwrap());
         let fields = |format: &Format| format.own_fields().map(|field| (field.name.clone(), field.offset)).collect::<Vec<_>>();
         assert_eq!(fields(&entry), [("__probe_ip".to_owned(), 8)]);

@@ -1,6 +1,7 @@
-//! The file `dynamic_events` of tracefs: what stands in it, and lines written into it.
+//! The file `dynamic_events` of tracefs: reads its lines and writes lines to it.
 //!
-//! Lines are appended: opened with O_TRUNC, the file would lose everybody's events. Nothing here decides whose an event is.
+//! The file is opened for appending: opened with O_TRUNC, it would remove the events of everybody. This module does not
+//! decide who owns an event.
 
 use super::error_log::{self, Refused};
 use super::grammar;
@@ -13,41 +14,41 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A line must be shorter (WRITE_BUFSIZE in kernel/trace/trace.c, less the two bytes that end it).
+/// A line must be shorter than this (WRITE_BUFSIZE in kernel/trace/trace.c, less the two bytes that end it).
 const LINE_BYTES_MAX: usize = 4094;
 
-/// Whoever reads while others make and remove events all the time takes what there is.
+/// How often the file is read at most while other processes keep creating and removing events.
 const READINGS_MAX: usize = 100;
 
-/// The file.
+/// The file `dynamic_events`.
 #[derive(Clone, Debug)]
 pub struct DynamicEvents {
     tracefs: Tracefs,
     path: TracePath,
 }
 
-/// A line of it.
+/// A line of `dynamic_events`: one dynamic event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct EventDefinition {
     pub name: EventName,
-    /// As the kernel prints it.
+    /// The line as the kernel prints it.
     pub line: String,
 }
 
-/// Why a line was not taken.
+/// Why the kernel, or rtrace before it, refused a line.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     #[error(transparent)]
     NoTracefs(Arc<TracefsError>),
-    #[error("this kernel has no dynamic events: it was built without kprobes, uprobes and their like (CONFIG_DYNAMIC_EVENTS)")]
+    #[error("this kernel has no dynamic events: it was built without kprobe and uprobe events (CONFIG_DYNAMIC_EVENTS)")]
     NotBuilt,
     #[error("this kernel has no {0}")]
     KindNotBuilt(&'static str),
     #[error("no permission to write to {}: run rtrace as root", .0.display())]
     NoPermission(PathBuf),
-    #[error("the kernel takes lines of less than {LINE_BYTES_MAX} bytes, this one has {0}")]
+    #[error("the probe's line has {0} bytes, but the kernel accepts only lines of less than {LINE_BYTES_MAX}")]
     TooLong(usize),
-    #[error("the kernel reads one line at a time, and takes what follows # for a remark: neither can stand in a probe")]
+    #[error("a probe cannot contain a newline, a NUL or `#`: the kernel ends the line there")]
     Unwritable,
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -60,27 +61,30 @@ impl DynamicEvents {
         DynamicEvents { tracefs: tracefs.clone(), path: tracefs.root().join("dynamic_events") }
     }
 
-    /// How often these probes were missed, of any task: the kernel could not run them, since as many were under way as it has room for.
+    /// Returns how often these probes were missed, in any task: the kernel skips a probe if as many of its calls are in
+    /// progress as it has room for.
     pub fn misses(&self, of: &[&EventName]) -> u64 {
         let listed = self.read().unwrap_or_default();
         let counted = listed.iter().zip(hits::of(self.tracefs.root(), &listed)).filter(|(listed, _)| of.contains(&&listed.name));
         counted.filter_map(|(_, hits)| hits?.misses).sum()
     }
 
-    /// What is there, in the order in which it was made.
+    /// Reads all lines, in the order in which the events were created.
     ///
     /// # Errors
-    /// The file cannot be read. (A kernel without it has no dynamic events.)
-    pub fn read(&self) -> io::Result<Vec<Listed>> {
+    /// The file cannot be read. (If the kernel does not have the file, there are no dynamic events, which is not an
+    /// error.)
+    pub fn read(&self) -> io::Result<Vec<EventDefinition>> {
         let mut bytes = self.bytes()?;
-        // The kernel gives the file in parts, by number of line: what somebody removes between two parts hides a line that is there. So it must say the same twice.
+        // The kernel emits the file in chunks and resumes by line number, so a line that is removed between two chunks
+        // hides another line that still exists. So the file is read until two successive reads agree.
         for _ in 0..READINGS_MAX {
             let again = self.bytes()?;
             if std::mem::replace(&mut bytes, again) == bytes {
                 break;
             }
         }
-        Ok(String::from_utf8_lossy(&bytes).lines().filter_map(listed).collect())
+        Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse_definition).collect())
     }
 
     fn bytes(&self) -> io::Result<Vec<u8>> {
@@ -90,11 +94,11 @@ impl DynamicEvents {
         }
     }
 
-    /// Writes a line that makes an event.
+    /// Creates an event by writing its line.
     ///
     /// # Errors
-    /// The kernel does not take it: why, by its own log where it has one.
-    pub fn make(&self, line: &str) -> Result<(), WriteError> {
+    /// The kernel refuses the line; the reason comes from the kernel's error log if that has an entry about it.
+    pub fn create(&self, line: &str) -> Result<(), WriteError> {
         if line.len() >= LINE_BYTES_MAX {
             return Err(WriteError::TooLong(line.len()));
         }
@@ -114,15 +118,15 @@ impl DynamicEvents {
         })
     }
 
-    /// Takes an event away.
+    /// Removes all events of this name.
     ///
     /// # Errors
-    /// EBUSY: somebody has it open or enabled; ENOENT: it is not there.
+    /// EBUSY: the event is open or enabled; ENOENT: there is no such event.
     pub fn remove(&self, name: &EventName) -> io::Result<()> {
         self.write(&format!("-:{}/{}", name.subsystem, name.name))
     }
 
-    /// Takes away the user event of this line: of several with one name it is told by its fields.
+    /// Removes the user event of this line. If several user events have the same name, the fields select one.
     ///
     /// # Errors
     /// As [`DynamicEvents::remove`].
@@ -131,7 +135,7 @@ impl DynamicEvents {
     }
 
     fn write(&self, line: &str) -> io::Result<()> {
-        // A line is one write: what comes in parts, the kernel reads as lines of their own.
+        // The kernel takes each write for complete lines, so a line has to be written at once.
         let file = self.path.open(OFlags::WRONLY | OFlags::APPEND)?;
         rustix::io::write(&file, line.as_bytes()).map(drop).map_err(io::Error::from)
     }
@@ -144,7 +148,7 @@ impl DynamicEvents {
         }
     }
 
-    /// The kind of events that this line asks for, if this kernel was built without it.
+    /// Returns the kind of event that a line creates, if this kernel was built without that kind.
     fn missing(&self, line: &str) -> Option<&'static str> {
         let features = Features::find(Some(&self.tracefs));
         let (is_there, what) = match line.as_bytes().first()? {
@@ -165,8 +169,9 @@ impl DynamicEvents {
     }
 }
 
-/// `p:GROUP/EVENT ...`. Events of users and of histograms have the group that the kernel gives them all.
-fn listed(line: &str) -> Option<Listed> {
+/// Parses the name in `p:GROUP/EVENT ...`. User and synthetic events are listed without their group, which is always
+/// the same.
+fn parse_definition(line: &str) -> Option<EventDefinition> {
     let head = line.split([' ', '\t', ';']).next()?;
     let (kind, name) = head.split_once(':')?;
     let (subsystem, name) = match (name.split_once('/'), kind) {
@@ -175,7 +180,7 @@ fn listed(line: &str) -> Option<Listed> {
         (None, "u") => (USER, name.split(':').next()?),
         (None, _) => return None,
     };
-    Some(Listed { name: EventName::new(subsystem, name), line: line.to_owned() })
+    Some(EventDefinition { name: EventName::new(subsystem, name), line: line.to_owned() })
 }
 
 #[cfg(test)]
@@ -184,8 +189,8 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn every_kind_of_line_has_a_name() {
-        let name = |line: &str| listed(line).map(|listed| listed.name.to_string());
+    fn names_of_every_kind_of_line_are_parsed() {
+        let name = |line: &str| parse_definition(line).map(|listed| listed.name.to_string());
         assert_eq!(name("p:kprobes/open do_sys_openat2 dfd=%di").as_deref(), Some("kprobes:open"));
         assert_eq!(name("r16:rtrace_1_2/readline /bin/bash:0x0000000000001189").as_deref(), Some("rtrace_1_2:readline"));
         assert_eq!(name("e:eprobes/open syscalls.sys_enter_openat").as_deref(), Some("eprobes:open"));
@@ -197,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn misses_are_of_those_probes_alone() {
+    fn misses_of_other_probes_are_not_counted() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::create_dir(root.join("events")).unwrap();
         let file = DynamicEvents::of(&Tracefs::at(root).unwrap());
         let name = |group: &str| EventName::new(group, "getname");
-        assert_eq!(file.misses(&[&name("b")]), 0, "there is no such file");
+        assert_eq!(file.misses(&[&name("b")]), 0, "the file does not exist");
         fs::write(root.join("dynamic_events"), "r512:a/getname do_getname\nr512:b/getname do_getname\n").unwrap();
         fs::write(root.join("kprobe_profile"), "  getname  9  4\n  getname  8  3\n").unwrap();
         assert_eq!((file.misses(&[&name("b")]), file.misses(&[])), (3, 0));

@@ -1,28 +1,28 @@
-//! The groups in which tracefs has dynamic events for which nobody chose one.
+//! The groups (tracefs subsystems) that dynamic events have by default.
 
-use super::grammar::Place;
+use super::grammar::ProbePoint;
 
-/// All synthetic events.
+/// The group of all synthetic events.
 pub const SYNTHETIC: &str = "synthetic";
-/// All user events, but those of [`USER_MULTI`].
+/// The group of all user events except those of [`USER_MULTI`].
 pub const USER: &str = "user_events";
-/// User events of which several may have one name and different fields (USER_EVENT_REG_MULTI_FORMAT).
+/// The group of user events of which several may have the same name and different fields (USER_EVENT_REG_MULTI_FORMAT).
 pub const USER_MULTI: &str = "user_events_multi";
 
-/// Whether programs write the events of this group.
+/// Returns whether this is a group of user events, which programs write.
 pub fn is_of_user_events(group: &str) -> bool {
     [USER, USER_MULTI].contains(&group)
 }
 
-/// The group that the kernel gives a probe.
-pub fn by_kind(place: &Place) -> &'static str {
+/// Returns the group that the kernel chooses for a probe.
+pub fn by_kind(place: &ProbePoint) -> &'static str {
     match place {
-        Place::Kernel { .. } => "kprobes",
-        Place::File { .. } | Place::Usdt { .. } => "uprobes",
-        Place::Function { .. } => "fprobes",
-        Place::Tracepoint { .. } => "tracepoints",
-        Place::Event { .. } => "eprobes",
-        Place::Synthetic { .. } => SYNTHETIC,
-        Place::User { .. } => USER,
+        ProbePoint::Kernel { .. } => "kprobes",
+        ProbePoint::File { .. } | ProbePoint::Usdt { .. } => "uprobes",
+        ProbePoint::Function { .. } => "fprobes",
+        ProbePoint::Tracepoint { .. } => "tracepoints",
+        ProbePoint::Event { .. } => "eprobes",
+        ProbePoint::Synthetic { .. } => SYNTHETIC,
+        ProbePoint::User { .. } => USER,
     }
 }

@@ -1,29 +1,31 @@
 //! How often probes were hit and missed: `kprobe_profile` and `uprobe_profile` of tracefs.
 //!
-//! Both name a probe without its group, but list probes in the order of `dynamic_events`; so they are told apart by their order.
+//! Both files name a probe without its group, but list the probes in the order of `dynamic_events`, so probes of the
+//! same name are matched by their order.
 
-use super::dynamic_events::Listed;
+use super::dynamic_events::EventDefinition;
 use super::grammar;
 use crate::kernel::tracefs::TracePath;
 use std::collections::VecDeque;
 
-/// A probe's counts since it was made, in all of the machine.
+/// The counts of a probe since its creation, over all tasks of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hits {
     pub hits: u64,
-    /// Hits that were not recorded; the kernel counts them of kprobes only.
+    /// Hits that were not recorded; the kernel counts them for kprobes only.
     pub misses: Option<u64>,
 }
 
-/// Whoever reads while others make and remove probes all the time takes what there is.
+/// How often the files are read at most while other processes keep creating and removing probes.
 const READINGS_MAX: usize = 100;
 
-/// Each line's counts, where the kernel counts: it does so for the probes of `p` and `r` lines.
-pub fn of(root: &TracePath, lines: &[Listed]) -> Vec<Option<Hits>> {
+/// Returns the counts of each event. The kernel counts the hits of the probes on `p` and `r` lines only.
+pub fn of(root: &TracePath, lines: &[EventDefinition]) -> Vec<Option<Hits>> {
     let read = |file: &str| String::from_utf8_lossy(&root.join(file).read().unwrap_or_default()).into_owned();
     let read_once = || assigned(&read("kprobe_profile"), &read("uprobe_profile"), lines);
     let mut counts = read_once();
-    // The kernel gives the files in parts, by number of line: what somebody removes between two parts hides a line that is there.
+    // The kernel emits the files in chunks and resumes by line number, so a line that is removed between two chunks
+    // hides another line that still exists.
     let lacks = |counts: &[Option<Hits>]| lines.iter().zip(counts).any(|(line, hits)| line.line.starts_with(['p', 'r']) && hits.is_none());
     for _ in 1..READINGS_MAX {
         if !lacks(&counts) {
@@ -34,10 +36,10 @@ pub fn of(root: &TracePath, lines: &[Listed]) -> Vec<Option<Hits>> {
     counts
 }
 
-fn assigned(kprobes: &str, uprobes: &str, lines: &[Listed]) -> Vec<Option<Hits>> {
+fn assigned(kprobes: &str, uprobes: &str, lines: &[EventDefinition]) -> Vec<Option<Hits>> {
     let mut kprobes: VecDeque<_> = kprobes.lines().filter_map(of_kernel).collect();
     let mut uprobes: VecDeque<_> = uprobes.lines().filter_map(of_program).collect();
-    let mut counts = |listed: &Listed| {
+    let mut counts = |listed: &EventDefinition| {
         let counted = match listed.line.as_bytes().first()? {
             b'p' | b'r' if grammar::is_on_file(&listed.line) => &mut uprobes,
             b'p' | b'r' => &mut kprobes,
@@ -48,7 +50,8 @@ fn assigned(kprobes: &str, uprobes: &str, lines: &[Listed]) -> Vec<Option<Hits>>
     lines.iter().map(&mut counts).collect()
 }
 
-/// The next entry of this name. Those before it belong to probes that are gone since the other file was read.
+/// Takes the next entry of this name. The entries before it belong to probes that were removed since `dynamic_events`
+/// was read.
 fn next(entries: &mut VecDeque<(String, Hits)>, name: &str) -> Option<Hits> {
     let at = entries.iter().position(|(entry, _)| entry == name)?;
     entries.drain(..=at).next_back().map(|(_, hits)| hits)
@@ -74,14 +77,14 @@ mod tests {
     use super::*;
     use crate::kernel::tracefs::EventName;
 
-    fn listed(line: &str) -> Listed {
+    fn listed(line: &str) -> EventDefinition {
         let name = line.split([':', ' ']).nth(1).unwrap();
         let (subsystem, name) = name.split_once('/').unwrap();
-        Listed { name: EventName::new(subsystem, name), line: line.to_owned() }
+        EventDefinition { name: EventName::new(subsystem, name), line: line.to_owned() }
     }
 
     #[test]
-    fn namesakes_are_told_apart_by_their_order() {
+    fn probes_of_one_name_are_matched_by_their_order() {
         let lines = ["p:a/open do_sys_open", "p:b/open /bin/x:0x10", "r:c/open do_sys_open", "s:synthetic/open u64 x", "e:d/open a.b"];
         let kprobes = "  open                    7               1\n  open                    8               0\n";
         let found = assigned(kprobes, "  /bin/x open                 9\n", &lines.map(listed));
@@ -90,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_went_in_between_is_passed_over() {
+    fn a_probe_removed_meanwhile_is_skipped() {
         let found = assigned("  gone 1 0\n  here 2 0\nnonsense\n", "", &[listed("p:a/here x"), listed("p:a/new x")]);
         assert_eq!(found, [Some(Hits { hits: 2, misses: Some(0) }), None]);
     }

@@ -1,11 +1,11 @@
-//! Every dynamic event of this kernel: what it is, whose it is, how often it was hit.
+//! Lists the dynamic events of this kernel: their definition, who created them, and how often they were hit.
 
-use super::dynamic_events::{DynamicEvents, Listed};
-use super::grammar::{self, Field, Line, Place};
+use super::dynamic_events::{DynamicEvents, EventDefinition};
+use super::grammar::{self, Field, Line, ProbePoint};
 use super::groups::{self, USER, USER_MULTI};
 use super::hits::{self, Hits};
-use super::kept::{self, Kept};
 use super::owner::Owner;
+use super::ownership_list::{self, OwnershipList};
 use super::user_events::status;
 use crate::kernel::format::FormatField;
 use crate::kernel::tracefs::{EventName, Tracefs};
@@ -14,34 +14,36 @@ use std::collections::HashSet;
 
 /// A dynamic event.
 #[derive(Clone, Debug)]
-pub struct Entry {
-    /// As tracefs has it.
+pub struct DynamicEvent {
+    /// The name in tracefs.
     pub name: EventName,
-    /// As `dynamic_events` shows it.
+    /// The line in `dynamic_events`.
     pub line: String,
-    pub whose: Whose,
+    pub creator: Creator,
     pub hits: Option<Hits>,
-    /// Who listens to a user event (`ftrace`, `perf`); `None` for all others, of which the kernel does not say it.
+    /// Which tracers have enabled a user event (`ftrace`, `perf`); `None` for other events, for which the kernel does
+    /// not report this.
     pub listeners: Option<Vec<String>>,
 }
 
-/// Who made an event.
+/// Who created an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum Creator {
     /// `rtrace probe add`
     ProbeAdd,
-    /// A run of rtrace's, for itself.
+    /// A run of rtrace, for itself.
     Run(Owner),
     Other,
 }
 
-impl Entry {
-    /// A user event's fields.
+impl DynamicEvent {
+    /// Returns the fields, if this is a user event.
     pub fn user_fields(&self) -> Option<Vec<Field>> {
         user_fields(&self.line)
     }
 
-    /// The name that a user event's program gives it: of several formats, the one in tracefs has a number behind it.
+    /// Returns the name under which programs register a user event. With several formats, the name in tracefs has a
+    /// numeric suffix.
     pub fn registered_name(&self) -> &str {
         match self.name.name.rsplit_once('.') {
             Some((name, _)) if self.name.subsystem == USER_MULTI => name,
@@ -50,51 +52,57 @@ impl Entry {
     }
 }
 
-/// Whether an event is for `rtrace probe del` to take away: all probes of its name are `rtrace probe add`'s, for they go together.
-pub fn is_ours(all: &[Entry], name: &EventName) -> bool {
-    all.iter().filter(|entry| entry.name == *name).all(|entry| entry.whose == Whose::ProbeAdd)
+/// Returns whether `rtrace probe del` may remove an event: all probes of its name were created by `rtrace probe add`,
+/// because the kernel removes them together.
+pub fn is_ours(all: &[DynamicEvent], name: &EventName) -> bool {
+    all.iter().filter(|entry| entry.name == *name).all(|entry| entry.creator == Creator::ProbeAdd)
 }
 
-/// All, in the order in which they were made.
+/// Reads all dynamic events, in the order of their creation.
 ///
 /// # Errors
-/// The files cannot be read: in general, whoever asks is not root.
-pub fn read(tracefs: &Tracefs) -> anyhow::Result<Vec<Entry>> {
+/// The files cannot be read, usually because the caller is not root.
+pub fn read(tracefs: &Tracefs) -> anyhow::Result<Vec<DynamicEvent>> {
     let root = tracefs.root();
-    let listed = listed(tracefs)?;
+    let listed = definitions(tracefs)?;
     let hits = hits::of(root, &listed);
     let status = status::read(root).with_context(|| format!("cannot read {}", root.join("user_events_status")))?;
-    let kept = Kept::here().read();
-    let of_runs = Kept::of_runs().read();
-    let of_run =
-        |entry: &str| of_runs.iter().filter_map(|noted| kept::of_run(noted)).find_map(|(owner, bare)| (bare == entry).then_some(owner));
-    let entry = |(listed, hits): (Listed, Option<Hits>)| {
-        let entry = kept::entry(&listed.name, &listed.line);
-        let whose = match Owner::of_event(&listed.name).or_else(|| of_run(&entry)) {
-            Some(owner) => Whose::Run(owner),
-            None if kept.contains(&entry) => Whose::ProbeAdd,
-            None => Whose::Other,
+    let recorded_by_probe_add = OwnershipList::of_probe_add().read();
+    let of_runs = OwnershipList::of_runs().read();
+    let run_of = |entry: &str| {
+        of_runs
+            .iter()
+            .filter_map(|recorded| ownership_list::parse_run_entry(recorded))
+            .find_map(|(owner, bare)| (bare == entry).then_some(owner))
+    };
+    let entry = |(listed, hits): (EventDefinition, Option<Hits>)| {
+        let entry = ownership_list::entry(&listed.name, &listed.line);
+        let creator = match Owner::of_event(&listed.name).or_else(|| run_of(&entry)) {
+            Some(owner) => Creator::Run(owner),
+            None if recorded_by_probe_add.contains(&entry) => Creator::ProbeAdd,
+            None => Creator::Other,
         };
         let is_user = groups::is_of_user_events(&listed.name.subsystem);
         let listeners = || status.iter().find(|status| status.event == listed.name.name).map(|status| status.used_by.clone());
-        Entry { whose, hits, listeners: is_user.then(listeners).flatten(), name: listed.name, line: listed.line }
+        DynamicEvent { creator, hits, listeners: is_user.then(listeners).flatten(), name: listed.name, line: listed.line }
     };
     Ok(listed.into_iter().zip(hits).map(entry).collect())
 }
 
-/// Their lines, by the names that tracefs has for them.
+/// Reads the lines of `dynamic_events`, with the events' names in tracefs.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn listed(tracefs: &Tracefs) -> anyhow::Result<Vec<Listed>> {
+pub fn definitions(tracefs: &Tracefs) -> anyhow::Result<Vec<EventDefinition>> {
     let file = DynamicEvents::of(tracefs);
     let mut listed = file.read().with_context(|| format!("cannot read {}", tracefs.root().join("dynamic_events")))?;
     name_formats(tracefs, &mut listed);
     Ok(listed)
 }
 
-/// Gives user events of several formats the names that tracefs has for them: `dynamic_events` shows them all by the one that programs use.
-fn name_formats(tracefs: &Tracefs, listed: &mut [Listed]) {
+/// Sets the names of user events with several formats to the ones in tracefs: `dynamic_events` shows all of them under
+/// the name that programs use.
+fn name_formats(tracefs: &Tracefs, listed: &mut [EventDefinition]) {
     let mut formats = tracefs.names(USER_MULTI).unwrap_or_default();
     if formats.is_empty() {
         return;
@@ -114,7 +122,7 @@ fn name_formats(tracefs: &Tracefs, listed: &mut [Listed]) {
     }
 }
 
-/// `NAME.N`, N being hexadecimal.
+/// Returns whether `format` is `NAME.N`, with a hexadecimal N.
 fn is_format_of(format: &str, name: &str) -> bool {
     format.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')).is_some_and(|number| number.bytes().all(|b| b.is_ascii_hexdigit()))
 }
@@ -122,19 +130,20 @@ fn is_format_of(format: &str, name: &str) -> bool {
 fn user_fields(line: &str) -> Option<Vec<Field>> {
     match grammar::parse(line).ok()? {
         Line::Make(probe) => match probe.place {
-            Place::User { fields, .. } => Some(fields),
+            ProbePoint::User { fields, .. } => Some(fields),
             _ => None,
         },
         Line::Remove(_) => None,
     }
 }
 
-/// Whether a format file describes just the fields that were declared.
+/// Returns whether a format file describes exactly the declared fields.
 fn same_fields(declared: &[Field], format: &[&FormatField]) -> bool {
     declared.len() == format.len() && declared.iter().zip(format).all(|(declared, field)| same_field(declared, field))
 }
 
-/// A format file has an array's brackets behind the name, or nowhere.
+/// Compares a declared field with one of a format file, which puts the brackets of an array behind the name or omits
+/// them.
 fn same_field(declared: &Field, field: &FormatField) -> bool {
     let bare = |kind: &str| kind.split('[').next().unwrap_or_default().trim_end().to_owned();
     let length = declared.kind.split_once('[').and_then(|(_, length)| length.strip_suffix(']')?.parse::<u32>().ok());
@@ -148,7 +157,7 @@ mod tests {
     use crate::kernel::format::Format;
 
     #[test]
-    fn formats_are_told_by_their_fields() {
+    fn formats_are_matched_by_their_fields() {
         let format = Format::parse(
             "name: x\nID: 1\n\tfield:u32 a;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:char b[20];\toffset:12;\tsize:20;\tsigned:1;\n\
              \tfield:__rel_loc char c[];\toffset:32;\tsize:4;\tsigned:1;\n\tfield:struct s d;\toffset:36;\tsize:3;\tsigned:1;\n",
@@ -168,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_formats() {
+    fn names_of_formats_have_a_hexadecimal_number() {
         assert!(is_format_of("test.1f", "test"));
         assert!(!is_format_of("test.x", "test") && !is_format_of("testing.1", "test"));
     }

@@ -1,11 +1,17 @@
-//! Dynamic events: probes that rtrace makes itself, and those that are there.
+//! Dynamic events: kprobes, uprobes, fprobes, event probes, USDT tracepoints, synthetic events and user events, both
+//! those that rtrace creates and those that exist already.
 //!
-//! * Their language is in `grammar/`. `resolve.rs` puts into the place of names what the kernel takes: `program/` and `kernel/` know whose names they are, `dwarf/` reads debug information, and `value/` goes
-//!   from a variable to a fetch argument, whoever describes its type.
-//! * `made.rs` makes a run's events, and takes them away with it; `change.rs` those that stay, which `kept.rs` writes down. Both write to `dynamic_events.rs`, and `error_log.rs` says why the kernel refuses.
-//! * `owner.rs` is whose an event is by its name; [`crate::arm::left`] removes what killed runs left.
-//! * `inventory.rs` is what there is, with `hits.rs`, `state.rs` and `holders.rs`.
-//! * `user_events/` is the programs' side of user events.
+//! * `grammar/` parses the language in which probes are written. `resolve.rs` replaces names by what the kernel
+//!   accepts: `program/` and `kernel/` look up the names of programs and of the kernel, `dwarf/` reads debug
+//!   information, and `value/` turns a variable into a fetch argument, whether DWARF or BTF describes its type.
+//! * `run_events.rs` creates the events of a run and removes them at its end. `change.rs` creates and removes the
+//!   events of `rtrace probe`, which persist; `ownership_list.rs` records them. Both write to tracefs's
+//!   `dynamic_events` (`dynamic_events.rs`); `error_log.rs` reads why the kernel refused a line. `by_device.rs`
+//!   describes the probes that the kernel creates without tracefs.
+//! * `owner.rs` finds the process that owns an event by the event's name; [`crate::arm::stale`] removes the events of
+//!   killed runs.
+//! * `inventory.rs` lists all dynamic events, with `hits.rs`, `state.rs` and `holders.rs`.
+//! * `user_events/` registers, deletes and writes user events as programs do.
 
 pub mod by_device;
 pub mod change;
@@ -17,13 +23,13 @@ pub mod groups;
 pub mod hits;
 pub mod holders;
 pub mod inventory;
-pub mod kept;
 pub mod kernel;
-pub mod made;
 pub mod names;
 pub mod owner;
+pub mod ownership_list;
 pub mod program;
 pub mod resolve;
+pub mod run_events;
 pub mod state;
 pub mod surroundings;
 #[cfg(test)]

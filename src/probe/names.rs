@@ -1,17 +1,18 @@
-//! What a probe's events are called: in lines as perf would call them, in tracefs so that they are like no other's.
+//! Names of a probe's events: the one that is shown in lines, which follows perf's naming, and the one in tracefs,
+//! which is unique.
 
-use super::grammar::{FilePlace, KernelPlace, NAME_BYTES_MAX, Place, Probe, SourceLine};
+use super::grammar::{FilePlace, KernelPlace, NAME_BYTES_MAX, Probe, ProbePoint, SourceLine};
 use super::groups;
 use crate::kernel::tracefs::EventName;
 use std::collections::HashSet;
 
-/// The name that lines show: what the user chose, else one that says where the probe is.
+/// Returns the name that lines show: the one that the user chose, or one that says where the probe is.
 pub fn shown(probe: &Probe) -> EventName {
     let subsystem = probe.group.clone().unwrap_or_else(|| group(&probe.place));
     EventName { subsystem, name: probe.event.clone().unwrap_or_else(|| event(&probe.place)) }
 }
 
-/// A name for tracefs that none of these has; it is added to them.
+/// Returns a name for tracefs that is not in `taken`, and adds it to `taken`.
 pub fn unique(wanted: &str, taken: &mut HashSet<String>) -> String {
     let name = identifier(wanted);
     let base = if name.is_empty() { "probe" } else { &name };
@@ -24,33 +25,35 @@ pub fn unique(wanted: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-fn group(place: &Place) -> String {
+fn group(place: &ProbePoint) -> String {
     match place {
-        Place::File { path, .. } => {
+        ProbePoint::File { path, .. } => {
             let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let plain = file.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').find(|part| !part.is_empty()).unwrap_or_default();
             if plain.is_empty() { "probe".to_owned() } else { format!("probe_{plain}") }
         }
-        Place::Usdt { provider, .. } => format!("sdt_{}", identifier(provider)),
-        Place::Synthetic { .. } | Place::User { .. } => groups::by_kind(place).to_owned(),
-        Place::Kernel { .. } | Place::Function { .. } | Place::Tracepoint { .. } | Place::Event { .. } => "probe".to_owned(),
+        ProbePoint::Usdt { provider, .. } => format!("sdt_{}", identifier(provider)),
+        ProbePoint::Synthetic { .. } | ProbePoint::User { .. } => groups::by_kind(place).to_owned(),
+        ProbePoint::Kernel { .. } | ProbePoint::Function { .. } | ProbePoint::Tracepoint { .. } | ProbePoint::Event { .. } => {
+            "probe".to_owned()
+        }
     }
 }
 
-fn event(place: &Place) -> String {
+fn event(place: &ProbePoint) -> String {
     let name = match place {
-        Place::Kernel { at: KernelPlace::Symbol { symbol: name, .. }, .. }
-        | Place::File { at: FilePlace::Symbol { symbol: name, .. }, .. }
-        | Place::Function { name, .. }
-        | Place::Tracepoint { name }
-        | Place::Usdt { name, .. }
-        | Place::Event { event: name, .. } => name.clone(),
-        Place::Kernel { at: KernelPlace::Line(line), .. } | Place::File { at: FilePlace::Line(line), .. } => source_line(line),
-        Place::Kernel { at: KernelPlace::Address(address), .. } | Place::File { at: FilePlace::Offset(address), .. } => {
+        ProbePoint::Kernel { at: KernelPlace::Symbol { symbol: name, .. }, .. }
+        | ProbePoint::File { at: FilePlace::Symbol { symbol: name, .. }, .. }
+        | ProbePoint::Function { name, .. }
+        | ProbePoint::Tracepoint { name }
+        | ProbePoint::Usdt { name, .. }
+        | ProbePoint::Event { event: name, .. } => name.clone(),
+        ProbePoint::Kernel { at: KernelPlace::Line(line), .. } | ProbePoint::File { at: FilePlace::Line(line), .. } => source_line(line),
+        ProbePoint::Kernel { at: KernelPlace::Address(address), .. } | ProbePoint::File { at: FilePlace::Offset(address), .. } => {
             format!("abs_{address:x}")
         }
-        // These have names of their own.
-        Place::Synthetic { .. } | Place::User { .. } => String::new(),
+        // Synthetic and user events always have a name from the user.
+        ProbePoint::Synthetic { .. } | ProbePoint::User { .. } => String::new(),
     };
     if place.is_return() { format!("{name}__return") } else { name }
 }
@@ -60,7 +63,8 @@ fn source_line(line: &SourceLine) -> String {
     format!("{}_L{}", file.split('.').next().unwrap_or(file), line.line)
 }
 
-/// What tracefs takes for a name: letters, digits and underscores, no digit first, and no more than there is room for.
+/// Turns a text into a name that tracefs accepts: letters, digits and underscores, no digit first, at most
+/// [`NAME_BYTES_MAX`] bytes.
 fn identifier(text: &str) -> String {
     let digit_first = text.starts_with(|first: char| first.is_ascii_digit()).then_some('_');
     let kept = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
@@ -80,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_where() {
+    fn default_names_say_where_the_probe_is() {
         assert_eq!(name("p vfs_read+4"), "probe:vfs_read");
         assert_eq!(name("r vfs_read"), "probe:vfs_read__return");
         assert_eq!(name("f vfs_read%return"), "probe:vfs_read__return");
@@ -94,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_tracefs_are_identifiers_and_like_no_other() {
+    fn names_in_tracefs_are_unique_identifiers() {
         let mut taken = HashSet::new();
         assert_eq!(unique("vfs_read", &mut taken), "vfs_read");
         assert_eq!(unique("vfs_read", &mut taken), "vfs_read_1");

@@ -1,8 +1,10 @@
-//! Whose a dynamic event or a tracefs instance is.
+//! The process that owns a dynamic event or a tracefs instance.
 //!
-//! What rtrace makes there outlives a process that is killed, so it bears its process in its name: `rtrace_PID_START`, and where that number is of a pid namespace other than the
-//! first, `rtrace_PID_START_NAMESPACE`. By that a later run tells what a dead one left from what a living one uses. Names that are no owner's are nobody's business here.
-//! Of a probe it is its group's name; synthetic events have all one group, so of those it is what their own names begin with: `rtrace_PID_START__NAME`.
+//! Dynamic events and instances of rtrace outlive a process that is killed, so they carry the process in their name:
+//! `rtrace_PID_START`, or `rtrace_PID_START_NAMESPACE` if the PID belongs to another than the initial PID namespace. By
+//! that name a later run distinguishes the leftovers of a dead process from what a living process uses. Names in any
+//! other form have no owner here. For a probe, the owner is the name of its group. Synthetic events all have the same
+//! group, so for them the owner is the beginning of the event's name: `rtrace_PID_START__NAME`.
 
 use super::groups::SYNTHETIC;
 use crate::kernel::procfs;
@@ -11,27 +13,27 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// What all names of owners begin with.
+/// The prefix of all owners' names.
 const PREFIX: &str = "rtrace_";
 
-/// Between the owner and the rest of a synthetic event's name.
+/// Separates the owner from the rest of a synthetic event's name.
 const OF_SYNTHETIC: &str = "__";
 
-/// The inode of the first pid namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h).
+/// The inode of the initial PID namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h).
 const FIRST_NAMESPACE: u32 = 0xEFFF_FFFC;
 
-/// A process of rtrace's.
+/// A process that runs rtrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     pid: i32,
-    /// In clock ticks since boot: tells a number that was given again.
+    /// The start time in clock ticks since boot, which detects a reused PID.
     started: u64,
-    /// The inode of the pid namespace in which the number counts.
+    /// The inode of the PID namespace that `pid` belongs to.
     namespace: u32,
 }
 
 impl Owner {
-    /// This process; `None` without /proc.
+    /// Returns this process; `None` if /proc is not mounted.
     pub fn this() -> Option<Owner> {
         let stat = procfs::stat(rustix::process::getpid().as_raw_nonzero().get())?;
         Some(Owner { pid: stat.tid, started: stat.start_ticks, namespace: namespace("self")? })
@@ -41,17 +43,17 @@ impl Owner {
         self.pid
     }
 
-    /// The owner of what has this name.
+    /// Parses an owner's name.
     pub fn parse(name: &str) -> Option<Owner> {
         let mut parts = name.strip_prefix(PREFIX)?.split('_');
         let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         let namespace = parts.next().map_or(Ok(FIRST_NAMESPACE), str::parse).ok()?;
         let owner = Owner { pid, started, namespace };
-        // Only what is written as it would be printed: `rtrace_+1_2` is somebody else's.
+        // Only the canonical spelling is accepted: another program created `rtrace_+1_2`.
         (parts.next().is_none() && owner.to_string() == name).then_some(owner)
     }
 
-    /// The owner of this event.
+    /// Returns the owner of an event.
     pub fn of_event(event: &EventName) -> Option<Owner> {
         match event.subsystem.as_str() {
             SYNTHETIC => event.name.split_once(OF_SYNTHETIC).and_then(|(owner, _)| Owner::parse(owner)),
@@ -59,24 +61,25 @@ impl Owner {
         }
     }
 
-    /// A synthetic event of this owner's.
+    /// Returns the name of a synthetic event of this owner.
     pub fn synthetic(&self, name: &str) -> EventName {
         EventName { subsystem: SYNTHETIC.to_owned(), name: format!("{self}{OF_SYNTHETIC}{name}") }
     }
 
-    /// Its number does not count in the first pid namespace.
+    /// Returns whether the PID belongs to another than the initial PID namespace.
     pub fn is_of_other_namespace(&self) -> bool {
         self.namespace != FIRST_NAMESPACE
     }
 
-    /// It is certain that the process has ended. What is of another pid namespace cannot be seen, so it is gone only with all of the namespace.
+    /// Returns whether the process has certainly ended. A process of another PID namespace cannot be seen, so it counts
+    /// as gone only if no process of that namespace is left.
     pub fn is_gone(&self) -> bool {
         let Some(here) = namespace("self") else { return false };
         if self.namespace != here {
             let lives = |pid: i32| namespace(&pid.to_string()).is_none_or(|other| other == self.namespace);
             return here == FIRST_NAMESPACE && !procfs::processes().into_iter().any(lives);
         }
-        // One that is dead but not yet waited for holds nothing any more.
+        // A zombie holds no file descriptors any more.
         procfs::stat(self.pid).is_none_or(|stat| stat.start_ticks != self.started || matches!(stat.state, b'Z' | b'X'))
     }
 }
@@ -88,7 +91,8 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The inode of a process's pid namespace, from `pid:[4026531836]`. A kernel without such namespaces (CONFIG_PID_NS) has no link, and what would be the first.
+/// Returns the inode of a process's PID namespace, from a link such as `pid:[4026531836]`. A kernel without PID
+/// namespaces (CONFIG_PID_NS) has no such link; its only namespace counts as the initial one.
 fn namespace(process: &str) -> Option<u32> {
     match fs::read_link(format!("/proc/{process}/ns/pid")) {
         Ok(link) => link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok(),
@@ -103,13 +107,13 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_of_owners_round_trip() {
         let this = Owner::this().unwrap();
         assert_eq!(Owner::parse(&this.to_string()), Some(this));
-        let elsewhere = Owner { pid: 7, started: 81, namespace: 4_026_532_000 };
-        assert_eq!(elsewhere.to_string(), "rtrace_7_81_4026532000");
-        assert_eq!(Owner::parse("rtrace_7_81_4026532000"), Some(elsewhere));
-        assert_eq!(Owner::parse("rtrace_7_81"), Some(Owner { namespace: FIRST_NAMESPACE, ..elsewhere }));
+        let in_container = Owner { pid: 7, started: 81, namespace: 4_026_532_000 };
+        assert_eq!(in_container.to_string(), "rtrace_7_81_4026532000");
+        assert_eq!(Owner::parse("rtrace_7_81_4026532000"), Some(in_container));
+        assert_eq!(Owner::parse("rtrace_7_81"), Some(Owner { namespace: FIRST_NAMESPACE, ..in_container }));
         for other in [
             "rtrace",
             "rtrace_",
@@ -127,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn events_say_whose_they_are() {
+    fn names_of_events_have_their_owner() {
         let owner = Owner::parse("rtrace_7_81").unwrap();
         let event = |group: &str, name: &str| Owner::of_event(&EventName { subsystem: group.to_owned(), name: name.to_owned() });
         assert_eq!(event("rtrace_7_81", "any"), Some(owner));
@@ -140,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn the_living_are_not_gone() {
+    fn a_living_owner_is_not_gone() {
         assert!(!Owner::this().unwrap().is_gone());
     }
 
     #[test]
-    fn the_dead_and_their_successors_are_told_apart() {
+    fn a_zombie_and_a_reused_pid_are_gone() {
         let this = Owner::this().unwrap();
-        assert!(Owner { started: this.started + 1, ..this }.is_gone(), "its number was given again");
+        assert!(Owner { started: this.started + 1, ..this }.is_gone(), "its PID was reused");
         let mut child = Command::new("true").spawn().unwrap();
         let pid = child.id() as i32;
         let started = procfs::stat(pid).unwrap().start_ticks;
@@ -155,7 +159,7 @@ mod tests {
         while procfs::stat(pid).is_some_and(|stat| stat.state != b'Z') {
             std::thread::yield_now();
         }
-        assert!(child_owner.is_gone(), "nobody waited for it yet");
+        assert!(child_owner.is_gone(), "a zombie is gone");
         child.wait().unwrap();
         assert!(child_owner.is_gone());
     }

@@ -1,37 +1,40 @@
-//! From names to what the kernel takes: a probe as it was written in, probes in the kernel's own grammar out.
+//! Resolves the names in a probe: takes the probe as the user wrote it and returns probes in the kernel's own grammar.
 //!
-//! Pure over bytes: files come through [`Surroundings`]. What needs nothing is left as it is, and what the kernel would refuse all the same is left to the kernel, whose error says more.
+//! All files are read through [`Surroundings`]. A probe without names is left unchanged. So is one that the kernel
+//! would refuse anyway: the kernel's own error message says more.
 
-use super::grammar::{Place, Probe};
+use super::grammar::{Probe, ProbePoint};
 use super::surroundings::Surroundings;
 use super::{kernel, program};
 
-/// What became of a probe.
+/// The result of resolving a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// More than one where a line or a USDT tracepoint is in several places. All have the event's name that was asked for, so it is for the caller to tell them
-    /// apart.
+    /// Several probes if a line or a USDT tracepoint is at several addresses. All have the event name that the user
+    /// chose, so the caller has to make the names unique.
     pub probes: Vec<Probe>,
-    /// What a user might wonder about, as sentences: that a probe is behind the function's beginning, that there are other functions of this name.
+    /// Remarks for the user, as sentences: for example, that the probe was moved behind the function's prologue, or
+    /// that other functions have the same name.
     pub notes: Vec<String>,
 }
 
 impl Resolved {
-    /// A probe that is in the kernel's own grammar already.
+    /// Returns the result for a probe that is in the kernel's own grammar already.
     pub fn unchanged(probe: &Probe) -> Resolved {
         Resolved { probes: vec![probe.clone()], notes: Vec::new() }
     }
 }
 
-/// Looks up all that is a name: symbols, source lines, variables, USDT tracepoints.
+/// Looks up all names in a probe: symbols, source lines, variables, USDT tracepoints.
 ///
 /// # Errors
-/// Something has no such name or several things have, or the kernel has no words for where it is; each a sentence with what is near.
+/// A name does not exist or is ambiguous, or the kernel's grammar cannot express where the value is. Each error is a
+/// sentence that lists similar names.
 pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Result<Resolved> {
     match &probe.place {
-        Place::File { .. } => program::resolve(probe, surroundings),
-        Place::Usdt { .. } => program::usdt::resolve(probe, surroundings),
-        Place::Kernel { .. } | Place::Function { .. } | Place::Tracepoint { .. } => kernel::resolve(probe, surroundings),
-        Place::Event { .. } | Place::Synthetic { .. } | Place::User { .. } => Ok(Resolved::unchanged(probe)),
+        ProbePoint::File { .. } => program::resolve(probe, surroundings),
+        ProbePoint::Usdt { .. } => program::usdt::resolve(probe, surroundings),
+        ProbePoint::Kernel { .. } | ProbePoint::Function { .. } | ProbePoint::Tracepoint { .. } => kernel::resolve(probe, surroundings),
+        ProbePoint::Event { .. } | ProbePoint::Synthetic { .. } | ProbePoint::User { .. } => Ok(Resolved::unchanged(probe)),
     }
 }

@@ -1,28 +1,29 @@
-//! What is switched on at an event: its files in tracefs, and in each of tracefs's instances.
+//! Reads the state of an event (enabled, filter, triggers) in tracefs and in each of tracefs's instances.
 
 use crate::kernel::tracefs::{EventName, TracePath, Tracefs};
 
-/// What one trace buffer has been asked to do with an event.
+/// The state of an event in one trace instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// `None`: tracefs itself.
+    /// The instance's name; `None`: the top-level instance.
     pub instance: Option<String>,
     pub enabled: bool,
     pub filter: Option<String>,
-    /// One a line.
+    /// One entry per line of the file `trigger`.
     pub triggers: Vec<String>,
-    /// The kernel's own rendering of the event's histograms.
+    /// The text of the file `hist`, if the event has a histogram trigger.
     pub histograms: Option<String>,
 }
 
 impl State {
-    /// Whether the kernel holds the event for it.
+    /// Returns whether this instance keeps the event in use, so that the kernel does not remove it.
     pub fn holds(&self) -> bool {
         self.enabled || !self.triggers.is_empty()
     }
 }
 
-/// tracefs's own first, then those of instances where there is anything.
+/// Returns the state in the top-level instance, followed by the states of the other instances in which the event is
+/// enabled or has a trigger or a filter.
 pub fn read(tracefs: &Tracefs, event: &EventName) -> Vec<State> {
     let mut states = vec![at(tracefs.root(), None, event)];
     let mut names = tracefs.root().join("instances").directories().unwrap_or_default();
@@ -38,7 +39,7 @@ fn at(root: &TracePath, instance: Option<String>, event: &EventName) -> State {
     let triggers: Vec<String> = read("trigger").lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
     State {
         instance,
-        // A star says that a trigger switches it.
+        // The file may have a `*` behind the number, which means that a trigger can enable or disable the event.
         enabled: read("enable").starts_with('1'),
         filter: Some(read("filter")).filter(|filter| !filter.is_empty() && filter != "none"),
         histograms: triggers.iter().any(|trigger| trigger.starts_with("hist:")).then(|| read("hist")),

@@ -1,4 +1,4 @@
-//! What names are looked up in: files, and what the kernel says of itself. All that [`super::resolve()`] reads comes from here.
+//! Where names are looked up: files, /proc and /sys. [`super::resolve()`] reads nothing but through [`Surroundings`].
 
 use crate::kernel::btf::Blob;
 use crate::kernel::objects::LiveFiles;
@@ -8,39 +8,39 @@ use crate::stack::symbols::{BuildId, Files, ReadAt, Want};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A machine, as far as names of probes go.
+/// The files and kernel interfaces of a machine that are needed to look up the names in probes.
 pub trait Surroundings {
-    /// The file that a path leads to, from the root, without links.
+    /// Returns the absolute path of a file, with all symbolic links resolved.
     ///
     /// # Errors
-    /// There is none.
+    /// The file does not exist.
     fn absolute(&mut self, path: &Path) -> io::Result<PathBuf>;
 
-    /// Opens a regular file; `None` if there is none or it may not be read.
+    /// Opens a regular file; returns `None` if it does not exist or may not be read.
     fn open(&mut self, path: &Path) -> Option<Box<dyn ReadAt>>;
 
-    /// `uname -r`.
+    /// Returns the release of the running kernel (`uname -r`).
     ///
     /// # Errors
     /// /proc is not mounted.
     fn release(&mut self) -> anyhow::Result<String>;
 
-    /// What tells the running kernel's build from all others, if it says.
+    /// Returns the build ID of the running kernel, if it has one.
     fn kernel_build_id(&mut self) -> Option<BuildId>;
 
-    /// The text of /proc/kallsyms.
+    /// Returns the text of /proc/kallsyms.
     ///
     /// # Errors
     /// It cannot be read.
     fn kallsyms(&mut self) -> io::Result<Vec<u8>>;
 
-    /// The kernel's type information, `None`, or a module's.
+    /// Returns the BTF of the kernel (`None`) or of a module.
     ///
     /// # Errors
-    /// The kernel was built without it, there is no such module, or it cannot be read.
+    /// The kernel was built without BTF, there is no such module, or the BTF cannot be read.
     fn types(&mut self, module: Option<&str>) -> io::Result<Blob>;
 
-    /// Modules that have type information of their own.
+    /// Returns the names of the modules that have BTF.
     fn modules(&mut self) -> Vec<String>;
 }
 
@@ -81,7 +81,8 @@ impl Surroundings for Live {
     }
 }
 
-/// [`Surroundings`] as symbols and debug files are looked for: rtrace's own view is the only one.
+/// Adapts [`Surroundings`] to [`Files`] for the search for symbols and debug files. Paths are looked up in rtrace's own
+/// mount namespace only.
 pub struct AsFiles<'a>(pub &'a mut dyn Surroundings);
 
 impl Files for AsFiles<'_> {

@@ -1,4 +1,4 @@
-//! For tests: files and types that lie in memory, and programs that are built where they are wanted.
+//! Helpers for tests: a simulated machine, and programs that the tests compile.
 
 use super::surroundings::Surroundings;
 use crate::kernel::btf::Blob;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The machine's files, and no kernel.
+/// A machine with the real files, and with the BTF and symbols that a test chooses.
 #[derive(Default)]
 pub struct Machine {
     pub types: Option<Vec<u8>>,
     pub kallsyms: Option<Vec<u8>>,
     pub build_id: Option<BuildId>,
-    /// What a path leads to in place of what is there.
+    /// Paths that are redirected: the first one is opened as the second one.
     pub instead: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -49,17 +49,18 @@ impl Surroundings for Machine {
     }
 }
 
-/// A program in a directory of its own, which goes with it.
+/// A compiled program in a temporary directory, which is removed on drop.
 pub struct Built {
     directory: TempDir,
     pub path: PathBuf,
 }
 
 impl Built {
-    /// Compiles `tests/programs/probes/SOURCE`; `None`, and said, where there is no compiler.
+    /// Compiles `tests/programs/probes/SOURCE`. If there is no compiler, reports that the test is skipped and returns
+    /// `None`.
     pub fn new(source: &str, flags: &[&str]) -> Option<Built> {
-        let directory = tempfile::tempdir().expect("a directory for a test's program");
-        let built = Built { path: directory.path().canonicalize().expect("it was made").join("app"), directory };
+        let directory = tempfile::tempdir().expect("a temporary directory can be created");
+        let built = Built { path: directory.path().canonicalize().expect("the directory exists").join("app"), directory };
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/probes").join(source);
         let compiler = if source.ends_with(".cc") { "g++" } else { "gcc" };
         match Command::new(compiler).args(flags).arg("-o").arg(&built.path).arg(&from).status() {
@@ -74,10 +75,10 @@ impl Built {
         }
     }
 
-    /// Into a file beside it, as distributions do.
+    /// Moves the program's debug information into a separate file, as distributions do.
     pub fn move_debug_information_away(&self) {
         let objcopy = |args: &[&str]| {
-            let status = Command::new("objcopy").args(args).status().expect("objcopy is there with the compiler");
+            let status = Command::new("objcopy").args(args).status().expect("objcopy comes with the compiler");
             assert!(status.success(), "objcopy {args:?}");
         };
         let (program, debug) = (self.path.display().to_string(), self.directory.path().join("app.debug").display().to_string());
@@ -85,13 +86,13 @@ impl Built {
         objcopy(&["--strip-all", &format!("--add-gnu-debuglink={debug}"), &program]);
     }
 
-    /// What `nm` says of a symbol: its address.
+    /// Returns the address of a symbol, as `nm` prints it.
     pub fn svma_of(&self, symbol: &str) -> u64 {
         self.svmas_of(symbol)[0]
     }
 
     pub fn svmas_of(&self, symbol: &str) -> Vec<u64> {
-        let output = Command::new("nm").arg(&self.path).output().expect("nm is there with the compiler");
+        let output = Command::new("nm").arg(&self.path).output().expect("nm comes with the compiler");
         let text = String::from_utf8(output.stdout).expect("names in C");
         let lines = text
             .lines()

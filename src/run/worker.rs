@@ -1,27 +1,28 @@
-//! The worker: rounds → events → lines. It merges, pairs, decodes and prints while the other thread empties the rings.
+//! The worker thread: it merges rounds, pairs and decodes records, and prints lines while the main thread drains the
+//! rings.
 
 use crate::engine::view::View;
 use crate::engine::{Engine, Settings};
 use crate::event::Event;
 use crate::gate::{self, Account, Gate};
 use crate::interrupt::{self, Waiter};
-use crate::kernel::elsewhere::Guarded;
+use crate::kernel::remote_files::Guarded;
 use crate::plan::Plan;
 use crate::request::{Graphs, Trace};
 use crate::say;
 use crate::session::Session;
 use crate::show::Mode;
 use crate::sink::graph::Graph;
-use crate::sink::output::{Output, Shared, is_quiet_end};
+use crate::sink::output::{Output, SharedOutput, is_quiet_end};
 use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
 use crate::sink::text::Text;
-use crate::sink::{Over, Sink};
+use crate::sink::{Sink, TraceResult};
 use crate::source::files::{LiveMappings, LiveNames};
-use crate::source::look::Live;
+use crate::source::proc_reader::LiveProcReader;
 use crate::source::queue::Receiver;
 use crate::stack::name::Names;
-use crate::stack::naming::{Named, Naming, Wanted};
+use crate::stack::naming::{LibraryNames, Naming, Wanted};
 use crate::stack::symbols::Options;
 use crate::stack::symbols::debuginfod::Debuginfod;
 use crate::sys::{clock, rights};
@@ -33,7 +34,7 @@ use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// So long the end waits for symbols that others fetch.
+/// How long the end of a trace waits for symbols that are being downloaded.
 const NAMES_WAIT: Duration = Duration::from_secs(60);
 
 /// The running worker.
@@ -43,34 +44,36 @@ pub struct Worker {
     thread: JoinHandle<Outcome>,
 }
 
-/// How a run went.
+/// The result of a trace.
 #[derive(Debug)]
 pub struct Outcome {
     pub session: Arc<Session>,
     pub ledger: Ledger,
     pub account: Account,
-    /// Calls that should have been shown, and were not, because the output could not be written any more.
+    /// The number of calls that were selected but not shown because the output could not be written.
     pub given_up: u64,
-    /// Why it could not.
+    /// The error of the output.
     pub failed: Option<anyhow::Error>,
-    /// Files that stacks lead through, and that were not read, because their file systems do not answer.
+    /// The files of frames that were not read because their file systems do not answer.
     pub unanswered: Vec<Vec<u8>>,
-    /// CPU time of the worker.
+    /// The CPU time of the worker.
     pub cpu: Duration,
 }
 
 impl Outcome {
-    /// The output was written as long as somebody wanted it: nothing is to be said, unless the user wants to know.
+    /// Returns whether the output was written as long as it had a reader. This needs no message, unless the user
+    /// requests one.
     pub fn is_quiet(&self) -> bool {
         let error = self.failed.as_ref().map(|failed| failed.downcast_ref::<io::Error>());
         error.is_none_or(|error| error.is_some_and(is_quiet_end))
     }
 }
 
-/// Starts the worker before anything is armed, so that its thread can be left out of a system-wide trace. It waits for [`Worker::begin`], and ends when the queue does.
+/// Starts the worker before the events are opened, so that its thread can be excluded from a system-wide trace. It
+/// waits for [`Worker::begin`], and ends with the queue.
 ///
 /// # Errors
-/// No thread can be made.
+/// The thread or an output file cannot be created.
 pub fn start(
     request: &Trace,
     plan: &Plan,
@@ -87,7 +90,7 @@ pub fn start(
     let kernel_frames = plan.events.iter().any(|event| event.stack.kernel_chain);
     let live_names = if kernel_frames { LiveNames::read_ahead(files.clone()) } else { LiveNames::new(files.clone()) };
     let receive = move || {
-        rights::of_worker();
+        rights::drop_in_worker();
         session.recv()
     };
     let work = move || match receive() {
@@ -107,10 +110,10 @@ pub fn start(
                 sinks.push(Box::new(paths));
             }
             let mut work = Work::new(session, settings, gate, sinks, shared, enough, naming(&graphs, live_names, files));
-            work.later = graphs.names_at_end.then(Vec::new);
-            work.all(&rounds)
+            work.deferred = graphs.names_at_end.then(Vec::new);
+            work.process_rounds(&rounds)
         }
-        // Arming failed; whoever waits for us knows why.
+        // Arming failed, which the main thread reports.
         Err(mpsc::RecvError) => Outcome {
             session: Arc::default(),
             ledger: Ledger::default(),
@@ -121,11 +124,11 @@ pub fn start(
             cpu: Duration::ZERO,
         },
     };
-    let thread = std::thread::Builder::new().name("rtrace-worker".to_owned()).spawn(work).context("cannot make a thread")?;
+    let thread = std::thread::Builder::new().name("rtrace-worker".to_owned()).spawn(work).context("cannot create the worker thread")?;
     Ok(Worker { begin, thread })
 }
 
-/// What frames are called, as the user wants it.
+/// Creates the symbolization of frames as the user requested it.
 fn naming(graphs: &Graphs, live: LiveNames, files: Guarded) -> Naming<Guarded> {
     let wanted = Wanted { lines: graphs.lines, inlined: graphs.inlined };
     let options = Options { debuginfod: Debuginfod::from_environment(), ..Options::default() };
@@ -133,13 +136,13 @@ fn naming(graphs: &Graphs, live: LiveNames, files: Guarded) -> Naming<Guarded> {
 }
 
 impl Worker {
-    /// Tells what was armed.
+    /// Sends the session to the worker, which then starts to work.
     pub fn begin(&self, session: Arc<Session>) {
-        // A worker that is gone says why when it is joined.
+        // If the worker has ended, its error is returned by `join`.
         let _ = self.begin.send(session);
     }
 
-    /// Waits until everything that was sent is printed.
+    /// Waits until all records that were sent are printed.
     ///
     /// # Errors
     /// The worker panicked.
@@ -155,16 +158,16 @@ struct Work {
     gate: Gate,
     sinks: Vec<Box<dyn Sink>>,
     naming: Naming<Guarded>,
-    /// What is shown when all names are there (`--resolve-at-end`).
-    later: Option<Vec<Event>>,
-    look: Live,
-    /// Set when no more is wanted.
+    /// The events that are shown when all symbols are available (`--resolve-at-end`).
+    deferred: Option<Vec<Event>>,
+    proc: LiveProcReader,
+    /// Set when no more records are needed.
     enough: Arc<AtomicBool>,
-    /// Why the output cannot be written any more.
+    /// The error after which the output is no longer written.
     failed: Option<io::Error>,
-    /// Calls that were let through since then.
-    unheard: u64,
-    output: Shared,
+    /// The number of selected calls since that error.
+    unwritten_calls: u64,
+    output: SharedOutput,
 }
 
 impl Work {
@@ -173,7 +176,7 @@ impl Work {
         settings: Settings,
         gate: gate::Settings,
         sinks: Vec<Box<dyn Sink>>,
-        output: Shared,
+        output: SharedOutput,
         enough: Arc<AtomicBool>,
         naming: Naming<Guarded>,
     ) -> Work {
@@ -184,25 +187,26 @@ impl Work {
             gate: Gate::new(gate),
             sinks,
             naming,
-            later: None,
-            look: Live::default(),
+            deferred: None,
+            proc: LiveProcReader::default(),
             enough,
             failed: None,
-            unheard: 0,
+            unwritten_calls: 0,
             output,
         }
     }
 
-    /// Everything until the queue ends. The queue is emptied even when the output fails, because the other thread must not be kept from its end, and the account is to be complete.
-    fn all(&mut self, rounds: &Receiver) -> Outcome {
+    /// Processes rounds until the queue ends. The queue is emptied even after a failed write: the main thread must be
+    /// able to end, and the account must be complete.
+    fn process_rounds(&mut self, rounds: &Receiver) -> Outcome {
         let mut events = Vec::new();
         while let Some(round) = rounds.pop() {
-            self.engine.round(&self.session, round, &mut self.look, &mut events);
+            self.engine.round(&self.session, round, &mut self.proc, &mut events);
             rounds.recycle(self.engine.spent());
-            self.give(&mut events);
+            self.emit(&mut events);
         }
         self.engine.end(&self.session, &mut events);
-        self.give(&mut events);
+        self.emit(&mut events);
         self.end();
         let finished = self.output.lock().unwrap_or_else(PoisonError::into_inner).finish();
         let unwritten = self.sinks.iter().map(|sink| sink.unwritten()).max().unwrap_or_default();
@@ -210,17 +214,17 @@ impl Work {
             session: Arc::clone(&self.session),
             ledger: self.engine.ledger().clone(),
             account: self.gate.account(),
-            given_up: self.unheard + unwritten,
+            given_up: self.unwritten_calls + unwritten,
             failed: self.failed.take().map(Into::into).or(finished.err()),
             unanswered: self.naming.files().unanswered(),
             cpu: clock::of_thread(),
         }
     }
 
-    /// Shows what is due.
-    fn give(&mut self, events: &mut Vec<Event>) {
+    /// Shows the events that are due.
+    fn emit(&mut self, events: &mut Vec<Event>) {
         self.show(events);
-        self.say_trouble();
+        self.report_missing_names();
         self.engine.gone().into_iter().for_each(|pid| self.naming.end(pid));
         self.engine.recycle(events);
         if self.gate.is_full() || self.failed.is_some() {
@@ -229,13 +233,13 @@ impl Work {
     }
 
     fn show(&mut self, events: &mut Vec<Event>) {
-        let Work { session, engine, gate, sinks, naming, later, failed, unheard, .. } = self;
-        let names = Named { naming, library: engine.library() };
+        let Work { session, engine, gate, sinks, naming, deferred, failed, unwritten_calls, .. } = self;
+        let names = LibraryNames { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
-        let Some(later) = later else {
+        let Some(deferred) = deferred else {
             for event in events.iter_mut() {
                 if gate.lets_through(event, &view) {
-                    hand_on(sinks, event, &view, failed, unheard);
+                    pass_to_sinks(sinks, event, &view, failed, unwritten_calls);
                 }
             }
             if failed.is_none() {
@@ -245,47 +249,47 @@ impl Work {
         };
         for mut event in events.drain(..) {
             if gate.lets_through(&mut event, &view) {
-                // Whoever is asked for a name now has it at the end.
-                event.what.stack().into_iter().for_each(|stack| names.frames(event.task.pid, stack, &mut |_| {}));
-                event.what.caller().into_iter().for_each(|caller| _ = names.function(event.task.pid, &caller.frame));
-                later.push(event);
+                // A symbol that is requested now is available at the end.
+                event.kind.stack().into_iter().for_each(|stack| names.frames(event.task.pid, stack, &mut |_| {}));
+                event.kind.caller().into_iter().for_each(|caller| _ = names.function(event.task.pid, &caller.frame));
+                deferred.push(event);
             }
         }
     }
 
     fn end(&mut self) {
-        if self.later.is_some() && self.naming.is_waiting() {
+        if self.deferred.is_some() && self.naming.is_waiting() {
             let until = Instant::now() + NAMES_WAIT;
-            // Without the names that are not there by then.
+            // Symbols that are not available by then are not shown.
             let _ = interrupt::patiently(Waiter::Worker, |step| {
                 self.naming.wait(until.min(Instant::now() + step));
                 (!self.naming.is_waiting() || Instant::now() >= until).then_some(())
             });
         }
-        let Work { session, engine, gate, sinks, naming, later, failed, unheard, .. } = self;
-        let names = Named { naming, library: engine.library() };
+        let Work { session, engine, gate, sinks, naming, deferred, failed, unwritten_calls, .. } = self;
+        let names = LibraryNames { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
-        for event in later.take().unwrap_or_default() {
-            hand_on(sinks, &event, &view, failed, unheard);
+        for event in deferred.take().unwrap_or_default() {
+            pass_to_sinks(sinks, &event, &view, failed, unwritten_calls);
         }
         if failed.is_none() {
-            let over = Over { ledger: engine.ledger(), account: gate.account() };
-            *failed = sinks.iter_mut().try_for_each(|sink| sink.end(&over, &view)).err();
+            let result = TraceResult { ledger: engine.ledger(), account: gate.account() };
+            *failed = sinks.iter_mut().try_for_each(|sink| sink.end(&result, &view)).err();
         }
     }
 
-    /// Why names are missing, on stderr, where it disturbs no line.
-    fn say_trouble(&self) {
-        if let Some(why) = self.naming.trouble() {
+    /// Reports on stderr why symbols are missing, so that no output line is disturbed.
+    fn report_missing_names(&self) {
+        if let Some(why) = self.naming.take_problem() {
             say!("rtrace: {why}");
         }
     }
 }
 
-/// Gives an event to the sinks, as long as what they write can be written.
-fn hand_on(sinks: &mut [Box<dyn Sink>], event: &Event, view: &View, failed: &mut Option<io::Error>, unheard: &mut u64) {
+/// Passes an event to the sinks, unless a write has failed.
+fn pass_to_sinks(sinks: &mut [Box<dyn Sink>], event: &Event, view: &View, failed: &mut Option<io::Error>, unwritten_calls: &mut u64) {
     match failed {
-        Some(_) => *unheard += event.what.calls(),
+        Some(_) => *unwritten_calls += event.kind.calls(),
         None => *failed = sinks.iter_mut().try_for_each(|sink| sink.event(event, view)).err(),
     }
 }

@@ -1,4 +1,5 @@
-//! What becomes of events. One file a sink, none knows another; a sink renders and decides nothing.
+//! Sinks: text lines, summaries and graphs of events. Each sink has its own file and knows no other sink. A sink
+//! renders events and does not decide which events are shown.
 
 pub mod graph;
 pub mod output;
@@ -12,30 +13,30 @@ use crate::event::Event;
 use crate::gate::Account;
 use crate::syscall::ledger::Ledger;
 
-/// A receiver of events, in order.
+/// A consumer of events, which it gets in order.
 pub trait Sink {
-    /// One event. `view` is what is known at this event's time.
+    /// Renders one event. `view` is the state at this event's time.
     ///
     /// # Errors
-    /// The output cannot be written; a broken pipe is one of them.
+    /// The output cannot be written. A broken pipe is one of these errors.
     fn event(&mut self, event: &Event, view: &View) -> std::io::Result<()>;
 
-    /// Everything before this time was given: write out what waits.
+    /// Writes pending output. All events before this time were emitted.
     fn tick(&mut self, view: &View) -> std::io::Result<()>;
 
-    /// There is no more: print what comes last.
-    fn end(&mut self, over: &Over, view: &View) -> std::io::Result<()>;
+    /// Writes the final output, after the last event.
+    fn end(&mut self, result: &TraceResult, view: &View) -> std::io::Result<()>;
 
-    /// How many of the calls that it was given it could not write.
+    /// Returns the number of calls that the sink could not write.
     fn unwritten(&self) -> u64 {
         0
     }
 }
 
-/// How the trace went.
-pub struct Over<'a> {
-    /// What was issued, seen and lost.
+/// The result of a trace, for the final output.
+pub struct TraceResult<'a> {
+    /// The counts of issued, received and lost records.
     pub ledger: &'a Ledger,
-    /// What was shown.
+    /// The counts of shown calls and events.
     pub account: Account,
 }

@@ -1,8 +1,9 @@
-//! Where lines go: stderr, stdout, a file, a command, or a file for each process.
+//! Outputs: stderr, stdout, a file, a command, or a file per process.
 //!
-//! Files are made for the caller alone (0600, theirs also under sudo), never through a link, and an old one is kept as FILE.old. Devices and pipes are written as they
-//! are. Nothing is buffered here: a write is given to the kernel before it returns, so what a sink writes at a tick is to be seen at that tick. Whoever reads may take his time, but
-//! not keep rtrace from ending ([`crate::interrupt`]).
+//! Files are created for the caller alone (mode 0600, owned by the caller also under sudo), never through a link, and
+//! an old file is kept as FILE.old. Devices and pipes are written as they are. Nothing is buffered here: a write passes
+//! its bytes to the kernel before it returns, so a sink's output is visible after its tick. A slow reader cannot keep
+//! rtrace from ending ([`crate::interrupt`]).
 
 mod rotating;
 
@@ -30,47 +31,49 @@ use std::time::Duration;
 /// An open output.
 #[derive(Debug)]
 pub struct Output {
-    to: To,
-    /// What error messages call it.
+    to: Destination,
+    /// The name of the output in error messages.
     name: String,
     rotation: Option<Rotating>,
 }
 
-/// An output that several sinks write to: the lines' and the summary's.
-pub type Shared = Arc<Mutex<Output>>;
+/// An output that several sinks write to: the text lines and the summary.
+pub type SharedOutput = Arc<Mutex<Output>>;
 
+/// The destination of an output.
 #[derive(Debug)]
-enum To {
+enum Destination {
     Stream(Stream),
-    /// Dropping its input is what ends the command.
+    /// A command. Dropping its input lets it end.
     Command {
         input: Option<Stream>,
         child: Child,
     },
-    /// One file a process, made when its first line comes. They are opened for each write: there may be more processes than descriptors.
+    /// A file per process, created at the process's first line. A file is opened for each write, since there may be
+    /// more processes than descriptors.
     Processes {
         path: PathBuf,
-        made: FxHashSet<Option<i32>>,
+        created: FxHashSet<Option<i32>>,
     },
 }
 
 impl Output {
-    /// Opens what was asked for.
+    /// Opens the requested output.
     ///
     /// # Errors
-    /// The file cannot be made, the command cannot be started, or `--output-separately` stands without a file's name.
+    /// The file cannot be created, the command cannot be started, or `--output-separately` is given without a file.
     pub fn open(output: &request::Output) -> Result<Output> {
         match &output.to {
             request::Sink::File(path) if output.separately => Ok(Output {
-                to: To::Processes { path: path.clone(), made: FxHashSet::default() },
+                to: Destination::Processes { path: path.clone(), created: FxHashSet::default() },
                 name: path.display().to_string(),
                 rotation: None,
             }),
-            _ if output.separately => bail!("--output-separately needs -o FILE: it makes a FILE.PID for each process"),
+            _ if output.separately => bail!("--output-separately needs -o FILE: it writes each process to FILE.PID"),
             request::Sink::File(path) => {
                 let file = path::create(path).with_context(|| format!("cannot write to {}", path.display()))?;
                 let rotation = output.rotation.map(|rotation| Rotating::new(path, &file, rotation)).transpose()?;
-                Ok(Output { to: To::Stream(Stream::own(file, Waiter::Worker)?), name: path.display().to_string(), rotation })
+                Ok(Output { to: Destination::Stream(Stream::own(file, Waiter::Worker)?), name: path.display().to_string(), rotation })
             }
             request::Sink::Stderr => Output::stream(io::stderr().as_fd(), "stderr"),
             request::Sink::Stdout => Output::stream(io::stdout().as_fd(), "stdout"),
@@ -78,26 +81,27 @@ impl Output {
         }
     }
 
-    /// For several sinks.
-    pub fn shared(self) -> Shared {
+    /// Wraps the output for use by several sinks.
+    pub fn shared(self) -> SharedOutput {
         Arc::new(Mutex::new(self))
     }
 
-    /// Writes lines of a process; `None` is for what concerns no single one (a summary, a gap).
+    /// Writes lines of a process. `pid` is `None` for lines of no single process (a summary, a gap).
     ///
     /// # Errors
-    /// The write failed, after so many bytes; the message names the file. [`is_quiet_end`] tells a reader that went away from what is worth a message.
+    /// The write failed after some bytes. The message names the file. [`is_quiet_end`] distinguishes a reader that has
+    /// ended from errors that need a message.
     pub fn write(&mut self, pid: Option<i32>, bytes: &[u8]) -> Result<(), Unwritten> {
         let done = match &mut self.to {
-            To::Stream(stream) => match &mut self.rotation {
+            Destination::Stream(stream) => match &mut self.rotation {
                 Some(rotation) => rotation.write(stream, bytes),
                 None => stream.write_all(bytes),
             },
-            To::Command { input: Some(stream), .. } => stream.write_all(bytes),
-            To::Command { input: None, .. } => Ok(()),
-            To::Processes { path, made } => {
+            Destination::Command { input: Some(stream), .. } => stream.write_all(bytes),
+            Destination::Command { input: None, .. } => Ok(()),
+            Destination::Processes { path, created } => {
                 let path = of_process(path, pid);
-                let opened = open_for(&path, made, pid).and_then(|file| Stream::own(file, Waiter::Worker));
+                let opened = open_for(&path, created, pid).and_then(|file| Stream::own(file, Waiter::Worker));
                 let done = opened.map_err(|error| Unwritten { error, written: 0 }).and_then(|mut stream| stream.write_all(bytes));
                 return done.map_err(|failed| failed.named(&path.display().to_string()));
             }
@@ -105,59 +109,60 @@ impl Output {
         done.map_err(|failed| failed.named(&self.name))
     }
 
-    /// Whether each process has a file of its own.
+    /// Returns whether each process has its own file.
     pub fn is_separate(&self) -> bool {
-        matches!(self.to, To::Processes { .. })
+        matches!(self.to, Destination::Processes { .. })
     }
 
-    /// The terminal's columns, if lines go to one; 0 where it does not say.
+    /// Returns the number of columns if the output is a terminal; 0 if the terminal does not report it.
     pub fn columns_of_terminal(&self) -> Option<u16> {
         match &self.to {
-            To::Stream(stream) if stream.file().is_terminal() => {
+            Destination::Stream(stream) if stream.file().is_terminal() => {
                 Some(rustix::termios::tcgetwinsize(stream.file()).map_or(0, |size| size.ws_col))
             }
             _ => None,
         }
     }
 
-    /// Whether to write in colours: as asked, else on a terminal, with NO_COLOR and CLICOLOR_FORCE in between.
+    /// Returns whether to use colours: as requested, or else on a terminal, subject to NO_COLOR and CLICOLOR_FORCE.
     pub fn color(&self, color: Color) -> bool {
-        let terminal = matches!(&self.to, To::Stream(stream) if stream.file().is_terminal());
+        let terminal = matches!(&self.to, Destination::Stream(stream) if stream.file().is_terminal());
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         chooses_color(color, terminal, set("NO_COLOR"), set("CLICOLOR_FORCE") && std::env::var_os("CLICOLOR_FORCE") != Some("0".into()))
     }
 
-    /// Whether somebody may be reading along: a terminal, a pipe or a socket is read while it is written, a file is read later.
+    /// Returns whether the output may be read while it is written: a terminal, a pipe or a socket, but not a file.
     pub fn is_watched(&self) -> bool {
         match &self.to {
-            To::Stream(stream) => {
+            Destination::Stream(stream) => {
                 let kind = fstat(stream.file()).map(|stat| FileType::from_raw_mode(stat.st_mode));
                 stream.file().is_terminal() || matches!(kind, Ok(FileType::Fifo | FileType::Socket))
             }
-            To::Command { .. } => true,
-            To::Processes { .. } => false,
+            Destination::Command { .. } => true,
+            Destination::Processes { .. } => false,
         }
     }
 
-    /// The process that reads what is written, if it was started here: its own calls must not be traced.
+    /// Returns the process that reads the output if rtrace started it. Its own calls must not be traced.
     pub fn reader(&self) -> Option<i32> {
         match &self.to {
-            To::Command { child, .. } => i32::try_from(child.id()).ok(),
+            Destination::Command { child, .. } => i32::try_from(child.id()).ok(),
             _ => None,
         }
     }
 
-    /// Ends the output; waits until a command has read all and is done, or rtrace is to end without that. What is written later goes nowhere.
+    /// Closes the output, and waits until its command has ended, or until rtrace has to end without that. Later writes
+    /// are discarded.
     ///
     /// # Errors
-    /// The shell could not run the command.
+    /// The shell could not execute the command.
     pub fn finish(&mut self) -> Result<()> {
-        if let Some(sentence) = self.rotation.take().and_then(|rotation| rotation.dropped(&self.name)) {
+        if let Some(sentence) = self.rotation.take().and_then(|rotation| rotation.deleted(&self.name)) {
             say!("rtrace: {sentence}");
         }
-        let To::Command { input, child } = &mut self.to else { return Ok(()) };
+        let Destination::Command { input, child } = &mut self.to else { return Ok(()) };
         drop(input.take());
-        // Whoever is not waited for reads on, until he finds the end.
+        // A command that is not waited for continues to read up to the end of the output.
         let Ok(status) = interrupt::patiently(Waiter::Worker, |step| ended(child, step)) else { return Ok(()) };
         match status.with_context(|| format!("cannot wait for the output's command '{}'", self.name))?.code() {
             Some(126 | 127) => bail!("the output's command '{}' could not be run", self.name),
@@ -166,15 +171,17 @@ impl Output {
     }
 
     fn stream(fd: BorrowedFd, name: &str) -> Result<Output> {
-        // It leads to /dev/null then, and what was asked for would go nowhere. Messages on a closed stderr go there, too: nobody wants them.
+        // A closed stdout is /dev/null by now, so the output would be lost. The same happens to messages on a closed
+        // stderr, which is intended.
         if name == "stdout" && caller::was_closed(1) {
             bail!("cannot write to stdout: it is closed");
         }
         let stream = Stream::shared(fd, Waiter::Worker).with_context(|| format!("cannot write to {name}"))?;
-        Ok(Output { to: To::Stream(stream), name: name.to_owned(), rotation: None })
+        Ok(Output { to: Destination::Stream(stream), name: name.to_owned(), rotation: None })
     }
 
-    /// The shell ignores SIGINT and so does what it starts, unless that has a handler: a Ctrl-C that ends the trace must not take away the reader of its last lines.
+    /// Starts the command. The shell ignores SIGINT, and so do its children unless they have a handler: a Ctrl-C that
+    /// ends the trace must not end the reader of its last lines.
     fn command(command: &OsStr) -> Result<Output> {
         let mut script = OsString::from("trap '' INT\n");
         script.push(command);
@@ -184,30 +191,30 @@ impl Output {
             .with_context(|| format!("cannot start the output's command '{name}'"))?;
         let input = child.stdin.take().with_context(|| format!("the output's command '{name}' has no input"))?;
         let input = Stream::own(File::from(OwnedFd::from(input)), Waiter::Worker)?;
-        Ok(Output { to: To::Command { input: Some(input), child }, name, rotation: None })
+        Ok(Output { to: Destination::Command { input: Some(input), child }, name, rotation: None })
     }
 }
 
-/// The prompt must not come back before the command has shown its last line.
+/// Waits for the command, so that the prompt does not return before the command has shown its last line.
 impl Drop for Output {
     fn drop(&mut self) {
-        // Who wants to know whether the command ran has called `finish`.
+        // Callers that need the result have called `finish`.
         let _ = self.finish();
     }
 }
 
-/// Whether an error only means that the reader is gone: a normal end, without a message.
+/// Returns whether an error only means that the reader has ended, which needs no message.
 pub fn is_quiet_end(error: &io::Error) -> bool {
     error.kind() == ErrorKind::BrokenPipe
 }
 
-/// A child's status, if it ends within so long.
+/// Returns a child's status if it ends within `step`.
 fn ended(child: &mut Child, step: Duration) -> Option<io::Result<ExitStatus>> {
     if let Some(status) = child.try_wait().transpose() {
         return Some(status);
     }
     let pid = Pid::from_child(child);
-    // A kernel that gives no such descriptor is asked now and then.
+    // Without pidfds, the child is polled.
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pidfd) => _ = interrupt::is_ready(pidfd, PollFlags::IN, step),
         Err(_) => std::thread::sleep(Duration::from_millis(10)),
@@ -215,7 +222,7 @@ fn ended(child: &mut Child, step: Duration) -> Option<io::Result<ExitStatus>> {
     child.try_wait().transpose()
 }
 
-/// The file of a process, FILE.PID; what concerns all of them goes to FILE.
+/// Returns the path of a process's file, FILE.PID, or FILE for lines of no single process.
 fn of_process(path: &Path, pid: Option<i32>) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     if let Some(pid) = pid {
@@ -224,10 +231,10 @@ fn of_process(path: &Path, pid: Option<i32>) -> PathBuf {
     name.into()
 }
 
-fn open_for(path: &Path, made: &mut FxHashSet<Option<i32>>, pid: Option<i32>) -> io::Result<File> {
-    if !made.contains(&pid) {
+fn open_for(path: &Path, created: &mut FxHashSet<Option<i32>>, pid: Option<i32>) -> io::Result<File> {
+    if !created.contains(&pid) {
         let file = path::create(path)?;
-        made.insert(pid);
+        created.insert(pid);
         return Ok(file);
     }
     path::append(path)

@@ -1,14 +1,14 @@
-//! Making the file that output goes to.
+//! Creates output files safely.
 //!
-//! rtrace often runs as root and writes into directories that others can write to, so no name is followed or trusted. What
-//! counts is what stands in the directory and what was opened, and whose that is:
+//! rtrace often runs as root and writes into directories that others can write to, so it neither follows nor trusts
+//! names. It decides by the type and the owner of the directory entry and of the opened file:
 //!
-//! * a regular file is moved aside or removed, and the new one is made with O_EXCL;
-//! * a character device (a terminal, /dev/null) is written as it is, since only root makes devices;
-//! * a pipe is, if it is the user's own;
-//! * a link is followed only in /dev and /proc themselves (/dev/stdout), where nobody else can plant one.
+//! * a regular file is renamed or removed, and the new one is created with O_EXCL;
+//! * a character device (a terminal, /dev/null) is opened as it is, since only root creates devices;
+//! * a pipe is opened as it is if it belongs to the user;
+//! * a link is followed only in /dev and /proc themselves (/dev/stdout), where other users cannot create one.
 //!
-//! Where others may put names into the directory (/tmp, /dev/shm), what is theirs is refused.
+//! In a directory that others can write to (/tmp, /dev/shm), files and pipes of other users are rejected.
 
 use crate::interrupt::{self, Waiter};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
@@ -22,54 +22,56 @@ use std::path::Path;
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 const PIPE_OF_OTHERS: &str = "it is a pipe of another user, in a directory that others may write to";
 
-/// Opens a file to write: a new one of mode 0600, the old one moved to FILE.old; or the device or pipe of that name.
+/// Opens an output file: a new file of mode 0600, with an old one renamed to FILE.old; or the device or pipe of that
+/// name.
 ///
 /// # Errors
-/// With a sentence that lacks only "cannot write to FILE": it is a link, a directory or somebody else's, or the system said no.
+/// The path is a link, a directory or another user's file, or a system call failed. The message continues "cannot write
+/// to FILE: ".
 pub fn create(path: &Path) -> io::Result<File> {
-    let place = Place::of(path)?;
-    let Some(found) = place.stat(&place.name)? else { return place.make() };
+    let target = OutputPath::of(path)?;
+    let Some(found) = target.stat(&target.name)? else { return target.create_new() };
     match FileType::from_raw_mode(found.st_mode) {
-        FileType::Symlink if place.links_are_the_systems()? => open(path, WRITE | OFlags::APPEND),
-        FileType::Symlink => Err(refusal("it is a symbolic link; name the file itself")),
-        FileType::Directory => Err(refusal("it is a directory")),
-        FileType::BlockDevice => Err(refusal("it is a block device")),
+        FileType::Symlink if target.links_are_trusted()? => open(path, WRITE | OFlags::APPEND),
+        FileType::Symlink => Err(invalid("it is a symbolic link; give the path of the file itself")),
+        FileType::Directory => Err(invalid("it is a directory")),
+        FileType::BlockDevice => Err(invalid("it is a block device")),
         FileType::RegularFile => {
-            place.refuse_others(&found, "it is a file of another user, in a directory that others may write to")?;
-            place.put_aside(found.st_size > 0)?;
-            place.make()
+            target.reject_others(&found, "it is a file of another user, in a directory that others may write to")?;
+            target.rename_or_remove(found.st_size > 0)?;
+            target.create_new()
         }
         kind => {
-            // Before it is opened, too, since that may wait for a reader.
+            // The owner is checked before the open, too, since the open may wait for a reader.
             if kind == FileType::Fifo {
-                place.refuse_others(&found, PIPE_OF_OTHERS)?;
+                target.reject_others(&found, PIPE_OF_OTHERS)?;
             }
-            let file = File::from(place.open_existing(kind)?);
+            let file = File::from(target.open_existing(kind)?);
             let opened = fs::fstat(&file)?;
             match FileType::from_raw_mode(opened.st_mode) {
                 FileType::CharacterDevice => Ok(file),
                 FileType::Fifo => {
-                    place.refuse_others(&opened, PIPE_OF_OTHERS)?;
+                    target.reject_others(&opened, PIPE_OF_OTHERS)?;
                     Ok(file)
                 }
-                _ => Err(refusal("it was replaced while it was opened")),
+                _ => Err(invalid("it was replaced while it was opened")),
             }
         }
     }
 }
 
-/// A name in a directory that is held open, so that it stays the same directory.
-struct Place {
+/// A file name in an open directory, which stays the same directory even if its path changes.
+struct OutputPath {
     dir: OwnedFd,
     name: OsString,
 }
 
-impl Place {
-    fn of(path: &Path) -> io::Result<Place> {
-        let name = path.file_name().ok_or_else(|| refusal("it is a directory"))?.to_owned();
+impl OutputPath {
+    fn of(path: &Path) -> io::Result<OutputPath> {
+        let name = path.file_name().ok_or_else(|| invalid("it is a directory"))?.to_owned();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let dir = fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Place { dir, name })
+        Ok(OutputPath { dir, name })
     }
 
     fn stat(&self, name: &OsStr) -> io::Result<Option<Stat>> {
@@ -80,14 +82,15 @@ impl Place {
         }
     }
 
-    /// Whether only root and the user can put names into the directory.
+    /// Returns whether only root and the user can create names in the directory.
     fn is_closed(&self) -> io::Result<bool> {
         let dir = fs::fstat(&self.dir)?;
         Ok(is_trusted(dir.st_uid) && !Mode::from_raw_mode(dir.st_mode).contains(Mode::WOTH))
     }
 
-    /// Whether the kernel or root made the links here: in /proc they are the kernel's, in /dev itself (and not in /dev/shm) root's.
-    fn links_are_the_systems(&self) -> io::Result<bool> {
+    /// Returns whether the links in the directory were created by the kernel or by root: those in /proc, and those in
+    /// /dev itself (not in /dev/shm).
+    fn links_are_trusted(&self) -> io::Result<bool> {
         if fs::fstatfs(&self.dir)?.f_type == fs::PROC_SUPER_MAGIC {
             return Ok(true);
         }
@@ -96,24 +99,24 @@ impl Place {
         Ok((here.st_dev, here.st_ino) == (dev.st_dev, dev.st_ino) && self.is_closed()?)
     }
 
-    fn refuse_others(&self, found: &Stat, reason: &'static str) -> io::Result<()> {
-        if is_trusted(found.st_uid) || self.is_closed()? { Ok(()) } else { Err(refusal(reason)) }
+    fn reject_others(&self, found: &Stat, reason: &'static str) -> io::Result<()> {
+        if is_trusted(found.st_uid) || self.is_closed()? { Ok(()) } else { Err(invalid(reason)) }
     }
 
-    /// Moves the file to FILE.old, or removes it where nothing is in it.
-    fn put_aside(&self, keep: bool) -> io::Result<()> {
+    /// Renames the file to FILE.old, or removes it if it is empty.
+    fn rename_or_remove(&self, keep: bool) -> io::Result<()> {
         if !keep {
             return Ok(fs::unlinkat(&self.dir, &self.name, AtFlags::empty())?);
         }
         let mut old = self.name.clone();
         old.push(".old");
         if let Some(found) = self.stat(&old)? {
-            self.refuse_others(&found, "its .old file is another user's, in a directory that others may write to")?;
+            self.reject_others(&found, "its .old file is another user's, in a directory that others may write to")?;
         }
         Ok(fs::renameat(&self.dir, &self.name, &self.dir, &old)?)
     }
 
-    /// Opens what is not a regular file; a pipe as soon as somebody reads from it.
+    /// Opens a device or a pipe. The open of a pipe waits until it has a reader.
     fn open_existing(&self, kind: FileType) -> io::Result<OwnedFd> {
         let flags = WRITE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = interrupt::patiently(Waiter::Main, |step| match fs::openat(&self.dir, &self.name, flags, Mode::empty()) {
@@ -123,10 +126,10 @@ impl Place {
             }
             opened => Some(opened),
         });
-        Ok(opened.map_err(|_| refusal("nobody reads from it, and rtrace was asked to end"))??)
+        Ok(opened.map_err(|_| invalid("it has no reader, and rtrace was asked to end"))??)
     }
 
-    fn make(&self) -> io::Result<File> {
+    fn create_new(&self) -> io::Result<File> {
         let flags = WRITE | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let file = fs::openat(&self.dir, &self.name, flags, Mode::RUSR | Mode::WUSR)?;
         if let Some((uid, gid)) = caller() {
@@ -136,15 +139,15 @@ impl Place {
     }
 }
 
-/// root, whoever runs rtrace, and whoever called sudo.
+/// Returns whether this is root, the user of rtrace, or the user who called sudo.
 fn is_trusted(uid: u32) -> bool {
     uid == 0 || uid == process::geteuid().as_raw() || caller().is_some_and(|(caller, _)| uid == caller.as_raw())
 }
 
-/// Opens a file that [`create`] made, to write on.
+/// Opens a file that [`create`] created, to append to it.
 ///
 /// # Errors
-/// It is gone, or is a link now.
+/// The file was removed, or replaced by a link.
 pub fn append(path: &Path) -> io::Result<File> {
     open(path, WRITE | OFlags::APPEND | OFlags::NOFOLLOW)
 }
@@ -153,7 +156,7 @@ fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     Ok(File::from(fs::open(path, flags, Mode::empty())?))
 }
 
-/// Who called sudo, when root works for somebody else.
+/// Returns the user and group that called sudo if rtrace runs as root.
 fn caller() -> Option<(process::Uid, process::Gid)> {
     let id = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok().filter(|id| *id != u32::MAX);
     if !process::geteuid().is_root() {
@@ -162,6 +165,6 @@ fn caller() -> Option<(process::Uid, process::Gid)> {
     Some((process::Uid::from_raw(id("SUDO_UID")?), process::Gid::from_raw(id("SUDO_GID")?)))
 }
 
-fn refusal(reason: &'static str) -> io::Error {
+fn invalid(reason: &'static str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, reason)
 }

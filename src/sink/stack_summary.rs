@@ -1,11 +1,11 @@
-//! `--stack-summary`: behind the summary, for each syscall the call paths that took most time.
+//! `--stack-summary`: after the summary, the call paths of each syscall that took most time.
 
-use super::output::Shared;
-use super::{Over, Sink, View};
+use super::output::SharedOutput;
+use super::{Sink, TraceResult, View};
 use crate::beauty::lookup;
 use crate::beauty::perf::frames;
 use crate::event::frame::ImageId;
-use crate::event::{Call, Event, Stack, What};
+use crate::event::{Call, Event, EventKind, Stack};
 use crate::request::{Graphs, Weight};
 use crate::text::number;
 use rustc_hash::FxHashMap;
@@ -13,34 +13,35 @@ use std::cmp::Reverse;
 use std::io;
 use std::sync::{Arc, PoisonError};
 
-/// No more paths are told apart; what comes after that is counted with no path.
+/// The maximum number of paths. Calls from further paths are counted without a path.
 const PATHS_MAX: usize = 1 << 16;
 
-/// Adds up by call path, and prints at the end.
+/// The sink that sums up calls by call path and prints the paths at the end.
 pub struct StackSummary {
     most: usize,
     weight: Weight,
-    output: Shared,
+    output: SharedOutput,
     calls: FxHashMap<Vec<u8>, FxHashMap<Key, Path>>,
     paths: usize,
 }
 
-/// The places of a path: the same for all processes that run the same files.
+/// The addresses of a path as offsets in files, which are the same for all processes that run these files.
 type Key = Box<[(Option<ImageId>, u64)]>;
 
-/// Calls that were made from one path.
+/// The calls from one path.
 struct Path {
-    /// One of them: who made it, and from where.
+    /// The process of one of the calls, which the frames are resolved for.
     pid: i32,
+    /// The stack of that call.
     stack: Option<Arc<Stack>>,
     calls: u64,
-    /// Nanoseconds.
+    /// The total time in nanoseconds.
     total: u64,
 }
 
 impl StackSummary {
-    /// `None` if it is not asked for.
-    pub fn new(graphs: &Graphs, output: Shared) -> Option<StackSummary> {
+    /// Creates the sink, or returns `None` if no stack summary is requested.
+    pub fn new(graphs: &Graphs, output: SharedOutput) -> Option<StackSummary> {
         let most = usize::from(graphs.summary?);
         Some(StackSummary { most, weight: graphs.weight, output, calls: FxHashMap::default(), paths: 0 })
     }
@@ -100,7 +101,7 @@ impl StackSummary {
 
 impl Sink for StackSummary {
     fn event(&mut self, event: &Event, _: &View) -> io::Result<()> {
-        if let What::Call(call) = &event.what {
+        if let EventKind::Call(call) = &event.kind {
             self.call(event, call);
         }
         Ok(())
@@ -110,7 +111,7 @@ impl Sink for StackSummary {
         Ok(())
     }
 
-    fn end(&mut self, _: &Over, view: &View) -> io::Result<()> {
+    fn end(&mut self, _: &TraceResult, view: &View) -> io::Result<()> {
         let text = self.print(view);
         Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &text)?)
     }

@@ -1,8 +1,9 @@
-//! `-s` and `-S`: how often each syscall was called, how it ended and how long it took: of all that was asked for, or by thread, process or cgroup; by what the calls
-//! were about (`--by`), and again and again (`--interval`).
+//! `-s` and `-S`: the number, results and durations of calls by syscall, for all tasks or by thread, process or cgroup;
+//! additionally by an object of the calls (`--by`), and repeatedly (`--interval`).
 //!
-//! Groups stand in the order of their events, the busiest first (perf trace has it last, where the table is long). A call is counted once, when it is over; one whose entry or
-//! exit was not seen is counted but not timed. When the kernel dropped records, the head says how many calls are missing.
+//! Groups are ordered by their number of events, the busiest first (perf trace prints it last). A call is counted once,
+//! when it has ended. A call whose entry or exit was not seen is counted but not timed. If the kernel dropped records,
+//! the head has the number of missing calls.
 
 mod columns;
 mod groups;
@@ -12,16 +13,16 @@ mod objects;
 mod stat;
 mod table;
 
-use super::output::Shared;
-use super::{Over, Sink, View};
+use super::output::SharedOutput;
+use super::{Sink, TraceResult, View};
 use crate::beauty::stamp::Stamps;
-use crate::event::{Event, TaskId, Time, What};
+use crate::event::{Event, EventKind, TaskId, Time};
 use crate::session::{EventSpec, Role};
 use crate::show::{Mode, Show, SummaryBy, TimeFormat};
 use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;
 use groups::{Groups, Span};
-use numbers::{Counts, Numbers, OfGroup};
+use numbers::{Counts, GroupNumbers, Numbers};
 use objects::Objects;
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -29,22 +30,23 @@ use std::io;
 use std::sync::PoisonError;
 use table::Row;
 
-/// Counts, and prints at the end.
+/// The sink that counts calls and prints the tables at the end.
 pub struct Summary {
-    look: Look,
-    output: Shared,
+    options: TableOptions,
+    output: SharedOutput,
     groups: Groups,
     objects: Objects,
-    /// Since the last interval began, or since the start.
+    /// The numbers since the present interval began, or since the start.
     numbers: Numbers,
     interval: Option<Interval>,
-    /// Calls that stand nowhere else, and whether the last table could be written.
+    /// The number of calls that are printed only in the tables.
     calls: u64,
+    /// Whether the last table could be written.
     is_written: bool,
 }
 
-/// How tables look.
-struct Look {
+/// Options of the tables.
+struct TableOptions {
     by: SummaryBy,
     errnos: bool,
     histogram: bool,
@@ -52,25 +54,26 @@ struct Look {
     beside_lines: bool,
 }
 
-/// `--interval`
+/// The state of `--interval`.
 struct Interval {
-    /// Nanoseconds.
+    /// The length in nanoseconds.
     length: u64,
-    /// When the present one began; none before the first event or tick. The first began when tracing did.
+    /// The beginning of the present interval; `None` before the first event or tick. The first interval begins with the
+    /// trace.
     begun: Option<Time>,
-    /// Those before it, if there was one.
+    /// The numbers of the earlier intervals, if there were any.
     before: Option<Numbers>,
     format: TimeFormat,
     stamps: Option<Stamps>,
 }
 
 impl Summary {
-    /// It is printed to `output` when everything is over.
-    pub fn new(show: &Show, output: Shared) -> Summary {
+    /// Creates the sink, which prints its tables to `output` at the end.
+    pub fn new(show: &Show, output: SharedOutput) -> Summary {
         let interval =
             show.interval.map(|length| Interval { length: length.max(1), begun: None, before: None, format: show.time, stamps: None });
         Summary {
-            look: Look {
+            options: TableOptions {
                 by: show.summary_by,
                 errnos: show.errno_summary,
                 histogram: show.histogram,
@@ -105,12 +108,12 @@ impl Summary {
         self.groups.of(event.task, event.comm.as_ref(), event.time, span, view)
     }
 
-    /// Prints the intervals that are over at `now`.
-    fn pass(&mut self, now: Time, view: &View) -> io::Result<()> {
+    /// Prints the intervals that have ended at `now`.
+    fn print_finished_intervals(&mut self, now: Time, view: &View) -> io::Result<()> {
         let Some(interval) = &mut self.interval else { return Ok(()) };
         let begun = *interval.begun.get_or_insert_with(|| {
             let mut stamps = Stamps::new(interval.format, view.session);
-            // Relative stamps count from here.
+            // Relative time stamps count from the start of the trace.
             stamps.line(&mut Vec::new(), Some(view.session.started));
             interval.stamps = Some(stamps);
             view.session.started
@@ -151,11 +154,11 @@ impl Summary {
     }
 
     fn tables(&mut self, out: &mut String, numbers: &Numbers, tasks: &Tasks) {
-        let same = self.groups.settle(tasks);
+        let same = self.groups.resolve_cgroups(tasks);
         let all = numbers.events();
         let mut groups = numbers.of_groups(&same);
         groups.sort_by_key(|(group, of)| (Reverse(of.counts.events), *group));
-        for (group, OfGroup { counts, stats }) in groups {
+        for (group, GroupNumbers { counts, stats }) in groups {
             let calls: u64 = stats.values().map(|stat| stat.calls).sum();
             self.head(out, group, &counts, (calls, all));
             let mut legends: Vec<&str> = stats.keys().filter_map(|(object, _)| self.objects.legend(*object)).collect();
@@ -165,10 +168,10 @@ impl Summary {
                 stat,
             };
             let rows = stats.into_iter().map(row).collect();
-            if self.look.by == SummaryBy::Whole || self.objects.title().is_some() {
-                columns::write(out, rows, &self.look, self.objects.title());
+            if self.options.by == SummaryBy::OneTable || self.objects.title().is_some() {
+                columns::write(out, rows, &self.options, self.objects.title());
             } else {
-                table::write(out, rows, &self.look);
+                table::write(out, rows, &self.options);
             }
             legends.sort_unstable();
             legends.dedup();
@@ -177,12 +180,14 @@ impl Summary {
         }
     }
 
-    /// ` comm (tid), N events, P%, ...`: of all, only what the table does not say.
+    /// Prints ` comm (tid), N events, P%, ...`. For a table of all tasks, prints only facts that the table does not
+    /// have.
     fn head(&self, out: &mut String, group: u32, counts: &Counts, (calls, all): (u64, u64)) {
         let mut words = Vec::new();
-        match self.look.by {
-            SummaryBy::Whole if counts.events == calls && counts.major_faults + counts.minor_faults == 0 && counts.runtime.is_none() => {}
-            SummaryBy::Whole => words.push(format!("{} events", counts.events)),
+        match self.options.by {
+            SummaryBy::OneTable if counts.events == calls && counts.major_faults + counts.minor_faults == 0 && counts.runtime.is_none() => {
+            }
+            SummaryBy::OneTable => words.push(format!("{} events", counts.events)),
             _ => {
                 let share = if all == 0 { 0.0 } else { 100.0 * counts.events as f64 / all as f64 };
                 words.extend([self.groups.name(group), format!("{} events", counts.events), format!("{share:.1}%")]);
@@ -203,46 +208,46 @@ impl Summary {
 
 impl Sink for Summary {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
-        self.pass(event.time, view)?;
-        if !self.look.beside_lines {
-            self.calls += event.what.calls();
+        self.print_finished_intervals(event.time, view)?;
+        if !self.options.beside_lines {
+            self.calls += event.kind.calls();
         }
-        match &event.what {
-            What::Call(call) => {
+        match &event.kind {
+            EventKind::Call(call) => {
                 let group = self.group(event, Span::Moment, view);
                 let object = self.objects.of(event, call, view);
-                self.numbers.call(group, object, call, self.look.errnos);
+                self.numbers.call(group, object, call, self.options.errnos);
             }
-            What::Fault(fault) => {
+            EventKind::Fault(fault) => {
                 let group = self.group(event, Span::Moment, view);
                 let counts = self.numbers.counts(group);
                 counts.events += 1;
                 *(if fault.major { &mut counts.major_faults } else { &mut counts.minor_faults }) += 1;
             }
-            What::Tracepoint { event: index, raw, .. } => self.tracepoint(event, view.session.events.get(*index), raw, view),
-            What::Fork { child, .. } => self.groups.forget(child.tid),
-            What::Tally(tally) => {
+            EventKind::Tracepoint { event: index, raw, .. } => self.tracepoint(event, view.session.events.get(*index), raw, view),
+            EventKind::Fork { child, .. } => self.groups.forget(child.tid),
+            EventKind::Aggregate(aggregate) => {
                 let group = self.group(event, Span::Life, view);
-                tally.sums.iter().for_each(|sum| self.numbers.sum(group, sum, self.look.errnos));
+                aggregate.sums.iter().for_each(|sum| self.numbers.sum(group, sum, self.options.errnos));
             }
-            What::Pending(_) | What::Signal(_) | What::Exec { .. } | What::Exit(_) | What::Lost(_) => {}
+            EventKind::Pending(_) | EventKind::Signal(_) | EventKind::Exec { .. } | EventKind::Exit(_) | EventKind::Lost(_) => {}
         }
         Ok(())
     }
 
     fn tick(&mut self, view: &View) -> io::Result<()> {
-        self.pass(view.now, view)
+        self.print_finished_intervals(view.now, view)
     }
 
-    fn end(&mut self, over: &Over, view: &View) -> io::Result<()> {
-        // What an unfinished interval has is told as well, so that they add up.
+    fn end(&mut self, result: &TraceResult, view: &View) -> io::Result<()> {
+        // An unfinished interval is printed as well, so that the intervals add up to the total.
         if let Some((begun, true)) = self.interval.as_ref().and_then(|interval| Some((interval.begun?, interval.before.is_some()))) {
             self.print_interval(begun, view.now, view)?;
         }
         if let Some(before) = self.interval.as_mut().and_then(|interval| interval.before.take()) {
             self.numbers.add(&before);
         }
-        let text = self.text(over.ledger, view.tasks);
+        let text = self.text(result.ledger, view.tasks);
         let written = self.write(&text);
         self.is_written = written.is_ok();
         written
@@ -253,22 +258,22 @@ impl Sink for Summary {
     }
 }
 
-/// Says at the head of the tables what they lack.
+/// Prints at the head of the tables how many calls or records they lack.
 fn missing(out: &mut String, ledger: &Ledger) {
     let records = ledger.lost_records();
     let _ = match ledger.calls_account().map(|account| account.lost) {
         Some(calls @ 1..) if calls == records => {
-            writeln!(out, " PARTIAL: {calls} calls are missing here, as their records were lost; a larger -m loses less\n")
+            writeln!(out, " PARTIAL: {calls} calls are missing because their records were lost; a larger -m loses fewer\n")
         }
         Some(calls @ 1..) => {
-            writeln!(out, " PARTIAL: {calls} calls are missing here, as {records} records were lost; a larger -m loses less\n")
+            writeln!(out, " PARTIAL: {calls} calls are missing because {records} records were lost; a larger -m loses fewer\n")
         }
-        _ if records > 0 => writeln!(out, " PARTIAL: {records} records were lost; a larger -m loses less\n"),
+        _ if records > 0 => writeln!(out, " PARTIAL: {records} records were lost; a larger -m loses fewer\n"),
         _ => Ok(()),
     };
 }
 
-/// Whose time it was, and how much, of a `sched:sched_stat_runtime` record.
+/// Returns the task and the run time of a `sched:sched_stat_runtime` record.
 fn runtime(spec: &EventSpec, raw: &[u8], current: TaskId, view: &View) -> Option<(TaskId, u64)> {
     let format = spec.format.as_ref()?;
     let tid = format.field("pid")?.number(raw)? as i32;

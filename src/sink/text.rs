@@ -1,12 +1,12 @@
-//! The lines: each event in the style that was asked for, given out in large writes.
+//! Text output: renders each event in the requested style and writes the lines in large batches.
 //!
-//! What is printed leaves at the next tick at the latest, or when 64 KiB are together. It decides nothing: events that are not to be seen do not come here, save for those that
-//! rtrace needs for itself (`shown` of their event says so).
+//! Lines are written at the next tick at the latest, or when 64 KiB have accumulated. This sink filters nothing: events
+//! that are not shown do not reach it, except those that rtrace needs for itself (the event's `shown` is false).
 
-use super::output::Shared;
-use super::{Over, Sink, View};
-use crate::beauty::style::{self, CallsVerdict, EventVerdict, Known, Style, Verdict};
-use crate::event::{Event, Exit, What};
+use super::output::SharedOutput;
+use super::{Sink, TraceResult, View};
+use crate::beauty::style::{self, CallsVerdict, EventVerdict, Style, StyleContext, Verdict};
+use crate::event::{Event, EventKind, ExitState};
 use crate::session::Session;
 use crate::show::{Show, Width};
 use crate::stream::Unwritten;
@@ -14,25 +14,25 @@ use rustc_hash::FxHashMap;
 use std::io;
 use std::sync::PoisonError;
 
-/// Bytes that are worth a write of their own.
+/// The number of bytes at which a batch is written at once.
 const BATCH: usize = 64 * 1024;
 
-/// Prints lines.
+/// The sink that writes lines.
 pub struct Text {
     show: Show,
     color: bool,
-    /// Made at the first event, when it is known what was armed.
+    /// Created at the first event, when the armed events are known.
     style: Option<Box<dyn Style>>,
-    output: Shared,
+    output: SharedOutput,
     lines: Lines,
-    /// Calls whose lines could not be written.
+    /// The number of calls whose lines could not be written.
     unwritten: u64,
 }
 
-/// What waits to be written.
+/// The lines that are not written yet.
 enum Lines {
     Together(Batch),
-    /// By process; `None` is for what concerns all of them.
+    /// A batch per process; `None` is for lines of no single process.
     Separately {
         line: Vec<u8>,
         waiting: FxHashMap<Option<i32>, Batch>,
@@ -40,7 +40,7 @@ enum Lines {
     },
 }
 
-/// Lines, and where those of calls end.
+/// Lines, with the offsets at which those of calls end.
 #[derive(Debug, Default)]
 struct Batch {
     lines: Vec<u8>,
@@ -48,9 +48,9 @@ struct Batch {
 }
 
 impl Batch {
-    /// What the event is was just written behind the lines.
-    fn ended(&mut self, event: &Event) {
-        self.ends.extend((event.what.calls() > 0).then_some(self.lines.len()));
+    /// Records the end of an event's text, which was just appended.
+    fn end_event(&mut self, event: &Event) {
+        self.ends.extend((event.kind.calls() > 0).then_some(self.lines.len()));
     }
 
     fn clear(&mut self) {
@@ -58,8 +58,8 @@ impl Batch {
         self.ends.clear();
     }
 
-    /// Writes it, and counts the calls of which not all could be written.
-    fn write(&self, output: &Shared, pid: Option<i32>, unwritten: &mut u64) -> io::Result<()> {
+    /// Writes the batch, and counts the calls whose text was not written completely.
+    fn write(&self, output: &SharedOutput, pid: Option<i32>, unwritten: &mut u64) -> io::Result<()> {
         let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
         output.write(pid, &self.lines).map_err(|Unwritten { error, written }| {
             *unwritten += self.ends.iter().filter(|end| **end > written).count() as u64;
@@ -69,7 +69,7 @@ impl Batch {
 }
 
 impl Text {
-    pub fn new(show: &Show, color: bool, output: Shared) -> Text {
+    pub fn new(show: &Show, color: bool, output: SharedOutput) -> Text {
         let separate = output.lock().unwrap_or_else(PoisonError::into_inner).is_separate();
         let lines = match separate {
             true => Lines::Separately { line: Vec::new(), waiting: FxHashMap::default(), bytes: 0 },
@@ -78,8 +78,8 @@ impl Text {
         Text { show: show.clone(), color, style: None, output, lines, unwritten: 0 }
     }
 
-    /// A terminal may have become wider or narrower since it was asked last.
-    fn look_at_terminal(&mut self) {
+    /// Reads the terminal's width, which may have changed.
+    fn update_terminal_width(&mut self) {
         let columns = self.output.lock().unwrap_or_else(PoisonError::into_inner).columns_of_terminal();
         if let (Some(style), Some(columns)) = (&mut self.style, columns) {
             style.on_terminal(match self.show.width {
@@ -99,7 +99,7 @@ impl Text {
                 batch.clear();
                 done
             }
-            // Each has a file of its own: one that cannot be written is no reason to leave the others out.
+            // Each process has a file of its own: a failed write to one file does not prevent the writes to the others.
             Lines::Separately { waiting, bytes, .. } => {
                 *bytes = 0;
                 waiting.drain().map(|(pid, batch)| batch.write(output, pid, unwritten)).fold(Ok(()), io::Result::and)
@@ -111,23 +111,23 @@ impl Text {
 impl Sink for Text {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
         if self.style.is_none() {
-            self.style = Some(style::of(&self.show, view.session, self.color));
-            self.look_at_terminal();
+            self.style = Some(style::create(&self.show, view.session, self.color));
+            self.update_terminal_width();
         }
-        let style = self.style.get_or_insert_with(|| style::of(&self.show, view.session, self.color));
+        let style = self.style.get_or_insert_with(|| style::create(&self.show, view.session, self.color));
         let full = match &mut self.lines {
             Lines::Together(batch) => {
                 print(style.as_mut(), &mut batch.lines, event, view);
-                batch.ended(event);
+                batch.end_event(event);
                 batch.lines.len() >= BATCH
             }
             Lines::Separately { line, waiting, bytes } => {
                 print(style.as_mut(), line, event, view);
-                let pid = if matches!(event.what, What::Lost(_)) { None } else { Some(event.task.pid) };
+                let pid = if matches!(event.kind, EventKind::Lost(_)) { None } else { Some(event.task.pid) };
                 if !line.is_empty() {
                     let batch = waiting.entry(pid).or_default();
                     batch.lines.extend_from_slice(line);
-                    batch.ended(event);
+                    batch.end_event(event);
                 }
                 *bytes += line.len();
                 line.clear();
@@ -138,15 +138,15 @@ impl Sink for Text {
     }
 
     fn tick(&mut self, _: &View) -> io::Result<()> {
-        self.look_at_terminal();
+        self.update_terminal_width();
         self.flush()
     }
 
-    fn end(&mut self, over: &Over, view: &View) -> io::Result<()> {
+    fn end(&mut self, result: &TraceResult, view: &View) -> io::Result<()> {
         self.flush()?;
-        let verdict = verdict(over, view.session, self.unwritten);
+        let verdict = verdict(result, view.session, self.unwritten);
         let mut last = Vec::new();
-        self.style.get_or_insert_with(|| style::of(&self.show, view.session, self.color)).end(&mut last, &verdict, view.session);
+        self.style.get_or_insert_with(|| style::create(&self.show, view.session, self.color)).end(&mut last, &verdict, view.session);
         match last.is_empty() {
             true => Ok(()),
             false => Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &last)?),
@@ -159,17 +159,17 @@ impl Sink for Text {
 }
 
 fn print(style: &mut dyn Style, out: &mut Vec<u8>, event: &Event, view: &View) {
-    // A call that is in flight to the end has its line already, if it was shown as pending.
-    if matches!(&event.what, What::Call(call) if call.shown_pending && call.exit == Exit::Pending) {
+    // A call that is in flight at the end already has its line if it was shown as pending.
+    if matches!(&event.kind, EventKind::Call(call) if call.shown_pending && call.exit == ExitState::Pending) {
         return;
     }
     let comm = |tid| view.tasks.comm_at(tid, event.time);
-    style.event(out, event, &Known { session: view.session, comm: &comm, names: view.names });
+    style.event(out, event, &StyleContext { session: view.session, comm: &comm, names: view.names });
 }
 
-/// How the trace went, of which so many calls were not written.
-fn verdict(over: &Over, session: &Session, given_up: u64) -> Verdict {
-    let Over { ledger, account } = over;
+/// Returns the account of the trace for the style. `given_up` is the number of calls that could not be written.
+fn verdict(result: &TraceResult, session: &Session, given_up: u64) -> Verdict {
+    let TraceResult { ledger, account } = result;
     let calls = ledger.calls_account().map(|calls| CallsVerdict {
         issued: calls.issued + ledger.left_out,
         shown: account.calls_shown.saturating_sub(given_up),
@@ -177,7 +177,7 @@ fn verdict(over: &Over, session: &Session, given_up: u64) -> Verdict {
         held_back: account.calls_held_back + ledger.left_out,
         given_up,
     });
-    let shown = session.events.events.iter().zip(&ledger.events).filter(|(spec, _)| spec.shown && !spec.role.is_of_syscalls());
+    let shown = session.events.events.iter().zip(&ledger.events).filter(|(spec, _)| spec.shown && !spec.role.records_calls());
     let events = shown.filter_map(|(spec, counts)| {
         let (issued, lost) = (counts.issued?, counts.lost?);
         Some(EventVerdict { name: spec.name.clone(), issued, received: counts.counted, lost })

@@ -1,6 +1,6 @@
-//! What one look at the rings yields: owned copies of what each ring held.
+//! Chunks and rounds: owned copies of the bytes that the rings held.
 
-use crate::event::{Note, Time};
+use crate::event::{Synthesized, Time};
 
 /// The bytes that one ring held, in the ring's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,10 +10,10 @@ pub struct Chunk {
     pub bytes: Vec<u8>,
 }
 
-/// How a ring's records are written.
+/// The format of a chunk's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// Whole perf records ([`super::frame`]).
+    /// Complete perf records ([`super::frame`]).
     #[default]
     Records,
     /// Pages of a tracefs instance's buffer ([`super::instance::page`]).
@@ -23,25 +23,27 @@ pub enum Form {
 /// One complete pass over all rings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// The clock, read before the first ring was looked at. What a later round brings is younger than the `started` of the round before it.
+    /// The time at which the round began, read before the first ring was drained. All records of a later round are
+    /// younger than the `started` of the round before it.
     pub started: Time,
-    /// At most one chunk a ring; rings that held nothing have none.
+    /// At most one chunk per ring. Rings that were empty have none.
     pub chunks: Vec<Chunk>,
-    /// What was learnt outside the rings.
-    pub notes: Vec<(Time, Note)>,
+    /// Records that rtrace synthesized from /proc since the last round.
+    pub synthesized: Vec<(Time, Synthesized)>,
 }
 
 impl Round {
-    /// How many bytes of records it holds.
+    /// Returns the number of bytes of records.
     pub fn bytes(&self) -> usize {
         self.chunks.iter().map(|c| c.bytes.len()).sum()
     }
 
-    /// About how many bytes of memory it takes; more than zero, so that a bound in bytes is one in rounds too.
+    /// Returns the approximate memory use in bytes. It is greater than zero, so that a bound in bytes also bounds the
+    /// number of rounds.
     pub fn weight(&self) -> usize {
         size_of::<Round>()
             + self.bytes()
             + self.chunks.len() * size_of::<Chunk>()
-            + self.notes.iter().map(|(_, note)| size_of::<(Time, Note)>() + note.bytes()).sum::<usize>()
+            + self.synthesized.iter().map(|(_, record)| size_of::<(Time, Synthesized)>() + record.bytes()).sum::<usize>()
     }
 }

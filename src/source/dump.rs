@@ -1,25 +1,27 @@
-//! What a sample has of the stack: the chain of addresses that the kernel walked, and the registers and stack of user space that it copied.
+//! The stack data of a sample: the call chain that the kernel walked, and the user-space registers and stack memory
+//! that it copied.
 //!
-//! The layout is perf_event_open(2)'s (PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_REGS_USER, PERF_SAMPLE_STACK_USER). What an address is the frame of is `stack`'s business.
+//! The layout is that of perf_event_open(2) (PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_REGS_USER, PERF_SAMPLE_STACK_USER). The
+//! module `stack` unwinds these bytes and names the frames.
 
 use super::frame::field;
-use crate::event::note::StackMemory;
+use crate::event::synthesized::StackMemory;
 
-/// Registers and stack of user space at the moment of the sample.
+/// User-space registers and stack memory at the moment of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dump<'a> {
     pub abi: RegisterAbi,
-    /// Which registers there are: a bit for each `PERF_REG_*`, as in the event's `sample_regs_user`.
+    /// The registers that are present: one bit for each `PERF_REG_*`, as in the event's `sample_regs_user`.
     pub mask: u64,
-    /// In the order of these bits, 8 bytes each.
+    /// The register values in the order of the bits in `mask`, 8 bytes each.
     pub registers: &'a [u8],
-    /// What lies from the stack pointer upwards, as far as it was asked for and could be read.
+    /// The memory from the stack pointer upwards, as much as was requested and could be read.
     pub stack: &'a [u8],
-    /// More was asked for than there is: the stack ends here, or could not be read on.
+    /// Whether fewer bytes were copied than requested: the stack ends here, or the next page could not be read.
     pub is_all: bool,
 }
 
-/// `enum perf_sample_regs_abi`: how wide the task's registers are.
+/// `enum perf_sample_regs_abi`: the width of the task's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegisterAbi {
     Bits32,
@@ -27,7 +29,8 @@ pub enum RegisterAbi {
 }
 
 impl<'a> Dump<'a> {
-    /// The dump at the end of a sample with these fields, of an event whose `sample_regs_user` has so many bits. `None` if there is none, as of kernel threads.
+    /// Parses the dump at the end of a sample. `layout` is the event's `sample_type`, and `mask` its
+    /// `sample_regs_user`. Returns `None` if the sample has no dump, as samples of kernel threads.
     pub fn parse(bytes: &'a [u8], layout: u64, mask: u64) -> Option<Dump<'a>> {
         if layout & field::REGS_USER == 0 {
             return None;
@@ -58,17 +61,21 @@ impl<'a> From<&'a StackMemory> for Dump<'a> {
     }
 }
 
-/// A stretch of a call chain that was walked in one part of the system.
+/// The part of the system to which an address of a call chain belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Kernel,
     User,
 }
 
-/// The addresses of a chain, innermost first: where the task was, then where each call returns to. Marks (`enum perf_callchain_context`) become the side that the addresses behind them are on.
+/// Returns the addresses of a call chain, innermost frame first: the interrupted instruction, then the return
+/// addresses.
+///
+/// Context markers (`enum perf_callchain_context`) are not returned. They set the side of the addresses that follow
+/// them.
 pub fn chain(bytes: &[u8]) -> impl Iterator<Item = (Side, u64)> + '_ {
-    /// PERF_CONTEXT_MAX: marks are not smaller.
-    const MARKS: u64 = -4095i64 as u64;
+    /// PERF_CONTEXT_MAX, the smallest marker.
+    const MARKERS: u64 = -4095i64 as u64;
     const KERNEL: u64 = -128i64 as u64;
     const USER: u64 = -512i64 as u64;
     let mut side = None;
@@ -81,8 +88,8 @@ pub fn chain(bytes: &[u8]) -> impl Iterator<Item = (Side, u64)> + '_ {
             side = Some(Side::User);
             None
         }
-        // A hypervisor's or a guest's.
-        MARKS.. => {
+        // Markers of a hypervisor or a guest.
+        MARKERS.. => {
             side = None;
             None
         }
@@ -111,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn a_dump_by_hand() {
-        // abi, two registers, size, three words of stack of which two are used
+    fn a_handwritten_dump_is_parsed() {
+        // The ABI, two registers, the size, and three words of stack, of which two are used.
         let record = bytes(&[2, 7, 8, 24, 0xa, 0xb, 0xc, 16]);
         let dump = Dump::parse(&record, BOTH, 0b1001).unwrap();
         assert_eq!((dump.abi, dump.registers), (RegisterAbi::Bits64, &bytes(&[7, 8])[..]));
@@ -123,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_user_space_has_no_dump() {
+    fn kernel_threads_have_no_dump() {
         assert_eq!(Dump::parse(&bytes(&[0, 0]), BOTH, 0b11), None);
         assert_eq!(Dump::parse(&[], 0, 0), None);
         let without_stack = bytes(&[2, 7, 0]);
@@ -131,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_tell_the_sides_of_a_chain() {
+    fn context_markers_separate_kernel_and_user_addresses() {
         let record = bytes(&[5, -128i64 as u64, 0xffff_ffff_8100_0000, -512i64 as u64, 0x40_1000, 0x40_2000, -1024i64 as u64, 9]);
         let expected = [(Side::Kernel, 0xffff_ffff_8100_0000), (Side::User, 0x40_1000), (Side::User, 0x40_2000)];
         assert_eq!(chain(&record).collect::<Vec<_>>(), expected);
@@ -139,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_borne(bytes: Vec<u8>, registers: u64) {
+        fn any_bytes_are_parsed_without_panic(bytes: Vec<u8>, registers: u64) {
             if let Some(dump) = Dump::parse(&bytes, BOTH, registers) {
                 prop_assert_eq!(dump.registers.len(), 8 * registers.count_ones() as usize);
                 prop_assert!(dump.stack.len() <= bytes.len());

@@ -1,19 +1,21 @@
-//! The chunk file: a stream's session and its rounds as they came, nothing decoded, for later.
+//! The chunk file: a session and its rounds, stored undecoded so that they can be read back later.
 //!
 //! ```text
 //! magic, u32 version, u32 length, session as JSON
 //! then frames:   u32 kind, u64 length of what follows
-//!   1 round      u64 started, u32 chunks, {u32 cpu:24 form:8, u32 length, records}..., u32 length, notes as JSON (length 0: none)
-//!   2 notes      notes as JSON: learnt between rounds
-//!   3 end        u64 rounds
+//!   1 round          u64 started, u32 chunks, {u32 cpu:24 form:8, u32 length, records}...,
+//!                    u32 length, synthesized records as JSON (length 0: none)
+//!   2 synthesized    records as JSON that were synthesized between rounds
+//!   3 end            u64 rounds
 //! ```
 //!
-//! Numbers are little-endian. The end is there so that a file that was cut short is known as such: its whole rounds are read, then comes an error that
-//! says where. No length is believed before its bytes are there, so that memory is bounded by the file's size and by the limits below.
+//! Numbers are little-endian. The end frame distinguishes a complete file from a truncated one: the reader returns all
+//! complete rounds of a truncated file, then an error with the offset at which it ends. The reader allocates memory
+//! only as bytes arrive, not by a length field, so memory is bounded by the file's size and by the limits below.
 
 use super::Source;
 use super::chunk::{Chunk, Form, Round};
-use crate::event::{Note, Time};
+use crate::event::{Synthesized, Time};
 use crate::session::Session;
 use anyhow::{Context, bail, ensure};
 use std::fs::File;
@@ -23,25 +25,27 @@ use std::path::Path;
 const MAGIC: [u8; 8] = *b"rtchunks";
 const VERSION: u32 = 1;
 
-/// What frames are.
+/// The kinds of frames.
 mod frame {
     pub const ROUND: u32 = 1;
-    pub const NOTES: u32 = 2;
+    pub const SYNTHESIZED: u32 = 2;
     pub const END: u32 = 3;
 }
 
-/// Where a chunk's form stands beside its CPU.
+/// In the word that holds a chunk's CPU and form, the form begins at this bit.
 const FORM_SHIFT: u32 = 24;
 const CPU: u32 = (1 << FORM_SHIFT) - 1;
 
-/// Larger than any ring is.
+/// A limit for the length of a chunk, larger than any ring.
 const CHUNK_BYTES_MAX: u64 = 1 << 30;
-/// A session has about 1 MiB for all of the kernel's syscall events; notes are paths and names.
+/// A limit for the length of JSON. A session takes about 1 MiB for all of the kernel's syscall events; synthesized
+/// records are paths and names.
 const JSON_BYTES_MAX: u64 = 1 << 28;
-/// Writes and reads are at least as large, chunks that are larger go in one piece.
+/// The size of the read and write buffers. Chunks that are larger are read and written in one call.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Writes a chunk file. Without [`Writer::finish`] it is one that was cut short; after an error nothing more may be written, and what is whole can be read.
+/// A writer of chunk files. Without [`Writer::finish`], readers report the file as truncated. After an error, nothing
+/// more may be written; the rounds before it can be read.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: BufWriter<W>,
@@ -61,11 +65,13 @@ impl<W: Write> Writer<W> {
         Ok(Writer { out, rounds: 0 })
     }
 
+    /// Writes a round.
+    ///
     /// # Errors
     /// `out` cannot be written.
     pub fn round(&mut self, round: &Round) -> io::Result<()> {
-        let notes = if round.notes.is_empty() { Vec::new() } else { serde_json::to_vec(&round.notes)? };
-        let bytes = 8 + 4 + 8 * round.chunks.len() + round.bytes() + 4 + notes.len();
+        let synthesized = if round.synthesized.is_empty() { Vec::new() } else { serde_json::to_vec(&round.synthesized)? };
+        let bytes = 8 + 4 + 8 * round.chunks.len() + round.bytes() + 4 + synthesized.len();
         self.frame(frame::ROUND, bytes)?;
         self.out.write_all(&round.started.0.to_le_bytes())?;
         self.out.write_all(&length(round.chunks.len())?)?;
@@ -74,20 +80,20 @@ impl<W: Write> Writer<W> {
             write_sized(&mut self.out, &chunk.bytes)?;
         }
         self.rounds += 1;
-        write_sized(&mut self.out, &notes)
+        write_sized(&mut self.out, &synthesized)
     }
 
-    /// Notes that came apart from rounds; the reader gives them with the next round.
+    /// Writes records that were synthesized between rounds. A reader returns them with the next round.
     ///
     /// # Errors
     /// `out` cannot be written.
-    pub fn notes(&mut self, notes: &[(Time, Note)]) -> io::Result<()> {
-        let notes = serde_json::to_vec(notes)?;
-        self.frame(frame::NOTES, notes.len())?;
-        self.out.write_all(&notes)
+    pub fn synthesized(&mut self, synthesized: &[(Time, Synthesized)]) -> io::Result<()> {
+        let synthesized = serde_json::to_vec(synthesized)?;
+        self.frame(frame::SYNTHESIZED, synthesized.len())?;
+        self.out.write_all(&synthesized)
     }
 
-    /// Writes the end and gives `out` back.
+    /// Writes the end frame and returns `out`.
     ///
     /// # Errors
     /// `out` cannot be written.
@@ -103,7 +109,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// A chunk's CPU and form in one word.
+/// Packs a chunk's CPU and form into one word.
 fn ring(chunk: &Chunk) -> io::Result<u32> {
     let form = match chunk.form {
         Form::Records => 0,
@@ -130,17 +136,19 @@ pub struct FileSource<R> {
     input: Input<R>,
     session: Session,
     rounds: u64,
-    /// Learnt since the last round.
-    notes: Vec<(Time, Note)>,
+    /// Records that were synthesized since the last round.
+    synthesized: Vec<(Time, Synthesized)>,
     last_started: Time,
     spare: Vec<Vec<u8>>,
-    /// The end was read, or an error given.
-    over: bool,
+    /// Whether the end frame was read, or an error returned.
+    is_over: bool,
 }
 
 impl FileSource<File> {
+    /// Opens a chunk file and reads its session.
+    ///
     /// # Errors
-    /// The file cannot be opened, or is no chunk file.
+    /// The file cannot be opened, or is not a chunk file.
     pub fn open(path: &Path) -> anyhow::Result<FileSource<File>> {
         let open = || FileSource::new(File::open(path)?);
         open().with_context(|| format!("{}", path.display()))
@@ -148,10 +156,10 @@ impl FileSource<File> {
 }
 
 impl<R: Read> FileSource<R> {
-    /// `input` need not be buffered.
+    /// Reads the session from `input`, which need not be buffered.
     ///
     /// # Errors
-    /// It is no chunk file, or one of another version.
+    /// `input` is not a chunk file, or has another version.
     pub fn new(input: R) -> anyhow::Result<FileSource<R>> {
         let mut input = Input { inner: BufReader::with_capacity(BUFFER_BYTES, input), offset: 0, left: u64::MAX };
         ensure!(
@@ -163,7 +171,7 @@ impl<R: Read> FileSource<R> {
         ensure!(version == VERSION, "a recording of version {version}, this rtrace reads version {VERSION}");
         let len = u64::from(input.u32()?);
         let session = input.json(len, "the session")?;
-        Ok(FileSource { input, session, rounds: 0, notes: Vec::new(), last_started: Time(0), spare: Vec::new(), over: false })
+        Ok(FileSource { input, session, rounds: 0, synthesized: Vec::new(), last_started: Time(0), spare: Vec::new(), is_over: false })
     }
 
     fn read_frames(&mut self) -> anyhow::Result<Option<Round>> {
@@ -173,17 +181,17 @@ impl<R: Read> FileSource<R> {
             self.input.left = len;
             let round = match kind {
                 frame::ROUND => Some(self.read_round()?),
-                frame::NOTES => {
-                    let notes: Vec<(Time, Note)> = self.input.json(len, "notes")?;
-                    self.notes.extend(notes);
+                frame::SYNTHESIZED => {
+                    let synthesized: Vec<(Time, Synthesized)> = self.input.json(len, "the synthesized records")?;
+                    self.synthesized.extend(synthesized);
                     None
                 }
                 frame::END => {
                     let rounds = self.input.u64()?;
                     ensure!(rounds == self.rounds, "the recording has {} rounds, its end says {rounds}", self.rounds);
-                    self.over = true;
-                    let notes = std::mem::take(&mut self.notes);
-                    return Ok((!notes.is_empty()).then_some(Round { started: self.last_started, chunks: Vec::new(), notes }));
+                    self.is_over = true;
+                    let synthesized = std::mem::take(&mut self.synthesized);
+                    return Ok((!synthesized.is_empty()).then_some(Round { started: self.last_started, chunks: Vec::new(), synthesized }));
                 }
                 _ => bail!("byte {} of the recording: there is no frame of kind {kind}", self.input.offset - 12),
             };
@@ -208,11 +216,11 @@ impl<R: Read> FileSource<R> {
             self.input.bytes(len, CHUNK_BYTES_MAX, &mut bytes)?;
             round.chunks.push(Chunk { cpu: ring & CPU, form, bytes });
         }
-        let notes_len = u64::from(self.input.u32()?);
-        round.notes = std::mem::take(&mut self.notes);
-        if notes_len > 0 {
-            let notes: Vec<(Time, Note)> = self.input.json(notes_len, "notes")?;
-            round.notes.extend(notes);
+        let synthesized_len = u64::from(self.input.u32()?);
+        round.synthesized = std::mem::take(&mut self.synthesized);
+        if synthesized_len > 0 {
+            let synthesized: Vec<(Time, Synthesized)> = self.input.json(synthesized_len, "the synthesized records")?;
+            round.synthesized.extend(synthesized);
         }
         self.rounds += 1;
         self.last_started = round.started;
@@ -226,10 +234,10 @@ impl<R: Read> Source for FileSource<R> {
     }
 
     fn next_round(&mut self) -> anyhow::Result<Option<Round>> {
-        if self.over {
+        if self.is_over {
             return Ok(None);
         }
-        self.read_frames().inspect_err(|_| self.over = true)
+        self.read_frames().inspect_err(|_| self.is_over = true)
     }
 
     fn recycle(&mut self, round: Round) {
@@ -237,25 +245,29 @@ impl<R: Read> Source for FileSource<R> {
     }
 }
 
-/// A reader that knows where it is and where its frame ends.
+/// A reader that tracks its offset in the file and the bytes that are left of the current frame.
 #[derive(Debug)]
 struct Input<R> {
     inner: BufReader<R>,
     offset: u64,
-    /// Bytes of the frame that were not read.
+    /// The bytes of the frame that were not read yet.
     left: u64,
 }
 
 impl<R: Read> Input<R> {
-    /// Replaces what is in `into`, which grows only as bytes are there.
+    /// Replaces the content of `into` by the next `len` bytes. `into` grows only as bytes are read.
     fn bytes(&mut self, len: u64, most: u64, into: &mut Vec<u8>) -> anyhow::Result<()> {
-        ensure!(len <= most.min(self.left), "byte {} of the recording: {len} bytes are said to follow, more than can", self.offset);
+        ensure!(
+            len <= most.min(self.left),
+            "byte {} of the recording: a length of {len} bytes exceeds the frame or the limit",
+            self.offset
+        );
         into.clear();
         let read = (&mut self.inner).take(len).read_to_end(into);
         let read = read.with_context(|| format!("cannot read the recording after byte {}", self.offset))? as u64;
         self.offset += read;
         self.left -= read;
-        ensure!(read == len, "the recording is cut short at byte {}: what is whole before was read", self.offset);
+        ensure!(read == len, "the recording is cut short at byte {}: the complete rounds before it were read", self.offset);
         Ok(())
     }
 

@@ -1,7 +1,8 @@
-//! What names and unwinding need of the live machine: files that processes have mapped, the kernel's names, what just-in-time compilers write.
+//! Access to the live machine's files for unwinding and symbolization: mapped files, the kernel's symbols, and the perf
+//! maps and jitdump files of just-in-time compilers.
 
-use crate::kernel::elsewhere::Guarded;
 use crate::kernel::objects::{self, Mapped};
+use crate::kernel::remote_files::Guarded;
 use crate::stack::library::{MappedFile, Open, Opened, Unopened};
 use crate::stack::naming::Fetch;
 use crate::stack::symbols::ReadAt;
@@ -9,23 +10,23 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Names that are in no file of a mapping.
+/// Symbols that are not in a mapped file: those of the kernel and of just-in-time compilers.
 #[derive(Debug, Default)]
 pub struct LiveNames {
-    /// The kernel's, read while events are armed: it takes some 60 ms.
+    /// The thread that reads /proc/kallsyms while events are armed, which takes some 60 ms.
     ahead: Option<JoinHandle<io::Result<Vec<u8>>>>,
     files: Guarded,
 }
 
 impl LiveNames {
-    /// Those of the kernel will be asked for.
+    /// Starts to read the kernel's symbols at once, for traces that will need them.
     pub fn read_ahead(files: Guarded) -> LiveNames {
         let thread = std::thread::Builder::new().name("rtrace-kallsyms".to_owned()).spawn(objects::kallsyms);
-        // Without a thread they are read when they are asked for.
+        // Without a thread, they are read at the first use.
         LiveNames { ahead: thread.ok(), files }
     }
 
-    /// Those of the kernel are read if they are asked for.
+    /// Reads the kernel's symbols only at the first use.
     pub fn new(files: Guarded) -> LiveNames {
         LiveNames { ahead: None, files }
     }
@@ -48,14 +49,14 @@ impl Fetch for LiveNames {
     }
 }
 
-/// The live machine.
+/// The files that processes of the live machine have mapped.
 #[derive(Debug)]
 pub struct LiveMappings(pub Guarded);
 
 impl Open for LiveMappings {
     fn open(&mut self, mapped: &MappedFile) -> Result<Opened, Unopened> {
         if &*mapped.path == b"[vdso]" {
-            // It is the same for all programs; that of this process is there for certain, that of one that ended is not.
+            // The vDSO is in no file: it is read from the process's memory, which fails once the process has exited.
             let bytes = objects::image(mapped.pid, mapped.addresses).map_err(|_| Unopened::Gone)?;
             return Ok(Opened { file: None, bytes: Arc::new(bytes) });
         }

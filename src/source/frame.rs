@@ -1,18 +1,19 @@
-//! The extent of one perf record and the reading of its fields.
+//! Finds the extent of perf records and decodes their fields.
 //!
-//! The layout is perf_event_open(2)'s, `PERF_RECORD_*` with the sample fields every event of rtrace asks for: the identifier first, so that
-//! the event, and with it the rest of the layout, is known before anything else is read. Bytes may come from a file: nothing here panics, and what
-//! cannot be read is a [`Fault`], never a guess.
+//! The layout is that of perf_event_open(2): `PERF_RECORD_*` with the sample fields that every event of rtrace
+//! requests. The identifier comes first, so the event, and by it the layout of the other fields, is known before
+//! anything else is read. The bytes may come from a file: nothing here panics, and a record that cannot be read is a
+//! [`Fault`], never a guess.
 //!
-//! There are two depths. [`Frame::stamp`] reads only when and of which event, for the merge; [`Frame::read`] reads the whole record.
-//! Numbers are little-endian, as on every machine whose records rtrace reads.
+//! A record is decoded in two steps. [`Frame::stamp`] reads only the time and the event, for the merge. [`Frame::read`]
+//! reads the complete record. Numbers are little-endian, as on every machine whose records rtrace reads.
 
 use super::record::{Body, Record, Sample};
 use crate::bpf;
 use crate::event::{EventIndex, FileId, TaskId, Time};
 use crate::session::EventTable;
 
-/// `enum perf_event_type` (include/uapi/linux/perf_event.h): the records that are read; all others are skipped.
+/// `enum perf_event_type` (include/uapi/linux/perf_event.h): the records that are decoded. All others are skipped.
 pub mod kind {
     pub const LOST: u32 = 2;
     pub const COMM: u32 = 3;
@@ -23,7 +24,7 @@ pub mod kind {
     pub const LOST_SAMPLES: u32 = 13;
 }
 
-/// `PERF_SAMPLE_*` (include/uapi/linux/perf_event.h): the fields of samples that are understood.
+/// `PERF_SAMPLE_*` (include/uapi/linux/perf_event.h): the sample fields that are decoded.
 pub mod field {
     pub const IP: u64 = 1 << 0;
     pub const TID: u64 = 1 << 1;
@@ -39,13 +40,14 @@ pub mod field {
     pub const REGS_USER: u64 = 1 << 12;
     pub const STACK_USER: u64 = 1 << 13;
     pub const IDENTIFIER: u64 = 1 << 16;
-    /// What an event asks for whose own bytes say when and who: those of the BPF programs ([`crate::bpf::record`]).
-    pub const TOLD_BY_BYTES: u64 = IDENTIFIER | RAW;
-    /// What every other event asks for, so that each record says when, who and of which event.
+    /// The fields of events whose raw bytes contain the time and the task: the output of the BPF programs
+    /// ([`crate::bpf::record`]).
+    pub const PROGRAM_OUTPUT: u64 = IDENTIFIER | RAW;
+    /// The fields that every other event requests, so that each record has its time, task and event.
     pub const NEEDED: u64 = IDENTIFIER | TID | TIME;
-    /// What is about the stack ([`crate::source::dump`]).
+    /// The fields with stack data ([`crate::source::dump`]).
     pub const STACK: u64 = CALLCHAIN | REGS_USER | STACK_USER;
-    /// What is repeated at the end of records that are not samples (`sample_id_all`).
+    /// The fields that `sample_id_all` appends to records that are not samples.
     pub const TRAILER: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
 }
 
@@ -56,13 +58,13 @@ pub(super) const PROT_EXEC: u32 = 4;
 /// `struct perf_event_header`: type, misc, size.
 pub(super) const HEADER_BYTES: usize = 8;
 
-/// The identifier and the size that stand before the bytes of [`field::TOLD_BY_BYTES`].
+/// The bytes of the identifier and the raw size, which precede the raw bytes in a sample of [`field::PROGRAM_OUTPUT`].
 const SIZED_BYTES: usize = 12;
 
 /// Why a record cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    #[error("says it is {size} bytes long, but {left} are left")]
+    #[error("has a size of {size} bytes, but only {left} are left")]
     Size { size: usize, left: usize },
     #[error("of type {kind} is too short for its fields ({size} bytes)")]
     Short { kind: u32, size: usize },
@@ -72,28 +74,28 @@ pub enum Fault {
     Layout(u64),
 }
 
-/// What the merge needs of a record.
+/// The fields of a record that the merge needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     pub time: Time,
     pub event: EventIndex,
 }
 
-/// A record's extent: header and body, nothing of the body looked at.
+/// The extent of a record: its header and its undecoded body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// [`kind`].
+    /// The type of the record, one of [`kind`].
     pub kind: u32,
     pub misc: u16,
-    /// All after the header.
+    /// The bytes after the header.
     pub body: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// The record that begins at `offset`.
+    /// Returns the record that begins at `offset`.
     ///
     /// # Errors
-    /// [`Fault::Size`]: what follows cannot be found either.
+    /// [`Fault::Size`]: the records that follow cannot be found either.
     #[inline]
     pub fn at(bytes: &'a [u8], offset: usize) -> Result<Frame<'a>, Fault> {
         let rest = bytes.get(offset..).unwrap_or_default();
@@ -103,16 +105,16 @@ impl<'a> Frame<'a> {
         Ok(Frame { kind: header as u32, misc: (header >> 32) as u16, body })
     }
 
-    /// Bytes, header included.
+    /// Returns the size in bytes, including the header.
     #[inline]
     pub fn size(&self) -> usize {
         HEADER_BYTES + self.body.len()
     }
 
-    /// When it was written, and of which event it is; `None` for kinds that are skipped.
+    /// Returns the time and the event of the record, or `None` for kinds that are skipped.
     ///
     /// # Errors
-    /// The event is unknown, or the record too short.
+    /// The event is unknown, or the record is too short.
     #[inline]
     pub fn stamp(&self, table: &EventTable) -> Result<Option<Stamp>, Fault> {
         let (id, sample) = match self.kind {
@@ -123,7 +125,7 @@ impl<'a> Frame<'a> {
         let id = id.copied().map(u64::from_le_bytes).ok_or_else(|| self.short())?;
         let event = *table.ids.get(&id).ok_or(Fault::UnknownEvent(id))?;
         let layout = table.get(event).ok_or(Fault::UnknownEvent(id))?.sample_type;
-        if layout & !field::STACK == field::TOLD_BY_BYTES {
+        if layout & !field::STACK == field::PROGRAM_OUTPUT {
             return self.stamp_of_bytes(layout, sample, event).map(Some);
         }
         if layout & (field::NEEDED | field::READ) != field::NEEDED {
@@ -134,28 +136,30 @@ impl<'a> Frame<'a> {
         Ok(Some(Stamp { time: Time(time), event }))
     }
 
-    /// The stamp of a record that says nothing of time beside its bytes. What is no sample (a gap) comes as one with the sample that follows it.
+    /// Returns the stamp of a record of [`field::PROGRAM_OUTPUT`], whose time is in its raw bytes. A LOST record has
+    /// none: it gets the latest time, which the merge replaces by that of the sample that follows it.
     #[inline]
     fn stamp_of_bytes(&self, layout: u64, sample: bool, event: EventIndex) -> Result<Stamp, Fault> {
         let time = match (sample, layout & field::CALLCHAIN) {
             (false, _) => Some(Time(u64::MAX)),
             (true, 0) => self.body.get(SIZED_BYTES..).and_then(bpf::record::time),
-            (true, _) => self.told_by_bytes(layout).and_then(|told| bpf::record::time(told.raw)),
+            (true, _) => self.program_sample(layout).and_then(|sample| bpf::record::time(sample.raw)),
         };
         Ok(Stamp { time: time.ok_or_else(|| self.short())?, event })
     }
 
     #[inline]
-    fn told_by_bytes(&self, layout: u64) -> Option<Told<'a>> {
+    fn program_sample(&self, layout: u64) -> Option<ProgramSample<'a>> {
         let mut fields = Fields { rest: self.body, layout };
-        Some(Told { origin: fields.u64()?, chain: fields.chain()?, raw: fields.sized()?, dump: fields.rest })
+        Some(ProgramSample { origin: fields.u64()?, chain: fields.chain()?, raw: fields.sized()?, dump: fields.rest })
     }
 
-    /// The whole record. `ring` is the CPU of its ring, for events that do not say theirs; the stamp is from [`Frame::stamp`].
+    /// Decodes the complete record. `ring` is the CPU of the record's ring, for events without a CPU field. `stamp` is
+    /// the result of [`Frame::stamp`].
     ///
     /// # Errors
-    /// The record is too short for what it says.
-    #[inline(always)] // and `sample`: otherwise the record is copied three times on its way, at half of the whole cost
+    /// The record is too short for its fields.
+    #[inline(always)] // as `sample`: otherwise the record is copied three times, which is half of the total cost
     pub fn read(&self, table: &EventTable, stamp: Stamp, ring: u32) -> Result<Record<'a>, Fault> {
         let layout = table.get(stamp.event).map_or(0, |spec| spec.sample_type);
         let read = if self.kind == kind::SAMPLE { self.sample(layout, stamp, ring) } else { self.side_band(layout, stamp, ring) };
@@ -164,21 +168,21 @@ impl<'a> Frame<'a> {
 
     #[inline(always)]
     fn sample(&self, layout: u64, stamp: Stamp, ring: u32) -> Option<Record<'a>> {
-        if layout & !field::STACK == field::TOLD_BY_BYTES {
-            let Told { origin, chain, raw, dump } = self.told_by_bytes(layout)?;
+        if layout & !field::STACK == field::PROGRAM_OUTPUT {
+            let ProgramSample { origin, chain, raw, dump } = self.program_sample(layout)?;
             let sample = Sample { event: stamp.event, origin, count: 1, raw, ip: 0, address: 0, chain, dump };
             return Some(Record { time: stamp.time, cpu: ring, task: bpf::record::task(raw)?, body: Body::Sample(sample) });
         }
         let mut fields = Fields { rest: self.body, layout };
         let origin = fields.u64()?;
-        let ip = fields.asked(field::IP)?.unwrap_or(0);
+        let ip = fields.optional(field::IP)?.unwrap_or(0);
         let task = fields.task()?;
-        fields.u64()?; // the time, in the stamp
-        let address = fields.asked(field::ADDR)?.unwrap_or(0);
-        fields.asked(field::ID)?;
-        fields.asked(field::STREAM_ID)?;
-        let cpu = fields.asked(field::CPU)?.map_or(ring, |cpu| cpu as u32);
-        let count = fields.asked(field::PERIOD)?.unwrap_or(1);
+        fields.u64()?; // the time, which the stamp has
+        let address = fields.optional(field::ADDR)?.unwrap_or(0);
+        fields.optional(field::ID)?;
+        fields.optional(field::STREAM_ID)?;
+        let cpu = fields.optional(field::CPU)?.map_or(ring, |cpu| cpu as u32);
+        let count = fields.optional(field::PERIOD)?.unwrap_or(1);
         let chain = fields.chain()?;
         let raw = if layout & field::RAW != 0 { fields.sized()? } else { &[] };
         let sample = Sample { event: stamp.event, origin, count, raw, ip, address, chain, dump: fields.rest };
@@ -191,10 +195,10 @@ impl<'a> Frame<'a> {
         let (own, trailer) = self.body.split_at_checked(self.body.len().checked_sub(trailer_bytes)?)?;
         let mut trailer = Fields { rest: trailer, layout };
         let task = if layout & field::TID == 0 { TaskId::default() } else { trailer.task()? };
-        trailer.asked(field::TIME)?; // in the stamp
-        trailer.asked(field::ID)?;
-        trailer.asked(field::STREAM_ID)?;
-        let cpu = trailer.asked(field::CPU)?.map_or(ring, |cpu| cpu as u32);
+        trailer.optional(field::TIME)?; // which the stamp has
+        trailer.optional(field::ID)?;
+        trailer.optional(field::STREAM_ID)?;
+        let cpu = trailer.optional(field::CPU)?.map_or(ring, |cpu| cpu as u32);
         let body = self.side_band_body(Fields { rest: own, layout })?;
         Some(Record { time: stamp.time, cpu, task, body })
     }
@@ -216,7 +220,7 @@ impl<'a> Frame<'a> {
                 Body::Map { task, start, len, offset, file, executable, path: own.text() }
             }
             kind::LOST => {
-                own.u64()?; // the event that next found room, not those that were dropped
+                own.u64()?; // the ID of the event that was next written, not of those that were dropped
                 Body::Lost { records: own.u64()?, after: None }
             }
             kind::LOST_SAMPLES => Body::Lost { records: own.u64()?, after: None },
@@ -230,25 +234,25 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Where the time stands in a sample's body: after the identifier, the instruction pointer and the task.
+/// Returns the offset of the time in a sample's body: after the identifier, the instruction pointer and the task.
 fn time_in_sample(layout: u64) -> usize {
     8 * (2 + usize::from(layout & field::IP != 0))
 }
 
-/// How far before the end the time stands in a trailer: `TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER`.
+/// Returns the distance of the time from the end of a trailer: `TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER`.
 fn time_from_end(layout: u64) -> usize {
     8 * (2 + usize::from(layout & field::ID != 0) + usize::from(layout & field::STREAM_ID != 0) + usize::from(layout & field::CPU != 0))
 }
 
-/// A sample whose bytes say when and who.
-struct Told<'a> {
+/// A sample of [`field::PROGRAM_OUTPUT`]. Its time and task are in `raw`.
+struct ProgramSample<'a> {
     origin: u64,
     chain: &'a [u8],
     raw: &'a [u8],
     dump: &'a [u8],
 }
 
-/// A reader of fields one after the other; `None` where the bytes end.
+/// A reader of consecutive fields. Its methods return `None` where the bytes end.
 struct Fields<'a> {
     rest: &'a [u8],
     layout: u64,
@@ -269,35 +273,35 @@ impl<'a> Fields<'a> {
         Some(u64::from_le_bytes(*taken))
     }
 
-    /// A field that is there only when the layout has `bit`.
+    /// Reads a field that is present only if the layout has `bit`.
     #[inline]
-    fn asked(&mut self, bit: u64) -> Option<Option<u64>> {
+    fn optional(&mut self, bit: u64) -> Option<Option<u64>> {
         if self.layout & bit == 0 { Some(None) } else { self.u64().map(Some) }
     }
 
-    /// `u32 pid, tid`.
+    /// Reads `u32 pid, tid`.
     #[inline]
     fn task(&mut self) -> Option<TaskId> {
         self.u64().map(|both| TaskId { pid: both as i32, tid: (both >> 32) as i32 })
     }
 
-    /// `u32 pid, ppid, tid, ptid`: a task and its parent.
+    /// Reads `u32 pid, ppid, tid, ptid`: a task and its parent.
     fn family(&mut self) -> Option<(TaskId, TaskId)> {
         let (pids, tids) = (self.u64()?, self.u64()?);
         let task = TaskId { pid: pids as i32, tid: tids as i32 };
         Some((task, TaskId { pid: (pids >> 32) as i32, tid: (tids >> 32) as i32 }))
     }
 
-    /// `u64 nr`, then as many addresses, if the layout has them.
+    /// Reads `u64 nr` and that many addresses, if the layout has a call chain.
     #[inline]
     fn chain(&mut self) -> Option<&'a [u8]> {
-        match self.asked(field::CALLCHAIN)? {
+        match self.optional(field::CALLCHAIN)? {
             Some(addresses) => self.take(usize::try_from(addresses).ok()?.checked_mul(8)?),
             None => Some(&[]),
         }
     }
 
-    /// `u32 size`, then as many bytes.
+    /// Reads `u32 size` and that many bytes.
     #[inline]
     fn sized(&mut self) -> Option<&'a [u8]> {
         let (size, rest) = self.rest.split_first_chunk()?;
@@ -305,7 +309,7 @@ impl<'a> Fields<'a> {
         self.take(u32::from_le_bytes(*size) as usize)
     }
 
-    /// All that is left, up to the first NUL.
+    /// Returns the rest up to the first NUL.
     fn text(&self) -> &'a [u8] {
         &self.rest[..memchr::memchr(0, self.rest).unwrap_or(self.rest.len())]
     }

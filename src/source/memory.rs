@@ -1,17 +1,18 @@
-//! Rounds from memory, and a writer of real records: what tests and benchmarks feed the pipeline with.
+//! A source of rounds in memory, and a writer of records, for tests and benchmarks.
 //!
-//! [`RecordWriter`] writes the bytes that the kernel would, for the sample layouts of the session's events; it is the inverse of
-//! [`super::frame`], so that whatever reads records can be driven without privileges. It keeps no order and checks nothing: what it is told, it writes.
+//! [`RecordWriter`] writes the bytes that the kernel writes for the sample layouts of the session's events. It is the
+//! inverse of [`super::frame`], so tests need no privileges to produce records. It neither sorts nor checks the
+//! records.
 
 use super::Source;
 use super::chunk::{Chunk, Form, Round};
 use super::frame::{HEADER_BYTES, MISC_COMM_EXEC, PROT_EXEC, field, kind};
-use crate::event::{EventIndex, Note, TaskId, Time};
+use crate::event::{EventIndex, Synthesized, TaskId, Time};
 use crate::kernel::format::Format;
 use crate::session::{EventTable, Role, Session};
 use std::collections::VecDeque;
 
-/// A source whose rounds are there already.
+/// A source whose rounds are in memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemorySource {
     session: Session,
@@ -34,7 +35,7 @@ impl Source for MemorySource {
     }
 }
 
-/// Writes records of one ring, one after the other.
+/// A writer of the records of one ring.
 ///
 /// ```
 /// # use rtrace::{event::*, session::Session, source::{memory::RecordWriter, Round}};
@@ -57,39 +58,39 @@ impl<'a> RecordWriter<'a> {
         RecordWriter { table, cpu, bytes: Vec::new() }
     }
 
-    /// A tracepoint's record; `raw` begins with `common_type` (see [`raw_record`]).
+    /// Writes a sample of a tracepoint. `raw` begins with `common_type` (see [`raw_record`]).
     pub fn sample(&mut self, event: EventIndex, task: TaskId, time: Time, raw: &[u8]) -> &mut Self {
         self.sample_from(self.identifier(event), task, time, raw)
     }
 
-    /// The same, from the opened event with this identifier.
+    /// Writes a sample of the opened event with the identifier `origin`.
     pub fn sample_from(&mut self, origin: u64, task: TaskId, time: Time, raw: &[u8]) -> &mut Self {
         self.any_sample(origin, task, time, [0, 0], raw)
     }
 
-    /// A software event's record: the instruction pointer and the address, such as of a page fault.
+    /// Writes a sample of a software event, such as a page fault, with its instruction pointer and data address.
     pub fn fault(&mut self, event: EventIndex, task: TaskId, time: Time, ip: u64, address: u64) -> &mut Self {
         self.any_sample(self.identifier(event), task, time, [ip, address], &[])
     }
 
-    /// PERF_RECORD_COMM.
+    /// Writes a PERF_RECORD_COMM.
     pub fn comm(&mut self, task: TaskId, time: Time, comm: &[u8], exec: bool) -> &mut Self {
         let mut body = pair(task.pid, task.tid).to_vec();
         push_text(&mut body, comm);
         self.side_band(kind::COMM, if exec { MISC_COMM_EXEC } else { 0 }, task, time, &body)
     }
 
-    /// PERF_RECORD_FORK, written by the parent.
+    /// Writes a PERF_RECORD_FORK, which the kernel writes in the context of the parent.
     pub fn fork(&mut self, child: TaskId, parent: TaskId, time: Time) -> &mut Self {
         self.family(kind::FORK, child, parent, parent, time)
     }
 
-    /// PERF_RECORD_EXIT, written by the task itself.
+    /// Writes a PERF_RECORD_EXIT, which the kernel writes in the context of the exiting task.
     pub fn exit(&mut self, task: TaskId, parent: TaskId, time: Time) -> &mut Self {
         self.family(kind::EXIT, task, parent, task, time)
     }
 
-    /// PERF_RECORD_MMAP2.
+    /// Writes a PERF_RECORD_MMAP2.
     pub fn map(&mut self, task: TaskId, time: Time, (start, len, offset): (u64, u64, u64), executable: bool, path: &[u8]) -> &mut Self {
         let mut body = pair(task.pid, task.tid).to_vec();
         let protection = if executable { u64::from(PROT_EXEC) } else { 0 };
@@ -100,17 +101,18 @@ impl<'a> RecordWriter<'a> {
         self.side_band(kind::MMAP2, 0, task, time, &body)
     }
 
-    /// PERF_RECORD_LOST: so many records were dropped before this one. The kernel writes it just before the next sample of that task.
+    /// Writes a PERF_RECORD_LOST with this number of dropped records. The kernel writes it just before the next sample
+    /// of that task.
     pub fn lost(&mut self, records: u64, task: TaskId, time: Time) -> &mut Self {
         let mut body = self.identifier(self.side_band_event()).to_le_bytes().to_vec();
         body.extend(records.to_le_bytes());
         self.side_band(kind::LOST, 0, task, time, &body)
     }
 
-    /// Any record: a header before this body.
+    /// Writes any record: a header and this body.
     ///
     /// # Panics
-    /// The record is longer than the 65,535 bytes that a header can say.
+    /// The record is longer than 65,535 bytes, the largest size that a header can hold.
     pub fn record(&mut self, kind: u32, misc: u16, body: &[u8]) -> &mut Self {
         let size = u16::try_from(HEADER_BYTES + body.len()).expect("a record is at most 65535 bytes long");
         self.bytes.extend(kind.to_le_bytes());
@@ -120,14 +122,14 @@ impl<'a> RecordWriter<'a> {
         self
     }
 
-    /// What was written, and starts anew.
+    /// Returns the records written so far as a chunk, and clears the writer.
     pub fn chunk(&mut self) -> Chunk {
         Chunk { cpu: self.cpu, form: Form::Records, bytes: std::mem::take(&mut self.bytes) }
     }
 
-    /// What was written as the only chunk of a round, and starts anew.
+    /// Returns the records written so far as the only chunk of a round, and clears the writer.
     pub fn round(&mut self, started: Time) -> Round {
-        Round { started, chunks: vec![self.chunk()], notes: Vec::<(Time, Note)>::new() }
+        Round { started, chunks: vec![self.chunk()], synthesized: Vec::<(Time, Synthesized)>::new() }
     }
 
     fn any_sample(&mut self, origin: u64, task: TaskId, time: Time, [ip, address]: [u64; 2], raw: &[u8]) -> &mut Self {
@@ -149,7 +151,8 @@ impl<'a> RecordWriter<'a> {
         put(field::PERIOD, 1u64.to_le_bytes());
         put(field::CALLCHAIN, 0u64.to_le_bytes());
         if layout & field::RAW != 0 {
-            // As the kernel does it: the size and the bytes together fill whole words, and the size includes the padding.
+            // As in the kernel, the size field and the bytes together fill complete words, and the size includes the
+            // padding.
             let padded = (raw.len() + 4).next_multiple_of(8) - 4;
             body.extend((padded as u32).to_le_bytes());
             body.extend(raw);
@@ -163,7 +166,7 @@ impl<'a> RecordWriter<'a> {
         self.side_band(kind, 0, current, time, &body)
     }
 
-    /// A record with the trailer of `sample_id_all`.
+    /// Writes a record with the trailer of `sample_id_all`.
     fn side_band(&mut self, kind: u32, misc: u16, current: TaskId, time: Time, body: &[u8]) -> &mut Self {
         let id = self.identifier(self.side_band_event());
         let layout = self.layout(id);
@@ -180,23 +183,26 @@ impl<'a> RecordWriter<'a> {
         self.record(kind, misc, &body)
     }
 
-    /// The event that side-band records name: the one armed for them, or else the first.
+    /// Returns the event that side-band records belong to: the one opened for them, or else the first.
     fn side_band_event(&self) -> EventIndex {
         self.table.find(Role::SideBand).unwrap_or(EventIndex(0))
     }
 
-    /// The smallest identifier of an event; zero, which the kernel never gives, for one that has none.
+    /// Returns the smallest identifier of an event. For an event without one, returns zero, which the kernel never
+    /// assigns.
     fn identifier(&self, event: EventIndex) -> u64 {
         self.table.ids.iter().filter(|(_, of)| **of == event).map(|(id, _)| *id).min().unwrap_or(0)
     }
 
-    /// The sample layout of the event with this identifier; of an unknown one, what every event has.
+    /// Returns the sample layout of the event with this identifier, or the fields that every event has if it is
+    /// unknown.
     fn layout(&self, id: u64) -> u64 {
         self.table.ids.get(&id).and_then(|event| self.table.get(*event)).map_or(field::NEEDED, |spec| spec.sample_type)
     }
 }
 
-/// A tracepoint's raw bytes: the numbers of `values` in the fields of those names, all others zero. Names that the format does not have are left out.
+/// Returns a tracepoint's raw bytes with these values in the fields of these names, and zero in all others. Names that
+/// the format does not have are ignored.
 pub fn raw_record(format: &Format, values: &[(&str, u64)]) -> Vec<u8> {
     let end = |field: &crate::kernel::format::FormatField| (field.offset + field.size) as usize;
     let mut raw = vec![0; format.fields.iter().map(end).max().unwrap_or(0)];
@@ -214,7 +220,7 @@ fn pair(low: i32, high: i32) -> [u8; 8] {
     (u64::from(low as u32) | u64::from(high as u32) << 32).to_le_bytes()
 }
 
-/// Text, ended by a NUL and padded to whole words, as the kernel does it.
+/// Appends text with a terminating NUL, padded to complete words, as the kernel does.
 fn push_text(body: &mut Vec<u8>, text: &[u8]) {
     body.extend(text);
     body.resize(body.len() + (text.len() + 1).next_multiple_of(8) - text.len(), 0);
@@ -226,7 +232,7 @@ mod tests {
     use crate::kernel::format::{FieldPlace, FormatField};
 
     #[test]
-    fn rounds_come_in_their_order_and_end() {
+    fn rounds_are_returned_in_order_until_the_end() {
         let round = |started| Round { started: Time(started), ..Round::default() };
         let mut source = MemorySource::new(Session { release: "6.18".into(), ..Session::default() }, [round(1), round(2)]);
         assert_eq!(source.session().release, "6.18");
@@ -236,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_bytes_have_the_numbers_at_their_places() {
+    fn raw_bytes_have_the_values_at_their_fields_offsets() {
         let field = |name: &str, offset, size| FormatField {
             name: name.into(),
             type_name: "long".into(),

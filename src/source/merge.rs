@@ -1,16 +1,17 @@
-//! Merge by time: the records of all rings, and the notes, as one stream.
+//! Merges the records of all rings and the synthesized records into one stream in time order.
 //!
 //! ```text
 //! let mut merge = Merge::new();
-//! merge.add(&session.events, round);              // takes the round; nothing is copied
-//! merge.note(time, note);                         // what was learnt since (an answer of a look)
-//! merge.release(&session.events, |record| ...);   // what is certainly in order: everything older than merge.horizon()
-//! source.recycle(merge.spent());                  // buffers that are used up
+//! merge.add(&session.events, round);              // takes ownership of the round; nothing is copied
+//! merge.synthesized(time, record);                // a record that was synthesized since the round
+//! merge.release(&session.events, |record| ...);   // emits all records older than merge.horizon()
+//! source.recycle(merge.spent());                  // emptied buffers
 //! merge.release_all(&session.events, |record| ...) // at the end of the stream
 //! merge.trouble()                                  // late and unreadable records, counted
 //! ```
 //!
-//! Why the order is right. A record is stamped, then written, with preemption off: not in one step, but it is in its ring a moment later.
+//! The kernel stamps a record and then writes it, with preemption disabled. The two are not one step, but the record is
+//! in its ring a moment later:
 //!
 //! ```text
 //! round N-1                        round N
@@ -18,52 +19,56 @@
 //!   │ stamped before S: written long before round N looks at its ring, so it is in N or earlier
 //! ```
 //!
-//! So when round N is here, nothing older than S, the clock read before round N-1, can still come: that is the horizon. (A fixed delay would be a guess
-//! about how long a round takes.) Records of one ring are almost in order: an interrupt may write its record between the stamping and the writing of another, and
-//! a LOST record is stamped after the sample that it precedes. Both are put right here. A record from before the horizon, should one come,
-//! is given at once and counted.
+//! So when round N is complete, no record can arrive any more that is older than S, the clock read before round N-1. S
+//! is the horizon. (A fixed delay would be a guess about how long a round takes.)
+//!
+//! The records of one ring are almost in order. An interrupt may write its record between the stamping and the writing
+//! of another one, and a LOST record is stamped after the sample that it precedes. The merge puts both in order. A
+//! record that arrives after the horizon has passed its time is emitted at once and counted.
 
 use super::chunk::{Chunk, Form, Round};
 use super::frame::{Fault, Frame, Stamp, kind};
-use super::instance::page::{self, Entry, Missed, Page};
+use super::instance::page::{self, Missed, Page, PageRecord};
 use super::record::{Body, Malformed, Record, Sample};
-use crate::event::{EventIndex, Note, TaskId, Time};
+use crate::event::{EventIndex, Synthesized, TaskId, Time};
 use crate::session::EventTable;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Holds rounds until their records are due.
+/// The merge, which holds rounds until their records are due.
 #[derive(Debug, Default)]
 pub struct Merge {
-    /// From old to new: where two times are equal, the older run goes first.
+    /// The runs from old to new. Of two records with equal times, the one of the older run is emitted first.
     runs: Vec<Run>,
-    /// The runs with something due, by the time of their next record. Empty between releases; kept for its memory.
+    /// The runs that have due records, by the time of their next record. It is empty between releases and kept for its
+    /// allocation.
     due: BinaryHeap<Reverse<(Time, usize)>>,
-    /// Notes that came apart from rounds, since the last release.
-    loose: Vec<(Time, Note)>,
-    /// The `started` of the newest round and of the one before it.
+    /// Records that were synthesized outside rounds since the last release.
+    loose: Vec<(Time, Synthesized)>,
+    /// The `started` of the newest round.
     newest: Time,
+    /// The `started` of the round before the newest.
     previous: Time,
-    /// Everything older was given.
+    /// All records older than this were emitted.
     horizon: Time,
-    /// When each ring's last record was written.
+    /// The time of each ring's last record.
     last: FxHashMap<(Form, u32), Time>,
     trouble: Trouble,
-    /// The gaps of perf's rings in rounds that came since they were last asked for.
+    /// The gaps of perf's rings in rounds that were added since the last call of [`Merge::gaps_ahead`].
     ahead: Vec<(u32, Option<Time>)>,
     spent: Vec<Chunk>,
     spare: Vec<Vec<Key>>,
 }
 
-/// What was not as it should be.
+/// Counts of late and unreadable records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
-    /// Records that came after the horizon had passed their time; they were given nevertheless.
+    /// Records that arrived after the horizon had passed their time. They were emitted nevertheless.
     pub late: u64,
-    /// Records that could not be read; the rest of a chunk counts as one, where not even its records' sizes make sense.
+    /// Records that could not be read. If the size of a record is invalid, the rest of its chunk counts as one.
     pub unreadable: u64,
-    /// The first of these.
+    /// The first unreadable record.
     pub first: Option<Malformed>,
 }
 
@@ -72,22 +77,23 @@ impl Merge {
         Merge::default()
     }
 
-    /// Takes a complete round. Its records become due as later rounds come.
+    /// Adds a complete round. Its records become due as later rounds are added.
     pub fn add(&mut self, table: &EventTable, round: Round) {
         self.previous = self.newest;
         self.newest = self.newest.max(round.started);
-        self.add_notes(round.notes);
+        self.add_synthesized(round.synthesized);
         for chunk in round.chunks {
             self.add_chunk(table, chunk);
         }
     }
 
-    /// Takes a note that did not come with a round.
-    pub fn note(&mut self, time: Time, note: Note) {
-        self.loose.push((time, note));
+    /// Adds a record that was synthesized outside a round.
+    pub fn synthesized(&mut self, time: Time, record: Synthesized) {
+        self.loose.push((time, record));
     }
 
-    /// Everything older than this has been given; what will be given is not older, but for what [`Trouble::late`] counts.
+    /// Returns the time up to which all records were emitted. Records that are emitted later are not older than this,
+    /// except those counted by [`Trouble::late`].
     pub fn horizon(&self) -> Time {
         self.horizon
     }
@@ -96,45 +102,46 @@ impl Merge {
         &self.trouble
     }
 
-    /// Moves the horizon to the start of the round before the newest, and gives what is older, in order.
-    pub fn release(&mut self, table: &EventTable, give: impl FnMut(Record<'_>)) {
-        self.take_loose_notes();
+    /// Moves the horizon to the start of the round before the newest, and emits all older records in order.
+    pub fn release(&mut self, table: &EventTable, emit: impl FnMut(Record<'_>)) {
+        self.take_loose();
         self.horizon = self.horizon.max(self.previous);
-        self.release_before(table, Some(self.horizon), give);
+        self.release_before(table, Some(self.horizon), emit);
     }
 
-    /// Gives everything: no round will follow.
-    pub fn release_all(&mut self, table: &EventTable, give: impl FnMut(Record<'_>)) {
-        self.take_loose_notes();
+    /// Emits all remaining records at the end of the stream.
+    pub fn release_all(&mut self, table: &EventTable, emit: impl FnMut(Record<'_>)) {
+        self.take_loose();
         let newest = self.runs.iter().filter_map(|run| run.keys.last()).map(|key| key.time).max();
-        self.release_before(table, None, give);
+        self.release_before(table, None, emit);
         self.horizon = self.horizon.max(newest.unwrap_or_default());
     }
 
-    /// When the last record of this CPU's ring of perf was written, of those that are here.
+    /// Returns the time of the last record of this CPU's perf ring among the rounds that were added.
     pub fn last_of_ring(&self, cpu: u32) -> Option<Time> {
         self.last.get(&(Form::Records, cpu)).copied()
     }
 
-    /// The gaps whose LOST records are here since this was last asked, due or not: the CPU, and when the ring's last record before the gap was written.
+    /// Drains the gaps of the LOST records that were added since the last call, due or not: the CPU, and the time of
+    /// the ring's last record before the gap.
     pub fn gaps_ahead(&mut self) -> std::vec::Drain<'_, (u32, Option<Time>)> {
         self.ahead.drain(..)
     }
 
-    /// The buffers of chunks that were given completely since the last call, emptied.
+    /// Returns the emptied buffers of the chunks whose records were all emitted since the last call.
     pub fn spent(&mut self) -> Round {
         Round { chunks: std::mem::take(&mut self.spent), ..Round::default() }
     }
 
-    /// `None`: no bound.
-    fn release_before(&mut self, table: &EventTable, bound: Option<Time>, mut give: impl FnMut(Record<'_>)) {
+    /// Emits the records that are older than `bound`, or all of them if it is `None`.
+    fn release_before(&mut self, table: &EventTable, bound: Option<Time>, mut emit: impl FnMut(Record<'_>)) {
         let is_due = |time: Time| bound.is_none_or(|bound| time < bound);
         self.due
             .extend(self.runs.iter().enumerate().filter_map(|(at, run)| Some(Reverse((run.time()?, at)))).filter(|next| is_due(next.0.0)));
         let mut next = self.due.pop();
         while let Some(Reverse((_, at))) = next {
             let run = &mut self.runs[at];
-            run.give(table, &mut self.trouble, &mut give);
+            run.emit(table, &mut self.trouble, &mut emit);
             next = match run.time().filter(|&time| is_due(time)) {
                 Some(time) => Some(self.older_of(Reverse((time, at)))),
                 None => self.due.pop(),
@@ -143,7 +150,8 @@ impl Merge {
         self.drop_finished();
     }
 
-    /// This run or, in exchange for it, the one in the heap that is older. Records come in bursts of one CPU, so mostly the heap stays as it is.
+    /// Returns the older of this run and the first of the heap, and leaves the other one in the heap. Records arrive in
+    /// bursts of one CPU, so the heap mostly stays as it is.
     #[inline]
     fn older_of(&mut self, mut run: Reverse<(Time, usize)>) -> Reverse<(Time, usize)> {
         if let Some(mut top) = self.due.peek_mut().filter(|top| **top > run) {
@@ -152,22 +160,22 @@ impl Merge {
         run
     }
 
-    fn take_loose_notes(&mut self) {
-        let notes = std::mem::take(&mut self.loose);
-        self.add_notes(notes);
+    fn take_loose(&mut self) {
+        let synthesized = std::mem::take(&mut self.loose);
+        self.add_synthesized(synthesized);
     }
 
-    fn add_notes(&mut self, notes: Vec<(Time, Note)>) {
-        if notes.is_empty() {
+    fn add_synthesized(&mut self, synthesized: Vec<(Time, Synthesized)>) {
+        if synthesized.is_empty() {
             return;
         }
         let mut keys = self.spare.pop().unwrap_or_default();
-        keys.extend(notes.iter().enumerate().map(|(at, note)| Key { time: note.0, offset: at as u32, event: EventIndex(0) }));
-        self.add_run(Run { keys, next: 0, held: Held::Notes(notes), gaps: Vec::new() });
+        keys.extend(synthesized.iter().enumerate().map(|(at, record)| Key { time: record.0, offset: at as u32, event: EventIndex(0) }));
+        self.add_run(Run { keys, next: 0, data: RunData::Synthesized(synthesized), gaps: Vec::new() });
     }
 
     fn add_chunk(&mut self, table: &EventTable, chunk: Chunk) {
-        let mut run = Run { keys: self.spare.pop().unwrap_or_default(), next: 0, held: Held::Notes(Vec::new()), gaps: Vec::new() };
+        let mut run = Run { keys: self.spare.pop().unwrap_or_default(), next: 0, data: RunData::Synthesized(Vec::new()), gaps: Vec::new() };
         let ring = (chunk.form, chunk.cpu);
         let last = self.last.get(&ring).copied();
         let last = match chunk.form {
@@ -177,19 +185,19 @@ impl Merge {
         if let Some(last) = last {
             self.last.insert(ring, last);
         }
-        run.held = match chunk.form {
+        run.data = match chunk.form {
             Form::Records => {
                 self.ahead.extend(run.gaps.iter().map(|gap| (chunk.cpu, gap.1)));
-                Held::Chunk(chunk)
+                RunData::Chunk(chunk)
             }
-            Form::Pages => Held::Pages(chunk),
+            Form::Pages => RunData::Pages(chunk),
         };
         self.add_run(run);
     }
 
     fn add_run(&mut self, mut run: Run) {
         if !run.keys.is_sorted_by_key(|key| key.time) {
-            run.keys.sort_by_key(|key| key.time); // stable: the ring's order decides between equal times
+            run.keys.sort_by_key(|key| key.time); // a stable sort keeps the ring's order of records with equal times
         }
         self.trouble.late += run.keys.partition_point(|key| key.time < self.horizon) as u64;
         self.runs.push(run);
@@ -199,7 +207,7 @@ impl Merge {
         for mut run in self.runs.extract_if(.., |run| run.next == run.keys.len()) {
             run.keys.clear();
             self.spare.push(run.keys);
-            if let Held::Chunk(mut chunk) | Held::Pages(mut chunk) = run.held {
+            if let RunData::Chunk(mut chunk) | RunData::Pages(mut chunk) = run.data {
                 chunk.bytes.clear();
                 self.spent.push(chunk);
             }
@@ -207,80 +215,84 @@ impl Merge {
     }
 }
 
-/// A chunk, or some notes, and the order in which they are given.
+/// A sorted run: a chunk or a list of synthesized records, with the order in which its records are emitted.
 #[derive(Debug)]
 struct Run {
     /// Sorted by time.
     keys: Vec<Key>,
-    /// How many of them were given.
+    /// The index of the next key to emit.
     next: usize,
-    held: Held,
-    /// For each LOST record, and each page before which records were missed, by offset: when the record before it was written.
+    data: RunData,
+    /// For each LOST record, and for each page before which records were missed: its offset, and the time of the record
+    /// before it.
     gaps: Vec<(u32, Option<Time>)>,
 }
 
+/// The bytes or records that a run's keys refer to.
 #[derive(Debug)]
-enum Held {
+enum RunData {
     Chunk(Chunk),
     Pages(Chunk),
-    Notes(Vec<(Time, Note)>),
+    Synthesized(Vec<(Time, Synthesized)>),
 }
 
-/// In place of a record's event: records are missing before this page.
+/// The event of a key that stands for records that were missed before a page.
 const MISSED: EventIndex = EventIndex(u16::MAX);
 
-/// When a record is due and where it is.
+/// The time, place and event of a record.
 #[derive(Clone, Copy, Debug)]
 struct Key {
     time: Time,
-    /// In the chunk's bytes, or in the list of notes.
+    /// The record's offset in the chunk's bytes, or its index in the list of synthesized records.
     offset: u32,
     event: EventIndex,
 }
 
 impl Run {
-    /// The time of the next record.
+    /// Returns the time of the next record.
     #[inline]
     fn time(&self) -> Option<Time> {
         self.keys.get(self.next).map(|key| key.time)
     }
 
-    /// Gives the next record.
+    /// Emits the next record.
     #[inline]
-    fn give(&mut self, table: &EventTable, trouble: &mut Trouble, give: &mut impl FnMut(Record<'_>)) {
+    fn emit(&mut self, table: &EventTable, trouble: &mut Trouble, emit: &mut impl FnMut(Record<'_>)) {
         let Some(&Key { time, offset, event }) = self.keys.get(self.next) else { return };
         self.next += 1;
         let at = offset as usize;
-        match &self.held {
-            Held::Notes(notes) => {
-                if let Some((_, note)) = notes.get(at) {
-                    give(Record { time, cpu: 0, task: TaskId::default(), body: Body::Note(note) });
+        match &self.data {
+            RunData::Synthesized(synthesized) => {
+                if let Some((_, record)) = synthesized.get(at) {
+                    emit(Record { time, cpu: 0, task: TaskId::default(), body: Body::Synthesized(record) });
                 }
             }
-            Held::Chunk(chunk) => match Frame::at(&chunk.bytes, at).and_then(|frame| frame.read(table, Stamp { time, event }, chunk.cpu)) {
-                Ok(mut record) => {
-                    if let Body::Lost { after, .. } = &mut record.body {
-                        *after = before_gap(&self.gaps, offset);
+            RunData::Chunk(chunk) => {
+                match Frame::at(&chunk.bytes, at).and_then(|frame| frame.read(table, Stamp { time, event }, chunk.cpu)) {
+                    Ok(mut record) => {
+                        if let Body::Lost { after, .. } = &mut record.body {
+                            *after = before_gap(&self.gaps, offset);
+                        }
+                        emit(record);
                     }
-                    give(record);
+                    Err(fault) => trouble.unreadable(Malformed { cpu: chunk.cpu, offset: at, fault }),
                 }
-                Err(fault) => trouble.unreadable(Malformed { cpu: chunk.cpu, offset: at, fault }),
-            },
-            Held::Pages(chunk) if event == MISSED => {
+            }
+            RunData::Pages(chunk) if event == MISSED => {
                 let records = Page::at(&chunk.bytes, at).ok().and_then(|page| page.missed?.0);
                 let body = Body::Missed { records, after: before_gap(&self.gaps, offset) };
-                give(Record { time, cpu: chunk.cpu, task: TaskId::default(), body });
+                emit(Record { time, cpu: chunk.cpu, task: TaskId::default(), body });
             }
-            Held::Pages(chunk) => {
+            RunData::Pages(chunk) => {
                 let raw = page::record(&chunk.bytes, at).unwrap_or_default();
                 let tid = raw.get(4..).and_then(|rest| rest.first_chunk().copied()).map_or(0, i32::from_le_bytes);
                 let sample = Sample { event, origin: 0, count: 1, raw, ip: 0, address: 0, chain: &[], dump: &[] };
-                give(Record { time, cpu: chunk.cpu, task: TaskId { pid: tid, tid }, body: Body::Sample(sample) });
+                emit(Record { time, cpu: chunk.cpu, task: TaskId { pid: tid, tid }, body: Body::Sample(sample) });
             }
         }
     }
 
-    /// The same as [`Run::index`], for the pages of a tracefs instance.
+    /// Does the same as [`Run::index`] for the pages of a tracefs instance.
     fn index_pages(&mut self, table: &EventTable, chunk: &Chunk, mut last: Option<Time>, trouble: &mut Trouble) -> Option<Time> {
         let bytes = &chunk.bytes[..chunk.bytes.len().min(u32::MAX as usize)];
         let malformed = |offset, fault| Malformed { cpu: chunk.cpu, offset, fault };
@@ -297,9 +309,9 @@ impl Run {
                 self.gaps.push((at as u32, last));
                 self.keys.push(Key { time: page.time, offset: at as u32, event: MISSED });
             }
-            for entry in page.entries() {
-                match entry.and_then(|entry| Ok((entry, event_of(table, entry.raw).map_err(|fault| (entry.offset, fault))?))) {
-                    Ok((Entry { time, offset, .. }, event)) => {
+            for record in page.records() {
+                match record.and_then(|record| Ok((record, event_of(table, record.raw).map_err(|fault| (record.offset, fault))?))) {
+                    Ok((PageRecord { time, offset, .. }, event)) => {
                         self.keys.push(Key { time, offset: (at + offset) as u32, event });
                         last = Some(time);
                     }
@@ -311,9 +323,10 @@ impl Run {
         last
     }
 
-    /// Notes where each record of the chunk is and when it was written; returns the time of the last one. `last` is that of the ring's chunk before.
+    /// Adds a key for each record of the chunk and returns the time of the last one. `last` is the time of the last
+    /// record of the ring's previous chunk.
     fn index(&mut self, table: &EventTable, chunk: &Chunk, mut last: Option<Time>, trouble: &mut Trouble) -> Option<Time> {
-        // A ring is smaller than 4 GiB; what were beyond would be reported as a record that is cut.
+        // A ring is smaller than 4 GiB. Anything beyond would be reported as a truncated record.
         let bytes = &chunk.bytes[..chunk.bytes.len().min(u32::MAX as usize)];
         let mut at = 0;
         let mut after_gap = false;
@@ -352,12 +365,13 @@ impl Run {
     }
 }
 
-/// When the record before the gap at `offset` was written.
+/// Returns the time of the record before the gap at `offset`.
 fn before_gap(gaps: &[(u32, Option<Time>)], offset: u32) -> Option<Time> {
     gaps.binary_search_by_key(&offset, |gap| gap.0).ok().and_then(|gap| gaps[gap].1)
 }
 
-/// The event of a tracefs instance's record, by its `struct trace_entry` (include/linux/trace_events.h): u16 type, u8 flags, u8 preempt_count, s32 pid.
+/// Returns the event of a tracefs instance's record by its `struct trace_entry` (include/linux/trace_events.h): u16
+/// type, u8 flags, u8 preempt_count, s32 pid.
 fn event_of(table: &EventTable, raw: &[u8]) -> Result<EventIndex, Fault> {
     let head: [u8; 8] = raw.first_chunk().copied().ok_or(Fault::Short { kind: 0, size: raw.len() })?;
     let kind = u16::from_le_bytes([head[0], head[1]]);

@@ -1,4 +1,4 @@
-//! Where records come from, and how they become one stream in time order.
+//! Record sources, and the merge of their records into one stream in time order.
 
 pub mod chunk;
 pub mod dump;
@@ -6,9 +6,9 @@ pub mod file;
 pub mod files;
 pub mod frame;
 pub mod instance;
-pub mod look;
 pub mod memory;
 pub mod merge;
+pub mod proc_reader;
 pub mod queue;
 pub mod record;
 
@@ -18,17 +18,17 @@ pub use chunk::{Chunk, Form, Round};
 pub use merge::Merge;
 pub use record::{Body, Record, Sample};
 
-/// A giver of rounds: live rings, a file, or memory.
+/// A source of rounds: live rings, a chunk file, or memory.
 pub trait Source {
-    /// What was armed, on which machine.
+    /// The session: the armed events and the machine on which they were recorded.
     fn session(&self) -> &Session;
 
-    /// The next complete round over all rings; `None` at the end.
+    /// Returns the next complete round over all rings, or `None` at the end.
     ///
     /// # Errors
-    /// A file that cannot be read or is not what it says.
+    /// A chunk file cannot be read, or its content is invalid.
     fn next_round(&mut self) -> anyhow::Result<Option<Round>>;
 
-    /// Gives a round's buffers back for reuse.
+    /// Returns a round's buffers to the source for reuse.
     fn recycle(&mut self, _round: Round) {}
 }

@@ -1,37 +1,40 @@
-//! The queue between the thread that drains the rings and the one that works on the records, bounded in bytes.
+//! The queue between the thread that drains the rings and the worker thread. Its size is bounded in bytes.
 //!
-//! A full queue stops the draining; then the kernel drops what its rings cannot hold and counts it. That is the only place where records may be lost, and
-//! it is an honest one. Emptied buffers go back the other way. Dropping an end closes the queue: nobody waits for one who is gone. Waiting is
-//! sleeping.
+//! A full queue stops the draining. The kernel then drops the records that its rings cannot hold, and counts them. This
+//! is the only place where records are lost.
+//!
+//! Emptied buffers return through the queue in the opposite direction. Dropping one end closes the queue, so the other
+//! end does not wait for it. A waiting thread sleeps.
 
 use super::chunk::Round;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A queue that takes rounds as long as it holds less than about `bytes_max` bytes: at most that and one round.
+/// Returns the two ends of a queue that accepts rounds while it holds less than about `bytes_max` bytes. It holds at
+/// most that and one round.
 pub fn queue(bytes_max: usize) -> (Sender, Receiver) {
-    let shared = Arc::new(Shared { bytes_max, state: Mutex::default(), changed: Condvar::new() });
+    let shared = Arc::new(Queue { bytes_max, state: Mutex::default(), changed: Condvar::new() });
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
-/// The drain thread's end.
+/// The end of the thread that drains the rings.
 #[derive(Debug)]
-pub struct Sender(Arc<Shared>);
+pub struct Sender(Arc<Queue>);
 
-/// The worker's end.
+/// The end of the worker thread.
 #[derive(Debug)]
-pub struct Receiver(Arc<Shared>);
+pub struct Receiver(Arc<Queue>);
 
-/// The receiver is gone.
+/// The receiver was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nobody takes the records any more")]
+#[error("the thread that processes the records has ended")]
 pub struct Closed;
 
 impl Sender {
-    /// Waits until there is room, and puts the round at the end.
+    /// Waits until the queue has room, and appends the round.
     ///
     /// # Errors
-    /// The receiver is gone.
+    /// The receiver was dropped.
     pub fn push(&self, round: Round) -> Result<(), Closed> {
         let weight = round.weight();
         let mut state = self.0.wait_while(|state| !state.has_room(self.0.bytes_max));
@@ -45,19 +48,19 @@ impl Sender {
         Ok(())
     }
 
-    /// Whether a push would not wait: for a sender that has other things to do meanwhile.
+    /// Returns whether a push would succeed without waiting, for a sender that can do other work meanwhile.
     pub fn has_room(&self) -> bool {
         self.0.lock().has_room(self.0.bytes_max)
     }
 
-    /// A round whose buffers may be used again.
+    /// Returns a round whose buffers may be reused.
     pub fn spare(&self) -> Option<Round> {
         self.0.lock().spare.pop()
     }
 }
 
 impl Receiver {
-    /// Waits for the next round; `None` when there will be none.
+    /// Waits for the next round. Returns `None` when the sender was dropped and the queue is empty.
     pub fn pop(&self) -> Option<Round> {
         let mut state = self.0.wait_while(|state| !state.closed && state.rounds.is_empty());
         let round = state.rounds.pop_front()?;
@@ -67,7 +70,8 @@ impl Receiver {
         Some(round)
     }
 
-    /// Gives buffers back to the sender. As many are kept as the sender may soon need; the rest is freed.
+    /// Returns a round's buffers to the sender. The queue keeps as many as the sender may soon need, and frees the
+    /// rest.
     pub fn recycle(&self, round: Round) {
         if round.chunks.is_empty() {
             return;
@@ -79,35 +83,38 @@ impl Receiver {
     }
 }
 
-/// The sender takes spare rounds before each of its own: more than a few wait only when it stands still.
+/// The most spare rounds that are kept. The sender takes them before each round of its own, so more than a few
+/// accumulate only while it does not run.
 const SPARE_ROUNDS_MAX: usize = 4;
 
+/// The state that both ends share.
 #[derive(Debug)]
-struct Shared {
+struct Queue {
     bytes_max: usize,
     state: Mutex<State>,
-    /// Filled, emptied or closed: the ends do not wait at the same time, so one condition does for both.
+    /// Signalled when the queue is filled, emptied or closed. One condition variable suffices, since the two ends never
+    /// wait at the same time.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     rounds: VecDeque<Round>,
-    /// The sum of their weights.
+    /// The sum of the rounds' weights.
     bytes: usize,
     spare: Vec<Round>,
     closed: bool,
 }
 
 impl State {
-    /// A closed queue has room, in which rounds vanish: nobody waits for it.
+    /// A closed queue has room, so that no sender waits for it. Rounds that are pushed to it are dropped.
     fn has_room(&self, bytes_max: usize) -> bool {
         self.closed || self.bytes < bytes_max
     }
 }
 
-impl Shared {
-    /// A thread that panicked while it held the lock left the state whole: nothing in here stops halfway.
+impl Queue {
+    /// Locks the state, also after a thread panicked while it held the lock: no operation leaves the state incomplete.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,11 +148,15 @@ mod tests {
     use crate::source::{Chunk, Form};
 
     fn round(started: u64, bytes: usize) -> Round {
-        Round { started: Time(started), chunks: vec![Chunk { cpu: 0, form: Form::Records, bytes: vec![0; bytes] }], notes: Vec::new() }
+        Round {
+            started: Time(started),
+            chunks: vec![Chunk { cpu: 0, form: Form::Records, bytes: vec![0; bytes] }],
+            synthesized: Vec::new(),
+        }
     }
 
     #[test]
-    fn rounds_come_out_in_order_and_then_the_end() {
+    fn rounds_are_received_in_order_until_the_end() {
         let (sender, receiver) = queue(1 << 20);
         for started in 0..3 {
             sender.push(round(started, 10)).unwrap();
@@ -156,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn never_holds_more_than_its_bound_and_loses_nothing() {
+    fn the_queue_holds_at_most_its_bound_and_loses_no_round() {
         let weight = round(0, 1000).weight();
         let (sender, receiver) = queue(3 * weight);
         std::thread::scope(|scope| {
@@ -164,7 +175,7 @@ mod tests {
             let mut count = 0;
             while let Some(round) = receiver.pop() {
                 assert_eq!(round.started.0, count);
-                assert!(receiver.0.lock().bytes <= 3 * weight, "the third came when there was room, the fourth waits");
+                assert!(receiver.0.lock().bytes <= 3 * weight, "the third round was pushed while there was room, the fourth waits");
                 count += 1;
             }
             assert_eq!(count, 500);
@@ -173,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_larger_than_the_bound_passes_when_the_queue_is_empty() {
+    fn an_empty_queue_accepts_a_round_larger_than_the_bound() {
         let (sender, receiver) = queue(10);
         assert!(sender.has_room());
         sender.push(round(1, 1000)).unwrap();
@@ -182,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_rounds_are_bounded_too() {
+    fn empty_rounds_count_towards_the_bound() {
         let (sender, receiver) = queue(10 * Round::default().weight());
         std::thread::scope(|scope| {
             scope.spawn(move || (0..1000).for_each(|_| sender.push(Round::default()).unwrap()));
@@ -193,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_waits_learns_that_the_receiver_is_gone() {
+    fn a_waiting_push_fails_when_the_receiver_is_dropped() {
         let (sender, receiver) = queue(10);
         sender.push(round(1, 100)).unwrap();
         std::thread::scope(|scope| {
@@ -204,11 +215,11 @@ mod tests {
     }
 
     #[test]
-    fn buffers_go_back_to_the_sender() {
+    fn recycled_buffers_return_to_the_sender() {
         let (sender, receiver) = queue(1 << 20);
         assert_eq!(sender.spare(), None);
         receiver.recycle(Round::default());
-        assert_eq!(sender.spare(), None, "a round without buffers is of no use");
+        assert_eq!(sender.spare(), None, "a round without buffers is not kept");
         receiver.recycle(round(1, 100));
         assert!(sender.spare().unwrap().chunks[0].bytes.capacity() >= 100);
         (0..100).for_each(|_| receiver.recycle(round(1, 1)));

@@ -1,37 +1,38 @@
-//! One record of a ring, borrowed from its chunk.
+//! Records of a ring, borrowed from their chunk.
 //!
-//! What is in it and how it may be wrong; how its bytes are laid out is [`super::frame`]'s business.
+//! This module has their decoded form and their errors; [`super::frame`] decodes the bytes.
 
 use super::frame::{Fault, Frame};
-use crate::event::{EventIndex, FileId, Note, TaskId, Time};
+use crate::event::{EventIndex, FileId, Synthesized, TaskId, Time};
 use crate::session::EventTable;
 
-/// A record and where and when it was written.
+/// A record with its time stamp, CPU and task.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
     pub time: Time,
     pub cpu: u32,
-    /// Whom the kernel was running. Records of a tracefs instance say only the thread: its number stands for the process too.
+    /// The task that was running on the CPU. Records of a tracefs instance have only the thread's ID, which is then
+    /// used as the process ID too.
     pub task: TaskId,
     pub body: Body<'a>,
 }
 
-/// What a record says.
+/// The type-specific content of a record.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {
     Sample(Sample<'a>),
-    /// PERF_RECORD_COMM: a task has a new name; `exec` when an exec gave it.
+    /// PERF_RECORD_COMM: a task's comm has changed. `exec` is set if an exec changed it.
     Comm {
         task: TaskId,
         comm: &'a [u8],
         exec: bool,
     },
-    /// PERF_RECORD_FORK: a task was made.
+    /// PERF_RECORD_FORK: a task was created.
     Fork {
         child: TaskId,
         parent: TaskId,
     },
-    /// PERF_RECORD_EXIT: a task is gone.
+    /// PERF_RECORD_EXIT: a task has exited.
     Exit {
         task: TaskId,
     },
@@ -45,50 +46,56 @@ pub enum Body<'a> {
         executable: bool,
         path: &'a [u8],
     },
-    /// PERF_RECORD_LOST: this many records were dropped since the last record of this ring, which was written at `after` (known only to the merge).
+    /// PERF_RECORD_LOST: the number of records that the kernel dropped since the last record of this ring. `after` is
+    /// the time of that last record, which only the merge knows.
     Lost {
         records: u64,
         after: Option<Time>,
     },
-    /// This many records (if the kernel had room to say it) were overwritten in the buffer of a tracefs instance since the last one of this CPU, which was written at `after`.
+    /// The number of records that were overwritten in a CPU's buffer of a tracefs instance since the last record of
+    /// this CPU, if the page had room for that number. `after` is the time of that last record.
     Missed {
         records: Option<u64>,
         after: Option<Time>,
     },
-    /// What rtrace learnt outside the rings.
-    Note(&'a Note),
+    /// A record that rtrace synthesized from /proc.
+    Synthesized(&'a Synthesized),
 }
 
 /// PERF_RECORD_SAMPLE.
 #[derive(Clone, Debug)]
 pub struct Sample<'a> {
     pub event: EventIndex,
-    /// Which opened event it came from: the same for all that inherited it. Two origins for one task and event mean that both report it.
+    /// The ID of the opened event, which all events inherited from it share. If a task has samples of one event with
+    /// two origins, both opened events recorded it.
     pub origin: u64,
-    /// How much it counted for: 1, save for tracepoints that count something else than their own number.
+    /// The sample's period: 1, except for tracepoints that count something other than their occurrences.
     pub count: u64,
-    /// The tracepoint's own bytes, from `common_type` on, with the kernel's padding at the end.
+    /// The tracepoint's raw bytes, from `common_type` on, with the kernel's padding at the end.
     pub raw: &'a [u8],
-    /// The instruction pointer and data address, for page faults.
+    /// The instruction pointer, for page faults.
     pub ip: u64,
+    /// The data address, for page faults.
     pub address: u64,
-    /// The call chain that the kernel walked ([`super::dump::chain`]); empty where none was asked for.
+    /// The call chain that the kernel walked ([`super::dump::chain`]). Empty if none was requested.
     pub chain: &'a [u8],
-    /// Registers and stack of user space ([`super::dump::Dump`]); empty where they were not asked for.
+    /// User-space registers and stack memory ([`super::dump::Dump`]). Empty if they were not requested.
     pub dump: &'a [u8],
 }
 
-/// A record that cannot be read, and where it is.
+/// The error for a record that cannot be read, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the record at byte {offset} of a chunk of CPU {cpu} {fault}")]
 pub struct Malformed {
     pub cpu: u32,
-    /// From the beginning of the chunk.
+    /// The record's offset in the chunk.
     pub offset: usize,
     pub fault: Fault,
 }
 
-/// The records of one ring's bytes, in the ring's order. After a [`Fault::Size`] there are no more; other faults are of one record.
+/// An iterator over the records of one chunk, in the ring's order.
+///
+/// A [`Fault::Size`] ends the iteration. All other faults concern one record only.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     table: &'a EventTable,

@@ -1,14 +1,16 @@
-//! The caller of a frame in code without tables: what a JIT compiler made, Go, assembly.
+//! Finds the caller of a frame in code without unwind tables: a JIT compiler's, Go's, assembly.
 //!
-//! The ABI's chain: the frame pointer points to the caller's frame pointer, and above that is the return address. That a register holds a frame pointer at all is a guess here, so a
-//! chain is only followed upwards, and into code.
+//! It follows the ABI's chain: the frame pointer points to the caller's frame pointer, and the return address is one
+//! word above that. As the register may hold something other than a frame pointer, a chain is only followed to higher
+//! addresses, and only if the return address is in mapped code.
 
 use crate::stack::registers::Layout;
 use crate::stack::space::AddressSpace;
 
-/// No frame is that long: a register that points further up holds something else.
+/// The greatest length of a frame. A register that points further up is not a frame pointer.
 const FRAME_BYTES_MAX: u64 = 64 << 20;
 
+/// The program counter and registers of the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Caller {
     pub avma: u64,
@@ -16,18 +18,21 @@ pub struct Caller {
     pub frame_pointer: u64,
 }
 
-/// Why none was found.
+/// The reason why no caller was found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Absent {
-    /// The chain ends here.
+    /// The chain ends at this frame.
     End,
-    /// The register is no frame pointer, or what it points to no frame.
+    /// The register is not a frame pointer, or does not point to a frame.
     NoFrame,
-    /// A word that is needed is not there (the memory says which).
+    /// A word of the stack is missing. The closure `memory` has recorded its address.
     NoWord,
 }
 
-/// `in_chain`: the frame pointer is one that a frame below had saved, as against what a register happened to hold.
+/// Finds the caller of a frame by its stack and frame pointers.
+///
+/// `in_chain` says that a frame below had saved the frame pointer, so it is one. Otherwise it is the present value of
+/// the register, which may be anything.
 pub fn caller(
     layout: &Layout,
     space: &AddressSpace,
@@ -64,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_goes_up_through_code() {
+    fn a_chain_of_frame_pointers_ends_with_zero() {
         let words = [0, 0x1020, 0x40_0001, 0, 0, 0x40_0002];
         assert_eq!(at((0x1000, 0x1008, false), &words), Ok(Caller { avma: 0x40_0001, stack_pointer: 0x1018, frame_pointer: 0x1020 }));
         assert_eq!(at((0x1018, 0x1020, true), &words), Ok(Caller { avma: 0x40_0002, stack_pointer: 0x1030, frame_pointer: 0 }));
@@ -72,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_chain_is_not_followed() {
+    fn registers_that_are_no_frame_pointers_are_not_followed() {
         let words = [0x1000, 0x40_0001, 0x2000, 0x1234, 0, 0];
         let below = at((0x1008, 0x1000, false), &words);
         let to_itself = at((0x1000, 0x1000, false), &words);
@@ -83,7 +88,7 @@ mod tests {
         for none in [below, to_itself, into_data, unaligned, far_away, zero] {
             assert_eq!(none, Err(Absent::NoFrame));
         }
-        assert_eq!(at((0x1000, 0x1020, false), &words), Err(Absent::NoFrame), "zeros end a chain only if it was one");
+        assert_eq!(at((0x1000, 0x1020, false), &words), Err(Absent::NoFrame), "zeros end a chain only behind a saved frame pointer");
         assert_eq!(at((0x1000, 0x1020, true), &words), Err(Absent::End));
         assert_eq!(at((0x1000, 0x1028, true), &words), Err(Absent::NoWord));
     }

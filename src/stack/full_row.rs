@@ -1,11 +1,13 @@
-//! All that one row of a CFI table says, for the few frames whose [`Rule`](super::rule::Rule) is not enough.
+//! A complete row of a CFI table, for the few frames whose [`Rule`](super::rule::Rule) is not enough.
 
 use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
 
+/// The rules of one row of a CFI table: that of the CFA, and those of all registers.
 #[derive(Clone, Debug)]
 pub struct FullRow {
-    /// The frame is one that the kernel made: its caller was interrupted, and did not call.
+    /// Whether the kernel built the frame to deliver a signal: its caller was interrupted and did not call.
     pub is_signal: bool,
+    /// The DWARF number of the return address column.
     pub return_column: u16,
     pub cfa: CfaRule<usize>,
     registers: Box<[(Register, RegisterRule<usize>)]>,
@@ -17,7 +19,7 @@ impl FullRow {
         Self { is_signal, return_column: return_column.0, cfa: row.cfa().clone(), registers }
     }
 
-    /// `None` is the default rule of the architecture.
+    /// Returns the rule of a register, by its DWARF number. `None` means the default rule of the architecture.
     pub fn register(&self, number: u16) -> Option<&RegisterRule<usize>> {
         self.registers.iter().find(|(register, _)| register.0 == number).map(|(_, rule)| rule)
     }

@@ -1,6 +1,6 @@
-//! One ELF file that is mapped somewhere: what unwinding needs of it, shared by all processes that map it.
+//! The parts of an ELF file that unwinding needs, shared by all processes that map the file.
 //!
-//! Names, lines and files are not here.
+//! Symbols, lines and the opening of files are in other modules.
 
 use std::fmt;
 use std::io;
@@ -20,46 +20,48 @@ use crate::stack::rule::Rule;
 use crate::stack::symbols::elf::{ElfError, ElfFile, Machine};
 use crate::stack::symbols::order::ByteOrder;
 use crate::stack::symbols::read_at::ReadAt;
-use crate::stack::table::{FileFacts, Kind, Table};
+use crate::stack::table::{Addressing, CfiFormat, CfiTable};
 
-/// `DW_EH_PE_datarel | DW_EH_PE_sdata4`, in which all linkers write the sorted table.
+/// `DW_EH_PE_datarel | DW_EH_PE_sdata4`, the encoding in which all linkers write the sorted table.
 const SORTED_ENCODING: u8 = 0x3b;
 
-/// Why stacks through a file are not unwound by its tables.
+/// The reason why rtrace cannot use the unwind tables of a file.
 #[derive(Debug, Error)]
 pub enum ImageError {
     #[error(transparent)]
     Elf(#[from] ElfError),
-    #[error("its bytes are in big-endian order, which no machine has whose stacks are unwound")]
+    #[error("it is big-endian; stacks are unwound on little-endian machines only")]
     BigEndian,
     #[error("it is for machine {0}; stacks are unwound on x86-64, i386 and aarch64")]
     Machine(u16),
-    #[error("it has no segment to be loaded")]
+    #[error("it has no loadable segment")]
     NoSegment,
 }
 
 impl ImageError {
-    /// The file is there, but nobody answered who has it.
+    /// Whether the file exists, but its file system did not answer in time.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         matches!(self, ImageError::Elf(ElfError::Unreadable { error, .. }) if error.kind() == io::ErrorKind::TimedOut)
     }
 }
 
+/// The segments and unwind tables of one ELF file.
 pub struct Image {
     id: ImageId,
     architecture: Architecture,
-    /// svma of relative address 0: the lowest one that is mapped.
+    /// svma of relative address 0: the lowest svma of a loaded segment.
     base_svma: u64,
     /// svma at which the program or its loader begins.
     entry_svma: u64,
     segments: Vec<Segment>,
-    /// In the order in which they are asked.
-    tables: Vec<Table>,
-    /// Nothing is known of the file.
+    /// In the order in which they are searched.
+    tables: Vec<CfiTable>,
+    /// Whether the file could not be read, so that nothing is known of its contents.
     is_unread: bool,
 }
 
+/// A loaded segment (PT_LOAD).
 struct Segment {
     file_offset: u64,
     file_bytes: u64,
@@ -68,10 +70,11 @@ struct Segment {
 }
 
 impl Image {
-    /// Reads headers and unwind sections of a file, or of what lies in memory as in its file (the vdso).
+    /// Reads headers and unwind sections of an ELF file, or of an ELF image in memory (the vdso).
     ///
     /// # Errors
-    /// It is no ELF file, of another machine, or damaged. A file without unwind sections is an image: its functions may have frame pointers.
+    /// Fails if it is not an ELF file, is for another machine, or is damaged. A file without unwind sections is no
+    /// error: its functions may have frame pointers.
     pub fn read(source: Box<dyn ReadAt>) -> Result<Self, ImageError> {
         let elf = ElfFile::read(source)?;
         let architecture = match elf.machine() {
@@ -96,12 +99,14 @@ impl Image {
         let executable = || elf.loaded().filter(|segment| segment.p_flags & PF_X != 0);
         let code_start = executable().map(|segment| segment.p_vaddr).min().unwrap_or(0);
         let code_end = executable().map(|segment| segment.p_vaddr.saturating_add(segment.p_memsz)).max().unwrap_or(0);
-        let facts = FileFacts { layout: architecture.layout(), address_bytes: elf.address_bytes(), base_svma, code: code_start..code_end };
-        let tables = [eh_frame(&elf, &facts), debug_frame(&elf, &facts)].into_iter().flatten().collect();
+        let addressing =
+            Addressing { layout: architecture.layout(), address_bytes: elf.address_bytes(), base_svma, code: code_start..code_end };
+        let tables = [eh_frame(&elf, &addressing), debug_frame(&elf, &addressing)].into_iter().flatten().collect();
         Ok(Self { id: next_id(), architecture, base_svma, entry_svma: elf.entry_svma(), segments, tables, is_unread: false })
     }
 
-    /// A file that could not be read: addresses in it are offsets in the file, and no function's frame is known.
+    /// Creates the image of a file that could not be read. Its svmas are offsets in the file, and it has no unwind
+    /// tables.
     #[must_use]
     pub fn unread() -> Self {
         let whole = Segment { file_offset: 0, file_bytes: u64::MAX, svma: 0, is_executable: true };
@@ -119,23 +124,24 @@ impl Image {
         self.architecture
     }
 
-    /// The file has tables to unwind by.
+    /// Whether the file has unwind tables.
     #[must_use]
     pub const fn has_rules(&self) -> bool {
         !self.tables.is_empty()
     }
 
-    /// Whether it has tables is not known.
+    /// Whether the file could not be read, so that it is unknown whether it has unwind tables.
     #[must_use]
     pub const fn is_unread(&self) -> bool {
         self.is_unread
     }
 
-    /// The svma that code at an offset of the file has: where it is mapped, the avma less this is the bias.
+    /// Returns the svma of code at an offset of the file. The bias of a mapping is the avma there less this svma.
     #[must_use]
     pub fn svma_of_offset(&self, file_offset: u64) -> Option<u64> {
         let holds = |segment: &&Segment| {
-            // Mappings begin and end with pages, so a segment's first and last page hold what is beside it in the file.
+            // Mappings begin and end at page boundaries, so a segment's first and last page also map the neighbouring
+            // bytes of the file.
             let start = segment.file_offset & !(PAGE_BYTES - 1);
             let end = segment.file_offset.saturating_add(segment.file_bytes);
             file_offset >= start && end.checked_next_multiple_of(PAGE_BYTES).is_none_or(|end| file_offset < end)
@@ -145,7 +151,8 @@ impl Image {
         segment.svma.checked_add_signed(file_offset.wrapping_sub(segment.file_offset).cast_signed())
     }
 
-    /// The address is in the code that the kernel starts, which has no caller. Often it has no entry in any table either.
+    /// Whether an address is in the code at the ELF entry point, which the kernel starts and which has no caller. Often
+    /// no unwind table has an entry for it either.
     #[must_use]
     pub const fn is_entry(&self, svma: u64) -> bool {
         self.entry_svma != 0 && svma >= self.entry_svma && svma - self.entry_svma < ENTRY_BYTES_MAX
@@ -155,13 +162,13 @@ impl Image {
         self.base_svma
     }
 
-    /// How a frame at a relative address is left.
+    /// Returns the rule by which the caller of a frame at a relative address is found.
     pub(super) fn rule(&self, relative: u32, context: &mut UnwindContext<usize>) -> Rule {
         self.tables.iter().find_map(|table| table.rule(relative, context)).unwrap_or(Rule::Unknown)
     }
 
-    /// The same in full, and the table that it is of.
-    pub(super) fn full_row(&self, relative: u32, context: &mut UnwindContext<usize>) -> Option<(&Table, Arc<FullRow>)> {
+    /// Returns the complete row for a relative address, and the table that has it.
+    pub(super) fn full_row(&self, relative: u32, context: &mut UnwindContext<usize>) -> Option<(&CfiTable, Arc<FullRow>)> {
         self.tables.iter().find_map(|table| Some((table, table.full_row(relative, context)?)))
     }
 }
@@ -173,7 +180,7 @@ fn next_id() -> ImageId {
 
 const PAGE_BYTES: u64 = 4096;
 
-/// What the entry code of C libraries and their loaders takes at most, up to its last call.
+/// The greatest size of the entry code of C libraries and their loaders, up to its last call.
 const ENTRY_BYTES_MAX: u64 = 64;
 
 impl fmt::Debug for Image {
@@ -187,10 +194,10 @@ impl fmt::Debug for Image {
     }
 }
 
-/// `.eh_frame`, found through the segment that points to its sorted table, or by its name.
-fn eh_frame(elf: &ElfFile, facts: &FileFacts) -> Option<Table> {
+/// Reads `.eh_frame`, which is found through the segment that points to its sorted table, or else by its name.
+fn eh_frame(elf: &ElfFile, addressing: &Addressing) -> Option<CfiTable> {
     let header = elf.segments().iter().find(|segment| segment.p_type == PT_GNU_EH_FRAME);
-    let found = header.and_then(|header| read_header(elf, header, facts.base_svma));
+    let found = header.and_then(|header| read_header(elf, header, addressing.base_svma));
     let section = elf.section(".eh_frame");
     let (bytes, svma) = match (&found, section) {
         (Some((svma, _)), Some(section)) if section.sh_addr == *svma => (elf.bytes(section), *svma),
@@ -199,10 +206,11 @@ fn eh_frame(elf: &ElfFile, facts: &FileFacts) -> Option<Table> {
         (None, None) => return None,
     };
     let index = found.and_then(|(_, index)| index);
-    Some(Table::new(Kind::EhFrame, bytes.ok().filter(|bytes| !bytes.is_empty())?, svma, index, facts.clone()))
+    Some(CfiTable::new(CfiFormat::EhFrame, bytes.ok().filter(|bytes| !bytes.is_empty())?, svma, index, addressing.clone()))
 }
 
-/// Where `.eh_frame` is, and its functions if the table of them has the usual form.
+/// Reads the `.eh_frame_hdr`: the svma of `.eh_frame`, and the index of its functions if the sorted table has the usual
+/// encoding.
 fn read_header(elf: &ElfFile, header: &ProgramHeader, base_svma: u64) -> Option<(u64, Option<Index>)> {
     let svma = header.p_vaddr;
     let bytes = elf.bytes_at(svma, header.p_filesz).ok()?;
@@ -213,9 +221,11 @@ fn read_header(elf: &ElfFile, header: &ProgramHeader, base_svma: u64) -> Option<
     Some((eh_frame_svma, index))
 }
 
-/// Version, three encodings, the address of `.eh_frame`, the number of entries, and these.
+/// Returns the pairs of the sorted table in an `.eh_frame_hdr`.
+///
+/// The section has a version, three encodings, the address of `.eh_frame`, the number of pairs, and the pairs.
 fn sorted_table(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
-    /// Encodings of an address and of a number with four bytes.
+    /// `DW_EH_PE_udata4` and `DW_EH_PE_sdata4`: the encodings with four bytes.
     const FOUR_BYTES: [u8; 2] = [0x03, 0x0b];
     let &[_, address, number, table, ..] = bytes.as_slice() else { return None };
     if !FOUR_BYTES.contains(&(address & 0xf)) || !FOUR_BYTES.contains(&number) || table != SORTED_ENCODING {
@@ -227,23 +237,24 @@ fn sorted_table(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     (count > 0 && bytes.len() >= 8).then_some(bytes)
 }
 
-/// `.debug_frame`, which a file has in place of `.eh_frame` for code that was built without unwind tables. Go's is compressed.
-fn debug_frame(elf: &ElfFile, facts: &FileFacts) -> Option<Table> {
+/// Reads `.debug_frame`, which a file has in place of `.eh_frame` for code that was built without unwind tables. Go's
+/// is compressed.
+fn debug_frame(elf: &ElfFile, addressing: &Addressing) -> Option<CfiTable> {
     let bytes = elf.contents(".debug_frame").ok().filter(|bytes| !bytes.is_empty())?;
-    Some(Table::new(Kind::DebugFrame, bytes, 0, None, facts.clone()))
+    Some(CfiTable::new(CfiFormat::DebugFrame, bytes, 0, None, addressing.clone()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::made::{CODE, Form, elf, function};
+    use crate::stack::test_elf::{CODE, Form, elf, function};
 
     fn image(bytes: &[u8]) -> Result<Image, ImageError> {
         Image::read(Box::new(bytes.to_vec()))
     }
 
     #[test]
-    fn what_is_no_image_says_why() {
+    fn unusable_files_are_refused_with_the_reason() {
         let file = elf(Architecture::X86_64, Form::Sorted, &[]);
         let changed = |offset: usize, value: u8| {
             let mut file = file.clone();
@@ -252,12 +263,12 @@ mod tests {
         };
         assert_eq!(changed(0, 0), Err("not an ELF file".into()));
         assert_eq!(changed(18, 243), Err("it is for machine 243; stacks are unwound on x86-64, i386 and aarch64".into()));
-        assert_eq!(changed(64, 2), Err("it has no segment to be loaded".into()));
+        assert_eq!(changed(64, 2), Err("it has no loadable segment".into()));
         assert!(changed(36, 0xff).unwrap_err().starts_with("its program headers cannot be read"));
     }
 
     #[test]
-    fn a_file_that_is_cut_anywhere_is_refused_or_read() {
+    fn a_truncated_file_is_refused_or_read_in_part() {
         let file = elf(Architecture::X86_64, Form::EhFrame, &[function(CODE, [])]);
         let whole = image(&file).unwrap();
         assert!(whole.has_rules());
@@ -271,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_this_machine_runs_from_can_be_read() {
+    fn the_running_test_program_is_a_readable_image() {
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let own = image(&own).unwrap();
         assert!(own.has_rules());
@@ -279,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_in_a_file_that_was_not_read_are_its_offsets() {
+    fn svmas_of_an_unread_file_are_its_offsets() {
         let image = Image::unread();
         assert!(image.is_unread() && !image.has_rules() && !image.is_entry(0x1000));
         assert_eq!(
@@ -290,7 +301,7 @@ mod tests {
 
     /// Linkers may put the end of data and the beginning of code into one page of the file.
     #[test]
-    fn an_offset_in_a_page_of_two_segments_is_the_codes() {
+    fn an_offset_in_a_page_of_two_segments_belongs_to_the_code() {
         let image = Image {
             id: ImageId(NonZeroU32::MIN),
             architecture: Architecture::X86_64,

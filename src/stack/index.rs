@@ -1,30 +1,37 @@
-//! The functions that a CFI section has entries for, by address.
+//! An index by address of the functions that a CFI section has entries (FDEs) for.
 
-/// Functions have some hundred bytes each.
+/// The size of a page of the index, as a power of two. Functions are some hundred bytes long.
 const PAGE_BITS: u32 = 12;
 
-/// A function's place is its number in the order of addresses. Relative addresses are those from the image's lowest one.
+/// The start addresses of functions, and the offsets of their entries.
+///
+/// A function's place is its position in the order of addresses. A relative address is an svma less the image's lowest
+/// one.
 pub struct Index {
     entries: Entries,
-    /// By page of relative addresses: how many functions begin before it. That spares a search most of its steps, each of which waits for memory.
+    /// By page of relative addresses: the number of functions that begin before that page. It narrows the binary search
+    /// to one page, which avoids most of its cache misses.
     pages: Vec<u32>,
 }
 
+/// The functions and their entries, sorted by address.
 enum Entries {
-    /// As the linker sorted them: pairs of a function's start and its entry's address, four bytes each, from the table's own address on.
+    /// The linker's sorted table: pairs of a function's start and its entry's address, four bytes each, relative to the
+    /// table's own address.
     Sorted { bytes: Vec<u8>, to_base: i64, to_section: i64 },
-    /// Start, and offset of the entry in the section.
+    /// Pairs of a function's start and its entry's offset in the section.
     Walked(Vec<(u32, u32)>),
 }
 
 impl Index {
-    /// From the table of an `.eh_frame_hdr` at `svma`, for an `.eh_frame` at `section_svma`; relative addresses begin at `base_svma`.
+    /// Creates an index from the table of an `.eh_frame_hdr` at `svma`, for an `.eh_frame` at `section_svma`. Relative
+    /// addresses begin at `base_svma`.
     pub fn sorted(bytes: Vec<u8>, svma: u64, section_svma: u64, base_svma: u64) -> Self {
         let from = |other: u64| svma.wrapping_sub(other).cast_signed();
         Self::new(Entries::Sorted { bytes, to_base: from(base_svma), to_section: from(section_svma) })
     }
 
-    /// From starts and offsets of entries.
+    /// Creates an index from pairs of a function's start and its entry's offset, in any order.
     pub fn walked(mut functions: Vec<(u32, u32)>) -> Self {
         functions.sort_unstable();
         Self::new(Entries::Walked(functions))
@@ -41,12 +48,12 @@ impl Index {
         Self { entries, pages }
     }
 
-    /// How many functions there are.
+    /// Returns the number of functions.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The last function that begins at or below a relative address.
+    /// Returns the place of the last function that begins at or below a relative address.
     pub fn place(&self, relative: u32) -> Option<usize> {
         let page = (relative >> PAGE_BITS) as usize;
         let count = |page: usize| self.pages.get(page).map_or(self.len(), |count| *count as usize);
@@ -60,7 +67,7 @@ impl Index {
         (range.start + below).checked_sub(1)
     }
 
-    /// Where the entry of a function is in the section.
+    /// Returns the offset of a function's entry in the section.
     pub fn entry_offset(&self, place: usize) -> Option<usize> {
         match &self.entries {
             Entries::Sorted { bytes, to_section, .. } => usize::try_from(to_section.wrapping_add(entry_of(pairs(bytes).get(place)?))).ok(),
@@ -77,7 +84,7 @@ impl Entries {
         }
     }
 
-    /// Where a function begins, relatively.
+    /// Returns the relative address at which a function begins.
     fn start(&self, place: usize) -> i64 {
         match self {
             Self::Sorted { bytes, to_base, .. } => to_base.wrapping_add(start_of(&pairs(bytes)[place])),
@@ -105,7 +112,7 @@ mod tests {
     const STARTS: [u32; 6] = [0x10, 0xfff, 0x1000, 0x5000, 0x5001, 0x1_2345];
 
     fn indexes() -> [Index; 2] {
-        // The table is at 0x40_8000, behind the section at 0x40_2000; the image begins at 0x40_0000.
+        // The table is at 0x40_8000, the section at 0x40_2000, and the image begins at 0x40_0000.
         let pair = |(place, start): (usize, u32)| [(start as i32 - 0x8000).to_le_bytes(), (place as i32 * 16 - 0x6000).to_le_bytes()];
         let sorted = STARTS.into_iter().enumerate().flat_map(pair).flatten().collect();
         let walked = STARTS.into_iter().enumerate().map(|(place, start)| (start, place as u32 * 16)).rev().collect();
@@ -113,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_every_address_is_that_of_the_last_start_below() {
+    fn an_address_belongs_to_the_last_function_that_begins_below_it() {
         for index in indexes() {
             assert_eq!(index.len(), STARTS.len());
             for relative in (0..0x1_3000).chain([u32::MAX]) {
@@ -124,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsorted_table_gives_some_place() {
+    fn an_unsorted_table_yields_places_within_it() {
         let bytes: Vec<u8> = (0..=255).rev().cycle().take(8 * 500).collect();
         let index = Index::sorted(bytes, 0x1000, 0, 0);
         for relative in (0..u32::MAX).step_by(1 << 20) {

@@ -1,4 +1,5 @@
-//! The files that processes have mapped: each is opened and read once, whoever maps it.
+//! The images of the files that processes have mapped. Each file is opened and read once, however many processes map
+//! it.
 
 use crate::event::FileId;
 use crate::event::frame::ImageId;
@@ -10,21 +11,21 @@ use rustc_hash::FxHashMap;
 use std::io;
 use std::sync::Arc;
 
-/// A file as one process has it mapped: enough to find it again, though it was renamed or removed.
+/// A file as one process has it mapped, with enough facts to find it even after it was renamed or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedFile {
     pub pid: i32,
-    /// The mapping's first address, and the first behind it.
+    /// The mapping's first address, and its end (exclusive).
     pub addresses: (u64, u64),
     pub file: FileId,
-    /// As the process knows it; `[vdso]`.
+    /// The path in the process's mount namespace, or `[vdso]`.
     pub path: Arc<[u8]>,
 }
 
-/// An open file, or what is in memory in the place of one.
+/// An open file, or an ELF image in memory (the vdso).
 #[derive(Clone)]
 pub struct Opened {
-    /// `None` for what is no file (the vdso).
+    /// `None` for the vdso, which is not mapped from a file.
     pub file: Option<(Identity, Origin)>,
     pub bytes: Arc<dyn ReadAt + Sync>,
 }
@@ -39,23 +40,25 @@ impl ReadAt for Opened {
     }
 }
 
-/// Who opens files as processes see them: the live machine, or what a recording kept.
+/// Opens files as processes see them: on the live machine, or from a recording.
 pub trait Open {
+    /// Opens a mapped file.
+    ///
     /// # Errors
-    /// Why it cannot be had.
+    /// Fails if the file no longer exists, may not be read, or its file system does not answer.
     fn open(&mut self, mapped: &MappedFile) -> Result<Opened, Unopened>;
 }
 
-/// Why a file cannot be had.
+/// The reason why a mapped file cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unopened {
-    /// The process is gone, and what has its path now is another file; or it may not be read.
+    /// The process has ended and its path now names another file, or rtrace may not read the file.
     Gone,
-    /// Its file system does not answer. That it is a file, and which, is known.
+    /// The file's file system does not answer. The device and inode of the file are known.
     Unanswered,
 }
 
-/// Opens nothing.
+/// An [`Open`] that refuses every file.
 #[derive(Debug)]
 pub struct Closed;
 
@@ -65,19 +68,19 @@ impl Open for Closed {
     }
 }
 
-/// All images.
+/// The images of all files that were mapped in this run.
 pub struct Library {
     open: Box<dyn Open>,
-    /// `None` for what is no image.
+    /// `None` for a file that is not a usable ELF file.
     by_file: FxHashMap<FileKey, Option<Arc<Image>>>,
     by_id: FxHashMap<ImageId, (MappedFile, Option<Opened>)>,
-    /// What just-in-time compilers write and have mapped, by process.
+    /// By process: the path of the jit-PID.dump that a just-in-time compiler writes and has mapped.
     jitdumps: FxHashMap<i32, Arc<[u8]>>,
-    /// Processes whose memory is gone, to be told.
+    /// Processes that ended or executed another program since the last [`Self::take_gone`].
     gone: Vec<i32>,
 }
 
-/// The vdso is of no file, and 32-bit programs have another.
+/// What identifies an image. The vdso is no file, and 32-bit programs have a vdso of their own, below 4 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FileKey {
     File(FileId),
@@ -89,28 +92,28 @@ impl Library {
         Library { open, by_file: FxHashMap::default(), by_id: FxHashMap::default(), jitdumps: FxHashMap::default(), gone: Vec::new() }
     }
 
-    /// Where an image was mapped when it was read, and what it was read from, if it could be read.
+    /// Returns the mapping by which an image was found, and the opened file if it could be opened.
     pub fn file(&self, id: ImageId) -> Option<&(MappedFile, Option<Opened>)> {
         self.by_id.get(&id)
     }
 
-    /// The file jit-PID.dump that a process has mapped: its path.
+    /// Returns the path of the jit-PID.dump that a process has mapped.
     pub fn jitdump(&self, pid: i32) -> Option<&[u8]> {
         self.jitdumps.get(&pid).map(|path| &**path)
     }
 
-    /// The memory of a process is gone: it ended, or executed another program.
+    /// Records that a process ended or executed another program.
     pub fn end(&mut self, pid: i32) {
         self.jitdumps.remove(&pid);
         self.gone.push(pid);
     }
 
-    /// Those of which that was said since it was asked last.
+    /// Returns the processes that [`Self::end`] was called with since the previous call.
     pub fn take_gone(&mut self) -> Vec<i32> {
         std::mem::take(&mut self.gone)
     }
 
-    /// A process's code.
+    /// Builds the address space of a process from its mappings, and reads the files that no process had mapped before.
     pub fn space(&mut self, pid: i32, areas: &Areas) -> AddressSpace {
         let mut space = AddressSpace::default();
         for (start, area) in areas.iter().filter(|(_, area)| area.executable) {
@@ -153,7 +156,8 @@ impl Library {
     }
 }
 
-/// `None` for what is no image. What does not answer any more is one of which nothing was read.
+/// Reads the image of a file. It is `None` if the file is not a usable ELF file, and [`Image::unread`] if its file
+/// system stopped answering.
 fn image_of(opened: &Opened) -> Option<Image> {
     match Image::read(Box::new(opened.clone())) {
         Err(error) if error.is_unanswered() => Some(Image::unread()),

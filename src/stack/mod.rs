@@ -1,17 +1,16 @@
-//! Call stacks: unwinding, and what the addresses are called.
+//! Call stacks: unwinding, and the symbols of their frames.
 //!
-//! Pure code: bytes, registers and closures come in, frames go out. Who reads files and memory is outside.
+//! This folder is pure code: its input is bytes, registers and closures, its output is frames. The callers read files
+//! and memory.
 //!
-//! Two addresses have names here. An *avma* is an address in a process's memory. An *svma* is an address as an ELF file's headers and symbols state it;
-//! the two differ by the bias at which the file was mapped.
+//! Two kinds of addresses occur here. An *avma* is an address in a process's memory. An *svma* is an address as an ELF
+//! file's headers and symbols state it. The two differ by the bias at which the file was mapped.
 
 mod frame_pointer;
 mod full_row;
 pub mod image;
 mod index;
 pub mod library;
-#[cfg(test)]
-mod made;
 pub mod name;
 pub mod naming;
 mod recover;
@@ -22,4 +21,6 @@ mod signal_frame;
 pub mod space;
 pub mod symbols;
 mod table;
+#[cfg(test)]
+mod test_elf;
 pub mod unwind;

@@ -1,24 +1,27 @@
-//! What a frame is called.
+//! The names of a frame, and the trait of what looks them up.
 
 use crate::event::Stack;
 use crate::event::frame::Frame;
 
-/// A frame as it is shown: a function that runs, or one that the compiler put into it.
+/// A frame as it is shown: a function, or one that the compiler inlined into it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NamedFrame<'a> {
-    /// `None` where nothing names the address. Bytes from a foreign file: to be escaped.
+    /// The function's name, `None` if no symbol covers the address. It comes from a foreign file: the code that prints
+    /// it escapes it.
     pub function: Option<&'a [u8]>,
-    /// The file as the process knows it, `[kernel]`, a module's name in brackets; `None` where there is none.
+    /// The mapped file's path in the process's mount namespace, `[kernel]`, or a module's name in brackets; `None` for
+    /// memory without a file.
     pub file: Option<&'a [u8]>,
-    /// In the file, as its own headers count; in memory where there is no file.
+    /// The address as the file's headers and symbols state it (svma), or the address in memory if there is no file.
     pub address: u64,
-    /// Source file and line, if asked for and known.
+    /// Source file and line, if requested and known.
     pub line: Option<(&'a [u8], u32)>,
+    /// Whether the frame is one of the kernel's.
     pub kernel: bool,
 }
 
 impl NamedFrame<'_> {
-    /// As short as it can be told: the function, or file and address.
+    /// Returns the shortest name: the function, else file and address, else the address.
     pub fn label(&self) -> Vec<u8> {
         match (self.function, self.file) {
             (Some(function), _) => function.to_vec(),
@@ -28,19 +31,19 @@ impl NamedFrame<'_> {
     }
 }
 
-/// Who knows names. Those that must be fetched first may come later.
+/// Looks up the names of frames. A name whose symbols are still being downloaded is missing at first.
 pub trait Names {
-    /// Gives the frames of a process's stack, innermost first.
+    /// Calls `each` with the frames of a process's stack, innermost first.
     fn frames(&self, pid: i32, stack: &Stack, each: &mut dyn FnMut(NamedFrame));
 
-    /// A process's function, and how many bytes behind its beginning it goes on.
+    /// Returns the function of a frame of a process, and the offset in bytes from its start at which it goes on.
     fn function(&self, pid: i32, frame: &Frame) -> Option<(Box<[u8]>, u64)>;
 
-    /// The kernel's function at an address, and how many bytes behind its beginning that is.
+    /// Returns the kernel's function at an address, and the offset of the address in bytes from its start.
     fn kernel(&self, address: u64) -> Option<(Box<[u8]>, u64)>;
 }
 
-/// Knows none.
+/// A [`Names`] that has no name for any frame.
 #[cfg(test)]
 #[derive(Debug)]
 pub struct Nameless;

@@ -1,4 +1,5 @@
-//! The names of frames: asked of symbols, lines, the kernel's list and what just-in-time compilers write down, and remembered.
+//! The names of frames: looked up in symbol tables, line tables, /proc/kallsyms and the files that just-in-time
+//! compilers write, and cached.
 
 use super::library::{Library, MappedFile, Opened};
 use super::name::{NamedFrame, Names};
@@ -11,54 +12,58 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// So many places are remembered with their names.
-const KNOWN_MAX: usize = 1 << 16;
+/// The greatest number of code addresses whose names are cached.
+const CACHED_MAX: usize = 1 << 16;
 
-/// Who fetches what is no file of a mapping: the live machine.
+/// Reads the sources of names that are not mapped files. The live machine implements it.
 pub trait Fetch {
-    /// /proc/kallsyms
+    /// Reads /proc/kallsyms.
     fn kernel(&mut self) -> io::Result<Vec<u8>>;
-    /// What a process's just-in-time compiler writes into /tmp/perf-PID.map.
+    /// Opens /tmp/perf-PID.map, which a process's just-in-time compiler writes.
     fn perf_map(&mut self, pid: i32) -> Option<Box<dyn ReadAt>>;
-    /// The same of a file jit-PID.dump that it has mapped.
+    /// Opens the file jit-PID.dump that a process has mapped, by the path of the mapping.
     fn jitdump(&mut self, pid: i32, path: &[u8]) -> Option<Box<dyn ReadAt>>;
 }
 
-/// What of a frame is to be told.
+/// The optional details of a frame that are looked up.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
+    /// Source file and line.
     pub lines: bool,
+    /// Inlined functions as frames of their own.
     pub inlined: bool,
 }
 
-/// All names.
+/// The sources of names, and the cache of the names that were looked up.
 pub struct Naming<F> {
     wanted: Wanted,
     state: RefCell<State<F>>,
 }
 
+/// The part of [`Naming`] that lookups change.
 struct State<F> {
     resolver: Resolver<F>,
     fetch: Box<dyn Fetch>,
     objects: FxHashMap<ImageId, Option<ObjectId>>,
-    known: FxHashMap<(ImageId, u64), Arc<[Known]>>,
+    /// By image and svma: the functions there, the innermost inlined one first.
+    cache: FxHashMap<(ImageId, u64), Arc<[NamedFunction]>>,
     kernel: KernelNames,
     jits: FxHashMap<i32, Jit>,
-    /// Processes whose jit-PID.dump was looked for.
+    /// The processes whose jit-PID.dump rtrace has tried to open.
     dumps: FxHashSet<i32>,
 }
 
-/// One function at a place: the innermost inlined one first.
+/// The name and the source line of one function that runs at an address.
 #[derive(Debug)]
-struct Known {
+struct NamedFunction {
     function: Option<Box<[u8]>>,
     line: Option<(Box<[u8]>, u32)>,
 }
 
-/// Names by a run's library of files.
-pub struct Named<'a, F> {
+/// The names of frames whose images are in a run's library of files.
+pub struct LibraryNames<'a, F> {
     pub naming: &'a Naming<F>,
-    /// `None` where no stacks are taken.
+    /// `None` where no stacks are sampled.
     pub library: Option<&'a Library>,
 }
 
@@ -68,7 +73,7 @@ impl<F: Files> Naming<F> {
             resolver: Resolver::new(files, options),
             fetch,
             objects: FxHashMap::default(),
-            known: FxHashMap::default(),
+            cache: FxHashMap::default(),
             kernel: KernelNames::default(),
             jits: FxHashMap::default(),
             dumps: FxHashSet::default(),
@@ -76,7 +81,7 @@ impl<F: Files> Naming<F> {
         Naming { wanted, state: RefCell::new(state) }
     }
 
-    /// Who opens files.
+    /// Returns the opener of the files that have symbols.
     pub fn files(&self) -> F
     where
         F: Clone,
@@ -84,22 +89,23 @@ impl<F: Files> Naming<F> {
         self.state.borrow().resolver.files().clone()
     }
 
-    /// Waits for symbols that are on their way, but not beyond a moment; names that were missing are asked again.
+    /// Waits for symbols that are being downloaded, until `until` at most. Names that were missing are then looked up
+    /// again.
     pub fn wait(&self, until: Instant) {
         self.state.borrow_mut().resolver.wait(until);
     }
 
-    /// Symbols are on their way.
+    /// Whether symbols are being downloaded.
     pub fn is_waiting(&self) -> bool {
         self.state.borrow().resolver.is_waiting()
     }
 
-    /// Why some names are missing, once.
-    pub fn trouble(&self) -> Option<String> {
+    /// Returns why some names are missing; later calls return it no more.
+    pub fn take_problem(&self) -> Option<String> {
         self.state.borrow_mut().kernel.take_problem()
     }
 
-    /// The process is gone, and its number may be given again.
+    /// Forgets a process that ended, because the kernel may reuse its pid.
     pub fn end(&self, pid: i32) {
         let state = &mut *self.state.borrow_mut();
         state.jits.remove(&pid);
@@ -107,7 +113,7 @@ impl<F: Files> Naming<F> {
     }
 }
 
-impl<F: Files> Names for Named<'_, F> {
+impl<F: Files> Names for LibraryNames<'_, F> {
     fn frames(&self, pid: i32, stack: &Stack, each: &mut dyn FnMut(NamedFrame)) {
         let state = &mut *self.naming.state.borrow_mut();
         for (at, frame) in stack.frames.iter().enumerate() {
@@ -117,7 +123,7 @@ impl<F: Files> Names for Named<'_, F> {
             }
             match frame.image.and_then(|id| Some((id, self.library?.file(id)?))) {
                 Some((id, opened)) => state.mapped_frame(self.naming.wanted, id, opened, frame, each),
-                None => state.made_frame(pid, self.library.and_then(|library| library.jitdump(pid)), frame, each),
+                None => state.jit_frame(pid, self.library.and_then(|library| library.jitdump(pid)), frame, each),
             }
         }
     }
@@ -128,7 +134,7 @@ impl<F: Files> Names for Named<'_, F> {
             Some((id, opened)) => state.mapped_function(id, opened, frame),
             None => {
                 let dump = self.library.and_then(|library| library.jitdump(pid));
-                state.made(pid, dump, frame).map(|(name, offset)| behind(name, offset, frame))
+                state.jit_function(pid, dump, frame).map(|(name, offset)| at_frame(name, offset, frame))
             }
         }
     }
@@ -165,21 +171,21 @@ impl<F: Files> State<F> {
         each: &mut dyn FnMut(NamedFrame),
     ) {
         let place = (id, frame.lookup_svma());
-        let known = match self.known.get(&place) {
-            Some(known) => Arc::clone(known),
+        let functions = match self.cache.get(&place) {
+            Some(functions) => Arc::clone(functions),
             None => {
-                let (known, lasting) = self.look_up(wanted, id, file, frame.lookup_svma());
-                let known: Arc<[Known]> = known.into();
-                if lasting {
-                    if self.known.len() == KNOWN_MAX {
-                        self.known.clear();
+                let (functions, is_final) = self.look_up(wanted, id, file, frame.lookup_svma());
+                let functions: Arc<[NamedFunction]> = functions.into();
+                if is_final {
+                    if self.cache.len() == CACHED_MAX {
+                        self.cache.clear();
                     }
-                    self.known.insert(place, Arc::clone(&known));
+                    self.cache.insert(place, Arc::clone(&functions));
                 }
-                known
+                functions
             }
         };
-        for one in known.iter() {
+        for one in functions.iter() {
             each(NamedFrame {
                 function: one.function.as_deref(),
                 file: Some(&file.0.path),
@@ -190,28 +196,35 @@ impl<F: Files> State<F> {
         }
     }
 
-    /// The functions at a place of a file, and whether that is all that will ever be known of it.
-    fn look_up(&mut self, wanted: Wanted, id: ImageId, (_, opened): &(MappedFile, Option<Opened>), svma: u64) -> (Vec<Known>, bool) {
+    /// Returns the functions at an address of a file, and whether the answer is final. It is not while symbols are
+    /// being downloaded.
+    fn look_up(
+        &mut self,
+        wanted: Wanted,
+        id: ImageId,
+        (_, opened): &(MappedFile, Option<Opened>),
+        svma: u64,
+    ) -> (Vec<NamedFunction>, bool) {
         let object = *self.objects.entry(id).or_insert_with(|| object(&mut self.resolver, opened.as_ref()?));
-        let Some(object) = object else { return (vec![Known { function: None, line: None }], true) };
-        let mut all: Vec<Known> = Vec::new();
+        let Some(object) = object else { return (vec![NamedFunction { function: None, line: None }], true) };
+        let mut all: Vec<NamedFunction> = Vec::new();
         if wanted.lines || wanted.inlined {
-            let frames = self.resolver.lines(object, svma).iter().map(|frame| Known {
+            let frames = self.resolver.lines(object, svma).iter().map(|frame| NamedFunction {
                 function: frame.function.as_deref().map(|name| name.as_bytes().into()),
                 line: frame.file.as_deref().zip(frame.line).filter(|_| wanted.lines).map(|(file, line)| (file.as_bytes().into(), line)),
             });
             all.extend(frames);
             if !wanted.inlined && all.len() > 1 {
-                // Of the function whose code it is, the line that runs is that of the innermost.
+                // The line that runs in the outermost function is that of the innermost inlined one.
                 all.truncate(1);
                 all[0].function = None;
             }
         }
         if all.is_empty() {
-            all.push(Known { function: None, line: None });
+            all.push(NamedFunction { function: None, line: None });
         }
         let outermost = all.len() - 1;
-        let lasting = match self.resolver.resolve(object, svma) {
+        let is_final = match self.resolver.resolve(object, svma) {
             Name::Symbol { name, .. } => {
                 all[outermost].function = Some(name.into());
                 true
@@ -219,25 +232,26 @@ impl<F: Files> State<F> {
             Name::Unknown => true,
             Name::NotYet => false,
         };
-        (all, lasting)
+        (all, is_final)
     }
 
     fn mapped_function(&mut self, id: ImageId, (_, opened): &(MappedFile, Option<Opened>), frame: &Frame) -> Option<(Box<[u8]>, u64)> {
         let object = (*self.objects.entry(id).or_insert_with(|| object(&mut self.resolver, opened.as_ref()?)))?;
         match self.resolver.resolve(object, frame.lookup_svma()) {
-            Name::Symbol { name, offset } => Some(behind(name, offset, frame)),
+            Name::Symbol { name, offset } => Some(at_frame(name, offset, frame)),
             Name::Unknown | Name::NotYet => None,
         }
     }
 
-    fn made_frame(&mut self, pid: i32, dump: Option<&[u8]>, frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
-        let function = self.made(pid, dump, frame).map(|(name, _)| name);
+    fn jit_frame(&mut self, pid: i32, dump: Option<&[u8]>, frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
+        let function = self.jit_function(pid, dump, frame).map(|(name, _)| name);
         let file = function.is_some().then_some(&b"[jit]"[..]);
         each(NamedFrame { function, file, address: frame.avma, line: None, kernel: false });
     }
 
-    /// Code that is no file's: a just-in-time compiler's, mostly.
-    fn made(&mut self, pid: i32, dump: Option<&[u8]>, frame: &Frame) -> Option<(&[u8], u64)> {
+    /// Returns the function at a frame in code that is mapped from no file, which is mostly a just-in-time compiler's,
+    /// and the offset in the function.
+    fn jit_function(&mut self, pid: i32, dump: Option<&[u8]>, frame: &Frame) -> Option<(&[u8], u64)> {
         let jit = self.jits.entry(pid).or_default();
         if let Some(path) = dump.filter(|_| self.dumps.insert(pid))
             && let Some(file) = self.fetch.jitdump(pid, path)
@@ -249,12 +263,13 @@ impl<F: Files> State<F> {
     }
 }
 
-/// A function that was looked up by the address before the one at which it goes on, or by that.
-fn behind(name: &[u8], offset: u64, frame: &Frame) -> (Box<[u8]>, u64) {
+/// Returns a function and the offset at which it goes on, from the offset of the address by which it was looked up.
+/// That is the address before for a return address.
+fn at_frame(name: &[u8], offset: u64, frame: &Frame) -> (Box<[u8]>, u64) {
     (name.into(), offset + u64::from(frame.is_after))
 }
 
-/// The resolver's number for a file.
+/// Returns the resolver's number of a file.
 fn object<F: Files>(resolver: &mut Resolver<F>, opened: &Opened) -> Option<ObjectId> {
     match &opened.file {
         Some((identity, origin)) => resolver.object(*identity, origin.clone(), Box::new(opened.clone())).ok(),

@@ -1,8 +1,9 @@
-//! The caller of a frame whose rule is [`Full`](super::rule::Rule::Full).
+//! Finds the caller of a frame whose rule is [`Full`](super::rule::Rule::Full).
 //!
-//! It may need any register that functions preserve, while rules only follow the stack and frame pointers. What such a register held is asked for backwards: the frames below say
-//! one after the other whether they saved it, down to the registers of the sample. That costs a table look-up a frame, and happens where a loader's trampoline or hand-written code
-//! is on the stack.
+//! The row of such a frame may use any register that functions preserve, while plain rules follow the stack and frame
+//! pointers only. The value of another register is searched for in the frames below, one after the other: either a
+//! frame's row says where that function saved the register, or the search goes on down to the registers of the sample.
+//! It takes one table look-up per frame, and is needed only for loader trampolines and hand-written code.
 
 use gimli::{CfaRule, Encoding, EvaluationResult, Expression, Format, Location, RegisterRule, UnwindContext, UnwindExpression, Value};
 
@@ -11,27 +12,28 @@ use crate::stack::full_row::FullRow;
 use crate::stack::image::Image;
 use crate::stack::registers::{Layout, Registers};
 use crate::stack::space::AddressSpace;
-use crate::stack::table::{Reader, Table};
+use crate::stack::table::{CfiTable, Reader};
 
-/// Operations that one expression may take: those of real programs take ten.
+/// The greatest number of operations of one DWARF expression. Expressions of real programs take ten.
 const OPERATIONS_MAX: u32 = 1000;
-/// Registers that one unwinding may ask the frames below for.
-pub const QUESTIONS_MAX: u32 = 10_000;
-/// Expressions that wait for a register which an expression of a frame below gives.
+/// The greatest number of frames that one unwinding searches for values of registers.
+pub const LOOKUPS_MAX: u32 = 10_000;
+/// The greatest depth of nested expressions: an expression may need a register that an expression of a frame below
+/// computes.
 const NESTED_MAX: u32 = 32;
 
-/// What is known of a frame beside where it is.
+/// The registers of a frame, as far as unwinding has recovered them.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct FrameState {
     pub stack_pointer: u64,
     pub frame_pointer: Option<u64>,
-    /// 0 until the frame is left, and in one that was left without a rule.
+    /// The canonical frame address. It is 0 until a row of a table has computed it, and for a frame without a row.
     pub cfa: u64,
 }
 
-/// What a caller was found to be.
+/// The caller of a frame.
 pub enum Caller {
-    Found {
+    Frame {
         avma: u64,
         is_after: bool,
         stack_pointer: u64,
@@ -39,31 +41,34 @@ pub enum Caller {
         link_register: Option<u64>,
         cfa: u64,
     },
-    /// Nobody.
+    /// The frame has no caller.
     Root,
 }
 
+/// Recovers the caller of one frame.
 pub struct Recover<'a, M> {
     pub registers: &'a Registers,
     pub space: &'a AddressSpace,
-    /// From the sampled frame to the one whose caller is wanted.
+    /// The frames from the sampled one to the one whose caller is wanted.
     pub frames: &'a [Frame],
-    /// One for each of them.
-    pub steps: &'a [Step],
-    /// Of the frame whose caller is wanted: that of functions which called was overwritten.
+    /// The state of each of these frames.
+    pub states: &'a [FrameState],
+    /// The link register of the frame whose caller is wanted. It is `None` for a function that made a call, which
+    /// overwrites the register.
     pub link_register: Option<u64>,
     pub context: &'a mut UnwindContext<usize>,
+    /// Returns the word at an address.
     pub memory: &'a mut M,
-    /// Left of [`QUESTIONS_MAX`].
-    pub questions: &'a mut u32,
-    /// Expressions that are being evaluated.
+    /// The part of [`LOOKUPS_MAX`] that is left.
+    pub lookups: &'a mut u32,
+    /// The number of expressions that are being evaluated.
     pub nested: u32,
 }
 
 impl<'a, M: FnMut(u64) -> Option<u64>> Recover<'a, M> {
-    /// `None` if something is not known: a word that was asked for and not there, or a rule.
+    /// Returns the caller, or `None` if a word of memory, a register or a rule is missing.
     pub fn caller(&mut self) -> Option<Caller> {
-        let index = self.steps.len().checked_sub(1)?;
+        let index = self.states.len().checked_sub(1)?;
         let (image, relative) = self.image_of(index)?;
         let (table, row) = image.full_row(relative, self.context)?;
         let layout = self.layout();
@@ -79,33 +84,34 @@ impl<'a, M: FnMut(u64) -> Option<u64>> Recover<'a, M> {
             (Some(rule), _) => self.saved(index, table, rule, row.return_column, cfa)?,
         };
         let stack_pointer = self.or_default(index, table, &row, layout.stack_pointer, cfa).unwrap_or(Some(cfa))?;
-        let frame_pointer = self.or_default(index, table, &row, layout.frame_pointer, cfa).unwrap_or(self.steps[index].frame_pointer);
+        let frame_pointer = self.or_default(index, table, &row, layout.frame_pointer, cfa).unwrap_or(self.states[index].frame_pointer);
         let link_register =
             layout.link_register.filter(|_| row.is_signal).and_then(|link| self.or_default(index, table, &row, link, cfa)?);
-        Some(Caller::Found { avma, is_after: !row.is_signal, stack_pointer, frame_pointer, link_register, cfa })
+        Some(Caller::Frame { avma, is_after: !row.is_signal, stack_pointer, frame_pointer, link_register, cfa })
     }
 
-    /// What a row says of a register: `None` if nothing, `Some(None)` if it is not known.
-    fn or_default(&mut self, index: usize, table: &Table, row: &FullRow, number: u8, cfa: u64) -> Option<Option<u64>> {
+    /// Returns the caller's value of a register by a row: `None` if the row has no rule for it, `Some(None)` if the
+    /// rule's value cannot be computed.
+    fn or_default(&mut self, index: usize, table: &CfiTable, row: &FullRow, number: u8, cfa: u64) -> Option<Option<u64>> {
         row.register(number.into()).map(|rule| self.saved(index, table, rule, number.into(), cfa))
     }
 
-    /// What a register held in a frame.
+    /// Returns the value of a register in a frame.
     fn register(&mut self, index: usize, number: u16) -> Option<u64> {
         let layout = self.layout();
         let number = u8::try_from(number).ok()?;
         for callee in (0..=index).rev() {
-            *self.questions = self.questions.checked_sub(1)?;
-            let step = &self.steps[callee];
+            *self.lookups = self.lookups.checked_sub(1)?;
+            let state = &self.states[callee];
             if number == layout.stack_pointer {
-                return Some(step.stack_pointer);
+                return Some(state.stack_pointer);
             } else if number == layout.frame_pointer {
-                return step.frame_pointer;
+                return state.frame_pointer;
             } else if number == layout.program_counter {
                 return Some(self.frames[callee].avma);
             }
             let Some(below) = callee.checked_sub(1) else { break };
-            let cfa = Some(self.steps[below].cfa).filter(|cfa| *cfa != 0)?;
+            let cfa = Some(self.states[below].cfa).filter(|cfa| *cfa != 0)?;
             let (image, relative) = self.image_of(below)?;
             let (table, row) = image.full_row(relative, self.context)?;
             match row.register(number.into()) {
@@ -118,8 +124,8 @@ impl<'a, M: FnMut(u64) -> Option<u64>> Recover<'a, M> {
         self.registers.get(number)
     }
 
-    /// What a register held in the caller of a frame, by a rule of that frame.
-    fn saved(&mut self, index: usize, table: &Table, rule: &RegisterRule<usize>, number: u16, cfa: u64) -> Option<u64> {
+    /// Returns the value that a register had in the caller of a frame, by a rule of that frame.
+    fn saved(&mut self, index: usize, table: &CfiTable, rule: &RegisterRule<usize>, number: u16, cfa: u64) -> Option<u64> {
         let value = match rule {
             RegisterRule::SameValue => self.register(index, number)?,
             RegisterRule::Offset(offset) => self.word(cfa.wrapping_add_signed(*offset))?,
@@ -136,7 +142,7 @@ impl<'a, M: FnMut(u64) -> Option<u64>> Recover<'a, M> {
         Some(self.truncated(value))
     }
 
-    fn evaluate(&mut self, index: usize, table: &Table, expression: UnwindExpression<usize>, initial: Option<u64>) -> Option<u64> {
+    fn evaluate(&mut self, index: usize, table: &CfiTable, expression: UnwindExpression<usize>, initial: Option<u64>) -> Option<u64> {
         if self.nested >= NESTED_MAX {
             return None;
         }
@@ -190,7 +196,7 @@ impl<'a, M: FnMut(u64) -> Option<u64>> Recover<'a, M> {
         (self.memory)(address)
     }
 
-    /// An address or register as wide as the task's are.
+    /// Cuts an address or a register's value to the width of the task's words.
     fn truncated(&self, value: u64) -> u64 {
         if self.layout().word_bytes == 4 { value & 0xffff_ffff } else { value }
     }

@@ -1,15 +1,15 @@
-//! The registers a stack is unwound from, by their DWARF numbers, and what differs per architecture.
+//! The registers from which a stack is unwound, by their DWARF numbers.
 //!
-//! Nothing here is specific to one architecture: the twin files of this folder are data of the same shape.
+//! Nothing in this file is specific to one architecture: the files of its folder have a [`Layout`] for each.
 
 pub mod aarch64;
 pub mod x86;
 pub mod x86_64;
 
-/// How many registers are kept: the DWARF numbers of general registers, and the program counter.
+/// The number of registers that are stored: the general registers by their DWARF numbers, and the program counter.
 const COUNT: usize = 33;
 
-/// Of a task, not of a machine: a 32-bit program on a 64-bit kernel is `X86`.
+/// The architecture of a task, not of the machine: a 32-bit program on a 64-bit kernel is `X86`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     X86_64,
@@ -17,41 +17,43 @@ pub enum Architecture {
     Aarch64,
 }
 
-/// What unwinding has to know of an architecture. Registers are DWARF numbers.
+/// The properties of an architecture that unwinding needs. Registers are DWARF numbers.
 #[derive(Debug)]
 pub struct Layout {
     pub name: &'static str,
-    /// 8, or 4 in a 32-bit program. Stack slots have this size.
+    /// The size of a stack slot: 8, or 4 in a 32-bit program.
     pub word_bytes: u8,
-    /// Its number here; on x86 the psABI's return address column, too.
+    /// The number of the program counter in [`Registers`]. On x86 it is also the psABI's return address column.
     pub program_counter: u8,
     pub stack_pointer: u8,
-    /// Where the ABI keeps the chain of frames: at it the caller's, one word above the return address.
+    /// The register that the ABI's chain of frames begins with: it points to the caller's frame pointer, and the return
+    /// address is one word above that.
     pub frame_pointer: u8,
-    /// The register in which a call leaves the return address, where it does not push it.
+    /// The register in which a call instruction puts the return address, if it does not push it.
     pub link_register: Option<u8>,
-    /// Bit per register that a function gives back unchanged.
+    /// A bit for each register that a function preserves (callee-saved).
     pub preserved: u64,
-    /// Bits of a code address; the others may be a signature.
+    /// The bits of a code address. The others may be a pointer authentication code.
     pub code_address_mask: u64,
-    /// Bit per perf register (`PERF_REG_*`, asm/perf_regs.h) that a sample should have, for `sample_regs_user`.
+    /// The perf registers (`PERF_REG_*`, asm/perf_regs.h) that a sample should have, one bit each, for
+    /// `sample_regs_user`.
     pub sample_mask: u64,
-    /// DWARF number of each perf register, or [`NONE`].
+    /// The DWARF number of each perf register, or [`NONE`].
     pub of_perf: &'static [u8],
 }
 
 impl Layout {
-    /// A function gives this register back unchanged. What a file's tables call a register may be none.
+    /// Whether a function preserves this register. Tables of a damaged file may have numbers of no register.
     pub fn preserves(&self, number: u8) -> bool {
         self.preserved.checked_shr(number.into()).is_some_and(|bits| bits & 1 == 1)
     }
 }
 
-/// A perf register that unwinding has no use for.
+/// The entry in [`Layout::of_perf`] of a register that unwinding does not use.
 pub const NONE: u8 = u8::MAX;
 
 impl Architecture {
-    /// What this program was built for, if stacks of it can be unwound.
+    /// Returns the architecture that rtrace was built for, if its stacks can be unwound.
     #[must_use]
     pub const fn host() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {
@@ -73,24 +75,24 @@ impl Architecture {
     }
 }
 
-/// A task's user registers, as far as they are known.
+/// A task's user registers, as far as their values are known.
 #[derive(Clone, Debug)]
 pub struct Registers {
     architecture: Architecture,
     values: [u64; COUNT],
-    /// Bit per register.
+    /// A bit for each register whose value is known.
     known: u64,
 }
 
 impl Registers {
-    /// None is known.
+    /// Creates registers without any value.
     #[must_use]
     pub const fn new(architecture: Architecture) -> Self {
         Self { architecture, values: [0; COUNT], known: 0 }
     }
 
-    /// From a PERF_SAMPLE_REGS_USER field: `mask` is the event's `sample_regs_user`, `values` holds eight bytes for each of its bits, lowest bit first. What is missing at the end
-    /// stays unknown.
+    /// Decodes a PERF_SAMPLE_REGS_USER field. `mask` is the event's `sample_regs_user`, `values` has eight bytes for
+    /// each of its bits, lowest bit first. Registers that are missing at the end have no value.
     #[must_use]
     pub fn from_sample(architecture: Architecture, mask: u64, values: &[u8]) -> Self {
         let mut registers = Self::new(architecture);
@@ -114,7 +116,7 @@ impl Registers {
         self.architecture
     }
 
-    /// A register by its DWARF number; numbers that are not kept are ignored.
+    /// Sets a register by its DWARF number. Numbers of other registers than the general ones are ignored.
     pub fn set(&mut self, number: u8, value: u64) {
         if let Some(slot) = self.values.get_mut(usize::from(number)) {
             *slot = value;
@@ -127,7 +129,7 @@ impl Registers {
         (number < COUNT as u8 && self.known >> number & 1 == 1).then(|| self.values[usize::from(number)])
     }
 
-    /// Whether nothing is known but the program counter and the stack pointer.
+    /// Whether only the program counter and the stack pointer are known.
     #[must_use]
     pub fn are_pointers_alone(&self) -> bool {
         let layout = self.architecture.layout();
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_has_its_registers_in_the_order_of_perf() {
+    fn sample_registers_are_decoded_in_perf_order() {
         // PERF_REG_X86_AX, _SP, _IP and _R15 are bits 0, 7, 8 and 23.
         let mask = 1 | 1 << 7 | 1 << 8 | 1 << 23;
         let bytes: Vec<u8> = [10_u64, 20, 30, 40].iter().flat_map(|value| value.to_ne_bytes()).collect();
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sample_is_asked_for_is_what_unwinding_knows() {
+    fn the_sample_mask_has_exactly_the_registers_that_unwinding_uses() {
         for architecture in [Architecture::X86_64, Architecture::X86, Architecture::Aarch64] {
             let layout = architecture.layout();
             let mut numbers = Vec::new();

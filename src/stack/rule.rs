@@ -1,23 +1,24 @@
-//! How one frame is left, in eight bytes: what nearly all functions of all programs need.
+//! A rule by which the caller of a frame is found, in eight bytes. Nearly all functions of all programs need no more.
 //!
-//! What does not fit is [`Rule::Full`], and looked up in its [`FullRow`](super::full_row::FullRow).
+//! The rule of any other function is [`Rule::Full`], and its [`FullRow`](super::full_row::FullRow) is looked up.
 
 use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
 
 use crate::stack::registers::Layout;
 
-/// The CFA (canonical frame address) is the caller's stack pointer after the return.
+/// The rule by which the caller of a frame is found. The CFA (canonical frame address) is the caller's stack pointer
+/// after the return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Nothing is known here.
+    /// No table covers the address.
     Unknown,
-    /// The return address is undefined: nobody called this function.
+    /// The return address is undefined: the function has no caller.
     Root,
-    /// Expressions, other registers, or a signal frame.
+    /// The row has expressions or needs other registers, or the frame is a signal frame.
     Full,
     Plain {
-        base: Base,
-        /// From the base to the CFA, in words.
+        base: CfaBase,
+        /// The distance from the base to the CFA, in words.
         cfa: i16,
         return_address: Slot,
         frame_pointer: Slot,
@@ -26,20 +27,22 @@ pub enum Rule {
 
 const _: () = assert!(size_of::<Rule>() == 8);
 
+/// The register that the CFA is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Base {
+pub enum CfaBase {
     StackPointer,
     FramePointer,
 }
 
-/// Where the caller's value of a register is: in its register still, or so many words above the CFA (below, if negative).
+/// The place of the caller's value of a register: still in the register, or on the stack at a number of words from the
+/// CFA (negative: below it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(i16);
 
 impl Slot {
     pub const KEPT: Self = Self(i16::MIN);
 
-    /// In words from the CFA; `None` if the register still has the value.
+    /// Returns the distance from the CFA in words, or `None` if the register still has the value.
     #[inline]
     pub fn words(self) -> Option<i64> {
         (self != Self::KEPT).then_some(i64::from(self.0))
@@ -51,7 +54,8 @@ impl Slot {
 }
 
 impl Rule {
-    /// What a row of a function that is no signal trampoline says; `return_column` is its CIE's.
+    /// Compiles a row of a function that is not a signal trampoline. `return_column` is the return address register of
+    /// its CIE.
     pub fn of_row(row: &UnwindTableRow<usize>, return_column: Register, layout: &Layout) -> Self {
         Self::plain(row, return_column, layout).unwrap_or(Self::Full)
     }
@@ -72,8 +76,8 @@ impl Rule {
         };
         let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
         let base = match u8::try_from(register.0).ok()? {
-            number if number == layout.stack_pointer => Base::StackPointer,
-            number if number == layout.frame_pointer => Base::FramePointer,
+            number if number == layout.stack_pointer => CfaBase::StackPointer,
+            number if number == layout.frame_pointer => CfaBase::FramePointer,
             _ => return None,
         };
         let stack_pointer_is_cfa = row.register(Register(layout.stack_pointer.into())).is_none();

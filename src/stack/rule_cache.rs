@@ -1,52 +1,53 @@
-//! Rules by address of an image: in front of all tables, for all processes.
+//! A cache of rules by image and address, in front of all tables and for all processes.
 //!
-//! Direct-mapped: an address that meets another one in its place takes it.
+//! It is direct-mapped: a rule replaces the one whose address has the same index.
 
 use gimli::UnwindContext;
 
 use crate::stack::rule::Rule;
 use crate::stack::space::Mapping;
 
-/// 16,384 places of 16 bytes.
-const PLACES_BITS: u32 = 14;
+/// The number of cached rules as a power of two: 16,384 entries of 16 bytes.
+const CACHE_BITS: u32 = 14;
 
+/// The cache, and the memory that gimli needs to read tables.
 pub struct RuleCache {
-    places: Box<[Place]>,
+    cached: Box<[CachedRule]>,
     context: UnwindContext<usize>,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
-    /// Image and relative address; 0 is of no image.
+struct CachedRule {
+    /// Image and relative address. 0 marks an unused entry: no image has that key.
     key: u64,
     rule: Rule,
 }
 
 impl RuleCache {
     pub fn new() -> Self {
-        let empty = Place { key: 0, rule: Rule::Unknown };
-        Self { places: vec![empty; 1 << PLACES_BITS].into(), context: UnwindContext::new() }
+        let empty = CachedRule { key: 0, rule: Rule::Unknown };
+        Self { cached: vec![empty; 1 << CACHE_BITS].into(), context: UnwindContext::new() }
     }
 
-    /// How a frame at a relative address of a mapping's image is left.
+    /// Returns the rule for a relative address of a mapping's image.
     #[inline]
     pub fn rule(&mut self, mapping: &Mapping, relative: u32) -> Rule {
         let key = mapping.key() | u64::from(relative);
-        // Fibonacci hashing: neighbours are far from each other.
-        let index = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES_BITS)) as usize;
-        if self.places[index].key != key {
-            self.places[index] = self.look_up(mapping, key);
+        // Fibonacci hashing spreads neighbouring addresses over the whole cache.
+        let index = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - CACHE_BITS)) as usize;
+        if self.cached[index].key != key {
+            self.cached[index] = self.look_up(mapping, key);
         }
-        self.places[index].rule
+        self.cached[index].rule
     }
 
     #[cold]
-    fn look_up(&mut self, mapping: &Mapping, key: u64) -> Place {
+    fn look_up(&mut self, mapping: &Mapping, key: u64) -> CachedRule {
         let rule = mapping.image().map_or(Rule::Unknown, |image| image.rule(key as u32, &mut self.context));
-        Place { key, rule }
+        CachedRule { key, rule }
     }
 
-    /// What reading tables needs meanwhile.
+    /// Returns the memory that gimli needs to read tables.
     pub fn context(&mut self) -> &mut UnwindContext<usize> {
         &mut self.context
     }

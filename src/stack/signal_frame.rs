@@ -1,10 +1,13 @@
-//! What a signal interrupted, where no table covers the code that the handler returns to: musl's and Go's, and the vdso's on aarch64.
+//! Finds the function that a signal interrupted, if no unwind table covers the code that the handler returns to: musl's
+//! and Go's, and the vdso's on aarch64.
 //!
-//! The kernel's frame is known by its shape: places that are zero, constants that it puts there, a program counter in code. What it holds is ABI.
+//! The kernel's signal frame is recognized by its contents: words that are zero, constants that the kernel writes, a
+//! program counter in mapped code. Its layout is ABI.
 
 use crate::stack::registers::Architecture;
 use crate::stack::space::AddressSpace;
 
+/// The registers of the interrupted function.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Interrupted {
     pub avma: u64,
@@ -13,7 +16,7 @@ pub struct Interrupted {
     pub link_register: Option<u64>,
 }
 
-/// `stack_pointer` is the one in the code that the handler returned to.
+/// Reads a signal frame. `stack_pointer` is its value in the code that the handler returned to.
 pub fn interrupted(
     architecture: Architecture,
     space: &AddressSpace,
@@ -29,14 +32,16 @@ pub fn interrupted(
     space.find(found.avma, &mut 0).map(|_| found)
 }
 
-/// `struct rt_sigframe` without its return address: `struct ucontext` first (arch/x86/include/asm/sigframe.h, asm-generic/ucontext.h, uapi/asm/sigcontext.h).
+/// Reads a `struct rt_sigframe` without its return address. It begins with `struct ucontext`
+/// (arch/x86/include/asm/sigframe.h, asm-generic/ucontext.h, uapi/asm/sigcontext.h).
 fn x86_64(word: &mut impl FnMut(u64) -> Option<u64>) -> Option<Interrupted> {
     /// `UC_FP_XSTATE`, `UC_SIGCONTEXT_SS`, `UC_STRICT_RESTORE_SS`.
     const FLAGS: u64 = 7;
-    /// `__USER_CS`; `__USER_DS`, in kernels that save it.
+    /// `__USER_CS`.
     const CODE_SEGMENT: u64 = 0x33;
+    /// `__USER_DS`, or 0 in kernels that do not save it.
     const STACK_SEGMENTS: [u64; 2] = [0, 0x2b];
-    /// Always set in the flags register.
+    /// The bit that is always set in the flags register.
     const FIXED: u64 = 2;
     let (flags, link) = (word(0)?, word(8)?);
     if flags & !FLAGS != 0 || link != 0 {
@@ -49,12 +54,14 @@ fn x86_64(word: &mut impl FnMut(u64) -> Option<u64>) -> Option<Interrupted> {
     Some(Interrupted { avma: word(168)?, stack_pointer: word(160)?, frame_pointer: word(120)?, link_register: None })
 }
 
-/// `struct rt_sigframe`: `siginfo_t` and `struct ucontext` (arch/arm64/kernel/signal.c, arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h).
+/// Reads a `struct rt_sigframe`: `siginfo_t` and `struct ucontext` (arch/arm64/kernel/signal.c,
+/// arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h).
 fn aarch64(word: &mut impl FnMut(u64) -> Option<u64>) -> Option<Interrupted> {
     const UCONTEXT: u64 = 128;
     const REGISTERS: u64 = UCONTEXT + 184;
-    /// Behind the registers and padding: first the floating-point ones, under this number and with this size.
+    /// The area behind the registers and padding. Its first record is that of the floating-point registers.
     const RESERVED: u64 = UCONTEXT + 176 + 288;
+    /// `FPSIMD_MAGIC`, and the size of that record.
     const FPSIMD: u64 = 0x4650_8001 | 528 << 32;
     if word(UCONTEXT)? != 0 || word(UCONTEXT + 8)? != 0 || word(RESERVED)? != FPSIMD {
         return None;
@@ -78,7 +85,7 @@ mod tests {
         interrupted(architecture, &space, 0x1000, &mut |address| words.get((address.checked_sub(0x1000)? / 8) as usize).copied())
     }
 
-    /// Each word is the number of its place, but for those that make a frame.
+    /// Returns a signal frame. Each word that is not needed to recognize it is its own index.
     fn frame(architecture: Architecture) -> Vec<u64> {
         let mut words: Vec<u64> = (0..100).collect();
         let changes: &[(usize, u64)] = match architecture {
@@ -92,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_are_where_the_kernel_puts_them() {
+    fn registers_are_read_at_the_offsets_of_the_kernels_layout() {
         let x86_64 = Interrupted { avma: 0x40_0010, stack_pointer: 20, frame_pointer: 15, link_register: None };
         assert_eq!(at(Architecture::X86_64, &frame(Architecture::X86_64)), Some(x86_64));
         let aarch64 = Interrupted { avma: 0x40_0010, stack_pointer: 39 + 31, frame_pointer: 39 + 29, link_register: Some(39 + 30) };
@@ -100,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_another_shape_is_no_frame() {
+    fn words_with_other_contents_are_no_signal_frame() {
         for (architecture, places) in [(Architecture::X86_64, &[0, 1, 21, 22, 23][..]), (Architecture::Aarch64, &[16, 17, 71, 74][..])] {
             for place in places {
                 let mut words = frame(architecture);

@@ -1,6 +1,6 @@
-//! The code of one process: what is mapped where.
+//! The executable mappings of one process.
 //!
-//! Only executable mappings belong here. What is written in place of older mappings takes their place, as in the kernel; there are no records of munmap(2).
+//! A new mapping replaces the parts of older ones that it overlaps, as in the kernel. perf has no records of munmap(2).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,15 +9,17 @@ use crate::event::frame::Frame;
 use crate::event::frame::ImageId;
 use crate::stack::image::Image;
 
-/// A fork's child begins with a clone of its parent's, an executed program with an empty one.
+/// The executable mappings of one process. A forked child begins with a clone of its parent's, an executed program with
+/// an empty one.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSpace {
     /// Sorted by address, disjoint.
     mappings: Vec<Mapping>,
-    /// The page of the kernel's uprobes.
+    /// The page that the kernel maps for uprobes.
     probes: Option<Range<u64>>,
 }
 
+/// One executable mapping.
 #[derive(Clone, Debug)]
 pub struct Mapping {
     start: u64,
@@ -26,7 +28,7 @@ pub struct Mapping {
     origin: u64,
     /// svma of the image's relative address 0.
     base_svma: u64,
-    /// The image's; 0 without one.
+    /// [`ImageId::key`] of the image, or 0.
     key: u64,
     image: Option<Arc<Image>>,
 }
@@ -53,19 +55,20 @@ impl Mapping {
         self.start..self.end
     }
 
-    /// None: code that the program made itself, or a file that is no image.
+    /// Returns the image that is mapped. It is `None` for code that the program generated, and for a file that is not a
+    /// usable ELF file.
     #[must_use]
     pub fn image(&self) -> Option<&Image> {
         self.image.as_deref()
     }
 
-    /// [`ImageId::key`] of the image, or 0.
+    /// Returns [`ImageId::key`] of the image, or 0.
     #[inline]
     pub(super) const fn key(&self) -> u64 {
         self.key
     }
 
-    /// The address as the image's tables have it: from its lowest one on.
+    /// Returns an address relative to the image's lowest one, as the image's tables have it.
     #[inline]
     pub(super) fn relative(&self, avma: u64) -> Option<u32> {
         u32::try_from(avma.wrapping_sub(self.origin)).ok()
@@ -78,7 +81,8 @@ impl Mapping {
 }
 
 impl AddressSpace {
-    /// Maps an image, whose file is mapped from `file_offset` on. One that has nothing loadable there is code without an image.
+    /// Maps an image, whose file is mapped from `file_offset` on. If the file has no loaded segment there, the mapping
+    /// is code without an image.
     pub fn map_image(&mut self, range: Range<u64>, image: Arc<Image>, file_offset: u64) {
         let svma = image.svma_of_offset(file_offset);
         self.put(match svma {
@@ -87,24 +91,26 @@ impl AddressSpace {
         });
     }
 
-    /// Maps code that is no image's: a JIT compiler's, mostly.
+    /// Maps code that belongs to no image, which is mostly a JIT compiler's.
     pub fn map_code(&mut self, range: Range<u64>) {
         self.put(Mapping::of_code(range));
     }
 
-    /// Maps the page that the kernel makes for uprobes: it begins with what functions with a return probe return to, and behind that has copies of instructions with a breakpoint.
+    /// Maps the page that the kernel creates for uprobes. It begins with the code that functions with a return probe
+    /// return to, followed by copies of the instructions that breakpoints replaced.
     pub fn map_probes(&mut self, range: Range<u64>) {
         self.map_code(range.clone());
         self.probes = Some(range);
     }
 
-    /// Whether a function returns to a return probe, so that it is not known where it was called.
+    /// Whether a return address is that of the kernel's return probes, so that the real one is unknown.
     #[inline]
     pub(super) fn is_return_probe(&self, avma: u64) -> bool {
         self.probes.as_ref().is_some_and(|page| page.start == avma)
     }
 
-    /// Whether it is an instruction elsewhere that runs here: how that is left, this place does not say.
+    /// Whether an address is that of an instruction's copy in the page for uprobes, which does not tell the function of
+    /// the instruction.
     pub(super) fn is_copied_instruction(&self, avma: u64) -> bool {
         self.probes.as_ref().is_some_and(|page| page.contains(&avma))
     }
@@ -122,13 +128,14 @@ impl AddressSpace {
         self.mappings.splice(first..last, below.into_iter().chain(above));
     }
 
-    /// Sorted by address.
+    /// Returns the mappings, sorted by address.
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {
         &self.mappings
     }
 
-    /// A frame that was found without unwinding, by the kernel along frame pointers. `is_after` as in [`Frame`].
+    /// Returns the frame for an address that was found without unwinding, in a call chain by the kernel. `is_after` is
+    /// as in [`Frame`].
     #[must_use]
     pub fn frame(&self, avma: u64, is_after: bool) -> Frame {
         match self.find(avma.wrapping_sub(u64::from(is_after)), &mut 0) {
@@ -143,7 +150,8 @@ impl AddressSpace {
         self.find(avma, &mut 0).is_some()
     }
 
-    /// The index of the mapping that holds an address. `hint` is looked at first, and becomes it.
+    /// Returns the index of the mapping that holds an address. It tries the index `hint` first, and stores the result
+    /// there.
     #[inline]
     pub(super) fn find(&self, avma: u64, hint: &mut usize) -> Option<usize> {
         let holds = |index: usize| self.mappings.get(index).is_some_and(|mapping| mapping.start <= avma && avma < mapping.end);
@@ -170,15 +178,15 @@ impl AddressSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::made::{CODE, CODE_BYTES, Form, elf};
     use crate::stack::registers::Architecture;
+    use crate::stack::test_elf::{CODE, CODE_BYTES, Form, elf};
 
     fn ranges(space: &AddressSpace) -> Vec<(u64, u64)> {
         space.mappings().iter().map(|mapping| (mapping.range().start, mapping.range().end)).collect()
     }
 
     #[test]
-    fn a_mapping_takes_the_place_of_what_was_there() {
+    fn a_mapping_replaces_the_parts_of_others_that_it_overlaps() {
         let mut space = AddressSpace::default();
         space.map_code(0x1000..0x5000);
         space.map_code(0x2000..0x3000);
@@ -198,10 +206,10 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_known_by_its_file_in_every_part_of_a_mapping() {
+    fn every_part_of_a_split_mapping_keeps_its_image() {
         let image = Arc::new(Image::read(Box::new(elf(Architecture::X86_64, Form::Sorted, &[]))).unwrap());
         let mut space = AddressSpace::default();
-        // Only the second half of the code is mapped, and a hole is made into that.
+        // Only the second half of the code is mapped, and one page of that is unmapped.
         let offset = CODE + CODE_BYTES / 2;
         space.map_image(0x7000_0000..0x7000_8000, image.clone(), offset);
         space.unmap(0x7000_1000..0x7000_2000);
@@ -210,12 +218,12 @@ mod tests {
             assert_eq!((frame.svma, frame.image), (offset + inside, Some(image.id())));
         }
         assert_eq!(space.frame(0x7000_1000, false), Frame { avma: 0x7000_1000, svma: 0x7000_1000, image: None, is_after: false });
-        // An address behind the last instruction is that mapping's still.
+        // An address behind the last instruction still belongs to that mapping.
         assert_eq!(space.frame(0x7000_1000, true).image, Some(image.id()));
     }
 
     #[test]
-    fn a_file_that_has_nothing_there_is_code_without_an_image() {
+    fn a_mapping_outside_of_all_segments_has_no_image() {
         let image = Arc::new(Image::read(Box::new(elf(Architecture::X86_64, Form::Sorted, &[]))).unwrap());
         let mut space = AddressSpace::default();
         space.map_image(0x1000..0x2000, image, 0x100_0000);

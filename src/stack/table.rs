@@ -1,7 +1,8 @@
-//! One CFI section of an image: finding the entry for an address, and compiling it to [`Rule`]s when it is needed first.
+//! A CFI section of an image. A function's entry is compiled to [`Rule`]s when the first frame in it is unwound.
 //!
-//! A library may have a hundred thousand functions, of which a program is ever seen in a few hundred. So nothing is compiled ahead; the linker's sorted table
-//! (`.eh_frame_hdr`) is searched as it lies in the file.
+//! A library may have a hundred thousand functions, of which the stacks of a program show a few hundred. So nothing is
+//! compiled in advance, and the linker's sorted table (`.eh_frame_hdr`) is searched in the form that it has in the
+//! file.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,76 +20,81 @@ use crate::stack::rule::Rule;
 
 pub type Reader<'a> = EndianSlice<'a, LittleEndian>;
 
-/// A function's table is not compiled beyond this many rows. The longest of libLLVM 15's has 544.
+/// The greatest number of compiled rows of one function. The longest function of libLLVM 15 has 544.
 const FUNCTION_ROWS_MAX: usize = 1 << 16;
-/// What is compiled is forgotten when it exceeds this many rows (12 bytes each): all of libLLVM 15, 98,256 functions, has 862,822.
+/// All compiled rows (12 bytes each) are discarded when there are more than this. All 98,256 functions of libLLVM 15
+/// have 862,822.
 const ROWS_MAX: usize = 1 << 22;
 const FULL_ROWS_MAX: usize = 1 << 12;
-/// Entries that say to be longer are not read.
+/// The greatest lengths of CIEs and FDEs that are read.
 const CIE_BYTES_MAX: u32 = 1 << 12;
 const FDE_BYTES_MAX: u32 = 1 << 20;
 
-/// Which of the two formats, which differ in small things.
+/// The format of a CFI section. The two differ in details only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CfiFormat {
     EhFrame,
     DebugFrame,
 }
 
-/// Relative addresses are those from the image's lowest one.
-pub struct Table {
-    kind: Kind,
+/// A CFI section. Relative addresses are svmas less the image's lowest one.
+pub struct CfiTable {
+    format: CfiFormat,
     bytes: Vec<u8>,
     bases: BaseAddresses,
-    file: FileFacts,
-    /// Made when it is needed, where the linker left none.
+    addressing: Addressing,
+    /// Built at the first use, if the linker wrote no sorted table.
     index: OnceLock<Index>,
     compiled: Mutex<Compiled>,
 }
 
-/// What a table has to know of its file.
+/// The addresses of a file: their size, base and range.
 #[derive(Clone)]
-pub struct FileFacts {
+pub struct Addressing {
     pub layout: &'static Layout,
-    /// 8, or 4.
+    /// The size of an address: 8, or 4.
     pub address_bytes: u8,
     /// svma of relative address 0.
     pub base_svma: u64,
-    /// svmas between which all code is.
+    /// The range of svmas that holds all code.
     pub code: Range<u64>,
 }
 
-impl FileFacts {
-    /// Whose extensions the tables have: one and the same operation is about windows of registers on SPARC and signed return addresses here.
+impl Addressing {
+    /// Returns the vendor whose extensions the tables use. One opcode means register windows on SPARC and signed return
+    /// addresses on aarch64.
     fn vendor(&self) -> Vendor {
         if self.layout.link_register.is_some() { Vendor::AArch64 } else { Vendor::Default }
     }
 }
 
+/// The functions that were compiled so far.
 #[derive(Default)]
 struct Compiled {
-    /// By the function's place in the sorted table: 1 + the index of its first row, or 0.
+    /// By the function's place in the index: 1 + the index of its first row, or 0 if it is not compiled.
     places: Vec<u32>,
-    /// Of each function: one that has the number of the others as its `start`, the others, and one behind its end where nothing is known.
+    /// For each function: a row whose `start` is the number of rows that follow, the function's rows, and one at its
+    /// end that is [`Rule::Unknown`].
     rows: Vec<Row>,
+    /// By relative address.
     full_rows: FxHashMap<u32, Arc<FullRow>>,
 }
 
-/// Valid from this relative address to the next row's.
+/// A rule that is valid from a relative address up to the next row's.
 #[derive(Clone, Copy)]
 struct Row {
     start: u32,
     rule: Rule,
 }
 
-impl Table {
-    /// `svma` is the section's, 0 of a `.debug_frame`.
-    pub fn new(kind: Kind, bytes: Vec<u8>, svma: u64, index: Option<Index>, file: FileFacts) -> Self {
+impl CfiTable {
+    /// Creates a table from a section's bytes. `svma` is the section's address, 0 for a `.debug_frame`.
+    pub fn new(format: CfiFormat, bytes: Vec<u8>, svma: u64, index: Option<Index>, addressing: Addressing) -> Self {
         let bases = BaseAddresses::default().set_eh_frame(svma);
-        Self { kind, bytes, bases, file, index: index.map_or_else(OnceLock::new, OnceLock::from), compiled: Mutex::default() }
+        Self { format, bytes, bases, addressing, index: index.map_or_else(OnceLock::new, OnceLock::from), compiled: Mutex::default() }
     }
 
-    /// How a frame at this relative address is left; `None` if no entry covers it.
+    /// Returns the rule for a relative address, or `None` if no entry covers it.
     pub fn rule(&self, relative: u32, context: &mut UnwindContext<usize>) -> Option<Rule> {
         let place = self.index().place(relative)?;
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +110,7 @@ impl Table {
         Some(rows[row].rule).filter(|rule| *rule != Rule::Unknown)
     }
 
-    /// The whole row for a relative address.
+    /// Returns the complete row for a relative address.
     pub fn full_row(&self, relative: u32, context: &mut UnwindContext<usize>) -> Option<Arc<FullRow>> {
         if let Some(row) = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).full_rows.get(&relative) {
             return Some(row.clone());
@@ -118,7 +124,7 @@ impl Table {
         Some(row)
     }
 
-    /// The bytes of an expression in the section.
+    /// Returns the DWARF expression at an offset of the section.
     pub fn expression(&self, expression: gimli::UnwindExpression<usize>) -> Option<gimli::Expression<Reader<'_>>> {
         let bytes = self.bytes.get(expression.offset..expression.offset.checked_add(expression.length)?)?;
         Some(gimli::Expression(EndianSlice::new(bytes, LittleEndian)))
@@ -126,22 +132,22 @@ impl Table {
 
     fn index(&self) -> &Index {
         self.index.get_or_init(|| {
-            Index::walked(match self.kind {
-                Kind::EhFrame => self.walk(&self.eh_frame()),
-                Kind::DebugFrame => self.walk(&self.debug_frame()),
+            Index::walked(match self.format {
+                CfiFormat::EhFrame => self.walk(&self.eh_frame()),
+                CfiFormat::DebugFrame => self.walk(&self.debug_frame()),
             })
         })
     }
 
-    /// All entries, up to the first that cannot be read.
+    /// Reads the start and offset of all FDEs, up to the first that cannot be read.
     fn walk<'a, S: UnwindSection<Reader<'a>>>(&self, section: &S) -> Vec<(u32, u32)> {
         let mut functions = Vec::new();
         let mut entries = section.entries(&self.bases);
         while let Ok(Some(entry)) = entries.next() {
             let gimli::CieOrFde::Fde(partial) = entry else { continue };
             let Ok(fde) = partial.parse(|section, bases, offset| self.cie(section, bases, offset)) else { continue };
-            // A linker that drops a function leaves its entry in .debug_frame, for address 0.
-            if !self.file.code.contains(&fde.initial_address()) {
+            // A linker that discards a function leaves its entry in .debug_frame, with address 0.
+            if !self.addressing.code.contains(&fde.initial_address()) {
                 continue;
             }
             if let (Some(start), Ok(offset)) = (self.relative(fde.initial_address()), u32::try_from(fde.offset())) {
@@ -152,10 +158,11 @@ impl Table {
     }
 
     fn relative(&self, svma: u64) -> Option<u32> {
-        svma.checked_sub(self.file.base_svma).and_then(|relative| u32::try_from(relative).ok())
+        svma.checked_sub(self.addressing.base_svma).and_then(|relative| u32::try_from(relative).ok())
     }
 
-    /// Compiles a function, and returns the index of its first row. One that cannot be read has no others.
+    /// Compiles a function and returns the index of its first row. A function whose entry cannot be read has no further
+    /// rows.
     fn compile(&self, place: usize, compiled: &mut Compiled, context: &mut UnwindContext<usize>) -> u32 {
         if compiled.rows.len() > ROWS_MAX {
             compiled.places.fill(0);
@@ -164,9 +171,9 @@ impl Table {
         let rows = &mut compiled.rows;
         let first = rows.len();
         rows.push(Row { start: 0, rule: Rule::Unknown });
-        let read = match self.kind {
-            Kind::EhFrame => self.compile_into(&self.eh_frame(), place, rows, context),
-            Kind::DebugFrame => self.compile_into(&self.debug_frame(), place, rows, context),
+        let read = match self.format {
+            CfiFormat::EhFrame => self.compile_into(&self.eh_frame(), place, rows, context),
+            CfiFormat::DebugFrame => self.compile_into(&self.debug_frame(), place, rows, context),
         };
         if read.is_none() {
             rows.truncate(first + 1);
@@ -176,7 +183,7 @@ impl Table {
         first as u32
     }
 
-    /// Appends the rows of a function, and one behind it where nothing is known.
+    /// Appends the rows of a function, and a row at its end that is [`Rule::Unknown`].
     fn compile_into<'a, S>(&self, section: &S, place: usize, rows: &mut Vec<Row>, context: &mut UnwindContext<usize>) -> Option<()>
     where
         S: UnwindSection<Reader<'a>, Offset: From<usize>>,
@@ -187,7 +194,7 @@ impl Table {
         let mut table = fde.rows(section, &self.bases, context).ok()?;
         while let Some(row) = table.next_row().ok()? {
             let start = self.relative(row.start_address())?;
-            let rule = if fde.is_signal_trampoline() { Rule::Full } else { Rule::of_row(row, return_column, self.file.layout) };
+            let rule = if fde.is_signal_trampoline() { Rule::Full } else { Rule::of_row(row, return_column, self.addressing.layout) };
             match rows[first..].last_mut() {
                 Some(last) if last.start == start => last.rule = rule,
                 Some(last) if last.rule == rule => {}
@@ -202,9 +209,9 @@ impl Table {
     }
 
     fn read_row(&self, place: usize, relative: u32, context: &mut UnwindContext<usize>) -> Option<FullRow> {
-        match self.kind {
-            Kind::EhFrame => self.read_row_in(&self.eh_frame(), place, relative, context),
-            Kind::DebugFrame => self.read_row_in(&self.debug_frame(), place, relative, context),
+        match self.format {
+            CfiFormat::EhFrame => self.read_row_in(&self.eh_frame(), place, relative, context),
+            CfiFormat::DebugFrame => self.read_row_in(&self.debug_frame(), place, relative, context),
         }
     }
 
@@ -213,7 +220,7 @@ impl Table {
         S: UnwindSection<Reader<'a>, Offset: From<usize>>,
     {
         let fde = self.entry(section, place)?;
-        let svma = self.file.base_svma.checked_add(u64::from(relative))?;
+        let svma = self.addressing.base_svma.checked_add(u64::from(relative))?;
         let row = fde.unwind_info_for_address(section, &self.bases, context, svma).ok()?;
         Some(FullRow::of_row(row, fde.cie().return_address_register(), fde.is_signal_trampoline()))
     }
@@ -239,22 +246,22 @@ impl Table {
         section.cie_from_offset(bases, offset)
     }
 
-    /// The length that an entry gives itself; the 64-bit format, which nobody writes, has one of 4 GB here.
+    /// Returns the length field of an entry. In the 64-bit format, which no compiler writes, it is 0xffffffff.
     fn entry_bytes(&self, offset: usize) -> u32 {
         self.bytes.get(offset..).and_then(<[u8]>::first_chunk).map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes))
     }
 
     fn eh_frame(&self) -> EhFrame<Reader<'_>> {
         let mut section = EhFrame::new(&self.bytes, LittleEndian);
-        section.set_address_size(self.file.address_bytes);
-        section.set_vendor(self.file.vendor());
+        section.set_address_size(self.addressing.address_bytes);
+        section.set_vendor(self.addressing.vendor());
         section
     }
 
     fn debug_frame(&self) -> DebugFrame<Reader<'_>> {
         let mut section = DebugFrame::new(&self.bytes, LittleEndian);
-        section.set_address_size(self.file.address_bytes);
-        section.set_vendor(self.file.vendor());
+        section.set_address_size(self.addressing.address_bytes);
+        section.set_vendor(self.addressing.vendor());
         section
     }
 }

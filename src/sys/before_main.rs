@@ -1,17 +1,19 @@
-//! What has to be done before `main`, and before Rust's runtime begins.
+//! Saves the state inherited from the caller before Rust's runtime starts.
 //!
-//! It is part of the program rtrace, not of the library: tests and fuzzers that link that are not to have their world
-//! written down, and do not show it in traces of themselves.
+//! This is part of the program rtrace, not of the library: tests and fuzzers that link the library need no saved state,
+//! and the system calls for it must not appear in traces of themselves.
 #![allow(unsafe_code)]
 
 use rtrace::sys::caller;
 
-/// The C library calls each function in that section before `main`. (generic ABI, "Initialization and Termination Functions")
+/// The C library calls each function in this section before `main` (generic ABI, "Initialization and Termination
+/// Functions").
 #[used]
-// SAFETY: the section holds pointers to functions that are called with the C calling convention; arguments that they do not take are ignored by it.
+// SAFETY: the section holds pointers to functions with the C calling convention, in which a function may ignore
+// arguments.
 #[unsafe(link_section = ".init_array")]
-static WRITE_DOWN: extern "C" fn() = write_down;
+static SAVE_STATE: extern "C" fn() = save_state;
 
-extern "C" fn write_down() {
-    caller::write_down();
+extern "C" fn save_state() {
+    caller::save_state();
 }

@@ -1,32 +1,32 @@
-//! rtrace's exit status: one place for all its meanings.
+//! rtrace's exit status, with all its meanings.
 
-/// What the process ends with.
+/// The exit status of rtrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitCode {
-    /// What was asked for was done; with `-p`, `-t` or `-a`: ended as asked.
+    /// The request was carried out; with `-p`, `-t` or `-a`: the trace ended as requested.
     Success,
-    /// The command ended by itself, with this status.
+    /// The command exited with this status.
     CommandExited(u8),
     /// The command was killed by this signal.
     CommandKilled(u8),
-    /// `--strict` only: something was lost; the lines are there, the verdict says how much.
+    /// With `--strict`: something was lost. The rest was printed, and the verdict has the number of lost calls.
     Lost,
-    /// rtrace itself failed; the reason is on stderr.
+    /// rtrace itself failed. The reason is on stderr.
     Failed,
-    /// The command is there but could not be run.
+    /// The command was found but could not be executed.
     CannotRun,
     /// The command was not found.
     NotFound,
 }
 
 impl ExitCode {
-    /// From the status word of wait(2) of a child that ended.
+    /// Returns the exit code for the status word of a terminated child (wait(2)).
     pub fn from_wait_status(status: i32) -> ExitCode {
         let signal = (status & 0x7f) as u8;
         if signal == 0 { ExitCode::CommandExited((status >> 8) as u8) } else { ExitCode::CommandKilled(signal) }
     }
 
-    /// The number that exit(2) is given.
+    /// Returns the number for exit(2).
     pub fn code(self) -> u8 {
         match self {
             ExitCode::Success => 0,
@@ -52,26 +52,26 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
 
-    fn of_shell(script: &str) -> ExitCode {
+    fn exit_code_of_script(script: &str) -> ExitCode {
         let status = Command::new("/bin/sh").args(["-c", script]).status().unwrap();
         ExitCode::from_wait_status(status.into_raw())
     }
 
     #[test]
-    fn of_commands() {
-        assert_eq!(of_shell("exit 42"), ExitCode::CommandExited(42));
-        assert_eq!(of_shell("exit 0").code(), 0);
-        assert_eq!(of_shell("kill -KILL $$"), ExitCode::CommandKilled(9));
-        assert_eq!(of_shell("kill -TERM $$").code(), 143);
+    fn a_command_s_status_and_signal_are_the_exit_code() {
+        assert_eq!(exit_code_of_script("exit 42"), ExitCode::CommandExited(42));
+        assert_eq!(exit_code_of_script("exit 0").code(), 0);
+        assert_eq!(exit_code_of_script("kill -KILL $$"), ExitCode::CommandKilled(9));
+        assert_eq!(exit_code_of_script("kill -TERM $$").code(), 143);
     }
 
     #[test]
-    fn a_core_dump_is_not_part_of_the_signal() {
+    fn the_core_dump_flag_is_not_part_of_the_signal() {
         assert_eq!(ExitCode::from_wait_status(0x80 | 11), ExitCode::CommandKilled(11));
     }
 
     #[test]
-    fn rtraces_own() {
+    fn rtrace_s_own_failures_have_fixed_numbers() {
         let own = [ExitCode::Success, ExitCode::Lost, ExitCode::Failed, ExitCode::CannotRun, ExitCode::NotFound];
         assert_eq!(own.map(ExitCode::code), [0, 124, 125, 126, 127]);
     }

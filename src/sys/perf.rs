@@ -1,9 +1,10 @@
-//! perf_event_open(2): opening, steering and reading events.
+//! perf_event_open(2): opens, controls and reads events.
 //!
-//! Every event of rtrace is opened the same way ([`Attr`]): CLOCK_MONOTONIC stamps, a watermark instead of a wake-up per record, the identifier first in each sample and last in each
-//! other record, and a count that includes what was lost. How the rings are read is [`super::ring`]'s.
+//! All events of rtrace are opened alike ([`Attr`]): with CLOCK_MONOTONIC time stamps, a watermark instead of a wake-up
+//! per record, the identifier first in each sample and last in each other record, and a count that includes lost
+//! records. The module [`super::ring`] reads the ring buffers.
 
-use super::lent;
+use super::file_capabilities;
 use perf_event_open_sys as sys;
 use perf_event_open_sys::bindings as b;
 use std::ffi::{CStr, CString};
@@ -11,105 +12,112 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// The fields of every sample, in this order: identifier, pid and tid, time, then the tracepoint's bytes.
+/// The fields of a tracepoint's sample, in this order: identifier, pid and tid, time, raw bytes.
 pub const SAMPLE_TRACEPOINT: u64 =
     b::PERF_SAMPLE_IDENTIFIER as u64 | b::PERF_SAMPLE_TID as u64 | b::PERF_SAMPLE_TIME as u64 | b::PERF_SAMPLE_RAW as u64;
 
-/// The fields of a sample whose bytes say themselves when and by whom they were written, so that the kernel need not find that out again: identifier, then the bytes.
+/// The fields of a BPF program's sample: identifier, raw bytes. The raw bytes contain the time and the task, so that
+/// the kernel need not determine them again.
 pub const SAMPLE_BPF: u64 = b::PERF_SAMPLE_IDENTIFIER as u64 | b::PERF_SAMPLE_RAW as u64;
 
-/// As those of a tracepoint, with what it counted for, before the bytes.
+/// The fields of a tracepoint's sample, with the period before the raw bytes.
 pub const SAMPLE_WEIGHTED: u64 = SAMPLE_TRACEPOINT | b::PERF_SAMPLE_PERIOD as u64;
 
-/// The fields of a page fault's sample: as above, with the instruction and the address instead of bytes.
+/// The fields of a page fault's sample: those of a tracepoint's, with the instruction pointer and the data address
+/// instead of the raw bytes.
 pub const SAMPLE_FAULT: u64 = b::PERF_SAMPLE_IDENTIFIER as u64
     | b::PERF_SAMPLE_IP as u64
     | b::PERF_SAMPLE_TID as u64
     | b::PERF_SAMPLE_TIME as u64
     | b::PERF_SAMPLE_ADDR as u64;
 
-/// The fields that end the records of an event that gives no samples.
+/// The fields that end the records of an event without samples.
 pub const SAMPLE_SIDE_BAND: u64 = b::PERF_SAMPLE_IDENTIFIER as u64 | b::PERF_SAMPLE_TID as u64 | b::PERF_SAMPLE_TIME as u64;
 
 /// What an event counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counts {
-    /// A tracepoint that counts one each time, by the number in its `id` file.
+    /// A tracepoint whose count increases by one each time, by the number in its `id` file.
     Tracepoint(u64),
-    /// Any tracepoint. Some count more than one at a time (`__perf_count` in their definition: `sched_stat_runtime` counts nanoseconds), and give as many samples unless
-    /// the sample says how many it stands for (perf_swevent_event() in kernel/events/core.c).
+    /// Any tracepoint. Some count more than one at a time (`__perf_count` in their definition: `sched_stat_runtime`
+    /// counts nanoseconds). Such an event writes that many samples, unless its samples have a period
+    /// (perf_swevent_event() in kernel/events/core.c).
     Weighted(u64),
-    /// How often this place is come by.
+    /// Executions of a place in the kernel or in a program.
     Probe(Arc<Probe>),
     FaultsMajor,
     FaultsMinor,
-    /// Nothing: a BPF program writes its records (bpf_perf_event_output).
+    /// Nothing: a BPF program writes its records by bpf_perf_event_output().
     BpfOutput,
-    /// The same for programs of the user's own, whose bytes say nothing of time and task.
+    /// Nothing: a BPF program of the user writes its records. The kernel adds their time and task.
     UserOutput,
-    /// Nothing: the event carries the records about tasks, names and (if asked) maps.
+    /// Nothing: the event writes the records about tasks, comms and, with `maps`, mappings.
     SideBand {
         maps: bool,
     },
 }
 
-/// Whom an event follows.
+/// The tasks that an event follows.
 #[derive(Clone, Copy, Debug)]
 pub enum On<'a> {
     /// One task.
     Task(i32),
-    /// Whatever runs.
+    /// All tasks.
     Everyone,
-    /// The tasks of a cgroup, by its directory.
+    /// The tasks of a cgroup, given by its directory.
     Cgroup(BorrowedFd<'a>),
 }
 
-/// Wherever the followed task runs, in place of a CPU's number. Such an event has no ring.
+/// In place of a CPU's number: any CPU on which the followed task runs. Such an event has no ring.
 const ANY_CPU: u32 = u32::MAX;
 
-/// A place of the kernel or of a program at which the kernel makes an event on the spot, without arguments, that nobody else sees.
+/// A place in the kernel or in a program for which the kernel creates a local event: it has no arguments, and other
+/// processes do not see it.
 ///
-/// Such an event must not be inherited: the kernel makes it anew in every fork, and reads the name of the file or function from the memory of whoever forks, with his privileges; where that fails, the
-/// fork fails (perf_uprobe_init() in kernel/trace/trace_event_perf.c, called by inherit_event() in kernel/events/core.c).
+/// Such an event must not be inherited. The kernel creates it anew in each fork, and reads the name of the file or
+/// function from the memory and with the privileges of the forking task. If that fails, the fork fails
+/// (perf_uprobe_init() in kernel/trace/trace_event_perf.c, called by inherit_event() in kernel/events/core.c).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The number of the kernel's `kprobe` or `uprobe` device.
+    /// The PMU type of the kernel's `kprobe` or `uprobe` device.
     pub device: u32,
-    /// The kernel's function, or the program's file.
+    /// The function of the kernel, or the path of the program's file.
     pub of: CString,
-    /// From the function's beginning, or the file's.
+    /// The offset from the beginning of the function or file.
     pub offset: u64,
-    /// Where the function returns.
+    /// Whether the event occurs at the function's return.
     pub returns: bool,
-    /// Where in the file the program looks whether somebody listens; 0: nowhere.
+    /// The file offset of the reference counter by which the program sees that the probe is active (`ref_ctr_offset`),
+    /// or 0 for none.
     pub counter: u32,
 }
 
-/// How an event is opened.
+/// The attributes with which an event is opened.
 #[derive(Clone, Debug)]
 pub struct Attr {
     pub counts: Counts,
-    /// New tasks of a followed task are followed too.
+    /// Whether tasks that a followed task creates are followed too.
     pub inherit: bool,
-    /// The reader is woken when this many bytes are unread.
+    /// The number of unread bytes at which the reader is woken.
     pub watermark: u32,
     pub stack: StackFields,
 }
 
-/// What of the stack comes with an event's samples.
+/// The stack data of an event's samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackFields {
-    /// The addresses that the kernel finds when it walks its own stack, and that of user space by frame pointers.
+    /// Whether the kernel walks its own stack.
     pub kernel_chain: bool,
+    /// Whether the kernel walks the user-space stack by frame pointers.
     pub user_chain: bool,
-    /// PERF_REG_* bits of the machine's architecture: which registers of user space are copied.
+    /// The user-space registers that are copied, as PERF_REG_* bits of the machine's architecture.
     pub registers: u64,
-    /// Bytes of user stack that are copied at most, a multiple of 8 below 65,528; none without registers.
+    /// The most bytes of user stack that are copied, a multiple of 8 below 65,528. None are copied without registers.
     pub bytes: u32,
 }
 
 impl StackFields {
-    /// The fields that a sample has for it.
+    /// Returns the sample fields for this stack data.
     pub fn sample_type(self) -> u64 {
         let chain = if self.kernel_chain || self.user_chain { b::PERF_SAMPLE_CALLCHAIN as u64 } else { 0 };
         let registers = if self.registers != 0 { b::PERF_SAMPLE_REGS_USER as u64 } else { 0 };
@@ -118,7 +126,7 @@ impl StackFields {
     }
 }
 
-/// An open event, disabled at first.
+/// An open event, which is disabled at first.
 #[derive(Debug)]
 pub struct PerfEvent {
     fd: OwnedFd,
@@ -126,11 +134,11 @@ pub struct PerfEvent {
     has_lost: bool,
 }
 
-/// What read(2) says of an event, children included.
+/// The counts that read(2) returns for an event, including those of inherited events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub issued: u64,
-    /// Records that did not fit into the ring; `None` on kernels before 6.0, which do not count them.
+    /// Records that did not fit into the ring. `None` on kernels before 6.0, which do not count them.
     pub lost: Option<u64>,
 }
 
@@ -165,7 +173,7 @@ impl Attr {
         attr.clockid = libc::CLOCK_MONOTONIC;
         attr.set_sample_id_all(1);
         if let Counts::Probe(probe) = &self.counts {
-            // The kernel reads the string by this address while the event is made, and not later.
+            // The kernel reads the string at this address only while it creates the event.
             attr.__bindgen_anon_3.config1 = probe.of.as_ptr() as u64;
             attr.__bindgen_anon_4.config2 = probe.offset;
         }
@@ -181,15 +189,17 @@ impl Attr {
 }
 
 impl PerfEvent {
-    /// What a BPF program can be put on. The kernel keeps programs by place: one event, which stays disabled, is enough for all CPUs; `cpu` is one that is online.
+    /// Opens an event to which a BPF program can be attached. The kernel keeps the programs of a tracepoint or probe in
+    /// one place for all CPUs, so a single event, which stays disabled, is enough. `cpu` is an online CPU.
     ///
     /// # Errors
     /// Those of [`PerfEvent::open`].
-    pub fn carrier(counts: Counts, cpu: u32) -> io::Result<PerfEvent> {
+    pub fn for_program(counts: Counts, cpu: u32) -> io::Result<PerfEvent> {
         PerfEvent::open(&Attr { counts, inherit: false, watermark: 1, stack: StackFields::default() }, On::Everyone, cpu)
     }
 
-    /// What tells by its end that a task has ended, whatever became of its number: nobody inherits it, and it has no records.
+    /// Opens an event that ends when a task ends, even if the task's TID is reused. No task inherits it, and it has no
+    /// records.
     ///
     /// # Errors
     /// Those of [`PerfEvent::open`].
@@ -198,7 +208,8 @@ impl PerfEvent {
         PerfEvent::open(&attr, On::Task(tid), cpu)
     }
 
-    /// The task that it follows has ended, and all that inherited it. Only an event with a ring can tell (`perf_poll()` in kernel/events/core.c).
+    /// Returns whether the followed task and all tasks that inherited the event have ended. This works only for an
+    /// event with a ring (`perf_poll()` in kernel/events/core.c).
     pub fn has_ended(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let mut polls = [PollFd::from_borrowed_fd(self.fd.as_fd(), PollFlags::empty())];
@@ -208,13 +219,14 @@ impl PerfEvent {
     /// Opens an event on one CPU.
     ///
     /// # Errors
-    /// perf_event_open(2)'s: EACCES or EPERM without the privilege, EMFILE out of descriptors, ESRCH when the task is gone, ENODEV when the CPU is offline; of a probe ENOENT and EADDRNOTAVAIL where
-    /// there is no such function, EINVAL where the kernel lets nobody probe.
+    /// The errors of perf_event_open(2): EACCES or EPERM without the privilege, EMFILE out of descriptors, ESRCH if the
+    /// task has exited, ENODEV if the CPU is offline. For a probe: ENOENT and EADDRNOTAVAIL if the function does not
+    /// exist, EINVAL if it must not be probed.
     pub fn open(attr: &Attr, on: On, cpu: u32) -> io::Result<PerfEvent> {
         let mut raw = attr.raw();
         match Self::open_raw(&mut raw, on, cpu) {
             Ok(fd) => Self::new(fd, true),
-            // Kernels before 6.0 refuse PERF_FORMAT_LOST.
+            // Kernels before 6.0 reject PERF_FORMAT_LOST.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 raw.read_format = 0;
                 Self::new(Self::open_raw(&mut raw, on, cpu)?, false)
@@ -230,12 +242,14 @@ impl PerfEvent {
             On::Cgroup(dir) => (dir.as_raw_fd(), u64::from(b::PERF_FLAG_PID_CGROUP)),
         };
         let flags = u64::from(b::PERF_FLAG_FD_CLOEXEC) | extra;
-        // SAFETY: `raw` is a whole perf_event_attr whose size field is its size; the kernel reads (and on E2BIG writes) no more than that, and of a probe a string with its NUL, which the `Attr` holds until the call is over.
-        let fd = lent::with(|| unsafe { sys::perf_event_open(raw, pid, cpu as i32, -1, flags as _) });
+        // SAFETY: `raw` is a complete perf_event_attr whose size field is its size. The kernel reads (and on E2BIG
+        // writes) no more than that. For a probe, it reads a string with its NUL, which the `Attr` holds during the
+        // call.
+        let fd = file_capabilities::with_raised(|| unsafe { sys::perf_event_open(raw, pid, cpu as i32, -1, flags as _) });
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call gave this descriptor to us and to nobody else.
+        // SAFETY: the call returned a new descriptor, which nothing else owns.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
@@ -246,27 +260,29 @@ impl PerfEvent {
         Ok(PerfEvent { fd, id, has_lost })
     }
 
-    /// The identifier in the event's records, and in those of the events that inherit from it.
+    /// Returns the identifier in the records of the event and of the events that inherit from it.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Sends the event's records to another event's ring; both must be on the same CPU.
+    /// Directs the event's records to another event's ring. Both must be on the same CPU.
     pub fn set_output(&self, ring: BorrowedFd) -> io::Result<()> {
         // SAFETY: PERF_EVENT_IOC_SET_OUTPUT takes a descriptor by value and no memory.
         check(unsafe { sys::ioctls::SET_OUTPUT(self.fd.as_raw_fd(), ring.as_raw_fd()) })
     }
 
-    /// Lets only records through for which the kernel's filter expression holds (Documentation/trace/events.rst).
+    /// Sets the kernel's filter for the event (Documentation/trace/events.rst).
     pub fn set_filter(&self, filter: &CStr) -> io::Result<()> {
-        // SAFETY: PERF_EVENT_IOC_SET_FILTER reads a NUL-terminated string and does not keep or write it; the binding's *mut is the header's doing.
+        // SAFETY: PERF_EVENT_IOC_SET_FILTER reads a NUL-terminated string, which it neither keeps nor writes. The
+        // binding's *mut comes from the C header.
         check(unsafe { sys::ioctls::SET_FILTER(self.fd.as_raw_fd(), filter.as_ptr().cast_mut()) })
     }
 
-    /// Lets a BPF program (BPF_PROG_TYPE_TRACEPOINT) run whenever the event's tracepoint is hit, on every CPU, enabled or not, until the event is closed.
+    /// Attaches a BPF program (BPF_PROG_TYPE_TRACEPOINT) to the event's tracepoint. It runs on every CPU, whether the
+    /// event is enabled or not, until the event is closed.
     pub fn set_program(&self, program: BorrowedFd) -> io::Result<()> {
         // SAFETY: PERF_EVENT_IOC_SET_BPF takes a descriptor by value and no memory.
-        check(lent::with(|| unsafe { sys::ioctls::SET_BPF(self.fd.as_raw_fd(), program.as_raw_fd() as u32) }))
+        check(file_capabilities::with_raised(|| unsafe { sys::ioctls::SET_BPF(self.fd.as_raw_fd(), program.as_raw_fd() as u32) }))
     }
 
     pub fn enable(&self) -> io::Result<()> {
@@ -279,7 +295,7 @@ impl PerfEvent {
         check(unsafe { sys::ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
     }
 
-    /// How often it happened, and how many of its records did not fit.
+    /// Reads the event's count and the number of its lost records.
     pub fn count(&self) -> io::Result<Count> {
         let mut words = [0u8; 16];
         let len = rustix::io::read(&self.fd, &mut words)?;
@@ -287,7 +303,8 @@ impl PerfEvent {
         Ok(Count { issued: word(0), lost: (self.has_lost && len == 16).then(|| word(1)) })
     }
 
-    /// The BPF programs on the same tracepoint, any of which can drop our samples. Needs CAP_PERFMON; empty without it.
+    /// Returns the IDs of the BPF programs on the same tracepoint, any of which can drop this event's samples. This
+    /// requires CAP_PERFMON; without it, the list is empty.
     pub fn programs(&self) -> Vec<u32> {
         const MAX: usize = 64;
         #[repr(C)]
@@ -297,7 +314,8 @@ impl PerfEvent {
             ids: [u32; MAX],
         }
         let mut query = Query { ids_len: MAX as u32, prog_cnt: 0, ids: [0; MAX] };
-        // SAFETY: PERF_EVENT_IOC_QUERY_BPF reads ids_len and writes prog_cnt and at most ids_len ids behind it; Query has room for exactly that many.
+        // SAFETY: PERF_EVENT_IOC_QUERY_BPF reads ids_len, and writes prog_cnt and at most ids_len IDs after it. Query
+        // has room for exactly that many.
         let answer = unsafe { sys::ioctls::QUERY_BPF(self.fd.as_raw_fd(), (&raw mut query).cast()) };
         if answer != 0 {
             return Vec::new();
@@ -312,16 +330,20 @@ impl AsFd for PerfEvent {
     }
 }
 
-/// Makes the kernel ready for events that follow tasks or cgroups: the first after a pause of a second waits until all CPUs know of it, 5-25 ms, and all others wait with it
-/// (perf_sched_events in account_event() of kernel/events/core.c). A thread waits instead, beside whatever is done until such events are opened.
+/// Prepares the kernel for events that follow tasks or cgroups, in a thread.
+///
+/// After a second without such an event, the first one waits 5-25 ms until all CPUs are informed, and all others wait
+/// with it (perf_sched_events in account_event() of kernel/events/core.c). Here a thread waits, in parallel with the
+/// work that precedes the opening of such events.
 pub fn get_ready_to_follow() {
     let open = || {
         let event = PerfEvent::guard(0, ANY_CPU);
-        lent::give_up();
-        // Closing it again is right: the kernel stays ready for a second. And if it cannot be opened, those that matter will say why.
+        file_capabilities::drop_all();
+        // The event may be closed at once, since the kernel stays prepared for a second. If it cannot be opened, the
+        // events that are opened later report why.
         drop(event);
     };
-    // Without a thread they wait themselves.
+    // Without the thread, those events wait themselves.
     let _ = std::thread::Builder::new().name("rtrace-ready".to_owned()).spawn(open);
 }
 

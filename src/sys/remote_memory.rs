@@ -1,12 +1,13 @@
-//! Memory of another process, read as it is (process_vm_readv(2)).
+//! Reads the memory of another process (process_vm_readv(2)).
 
 use rustix::param::page_size;
 
-/// No more pages are read at once.
+/// The most pages that are read at once.
 const PAGES_MAX: usize = 64;
 
-/// Reads the bytes of a process from this address on, page by page up to the first that is not there, at most as many as fit
-/// and at most some 64 pages; gives how many there are. It needs the right to trace the process (ptrace(2)).
+/// Reads the memory of a process from `address` on, page by page up to the first page that is not present. Reads at
+/// most as many bytes as fit into `bytes` and at most 64 pages, and returns the number of bytes. This requires the
+/// permission to trace the process (ptrace(2)).
 pub fn read(pid: i32, address: u64, bytes: &mut [u8]) -> usize {
     let page = page_size();
     let mut remote = Vec::with_capacity(PAGES_MAX);
@@ -18,7 +19,8 @@ pub fn read(pid: i32, address: u64, bytes: &mut [u8]) -> usize {
         from = next;
     }
     let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    // SAFETY: the kernel writes at most `local.iov_len` bytes to where `bytes` is ours to write; the other addresses are the other process's.
+    // SAFETY: the kernel writes at most `local.iov_len` bytes into `bytes`. The other addresses belong to the other
+    // process.
     let read = unsafe { libc::process_vm_readv(pid, &raw const local, 1, remote.as_ptr(), remote.len() as libc::c_ulong, 0) };
     usize::try_from(read).unwrap_or_default()
 }
@@ -28,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_its_own_memory_up_to_where_there_is_none() {
+    fn memory_is_read_up_to_the_first_absent_page() {
         let word = 0x1122_3344_5566_7788u64.to_ne_bytes();
         let mut bytes = [0; 8];
         assert_eq!(read(std::process::id() as i32, word.as_ptr() as u64, &mut bytes), 8);

@@ -1,4 +1,4 @@
-//! Users and their groups, by name (getpwnam(3), getgrouplist(3)).
+//! Looks up users and their groups (getpwnam(3), getgrouplist(3)).
 
 use std::ffi::{CStr, CString, OsString};
 use std::io;
@@ -9,51 +9,52 @@ use std::os::unix::ffi::OsStringExt;
 pub struct User {
     pub uid: u32,
     pub gid: u32,
-    /// All groups, the first one included.
+    /// All groups of the user, including `gid`.
     pub groups: Vec<u32>,
     pub name: OsString,
     pub home: OsString,
     pub shell: OsString,
 }
 
-/// The user of this name, or of this number.
+/// Returns the user with this name or UID.
 ///
 /// # Errors
-/// `NotFound` when there is none.
+/// `NotFound` if there is no such user.
 pub fn user(name: &str) -> io::Result<User> {
     let found = match CString::new(name) {
         Ok(c_name) => lookup(|pwd, buf, len, out| {
-            // SAFETY: the name is NUL-terminated, and the other pointers are valid for the lengths given, as lookup guarantees.
+            // SAFETY: the name is NUL-terminated, and the other pointers are valid for the given lengths, as `lookup`
+            // guarantees.
             unsafe { libc::getpwnam_r(c_name.as_ptr(), pwd, buf, len, out) }
         })?,
         Err(_) => None,
     };
     let by_number = |uid: u32| {
         lookup(move |pwd, buf, len, out| {
-            // SAFETY: the pointers are valid for the lengths given, as lookup guarantees.
+            // SAFETY: the pointers are valid for the given lengths, as `lookup` guarantees.
             unsafe { libc::getpwuid_r(uid, pwd, buf, len, out) }
         })
     };
     match (found, name.parse::<u32>()) {
         (Some(user), _) => Ok(user),
-        (None, Ok(uid)) => by_number(uid)?.ok_or_else(|| no_such(name)),
-        (None, Err(_)) => Err(no_such(name)),
+        (None, Ok(uid)) => by_number(uid)?.ok_or_else(|| not_found(name)),
+        (None, Err(_)) => Err(not_found(name)),
     }
 }
 
-fn no_such(name: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, format!("no user is called {name:?}"))
+fn not_found(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("there is no user {name:?}"))
 }
 
-fn lookup(ask: impl Fn(*mut libc::passwd, *mut libc::c_char, usize, *mut *mut libc::passwd) -> i32) -> io::Result<Option<User>> {
+fn lookup(query: impl Fn(*mut libc::passwd, *mut libc::c_char, usize, *mut *mut libc::passwd) -> i32) -> io::Result<Option<User>> {
     let mut buf = vec![0 as libc::c_char; 4096];
     loop {
-        // SAFETY: passwd is plain data for which zeros are valid; `ask` gets pointers to live locals and the buffer with its length. The strings point into the buffer, which outlives
-        // their copies here.
+        // SAFETY: passwd is plain data for which zeros are valid. `query` gets pointers to live locals, and the buffer
+        // with its length. The strings point into the buffer, which outlives the copies here.
         unsafe {
             let mut pwd: libc::passwd = std::mem::zeroed();
             let mut out = std::ptr::null_mut();
-            match ask(&mut pwd, buf.as_mut_ptr(), buf.len(), &mut out) {
+            match query(&mut pwd, buf.as_mut_ptr(), buf.len(), &mut out) {
                 0 if out.is_null() => return Ok(None),
                 0 => {
                     let text = |p: *const libc::c_char| OsString::from_vec(CStr::from_ptr(p).to_bytes().to_vec());
@@ -78,7 +79,8 @@ fn groups(name: &CStr, gid: u32) -> Vec<u32> {
     let mut groups = vec![0u32; 64];
     loop {
         let mut len = groups.len() as i32;
-        // SAFETY: the name is NUL-terminated; getgrouplist writes at most `len` numbers to the buffer and the true count to `len`.
+        // SAFETY: the name is NUL-terminated. getgrouplist writes at most `len` numbers to the buffer, and the total
+        // number to `len`.
         let fits = unsafe { libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &mut len) };
         groups.resize(len.max(0) as usize, 0);
         if fits >= 0 {

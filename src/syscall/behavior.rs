@@ -1,30 +1,32 @@
-//! What the core must know of each syscall, by ABI and number: from its row.
+//! The properties of each syscall that pairing and descriptor tracking use, by ABI and number, taken from the syscall's
+//! row.
 //!
-//! Built once, so that a record costs one look into an array. It does not decode: it says in which registers descriptors and process ids are.
+//! The tables are built once, so that a record costs one array access. Nothing is decoded here: the properties only say
+//! which registers hold descriptors and pids.
 
 use super::special::Special;
-use crate::beauty::row::{Arg, Condition, Kind, Return, Syscall};
+use crate::beauty::row::{Arg, ArgumentKind, Condition, Return, Syscall};
 use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
 
-/// What the core must know of one syscall.
+/// The properties of one syscall.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Behavior {
     pub special: Special,
-    /// Bit i: argument i is a descriptor that the call uses, or the start of a path.
+    /// Bit i: argument i is a descriptor that the call uses, or the directory that a path starts from.
     pub fds: u8,
-    /// Bit i: of these, those that a call may succeed with without having looked at them (dirfd beside an absolute path).
+    /// Bit i: the call may succeed without using this descriptor (dirfd with an absolute path). A subset of `fds`.
     pub unproved: u8,
     /// Bit i: argument i is a process or thread id.
     pub pids: u8,
     /// Bit i: argument i is a path.
     pub paths: u8,
     pub returns: Returns,
-    /// The row, where an argument's use or a variant depends on other arguments.
+    /// The row, if other arguments select a variant or determine whether an argument is used.
     pub row: Option<&'static Syscall>,
 }
 
-/// What the core must know of a return value.
+/// The kind of a return value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Returns {
     #[default]
@@ -35,16 +37,16 @@ pub enum Returns {
     Pid,
 }
 
-/// The behaviors of all syscalls.
+/// The properties of all syscalls.
 #[derive(Clone, Debug)]
 pub struct Behaviors {
     by_number: [Vec<Behavior>; 4],
-    /// Of numbers that nobody knows.
+    /// The properties of numbers without a row.
     plain: Behavior,
 }
 
 impl Behaviors {
-    /// From the decoders' rows, and from what all calls do.
+    /// Builds the tables from the decoders' rows, and from the effects of all known syscalls.
     pub fn new(rows: &'static [Syscall]) -> Behaviors {
         let mut all = Behaviors { by_number: Default::default(), plain: Behavior::default() };
         for row in rows {
@@ -54,7 +56,7 @@ impl Behaviors {
                 }
             }
         }
-        // Entries and exits must be paired rightly whichever rows are given.
+        // Entries and exits must be paired correctly whatever rows are passed.
         for row in SYSCALLS.iter().filter(|row| row.does != Special::Plain) {
             for (abi, number) in row.numbers.iter().enumerate() {
                 if let Some(number) = number {
@@ -92,19 +94,19 @@ impl Behavior {
     fn add_args(&mut self, args: &[Arg]) {
         for (i, arg) in args.iter().enumerate().take(6) {
             match arg.kind {
-                Kind::Fd => self.fds |= 1 << i,
-                Kind::DirFd => {
+                ArgumentKind::Fd => self.fds |= 1 << i,
+                ArgumentKind::DirFd => {
                     self.fds |= 1 << i;
                     self.unproved |= 1 << i;
                 }
-                Kind::Pid => self.pids |= 1 << i,
-                Kind::Path => self.paths |= 1 << i,
+                ArgumentKind::Pid => self.pids |= 1 << i,
+                ArgumentKind::Path => self.paths |= 1 << i,
                 _ => {}
             }
         }
     }
 
-    /// What holds for a call with these arguments: its variant, without arguments that are not used.
+    /// Returns the properties of a call with these arguments: those of its variant, without unused arguments.
     #[inline]
     pub fn with(&self, args: &[u64; 6]) -> Behavior {
         match self.row {
@@ -136,7 +138,8 @@ impl Returns {
     }
 }
 
-/// Whether a call can change what a descriptor number stands for. (Calls that only give out unused numbers, as pipe does, change nothing that was known.)
+/// Returns whether a call can change the file that a descriptor number refers to. (Calls that only allocate unused
+/// numbers, as pipe does, do not change known ones.)
 pub fn may_change_descriptors(row: &Syscall) -> bool {
     let returns_one = row.signatures().any(|signature| matches!(signature.returns, Return::Fd));
     let plain = matches!(
@@ -151,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_call_does_is_known_whichever_rows_are_given() {
+    fn effects_of_syscalls_do_not_depend_on_the_rows() {
         let all = Behaviors::new(&[]);
         assert_eq!(all.get(Abi::X86_64, 59).special, Special::Execve);
         assert_eq!(all.get(Abi::I386, 59).special, Special::Plain);

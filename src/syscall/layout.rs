@@ -1,20 +1,21 @@
-//! Where things are in the records of each armed event, worked out once from the format files, so that reading a record is a few loads.
+//! The field offsets of each armed event's records, computed once from the format files, so that reading a record takes
+//! a few loads.
 //!
-//! Records may come from a file: a field outside a record reads as zero or as absent, never as a panic.
+//! Records may come from a file: a field outside a record reads as zero or as absent, and never panics.
 
-use crate::event::{Call, Piece, PieceState, When};
+use crate::event::{Call, Piece, PieceState, PieceTime};
 use crate::kernel::format::{FieldPlace, Format, FormatField};
 use crate::session::{EventSpec, Role, Session};
 use smallvec::SmallVec;
 
-/// How the records of one event are read, and what they are for.
+/// How the records of one event are read, and what they describe.
 #[derive(Clone, Debug)]
 pub enum Layout {
-    /// A syscall's entry.
+    /// The entry of a syscall.
     Enter(EnterLayout),
-    /// A syscall's exit.
+    /// The exit of a syscall.
     Exit(ExitLayout),
-    /// A whole call, which [`crate::bpf::record`] reads.
+    /// A paired record of a call, which [`crate::bpf::record`] reads.
     Call,
     Exec(ExecLayout),
     NewTask(NewTaskLayout),
@@ -28,17 +29,18 @@ pub enum Layout {
     Fault {
         major: bool,
     },
-    /// Something to be shown as it is. `entered` is the number of the call that it says is entered, if it is about that.
+    /// A tracepoint that is only shown. `entered` is the field with the number of the entered call, if it is a
+    /// syscall-entry event.
     Other {
         entered: Field,
     },
 }
 
-/// The place of a number.
+/// Offset and size of a number in a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Field {
     offset: u16,
-    /// 0 when the format does not have it.
+    /// 0 if the format does not have the field.
     size: u8,
 }
 
@@ -46,14 +48,15 @@ pub struct Field {
 #[derive(Clone, Debug)]
 pub struct EnterLayout {
     pub nr: Field,
-    /// Where the first argument is; the others follow, 8 bytes each.
+    /// The offset of the first argument; the others follow, 8 bytes each.
     pub args: u16,
     pub count: u8,
-    /// It is of one syscall only. Its exits then do not show what has no number.
+    /// The event belongs to one syscall. The exit event of one syscall has no records of exits without a syscall
+    /// number.
     pub single: bool,
-    /// Its calls are wanted; otherwise rtrace only needs to know of them.
+    /// The calls are shown; otherwise rtrace only uses the records itself.
     pub shown: bool,
-    /// What the kernel copied of the caller's memory (from Linux 6.19).
+    /// The copies of user memory in the record (from Linux 6.19).
     pub copies: SmallVec<[CopyLayout; 2]>,
 }
 
@@ -62,9 +65,9 @@ pub struct EnterLayout {
 pub struct CopyLayout {
     pub arg: u8,
     pub at: u16,
-    /// A string, changed to be printable; otherwise bytes as they are, counted by the argument behind.
+    /// A string, made printable by the kernel; otherwise raw bytes, whose length is the next argument.
     pub text: bool,
-    /// Longer strings are cut to so many bytes.
+    /// The length in bytes to which the kernel truncates strings.
     pub limit: u32,
 }
 
@@ -73,9 +76,9 @@ pub struct CopyLayout {
 pub struct ExitLayout {
     pub nr: Field,
     pub ret: Field,
-    /// It is of all syscalls.
-    pub of_all: bool,
-    /// As of the entry.
+    /// The event covers all syscalls.
+    pub covers_all: bool,
+    /// As in [`EnterLayout`].
     pub shown: bool,
 }
 
@@ -117,43 +120,43 @@ pub struct GenerateLayout {
 /// `cgroup:cgroup_attach_task`.
 #[derive(Clone, Copy, Debug)]
 pub struct CgroupMoveLayout {
-    /// The hierarchy's number; 0 is the unified one.
+    /// The id of the cgroup hierarchy; 0 is the unified one.
     pub root: Field,
-    /// The cgroup's number.
+    /// The cgroup's id.
     pub id: Field,
-    /// Who was moved; a process by its leader, with all its threads.
+    /// The moved task; if it is a thread group leader, all threads were moved.
     pub pid: Field,
     pub path: Field,
 }
 
-/// A probe that reads path names.
+/// A probe that records path names.
 #[derive(Clone, Copy, Debug)]
 pub struct PathNameLayout {
-    /// The name, as a `__data_loc`.
+    /// The name, a `__data_loc` field.
     text: Field,
-    /// Where in user memory it was; size 0 where the probe does not say.
+    /// The name's user address; size 0 if the probe does not record it.
     address: Field,
-    /// What the probed function returned: a pointer, or an error; size 0 where the probe does not say.
+    /// The return value of the probed function: a pointer or an error; size 0 if the probe does not record it.
     result: Field,
-    /// It was read when the call returned.
+    /// The probe is a return probe.
     pub at_exit: bool,
 }
 
-/// A path name that the kernel copied in the course of a call.
+/// A path name that the kernel copied during a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathName<'a> {
     pub bytes: &'a [u8],
     pub address: Option<u64>,
-    /// Whole, cut, or not to be read.
+    /// Complete, truncated, or unreadable.
     pub state: PieceState,
 }
 
-/// The layouts of a session's events, by event index.
+/// Returns the layouts of a session's events, by event index.
 pub fn layouts(session: &Session) -> Vec<Layout> {
     session.events.events.iter().map(|spec| layout(spec, session.copied_bytes)).collect()
 }
 
-/// Where the records of a tracepoint have the kernel's own number of the task that wrote them.
+/// Returns the field of a tracepoint's records with the kernel's number of the task that wrote them.
 pub fn writer(spec: &EventSpec) -> Field {
     spec.format.as_ref().map_or(Field::default(), |format| field(format, "common_pid"))
 }
@@ -173,10 +176,12 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
                 copies: SmallVec::new(),
             })
         }
-        Role::RawExit => Layout::Exit(ExitLayout { nr: field(format, "id"), ret: field(format, "ret"), of_all: true, shown: spec.shown }),
+        Role::RawExit => {
+            Layout::Exit(ExitLayout { nr: field(format, "id"), ret: field(format, "ret"), covers_all: true, shown: spec.shown })
+        }
         Role::Enter { .. } => Layout::Enter(EnterLayout::single(format, spec.shown, copied_bytes)),
         Role::Exit { .. } => {
-            Layout::Exit(ExitLayout { nr: field(format, "__syscall_nr"), ret: field(format, "ret"), of_all: false, shown: spec.shown })
+            Layout::Exit(ExitLayout { nr: field(format, "__syscall_nr"), ret: field(format, "ret"), covers_all: false, shown: spec.shown })
         }
         Role::ProcessExec => Layout::Exec(ExecLayout { filename: field(format, "filename"), old_pid: field(format, "old_pid") }),
         Role::NewTask => {
@@ -211,7 +216,7 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
     }
 }
 
-/// Where an event that the user asked for says which call is entered.
+/// Returns the field with the number of the entered call, for a syscall-entry event that the user asked for.
 fn entered(spec: &EventSpec, format: &Format) -> Field {
     match spec.name.as_str() {
         "raw_syscalls:sys_enter" => field(format, "id"),
@@ -226,12 +231,12 @@ fn field(format: &Format, name: &str) -> Field {
 }
 
 impl Field {
-    /// Whether the format has it.
-    pub fn is_there(self) -> bool {
+    /// Returns whether the format has the field.
+    pub fn exists(self) -> bool {
         self.size != 0
     }
 
-    /// A signed number; 0 if the record does not have it.
+    /// Reads a signed number; 0 if the record does not contain it.
     #[inline]
     pub fn signed(self, raw: &[u8]) -> i64 {
         match self.size {
@@ -242,7 +247,7 @@ impl Field {
         }
     }
 
-    /// An unsigned number; 0 if the record does not have it.
+    /// Reads an unsigned number; 0 if the record does not contain it.
     #[inline]
     pub fn unsigned(self, raw: &[u8]) -> u64 {
         match self.size {
@@ -251,15 +256,15 @@ impl Field {
         }
     }
 
-    /// The text of an array of characters, up to its NUL.
+    /// Reads an array of characters up to its NUL.
     pub fn text(self, raw: &[u8]) -> &[u8] {
         let start = usize::from(self.offset);
         until_nul(raw.get(start..start + usize::from(self.size)).unwrap_or_default())
     }
 
-    /// The text that a `__data_loc` points to, up to its NUL.
-    pub fn far_text(self, raw: &[u8]) -> &[u8] {
-        far(raw, self.offset).map(until_nul).unwrap_or_default()
+    /// Reads the text that a `__data_loc` field refers to, up to its NUL.
+    pub fn data_loc_text(self, raw: &[u8]) -> &[u8] {
+        data_loc(raw, self.offset).map(until_nul).unwrap_or_default()
     }
 
     #[inline]
@@ -273,8 +278,8 @@ impl EnterLayout {
         let nr = format.fields.iter().position(|f| f.name == "__syscall_nr");
         let after = nr.map_or(&[][..], |nr| &format.fields[nr + 1..]);
         let args: Vec<&FormatField> = after.iter().filter(|f| f.place == FieldPlace::Here).take(6).collect();
-        let far = after.iter().filter(|f| f.place == FieldPlace::DataLoc);
-        let copies = far.filter_map(|f| CopyLayout::new(f, &args, &format.print, copied_bytes));
+        let data_locs = after.iter().filter(|f| f.place == FieldPlace::DataLoc);
+        let copies = data_locs.filter_map(|f| CopyLayout::new(f, &args, &format.print, copied_bytes));
         EnterLayout {
             nr: field(format, "__syscall_nr"),
             args: args.first().map_or(16, |f| f.offset as u16),
@@ -285,7 +290,7 @@ impl EnterLayout {
         }
     }
 
-    /// The argument registers; those that the syscall does not have are 0.
+    /// Reads the argument registers. Those that the syscall does not have are 0.
     #[inline]
     pub fn args(&self, raw: &[u8]) -> [u64; 6] {
         let mut args = [0; 6];
@@ -296,11 +301,11 @@ impl EnterLayout {
         args
     }
 
-    /// Adds to a call what its entry's record has of the caller's memory.
+    /// Adds the copies of user memory in an entry's record to a call.
     pub fn copy_pieces(&self, raw: &[u8], call: &mut Call) {
         let args = call.args.unwrap_or_default();
         for copy in &self.copies {
-            let Some(bytes) = far(raw, copy.at) else { continue };
+            let Some(bytes) = data_loc(raw, copy.at) else { continue };
             let (bytes, wanted, state) = match copy.text {
                 true => text_piece(bytes, copy.limit as usize),
                 false => bytes_piece(bytes, *args.get(usize::from(copy.arg) + 1).unwrap_or(&0)),
@@ -315,7 +320,7 @@ pub fn add_piece(call: &mut Call, arg: u8, wanted: u64, bytes: &[u8], state: Pie
     let address = call.args.map_or(0, |args| *args.get(usize::from(arg)).unwrap_or(&0));
     let start = call.payload.len() as u32;
     call.payload.extend_from_slice(bytes);
-    call.pieces.push(Piece { arg, when: When::Entry, address, wanted, start, len: bytes.len() as u32, state });
+    call.pieces.push(Piece { arg, when: PieceTime::Entry, address, wanted, start, len: bytes.len() as u32, state });
 }
 
 impl CopyLayout {
@@ -327,23 +332,24 @@ impl CopyLayout {
     }
 }
 
-/// What probes give for a string that could not be read (FAULT_STRING in kernel/trace/trace_probe_kernel.h).
+/// The text that probes record for a string that could not be read (FAULT_STRING in kernel/trace/trace_probe_kernel.h).
 const UNREADABLE: &[u8] = b"(fault)";
 
 impl PathNameLayout {
     fn new(format: &Format, at_exit: bool) -> PathNameLayout {
-        // `pathname` is what perf's convention calls it (`perf probe 'vfs_getname=...'`).
+        // `pathname` is the field's name by perf's convention (`perf probe 'vfs_getname=...'`).
         let text = ["name", "pathname"].into_iter().find(|name| format.fields.iter().any(|f| f.name == *name && f.is_text()));
         let at = |name| field(format, name);
         PathNameLayout { text: at(text.unwrap_or_default()), address: at("address"), result: at("result"), at_exit }
     }
 
-    /// The name, unless the call had none: it could not be read, or it is longer than any may be. Of those that are read at the exit, also which one could not be read.
+    /// Reads the name. Returns `None` for a name that could not be read or exceeds PATH_MAX; a return probe returns
+    /// such a name with the state `Fault` instead.
     pub fn read<'a>(&self, raw: &'a [u8]) -> Option<PathName<'a>> {
-        let record = far(raw, self.text.offset).filter(|_| self.text.size > 0)?;
+        let record = data_loc(raw, self.text.offset).filter(|_| self.text.size > 0)?;
         let bytes = until_nul(record);
         let address = (self.address.size > 0).then(|| self.address.unsigned(raw));
-        // Where the result does not tell, a file of that very name goes without.
+        // Without a result field, a file that is really named `(fault)` is taken for an error.
         let failed = match self.result.size {
             0 => bytes == UNREADABLE || record.is_empty(),
             _ => matches!(self.result.signed(raw), -4095..=0) || record.is_empty(),
@@ -355,7 +361,8 @@ impl PathNameLayout {
     }
 }
 
-/// No bytes mean that nothing could be read (an empty string has its NUL). A longer string ends with dots in place of its rest.
+/// Decodes a copied string. An empty copy means that it could not be read (an empty string has its NUL). The kernel
+/// ends a truncated string with dots.
 fn text_piece(bytes: &[u8], limit: usize) -> (&[u8], u64, PieceState) {
     let text = until_nul(bytes);
     if bytes.is_empty() {
@@ -376,8 +383,8 @@ fn bytes_piece(bytes: &[u8], wanted: u64) -> (&[u8], u64, PieceState) {
     (bytes, wanted, state)
 }
 
-/// What a `__data_loc` at `at` points to: length << 16 | offset.
-fn far(raw: &[u8], at: u16) -> Option<&[u8]> {
+/// Returns the bytes that a `__data_loc` at `at` refers to: length << 16 | offset.
+fn data_loc(raw: &[u8], at: u16) -> Option<&[u8]> {
     let place = u32::from_le_bytes(*raw.get(usize::from(at)..)?.first_chunk()?);
     let (start, len) = ((place & 0xffff) as usize, (place >> 16) as usize);
     raw.get(start..start + len)
@@ -392,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copied_strings_tell_empty_unreadable_and_cut_apart() {
+    fn empty_unreadable_and_truncated_strings_are_distinguished() {
         assert_eq!(text_piece(b"", 63), (&b""[..], 0, PieceState::Fault));
         assert_eq!(text_piece(b"\0", 63), (&b""[..], 1, PieceState::Altered { cut: false }));
         assert_eq!(text_piece(b"/etc/a...\0", 63), (&b"/etc/a..."[..], 10, PieceState::Altered { cut: false }));
@@ -402,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn copied_bytes_compare_with_the_count() {
+    fn copied_bytes_are_compared_with_the_length() {
         assert_eq!(bytes_piece(b"ab", 2).2, PieceState::Ok);
         assert_eq!(bytes_piece(b"ab", 3).2, PieceState::Cut);
         assert_eq!(bytes_piece(b"", 3).2, PieceState::Fault);
@@ -414,6 +421,6 @@ mod tests {
         let field = Field { offset: 8, size: 8 };
         assert_eq!(field.signed(&[1; 15]), 0);
         assert_eq!(Field { offset: 0, size: 4 }.unsigned(&[0xff; 4]), 0xffff_ffff);
-        assert_eq!(far(&[0xff, 0xff, 0xff, 0xff], 0), None);
+        assert_eq!(data_loc(&[0xff, 0xff, 0xff, 0xff], 0), None);
     }
 }

@@ -1,22 +1,27 @@
-//! The account: what was issued, what came, what was lost, per event and per call.
+//! The account: how many hits were issued, received and lost, per event, and what follows for calls.
 //!
-//! `issued` and `lost` come from the kernel's own counts (read(2) with PERF_FORMAT_LOST, in [`crate::event::Note::Count`]); `received` is counted in the stream. That
-//! the three agree is checked, not assumed ([`Ledger::disagreements`]).
+//! `issued` and `lost` are the kernel's own counts (read(2) with PERF_FORMAT_LOST, in
+//! [`crate::event::Synthesized::Count`]); `received` is counted in the stream. The ledger checks that the three agree
+//! ([`Ledger::disagreements`]).
 //!
-//! From records to calls ([`Ledger::calls_account`]). Every call begins with an entry record, but for those that have none by nature (a seccomp answer, a call that ran
-//! when tracing began). A new task's return from clone is an exit record, but no call. So
+//! [`Ledger::calls_account`] derives the counts of calls from those of records. Every call begins with an entry record,
+//! except calls that have none by design (a seccomp filter answered, or the call ran when tracing began). A new task's
+//! return from clone is an exit record, but not a call. Therefore
 //!
 //! ```text
-//! issued calls  = issued entries − entries left out here (set-up, twice, excluded)  + exits that are calls without an entry
-//! printed calls = received entries − those left out                                 + exits that are calls without an entry  + exits whose entry was lost
-//! lost calls    = lost entries                                                                                              − exits whose entry was lost
+//! issued calls  = issued entries − entries left out (set-up, duplicate, excluded) + exits that have no entry
+//! printed calls = received entries − entries left out + exits that have no entry + exits whose entry was lost
+//! lost calls    = lost entries − exits whose entry was lost
 //! ```
 //!
-//! and the first is the sum of the others exactly when issued = received + lost holds for the entries' records. An entry counts as lost where a gap may have swallowed it, and no more of them than the kernel counted.
+//! Issued calls are the sum of printed and lost calls exactly if issued = received + lost holds for the records of
+//! entries. An entry is counted as lost if a gap may have contained it, but no more entries than the kernel counted as
+//! lost.
 //!
-//! The BPF engine's records are calls: what it issued, it counted where calls begin, and where those without an entry end; nothing is added to that.
+//! A record of the BPF engine is a call. Its issued count is incremented where a call begins, and where a call without
+//! an entry ends, so nothing is added to it.
 
-use crate::event::{Entry, EventIndex, Exit};
+use crate::event::{EntryState, EventIndex, ExitState};
 use crate::session::{EventSpec, Role, Session};
 
 /// The account of one run.
@@ -24,41 +29,41 @@ use crate::session::{EventSpec, Role, Session};
 pub struct Ledger {
     /// By event index.
     pub events: Vec<EventAccount>,
-    /// All events that come by the tracefs instance, which only counts them together.
+    /// All events of the tracefs instance, which counts them only together.
     pub instance: EventAccount,
-    /// Calls that were given to the sinks, each once (a pending call counts when it completes or at the end).
+    /// Calls that were passed to the sinks, each counted once (a pending call when it completes, or at the end).
     pub calls: u64,
-    /// Of these, calls whose entry was not seen: they have none, or it was lost.
+    /// Of `calls`, those whose entry was not seen: it does not exist or was lost.
     pub without_entry: u64,
-    /// Of these, calls whose entry a gap may have swallowed.
+    /// Of these, calls whose entry may be in a gap.
     pub lost_entries: u64,
     /// Of `calls`, those whose exit was not seen.
     pub without_exit: u64,
-    /// Calls of which a look at tasks in flight told, and whose own record was lost.
-    pub known_by_looks: u64,
-    /// Calls that were left out where they returned, as asked: neither issued nor printed here.
+    /// Calls that were found in flight by reading the tasks, and whose own record was lost.
+    pub known_in_flight: u64,
+    /// Calls that the BPF programs filtered out at their return, on request: neither issued nor printed here.
     pub left_out: u64,
-    /// Exits that a gap makes doubtful: their calls are among those without an exit, or lost.
+    /// Exits that are doubtful because of a gap: their calls are among those without an exit, or among the lost ones.
     pub untrusted_exits: u64,
-    /// Returns of clone in the new task, which are not calls of their own.
+    /// Returns of clone in the new task, which are not calls.
     pub second_returns: u64,
-    /// Records of LOST records so far, placed in the stream.
+    /// The number of lost records according to the LOST records so far, each of which has its place in the stream.
     pub lost_placed: u64,
-    /// Gaps of which it is not known how many records are missing.
+    /// Gaps whose number of lost records is not known.
     pub gaps_unsized: u64,
-    /// Records before the command's execve: rtrace's own set-up.
+    /// Records before the command's execve, which are rtrace's own set-up.
     pub set_up: u64,
-    /// Records dropped here because two origins reported the same task.
-    pub twice: u64,
-    /// Records of tasks that are left out.
+    /// Records that were dropped because two perf events reported the same task.
+    pub duplicates: u64,
+    /// Records of excluded tasks.
     pub excluded: u64,
-    /// Records that came after the stream had passed their time.
+    /// Records that arrived after the stream had passed their time.
     pub late: u64,
-    /// Records that could not be read.
+    /// Records that could not be parsed.
     pub unreadable: u64,
-    /// Records that the kernel counted and did not write, nor count as lost.
+    /// Hits that the kernel counted, but neither wrote nor counted as lost.
     pub unwritten: u64,
-    /// Entries among `set_up`, `twice` and `excluded`.
+    /// Entries among `set_up`, `duplicates` and `excluded`.
     entries_left_out: u64,
 }
 
@@ -66,26 +71,27 @@ pub struct Ledger {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventAccount {
     pub received: u64,
-    /// What these counted for: as many, unless the tracepoint counts something else than its own number.
+    /// The hits that the received records stand for. It equals `received`, unless the tracepoint counts another
+    /// quantity (as `sched:sched_stat_runtime` does).
     pub counted: u64,
-    /// As read(2) gave it, once it was asked.
+    /// The event's count as read(2) returned it; `None` before it is read.
     pub issued: Option<u64>,
     pub lost: Option<u64>,
-    /// Its records begin calls that are wanted.
+    /// The records begin calls that are shown.
     pub entries: bool,
-    /// The kernel does not count how often it happens: programs of the user's write its records.
-    pub uncounted: bool,
+    /// The kernel does not count the event, because the user's BPF programs write its records.
+    pub is_uncounted: bool,
 }
 
 /// Why a record is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftOut {
     SetUp,
-    Twice,
+    Duplicate,
     Excluded,
 }
 
-/// What became of the calls.
+/// The final counts of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallsAccount {
     pub issued: u64,
@@ -94,7 +100,7 @@ pub struct CallsAccount {
 }
 
 impl CallsAccount {
-    /// Printed + lost = issued.
+    /// Returns whether printed + lost = issued.
     pub fn is_conserved(&self) -> bool {
         self.printed + self.lost == self.issued
     }
@@ -105,7 +111,7 @@ impl Ledger {
         let begins_wanted = |spec: &EventSpec| spec.shown && matches!(spec.role, Role::RawEnter | Role::Enter { .. } | Role::BpfCall);
         let account = |spec: &EventSpec| EventAccount {
             entries: begins_wanted(spec),
-            uncounted: spec.role == Role::Output,
+            is_uncounted: spec.role == Role::Output,
             ..EventAccount::default()
         };
         Ledger { events: session.events.events.iter().map(account).collect(), ..Ledger::default() }
@@ -119,104 +125,111 @@ impl Ledger {
         &mut self.events[i]
     }
 
-    /// What the kernel counted of an event, after all of its records. An event that was switched off from another CPU than its own may have counted one hit more, which
-    /// is later than the trace: of such, at most `from_afar` are not issued.
-    pub fn count(&mut self, event: EventIndex, issued: u64, lost: u64, from_afar: u64) {
+    /// Stores the kernel's counts of an event, after all of its records. If the event was disabled from another CPU
+    /// than its own, the kernel may have counted one hit without writing its record; at most `remote_disables` such
+    /// hits are not counted as issued.
+    pub fn count(&mut self, event: EventIndex, issued: u64, lost: u64, remote_disables: u64) {
         let account = self.account(event);
-        let too_late = issued.saturating_sub(account.counted + lost).min(from_afar);
+        let too_late = issued.saturating_sub(account.counted + lost).min(remote_disables);
         (account.issued, account.lost) = (Some(issued - too_late), Some(lost));
     }
 
-    /// Records that the kernel dropped, over all events.
+    /// Returns the number of records that the kernel dropped, over all events.
     pub fn lost_records(&self) -> u64 {
         self.events.iter().chain([&self.instance]).filter_map(|e| e.lost).sum()
     }
 
-    /// A call is given.
+    /// Counts a call from an entry and an exit record.
     #[inline]
-    pub fn call(&mut self, entry: Entry, exit: Exit) {
+    pub fn call(&mut self, entry: EntryState, exit: ExitState) {
         self.calls += 1;
-        self.without_entry += u64::from(entry != Entry::Seen);
-        self.lost_entries += u64::from(entry == Entry::Lost);
-        self.without_exit += u64::from(exit == Exit::Unseen);
+        self.without_entry += u64::from(entry != EntryState::Seen);
+        self.lost_entries += u64::from(entry == EntryState::Lost);
+        self.without_exit += u64::from(exit == ExitState::Unseen);
     }
 
-    /// A call is given that one record told whole: it stands among the issued ones however it began.
+    /// Counts a call from a paired record. It is among the issued calls even if it had no entry.
     #[inline]
-    pub fn whole_call(&mut self, exit: Exit) {
+    pub fn paired_call(&mut self, exit: ExitState) {
         self.calls += 1;
-        self.without_exit += u64::from(exit == Exit::Unseen);
+        self.without_exit += u64::from(exit == ExitState::Unseen);
     }
 
-    /// So many calls are given at once that have returned.
-    pub fn summed_up(&mut self, calls: u64) {
+    /// Counts calls that were aggregated.
+    pub fn aggregated_calls(&mut self, calls: u64) {
         self.calls += calls;
     }
 
-    /// A record is not looked at.
+    /// Counts a record that is left out.
     pub fn leave_out(&mut self, event: EventIndex, why: LeftOut) {
         self.entries_left_out += u64::from(self.account(event).entries);
         match why {
             LeftOut::SetUp => self.set_up += 1,
-            LeftOut::Twice => self.twice += 1,
+            LeftOut::Duplicate => self.duplicates += 1,
             LeftOut::Excluded => self.excluded += 1,
         }
     }
 
-    /// Counts as lost what the kernel counted of a cgroup's events and did not write.
+    /// Counts as lost the hits of a cgroup's events that the kernel counted and did not write.
     ///
-    /// When a task is moved to another cgroup while it makes a call, perf_event's count may go up without a record, and without PERF_FORMAT_LOST (Linux 6.18: 2 of 250,493 events of a
-    /// task that was moved 400 times). It is known by the difference alone, so where events are not a cgroup's, a difference is a fault ([`Ledger::disagreements`]).
+    /// If a task is moved to another cgroup during a call, perf_event may count the hit without a record, and without
+    /// PERF_FORMAT_LOST (Linux 6.18: 2 of 250,493 events of a task that was moved 400 times). Only the difference of
+    /// the counts shows it. If the events are not opened on a cgroup, a difference is an error
+    /// ([`Ledger::disagreements`]).
     pub fn count_unwritten(&mut self) {
         for account in &mut self.events {
-            let (Some(issued), Some(lost), false) = (account.issued, account.lost, account.uncounted) else { continue };
+            let (Some(issued), Some(lost), false) = (account.issued, account.lost, account.is_uncounted) else { continue };
             let missing = issued.saturating_sub(account.counted + lost);
             account.lost = Some(lost + missing);
             self.unwritten += missing;
         }
     }
 
-    /// The events for which received + lost is not issued. Events without counts are not among them: nothing is known.
+    /// Returns the events for which received + lost differs from issued. Events without the kernel's counts are
+    /// omitted.
     pub fn disagreements(&self) -> impl Iterator<Item = (EventIndex, &EventAccount)> {
         let all = self.events.iter().enumerate().map(|(i, account)| (EventIndex(i as u16), account));
-        // What gives only records about tasks counts nothing, but may lose some of them.
+        // The side band counts no hits, but some of its records may be lost.
         let counts = |account: &EventAccount| account.received > 0 || account.issued != Some(0);
         all.filter(move |(_, account)| counts(account) && account.disagrees())
     }
 
-    /// What became of the calls; `None` as long as the kernel's counts of entries are not there.
+    /// Returns the counts of calls; `None` until the kernel's counts of entries are known.
     pub fn calls_account(&self) -> Option<CallsAccount> {
         let mut account = CallsAccount { printed: self.calls, ..CallsAccount::default() };
         for event in self.events.iter().filter(|event| event.entries) {
             account.issued += event.issued?;
             account.lost += event.lost?;
         }
-        // A gap may have swallowed other records, and calls behind it have none by nature: no more entries are lost than the kernel counted.
+        // A gap may have contained other records, and calls after it may have no entry by design: no more entries are
+        // lost than the kernel counted.
         let lost_entries = self.lost_entries.min(account.lost);
         account.issued = (account.issued + self.without_entry).saturating_sub(lost_entries + self.entries_left_out);
-        account.lost = account.lost.saturating_sub(lost_entries + self.known_by_looks);
+        account.lost = account.lost.saturating_sub(lost_entries + self.known_in_flight);
         Some(account)
     }
 }
 
 impl EventAccount {
-    /// A record came that stands for `count`.
+    /// Counts a record that stands for `count` hits.
     #[inline]
     pub fn receive(&mut self, count: u64) {
         self.received += 1;
         self.counted += count;
     }
 
-    /// A record came in place of so many: of those that are lost, the kernel knows as well for how many they stood.
+    /// Counts a record that stands for `count` records: the kernel's count of lost records includes the records that a
+    /// lost aggregate stands for.
     pub fn receive_all(&mut self, count: u64) {
         self.received += count;
         self.counted += count;
     }
 
-    /// Received and lost are not issued, as far as that is known. What lost records counted for is not known where each may count for more than one.
+    /// Returns whether received + lost differs from issued, as far as that can be decided. If each record may count for
+    /// several hits, the hits of lost records are not known.
     pub fn disagrees(&self) -> bool {
         let lost = self.lost.unwrap_or(0);
-        !self.uncounted
+        !self.is_uncounted
             && self.issued.is_some_and(|issued| match self.received == self.counted || lost == 0 {
                 true => self.counted + lost != issued,
                 false => self.counted + lost > issued,
@@ -230,19 +243,19 @@ mod tests {
     use crate::event::Time;
 
     fn ledger() -> Ledger {
-        let enters = EventAccount { received: 8, counted: 8, issued: Some(10), lost: Some(2), entries: true, uncounted: false };
+        let enters = EventAccount { received: 8, counted: 8, issued: Some(10), lost: Some(2), entries: true, is_uncounted: false };
         Ledger { events: vec![enters], ..Ledger::default() }
     }
 
     #[test]
     fn calls_are_conserved_over_losses_and_exits_without_entry() {
         let mut ledger = ledger();
-        let returned = Exit::Returned { at: Time(1), ret: 0 };
+        let returned = ExitState::Returned { at: Time(1), ret: 0 };
         ledger.leave_out(EventIndex(0), LeftOut::SetUp);
-        (0..6).for_each(|_| ledger.call(Entry::Seen, returned));
-        ledger.call(Entry::Seen, Exit::Unseen);
-        ledger.call(Entry::Unseen, returned);
-        ledger.call(Entry::Lost, returned);
+        (0..6).for_each(|_| ledger.call(EntryState::Seen, returned));
+        ledger.call(EntryState::Seen, ExitState::Unseen);
+        ledger.call(EntryState::Unseen, returned);
+        ledger.call(EntryState::Lost, returned);
         let account = ledger.calls_account().unwrap();
         assert_eq!(account, CallsAccount { issued: 10, printed: 9, lost: 1 });
         assert!(account.is_conserved());
@@ -252,8 +265,8 @@ mod tests {
     #[test]
     fn no_more_entries_are_lost_than_the_kernel_counted() {
         let mut ledger = ledger();
-        (0..8).for_each(|_| ledger.call(Entry::Seen, Exit::Unseen));
-        (0..3).for_each(|_| ledger.call(Entry::Lost, Exit::Returned { at: Time(1), ret: 0 }));
+        (0..8).for_each(|_| ledger.call(EntryState::Seen, ExitState::Unseen));
+        (0..3).for_each(|_| ledger.call(EntryState::Lost, ExitState::Returned { at: Time(1), ret: 0 }));
         let account = ledger.calls_account().unwrap();
         assert_eq!(
             account,
@@ -263,9 +276,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cgroups_events_lack_is_lost() {
+    fn unwritten_records_of_cgroup_events_are_lost() {
         let mut ledger = ledger();
-        (0..7).for_each(|_| ledger.call(Entry::Seen, Exit::Unseen));
+        (0..7).for_each(|_| ledger.call(EntryState::Seen, ExitState::Unseen));
         (ledger.events[0].received, ledger.events[0].counted) = (7, 7);
         ledger.count_unwritten();
         assert_eq!(ledger.calls_account(), Some(CallsAccount { issued: 10, printed: 7, lost: 3 }));
@@ -273,10 +286,10 @@ mod tests {
     }
 
     #[test]
-    fn a_hit_after_the_event_was_switched_off_is_not_issued_and_no_other_is_hidden() {
-        let account = |issued, from_afar| {
+    fn only_hits_after_a_remote_disable_are_not_issued() {
+        let account = |issued, remote_disables| {
             let mut ledger = ledger();
-            ledger.count(EventIndex(0), issued, 2, from_afar);
+            ledger.count(EventIndex(0), issued, 2, remote_disables);
             (ledger.events[0].issued.unwrap(), ledger.disagreements().count())
         };
         assert_eq!([account(10, 2), account(11, 2), account(12, 2)], [(10, 0); 3]);
@@ -286,7 +299,7 @@ mod tests {
     #[test]
     fn a_missing_call_is_not_hidden() {
         let mut ledger = ledger();
-        (0..7).for_each(|_| ledger.call(Entry::Seen, Exit::Unseen));
+        (0..7).for_each(|_| ledger.call(EntryState::Seen, ExitState::Unseen));
         assert!(!ledger.calls_account().unwrap().is_conserved());
         ledger.events[0].counted = 7;
         ledger.events[0].received = 7;
@@ -294,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn weighted_records_agree_by_what_they_count_for() {
+    fn weighted_records_are_compared_by_their_counts() {
         let disagrees = |issued, lost| {
             let mut account = EventAccount { issued: Some(issued), lost: Some(lost), ..EventAccount::default() };
             account.receive(700);
@@ -302,7 +315,7 @@ mod tests {
             account.disagrees()
         };
         assert!(!disagrees(750, 0) && disagrees(751, 0) && disagrees(749, 0));
-        assert!(!disagrees(9_000, 3), "what the lost ones counted for is not known");
-        assert!(disagrees(740, 3), "but not less than what came");
+        assert!(!disagrees(9_000, 3), "the hits of the lost records are not known");
+        assert!(disagrees(740, 3), "but there are no fewer hits than received");
     }
 }

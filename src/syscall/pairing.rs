@@ -1,145 +1,150 @@
-//! Entry + exit → call, thread by thread.
+//! Pairs entries with exits to calls, thread by thread.
 //!
-//! A thread is in one call at a time, so one open entry a thread is all the memory there is. What does not fit together is given apart: this file never guesses that two
-//! records belong together, and it never throws a record away without telling (every outcome has a name, and the ledger counts it).
+//! A thread is in one call at a time, so one open entry per thread is all the state that is needed. Records that do not
+//! belong together are reported separately: this module never guesses that two records belong together, and never drops
+//! a record without reporting it (each outcome has a name, and the ledger counts it).
 //!
 //! * An exit whose number differs from the open entry's is not its exit.
-//! * Across a gap in the stream (see [`super::gaps`]) an exit with the same number may be the open entry's or a later call's. One line is given for both, the
-//!   entry's, with its exit not seen: if the exit was its own, there was only one call; if not, the other call's entry is among the lost records and counted there.
-//! * The kernel forgets the number in rt_sigreturn: exit -1 closes it.
+//! * Across a gap in the stream (see [`super::gaps`]), an exit with the same number may belong to the open entry or to
+//!   a later call. Both result in one line, the entry's, with an unseen exit: if the exit belonged to the entry, there
+//!   was only one call; if not, the other call's entry is among the lost records and is counted there.
+//! * The kernel clears the number in rt_sigreturn: an exit with number -1 closes it.
 //! * A new task's first exit is the second return of its parent's clone.
 
 use super::behavior::Behavior;
-use super::gaps::{Gaps, Mark};
+use super::gaps::{GapMark, Gaps};
 use super::special::Special;
-use crate::event::{Call, Entry, Time};
-use crate::task::fds::{TableId, Use};
+use crate::event::{Call, EntryState, Time};
+use crate::task::fds::{FdTableId, FdUse};
 use smallvec::SmallVec;
 
-/// What is known of a thread's calls.
+/// The state of a thread that its records are interpreted with.
 #[derive(Debug, Default)]
-pub struct Thread {
-    pub open: Option<Open>,
-    /// When its last record was written.
-    pub mark: Mark,
-    /// It was made in this stream and has not made a call nor returned from clone.
+pub struct ThreadState {
+    pub open: Option<OpenCall>,
+    /// The gap counters at its last record.
+    pub mark: GapMark,
+    /// The thread was created in this stream, and has neither made a call nor returned from clone.
     pub fresh: bool,
-    /// It has a new program's name since then, and nothing more was heard of it.
-    pub executing: Option<Mark>,
-    /// It is the command before its execve: what it does is rtrace's own set-up.
+    /// The thread executed a program (its comm changed by execve) after its last record; the gap counters at that time.
+    pub executing: Option<GapMark>,
+    /// The thread is the command before its execve: its calls are rtrace's own set-up.
     pub set_up: bool,
-    /// It is left out.
+    /// The thread's records are left out.
     pub excluded: bool,
-    /// When it was made, if that was while others were followed already.
-    pub made: Option<Time>,
-    /// It is known by a look alone, because another named it: it is not followed.
-    pub foreign: bool,
-    /// Its descriptors, where they are followed.
-    pub table: Option<TableId>,
-    /// It is in a pid namespace below that of the records, as far as that is known; and so will be what it makes.
+    /// The time of its creation, if it was created while tracing.
+    pub created: Option<Time>,
+    /// The thread is not traced. It is known only because a record of a traced thread names it, in an argument or as
+    /// the sender of a signal.
+    pub untraced: bool,
+    /// Its descriptor table, if descriptors are tracked.
+    pub table: Option<FdTableId>,
+    /// Whether the thread is in a pid namespace below that of the records, and whether its children will be; `None` if
+    /// it is not known.
     pub nested: Option<bool>,
-    pub nests: Option<bool>,
-    /// A look at it was asked for, to know that.
-    pub was_asked_about: bool,
-    /// The task that it made last, and when.
+    pub children_nested: Option<bool>,
+    /// A read of its /proc files was requested to find out the namespace.
+    pub read_requested: bool,
+    /// The task that it created last, with the time.
     pub child: Option<(Time, i32)>,
     origins: Origins,
 }
 
-/// A call that was entered.
+/// A call that was entered and has not returned.
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenCall {
     pub call: Box<Call>,
-    /// The number as the record has it (x32's with bit 30).
+    /// The number in the record (x32's with bit 30).
     pub raw_nr: i64,
-    pub mark: Mark,
+    pub mark: GapMark,
     pub behavior: Behavior,
-    /// Its thread's descriptors at entry.
-    pub table: Option<TableId>,
-    /// The descriptors in its arguments.
-    pub uses: SmallVec<[Use; 1]>,
-    /// It began a change of a descriptor table, which its end ends.
+    /// The thread's descriptor table at entry.
+    pub table: Option<FdTableId>,
+    /// The descriptors in the arguments.
+    pub uses: SmallVec<[FdUse; 1]>,
+    /// The call's entry began a change of a descriptor table, which its exit ends.
     pub changes: bool,
-    /// It is wanted; otherwise it is followed for what it does, and not given.
+    /// The call is emitted; otherwise rtrace only follows its effects.
     pub shown: bool,
 }
 
-/// What an exit turned out to be.
+/// The result of an exit record.
 #[derive(Debug)]
-pub enum Outcome {
-    /// The open call's.
-    Returned(Open),
-    /// The second return of a clone, in the new task: no call.
+pub enum ExitOutcome {
+    /// It completes the open call.
+    Returned(OpenCall),
+    /// It is the second return of a clone, in the new task, and no call.
     SecondReturn,
-    /// Perhaps the open call's, which is given without it.
-    Untrusted(Open),
-    /// A call without an entry; an open one before it was not seen to end.
-    Alone { closed: Option<Open>, entry: Entry },
+    /// It may belong to the open call, which is emitted without it.
+    Untrusted(OpenCall),
+    /// It belongs to a call without an entry. `closed` is an open call before it whose exit was not seen.
+    Alone { closed: Option<OpenCall>, entry: EntryState },
 }
 
-/// An exit's record.
+/// An exit record.
 #[derive(Clone, Copy, Debug)]
-pub struct ExitSeen {
+pub struct ExitRecord {
     pub time: Time,
-    pub mark: Mark,
+    pub mark: GapMark,
     pub raw_nr: i64,
     pub ret: i64,
     pub special: Special,
-    /// It is of an event of all syscalls, so a new task's first return is certainly among its records.
-    pub of_all: bool,
+    /// The event covers all syscalls, so its records include a new task's first return.
+    pub covers_all: bool,
 }
 
-impl Thread {
-    pub fn new(excluded: bool) -> Thread {
-        Thread { excluded, ..Thread::default() }
+impl ThreadState {
+    pub fn new(excluded: bool) -> ThreadState {
+        ThreadState { excluded, ..ThreadState::default() }
     }
 
-    /// An entry; returns the call before it, if its exit was not seen.
+    /// Processes an entry. Returns the call before it if that call's exit was not seen.
     #[inline]
-    pub fn enter(&mut self, open: Open) -> Option<Open> {
+    pub fn enter(&mut self, open: OpenCall) -> Option<OpenCall> {
         self.mark = open.mark;
         (self.fresh, self.executing) = (false, None);
         self.open.replace(open)
     }
 
-    /// An exit.
+    /// Processes an exit.
     #[inline]
-    pub fn exit(&mut self, exit: ExitSeen) -> Outcome {
+    pub fn exit(&mut self, exit: ExitRecord) -> ExitOutcome {
         let last = std::mem::replace(&mut self.mark, exit.mark);
         let fresh = std::mem::take(&mut self.fresh);
         self.executing = None;
         let complete = Gaps::none_between(last, exit.mark);
-        if exit.special == Special::Clone && exit.ret == 0 || fresh && complete && exit.of_all && self.open.is_none() {
-            return Outcome::SecondReturn;
+        if exit.special == Special::Clone && exit.ret == 0 || fresh && complete && exit.covers_all && self.open.is_none() {
+            return ExitOutcome::SecondReturn;
         }
-        let entry = if complete { Entry::Unseen } else { Entry::Lost };
+        let entry = if complete { EntryState::Unseen } else { EntryState::Lost };
         match self.open.take() {
-            Some(open) if !open.is_closed_by(exit.raw_nr) => Outcome::Alone { closed: Some(open), entry },
-            Some(open) if Gaps::joins(open.mark, open.call.id.start, exit.mark, exit.time) => Outcome::Returned(open),
-            Some(open) => Outcome::Untrusted(open),
-            None => Outcome::Alone { closed: None, entry },
+            Some(open) if !open.is_closed_by(exit.raw_nr) => ExitOutcome::Alone { closed: Some(open), entry },
+            Some(open) if Gaps::can_pair(open.mark, open.call.id.start, exit.mark, exit.time) => ExitOutcome::Returned(open),
+            Some(open) => ExitOutcome::Untrusted(open),
+            None => ExitOutcome::Alone { closed: None, entry },
         }
     }
 
-    /// Whether a record of this event from this opened one is the first report: false if another opened event, which reports the same, came first.
-    /// An event has one origin on each CPU, so the CPU belongs to the question.
+    /// Returns whether this perf event is the first that reported the tracepoint for this thread; false if another perf
+    /// event reports the same hits. On each CPU it may be another perf event, so they are distinguished by CPU.
     pub fn is_first_report(&mut self, event: u16, cpu: u32, origin: u64) -> bool {
         self.origins.accepts(u64::from(event) << 32 | u64::from(cpu), origin)
     }
 
-    /// Whoever reports this thread's events from now on is the first.
+    /// Forgets the reporting perf events: the next one to report counts as the first.
     pub fn forget_origins(&mut self) {
         self.origins = Origins::default();
     }
 }
 
-impl Open {
+impl OpenCall {
     fn is_closed_by(&self, raw_nr: i64) -> bool {
         self.raw_nr == raw_nr || (raw_nr == -1 && self.behavior.special == Special::SigReturn)
     }
 }
 
-/// The opened event that reports each event of a thread, by event and CPU; those asked for often come first.
+/// The perf event that reports each tracepoint of a thread, by tracepoint and CPU, with frequent ones moved to the
+/// front.
 #[derive(Debug, Default)]
 struct Origins(Vec<(u64, u64)>);
 
@@ -161,10 +166,10 @@ mod tests {
 
     #[test]
     fn the_first_origin_of_each_event_and_cpu_is_kept() {
-        let mut thread = Thread::default();
+        let mut thread = ThreadState::default();
         assert!(thread.is_first_report(1, 0, 50));
         assert!(!thread.is_first_report(1, 0, 60));
-        assert!(thread.is_first_report(1, 1, 61), "on another CPU the other one may come first");
+        assert!(thread.is_first_report(1, 1, 61), "on another CPU, another perf event may report first");
         assert!(thread.is_first_report(2, 0, 70));
         for _ in 0..5 {
             assert!(thread.is_first_report(1, 0, 50));

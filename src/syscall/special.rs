@@ -1,13 +1,13 @@
-//! What follows from what a call does to the state that is followed (`does=` of its row).
+//! The effects of a call on the tracked state (`does=` of its row).
 //!
-//! Entries and exits are paired by this for every call, decoded or not.
+//! Entries and exits are paired with this for every call, whether rtrace decodes its arguments or not.
 
 pub use crate::beauty::row::Special;
 use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
 
 impl Special {
-    /// The argument that holds the path of the program to be executed.
+    /// Returns the argument that holds the path of the program to execute.
     pub fn path_argument(self) -> Option<u8> {
         match self {
             Special::Execve => Some(0),
@@ -16,13 +16,14 @@ impl Special {
         }
     }
 
-    /// The caller's stack is that of the call only where it begins: it does not return, or returns to another place or program.
+    /// Returns whether the caller's stack belongs to the call only at its entry, because the call does not return, or
+    /// returns to another place or program.
     pub fn has_stack_at_entry(self) -> bool {
         use Special::{Execve, Execveat, Exit, ExitGroup, SigReturn};
         matches!(self, Exit | ExitGroup | Execve | Execveat | SigReturn)
     }
 
-    /// The number that the first call that does this has in an ABI (x32's without bit 30).
+    /// Returns the number in an ABI (x32's without bit 30) of the first syscall with this effect.
     pub fn number(self, abi: Abi) -> Option<u32> {
         SYSCALLS.iter().find(|row| row.does == self).and_then(|row| row.numbers[abi as usize])
     }

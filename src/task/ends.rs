@@ -1,21 +1,20 @@
-//! How tasks end: from what they asked for, or from the signal that killed them.
+//! How tasks end: by exit or exit_group, or by the signal that killed them.
 //!
-//! The record of a task's end does not say why. exit and exit_group do, and so does a delivered signal that nothing
-//! handles. One thing hides the reason: for most
-//! fatal signals the kernel wakes all threads with a SIGKILL in the signal's place (complete_signal() in
-//! kernel/signal.c). Which one it was is known where its sending was seen
-//! (`signal:signal_generate`) or the kernel's own word for it could be read; otherwise the end is unknown here, and
-//! what wait(2) says of the command itself is used.
+//! The record of a task's end has no reason. The calls exit and exit_group show it, and so does a delivered signal that
+//! the program does not handle. But for most fatal signals the kernel wakes all threads with a SIGKILL in the signal's
+//! place (complete_signal() in kernel/signal.c). The original signal is known if the record of its sending was seen
+//! (`signal:signal_generate`), or if the kernel's exit code could be read. Otherwise the end is unknown here, and the
+//! status of wait(2) is used for the command.
 
-use super::signals::{Pending, Sent, is_fatal};
-use crate::event::{Fate, Signal, TaskEnd, TaskId};
+use super::signals::{PendingSignals, SentSignal, is_fatal};
+use crate::event::{Disposition, Signal, TaskEnd, TaskId};
 use rustc_hash::FxHashMap;
 
 /// What is known of how processes and threads will end.
 #[derive(Debug, Default)]
-pub struct Ends {
+pub struct TaskEnds {
     processes: FxHashMap<i32, Process>,
-    /// Threads in exit(2), and those of which the kernel told.
+    /// Threads in exit(2), and threads whose exit code is known.
     threads: FxHashMap<i32, TaskEnd>,
 }
 
@@ -23,76 +22,77 @@ pub struct Ends {
 struct Process {
     threads: u32,
     end: Option<TaskEnd>,
-    /// Signals that were sent to it.
-    sent: Pending,
+    /// Signals that were sent to the process and not delivered.
+    sent: PendingSignals,
 }
 
-impl Ends {
+impl TaskEnds {
+    /// Adds a thread.
     pub fn begin(&mut self, pid: i32) {
         self.processes.entry(pid).or_default().threads += 1;
     }
 
-    /// Whether any thread of a process is there yet.
+    /// Returns whether a thread of the process is known.
     pub fn has_threads(&self, pid: i32) -> bool {
         self.processes.get(&pid).is_some_and(|process| process.threads > 0)
     }
 
-    /// exit(2)
+    /// Handles a call of exit(2).
     pub fn exit(&mut self, tid: i32, status: u64) {
         self.threads.insert(tid, TaskEnd::Exited(status as i32 & 0xff));
     }
 
-    /// What the kernel has as the task's exit code, when it ends: wait(2)'s status word.
-    pub fn told(&mut self, tid: i32, code: i32) {
+    /// Stores the kernel's exit code of a task that ends, which is the status word of wait(2).
+    pub fn exit_code(&mut self, tid: i32, code: i32) {
         self.threads.insert(tid, of_status(code));
     }
 
-    /// exit_group(2)
+    /// Handles a call of exit_group(2).
     pub fn exit_group(&mut self, pid: i32, status: u64) {
         let process = self.processes.entry(pid).or_default();
         process.end.get_or_insert(TaskEnd::Exited(status as i32 & 0xff));
     }
 
-    /// A signal was sent to the process and will be given to it, unless it takes it by other means.
-    pub fn sent(&mut self, pid: i32, sent: Sent) {
+    /// Stores a signal that was sent to the process.
+    pub fn sent(&mut self, pid: i32, sent: SentSignal) {
         self.processes.entry(pid).or_default().sent.add(sent);
     }
 
-    /// A task is given a signal: what is known of it.
-    pub fn given(&mut self, task: TaskId, given: Signal) -> Signal {
+    /// Handles the delivery of a signal to a task, and returns the signal with all that is known of it.
+    pub fn delivered(&mut self, task: TaskId, delivered: Signal) -> Signal {
         let process = self.processes.entry(task.pid).or_default();
-        let mut signal = process.sent.join(task.tid, given);
-        if signal.fate == Fate::Default && is_fatal(signal.number) {
-            signal.fate = Fate::Kills;
+        let mut signal = process.sent.join(task.tid, delivered);
+        if signal.disposition == Disposition::Default && is_fatal(signal.number) {
+            signal.disposition = Disposition::Kills;
             process.end.get_or_insert(TaskEnd::Killed(signal.number));
         }
         signal
     }
 
-    /// A task is given a SIGKILL, which stands for whatever ends its process: this signal, if that is known. The signal
-    /// that it is, once for each process.
+    /// Handles the delivery of a SIGKILL, which the kernel also uses to end the threads of a process that another
+    /// signal kills; `number` is that signal if it is known. Returns the fatal signal, once for each process.
     pub fn killed(&mut self, pid: i32, number: Option<i32>) -> Option<Signal> {
         let process = self.processes.entry(pid).or_default();
         if process.end.is_some() {
             return None;
         }
-        let alone = || number.map(|number| Signal { number, ..Signal::default() });
-        let signal = process.sent.fatal(number).or_else(alone)?;
+        let only_number = || number.map(|number| Signal { number, ..Signal::default() });
+        let signal = process.sent.fatal(number).or_else(only_number)?;
         process.end = Some(TaskEnd::Killed(signal.number));
-        Some(Signal { fate: Fate::Kills, ..signal })
+        Some(Signal { disposition: Disposition::Kills, ..signal })
     }
 
-    /// Whether the task is about to end, as far as is known.
+    /// Returns whether the task is about to end, as far as it is known.
     pub fn is_over(&self, task: TaskId) -> bool {
         self.threads.contains_key(&task.tid) || self.processes.get(&task.pid).is_some_and(|process| process.end.is_some())
     }
 
-    /// The stream has a gap: what was on its way may have been given.
+    /// Forgets undelivered signals, because they may have been delivered in a gap of the stream.
     pub fn forget_sent(&mut self) {
         self.processes.values_mut().for_each(|process| process.sent.clear());
     }
 
-    /// A program is started: signals sent before that ended other threads did not end the process.
+    /// Handles an execve: signals that killed the other threads before it did not end the process.
     pub fn exec(&mut self, pid: i32) {
         if let Some(process) = self.processes.get_mut(&pid) {
             process.end = None;
@@ -101,7 +101,7 @@ impl Ends {
         }
     }
 
-    /// The thread is gone: how.
+    /// Removes a thread that has ended, and returns how it ended.
     pub fn end(&mut self, pid: i32, tid: i32) -> TaskEnd {
         let own = self.threads.remove(&tid);
         let Some(process) = self.processes.get_mut(&pid) else { return own.unwrap_or(TaskEnd::Unknown) };
@@ -114,7 +114,7 @@ impl Ends {
     }
 }
 
-/// What wait(2)'s status word says.
+/// Decodes the status word of wait(2).
 pub fn of_status(status: i32) -> TaskEnd {
     if libc::WIFEXITED(status) { TaskEnd::Exited(libc::WEXITSTATUS(status)) } else { TaskEnd::Killed(libc::WTERMSIG(status)) }
 }
@@ -126,30 +126,30 @@ mod tests {
 
     const TASK: TaskId = TaskId { pid: 1, tid: 1 };
 
-    fn signal(number: i32, fate: Fate) -> Signal {
-        Signal { number, fate, ..Signal::default() }
+    fn signal(number: i32, disposition: Disposition) -> Signal {
+        Signal { number, disposition, ..Signal::default() }
     }
 
     #[test]
-    fn the_group_s_end_is_its_threads() {
-        let mut ends = Ends::default();
+    fn threads_end_with_the_status_of_exit_group() {
+        let mut ends = TaskEnds::default();
         (0..3).for_each(|_| ends.begin(1));
         ends.exit(2, 0x107);
         assert!(ends.is_over(TaskId { pid: 1, tid: 2 }) && !ends.is_over(TASK));
         assert_eq!(ends.end(1, 2), TaskEnd::Exited(7));
         ends.exit_group(1, 3);
-        assert_eq!(ends.killed(1, None), None, "a thread is ended so");
+        assert_eq!(ends.killed(1, None), None, "the kernel ends the other threads this way");
         assert_eq!(ends.end(1, 3), TaskEnd::Exited(3));
         assert_eq!(ends.end(1, 1), TaskEnd::Exited(3));
-        assert_eq!(ends.end(1, 1), TaskEnd::Unknown, "the next process with this number is another one");
+        assert_eq!(ends.end(1, 1), TaskEnd::Unknown, "a process that reuses the pid has its own state");
     }
 
     #[test]
-    fn a_sigkill_alone_does_not_tell_which_signal_killed() {
+    fn a_sigkill_alone_leaves_the_fatal_signal_unknown() {
         let end = |sent: &[i32], known: Option<i32>| {
-            let mut ends = Ends::default();
+            let mut ends = TaskEnds::default();
             ends.begin(1);
-            sent.iter().for_each(|&number| ends.sent(1, Sent { signal: signal(number, Fate::Default), thread: None }));
+            sent.iter().for_each(|&number| ends.sent(1, SentSignal { signal: signal(number, Disposition::Default), thread: None }));
             let shown = [ends.killed(1, known), ends.killed(1, known)].map(|signal| signal.map(|signal| signal.number));
             (shown, ends.end(1, 1))
         };
@@ -160,15 +160,15 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_handles_ends_the_process() {
-        let end = |given: Signal| {
-            let mut ends = Ends::default();
+    fn an_unhandled_fatal_signal_ends_the_process() {
+        let end = |delivered: Signal| {
+            let mut ends = TaskEnds::default();
             ends.begin(1);
-            let fate = ends.given(TASK, given).fate;
-            (fate, ends.end(1, 1))
+            let disposition = ends.delivered(TASK, delivered).disposition;
+            (disposition, ends.end(1, 1))
         };
-        assert_eq!(end(signal(SIGSEGV, Fate::Default)), (Fate::Kills, TaskEnd::Killed(SIGSEGV)));
-        assert_eq!(end(signal(SIGSEGV, Fate::Handled)), (Fate::Handled, TaskEnd::Unknown));
-        assert_eq!(end(signal(SIGCHLD, Fate::Default)), (Fate::Default, TaskEnd::Unknown));
+        assert_eq!(end(signal(SIGSEGV, Disposition::Default)), (Disposition::Kills, TaskEnd::Killed(SIGSEGV)));
+        assert_eq!(end(signal(SIGSEGV, Disposition::Handled)), (Disposition::Handled, TaskEnd::Unknown));
+        assert_eq!(end(signal(SIGCHLD, Disposition::Default)), (Disposition::Default, TaskEnd::Unknown));
     }
 }

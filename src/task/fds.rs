@@ -1,195 +1,163 @@
-//! Descriptor tables: what a descriptor of a call was, as far as that can be proved.
+//! Descriptor tables: which file a call's descriptor referred to, as far as it can be proved.
 //!
-//! The one source of names is a look into /proc, which comes late. It says what a descriptor was at some moment between `from` and its record's time. That it was the
-//! same at the call is proved by the stream: no change of that descriptor from the call until after the look.
+//! The only source of file names is reading /proc, which happens late. It shows the file at some moment between `from`
+//! and the time of the synthesized record. That the call used the same file is proved by the stream: no change of that
+//! descriptor between the call and the end of the read.
 //!
 //! ```text
-//!      call uses fd 3            look
+//!      call uses fd 3           /proc read
 //! ──────[~~~~~~]──────────────from··time──▶     no change of 3 begins or ends from `[` until `time`
 //! ```
 //!
-//! A change (close, dup2, close_range, execve, a return as a new descriptor) takes effect somewhere between the changing call's entry and exit. So whatever
-//! overlaps that interval is unknown. Each descriptor has a version that every beginning and every end of a change raises; a use remembers the version it saw at
-//! its entry. Equal versions mean: the same file all along.
+//! A change (close, dup2, close_range, execve, a return as a new descriptor) takes effect somewhere between the
+//! changing call's entry and exit. So the files of all uses that overlap this interval are unknown. Each descriptor has
+//! a version, which is incremented at the beginning and the end of each change; a use stores the version at its entry.
+//! Equal versions prove that the file was the same all the time.
 //!
-//! Some ways to make a descriptor return no number (pipe, SCM_RIGHTS). They only take unused numbers, so they are no danger where the call proves that its descriptor was
-//! open: by not failing as it would otherwise ([`Use::proved`]).
+//! Some calls create descriptors without returning their numbers (pipe, SCM_RIGHTS). They only allocate unused numbers,
+//! so they are harmless if the call proves that its descriptor was open, by not failing with EBADF ([`FdUse::proved`]).
 //!
-//! What cannot be proved stays unknown: processes that used io_uring (the kernel closes descriptors for them without a call), tables that threads of one process do not
-//! share, the first moments after tracing began or after a gap, when a change may be on its way that nobody saw begin ([`SETTLING`]). A process that shares its table with
-//! another one since before tracing began is not recognized; the name of a file that was renamed after the look is the old one.
+//! The file remains unknown where it cannot be proved: in processes that used io_uring (the kernel closes descriptors
+//! for them without a call), in tables that not all threads of a process share, and for a time after tracing began or
+//! after a gap, when a change may be in progress whose begin was not seen ([`SETTLING`]). If a process shares its table
+//! with another process since before the trace, this is not recognized. For a file that is renamed after the read, the
+//! old name is shown.
+
+mod table;
 
 use crate::event::{FdPlace, Time};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 use std::sync::Arc;
+use table::{FdChange, FdState, FdTable};
 
-/// A change that began unseen has taken effect after this time, nanoseconds. All of them alter the table right after their entry, before anything that may wait.
+/// A change whose begin was not seen has taken effect after this time, in nanoseconds. All such calls alter the table
+/// right after their entry, before anything that can block.
 pub const SETTLING: u64 = 1_000_000_000;
-/// Longest time without looks at a table where looks kept failing: 2^this milliseconds.
+/// The longest time without reads of a table after repeated failures: 2^this milliseconds.
 const BACKOFF_MAX: u32 = 10;
 
-/// So many calls wait for one descriptor at most.
+/// The maximum number of calls that wait for one descriptor.
 const WAITING_MAX: usize = 16_384;
 
 /// A file's name, shared between the events that carry it.
 pub type Path = Arc<[u8]>;
 
-/// A call that waits for what a look says of one of its descriptors, by the number of its event.
+/// The number of an event whose call waits for the file of one of its descriptors.
 pub type Ticket = u64;
 
-/// One descriptor of a call that is being made.
+/// One descriptor that a call in progress uses.
 #[derive(Clone, Debug)]
-pub struct Use {
+pub struct FdUse {
     pub place: FdPlace,
     pub fd: i32,
-    /// The version at entry; 0, which none is, when something was changing it.
+    /// The descriptor's version at entry; 0, which no descriptor has, if a change was in progress.
     version: u64,
-    /// What it was at entry, if that was known.
+    /// The file's name at entry, if it was known.
     path: Option<Path>,
-    /// The call itself changes it.
+    /// The call itself changes the descriptor.
     own: bool,
-    /// That it returned does not prove that the descriptor was open.
+    /// A successful return does not prove that the descriptor was open.
     pub unproved: bool,
 }
 
-/// What can be said of a descriptor at a call's end.
+/// What is known of a descriptor's file when a call ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum FdFile {
     Known(Path),
     Unknown,
-    /// A look would tell, if nothing changes until then.
-    Ask,
+    /// Reading /proc would show it, if the descriptor does not change before.
+    NeedsRead,
 }
 
 /// All descriptor tables.
 #[derive(Debug, Default)]
-pub struct Tables {
-    tables: Vec<Table>,
-    free: Vec<TableId>,
-    /// The table that /proc/PID/fd shows.
-    by_pid: FxHashMap<i32, TableId>,
-    /// Calls of which a descriptor is now known, or will never be.
+pub struct FdTables {
+    tables: Vec<FdTable>,
+    free: Vec<FdTableId>,
+    /// The table that /proc/PID/fd shows, by process.
+    by_pid: FxHashMap<i32, FdTableId>,
+    /// Descriptors whose calls need not wait any longer, with the file if it is known.
     settled: Vec<(Ticket, FdPlace, Option<Path>)>,
-    /// Looks that are wanted.
-    wanted: Vec<(TableId, i32)>,
+    /// Descriptors to read in /proc.
+    requests: Vec<(FdTableId, i32)>,
 }
 
+/// The index of a descriptor table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TableId(u32);
+pub struct FdTableId(u32);
 
-#[derive(Debug, Default)]
-struct Table {
-    /// Whose /proc/PID/fd shows it.
-    pid: i32,
-    /// Threads that share it.
-    users: u32,
-    /// Nothing is known before.
-    from: Time,
-    never: bool,
-    fds: FxHashMap<i32, Fd>,
-    /// Raised by every beginning and end of a change.
-    clock: u64,
-    /// The clock when something last happened to all descriptors.
-    all: u64,
-    /// When the last change ended, for descriptors that have no entry.
-    since: Time,
-    changing: SmallVec<[Change; 2]>,
-    failures: u32,
-    /// No looks before.
-    retry: Time,
-}
-
-#[derive(Debug, Default)]
-struct Fd {
-    /// The table's clock when a change last began or ended.
-    version: u64,
-    /// When the last change ended.
-    since: Time,
-    path: Option<Path>,
-    /// It was certainly open then, and no change began since.
-    open: Option<Time>,
-    waiting: SmallVec<[(Ticket, FdPlace); 1]>,
-}
-
-/// A change that began and did not end.
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    tid: i32,
-    first: i32,
-    last: i32,
-}
-
-impl Use {
-    /// Whether this return value proves that the descriptors were open.
+impl FdUse {
+    /// Returns whether this return value proves that the call's descriptors were open.
     pub fn proved(ret: i64) -> bool {
         use libc::{EAGAIN, EISDIR, ENOTCONN, ENOTSOCK, ENOTTY, EPIPE, ESPIPE};
         ret >= 0 || [EAGAIN, EISDIR, ENOTCONN, ENOTSOCK, ENOTTY, EPIPE, ESPIPE].iter().any(|&errno| ret == -i64::from(errno))
     }
 }
 
-impl Tables {
-    /// A process that nobody saw begin; what is known of its table begins at `from`.
-    pub fn appear(&mut self, pid: i32, from: Time) -> TableId {
+impl FdTables {
+    /// Adds a process that existed before its first record; its table is known from `from` on.
+    pub fn add_existing(&mut self, pid: i32, from: Time) -> FdTableId {
         if let Some(&table) = self.by_pid.get(&pid) {
             self.at(table).users += 1;
             return table;
         }
-        let table = self.make(Table { pid, users: 1, from, since: from, ..Table::default() });
+        let table = self.make(FdTable { pid, users: 1, from, since: from, ..FdTable::default() });
         self.by_pid.insert(pid, table);
         table
     }
 
-    /// A thread of the same process, or a task with CLONE_FILES.
-    pub fn share(&mut self, table: TableId) -> TableId {
+    /// Adds a user of the table: a thread of the same process, or a task created with CLONE_FILES.
+    pub fn share(&mut self, table: FdTableId) -> FdTableId {
         self.at(table).users += 1;
         table
     }
 
-    /// A process made at `now` by a call that was entered at `entered` (`None`: not seen): a copy of its parent's table. What changed since then, or was perhaps opened since
-    /// then, is unknown in the copy.
-    pub fn copy(&mut self, parent: TableId, pid: i32, entered: Option<Time>, now: Time) -> TableId {
+    /// Adds a process that was created at `now` by a call entered at `entered` (`None` if the entry was not seen). Its
+    /// table is a copy of its parent's. Descriptors that changed, or may have been opened, since `entered` are unknown
+    /// in the copy.
+    pub fn copy(&mut self, parent: FdTableId, pid: i32, entered: Option<Time>, now: Time) -> FdTableId {
         let old = self.at(parent);
-        let settled = |entry: &Fd| {
+        let settled = |entry: &FdState| {
             entered.is_some_and(|entered| entry.open.is_some_and(|open| open < entered) && entry.since < entered && old.from <= entered)
         };
-        let stays = |(&fd, entry): (&i32, &Fd)| {
-            let path = entry.path.as_ref().filter(|_| settled(entry) && !old.never && !old.is_changing(fd))?;
-            Some((fd, Fd { since: now, path: Some(path.clone()), open: Some(now), ..Fd::default() }))
+        let kept = |(&fd, entry): (&i32, &FdState)| {
+            let path = entry.path.as_ref().filter(|_| settled(entry) && !old.untracked && !old.is_changing(fd))?;
+            Some((fd, FdState { since: now, path: Some(path.clone()), open: Some(now), ..FdState::default() }))
         };
-        let fds = old.fds.iter().filter_map(stays).collect();
-        let table = self.make(Table { pid, users: 1, from: now, since: now, fds, ..Table::default() });
+        let fds = old.fds.iter().filter_map(kept).collect();
+        let table = self.make(FdTable { pid, users: 1, from: now, since: now, fds, ..FdTable::default() });
         self.by_pid.insert(pid, table);
         table
     }
 
-    /// A table that no look shows: of a thread that does not share its process's.
-    pub fn apart(&mut self) -> TableId {
-        self.make(Table { users: 1, never: true, ..Table::default() })
+    /// Adds a table that is not visible in /proc/PID/fd: that of a thread that does not share its process's table.
+    pub fn add_private(&mut self) -> FdTableId {
+        self.make(FdTable { users: 1, untracked: true, ..FdTable::default() })
     }
 
-    /// A program was started: the process has a table of its own, and it is not known what was closed.
-    pub fn replace(&mut self, old: TableId, pid: i32, now: Time) -> TableId {
+    /// Replaces the table after an execve: the process has a table of its own, and close-on-exec descriptors may have
+    /// been closed.
+    pub fn replace(&mut self, old: FdTableId, pid: i32, now: Time) -> FdTableId {
         self.leave(old);
-        let table = self.make(Table { pid, users: 1, from: now, since: now, ..Table::default() });
+        let table = self.make(FdTable { pid, users: 1, from: now, since: now, ..FdTable::default() });
         self.by_pid.insert(pid, table);
         table
     }
 
-    /// The program that was started now has this descriptor, open on what `path` says.
-    pub fn inherited(&mut self, id: TableId, fd: i32, path: &[u8], now: Time) {
-        let entry = Fd { since: now, path: Some(path.into()), open: Some(now), ..Fd::default() };
+    /// Stores that a program inherited this descriptor, open on `path`.
+    pub fn inherited(&mut self, id: FdTableId, fd: i32, path: &[u8], now: Time) {
+        let entry = FdState { since: now, path: Some(path.into()), open: Some(now), ..FdState::default() };
         self.at(id).fds.insert(fd, entry);
     }
 
-    /// A thread that used the table is gone.
-    pub fn leave(&mut self, id: TableId) {
+    /// Removes a user of the table, because a thread ended.
+    pub fn leave(&mut self, id: FdTableId) {
         let table = self.at(id);
         table.users = table.users.saturating_sub(1);
         if table.users == 0 {
             let (pid, clock) = (table.pid, table.clock + 1);
             self.forget(id);
-            self.tables[id.0 as usize] = Table { never: true, clock: clock + 1, all: clock + 1, ..Table::default() };
+            self.tables[id.0 as usize] = FdTable { untracked: true, clock: clock + 1, all: clock + 1, ..FdTable::default() };
             if self.by_pid.get(&pid) == Some(&id) {
                 self.by_pid.remove(&pid);
             }
@@ -197,90 +165,93 @@ impl Tables {
         }
     }
 
-    /// The process is gone: its number shows nothing any more, whoever still uses the table.
+    /// Marks the process as ended: /proc/PID/fd no longer shows its table, even if other tasks still use it.
     pub fn end_process(&mut self, pid: i32) {
         if let Some(id) = self.by_pid.remove(&pid)
             && self.at(id).pid == pid
         {
-            self.never(id);
+            self.stop_tracking(id);
         }
     }
 
-    /// Nothing can be known of this table from now on.
-    pub fn never(&mut self, id: TableId) {
-        if !self.at(id).never {
+    /// Stops tracking this table for good.
+    pub fn stop_tracking(&mut self, id: FdTableId) {
+        if !self.at(id).untracked {
             self.forget(id);
-            self.at(id).never = true;
+            self.at(id).untracked = true;
         }
     }
 
-    /// A call changed this table in a way that was not seen; it is over now.
-    pub fn forget_until(&mut self, id: TableId, now: Time) {
+    /// Forgets the table's files after a change that was not seen and has ended by `now`.
+    pub fn forget_until(&mut self, id: FdTableId, now: Time) {
         self.forget(id);
         let table = self.at(id);
         table.from = table.from.max(now);
         table.since = table.since.max(now);
     }
 
-    /// unshare(CLONE_FILES): a thread that shares its table has one of its own now; which of the two /proc shows is not followed.
-    pub fn unshare(&mut self, id: TableId) -> TableId {
+    /// Handles unshare(CLONE_FILES): the calling thread has a table of its own now. Which of the two tables /proc shows
+    /// is not tracked.
+    pub fn unshare(&mut self, id: FdTableId) -> FdTableId {
         if self.at(id).users < 2 {
             return id;
         }
-        self.never(id);
+        self.stop_tracking(id);
         self.leave(id);
-        self.apart()
+        self.add_private()
     }
 
-    /// Something is missing in the stream, or happened outside of it: nothing holds that was known, and nothing can be known before `from`.
+    /// Forgets the files of all tables, because records were lost or another process changed tables. Nothing is known
+    /// before `from`.
     pub fn forget_all(&mut self, from: Time) {
         for id in 0..self.tables.len() as u32 {
-            self.forget(TableId(id));
-            let table = self.at(TableId(id));
+            self.forget(FdTableId(id));
+            let table = self.at(FdTableId(id));
             table.from = table.from.max(from);
             table.since = table.since.max(from);
             table.changing.clear();
         }
     }
 
-    /// A call is entered that uses this descriptor.
+    /// Handles the entry of a call that uses this descriptor.
     #[inline]
-    pub fn enter(&mut self, id: TableId, place: FdPlace, fd: i32, now: Time, unproved: bool) -> Option<Use> {
+    pub fn enter(&mut self, id: FdTableId, place: FdPlace, fd: i32, now: Time, unproved: bool) -> Option<FdUse> {
         let table = &mut self.tables[id.0 as usize];
-        if table.never || fd < 0 || now < table.from {
+        if table.untracked || fd < 0 || now < table.from {
             return None;
         }
         let changing = !table.changing.is_empty() && table.is_changing(fd);
         let since = table.since;
-        let entry = table.fds.entry(fd).or_insert_with(|| Fd { since, ..Fd::default() });
+        let entry = table.fds.entry(fd).or_insert_with(|| FdState { since, ..FdState::default() });
         let version = if changing { 0 } else { entry.version.max(table.all) };
         let path = if changing { None } else { entry.path.clone() };
-        Some(Use { place, fd, version, path, own: false, unproved })
+        Some(FdUse { place, fd, version, path, own: false, unproved })
     }
 
-    /// A call that changes these descriptors is entered by a thread; `uses` are those of the same call.
-    pub fn begin_change(&mut self, id: TableId, tid: i32, first: i32, last: i32, uses: &mut [Use]) {
+    /// Begins a change of a range of descriptors at the entry of the thread's call; `uses` are the descriptors that
+    /// this call uses.
+    pub fn begin_change(&mut self, id: FdTableId, tid: i32, first: i32, last: i32, uses: &mut [FdUse]) {
         let table = &mut self.tables[id.0 as usize];
-        if table.never {
+        if table.untracked {
             return;
         }
-        table.touch(first, last, &mut self.settled, |_| {});
-        table.changing.push(Change { tid, first, last });
+        table.mark_changed(first, last, &mut self.settled, |_| {});
+        table.changing.push(FdChange { tid, first, last });
         for using in uses.iter_mut().filter(|using| (first..=last).contains(&using.fd)) {
-            // Its own change does not make it unknown; those of others do.
+            // The call's own change does not invalidate its uses; changes by other calls do.
             using.own = true;
             using.version = if using.version == 0 { 0 } else { table.version(using.fd) };
         }
     }
 
-    /// That call is over; `effective`: it did or may have changed something.
-    pub fn end_change(&mut self, id: TableId, tid: i32, now: Time, effective: bool) {
+    /// Ends the thread's changes; `effective` means that they changed the table, or may have done so.
+    pub fn end_change(&mut self, id: FdTableId, tid: i32, now: Time, effective: bool) {
         let table = &mut self.tables[id.0 as usize];
         while let Some(at) = table.changing.iter().position(|change| change.tid == tid) {
-            let Change { first, last, .. } = table.changing.swap_remove(at);
+            let FdChange { first, last, .. } = table.changing.swap_remove(at);
             if effective {
                 table.since = now;
-                table.touch(first, last, &mut self.settled, |entry| {
+                table.mark_changed(first, last, &mut self.settled, |entry| {
                     entry.path = None;
                     entry.open = None;
                     entry.since = now;
@@ -289,76 +260,76 @@ impl Tables {
         }
     }
 
-    /// A call entered at `entered` returned this as a new descriptor, of what `path` says if it duplicates something known. The call's own change of it, if it began one, has
-    /// been ended as without effect.
-    pub fn created(&mut self, id: TableId, fd: i32, entered: Time, now: Time, path: Option<Path>) -> Answer {
+    /// Handles a new descriptor that a call entered at `entered` has returned; `path` is its file if it duplicates a
+    /// known one. If the call itself began a change of this descriptor, that change was ended as ineffective before.
+    pub fn created(&mut self, id: FdTableId, fd: i32, entered: Time, now: Time, path: Option<Path>) -> FdFile {
         let table = &mut self.tables[id.0 as usize];
-        if table.never || fd < 0 {
-            return Answer::Unknown;
+        if table.untracked || fd < 0 {
+            return FdFile::Unknown;
         }
         let before = table.fds.get(&fd).map_or(table.since, |entry| entry.since);
-        let alone = before < entered && table.from <= entered && !table.is_changing(fd);
+        let undisturbed = before < entered && table.from <= entered && !table.is_changing(fd);
         table.fds.entry(fd).or_default();
-        let path = path.filter(|_| alone);
-        table.touch(fd, fd, &mut self.settled, |entry| {
+        let path = path.filter(|_| undisturbed);
+        table.mark_changed(fd, fd, &mut self.settled, |entry| {
             entry.since = now;
-            entry.open = alone.then_some(now);
+            entry.open = undisturbed.then_some(now);
             entry.path = path.clone();
         });
         match path {
-            Some(path) => Answer::Known(path),
-            None if alone && table.is_worth_a_look(now) => Answer::Ask,
-            None => Answer::Unknown,
+            Some(path) => FdFile::Known(path),
+            None if undisturbed && table.may_be_read(now) => FdFile::NeedsRead,
+            None => FdFile::Unknown,
         }
     }
 
-    /// A call is over: what its descriptor was. `proved`: it was certainly open ([`Use::proved`]).
+    /// Returns the file of a call's descriptor at the call's end. `proved`: it was certainly open ([`FdUse::proved`]).
     #[inline]
-    pub fn exit(&mut self, id: TableId, using: &Use, entered: Time, now: Time, proved: bool) -> Answer {
+    pub fn exit(&mut self, id: FdTableId, using: &FdUse, entered: Time, now: Time, proved: bool) -> FdFile {
         let table = &mut self.tables[id.0 as usize];
-        let (worth, all) = (table.is_worth_a_look(now), table.all);
-        let Some(entry) = table.fds.get_mut(&using.fd) else { return Answer::Unknown };
+        let (may_be_read, all) = (table.may_be_read(now), table.all);
+        let Some(entry) = table.fds.get_mut(&using.fd) else { return FdFile::Unknown };
         if using.version != entry.version.max(all) {
-            return Answer::Unknown;
+            return FdFile::Unknown;
         }
         if let Some(path) = &using.path {
-            return Answer::Known(path.clone());
+            return FdFile::Known(path.clone());
         }
         if using.own {
-            return Answer::Unknown;
+            return FdFile::Unknown;
         }
         if proved && !using.unproved {
             entry.open.get_or_insert(now);
         } else if entry.open.is_none_or(|open| open > entered) {
-            if worth && entry.path.is_none() {
-                self.wanted.push((id, using.fd));
+            if may_be_read && entry.path.is_none() {
+                self.requests.push((id, using.fd));
             }
-            return Answer::Unknown;
+            return FdFile::Unknown;
         }
         match &entry.path {
-            Some(path) => Answer::Known(path.clone()),
-            None if worth => Answer::Ask,
-            None => Answer::Unknown,
+            Some(path) => FdFile::Known(path.clone()),
+            None if may_be_read => FdFile::NeedsRead,
+            None => FdFile::Unknown,
         }
     }
 
-    /// Whether a look at a descriptor of a call in flight may be of use.
-    pub fn wants_look(&mut self, id: TableId, using: &Use, now: Time) {
+    /// Requests a read of a descriptor of a call in flight, if that can show its file.
+    pub fn request_read(&mut self, id: FdTableId, using: &FdUse, now: Time) {
         let table = &self.tables[id.0 as usize];
         let known = table.fds.get(&using.fd).is_none_or(|entry| entry.path.is_some());
         if !known
-            && !table.never
+            && !table.untracked
             && !using.own
             && using.version != 0
             && using.version == table.version(using.fd)
-            && table.is_worth_a_look(now)
+            && table.may_be_read(now)
         {
-            self.wanted.push((id, using.fd));
+            self.requests.push((id, using.fd));
         }
     }
 
-    /// A call waits for a look at this descriptor.
-    pub fn wait(&mut self, id: TableId, fd: i32, ticket: Ticket, place: FdPlace) {
+    /// Makes a call wait for a read of this descriptor.
+    pub fn wait(&mut self, id: FdTableId, fd: i32, ticket: Ticket, place: FdPlace) {
         let table = &mut self.tables[id.0 as usize];
         let Some(entry) = table.fds.get_mut(&fd).filter(|entry| entry.waiting.len() < WAITING_MAX) else {
             self.settled.push((ticket, place, None));
@@ -366,32 +337,32 @@ impl Tables {
         };
         entry.waiting.push((ticket, place));
         if entry.waiting.len() == 1 {
-            self.wanted.push((id, fd));
+            self.requests.push((id, fd));
         }
     }
 
-    /// The looks that are still wanted: process and descriptor.
-    pub fn wanted(&mut self) -> Vec<(i32, i32)> {
-        let mut wanted = std::mem::take(&mut self.wanted);
-        wanted.sort_unstable_by_key(|(id, fd)| (id.0, *fd));
-        wanted.dedup();
-        let of = |(id, fd): (TableId, i32)| {
+    /// Takes the requested reads that are still useful: process and descriptor.
+    pub fn take_requests(&mut self) -> Vec<(i32, i32)> {
+        let mut requests = std::mem::take(&mut self.requests);
+        requests.sort_unstable_by_key(|(id, fd)| (id.0, *fd));
+        requests.dedup();
+        let of = |(id, fd): (FdTableId, i32)| {
             let table = &self.tables[id.0 as usize];
             let entry = table.fds.get(&fd)?;
-            (!table.never && entry.path.is_none() && !table.is_changing(fd)).then_some((table.pid, fd))
+            (!table.untracked && entry.path.is_none() && !table.is_changing(fd)).then_some((table.pid, fd))
         };
-        wanted.into_iter().filter_map(of).collect()
+        requests.into_iter().filter_map(of).collect()
     }
 
-    /// What a look saw between `from` and `now`.
-    pub fn looked(&mut self, pid: i32, fd: i32, path: Option<&[u8]>, from: Time, now: Time) {
+    /// Handles the result of a read of /proc between `from` and `now`.
+    pub fn store_read(&mut self, pid: i32, fd: i32, path: Option<&[u8]>, from: Time, now: Time) {
         let Some(&id) = self.by_pid.get(&pid) else { return };
         if path == Some(b"anon_inode:[io_uring]") {
-            self.never(id);
+            self.stop_tracking(id);
         }
         let table = &mut self.tables[id.0 as usize];
         let changing = table.is_changing(fd);
-        let valid = table.from <= from && !table.never && table.pid == pid;
+        let valid = table.from <= from && !table.untracked && table.pid == pid;
         let Some(entry) = table.fds.get_mut(&fd) else { return };
         let path = path.filter(|_| valid && !changing && entry.since < from);
         match path {
@@ -409,63 +380,31 @@ impl Tables {
         }
     }
 
-    /// Calls that need not wait any more.
+    /// Returns the descriptors whose calls need not wait any longer.
     pub fn settled(&mut self) -> &mut Vec<(Ticket, FdPlace, Option<Path>)> {
         &mut self.settled
     }
 
-    fn forget(&mut self, id: TableId) {
+    /// Forgets all files of a table.
+    fn forget(&mut self, id: FdTableId) {
         let table = &mut self.tables[id.0 as usize];
-        table.touch(0, i32::MAX, &mut self.settled, |_| {});
+        table.mark_changed(0, i32::MAX, &mut self.settled, |_| {});
         table.fds.clear();
     }
 
-    fn make(&mut self, table: Table) -> TableId {
+    /// Adds a table, in a free slot if there is one.
+    fn make(&mut self, table: FdTable) -> FdTableId {
         if let Some(id) = self.free.pop() {
-            // Uses of the table that was here before must never agree with this one's versions.
+            // Uses of the previous table in this slot must never match this table's versions.
             let clock = self.at(id).clock + 1;
-            self.tables[id.0 as usize] = Table { clock, all: clock, ..table };
+            self.tables[id.0 as usize] = FdTable { clock, all: clock, ..table };
             return id;
         }
-        self.tables.push(Table { clock: 1, all: 1, ..table });
-        TableId(self.tables.len() as u32 - 1)
+        self.tables.push(FdTable { clock: 1, all: 1, ..table });
+        FdTableId(self.tables.len() as u32 - 1)
     }
 
-    fn at(&mut self, id: TableId) -> &mut Table {
+    fn at(&mut self, id: FdTableId) -> &mut FdTable {
         &mut self.tables[id.0 as usize]
-    }
-}
-
-impl Table {
-    /// Something happens to these descriptors: whoever waits for a look waits in vain.
-    fn touch(&mut self, first: i32, last: i32, settled: &mut Vec<(Ticket, FdPlace, Option<Path>)>, mut change: impl FnMut(&mut Fd)) {
-        self.clock += 1;
-        let clock = self.clock;
-        let mut one = |entry: &mut Fd| {
-            entry.version = clock;
-            settled.extend(entry.waiting.drain(..).map(|(ticket, place)| (ticket, place, None)));
-            change(entry);
-        };
-        if first == last {
-            self.fds.get_mut(&first).map(&mut one);
-            return;
-        }
-        if first == 0 && last == i32::MAX {
-            self.all = clock;
-        }
-        self.fds.iter_mut().filter(|(fd, _)| (first..=last).contains(fd)).for_each(|(_, entry)| one(entry));
-    }
-
-    fn version(&self, fd: i32) -> u64 {
-        self.fds.get(&fd).map_or(0, |entry| entry.version.max(self.all))
-    }
-
-    /// Whether a change of a descriptor began and did not end.
-    fn is_changing(&self, fd: i32) -> bool {
-        self.changing.iter().any(|change| (change.first..=change.last).contains(&fd))
-    }
-
-    fn is_worth_a_look(&self, now: Time) -> bool {
-        !self.never && self.pid != 0 && now >= self.retry
     }
 }

@@ -1,33 +1,34 @@
-//! Memory maps: which file is mapped where.
+//! Memory mappings: which file is mapped at which address.
 //!
-//! Fed by PERF_RECORD_MMAP2, which tells of new mappings of files and not of what was unmapped. So an address in what was unmapped since is still
-//! said to be there; a new mapping of a file replaces what it covers. What a process had before the stream began is known by a look, or not at all.
+//! The mappings come from PERF_RECORD_MMAP2, which reports new mappings of files, but no munmap(2). An address in a
+//! removed mapping is therefore still resolved to its file, until a new file mapping replaces it. The mappings from
+//! before the stream are read from /proc, or are not known.
 
 use crate::event::{FileId, MapRef};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// No process is remembered with more mappings (the kernel's own default is 65530, vm.max_map_count).
+/// The maximum number of mappings that are kept for a process (the kernel's default of vm.max_map_count).
 const MAPS_MAX: usize = 65_530;
 
-/// The maps of all processes.
+/// The mappings of all processes.
 #[derive(Debug, Default)]
 pub struct Maps {
     by_pid: FxHashMap<i32, Arc<Areas>>,
-    /// Paths are shared by processes.
+    /// Paths, shared between processes.
     paths: FxHashMap<Box<[u8]>, Arc<[u8]>>,
 }
 
-/// The mappings of a process, by first address. Processes that were forked share them until one changes its own.
+/// The mappings of a process, by first address. After a fork, parent and child share them until one of them changes.
 pub type Areas = BTreeMap<u64, Area>;
 
-/// A mapping.
+/// A mapping of a file.
 #[derive(Clone, Debug)]
 pub struct Area {
-    /// The address behind the last.
+    /// The address after the last byte.
     pub end: u64,
-    /// Where in the file it begins.
+    /// The offset in the file, in bytes.
     pub offset: u64,
     pub path: Arc<[u8]>,
     pub file: FileId,
@@ -35,7 +36,7 @@ pub struct Area {
 }
 
 impl Maps {
-    /// A file was mapped.
+    /// Adds a mapping of a file.
     pub fn map(&mut self, pid: i32, (start, len, offset): (u64, u64, u64), executable: bool, file: FileId, path: &[u8]) {
         let path = match self.paths.get(path) {
             Some(path) => path.clone(),
@@ -49,7 +50,7 @@ impl Maps {
         }
     }
 
-    /// A process was made with a copy of its parent's memory.
+    /// Copies the parent's mappings to a new process.
     pub fn fork(&mut self, parent: i32, child: i32) {
         match self.by_pid.get(&parent).cloned() {
             Some(areas) => self.by_pid.insert(child, areas),
@@ -57,17 +58,17 @@ impl Maps {
         };
     }
 
-    /// The memory of the process is gone: it ended, or started another program.
+    /// Removes the mappings of a process that has ended or executed a program.
     pub fn clear(&mut self, pid: i32) {
         self.by_pid.remove(&pid);
     }
 
-    /// All mappings of a process that are known.
+    /// Returns all known mappings of a process.
     pub fn of(&self, pid: i32) -> Option<&Arc<Areas>> {
         self.by_pid.get(&pid)
     }
 
-    /// What is mapped at an address.
+    /// Returns the file position that is mapped at an address.
     pub fn at(&self, pid: i32, address: u64) -> Option<MapRef> {
         let (start, area) = self.by_pid.get(&pid)?.range(..=address).next_back()?;
         let offset = area.offset.wrapping_add(address - start);
@@ -75,7 +76,7 @@ impl Maps {
     }
 }
 
-/// Takes what lies in `start..end` out; what sticks out on either side stays.
+/// Removes the range `start..end`. Parts of mappings outside of it remain.
 fn cut_out(areas: &mut Areas, start: u64, end: u64) {
     let first = areas.range(..=start).next_back().map_or(start, |(first, _)| *first);
     let covered: Vec<u64> = areas.range(first..end).filter(|(_, area)| area.end > start).map(|(first, _)| *first).collect();
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn new_mappings_replace_what_they_cover() {
+    fn new_mappings_replace_the_ranges_they_cover() {
         let mut maps = Maps::default();
         maps.map(1, (0x1000, 0x4000, 0), true, FileId::default(), b"/a");
         maps.map(1, (0x2000, 0x1000, 0x500), false, FileId::default(), b"/b");
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn children_have_a_copy_and_execs_none() {
+    fn a_fork_copies_mappings_and_an_execve_removes_them() {
         let mut maps = Maps::default();
         maps.map(1, (0x1000, 0x1000, 0), true, FileId::default(), b"/a");
         maps.fork(1, 2);
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_extents_do_no_harm() {
+    fn overflowing_extents_do_not_panic() {
         let mut maps = Maps::default();
         maps.map(1, (u64::MAX - 5, 100, u64::MAX), true, FileId::default(), b"/a");
         maps.map(1, (0, 0, 0), true, FileId::default(), b"/b");

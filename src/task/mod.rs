@@ -1,17 +1,18 @@
-//! The traced machine's state as the stream tells it: tasks and their names, descriptors, memory maps.
+//! The tracked state of the traced tasks: tasks and their comms, file descriptors, mappings, signals.
 //!
-//! Pure: fed with records in time order, asked at a record's time. It looks nothing up by itself; what it wants to know of the live machine it asks for
-//! through [`Look`], and the answer comes back as a [`crate::event::Note`] in the stream.
+//! This code is pure: it processes records in time order, and answers queries about the time of the current record. It
+//! reads nothing of the live machine itself. It requests such reads through [`ProcReader`], and the results come back
+//! as [`crate::event::Synthesized`] records in the stream.
 
-pub mod children;
+pub mod cgroup_history;
+pub mod child_pids;
 pub mod ends;
 pub mod fds;
-pub mod look;
+pub mod kernel_pids;
 pub mod maps;
-pub mod numbers;
+pub mod proc_reader;
 pub mod signals;
-pub mod stays;
 pub mod tasks;
 
-pub use look::Look;
+pub use proc_reader::ProcReader;
 pub use tasks::Tasks;

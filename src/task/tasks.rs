@@ -1,20 +1,21 @@
-//! Threads and processes: who they are, what they were called and when.
+//! Threads and processes, with their comms over time.
 //!
-//! A tid is reused, and a task is renamed; a line about the past wants the name of then. So each tid keeps its last few names with the time from which
-//! each held, across the tasks that had that tid. Tasks that ended are remembered until their tid is reused, up to a bound.
+//! A tid can be reused and a task can be renamed, but a line about the past needs the comm of its time. So each tid
+//! keeps its last few comms with the time from which each was valid, across the tasks that had this tid. Ended tasks
+//! are kept until their tid is reused, up to a limit.
 
-use super::stays::Stays;
+use super::cgroup_history::CgroupHistory;
 use crate::event::{Abi, Comm, TaskId, Time};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many ended tasks are remembered.
-const DEAD_MAX: usize = 16_384;
-/// How many names of one tid are remembered.
-const NAMES_MAX: usize = 8;
-/// What `/proc/PID/stat` says of a start is rounded down to this many nanoseconds (USER_HZ is 100).
+/// The maximum number of ended tasks that are kept.
+const ENDED_MAX: usize = 16_384;
+/// The maximum number of comms that are kept for one tid.
+const COMMS_MAX: usize = 8;
+/// The start time in `/proc/PID/stat` is rounded down to a multiple of this, in nanoseconds (USER_HZ is 100).
 const STARTED_UNIT: u64 = 10_000_000;
 
 /// All tasks that were seen.
@@ -23,31 +24,31 @@ pub struct Tasks {
     by_tid: FxHashMap<i32, Slot>,
     tasks: Vec<Task>,
     free: Vec<Slot>,
-    /// Ended tasks, the oldest first; stale where the generation differs.
-    dead: VecDeque<(Slot, u32)>,
-    /// The last one asked for: records come in bursts of one task.
+    /// Ended tasks, the oldest first. An entry is stale if the generation differs.
+    ended_tasks: VecDeque<(Slot, u32)>,
+    /// The last result of a lookup, because records often come in bursts of one task.
     recent: Option<(i32, Slot)>,
 }
 
-/// Where a task's state is, here and in arrays beside.
+/// The index of a task's state, in this table and in parallel arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot(u32);
 
-/// One tid, and the task that has it or had it last.
+/// A tid, and the task that has it or had it last.
 #[derive(Debug, Default)]
 pub struct Task {
     pub id: TaskId,
     pub abi: Abi,
     pub ended: bool,
     pub parent: i32,
-    /// The cgroups in which tasks with this tid were, if that is followed.
-    pub stays: Stays,
-    /// Counts the tasks that had this slot.
+    /// The cgroups of the tasks that had this tid, if cgroups are tracked.
+    pub cgroup_history: CgroupHistory,
+    /// The number of tasks that have used this slot.
     generation: u32,
-    /// The last name is this task's, and not that of an earlier one with its tid.
-    named: bool,
-    /// From old to new.
-    names: SmallVec<[(Time, Comm); 1]>,
+    /// The last comm is that of this task, not of an earlier one with the same tid.
+    has_comm: bool,
+    /// The comms in order of time.
+    comms: SmallVec<[(Time, Comm); 1]>,
 }
 
 impl Slot {
@@ -58,32 +59,33 @@ impl Slot {
 }
 
 impl Tasks {
-    /// The task's name now, or its last one if it ended; `None` when it was never seen.
+    /// Returns the task's current comm, or its last one if the task has ended; `None` if the task is unknown.
     pub fn comm(&self, tid: i32) -> Option<Comm> {
         self.get(tid)?.comm().cloned()
     }
 
-    /// The name that this tid had at `time`.
+    /// Returns the comm that this tid had at `time`.
     pub fn comm_at(&self, tid: i32, time: Time) -> Option<Comm> {
-        let names = &self.get(tid)?.names;
-        names.iter().rev().find(|(from, _)| *from <= time).map(|(_, comm)| comm.clone())
+        let comms = &self.get(tid)?.comms;
+        comms.iter().rev().find(|(from, _)| *from <= time).map(|(_, comm)| comm.clone())
     }
 
-    /// The process of a thread.
+    /// Returns the process of a thread.
     pub fn pid(&self, tid: i32) -> Option<i32> {
         self.get(tid).map(|task| task.id.pid)
     }
 
-    /// The cgroups in which tasks with this tid were.
-    pub fn stays(&self, tid: i32) -> Option<&Stays> {
-        self.get(tid).map(|task| &task.stays)
+    /// Returns the cgroups of the tasks that had this tid.
+    pub fn cgroup_history(&self, tid: i32) -> Option<&CgroupHistory> {
+        self.get(tid).map(|task| &task.cgroup_history)
     }
 
-    /// The task with this tid, or the last that had it.
+    /// Returns the task with this tid, or the last one that had it.
     pub fn get(&self, tid: i32) -> Option<&Task> {
         self.by_tid.get(&tid).map(|slot| &self.tasks[slot.index()])
     }
 
+    /// Returns the slot of the task with this tid, or of the last one that had it.
     #[inline]
     pub fn find(&mut self, tid: i32) -> Option<Slot> {
         if let Some((recent, slot)) = self.recent
@@ -106,64 +108,66 @@ impl Tasks {
         &mut self.tasks[slot.index()]
     }
 
-    /// All slots in use.
+    /// Returns all slots in use.
     pub fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
         (0..self.tasks.len() as u32).map(Slot)
     }
 
-    /// A new task takes this tid. Names of the tasks that had it before stay, for lines about the past.
+    /// Adds a new task with this tid. The comms of earlier tasks with the tid are kept, for lines about the past.
     pub fn begin(&mut self, id: TaskId, abi: Abi) -> Slot {
         let slot = match self.find(id.tid) {
             Some(slot) => slot,
             None => self.take_slot(id.tid),
         };
         let task = self.at_mut(slot);
-        let (names, stays) = (std::mem::take(&mut task.names), std::mem::take(&mut task.stays));
-        *task = Task { id, abi, names, stays, generation: task.generation.wrapping_add(1), ..Task::default() };
+        let (comms, cgroup_history) = (std::mem::take(&mut task.comms), std::mem::take(&mut task.cgroup_history));
+        *task = Task { id, abi, comms, cgroup_history, generation: task.generation.wrapping_add(1), ..Task::default() };
         slot
     }
 
-    /// The task is gone; it is remembered for a while.
+    /// Marks the task as ended; it is kept for some time.
     pub fn end(&mut self, slot: Slot) {
         let task = self.at_mut(slot);
         if std::mem::replace(&mut task.ended, true) {
             return;
         }
         let generation = task.generation;
-        self.dead.push_back((slot, generation));
-        while self.dead.len() > DEAD_MAX
-            && let Some((slot, generation)) = self.dead.pop_front()
+        self.ended_tasks.push_back((slot, generation));
+        while self.ended_tasks.len() > ENDED_MAX
+            && let Some((slot, generation)) = self.ended_tasks.pop_front()
         {
             self.forget(slot, generation);
         }
     }
 
-    /// From now on the task has this name.
-    pub fn name(&mut self, slot: Slot, time: Time, comm: &[u8]) {
-        if !self.at(slot).named || self.at(slot).comm().is_none_or(|last| **last != *comm) {
-            self.share_name(slot, time, Arc::from(comm));
+    /// Sets the comm of the task from `time` on.
+    pub fn set_comm(&mut self, slot: Slot, time: Time, comm: &[u8]) {
+        if !self.at(slot).has_comm || self.at(slot).comm().is_none_or(|last| **last != *comm) {
+            self.set_shared_comm(slot, time, Arc::from(comm));
         }
     }
 
-    /// The same, with a name that another task has as well.
-    pub fn share_name(&mut self, slot: Slot, time: Time, comm: Comm) {
+    /// As [`Tasks::set_comm`], with a comm that is shared with another task.
+    pub fn set_shared_comm(&mut self, slot: Slot, time: Time, comm: Comm) {
         let task = self.at_mut(slot);
-        task.named = true;
-        let names = &mut task.names;
-        if names.len() == NAMES_MAX {
-            names.remove(0);
+        task.has_comm = true;
+        let comms = &mut task.comms;
+        if comms.len() == COMMS_MAX {
+            comms.remove(0);
         }
-        names.push((time, comm));
+        comms.push((time, comm));
     }
 
-    /// What a look said of a task that the stream has not named: its name holds from its start on (which was rounded down).
-    pub fn looked_at(&mut self, slot: Slot, comm: &[u8], started: Time) {
-        if !self.at(slot).named {
+    /// Sets a comm that was read from /proc, if no record has named the task. It is valid from the start time on (which
+    /// was rounded down).
+    pub fn set_comm_from_proc(&mut self, slot: Slot, comm: &[u8], started: Time) {
+        if !self.at(slot).has_comm {
             let from = if started.0 == 0 { started } else { Time(started.0 + STARTED_UNIT) };
-            self.share_name(slot, from, Arc::from(comm));
+            self.set_shared_comm(slot, from, Arc::from(comm));
         }
     }
 
+    /// Returns a free slot for a tid that has none.
     fn take_slot(&mut self, tid: i32) -> Slot {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.tasks.push(Task::default());
@@ -174,6 +178,7 @@ impl Tasks {
         slot
     }
 
+    /// Removes an ended task, unless its slot was reused.
     fn forget(&mut self, slot: Slot, generation: u32) {
         let task = self.at_mut(slot);
         if task.generation != generation || !task.ended {
@@ -188,10 +193,10 @@ impl Tasks {
 }
 
 impl Task {
-    /// Its last name.
+    /// Returns the last comm.
     #[inline]
     pub fn comm(&self) -> Option<&Comm> {
-        self.names.last().map(|(_, comm)| comm)
+        self.comms.last().map(|(_, comm)| comm)
     }
 }
 
@@ -204,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_that_of_the_time_asked_for() {
+    fn a_comm_is_looked_up_by_time() {
         let mut tasks = Tasks::default();
         let slot = tasks.begin(id(7), Abi::X86_64);
-        tasks.name(slot, Time(10), b"sh");
-        tasks.name(slot, Time(20), b"cat");
+        tasks.set_comm(slot, Time(10), b"sh");
+        tasks.set_comm(slot, Time(20), b"cat");
         tasks.end(slot);
         let slot = tasks.begin(id(7), Abi::X86_64);
-        tasks.name(slot, Time(30), b"other");
+        tasks.set_comm(slot, Time(30), b"other");
         let name = |time| tasks.comm_at(7, Time(time)).map(|c| c.to_vec());
         assert_eq!(name(9), None);
         assert_eq!(name(19), Some(b"sh".to_vec()));
@@ -221,27 +226,27 @@ mod tests {
     }
 
     #[test]
-    fn a_look_names_nobody_before_its_start() {
+    fn a_comm_from_proc_is_not_valid_before_the_start_time() {
         let mut tasks = Tasks::default();
         let slot = tasks.begin(id(9), Abi::X86_64);
-        tasks.looked_at(slot, b"late", Time(1_000_000_000));
+        tasks.set_comm_from_proc(slot, b"late", Time(1_000_000_000));
         assert_eq!(tasks.comm_at(9, Time(1_005_000_000)), None);
         assert!(tasks.comm_at(9, Time(1_010_000_000)).is_some());
     }
 
     #[test]
-    fn ended_tasks_are_forgotten_in_the_end_and_living_ones_never() {
+    fn only_ended_tasks_are_evicted() {
         let mut tasks = Tasks::default();
         let live = tasks.begin(id(1), Abi::X86_64);
-        tasks.name(live, Time(0), b"init");
-        for tid in 2..(DEAD_MAX as i32 + 100) {
+        tasks.set_comm(live, Time(0), b"init");
+        for tid in 2..(ENDED_MAX as i32 + 100) {
             let slot = tasks.begin(id(tid), Abi::X86_64);
-            tasks.name(slot, Time(1), b"x");
+            tasks.set_comm(slot, Time(1), b"x");
             tasks.end(slot);
         }
         assert_eq!(tasks.comm(2), None);
         assert!(tasks.comm(1).is_some());
-        assert!(tasks.comm(DEAD_MAX as i32).is_some());
-        assert!(tasks.tasks.len() <= DEAD_MAX + 2);
+        assert!(tasks.comm(ENDED_MAX as i32).is_some());
+        assert!(tasks.tasks.len() <= ENDED_MAX + 2);
     }
 }

@@ -1,11 +1,12 @@
-//! Text from outside, made safe for a line and a terminal.
+//! Escapes untrusted text, so that it is safe in a line and on a terminal.
 //!
-//! Strings of the traced program, task names, paths, symbols: whatever they hold, what is written is one line of valid UTF-8 without control
-//! characters, and a byte that is not shown as itself can be told from one that is. Nothing is dropped or replaced by a likeness.
+//! Strings of the traced program, comms, paths and symbols may contain any bytes. The escaped text is always a single
+//! line of valid UTF-8 without control characters. Different bytes have different escaped texts, except with
+//! [`controls`], which keeps backslashes.
 
 use super::number::HEX;
 
-/// In double quotes, as a C string: quotes and backslashes escaped too.
+/// Appends text in double quotes, like a C string. Quotes and backslashes are escaped, too.
 pub fn quoted(out: &mut Vec<u8>, bytes: &[u8]) {
     const SHOWN: Shown = shown_but(b"\"");
     out.push(b'"');
@@ -13,13 +14,14 @@ pub fn quoted(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Without quotes (task names, probe names).
+/// Appends text without quotes (comms, probe names).
 pub fn plain(out: &mut Vec<u8>, bytes: &[u8]) {
     const SHOWN: Shown = shown_but(b"");
     escaped(out, bytes, &SHOWN);
 }
 
-/// Text of our own with others' in it: only what would move a terminal's cursor, or not be seen, is escaped. Tabs stay, and backslashes are single.
+/// Appends a message of rtrace that may contain untrusted text. Only characters that move a terminal's cursor or are
+/// invisible are escaped. Tabs and backslashes are kept.
 pub fn controls(out: &mut Vec<u8>, bytes: &[u8]) {
     const SHOWN: Shown = {
         let mut shown = shown_but(b"");
@@ -30,13 +32,14 @@ pub fn controls(out: &mut Vec<u8>, bytes: &[u8]) {
     escaped(out, bytes, &SHOWN);
 }
 
-/// In a list whose separators are semicolons.
+/// Appends an element of a list whose separators are semicolons.
 pub fn between_semicolons(out: &mut Vec<u8>, bytes: &[u8]) {
     const SHOWN: Shown = shown_but(b";");
     escaped(out, bytes, &SHOWN);
 }
 
-/// Between angle brackets, which a path may hold as well. In what is no path, the arrow between a socket's two ends stays.
+/// Appends text in angle brackets, and escapes those in the text. Unless the text is a path, the arrow between the two
+/// ends of a socket is kept.
 pub fn bracketed(out: &mut Vec<u8>, bytes: &[u8]) {
     const SHOWN: Shown = shown_but(b"<>");
     const ARROW: &[u8] = b"->";
@@ -53,11 +56,11 @@ pub fn bracketed(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'>');
 }
 
-/// Which bytes are shown as they are.
+/// Whether a byte is shown as it is, by its value.
 type Shown = [bool; 256];
 
-/// Printable ASCII but backslashes and these.
-const fn shown_but(these: &[u8]) -> Shown {
+/// Returns a table that shows the printable ASCII characters except backslashes and `escaped`.
+const fn shown_but(escaped: &[u8]) -> Shown {
     let mut shown = [false; 256];
     let mut byte = b' ';
     while byte <= b'~' {
@@ -65,14 +68,14 @@ const fn shown_but(these: &[u8]) -> Shown {
         byte += 1;
     }
     let mut i = 0;
-    while i < these.len() {
-        shown[these[i] as usize] = false;
+    while i < escaped.len() {
+        shown[escaped[i] as usize] = false;
         i += 1;
     }
     shown
 }
 
-/// What is not shown as it is as escapes; characters beyond ASCII are looked at one by one.
+/// Appends bytes, with those escaped that are not shown as they are. Characters beyond ASCII are checked individually.
 fn escaped(out: &mut Vec<u8>, bytes: &[u8], shown: &Shown) {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -108,7 +111,8 @@ fn hex_escape(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', b'x', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
 }
 
-/// Writes the character that `bytes` begins with and says how many bytes it took.
+/// Appends the character that `bytes` begins with, escaped if necessary. Returns the number of bytes that were
+/// consumed.
 fn beyond_ascii(out: &mut Vec<u8>, bytes: &[u8]) -> usize {
     let first = &bytes[..bytes.len().min(4)];
     let valid = match std::str::from_utf8(first) {
@@ -131,7 +135,8 @@ fn beyond_ascii(out: &mut Vec<u8>, bytes: &[u8]) -> usize {
     }
 }
 
-/// Characters that move the cursor, end the line, reverse its direction or take no room: a reader would not see what is there.
+/// Returns whether a character could hide text from a reader: it moves the cursor, ends the line, changes the direction
+/// of text, or is invisible.
 fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
@@ -149,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_bytes_are_shown_and_do_nothing() {
+    fn control_and_deceptive_characters_are_escaped() {
         assert_eq!(text(quoted, b"/etc/passwd"), r#""/etc/passwd""#);
         assert_eq!(text(quoted, b"a\"b\\c\n\t\r\x1b[31m\0\x7f"), r#""a\"b\\c\n\t\r\x1b[31m\x00\x7f""#);
         assert_eq!(text(quoted, "gr\u{fc}n \u{65e5}".as_bytes()), "\"gr\u{fc}n \u{65e5}\"");
@@ -162,14 +167,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_control_character_ever_passes(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn output_never_contains_deceptive_characters(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             for write in [quoted, plain, bracketed] {
                 prop_assert!(!text(write, &bytes).chars().any(is_deceptive));
             }
         }
 
         #[test]
-        fn different_bytes_look_different(a in proptest::collection::vec(any::<u8>(), 0..6), b in proptest::collection::vec(any::<u8>(), 0..6)) {
+        fn escaped_text_is_unambiguous(a in proptest::collection::vec(any::<u8>(), 0..6), b in proptest::collection::vec(any::<u8>(), 0..6)) {
             prop_assert_eq!(a == b, text(plain, &a) == text(plain, &b));
         }
     }

@@ -1,9 +1,10 @@
-//! Shell patterns over bytes: `*`, `?`, `[a-z]`, `[!a-z]` and `\`.
+//! Glob patterns over bytes: `*`, `?`, `[a-z]`, `[!a-z]` and `\`.
 //!
-//! The same language as the kernel's `~` in event filters (lib/glob.c), so that it makes no difference on which side a pattern is tried: `*` matches slashes,
-//! and braces are plain characters.
+//! The syntax is that of `~` in the kernel's event filters (lib/glob.c), so that a pattern means the same in the kernel
+//! and in rtrace: `*` matches slashes, and braces are ordinary characters.
 
-/// Whether the whole of `text` matches. Linear in practice: only the last `*` is ever tried again.
+/// Returns whether the pattern matches the whole text. The time is linear in practice, because matching is retried only
+/// from the last `*`.
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
@@ -31,19 +32,19 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Whether a word has anything to it that makes it a pattern.
+/// Returns whether the word contains a wildcard.
 pub fn is_pattern(word: &str) -> bool {
     word.contains(['*', '?', '['])
 }
 
-/// Matches one byte against the element at `p`; gives the position after the element.
+/// Matches one byte against the element at `p`. Returns the position after the element, or `None` if it does not match.
 fn step(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
     match *pattern.get(p)? {
         b'?' => Some(p + 1),
         b'[' => match class(pattern, p + 1, byte) {
             Some((true, next)) => Some(next),
             Some((false, _)) => None,
-            // Not closed: a plain bracket.
+            // Without a closing bracket, this is an ordinary character.
             None => (byte == b'[').then_some(p + 1),
         },
         b'\\' => match pattern.get(p + 1) {
@@ -54,7 +55,8 @@ fn step(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
     }
 }
 
-/// A class, `p` after its bracket: whether the byte is in it, and where it ends. A `]` that comes first is a member.
+/// Matches one byte against a class; `p` is the position after its `[`. Returns whether it matches, and the position
+/// after the class, or `None` if the class has no end. A `]` at the beginning is a member of the class.
 fn class(pattern: &[u8], mut p: usize, byte: u8) -> Option<(bool, usize)> {
     let inverted = pattern.get(p) == Some(&b'!');
     p += usize::from(inverted);
@@ -82,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns() {
+    fn patterns_match_whole_texts() {
         for (pattern, text, expected) in [
             ("", "", true),
             ("", "a", false),
@@ -115,12 +117,12 @@ mod tests {
     }
 
     #[test]
-    fn bytes_need_not_be_text() {
+    fn bytes_that_are_not_utf8_match() {
         assert!(matches(b"/tmp/*\xff", b"/tmp/a\xfe\xff"));
     }
 
     #[test]
-    fn many_stars_end_soon() {
+    fn many_stars_do_not_take_exponential_time() {
         let text = vec![b'a'; 20_000];
         assert!(!matches(b"a*a*a*a*a*a*a*a*a*b", &text));
     }

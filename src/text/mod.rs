@@ -1,10 +1,10 @@
-//! Bytes and characters, whatever they are about.
+//! Text processing that does not depend on the meaning of the text.
 
 pub mod caret;
 pub mod escape;
 pub mod glob;
 pub mod near;
 pub mod number;
-pub mod plain;
-pub mod unit;
-pub mod units;
+pub mod os_error;
+pub mod quantity;
+pub mod time_unit;

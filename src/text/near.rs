@@ -1,6 +1,7 @@
-//! Names that are near to a mistyped one.
+//! Finds names that are similar to a mistyped one.
 
-/// At most `most` of the names that resemble `word`, the nearest first; names that contain it, or that it contains, count as near.
+/// Returns at most `most` of the names that are similar to `word`, the most similar first. Names that contain the word,
+/// or that it contains, are similar, too.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let word = word.to_ascii_lowercase();
     let mut near: Vec<(usize, &str)> = names.into_iter().filter_map(|name| Some((distance(&word, name)?, name))).collect();
@@ -10,16 +11,17 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>, most: u
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// `; near: a, b`, or nothing: to be put behind a sentence about an unknown name.
+/// Returns `; similar: a, b` to append to an error about an unknown name, or an empty text if there are no names.
 pub fn hint(near: &[impl AsRef<str>]) -> String {
     if near.is_empty() {
         return String::new();
     }
     let names: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
-    format!("; near: {}", names.join(", "))
+    format!("; similar: {}", names.join(", "))
 }
 
-/// Edits between the two, `None` when that is too many to be a slip; a contained word is worth two edits at most.
+/// Returns a rank of the similarity, or `None` if the two are not similar. The rank is the number of edits between
+/// them, up to a limit. Names of which one contains the other rank after those.
 fn distance(word: &str, name: &str) -> Option<usize> {
     let lower = name.to_ascii_lowercase();
     let edits = strsim::damerau_levenshtein(word, &lower);
@@ -38,22 +40,22 @@ mod tests {
     const NAMES: [&str; 8] = ["open", "openat", "openat2", "close", "epoll_wait", "pread64", "read", "io_pgetevents"];
 
     #[test]
-    fn slips() {
+    fn names_with_a_typing_error_are_similar() {
         assert_eq!(nearest("opnat", NAMES, 2), ["openat"]);
         assert_eq!(nearest("clsoe", NAMES, 3), ["close"]);
         assert_eq!(nearest("OPEN", NAMES, 1), ["open"]);
     }
 
     #[test]
-    fn parts() {
+    fn names_that_contain_each_other_are_similar() {
         assert_eq!(nearest("getevents", NAMES, 3), ["io_pgetevents"]);
         assert_eq!(nearest("sys_close", NAMES, 3), ["close"]);
     }
 
     #[test]
-    fn nothing_near() {
+    fn unrelated_names_are_not_similar() {
         assert!(nearest("xyzzy", NAMES, 3).is_empty());
         assert_eq!(hint(&nearest("xyzzy", NAMES, 3)), "");
-        assert_eq!(hint(&["a", "b"]), "; near: a, b");
+        assert_eq!(hint(&["a", "b"]), "; similar: a, b");
     }
 }

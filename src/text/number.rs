@@ -1,17 +1,17 @@
-//! Numbers as text, straight into a buffer: a line has a dozen of them, and the formatting machinery of `std::fmt` would cost more than
-//! everything else in it.
+//! Formats numbers directly into a byte buffer. A line has a dozen numbers, and formatting them with `std::fmt` would
+//! cost more than the rest of the line.
 
-/// Decimal.
+/// Appends a number in decimal.
 pub fn uint(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Decimal with a sign.
+/// Appends a signed number in decimal.
 pub fn int(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Hexadecimal with `0x`; zero is `0`, as C's `%#x` has it.
+/// Appends a number in hexadecimal with `0x`. Zero is `0`, as with C's `%#x`.
 pub fn hex(out: &mut Vec<u8>, value: u64) {
     if value == 0 {
         return out.push(b'0');
@@ -20,17 +20,17 @@ pub fn hex(out: &mut Vec<u8>, value: u64) {
     hex_digits(out, value);
 }
 
-/// Hexadecimal without `0x`.
+/// Appends a number in hexadecimal without `0x`.
 pub fn hex_digits(out: &mut Vec<u8>, value: u64) {
     let digits = (16 - value.leading_zeros() as usize / 4).max(1);
     let mut text = [0; 16];
-    for (place, digit) in text[..digits].iter_mut().zip((0..digits).rev()) {
-        *place = HEX[(value >> (4 * digit)) as usize & 15];
+    for (byte, digit) in text[..digits].iter_mut().zip((0..digits).rev()) {
+        *byte = HEX[(value >> (4 * digit)) as usize & 15];
     }
     out.extend_from_slice(&text[..digits]);
 }
 
-/// Octal with a leading zero.
+/// Appends a number in octal with a leading zero.
 pub fn octal(out: &mut Vec<u8>, value: u64) {
     if value == 0 {
         return out.push(b'0');
@@ -40,7 +40,7 @@ pub fn octal(out: &mut Vec<u8>, value: u64) {
     out.extend((0..digits).rev().map(|digit| b'0' + (value >> (3 * digit) & 7) as u8));
 }
 
-/// Decimal with leading zeros up to `width` digits (at most 20).
+/// Appends a number in decimal with leading zeros up to `width` digits (at most 20).
 pub fn zero_padded(out: &mut Vec<u8>, value: u64, width: usize) {
     let mut buffer = itoa::Buffer::new();
     let digits = buffer.format(value).as_bytes();
@@ -48,7 +48,8 @@ pub fn zero_padded(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(digits);
 }
 
-/// Nanoseconds as milliseconds with three decimals, rounded to the nearest, right-aligned in `width` columns (at most 30).
+/// Appends nanoseconds as milliseconds with three decimals, rounded to the nearest, right-aligned in `width` columns
+/// (at most 30).
 pub fn millis(out: &mut Vec<u8>, nanoseconds: i64, width: usize) {
     let microseconds = nanoseconds.unsigned_abs().saturating_add(500) / 1000;
     let mut text = [b' '; 30];
@@ -73,7 +74,7 @@ pub fn millis(out: &mut Vec<u8>, nanoseconds: i64, width: usize) {
     out.extend_from_slice(&text[start.min(text.len().saturating_sub(width))..]);
 }
 
-/// `count` blanks.
+/// Appends `count` blanks.
 pub fn blanks(out: &mut Vec<u8>, count: usize) {
     out.resize(out.len() + count, b' ');
 }
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn radixes_agree_with_the_formatter() {
+    fn numbers_are_formatted_as_by_std_fmt() {
         for value in [0u64, 1, 7, 8, 15, 16, 63, 64, 0o644, 0xdead_beef, 1 << 63, u64::MAX] {
             assert_eq!(text(|o| uint(o, value)), format!("{value}"));
             assert_eq!(text(|o| int(o, value as i64)), format!("{}", value as i64));

@@ -1,13 +1,13 @@
-//! Every event that is asked for has its lines, also where rtrace needs the same one for itself.
+//! Every event that the user selects has its lines, even if rtrace needs the same event for itself.
 
 use crate::machine::Machine;
 use crate::trace::{Trace, trace, workload};
 
-/// Children that `workload` makes below; each calls lseek and exits.
+/// The number of children that `workload` creates in these tests; each of them calls lseek and exits.
 const CHILDREN: usize = 5;
 
-/// Each event that a plan arms for itself, and how often the program makes it happen: a process that executes a program
-/// and makes five children, all of which exit.
+/// Each event that a plan arms for its own use, and how often the test program causes it: a process executes a program
+/// and creates five children, all of which exit.
 const OF_FORKS: [(&str, usize); 12] = [
     ("syscalls:sys_enter_execve", 1),
     ("syscalls:sys_exit_execve", 1),
@@ -27,7 +27,7 @@ fn lines_of(trace: &Trace, event: &str) -> usize {
     trace.text.lines().filter(|line| line.contains(&format!(" {event}("))).count()
 }
 
-/// The account of calls and that of every event add up.
+/// The account of the calls and the account of every event add up.
 fn adds_up(trace: &Trace) {
     assert!(!trace.stderr.contains("does not add up"), "{}", trace.stderr);
     let verdict = trace.verdict();
@@ -44,9 +44,10 @@ fn an_event_that_rtrace_needs_itself_is_shown() {
     }
 }
 
-/// With calls that have the same tracepoint, with those of all calls, with summaries and descriptors: both are shown.
+/// The event and the calls are shown together: with calls that use the same tracepoint, with all calls, with summaries
+/// and with descriptors.
 #[test]
-fn an_event_and_the_calls_that_it_serves_are_both_shown() {
+fn an_event_and_the_calls_it_is_needed_for_are_both_shown() {
     let Some(machine) = Machine::shared() else { return };
     let events: Vec<&str> = OF_FORKS.iter().map(|(event, _)| *event).collect();
     let events = events.join(",");
@@ -65,7 +66,7 @@ fn an_event_and_the_calls_that_it_serves_are_both_shown() {
     }
 }
 
-/// The events of all calls are shown for each call, though rtrace itself asks for some calls only.
+/// The user selects the raw_syscalls events, which are shown for each call, although rtrace traces only some calls.
 #[test]
 fn events_of_all_calls_are_shown_beside_some_calls() {
     let Some(machine) = Machine::shared() else { return };
@@ -75,7 +76,7 @@ fn events_of_all_calls_are_shown_beside_some_calls() {
         let (enters, exits) = (lines_of(&trace, "raw_syscalls:sys_enter"), lines_of(&trace, "raw_syscalls:sys_exit"));
         assert_eq!(lines_of(&trace, "syscalls:sys_enter_lseek"), 1, "{more:?}");
         assert!(enters > 20, "{more:?}: {enters} entries");
-        // exit_group does not return.
+        // exit_group does not return, so it has no exit event.
         assert_eq!(exits + 1, enters, "{more:?}\n{}", trace.text);
         assert_eq!(trace.tags().len(), usize::from(!more.is_empty()), "{more:?}");
         if !more.is_empty() {
@@ -85,7 +86,7 @@ fn events_of_all_calls_are_shown_beside_some_calls() {
 }
 
 #[test]
-fn events_of_signals_and_of_time_are_shown_beside_what_they_serve() {
+fn events_of_signals_and_run_time_are_shown_beside_the_features_that_need_them() {
     let Some(machine) = Machine::shared() else { return };
     let script = "trap 'echo caught' USR1; kill -USR1 $$; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done";
     for more in [&[][..], &["--signals"], &["--sched"], &["--sched", "-e", "kill"]] {
@@ -99,20 +100,20 @@ fn events_of_signals_and_of_time_are_shown_beside_what_they_serve() {
     }
 }
 
-/// The user's condition does not hold back what rtrace needs: how the command ends is still known.
+/// The user's filter on an event does not hide that event from rtrace: the end of the command is still known.
 #[test]
-fn a_filter_of_an_event_changes_nothing_else() {
+fn a_filter_of_an_event_does_not_change_other_lines() {
     let Some(machine) = Machine::shared() else { return };
     let options = ["-e", "syscalls:sys_enter_exit_group", "--filter", "error_code == 4"];
     let trace = trace(&machine, &options, &["sh", "-c", "(exit 4); (exit 3); exit 5"]);
     assert_eq!((trace.status, lines_of(&trace, "syscalls:sys_enter_exit_group")), (5, 1), "{}", trace.text);
-    // Of the others nothing is shown, so neither is their end.
+    // No line of the other tasks is shown, so their exit lines are left out too.
     let ends: Vec<&str> = trace.text.lines().filter_map(|line| Some(line.split_once("+++ ")?.1)).collect();
     assert_eq!(ends, ["exited with 4 +++"], "{}", trace.text);
 }
 
 #[test]
-fn an_event_that_rtrace_needs_itself_switches() {
+fn an_event_that_rtrace_needs_itself_can_be_a_switch() {
     let Some(machine) = Machine::shared() else { return };
     for (on, off) in
         [("syscalls:sys_enter_execve", "syscalls:sys_exit_execve"), ("sched:sched_process_exec", "syscalls:sys_enter_exit_group")]

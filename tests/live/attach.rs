@@ -1,4 +1,4 @@
-//! `-p` and `-t`: a process that is there already, what it makes later, and leaving it in peace.
+//! `-p` and `-t`: tracing of an existing process and of the tasks that it creates, without any effect on it.
 
 use crate::line::Line;
 #[cfg(feature = "bpf")]
@@ -9,7 +9,7 @@ use rustix::process::{Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-/// `workload attach`, idling in poll.
+/// A process of `workload attach`, which sleeps in poll.
 pub struct Target(Child);
 
 impl Target {
@@ -17,12 +17,12 @@ impl Target {
         Target::start(Command::new(machine::workload()).arg("attach"))
     }
 
-    /// With so many more threads.
+    /// Starts it with this number of additional threads.
     pub fn with_threads(count: u32) -> Target {
         Target::start(Command::new(machine::workload()).args(["attach", &count.to_string()]))
     }
 
-    /// The same as another user, who may not see the build's directory.
+    /// Starts it as another user, who may have no access to the directory of the build.
     fn of_nobody(machine: &Machine) -> Target {
         let program = machine.path("workload");
         std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
@@ -42,12 +42,12 @@ impl Target {
         self.0.id().to_string()
     }
 
-    /// Waits for its end.
+    /// Waits until it has ended.
     pub fn ends_well(&mut self) -> bool {
         self.0.wait().is_ok_and(|status| status.success())
     }
 
-    /// Lets it make its calls.
+    /// Makes it begin its calls.
     pub fn go(&mut self) {
         self.0.stdin.take().expect("it is a pipe").write_all(b"go\n").expect("the program reads");
     }
@@ -60,13 +60,13 @@ impl Drop for Target {
     }
 }
 
-/// The target polls every 20 ms: the first such line says that everything is armed.
+/// Waits for the first line of poll, which the target calls every 20 ms: everything is armed by then.
 pub fn armed(lines: &[Line]) -> bool {
     lines.iter().any(|line| line.call().is_some_and(|call| call.name == "poll"))
 }
 
 #[test]
-fn follows_old_and_new_threads_and_children() {
+fn existing_and_new_threads_and_children_are_traced() {
     let Some(machine) = Machine::shared() else { return };
     for events in ["lseek,poll", "*"] {
         let mut target = Target::new();
@@ -81,7 +81,7 @@ fn follows_old_and_new_threads_and_children() {
 }
 
 #[test]
-fn no_inherit_keeps_to_the_threads_that_are_there() {
+fn no_inherit_traces_only_threads_that_exist_already() {
     let Some(machine) = Machine::shared() else { return };
     let mut target = Target::new();
     let mut run = start(&machine, &["-p", &target.pid(), "--no-inherit", "-e", "lseek,poll"], &[]);
@@ -115,7 +115,7 @@ fn a_command_is_only_the_timer() {
 }
 
 #[test]
-fn two_at_once_both_see_all() {
+fn two_traces_of_one_process_both_see_all_calls() {
     let Some(machine) = Machine::shared() else { return };
     let mut target = Target::new();
     let mut runs = [0, 1].map(|_| start(&machine, &["-p", &target.pid(), "-e", "lseek,poll"], &[]));
@@ -127,7 +127,7 @@ fn two_at_once_both_see_all() {
 }
 
 #[test]
-fn a_thread_alone() {
+fn a_single_thread_is_traced() {
     let Some(machine) = Machine::shared() else { return };
     let mut target = Target::new();
     let mut run = start(&machine, &["-t", &target.pid(), "--no-inherit", "-e", "lseek,poll"], &[]);
@@ -136,9 +136,9 @@ fn a_thread_alone() {
     assert_eq!(run.finish().succeeded().tags(), [5], "only the first thread's own call");
 }
 
-/// A user may have more processes later, so that only somebody else ends the trace where these would be seen too.
+/// The user may start more processes later, so a trace that would also show those ends only by a signal.
 #[test]
-fn a_users_processes() {
+fn all_processes_of_a_user_are_traced() {
     let Some(machine) = Machine::shared() else { return };
     let (mut target, mut other) = (Target::of_nobody(&machine), Target::new());
     let mut run = start(&machine, &["-u", "nobody", "-e", "lseek,poll"], &[]);
@@ -156,9 +156,9 @@ fn a_users_processes() {
 
 #[cfg(feature = "bpf")]
 #[test]
-fn whoever_is_of_the_user_at_the_call() {
+fn a_call_is_traced_if_its_task_has_the_user_at_that_moment() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
-    // Not the user of the test before, who would see these calls.
+    // This is not the user of the test above, whose trace would contain these calls.
     let program = machine.path("workload");
     std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
     let script = format!("setpriv --reuid=1 --clear-groups {program} tag 8101; {program} tag 8102");
@@ -169,10 +169,10 @@ fn whoever_is_of_the_user_at_the_call() {
     }
 }
 
-/// What hangs is seen at once, though nobody knows since when.
+/// A call that hangs is shown immediately, although the time at which it began is unknown.
 #[cfg(feature = "bpf")]
 #[test]
-fn a_call_that_is_in_flight_already() {
+fn a_call_that_is_in_flight_when_rtrace_attaches_is_shown() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     for (events, whom) in [("read", "-p"), ("*", "-t"), ("read", "-a")] {
         let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
@@ -202,7 +202,7 @@ fn a_call_that_is_in_flight_already() {
 }
 
 #[test]
-fn a_process_that_is_not_there() {
+fn a_pid_without_a_process_is_refused() {
     let Some(machine) = Machine::shared() else { return };
     let trace = plain(&machine, &["-p", "4194305"]);
     assert_eq!(trace.status, 125);

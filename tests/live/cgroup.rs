@@ -1,12 +1,12 @@
-//! Cgroups for tests.
+//! Cgroups that tests create.
 
 use crate::machine::Machine;
 use std::path::{Path, PathBuf};
 
-/// A cgroup of the unified hierarchy that is taken away when its tasks are gone.
+/// A cgroup of the unified hierarchy, which is removed after its tasks have ended.
 pub struct Cgroup {
     pub dir: PathBuf,
-    /// As /proc/PID/cgroup has it.
+    /// The path as /proc/PID/cgroup shows it.
     pub path: String,
 }
 
@@ -19,7 +19,7 @@ impl Cgroup {
         Cgroup { dir, path }
     }
 
-    /// One inside it; those between are made, too, and go with it.
+    /// Creates a cgroup inside this one, with its parents; all of them are removed together.
     pub fn below(&self, name: &str) -> Cgroup {
         let dir = self.dir.join(name);
         std::fs::create_dir_all(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
@@ -27,7 +27,7 @@ impl Cgroup {
     }
 }
 
-/// Where the unified hierarchy is mounted.
+/// Returns the mount point of the unified hierarchy.
 pub fn unified() -> PathBuf {
     let mounts = std::fs::read_to_string("/proc/self/mounts").expect("there is /proc");
     let mount = mounts.lines().find_map(|line| {
@@ -45,7 +45,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// With all that is below it.
+/// Removes a cgroup with everything below it.
 fn remove(dir: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)?.flatten().filter(|entry| entry.path().is_dir()) {
         remove(&entry.path())?;

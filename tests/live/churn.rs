@@ -1,4 +1,4 @@
-//! Processes with many threads, and those that are never the same for long.
+//! Processes with many threads, and processes whose threads or program change all the time.
 
 use crate::attach::{Target, armed};
 use crate::line::{self, Line};
@@ -7,7 +7,7 @@ use crate::trace::{shell, start, start_shell};
 use rustix::process::{Signal, kill_process};
 use std::process::{Child, Command};
 
-/// `workload churn`, until it is dropped.
+/// A process of `workload churn`, which is killed when this is dropped.
 struct Churn(Child);
 
 impl Churn {
@@ -23,7 +23,7 @@ impl Drop for Churn {
     }
 }
 
-/// Calls of both kinds: of a thread or program from its beginning, or to its end.
+/// The trace has calls from the beginning of a thread or program, and calls up to its end.
 fn both_tags(lines: &[Line]) -> bool {
     let has = |tag: u64| lines.iter().filter_map(Line::call).any(|call| call.name == "lseek" && call.number("offset") == Some(tag));
     has(1) && has(2)
@@ -42,24 +42,25 @@ fn every_attach_sees_calls(how: &str) {
 }
 
 #[test]
-fn threads_that_come_and_go() {
+fn threads_that_are_created_and_end_meanwhile_are_traced() {
     every_attach_sees_calls("threads");
 }
 
 #[test]
-fn a_program_that_starts_itself_anew() {
+fn a_process_that_executes_itself_again_is_traced() {
     every_attach_sees_calls("exec");
 }
 
 #[test]
-fn a_thread_that_starts_the_program_anew() {
+fn a_thread_that_executes_the_program_again_is_traced() {
     every_attach_sees_calls("exec-thread");
 }
 
-/// The BPF programs know whom they follow, so that a thread needs no descriptor. The end of the last is noticed all the same.
+/// The BPF programs mark the tasks that they follow, so a thread needs no descriptor. rtrace nevertheless notices the
+/// end of the last thread.
 #[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
-fn more_threads_than_descriptors() {
+fn more_threads_than_descriptors_are_traced() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let mut target = Target::with_threads(400);
     let script = format!("ulimit -n 300; exec $rtrace --engine bpf -v -p {} -e lseek,poll 2>&1", target.pid());
@@ -74,10 +75,11 @@ fn more_threads_than_descriptors() {
     assert_eq!(trace.tags(), [1, 2, 3, 4, 5], "{}", trace.text);
 }
 
-/// The kernel adds up all threads of a process for whoever asks for one by /proc/TID (10,000 threads: 10 s).
+/// A read of /proc/TID/stat makes the kernel add up all threads of the process (10 s for 10,000 threads), so rtrace
+/// reads below /proc/PID/task.
 #[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
-fn threads_are_looked_at_as_parts_of_their_process() {
+fn files_in_proc_are_read_below_the_threads_process() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let target = Target::with_threads(50);
     let threads: Vec<String> = std::fs::read_dir(format!("/proc/{}/task", target.pid()))
@@ -98,9 +100,9 @@ fn threads_are_looked_at_as_parts_of_their_process() {
     }
 }
 
-/// What runs out is named, and not what could not be read for that.
+/// The message names the limit that was reached, and not the file that could therefore not be opened.
 #[test]
-fn too_few_descriptors() {
+fn too_few_descriptors_for_tracepoints_are_reported() {
     let Some(machine) = Machine::shared() else { return };
     for engine in ["", "--engine tracepoint"] {
         let trace = shell(&machine, &format!("ulimit -n 20; exec $rtrace {engine} true"));
@@ -114,16 +116,17 @@ fn too_few_descriptors() {
 
 #[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
-fn too_few_descriptors_for_bpf() {
+fn too_few_descriptors_for_bpf_are_reported() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let trace = shell(&machine, "ulimit -n 36; $rtrace -e openat true; true");
     assert!(trace.stderr.contains("only 36 files may be open at once"), "{}", trace.stderr);
-    assert!(!trace.stderr.contains("this kernel takes no BPF programs"), "{}", trace.stderr);
+    assert!(!trace.stderr.contains("this kernel rejects rtrace's BPF programs"), "{}", trace.stderr);
 }
 
-/// rtrace takes what the hard limit gives before it decides anything; the command has what rtrace was started with.
+/// rtrace raises its limit to the hard limit before it decides anything, and the command runs with the limit that
+/// rtrace was started with.
 #[test]
-fn a_soft_limit_hinders_nobody_and_is_the_commands() {
+fn a_soft_limit_of_descriptors_is_raised_and_restored_for_the_command() {
     let Some(machine) = Machine::shared() else { return };
     let engine = machine::engine();
     let trace = shell(&machine, &format!("ulimit -Sn 20; exec $rtrace --engine {engine} -o $dir/lines sh -c 'ulimit -Sn'")).succeeded();

@@ -1,4 +1,4 @@
-//! 32-bit programs: their calls have numbers of their own, and the kernel's events of single syscalls do not show them.
+//! 32-bit programs: their calls have different numbers, and the kernel's events of single syscalls do not show them.
 
 use crate::machine::Machine;
 use crate::needs::{Need, unsupported};
@@ -9,7 +9,7 @@ use std::process::Command;
 const LOADED_AT: u32 = 0x0804_8000;
 const HEADERS: u32 = 52 + 32;
 
-/// The i386 code of a call: its number in eax, the arguments in ebx, ecx, edx, esi, edi and ebp.
+/// Returns the i386 code of a call: the number goes to eax, the arguments go to ebx, ecx, edx, esi, edi and ebp.
 fn call(number: u32, args: [u32; 6]) -> Vec<u8> {
     const MOVES: [u8; 7] = [0xb8, 0xbb, 0xb9, 0xba, 0xbe, 0xbf, 0xbd];
     let words = std::iter::once(number).chain(args);
@@ -22,21 +22,21 @@ fn getsid(machine: &Machine) -> Option<String> {
     program(machine, &call(147, [0; 6]))
 }
 
-/// A static i386 program: this code, and exit(0).
+/// Writes a static i386 program that runs this code and then calls exit(0).
 fn program(machine: &Machine, code: &[u8]) -> Option<String> {
     program_with(machine, code, b"")
 }
 
-/// The same, with data behind the code.
+/// Writes such a program with data behind its code.
 fn program_with(machine: &Machine, code: &[u8], data: &[u8]) -> Option<String> {
     let code = [code, &call(1, [0; 6]), data].concat();
     let size = HEADERS + code.len() as u32;
     let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0".to_vec();
-    // Version, entry, program headers, section headers, flags.
+    // These are the version, the entry point, the offsets of program headers and section headers, and the flags.
     [1, LOADED_AT + HEADERS, 52, 0, 0].iter().for_each(|word: &u32| file.extend(word.to_le_bytes()));
-    // Sizes and counts: the header's, one program header of 32 bytes, no section.
+    // These are sizes and counts: those of this header, of one program header of 32 bytes, and of no section.
     [52, 32, 1, 0, 0, 0].iter().for_each(|half: &u16| file.extend(half.to_le_bytes()));
-    // PT_LOAD from 0 to there, readable and executable.
+    // The program header is a PT_LOAD of the whole file, readable and executable.
     [1, 0, LOADED_AT, LOADED_AT, size, size, 5, 0x1000].iter().for_each(|word: &u32| file.extend(word.to_le_bytes()));
     file.extend(code);
     let path = machine.path("thirty-two");
@@ -50,7 +50,7 @@ fn program_with(machine: &Machine, code: &[u8], data: &[u8]) -> Option<String> {
 }
 
 #[test]
-fn all_calls_are_seen_where_all_are_looked_at() {
+fn calls_of_32_bit_programs_are_seen_where_all_calls_are_traced() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let Some(program) = getsid(&machine) else { return };
     let trace = trace(&machine, &["--engine", "bpf"], &["sh", "-c", &format!("{program}; {program}; {program}")]).succeeded();
@@ -58,9 +58,9 @@ fn all_calls_are_seen_where_all_are_looked_at() {
     assert_eq!(trace.count("getsid"), 3, "{}", trace.text);
 }
 
-/// Of the first one it is said that its calls are missing; by the time of the second they are looked at.
+/// rtrace reports that calls of the first 32-bit program are missing, and traces those of the second one.
 #[test]
-fn beside_events_of_single_syscalls_they_are_looked_at_as_soon_as_there_is_one() {
+fn calls_of_32_bit_programs_are_traced_from_their_first_exec() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     if machine.lacks(&[Need::CountedProgramsOnSingleSyscalls]) {
         return;
@@ -71,12 +71,12 @@ fn beside_events_of_single_syscalls_they_are_looked_at_as_soon_as_there_is_one()
     assert_eq!(trace.conserved().lost, 0);
     assert_eq!(trace.count("getsid"), 2, "{}", trace.text);
     assert_eq!(trace.count("execve"), 5, "from one ABI to the other, each once:\n{}", trace.text);
-    assert!(trace.stderr.contains("1 32-bit programs were begun whose first calls are missing"), "{}", trace.stderr);
+    assert!(trace.stderr.contains("1 32-bit programs lack their first calls"), "{}", trace.stderr);
 }
 
-/// An exec changes what numbers mean, from 64 bits to 32 and back.
+/// An exec changes the meaning of the numbers, from 64 bits to 32 and back.
 #[test]
-fn calls_have_the_names_of_the_abi_that_their_program_is_of() {
+fn calls_have_the_names_of_their_programs_abi() {
     let Some(machine) = Machine::shared() else { return };
     let seek = call(19, [u32::MAX, 0, 0, 0, 0, 0]);
     let execute = |path_at: u32| call(11, [path_at, 0, 0, 0, 0, 0]);
@@ -97,7 +97,7 @@ fn calls_have_the_names_of_the_abi_that_their_program_is_of() {
     }
 }
 
-/// lseek's offset has 32 bits there, and fallocate's two offsets take two registers each.
+/// In the 32-bit ABI, the offset of lseek has 32 bits, and each of the two offsets of fallocate takes two registers.
 #[test]
 fn filters_compare_what_the_lines_of_32_bit_programs_show() {
     let Some(machine) = Machine::shared() else { return };

@@ -1,9 +1,9 @@
-//! Completion in a real bash: what the tab key makes of a line.
+//! Completion by the tab key, in a real bash.
 
 use crate::machine::{self, Machine};
 use crate::trace::{plain, shell};
 
-/// What bash offers for the last word of a line.
+/// Returns the completions that bash offers for the last word of a line.
 pub fn offered(machine: &Machine, line: &str) -> Vec<String> {
     let script = format!(
         r#"cat > $dir/complete.bash <<'END'
@@ -23,7 +23,7 @@ bash $dir/complete.bash '{line}'"#
 }
 
 #[test]
-fn bash_completes_what_is_traced_and_whom() {
+fn bash_completes_events_and_targets() {
     let Some(machine) = Machine::shared() else { return };
     assert_eq!(offered(&machine, "rtrace -e openat"), ["openat", "openat2"]);
     assert_eq!(offered(&machine, "rtrace -e close,openat2"), ["close,openat2"]);

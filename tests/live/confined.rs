@@ -1,6 +1,7 @@
-//! rtrace in real containers, by runc and bubblewrap, with as few rights as docker gives; and from the machine into one.
+//! rtrace in real containers of runc and bubblewrap, with as few rights as docker's containers have; and traces of a
+//! container from the host.
 //!
-//! Programs are the machine's own: its /usr is mounted into the container, as is the directory of the build.
+//! The container has the host's programs: its /usr is mounted into the container, and so is the directory of the build.
 
 use crate::cgroup::unified;
 use crate::machine::{self, Machine, engine};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// What docker leaves to root.
+/// The capabilities of root in docker's containers.
 const OF_DOCKER: [&str; 14] = [
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
@@ -28,7 +29,8 @@ const OF_DOCKER: [&str; 14] = [
     "CAP_AUDIT_WRITE",
 ];
 
-/// What docker's seccomp profile refuses to containers without further capabilities, as far as it matters here.
+/// The system calls that docker's seccomp profile refuses to containers without further capabilities, as far as rtrace
+/// needs them.
 const REFUSED_BY_DOCKER: [&str; 18] = [
     "bpf",
     "perf_event_open",
@@ -50,10 +52,10 @@ const REFUSED_BY_DOCKER: [&str; 18] = [
     "add_key",
 ];
 
-/// How a container is made.
+/// The rights of a container.
 #[derive(Clone, Copy, Default)]
 struct Rights<'a> {
-    /// Beside docker's own.
+    /// The capabilities beyond docker's default ones.
     capabilities: &'a [&'a str],
     is_filtered: bool,
     has_tracefs: bool,
@@ -61,16 +63,17 @@ struct Rights<'a> {
 
 const ALL: Rights = Rights { capabilities: &["CAP_SYS_ADMIN"], is_filtered: false, has_tracefs: false };
 
-/// A container of runc's, which is gone with its value.
+/// A container of runc, which is deleted when the value is dropped.
 struct Runc<'m> {
     machine: &'m Machine,
     id: String,
-    /// The shell line that runs it to its end.
+    /// The shell line that runs it and waits for its end.
     run: String,
 }
 
 impl<'m> Runc<'m> {
-    /// It will run this shell script, in which `$rtrace`, `$workload` and `$engine` are what they are, and `/out` is the test's directory.
+    /// Prepares a container that will run a shell script. The script has the variables `$rtrace`, `$workload` and
+    /// `$engine`, and `/out` is the test's directory.
     fn new(machine: &'m Machine, rights: Rights, script: &str) -> Runc<'m> {
         let id = crate::containers::id(machine, 0);
         make_root(machine);
@@ -115,7 +118,7 @@ impl<'m> Runc<'m> {
     }
 }
 
-/// A root directory into which the machine's programs are mounted.
+/// Creates a root directory into which the host's programs are mounted.
 fn make_root(machine: &Machine) {
     let root = machine.path("root");
     for dir in ["usr", "etc", "proc", "sys", "dev", "tmp", "run", "out", "build"] {
@@ -132,21 +135,21 @@ impl Drop for Runc<'_> {
     }
 }
 
-/// What rtrace says in such a container, and how it ends.
+/// Runs a script in a container, and returns rtrace's output and exit status.
 fn inside(machine: &Machine, rights: Rights, script: &str) -> Trace {
     Runc::new(machine, rights, script).finish()
 }
 
-/// The program that makes containers is there, and can.
+/// Whether the program that creates containers is installed.
 fn has(machine: &Machine, program: &'static str) -> bool {
     !machine.lacks(&[Need::Program(program)])
 }
 
-/// A shell script, and what holds for what it left.
-type Held = (&'static str, fn(&Trace));
+/// A shell script, and the check of its results.
+type Case = (&'static str, fn(&Trace));
 
-/// What anybody does with a tracer, held against what the program says.
-const CORE: [Held; 6] = [
+/// The basic uses of a tracer.
+const CORE: [Case; 6] = [
     (r#""$rtrace" $engine -v -o /out/lines -- true"#, |run| {
         run.conserved();
         assert!(run.count("execve") == 1 && run.count("mmap") > 2, "{}", run.text);
@@ -178,16 +181,17 @@ const CORE: [Held; 6] = [
     }),
 ];
 
+/// Runs the basic uses and checks their results.
 fn core_holds(of: impl Fn(&str) -> Trace) {
-    for (script, holds) in CORE {
+    for (script, check) in CORE {
         let run = of(script);
         assert_eq!(run.status, 0, "{script}\n{}", run.stderr);
-        holds(&run);
+        check(&run);
     }
 }
 
 #[test]
-fn with_the_capability_all_is_traced() {
+fn cap_sys_admin_suffices_in_a_container() {
     let Some(machine) = Machine::shared() else { return };
     if !has(&machine, "runc") {
         return;
@@ -199,9 +203,9 @@ fn with_the_capability_all_is_traced() {
     assert!(signal.contains("(sh)") || engine() != "bpf", "{}", run.text);
 }
 
-/// These two are enough for calls, where the machine's tracefs is out of reach.
+/// Without tracefs, these two capabilities are enough to trace system calls.
 #[test]
-fn with_the_capabilities_of_bpf_calls_are_traced() {
+fn cap_bpf_and_cap_perfmon_suffice_for_system_calls() {
     let Some(machine) = Machine::shared() else { return };
     if engine() != "bpf" || !has(&machine, "runc") {
         return;
@@ -210,20 +214,20 @@ fn with_the_capabilities_of_bpf_calls_are_traced() {
     core_holds(|script| inside(&machine, rights, script));
 }
 
-/// One sentence that names what is missing and what gives it.
+/// The error is one sentence with the missing right and the remedy.
 #[test]
-fn without_rights_it_is_said_which_are_missing() {
+fn errors_name_the_missing_rights_and_the_remedies() {
     let Some(machine) = Machine::shared() else { return };
     if !has(&machine, "runc") {
         return;
     }
     let tracefs = "rtrace: raw_syscalls:sys_enter: tracefs is not mounted, and ";
     let cases: [(Rights, String); 6] = [
-        (Rights::default(), format!("{tracefs}without a mount it takes CAP_SYS_ADMIN, which this process does not have: start the container with `--cap-add SYS_ADMIN`")),
-        (Rights { is_filtered: true, ..Rights::default() }, format!("{tracefs}without a mount it takes CAP_SYS_ADMIN, ")),
+        (Rights::default(), format!("{tracefs}using it without a mount needs CAP_SYS_ADMIN, which this process does not have: start the container with `--cap-add SYS_ADMIN`")),
+        (Rights { is_filtered: true, ..Rights::default() }, format!("{tracefs}using it without a mount needs CAP_SYS_ADMIN, ")),
         (
             Rights { is_filtered: true, ..ALL },
-            format!("{tracefs}a seccomp filter keeps rtrace from doing without a mount: start the container with `--security-opt seccomp=unconfined`"),
+            format!("{tracefs}a seccomp filter does not let rtrace use it without a mount: start the container with `--security-opt seccomp=unconfined`"),
         ),
         (
             Rights { has_tracefs: true, ..Rights::default() },
@@ -241,7 +245,7 @@ fn without_rights_it_is_said_which_are_missing() {
         ),
     ];
     for (rights, sentence) in cases {
-        // The default engine, whatever is under test: what it falls back to and why is the matter here.
+        // This tests the default engine's fallback and its reason, whatever engine the other tests use.
         let run = inside(&machine, rights, r#""$rtrace" true"#);
         let last = run.stderr.lines().last().unwrap_or_default();
         assert!(run.status == 125 && last.starts_with(&sentence), "{}\nand not {sentence}", run.stderr);
@@ -249,21 +253,21 @@ fn without_rights_it_is_said_which_are_missing() {
     }
     let bpf = Rights { is_filtered: true, has_tracefs: true, ..ALL };
     let run = inside(&machine, bpf, r#""$rtrace" --engine bpf true"#);
-    let sentence = "rtrace: the kernel does not take the BPF programs: Operation not permitted (the capabilities are there, so a seccomp filter refuses bpf: ";
+    let sentence = "rtrace: the kernel refuses the BPF programs: Operation not permitted (the capabilities are there, so a seccomp filter refuses bpf: ";
     assert!(run.status == 125 && run.stderr.starts_with(sentence), "{}", run.stderr);
     let two = Rights { capabilities: &["CAP_BPF", "CAP_PERFMON"], is_filtered: true, has_tracefs: false };
     let run = inside(&machine, two, r#""$rtrace" true"#);
     let both = run.stderr.starts_with(tracefs)
-        && run.stderr.contains("; BPF would do without tracefs, but ")
+        && run.stderr.contains("; the BPF engine needs no tracefs, but ")
         && run.stderr.contains("a seccomp filter refuses bpf");
     assert!(both, "{}", run.stderr);
     let check = inside(&machine, bpf, r#""$rtrace" check"#);
     assert!(check.stdout.contains("a seccomp filter refuses perf_event_open: ") && !check.stdout.contains("--setup"), "{}", check.stdout);
 }
 
-/// bubblewrap makes a user namespace, in which root is nobody outside.
+/// bubblewrap creates a user namespace, whose root has no capabilities outside of it.
 #[test]
-fn capabilities_of_a_user_namespace_are_none() {
+fn capabilities_in_a_user_namespace_do_not_suffice() {
     let Some(machine) = Machine::shared() else { return };
     if !has(&machine, "bwrap") {
         return;
@@ -286,9 +290,9 @@ fn capabilities_of_a_user_namespace_are_none() {
     assert!(check.contains(advice) && !check.contains("--setup"), "{check}");
 }
 
-/// All other namespaces, with capabilities that count.
+/// The container has all other namespaces, and capabilities in the initial user namespace.
 #[test]
-fn in_all_namespaces_but_a_user_namespace_all_is_traced() {
+fn namespaces_other_than_a_user_namespace_do_not_prevent_tracing() {
     let Some(machine) = Machine::shared() else { return };
     if !has(&machine, "bwrap") {
         return;
@@ -304,9 +308,9 @@ fn in_all_namespaces_but_a_user_namespace_all_is_traced() {
     });
 }
 
-/// By each way in which a container can be named from outside.
+/// The container is selected by each of the options that can name it from outside.
 #[test]
-fn from_the_machine_into_a_container() {
+fn a_container_is_traced_from_the_host() {
     let Some(machine) = Machine::shared() else { return };
     if !has(&machine, "runc") {
         return;
@@ -344,9 +348,9 @@ fn from_the_machine_into_a_container() {
     }
 }
 
-/// podman writes down names itself here, in directories that only this test sees.
+/// podman records the names itself, in directories that are mounted for this test only.
 #[test]
-fn podmans_containers_by_their_names() {
+fn a_container_of_podman_is_found_by_its_name() {
     let Some(machine) = Machine::shared() else { return };
     if !has(&machine, "podman") {
         return;
@@ -360,7 +364,7 @@ fn podmans_containers_by_their_names() {
         mount -t tmpfs none /run; mkdir -p /var/lib/containers; mount -t tmpfs none /var/lib/containers
         build=$(dirname "$rtrace")
         podman() {{ command podman --runtime runc --cgroup-manager cgroupfs "$@"; }}
-        # conmon is gone a little later.
+        # conmon ends a little later.
         tidy() {{ for i in 1 2 3 4 5 6 7 8 9; do rmdir /sys/fs/cgroup/*/libpod_parent/conmon /sys/fs/cgroup/*/libpod_parent 2>/dev/null && break; sleep .1; done; }}
         trap 'podman rm -f -t 0 {name} kept{name} >&2; tidy' EXIT
         for name in {name} kept{name}; do

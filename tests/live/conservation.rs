@@ -1,4 +1,5 @@
-//! Printed + lost = issued, exactly: what was issued is what the program says, what was printed is what the test counts, what was lost is what rtrace says.
+//! Printed + lost = issued, exactly. The traced program says how many calls it issued, the test counts the printed
+//! lines, and rtrace reports the lost calls.
 
 use crate::cgroup::Cgroup;
 use crate::line::{self, Result};
@@ -7,7 +8,7 @@ use crate::needs::unsupported;
 use crate::trace::{Trace, overrun, shell, shell_with_engine, trace, workload};
 use std::collections::BTreeSet;
 
-/// A ring so small that a burst overruns it.
+/// The option for a ring that is so small that a burst overruns it.
 const TINY: [&str; 2] = ["-m", "8K"];
 
 fn all_tags(trace: &Trace, count: u64) {
@@ -17,7 +18,7 @@ fn all_tags(trace: &Trace, count: u64) {
 }
 
 #[test]
-fn threads_with_one_syscall_selected() {
+fn every_call_of_threads_is_printed_with_one_syscall_selected() {
     let Some(machine) = Machine::alone() else { return };
     let trace = workload(&machine, &["-e", "lseek"], "calls lseek 4 25000 150000").succeeded();
     all_tags(&trace, trace.issued("lseek"));
@@ -25,7 +26,7 @@ fn threads_with_one_syscall_selected() {
 }
 
 #[test]
-fn threads_with_every_syscall_selected() {
+fn every_call_of_threads_is_printed_with_all_syscalls_selected() {
     let Some(machine) = Machine::alone() else { return };
     let trace = workload(&machine, &[], "calls lseek 4 25000 150000").succeeded();
     all_tags(&trace, 100_000);
@@ -33,7 +34,7 @@ fn threads_with_every_syscall_selected() {
 }
 
 #[test]
-fn ten_thousand_short_children() {
+fn every_call_of_ten_thousand_short_children_is_printed() {
     let Some(machine) = Machine::alone() else { return };
     let trace = workload(&machine, &["-e", "lseek"], "forks 10000").succeeded();
     all_tags(&trace, trace.issued("lseek"));
@@ -43,14 +44,14 @@ fn ten_thousand_short_children() {
 }
 
 #[test]
-fn short_children_with_every_syscall_selected() {
+fn every_call_of_short_children_is_printed_with_all_syscalls_selected() {
     let Some(machine) = Machine::alone() else { return };
     let trace = workload(&machine, &[], "forks 1000").succeeded();
     all_tags(&trace, trace.issued("lseek"));
 }
 
 #[test]
-fn threads_made_while_traced() {
+fn every_call_of_threads_that_are_created_while_traced_is_printed() {
     let Some(machine) = Machine::shared() else { return };
     for options in [&["-e", "lseek"][..], &[]] {
         let trace = workload(&machine, options, "threads 1000").succeeded();
@@ -58,9 +59,10 @@ fn threads_made_while_traced() {
     }
 }
 
-/// Whether the reader keeps up with more depends on who else wants the processors: `cargo bench --bench peers` says what it does on a quiet machine.
+/// Whether the reader keeps up with a higher rate depends on the load of the machine: `cargo bench --bench peers`
+/// measures it on a quiet one.
 #[test]
-fn rings_of_the_default_size_at_a_moderate_and_at_a_high_rate() {
+fn rings_of_the_default_size_hold_a_moderate_rate_and_account_for_a_high_one() {
     let Some(machine) = Machine::alone() else { return };
     for options in [&["-e", "getppid"][..], &[]] {
         let moderate = workload(&machine, options, "calls getppid 1 40000 20000").succeeded();
@@ -72,8 +74,8 @@ fn rings_of_the_default_size_at_a_moderate_and_at_a_high_rate() {
     }
 }
 
-/// Thousands of threads are ready to run when whoever reads the rings is, too. How many calls are lost then depends on
-/// the machine: `cargo bench --bench burst` measures it.
+/// Thousands of threads are runnable at the same time as the thread that reads the rings. How many calls are lost then
+/// depends on the machine: `cargo bench --bench burst` measures it.
 #[test]
 fn calls_of_threads_that_end_at_once_are_all_accounted_for() {
     let Some(machine) = Machine::alone() else { return };
@@ -84,7 +86,7 @@ fn calls_of_threads_that_end_at_once_are_all_accounted_for() {
 }
 
 #[test]
-fn the_thread_that_empties_the_rings_runs_before_the_command_and_the_command_as_it_would_alone() {
+fn only_the_thread_that_empties_the_rings_has_a_real_time_priority() {
     let Some(machine) = Machine::shared() else { return };
     if !shell(&machine, "chrt -f 1 true").stderr.is_empty() {
         return unsupported("no real-time priorities");
@@ -98,10 +100,10 @@ fn the_thread_that_empties_the_rings_runs_before_the_command_and_the_command_as_
     assert_eq!(first, 1, "{}", trace.stdout);
 }
 
-/// What a record may hold decides how much room there is, unless the user does.
+/// The maximum size of a record decides the size of the rings, unless the user chooses it.
 #[cfg_attr(not(feature = "bpf"), ignore = "rtrace is built without BPF")]
 #[test]
-fn the_size_of_the_rings_is_chosen_by_what_records_hold() {
+fn the_size_of_the_rings_follows_from_the_size_of_records() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let kib = |options: &[&str]| {
         let trace = trace(&machine, &[&["--engine", "bpf"], options].concat(), &["true"]).succeeded();
@@ -118,7 +120,7 @@ fn the_size_of_the_rings_is_chosen_by_what_records_hold() {
 }
 
 #[test]
-fn overrun_with_one_syscall_selected() {
+fn an_overrun_ring_is_accounted_for_with_one_syscall_selected() {
     let Some(machine) = Machine::alone() else { return };
     let trace = overrun(&machine, &[&TINY[..], &["-e", "lseek"]].concat(), "calls lseek 4 50000").succeeded();
     let verdict = trace.conserved();
@@ -132,7 +134,7 @@ fn overrun_with_one_syscall_selected() {
 }
 
 #[test]
-fn overrun_with_every_syscall_selected() {
+fn an_overrun_ring_is_accounted_for_with_all_syscalls_selected() {
     let Some(machine) = Machine::alone() else { return };
     let trace = overrun(&machine, &TINY, "calls lseek 4 50000").succeeded();
     let verdict = trace.conserved();
@@ -141,9 +143,10 @@ fn overrun_with_every_syscall_selected() {
     assert!(verdict.issued < trace.issued("lseek") + 1000, "a small program's start and end are a few hundred calls: {verdict:?}");
 }
 
-/// A read of /dev/zero returns its own count, and counts differ from call to call: an exit that was paired with another call's entry shows.
+/// A read of /dev/zero returns its count, and the count differs from call to call, so an exit that was paired with the
+/// entry of another call is visible.
 #[test]
-fn after_a_gap_no_entry_is_paired_with_a_foreign_exit() {
+fn an_entry_before_a_gap_is_not_paired_with_another_calls_exit() {
     let Some(machine) = Machine::alone() else { return };
     let trace = overrun(&machine, &[&TINY[..], &["-e", "read"]].concat(), "calls read 4 50000").succeeded();
     assert!(trace.conserved().lost > 0);
@@ -152,7 +155,8 @@ fn after_a_gap_no_entry_is_paired_with_a_foreign_exit() {
     for (line, call) in line::calls(&lines) {
         let (Some(count), Result::Returned(result)) = (call.number("count"), &call.result) else { continue };
         let from_zero = line.comm == "workload" && count <= 4096 && result.parse::<u64>().is_ok_and(|r| r > 0);
-        // The program's start reads too, from ELF files and /proc, which may give less than was asked for; those are few.
+        // The start of the program also reads ELF files and /proc, which may return less than the count; there are few
+        // such reads.
         paired += u64::from(from_zero && *result == count.to_string());
         let foreign = from_zero && *result != count.to_string() && line.tid != lines[0].tid;
         assert!(!foreign, "{}", line.text);
@@ -160,9 +164,9 @@ fn after_a_gap_no_entry_is_paired_with_a_foreign_exit() {
     assert!(paired > 1000, "only {paired} pairs");
 }
 
-/// The kernel reports no entry for a call that seccomp answers, only the exit.
+/// For a call that seccomp answers, the kernel reports only the exit, and no entry.
 #[test]
-fn calls_that_a_seccomp_filter_answers() {
+fn calls_that_a_seccomp_filter_answers_are_accounted_for() {
     let Some(machine) = Machine::shared() else { return };
     for options in [&["-e", "getppid"][..], &[]] {
         let trace = workload(&machine, options, "seccomp 1000").succeeded();
@@ -176,9 +180,9 @@ fn calls_that_a_seccomp_filter_answers() {
     }
 }
 
-/// The kernel counts some events of a cgroup of which it writes no record, when their task is moved at that moment.
+/// The kernel counts some events of a cgroup without writing a record, if their task is moved at that moment.
 #[test]
-fn tasks_that_are_moved_between_cgroups() {
+fn calls_of_tasks_that_move_between_cgroups_are_accounted_for() {
     let Some(machine) = Machine::shared() else { return };
     let groups = ["a", "b"].map(|name| Cgroup::new(&machine, name));
     let [a, b] = groups.each_ref().map(|group| group.dir.display().to_string());
@@ -189,13 +193,14 @@ fn tasks_that_are_moved_between_cgroups() {
     let trace = crate::trace::trace(&machine, &["-G", &a, "-m", "16M"], &["sh", "-c", &script]).succeeded();
     let verdict = trace.conserved();
     assert!(verdict.printed > 0 && !trace.stderr.contains("does not add up"), "{}", trace.stderr);
-    let unwritten = trace.stderr.contains("of the lost records the kernel counted but did not write");
+    let unwritten = trace.stderr.contains("of the lost records were counted but not written by the kernel");
     assert!(verdict.lost == 0 || unwritten || trace.text.contains("LOST"), "{}", trace.stderr);
 }
 
-/// Where the trace is switched off in the middle of a call, the kernel may count it and write no record (it did in 14 of 100 such runs).
+/// If the trace is switched off during a call, the kernel may count the call and write no record (it did so in 14 of
+/// 100 such runs).
 #[test]
-fn traces_that_end_in_the_middle_of_calls() {
+fn traces_that_end_during_calls_are_accounted_for() {
     let Some(machine) = Machine::shared() else { return };
     let script = "$workload calls lseek 4 100000000 >/dev/null & calls=$!
         for i in $(seq 30); do $rtrace $engine -v -s -e lseek -m 4M -p $calls sleep .00$((i % 10)) 2>&1 >/dev/null || echo failed; done; kill $calls";

@@ -1,4 +1,5 @@
-//! rtrace inside a pid namespace, as in every container: tasks have the numbers that `ps` shows there, and of tasks outside nothing is shown.
+//! rtrace inside a pid namespace, as in every container: tasks have the pids that `ps` shows there, and tasks outside
+//! are not shown.
 
 use crate::machine::{self, Machine};
 use crate::namespaces::can_unshare;
@@ -7,18 +8,18 @@ use crate::trace::{Trace, shell_with_engine, start_shell};
 
 const INSIDE: &str = "unshare --pid --fork --mount-proc";
 
-/// What a shell line in a pid namespace gives, in one below the machine's first and in one below that.
+/// Runs a shell line in a pid namespace below the initial one, and in a pid namespace below such a one.
 fn inside(machine: &Machine, script: &str) -> Vec<Trace> {
     let deep = format!("{INSIDE} {INSIDE}");
     let quoted = script.replace('\'', r"'\''");
-    // The shell is number 1 there, which waits for whoever has lost its parent.
+    // The shell has pid 1 there, and reaps processes whose parent has ended.
     [INSIDE, &deep].map(|unshare| shell_with_engine(machine, &format!("{unshare} sh -c '{quoted}\n:'"))).into()
 }
 
-/// What the script said of this.
-fn said<'t>(trace: &'t Trace, what: &str) -> &'t str {
+/// Returns the rest of the line of the script's output that begins with `what`.
+fn rest_of_line<'t>(trace: &'t Trace, what: &str) -> &'t str {
     let line = trace.stdout.lines().find_map(|line| line.strip_prefix(what));
-    line.unwrap_or_else(|| panic!("nothing is said of {what:?}:\n{}\n{}", trace.stdout, trace.stderr))
+    line.unwrap_or_else(|| panic!("no line begins with {what:?}:\n{}\n{}", trace.stdout, trace.stderr))
 }
 
 fn lines_of(trace: &Trace, call: &str) -> Vec<String> {
@@ -26,7 +27,7 @@ fn lines_of(trace: &Trace, call: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_command_and_its_children() {
+fn a_command_and_its_children_are_traced_by_their_inner_pids() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;
@@ -36,14 +37,14 @@ fn a_command_and_its_children() {
         let verdict = trace.verdict();
         assert_eq!((verdict.printed, verdict.lost), (verdict.issued, 0), "{}", trace.stderr);
         assert_eq!(lines_of(&trace, "lseek").len(), 20, "{}", trace.text);
-        let shell = format!(" sh/{} ", said(&trace, "shell "));
+        let shell = format!(" sh/{} ", rest_of_line(&trace, "shell "));
         assert!(trace.text.lines().any(|line| line.contains(&shell)), "no line of {shell}:\n{}", trace.text);
         assert!(trace.text.contains(" (workload)") || trace.text.contains(" (sh)"), "children have their names:\n{}", trace.text);
     }
 }
 
 #[test]
-fn a_process_and_a_thread_that_are_there() {
+fn a_running_process_and_thread_are_traced_by_their_inner_pids() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;
@@ -56,21 +57,22 @@ fn a_process_and_a_thread_that_are_there() {
         );
         for trace in inside(&machine, &script) {
             let naps = lines_of(&trace, "clock_nanosleep");
-            let sleeper = format!(" sleep/{} ", said(&trace, "sleeper "));
+            let sleeper = format!(" sleep/{} ", rest_of_line(&trace, "sleeper "));
             assert!(naps.len() == 1 && naps[0].contains(&sleeper), "{option}: {}\n{}", trace.text, trace.stderr);
         }
     }
 }
 
 #[test]
-fn everybody_there_and_nobody_else() {
+fn a_system_wide_trace_has_only_the_tasks_of_the_namespace() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;
     }
-    // It is killed with its value, however this test ends.
+    // It is killed when the value is dropped.
     let _outside = start_shell(&machine, r#"exec "$workload" calls lseek 1 1000000000"#);
-    // Without BPF, -u follows whoever is there, and what they start; the command that says how long is not among them.
+    // Without BPF, -u follows the tasks that exist at the start and their children. The command, whose end ends the
+    // trace, is started later.
     let whoever: &[&str] = if machine::engine() == "bpf" { &["-a", "-u root"] } else { &["-a"] };
     for whom in whoever {
         let script = format!(r#""$rtrace" $engine -v {whom} -e lseek -o "$dir/lines" "$workload" forks 20; cat "$dir/lines""#);
@@ -84,7 +86,7 @@ fn everybody_there_and_nobody_else() {
 }
 
 #[test]
-fn sums_and_filters() {
+fn summaries_and_filters_use_the_inner_pids() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;
@@ -93,7 +95,7 @@ fn sums_and_filters() {
         let row = trace.text.lines().find(|line| line.trim_start().starts_with("lseek ")).map(|line| line.split_whitespace().nth(1));
         assert_eq!(row, Some(Some("20")), "{}", trace.text);
     }
-    // There are not so many tasks there that numbers would be large; on the machine they mostly are.
+    // The namespace has few tasks, so its pids are small. Outside, pids are mostly larger.
     for (filter, calls) in [("tid < 1000", 20), ("tid >= 1000", 0), ("pid < 1000", 20)] {
         let script = format!(r#""$rtrace" $engine -e lseek --filter '{filter}' -o "$dir/lines" "$workload" forks 20; cat "$dir/lines""#);
         for trace in inside(&machine, &script) {
@@ -102,7 +104,7 @@ fn sums_and_filters() {
     }
 }
 
-/// Names and numbers in /proc would be of other tasks.
+/// The names and pids in that /proc are those of other tasks.
 #[test]
 fn a_proc_of_another_namespace_is_refused() {
     let Some(machine) = Machine::shared() else { return };
@@ -118,9 +120,9 @@ fn a_proc_of_another_namespace_is_refused() {
     );
 }
 
-/// The kernel says to whom a signal is sent by a number that is the first namespace's in tracepoints.
+/// The kernel's tracepoint has the receiver's pid in the initial namespace.
 #[test]
-fn signals_and_who_sent_them() {
+fn signals_are_shown_with_the_inner_pid_of_their_sender() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;
@@ -129,7 +131,7 @@ fn signals_and_who_sent_them() {
     for options in ["", "-e kill", "-e lseek --signals"] {
         let script = format!(r#""$rtrace" $engine {options} -o "$dir/lines" sh -c '{kill}'; cat "$dir/lines""#);
         for trace in inside(&machine, &script) {
-            let (shell, sleeper) = (said(&trace, "shell "), said(&trace, "sleeper "));
+            let (shell, sleeper) = (rest_of_line(&trace, "shell "), rest_of_line(&trace, "sleeper "));
             let user = if machine::engine() == "bpf" { ", si_uid=0" } else { "" };
             let by_shell = format!("si_code=SI_USER, si_pid={shell} (sh){user}}} ---");
             let of_sleeper: Vec<&str> = trace.text.lines().filter(|line| line.contains(&format!(" sleep/{sleeper} "))).collect();
@@ -146,9 +148,9 @@ fn signals_and_who_sent_them() {
     }
 }
 
-/// All that the kernel writes about the receiver is that it is given the signal.
+/// The receiver has no other record than that of the delivered signal.
 #[test]
-fn a_signal_to_a_process_that_was_asleep_all_the_time() {
+fn a_signal_to_a_process_that_was_asleep_is_shown() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;
@@ -157,7 +159,7 @@ fn a_signal_to_a_process_that_was_asleep_all_the_time() {
         until grep -q "(sleep) S" /proc/$!/stat; do sleep .05; done
         "$rtrace" $engine -o "$dir/lines" -p $! sh -c "kill -TERM $!; sleep .3"; cat "$dir/lines""#;
     for trace in inside(&machine, script) {
-        let sleeper = format!(" sleep/{} ", said(&trace, "sleeper "));
+        let sleeper = format!(" sleep/{} ", rest_of_line(&trace, "sleeper "));
         let of_sleeper: Vec<&str> = trace.text.lines().filter(|line| line.contains(&sleeper)).collect();
         let [.., signal, end] = of_sleeper[..] else { panic!("{}\n{}", trace.text, trace.stderr) };
         assert!(signal.contains("--- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid="), "{}", trace.text);
@@ -165,7 +167,7 @@ fn a_signal_to_a_process_that_was_asleep_all_the_time() {
     }
 }
 
-/// A task outside may have the number that one has inside: what is sent to the former is not the latter's.
+/// A task outside may have the same pid as one inside. A signal to the former must not be shown for the latter.
 #[test]
 fn signals_to_tasks_outside_are_not_shown() {
     let Some(machine) = Machine::shared() else { return };
@@ -175,13 +177,13 @@ fn signals_to_tasks_outside_are_not_shown() {
     if !std::path::Path::new("/proc/sys/kernel/ns_last_pid").exists() {
         return unsupported("numbers of new tasks cannot be chosen here (CONFIG_CHECKPOINT_RESTORE)");
     }
-    // It is killed with its value, however this test ends.
+    // It is killed when the value is dropped.
     let outside = start_shell(&machine, "trap '' USR1; while :; do kill -USR1 $$; sleep .01; done");
     let number = outside.pid().as_raw_nonzero();
     let inner = format!("echo $(({number} - 1)) >/proc/sys/kernel/ns_last_pid; sleep .5 & echo sleeper $!; wait; :");
     let script = format!(r#""$rtrace" $engine --signals -e clock_nanosleep -o "$dir/lines" sh -c '{inner}'; cat "$dir/lines""#);
     for trace in inside(&machine, &script) {
-        assert_eq!(said(&trace, "sleeper "), number.to_string());
+        assert_eq!(rest_of_line(&trace, "sleeper "), number.to_string());
         assert!(trace.text.contains(&format!(" sleep/{number} ")), "it is traced: {}", trace.text);
         assert!(!trace.text.contains("SIGUSR1"), "{}", trace.text);
     }

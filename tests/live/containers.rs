@@ -1,4 +1,4 @@
-//! `--container`: cgroups that are called as runtimes call those of their containers, and names from the files that runtimes keep.
+//! `--container`: cgroups with the names of containers' cgroups, and names of containers from the records of runtimes.
 
 use crate::cgroup::Cgroup;
 use crate::completion::offered;
@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::namespaces::can_unshare;
 use crate::trace::{Trace, plain, shell_with_engine, trace};
 
-/// An ID that no other test has. Those of one test begin with the same 12 digits.
+/// Returns an ID that no other test uses. The IDs of one test begin with the same 12 digits.
 pub fn id(machine: &Machine, number: u32) -> String {
     let name = machine.dir().file_name().expect("it has a name").to_string_lossy().into_owned();
     let mut numbers = name.rsplit('-').map(|number| number.parse::<u32>().expect("rtrace-live-PID-NUMBER"));
@@ -14,7 +14,7 @@ pub fn id(machine: &Machine, number: u32) -> String {
     format!("{pid:08x}{test:04x}{number:02x}{:050}", 0)
 }
 
-/// Traces the container while a shell makes a call outside it and two inside.
+/// Traces the container while a shell makes one call outside of it and two inside.
 fn traced(machine: &Machine, container: &str, into: &Cgroup) -> Trace {
     let script =
         format!(r#""$workload" tag 8001; echo $$ >'{}/cgroup.procs'; "$workload" tag 8002; exec "$workload" tag 8003"#, into.dir.display());
@@ -22,7 +22,7 @@ fn traced(machine: &Machine, container: &str, into: &Cgroup) -> Trace {
 }
 
 #[test]
-fn the_cgroups_of_each_runtime() {
+fn containers_are_found_by_the_cgroups_of_all_runtimes() {
     let Some(machine) = Machine::shared() else { return };
     let top = Cgroup::new(&machine, "a");
     let own = id(&machine, 0)[..12].to_owned();
@@ -36,19 +36,19 @@ fn the_cgroups_of_each_runtime() {
         r"machine.slice/machine-my\x2dOWN.scope",
         "lxc.payload.box-OWN",
     ];
-    // What watches a container is not in it.
-    let _watching = top.below(&format!("libpod-conmon-{}.scope", id(&machine, 2)));
+    // The monitor of a container is not in the container.
+    let _monitor = top.below(&format!("libpod-conmon-{}.scope", id(&machine, 2)));
     for (number, cgroup) in (0..).zip(cgroups) {
         let id = id(&machine, number);
         let group = top.below(&cgroup.replace("ID", &id).replace("OWN", &own));
         let name = match number {
             6 => format!("my-{own}"),
             7 => format!("box-{own}"),
-            // All of it, or as much as nobody else's begins with.
+            // The whole ID, or a beginning that no other one has.
             _ if number % 2 == 0 => id,
             _ => id[..14].to_owned(),
         };
-        // A part of it.
+        // A cgroup inside the container's cgroup.
         let inside = group.below("init.scope");
         let trace = traced(&machine, &name, &inside);
         assert_eq!(trace.tags(), [8002, 8003], "{cgroup}: {}\n{}", trace.text, trace.stderr);
@@ -56,13 +56,13 @@ fn the_cgroups_of_each_runtime() {
 }
 
 #[test]
-fn a_container_in_another() {
+fn a_container_in_another_one_is_found() {
     let Some(machine) = Machine::shared() else { return };
     let top = Cgroup::new(&machine, "a");
     let (outer, inner) = (id(&machine, 1), id(&machine, 2));
     let outside = top.below(&format!("docker-{outer}.scope"));
     let inside = outside.below(&format!("docker/{inner}"));
-    // The same once more is a part of it.
+    // A cgroup with the outer container's own ID is a part of that container.
     let same = outside.below(&format!("docker/{outer}"));
     assert_eq!(traced(&machine, &inner, &inside).tags(), [8002, 8003]);
     assert_eq!(traced(&machine, &inner, &same).tags(), [0_u64; 0]);
@@ -70,7 +70,7 @@ fn a_container_in_another() {
     assert_eq!(traced(&machine, &outer, &outside).tags(), [8002, 8003]);
 }
 
-/// What runtimes keep of their containers, where they keep it: seen by this shell line alone.
+/// Creates the records of runtimes in their directories, which are mounted for this shell script only.
 const STATE: &str = r#"
     for place in /var/lib /run /etc/docker; do [ -d $place ] || continue; mount -t tmpfs none $place; done
     mkdir -p /var/lib/docker/containers/$docker /var/lib/docker/containers/$stopped
@@ -90,23 +90,23 @@ const STATE: &str = r#"
     echo '{"annotations":{"io.kubernetes.cri.container-name":' > $tasks/$broken/config.json
 "#;
 
-/// The containers of that state, which run except for one.
+/// The running containers that [`STATE`] has records of. One more is stopped.
 const IN_STATE: [&str; 8] = ["docker", "podman", "brief", "crio", "cri", "twin", "pause", "broken"];
 
-/// Runs a shell line where that state is, in a mount namespace of its own.
+/// Runs a shell line with these records, in a mount namespace of its own.
 fn with_state(machine: &Machine, script: &str) -> Trace {
     let ids = (0..).zip(IN_STATE.into_iter().chain(["stopped"])).map(|(number, name)| format!("{name}={}\n", id(machine, number)));
     std::fs::write(machine.path("script"), format!("set -e\n{}{STATE}\n{script}", ids.collect::<String>())).expect("a test may write");
     shell_with_engine(machine, "unshare --mount sh \"$dir/script\"")
 }
 
-/// A cgroup for each of its containers that runs, in the order of `IN_STATE`.
+/// Creates a cgroup for each of the running containers, in the order of `IN_STATE`.
 fn run_state(machine: &Machine, top: &Cgroup) -> Vec<Cgroup> {
     (0..).zip(IN_STATE).map(|(number, _)| top.below(&format!("docker-{}.scope", id(machine, number)))).collect()
 }
 
 #[test]
-fn names_that_runtimes_have_written_down() {
+fn containers_are_found_by_the_names_in_the_records_of_runtimes() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;
@@ -126,7 +126,7 @@ fn names_that_runtimes_have_written_down() {
 }
 
 #[test]
-fn what_is_said_where_no_single_container_is_meant() {
+fn errors_name_stopped_similar_and_ambiguous_containers() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;
@@ -135,7 +135,7 @@ fn what_is_said_where_no_single_container_is_meant() {
     let _groups = run_state(&machine, &top);
     let twice = [1, 2].map(|number| top.below(&format!("{number}/crio-{}.scope", id(&machine, 50))));
     let short = &id(&machine, 0)[..12];
-    let said = |container: &str| {
+    let error_for = |container: &str| {
         let run = with_state(&machine, &format!("\"$rtrace\" $engine --container '{container}' true || echo status $?"));
         assert_eq!(run.stdout, "status 125\n", "{container}: {}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
@@ -143,27 +143,33 @@ fn what_is_said_where_no_single_container_is_meant() {
     };
     let how = "(docker ps --no-trunc, podman ps --no-trunc and crictl ps --no-trunc print IDs)\n";
     let old = &id(&machine, 8)[..12];
-    assert_eq!(said("old"), format!("rtrace: container old ({old}) is not running: it has no cgroup\n"));
-    assert_eq!(said("olddb"), format!("rtrace: container olddb ({old}) is not running: it has no cgroup\n"));
-    assert_eq!(said("ngnix"), format!("rtrace: no container ngnix is running here; near: nginx {how}"));
-    assert_eq!(said("shop-2"), format!("rtrace: no container shop-2 is running here; near: shop-2/app {how}"));
-    assert_eq!(said("x\x1b[1m\u{9b}y"), format!("rtrace: no container x\\u{{1b}}[1m\\u{{9b}}y is running here {how}"));
-    assert_eq!(said(""), format!("rtrace: no container is meant by an empty name {how}"));
+    assert_eq!(error_for("old"), format!("rtrace: container old ({old}) is not running: it has no cgroup\n"));
+    assert_eq!(error_for("olddb"), format!("rtrace: container olddb ({old}) is not running: it has no cgroup\n"));
+    assert_eq!(error_for("ngnix"), format!("rtrace: no container ngnix is running here; similar: nginx {how}"));
+    assert_eq!(error_for("shop-2"), format!("rtrace: no container shop-2 is running here; similar: shop-2/app {how}"));
+    assert_eq!(error_for("x\x1b[1m\u{9b}y"), format!("rtrace: no container x\\u{{1b}}[1m\\u{{9b}}y is running here {how}"));
+    assert_eq!(error_for(""), format!("rtrace: the name of the container is empty {how}"));
     assert_eq!(
-        said("app"),
-        format!("rtrace: there are 2 containers that app may mean, give more of an ID: shop-2/app ({short}), shop-3/app ({short})\n")
+        error_for("app"),
+        format!("rtrace: app matches 2 containers, specify one by more digits of its ID: shop-2/app ({short}), shop-3/app ({short})\n")
     );
-    let many = said(short);
-    assert!(many.contains(&format!("there are 10 containers that {short} may mean")) && many.contains("and 2 more"), "{many}");
-    let two = said(&id(&machine, 50));
+    let many = error_for(short);
+    assert!(
+        many.contains(&format!("{short} matches 10 containers, specify one by more digits of its ID: ")) && many.contains("and 2 more"),
+        "{many}"
+    );
+    let two = error_for(&id(&machine, 50));
     assert!(two.contains("has several cgroups, choose one by -G: ") && twice.iter().all(|group| two.contains(&group.path)), "{two}");
     let none = with_state(&machine, "umount -a -t cgroup2; \"$rtrace\" --container none true || echo status $?").stderr;
-    assert!(none.starts_with("rtrace: no container none is running here, and no other: no cgroup is called as docker"), "{none}");
+    assert!(
+        none.starts_with("rtrace: no container none is running here, and no other: no cgroup has the name of a container of docker"),
+        "{none}"
+    );
 }
 
-/// podman without root: it keeps its files in its user's home, who may put there what he likes.
+/// podman without root keeps its records in the user's home directory, where the user may write anything.
 #[test]
-fn names_of_users_containers() {
+fn names_recorded_by_a_user_apply_only_to_the_users_containers() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;

@@ -1,4 +1,5 @@
-//! Strings and bytes that the kernel itself puts into its `syscalls:` events (from Linux 6.19): what the tracepoint engine shows of memory.
+//! Strings and bytes that the kernel itself copies into its `syscalls:` events (from Linux 6.19 on), as the tracepoint
+//! engine shows them.
 
 use crate::line;
 use crate::machine::Machine;
@@ -13,20 +14,20 @@ fn scene(machine: &Machine, name: &str, count: u64) -> Trace {
     trace
 }
 
-/// One argument of all calls of a name that failed.
+/// Returns one argument of each failed call of this name.
 fn of_failed(trace: &Trace, name: &str, arg: &str) -> Vec<String> {
     let lines = trace.lines();
     let failed = line::calls(&lines).into_iter().filter(|(line, call)| call.name == name && line.text.contains("= -1 "));
     failed.filter_map(|(_, call)| call.arg(arg).map(str::to_owned)).collect()
 }
 
-/// The last so many: the loader's failed calls come before the program's.
+/// Returns the last `count` of them: the failed calls of the loader come before those of the program.
 fn last<T>(mut all: Vec<T>, count: usize) -> Vec<T> {
     all.split_off(all.len().saturating_sub(count))
 }
 
 #[test]
-fn strings_on_pages_that_were_never_touched_are_there() {
+fn strings_on_untouched_pages_are_shown() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::CopiesInEvents]) {
         return;
@@ -36,7 +37,7 @@ fn strings_on_pages_that_were_never_touched_are_there() {
 }
 
 #[test]
-fn what_ends_where_the_mapping_ends_is_there() {
+fn strings_that_end_at_the_end_of_a_mapping_are_shown() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::CopiesInEvents]) {
         return;
@@ -54,7 +55,7 @@ fn what_ends_where_the_mapping_ends_is_there() {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_address() {
+fn unreadable_memory_is_shown_as_an_address() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::CopiesInEvents]) {
         return;

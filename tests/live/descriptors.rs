@@ -1,4 +1,5 @@
-//! The path behind a descriptor is the file that the call truly read, or it is not printed. A read of 11 bytes was one of the file `eleven`.
+//! The path behind a descriptor is the file that the call really read, or it is not printed. The size of each file is
+//! in its name, so a read that returned 11 bytes was from the file `eleven`.
 
 use crate::line;
 use crate::machine::{self, Machine};
@@ -6,7 +7,7 @@ use crate::machine::{self, Machine};
 use crate::needs::Need;
 use crate::trace::{Trace, overrun, shell, workload};
 
-/// How the reads of one run came out.
+/// The numbers of right, wrong and missing paths of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Score {
     right: u64,
@@ -14,7 +15,8 @@ struct Score {
     unknown: u64,
 }
 
-/// What a read of so many bytes was of: how the path ends, or all of it from the test's directory on.
+/// The file that a read of a number of bytes was from: the end of its path, or the whole path from the test's directory
+/// on.
 fn truth(count: u64) -> Option<&'static [&'static str]> {
     Some(match count {
         11 => &["/eleven"],
@@ -24,7 +26,7 @@ fn truth(count: u64) -> Option<&'static [&'static str]> {
         55 => &["/elsewhere/moved (deleted)"],
         66 => &["/name (deleted)"],
         77 => &["/name"],
-        // By another root, or on a mount that is no part of the tree.
+        // These are paths below another root, or on a mount that is not part of the tree.
         88 => &["=/eleven"],
         87 => &["/moved/twenty-two"],
         86 => &["=/twenty-two"],
@@ -52,7 +54,7 @@ fn score(trace: &Trace) -> Score {
     score
 }
 
-/// Runs a scene with every syscall selected and with as few as paths need, and holds that no path is wrong.
+/// Runs a scene with every syscall selected, and with as few as paths need, and checks that no path is wrong.
 fn scene(name: &str, rounds: u64, reads: u64) -> Vec<Score> {
     let Some(machine) = Machine::alone() else { return Vec::new() };
     machine.file("eleven", 4096);
@@ -72,36 +74,37 @@ fn scene(name: &str, rounds: u64, reads: u64) -> Vec<Score> {
 }
 
 #[test]
-fn opened_read_and_closed_in_turn() {
+fn a_descriptor_has_its_path_at_each_of_open_read_and_close() {
     scene("alternate", 3000, 6000);
 }
 
 #[test]
-fn one_number_for_two_files_by_dup2() {
+fn dup2_gives_a_descriptor_another_path() {
     scene("dup2", 3000, 6000);
 }
 
 #[test]
-fn one_number_for_two_files_in_parent_and_child() {
+fn parent_and_child_have_different_files_under_one_number() {
     scene("fork", 3000, 12_000);
 }
 
 #[test]
-fn two_threads_that_share_numbers() {
+fn threads_share_one_table_of_descriptors() {
     scene("threads", 3000, 6000);
 }
 
 #[test]
-fn one_number_for_two_files_by_close_on_exec() {
+fn close_on_exec_frees_a_descriptor_for_another_file() {
     scene("cloexec", 3000, 6000);
 }
 
 #[test]
-fn descriptors_sent_over_a_socket() {
+fn descriptors_that_are_sent_over_a_socket_have_their_paths() {
     scene("passed", 1000, 1000);
 }
 
-/// Runs a scene in the engine that knows a file by what it is called at the call, not by the name under which it was opened; returns how many reads were right, which all were.
+/// Runs a scene in the BPF engine, which walks the path of a file at each call instead of remembering the name that it
+/// was opened with. Checks that all reads have the right path, and returns their number.
 #[cfg(feature = "bpf")]
 fn all_right(scene: &str, rounds: u64) -> u64 {
     let score = as_called(scene, rounds);
@@ -123,39 +126,39 @@ fn as_called(scene: &str, rounds: u64) -> Score {
 
 #[cfg(feature = "bpf")]
 #[test]
-fn files_and_directories_that_are_renamed_while_open() {
+fn renamed_open_files_have_their_new_path() {
     assert!([0, 600].contains(&all_right("renamed", 200)));
 }
 
 #[cfg(feature = "bpf")]
 #[test]
-fn another_file_under_the_same_name() {
+fn a_new_file_of_the_same_name_is_told_from_the_old_one() {
     assert!([0, 1000].contains(&all_right("replaced", 500)));
 }
 
 #[cfg(feature = "bpf")]
 #[test]
-fn another_tree_in_the_same_memory() {
+fn a_tree_in_reused_kernel_memory_has_its_own_paths() {
     assert!([0, 2000].contains(&all_right("recycled", 1000)));
 }
 
 #[cfg(feature = "bpf")]
 #[test]
-fn directories_that_exchange_their_names_meanwhile() {
+fn directories_that_exchange_their_names_have_their_new_paths() {
     let score = as_called("swapped", 200);
-    // In the middle of a change nobody knows.
+    // While the directories change, either path may be right.
     assert!(score == Score::default() || score.right > 200 && score.wrong == 0, "{score:?}");
 }
 
 #[cfg(feature = "bpf")]
 #[test]
-fn paths_are_those_of_the_tasks_root_and_mounts() {
+fn paths_begin_at_the_tasks_root_and_follow_its_mounts() {
     assert!([0, 402].contains(&all_right("rooted", 100)));
 }
 
 #[cfg(feature = "bpf")]
 #[test]
-fn descriptors_in_arrays_and_of_other_processes() {
+fn descriptors_in_arrays_and_of_other_processes_have_their_paths() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::TasksByNumber]) {
         return;
@@ -171,14 +174,14 @@ fn descriptors_in_arrays_and_of_other_processes() {
 }
 
 #[test]
-fn files_that_stay_open_are_known() {
+fn files_that_were_open_before_the_trace_have_their_paths() {
     for score in scene("held", 20, 40) {
         assert!(score.right >= 20, "there was time to look: {score:?}");
     }
 }
 
 #[test]
-fn what_the_command_inherits_is_known() {
+fn descriptors_that_the_command_inherits_have_their_paths() {
     let Some(machine) = Machine::shared() else { return };
     machine.file("eleven", 4096);
     let script = r#""$rtrace" -o "$dir/lines" -e read --fd-paths -- head -c 5 <"$dir/eleven" >"$dir/out""#;
@@ -189,7 +192,7 @@ fn what_the_command_inherits_is_known() {
 }
 
 #[test]
-fn after_a_gap_paths_are_right_or_absent() {
+fn paths_after_a_gap_are_right_or_absent() {
     let Some(machine) = Machine::alone() else { return };
     machine.file("eleven", 4096);
     machine.file("twenty-two", 4096);

@@ -1,4 +1,4 @@
-//! The first and the last call of a program, and what lies on both sides of an exec.
+//! The first and the last call of a program, and the calls on both sides of an exec.
 
 use crate::line::{self, Call, Line, Result, What};
 use crate::machine::{self, Machine};
@@ -34,7 +34,7 @@ fn the_first_line_is_the_commands_own_execve() {
 }
 
 #[test]
-fn the_call_after_an_exec_is_the_loaders_first() {
+fn the_call_after_an_exec_is_the_first_of_the_loader() {
     let Some(machine) = Machine::shared() else { return };
     let trace = untouched(workload(&machine, &[], "exec leader").succeeded());
     let lines = trace.lines();
@@ -45,7 +45,7 @@ fn the_call_after_an_exec_is_the_loaders_first() {
 }
 
 #[test]
-fn exit_group_is_every_threads_or_its_leaders_last() {
+fn exit_group_is_the_last_call_of_every_thread_or_of_its_leader() {
     let Some(machine) = Machine::alone() else { return };
     let trace = untouched(workload(&machine, &[], "forks 1000").succeeded());
     let lines = trace.lines();
@@ -58,9 +58,9 @@ fn exit_group_is_every_threads_or_its_leaders_last() {
     }
 }
 
-/// Where a program gets more rights than its caller had, the kernel ends events of single tasks, but not BPF programs.
+/// When a program gains privileges by its execve, the kernel removes perf events from its task, but not BPF programs.
 #[test]
-fn a_set_user_id_program_is_traced_or_said_not_to_be() {
+fn a_set_user_id_program_is_traced_or_reported() {
     let Some(machine) = Machine::shared() else { return };
     let program = machine.path("set-user-id");
     std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
@@ -74,7 +74,7 @@ fn a_set_user_id_program_is_traced_or_said_not_to_be() {
 }
 
 #[test]
-fn threads_end_with_exit() {
+fn threads_that_end_by_exit_have_an_exit_line() {
     let Some(machine) = Machine::shared() else { return };
     let trace = untouched(workload(&machine, &[], "threads 200").succeeded());
     let lines = trace.lines();
@@ -84,7 +84,7 @@ fn threads_end_with_exit() {
     assert_eq!(ends.count(), 200);
 }
 
-/// It enters as one tid and returns as another, and takes the threads that wait in a call with it.
+/// The execve enters with one tid and returns with another, and it ends the threads that wait in a call.
 #[test]
 fn an_exec_by_a_thread_is_one_call() {
     let Some(machine) = Machine::shared() else { return };
@@ -103,7 +103,7 @@ fn an_exec_by_a_thread_is_one_call() {
 }
 
 #[test]
-fn says_how_each_task_ended() {
+fn each_task_has_a_line_that_says_how_it_ended() {
     let Some(machine) = Machine::shared() else { return };
     let ends = |options: &[&str], words: &str| -> Vec<String> {
         let trace = workload(&machine, options, words);
@@ -114,7 +114,7 @@ fn says_how_each_task_ended() {
         ends.collect()
     };
     assert_eq!(ends(&["--signals"], "exit 42"), ["exited with 42"]);
-    // The parent makes no such call.
+    // The parent makes no such call, so all of them are the child's.
     assert_eq!(ends(&["--signals", "-e", "lseek"], "forks 3"), ["exited with 0"; 3]);
     assert_eq!(ends(&["--signals", "-e", "lseek,exit_group"], "forks 3"), ["exited with 0"; 4]);
 }

@@ -1,4 +1,4 @@
-//! How a run ends: statuses, signals, children that stay behind.
+//! The end of a run: exit statuses, signals, and children that outlive the command.
 
 use crate::line;
 use crate::machine::Machine;
@@ -12,7 +12,7 @@ fn status(machine: &Machine, options: &[&str], command: &[&str]) -> i32 {
 }
 
 #[test]
-fn the_commands_status_is_rtraces() {
+fn rtrace_exits_with_the_commands_status() {
     let Some(machine) = Machine::shared() else { return };
     for options in [&[][..], &["-s"], &["-e", "lseek"], &["-o", "/dev/null"]] {
         assert_eq!(status(&machine, options, &["sh", "-c", "exit 42"]), 42, "{options:?}");
@@ -22,7 +22,7 @@ fn the_commands_status_is_rtraces() {
 }
 
 #[test]
-fn a_command_that_cannot_run() {
+fn a_command_that_cannot_be_found_or_executed_is_refused() {
     let Some(machine) = Machine::shared() else { return };
     let absent = plain(&machine, &["--", "no-such-command-here"]);
     assert_eq!(absent.status, 127);
@@ -37,9 +37,9 @@ fn a_command_that_cannot_run() {
 }
 
 #[test]
-fn a_command_that_cannot_begin() {
+fn a_command_whose_execve_fails_is_refused() {
     let Some(machine) = Machine::shared() else { return };
-    for (options, why) in [(["--chdir", "/no/such/place"], "enter the directory"), (["--run-as", "no-such-user"], "no-such-user")] {
+    for (options, why) in [(["--chdir", "/no/such/place"], "change to the directory"), (["--run-as", "no-such-user"], "no-such-user")] {
         let refused = plain(&machine, &[&options[..], &["--", "echo", "started"]].concat());
         assert_eq!((refused.status, refused.stdout.as_str()), (126, ""), "{}", refused.stderr);
         assert!(refused.stderr.contains(why), "{}", refused.stderr);
@@ -47,7 +47,7 @@ fn a_command_that_cannot_begin() {
 }
 
 #[test]
-fn strict_reports_loss_by_status() {
+fn strict_reports_lost_calls_by_its_status() {
     let Some(machine) = Machine::alone() else { return };
     let lossy = overrun(&machine, &["--strict", "-m", "8K", "-e", "lseek"], "calls lseek 4 50000");
     assert!(lossy.conserved().lost > 0, "the ring held everything");
@@ -57,7 +57,7 @@ fn strict_reports_loss_by_status() {
 }
 
 #[test]
-fn background_children_are_waited_for() {
+fn the_trace_waits_for_background_children() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["-e", "lseek"], "outlive 300 7");
     assert_eq!(trace.status, 7);
@@ -65,7 +65,7 @@ fn background_children_are_waited_for() {
 }
 
 #[test]
-fn or_not_with_no_wait() {
+fn no_wait_ends_the_trace_with_the_command() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["--no-wait", "-e", "lseek"], "outlive 3000 7");
     assert_eq!(trace.status, 7);
@@ -75,9 +75,9 @@ fn or_not_with_no_wait() {
 
 const TRAPS_INT: &str = "trap 'echo trapped; exit 5' INT; echo up; while :; do sleep 0.05; done";
 
-/// The terminal sends it to both, so rtrace does not send it on: the command would have it twice.
+/// The terminal sends SIGINT to both processes. rtrace does not forward it, because the command would get it twice.
 #[test]
-fn ctrl_c_reaches_the_command_once() {
+fn ctrl_c_interrupts_the_command_once() {
     let Some(machine) = Machine::shared() else { return };
     for mode in [&[][..], &["-s"]] {
         let (mut run, mut terminal) = start_on_a_terminal(&machine, mode, &["sh", "-c", TRAPS_INT]);
@@ -88,9 +88,9 @@ fn ctrl_c_reaches_the_command_once() {
     }
 }
 
-/// What is sent to rtrace alone is meant for the command.
+/// A signal that is sent to rtrace alone is meant for the command.
 #[test]
-fn an_interrupt_to_rtrace_is_sent_on() {
+fn an_interrupt_to_rtrace_is_forwarded_to_the_command() {
     let Some(machine) = Machine::shared() else { return };
     let mut run = start(&machine, &[], &["sh", "-c", TRAPS_INT]);
     run.wait_for_output("up\n");
@@ -99,7 +99,7 @@ fn an_interrupt_to_rtrace_is_sent_on() {
     assert_eq!((trace.status, trace.stdout.as_str()), (5, "up\ntrapped\n"), "{}", trace.stderr);
 }
 
-/// The lines are whole and complete, whatever ends rtrace.
+/// Every line is there and none is cut off, whichever signal ends rtrace.
 #[test]
 fn signals_to_rtrace_lose_nothing() {
     let Some(machine) = Machine::shared() else { return };
@@ -115,7 +115,7 @@ fn signals_to_rtrace_lose_nothing() {
 }
 
 #[test]
-fn a_reader_that_goes_away_does_not_stop_the_command() {
+fn a_closed_output_pipe_does_not_stop_the_command() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"{ "$rtrace" -v -e lseek -- "$workload" calls lseek 1 200000; echo $? >"$dir/status"; } 2>&1 >"$dir/out" | head -n 1"#;
     let first = shell(&machine, script).succeeded();
@@ -126,7 +126,7 @@ fn a_reader_that_goes_away_does_not_stop_the_command() {
 }
 
 #[test]
-fn nothing_is_left_behind() {
+fn no_event_or_file_is_left_after_a_run() {
     let Some(machine) = Machine::alone() else { return };
     let run = start_workload(&machine, &[], "tag 1");
     let pid = run.pid();

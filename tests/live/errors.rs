@@ -1,9 +1,9 @@
-//! What a person reads when something cannot be done: one sentence that says what is wrong and what to do.
+//! Errors: the user reads one sentence that says what is wrong and what to do.
 
 use crate::machine::{self, Machine};
 use crate::trace::{Trace, plain, shell};
 
-/// rtrace itself failed, said these words, and did not start the command.
+/// Checks that rtrace failed with these words in its message, and did not start the command.
 fn fails(trace: &Trace, words: &[&str]) {
     assert_eq!(trace.status, 125, "{}", trace.stderr);
     for word in words {
@@ -19,12 +19,12 @@ fn refuse(options: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn an_unknown_syscall_names_near_ones() {
+fn an_unknown_syscall_is_refused_with_similar_names() {
     refuse(&["-e", "opennat"], &["opennat", "openat"]);
 }
 
 #[test]
-fn an_unknown_group_and_event() {
+fn an_unknown_group_or_event_is_refused_with_similar_names() {
     refuse(&["-e", "%fil"], &["%fil", "%file"]);
     refuse(&["-e", "sched:sched_swich"], &["sched_swich", "sched_switch"]);
 }
@@ -41,14 +41,14 @@ fn a_bad_expression_has_a_caret_under_the_place() {
 }
 
 #[test]
-fn an_unknown_option_and_a_bad_amount() {
+fn an_unknown_option_or_a_bad_amount_is_refused() {
     refuse(&["--no-such-option"], &["--no-such-option"]);
     refuse(&["-m", "many"], &["many"]);
     refuse(&["--duration", "3 moons"], &["3 moons"]);
 }
 
 #[test]
-fn no_privilege_says_which_one_is_missing() {
+fn a_missing_privilege_is_named() {
     let Some(machine) = Machine::shared() else { return };
     let program = machine.path("rtrace");
     std::fs::copy(machine::rtrace(), &program).expect("the test's directory is writable");
@@ -60,7 +60,7 @@ fn no_privilege_says_which_one_is_missing() {
 }
 
 #[test]
-fn too_few_descriptors_names_the_limit() {
+fn too_few_descriptors_name_the_limit() {
     let Some(machine) = Machine::shared() else { return };
     fails(&shell(&machine, r#"ulimit -n 12; exec "$rtrace" -- echo started"#), &["ulimit -n"]);
 }

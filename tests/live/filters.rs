@@ -1,11 +1,11 @@
-//! What `--filter` lets through: names that only some of the traced calls have, and constants by the names that lines
-//! print.
+//! The calls and events that `--filter` lets through: arguments that only some of the traced calls have, and constants
+//! by the names that lines print.
 
 use crate::machine::{self, Machine};
 use crate::trace::{plain, shell, trace, workload};
 use regex::Regex;
 
-/// The calls of a run as a person reads them: without stamp, task and column, and with N for process numbers.
+/// Returns the calls of a run without time stamp, task and column, and with N in place of process numbers.
 fn calls(text: &str) -> Vec<String> {
     let head = Regex::new(r"^.*?\): (?:\S+/\d+ )?").expect("the pattern is right");
     let blanks = Regex::new(r"\) += ").expect("the pattern is right");
@@ -18,11 +18,11 @@ fn traced(machine: &Machine, options: &[&str], command: &[&str]) -> Vec<String> 
     calls(&trace(machine, options, command).succeeded().text)
 }
 
-/// Writes a file that it opened and closed again; the shell makes no other calls of these names with these words.
+/// A shell line that opens, writes and closes a file; the shell makes no other such calls with these words.
 const WRITER: [&str; 3] = ["sh", "-c", "echo hello > /dev/null; echo hi >&2; exec 3< /etc/hostname"];
 
 #[test]
-fn a_name_that_only_some_calls_have() {
+fn a_filter_on_an_argument_of_some_calls_is_about_those() {
     let Some(machine) = Machine::shared() else { return };
     let of = |filter: &str| traced(&machine, &["-e", "write,openat", "--filter", filter], &WRITER);
     let of_writes = of("count > 4");
@@ -37,13 +37,14 @@ fn a_name_that_only_some_calls_have() {
     assert_eq!(names, ["openat", "write"], "{either:?}");
 }
 
-/// The filter stands before all events, or behind one list; calls and events decide it each by what they have.
+/// The filter comes before all events, or behind one list. It applies to each call and event by the arguments that it
+/// has.
 #[test]
-fn a_name_that_only_some_events_have() {
+fn a_filter_on_a_field_of_some_events_is_about_those() {
     let Some(machine) = Machine::shared() else { return };
     let options = ["--filter", "prev_prio >= 0 || count == 6", "-e", "write,sched:sched_process_exec"];
     let run = trace(&machine, &options, &WRITER);
-    assert!(run.stderr.contains("nothing that is traced has a `prev_prio`"), "{}", run.stderr);
+    assert!(run.stderr.contains("no traced syscall or event has an argument or field `prev_prio`"), "{}", run.stderr);
     let options = ["--filter", "filename ~ \"*/sh\" || count == 6", "-e", "write,sched:sched_process_exec"];
     let run = trace(&machine, &options, &WRITER).succeeded();
     assert!(run.text.contains("sched:sched_process_exec(filename: \"/"), "{}", run.text);
@@ -51,7 +52,7 @@ fn a_name_that_only_some_events_have() {
 }
 
 #[test]
-fn alternatives_where_a_call_has_one_name_of_two() {
+fn alternatives_apply_where_a_call_has_one_of_two_arguments() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"$rtrace $engine -o - -e openat,fchdir,renameat2,readlink --filter 'oldname ~ "*x*" || filename ~ "*hostname*" || fd == 77' \
         -- sh -c 'exec 3< /etc/hostname; mv /nonexistent/x /nonexistent/y' 2> /dev/null"#;
@@ -68,7 +69,7 @@ fn alternatives_where_a_call_has_one_name_of_two() {
 const KILLER: [&str; 3] = ["sh", "-c", "trap : USR1 TERM; kill -USR1 $$; kill -TERM $$; kill -0 $$"];
 
 #[test]
-fn constants_by_the_names_that_lines_print() {
+fn constants_have_the_names_that_lines_print() {
     let Some(machine) = Machine::shared() else { return };
     let of = |events: &str, filter: &str, command: &[&str]| traced(&machine, &["-e", events, "--filter", filter], command);
     assert_eq!(of("kill", "sig == USR1", &KILLER), ["kill(pid: N (sh), sig: USR1) = 0"]);
@@ -91,7 +92,7 @@ fn constants_by_the_names_that_lines_print() {
 }
 
 #[test]
-fn constants_of_events() {
+fn constants_of_event_fields_have_names() {
     let Some(machine) = Machine::shared() else { return };
     let signals = trace(&machine, &["-e", "signal:signal_generate", "--filter", "sig == USR1"], &KILLER).succeeded();
     let lines: Vec<&str> = signals.text.lines().filter(|line| line.contains("signal:signal_generate(")).collect();
@@ -103,22 +104,28 @@ fn constants_of_events() {
 }
 
 #[test]
-fn a_name_or_constant_that_nothing_has_is_refused_with_near_ones() {
+fn an_unknown_argument_or_constant_is_refused_with_similar_names() {
     let Some(machine) = Machine::shared() else { return };
     for (options, sentence) in [
         (
             ["-e", "write,openat", "--filter", "cuont > 1"],
-            "rtrace: --filter 'cuont > 1': nothing that is traced has a `cuont`; near: count\n",
+            "rtrace: --filter 'cuont > 1': no traced syscall or event has an argument or field `cuont`; similar: count\n",
         ),
-        (["-e", "kill", "--filter", "sig == USR11"], "rtrace: --filter 'sig == USR11': `USR11` is no value of sig; near: USR1\n"),
-        (["-e", "openat", "--filter", "flags & CREATE"], "rtrace: --filter 'flags & CREATE': `CREATE` is no value of flags; near: CREAT\n"),
+        (
+            ["-e", "kill", "--filter", "sig == USR11"],
+            "rtrace: --filter 'sig == USR11': `USR11` is not a known value of sig; similar: USR1\n",
+        ),
+        (
+            ["-e", "openat", "--filter", "flags & CREATE"],
+            "rtrace: --filter 'flags & CREATE': `CREATE` is not a known value of flags; similar: CREAT\n",
+        ),
         (
             ["-e", "read", "--filter", "ret == ENOENTT"],
-            "rtrace: --filter 'ret == ENOENTT': `ENOENTT` is no value of ret; near: ENOENT, ENONET\n",
+            "rtrace: --filter 'ret == ENOENTT': `ENOENTT` is not a known value of ret; similar: ENOENT, ENONET\n",
         ),
         (
             ["-e", "read,write", "--filter", "fd == \"x\""],
-            "rtrace: --filter 'fd == \"x\"': fd is a number: a string cannot be compared with it\n",
+            "rtrace: --filter 'fd == \"x\"': fd is a number and cannot be compared with a string\n",
         ),
     ] {
         let run = plain(&machine, &[&options[..], &["--", "echo", "started"]].concat());
@@ -126,9 +133,9 @@ fn a_name_or_constant_that_nothing_has_is_refused_with_near_ones() {
     }
 }
 
-/// What an argument is may hang on another one, and how much of its register counts on its type.
+/// The type of an argument may depend on another argument, and the type decides how many bits of the register count.
 #[test]
-fn arguments_are_compared_as_lines_show_them() {
+fn filters_compare_arguments_as_lines_show_them() {
     let Some(machine) = Machine::shared() else { return };
     let shown = |filter: &str| {
         let options = ["-e", "fcntl,openat,mkdirat,fsconfig", "--filter", filter];

@@ -1,4 +1,5 @@
-"""Run by gdb: goes through a program and tells the stack at the return of each marked call, lseek(-1, TAG, 9). What gdb adds by debug information alone, inlined functions and those that jumped to another, are no frames here.
+"""Script for gdb: runs a program and prints the stack at the return of each marked call, lseek(-1, TAG, 9). Inlined
+frames and tail-call frames, which gdb adds by debug information alone, are omitted.
 
     stop TAG
     frame PC MAPPING_START FILE_OFFSET FILE|-<tab>NAME|-
@@ -8,7 +9,10 @@ import platform
 import gdb
 
 OFFSET, WHENCE = {"x86_64": ("rsi", "rdx"), "aarch64": ("x1", "x2")}[platform.machine()]
-SETTINGS = ("pagination off", "confirm off", "startup-with-shell off", "backtrace past-main on", "backtrace past-entry on", "backtrace limit unlimited")
+SETTINGS = (
+    "pagination off", "confirm off", "startup-with-shell off", "backtrace past-main on", "backtrace past-entry on",
+    "backtrace limit unlimited",
+)
 
 
 def mappings(pid):
@@ -19,7 +23,7 @@ def mappings(pid):
             yield start, end, int(words[2], 16), words[5] if len(words) > 5 else "-"
 
 
-def tell(frame, areas, out):
+def print_frame(frame, areas, out):
     pc = frame.pc()
     start, offset, file = next(((start, offset, file) for start, end, offset, file in areas if start <= pc < end), (0, 0, "-"))
     print(f"frame {pc} {start} {offset} {file}\t{frame.name() or '-'}", file=out)
@@ -36,7 +40,7 @@ def main(out):
         gdb.execute(f"handle {signal} nostop noprint pass", to_string=True)
     gdb.execute("catch syscall lseek", to_string=True)
     gdb.execute("run", to_string=True)
-    inside = set()  # Threads that were seen to enter their call.
+    inside = set()  # threads that are inside a call of lseek
     while gdb.selected_inferior().pid:
         thread = gdb.selected_thread().ptid
         inside ^= {thread}
@@ -46,7 +50,7 @@ def main(out):
             frame = gdb.newest_frame()
             while frame is not None:
                 if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
-                    tell(frame, areas, out)
+                    print_frame(frame, areas, out)
                 frame = frame.older()
         gdb.execute("continue", to_string=True)
 

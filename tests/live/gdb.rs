@@ -1,7 +1,9 @@
-//! Stacks of 400 stops in each of six builds of three programs: the frames of a trace are those that gdb finds in the same process at the same call.
+//! Tests that the frames of rtrace's stacks are those that gdb finds in the same process at the same call, for 400
+//! calls in each of six builds of three programs.
 //!
-//! rtrace traces gdb, which goes through the program and stops it where a call returns (`gdb.py`). Both unwind the same stacks: all frames must be the same, one by one. rtrace names a frame by its function, or by file and address where no symbol
-//! holds it; so the first is compared with gdb's name, the second with gdb's address.
+//! rtrace traces gdb, which stops the program at the return of each marked call (`gdb.py`). Both unwind the same
+//! stacks, so all frames must be the same. rtrace names a frame by its function, or by file and address if no symbol
+//! contains the address; the former is compared with gdb's name, the latter with gdb's address.
 
 use crate::compiled::compiled;
 use crate::machine::Machine;
@@ -15,9 +17,9 @@ use std::process::Command;
 
 const STOPS: &str = "400";
 
-/// A frame as gdb tells it.
+/// A frame that gdb found.
 #[derive(Debug)]
-struct Theirs {
+struct GdbFrame {
     pc: u64,
     mapping: u64,
     offset: u64,
@@ -25,24 +27,24 @@ struct Theirs {
     name: Option<String>,
 }
 
-/// By the number that the call carries.
+/// The stacks by the number (tag) that each marked call has as its offset.
 type Stops<F> = BTreeMap<u64, Vec<F>>;
 
 #[test]
-fn finds_the_same_frames_in_c() {
+fn frames_in_c_are_those_of_gdb() {
     let Some(machine) = machine_with_gdb() else { return };
     let Some(library) = compiled(&machine, "cc", &["-O2", "-shared", "-fPIC"], "stacks/library.c", "library.so") else { return };
     for options in [&["-O2"][..], &["-O2", "-s"]] {
         let Some(program) = compiled(&machine, "cc", options, "stacks/walk.c", "walk") else { return };
         compare(&machine, &[&program, STOPS, &library]);
     }
-    // gdb does not see what a static program loads.
+    // gdb does not see libraries that a static program loads.
     let Some(program) = compiled(&machine, "cc", &["-O2", "-s", "-static"], "stacks/walk.c", "walk-static") else { return };
     compare(&machine, &[&program, STOPS]);
 }
 
 #[test]
-fn finds_the_same_frames_in_cpp() {
+fn frames_in_cpp_are_those_of_gdb() {
     let Some(machine) = machine_with_gdb() else { return };
     for options in [&["-O2", "-std=c++17"][..], &["-O2", "-std=c++17", "-s"]] {
         let Some(program) = compiled(&machine, "c++", options, "stacks/walk.cc", "walk") else { return };
@@ -51,16 +53,16 @@ fn finds_the_same_frames_in_cpp() {
 }
 
 #[test]
-fn finds_the_same_frames_in_python() {
+fn frames_in_python_are_those_of_gdb() {
     let Some(machine) = machine_with_gdb() else { return };
-    // gdb needs the program itself, where `python3` may be a script that looks for it.
+    // gdb needs the executable itself, but `python3` may be a script that starts it.
     let program = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     let Some(program) = program.ok().filter(|run| run.status.success()) else { return unsupported("no python3") };
     let program = String::from_utf8_lossy(&program.stdout);
     compare(&machine, &[program.trim(), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/stacks/walk.py"), STOPS]);
 }
 
-/// The machine, if there is a gdb that takes scripts.
+/// Returns the machine if it has a gdb with Python.
 fn machine_with_gdb() -> Option<Machine> {
     let machine = Machine::shared()?;
     let found = Command::new("gdb").args(["-nx", "-batch", "-ex", "python print('there')"]).output();
@@ -72,14 +74,14 @@ fn machine_with_gdb() -> Option<Machine> {
 }
 
 fn compare(machine: &Machine, program: &[&str]) {
-    let told = machine.path("stacks");
-    let variable = format!("python STACKS = {told:?}");
+    let output = machine.path("stacks");
+    let variable = format!("python STACKS = {output:?}");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/gdb.py");
     let command = [&["gdb", "-nx", "-batch", "-ex", &variable, "-x", script, "--args"], program].concat();
     let trace = trace(machine, &["-e", "lseek", "--filter", "whence == 9", "--call-graph", "dwarf,60K"], &command).succeeded();
     assert_eq!(trace.verdict().lost, 0);
-    let told = std::fs::read_to_string(&told).unwrap_or_else(|error| panic!("{told}: {error}\n{}", trace.stdout));
-    let (theirs, ours) = (theirs(&told), ours(&trace));
+    let output = std::fs::read_to_string(&output).unwrap_or_else(|error| panic!("{output}: {error}\n{}", trace.stdout));
+    let (theirs, ours) = (theirs(&output), ours(&trace));
     assert_eq!((theirs.len().to_string().as_str(), ours.len()), (STOPS, theirs.len()), "{}\n{}", trace.stdout, trace.stderr);
     let mut files = Files::default();
     for (tag, theirs) in &theirs {
@@ -89,11 +91,11 @@ fn compare(machine: &Machine, program: &[&str]) {
     }
 }
 
-/// What `gdb.py` wrote.
-fn theirs(told: &str) -> Stops<Theirs> {
+/// Parses the output of `gdb.py`.
+fn theirs(output: &str) -> Stops<GdbFrame> {
     let mut stops = Stops::new();
     let mut tag = 0;
-    for line in told.lines() {
+    for line in output.lines() {
         if let Some(number) = line.strip_prefix("stop ") {
             tag = number.parse().expect("a number follows");
             assert!(stops.insert(tag, Vec::new()).is_none(), "two calls have the number {tag}");
@@ -102,7 +104,7 @@ fn theirs(told: &str) -> Stops<Theirs> {
         let (place, name) = line.split_once('\t').expect("the name comes last");
         let words: Vec<&str> = place.splitn(5, ' ').collect();
         let number = |at: usize| words[at].parse().expect("the addresses are numbers");
-        let frame = Theirs {
+        let frame = GdbFrame {
             pc: number(1),
             mapping: number(2),
             offset: number(3),
@@ -130,20 +132,20 @@ fn ours(trace: &Trace) -> Stops<Frame> {
     stops
 }
 
-/// What the files on the way say of addresses and names.
+/// The segments and symbols of the ELF files in the stacks.
 #[derive(Default)]
 struct Files(HashMap<String, File>);
 
 #[derive(Default)]
 struct File {
-    /// Start and end in the file, and address.
+    /// The start and end of each segment in the file, and its address.
     segments: Vec<(u64, u64, u64)>,
-    /// Of functions, by their names as the linker knows them.
+    /// The address ranges of functions, by their symbol names.
     functions: HashMap<String, Vec<std::ops::Range<u64>>>,
 }
 
 impl Files {
-    fn are_same(&mut self, ours: &Frame, theirs: &Theirs) -> bool {
+    fn are_same(&mut self, ours: &Frame, theirs: &GdbFrame) -> bool {
         let file = self.0.entry(theirs.file.clone()).or_insert_with(|| File::read(&theirs.file));
         let svma = file.svma(theirs);
         match (&theirs.name, ours.file.as_str()) {
@@ -155,7 +157,7 @@ impl Files {
         }
     }
 
-    fn side_by_side(&mut self, ours: &[Frame], theirs: &[Theirs]) -> String {
+    fn side_by_side(&mut self, ours: &[Frame], theirs: &[GdbFrame]) -> String {
         let mut text = String::new();
         for at in 0..ours.len().max(theirs.len()) {
             let same = ours.get(at).zip(theirs.get(at)).is_some_and(|(ours, theirs)| self.are_same(ours, theirs));
@@ -167,7 +169,8 @@ impl Files {
     }
 }
 
-/// The name that a function has in its source, where the compiler made several of it: `sort.part.0`, which GNU's demangler would write `sort [clone .part.0]`, and gdb, where it has debug information, `sort`.
+/// Returns the name that a function has in its source, without the suffix of a copy that the compiler created: for
+/// `sort.part.0`, GNU's demangler prints `sort [clone .part.0]`, and gdb prints `sort` if it has debug information.
 fn of_source(name: &str) -> &str {
     let end = [" [clone .", ".cold", ".part.", ".isra.", ".constprop."].iter().filter_map(|mark| name.find(mark)).min();
     &name[..end.unwrap_or(name.len())]
@@ -184,9 +187,9 @@ impl File {
         let notes = elf.iter_note_sections(&bytes, Some(".note.gnu.build-id"));
         let identity = notes.and_then(|mut notes| notes.next()?.ok()).map(|note| note.desc.to_owned()).unwrap_or_default();
         let digits: String = identity.iter().map(|byte| format!("{byte:02x}")).collect();
-        // gdb has names from there, too.
-        let apart = digits.split_at_checked(2).map(|(first, rest)| format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
-        if let Some(bytes) = apart.filter(|path| Path::new(path).exists()).and_then(|path| std::fs::read(path).ok())
+        // gdb reads names from the separate debug file as well.
+        let debug_file = digits.split_at_checked(2).map(|(first, rest)| format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
+        if let Some(bytes) = debug_file.filter(|path| Path::new(path).exists()).and_then(|path| std::fs::read(path).ok())
             && let Ok(elf) = Elf::parse(&bytes)
         {
             file.add_functions(&elf);
@@ -203,13 +206,13 @@ impl File {
         }
     }
 
-    fn svma(&self, frame: &Theirs) -> u64 {
+    fn svma(&self, frame: &GdbFrame) -> u64 {
         let offset = frame.pc - frame.mapping + frame.offset;
         let segment = self.segments.iter().find(|(start, end, _)| (*start..*end).contains(&offset));
         segment.map_or(frame.pc, |(start, _, address)| offset - start + address)
     }
 
-    /// Some functions have several names.
+    /// Returns whether two names are symbols of the same function.
     fn is_one_function(&self, one: &str, other: &str, svma: u64) -> bool {
         let at =
             |name: &str| self.functions.get(name)?.iter().find(|range| (range.start..=range.end).contains(&svma)).map(|range| range.start);

@@ -1,9 +1,9 @@
-//! What strace's and perf trace's users type, what they are told, and `--path`.
+//! Options that users of strace and perf trace type, the answers that they get, and `--path`.
 
 use crate::machine::{self, Machine};
 use crate::trace::{plain, shell, trace};
 
-/// The words of a command line with the engine that is tested.
+/// Returns the words of a command line with the option for the engine under test.
 fn run(machine: &Machine, words: &[&str]) -> crate::trace::Trace {
     let engine = machine::engine_asked_for();
     let engine: Vec<&str> = engine.iter().flat_map(|engine| ["--engine", engine]).collect();
@@ -11,16 +11,16 @@ fn run(machine: &Machine, words: &[&str]) -> crate::trace::Trace {
 }
 
 #[test]
-fn strace_s_letters_say_in_one_line_what_to_write_instead() {
+fn letters_of_strace_are_answered_by_one_line_with_the_option_of_rtrace() {
     let Some(machine) = Machine::shared() else { return };
     for (typed, said) in [
         ("-c true", "-c is strace's summary; write -s (with the lines: -S)"),
         ("-s 200 true", "-s is the summary here and takes no number; strace's -s N is --string-limit N"),
-        ("-fZ true", "-Z shows calls that failed in strace; write --failure"),
+        ("-fZ true", "strace's -Z shows calls that failed; write --failure"),
         ("-P /etc/passwd true", "-P is strace's; write --path FILE: calls that name it or have a descriptor open on it"),
-        ("-ff -o out true", "-ff writes a file for each process in strace; write --output-separately (children are always followed)"),
+        ("-ff -o out true", "strace's -ff writes a file for each process; write --output-separately (children are always followed)"),
         ("-e none true", "-e none is strace's; write --no-syscalls"),
-        ("--sumary true", "there is no option --sumary; near: --summary (`rtrace --help` shows all)"),
+        ("--sumary true", "there is no option --sumary; similar: --summary (`rtrace --help` shows all)"),
         ("-j true", "there is no option -j (`rtrace --help` shows all)"),
     ] {
         let words: Vec<&str> = typed.split(' ').collect();
@@ -30,7 +30,7 @@ fn strace_s_letters_say_in_one_line_what_to_write_instead() {
 }
 
 #[test]
-fn letters_for_what_rtrace_always_does_are_accepted() {
+fn letters_of_strace_for_what_rtrace_always_does_are_accepted() {
     let Some(machine) = Machine::shared() else { return };
     let run = run(&machine, &["-f", "-y", "-yy", "-e", "execve", "true"]);
     assert_eq!(run.status, 0);
@@ -39,23 +39,23 @@ fn letters_for_what_rtrace_always_does_are_accepted() {
 }
 
 #[test]
-fn a_command_beside_a_target_is_said_to_be_the_timer() {
+fn a_command_beside_a_target_is_reported_as_the_timer() {
     let Some(machine) = Machine::shared() else { return };
-    // Lines of what others do meanwhile stand apart from the notes.
+    // Lines of calls that other processes make meanwhile do not begin like notices.
     let user = run(&machine, &["-q", "-o", "/dev/null", "-u", "root", "-e", "getpgid", "sleep", "0.01"]);
     assert_eq!((user.status, user.stderr.as_str()), (0, ""));
     let user = run(&machine, &["-o", "/dev/null", "-u", "root", "-e", "getpgid", "sleep", "0.01"]);
-    let note = "rtrace: `sleep` only says how long root's processes are traced; to trace it as root: rtrace --run-as root sleep 0.01\n";
+    let note = "rtrace: `sleep` only sets how long root's processes are traced; to trace it as root: rtrace --run-as root sleep 0.01\n";
     assert!(user.status == 0 && user.stderr.starts_with(note), "{}", user.stderr);
     let pid = std::process::id().to_string();
     let process = run(&machine, &["-p", &pid, "-e", "getpgid", "sleep", "0.01"]);
-    let note = "rtrace: `sleep` only says how long the trace takes; to trace it, leave -p out: rtrace sleep 0.01\n";
+    let note = "rtrace: `sleep` only sets how long the trace lasts; to trace it, leave -p out: rtrace sleep 0.01\n";
     assert!(process.status == 0 && process.stderr.starts_with(note), "{}", process.stderr);
 }
 
-/// By a descriptor and by name; the calls of a program that open, read and close another file are not shown.
+/// `--path` selects calls by descriptor and by name. Calls that open, read and close another file are not shown.
 #[test]
-fn calls_that_have_to_do_with_a_path() {
+fn path_selects_calls_by_name_and_by_descriptor() {
     let Some(machine) = Machine::shared() else { return };
     let (one, other) = (machine.file("one", 10), machine.file("other", 10));
     let command = ["head", "-c", "4", one.as_str(), other.as_str()];
@@ -80,10 +80,10 @@ fn calls_that_have_to_do_with_a_path() {
     assert!(!of_both.text.contains("libc.so"), "{}", of_both.text);
 }
 
-/// Path names that fail have no descriptor: only the name tells.
+/// A call that fails on a path has no descriptor, so only the name selects it.
 #[cfg(feature = "bpf")]
 #[test]
-fn calls_that_name_a_path_in_vain() {
+fn path_selects_failed_calls_too() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let run = trace(&machine, &["--engine", "bpf", "--path", "/nonexistent/*"], &["sh", "-c", "cat /nonexistent/x /etc/hostname; true"]);
     let calls = run.lines();
@@ -92,7 +92,7 @@ fn calls_that_name_a_path_in_vain() {
 }
 
 #[test]
-fn quiet_leaves_out_ends_and_notes() {
+fn quiet_leaves_out_exit_lines_and_notices() {
     let Some(machine) = Machine::shared() else { return };
     let quiet = run(&machine, &["-q", "--no-signals", "-e", "execve", "sh", "-c", "(true); sleep 0.05 & exit 3"]);
     assert_eq!(quiet.status, 3);
@@ -101,9 +101,9 @@ fn quiet_leaves_out_ends_and_notes() {
     assert_eq!((nothing.status, nothing.stderr.as_str()), (0, ""));
 }
 
-/// The shell makes no call that is asked for, and its child does.
+/// The shell makes no selected call, and its child makes one.
 #[test]
-fn a_process_without_a_shown_call_has_no_end_either() {
+fn a_process_without_shown_calls_has_no_exit_line() {
     let Some(machine) = Machine::shared() else { return };
     let ends = |text: &str| -> Vec<String> {
         let ends = text.lines().filter(|line| line.contains("+++"));
@@ -123,14 +123,14 @@ fn a_process_without_a_shown_call_has_no_end_either() {
 }
 
 #[test]
-fn falling_back_to_addresses_is_said_in_one_line() {
+fn path_names_that_fall_back_to_addresses_are_reported_in_one_line() {
     let Some(machine) = Machine::shared() else { return };
     let said = |text: &str| text.lines().filter(|line| line.contains("printed as addresses")).map(str::to_owned).collect::<Vec<_>>();
     let cpus = plain(&machine, &["-C", "0", "-e", "getpgid", "sleep", "0.01"]);
     let [line] = &said(&cpus.stderr)[..] else { panic!("{}", cpus.stderr) };
     assert!(
         line.starts_with("rtrace: ")
-            && line.ends_with("because -C traces without BPF; in place of it, -a --filter 'cpu == 0' traces with BPF"),
+            && line.ends_with("because -C excludes the BPF engine; to trace with BPF, replace -C by -a --filter 'cpu == 0'"),
         "{line}"
     );
     let asked = plain(&machine, &["--engine", "tracepoint", "-e", "getpgid", "true"]);

@@ -1,10 +1,11 @@
-//! What the command gets from whoever started rtrace: it must be as if rtrace were not there. And what that one is left with.
+//! The command gets from the caller of rtrace what it would get without rtrace: streams, signals, limits. rtrace leaves
+//! no zombie to its parent.
 
 use crate::machine::Machine;
 use crate::namespaces::can_unshare;
 use crate::trace::{shell, shell_with_engine};
 
-/// A shell line that says which of its standard streams are open. Its own redirection of the answer comes last.
+/// A shell line that prints which of its standard streams are open. It redirects its own output last.
 const OPEN: &str = r#"sh -c 'open=; for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && open="$open $fd"; done; echo "open$open" >"$dir/open"'"#;
 
 #[test]
@@ -21,7 +22,7 @@ fn closed_streams_stay_closed() {
 }
 
 #[test]
-fn what_is_closed_is_not_traced_as_a_file() {
+fn a_stream_that_the_caller_closed_is_no_file_in_the_trace() {
     let Some(machine) = Machine::shared() else { return };
     for whom in ["", "-a"] {
         let script =
@@ -29,15 +30,16 @@ fn what_is_closed_is_not_traced_as_a_file() {
         let text = shell_with_engine(&machine, &script).stdout;
         let first = text.lines().next().unwrap_or_default();
         assert!(!whom.is_empty() || first.contains(" execve("), "its set-up is not the command's:\n{text}");
-        // What else it opens has this number too, and is closed before; this close is of what it was given.
+        // The command also opens other files under this number and closes them first; the last close is that of the
+        // inherited number.
         let last = text.lines().rfind(|line| line.contains(" close(fd: 0")).unwrap_or_default();
         assert!(last.contains("EBADF") && !text.contains("/dev/null"), "{whom}:\n{text}");
     }
 }
 
-/// Nothing of rtrace's is a standard stream, though those are free.
+/// rtrace opens none of its files as a standard stream, although those numbers are free.
 #[test]
-fn a_trace_goes_to_its_file_alone() {
+fn a_trace_is_written_only_to_its_file() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"("$rtrace" $engine -o "$dir/lines" sh -c 'echo to-stdout; echo to-stderr >&2' <&- >&- 2>&-); cat "$dir/lines""#;
     let text = shell_with_engine(&machine, script).stdout;
@@ -48,7 +50,7 @@ fn a_trace_goes_to_its_file_alone() {
 }
 
 #[test]
-fn dispositions_and_mask_are_the_callers() {
+fn the_command_has_the_callers_signal_dispositions_and_mask() {
     let Some(machine) = Machine::shared() else { return };
     let asks = "grep -E '^Sig(Blk|Ign)' /proc/self/status";
     let ways = [
@@ -69,11 +71,11 @@ fn dispositions_and_mask_are_the_callers() {
     }
 }
 
-/// What rtrace holds back for itself would let nobody end them.
+/// With the signals blocked that rtrace blocks for itself, no signal could end the output command.
 #[test]
-fn so_are_those_of_what_reads_the_output() {
+fn the_output_command_has_the_callers_signal_dispositions_and_mask() {
     let Some(machine) = Machine::shared() else { return };
-    // The shell itself: some clear the mask for what they start.
+    // The shell reads its own mask, because some shells clear the mask of the programs that they start.
     let reader = r#"|while read line; do case $line in SigBlk*) echo "$line" >"$dir/blocked"; esac; done </proc/$$/status; cat >/dev/null"#;
     for way in ["--block-signal=USR2", "--default-signal"] {
         let script = format!(
@@ -85,9 +87,9 @@ fn so_are_those_of_what_reads_the_output() {
     }
 }
 
-/// `tee` and `head` make one end as the caller's shell lets it: by the signal, or by an error.
+/// In a pipeline to `head`, `tee` ends as the caller's shell decides: by SIGPIPE, or by an error.
 #[test]
-fn a_broken_pipe_is_what_the_caller_makes_it() {
+fn sigpipe_has_the_callers_disposition() {
     let Some(machine) = Machine::shared() else { return };
     for (way, end) in [("--default-signal=PIPE", "141\n"), ("--ignore-signal=PIPE", "1\n")] {
         let script = format!(
@@ -98,7 +100,7 @@ fn a_broken_pipe_is_what_the_caller_makes_it() {
 }
 
 #[test]
-fn nothing_is_left_to_a_first_process_that_reaps_nobody() {
+fn no_zombie_is_left_where_the_first_process_reaps_nobody() {
     let Some(machine) = Machine::shared() else { return };
     if !can_unshare() {
         return;

@@ -1,4 +1,4 @@
-//! Calls that are in flight when rtrace attaches, or still when it ends: which they are, and where they were made.
+//! Calls that are in flight when rtrace attaches, or when the trace ends, with their arguments and stacks.
 
 use crate::compiled::compiled;
 use crate::line::{Line, Result};
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A program that two threads of are deadlocked.
+/// A program with two deadlocked threads.
 struct Deadlocked(Child);
 
 impl Deadlocked {
@@ -19,7 +19,7 @@ impl Deadlocked {
         let mut said = String::new();
         BufReader::new(child.stdout.as_mut().expect("it is a pipe")).read_line(&mut said).expect("it says when it is stuck");
         assert_eq!(said, "stuck\n");
-        // Both are about to wait.
+        // Both threads are about to wait for each other.
         std::thread::sleep(Duration::from_millis(300));
         Deadlocked(child)
     }
@@ -32,7 +32,7 @@ impl Drop for Deadlocked {
     }
 }
 
-/// Traces a process for a while.
+/// Traces a process for some time.
 fn attached(machine: &Machine, options: &[&str], pid: u32) -> Trace {
     let pid = pid.to_string();
     let run = start(machine, &[options, &["-p", &pid]].concat(), &[]);
@@ -41,7 +41,7 @@ fn attached(machine: &Machine, options: &[&str], pid: u32) -> Trace {
     run.finish().succeeded()
 }
 
-/// The frames under each line of a call in flight.
+/// Returns the frames under each line of a call in flight.
 fn stacks_in_flight(trace: &Trace) -> Vec<(String, Vec<Frame>)> {
     let lines: Vec<&str> = trace.text.lines().collect();
     let in_flight = lines.iter().enumerate().filter(|(_, line)| line.ends_with(" ..."));
@@ -72,9 +72,9 @@ fn deadlocked_threads_show_where_they_wait() {
     }
 }
 
-/// Nobody knows since when.
+/// The time at which the call began is unknown.
 #[test]
-fn a_call_that_a_process_sleeps_in_is_shown_with_its_arguments() {
+fn a_call_in_which_a_process_sleeps_is_shown_with_its_arguments() {
     let Some(machine) = Machine::shared() else { return };
     let mut sleep = Command::new("sleep").arg("60").spawn().expect("the program starts");
     std::thread::sleep(Duration::from_millis(300));
@@ -89,16 +89,16 @@ fn a_call_that_a_process_sleeps_in_is_shown_with_its_arguments() {
     assert_eq!(trace.conserved().lost, 0);
 }
 
-/// A command that hangs is interrupted, and shows where it hung.
+/// The stack of a hanging command is shown when the user interrupts the trace.
 #[test]
-fn a_command_that_hangs_shows_where_when_it_is_interrupted() {
+fn an_interrupted_command_that_hangs_shows_its_stack() {
     let Some(machine) = Machine::shared() else { return };
     if machine::engine() != "bpf" {
-        // The tracepoints take a call's stack when it returns.
+        // With tracepoints, the stack of a call is copied when it returns.
         return;
     }
     let Some(program) = compiled(&machine, "cc", &["-O2", "-g", "-pthread"], "stacks/deadlock.c", "deadlock") else { return };
-    // The first signal is passed on to the command, which does not care, and the second one ends the trace.
+    // The first signal is forwarded to the command, which ignores it, and the second one ends the trace.
     let command = format!("trap '' INT TERM; {program} & sleep 3; kill -KILL $!");
     let mut run = start(&machine, &["-e", "futex", "--call-graph", "dwarf"], &["sh", "-c", &command]);
     run.wait_for_output("stuck\n");
@@ -109,9 +109,10 @@ fn a_command_that_hangs_shows_where_when_it_is_interrupted() {
     assert!(trace.text.contains("take_second") && trace.text.contains("take_first"), "{}\n{}", trace.text, trace.stderr);
 }
 
-/// The first process of a pid namespace waits for all others, long after its end was seen. Whoever attaches then finds it asleep in a call.
+/// The first process of a pid namespace waits for all others long after its exit was recorded. A trace that attaches at
+/// that time finds it asleep in a call.
 #[test]
-fn a_task_that_was_ending_already_is_in_the_account() {
+fn a_task_that_was_already_ending_is_in_the_account() {
     let Some(machine) = Machine::shared() else { return };
     let targets: &[&str] = if machine::engine() == "bpf" { &["-a", "-p $first"] } else { &["-a"] };
     for target in targets {

@@ -1,6 +1,7 @@
-//! rtrace ends when it is asked to, whoever keeps it waiting, and says what it did not print.
+//! rtrace ends on request even if another process blocks it, and reports the calls that it did not print.
 //!
-//! Each script starts rtrace in the background, waits until it is kept waiting, asks it to end, and waits for that. A test that hangs fails (`trace.rs`).
+//! Each script starts rtrace in the background, waits until it is blocked, requests its end, and waits for that. A test
+//! that hangs fails (`trace.rs`).
 
 use crate::line;
 use crate::machine::Machine;
@@ -8,10 +9,11 @@ use crate::needs::unsupported;
 use crate::trace::{Trace, Verdict, shell_with_engine, start_on_a_terminal};
 use rustix::process::{Signal, kill_process};
 
-/// More lines than a pipe or a terminal takes.
+/// A command that causes more lines than a pipe or a terminal holds.
 const MANY: &str = "$workload calls lseek 1 20000";
 
-/// Runs a script with `said`, which waits until a file has a text, and then until all threads of a process sleep, and `ends`, which sends signals to it and prints its status.
+/// Runs a script with two functions: `said` waits until a file contains a text, and then until all threads of a process
+/// sleep; `ends` sends signals to the process and prints its status.
 fn run(machine: &Machine, script: &str) -> Trace {
     let helpers = r#"
         exec 2>$dir/stderr
@@ -24,20 +26,20 @@ fn run(machine: &Machine, script: &str) -> Trace {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_is_not_waited_for() {
+fn a_fifo_without_a_reader_does_not_block_rtrace() {
     let Some(machine) = Machine::shared() else { return };
     for option in ["-o", "--folded", "--flamegraph"] {
         let script = format!("mkfifo $dir/fifo; $rtrace $engine {option} $dir/fifo true & asleep $!; ends $! TERM; rm $dir/fifo");
         let run = run(&machine, &script);
         let dir = machine.dir().display();
-        let wanted = format!("rtrace: cannot write to {dir}/fifo: nobody reads from it, and rtrace was asked to end\n");
+        let wanted = format!("rtrace: cannot write to {dir}/fifo: it has no reader, and rtrace was asked to end\n");
         assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("status 125\n", wanted.as_str()), "{option}");
     }
 }
 
-/// What was written before is whole, and what was not is counted.
+/// The lines that were written are complete, and the others are counted.
 #[test]
-fn a_reader_that_stopped_is_not_waited_for_long() {
+fn a_stopped_reader_does_not_block_the_end() {
     let Some(machine) = Machine::shared() else { return };
     for signals in ["TERM", "HUP TERM", "HUP", "TERM TERM TERM"] {
         let script = format!(
@@ -48,13 +50,13 @@ fn a_reader_that_stopped_is_not_waited_for_long() {
         let run = run(&machine, &script);
         let verdict = run.verdict();
         assert_eq!(run.stdout, "status 0\n", "the command's own: {}", run.stderr);
-        assert!(run.stderr.contains("rtrace: the output took nothing more, and rtrace was asked to end\n"), "{}", run.stderr);
+        assert!(run.stderr.contains("rtrace: the output has not been read any further, and rtrace was asked to end\n"), "{}", run.stderr);
         assert!(verdict.adds_up() && verdict.issued == 20_000 && verdict.given_up > 0, "{signals}: {verdict:?}\n{}", run.stderr);
     }
 }
 
 #[test]
-fn stderr_that_nobody_reads_is_not_waited_for_long() {
+fn a_full_stderr_does_not_block_the_end() {
     let Some(machine) = Machine::shared() else { return };
     let script = format!(
         r#"mkfifo $dir/fifo; sleep 1000 <$dir/fifo & reader=$!
@@ -64,7 +66,7 @@ fn stderr_that_nobody_reads_is_not_waited_for_long() {
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_is_not_waited_for_long() {
+fn a_stopped_terminal_does_not_block_the_end() {
     let Some(machine) = Machine::shared() else { return };
     let command = format!("exec $rtrace -e lseek -o /dev/tty {MANY} >$dir/out");
     let (run, terminal) = start_on_a_terminal(&machine, &["-e", "!*"], &["sh", "-c", &command]);
@@ -80,16 +82,16 @@ fn a_terminal_that_takes_nothing_is_not_waited_for_long() {
 }
 
 #[test]
-fn a_command_that_takes_the_output_is_not_waited_for_long() {
+fn an_output_command_that_does_not_read_does_not_block_the_end() {
     let Some(machine) = Machine::shared() else { return };
     let script = "$rtrace $engine -o '|echo $$ >$dir/reader; exec sleep 1000' echo over >$dir/out & said $dir/out over $!; ends $! TERM; kill $(cat $dir/reader)";
     let run = run(&machine, script);
     assert_eq!(run.stdout, "status 0\n", "{}", run.stderr);
 }
 
-/// `head` takes the first lines, and then nobody is there.
+/// `head` reads the first lines and ends, so the pipe has no reader any more.
 #[test]
-fn calls_that_nobody_read_are_given_up_and_counted() {
+fn unwritten_calls_are_counted_as_given_up() {
     let Some(machine) = Machine::shared() else { return };
     let run = run(&machine, &format!("$rtrace -v --strict $engine -e lseek -o '|head -n 5' {MANY} >$dir/out; echo status $?"));
     let verdict = run.verdict();
@@ -100,7 +102,7 @@ fn calls_that_nobody_read_are_given_up_and_counted() {
 }
 
 #[test]
-fn a_full_disk_has_a_verdict() {
+fn a_full_disk_is_reported_by_the_verdict() {
     let Some(machine) = Machine::shared() else { return };
     let script = format!(
         r#"unshare -m sh -c 'mount -t tmpfs -o size=64k none $dir && $rtrace -v $engine -e lseek -o $dir/lines {MANY} >/dev/null; echo status $?; cat $dir/lines'"#
@@ -109,7 +111,7 @@ fn a_full_disk_has_a_verdict() {
     let dir = machine.dir().display();
     assert!(run.stderr.contains(&format!("rtrace: cannot write to {dir}/lines: No space left on device")), "{}", run.stderr);
     assert!(run.stdout.starts_with("status 125\n"), "{}", run.stdout);
-    // The last line may be cut off, where the disk was full.
+    // The last line may be cut off, because the disk was full.
     let whole: String = run.stdout.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
     let Verdict { printed, given_up, .. } = run.verdict();
     assert!(run.verdict().adds_up() && given_up > 0, "{}", run.stderr);
@@ -117,19 +119,19 @@ fn a_full_disk_has_a_verdict() {
 }
 
 #[test]
-fn a_command_that_does_not_end_runs_on() {
+fn a_command_that_ignores_the_signal_continues() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"$rtrace $engine -e execve -o $dir/lines sh -c 'trap "" TERM; echo $$ >$dir/pid; while :; do sleep 1; done' &
         until [ -s $dir/pid ]; do sleep .05; done; ends $! TERM; kill -0 $(cat $dir/pid) && echo alive; kill -KILL $(cat $dir/pid)"#;
     let run = run(&machine, script);
     assert_eq!(run.stdout, "status 143\nalive\n", "{}", run.stderr);
-    let said = "has not ended within a second of the SIGTERM that was passed on to it; it runs on, untraced\n";
+    let said = "has not ended within a second after SIGTERM was forwarded to it; it continues untraced\n";
     assert!(run.stderr.starts_with("rtrace: the command (pid ") && run.stderr.ends_with(said), "{}", run.stderr);
 }
 
-/// `--max-events` is reached, and the command runs on.
+/// `--max-events` is reached, and the command continues.
 #[test]
-fn a_command_that_runs_on_untraced_is_asked_to_end() {
+fn a_command_that_continues_untraced_gets_the_signal() {
     let Some(machine) = Machine::shared() else { return };
     let script =
         "$rtrace $engine --max-events 1 -o $dir/lines sleep 1000 & until [ -s $dir/lines ]; do sleep .05; done; asleep $!; ends $! TERM";
@@ -137,7 +139,7 @@ fn a_command_that_runs_on_untraced_is_asked_to_end() {
 }
 
 #[test]
-fn symbols_that_do_not_come_are_not_waited_for_long() {
+fn a_debuginfod_server_that_does_not_answer_does_not_block_the_end() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"printf '#!/bin/sh\necho $$ >%s/asked\nexec sleep 1000\n' $dir >$dir/debuginfod-find; chmod +x $dir/debuginfod-find
         PATH=$dir:$PATH DEBUGINFOD_URLS=http://localhost $rtrace $engine --call-graph dwarf --resolve-at-end -e write -o $dir/lines echo out >$dir/out &
@@ -152,7 +154,7 @@ fn symbols_that_do_not_come_are_not_waited_for_long() {
 }
 
 #[test]
-fn a_configuration_that_nobody_writes_does_not_keep_it() {
+fn a_configuration_fifo_without_a_writer_does_not_block_rtrace() {
     let Some(machine) = Machine::shared() else { return };
     let script = "mkdir $dir/config $dir/config/rtrace; mkfifo $dir/config/rtrace/config.toml
         XDG_CONFIG_HOME=$dir/config $rtrace true & asleep $!; ends $! TERM";
@@ -160,9 +162,10 @@ fn a_configuration_that_nobody_writes_does_not_keep_it() {
     assert!(["status 143\n", "status 125\n"].contains(&run.stdout.as_str()), "{}{}", run.stdout, run.stderr);
 }
 
-/// A shell without job control starts what is in the background with SIGINT ignored, and nohup(1) does that with SIGHUP.
+/// A shell without job control starts background commands with SIGINT ignored, and nohup(1) starts its command with
+/// SIGHUP ignored.
 #[test]
-fn what_the_caller_ignores_ends_nothing() {
+fn a_signal_that_the_caller_ignores_does_not_end_the_trace() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"nohup $rtrace $engine -e execve -o $dir/lines sh -c 'echo up; sleep 1; echo over' >$dir/out & said $dir/out up $!; ends $! HUP INT; cat $dir/out"#;
     let run = run(&machine, script);

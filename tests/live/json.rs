@@ -1,4 +1,4 @@
-//! `--json`: each line is an object as `schema/rtrace-1.json` describes it, and together they are the whole trace.
+//! `--json`: each line is an object that matches `schema/rtrace-1.json`, and together they are the whole trace.
 
 use crate::machine::{self, Machine};
 use crate::schema::Schema;
@@ -9,7 +9,7 @@ fn schema() -> Schema {
     Schema::new(include_str!("../../schema/rtrace-1.json"))
 }
 
-/// The objects of a run, each held against the schema; and the calls add up.
+/// Returns the objects of a run, after checking each against the schema, and checking that the calls add up.
 fn objects(text: &str) -> Vec<Value> {
     let schema = schema();
     let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"))).collect();
@@ -39,7 +39,7 @@ fn argument<'a>(call: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn every_line_is_as_the_schema_says() {
+fn every_line_of_test_programs_matches_the_schema() {
     let Some(machine) = Machine::shared() else { return };
     let zoo = format!("zoo {}", machine.path("zoo"));
     let memory = format!("memory all 3 {}", machine.path("."));
@@ -52,21 +52,21 @@ fn every_line_is_as_the_schema_says() {
 }
 
 #[test]
-fn events_and_the_whole_machine_are_as_the_schema_says() {
+fn every_line_of_events_and_of_the_whole_machine_matches_the_schema() {
     let Some(machine) = Machine::shared() else { return };
     let run =
         trace(&machine, &["--json", "-a", "-e", "sched:sched_switch,sched:sched_process_exec", "--syscalls"], &["sleep", ".2"]).succeeded();
     let objects = objects(&run.text);
-    let exec = objects.iter().find(|object| object["name"] == "sched:sched_process_exec").unwrap_or_else(|| panic!("{}", run.text));
-    let fields = exec["fields"].as_array().expect("it has some");
-    assert!(
-        fields
-            .iter()
-            .any(|field| field["name"] == "filename" && field["value"]["text"].as_str().is_some_and(|path| path.ends_with("sleep")))
-    );
+    // Other programs of the machine execute programs at the same time.
+    let execs = objects.iter().filter(|object| object["name"] == "sched:sched_process_exec");
+    let mut fields = execs.flat_map(|exec| exec["fields"].as_array().expect("an event has fields"));
+    let is_path =
+        |field: &Value| field["name"] == "filename" && field["value"]["text"].as_str().is_some_and(|path| path.ends_with("sleep"));
+    assert!(fields.any(is_path), "{}", run.text);
 }
 
-/// Values are typed, with full names; the registers are there as they were, and what the call wrote stands beside what it read.
+/// Values are typed and have full names, registers have their raw values, and values at the exit are beside those at
+/// the entry.
 #[test]
 fn a_call_has_its_arguments_as_values_and_as_registers() {
     let Some(machine) = Machine::shared() else { return };
@@ -86,20 +86,20 @@ fn a_call_has_its_arguments_as_values_and_as_registers() {
 }
 
 #[test]
-fn names_that_are_not_utf_8_come_back_byte_for_byte() {
+fn names_that_are_not_utf_8_are_restored_byte_for_byte() {
     let Some(machine) = Machine::shared() else { return };
     let run = trace(&machine, &["--json", "-e", "openat"], &["sh", "-c", r#": < "$(printf '/nonexistent/\377\001"\\\n\303\244.')""#]);
     let objects = objects(&run.text);
     let last = calls(&objects, "openat").pop().expect("it opened one");
     let digits = "2f6e6f6e6578697374656e742fff01225c0ac3a42e";
     let name = &argument(last, "filename")["entry"];
-    // Without BPF and without probes in the kernel, a name is an address that was not read.
+    // Without BPF and without kernel probes, a name is an address whose memory was not read.
     let may_be_address = machine::engine() != "bpf";
     assert!(name["text"]["bytes"] == digits || may_be_address && name["unread"] == true, "{last}");
 }
 
 #[test]
-fn a_pending_call_is_shown_when_it_is_asked_for() {
+fn a_pending_call_is_an_object_on_request() {
     let Some(machine) = Machine::shared() else { return };
     let of = |options: &[&str]| {
         let options = [&["--json", "-e", "nanosleep,clock_nanosleep"], options].concat();
@@ -112,13 +112,17 @@ fn a_pending_call_is_shown_when_it_is_asked_for() {
 }
 
 #[test]
-fn the_name_of_the_output_asks_for_json_and_what_does_not_go_with_it_is_refused() {
+fn an_output_name_chooses_json_and_conflicting_options_are_refused() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"$rtrace $engine -o $dir/x.jsonl -e exit_group true; head -n 1 $dir/x.jsonl
         for options in "--json -s" "--json --output-separately -o $dir/x"; do $rtrace $options true 2>&1; echo "status $?"; done"#;
     let run = shell_with_engine(&machine, script);
     assert!(run.text.starts_with(r#"{"type":"trace","schema":1,"#), "{}", run.text);
-    for sentence in ["--json is about calls and events as they come", "--json writes one stream", "status 125"] {
+    for sentence in [
+        "--json writes calls and events, and cannot be combined with a summary",
+        "--json writes one stream, and cannot be combined with --output-separately",
+        "status 125",
+    ] {
         assert!(run.text.contains(sentence), "{sentence}: {}", run.text);
     }
 }

@@ -1,18 +1,19 @@
-//! The examples of the kernel's own documents (Documentation/trace/kprobetrace.rst and fprobetrace.rst), with the fields and values that they show. Registers are those of x86-64, and `do_sys_open` is
-//! `do_sys_openat2`, which has its place since Linux 5.6.
+//! Tests of the examples in the kernel's documentation (Documentation/trace/kprobetrace.rst and fprobetrace.rst), with
+//! the fields and values that it shows. Registers are those of x86-64. `do_sys_open` is replaced by `do_sys_openat2`,
+//! which took its place in Linux 5.6.
 
 use crate::kernel_probes::{assert_gone, assert_line_of, events};
 use crate::line;
 use crate::machine::Machine;
 use crate::needs::Need;
-use crate::probe_command::{Events, has};
+use crate::probe_command::{Events, assert_contains};
 use crate::trace::trace;
 use regex::Regex;
 
-/// Three reads of seven bytes, which nothing else reads.
+/// Three reads of seven bytes; no other read has this size.
 const DD: [&str; 6] = ["dd", "if=/dev/zero", "of=/dev/null", "bs=7", "count=3", "status=none"];
 
-/// Traces the reads; each has such an event.
+/// Traces the three reads and asserts that each has an event that matches the pattern.
 fn assert_reads(machine: &Machine, probe: &str, filter: &str, pattern: &str) {
     let trace = trace(machine, &["--probe", probe, "--filter", filter], &DD).succeeded();
     let pattern = Regex::new(&format!("^{pattern}$")).expect("the pattern is right");
@@ -28,12 +29,12 @@ fn assert_reads(machine: &Machine, probe: &str, filter: &str, pattern: &str) {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn do_sys_open_with_four_arguments() {
+fn four_arguments_of_do_sys_open_are_fetched() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
     }
-    // As touch opens: O_WRONLY, O_CREAT, O_NOCTTY, O_NONBLOCK, and the kernel adds O_LARGEFILE; rw-rw-rw-.
+    // touch opens with O_WRONLY, O_CREAT, O_NOCTTY, O_NONBLOCK, and the kernel adds O_LARGEFILE; the mode is rw-rw-rw-.
     let probe = "p:myprobe do_sys_openat2 dfd=%di filename=%si flags=+0(%dx) mode=+8(%dx)";
     let pattern = r"myprobe\(dfd: CWD, filename: 0x[0-9a-f]+, flags: 0x8941, mode: 0x1b6\)";
     assert_line_of(&machine, &["--probe", probe], &["touch", &machine.path("touched")], pattern);
@@ -44,27 +45,27 @@ fn do_sys_open_with_four_arguments() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn the_documents_own_line() {
+fn the_documented_line_is_accepted() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
     }
     let events = Events::new(&machine);
     let line = |name: &str| format!("{name} do_sys_open dfd=%ax filename=%dx flags=%cx mode=+4($stack)");
-    events.says(&["add", &line(&format!("p:{}/myprobe", events.prefix))]);
-    let shown = events.says(&["show", &format!("{}:myprobe", events.prefix)]);
+    events.stdout_of(&["add", &line(&format!("p:{}/myprobe", events.prefix))]);
+    let shown = events.stdout_of(&["show", &format!("{}:myprobe", events.prefix)]);
     for (field, offset) in [("dfd", 16), ("filename", 24), ("flags", 32), ("mode", 40)] {
         let pattern = Regex::new(&format!(r" {field} +offset +{offset}, size +8")).expect("the pattern is right");
         assert!(pattern.is_match(&shown), "{shown}");
     }
-    has(&shown, &[&line(&format!("p:{}/myprobe", events.prefix))]);
-    // Compilers put the function into those that call it, so that it need not be hit.
+    assert_contains(&shown, &[&line(&format!("p:{}/myprobe", events.prefix))]);
+    // Compilers inline this function into its callers, so the probe need not be hit.
     trace(&machine, &["--probe", &line("p:myprobe"), "-e", "openat"], &["true"]).succeeded();
     assert_gone();
 }
 
 #[test]
-fn do_sys_open_and_what_it_returns() {
+fn the_return_value_of_do_sys_open_is_fetched() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
@@ -75,13 +76,13 @@ fn do_sys_open_and_what_it_returns() {
         Regex::new(&format!(r"^probe:myretprobe\([a-z0-9_.]*sys_open[a-z0-9_.]*\+0x[0-9a-f]+ <- do_sys_openat2, arg1: {value}\)$"))
     };
     let count = |value: &str| events.iter().filter(|event| returned(value).expect("the pattern is right").is_match(event)).count();
-    // 0xfffffffffffffffe in the document: ENOENT.
+    // -2 is ENOENT; the documentation shows it as 0xfffffffffffffffe.
     assert_eq!((count("3") + count("-2"), count("-2")), (events.len(), 1), "{}", trace.text);
     assert!(count("3") >= 1, "{}", trace.text);
 }
 
 #[test]
-fn names_of_files_beside_their_calls() {
+fn filenames_match_the_openat_calls() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) || cfg!(not(target_arch = "x86_64")) {
         return;
@@ -104,41 +105,42 @@ fn assert_returns_of_vfs_read(need: Need, probe: &str) {
 }
 
 #[test]
-fn what_vfs_read_returns() {
+fn the_return_value_of_vfs_read_is_fetched() {
     assert_returns_of_vfs_read(Need::Kprobes, "r vfs_read $retval");
 }
 
 #[test]
-fn what_vfs_read_returns_by_ftrace() {
+fn the_return_value_of_vfs_read_is_fetched_by_ftrace() {
     assert_returns_of_vfs_read(Need::Fprobes, "f vfs_read%return $retval");
 }
 
 #[test]
-fn arguments_of_vfs_read_by_ftrace() {
+fn arguments_of_vfs_read_are_fetched_by_ftrace() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Fprobes, Need::Types]) {
         return;
     }
-    // In the document they are decimal and 0x: a number and a pointer.
+    // As in the documentation, the number is decimal and the pointer hexadecimal.
     assert_reads(&machine, "f:myprobe vfs_read count pos", "count == 7", r"probe:myprobe\(count: 7, pos: 0xff[0-9a-f]{14}\)");
     let all = r"probe:vfs_read\(file: 0xff[0-9a-f]{14}, buf: 0x[0-7][0-9a-f]{11}, count: 7, pos: 0xff[0-9a-f]{14}\)";
     assert_reads(&machine, "f vfs_read $arg*", "count == 7", all);
 }
 
 #[test]
-fn names_that_are_returned() {
+fn a_member_of_a_return_value_is_fetched() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Fprobes, Need::Types]) {
         return;
     }
     let file = machine.file("opened", 1);
     let pattern = format!(r#"getname_flags__return\([a-z0-9_.]+\+0x[0-9a-f]+ <- getname_flags, retval_name: "{file}"\)"#);
-    // Compilers let openat go past it on some kernels, statx on others.
+    // Due to inlining, openat does not call the function on some kernels, and statx on others.
     let both = format!("cat {file}; ls {file}");
     assert_line_of(&machine, &["--probe", "f getname_flags%return $retval->name:string"], &["sh", "-c", &both], &pattern);
 }
 
-/// Switches of a shell and what it starts: the task of each, its name, and what is fetched.
+/// Traces the context switches of a shell and its children. Returns the task of each switch, its comm, and the fetched
+/// arguments.
 fn switches(machine: &Machine, args: &str) -> Vec<(i32, String, String)> {
     let trace = trace(machine, &["--probe", &format!("t sched_switch {args}")], &["sh", "-c", "sleep 0.1; sleep 0.1"]).succeeded();
     let fetched = |text: &str| Some(text.split_once(" probe:sched_switch(")?.1.strip_suffix(')')?.to_owned());
@@ -150,18 +152,18 @@ fn switches(machine: &Machine, args: &str) -> Vec<(i32, String, String)> {
 }
 
 #[test]
-fn sched_switch_with_what_its_event_does_not_show() {
+fn a_probe_on_a_tracepoint_fetches_members_of_tasks() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Fprobes, Need::Types]) {
         return;
     }
     let fits = |pattern: &str, text: &str| Regex::new(&format!("^{pattern}$")).expect("the pattern is right").is_match(text);
-    // The task that is left is the one whose event it is.
+    // The record is written by the task that is switched out.
     for (tid, _, fetched) in switches(&machine, "preempt prev_pid=prev->pid next_pid=next->pid") {
         assert!(fits(&format!(r"preempt: [01], prev_pid: {tid} \(.*\), next_pid: [0-9]+( \(.*\))?"), &fetched), "{tid}: {fetched}");
     }
     for (tid, comm, fetched) in switches(&machine, "prev->comm:string") {
-        // A task may call itself otherwise between its events and the line.
+        // A task may change its comm between the event and the printing of the line.
         assert!(
             fetched == format!("prev_comm: \"{comm}\"") || fetched == "prev_comm: \"sh\"" || fetched == "prev_comm: \"rtrace\"",
             "{tid}: {fetched}"

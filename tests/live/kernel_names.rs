@@ -1,4 +1,5 @@
-//! Probes on the kernel by names: arguments by its type information, lines and locals by its debug information. What is fetched is held against what the programs did.
+//! Tests of probes on the kernel with names: arguments by BTF, lines and local variables by debug information. The
+//! fetched values are compared with what the programs did.
 
 use crate::kernel_probes::{assert_gone, events};
 use crate::line::Line;
@@ -10,16 +11,16 @@ use rustix::process::{Signal, kill_process};
 use std::cell::RefCell;
 use std::process::{Command, Stdio};
 
-/// The sends of a run of `workload tcp`.
+/// The sizes that `workload tcp` sends.
 const SIZES: &str = "1 22 333 4444";
 
-/// What a field of each event has, in the order of the lines.
+/// Returns the values of a field, in the order of the lines.
 fn values(events: &[String], field: &str) -> Vec<String> {
     let pattern = Regex::new(&format!(r"[(, ]{field}: ([^,)]+)")).expect("the pattern is right");
     events.iter().filter_map(|event| Some(pattern.captures(event)?[1].to_owned())).collect()
 }
 
-/// The one port and the other, as the program says.
+/// Returns the local and the remote port, which the program prints.
 fn ports(trace: &Trace) -> [u16; 2] {
     let said = trace.stdout.lines().find_map(|line| line.strip_prefix("connected ")?.split_once(" to "));
     let (from, to) = said.unwrap_or_else(|| panic!("no ports in {:?}\n{}", trace.stdout, trace.stderr));
@@ -27,7 +28,7 @@ fn ports(trace: &Trace) -> [u16; 2] {
 }
 
 #[test]
-fn what_is_sent_by_tcp() {
+fn arguments_of_tcp_sendmsg_are_fetched() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes, Need::Types]) {
         return;
@@ -42,7 +43,7 @@ fn what_is_sent_by_tcp() {
 }
 
 #[test]
-fn what_anybody_sends_by_tcp() {
+fn tcp_sendmsg_is_probed_in_all_processes() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes, Need::Types]) {
         return;
@@ -51,13 +52,13 @@ fn what_anybody_sends_by_tcp() {
         let texts: Vec<String> = lines.iter().filter(|line| line.tid as u32 == pid).map(|line| line.text.clone()).collect();
         values(&texts, "size").join(" ")
     };
-    // One sender after the other, until rtrace is there.
+    // One sender is started after the other until rtrace traces one completely.
     let senders = RefCell::new(Vec::new());
     let mut run = start(&machine, &["--probe", "p tcp_sendmsg sk size", "-a"], &[]);
     run.wait_for("sends of a process", |lines| {
         let mut sender =
             Command::new(machine::workload()).arg("tcp").args(SIZES.split(' ')).stdout(Stdio::null()).spawn().expect("it starts");
-        assert!(sender.wait().expect("it is ours").success());
+        assert!(sender.wait().expect("it is our child").success());
         senders.borrow_mut().push(sender.id());
         senders.borrow().iter().any(|pid| sizes_of(lines, *pid) == SIZES)
     });
@@ -69,7 +70,7 @@ fn what_anybody_sends_by_tcp() {
 }
 
 #[test]
-fn members_of_arguments() {
+fn members_of_arguments_are_fetched() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes, Need::Types]) {
         return;
@@ -77,13 +78,13 @@ fn members_of_arguments() {
     let probe = "p tcp_sendmsg sk->__sk_common.skc_family from=sk->__sk_common.skc_num sk->__sk_common.skc_dport:x16 size";
     let trace = workload(&machine, &["--probe", probe], "tcp 55").succeeded();
     let ([from, to], swapped) = (ports(&trace), |port: u16| port.to_be());
-    // AF_INET; the other's port is as it goes over the net.
+    // 2 is AF_INET; the remote port is in network byte order.
     let expected = format!("sk___sk_common_skc_family: 2, from: {from}, sk___sk_common_skc_dport: {:#x}, size: 55", swapped(to));
     assert_eq!(events(&trace), [format!("probe:tcp_sendmsg({expected})")]);
 }
 
 #[test]
-fn all_arguments() {
+fn all_arguments_are_fetched() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes, Need::Types]) {
         return;
@@ -94,21 +95,22 @@ fn all_arguments() {
     assert!(events.len() == 2 && events.iter().all(|event| pattern.is_match(event)), "{events:?}");
 }
 
-/// Traces `cat` of these files with a probe on a line at which each name that is copied from user space is there; the second place is the same by the file's name.
-/// Each reading of the debug information takes an emulated machine half a minute.
+/// Traces `cat` of these files with a probe on a line at which each name has been copied from user space; the second
+/// trace names the same line by the source file. Each reading of the debug information takes half a minute on an
+/// emulated machine.
 fn traces_of_a_line(machine: &Machine, files: &[String; 2]) -> [Trace; 2] {
     let no_code = Regex::new(r"which is namei\.c:([0-9]+), has no code in [a-z_]+; line ([0-9]+) has").expect("the pattern is right");
     let at = |place: &str| {
         let probe = format!("p:names {place} name=result->name:string");
         trace(machine, &["--probe", &probe, "-e", "openat"], &["cat", &files[0], &files[1]])
     };
-    // The name that the function has from Linux 7.0 on, and the one that it had.
+    // The function's name since Linux 7.0, and its older name.
     for function in ["do_getname", "getname_flags"] {
-        // Behind the last line of either: it is said which has code.
+        // This line is behind the end of either function; the error message names the last line with code.
         let run = at(&format!("{function}:90"));
         let Some(words) = no_code.captures(&run.stderr) else { continue };
         let [asked, last] = [1, 2].map(|nth| words[nth].parse::<u32>().expect("digits"));
-        // The last one may be that of an error.
+        // The last line may belong to the error path.
         for line in (1..=last).rev() {
             let by_function = at(&format!("{function}:{line}"));
             if by_function.status == 0 {
@@ -116,11 +118,11 @@ fn traces_of_a_line(machine: &Machine, files: &[String; 2]) -> [Trace; 2] {
             }
         }
     }
-    panic!("no line of the kernel knows a name");
+    panic!("the name can be fetched at no line of the kernel");
 }
 
 #[test]
-fn a_line_with_its_local() {
+fn a_local_variable_is_fetched_at_a_line() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes, Need::DebugInformation]) {
         return;
@@ -132,7 +134,7 @@ fn a_line_with_its_local() {
         let at = |file: &String| names.iter().position(|name| *name == format!("\"{file}\")"));
         let [first, second] = files.each_ref().map(at);
         assert!(first.is_some() && first < second, "{names:?}\n{}", trace.text);
-        // Each call of openat has had its name copied.
+        // Each call of openat copied its name.
         assert!(names.len() as u64 >= trace.count("openat"), "{}", trace.text);
         assert!(names.iter().all(|name| name.starts_with('"')), "{names:?}");
     }
@@ -140,7 +142,7 @@ fn a_line_with_its_local() {
 }
 
 #[test]
-fn without_debug_information_it_is_said_where_it_was_looked_for() {
+fn missing_debug_information_lists_the_searched_paths() {
     let Some(machine) = Machine::shared() else { return };
     if Need::DebugInformation.is_met() {
         return;
@@ -148,7 +150,7 @@ fn without_debug_information_it_is_said_where_it_was_looked_for() {
     let run = plain(&machine, &["--probe", "p getname_flags:72 result->name", "--", "echo", "started"]);
     assert_eq!((run.status, run.stdout.as_str()), (125, ""), "{}", run.stderr);
     let words = [
-        "--probe 'p getname_flags:72 result->name': getname_flags:72 is not found",
+        "--probe 'p getname_flags:72 result->name': getname_flags:72 cannot be resolved",
         "need its debug information",
         "/usr/lib/debug/boot/vmlinux-",
     ];
@@ -158,16 +160,16 @@ fn without_debug_information_it_is_said_where_it_was_looked_for() {
 }
 
 #[test]
-fn names_that_the_kernel_has_not() {
+fn unknown_names_of_the_kernel_are_explained() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes, Need::Types]) {
         return;
     }
     for (probe, words) in [
-        ("p tcp_sendmsg sk sise", "tcp_sendmsg has no argument sise; near: size"),
-        ("p tcp_sendmsg sk->__sk_comon", "has no member __sk_comon; near: __sk_common"),
+        ("p tcp_sendmsg sk sise", "tcp_sendmsg has no argument sise; similar: size"),
+        ("p tcp_sendmsg sk->__sk_comon", "has no member __sk_comon; similar: __sk_common"),
         ("p tcp_sendmsg sk.__sk_common", "sk is a pointer: write sk->__sk_common"),
-        ("p tcp_sendmgs sk", "has no function tcp_sendmgs; near: "),
+        ("p tcp_sendmgs sk", "has no function tcp_sendmgs; similar: "),
         ("r tcp_sendmsg $retval->name", "retval is a number, so it has no member name"),
     ] {
         let run = plain(&machine, &["--probe", probe, "--", "true"]);

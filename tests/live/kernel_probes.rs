@@ -1,4 +1,4 @@
-//! Probes on the kernel itself, on kernels that have them: by breakpoint, by ftrace, on events.
+//! Tests of probes on the kernel, on kernels that have them: kprobes, fprobes and event probes.
 
 use crate::attach::{Target, armed};
 use crate::machine::{self, Machine};
@@ -8,22 +8,22 @@ use regex::Regex;
 use rustix::process::{Signal, kill_process};
 use std::process::Command;
 
-/// What all of these open.
+/// The file that the traced commands open.
 const FILE: &str = "/etc/passwd";
 
-/// What is printed of probes, behind the task.
+/// Returns the text behind the task in each line of a probe.
 pub fn events(trace: &Trace) -> Vec<String> {
     let lines = trace.lines();
     let texts = lines.iter().filter_map(|line| line.text.split_once("): ")?.1.split_once(' '));
     texts.map(|(_, what)| what.to_owned()).filter(|what| what.starts_with("probe:")).collect()
 }
 
-/// Traces `cat` of the file; some line of the probe is this.
+/// Traces `cat` of the file and asserts that a line of the probe matches the pattern.
 fn assert_line(machine: &Machine, options: &[&str], pattern: &str) -> Trace {
     assert_line_of(machine, options, &["cat", FILE], pattern)
 }
 
-/// Traces this command; some line of the probe is this.
+/// Traces a command and asserts that a line of the probe matches the pattern.
 pub fn assert_line_of(machine: &Machine, options: &[&str], command: &[&str], pattern: &str) -> Trace {
     let trace = trace(machine, options, command).succeeded();
     let pattern = Regex::new(&format!("^probe:{pattern}$")).expect("the pattern is right");
@@ -32,13 +32,13 @@ pub fn assert_line_of(machine: &Machine, options: &[&str], command: &[&str], pat
     trace
 }
 
-/// No event of an rtrace is there but of those that live.
+/// Asserts that no event of a dead rtrace is left.
 pub fn assert_gone() {
     assert_eq!(left_by_the_dead(), [""; 0]);
 }
 
 #[test]
-fn a_function_of_the_kernel_and_its_return() {
+fn kprobes_fetch_arguments_and_return_values() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
@@ -51,7 +51,7 @@ fn a_function_of_the_kernel_and_its_return() {
 }
 
 #[test]
-fn a_function_by_ftrace_and_its_return() {
+fn fprobes_fetch_arguments_and_return_values() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Fprobes]) {
         return;
@@ -65,7 +65,7 @@ fn a_function_by_ftrace_and_its_return() {
 }
 
 #[test]
-fn an_event_on_another() {
+fn an_eprobe_fetches_fields_of_its_event() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Eprobes]) {
         return;
@@ -76,7 +76,7 @@ fn an_event_on_another() {
 }
 
 #[test]
-fn stacks_begin_in_the_kernel() {
+fn kernel_stacks_are_shown() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
@@ -86,18 +86,18 @@ fn stacks_begin_in_the_kernel() {
     assert!(frames.iter().any(|name| name.contains("sys_openat")), "{}", trace.text);
 }
 
-/// Probes that the kernel makes when their events are opened, beside the same in tracefs, where a filter has them made.
+/// A filter forces the probe into tracefs; without it, the kernel creates the probe when its perf event is opened.
 #[test]
-fn a_function_of_the_kernel_without_tracefs() {
+fn the_kprobe_pmu_yields_the_same_lines_as_tracefs() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
     }
-    let here = "made by opening it (nothing of it is in tracefs)";
+    let opened = "created by perf_event_open (not in tracefs)";
     for probe in ["p:mine/open do_sys_openat2", "r do_sys_openat2"] {
         let of_cat = |options: &[&str], is_opened: bool| {
             let run = trace(&machine, &[&["-a", "--probe", probe], options].concat(), &["cat", FILE]).succeeded();
-            assert_eq!(run.stderr.contains(here), is_opened, "{}", run.stderr);
+            assert_eq!(run.stderr.contains(opened), is_opened, "{}", run.stderr);
             let lines: Vec<String> =
                 run.text.lines().filter_map(|line| Some(line.split_once("): cat/")?.1.split_once(' ')?.1.to_owned())).collect();
             assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("open")), "{}\n{}", run.text, run.stderr);
@@ -113,7 +113,7 @@ fn a_function_of_the_kernel_without_tracefs() {
     kill_process(run.pid(), Signal::KILL).expect("it is ours");
     run.finish();
     assert!(!events().contains(&owned), "{}", events());
-    // The devices say only a number.
+    // The PMUs report only an errno, so the reason comes from tracefs's error log.
     for (probe, words) in [("p do_sys_openat2+1", "instruction boundary"), ("p no_such_function_here", "no_such_function_here")] {
         let run = plain(&machine, &["-a", "--probe", probe, "--", "true"]);
         assert!(run.status == 125 && run.stderr.contains(words) && run.stderr.contains(&format!("--probe '{probe}'")), "{}", run.stderr);
@@ -121,20 +121,20 @@ fn a_function_of_the_kernel_without_tracefs() {
     assert_gone();
 }
 
-/// The traced program makes its calls from a thread that was there before, from new ones and from children.
+/// The traced program makes its calls from an existing thread, from new threads and from children.
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn a_process_that_is_there_already() {
+fn a_running_process_is_probed() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
     }
     let mut target = Target::new();
-    // Where the second argument is among the registers of a call (struct pt_regs).
+    // 104 is the offset of the call's second argument in struct pt_regs.
     let probe = "p __x64_sys_lseek tag=+104($arg1):u64";
     let mut run = start(&machine, &["-p", &target.pid(), "-e", "poll", "--probe", probe], &[]);
     run.wait_for("poll", armed);
-    // Nobody's who is not traced.
+    // Calls of other processes are not traced.
     assert!(Command::new(machine::workload()).args(["tag", "77"]).status().is_ok_and(|status| status.success()));
     target.go();
     let events = events(&run.finish().succeeded());
@@ -145,7 +145,7 @@ fn a_process_that_is_there_already() {
 }
 
 #[test]
-fn user_frames_are_under_the_kernels() {
+fn user_frames_follow_kernel_frames() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
@@ -160,7 +160,7 @@ fn user_frames_are_under_the_kernels() {
 }
 
 #[test]
-fn a_summary_counts_them() {
+fn a_summary_counts_hits_of_probes() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
@@ -171,7 +171,7 @@ fn a_summary_counts_them() {
 }
 
 #[test]
-fn what_the_kernel_refuses_is_named() {
+fn refusals_of_the_kernel_are_explained() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
@@ -182,8 +182,8 @@ fn what_the_kernel_refuses_is_named() {
         words.iter().for_each(|word| assert!(run.stderr.contains(word), "no {word:?} in\n{}", run.stderr));
         run.stderr
     };
-    // The kernel's own entry: its message, the line, and a caret under the part of it that is meant.
-    let refused_there = |probe: &str, words: &[&str], part: &str| {
+    // The kernel's entry in its error log: the message, the line, and a caret under the wrong part.
+    let refused_by_kernel = |probe: &str, words: &[&str], part: &str| {
         let said = refused(probe, words);
         let [message, line, caret] = said.lines().skip(1).collect::<Vec<_>>()[..] else { panic!("{said}") };
         assert!(message.starts_with("    trace_") && message.contains(" error: "), "{said}");
@@ -192,27 +192,27 @@ fn what_the_kernel_refuses_is_named() {
         assert_eq!(behind(line.trim()), behind(probe), "{said}");
         assert_eq!((caret.trim(), caret.find('^').and_then(|at| line.get(at..))), ("^", Some(part)), "{said}");
     };
-    refused_there("p do_sys_openat2+1", &["instruction boundary"], "do_sys_openat2+1");
-    refused_there("p no_such_function_here", &["the kernel has no function no_such_function_here"], "no_such_function_here");
-    refused_there("r do_sys_openat2 a=%di:string", &["a string must be read from memory"], "string");
+    refused_by_kernel("p do_sys_openat2+1", &["instruction boundary"], "do_sys_openat2+1");
+    refused_by_kernel("p no_such_function_here", &["the kernel has no function no_such_function_here"], "no_such_function_here");
+    refused_by_kernel("r do_sys_openat2 a=%di:string", &["a string must be read from memory"], "string");
     refused("p do_sys_openat2 a=@no_such_data_here", &["the kernel has no symbol no_such_data_here", "^"]);
     refused("r do_sys_openat2+16", &["return probe", "^"]);
     refused("p do_sys_openat2 a=%zz", &["the kernel knows no register `%zz`", "    p do_sys_openat2 a=%zz\n", "^~~"]);
-    refused("p do_sys_openat2 a=%di:u7", &["there is no type `u7`", "near: u", "^~"]);
+    refused("p do_sys_openat2 a=%di:u7", &["there is no type `u7`", "similar: u", "^~"]);
     let many: String = (0..129).map(|n| format!(" a{n}=%di")).collect();
     refused(&format!("p do_sys_openat2{many}"), &["128 arguments at most", "a128=%di\n", "^~~~~~~~"]);
     // `0xffffffff81000000-0xffffffff81000010\tname`
     let blacklist = std::fs::read_to_string("/sys/kernel/debug/kprobes/blacklist").unwrap_or_default();
     let names = blacklist.lines().filter_map(|line| line.split_whitespace().nth(1));
     match names.into_iter().find(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')) {
-        Some(name) => refused_there(&format!("p {name}"), &["blacklisted"], name),
-        None => crate::needs::unsupported("no kprobes/blacklist in debugfs: whether it is named was not tested"),
+        Some(name) => refused_by_kernel(&format!("p {name}"), &["blacklisted"], name),
+        None => crate::needs::unsupported("no kprobes/blacklist in debugfs: the refusal of a blacklisted function was not tested"),
     }
     assert_gone();
 }
 
 #[test]
-fn what_a_killed_run_left_on_the_kernel_is_removed() {
+fn the_next_run_removes_kprobes_of_a_killed_run() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;

@@ -1,8 +1,8 @@
-//! The installation in which a group's members trace without root (`rtrace check --setup`): rtrace's file has
-//! capabilities, its caller has none.
+//! The installation that lets the members of a group trace without root (`rtrace check --setup`): the file of rtrace
+//! has capabilities, and its caller has none.
 //!
-//! The tests make such a file and run it as a user who is nobody else. What they say of others is first seen to be
-//! there to be seen: by root's trace, or by the program's own output.
+//! The tests create such a file and run it as a user of their own. Before a test checks that something is hidden from
+//! that user, it checks that it exists: by a trace of root, or by the output of the program.
 
 use crate::line;
 use crate::machine::{self, Machine};
@@ -13,10 +13,11 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
-/// The member of the group: a user and a group that nothing on the machine belongs to.
+/// The member of the group: a user ID and a group ID that nothing else on the machine has.
 const MEMBER: u32 = 61_234;
 
-/// struct vfs_cap_data, version 2: the lower half of what is permitted, of what is inheritable, then the upper halves.
+/// Returns a struct vfs_cap_data of version 2: the lower halves of the permitted and the inheritable set, then the
+/// upper halves.
 fn file_capabilities(effective: bool, permitted: u64) -> Vec<u8> {
     [0x0200_0000 | u32::from(effective), permitted as u32, 0, (permitted >> 32) as u32, 0].map(u32::to_le_bytes).concat()
 }
@@ -28,8 +29,8 @@ fn mode(path: &str, mode: u32) {
     fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap_or_else(|e| panic!("{path}: {e}"));
 }
 
-/// rtrace with lent capabilities in the test's directory, and `own`, a directory of the member's. `None` where that
-/// cannot be, after saying so.
+/// Creates an rtrace with capabilities in the test's directory, and the directory `own` of the member. If that is
+/// impossible, reports so and returns `None`.
 fn machine_with_lent() -> Option<Machine> {
     let machine = Machine::shared()?;
     if machine::engine() != "bpf" {
@@ -57,8 +58,8 @@ fn give(path: &str, capabilities: &[u8]) -> Option<()> {
     }
 }
 
-/// The beginning of a shell line: `$lent` runs rtrace, `$member` anything, as the member. (setpriv(1) itself keeps
-/// capabilities until it executes something.)
+/// The beginning of a shell line in which `$lent` runs rtrace and `$member` runs any program, as the member.
+/// (setpriv(1) itself keeps capabilities until it executes the program.)
 fn as_member(script: &str) -> String {
     format!(
         r#"cd "$dir"; export HOME="$dir/own"; member="setpriv --reuid={MEMBER} --regid={MEMBER} --clear-groups env"; lent="$member $dir/rtrace"; export member lent
@@ -66,14 +67,14 @@ fn as_member(script: &str) -> String {
     )
 }
 
-/// A shell line as above, whose trace is in `own/lines`.
+/// Returns such a shell line with a trace that goes to `own/lines`.
 fn run(machine: &Machine, script: &str) -> Trace {
     let _ = fs::remove_file(machine.path("own/lines"));
     let run = shell(machine, &as_member(script));
     Trace { text: fs::read_to_string(machine.path("own/lines")).unwrap_or_default(), ..run }
 }
 
-/// A member's shell is attached to, and runs this only then: what `-p` has as its timer begins when all is armed.
+/// Attaches to a shell of the member, which runs this script only then: the timer command of `-p` starts after arming.
 fn attached(machine: &Machine, script: &str) -> Trace {
     let steps = format!(
         r#"mkfifo own/ready own/go 2>/dev/null; chmod 666 own/ready own/go
@@ -85,7 +86,7 @@ fn attached(machine: &Machine, script: &str) -> Trace {
 }
 
 #[test]
-fn a_member_traces_programs_of_his_own() {
+fn a_member_of_the_group_traces_own_programs() {
     let Some(machine) = machine_with_lent() else { return };
     let trace = run(&machine, "$lent -v -o own/lines cat own/file | cat").succeeded();
     let calls: Vec<String> = line::calls(&trace.lines()).into_iter().map(|(_, call)| format!("{}({})", call.name, call.args)).collect();
@@ -100,9 +101,9 @@ fn a_member_traces_programs_of_his_own() {
     assert!(attached.text.contains("filename: \"own/file\""), "{}", attached.text);
 }
 
-/// They are rtrace's, for as long as it arms.
+/// rtrace itself has the capabilities while it arms.
 #[test]
-fn nothing_that_rtrace_starts_has_its_privileges() {
+fn programs_that_rtrace_starts_do_not_have_its_privileges() {
     let Some(machine) = machine_with_lent() else { return };
     let none = ["CapInh", "CapPrm", "CapEff", "CapAmb"].map(|set| format!("{set}:\t0000000000000000\n")).concat();
     let command = run(&machine, "$lent -o own/lines -- grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status").succeeded();
@@ -117,7 +118,7 @@ fn nothing_that_rtrace_starts_has_its_privileges() {
 }
 
 #[test]
-fn no_thread_keeps_them_when_all_is_armed() {
+fn no_thread_keeps_privileges_after_arming() {
     let Some(machine) = machine_with_lent() else { return };
     let script = r#"
         mkfifo own/ready; chmod 666 own/ready
@@ -133,9 +134,9 @@ fn no_thread_keeps_them_when_all_is_armed() {
 }
 
 #[test]
-fn what_is_not_his_is_refused_in_a_sentence() {
+fn targets_of_other_users_are_refused() {
     let Some(machine) = machine_with_lent() else { return };
-    let end = "and rtrace lends its privileges to its callers for programs of their own alone; root may do it (sudo rtrace ...)";
+    let end = "and rtrace lends its privileges only for tracing the caller's own programs; root may do it (sudo rtrace ...)";
     let refused_after = |before: &str, words: &str, what: &str| {
         let trace = run(&machine, &format!("{before}$lent -o own/lines {words}; status=$?; kill $other 2>/dev/null; exit $status"));
         assert!(
@@ -145,17 +146,19 @@ fn what_is_not_his_is_refused_in_a_sentence() {
         assert_eq!(trace.text, "", "{words}");
     };
     let refused = |words: &str, what: &str| refused_after("", words, what);
-    for words in ["-a true", "-u root true", "-G / true", "--container x true", "-C 0 true", "--kernel-stack true", "-F all true"] {
-        refused(words, words.split(' ').next().filter(|word| *word != "-F" && *word != "--kernel-stack").unwrap_or("kernel"));
+    for option in ["-a", "-u root", "-G /", "--container x", "-C 0"] {
+        refused(&format!("{option} true"), option.split(' ').next().unwrap_or_default());
     }
-    refused("--engine tracepoint true", "--engine tracepoint cannot tell");
+    refused("--kernel-stack true", "kernel stacks show");
+    refused("-F all true", "page faults are recorded");
+    refused("--engine tracepoint true", "--engine tracepoint cannot check");
     refused("-e sched:sched_switch true", "events other than syscalls");
     refused("--probe 'p:x do_exit' true", "--probe changes the kernel");
     refused("-e own/x.bpf.c true", "BPF programs of -e");
     refused("-s --summary-mode cgroup true", "a summary by cgroup");
     for (other, what) in [
         ("sleep 30 & other=$!", "(sleep): its users and groups are not all yours"),
-        // A program that may not be read does not show its memory.
+        // The memory of a program that the caller may not read is not shown.
         ("cp $(command -v sleep) unreadable; chmod 711 unreadable; $member ./unreadable 30 & other=$!", "(unreadable)"),
         ("setpriv --reuid=61234 --regid=0 --clear-groups sleep 30 & other=$!", "(sleep)"),
     ] {
@@ -165,7 +168,7 @@ fn what_is_not_his_is_refused_in_a_sentence() {
     }
 }
 
-/// The program runs with its rights, and what it does with them is its own.
+/// The program runs with its own rights, and its calls with them are not shown.
 #[test]
 fn calls_of_a_program_with_more_rights_are_not_shown() {
     let Some(machine) = machine_with_lent() else { return };
@@ -186,7 +189,7 @@ fn calls_of_a_program_with_more_rights_are_not_shown() {
             assert_eq!(trace.stdout, "precious\nmine\n", "{more}, {options}: it had its rights\n{}", trace.stderr);
             assert!(!trace.text.contains("precious") && !trace.text.contains("filename: \"secret\""), "{more}, {options}:\n{}", trace.text);
             assert!(
-                trace.stderr.contains(" calls are not shown, and are in no count: programs made them that are not yours alone"),
+                trace.stderr.contains(" calls are neither shown nor counted, because you may not trace the programs that made them"),
                 "{}",
                 trace.stderr
             );
@@ -196,7 +199,7 @@ fn calls_of_a_program_with_more_rights_are_not_shown() {
             }
             let lines = trace.lines();
             let calls = line::calls(&lines);
-            // The call that executed it was his own, and what comes after it, too.
+            // The call that executed the program was the member's own, and so are the calls after the program.
             assert!(calls.iter().any(|(_, call)| call.name == "execve" && call.args.contains("./privileged")), "{more}:\n{}", trace.text);
             assert!(trace.text.contains("filename: \"own/file\""), "{more}, {options}:\n{}", trace.text);
             let its: Vec<_> = calls.iter().filter(|(line, call)| line.comm == "privileged" && call.name != "execve").collect();
@@ -208,7 +211,7 @@ fn calls_of_a_program_with_more_rights_are_not_shown() {
     }
 }
 
-/// A program may hide its memory at any time (PR_SET_DUMPABLE), as those that keep keys do.
+/// A program may hide its memory at any time (PR_SET_DUMPABLE), as programs that hold keys do.
 #[test]
 fn calls_of_a_program_that_hides_its_memory_are_not_shown() {
     let Some(machine) = machine_with_lent() else { return };
@@ -222,10 +225,14 @@ fn calls_of_a_program_that_hides_its_memory_are_not_shown() {
     let trace = run(&machine, &format!(r#"$lent -o own/lines -- perl -e "{program}""#)).succeeded();
     let has = |name: &str| trace.text.contains(&format!("\"own/{name}\""));
     assert!(has("file") && !has("hidden") && has("shown"), "{}", trace.text);
-    assert!(trace.stderr.contains(" calls are not shown"), "{}", trace.stderr);
+    assert!(
+        trace.stderr.contains(" calls are neither shown nor counted, because you may not trace the programs that made them"),
+        "{}",
+        trace.stderr
+    );
 }
 
-/// Whoever made the namespace has all capabilities there, and so has what runs in it.
+/// The creator of a user namespace has all capabilities in it, and so do the programs that run there.
 #[test]
 fn calls_of_a_program_in_a_user_namespace_are_not_shown() {
     let Some(machine) = machine_with_lent() else { return };
@@ -236,12 +243,16 @@ fn calls_of_a_program_in_a_user_namespace_are_not_shown() {
     let trace = run(&machine, &format!("$lent -o own/lines -- sh -c '{inside}; cat own/file'")).succeeded();
     assert_eq!(trace.stdout, "mine\nmine\n");
     assert_eq!(trace.text.matches("filename: \"own/file\"").count(), 1, "{}", trace.text);
-    assert!(trace.stderr.contains(" calls are not shown"), "{}", trace.stderr);
+    assert!(
+        trace.stderr.contains(" calls are neither shown nor counted, because you may not trace the programs that made them"),
+        "{}",
+        trace.stderr
+    );
 }
 
-/// kcmp(2) and pidfd_getfd(2) name descriptors of other processes, which are looked up in the kernel.
+/// kcmp(2) and pidfd_getfd(2) name descriptors of other processes, which the BPF programs look up.
 #[test]
-fn files_of_others_are_not_told_by_calls_that_name_their_descriptors() {
+fn calls_do_not_reveal_files_behind_descriptors_of_other_users() {
     let Some(machine) = machine_with_lent() else { return };
     if machine.lacks(&[Need::Program("perl"), Need::TasksByNumber]) {
         return;
@@ -256,7 +267,7 @@ fn files_of_others_are_not_told_by_calls_that_name_their_descriptors() {
     assert!(of_own.text.contains("/own/file>"), "{}\n{}", of_own.text, of_own.stderr);
 }
 
-/// Also where the file has more capabilities than rtrace has a use for.
+/// The same holds if the file has more capabilities than rtrace uses.
 #[test]
 fn files_are_opened_with_the_callers_own_rights() {
     let Some(machine) = machine_with_lent() else { return };
@@ -280,7 +291,7 @@ fn files_are_opened_with_the_callers_own_rights() {
     }
 }
 
-/// The command would have the rights of the file's owner.
+/// The command would otherwise have the rights of the file's owner.
 #[test]
 fn rtrace_does_not_run_as_a_set_user_id_program() {
     let Some(machine) = machine_with_lent() else { return };
@@ -289,31 +300,31 @@ fn rtrace_does_not_run_as_a_set_user_id_program() {
         for words in ["-- id -u", "check", "--version"] {
             let refused = run(&machine, &format!("$lent {words}"));
             let said = format!(
-                "rtrace: this process has the user and group {effective} in effect and was started by 61234:61234: rtrace is not made"
+                "rtrace: this process has the effective user and group {effective}, but was started by 61234:61234: rtrace must not be set-user-ID"
             );
             assert!(refused.status == 125 && refused.stdout.is_empty() && refused.stderr.starts_with(&said), "{words}: {refused:?}");
         }
     }
 }
 
-/// What a member may not, his own rtrace may not either: without the file's capabilities nothing is lent.
+/// A copy of rtrace has no capabilities, so it may only do what its owner may do.
 #[test]
-fn a_copy_of_the_file_lends_nothing() {
+fn a_copy_of_the_program_has_no_privileges() {
     let Some(machine) = machine_with_lent() else { return };
     let copied = run(&machine, r#"$member cp rtrace own/rtrace; $member own/rtrace --engine bpf -o own/lines true"#);
     assert!(copied.status == 125 && copied.stderr.contains("give rtrace CAP_BPF and CAP_PERFMON"), "{copied:?}");
     let check = run(&machine, "$member own/rtrace check");
     assert!(check.stdout.contains("BPF              no cap_bpf; run: rtrace check --setup\n"), "{}", check.stdout);
-    // The kernel gives nothing to a program whose caller wants no new privileges.
+    // The kernel gives no capabilities to a program whose caller has set no_new_privs.
     let wants_none = run(&machine, "setpriv --no-new-privs $lent --engine bpf -o own/lines true");
     assert_eq!(wants_none.status, 125, "{wants_none:?}");
     let _traced = start_shell(&machine, &as_member("$lent -o own/lines -- sleep 0.1")).finish().succeeded();
 }
 
-/// What is printed is done as it is printed, in an /etc of the test's own. Where it lets members read tracefs, that is
-/// the whole machine's, so it is done only where the machine is there for tests.
+/// The test runs the printed commands as they are, with its own /etc. The command that lets members read tracefs
+/// affects the whole machine, so it runs only on a machine that is reserved for tests.
 #[test]
-fn the_printed_commands_let_a_group_in_and_out_again() {
+fn the_printed_commands_give_and_take_the_groups_privileges() {
     let Some(machine) = machine_with_lent() else { return };
     if shell(&machine, "for tool in groupadd useradd groupdel setcap getcap getent; do command -v $tool || exit 1; done").status != 0 {
         return unsupported("no tools for users and capabilities (passwd, libcap2-bin)");
@@ -324,7 +335,7 @@ fn the_printed_commands_let_a_group_in_and_out_again() {
     }
     fs::write(machine.path("script"), &script).expect("the test's directory is writable");
     let undo: Vec<&str> =
-        script.split_once("undone by:\n").expect("it says so").1.lines().map(|line| line.trim_start_matches("#     ")).collect();
+        script.split_once("undo all of this:\n").expect("it says so").1.lines().map(|line| line.trim_start_matches("#     ")).collect();
     fs::write(machine.path("undo"), undo.join("\n")).expect("the test's directory is writable");
     let steps = r#"set -e
         mount --make-rprivate /; cp -a /etc etc; mount --bind etc /etc

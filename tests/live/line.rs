@@ -1,4 +1,4 @@
-//! The text layout, read back: what perf trace's users see on a line.
+//! A parser of perf style's lines.
 
 use regex::Regex;
 use std::collections::HashMap;
@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 /// One line of the trace.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// As printed; `None` for `?`.
+    /// The duration as printed; `None` for `?`.
     pub time: Option<String>,
-    /// Milliseconds.
+    /// The time stamp, in milliseconds.
     pub duration: Option<f64>,
     pub comm: String,
     pub tid: i32,
@@ -20,7 +20,7 @@ pub struct Line {
 #[derive(Clone, Debug)]
 pub enum What {
     Call(Call),
-    /// `+++ exited with N +++` and its kind, without the pluses.
+    /// `+++ exited with N +++` and similar lines, without the pluses.
     Ended(String),
     Other,
 }
@@ -34,12 +34,12 @@ pub struct Call {
     pub result: Result,
 }
 
-/// What stands behind the closing parenthesis.
+/// The text after the closing parenthesis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Result {
-    /// ` ...`: still in flight.
+    /// ` ...`: the call is in flight.
     Pending,
-    /// `= ?` or `= ? REASON`: no return to user space.
+    /// `= ?` or `= ? REASON`: the call did not return to user space.
     Never,
     Returned(String),
 }
@@ -52,7 +52,8 @@ impl Line {
         }
     }
 
-    /// CLOCK_MONOTONIC in nanoseconds, from a line with `--time-format monotonic`: seconds with nine digits after the point.
+    /// The start in nanoseconds of CLOCK_MONOTONIC, from a line with `--time-format monotonic`: seconds with nine
+    /// digits after the point.
     pub fn start_ns(&self) -> u64 {
         let text = self.time.as_deref().unwrap_or_else(|| panic!("no start: {}", self.text));
         let (seconds, fraction) = text.split_once('.').unwrap_or_else(|| panic!("no point: {}", self.text));
@@ -62,23 +63,23 @@ impl Line {
 }
 
 impl Call {
-    /// The value of an argument, as printed.
+    /// Returns the value of an argument, as printed.
     pub fn arg(&self, name: &str) -> Option<&str> {
         self.args.split(", ").find_map(|arg| arg.strip_prefix(name)?.strip_prefix(": "))
     }
 
-    /// The value of an argument that is a decimal number.
+    /// Returns the value of an argument that is a decimal number.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.arg(name)?.parse().ok()
     }
 
-    /// A task made by clone, fork or vfork returns from a call that its parent made.
+    /// Whether this is the return of a new task from the clone, fork or vfork that its parent called.
     fn is_first_return_of_a_child(&self) -> bool {
         matches!(self.name.as_str(), "clone" | "clone3" | "fork" | "vfork") && self.result == Result::Returned("0".into())
     }
 }
 
-/// The lines of a trace. What is no line of the layout (blank lines, summaries) is left out.
+/// Parses the lines of a trace. Blank lines and summaries are left out.
 pub fn parse(text: &str) -> Vec<Line> {
     text.lines().filter_map(line).collect()
 }
@@ -123,8 +124,8 @@ fn call(body: &str, continued: bool) -> Option<Call> {
     Some(Call { name: parts[1].to_owned(), args: parts[2].to_owned(), continued, result })
 }
 
-/// Every call once, in the order of their last lines. A call that took long has a line while it is in flight and a continued
-/// one, with the result: they are put together here.
+/// Returns every call once, in the order of their last lines. A long call has one line while it is in flight and a
+/// continued one with the result; both become one call here.
 pub fn calls(lines: &[Line]) -> Vec<(&Line, Call)> {
     let mut pending: HashMap<(i32, &str), usize> = HashMap::new();
     let mut calls: Vec<Option<(&Line, Call)>> = Vec::new();

@@ -1,4 +1,4 @@
-//! The machine that the tests run on: whether it can trace at all, who has it for himself, and where things are.
+//! The machine that the tests run on: whether it can trace, which test runs alone on it, and where the programs are.
 
 use crate::needs::unsupported;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::SystemTime;
 
-/// Held for reading by tests that run side by side, for writing by one that wants no neighbours.
+/// Parallel tests hold it for reading; a test that must run alone holds it for writing.
 static NEIGHBOURS: RwLock<()> = RwLock::new(());
 
-/// The right to run live tests on this machine, for as long as it is held.
+/// The permission to run a live test on this machine, as long as it is held.
 pub struct Machine {
     _share: Share,
     dir: PathBuf,
@@ -22,12 +22,12 @@ enum Share {
 }
 
 impl Machine {
-    /// Beside other tests; `None` where tracing is not possible, after saying so.
+    /// For a test that runs in parallel with others. If tracing is impossible, reports so and returns `None`.
     pub fn shared() -> Option<Machine> {
         can_trace().then(|| Machine::new(Share::Some { _guard: NEIGHBOURS.read().unwrap_or_else(|e| e.into_inner()) }))
     }
 
-    /// With no other test running: for what depends on the machine's speed or on what else happens on it.
+    /// For a test during which no other test runs, because its result depends on the machine's load.
     pub fn alone() -> Option<Machine> {
         can_trace().then(|| Machine::new(Share::All { _guard: NEIGHBOURS.write().unwrap_or_else(|e| e.into_inner()) }))
     }
@@ -40,7 +40,7 @@ impl Machine {
         Machine { _share: share, dir }
     }
 
-    /// A directory of the test's own, kept when the test fails.
+    /// The directory of the test, which is kept if the test fails.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -49,7 +49,7 @@ impl Machine {
         self.dir.join(name).to_str().expect("the temporary directory's name is UTF-8").to_owned()
     }
 
-    /// A file with so many bytes in it.
+    /// Creates a file of this size.
     pub fn file(&self, name: &str, bytes: usize) -> String {
         let path = self.path(name);
         std::fs::write(&path, vec![b'.'; bytes]).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -65,17 +65,19 @@ impl Drop for Machine {
     }
 }
 
-/// The tool under test.
+/// Returns the path of the rtrace under test.
 pub fn rtrace() -> &'static str {
     env!("CARGO_BIN_EXE_rtrace")
 }
 
-/// The engine that the tests are to be run with, if somebody says so (`RTRACE_TEST_ENGINE`). Every test holds for each.
+/// Returns the engine that the tests must use, if the environment names one (`RTRACE_TEST_ENGINE`). Every test holds
+/// for each engine.
 pub fn engine_asked_for() -> Option<String> {
     std::env::var("RTRACE_TEST_ENGINE").ok()
 }
 
-/// The engine under test: that one, or what `rtrace check` says that rtrace chooses.
+/// Returns the engine under test: the one of the environment, or the one that rtrace chooses according to `rtrace
+/// check`.
 pub fn engine() -> &'static str {
     static ENGINE: LazyLock<String> = LazyLock::new(|| {
         engine_asked_for().unwrap_or_else(|| {
@@ -88,10 +90,10 @@ pub fn engine() -> &'static str {
     &ENGINE
 }
 
-/// The program whose calls are known (`tests/programs`).
+/// Returns the path of the test program whose calls are known (`tests/programs`).
 ///
 /// # Panics
-/// It was not built, or not since it changed: `cargo test --test live` alone builds no examples.
+/// Panics if the program was not built since its last change: `cargo test --test live` alone builds no examples.
 pub fn workload() -> String {
     let path = Path::new(rtrace()).with_file_name("examples").join("workload");
     let modified = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();

@@ -1,4 +1,5 @@
-//! rtrace as a user runs it, on programs whose calls are known. `tests/README.md` says what these tests need and what they may assert.
+//! Tests that run rtrace as a user does, on programs whose calls are known. `tests/README.md` says what these tests
+//! need and what they may assert.
 
 mod asked_for;
 mod attach;
@@ -61,6 +62,7 @@ mod signals;
 mod spans;
 mod stacks;
 mod summary;
+mod summary_of_cgroups;
 mod system_wide;
 mod trace;
 mod unanswering;

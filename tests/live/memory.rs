@@ -1,13 +1,14 @@
-//! The caller's memory as the BPF engine copies it: whole where it can be read at all, an address where it cannot.
+//! The memory of the caller, as the BPF engine copies it: readable memory is complete, and unreadable memory is shown
+//! as an address.
 
 use crate::line;
 use crate::machine::Machine;
 use crate::trace::{Trace, workload};
 
-/// Only this engine reads memory.
+/// Only the BPF engine reads memory.
 const BPF: [&str; 4] = ["--engine", "bpf", "-e", "openat,write"];
 
-/// The paths of the failed opens, as printed.
+/// Returns the paths of the failed opens, as printed.
 fn paths(trace: &Trace) -> Vec<String> {
     let lines = trace.lines();
     let opens = line::calls(&lines).into_iter().filter(|(_, call)| call.name == "openat");
@@ -22,14 +23,14 @@ fn scene(machine: &Machine, name: &str, count: u64) -> Trace {
 }
 
 #[test]
-fn strings_on_pages_that_were_never_touched_are_whole() {
+fn strings_on_untouched_pages_are_complete() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let expected: Vec<String> = (0..64).map(|i| format!("\"/nonexistent/fresh-{i}\"")).collect();
     assert_eq!(paths(&scene(&machine, "fresh", 64)), expected);
 }
 
 #[test]
-fn arguments_of_a_program_that_were_never_touched_are_its_own() {
+fn untouched_arguments_of_an_executed_program_are_shown() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     for events in ["execve", "*"] {
         let options = ["--engine", "bpf", "-e", events];
@@ -41,7 +42,7 @@ fn arguments_of_a_program_that_were_never_touched_are_its_own() {
 }
 
 #[test]
-fn what_ends_where_the_mapping_ends_is_whole() {
+fn strings_that_end_at_the_end_of_a_mapping_are_complete() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let trace = scene(&machine, "edge", 100);
     let expected: Vec<String> = (0..100).map(|i| format!("\"/nonexistent/edge-{i}\"")).collect();
@@ -58,17 +59,18 @@ fn what_ends_where_the_mapping_ends_is_whole() {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_address() {
+fn unreadable_memory_is_shown_as_an_address() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     assert_eq!(paths(&scene(&machine, "nowhere", 10)), ["0x10"; 10]);
 }
 
-/// By the 32-bit entry, number 64 is getppid; by the 64-bit one it is semget.
+/// Number 64 is getppid at the 32-bit entry, and semget at the 64-bit entry.
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn calls_by_the_32_bit_entry_have_their_own_numbers() {
+fn calls_by_the_32_bit_entry_have_their_own_names() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
-    // Events of single syscalls do not show them; rt_sigreturn's would lack its return, so that all calls are looked at.
+    // Events of single syscalls do not show these calls. With rt_sigreturn selected, rtrace traces all calls, because
+    // an event of its own would lack the return.
     let trace = workload(&machine, &["--engine", "bpf", "-e", "getppid,semget,rt_sigreturn"], "int80 100").succeeded();
     assert_eq!(trace.conserved().lost, 0);
     assert_eq!((trace.count("getppid"), trace.count("semget")), (100, 0));

@@ -1,4 +1,5 @@
-//! What rtrace says: nothing in it from outside moves a terminal's cursor or passes for a line of rtrace's, and what could not be written is said.
+//! The messages of rtrace: foreign text in them cannot move a terminal's cursor or imitate a message of rtrace, and
+//! failed writes are reported.
 
 use crate::machine::{self, Machine};
 use crate::needs::unsupported;
@@ -10,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Turns a terminal's text red, sets its title, ends the line, and pretends to be a verdict.
+/// Text that makes a terminal's text red, sets its title, ends the line, and imitates a verdict.
 const HOSTILE: &str = "x\x1b[31m\x1b]0;t\x07\u{9b}1m\u{202e}\nrtrace: 7 calls issued, 7 printed, 0 lost";
 
 fn is_harmless(text: &str, what: &str) {
@@ -81,9 +82,10 @@ fn text_from_outside_is_escaped() {
     }
 }
 
-/// Variables, configuration, and a name that is no UTF-8: `(variable, value)` or a configuration file's text.
+/// Checks variables, configuration, and a name that is not UTF-8: `(variable, value)`, or the text of a configuration
+/// file.
 #[test]
-fn so_is_what_is_configured() {
+fn text_from_the_configuration_is_escaped() {
     let Some(machine) = Machine::shared() else { return };
     let run = |variable: &str, value: &OsStr| {
         let output = Command::new(machine::rtrace())
@@ -119,9 +121,9 @@ fn so_is_what_is_configured() {
     run("PERF_CONFIG", named.as_ref());
 }
 
-/// Notes about what was traced: a reader, a program, events that matched nothing.
+/// Checks notices about traced programs: a reader, a program, events that matched nothing.
 #[test]
-fn so_is_what_was_traced() {
+fn text_from_traced_programs_is_escaped() {
     let Some(machine) = Machine::shared() else { return };
     let named = machine.path(&HOSTILE.replace('/', "-"));
     std::fs::copy("/bin/true", &named).expect("the test's directory is writable");
@@ -151,11 +153,11 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
     }
 }
 
-/// A file system that is full, and a limit for the size of files: the file is named, however it is written.
+/// On a full file system, and with a limit on the size of files, the message names the file, whatever is written to it.
 #[test]
-fn what_has_no_room_names_its_file() {
+fn a_write_without_space_names_its_file() {
     let Some(machine) = Machine::shared() else { return };
-    // The lines of so many calls are far more than there is room for; of all else, the first byte is.
+    // The lines of these calls need far more space than there is; every other output fails at its first byte.
     let writes = [
         ("-o lines", 20_000, 64),
         ("-o lines --max-size 100K --rotate 40", 20_000, 64),
@@ -172,7 +174,7 @@ fn what_has_no_room_names_its_file() {
         );
         let limited = format!(r#"mkdir -p "$dir/limited"; sh -c 'cd "$dir/limited"; ulimit -f {}; {traced}'"#, room_kib * 2);
         for (script, why) in [(full, "No space left on device"), (limited, "the limit for files (ulimit -f)")] {
-            // By a pipe, so that the answer is under no limit.
+            // The answer goes through a pipe, to which the limit does not apply.
             let said = shell_with_engine(&machine, &format!("{{ {script}; }} 2>&1 | cat")).stdout;
             let named = said.lines().any(|line| line.starts_with("rtrace: cannot write to lines") && line.contains(why));
             assert!(said.contains("status 125\n") && named, "{how}: {said}");
@@ -181,7 +183,7 @@ fn what_has_no_room_names_its_file() {
 }
 
 #[test]
-fn a_home_that_is_relative_has_no_configuration() {
+fn a_relative_home_has_no_configuration() {
     let Some(machine) = Machine::shared() else { return };
     for folder in ["rtrace", ".config/rtrace"] {
         std::fs::create_dir_all(machine.path(folder)).expect("the test's directory is writable");
@@ -200,7 +202,8 @@ fn a_home_that_is_relative_has_no_configuration() {
     }
 }
 
-/// With more privileges than its caller has, rtrace reads for the caller what he may read himself, and names nothing of what he may not. (`lent.rs` is about the rest.)
+/// With more privileges than its caller, rtrace reads only the files that the caller may read, and reveals nothing of
+/// the others. (`lent.rs` has the other tests of lent privileges.)
 #[test]
 fn a_file_that_the_caller_may_not_read_is_refused() {
     let Some(machine) = Machine::shared() else { return };
@@ -220,7 +223,8 @@ fn a_file_that_the_caller_may_not_read_is_refused() {
         }
         mode(&machine.path(folder), folder_mode);
     }
-    // Capabilities to read all (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH) and CAP_SYS_ADMIN, effective: struct vfs_cap_data, version 2.
+    // This is a struct vfs_cap_data of version 2 with CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH and CAP_SYS_ADMIN,
+    // effective.
     let capabilities = [0x0200_0001u32, 0b110 | 1 << 21, 0, 0, 0].map(u32::to_le_bytes).concat();
     mode(&program, 0o755);
     if let Err(error) = rustix::fs::setxattr(Path::new(&program), "security.capability", &capabilities, XattrFlags::empty()) {
@@ -243,7 +247,7 @@ fn a_file_that_the_caller_may_not_read_is_refused() {
         let probes = asks(&format!("probe add -f \"$dir/{folder}/probes\""), folder);
         assert!(probes.status == 125 && !probes.stderr.contains("precious"), "{folder}: {probes:?}");
     }
-    // Nor are probes listed, which only root may.
+    // Probes are not listed either, because only root may list them.
     let list = asks("probe list", "open");
     assert!(list.status == 125 && list.stderr.contains("ermission"), "{list:?}");
 }

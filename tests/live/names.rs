@@ -1,4 +1,5 @@
-//! Path names without BPF, by each way that this kernel has: whole and right, or marked as what they are, or an address.
+//! Path names without BPF, by each method that this kernel has. A name is complete and right, or marked as cut or
+//! altered, or an address.
 
 use crate::line;
 use crate::machine::Machine;
@@ -11,19 +12,19 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const CALLS: [&str; 4] = ["--engine", "tracepoint", "-e", "openat,renameat2"];
-/// CONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT of Debian's kernels, and the kernel's own choice.
+/// CONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT of Debian's kernels, which is also the kernel's default.
 const COPIED_BYTES: usize = 63;
-/// So long names fit into a page beside the rest of their record.
+/// The length of the longest name that fits into a page together with the rest of its record.
 const PAGE_NAME_BYTES: usize = 4_000;
 
-/// What it takes to read names when calls return.
+/// The kernel features that reading names at the return of calls needs.
 const AT_EXIT: [Need; 3] = [Need::Eprobes, Need::SyntheticEvents, Need::Histograms];
 
-/// How names were shown.
+/// The numbers of names by the way in which they were shown.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Shown {
     right: usize,
-    /// Marked as cut or altered, and not otherwise wrong.
+    /// Names that are marked as cut or altered, and otherwise right.
     marked: usize,
     addresses: usize,
 }
@@ -34,13 +35,13 @@ impl Shown {
     }
 }
 
-/// Which names are looked at.
+/// The names that a test counts.
 #[derive(Clone, Copy, PartialEq)]
 enum Of {
     Openat,
-    /// Of these, those that the kernel can copy to its own events without a loss.
+    /// Only names that the kernel can copy to its own events unaltered.
     OpenatShort,
-    /// Of these, those that fit into a page of a tracefs instance.
+    /// Only names that fit into a page of a tracefs instance.
     OpenatPage,
     Renameat2,
 }
@@ -52,7 +53,7 @@ fn trace(machine: &Machine, way: &str, threads: u64) -> Trace {
     trace
 }
 
-/// Holds each name against the program's word.
+/// Compares each name with the one that the program printed.
 fn shown(trace: &Trace, of: Of) -> Shown {
     let names: HashMap<u64, Vec<Vec<u8>>> = trace.stdout.lines().filter_map(named).collect();
     let mut shown = Shown::default();
@@ -83,7 +84,7 @@ fn shown(trace: &Trace, of: Of) -> Shown {
     shown
 }
 
-/// `named NUMBER HEX...`
+/// Parses a line `named NUMBER HEX...` of the program.
 fn named(line: &str) -> Option<(u64, Vec<Vec<u8>>)> {
     let mut words = line.strip_prefix("named ")?.split(' ');
     let number = words.next()?.parse().ok()?;
@@ -91,7 +92,7 @@ fn named(line: &str) -> Option<(u64, Vec<Vec<u8>>)> {
     Some((number, words.map(|hex| hex.as_bytes().chunks(2).filter_map(byte).collect()).collect()))
 }
 
-/// As rtrace prints a name that it knows.
+/// Returns a known name as rtrace prints it.
 fn quoted(name: &[u8]) -> String {
     let chunks = name.utf8_chunks().map(|chunk| {
         let text = chunk.valid().chars().map(|c| match c {
@@ -105,12 +106,12 @@ fn quoted(name: &[u8]) -> String {
     format!("\"{}\"", chunks.collect::<String>())
 }
 
-/// Whether the kernel leaves a byte as it is in its copies (its isprint() knows Latin-1, lib/ctype.c).
+/// Whether the kernel copies a byte unaltered (its isprint() accepts Latin-1, lib/ctype.c).
 fn is_plain(byte: &u8) -> bool {
     matches!(byte, b' '..=b'~' | 0xa0..)
 }
 
-/// Whether a name is shown with a mark, and is what is left of the name then.
+/// Whether a name is shown with a mark, and the text is what the mark leaves of the name.
 fn is_marked(text: &str, name: &[u8]) -> bool {
     let (text, may_be_altered) = text.strip_prefix('~').map_or((text, false), |text| (text, true));
     let (text, is_cut) = text.strip_suffix("\"...").map_or((text.to_owned(), false), |text| (format!("{text}\""), true));
@@ -120,11 +121,11 @@ fn is_marked(text: &str, name: &[u8]) -> bool {
 }
 
 fn say(words: &str) {
-    // Not by eprintln!, which the test harness keeps to itself when a test passes.
+    // The test harness hides the output of eprintln! if a test passes.
     let _ = writeln!(std::io::stderr(), "{words}");
 }
 
-/// The plan's word on the way.
+/// Returns what the plan says about the method.
 fn way(trace: &Trace) -> &str {
     trace
         .stderr
@@ -133,16 +134,16 @@ fn way(trace: &Trace) -> &str {
         .unwrap_or_else(|| panic!("-v does not say it: {}", trace.stderr))
 }
 
-/// Traces one thread by this way.
+/// Traces one thread with this method.
 fn by(machine: &Machine, asked: &str) -> Trace {
     let trace = trace(machine, asked, 1).succeeded();
     assert_eq!(trace.conserved().lost, 0);
     trace
 }
 
-/// Threads race, and the names are theirs all the same.
+/// Threads race, and each still has its own names.
 #[test]
-fn the_kernel_s_best_way_has_all_names_within_its_limit() {
+fn the_best_method_of_the_kernel_shows_all_names_within_its_limit() {
     let Some(machine) = Machine::alone() else { return };
     let trace = trace(&machine, "auto", 4).succeeded();
     assert_eq!(trace.conserved().lost, 0);
@@ -169,7 +170,7 @@ fn the_kernel_s_best_way_has_all_names_within_its_limit() {
 }
 
 #[test]
-fn names_are_addresses_where_that_is_asked_for() {
+fn names_are_addresses_on_request() {
     let Some(machine) = Machine::shared() else { return };
     let trace = trace(&machine, "none", 1).succeeded();
     let all = shown(&trace, Of::Openat);
@@ -177,7 +178,7 @@ fn names_are_addresses_where_that_is_asked_for() {
 }
 
 #[test]
-fn copies_in_events_are_marked_where_they_may_not_be_whole() {
+fn copies_in_events_are_marked_where_they_may_be_cut() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::CopiesInEvents]) {
         return;
@@ -190,7 +191,7 @@ fn copies_in_events_are_marked_where_they_may_not_be_whole() {
 }
 
 #[test]
-fn a_return_probe_has_whole_names_also_where_a_call_has_two_and_is_gone_afterwards() {
+fn a_return_probe_shows_both_names_of_a_call_and_is_removed_afterwards() {
     let Some(machine) = Machine::alone() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
@@ -203,7 +204,8 @@ fn a_return_probe_has_whole_names_also_where_a_call_has_two_and_is_gone_afterwar
     assert_eq!(left_by_the_dead(), [""; 0]);
 }
 
-/// Made as `perf probe` would, but that it is at the function's return; removed again.
+/// The test creates the probe as `perf probe` would, except that it is at the function's return, and removes it at the
+/// end.
 struct Convention(PathBuf);
 
 impl Convention {
@@ -221,7 +223,7 @@ impl Drop for Convention {
     fn drop(&mut self) {
         let remove = || std::fs::File::options().append(true).open(&self.0)?.write_all(b"-:probe/vfs_getname\n");
         let until = Instant::now() + Duration::from_secs(10);
-        // rtrace's descriptors of it are closed behind its back.
+        // The kernel closes rtrace's descriptors of the probe after rtrace has ended.
         while let Err(error) = remove() {
             if Instant::now() > until {
                 return assert!(std::thread::panicking(), "{error}: rtrace still has it open");
@@ -232,7 +234,7 @@ impl Drop for Convention {
 }
 
 #[test]
-fn perfs_probe_is_used_where_somebody_made_it() {
+fn perfs_probe_is_used_if_it_exists() {
     let Some(machine) = Machine::alone() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
@@ -242,17 +244,17 @@ fn perfs_probe_is_used_where_somebody_made_it() {
     drop(made);
     let (all, two) = (shown(&trace, Of::Openat), shown(&trace, Of::Renameat2));
     assert_eq!(all, Shown { right: all.total(), ..Shown::default() });
-    // Which of two names is which, the probe does not say; copies do.
+    // The probe does not say which of two names is which; copies in events do.
     assert_eq!(two.right, if Need::CopiesInEvents.is_met() { two.total() } else { 0 });
 }
 
 #[test]
-fn an_event_probe_reads_whole_names_when_calls_return() {
+fn an_event_probe_reads_complete_names_when_calls_return() {
     let Some(machine) = Machine::alone() else { return };
     if machine.lacks(&AT_EXIT) {
         return;
     }
-    // Threads race, and the names are theirs all the same.
+    // Threads race, and each still has its own names.
     for threads in [1, 4] {
         let trace = trace(&machine, "eprobe", threads).succeeded();
         assert_eq!(trace.conserved().lost, 0);
@@ -260,7 +262,7 @@ fn an_event_probe_reads_whole_names_when_calls_return() {
             let names = shown(&trace, of);
             assert_eq!(names, Shown { right: names.total(), ..Shown::default() });
         }
-        // What does not fit is not known, and nothing else is shown for it.
+        // A name that does not fit is unknown, and nothing else is shown in its place.
         let all = shown(&trace, Of::Openat);
         assert!(all.right < all.total(), "{all:?}");
         let counts = trace.stderr.lines().find_map(|line| line.strip_prefix("rtrace: paths' addresses, path names: "));
@@ -273,9 +275,9 @@ fn an_event_probe_reads_whole_names_when_calls_return() {
     assert_eq!(left_by_the_dead(), [""; 0]);
 }
 
-/// Everything else on the machine makes the same calls.
+/// All other programs on the machine make the same calls.
 #[test]
-fn names_read_when_calls_return_are_known_of_tasks_that_were_there() {
+fn names_are_read_at_the_return_of_calls_of_existing_tasks() {
     let Some(machine) = Machine::alone() else { return };
     if machine.lacks(&AT_EXIT) {
         return;
@@ -290,7 +292,7 @@ fn names_read_when_calls_return_are_known_of_tasks_that_were_there() {
     }
 }
 
-/// What this run of rtrace's has in tracefs: its events' lines, and its instance.
+/// Returns what this run of rtrace has in tracefs: the lines of its events, and its instance.
 pub fn left_by(pid: Pid) -> Vec<String> {
     let owner = format!("rtrace_{}_", pid.as_raw_nonzero());
     let instances = std::fs::read_dir(tracefs().join("instances")).expect("tracefs has instances").flatten();
@@ -299,7 +301,7 @@ pub fn left_by(pid: Pid) -> Vec<String> {
 }
 
 #[test]
-fn what_reads_names_when_calls_return_is_gone_however_the_run_ends() {
+fn events_that_read_names_at_the_return_are_removed_at_every_kind_of_end() {
     let Some(machine) = Machine::alone() else { return };
     if machine.lacks(&AT_EXIT) {
         return;

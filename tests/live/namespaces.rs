@@ -1,4 +1,4 @@
-//! Numbers of tasks in another pid namespace mean other tasks here: they are translated, or have no names.
+//! Pids of another pid namespace belong to other tasks here, so they are translated, or shown without names.
 
 use crate::line;
 use crate::machine::{self, Machine};
@@ -7,7 +7,8 @@ use crate::trace::{Trace, start_shell, trace};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Its shell is number 1 and its child number 2 there; here they are others, of which 1 and 2 always have names.
+/// The shell has pid 1 and its child pid 2 in the namespace. Outside, pids 1 and 2 are other tasks, which always have
+/// names.
 const INSIDE: [&str; 6] = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c"];
 const SENDS: &str = "sleep 30 & kill -0 1; kill -0 2; kill -TERM 2; wait";
 
@@ -19,25 +20,25 @@ pub fn can_unshare() -> bool {
     can
 }
 
-/// The arguments of all calls of kill, in order.
+/// Returns the arguments of all calls of kill, in order.
 fn kills(trace: &Trace) -> Vec<String> {
     line::calls(&trace.lines()).into_iter().filter(|(_, call)| call.name == "kill").map(|(_, call)| call.args).collect()
 }
 
-/// The thread ids, as rtrace has them, of the tasks whose lines these are.
+/// Returns the tids of the tasks that have lines, as rtrace sees them.
 fn tids(trace: &Trace) -> Vec<i32> {
     trace.lines().iter().map(|line| line.tid).collect()
 }
 
-/// Takes an argument or a return apart: the number in the call, and rtrace's own number for the same task.
+/// Splits an argument or a return into the number in the call and rtrace's own number for the same task.
 fn translated(text: &str) -> Option<(i32, i32)> {
     let (number, task) = text.split_once(' ')?;
     let (_, here) = task.strip_prefix('(')?.strip_suffix(')')?.rsplit_once("here ")?;
     Some((number.parse().ok()?, here.parse().ok()?))
 }
 
-/// The shell and what it starts are traced: who is meant is known of all numbers where the kernel can be asked (BPF), and
-/// of a process's own children without.
+/// The shell and the programs that it starts are traced. With BPF, the task behind every number is known; without, only
+/// the children of the caller are.
 #[test]
 fn numbers_of_another_pid_namespace_are_translated_at_the_call() {
     let Some(machine) = Machine::shared() else { return };
@@ -74,7 +75,7 @@ fn numbers_of_another_pid_namespace_are_translated_at_the_call() {
     }
 }
 
-/// Only one side of the numbers is in the stream: the task that is meant is not followed.
+/// The task behind the number is not traced, so the stream knows only the caller.
 #[test]
 fn a_task_that_nobody_follows_is_named_where_the_kernel_can_be_asked() {
     let Some(machine) = Machine::shared() else { return };
@@ -105,7 +106,7 @@ fn numbers_of_the_same_pid_namespace_have_their_names() {
     assert!(kills[1].contains(" (sh"), "a child's child: {kills:?}");
 }
 
-/// Who was there before is looked at.
+/// Tasks that existed before the trace are read from /proc.
 #[test]
 fn a_process_of_another_pid_namespace_that_was_there_before() {
     let Some(machine) = Machine::shared() else { return };
@@ -114,7 +115,7 @@ fn a_process_of_another_pid_namespace_that_was_there_before() {
     }
     let flag = machine.path("go");
     let script = format!("until [ -e {flag} ]; do sleep 0.05; done; kill -0 2; kill -0 1");
-    // It is killed with its value, however this test ends.
+    // Dropping the value kills the process, however this test ends.
     let outside = start_shell(&machine, &format!("exec {} '{script}'", INSIDE.join(" ")));
     let unshare = outside.pid().as_raw_nonzero();
     let shell = loop {
@@ -139,7 +140,7 @@ fn a_process_of_another_pid_namespace_that_was_there_before() {
     }
 }
 
-/// Whoever looks at the files that such a process makes finds another owner than the call names.
+/// The files that such a process creates have another owner than the one that the call names.
 #[test]
 fn users_of_another_user_namespace_are_translated_at_the_call() {
     let Some(machine) = Machine::shared() else { return };
@@ -147,7 +148,7 @@ fn users_of_another_user_namespace_are_translated_at_the_call() {
     if !Command::new(inside[0]).args(&inside[1..]).arg("true").status().is_ok_and(|status| status.success()) {
         return unsupported("no user namespace can be made here (unshare)");
     }
-    // It is root's, so that none of this succeeds.
+    // The file belongs to root, so that none of these calls succeeds.
     let file = machine.file("owned", 1);
     std::fs::set_permissions(machine.dir(), PermissionsExt::from_mode(0o755)).expect("it is ours");
     let command = [&inside[..], &["chown 0:0 $0; chown 1:1 $0; id -u; id -g", &file]].concat();
@@ -156,7 +157,7 @@ fn users_of_another_user_namespace_are_translated_at_the_call() {
     let calls: Vec<_> = line::calls(&lines).into_iter().filter(|(line, _)| ["chown", "id"].contains(&line.comm.as_str())).collect();
     let is_bpf = machine::engine() == "bpf";
     let [user, group] = if is_bpf { ["0 (here 65534)", "0 (here 65533)"] } else { ["0", "0"] };
-    // The namespace has no user 1.
+    // The namespace has no user ID 1.
     let owners = [format!("user: {user}, group: {group})"), "user: 1, group: 1)".to_owned()];
     let changes: Vec<_> = trace.text.lines().filter(|line| line.contains("chown(") || line.contains("fchownat(")).collect();
     assert!(changes.len() == 2 && changes.iter().zip(&owners).all(|(line, owner)| line.contains(owner)), "{}", trace.text);

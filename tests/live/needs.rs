@@ -1,4 +1,5 @@
-//! What a test needs and a machine may not have: kinds of dynamic events, programs. A test that ends for that reason says so by its name, so that nobody takes it for passed: `tests/vm/run` lists them.
+//! Features and programs that a test needs and that a machine may lack. A test that ends for that reason prints its
+//! name, so that nobody takes it for passed: `tests/vm/run` lists such tests.
 
 use crate::machine::Machine;
 use crate::trace::plain;
@@ -7,44 +8,46 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// What a test may ask for. The kernel's own files say whether it is there, never the tool under test.
+/// A requirement of a test. The kernel's own files say whether it is met, never the tool under test.
 #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "some are of BPF alone"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     Kprobes,
-    /// Probes on functions' entry and exit by ftrace: `f`, `t` lines.
+    /// Probes on the entry and exit of functions by ftrace: `f` and `t` lines.
     Fprobes,
     Uprobes,
     Eprobes,
     SyntheticEvents,
-    /// The `hist` trigger.
+    /// Histograms: the `hist` trigger.
     Histograms,
     UserEvents,
-    /// Arguments by their names, which the kernel's type information has.
+    /// Arguments by their names, which come from the kernel's type information.
     NamedArguments,
-    /// The kernel's own types (BTF), which rtrace reads on any kernel that shows them.
+    /// The kernel's own types (BTF).
     Types,
-    /// The kernel's `vmlinux` with debug information, where Debian and we put it.
+    /// The kernel's `vmlinux` with debug information, where Debian or the test machine installs it.
     DebugInformation,
-    /// Copies of memory in the events of single syscalls, which came with Linux 6.19.
+    /// Copies of memory in the events of single syscalls, from Linux 6.19 on.
     CopiesInEvents,
-    /// BPF programs on events of single syscalls that the kernel either runs or counts as skipped, and never interrupts: before Linux 6.7 it does not count, from 7.2 on it interrupts.
+    /// BPF programs on events of single syscalls that the kernel either runs or counts as skipped, and never preempts.
+    /// Before Linux 6.7 it does not count them, and from 7.2 on it preempts them.
     CountedProgramsOnSingleSyscalls,
-    /// An eprobe finds an array among its event's fields. Linux 6.1 and 6.12 take what stands in it for its address; 7.2 does not.
+    /// Eprobes that read an array among the fields of their event. Linux 6.1 and 6.12 use the content of the array as
+    /// its address; 7.2 does not.
     EprobesOnArrays,
-    /// The kernel takes the programs of the BPF engine: from Linux 6.1 on, if it shows its types.
+    /// A kernel that accepts the programs of the BPF engine: from Linux 6.1 on, with BTF.
     BpfEngine,
-    /// BPF programs may look up tasks by their number: from Linux 6.2 on.
+    /// BPF programs that look up tasks by their pid: from Linux 6.2 on.
     TasksByNumber,
-    /// On the path, or by its own; it takes `--version`.
+    /// A program by its name in PATH or by its path; it accepts `--version`.
     Program(&'static str),
 }
 
 impl Machine {
-    /// Whether any of these is missing here. If so that was said, and the test has to end.
+    /// Whether any of these is missing here. If so, this is reported, and the test has to end.
     ///
     /// # Panics
-    /// A kernel's feature is missing where all are required (`RTRACE_REQUIRE_PROBES`).
+    /// Panics if a kernel feature is missing although all are required (`RTRACE_REQUIRE_PROBES`).
     pub fn lacks(&self, needs: &[Need]) -> bool {
         let Some(missing) = needs.iter().find(|need| !need.is_met()) else { return false };
         assert!(
@@ -56,14 +59,14 @@ impl Machine {
     }
 }
 
-/// For tests of the BPF engine, whichever engine the others are run with.
+/// For tests of the BPF engine, whichever engine the other tests use.
 impl Machine {
-    /// As [`Machine::shared`]; `None` also where the kernel is too old for that engine.
+    /// Like [`Machine::shared`], and `None` if the kernel is too old for the BPF engine.
     pub fn shared_with_bpf() -> Option<Machine> {
         Machine::shared().filter(|machine| !machine.lacks(&[Need::BpfEngine]))
     }
 
-    /// As [`Machine::alone`]; `None` also where the kernel is too old for that engine.
+    /// Like [`Machine::alone`], and `None` if the kernel is too old for the BPF engine.
     #[cfg(feature = "bpf")]
     pub fn alone_with_bpf() -> Option<Machine> {
         Machine::alone().filter(|machine| !machine.lacks(&[Need::BpfEngine]))
@@ -74,10 +77,10 @@ fn are_all_required() -> bool {
     std::env::var_os("RTRACE_REQUIRE_PROBES").is_some_and(|v| !v.is_empty() && v != "0")
 }
 
-/// Says that the test that runs in this thread, or what is left of it, cannot be run here, and why.
+/// Reports that the test in this thread, or the rest of it, cannot run here, and why.
 pub fn unsupported(why: &str) {
     let name = std::thread::current().name().unwrap_or("a live test").to_owned();
-    // Not by eprintln!, which the test harness keeps to itself when a test passes.
+    // The test harness hides the output of eprintln! if a test passes.
     let _ = writeln!(std::io::stderr(), "unsupported here: {name}: {why}");
 }
 
@@ -140,20 +143,20 @@ fn has(file: &str) -> bool {
     tracefs().join(file).exists()
 }
 
-/// Of Linux 6.1.158: 6 and 1.
+/// Returns the major and the minor version: 6 and 1 for Linux 6.1.158.
 fn kernel_version() -> (u32, u32) {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("/proc is mounted");
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().expect("a release begins with two numbers"));
     (numbers.next().expect("major"), numbers.next().expect("minor"))
 }
 
-/// Whether the kernel's own help has this.
+/// Whether the kernel's own help text contains this.
 fn explains(text: &str) -> bool {
     reads("README").contains(text)
 }
 
-/// What stands in a file of tracefs. The kernel gives lists in parts, and what somebody removes between two parts hides a line, so the file must say
-/// the same twice.
+/// Returns the content of a file of tracefs. The kernel returns lists in parts, and a removal between two parts hides a
+/// line, so the file is read until two reads agree.
 pub fn reads(file: &str) -> String {
     let read = || std::fs::read_to_string(tracefs().join(file)).unwrap_or_default();
     let mut text = read();
@@ -167,7 +170,7 @@ pub fn reads(file: &str) -> String {
     text
 }
 
-/// The dynamic events of rtrace's that no living process has.
+/// Returns the dynamic events of rtrace whose owner is dead.
 pub fn left_by_the_dead() -> Vec<String> {
     let all = reads("dynamic_events");
     let owner = |line: &str| line.split_once("rtrace_")?.1.split('_').next()?.parse::<i32>().ok();
@@ -175,14 +178,15 @@ pub fn left_by_the_dead() -> Vec<String> {
     all.lines().filter(is_left).map(str::to_owned).collect()
 }
 
-/// The kernel's help explains eprobes even where it has none. Those that have tell that there is no such event to probe; the others do not know what is meant.
+/// The kernel's help text explains eprobes even if it has none. A kernel with eprobes reports that the event does not
+/// exist; others report bad syntax.
 fn takes_eprobes() -> bool {
     let Ok(mut file) = std::fs::File::options().append(true).open(tracefs().join("dynamic_events")) else { return false };
     let error = file.write_all(b"e:rtrace_live/none rtrace_live.none\n").expect_err("there is no such event");
     error.raw_os_error() == Some(libc::ENODEV)
 }
 
-/// What `rtrace check` says of the kernel is so.
+/// Checks that the answers of `rtrace check` about the kernel are right.
 #[test]
 fn are_what_rtrace_finds() {
     let Some(machine) = Machine::shared() else { return };

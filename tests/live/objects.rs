@@ -1,4 +1,4 @@
-//! BPF programs of the user's own: the examples, their records, and that nobody else notices them.
+//! BPF programs of the user: the examples, their records, and the absence of effects on others.
 
 use crate::machine::{self, Machine};
 use crate::needs::Need;
@@ -6,7 +6,8 @@ use crate::stacks;
 use crate::trace::{Trace, plain, start, trace};
 use std::process::Command;
 
-/// A file of programs: the source; where there is no clang, what was made of it before (`tests/vm/run` does that).
+/// Returns a file of programs: the source or, without clang, the object that was compiled before (`tests/vm/run` does
+/// that).
 fn file(dir: &str, name: &str) -> String {
     match std::env::var("RTRACE_TEST_OBJECTS") {
         Ok(objects) => format!("{objects}/{name}.bpf.o"),
@@ -14,7 +15,7 @@ fn file(dir: &str, name: &str) -> String {
     }
 }
 
-/// A file below the repository.
+/// Returns the path of a file of the repository.
 fn source(path: &str) -> String {
     format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -27,7 +28,7 @@ fn program(name: &str) -> String {
     file("tests/programs/bpf", name)
 }
 
-/// A machine that has the programs, or clang to make them; otherwise says so and gives nothing.
+/// Returns a machine that has the objects, or clang to compile them; otherwise reports so and returns `None`.
 fn machine() -> Option<Machine> {
     if std::env::var_os("RTRACE_TEST_OBJECTS").is_some() { Machine::shared() } else { machine_with_clang() }
 }
@@ -36,19 +37,19 @@ fn machine_with_clang() -> Option<Machine> {
     Machine::shared().filter(|machine| !machine.lacks(&[Need::Program("clang")]))
 }
 
-/// The events of this name: what stands between their parentheses.
+/// Returns the text between the parentheses of each event of this name.
 fn events<'t>(trace: &'t Trace, name: &str) -> Vec<&'t str> {
     let begins = format!(" {name}(");
     trace.text.lines().filter_map(|line| line.split_once(&begins)?.1.strip_suffix(')')).collect()
 }
 
-/// `events` of `CALLS` calls of getppid, beside what `options` ask for.
+/// Traces `events` of `CALLS` calls of getppid, with these options.
 fn of_getppid(machine: &Machine, options: &[&str]) -> Trace {
     trace(machine, options, &[&machine::workload(), "calls", "getppid", "1", "40"]).succeeded()
 }
 
 #[test]
-fn every_file_name_that_is_opened() {
+fn an_object_shows_every_opened_file() {
     let Some(machine) = machine() else { return };
     let absent = machine.path("absent");
     let run = trace(&machine, &["-e", &format!("{},openat", example("openat"))], &["cat", "/dev/null", &absent]);
@@ -57,13 +58,13 @@ fn every_file_name_that_is_opened() {
     assert!(opened.contains(&format!("filename: \"{absent}\", ret: -2").as_str()), "{}", run.text);
     assert!(opened.iter().any(|one| one.starts_with("filename: \"/dev/null\", ret: ")), "{}", run.text);
     assert!(opened.iter().all(|one| one.starts_with("filename: \"")), "{}", run.text);
-    // The call's line stands where it ended, which is when its record was written, too.
+    // The line of the call is at its end, which is also when the record of the program was written.
     let of_absent: Vec<usize> = run.text.lines().enumerate().filter(|(_, line)| line.contains("absent")).map(|(at, _)| at).collect();
     assert!(of_absent.windows(2).all(|two| two[0] + 1 == two[1]), "{}", run.text);
 }
 
 #[test]
-fn only_files_below_etc() {
+fn an_object_selects_files_below_a_directory() {
     let Some(machine) = machine() else { return };
     let run = trace(&machine, &["-e", &example("etc")], &["cat", "/etc/group", "/dev/null", "/etc/passwd"]).succeeded();
     let opens = events(&run, "syscalls:sys_enter_openat");
@@ -76,14 +77,14 @@ fn only_files_below_etc() {
 }
 
 #[test]
-fn only_long_naps() {
+fn an_object_selects_long_sleeps() {
     let Some(machine) = machine() else { return };
     let run = trace(&machine, &["-e", &example("nanosleep")], &["sh", "-c", "sleep 0.0000005; sleep 0.00002; sleep 0.000001"]).succeeded();
     assert_eq!(events(&run, "syscalls:sys_enter_clock_nanosleep"), ["which_clock: REALTIME, nanoseconds: 20000"], "{}", run.text);
 }
 
 #[test]
-fn an_object_that_was_compiled_before() {
+fn an_object_that_is_already_compiled_is_loaded() {
     let Some(machine) = machine_with_clang() else { return };
     let object = machine.path("silent.bpf.o");
     let header = source("src/bpf/user");
@@ -96,7 +97,7 @@ fn an_object_that_was_compiled_before() {
 }
 
 #[test]
-fn members_of_every_kind_and_places_of_every_kind() {
+fn objects_have_members_of_every_type_and_programs_of_every_type() {
     let Some(machine) = machine() else { return };
     let run = of_getppid(&machine, &["--show-zeros", "-e", &program("kinds")]);
     let kinds = events(&run, "kinds");
@@ -109,24 +110,24 @@ fn members_of_every_kind_and_places_of_every_kind() {
     assert_eq!(events(&run, "syscalls:sys_enter_getppid").len(), 0, "{}", run.text);
     assert!(events(&run, "syscalls:sys_exit_getppid").iter().all(|one| one.starts_with("ret: ")), "{}", run.text);
     let of_all = ["syscalls:sys_exit_getppid", "raw_tp:sys_enter"].map(|name| events(&run, name).len());
-    // Two programs are at the raw tracepoint, one typed and one not.
+    // Two programs are on the raw tracepoint, one of them BTF-typed.
     assert_eq!(of_all, [40, 80], "{}", run.text);
     let raw = |text: &str| events(&run, "raw_tp:sys_enter").iter().filter(|one| one.starts_with(text)).count();
     assert_eq!((raw("number: "), raw("id: 0x")), (40, 40), "{}", run.text);
 }
 
 #[test]
-fn functions_of_programs_and_what_they_return() {
+fn objects_probe_functions_of_programs_and_their_returns() {
     let Some(machine) = machine() else { return };
     let run = trace(&machine, &["--show-zeros", "-e", &program("kinds")], &["env", "LC_ALL=C", "cat", "/dev/null"]).succeeded();
     let text = |name: &str| events(&run, name).join("\n");
-    // The name's memory may not be there yet: then it is an address.
+    // The memory of the name may not be present yet; it is then shown as an address.
     assert!(text("uprobe:setlocale").contains("category: 6, name: "), "{}\n{}", run.text, run.stderr);
     assert!(text("ret_uprobe:setlocale").contains("ret: \"C\""), "{}", run.text);
 }
 
 #[test]
-fn functions_of_the_kernel() {
+fn objects_probe_functions_of_the_kernel() {
     let Some(machine) = machine() else { return };
     if machine.lacks(&[Need::Kprobes]) {
         return;
@@ -151,9 +152,10 @@ fn records_have_stacks() {
     assert!(frames[1..].iter().any(|frame| frame.name.starts_with("/usr/bin/cat") || frame.file.contains("cat")), "{}", run.text);
 }
 
-/// What a program returns on a tracepoint concerns its own event alone: the samples of others there, and of other tracers, are all there.
+/// The return value of a program on a tracepoint affects only its own event: no sample of other events or of other
+/// tracers is missing.
 #[test]
-fn nobody_else_is_silenced() {
+fn objects_do_not_silence_other_tracers() {
     let Some(machine) = machine() else { return };
     let silent = program("silent");
     let run = of_getppid(&machine, &["-e", &format!("syscalls:sys_enter_getppid,{silent}")]);
@@ -167,19 +169,19 @@ fn nobody_else_is_silenced() {
     assert!(!run.stderr.contains("BPF program of another tracer"), "{}", run.stderr);
 }
 
-/// As many records of `opened` came as have lines: those of others were not even written.
+/// There are as many records of `opened` as lines: no record was written for other processes.
 fn assert_none_left_out(run: &Trace) {
     let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-    // Linux 6.2 and later.
+    // Programs find the task storage of traced tasks reliably from Linux 6.2 on.
     if !symbols.contains(" bpf_rdonly_cast") {
         return crate::needs::unsupported("what is traced is not told apart in the kernel before Linux 6.2");
     }
-    let said = format!("rtrace: opened: 0 issued, {} came, 0 lost", events(run, "opened").len());
+    let said = format!("rtrace: opened: 0 issued, {} received, 0 lost", events(run, "opened").len());
     assert!(run.stderr.lines().any(|line| line == said), "not {said}: {}", run.stderr);
 }
 
 #[test]
-fn only_what_is_traced_is_shown() {
+fn objects_run_for_traced_tasks_only() {
     let Some(machine) = machine() else { return };
     let opened = example("openat");
     for (name, options) in [("alone", opened.clone()), ("calls", format!("{opened},openat"))] {
@@ -202,7 +204,7 @@ fn only_what_is_traced_is_shown() {
             assert_none_left_out(&run);
         }
     }
-    // And with --no-inherit, only the command itself.
+    // With --no-inherit, only the command itself is traced.
     let script = "cat /etc/group; : </etc/passwd";
     let run = trace(&machine, &["--no-inherit", "-e", &example("openat")], &["sh", "-c", script]).succeeded();
     assert!(run.text.contains("\"/etc/passwd\"") && !run.text.contains("\"/etc/group\""), "{}", run.text);
@@ -217,7 +219,7 @@ fn fails(run: &Trace, words: &[&str]) {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn mistakes_in_objects_are_refused() {
     let Some(machine) = machine_with_clang() else { return };
     let refuse = |text: &str, words: &[&str]| {
         let path = machine.path("wrong.bpf.c");
@@ -227,10 +229,10 @@ fn what_is_wrong_is_said() {
     let with = |section: &str| {
         format!("#include <rtrace.bpf.h>\nSEC(\"{section}\")\nint f(void *context)\n{{\n\treturn 0;\n}}\nRTRACE_LICENSE(\"GPL\");\n")
     };
-    refuse("int f( {\n", &["wrong.bpf.c:1:8: error: ", "it was run as\n    clang -target bpf", "wrong.bpf.c -o /"]);
+    refuse("int f( {\n", &["wrong.bpf.c:1:8: error: ", "the command was\n    clang -target bpf", "wrong.bpf.c -o /"]);
     refuse(&with("tp/syscalls/sys_enter_opennat"), &["wrong.bpf.c: the program f: ", "sys_enter_opennat", "sys_enter_openat"]);
-    refuse(&with("tp/syscalls/sys_enter_openat nix"), &["the program f: there is no nix here (there is dfd, filename, flags, mode)"]);
-    refuse(&with("xdp"), &["the section \"xdp\"", "rtrace attaches to no such place"]);
+    refuse(&with("tp/syscalls/sys_enter_openat nix"), &["the program f: the context has no nix (it has dfd, filename, flags, mode)"]);
+    refuse(&with("xdp"), &["the section \"xdp\"", "this is no attach point of rtrace"]);
     refuse(&with("uprobe/libc.so.6:no_such"), &["cannot attach f to uprobe:no_such", "has no function no_such"]);
     refuse(&with("raw_tp/no_such"), &["cannot attach f to raw_tp:no_such"]);
     let unlicensed = with("raw_tp/sys_enter").replace("GPL", "MIT");
@@ -238,7 +240,7 @@ fn what_is_wrong_is_said() {
     fails(
         &plain(&machine, &["-e", &program("refused"), "--", "echo", "started"]),
         &[
-            "the kernel does not take the program careless: Permission denied; the verifier's last words:",
+            "the kernel refuses the program careless: Permission denied; the verifier's log ends with:",
             "R0 invalid mem access 'map_value_or_null'",
         ],
     );

@@ -1,11 +1,11 @@
-//! Where the lines go, and what happens to what was there.
+//! The outputs of lines, and what happens to files that exist already.
 
 use crate::line;
 use crate::machine::Machine;
 use crate::trace::{plain, shell};
 use std::os::unix::fs::PermissionsExt;
 
-/// On every Linux.
+/// A device that every Linux system has.
 const NOBODY: u32 = 65_534;
 const TRUE: [&str; 2] = ["--", "true"];
 
@@ -46,9 +46,9 @@ fn a_link_is_not_followed() {
     assert_eq!(read(&target), ".....", "status {}: {}", run.status, run.stderr);
 }
 
-/// In directories that everybody may write to, others choose what a name means.
+/// In directories that everybody may write to, another user may have created the file of this name.
 #[test]
-fn what_others_put_there_is_not_written() {
+fn files_and_fifos_of_other_users_are_not_written() {
     let Some(machine) = Machine::shared() else { return };
     let precious = machine.file("precious", 5);
     let shared = machine.path("shared");
@@ -62,8 +62,8 @@ fn what_others_put_there_is_not_written() {
             assert_eq!((run.status, run.stderr), (125, format!("rtrace: cannot write to {place}: {what}\n")), "{option}");
         };
         std::os::unix::fs::symlink(&precious, &place).expect("the directory is writable");
-        refused("it is a symbolic link; name the file itself", "-o");
-        refused("it is a symbolic link; name the file itself", "--flamegraph");
+        refused("it is a symbolic link; give the path of the file itself", "-o");
+        refused("it is a symbolic link; give the path of the file itself", "--flamegraph");
         std::fs::remove_file(&place).expect("it is there");
         std::fs::write(&place, "theirs").expect("the directory is writable");
         refused("it is a file of another user, in a directory that others may write to", "-o");
@@ -92,7 +92,7 @@ fn what_others_put_there_is_not_written() {
 }
 
 #[test]
-fn stdout_a_device_and_a_pipe() {
+fn stdout_devices_and_pipes_are_written() {
     let Some(machine) = Machine::shared() else { return };
     let stdout = plain(&machine, &[&["-o", "-"][..], &TRUE].concat()).succeeded();
     assert!(!line::parse(&stdout.stdout).is_empty());
@@ -107,7 +107,7 @@ fn stdout_a_device_and_a_pipe() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written() {
+fn an_output_that_cannot_be_opened_is_refused() {
     let Some(machine) = Machine::shared() else { return };
     let (file, ran) = ("/no/such/directory/trace", machine.path("ran"));
     let run = plain(&machine, &["-o", file, "--", "touch", &ran]);
@@ -117,7 +117,7 @@ fn a_file_that_cannot_be_written() {
 }
 
 #[test]
-fn separately_makes_a_file_for_each_process() {
+fn output_separately_writes_a_file_for_each_process() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#""$rtrace" --output-separately -o "$dir/each" -e lseek -- "$workload" forks 3"#;
     shell(&machine, script).succeeded();
@@ -135,7 +135,7 @@ fn separately_makes_a_file_for_each_process() {
 }
 
 #[test]
-fn no_colour_unless_asked() {
+fn output_has_no_colour_unless_requested() {
     let Some(machine) = Machine::shared() else { return };
     let escapes =
         |options: &[&str]| plain(&machine, &[options, &["-o", "-", "--", "sleep", "0.01"]].concat()).succeeded().stdout.contains('\x1b');
@@ -144,7 +144,7 @@ fn no_colour_unless_asked() {
     assert!(escapes(&["--color", "always"]));
 }
 
-/// A terminal of so many columns; what is written to its path comes out of the file.
+/// Opens a terminal of this width; text that is written to the path can be read from the file.
 fn terminal(columns: u16) -> (String, std::fs::File, rustix::fd::OwnedFd) {
     use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, ptsname, unlockpt};
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -158,7 +158,7 @@ fn terminal(columns: u16) -> (String, std::fs::File, rustix::fd::OwnedFd) {
 }
 
 #[test]
-fn lines_fit_the_terminal_and_keep_what_was_returned() {
+fn lines_fit_the_terminal_and_keep_the_return_value() {
     let Some(machine) = Machine::shared() else { return };
     let command = ["-e", "execve", "--color", "never", "--", "/bin/sh", "-c", "exit 0", "an argument that is long enough to fill a line"];
     let on_terminal = |columns: u16, options: &[&str]| {

@@ -1,11 +1,11 @@
-//! What calls point to, as the BPF engine copies it: each call with its data, to the byte.
+//! The memory that calls point to, as the BPF engine copies it: each call has its own data, exact to the byte.
 
 use crate::line;
 use crate::machine::Machine;
 use crate::trace::{Trace, trace, workload};
 use regex::Regex;
 
-/// Runs a scene, and gives the arguments of its calls after those of the program's start: `NAME(ARGS)`, addresses as `ADDRESS`.
+/// Runs a scene and returns its calls without those of the program's start: `NAME(ARGS)`, with `ADDRESS` for addresses.
 fn scene(machine: &Machine, name: &str, selection: &str, more: &[&str]) -> (Trace, Vec<String>) {
     let options = [&["--engine", "bpf", "-e", selection], more].concat();
     let trace = workload(machine, &options, &format!("payload {name}")).succeeded();
@@ -18,7 +18,7 @@ fn scene(machine: &Machine, name: &str, selection: &str, more: &[&str]) -> (Trac
 }
 
 #[test]
-fn an_argument_chooses_what_is_copied() {
+fn the_value_of_an_argument_decides_what_is_copied() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let (_, calls) = scene(&machine, "variants", "fcntl,prctl,futex,ioctl", &[]);
     let lock = ".l_whence: SET, .l_start: 3, .l_len: 7, .l_pid: 0}";
@@ -46,7 +46,7 @@ fn a_descriptor_that_a_variant_returns_has_its_file() {
     assert!(trace.text.contains("= 40</memfd:payload (deleted)>"), "{}", trace.text);
 }
 
-/// Each of these ends where its mapping ends.
+/// Each of these buffers ends at the end of its mapping.
 #[test]
 fn no_byte_more_than_the_call_names_is_read() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
@@ -69,7 +69,7 @@ fn no_byte_more_than_the_call_names_is_read() {
 }
 
 #[test]
-fn messages_have_what_they_point_to() {
+fn messages_have_their_buffers_and_control_data() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let (_, calls) = scene(&machine, "messages", "sendmmsg,recvmmsg,recvfrom", &[]);
     let part = |text: &str, bytes: usize| format!("{{.iov_base: \"{text}\", .iov_len: {bytes}}}");
@@ -90,19 +90,19 @@ fn messages_have_what_they_point_to() {
 }
 
 #[test]
-fn of_a_buffer_that_ends_too_early_there_is_what_can_be_read() {
+fn the_readable_part_of_a_short_buffer_is_shown() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let (_, calls) = scene(&machine, "border", "write", &["--filter", "fd == -1"]);
     let buffer = |text: &str| format!("write(fd: -1, buf: \"{text}\"..., count: 8000)");
     assert_eq!(calls, [buffer("a"), buffer("abcde"), buffer("abcdefghijklmnopqrstuvwxyzabcdef")]);
 }
 
-/// Structs and pointers of 32-bit programs.
+/// Structs and pointers have the layout of 32-bit programs.
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn data_of_the_32_bit_entry_is_read_as_32_bit_programs_have_it() {
+fn data_of_the_32_bit_entry_is_read_in_the_32_bit_layout() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
-    // With rt_sigreturn among them all calls are looked at; events of single syscalls do not show these.
+    // With rt_sigreturn selected, rtrace traces all calls; events of single syscalls do not show these calls.
     let (_, calls) = scene(&machine, "compat", "writev,fcntl,nanosleep,rt_sigreturn", &[]);
     let expected = [
         "writev(fd: -1, vec: [{.iov_base: \"first\", .iov_len: 5}, {.iov_base: \"second\", .iov_len: 6}], vlen: 2)",
@@ -112,15 +112,15 @@ fn data_of_the_32_bit_entry_is_read_as_32_bit_programs_have_it() {
     assert_eq!(calls, expected);
 }
 
-/// What the program counts up: `00000 00001 ...`.
+/// Returns the text that the program writes: `00000 00001 ...`.
 fn counted(from: usize, bytes: usize) -> String {
     let text: String = (0..20_000).map(|i| format!("{i:05} ")).collect();
     text[from..from + bytes].to_owned()
 }
 
-/// More than a record holds, in the first argument that has memory.
+/// The data of the first argument with memory does not fit into one record.
 #[test]
-fn long_data_is_whole_up_to_the_limit() {
+fn long_data_is_complete_up_to_the_limit() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let selection = "write,writev,memfd_create,read";
     let (trace, calls) = scene(&machine, "large", selection, &["--string-limit", "65536"]);
@@ -135,12 +135,12 @@ fn long_data_is_whole_up_to_the_limit() {
     assert!(calls.contains(&format!("memfd_create(uname: \"{}\"...)", counted(0, 5000))), "{calls:.300?}");
 }
 
-/// Parts of a call that find no room cut its data; the call itself is printed or counted as lost.
+/// Deferred copies that find no room shorten the data of their call; the call itself is printed or counted as lost.
 #[test]
-fn lost_parts_lose_no_call() {
+fn lost_deferred_copies_lose_no_call() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let copies = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=1000", "status=none"];
     let options = ["--engine", "bpf", "-e", "read,write", "--string-limit", "65536", "-m", "64K"];
     let trace = trace(&machine, &options, &copies).succeeded();
-    assert!(trace.conserved().lost > 0 && trace.stderr.contains("times data of calls is cut"), "{}", trace.stderr);
+    assert!(trace.conserved().lost > 0 && trace.stderr.contains("times the data of a call is truncated"), "{}", trace.stderr);
 }

@@ -1,11 +1,11 @@
-//! Calls that take long: what is shown of them while they last, and that nothing of them is missing when they are over.
+//! Long calls: the lines that show them in flight, and the lines that show them completely at their end.
 
 use crate::line::{Line, Result};
 use crate::machine::{self, Machine};
 use crate::trace::{Trace, shell, trace, workload};
 use regex::Regex;
 
-/// The lines of calls that took at least 300 milliseconds, or were still in flight.
+/// Returns the lines of calls that took at least 300 milliseconds or were in flight.
 fn slow(trace: &Trace) -> Vec<Line> {
     let is_slow = |line: &Line| {
         line.call().is_some_and(|call| call.result == Result::Pending || call.continued) || line.duration.is_some_and(|ms| ms >= 300.0)
@@ -17,7 +17,7 @@ fn assert_matches(line: &Line, pattern: &str) {
     assert!(Regex::new(pattern).expect("the pattern is right").is_match(&line.text), "{pattern}\n{}", line.text);
 }
 
-/// What the four slow calls of `workload slow` look like when they are over.
+/// The complete lines of the four slow calls of `workload slow`.
 fn ends() -> [&'static str; 4] {
     match machine::engine() {
         "bpf" => [
@@ -35,7 +35,7 @@ fn ends() -> [&'static str; 4] {
     }
 }
 
-/// The slow lines of the program's own threads that call one of these.
+/// Returns the slow lines of the program's threads that call one of these.
 fn of_program(trace: &Trace) -> Vec<Line> {
     let names = ["read", "epoll_wait", "wait4", "futex"];
     let is_meant = |line: &Line| line.comm == "workload" && line.call().is_some_and(|call| names.contains(&call.name.as_str()));
@@ -68,12 +68,12 @@ fn the_line_that_ends_a_call_in_flight_has_all_arguments() {
 }
 
 #[test]
-fn what_is_selected_when_it_ends_is_one_complete_line() {
+fn a_call_that_is_selected_at_its_end_has_one_complete_line() {
     let Some(machine) = Machine::shared() else { return };
     for (options, expected) in [
         (&["--pending", "--filter", "ret == 12"][..], &[0][..]),
         (&["--pending", "--failure"], &[3]),
-        // With --pending, one that lasts longer than that is shown while it does.
+        // With --pending, a call that takes longer than that is shown in flight.
         (&["--duration", "300"], &[0, 1, 2, 3]),
         (&["--pending", "--filter", "duration > 300ms && ret == 1"], &[1]),
     ] {
@@ -88,7 +88,7 @@ fn what_is_selected_when_it_ends_is_one_complete_line() {
     }
 }
 
-/// Lines of calls in flight are for whoever looks on.
+/// Lines of calls in flight are written only to outputs that somebody watches.
 #[test]
 fn calls_in_flight_are_shown_to_a_pipe_and_not_to_a_file() {
     let Some(machine) = Machine::shared() else { return };
@@ -118,7 +118,7 @@ fn a_call_that_is_open_at_the_end_has_one_line() {
         let trace = trace(&machine, &options, &["sh", "-c", "sleep 3 & sleep .6"]).succeeded();
         let open: Vec<Line> =
             trace.lines().into_iter().filter(|line| line.call().is_some_and(|call| call.result == Result::Pending)).collect();
-        // With --pending, the sleep that ends has a line while it lasts, too.
+        // With --pending, the sleep has a line in flight too.
         let open: Vec<&Line> = open.iter().filter(|line| is_open_to_the_end(&trace, line)).collect();
         assert_eq!(open.len(), 1, "{options:?}\n{}{}", trace.text, trace.stderr);
         assert_matches(open[0], r"sleep/\d+ clock_nanosleep\(which_clock: .*rqtp: .*\) +\.\.\.$");
@@ -126,12 +126,12 @@ fn a_call_that_is_open_at_the_end_has_one_line() {
     }
 }
 
-/// No later line ends it.
+/// No later line completes the call.
 fn is_open_to_the_end(trace: &Trace, pending: &Line) -> bool {
     !trace.lines().iter().any(|line| line.tid == pending.tid && line.call().is_some_and(|call| call.continued))
 }
 
-/// The kernel lets a sleep return before the signal takes effect.
+/// The kernel completes the sleep before it delivers the signal.
 #[test]
 fn a_slow_call_that_a_signal_ends_has_one_complete_line() {
     let Some(machine) = Machine::shared() else { return };

@@ -1,4 +1,5 @@
-//! Probes: made for a run, seen from the first call on, gone at the end however it came.
+//! Tests of `--probe` on programs: probes are hit from the first call on, and are removed at the end of the run,
+//! however it ends.
 
 use crate::compiled::compiled;
 use crate::machine::{self, Machine};
@@ -7,29 +8,29 @@ use crate::trace::{Trace, plain, shell, start, start_on_a_terminal, trace};
 use rtrace::cli;
 use rtrace::kernel::tracefs::Tracefs;
 use rtrace::plan;
-use rtrace::probe::made::{Made, Wanted};
+use rtrace::probe::run_events::{RunEvents, Wanted};
 use rtrace::request::Request;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 
-/// The program that is probed; without a C compiler it is said that nothing was tested.
+/// Compiles the probed program; without a C compiler, reports that the test is skipped.
 pub fn program(machine: &Machine) -> Option<String> {
     built(machine, "calls", &["-g"])
 }
 
-/// The same under a name, with flags of the compiler.
+/// Compiles the probed program under another name and with further flags.
 fn built(machine: &Machine, name: &str, flags: &[&str]) -> Option<String> {
     compiled(machine, "cc", &[&["-O1", "-pthread"], flags].concat(), "probes/calls.c", name)
 }
 
-/// What is printed of events, behind the task.
+/// Returns the text behind the task in each line of an event.
 pub fn events(trace: &Trace) -> Vec<String> {
     let lines = trace.lines();
     let texts = lines.iter().filter_map(|line| line.text.split_once("): ")?.1.split_once(' '));
     texts.map(|(_, what)| what.to_owned()).filter(|what| !what.starts_with("+++")).collect()
 }
 
-/// The lines of tracefs's files that speak of a program, which no other test has.
+/// Returns the lines of tracefs's files that have the path of a program, which no other test probes.
 pub fn left(program: &str) -> Vec<String> {
     let lines: Vec<String> = ["dynamic_events", "kprobe_events", "uprobe_events"]
         .iter()
@@ -38,7 +39,7 @@ pub fn left(program: &str) -> Vec<String> {
     lines.into_iter().filter(|line| line.contains(program)).collect()
 }
 
-/// Nothing is left of a run: neither a line nor a directory of its owner.
+/// Asserts that tracefs has no probe of the program, and no directory that a process owns.
 pub fn assert_gone(program: &str, pid: Option<Pid>) {
     assert_eq!(left(program), [""; 0]);
     let Some(pid) = pid else { return };
@@ -51,19 +52,19 @@ pub fn assert_gone(program: &str, pid: Option<Pid>) {
 }
 
 #[test]
-fn a_program_is_seen_from_its_first_call_with_children_and_threads() {
+fn probes_are_hit_from_the_first_call_in_children_and_threads() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let probe = format!("p {program}:handle text=+0(%di):ustring number=%si:s32");
     let trace = trace(&machine, &["--probe", &probe], &[&program]).succeeded();
     let expected = ["\"first\", number: 1", "\"child\", number: 2", "\"thread\", number: 3", "\"again\", number: 1", "(fault), number: 5"];
     assert_eq!(events(&trace), expected.map(|args| format!("probe_calls:handle(text: {args})")));
-    assert!(trace.stderr.contains("rtrace: probe_calls:handle: 5 issued, 5 came, 0 lost"), "{}", trace.stderr);
+    assert!(trace.stderr.contains("rtrace: probe_calls:handle: 5 issued, 5 received, 0 lost"), "{}", trace.stderr);
     assert_gone(&program, None);
 }
 
 #[test]
-fn a_return_says_where_to() {
+fn a_return_probe_shows_the_return_address() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let probe = format!("r {program}:handle $retval:s32");
@@ -78,7 +79,7 @@ fn a_return_says_where_to() {
         }
         assert!(events[0].ends_with(" <- handle, arg1: 2)"), "{events:?}");
     }
-    // Without symbols, where it is in the file.
+    // Without symbols, the return address is shown as an offset in the file.
     let Some(bare) = built(&machine, "bare", &["-s"]) else { return };
     let trace = trace(&machine, &["--probe", &format!("r {bare}:{}", place_of(&program, "handle"))], &[&bare]).succeeded();
     let events = events(&trace);
@@ -86,17 +87,21 @@ fn a_return_says_where_to() {
     assert!(events.len() == 5 && first.is_some_and(|rest| rest.contains(" <- 0x")), "{events:?}");
 }
 
-/// Where a function is in a program's file.
+/// Returns the offset of a function in a program's file.
 fn place_of(program: &str, function: &str) -> String {
-    let bytes = std::fs::read(program).expect("it was built");
-    let elf = goblin::elf::Elf::parse(&bytes).expect("the compiler makes such files");
-    let symbol = elf.syms.iter().find(|symbol| elf.strtab.get_at(symbol.st_name) == Some(function)).expect("it has this function");
-    let code = elf.program_headers.iter().find(|header| header.vm_range().contains(&(symbol.st_value as usize))).expect("it is loaded");
+    let bytes = std::fs::read(program).expect("the program exists");
+    let elf = goblin::elf::Elf::parse(&bytes).expect("the program is an ELF file");
+    let symbol = elf.syms.iter().find(|symbol| elf.strtab.get_at(symbol.st_name) == Some(function)).expect("the program has this function");
+    let code = elf
+        .program_headers
+        .iter()
+        .find(|header| header.vm_range().contains(&(symbol.st_value as usize)))
+        .expect("the function is in a segment");
     format!("{:#x}", symbol.st_value - code.p_vaddr + code.p_offset)
 }
 
 #[test]
-fn every_kind_of_argument() {
+fn every_type_of_argument_is_shown() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let args = [
@@ -112,7 +117,7 @@ fn every_kind_of_argument() {
         ("comm=$comm", "comm: \"calls\""),
     ];
     let readme = std::fs::read_to_string("/sys/kernel/tracing/README").unwrap_or_default();
-    // Linux 6.2 and later.
+    // Linux 6.2 and later have the type `char`.
     let has_characters = readme.contains(" char,");
     if !has_characters {
         unsupported("no arguments of type char");
@@ -125,7 +130,7 @@ fn every_kind_of_argument() {
 }
 
 #[test]
-fn stacks_of_programs_are_the_programs() {
+fn stacks_begin_at_the_probed_function() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let trace = trace(&machine, &["--call-graph", "dwarf", "--probe", &format!("p {program}:handle")], &[&program]).succeeded();
@@ -133,11 +138,11 @@ fn stacks_of_programs_are_the_programs() {
     assert_eq!(frames[..3], ["handle", "middle", "main"], "{}", trace.text);
 }
 
-/// While a return probe keeps the address that a function returns to, whoever unwinds by tables cannot know it.
+/// A return probe replaces the return address on the stack, so that unwinding by tables cannot find the caller.
 #[test]
-fn stacks_end_where_a_return_probe_is() {
+fn stacks_end_at_a_function_with_a_return_probe() {
     let Some(machine) = Machine::shared() else { return };
-    // With frame pointers there is what looks like a caller.
+    // With frame pointers, the replaced return address could be taken for a caller.
     for (name, flags) in [("calls", &["-g"][..]), ("framed", &["-g", "-fno-omit-frame-pointer"])] {
         let Some(program) = built(&machine, name, flags) else { return };
         let probes = [format!("p {program}:handle"), format!("r {program}:middle")];
@@ -156,7 +161,7 @@ fn stacks_end_where_a_return_probe_is() {
         let inside = &handled[0];
         assert!(inside.len() == 3 && inside[0].starts_with("handle ") && inside[1].starts_with("middle "), "{}", run.text);
         assert_eq!(inside[2], "[the callers cannot be found: a return probe keeps the address that this function returns to]");
-        // Behind it all is as ever, and what is not in it, too.
+        // Stacks after the return, and of calls outside of the function, are complete.
         let returned = stacks_of(":middle__return(main+0x");
         assert!(returned[0].len() > 2 && returned[0][0].starts_with("main "), "{}", run.text);
         assert!(handled[1].len() > 2 && handled[1][1].starts_with("main "), "{}", run.text);
@@ -164,20 +169,20 @@ fn stacks_end_where_a_return_probe_is() {
 }
 
 #[test]
-fn names_are_the_users() {
+fn names_chosen_by_the_user_are_shown() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let probes =
         [format!("p:mine/entered {program}:handle"), format!("p:mine/entered {program}:middle"), format!("p:other {program}:handle")];
     let options: Vec<&str> = probes.iter().flat_map(|probe| ["--probe", probe.as_str()]).collect();
     let mut events = events(&trace(&machine, &options, &[&program]).succeeded())[..3].to_vec();
-    // Two at one place come in the kernel's own order.
+    // The order of two probes at one address is the kernel's choice.
     events.sort_unstable();
-    assert_eq!(events, ["mine:entered()", "mine:entered()", "probe_calls:other()"], "middle, and twice handle");
+    assert_eq!(events, ["mine:entered()", "mine:entered()", "probe_calls:other()"], "one hit of middle and two of handle");
 }
 
 #[test]
-fn a_filter_is_the_probes_before_it_and_calls_are_beside() {
+fn a_filter_applies_only_to_the_probe_before_it() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let probe = format!("p {program}:handle number=%si:s32");
@@ -188,7 +193,7 @@ fn a_filter_is_the_probes_before_it_and_calls_are_beside() {
 }
 
 #[test]
-fn as_many_lines_as_calls_but_for_what_is_lost() {
+fn printed_and_lost_hits_add_up_to_all_calls() {
     let Some(machine) = Machine::alone() else { return };
     let Some(program) = program(&machine) else { return };
     let probe = format!("p {program}:handle text=+0(%di):ustring number=%si:s32");
@@ -197,15 +202,15 @@ fn as_many_lines_as_calls_but_for_what_is_lost() {
         let printed = events(&trace).iter().filter(|what| what.starts_with("probe_calls:handle(")).count() as u64;
         let said = trace.stderr.lines().find_map(|line| line.strip_prefix("rtrace: probe_calls:handle: ")).unwrap_or_default();
         let lost = 20_000 - printed;
-        assert_eq!(said, format!("20000 issued, {printed} came, {lost} lost"));
-        // Whether a small ring loses some depends on how soon the reader has a CPU.
+        assert_eq!(said, format!("20000 issued, {printed} received, {lost} lost"));
+        // Whether a small ring buffer loses records depends on when the reader gets a CPU.
         assert!(lost == 0 || !options.is_empty(), "{said}");
         assert_gone(&program, None);
     }
 }
 
-/// rtrace said these words, and ended with this status.
-fn says(run: &Trace, status: i32, words: &[&str]) {
+/// Asserts that rtrace printed these texts to stderr and exited with this status.
+fn assert_reported(run: &Trace, status: i32, words: &[&str]) {
     assert_eq!(run.status, status, "{}", run.stderr);
     for word in words {
         assert!(run.stderr.contains(word), "no {word:?} in\n{}", run.stderr);
@@ -213,7 +218,7 @@ fn says(run: &Trace, status: i32, words: &[&str]) {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn refused_probes_are_explained() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let refused = |place: &str| {
@@ -222,16 +227,16 @@ fn mistakes_are_named() {
             &["--probe", &format!("p {program}:handle good=%di"), "--probe", &format!("p {program}:{place}"), "--", "echo", "started"],
         )
     };
-    says(&refused("handle a=%zz"), 125, &["--probe", "register", "%zz", "^"]);
-    says(&refused("handel"), 125, &["handel", "handle"]);
-    says(&refused("handle a=%di:string"), 125, &["string", " error: ", "^"]);
+    assert_reported(&refused("handle a=%zz"), 125, &["--probe", "register", "%zz", "^"]);
+    assert_reported(&refused("handel"), 125, &["handel", "handle"]);
+    assert_reported(&refused("handle a=%di:string"), 125, &["string", " error: ", "^"]);
     let many: String = (0..129).map(|n| format!(" a{n}=%di")).collect();
-    says(&refused(&format!("handle{many}")), 125, &["128 arguments at most"]);
-    assert_eq!(left(&program), [""; 0], "what was made before the mistake is gone");
+    assert_reported(&refused(&format!("handle{many}")), 125, &["128 arguments at most"]);
+    assert_eq!(left(&program), [""; 0], "the probe created before the error is removed");
 }
 
 #[test]
-fn what_a_kernel_lacks_is_named() {
+fn missing_kernel_features_are_named() {
     let Some(machine) = Machine::shared() else { return };
     let has = |file: &str| std::path::Path::new("/sys/kernel/tracing").join(file).exists();
     let readme = std::fs::read_to_string("/sys/kernel/tracing/README").unwrap_or_default();
@@ -244,13 +249,13 @@ fn what_a_kernel_lacks_is_named() {
         if there {
             run.succeeded();
         } else {
-            says(&run, 125, &[name]);
+            assert_reported(&run, 125, &[name]);
         }
     }
 }
 
 #[test]
-fn nothing_is_left_after_the_end() {
+fn no_event_is_left_after_the_end() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let probes = [format!("p {program}:handle number=%si:s32"), format!("r {program}:middle $retval")];
@@ -259,12 +264,12 @@ fn nothing_is_left_after_the_end() {
     trace(&machine, &options, &[&program]).succeeded();
     assert_gone(&program, None);
 
-    // Ctrl-C at a terminal, and SIGTERM: for the command, then for its end.
+    // Ctrl-C at a terminal, then signals that are sent to rtrace.
     let (mut run, mut terminal) = start_on_a_terminal(&machine, &options, &[&program, "10", "1000"]);
     let pid = run.pid();
     run.wait_for("line of a probe", |lines| !lines.is_empty());
-    assert_ne!(left(&program).len(), 0, "this is where they are");
-    terminal.write_all(b"\x03").expect("the terminal is there");
+    assert_ne!(left(&program).len(), 0, "the probes are listed while the run lasts");
+    terminal.write_all(b"\x03").expect("the terminal is open");
     assert_eq!(run.finish().status, 130);
     assert_gone(&program, Some(pid));
     for (signal, status) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
@@ -276,41 +281,41 @@ fn nothing_is_left_after_the_end() {
         assert_gone(&program, Some(pid));
     }
 
-    // A full disk.
+    // The output is on a full disk.
     let full = plain(&machine, &[&options[..], &["-o", "/dev/full", "--", &program, "10"]].concat());
-    says(&full, 125, &["No space left"]);
+    assert_reported(&full, 125, &["No space left"]);
     assert_gone(&program, None);
 
-    // Nowhere to say anything.
+    // stderr cannot be written.
     let words = options.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
     shell(&machine, &format!("$rtrace -v -o /dev/null {words} -- {program} 2>/dev/full")).succeeded();
     assert_gone(&program, None);
 }
 
-/// No input is known that would make rtrace panic, so what holds a run's probes there holds them here.
+/// No input is known that makes rtrace panic, so the test itself panics while it owns the run's probes.
 #[test]
-fn nothing_is_left_after_a_panic() {
+fn no_event_is_left_after_a_panic() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let probe = format!("p {program}:handle number=%si:s32");
     let panicked = std::panic::catch_unwind(|| {
         let words = ["rtrace", "--probe", &probe, "true"].map(std::ffi::OsString::from);
-        let cli::Parsed::Request(request) = cli::parse(words, &cli::environment()) else { panic!("{probe} is right") };
-        let Request::Trace(trace) = request else { panic!("it is a run") };
-        let tracefs = Tracefs::find().expect("the machine has it");
-        let made =
-            Made::make(&tracefs, plan::probes(&trace).map(|wanted| Wanted { by_device: None, ..wanted })).expect("the kernel takes it");
+        let cli::Parsed::Request(request) = cli::parse(words, &cli::environment()) else { panic!("{probe} is valid") };
+        let Request::Trace(trace) = request else { panic!("it is a trace") };
+        let tracefs = Tracefs::find().expect("tracefs is mounted");
+        let made = RunEvents::create(&tracefs, plan::probes(&trace).map(|wanted| Wanted { by_device: None, ..wanted }))
+            .expect("the kernel accepts the probe");
         assert_ne!(made.events().len(), 0);
-        assert_ne!(left(&program).len(), 0, "this is where it is");
+        assert_ne!(left(&program).len(), 0, "the probe is listed");
         panic!("in the middle of a run");
     });
-    assert_eq!(panicked.expect_err("it does").downcast_ref::<&str>(), Some(&"in the middle of a run"));
+    assert_eq!(panicked.expect_err("the closure panics").downcast_ref::<&str>(), Some(&"in the middle of a run"));
     assert_eq!(left(&program), [""; 0]);
 }
 
 #[test]
-fn what_a_killed_run_left_the_next_one_removes() {
-    // Any other run would remove it first.
+fn the_next_run_removes_events_of_a_killed_run() {
+    // Any other run on the machine would remove the events first.
     let Some(machine) = Machine::alone() else { return };
     let Some(program) = program(&machine) else { return };
     let probe = format!("p {program}:handle number=%si:s32");
@@ -331,7 +336,7 @@ fn what_a_killed_run_left_the_next_one_removes() {
             next_run_tidies(&machine, next, pid);
             assert!(
                 left(&program).iter().any(|line| line.contains(&format!("rtrace_{}_", living.as_raw_nonzero()))),
-                "the living keep theirs"
+                "the events of the other run stay"
             );
             kill_process(living, Signal::TERM).expect("it is ours");
             other.finish();
@@ -341,7 +346,7 @@ fn what_a_killed_run_left_the_next_one_removes() {
     assert!(found > 0, "a killed run leaves its probe");
 }
 
-/// An ordinary run; a task of the dead one's may have held its events for a moment.
+/// Runs rtrace until the dead run's events are removed. An exiting task may keep them in use for a moment.
 fn next_run_tidies(machine: &Machine, options: &[&str], dead: Pid) {
     let owned = format!("rtrace_{}_", dead.as_raw_nonzero());
     for _ in 0..20 {
@@ -350,5 +355,5 @@ fn next_run_tidies(machine: &Machine, options: &[&str], dead: Pid) {
             return;
         }
     }
-    panic!("{owned}... is still there");
+    panic!("events of {owned}... are left");
 }

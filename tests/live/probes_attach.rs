@@ -1,4 +1,4 @@
-//! Probes of what is there already: a process, one of its threads, everything.
+//! Tests of probes in running tasks: a process, one of its threads, all processes.
 
 use crate::machine::Machine;
 use crate::probes::{assert_gone, events, program};
@@ -8,11 +8,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// `calls serve`, with a thread.
+/// The program `calls serve`, which has a second thread.
 struct Target {
     child: Child,
     thread: String,
-    /// How often it was asked to make its calls.
+    /// How often the program was told to make its calls.
     rounds: u32,
 }
 
@@ -21,8 +21,8 @@ impl Target {
         let mut child =
             Command::new(program).arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
         let mut ready = String::new();
-        BufReader::new(child.stdout.as_mut().expect("it is a pipe")).read_line(&mut ready).expect("the program says that it is up");
-        let thread = ready.trim().strip_prefix("ready ").expect("it says its thread").to_owned();
+        BufReader::new(child.stdout.as_mut().expect("it is a pipe")).read_line(&mut ready).expect("the program reports that it is ready");
+        let thread = ready.trim().strip_prefix("ready ").expect("the program prints its thread's ID").to_owned();
         Target { child, thread, rounds: 0 }
     }
 
@@ -30,13 +30,13 @@ impl Target {
         self.child.id().to_string()
     }
 
-    /// One call of each of its tasks.
+    /// Lets each of its tasks make one call.
     fn go(&mut self) {
         self.rounds += 1;
         self.child.stdin.as_mut().expect("it is a pipe").write_all(b".").expect("the program reads");
     }
 
-    /// Lets it make its calls until lines come, and then once more.
+    /// Lets it make its calls until rtrace prints lines, and then once more.
     fn serve(&mut self, run: &mut Running) {
         loop {
             self.go();
@@ -44,7 +44,7 @@ impl Target {
             if run.has_lines() {
                 return self.go();
             }
-            assert!(self.rounds < 600, "nothing comes");
+            assert!(self.rounds < 600, "rtrace prints no lines");
         }
     }
 }
@@ -57,7 +57,7 @@ impl Drop for Target {
 }
 
 #[test]
-fn tasks_that_are_there() {
+fn running_tasks_are_probed() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let probe = format!("p {program}:handle text=+0(%di):ustring round=%si:s32");
@@ -84,9 +84,9 @@ fn tasks_that_are_there() {
     }
 }
 
-/// Of a thread, the kernel makes such a probe when its event is opened.
+/// For one thread, the kernel creates a return probe when its perf event is opened.
 #[test]
-fn returns_of_a_thread_without_tracefs() {
+fn returns_of_one_thread_are_probed_by_the_pmu() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let mut target = Target::new(&program);
@@ -95,7 +95,7 @@ fn returns_of_a_thread_without_tracefs() {
     run.wait_for("second line", |lines| lines.len() > 1);
     kill_process(run.pid(), Signal::INT).expect("it runs");
     let run = run.finish().succeeded();
-    assert!(run.stderr.contains("made by opening it"), "{}", run.stderr);
+    assert!(run.stderr.contains("created by perf_event_open"), "{}", run.stderr);
     let events = events(&run);
     assert!(events.iter().all(|event| event.starts_with("probe_calls:handle__return(waiting+0x")), "{events:?}");
     assert!(run.lines().iter().all(|line| line.text.contains(&format!("calls/{} ", target.thread))), "{}", run.text);

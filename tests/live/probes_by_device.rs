@@ -1,26 +1,28 @@
-//! Probes without arguments: the kernel makes them when their events are opened, where nobody inherits these. They show what they would show by tracefs.
+//! Tests of probes without arguments that the kernel's PMUs create: if no child inherits them, the kernel creates them
+//! when their perf events are opened. Their lines are the same as with tracefs.
 
 use crate::machine::Machine;
 use crate::probes::{assert_gone, events, left, program};
 use crate::trace::{Trace, start, trace};
 use rustix::process::{Signal, kill_process};
 
-/// What `-v` says of such an event.
-const OPENED: &str = "made by opening it (nothing of it is in tracefs)";
+/// The text by which `-v` reports such an event.
+const OPENED: &str = "created by perf_event_open (not in tracefs)";
 
-/// The probe's lines, which are the same in tracefs and by the device: of a command with all that it starts, and of everything that runs.
+/// Asserts that the probe's lines are the same in tracefs (tracing a command and its children) and by the PMU (tracing
+/// all processes), and returns them.
 fn assert_same(machine: &Machine, probe: &str, program: &str) -> Vec<String> {
     let in_tracefs = trace(machine, &["--probe", probe], &[program]).succeeded();
     let by_device = trace(machine, &["-a", "--probe", probe], &[program]).succeeded();
     assert!(!in_tracefs.stderr.contains(OPENED) && by_device.stderr.contains(OPENED), "{}\n{}", in_tracefs.stderr, by_device.stderr);
     assert_eq!(events(&by_device), events(&in_tracefs), "{probe}");
-    let said = |run: &Trace| run.stderr.lines().find(|line| line.contains(" 5 issued, 5 came, 0 lost")).map(str::to_owned);
+    let said = |run: &Trace| run.stderr.lines().find(|line| line.contains(" 5 issued, 5 received, 0 lost")).map(str::to_owned);
     assert!(said(&by_device).is_some() && said(&by_device) == said(&in_tracefs), "{}\n{}", in_tracefs.stderr, by_device.stderr);
     events(&by_device)
 }
 
 #[test]
-fn the_same_lines_as_by_tracefs() {
+fn the_pmu_yields_the_same_lines_as_tracefs() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     assert_eq!(assert_same(&machine, &format!("p {program}:handle"), &program), ["probe_calls:handle()"; 5]);
@@ -31,7 +33,7 @@ fn the_same_lines_as_by_tracefs() {
 }
 
 #[test]
-fn what_is_inherited_or_fetches_is_in_tracefs() {
+fn inherited_and_fetching_probes_are_in_tracefs() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let plain = format!("p {program}:handle");
@@ -52,14 +54,14 @@ fn what_is_inherited_or_fetches_is_in_tracefs() {
 }
 
 #[test]
-fn nothing_is_left_of_a_killed_run() {
+fn no_event_of_the_pmu_is_left_after_sigkill() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     for kind in ["p", "r"] {
         let mut run = start(&machine, &["-a", "--probe", &format!("{kind} {program}:handle")], &[&program, "10", "1000"]);
         let pid = run.pid();
         run.wait_for("line of a probe", |lines| !lines.is_empty());
-        assert_eq!(left(&program), [""; 0], "nor is anything there while it runs");
+        assert_eq!(left(&program), [""; 0], "nothing is in tracefs while the run lasts");
         kill_process(pid, Signal::KILL).expect("it is ours");
         run.finish();
         assert_gone(&program, Some(pid));
@@ -67,7 +69,7 @@ fn nothing_is_left_of_a_killed_run() {
 }
 
 #[test]
-fn stacks_are_those_of_the_program() {
+fn the_pmu_yields_the_same_stacks_as_tracefs() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = program(&machine) else { return };
     let probe = format!("p {program}:handle");

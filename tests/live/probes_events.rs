@@ -1,4 +1,5 @@
-//! Event probes and synthetic events, of which perf gives nothing: the examples of the kernel's own documentation (Documentation/trace/eprobetrace.rst), with the fields and values that it shows.
+//! Tests of event probes and synthetic events, for which perf events yield no records: the examples of the kernel's
+//! documentation (Documentation/trace/eprobetrace.rst), with the fields and values that it shows.
 
 use crate::line;
 use crate::machine::Machine;
@@ -11,12 +12,12 @@ use std::path::Path;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Lines written to files of tracefs by hand, which are taken back in the other order.
-struct ByHand(Vec<(&'static str, String)>);
+/// Lines that the test wrote to tracefs's files. On drop, each is undone by its second line, in reverse order.
+struct TracefsLines(Vec<(&'static str, String)>);
 
-impl ByHand {
-    fn write(lines: &[(&'static str, &'static str, String)]) -> ByHand {
-        let mut by_hand = ByHand(Vec::new());
+impl TracefsLines {
+    fn write(lines: &[(&'static str, &'static str, String)]) -> TracefsLines {
+        let mut by_hand = TracefsLines(Vec::new());
         for (file, line, back) in lines {
             append(file, line).unwrap_or_else(|error| panic!("{line} to {file}: {error}"));
             by_hand.0.push((file, back.clone()));
@@ -25,7 +26,7 @@ impl ByHand {
     }
 }
 
-impl Drop for ByHand {
+impl Drop for TracefsLines {
     fn drop(&mut self) {
         self.0.iter().rev().for_each(|(file, line)| _ = append(file, line));
     }
@@ -35,7 +36,7 @@ fn append(file: &str, line: &str) -> std::io::Result<()> {
     fs::OpenOptions::new().append(true).open(Path::new(TRACEFS).join(file))?.write_all(line.as_bytes())
 }
 
-/// The arguments of each line of this event.
+/// Returns the arguments in each line of this event.
 fn args_of(trace: &Trace, event: &str) -> Vec<String> {
     let begin = format!(" {event}(");
     let lines = trace.lines();
@@ -43,8 +44,8 @@ fn args_of(trace: &Trace, event: &str) -> Vec<String> {
     args.collect()
 }
 
-/// Nothing is left in tracefs of runs that have ended. (Others may run beside.)
-fn nothing_is_left() {
+/// Asserts that tracefs has no instance of a run that has ended. (Other runs may be in progress.)
+fn assert_no_instance_left() {
     let entries = fs::read_dir(Path::new(TRACEFS).join("instances")).expect("tracefs has instances").flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let dead = names.filter(|name| {
@@ -54,7 +55,8 @@ fn nothing_is_left() {
     assert_eq!(dead.collect::<Vec<_>>(), [""; 0]);
 }
 
-/// The files that were opened, as the calls themselves say. (`~` says that a name may not be as it was, which these are.)
+/// Returns the names of the opened files, from the lines of the calls. (`~` marks names that may have changed since the
+/// call; these have not.)
 fn opened(trace: &Trace) -> Vec<String> {
     let lines = trace.lines();
     let calls = line::calls(&lines).into_iter().filter(|(_, call)| call.name == "openat");
@@ -62,7 +64,7 @@ fn opened(trace: &Trace) -> Vec<String> {
 }
 
 #[test]
-fn sched_switch_cut_to_two_pids() {
+fn an_eprobe_on_sched_switch_fetches_two_pids() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Eprobes]) {
         return;
@@ -72,7 +74,7 @@ fn sched_switch_cut_to_two_pids() {
     let switches: Vec<_> = trace.lines().into_iter().filter(|line| line.text.contains(" sched:switch(")).collect();
     assert!(switches.len() > 3, "{}", trace.text);
     for line in &switches {
-        // Who is left is who wrote the record; next is 0, which is not shown, where nobody else wants the CPU.
+        // The previous task is the one that wrote the record. If the CPU becomes idle, next is 0, which is not shown.
         assert!(
             line.text.contains(&format!("(prev: {}, next: ", line.tid)) || line.text.ends_with(&format!("(prev: {})", line.tid)),
             "{line:?}"
@@ -80,12 +82,12 @@ fn sched_switch_cut_to_two_pids() {
     }
     let said = trace.stderr.lines().find_map(|line| line.strip_prefix("rtrace: sched:switch: "));
     assert!(said.is_some_and(|said| said.ends_with(" 0 lost")), "{}", trace.stderr);
-    nothing_is_left();
+    assert_no_instance_left();
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn openat_by_raw_syscalls() {
+fn an_eprobe_on_raw_syscalls_fetches_the_filename() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::EprobesOnArrays]) {
         return;
@@ -96,16 +98,17 @@ fn openat_by_raw_syscalls() {
     let (seen, opened) = (args_of(&trace, "probe:sys_enter"), opened(&trace));
     assert!(!opened.is_empty() && seen.len() == opened.len(), "{}", trace.text);
     for (seen, opened) in seen.iter().zip(&opened) {
-        // What is not in memory at entry, as the document says, the probe cannot read.
+        // As the documentation says, the probe cannot read a name whose page is not in memory at the entry.
         assert!([format!("nr: 0x101, filename: {opened}"), "nr: 0x101, filename: (fault)".to_owned()].contains(seen), "{}", trace.text);
     }
     assert!(trace.stderr.contains("the kernel lets through: nr == 257"), "{}", trace.stderr);
-    nothing_is_left();
+    assert_no_instance_left();
 }
 
-/// The name's address goes from the entry to the exit, where the name is there.
+/// Asserts that a synthetic event passes the address of the filename from the entry to the exit, where its page is in
+/// memory.
 fn by_synthetic_event(machine: &Machine, lines: &[(&'static str, &'static str, String)], synthetic: &str, event: &str) {
-    let _by_hand = ByHand::write(lines);
+    let _by_hand = TracefsLines::write(lines);
     let file = machine.file("opened", 11);
     let events = format!("openat,{synthetic},{event}");
     let trace = trace(machine, &["-e", &events], &["cat", &file]).succeeded();
@@ -113,12 +116,12 @@ fn by_synthetic_event(machine: &Machine, lines: &[(&'static str, &'static str, S
     assert!(opened.iter().any(|name| name.ends_with("/opened\"")), "{}", trace.text);
     assert_eq!(args_of(&trace, event), opened.iter().map(|name| format!("filename: {name}")).collect::<Vec<_>>(), "{}", trace.text);
     assert_eq!(args_of(&trace, synthetic).len(), opened.len(), "{}", trace.text);
-    nothing_is_left();
+    assert_no_instance_left();
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn openat_by_raw_syscalls_and_a_synthetic_event() {
+fn raw_syscalls_and_a_synthetic_event_yield_filenames() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::EprobesOnArrays, Need::SyntheticEvents, Need::Histograms]) {
         return;
@@ -140,7 +143,7 @@ fn openat_by_raw_syscalls_and_a_synthetic_event() {
 }
 
 #[test]
-fn openat_by_its_own_events_and_a_synthetic_event() {
+fn openat_events_and_a_synthetic_event_yield_filenames() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Eprobes, Need::SyntheticEvents, Need::Histograms]) {
         return;
@@ -157,7 +160,7 @@ fn openat_by_its_own_events_and_a_synthetic_event() {
 }
 
 #[test]
-fn what_is_lost_is_counted() {
+fn lost_records_are_counted() {
     let Some(machine) = Machine::alone() else { return };
     if machine.lacks(&[Need::Eprobes]) {
         return;
@@ -170,12 +173,12 @@ fn what_is_lost_is_counted() {
     let numbers: Vec<u64> = said.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [issued, received, lost] = numbers[..] else { panic!("{}", trace.stderr) };
     assert!(issued > 40_000 && received >= came && received + lost == issued, "{came} lines: {said}");
-    // Beside what has a line, rtrace's own child made some calls before it became dd.
+    // Besides the printed calls, rtrace's child made some calls before it executed dd.
     assert!(received - came < 200, "{came} lines: {said}");
-    nothing_is_left();
+    assert_no_instance_left();
 }
 
-/// Its name is the user's, and does not say whose it is.
+/// The name of a synthetic event is the user's choice, so it does not show the owner.
 #[test]
 fn a_synthetic_event_of_a_killed_run_is_removed_by_the_next() {
     let Some(machine) = Machine::shared() else { return };
@@ -189,7 +192,7 @@ fn a_synthetic_event_of_a_killed_run_is_removed_by_the_next() {
     kill_process(pid, Signal::KILL).expect("it is ours");
     run.finish();
     let has = || reads("dynamic_events").contains("rtlive_killed");
-    assert!(has(), "nobody was left to remove it");
+    assert!(has(), "the killed run leaves the event");
     let listed = plain(&machine, &["probe", "list"]).stdout;
     let line = listed.lines().find(|line| line.starts_with("synthetic:rtlive_killed "));
     assert!(line.is_some_and(|line| line.contains(&format!("gone:{} ", pid.as_raw_nonzero()))), "{listed}");

@@ -1,10 +1,12 @@
-//! The lines of `dynamic_events` as the kernel prints them: `rtrace probe add -f` takes them unchanged, and the kernel then prints the same.
+//! Tests that `rtrace probe add -f` accepts the lines of `dynamic_events` as the kernel prints them, and that the
+//! kernel then prints the same lines.
 
 use crate::machine::{self, Machine};
 use crate::needs::{Need, reads, unsupported};
-use crate::probe_command::{Events, by_hand};
+use crate::probe_command::{Events, write_probe};
 
-/// Lines of one kind of probe, with every kind of argument that it takes. GROUP and NAME stand for the test's own, PROGRAM for a place in a program.
+/// Lines of one kind of probe, with every kind of argument that it supports. GROUP and NAME stand for the test's
+/// prefix, PROGRAM for a place in a program.
 struct Kind {
     needs: &'static [Need],
     lines: &'static [&'static str],
@@ -46,7 +48,7 @@ const KINDS: [Kind; 8] = [
     },
     Kind {
         needs: &[Need::Fprobes],
-        // Linux 6.12 has one at a time on a tracepoint.
+        // Linux 6.12 allows only one probe at a time on a tracepoint.
         lines: &[
             "t:GROUP/tracepoint sched_process_exit",
             "t:GROUP/tracepoint_args sched_switch preempt prev_pid=prev->pid next_pid=next->pid comm=prev->comm:string",
@@ -73,19 +75,19 @@ const KINDS: [Kind; 8] = [
     Kind { needs: &[Need::UserEvents], lines: &["u:NAMEuser u32 count; char[20] msg"] },
 ];
 
-/// `PATH:0x...`
+/// Returns the place of a program's function as the kernel prints it: `PATH:0x...`.
 #[cfg(target_arch = "x86_64")]
 fn place_in_a_program(machine: &Machine) -> String {
     let events = Events::new(machine);
-    events.says(&["add", &format!("p:{}/main {}:main", events.prefix, machine::workload())]);
+    events.stdout_of(&["add", &format!("p:{}/main {}:main", events.prefix, machine::workload())]);
     let lines = reads("dynamic_events");
-    let line = lines.lines().find(|line| line.contains(&events.prefix)).expect("it was made");
+    let line = lines.lines().find(|line| line.contains(&events.prefix)).expect("the probe is listed");
     line.split(' ').nth(1).expect("a place").to_owned()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn are_taken_back_as_the_kernel_prints_them() {
+fn lines_printed_by_the_kernel_are_accepted_unchanged() {
     let Some(machine) = Machine::shared() else { return };
     let program = place_in_a_program(&machine);
     for kind in &KINDS {
@@ -100,21 +102,21 @@ fn are_taken_back_as_the_kernel_prints_them() {
             lines.join("\n") + "\n"
         };
         for line in kind.lines {
-            by_hand(&line.replace("GROUP", &events.prefix).replace("NAME", &events.prefix).replace("PROGRAM", &program));
+            write_probe(&line.replace("GROUP", &events.prefix).replace("NAME", &events.prefix).replace("PROGRAM", &program));
         }
         let before = printed(&events);
         assert_eq!(before.lines().count(), kind.lines.len(), "{before}");
-        // `probe list` shows them, too.
-        let listed = events.says(&["list"]);
+        // `probe list` shows the same lines.
+        let listed = events.stdout_of(&["list"]);
         for line in before.lines() {
             assert!(listed.contains(&line.replace('\t', " ")), "no {line} in\n{listed}");
         }
         let file = events.file(&before);
         let places = [format!("{}*:*", events.prefix), format!("*:{}*", events.prefix)];
         let there: Vec<&str> = places.iter().map(String::as_str).filter(|place| events.probe(&["list", place]).status == 0).collect();
-        events.says(&[&["del", "--force"], &there[..]].concat());
+        events.stdout_of(&[&["del", "--force"], &there[..]].concat());
         assert_eq!(printed(&events), "\n");
-        events.says(&["add", "-f", &file]);
+        events.stdout_of(&["add", "-f", &file]);
         assert_eq!(printed(&events), before);
     }
 }

@@ -1,4 +1,5 @@
-//! Probes on programs by names: symbols, source lines, variables, USDT tracepoints. What is fetched is held against what the program prints.
+//! Tests of probes on programs with names: symbols, source lines, variables, USDT tracepoints. The fetched values are
+//! compared with what the program prints.
 
 use crate::compiled::compiled;
 use crate::machine::Machine;
@@ -8,18 +9,18 @@ use std::process::Command;
 
 const APP: &str = include_str!("../programs/probes/app.c");
 
-/// A program of `tests/programs/probes`, called by how it is compiled.
+/// Compiles a program of `tests/programs/probes`; the name of the file has the compiler and its flags.
 fn build(machine: &Machine, compiler: &str, source: &str, flags: &[&str]) -> Option<String> {
     let name = format!("{}-{compiler}{}", source.trim_end_matches(".c"), flags.concat().replace(['/', '='], ""));
     compiled(machine, compiler, flags, &format!("probes/{source}"), &name)
 }
 
-/// A line of the program's source.
+/// Returns the number of the line with this text in the program's source.
 fn line(text: &str) -> usize {
     APP.lines().position(|line| line.contains(text)).expect("the source has it") + 1
 }
 
-/// What is printed in the parentheses of each event of a run.
+/// Traces a command and returns the text in the parentheses of each event.
 fn fetched(machine: &Machine, probes: &[&str], command: &[&str]) -> Vec<String> {
     let options: Vec<&str> = probes.iter().flat_map(|probe| ["--probe", *probe]).collect();
     let run = trace(machine, &options, command).succeeded();
@@ -28,8 +29,8 @@ fn fetched(machine: &Machine, probes: &[&str], command: &[&str]) -> Vec<String> 
     texts.iter().map(|text| within(text).unwrap_or_else(|| panic!("no event: {text}"))).collect()
 }
 
-/// Each way of compiling that keeps variables elsewhere.
-const WAYS: [(&str, &[&str]); 6] = [
+/// Compilers and flags that lead to different locations of variables.
+const BUILDS: [(&str, &[&str]); 6] = [
     ("gcc", &["-O0", "-g"]),
     ("gcc", &["-O2", "-g"]),
     ("gcc", &["-O1", "-g", "-static"]),
@@ -39,9 +40,9 @@ const WAYS: [(&str, &[&str]); 6] = [
 ];
 
 #[test]
-fn variables_have_their_values_however_they_are_kept() {
+fn variables_have_their_values_with_all_compilers() {
     let Some(machine) = Machine::shared() else { return };
-    for (compiler, flags) in WAYS {
+    for (compiler, flags) in BUILDS {
         let Some(app) = build(&machine, compiler, "app.c", flags) else { continue };
         let seen = |what: &str| fetched(&machine, &[&format!("p {app}:{what}")], &[&app, "2"]);
         assert_eq!(seen("handle req->path:string len"), ["req_path: \"/a/path\", len: 100", "req_path: \"/a/path\", len: 101"], "{app}");
@@ -59,9 +60,9 @@ fn variables_have_their_values_however_they_are_kept() {
 }
 
 #[test]
-fn lines_with_their_locals() {
+fn locals_are_fetched_at_lines() {
     let Some(machine) = Machine::shared() else { return };
-    for (compiler, flags) in WAYS {
+    for (compiler, flags) in BUILDS {
         let Some(app) = build(&machine, compiler, "app.c", flags) else { continue };
         let seen = |what: &str| fetched(&machine, &[&format!("p {app}:{what}")], &[&app]);
         let served = line("the line \"served\"");
@@ -69,7 +70,7 @@ fn lines_with_their_locals() {
         assert_eq!(seen(&format!("handle:{} sum", served - line("int handle("))), ["sum: 920"], "{app}");
         let starts: Vec<String> = [3, 10, 5, 16, 8, 4, 2, 1].iter().map(|start| format!("start: {start}")).collect();
         assert_eq!(seen(&format!("app.c:{} start", line("the line \"steps\""))), starts, "{app}");
-        // In two copies, which the program's argument list calls in an order of its compiler's.
+        // The line is in two inlined copies. The compiler chooses the order of the two calls in an argument list.
         let mut products = seen(&format!("app.c:{} product factor", line("the line \"scaled\"")));
         products.sort_unstable();
         assert_eq!(products, ["product: 15, factor: 3", "product: 28, factor: 4"], "{app}");
@@ -77,10 +78,10 @@ fn lines_with_their_locals() {
 }
 
 #[test]
-fn what_functions_return() {
+fn return_values_are_fetched() {
     let Some(machine) = Machine::shared() else { return };
     let Some(app) = build(&machine, "gcc", "app.c", &["-O2", "-g"]) else { return };
-    // Behind where it returned to, which is said first.
+    // The return address precedes the arguments.
     let behind = |event: String| event.split_once(", ").map_or(event.clone(), |(_, args)| args.to_owned());
     let seen = |what: &str| fetched(&machine, &[&format!("r {app}:{what}")], &[&app]).into_iter().map(behind).collect::<Vec<_>>();
     assert_eq!(seen("handle sum=$retval"), ["sum: 920"]);
@@ -90,13 +91,13 @@ fn what_functions_return() {
 }
 
 #[test]
-fn symbols_and_offsets() {
+fn offsets_and_symbols_name_the_same_place() {
     let Some(machine) = Machine::shared() else { return };
     let Some(app) = build(&machine, "gcc", "app.c", &["-O0", "-g", "-no-pie", "-fcf-protection=none"]) else { return };
     let nm = Command::new("nm").arg(&app).output().expect("nm is there with the compiler");
     let names = String::from_utf8(nm.stdout).expect("names in C");
     let address = names.lines().find_map(|line| line.strip_suffix(" T handle")).expect("it has the function");
-    // An executable that is linked so begins at this address.
+    // An executable that is linked in this way is loaded at this address.
     let offset = u64::from_str_radix(address, 16).expect("an address") - 0x40_0000;
     let probes =
         [format!("p {app}:{offset:#x} len=%si:s32"), format!("p {app}:handle len=%si:s32"), format!("p {app}:handle+1 len=%si:s32")];
@@ -105,14 +106,14 @@ fn symbols_and_offsets() {
 }
 
 #[test]
-fn tracing_points_and_their_reference_counter() {
+fn usdt_arguments_are_fetched_and_semaphores_counted() {
     let Some(machine) = Machine::shared() else { return };
     for flags in [&["-O2", "-pie", "-fPIE"][..], &["-O0", "-no-pie"]] {
         let Some(app) = build(&machine, "gcc", "usdt.c", flags) else { return };
         let seen = |what: &str| fetched(&machine, &[&format!("usdt {app}:app:{what}")], &[&app, "2"]);
         assert_eq!(seen("begin number=arg1:x32 arg2:string arg3 arg4")[1], "number: 0x1, arg2: \"a text\", arg3: 5, arg4: 41");
         assert_eq!(seen("step number=arg1:x64").len(), 4, "two sites, twice");
-        // The program looks whether anybody listens: by the USDT tracepoint, and by an offset with the counter's place.
+        // The program reports whether its semaphore was set: by a probe on the USDT tracepoint.
         let listens = |probe: &str| shell(&machine, &format!("$rtrace --probe '{probe}' -o /dev/null {app} 3")).succeeded();
         assert!(listens(&format!("usdt {app}:app:begin")).stdout.contains("listened 3"));
         assert!(listens(&format!("usdt {app}:app:step")).stdout.contains("listened 0"));
@@ -120,7 +121,7 @@ fn tracing_points_and_their_reference_counter() {
 }
 
 #[test]
-fn python_tells_of_its_functions() {
+fn usdt_tracepoints_of_python_are_traced() {
     let Some(machine) = Machine::shared() else { return };
     let python = "/usr/bin/python3";
     let notes = Command::new("readelf").args(["-n", python]).output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -129,14 +130,14 @@ fn python_tells_of_its_functions() {
         return;
     }
     let probe = format!("usdt {python}:python:function__entry file=arg1:string function=arg2:string line=arg3");
-    // 3.11 enters no other function of Python's anew, and tells of none.
+    // Python 3.11 hits this tracepoint only when its interpreter loop is entered, which a generator causes.
     let script = "def noticed(): yield 1\nnoticed()";
     let seen = fetched(&machine, &[&probe], &[python, "-c", script]);
     assert!(seen.iter().any(|event| event == "file: \"<string>\", function: \"noticed\", line: 1"), "{seen:#?}");
 }
 
 #[test]
-fn what_is_typed_at_bash() {
+fn lines_typed_at_bash_are_fetched() {
     let Some(machine) = Machine::shared() else { return };
     let probe = "r /bin/bash:readline +0($retval):string";
     let run = shell(
@@ -147,12 +148,12 @@ fn what_is_typed_at_bash() {
 }
 
 #[test]
-fn names_that_are_not_there() {
+fn unknown_names_are_explained() {
     let Some(machine) = Machine::shared() else { return };
     let Some(app) = build(&machine, "gcc", "app.c", &["-O2", "-g"]) else { return };
     for (place, words) in [
-        ("handle req->pth", "struct req has no member pth; near: path"),
-        ("handle rec", "handle has no variable rec; near: req"),
+        ("handle req->pth", "struct req has no member pth; similar: path"),
+        ("handle rec", "handle has no variable rec; similar: req"),
         ("app.c:2", "app.c:2 has no code; line "),
         ("app.c:9999", "app.c:9999 has no code; line "),
         ("handle+99999", "is not in handle, which has"),

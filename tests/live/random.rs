@@ -1,14 +1,16 @@
-//! Whatever is asked for, whatever the programs do, and however it ends: every call that was issued is printed, lost, held back or given up, and each of these is counted.
+//! With random options, loads and ends, every issued call is printed, lost, held back or given up, and each of these is
+//! counted.
 //!
-//! Runs are made of random parts. `RTRACE_TEST_RANDOM_RUNS` says how many (24), and `RTRACE_TEST_RANDOM_SEED` with which one to begin: the same number gives the same run, so that one which failed
-//! can be repeated alone. A thousand: `RTRACE_TEST_RANDOM_RUNS=1000 cargo test --test live -- random::`.
+//! `RTRACE_TEST_RANDOM_RUNS` is the number of runs (24), and `RTRACE_TEST_RANDOM_SEED` the number of the first one. The
+//! same number makes the same run, so that a failed one can be repeated alone. A thousand runs:
+//! `RTRACE_TEST_RANDOM_RUNS=1000 cargo test --test live -- random::`.
 
 use crate::cgroup::Cgroup;
 use crate::line;
 use crate::machine::{self, Machine};
 use crate::trace::{Trace, shell};
 
-/// A sequence of numbers (splitmix64).
+/// A pseudorandom sequence of numbers (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -24,7 +26,7 @@ impl Dice {
         rows[self.roll(rows.len() as u64) as usize]
     }
 
-    /// With the first row as often as with all others.
+    /// Chooses the first row as often as all others together.
     fn rarely<'a>(&mut self, rows: &[&'a str]) -> &'a str {
         if self.roll(2) == 0 { rows[0] } else { self.one_of(rows) }
     }
@@ -82,12 +84,12 @@ const LOADS: [&str; 16] = [
     "sh -c 'for group in $b $a $b $a; do echo $$ >$group/cgroup.procs; $workload calls lseek 1 50; done'",
 ];
 
-/// One run: what is typed, and what happens meanwhile.
+/// One run: the command line, and what happens during the trace.
 struct Mix {
     options: String,
-    /// What rtrace is started by: with a policy of its own, it empties the rings only in its turn.
+    /// The words before rtrace. With a scheduling policy set by the caller, rtrace takes no real-time priority.
     turn: &'static str,
-    /// How the trace is put to the load.
+    /// How the load becomes the target of the trace.
     whom: &'static str,
     load: String,
     end: End,
@@ -130,7 +132,8 @@ impl Mix {
         Mix { options, turn, whom, load, end }
     }
 
-    /// In a mount namespace of its own. What the load prints goes nowhere, what rtrace says to stderr, and its lines to `$dir/lines`.
+    /// Returns the script, which runs in its own mount namespace. The output of the load is discarded, the messages of
+    /// rtrace go to stderr, and its lines to `$dir/lines`.
     fn script(&self) -> String {
         let Mix { options, turn, whom, load, end } = self;
         let to = match end {
@@ -168,7 +171,7 @@ fn every_call_is_accounted_for() {
         let mix = Mix::new(seed);
         let accounted = account(&machine, &mix, &groups);
         let said = std::fs::read_to_string(machine.path("said")).unwrap_or_default();
-        // To be seen with --nocapture.
+        // This is visible with --nocapture.
         println!("{seed}: {} | {} | {:?} | {}", mix.options, mix.load, mix.end, said.lines().next_back().unwrap_or_default());
         if let Err(fault) = accounted {
             faults.push(format!("RTRACE_TEST_RANDOM_SEED={seed} RTRACE_TEST_RANDOM_RUNS=1: {fault}\n{}\n{said}", mix.script()));
@@ -194,7 +197,8 @@ fn account(machine: &Machine, mix: &Mix, [a, b]: &[Cgroup; 2]) -> Result<(), Str
         return Err(format!("status {status}"));
     }
     if !trace.stderr.contains(" calls issued, ") {
-        // What is refused is refused in a sentence, and nothing was traced. Before rtrace holds signals back, they do what they do to any program.
+        // A refused run prints a sentence and traces nothing. Before rtrace blocks signals, they have their default
+        // effect.
         if trace.stderr.is_empty() && [129, 130, 131, 143].contains(&status) {
             return Ok(());
         }

@@ -1,43 +1,43 @@
-//! Small things that a reader of lines and notes trips over.
+//! Details of lines and notices that a reader would stumble over.
 
 use crate::machine::{self, Machine};
 use crate::probe_command::Events;
 use crate::trace::{plain, shell, trace};
 
 #[test]
-fn a_probe_that_stays_is_called_after_what_was_written() {
+fn a_persistent_probe_is_named_after_its_function() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[crate::needs::Need::Uprobes]) {
         return;
     }
     let events = Events::new(&machine);
     let program = machine::workload();
-    let name = events.says(&["add", &format!("p {program}:main")]);
+    let name = events.stdout_of(&["add", &format!("p {program}:main")]);
     let first = name.trim().to_owned();
-    let again = events.says(&["add", &format!("p {program}:main")]);
+    let again = events.stdout_of(&["add", &format!("p {program}:main")]);
     let second = again.trim().to_owned();
-    events.says(&["del", &first, &second]);
+    events.stdout_of(&["del", &first, &second]);
     assert!(first == "uprobes:main" || first.starts_with("uprobes:main_"), "{first}");
     assert!(second.starts_with("uprobes:main_") && first != second, "{first}, {second}");
 }
 
 #[test]
-fn a_function_of_the_c_library_with_another_name_comes_with_a_note() {
+fn syscall_names_of_the_c_library_are_accepted_with_a_notice() {
     let Some(machine) = Machine::shared() else { return };
     let run = plain(&machine, &["-e", "umount", "true"]);
     let notes: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("rtrace: ")).collect();
-    let told = "rtrace: umount is traced as umount2: the C library's umount() asks the kernel for umount2";
+    let told = "rtrace: umount is traced as umount2: the C library's umount() uses the syscall umount2";
     assert_eq!((notes[0], notes.len()), (told, 2), "{}", run.stderr);
-    assert!(notes[1].starts_with("rtrace: nothing matched umount") && !notes[1].contains("near: umount"), "{}", run.stderr);
+    assert!(notes[1].starts_with("rtrace: nothing matched umount") && !notes[1].contains("similar: umount"), "{}", run.stderr);
 }
 
 #[test]
-fn what_held_calls_back_is_named_and_no_near_names() {
+fn a_filter_that_held_back_all_calls_is_named() {
     let Some(machine) = Machine::shared() else { return };
     for (options, what) in [
         (
             &["-e", "lseek", "--filter", "offset > 1000"][..],
-            "nothing matched lseek; 10 calls passed by, held back by --filter 'offset > 1000'",
+            "nothing matched lseek; 10 calls were traced but not shown, held back by --filter 'offset > 1000'",
         ),
         (&["-e", "getppid", "--failure"], "held back by --failure"),
         (&["-e", "lseek,getpgid", "--switch-on", "getpgid"], "held back by --switch-on getpgid"),
@@ -56,13 +56,13 @@ fn what_held_calls_back_is_named_and_no_near_names() {
 }
 
 #[test]
-fn a_user_who_is_not_there_is_named() {
+fn an_unknown_user_is_named() {
     let Some(machine) = Machine::shared() else { return };
     let run = plain(&machine, &["--run-as", "nosuch", "ls"]);
-    assert_eq!((run.status, run.stderr.as_str()), (126, "rtrace: --run-as nosuch: there is no user of this name or number here\n"));
+    assert_eq!((run.status, run.stderr.as_str()), (126, "rtrace: --run-as nosuch: there is no user with this name or number\n"));
 }
 
-/// The first line to end is of a call that began after the sleep did.
+/// The first call that ends began after the sleep.
 #[test]
 fn no_stamp_is_negative() {
     let Some(machine) = Machine::shared() else { return };
@@ -74,7 +74,7 @@ fn no_stamp_is_negative() {
 }
 
 #[test]
-fn local_time_is_a_time_of_day_and_has_a_date_on_request() {
+fn local_time_has_a_date_on_request() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"export TZ=UTC; $rtrace --time-format local -q -e execve true; $rtrace --time-format local-date -q -e execve true"#;
     let run = shell(&machine, script);
@@ -84,19 +84,20 @@ fn local_time_is_a_time_of_day_and_has_a_date_on_request() {
     assert!(is(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}\+00:00 \(", lines[1]), "{}", run.stderr);
 }
 
-/// Engines that read memory: what a sleep that nobody interrupted would have left, and what a poll that waits has not
-/// found yet.
+/// For engines that read memory: the remaining time of a sleep that was not interrupted, and the events that a waiting
+/// poll has not found yet, are not shown.
 #[cfg(feature = "bpf")]
 #[test]
-fn what_the_kernel_did_not_write_is_not_shown() {
+fn outputs_that_the_kernel_did_not_write_are_not_shown() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let options = ["--engine", "bpf", "-e", "clock_nanosleep"];
     let slept = trace(&machine, &options, &["sleep", "0.01"]).succeeded();
     let calls = slept.lines();
     let calls = crate::line::calls(&calls);
     assert!(calls.iter().all(|(_, call)| !call.args.contains("rmtp: {")) && calls[0].1.args.contains("rqtp: {"), "{}", slept.text);
-    // A signal that stops the sleep lets the kernel write what is left of it.
-    // It is stopped once it sleeps, and goes on once it is stopped: a SIGCONT before that takes the SIGSTOP back.
+    // If a signal interrupts the sleep, the kernel writes the remaining time.
+    // The process is stopped after it has begun to sleep, and continued after it has stopped: an earlier SIGCONT would
+    // cancel the SIGSTOP.
     let script = "is() { until grep -q \") $1\" /proc/$!/stat; do sleep .01; done; }; sleep 60 & is S; sleep .1; kill -STOP $!; is T; kill -CONT $!; kill $!; wait; true";
     let stopped = trace(&machine, &options, &["bash", "-c", script]).succeeded();
     assert!(stopped.text.contains("rmtp: {.tv_sec: 59, .tv_nsec: "), "{}", stopped.text);

@@ -1,7 +1,8 @@
 //! Each command of `rtrace-recipes(7)` prints what the page shows.
 //!
-//! A recipe is a section of the page with one block of lines: the command behind `# `, and what a terminal shows then. In a block, `...` stands for any
-//! number of lines, and `^C` is where somebody types Ctrl-C. Blank lines, times, numbers of tasks, addresses and the widths of columns are compared with nothing.
+//! A recipe is a section of the page with one block of lines: the command after `# `, and the output on a terminal. In
+//! a block, `...` stands for any number of lines, and `^C` for Ctrl-C. Blank lines, times, numbers of tasks, addresses
+//! and the widths of columns are not compared.
 
 mod page;
 mod rows;
@@ -14,13 +15,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::path::Path;
 
-/// What the page calls the directory in which its commands are typed.
+/// The name that the page uses for the directory of its commands.
 const PAGE_DIR: &str = "/srv/shop";
-/// Where its programs are, so that what a shell does to find them is the same everywhere.
+/// The PATH of the commands, so that a shell searches the same directories on every machine.
 const PATH: &str = "/usr/bin:/bin";
 
 #[test]
-fn each_recipe_has_a_row_and_each_row_a_recipe() {
+fn recipes_and_rows_correspond() {
     let recipes = recipes();
     let headings: Vec<&str> = recipes.iter().map(|recipe| recipe.heading.as_str()).collect();
     assert_eq!(headings, ROWS.map(|row| row.heading));
@@ -39,7 +40,7 @@ fn each_recipe_prints_what_the_page_shows() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Says so where it cannot.
+/// Reports it if the machine lacks something that the recipe needs.
 fn can_be_followed(recipe: &Recipe, row: &Row) -> bool {
     let is_there = |name: &&str| PATH.split(':').any(|dir| Path::new(dir).join(name).exists());
     let why = match row.needs.iter().find(|name| !is_there(name)) {
@@ -47,15 +48,15 @@ fn can_be_followed(recipe: &Recipe, row: &Row) -> bool {
         None if row.is_of_bpf && machine::engine() != "bpf" => "the page shows what the BPF engine reads".to_owned(),
         None => return true,
     };
-    // Not by eprintln!, which the test harness keeps to itself when a test passes.
+    // The test harness hides the output of eprintln! if a test passes.
     let _ = writeln!(std::io::stderr(), "unsupported here: the recipe {:?} was not followed: {why}", recipe.heading);
     false
 }
 
-/// Runs the recipe's command as the page has it.
+/// Runs the command of the recipe as the page shows it.
 ///
 /// # Errors
-/// Something else was printed.
+/// The output differs from the page.
 fn follow(machine: &Machine, number: usize, recipe: &Recipe, row: &Row) -> Result<(), String> {
     let dir = machine.path(&format!("recipe{number}"));
     let bin = format!("{dir}/bin");
@@ -64,9 +65,9 @@ fn follow(machine: &Machine, number: usize, recipe: &Recipe, row: &Row) -> Resul
         std::fs::create_dir_all(dir).expect("the test's directory is writable");
     }
     std::os::unix::fs::symlink(machine::rtrace(), format!("{bin}/rtrace")).expect("the test's directory is writable");
-    // The page shows what a terminal shows: calls in flight, too.
+    // The page shows the output on a terminal, which includes calls in flight.
     let engine = machine::engine_asked_for().map(|engine| format!(" --engine {engine}")).unwrap_or_default();
-    // Cargo's own search path for libraries would make every program look into more directories.
+    // Cargo's own search path for libraries would make every program search more directories.
     let script = format!(
         "unset LD_LIBRARY_PATH\nexport PATH={bin}:{PATH} LC_ALL=C RTRACE_OPTS='--pending{engine}'\ncd {shop} || exit\n{{ {}\n}} > ../setup.log 2>&1\ntrap : INT\n{} 2>&1\n",
         row.setup.replace(PAGE_DIR, &shop),
@@ -91,7 +92,7 @@ fn follow(machine: &Machine, number: usize, recipe: &Recipe, row: &Row) -> Resul
     ))
 }
 
-/// Ctrl-C for the rtrace that this shell runs, and not for what was started before.
+/// Sends SIGINT to the rtrace of this shell, and not to the programs that it started before.
 fn interrupt(shell: Pid) {
     let shell = shell.as_raw_nonzero();
     let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap_or_default();
@@ -103,7 +104,7 @@ fn interrupt(shell: Pid) {
     }
 }
 
-/// So that what all of it writes goes to one place.
+/// All programs write to one file, as they would write to one terminal.
 fn grouped(command: &str) -> String {
     format!("{{ {command}\n}}")
 }

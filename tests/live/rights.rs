@@ -1,15 +1,15 @@
-//! What rtrace gives up when all is armed, and that the command has no part in it. (`lent.rs` is about privileges that
-//! are not the caller's.)
+//! The capabilities that rtrace gives up after arming, and those that the command keeps. (`lent.rs` has the tests of
+//! privileges that the caller does not have.)
 
 use crate::machine::{Machine, engine};
 use crate::trace::shell_with_engine;
 
 const SYS_ADMIN: u64 = 1 << 21;
 const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
-/// CAP_SETUID, CAP_NET_ADMIN, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT
+/// Capabilities that tracing never needs: CAP_SETUID, CAP_NET_ADMIN, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT.
 const POWERFUL: u64 = 1 << 7 | 1 << 12 | 1 << 16 | 1 << 17 | 1 << 22;
 
-/// The value of a line of a status file.
+/// Returns the value of a line of a status file.
 fn value<'t>(status: &'t str, name: &str) -> &'t str {
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
     line.unwrap_or_else(|| panic!("no {name} in\n{status}"))
@@ -19,12 +19,12 @@ fn bits(status: &str, name: &str) -> u64 {
     u64::from_str_radix(value(status, name), 16).unwrap_or_else(|e| panic!("{name}: {e} in\n{status}"))
 }
 
-/// The command runs only when all is armed, so that what it says of its parent holds from then on.
+/// The command starts after arming, so the capabilities that it reads of its parent are the remaining ones.
 #[test]
-fn root_gives_up_what_tracing_does_not_take() {
+fn root_gives_up_capabilities_that_tracing_does_not_need() {
     let Some(machine) = Machine::shared() else { return };
     for options in ["", "-s", "-e sched:sched_process_exec,openat"] {
-        // The worker gives its rights up as the first thing it does, but it may not have had a CPU when the command runs.
+        // The worker thread gives up its capabilities first, but it may not have run yet when the command reads them.
         let wait = r#"for try in $(seq 100); do
             worker=$(grep -lx rtrace-worker /proc/$PPID/task/*/comm) &&
                 [ "$(grep CapPrm ${worker%comm}status)" != "$(grep CapPrm /proc/self/status)" ] && break
@@ -50,7 +50,7 @@ fn root_gives_up_what_tracing_does_not_take() {
 }
 
 #[test]
-fn the_command_and_the_reader_have_all_that_the_caller_has() {
+fn the_command_and_the_output_command_have_the_callers_capabilities() {
     let Some(machine) = Machine::shared() else { return };
     let asks = "grep -E '^(Cap|Seccomp|NoNewPrivs)' /proc/self/status";
     let script = format!(

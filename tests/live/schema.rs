@@ -1,4 +1,5 @@
-//! Holds JSON against a JSON Schema (draft 2020-12), as far as `schema/rtrace-1.json` uses it. A keyword that is not known here is a failure, not a pass.
+//! Validates JSON by a JSON Schema (draft 2020-12), with the keywords that `schema/rtrace-1.json` uses. An unknown
+//! keyword is a failure.
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -8,7 +9,7 @@ use std::collections::HashMap;
 /// A schema document.
 pub struct Schema {
     document: Value,
-    /// Compiled when they are met first.
+    /// Regular expressions, compiled on first use.
     patterns: RefCell<HashMap<String, Regex>>,
 }
 
@@ -17,7 +18,7 @@ impl Schema {
         Schema { document: serde_json::from_str(text).expect("the schema is JSON"), patterns: RefCell::default() }
     }
 
-    /// Says where and why the value is not as the schema has it.
+    /// Reports where and why the value does not match the schema.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         self.holds(&self.document, value, "")
     }

@@ -1,4 +1,4 @@
-//! Which calls have a line: names, groups, patterns, filters, durations, delays, limits.
+//! The selection of calls: names, groups, patterns, filters, durations, delays, limits.
 
 use crate::line::{self, Result};
 use crate::machine::Machine;
@@ -15,7 +15,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn names_globs_groups_patterns_and_exceptions() {
+fn names_globs_groups_patterns_and_exceptions_select_calls() {
     let Some(machine) = Machine::shared() else { return };
     let cat = |options: &[&str]| names(&trace(&machine, options, &["cat", "/dev/null"]).succeeded());
     assert_eq!(cat(&["-e", "openat,close"]), set(&["close", "openat"]));
@@ -33,7 +33,7 @@ fn names_globs_groups_patterns_and_exceptions() {
 }
 
 #[test]
-fn a_name_of_the_user_s_own() {
+fn an_alias_of_the_user_selects_its_events() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["-e", "getppid/name=asks/,sched:sched_process_exec/name=starts/"], "calls getppid 1 3").succeeded();
     assert_eq!(trace.count("asks"), 3, "{}", trace.text);
@@ -41,7 +41,7 @@ fn a_name_of_the_user_s_own() {
 }
 
 #[test]
-fn tracepoints_stand_between_syscalls_in_order_of_time() {
+fn tracepoints_and_syscalls_are_in_order_of_time() {
     let Some(machine) = Machine::shared() else { return };
     let trace =
         workload(&machine, &["-e", "sched:sched_process_exec,lseek/nr=2/", "--time-format", "monotonic"], "calls lseek 1 10").succeeded();
@@ -52,7 +52,7 @@ fn tracepoints_stand_between_syscalls_in_order_of_time() {
 }
 
 #[test]
-fn filters_on_arguments_returns_and_symbols() {
+fn filters_compare_arguments_returns_and_symbols() {
     let Some(machine) = Machine::shared() else { return };
     let tags = |filter: &str| workload(&machine, &["-e", "lseek", "--filter", filter], "calls lseek 1 100").succeeded().tags();
     assert_eq!(tags("offset == 17"), [17]);
@@ -62,10 +62,11 @@ fn filters_on_arguments_returns_and_symbols() {
     assert_eq!(tags("ret >= 0"), [0; 0]);
 }
 
-/// What the kernel leaves out, and what is left to decide here, together are the condition.
+/// The part of the condition that the kernel decides and the part that rtrace decides make the whole condition
+/// together.
 #[cfg(feature = "bpf")]
 #[test]
-fn filters_on_texts_and_mixed_ones() {
+fn filters_compare_text_and_numbers() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let cat = |events: &str, filter: &str| {
         let options = ["--engine", "bpf", "-e", events, "--filter", filter];
@@ -87,7 +88,7 @@ fn filters_on_texts_and_mixed_ones() {
 }
 
 #[test]
-fn failures_only() {
+fn failure_selects_failed_calls() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["--failure"], "calls lseek 1 50").succeeded();
     assert_eq!(trace.tags().len(), 50);
@@ -98,7 +99,7 @@ fn failures_only() {
 }
 
 #[test]
-fn long_calls_only() {
+fn duration_selects_long_calls() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["--duration", "15ms", "-e", "poll"], "spans sleep 1 30").succeeded();
     let lines = trace.lines();
@@ -107,20 +108,20 @@ fn long_calls_only() {
     assert!(line::calls(&lines).iter().all(|(line, _)| line.duration.is_some_and(|ms| ms >= 15.0)), "{}", trace.text);
 }
 
-/// Whoever decides it, here or in the kernel.
+/// The result is the same if the kernel decides and if rtrace decides.
 #[test]
-fn what_is_left_out_is_counted() {
+fn calls_that_are_not_shown_are_counted() {
     let Some(machine) = Machine::shared() else { return };
     for options in [["--failure", "-e", "getppid"], ["--duration=1s", "-e", "getppid"]] {
         let trace = workload(&machine, &options, "calls getppid 1 1000").succeeded();
         let verdict = trace.conserved();
         assert_eq!((verdict.printed, verdict.held_back, verdict.lost), (0, 1000, 0), "{}", trace.text);
-        assert!(trace.stderr.contains("1000 calls passed by"), "{}", trace.stderr);
+        assert!(trace.stderr.contains("1000 calls were traced but not shown"), "{}", trace.stderr);
     }
 }
 
 #[test]
-fn after_a_delay() {
+fn delay_skips_the_first_calls() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["-D", "500ms", "-e", "poll"], "spans sleep 1 60").succeeded();
     let lines = trace.lines();
@@ -130,7 +131,7 @@ fn after_a_delay() {
 }
 
 #[test]
-fn a_number_of_lines() {
+fn max_events_limits_the_lines() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["--max-events", "10", "-e", "lseek"], "calls lseek 1 5000").succeeded();
     assert_eq!(trace.tags(), (1..=10).collect::<Vec<_>>());
@@ -147,16 +148,16 @@ fn numbers_without_a_name_are_printed() {
 }
 
 #[test]
-fn no_inherit_keeps_to_the_commands_first_thread() {
+fn no_inherit_traces_only_the_commands_first_thread() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["--no-inherit", "-e", "lseek,exit_group"], "forks 5").succeeded();
     assert_eq!(trace.tags(), [0; 0], "{}", trace.text);
     assert_eq!(trace.count("exit_group"), 1);
 }
 
-/// Nothing matched: how many calls passed by, and which names are near.
+/// If nothing matched, a notice says how many calls there were, and which names are similar.
 #[test]
-fn a_note_when_nothing_matched() {
+fn a_notice_says_that_nothing_matched() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["-e", "getpgid"], "calls getppid 1 10").succeeded();
     assert!(line::calls(&trace.lines()).is_empty(), "{}", trace.text);

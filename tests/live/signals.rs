@@ -1,4 +1,4 @@
-//! Signals as strace has them: which, why, from whom, with what, also where the kernel itself only says that a process
+//! Signals with number, code, sender and value, as strace shows them, also where the kernel reports only that a process
 //! was killed.
 
 use crate::line::{self, What};
@@ -6,7 +6,7 @@ use crate::machine::{self, Machine};
 use crate::trace::{Trace, start_workload, trace, workload};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What stands between the dashes, by who was given it.
+/// Returns the text between the dashes, by the task that got the signal.
 fn signals(trace: &Trace) -> Vec<(i32, String)> {
     let text = |line: &line::Line| Some(line.text.split_once("--- ")?.1.strip_suffix(" ---")?.to_owned());
     trace.lines().iter().filter_map(|line| Some((line.tid, text(line)?))).collect()
@@ -17,24 +17,24 @@ fn ends(trace: &Trace) -> Vec<(i32, String)> {
     trace.lines().into_iter().filter_map(end).collect()
 }
 
-/// Only the kernel's own programs read a whole siginfo_t; tracepoints have its first three members.
+/// Only BPF programs read the complete siginfo_t; the tracepoints have its first three members.
 fn is_whole() -> bool {
     machine::engine() == "bpf"
 }
 
-/// `si_pid` of a sender, and its user where that is known.
+/// Returns `si_pid` of a sender, and its user if that is known.
 fn sender(pid: i32, comm: &str) -> String {
     let user = if is_whole() { ", si_uid=0" } else { "" };
     format!("si_pid={pid} ({comm}){user}")
 }
 
-/// Of a child that ended.
+/// Returns the siginfo of a child that ended.
 fn is_of_child(signal: &str) -> bool {
     signal.starts_with("SIGCHLD ")
 }
 
 #[test]
-fn a_fatal_signal_is_the_one_that_was_sent() {
+fn a_fatal_signal_is_shown_as_the_one_that_was_sent() {
     let Some(machine) = Machine::shared() else { return };
     for name in ["TERM", "HUP", "USR1", "PIPE", "ALRM", "KILL", "ABRT", "RTMIN+5"] {
         let script = format!("sleep 30 & P=$!; sleep .1; kill -{name} $P; wait");
@@ -52,7 +52,7 @@ fn a_fatal_signal_is_the_one_that_was_sent() {
 }
 
 #[test]
-fn signals_are_shown_unless_that_is_not_wanted() {
+fn signals_are_shown_unless_no_signals_is_given() {
     let Some(machine) = Machine::shared() else { return };
     let script = "trap : USR1; kill -USR1 $$";
     let count = |options: &[&str]| signals(&trace(&machine, options, &["sh", "-c", script]).succeeded()).len();
@@ -62,7 +62,7 @@ fn signals_are_shown_unless_that_is_not_wanted() {
 }
 
 #[test]
-fn where_calls_are_chosen_signals_go_to_those_who_made_them() {
+fn signals_are_shown_for_tasks_with_selected_calls() {
     let Some(machine) = Machine::shared() else { return };
     let script = "trap : USR1; kill -USR1 $$; kill -0 $$";
     let count = |options: &[&str]| signals(&trace(&machine, options, &["sh", "-c", script]).succeeded()).len();
@@ -86,7 +86,7 @@ fn faults_have_their_address() {
 }
 
 #[test]
-fn a_broken_pipe_comes_from_the_writer_itself() {
+fn sigpipe_has_the_writer_as_its_sender() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["-e", "lseek"], "signals pipe");
     assert_eq!(trace.status, 128 + libc::SIGPIPE, "{}", trace.text);
@@ -96,7 +96,7 @@ fn a_broken_pipe_comes_from_the_writer_itself() {
 }
 
 #[test]
-fn children_say_how_they_ended() {
+fn sigchld_says_how_the_child_ended() {
     let Some(machine) = Machine::shared() else { return };
     let trace = trace(&machine, &["-e", "lseek"], &["sh", "-c", "(exit 3); sh -c 'kill -TERM $$'; :"]).succeeded();
     let of_children: Vec<String> = signals(&trace).into_iter().map(|(_, signal)| signal).filter(|signal| is_of_child(signal)).collect();
@@ -112,7 +112,7 @@ fn children_say_how_they_ended() {
 }
 
 #[test]
-fn a_sender_that_is_not_traced() {
+fn a_sender_that_is_not_traced_is_named() {
     let Some(machine) = Machine::shared() else { return };
     let mut run = start_workload(&machine, &["-e", "lseek"], "signals wait");
     run.wait_for_output("up\n");
@@ -133,7 +133,7 @@ fn a_sender_that_is_not_traced() {
 }
 
 #[test]
-fn a_thread_sends_to_another() {
+fn a_signal_from_one_thread_to_another_names_both() {
     let Some(machine) = Machine::shared() else { return };
     let trace = workload(&machine, &["-e", "lseek"], "signals thread").succeeded();
     let signals = signals(&trace);
@@ -166,7 +166,7 @@ fn timers_have_no_sender() {
     assert_eq!(only("signals alarm"), "SIGALRM {si_signo=SIGALRM, si_code=SI_KERNEL}");
 }
 
-/// The kernel wakes each thread with a SIGKILL of its own.
+/// The kernel sends a SIGKILL to each thread.
 #[test]
 fn a_process_of_many_threads_is_killed_once() {
     let Some(machine) = Machine::shared() else { return };
@@ -179,7 +179,7 @@ fn a_process_of_many_threads_is_killed_once() {
     assert!(ends.iter().all(|(_, how)| how == "killed by SIGTERM"), "{ends:?}");
 }
 
-/// exit_group and execve end threads by a SIGKILL that nobody sent.
+/// exit_group and execve end threads by a SIGKILL without a sender.
 #[test]
 fn ends_without_a_signal_show_none() {
     let Some(machine) = Machine::shared() else { return };

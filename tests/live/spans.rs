@@ -1,11 +1,11 @@
-//! Starts and durations are those of the call on whose line they stand: the program read the clock on both sides of each.
+//! The start and the duration on a line are those of its call: the program reads the clock before and after each call.
 
 use crate::line::{self, Result};
 use crate::machine::Machine;
 use crate::trace::{Trace, overrun, workload};
 use std::collections::HashMap;
 
-/// Durations are printed to the microsecond, rounded.
+/// Durations are rounded to microseconds.
 const ROUNDING_NS: u64 = 500;
 
 struct Span {
@@ -13,7 +13,7 @@ struct Span {
     after: u64,
 }
 
-/// By name and tag; the thread is in the value's line.
+/// The calls by name and tag; the line has the thread.
 fn spans(trace: &Trace) -> HashMap<(i32, String, u64), Span> {
     let span = |line: &str| {
         let words: Vec<&str> = line.strip_prefix("span ")?.split(' ').collect();
@@ -24,7 +24,7 @@ fn spans(trace: &Trace) -> HashMap<(i32, String, u64), Span> {
     trace.stdout.lines().filter_map(span).collect()
 }
 
-/// Holds every line with a known tag against its span, and gives how many there were.
+/// Compares every line of a known tag with its span, and returns the number of such lines.
 fn hold(trace: &Trace, tag: &str) -> usize {
     let spans = spans(trace);
     let lines = trace.lines();
@@ -46,7 +46,7 @@ fn hold(trace: &Trace, tag: &str) -> usize {
 }
 
 #[test]
-fn of_calls_that_sleep_side_by_side() {
+fn durations_of_parallel_sleeps_are_right() {
     let Some(machine) = Machine::shared() else { return };
     for events in ["poll,lseek", "*"] {
         let trace = workload(&machine, &["--time-format", "monotonic", "-e", events], "spans sleep 4 20").succeeded();
@@ -61,7 +61,7 @@ fn of_calls_that_sleep_side_by_side() {
 }
 
 #[test]
-fn of_calls_that_are_quick() {
+fn durations_of_short_calls_are_right() {
     let Some(machine) = Machine::alone() else { return };
     let trace = workload(&machine, &["--time-format", "monotonic"], "spans quick 4 5000").succeeded();
     assert_eq!(trace.conserved().lost, 0);
@@ -69,7 +69,7 @@ fn of_calls_that_are_quick() {
 }
 
 #[test]
-fn of_calls_beside_a_gap() {
+fn durations_beside_a_gap_are_right_or_absent() {
     let Some(machine) = Machine::alone() else { return };
     let trace = overrun(&machine, &["--time-format", "monotonic", "-m", "8K"], "spans quick 4 50000").succeeded();
     assert!(trace.conserved().lost > 0, "the ring held everything");

@@ -1,6 +1,7 @@
-//! Call graphs: the frames under a call, of programs that know where they make it.
+//! Call graphs: the frames under a call, of programs whose call chains are known.
 //!
-//! The programs of `tests/programs/stacks` print the functions that lead to their `lseek(-1, TAG, 9)`, innermost first; `*` stands for any frames.
+//! The programs of `tests/programs/stacks` print the functions that lead to their `lseek(-1, TAG, 9)`, innermost first.
+//! `*` stands for any frames.
 
 use crate::compiled::compiled;
 use crate::machine::{self, Machine};
@@ -8,29 +9,31 @@ use crate::needs::Need;
 use crate::trace::{Trace, start, trace};
 use std::process::Command;
 
-/// What a frame's line says: the function, or file and offset, and (but for the latter) the file.
+/// The parsed line of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
+    /// The function, or file and offset.
     pub name: String,
+    /// The file; empty if `name` has it.
     pub file: String,
-    /// What `--lines` adds.
+    /// The source file and line that `--lines` adds.
     line: String,
 }
 
-/// The frames under the first line that has this text.
+/// Returns the frames under the first line that has this text.
 fn frames_under(trace: &Trace, text: &str) -> Vec<Frame> {
     let all: Vec<Vec<Frame>> = stacks(trace, text);
     all.into_iter().next().unwrap_or_else(|| panic!("no line has {text:?}:\n{}\n{}", trace.text, trace.stderr))
 }
 
-/// The frames under each line that has this text.
+/// Returns the frames under each line that has this text.
 fn stacks(trace: &Trace, text: &str) -> Vec<Vec<Frame>> {
     let lines: Vec<&str> = trace.text.lines().collect();
     let with_text = lines.iter().enumerate().filter(|(_, line)| line.contains(text));
     with_text.map(|(at, _)| lines[at + 1..].iter().map_while(|line| frame(line)).collect()).collect()
 }
 
-/// Frames are indented as far as perf does it.
+/// Parses the line of a frame, which is indented like perf's.
 pub fn frame(line: &str) -> Option<Frame> {
     let body = line.strip_prefix(&" ".repeat(38)).filter(|body| !body.starts_with([' ', '[']))?;
     let (name, rest) = body.rsplit_once(" (").unwrap_or((body, ""));
@@ -38,7 +41,8 @@ pub fn frame(line: &str) -> Option<Frame> {
     Some(Frame { name: name.to_owned(), file: file.to_owned(), line: line.trim().to_owned() })
 }
 
-/// Holds frames against a program's own words: one name each, in this order from the second frame on (the first is the C library's), `*` for any number of others.
+/// Compares frames with the output of the program: the names of functions from the second frame on (the first is the C
+/// library's), with `*` for any number of others.
 fn assert_frames(found: &[Frame], wanted: &str, trace: &Trace) {
     let names: Vec<&str> = found.iter().map(|frame| frame.name.as_str()).collect();
     let separator = if wanted.trim_end().contains('\n') { '\n' } else { ' ' };
@@ -46,7 +50,7 @@ fn assert_frames(found: &[Frame], wanted: &str, trace: &Trace) {
     assert!(matches(&names[1.min(names.len())..], &wanted), "wanted {wanted:?}, found {names:?}\n{}\n{}", trace.text, trace.stderr);
 }
 
-/// Whether the names begin with what is wanted.
+/// Whether the names begin with the wanted ones.
 fn matches(names: &[&str], wanted: &[&str]) -> bool {
     match (names, wanted) {
         (_, []) => true,
@@ -56,14 +60,15 @@ fn matches(names: &[&str], wanted: &[&str]) -> bool {
     }
 }
 
-/// What makes room for thousands of stacks in some ten milliseconds: tracepoints give 8 KiB of stack each time, and all of that may be on one CPU.
+/// Returns options for ring buffers that hold thousands of stacks, which are written within some ten milliseconds.
+/// Tracepoints write 8 KiB of stack each time, and all of them may be on one CPU.
 fn room() -> &'static [&'static str] {
     if machine::engine() == "bpf" { &[] } else { &["-m", "64M"] }
 }
 
 const TAG: &str = "4711";
 
-/// Traces a program's own call and compares.
+/// Traces a program's call, and compares its frames with the program's output.
 fn assert_named(machine: &Machine, options: &[&str], command: &[&str]) -> Trace {
     let trace = trace(machine, &[&["-e", "lseek"], options].concat(), command).succeeded();
     let found = frames_under(&trace, &format!("offset: {TAG}"));
@@ -72,10 +77,10 @@ fn assert_named(machine: &Machine, options: &[&str], command: &[&str]) -> Trace 
     trace
 }
 
-/// What stands where a frame pointer leads is no return address if it is in no code.
+/// The word above the address in a frame pointer is a return address only if it is in mapped code.
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn frame_pointers_that_lead_nowhere_give_no_frames() {
+fn a_frame_pointer_that_leads_outside_of_code_ends_the_chain() {
     let Some(machine) = Machine::shared() else { return };
     let options = ["-O2", "-fno-omit-frame-pointer", "-mno-red-zone"];
     let Some(program) = compiled(&machine, "cc", &options, "stacks/no_chain.c", "no_chain") else { return };
@@ -87,7 +92,7 @@ fn frame_pointers_that_lead_nowhere_give_no_frames() {
 }
 
 #[test]
-fn of_programs_however_they_are_built() {
+fn stacks_of_programs_of_all_builds_are_unwound() {
     let Some(machine) = Machine::shared() else { return };
     let builds: [(&str, &[&str]); 7] = [
         ("optimized", &["-O2"]),
@@ -111,25 +116,25 @@ fn of_programs_however_they_are_built() {
 }
 
 #[test]
-fn by_frame_pointers_where_there_are_some() {
+fn call_chains_by_frame_pointers_have_the_functions() {
     let Some(machine) = Machine::shared() else { return };
     let options = ["-O2", "-fno-omit-frame-pointer", "-static"];
     let Some(program) = compiled(&machine, "cc", &options, "stacks/chain.c", "frame-pointers") else { return };
     let trace = trace(&machine, &["-e", "lseek", "--call-graph", "fp"], &[&program, "plain", TAG]).succeeded();
     let names: Vec<String> = frames_under(&trace, &format!("offset: {TAG}")).into_iter().map(|frame| frame.name).collect();
-    // The C library's own function has no frame, so the kernel misses who called it.
+    // The C library's function has no frame of its own, so the kernel's call chain lacks its caller.
     assert!(names.iter().any(|name| name == "middle") && names.iter().any(|name| name == "outer"), "{names:?}\n{}", trace.text);
 }
 
 #[test]
-fn of_frames_without_a_fixed_size() {
+fn frames_of_variable_size_are_unwound() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
     assert_named(&machine, &["--call-graph", "dwarf"], &[&program, "alloca", TAG]);
 }
 
 #[test]
-fn of_a_library_that_is_loaded_on_the_way() {
+fn frames_in_a_library_that_was_loaded_at_run_time_have_names() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
     let Some(library) = compiled(&machine, "cc", &["-O2", "-shared", "-fPIC"], "stacks/library.c", "library.so") else { return };
@@ -139,12 +144,12 @@ fn of_a_library_that_is_loaded_on_the_way() {
 }
 
 #[test]
-fn of_a_stack_that_is_deeper_than_what_is_copied_at_first() {
+fn a_stack_that_is_deeper_than_the_first_copy_is_unwound() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
     let of_kib = |kib: u32| (kib * 2).to_string();
     assert_named(&machine, &["--call-graph", "dwarf,60K"], &[&program, "deep", TAG, &of_kib(40)]);
-    // What is deeper than that cannot be whole, and says so.
+    // A stack that is deeper than the limit is incomplete, and a line says so.
     let trace = trace(&machine, &["-e", "lseek", "--call-graph", "dwarf,4K"], &[&program, "deep", TAG, &of_kib(40)]).succeeded();
     let frames = frames_under(&trace, &format!("offset: {TAG}"));
     assert!(frames[2..].iter().all(|frame| frame.name == "descend") && (8..=12).contains(&frames.len()), "{}", trace.text);
@@ -152,14 +157,14 @@ fn of_a_stack_that_is_deeper_than_what_is_copied_at_first() {
 }
 
 #[test]
-fn of_code_that_a_program_makes() {
+fn frames_through_generated_code_are_unwound() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2", "-fno-omit-frame-pointer"], "stacks/chain.c", "chain") else { return };
     assert_named(&machine, &["--call-graph", "dwarf"], &[&program, "made", TAG]);
 }
 
 #[test]
-fn of_inlined_functions_and_source_lines() {
+fn inlined_functions_and_source_lines_are_shown() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "c++", &["-O2", "-g"], "stacks/inlined.cc", "inlined") else { return };
     let trace = assert_named(&machine, &["--call-graph", "dwarf", "--inline", "--lines"], &[&program, TAG]);
@@ -170,26 +175,26 @@ fn of_inlined_functions_and_source_lines() {
 }
 
 #[test]
-fn of_rust() {
+fn names_of_rust_functions_are_demangled() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "rustc", &["--edition", "2024", "-O"], "stacks/generic.rs", "generic") else { return };
     assert_named(&machine, &["--call-graph", "dwarf"], &[&program, TAG]);
 }
 
-/// Debian's sleep has no symbols, its C library has those that others may call.
+/// Debian's sleep has no symbols, and its C library has those of exported functions only.
 #[test]
-fn of_a_stripped_program_down_to_its_start() {
+fn frames_of_a_stripped_program_are_file_and_offset() {
     let Some(machine) = Machine::shared() else { return };
     let trace = trace(&machine, &["-e", "clock_nanosleep", "--call-graph", "dwarf"], &["sleep", "0.01"]).succeeded();
     let frames = frames_under(&trace, "clock_nanosleep");
     assert_eq!(frames[0].name, "clock_nanosleep", "{}", trace.text);
     assert!(frames.iter().any(|frame| frame.name.starts_with("__libc_start_")), "{}", trace.text);
     let sleep = frames.iter().filter(|frame| frame.name.contains("/sleep+0x")).count();
-    assert!(sleep >= 3, "main, what it calls, and _start are file and offset: {}", trace.text);
+    assert!(sleep >= 3, "main, its callees, and _start are file and offset: {}", trace.text);
 }
 
 #[test]
-fn of_python() {
+fn frames_of_python_have_names() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Program("python3")]) {
         return;
@@ -201,9 +206,9 @@ fn of_python() {
     assert!(has("_PyEval_EvalFrameDefault") && has("Py_BytesMain"), "{}", trace.text);
 }
 
-/// All of them, with all their frames, of several threads too: `perf trace --call-graph dwarf` loses nearly all of these.
+/// All stacks of several threads have all their frames. `perf trace --call-graph dwarf` loses nearly all of these.
 #[test]
-fn nothing_is_lost_and_no_frame_is_missing() {
+fn thousands_of_stacks_are_complete_and_none_is_lost() {
     let Some(machine) = Machine::alone() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/many.c", "many") else { return };
     let run = trace(&machine, &[&["-e", "openat,close", "--call-graph", "dwarf"], room()].concat(), &[&program, "2", "1501"]).succeeded();
@@ -219,13 +224,13 @@ fn nothing_is_lost_and_no_frame_is_missing() {
     }
 }
 
-/// Linux 6.1 has rtrace's own BPF program among them.
+/// Whether a frame is the kernel's. In Linux 6.1, rtrace's own BPF program is one of them.
 fn is_in_the_kernel(frame: &Frame) -> bool {
     frame.file.starts_with("[kernel") || frame.file == "[bpf]"
 }
 
 #[test]
-fn of_the_kernel() {
+fn kernel_stacks_have_names() {
     let Some(machine) = Machine::shared() else { return };
     let trace = trace(&machine, &["-e", "clock_nanosleep", "--kernel-stack"], &["sleep", "0.01"]).succeeded();
     let frames = frames_under(&trace, "clock_nanosleep");
@@ -234,7 +239,7 @@ fn of_the_kernel() {
 }
 
 #[test]
-fn of_a_process_that_was_there_before() {
+fn stacks_of_a_running_process_are_unwound() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/many.c", "many") else { return };
     let mut child = Command::new(&program).args(["1", "0"]).stdout(std::process::Stdio::null()).spawn().expect("it was just compiled");
@@ -247,9 +252,9 @@ fn of_a_process_that_was_there_before() {
     assert!(all.iter().all(|frames| frames.iter().any(|frame| frame.name == "work")), "{}", trace.text);
 }
 
-/// A program that executes another has its stack at the entry of execve; what ends has it at the entry of exit_group.
+/// After execve the caller's stack no longer exists, and exit_group does not return.
 #[test]
-fn of_calls_that_do_not_return_to_where_they_were_made() {
+fn stacks_of_execve_and_exit_group_are_taken_at_the_entry() {
     let Some(machine) = Machine::shared() else { return };
     let script = "exec /usr/bin/env /usr/bin/true";
     let trace = trace(&machine, &["-e", "execve,exit_group", "--call-graph", "dwarf"], &["sh", "-c", script]).succeeded();
@@ -266,7 +271,7 @@ fn of_calls_that_do_not_return_to_where_they_were_made() {
 }
 
 #[test]
-fn items_have_their_own_ways() {
+fn items_of_e_have_their_own_stack_options() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
     let events = "lseek/call-graph=dwarf,max-stack=3/,exit_group,mmap/kernel-stack/";
@@ -277,7 +282,7 @@ fn items_have_their_own_ways() {
 }
 
 #[test]
-fn only_of_calls_that_are_deep_enough() {
+fn min_stack_leaves_out_calls_with_fewer_frames() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
     let run = |least: &str| {
@@ -290,7 +295,7 @@ fn only_of_calls_that_are_deep_enough() {
 }
 
 #[test]
-fn paths_add_up() {
+fn call_paths_add_up_to_all_calls() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/many.c", "many") else { return };
     let (folded, picture) = (machine.path("folded"), machine.path("picture.svg"));
@@ -309,9 +314,9 @@ fn paths_add_up() {
     assert!(summary.contains("openat: 1000 calls") && summary.contains("      work ("), "{summary}");
 }
 
-/// A picture is what was asked for: it comes without lines, unless there is a place for them.
+/// With a flame graph or folded stacks, lines are printed only if another option names their destination.
 #[test]
-fn a_picture_comes_without_lines_and_is_named_at_the_end() {
+fn a_flame_graph_replaces_lines_and_is_named_at_the_end() {
     let Some(machine) = Machine::shared() else { return };
     let (folded, picture, lines) = (machine.path("folded"), machine.path("picture.svg"), machine.path("lines"));
     let workload = crate::machine::workload();
@@ -319,10 +324,10 @@ fn a_picture_comes_without_lines_and_is_named_at_the_end() {
         crate::trace::plain(&machine, &[options, &["-e", "lseek", "--", &workload, "calls", "lseek", "1", "30"]].concat()).succeeded()
     };
     let alone = run(&["--flamegraph", &picture]);
-    assert_eq!(alone.stderr, format!("rtrace: the call paths of 30 calls are drawn in {picture}\n"));
+    assert_eq!(alone.stderr, format!("rtrace: the call paths of 30 calls are in {picture} (flame graph)\n"));
     assert!(std::fs::read_to_string(&picture).expect("it was written").contains("lseek"));
     let both = run(&["--folded", &folded, "--flamegraph", &picture, "-o", &lines]);
-    assert_eq!(both.stderr, format!("rtrace: the call paths of 30 calls are folded in {folded} and drawn in {picture}\n"));
+    assert_eq!(both.stderr, format!("rtrace: the call paths of 30 calls are in {folded} (folded stacks) and {picture} (flame graph)\n"));
     assert_eq!(std::fs::read_to_string(&lines).expect("it was written").matches(" lseek(").count(), 30);
     let summary = run(&["--folded", &folded, "-s"]);
     assert!(summary.stderr.contains("Summary of events") && !summary.stderr.contains(" lseek("), "{}", summary.stderr);

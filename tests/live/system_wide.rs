@@ -1,4 +1,4 @@
-//! `-a`: everybody, but not rtrace's own noise.
+//! `-a`: all tasks of the machine, except those whose calls rtrace itself causes.
 
 use crate::cgroup::Cgroup;
 use crate::line;
@@ -10,14 +10,14 @@ use std::process::Command;
 use std::time::Duration;
 
 #[test]
-fn a_filter_on_the_name_finds_every_call() {
+fn a_filter_on_comm_finds_every_call() {
     let Some(machine) = Machine::alone() else { return };
-    // Another suite on this machine makes such a program, too.
+    // Another test run on this machine may start the same program.
     let name = format!("lonely-{}", std::process::id());
     let program = machine.path(&name);
     std::os::unix::fs::symlink(machine::workload(), &program).expect("the test's directory is writable");
     for events in ["lseek", "*"] {
-        // Everybody's calls go through the rings, and of what is lost nobody knows whose it was.
+        // The calls of all tasks go through the rings, and the tasks of lost calls are unknown.
         let filter = format!("comm == \"{name}\"");
         let options = ["-a", "-m", "32M", "-e", events, "--filter", &filter];
         let trace = trace(&machine, &options, &[&program, "calls", "lseek", "4", "10000"]).succeeded();
@@ -29,15 +29,16 @@ fn a_filter_on_the_name_finds_every_call() {
 }
 
 #[test]
-fn rtrace_leaves_itself_out() {
+fn rtrace_does_not_trace_itself() {
     let Some(machine) = Machine::alone() else { return };
     let run = start(&machine, &["-a"], &["sleep", "1"]);
     let own = run.pid().as_raw_nonzero().get();
-    // Other rtraces may run on the machine, whose calls are traced: this one's threads are known by their numbers.
+    // Other rtraces may run on the machine, and their calls are traced. The threads of this one are known by their
+    // tids.
     let mut threads = BTreeSet::from([own]);
     while let Ok(tasks) = std::fs::read_dir(format!("/proc/{own}/task")) {
         let tids: Vec<i32> = tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect();
-        // A process that has ended, and nobody has waited for yet, has one thread.
+        // A zombie has one thread.
         let is_over = std::fs::read_to_string(format!("/proc/{own}/status")).is_ok_and(|status| status.contains("\nState:\tZ"));
         threads.extend(tids);
         if is_over {
@@ -54,9 +55,9 @@ fn rtrace_leaves_itself_out() {
     assert_eq!(trace.conserved().held_back, 0, "nothing is traced in order to be left out");
 }
 
-/// Every line that it copies would make new ones.
+/// Every line that the pager reads would cause new lines.
 #[test]
-fn the_pager_that_carries_the_output_is_left_out() {
+fn the_pager_that_reads_the_output_is_not_traced() {
     let Some(machine) = Machine::alone() else { return };
     let script = r#""$rtrace" -a -e read,write sleep 1 2>&1 >/dev/null | { sh -c 'echo $PPID >"$dir/carrier"'; exec cat >"$dir/lines"; }"#;
     shell(&machine, script).succeeded();
@@ -69,7 +70,7 @@ fn the_pager_that_carries_the_output_is_left_out() {
 }
 
 #[test]
-fn one_inside_the_other_both_see_all() {
+fn nested_traces_both_see_all_calls() {
     let Some(machine) = Machine::alone() else { return };
     let (inner, program) = (machine.path("inner"), machine::workload());
     let command = [machine::rtrace(), "-o", &inner, "-e", "lseek", "--", &program, "calls", "lseek", "2", "5000"];
@@ -81,9 +82,9 @@ fn one_inside_the_other_both_see_all() {
     assert_eq!(of_workload, 10_000);
 }
 
-/// perf on the very tracepoints that rtrace is on: neither keeps anything from the other.
+/// perf uses the same tracepoints as rtrace, and neither takes events from the other.
 #[test]
-fn beside_perf_both_see_all() {
+fn rtrace_and_perf_both_see_all_calls() {
     let Some(machine) = Machine::alone() else { return };
     let Some(perf) = peer("perf") else { return };
     let data = machine.path("perf.data");
@@ -104,13 +105,13 @@ fn beside_perf_both_see_all() {
     }
 }
 
-/// bpftrace on the very tracepoints that rtrace is on, begun before it and after it.
+/// bpftrace uses the same tracepoints as rtrace, and is started before it and after it.
 #[test]
-fn beside_bpftrace_both_see_all() {
+fn rtrace_and_bpftrace_both_see_all_calls() {
     let Some(machine) = Machine::alone() else { return };
     let Some(bpftrace) = peer("bpftrace") else { return };
     let script = machine.path("count.bt");
-    // bpftrace counts for the whole machine, where a second run of the tests may have a workload, too.
+    // bpftrace counts calls of the whole machine, on which a second run of the tests may have a workload too.
     let comm = format!("own{}", std::process::id());
     let program = format!(
         r#"
@@ -142,7 +143,7 @@ tracepoint:raw_syscalls:sys_exit /comm == "{comm}" && args->id == 8/ {{ @exits =
     }
 }
 
-/// bpftrace's two counts.
+/// Returns the two counts of bpftrace.
 fn assert_counted(file: &str, wanted: u64) {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     for name in ["@entries", "@exits"] {
@@ -151,7 +152,7 @@ fn assert_counted(file: &str, wanted: u64) {
     }
 }
 
-/// Another tracer of this machine, the newest there is; says so loudly where there is none.
+/// Returns the newest version of another tracer on this machine, and reports it if there is none.
 fn peer(name: &'static str) -> Option<&'static str> {
     let fetched = format!("/var/tmp/peers/tools/{name}");
     let found = [fetched.leak() as &'static str, name].into_iter().find(|tool| Command::new(tool).arg("--version").output().is_ok());
@@ -162,16 +163,21 @@ fn peer(name: &'static str) -> Option<&'static str> {
 }
 
 #[test]
-fn only_the_cpus_that_are_asked_for() {
+fn only_the_selected_cpus_are_traced() {
     let Some(machine) = Machine::shared() else { return };
     if machine::engine() == "bpf" {
         let refused = trace(&machine, &["--engine", "bpf", "-a", "-C", "0", "-e", "lseek"], &["true"]);
-        assert!(refused.status == 125 && refused.stderr.contains("(-C) are traced by tracepoints"), "{}", refused.stderr);
+        assert!(
+            refused.status == 125
+                && refused.stderr.contains("the BPF engine follows calls from CPU to CPU and cannot trace single CPUs (-C)"),
+            "{}",
+            refused.stderr
+        );
     }
     if machine::engine_asked_for().as_deref() == Some("bpf") {
         return;
     }
-    // Numbers of the test's own: everybody on that CPU is traced, other tests, too.
+    // The calls have numbers that only this test uses, because the trace includes other tests on that CPU.
     let first = 1_000_000_000 + 1000 * u64::from(std::process::id());
     let last = first + 99;
     let on_cpu_0 = |cpus: &str| {
@@ -189,7 +195,7 @@ fn only_the_cpus_that_are_asked_for() {
 }
 
 #[test]
-fn only_the_cgroup_that_is_asked_for() {
+fn only_the_selected_cgroup_is_traced() {
     let Some(machine) = Machine::shared() else { return };
     let group = Cgroup::new(&machine, "a");
     let script =
@@ -198,9 +204,9 @@ fn only_the_cgroup_that_is_asked_for() {
     assert_eq!(trace.tags(), [8002, 8003], "{}", trace.text);
 }
 
-/// The command that says how long, when it moves itself into the cgroup that is traced.
+/// The timer command moves itself into the traced cgroup.
 #[test]
-fn a_command_that_moves_itself_into_the_traced_cgroup_is_traced_there() {
+fn a_command_that_moves_itself_into_the_traced_cgroup_is_traced() {
     let Some(machine) = Machine::shared() else { return };
     let group = Cgroup::new(&machine, "a");
     let dir = group.dir.display();
@@ -218,7 +224,7 @@ fn a_command_that_moves_itself_into_the_traced_cgroup_is_traced_there() {
 }
 
 #[test]
-fn the_timers_status_is_not_rtraces() {
+fn rtrace_does_not_exit_with_the_timers_status() {
     let Some(machine) = Machine::shared() else { return };
     trace(&machine, &["-a", "-e", "lseek"], &["sh", "-c", "exit 9"]).succeeded();
 }

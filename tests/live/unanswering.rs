@@ -1,4 +1,4 @@
-//! A file system that does not answer keeps those who use it, and not rtrace.
+//! A file system that does not answer blocks the programs that use it, and not rtrace.
 
 use crate::compiled::compiled;
 use crate::machine::{self, Machine};
@@ -11,30 +11,31 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Starts a FUSE file system, in a mount namespace of the test's own: what is in `$dir/real` is in `$dir/mount`, too.
+/// Starts a FUSE file system in the test's own mount namespace: the files of `$dir/real` are also in `$dir/mount`.
 const MOUNTED: &str = "
     mkdir -p $dir/real $dir/mount && cp $(command -v sleep) $dir/real/sleeper && cp $(command -v sh) $dir/real/shell
     bindfs -f $dir/real $dir/mount & server=$!
     until [ -x $dir/mount/shell ]; do sleep .05; done
     ";
-/// A program on it that sleeps, and one that makes calls; then its server is stopped.
+/// Starts a sleeping program and a program that makes calls from that file system, and then stops its server.
 const STOPPED: &str = r#"
     $dir/mount/sleeper 1000 & sleeper=$!
     $dir/mount/shell -c 'while :; do sleep .1; done' & caller=$!
     until grep -q sleeper /proc/$sleeper/comm && grep -q wait /proc/$caller/wchan; do sleep .05; done
     sleep .5; kill -STOP $server
     "#;
-/// Lets everything go, whatever became of it.
+/// Continues and ends everything that is still there.
 const ENDED: &str = "
     kill -CONT $server; kill $sleeper $caller 2>/dev/null; wait $sleeper $caller 2>/dev/null; cd /; umount -l $dir/mount; kill -KILL $server; wait; rm -r $dir/real $dir/mount
     ";
 
-/// Runs a script with such a file system, unless there can be none. What it writes to its standard output passes for lines.
+/// Runs a script with such a file system, if one can be created. The standard output of the script takes the place of
+/// the lines.
 fn with_mount(machine: &Machine, between: &str, script: &str) -> Option<Trace> {
     in_namespaces(machine, "-m", &format!("{between} {script} {ENDED}"))
 }
 
-/// The same in these namespaces, with what comes behind the mount.
+/// Does the same in these namespaces, with the commands that follow the mount.
 fn in_namespaces(machine: &Machine, namespaces: &str, script: &str) -> Option<Trace> {
     if Command::new("bindfs").arg("--version").output().is_err() || !std::path::Path::new("/dev/fuse").exists() {
         unsupported("no FUSE, or no bindfs");
@@ -45,7 +46,7 @@ fn in_namespaces(machine: &Machine, namespaces: &str, script: &str) -> Option<Tr
 }
 
 #[test]
-fn a_program_on_a_mount_that_does_not_answer_keeps_nobody() {
+fn a_program_on_an_unanswering_mount_does_not_block_rtrace() {
     let Some(machine) = Machine::shared() else { return };
     for target in ["-a", "-u root", "-p $sleeper"] {
         let script = format!("timeout -s KILL 60 $rtrace $engine {target} -e lseek -o $dir/lines true; echo status $?;");
@@ -54,9 +55,10 @@ fn a_program_on_a_mount_that_does_not_answer_keeps_nobody() {
     }
 }
 
-/// The frames in its files are the files' names and offsets; those in others have their functions' names.
+/// Frames in files of that file system are shown as file names and offsets; frames in other files have the names of
+/// their functions.
 #[test]
-fn call_graphs_through_files_that_nobody_gives_have_these_files_names() {
+fn frames_in_unanswering_files_have_the_files_names() {
     let Some(machine) = Machine::shared() else { return };
     for target in ["-a", "-p $caller"] {
         let script = format!(
@@ -84,7 +86,8 @@ fn call_graphs_through_files_that_nobody_gives_have_these_files_names() {
             "{target}: {frames:?}\n{}",
             run.stdout
         );
-        let said = run.stderr.lines().filter(|line| line.contains("because their file systems do not answer: ")).collect::<Vec<_>>();
+        let said =
+            run.stderr.lines().filter(|line| line.contains("because the file systems of these files do not answer: ")).collect::<Vec<_>>();
         assert!(
             matches!(said[..], [line] if line.starts_with("rtrace: stacks lack names and callers") && line.contains(&file)),
             "{target}: {}",
@@ -94,9 +97,9 @@ fn call_graphs_through_files_that_nobody_gives_have_these_files_names() {
     }
 }
 
-/// Where distributions put debug files, there may be another machine's files.
+/// The directory for debug files may be on a network file system.
 #[test]
-fn debug_files_that_nobody_gives_keep_no_call_graph() {
+fn unanswering_debug_files_do_not_block_call_graphs() {
     let Some(machine) = Machine::shared() else { return };
     let between = format!("mount --bind $dir/mount /usr/lib/debug; {STOPPED}");
     let script = "timeout -s KILL 100 $rtrace $engine -v -e clock_nanosleep --call-graph dwarf -o $dir/lines sleep 0.1; echo status $?; cat $dir/lines;";
@@ -110,27 +113,31 @@ fn debug_files_that_nobody_gives_keep_no_call_graph() {
         "the names that are in the file itself are there\n{}",
         run.stdout
     );
-    let said =
-        run.stderr.lines().filter(|line| line.contains("because their file systems do not answer: /usr/lib/debug/.build-id/")).count();
+    let said = run
+        .stderr
+        .lines()
+        .filter(|line| line.contains("because the file systems of these files do not answer: /usr/lib/debug/.build-id/"))
+        .count();
     assert_eq!(said, 1, "{}", run.stderr);
 }
 
-/// Whoever asks for the end gets it, whatever the process waits for that reads files; and that process is gone when what it waited for is there.
+/// A signal ends the trace although the helper process that reads files is blocked. The helper process ends when the
+/// file system answers again.
 #[test]
-fn an_interrupt_ends_a_call_graph_of_files_that_nobody_gives() {
+fn an_interrupt_ends_a_call_graph_of_unanswering_files() {
     let Some(machine) = Machine::shared() else { return };
     let traced = "timeout -s INT -k 60 2 $rtrace $engine -v -p $caller -e wait4 --call-graph dwarf -o $dir/lines; echo status $?;";
     let alone = "while grep -qs rtrace-reader /proc/[0-9]*/comm; do sleep .1; done; echo alone";
-    // In a pid namespace of its own, no other test's processes are seen.
+    // In its own pid namespace, the test sees no processes of other tests.
     let script = format!("{STOPPED} {traced} {ENDED} {alone}");
     let Some(run) = in_namespaces(&machine, "-m -p -f --mount-proc", &script) else { return };
     assert_eq!(run.stdout, "status 124\nalone\n", "timeout sent one signal, and no second one: {}", run.stderr);
     assert!(run.verdict().adds_up(), "{}", run.stderr);
 }
 
-/// As long as it answers, such a file system's files are read as all others, and nobody is left behind.
+/// As long as such a file system answers, its files are read like all others, and no helper process is left.
 #[test]
-fn call_graphs_through_files_of_a_program_that_answers_are_whole() {
+fn call_graphs_through_files_on_answering_mounts_are_complete() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2", "-g"], "stacks/chain.c", "chain") else { return };
     let between = format!("cp {program} $dir/real/chain;");
@@ -146,9 +153,10 @@ fn call_graphs_through_files_of_a_program_that_answers_are_whole() {
     assert!(real.contains("/real/chain) ") && real.contains("chain.c:"), "{real}");
 }
 
-/// Anybody could start it as the process that reads files, and would be given what he may not read.
+/// Any user could start a privileged rtrace as the helper process, and would get the content of files that the user may
+/// not read.
 #[test]
-fn a_program_with_privileges_of_its_own_reads_files_for_nobody() {
+fn the_helper_process_of_a_privileged_program_serves_nobody_else() {
     let Some(machine) = Machine::shared() else { return };
     let program = machine.path("rtrace");
     std::fs::copy(machine::rtrace(), &program).expect("the test's directory is writable");

@@ -1,10 +1,11 @@
-//! Where tracefs is not mounted: in a mount namespace of the test's own, in a chroot, and without the capability that does without a mount.
+//! Tracing without a mounted tracefs: in a mount namespace, in a chroot, and without the capability that a detached
+//! mount needs.
 
 use crate::machine::{Machine, engine};
 use crate::needs::Need;
 use crate::trace::{Trace, plain, shell};
 
-/// The beginning of a script in a namespace, after which neither tracefs nor debugfs is mounted there.
+/// The beginning of a script in a mount namespace, after which neither tracefs nor debugfs is mounted there.
 const UNMOUNTED: &str = r#"
     set -e
     mount --make-rprivate /
@@ -14,14 +15,14 @@ const UNMOUNTED: &str = r#"
     ! grep -w tracefs /proc/self/mounts
 "#;
 
-/// Runs this behind [`UNMOUNTED`], with `$engine` being the engine under test.
+/// Runs a script after [`UNMOUNTED`], with the option for the engine under test in `$engine`.
 fn unmounted(machine: &Machine, script: &str) -> Trace {
     let path = machine.path("script");
     std::fs::write(&path, format!("engine={}\n{UNMOUNTED}\n{script}", engine())).expect("the test's directory is writable");
     shell(machine, &format!("exec unshare -m sh {path}"))
 }
 
-/// The lines of stderr without stamps, durations and what follows the return.
+/// Returns the lines of stderr without time stamps, durations, and the text after the return.
 fn lines(run: &Trace) -> Vec<String> {
     let event = |line: &str| {
         let (task, rest) = line.split_once(": ")?.1.split_once(' ')?;
@@ -45,12 +46,12 @@ fn both_engines_trace_calls_and_events_without_a_mount() {
     let has = |begin: &str| lines.iter().any(|line| line.starts_with(begin));
     assert!(has("env sched:sched_process_exec(filename: \"/") && has("echo write(fd: 1"), "{}", run.stderr);
     let said = "started\nsched:sched_process_exec\n\
-                ok       tracefs          not mounted; rtrace reads it by a mount of its own that nobody else sees\n0\n";
+                ok       tracefs          not mounted; rtrace mounts it for itself, where nobody else sees it\n0\n";
     assert_eq!(run.stdout, said, "{}", run.stderr);
 }
 
 #[test]
-fn probes_are_made_and_taken_away_without_a_mount() {
+fn probes_are_created_and_removed_without_a_mount() {
     let Some(machine) = Machine::shared() else { return };
     if machine.lacks(&[Need::Uprobes]) {
         return;
@@ -65,9 +66,9 @@ fn probes_are_made_and_taken_away_without_a_mount() {
     assert!(run.stdout.ends_with("0\n"), "{}", run.stdout);
 }
 
-/// A program finds the file of user events without rtrace's help, by a mount of its own.
+/// A program finds the file of user events without the help of rtrace, by its own mount.
 #[test]
-fn programs_set_marks_without_a_mount() {
+fn programs_write_marks_without_a_mount() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"
         "$workload" mark rtrace_unmounted 3 2>&1 || true
@@ -80,13 +81,14 @@ fn programs_set_marks_without_a_mount() {
     let as_root = if Need::UserEvents.is_met() { "set 0\n" } else { "this kernel has no user events (CONFIG_USER_EVENTS)" };
     let (root, user) = run.stdout.split_once("tracefs is not mounted").unwrap_or_else(|| panic!("{}", run.stdout));
     assert!(root.contains(as_root) && !root.contains("mount it for itself"), "{}", run.stdout);
-    let why = ", and this program may not mount it for itself (Operation not permitted (os error 1)): `mount -t tracefs tracefs";
+    let why =
+        ", and this program may not mount it for itself (Operation not permitted (os error 1)): as root, run `mount -t tracefs tracefs";
     assert!(user.starts_with(why) && user.ends_with("\n0\n"), "{}", run.stdout);
 }
 
-/// A system that is not set up: nothing but programs and what they load. Without /proc, the BPF programs cannot be loaded.
+/// A minimal system has only programs and their libraries. Without /proc, the BPF programs cannot be loaded.
 #[test]
-fn in_a_chroot_with_proc_and_without() {
+fn a_chroot_works_with_and_without_proc() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"
         mkdir "$dir/root"
@@ -110,9 +112,9 @@ fn in_a_chroot_with_proc_and_without() {
     assert_eq!(run.stdout, "started\nstarted\n");
 }
 
-/// Where debugfs is mounted, a look at its directory `tracing` would mount tracefs for all to see.
+/// Where debugfs is mounted, any access to its directory `tracing` would mount tracefs visibly.
 #[test]
-fn nothing_is_mounted_below_debugfs() {
+fn rtrace_mounts_nothing_below_debugfs() {
     let Some(machine) = Machine::shared() else { return };
     let script = r#"
         mount -t debugfs debugfs /sys/kernel/debug
@@ -124,18 +126,18 @@ fn nothing_is_mounted_below_debugfs() {
     assert_eq!(run.stdout, "started\nsame\n", "{}", run.stderr);
 }
 
-const WHY: &str = "tracefs is not mounted, and without a mount it takes CAP_SYS_ADMIN, which this process does not have: start the container \
+const WHY: &str = "tracefs is not mounted, and using it without a mount needs CAP_SYS_ADMIN, which this process does not have: start the container \
                    with `--cap-add SYS_ADMIN` or `-v /sys/kernel/tracing:/sys/kernel/tracing` (docker, podman), or give its securityContext \
                    the capability SYS_ADMIN or a hostPath volume of /sys/kernel/tracing (kubernetes)";
 
-/// Root in a container is often without CAP_SYS_ADMIN; CAP_BPF and CAP_PERFMON trace syscalls all the same.
+/// Root in a container often has no CAP_SYS_ADMIN; CAP_BPF and CAP_PERFMON are enough to trace syscalls.
 #[test]
-fn without_the_capability_bpf_traces_syscalls_and_says_what_is_missing() {
+fn without_the_capability_bpf_traces_syscalls_and_names_what_is_missing() {
     let Some(machine) = Machine::shared() else { return };
     let run = unmounted(&machine, r#"exec setpriv --bounding-set=-sys_admin "$rtrace" --engine "$engine" -e write -- echo started"#);
     if engine() == "bpf" {
         let run = run.succeeded();
-        assert_eq!(run.stderr.lines().next(), Some(&*format!("rtrace: there are only syscalls, no signals and no other events: {WHY}")));
+        assert_eq!(run.stderr.lines().next(), Some(&*format!("rtrace: only syscalls are traced, without signals and other events: {WHY}")));
         assert!(run.stderr.contains("write(fd: 1"), "{}", run.stderr);
         assert_eq!(run.stdout, "started\n");
         let run = unmounted(&machine, r#"exec setpriv --bounding-set=-sys_admin "$rtrace" -e sched:sched_switch -- echo started"#);
@@ -148,16 +150,16 @@ fn without_the_capability_bpf_traces_syscalls_and_says_what_is_missing() {
 }
 
 #[test]
-fn check_says_what_is_missing() {
+fn check_names_what_is_missing() {
     let Some(machine) = Machine::shared() else { return };
     let run = unmounted(&machine, r#"exec setpriv --bounding-set=-sys_admin "$rtrace" check"#);
     let line = |thing: &str| run.stdout.lines().find(|line| line.split_whitespace().nth(1) == Some(thing)).unwrap_or_default();
     assert!(
-        line("tracefs").starts_with("missing  tracefs          not mounted, and without a mount it takes CAP_SYS_ADMIN"),
+        line("tracefs").starts_with("missing  tracefs          not mounted, and using it without a mount needs CAP_SYS_ADMIN"),
         "{}",
         run.stdout
     );
-    // Whatever engine is under test: this is about what is there.
+    // The result does not depend on the engine under test.
     let works = plain(&machine, &["check"]).stdout.contains(" engine           bpf:");
     assert_eq!(run.status, if works { 0 } else { 125 }, "{}", run.stdout);
     assert_eq!(line("engine").starts_with("limited  engine           bpf: only syscalls"), works, "{}", run.stdout);

@@ -1,9 +1,9 @@
-//! Arguments that are zero: shown where zero says something, left out where it is what nearly every caller passes.
+//! Arguments of value zero are shown where zero has a meaning, and left out where nearly every caller passes zero.
 
 use crate::machine::Machine;
 use crate::trace::trace;
 
-/// The calls of a command, without stamps, tasks and the blanks before the return.
+/// Returns the calls of a command, without time stamps, tasks and the blanks before the return.
 fn calls(machine: &Machine, options: &[&str], script: &str) -> Vec<String> {
     let trace = trace(machine, options, &["sh", "-c", script]).succeeded();
     let lines = trace.lines();
@@ -16,7 +16,7 @@ fn assert_has(calls: &[String], wanted: &str) {
 }
 
 #[test]
-fn a_length_a_status_a_signal_and_read_only_are_shown() {
+fn zero_lengths_statuses_signals_and_flags_are_shown() {
     let Some(machine) = Machine::shared() else { return };
     let script = format!("truncate -s 0 {0}; head -c 1 {0}; kill -0 $$; exit 0", machine.path("empty"));
     let calls = calls(&machine, &["-e", "openat,ftruncate,kill,exit_group,read,lseek"], &script);
@@ -27,7 +27,7 @@ fn a_length_a_status_a_signal_and_read_only_are_shown() {
 }
 
 #[test]
-fn a_zero_that_is_a_default_is_shown_on_request_alone() {
+fn a_default_zero_is_shown_only_on_request() {
     let Some(machine) = Machine::shared() else { return };
     for (options, addr, flags) in [(&[][..], false, false), (&["--show-zeros"], true, true)] {
         let options = [&["-e", "mmap,newfstatat,wait4"], options].concat();

@@ -1,10 +1,11 @@
-//! Every kind of open file has the name by which the kernel calls it; sockets have their addresses, and pidfds their process.
+//! Every kind of open file has the name that the kernel uses for it; sockets have their addresses, and pidfds their
+//! process.
 
 use crate::line;
 use crate::machine::Machine;
 use crate::trace::{Trace, workload};
 
-/// A name as it was before it was escaped for its line.
+/// Returns a name as it was before it was escaped for its line.
 fn unescaped(text: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, behind @ ..] = rest {
@@ -26,7 +27,7 @@ fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The names in the calls that show one, in order.
+/// Returns the names in the calls that show one, in order.
 fn shown(trace: &Trace) -> Vec<String> {
     let lines = trace.lines();
     let marked = |(_, call): &(_, line::Call)| call.name == "lseek" && call.args.contains("offset: 7777");
@@ -37,7 +38,7 @@ fn shown(trace: &Trace) -> Vec<String> {
     line::calls(&lines).into_iter().filter(marked).map(|call| name(call).unwrap_or_default()).collect()
 }
 
-/// The names that the program says they have.
+/// Returns the names that the program printed.
 fn told(trace: &Trace) -> Vec<String> {
     let byte = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).expect("digits"), 16).expect("digits");
     trace

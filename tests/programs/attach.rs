@@ -1,10 +1,10 @@
-//! A process to attach to: it idles in `poll` until a line comes, then calls from a thread that was there before, from a new one, from a child,
-//! from a thread of the child and from a program that the child starts.
+//! A process to attach to. It sleeps in `poll` until it reads a line, and then makes calls from an older thread, a new
+//! thread, a child, a thread of the child, and a program that the child starts.
 
 use crate::raw;
 use std::sync::mpsc;
 
-/// `others`: threads that only wait, beside these.
+/// `others` is the number of additional threads, which only wait.
 pub fn run(others: u64) {
     for _ in 0..others {
         let waiting = std::thread::Builder::new().stack_size(16 << 10).spawn(|| {

@@ -1,10 +1,10 @@
-//! Threads that all wait, then all make their calls and end, at once.
+//! Threads that wait together, and then make their calls and end at once.
 
 use crate::raw;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Each of `threads` makes `calls` tagged calls; no two have the same tag.
+/// Each of `threads` threads makes `calls` tagged calls, all with different tags.
 pub fn run(threads: u64, calls: u64) {
     let gate = Arc::new(AtomicU32::new(0));
     let thread = |number: u64| {

@@ -1,10 +1,11 @@
-//! Many calls on several threads, as fast as they go or at a bounded rate.
+//! Many calls on several threads, at full speed or at a limited rate.
 
 use crate::raw;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The largest count a read asks for; every read returns what it asks for, so that an exit paired with another call's entry shows.
+/// The largest count of a read. Every read returns its count, so an exit that is paired with another call's entry is
+/// visible.
 const READ_MAX: u64 = 4096;
 
 pub fn run(kind: &str, threads: u64, count: u64, rate: Option<u64>) {
@@ -23,7 +24,7 @@ pub fn run(kind: &str, threads: u64, count: u64, rate: Option<u64>) {
     println!("issued {kind} {}", threads * count);
 }
 
-/// Calls in batches of a millisecond each; what was slept too long is made good by the next batches.
+/// Makes calls in batches of one millisecond each. Later batches make up for sleeps that took too long.
 fn at_rate(count: u64, rate: Option<u64>, call: impl Fn(u64)) {
     let Some(rate) = rate else {
         (0..count).for_each(call);

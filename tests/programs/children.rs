@@ -1,4 +1,4 @@
-//! Processes and threads that come and go while they are traced.
+//! Processes and threads that are created and end during the trace.
 
 use crate::raw;
 use std::process::{Command, ExitCode};
@@ -19,7 +19,7 @@ pub fn threads(count: u64) {
     println!("issued lseek {count}");
 }
 
-/// Ends at once and leaves a child that makes its call later.
+/// Ends immediately and leaves a child that makes its call later.
 pub fn outlive(milliseconds: u64, status: u8) -> ExitCode {
     raw::fork(|| {
         raw::poll_nothing(milliseconds);
@@ -28,7 +28,8 @@ pub fn outlive(milliseconds: u64, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// As number 1 of a pid namespace that reaps nobody but whom it started itself. Others that still run are waited for, until they are dead too.
+/// Runs as pid 1 of a pid namespace and reaps only the processes that it started itself. It waits until all other
+/// processes are dead.
 pub fn reap_own(count: u64, command: &[&str]) {
     for _ in 0..count {
         let status = Command::new(command[0]).args(&command[1..]).status().unwrap_or_else(|e| panic!("{}: {e}", command[0]));

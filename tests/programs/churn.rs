@@ -1,11 +1,12 @@
-//! A process that is never the same for long: its threads come and go, or it executes itself again and again. Each thread, and each program, makes tagged calls: its first are 1, its last are 2.
+//! A process that changes all the time: it creates and ends threads, or it executes itself again and again. Each thread
+//! and each program makes tagged calls, first with tag 1 and at its end with tag 2.
 //!
-//! It goes on until it is killed, or until whoever started it is gone.
+//! It continues until it is killed or until its parent has ended.
 
 use crate::raw;
 use std::os::unix::process::CommandExt;
 
-/// Calls of each tag that a thread or a program makes.
+/// The number of calls of each tag that a thread or a program makes.
 const CALLS: u64 = 4;
 
 pub fn run(how: &str) {
@@ -21,7 +22,7 @@ pub fn run(how: &str) {
     }
 }
 
-/// Each thread makes the next one and ends; the first one waits for ever.
+/// Each thread creates the next one and ends; the first thread waits for ever.
 fn threads() {
     std::thread::spawn(link);
     loop {

@@ -1,9 +1,9 @@
-//! A program that starts itself anew, from its first thread or from another one while the others wait.
+//! A program that executes itself again, from its first thread or from another one while the others wait.
 
 use crate::raw;
 use std::os::unix::process::CommandExt;
 
-/// Tag 1 is the last call before the exec, tag 2 one of the program that follows.
+/// Tag 1 is the last call before the exec, and tag 2 a call of the program after it.
 pub fn run(who: &str) {
     match who {
         "leader" => exec(),
@@ -20,7 +20,7 @@ pub fn run(who: &str) {
     }
 }
 
-/// How many threads are in poll(2), as /proc/PID/task/TID/syscall says.
+/// Returns the number of threads that are in poll(2) according to /proc/PID/task/TID/syscall.
 fn sleepers() -> usize {
     let in_poll = format!("{} ", libc::SYS_poll);
     let tasks = std::fs::read_dir("/proc/self/task").expect("a process has tasks");

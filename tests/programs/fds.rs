@@ -1,5 +1,5 @@
-//! Descriptors that change under a tracer's eyes. A read of DIR/eleven asks for 11 bytes and one of DIR/twenty-two for 22, so that every traced read tells
-//! by its count which file it truly was.
+//! Descriptors that change while they are traced. A read of DIR/eleven has a count of 11 bytes, and one of
+//! DIR/twenty-two a count of 22, so the count of every traced read says which file it really was.
 
 use crate::raw;
 use std::os::unix::process::CommandExt;
@@ -44,7 +44,7 @@ fn alternate(files: &Files) {
     open_read_close(&files.twenty_two, TWENTY_TWO);
 }
 
-/// One number, two files, never closed in between.
+/// One number is used for two files in turn, without a close in between.
 fn dup2(files: &Files) {
     const SHARED: i32 = 100;
     let (eleven, twenty_two) = (raw::open(&files.eleven, 0), raw::open(&files.twenty_two, 0));
@@ -55,7 +55,7 @@ fn dup2(files: &Files) {
     [eleven, twenty_two, SHARED].into_iter().for_each(raw::close);
 }
 
-/// The child's number means another file than the parent's.
+/// The same number is another file in the child than in the parent.
 fn fork(files: &Files) {
     let fd = raw::open(&files.eleven, 0);
     let child = raw::fork(|| {
@@ -71,7 +71,7 @@ fn fork(files: &Files) {
     raw::close(fd);
 }
 
-/// Two threads share one table of descriptors, and the kernel gives each the number the other has just closed.
+/// Two threads share one table of descriptors, and each open returns the number that the other thread has just closed.
 fn threads(files: &Files, count: u64) {
     std::thread::scope(|scope| {
         scope.spawn(|| (0..count).for_each(|_| open_read_close(&files.eleven, ELEVEN)));
@@ -79,7 +79,7 @@ fn threads(files: &Files, count: u64) {
     });
 }
 
-/// The exec closes one file, and the program after it opens the other under the same number.
+/// The exec closes one file, and the new program opens the other file under the same number.
 fn cloexec(files: &Files, left: u64, dir: &Path) {
     open_read_close(&files.twenty_two, TWENTY_TWO);
     let fd = raw::open(&files.eleven, libc::O_CLOEXEC);
@@ -90,7 +90,7 @@ fn cloexec(files: &Files, left: u64, dir: &Path) {
     }
 }
 
-/// A descriptor that another process opened and sent over a socket.
+/// Another process opens a descriptor and sends it over a socket.
 fn passed(files: &Files, count: u64) {
     let mut sockets = [0; 2];
     assert_eq!(unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_DGRAM, 0, sockets.as_mut_ptr()) }, 0);
@@ -110,7 +110,7 @@ fn passed(files: &Files, count: u64) {
     raw::wait(child);
 }
 
-/// A message of one byte and one descriptor, in `control`.
+/// Builds a message of one byte, with one descriptor in `control`.
 fn message(byte: &mut libc::iovec, control: &mut [u64; 3]) -> libc::msghdr {
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (byte, 1);
@@ -133,7 +133,8 @@ fn receive(socket: i32) -> i32 {
     control[2] as i32
 }
 
-/// A file, and then its directory, get another name while it is open: a read of 33 bytes is one of `moved`, one of 44 of `moved` in `elsewhere`.
+/// An open file, and then its directory, are renamed: a read of 33 bytes is from `moved`, and one of 44 bytes is from
+/// `moved` in `elsewhere`.
 fn renamed(files: &Files, dir: &Path) {
     let (first, second) = (dir.join("first"), dir.join("elsewhere"));
     std::fs::create_dir_all(&first).expect("the directory is writable");
@@ -149,7 +150,8 @@ fn renamed(files: &Files, dir: &Path) {
     raw::close(fd);
 }
 
-/// Another file takes the name of one that is open: a read of 66 bytes is one of `name (deleted)`, one of 77 of `name`.
+/// Another file takes the name of an open file: a read of 66 bytes is from `name (deleted)`, and one of 77 bytes is
+/// from `name`.
 fn replaced(files: &Files, dir: &Path) {
     let (name, newer) = (dir.join("name"), dir.join("newer"));
     std::fs::copy(&files.eleven, &name).expect("there is room");
@@ -163,7 +165,8 @@ fn replaced(files: &Files, dir: &Path) {
     raw::close(new);
 }
 
-/// A whole tree is removed, and another one is made in its memory, with the same name at the end: a read of 33 bytes is one below `first`, one of 44 of `elsewhere`.
+/// A tree is removed, and another one is created that reuses its kernel memory and has the same last name: a read of 33
+/// bytes is from a file below `first`, and one of 44 bytes from one below `elsewhere`.
 fn recycled(dir: &Path) {
     for (top, count) in [("first", 33), ("elsewhere", 44)] {
         let top = dir.join(top);
@@ -178,7 +181,8 @@ fn recycled(dir: &Path) {
     }
 }
 
-/// Two directories exchange their names all the time. While they do, a read may be of either; a read of 33 or 44 bytes, when they stand still, is of `first` or `elsewhere`.
+/// Two directories exchange their names all the time, and a read in between may be from either. After that, a read of
+/// 33 bytes is from `first`, and one of 44 bytes is from `elsewhere`.
 fn swapped(files: &Files, count: u64, dir: &Path) {
     let [first, second] = ["first", "elsewhere"].map(|name| dir.join(name));
     for path in [&first, &second] {
@@ -200,7 +204,8 @@ fn swapped(files: &Files, count: u64, dir: &Path) {
     raw::close(fd);
 }
 
-/// The same file by another root and over another mount: a read of 88 bytes is one of `/eleven`, one of 11 of DIR/eleven, one of 22 of the file `twenty-two` on a mount that was moved.
+/// The same file is opened below another root and through another mount: a read of 88 bytes is from `/eleven`, one of
+/// 11 bytes is from DIR/eleven, and one of 22 bytes is from the file `twenty-two` on a mount that was moved.
 fn rooted(files: &Files, count: u64, dir: &Path) {
     let child = raw::fork(|| {
         raw::private_mounts();
@@ -228,7 +233,8 @@ fn rooted(files: &Files, count: u64, dir: &Path) {
     raw::wait(child);
 }
 
-/// Descriptors in an array, and those of another process. Numbers are such that this process has other files there, or none.
+/// Calls with descriptors in an array, and with descriptors of another process. Under those numbers, this process has
+/// other files or none.
 fn elsewhere(files: &Files) {
     const HERE: i32 = 100;
     const THERE: i32 = 101;
@@ -255,7 +261,7 @@ fn elsewhere(files: &Files) {
     }
 }
 
-/// Files that stay open while a tracer has all the time to find out what they are.
+/// Files that stay open, so that a tracer has enough time to read their paths.
 fn held(files: &Files, count: u64) {
     let (eleven, twenty_two) = (raw::open(&files.eleven, 0), raw::open(&files.twenty_two, 0));
     for _ in 0..count {

@@ -1,11 +1,12 @@
-//! A task that ends and cannot: the first process of a pid namespace, which waits in the kernel for all others there to be gone, while one of them is dead and its tracer does not ask for its status.
+//! A task that cannot finish its exit: the first process of a pid namespace waits in the kernel until all other
+//! processes of the namespace are reaped, while one of them is dead and its ptracer does not wait for it.
 
 use crate::raw;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// The first process ends by exit_group(7); once `file` is there, its tracer lets the other one go.
+/// The first process ends by exit_group(7). When `file` exists, the ptracer reaps the other process.
 pub fn run(file: &Path) {
     let (mut told, mut tell) = std::io::pipe().expect("there are descriptors left");
     let (mut go, mut say_go) = std::io::pipe().expect("there are descriptors left");
@@ -25,7 +26,7 @@ pub fn run(file: &Path) {
     // SAFETY: PTRACE_SEIZE takes a process and flags.
     assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SEIZE, other, 0, 0) }, 0, "nobody else traces it");
     say_go.write_all(b"x").expect("the first process reads");
-    // Without memory, it has passed by where its end is seen; then it waits for the other.
+    // A process without memory has passed the tracepoint of its exit, and waits for the other process.
     while !has_no_memory(first) || !sleeps(first) {
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -1,4 +1,4 @@
-//! Marks that a program sets in traces of itself (the crate rtrace-mark).
+//! Marks that a program writes into traces of itself (the crate rtrace-mark).
 
 use crate::raw;
 use rtrace_mark::{Mark, Text};
@@ -17,14 +17,15 @@ fn set(mark: &Mark<Fields>, number: u32, last: bool) -> bool {
     mark.set((number, -i64::from(number) << 32, &text, last)).expect("the kernel takes the record")
 }
 
-/// Marks from 0 on; says how many of them were recorded.
+/// Writes marks from 0 on, and prints how many of them were recorded.
 pub fn run(event: &str, count: u32) {
     let mark = register(event);
     let recorded = (0..count).filter(|number| set(&mark, *number, number + 1 == count)).count();
     println!("set {recorded}");
 }
 
-/// Parent and child set the parent's mark, numbers 0 and 1, from when somebody traces it until nobody does.
+/// Parent and child write the parent's mark, with the numbers 0 and 1, from the moment at which a trace begins until it
+/// ends.
 pub fn fork(event: &str) {
     let mark = register(event);
     let child = raw::fork(|| set_while_traced(&mark, 1));
@@ -33,7 +34,7 @@ pub fn fork(event: &str) {
 }
 
 fn set_while_traced(mark: &Mark<Fields>, number: u32) {
-    // Some minutes: whoever gave up on us must not find us forever.
+    // The program ends after some minutes, in case the test that started it has failed.
     for _ in 0..300_000 {
         if mark.is_traced() {
             break;
@@ -45,7 +46,7 @@ fn set_while_traced(mark: &Mark<Fields>, number: u32) {
     }
 }
 
-/// Becomes another program, which has not the mark.
+/// Executes another program, which does not have the mark.
 pub fn exec(event: &str, command: &[&str]) {
     let mark = register(event);
     assert!(!mark.is_traced());

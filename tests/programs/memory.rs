@@ -1,4 +1,5 @@
-//! Memory that is hard to read for whoever looks on: pages that nobody touched yet, data that ends where the mapping ends, addresses of nothing.
+//! Memory that is difficult to read for a tracer: untouched pages, data at the end of a mapping, and unmapped
+//! addresses.
 
 use crate::raw;
 use std::ffi::c_void;
@@ -7,7 +8,7 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Farther apart than what the kernel maps around a page that is touched.
+/// A distance larger than the range that the kernel maps around a touched page.
 pub const STRIDE: usize = 256 << 10;
 const PAGE: usize = 4096;
 
@@ -22,13 +23,13 @@ pub fn run(scene: &str, count: u64, dir: &Path) {
     println!("issued openat {count}");
 }
 
-/// Paths in a file's pages that this process has never touched.
+/// Calls with paths in pages of a file that this process has never touched.
 fn fresh(count: usize, dir: &Path) {
     let start = untouched(dir, count, fresh_name);
     (0..count).for_each(|i| open_at(start.wrapping_add(i * STRIDE)));
 }
 
-/// The same as the arguments of a program that a child executes: nothing is left of them after that.
+/// The same paths are the arguments of a program that a child executes; the exec removes this memory.
 fn arguments(count: usize, dir: &Path) {
     let start = untouched(dir, count, fresh_name);
     let argv: Vec<*const u8> = (0..count).map(|i| start.wrapping_add(i * STRIDE)).chain([std::ptr::null()]).collect();
@@ -42,7 +43,7 @@ fn fresh_name(i: usize) -> Vec<u8> {
     format!("/nonexistent/fresh-{i}").into_bytes()
 }
 
-/// Names, each on a page of its own, [`STRIDE`] bytes from one to the next.
+/// Writes names at a distance of [`STRIDE`] bytes, each on its own page.
 pub fn untouched(dir: &Path, count: usize, name: impl Fn(usize) -> Vec<u8>) -> *const u8 {
     let mut file = File::create_new(dir.join("fresh")).expect("the directory is writable");
     let page = |i: usize| {
@@ -55,7 +56,8 @@ pub fn untouched(dir: &Path, count: usize, name: impl Fn(usize) -> Vec<u8>) -> *
     map(STRIDE * count, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd())
 }
 
-/// Paths whose NUL is a mapping's last byte: `/nonexistent/edge-N`. And writes of a mapping's last N bytes.
+/// Calls with paths whose NUL is the last byte of a mapping (`/nonexistent/edge-N`), and writes of the last N bytes of
+/// a mapping.
 fn edge(count: usize) {
     let start = map(2 * PAGE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1);
     let end = start.wrapping_add(PAGE);

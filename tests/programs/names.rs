@@ -1,6 +1,8 @@
-//! Files that are not there, asked for by names that are known: of every length, with bytes that no terminal shows, on pages that nobody touched yet, by several threads.
+//! Opens of missing files by known names: names of every length, with unprintable bytes, on untouched pages, by several
+//! threads.
 //!
-//! Each call has a number of its own as the directory's descriptor, which is none: `named NUMBER HEX [HEX]` says with which name or names.
+//! Each call has its own number as the directory's descriptor, which is not open. `named NUMBER HEX [HEX]` prints its
+//! name or names.
 
 use crate::memory::{STRIDE, untouched};
 use std::ffi::CString;
@@ -8,13 +10,13 @@ use std::fmt::Write;
 use std::path::Path;
 use std::thread;
 
-/// Far above every descriptor.
+/// The first number, which is above every open descriptor.
 const FIRST: u64 = 1_000_000;
-/// There are so many kinds of name; on an untouched page, and two of them, are two of these.
+/// The number of kinds of names; two of them are a name on an untouched page and a call with two names.
 const KINDS: u64 = 8;
 const COLD: u64 = 6;
 const TWO: u64 = 7;
-/// PATH_MAX, with the NUL.
+/// PATH_MAX, which includes the NUL.
 const PATH_MAX: usize = 4_096;
 
 pub fn run(threads: u64, count: u64, dir: &Path) {
@@ -28,7 +30,7 @@ pub fn run(threads: u64, count: u64, dir: &Path) {
     println!("issued openat {}", total);
 }
 
-/// One call, and what is to be said of it.
+/// Makes one call, and returns the line that describes it.
 fn ask(i: u64, cold: usize) -> String {
     let number = FIRST + i;
     let path = |name: &[u8]| CString::new(name).expect("no NUL is put in");
@@ -50,7 +52,7 @@ fn open(number: u64, path: *const u8) {
     unsafe { libc::syscall(libc::SYS_openat, number, path, libc::O_RDONLY, 0) };
 }
 
-/// The name of call `i`: of another kind each.
+/// Returns the name of call `i`; the kinds take turns.
 fn name(i: u64) -> Vec<u8> {
     let of_length = |bytes: usize| {
         let mut name = format!("/nonexistent/long-{i}/").into_bytes();

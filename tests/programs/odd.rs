@@ -1,6 +1,6 @@
-//! Calls that no table of names has, and x32's way of making one that has a name.
+//! Calls without a name in any table, and a named call with the number of the x32 ABI.
 
-/// The bit that marks a number as x32's.
+/// The bit of a number that selects the x32 ABI.
 const X32: i64 = 0x4000_0000;
 
 pub fn run() {
@@ -11,7 +11,7 @@ pub fn run() {
     println!("issued x32 1");
 }
 
-/// Calls that fail, with arguments whose meaning depends on another argument or on how wide the kernel reads them.
+/// Failing calls with arguments whose meaning depends on another argument, or on how many bits the kernel reads.
 pub fn meanings() {
     const ONES: u64 = u32::MAX as u64;
     let call = |number: libc::c_long, args: [u64; 5]| unsafe { libc::syscall(number, args[0], args[1], args[2], args[3], args[4]) };
@@ -33,7 +33,7 @@ pub fn numbers(numbers: std::ops::RangeInclusive<u64>, count: u64) {
     }
 }
 
-/// getppid has another number by this entry (arch/x86/entry/syscalls/syscall_32.tbl).
+/// The number of getppid at the 32-bit entry (arch/x86/entry/syscalls/syscall_32.tbl).
 #[cfg(target_arch = "x86_64")]
 pub fn int80(count: u64) {
     for _ in 0..count {

@@ -1,5 +1,5 @@
-/* Says what its own stack is: registers by DWARF number, the words from the stack pointer on, its mappings, and the frames that its own unwinder (libgcc's) finds.
- * The first word says how it gets there. */
+/* Prints its own stack: registers by DWARF number, the words from the stack pointer on, its mappings, and the frames
+ * that its own unwinder (libgcc's) finds. The first argument chooses the path of calls. */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <execinfo.h>

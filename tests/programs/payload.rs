@@ -1,4 +1,5 @@
-//! Calls with data that is known, each kind once. What is of exact size ends where its mapping ends: a tracer that reads one byte more reads nothing.
+//! Calls with known data, one of each kind. Buffers of exact size end at the end of a mapping: a tracer that reads one
+//! more byte reads nothing.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -18,12 +19,12 @@ pub fn run(scene: &str) {
     }
 }
 
-/// An ioctl that nobody has: `_IOC(direction, 'Z', number, bytes)`.
+/// Returns an ioctl command that no driver has: `_IOC(direction, 'Z', number, bytes)`.
 fn command(direction: u64, number: u64, bytes: u64) -> u64 {
     direction << 30 | bytes << 16 | 0x5a << 8 | number
 }
 
-/// Calls whose memory depends on the value of an argument.
+/// Makes calls whose memory depends on the value of an argument.
 fn variants() {
     let fd = unsafe { libc::syscall(libc::SYS_memfd_create, c"payload".as_ptr(), 0) };
     let mut lock = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: 3, l_len: 7, l_pid: 0 };
@@ -42,14 +43,14 @@ fn variants() {
             libc::syscall(libc::SYS_futex, &raw const word, op | libc::FUTEX_PRIVATE_FLAG, 1, &raw const timeout);
         }
         libc::syscall(libc::SYS_ioctl, fd, libc::FIONREAD, &raw mut waiting);
-        // Direction: 1 is read by the kernel, 2 is written by it, which does not happen when it fails.
+        // With direction 1 the kernel reads the memory; with 2 it writes the memory, unless the call fails.
         for direction in [0, 1, 2] {
             libc::syscall(libc::SYS_ioctl, fd, command(direction, 1, bytes.len() as u64), bytes.as_ptr());
         }
     }
 }
 
-/// A mapping that ends with these bytes, and behind which there is none.
+/// Creates a mapping that ends with these bytes, followed by an unmapped page.
 fn at_end(bytes: &[u8]) -> *mut u8 {
     let end = map_pages(1, 0).wrapping_add(PAGE);
     let at = end.wrapping_sub(bytes.len());
@@ -57,7 +58,7 @@ fn at_end(bytes: &[u8]) -> *mut u8 {
     at
 }
 
-/// So many pages, behind which there is none.
+/// Creates a mapping of this many pages, followed by an unmapped page.
 fn map_pages(pages: usize, flags: i32) -> *mut u8 {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let start = unsafe { libc::mmap(null_mut(), (pages + 1) * PAGE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
@@ -73,7 +74,8 @@ fn words(words: &[u64]) -> Vec<u8> {
 
 fn exact() {
     const AT_FDCWD: i32 = libc::AT_FDCWD;
-    // size, policy, flags, nice and priority, three times of SCHED_DEADLINE: as it was before utilization came.
+    // The fields are size, policy, flags, nice, priority, and the three times of SCHED_DEADLINE: the struct before
+    // utilization clamps were added.
     let attributes = at_end(&words(&[48, 0, 7, 0, 0, 0]));
     let set = at_end(&words(&[1 << 9]));
     let text = at_end(b"value");
@@ -88,12 +90,13 @@ fn exact() {
         // setxattrat
         libc::syscall(463, AT_FDCWD, c"/nonexistent".as_ptr(), 0, c"user.name".as_ptr(), at_end(&words(&[text as u64, 5])), 16usize);
         libc::syscall(libc::SYS_writev, -1, at_end(&words(&[text as u64, 5, text as u64 + 1, 4])), 2);
-        // Behind this buffer is nothing, and its size is 0: the kernel only says how much there is.
+        // The size of this buffer is 0, and the page after it is unmapped: the kernel only returns the number of
+        // groups.
         libc::syscall(libc::SYS_getgroups, 0, at_end(&[]));
     }
 }
 
-/// Messages with what they point to, and less room than there is to tell.
+/// Sends and receives messages with their buffers and control data, with less room than the data needs.
 fn messages() {
     let mut pair = [0; 2];
     assert_eq!(unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_DGRAM, 0, pair.as_mut_ptr()) }, 0);
@@ -112,12 +115,12 @@ fn messages() {
     unsafe {
         libc::syscall(libc::SYS_sendmmsg, pair[0], all.as_mut_ptr(), 3, 0);
         libc::syscall(libc::SYS_recvmmsg, pair[1], some.as_mut_ptr(), 2, libc::MSG_DONTWAIT, 0usize);
-        // It returns 9, but 4 bytes are there, and behind them is nothing.
+        // The call returns 9, but the buffer has 4 bytes, and the page after it is unmapped.
         libc::syscall(libc::SYS_recvfrom, pair[1], at_end(&[0; 4]), 4usize, libc::MSG_TRUNC, 0usize, 0usize);
     }
 }
 
-/// Writes of which only the first bytes can be read.
+/// Makes writes of which only the first bytes are readable.
 fn border() {
     for readable in [1, 5, 4000] {
         let at = map_pages(1, 0).wrapping_add(PAGE - readable);
@@ -126,7 +129,7 @@ fn border() {
     }
 }
 
-/// More data than one record holds: text that counts up by itself.
+/// Writes more data than one record holds: text of increasing numbers.
 fn large() {
     let text: Vec<u8> = (0..20_000u32).flat_map(|i| format!("{i:05} ").into_bytes()).collect();
     let iovec: Vec<libc::iovec> =
@@ -142,7 +145,7 @@ fn large() {
     }
 }
 
-/// The same by the kernel's entry for 32-bit programs, with structs as these have them.
+/// Makes such calls by the kernel's entry for 32-bit programs, with structs in their layout.
 #[cfg(target_arch = "x86_64")]
 mod compat {
     use super::map_pages;
@@ -167,7 +170,7 @@ mod compat {
         int80(162, [time, 0, 0]);
     }
 
-    /// A call by its number in arch/x86/entry/syscalls/syscall_32.tbl.
+    /// Makes a call by its number in arch/x86/entry/syscalls/syscall_32.tbl.
     fn int80(number: u32, args: [u32; 3]) {
         let [first, second, third] = args.map(u64::from);
         unsafe {

@@ -1,11 +1,11 @@
-//! System calls as the kernel sees them: no libc wrapper, no cancellation point, no vDSO.
+//! System calls without libc's wrappers, cancellation points and vDSO.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
 
-/// The tagged call: `lseek(-1, tag, SEEK_SET)`, which fails with EBADF.
+/// Makes the tagged call `lseek(-1, tag, SEEK_SET)`, which fails with EBADF.
 pub fn tag(tag: u64) {
     unsafe { libc::syscall(libc::SYS_lseek, -1, tag, libc::SEEK_SET) };
 }
@@ -14,7 +14,7 @@ pub fn getppid() -> i64 {
     unsafe { libc::syscall(libc::SYS_getppid) }
 }
 
-/// Opens for reading; `flags` are added.
+/// Opens a file for reading, with these additional flags.
 pub fn open(path: &Path, flags: i32) -> i32 {
     let name = CString::new(path.as_os_str().as_bytes()).expect("a path has no NUL");
     let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), libc::O_RDONLY | flags, 0) };
@@ -22,7 +22,7 @@ pub fn open(path: &Path, flags: i32) -> i32 {
     fd as i32
 }
 
-/// Reads at most 4096 bytes; what came is thrown away.
+/// Reads at most 4096 bytes and discards them.
 pub fn read(fd: i32, count: usize) -> i64 {
     let mut buffer = [0u8; 4096];
     assert!(count <= buffer.len());
@@ -46,13 +46,13 @@ fn c(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("a path has no NUL")
 }
 
-/// Each takes the other's name.
+/// Exchanges the names of two files.
 pub fn exchange(one: &Path, other: &Path) {
     let at = libc::AT_FDCWD;
     must(unsafe { libc::syscall(libc::SYS_renameat2, at, c(one).as_ptr(), at, c(other).as_ptr(), libc::RENAME_EXCHANGE) }, "renameat2");
 }
 
-/// From now on, nobody else sees this process's mounts.
+/// Moves this process to its own mount namespace, with private mounts.
 pub fn private_mounts() {
     must(unsafe { libc::unshare(libc::CLONE_NEWNS) }.into(), "unshare");
     mount(c"none", Path::new("/"), libc::MS_REC | libc::MS_PRIVATE);
@@ -78,24 +78,24 @@ pub fn chroot(dir: &Path) {
     must(unsafe { libc::chroot(c(dir).as_ptr()) }.into(), "chroot");
 }
 
-/// To the directory that is open as this.
+/// Changes to the directory of this descriptor.
 pub fn chroot_to(dir: i32) {
     must(unsafe { libc::fchdir(dir) }.into(), "fchdir");
     chroot(Path::new("."));
 }
 
-/// Sleeps in the kernel with the duration in a register, where a tracer can see it.
+/// Sleeps by a call that has the duration in a register, where a tracer sees it.
 pub fn poll_nothing(milliseconds: u64) {
     unsafe { libc::syscall(libc::SYS_poll, std::ptr::null::<libc::pollfd>(), 0, milliseconds) };
 }
 
-/// Whether stdin has something, or its end, within so many milliseconds.
+/// Waits this many milliseconds, and returns whether stdin has data or has ended.
 pub fn poll_stdin(milliseconds: u64) -> bool {
     let mut stdin = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
     unsafe { libc::syscall(libc::SYS_poll, &raw mut stdin, 1, milliseconds) > 0 }
 }
 
-/// Has this process killed when the thread that started it ends.
+/// Makes the kernel kill this process when the thread that started it ends.
 pub fn die_with_the_parent() {
     must(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into(), "prctl");
 }
@@ -104,19 +104,19 @@ pub fn gettid() -> i32 {
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
-/// This program's path: `/proc/self/exe` would start it under the name `exe`.
+/// Returns the path of this program; `/proc/self/exe` would start it under the name `exe`.
 pub fn myself() -> PathBuf {
     std::env::current_exe().expect("/proc is mounted")
 }
 
-/// CLOCK_MONOTONIC in nanoseconds, by the vDSO: no system call.
+/// Returns CLOCK_MONOTONIC in nanoseconds, by the vDSO and without a system call.
 pub fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Runs `body` in a child process and gives its pid; the child ends with status 0 when the body does.
+/// Runs `body` in a child process and returns its pid; the child exits with status 0 after `body`.
 pub fn fork(body: impl FnOnce()) -> i32 {
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
@@ -133,14 +133,14 @@ pub fn wait(pid: i32) {
     assert_eq!((waited, status), (pid, 0), "child {pid} ended with wait status {status:#x}");
 }
 
-/// Sleeps as long as nobody wakes those who wait at this word, if it is 0.
+/// Waits on this futex word while it is 0, until another thread wakes it.
 pub fn wait_at(word: &AtomicU32) {
     unsafe {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, 0, std::ptr::null::<libc::timespec>())
     };
 }
 
-/// Wakes all who wait at this word.
+/// Wakes all threads that wait on this futex word.
 pub fn wake_all(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, i32::MAX) };
 }

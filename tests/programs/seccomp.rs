@@ -1,4 +1,4 @@
-//! A seccomp filter that answers instead of the kernel: such a call has an exit and no entry.
+//! A seccomp filter that answers a call: such a call has an exit and no entry.
 
 use crate::raw;
 
@@ -10,7 +10,7 @@ pub fn run(count: u64) {
     println!("issued getppid {count}");
 }
 
-/// From now on the call answers with this errno.
+/// Installs a filter by which the call fails with this errno.
 fn forbid(nr: u32, errno: u32) {
     let code = |c: u32| c as u16;
     let filter = [

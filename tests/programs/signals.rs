@@ -1,11 +1,11 @@
-//! Signals of every origin, and what the program itself was given of them.
+//! Signals of every origin; the program prints the siginfo that it gets.
 
 use crate::raw;
 use std::mem::zeroed;
 use std::process::ExitCode;
 use std::ptr;
 
-/// Nothing is mapped there.
+/// An unmapped address.
 const NOWHERE: usize = 0x1234;
 
 pub fn run(scene: &str) -> ExitCode {
@@ -24,12 +24,12 @@ pub fn run(scene: &str) -> ExitCode {
 }
 
 extern "C" fn tell(number: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel gives a handler a whole siginfo_t.
+    // SAFETY: the kernel passes a complete siginfo_t to the handler.
     let info = unsafe { &*info };
     println!("given {number} code {} pid {} uid {}", info.si_code, unsafe { info.si_pid() }, unsafe { info.si_uid() });
 }
 
-/// From now on, this signal is told on stdout.
+/// Installs a handler that prints this signal on stdout.
 fn handle(number: i32) {
     let mut action: libc::sigaction = unsafe { zeroed() };
     action.sa_sigaction = tell as *const () as usize;
@@ -38,12 +38,12 @@ fn handle(number: i32) {
 }
 
 fn fault() {
-    // Rust's start-up has a handler of its own, which lets it happen again.
+    // Rust's runtime has a handler of its own, after which the instruction faults again.
     unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
     unsafe { ptr::read_volatile(ptr::without_provenance::<u8>(NOWHERE)) };
 }
 
-/// A thread sends the first one a signal.
+/// A thread sends a signal to the first thread.
 fn by_a_thread() {
     handle(libc::SIGUSR1);
     let pid = unsafe { libc::getpid() };
@@ -83,7 +83,7 @@ fn alarm() {
     unsafe { libc::pause() };
 }
 
-/// Waits to be killed.
+/// Waits until it is killed.
 fn wait() {
     println!("up");
     loop {
@@ -95,12 +95,12 @@ fn broken_pipe() {
     let mut ends = [0; 2];
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
     raw::close(ends[0]);
-    // Rust's start-up has it ignored.
+    // Rust's runtime ignores SIGPIPE.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     unsafe { libc::write(ends[1], c"x".as_ptr().cast(), 1) };
 }
 
-/// Three threads that sleep, and the first one ends all of them by a signal to the process.
+/// Three threads sleep, and the first one ends all of them by a signal to the process.
 fn many_threads() {
     let (ready, all_ready) = std::sync::mpsc::channel();
     for _ in 0..3 {

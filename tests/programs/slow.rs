@@ -1,15 +1,15 @@
-//! Calls that take long, and whose data is only there when they return.
+//! Long calls whose data exists only when they return.
 
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::Duration;
 
-/// What `read` gets, and epoll is told of.
+/// The data that `read` returns, and for which epoll waits.
 const PAYLOAD: &[u8] = b"the-payload\n";
 
-/// One call of each kind, each of which takes so many milliseconds: a read of a pipe, an epoll_wait for it, a wait4 for a
-/// child that ends with status 3, and a futex that times out.
+/// Makes one call of each kind, each of which takes this many milliseconds: a read of a pipe, an epoll_wait for it, a
+/// wait4 for a child that exits with status 3, and a futex call that times out.
 pub fn run(milliseconds: u64) {
     let pause = Duration::from_millis(milliseconds);
     read_late(pause);
@@ -50,7 +50,7 @@ fn write_after(pause: Duration, mut writer: std::io::PipeWriter) {
     std::thread::spawn(move || {
         std::thread::sleep(pause);
         writer.write_all(PAYLOAD).expect("somebody reads");
-        // It stays open: its end would be an event of its own.
+        // The pipe stays open, because its end would be another event.
         std::mem::forget(writer);
     });
 }

@@ -1,4 +1,4 @@
-//! Calls whose true place in time is known from both sides.
+//! Calls with clock readings before and after each of them.
 
 use crate::raw;
 use std::io::Write;
@@ -12,7 +12,7 @@ pub fn run(kind: &str, threads: u64, count: u64) {
     out.write_all(spans.concat().as_bytes()).expect("stdout takes the spans");
 }
 
-/// One thread's calls; tags are unique over all threads.
+/// Makes the calls of one thread; tags are unique over all threads.
 fn thread_spans(kind: &str, thread: u64, threads: u64, count: u64) -> Vec<String> {
     let tid = raw::gettid();
     let (name, call): (&str, fn(u64)) = match kind {

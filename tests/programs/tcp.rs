@@ -1,9 +1,9 @@
-//! Sends over a TCP connection to itself, each of a size that was asked for.
+//! Sends of given sizes over a TCP connection to itself.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 
-/// The sizes are small enough for the buffers of a connection from which nobody reads.
+/// The sizes fit into the buffers of a connection without a reader.
 pub fn send(sizes: &[u64]) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a loopback interface");
     let at = listener.local_addr().expect("it is bound");

@@ -1,10 +1,12 @@
-//! A program whose calls are known. Each word does one thing and prints, one fact a line, what it issued; the live tests hold rtrace's output against it.
+//! A program whose calls are known. Each subcommand does one thing and prints the calls that it issued, one fact a
+//! line; the live tests compare rtrace's output with it.
 //!
 //! ```text
-//! issued NAME COUNT              so many calls of NAME with a tag or a kind of their own were made
+//! issued NAME COUNT              the program made COUNT calls of NAME that have a tag or are of a special kind
 //! span TID NAME TAG BEFORE AFTER one call, and the CLOCK_MONOTONIC nanoseconds read just before and just after it
 //! ```
-//! The tagged call is `lseek(-1, TAG, SEEK_SET)`: it fails at once, touches nothing, and neither libc nor Rust's start-up makes one.
+//! The tagged call is `lseek(-1, TAG, SEEK_SET)`: it fails immediately, has no effect, and neither libc nor Rust's
+//! runtime makes such a call.
 #![allow(unsafe_code, reason = "it issues system calls by number")]
 
 mod attach;

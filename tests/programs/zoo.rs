@@ -1,6 +1,8 @@
-//! One open file of every kind. Each is shown in one call, `lseek(fd, MARK, 9)`, which fails, and one line on stdout in the same order: what it is called, in hexadecimal digits.
+//! One open file of every kind. The program makes one call for each, `lseek(fd, MARK, 9)`, which fails, and prints one
+//! line with the file's name in hexadecimal digits, in the same order.
 //!
-//! That is what /proc/self/fd/N says; but a socket's name is made of what it was bound and connected to, and a pidfd's of its process.
+//! The name is that of /proc/self/fd/N, except that sockets have the addresses that they are bound and connected to,
+//! and pidfds have their process.
 
 use crate::raw;
 use std::ffi::CString;
@@ -11,10 +13,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// In the calls that show a file.
+/// The offset of the calls that show a file.
 const MARK: i64 = 7777;
 
-/// Kinds that this kernel may lack are left out.
+/// Kinds that this kernel lacks are left out.
 pub fn run(dir: &Path) {
     files(dir);
     nameless();
@@ -33,7 +35,7 @@ fn show_as(fd: &impl AsRawFd, name: &[u8]) {
     println!("{}", name.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
 }
 
-/// `None` where the kernel does not have it.
+/// Returns `None` if the kernel does not have this kind.
 fn made(fd: i64) -> Option<OwnedFd> {
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
@@ -92,14 +94,14 @@ fn terminal() {
     open(format!("/dev/pts/{number}"), libc::O_RDWR | libc::O_NOCTTY).iter().for_each(show);
 }
 
-/// What is in no directory.
+/// Files that are in no directory.
 fn nameless() {
     let mut pipe = [0; 2];
     assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
     pipe.into_iter().filter_map(|fd| made(i64::from(fd))).for_each(|end| show(&end));
     let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
     unsafe { libc::sigemptyset(&raw mut signals) };
-    // One after the other, so that each takes the place of the one before.
+    // Each file is closed before the next is opened, so that they have the same number.
     for _ in 0..3 {
         for make in [
             || unsafe { libc::syscall(libc::SYS_eventfd2, 0, 0) },
@@ -136,7 +138,7 @@ fn nameless() {
 /// LANDLOCK_ACCESS_FS_EXECUTE
 const LANDLOCK: u64 = 1;
 
-/// BPF_MAP_CREATE of an array of one number.
+/// Creates a BPF array map of one number.
 fn bpf_map() -> i64 {
     let attributes = [2u32, 4, 4, 1, 0, 0];
     unsafe { libc::syscall(libc::SYS_bpf, 0, attributes.as_ptr(), size_of_val(&attributes)) }
@@ -170,14 +172,14 @@ fn internet() {
         show_ends(tcp, &server, at, Some(from));
         let (one, other) = (UdpSocket::bind(home).expect("there is a port"), UdpSocket::bind(home).expect("there is a port"));
         let (near, far) = (one.local_addr().expect("it is bound"), other.local_addr().expect("it is bound"));
-        // One socket, and its name changes.
+        // The name of this socket changes.
         show_ends(udp, &one, near, None);
         one.connect(far).expect("it needs nobody");
         show_ends(udp, &one, near, Some(far));
         one.connect(near).expect("it needs nobody");
         show_ends(udp, &one, near, Some(near));
     }
-    // The port of a raw socket is its protocol.
+    // A raw socket shows its protocol as the port.
     socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP).iter().for_each(|raw| show_as(raw, b"RAW:[0.0.0.0:1]"));
     socket(libc::AF_INET6, libc::SOCK_RAW, libc::IPPROTO_ICMPV6).iter().for_each(|raw| show_as(raw, b"RAWv6:[[::]:58]"));
 }
@@ -217,7 +219,7 @@ fn unix(dir: &Path) {
     show_unix("UNIX", &unbound, 0, &format!(",@\"{abstract_name}\""));
 }
 
-/// What [`AsRawFd`] is, behind a reference to any kind.
+/// Implements what [`AsRawFd`] does, for references to files of any kind.
 trait AsRawFdDyn {
     fn raw(&self) -> i32;
 }

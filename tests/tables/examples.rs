@@ -1,4 +1,4 @@
-//! The whole generator on small files: what it makes of good ones, and what it says of bad ones.
+//! Runs the whole generator on small files: its output for valid ones, and its faults for invalid ones.
 
 use crate::generator::fault::Fault;
 use crate::generator::generate::{Input, Output, Rows, generate, parse};
@@ -23,8 +23,8 @@ fn header(name: &str) -> Option<String> {
     Some(text.into())
 }
 
-/// The generator on the files above, some of them replaced.
-fn made(changed: &[(&str, &str)]) -> Result<Output, Vec<Fault>> {
+/// Runs the generator on the files above, some of them replaced.
+fn run(changed: &[(&str, &str)]) -> Result<Output, Vec<Fault>> {
     let files = files(changed);
     generate(&Input { files: &files, custom_rs: "pub fn node_mode(", decoders_rs: "pub fn sigset<'a>(", load: &header })
 }
@@ -46,24 +46,24 @@ fn rows(changed: &[(&str, &str)]) -> Rows {
 }
 
 fn listing(changed: &[(&str, &str)]) -> String {
-    match made(changed) {
+    match run(changed) {
         Ok(output) => output.listing,
         Err(faults) => panic!("{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
     }
 }
 
-/// Asserts that one of the faults begins so, and that the number of faults is one unless a consequence is named too.
+/// Asserts that the generator reports as many faults as expected, and that each begins with the expected text.
 fn faults(changed: &[(&str, &str)], expected: &[&str]) {
-    let faults = made(changed).err().unwrap_or_default();
-    let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    assert_eq!(said.len(), expected.len(), "{said:#?}");
-    for (said, expected) in said.iter().zip(expected) {
-        assert!(said.starts_with(expected), "said: {said}\nexpected: {expected}");
+    let faults = run(changed).err().unwrap_or_default();
+    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), expected.len(), "{texts:#?}");
+    for (text, expected) in texts.iter().zip(expected) {
+        assert!(text.starts_with(expected), "reported: {text}\nexpected: {expected}");
     }
 }
 
 #[test]
-fn flags_are_ordered_composites_first_and_fields_take_their_bits() {
+fn composite_flags_come_first_and_fields_exclude_their_bits() {
     assert_eq!(
         listing(&[]),
         "open_access enum fcntl.h 32 bits, without O_\n    O_RDONLY 0x0\n    O_WRONLY 0x1\n\
@@ -72,164 +72,165 @@ fn flags_are_ordered_composites_first_and_fields_take_their_bits() {
 }
 
 #[test]
-fn an_abi_gets_a_twin_where_it_differs() {
+fn an_abi_with_other_values_gets_its_own_table() {
     let arch = [("arch/aarch64.tbl", "O_DSYNC 0x40\nO_DIR -\nO_BTI 0x400 fcntl.h\n")];
     assert!(
         listing(&arch).ends_with("  in Aarch64:\n    O_SYNC 0x60\n    O_DSYNC 0x40\n    O_BTI 0x400\n    O_DIR is not there\n"),
         "{}",
         listing(&arch)
     );
-    let rust = made(&arch).expect("good").rust;
+    let rust = run(&arch).expect("good").rust;
     assert!(rust.contains("per_abi: &[(Abi::Aarch64, &OPEN_FLAGS_AARCH64), ]"), "{rust}");
 }
 
 #[test]
-fn overlays_complete_old_headers_to_what_new_ones_have() {
+fn newer_constants_are_added_to_older_headers() {
     let tables = "open_flags flags newer/fcntl.h O_* !O_OTHER\n";
     let syscalls = "open name:path flags:open_flags mode:mode -> fd\nread fd:fd -> size\n";
     let with = |newer: &str| listing(&[("tables/a.tbl", tables), ("syscalls/a.tbl", syscalls), ("newer.tbl", newer)]);
     assert_eq!(with(""), with("O_NEW 0x80 6.5 newer/fcntl.h\n"));
     assert!(with("O_NEWER 0x200 6.5 newer/fcntl.h\n").contains("O_NEWER 0x200"));
-    // A header that the build machine does not have at all.
+    // The build machine does not have the header at all.
     let absent = [("tables/a.tbl", "open_flags flags absent.h O_*"), ("syscalls/a.tbl", syscalls), ("newer.tbl", "O_X 1 6.5 absent.h")];
     assert_eq!(listing(&absent), "open_flags flags absent.h 32 bits, without O_\n    O_X 0x1\n");
 }
 
 #[test]
-fn the_rust_text_has_rows_numbers_and_names() {
-    let rust = made(&[]).expect("good").rust;
+fn the_rust_text_contains_rows_numbers_and_names() {
+    let rust = run(&[]).expect("good").rust;
     for part in [
         "Syscall { name: \"open\", event: \"open\", numbers: [Some(2), Some(5), Some(2), None], args: &[",
-        "Arg { name: \"flags\", kind: Kind::Table(&constants::OPEN_FLAGS), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
-        "used: Condition::If { text: \"flags&8|__SYNC\", any: &[Test { arg: 1, mask: 0x28, how: How::SomeBit }] } },",
-        "Arg { name: \"buf\", kind: Kind::Bytes, flow: Flow::Out, written: Outcomes::SUCCEEDED, length: Length::Ret, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
+        "Arg { name: \"flags\", kind: ArgumentKind::Table(&constants::OPEN_FLAGS), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
+        "used: Condition::If { text: \"flags&8|__SYNC\", any: &[BitTest { arg: 1, mask: 0x28, comparison: Comparison::SomeBit }] } },",
+        "Arg { name: \"buf\", kind: ArgumentKind::Bytes, flow: Flow::Out, written: Outcomes::SUCCEEDED, length: Length::Ret, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
         "returns: Return::Fd, groups: Groups::FILE, does: Special::Plain, variants: &[",
         "&[1, 65535, 0],",
         "(Abi::I386, 9, \"old\"),",
     ] {
         assert!(rust.contains(part), "{part}\n{rust}");
     }
-    assert_eq!(rust, made(&[]).expect("good").rust);
+    assert_eq!(rust, run(&[]).expect("good").rust);
 }
 
 #[test]
-fn variants_are_chosen_by_values_of_tables_and_of_their_fields() {
+fn values_of_tables_and_of_their_fields_select_variants() {
     let rows = "open name:path flags:open_flags mode:mode -> fd\nopen name:path flags=O_WRONLY mode:int\nopen name:path flags=O_DIR|7 -> int\nread fd:fd -> size\n";
-    let rust = made(&[("syscalls/a.tbl", rows)]).expect("good").rust;
+    let rust = run(&[("syscalls/a.tbl", rows)]).expect("good").rust;
     assert!(rust.contains("Variant { arg: 1, mask: 0x3, values: &[1], args: &["), "{rust}");
     assert!(rust.contains("Variant { arg: 1, mask: 0xffffffff, values: &[64, 7], args: &["), "{rust}");
 }
 
 #[test]
-fn bad_syscall_rows_are_named() {
+fn faults_of_syscall_rows_name_the_line_and_the_problem() {
     let with = |row: &str| format!("{SYSCALLS}{row}\n");
-    for (row, said) in [
-        ("open -> fd", "syscalls/a.tbl:3: open has a row already: syscalls/a.tbl:1"),
+    for (row, expected) in [
+        ("open -> fd", "syscalls/a.tbl:3: open already has a row: syscalls/a.tbl:1"),
         ("mine -> fd", "syscalls/a.tbl:3: mine has no number"),
         ("mine@400 -> fd", "syscalls/a.tbl:3: numbers below 424 differ per ABI"),
-        ("mine@500 a:none -> fd", "syscalls/a.tbl:3: mine, a: `none` is no basic kind, no table and no struct"),
-        ("mine@500 a:int?none -> fd", "syscalls/a.tbl:3: `?none` is no condition"),
+        ("mine@500 a:none -> fd", "syscalls/a.tbl:3: mine, a: `none` is not a basic kind, a table or a struct"),
+        ("mine@500 a:int?none -> fd", "syscalls/a.tbl:3: `?none` is not a condition"),
         ("mine@500 a:int?f&O_NONE f:open_flags -> fd", "syscalls/a.tbl:3: mine, a: O_NONE is not in the table open_flags"),
-        ("mine@500 a:int?f&O_RDONLY f:open_flags -> fd", "syscalls/a.tbl:3: mine, a: O_RDONLY is 0, so no bit shows it"),
-        ("mine@500 a:int?f==none.O_DIR f:int -> fd", "syscalls/a.tbl:3: mine, a: none is no table"),
-        ("mine@500 a:int?f==O_DIR f:int -> fd", "syscalls/a.tbl:3: mine, a: O_DIR is no number, and f has no table"),
-        ("mine@500 a:int?f&3==open_flags.O_DIR f:int -> fd", "syscalls/a.tbl:3: mine, a: open_flags.O_DIR has bits beside the mask 0x3"),
-        ("mine@500 a:int?f==0x100000000 f:int -> fd", "syscalls/a.tbl:3: mine, a: a condition looks at 32 bits"),
-        ("mine@500 a:custom.none -> fd", "syscalls/a.tbl:3: mine, a: custom.none is no function of src/beauty/custom.rs"),
-        ("mine@500 a:bytes -> fd", "syscalls/a.tbl:3: mine, a: a needs a [LENGTH]"),
-        ("mine@500 a:int[4] -> fd", "syscalls/a.tbl:3: mine, a: a is in the register itself"),
-        ("mine@500 a:fd* -> fd", "syscalls/a.tbl:3: mine, a: `fd*`: only numbers"),
-        ("mine@500 -> none", "syscalls/a.tbl:3: `none` is nothing that a call can return"),
-        ("mine@500 -> int %none", "syscalls/a.tbl:3: %none is no group"),
-        ("open path:path flags=O_DIR", "syscalls/a.tbl:3: the arguments of this variant of open are not called as in its plain row"),
+        ("mine@500 a:int?f&O_RDONLY f:open_flags -> fd", "syscalls/a.tbl:3: mine, a: O_RDONLY is 0 and has no bit to test"),
+        ("mine@500 a:int?f==none.O_DIR f:int -> fd", "syscalls/a.tbl:3: mine, a: there is no table none"),
+        ("mine@500 a:int?f==O_DIR f:int -> fd", "syscalls/a.tbl:3: mine, a: O_DIR is not a number, and f has no table"),
+        ("mine@500 a:int?f&3==open_flags.O_DIR f:int -> fd", "syscalls/a.tbl:3: mine, a: open_flags.O_DIR has bits outside the mask 0x3"),
+        ("mine@500 a:int?f==0x100000000 f:int -> fd", "syscalls/a.tbl:3: mine, a: a condition compares 32 bits"),
+        ("mine@500 a:custom.none -> fd", "syscalls/a.tbl:3: mine, a: custom.none is not a function of src/beauty/custom.rs"),
+        ("mine@500 a:bytes -> fd", "syscalls/a.tbl:3: mine, a: `bytes` needs a [LENGTH]"),
+        ("mine@500 a:int[4] -> fd", "syscalls/a.tbl:3: mine, a: a is a value in a register"),
+        ("mine@500 a:fd* -> fd", "syscalls/a.tbl:3: mine, a: `fd*`: only a number"),
+        ("mine@500 -> none", "syscalls/a.tbl:3: `none` is not a kind of return value or a table"),
+        ("mine@500 -> int %none", "syscalls/a.tbl:3: %none is not a group"),
+        ("open path:path flags=O_DIR", "syscalls/a.tbl:3: the arguments of this variant of open have other names"),
         ("open name:path flags=O_NONE", "syscalls/a.tbl:3: O_NONE is not in the table open_flags"),
-        ("read fd=X", "syscalls/a.tbl:3: X is no number, and fd has no table"),
-        ("mine fd=1", "syscalls/a.tbl:3: a variant of mine, whose plain row must come first"),
+        ("read fd=X", "syscalls/a.tbl:3: X is not a number, and fd has no table"),
+        ("mine fd=1", "syscalls/a.tbl:3: this variant of mine has no plain row before it"),
     ] {
-        faults(&[("syscalls/a.tbl", &with(row))], &[said]);
+        faults(&[("syscalls/a.tbl", &with(row))], &[expected]);
     }
-    faults(&[("syscalls/a.tbl", &with("read fd=1\nread fd=2|1"))], &["syscalls/a.tbl:4: 1 chooses an earlier variant of read already"]);
-    faults(&[("syscalls/a.tbl", &with("mine/read@500 -> int"))], &["syscalls/a.tbl:2: read has an event that another row has too: read"]);
+    faults(&[("syscalls/a.tbl", &with("read fd=1\nread fd=2|1"))], &["syscalls/a.tbl:4: 1 already selects an earlier variant of read"]);
+    faults(&[("syscalls/a.tbl", &with("mine/read@500 -> int"))], &["syscalls/a.tbl:2: read has the same event as another row: read"]);
 }
 
 #[test]
-fn bad_table_rows_are_named() {
+fn faults_of_table_rows_name_the_line_and_the_problem() {
     let with = |row: &str| format!("{TABLES}{row}\n");
-    for (row, said) in [
-        ("open_flags enum fcntl.h O_DIR", "tables/a.tbl:3: open_flags is there already: tables/a.tbl:1"),
-        ("alone enum fcntl.h O_DIR", "tables/a.tbl:3: nothing uses the table alone"),
-        ("int enum fcntl.h O_DIR rust", "tables/a.tbl:3: int is a basic kind"),
-        ("mine enum none.h O_DIR rust", "tables/a.tbl:3: none.h is not there"),
-        ("mine enum fcntl.h O_DIR X_* rust", "tables/a.tbl:3: X_* matches nothing in fcntl.h"),
-        ("mine enum fcntl.h O_DIR !X rust", "tables/a.tbl:3: X is no constant in fcntl.h"),
+    for (row, expected) in [
+        ("open_flags enum fcntl.h O_DIR", "tables/a.tbl:3: another table or struct has the name open_flags: tables/a.tbl:1"),
+        ("alone enum fcntl.h O_DIR", "tables/a.tbl:3: the table alone is unused"),
+        ("int enum fcntl.h O_DIR rust", "tables/a.tbl:3: int is the name of a basic kind"),
+        ("mine enum none.h O_DIR rust", "tables/a.tbl:3: none.h is not installed"),
+        ("mine enum fcntl.h O_DIR X_* rust", "tables/a.tbl:3: X_* matches no constant of fcntl.h"),
+        ("mine enum fcntl.h O_DIR !X rust", "tables/a.tbl:3: X is not a constant of fcntl.h"),
         ("mine enum enum.h E_ONE E_UNO rust", "tables/a.tbl:3: E_ONE and E_UNO are both 0x1"),
-        ("mine enum enum.h E_BAD rust", "tables/a.tbl:3: E_BAD of enum.h needs NONE, which no header read defines"),
-        ("mine flags fcntl.h O_RDONLY O_DIR rust", "tables/a.tbl:3: O_RDONLY is 0, so no bit shows it"),
+        ("mine enum enum.h E_BAD rust", "tables/a.tbl:3: E_BAD of enum.h needs NONE, which no header defines"),
+        ("mine flags fcntl.h O_RDONLY O_DIR rust", "tables/a.tbl:3: O_RDONLY is 0 and has no bits"),
         ("mine flags fcntl.h O_DIR zero=O_DSYNC rust", "tables/a.tbl:3: O_DSYNC is 16, not 0"),
-        ("mine flags fcntl.h O_DIR field=O_ACCMODE:none rust", "tables/a.tbl:3: none is no table"),
+        ("mine flags fcntl.h O_DIR field=O_ACCMODE:none rust", "tables/a.tbl:3: there is no table none"),
         ("mine flags fcntl.h O_DIR field=NONE:open_access rust", "tables/a.tbl:3: the mask NONE needs NONE"),
     ] {
-        faults(&[("tables/a.tbl", &with(row))], &[said]);
+        faults(&[("tables/a.tbl", &with(row))], &[expected]);
     }
     assert!(listing(&[("tables/a.tbl", &with("mine enum enum.h E_* !E_BAD last rust"))]).contains("E_UNO 0x1\n    E_TWO 0x2\n"));
     assert!(listing(&[("tables/a.tbl", &with("mine flags fcntl.h O_DIR zero=O_RDONLY rust"))]).contains("O_DIR 0x40\n    O_RDONLY 0x0\n"));
 }
 
-/// The Rust text with these rows of structs, all in use.
+/// Returns the Rust text with these rows of structs. A syscall uses the struct `outer`.
 fn structs(rows: &str) -> String {
     let with = format!("{SYSCALLS}mine@500 a:outer -> int\n");
-    made(&[("syscalls/a.tbl", &with), ("structs/a.tbl", rows)]).map(|output| output.rust).expect("good")
+    run(&[("syscalls/a.tbl", &with), ("structs/a.tbl", rows)]).map(|output| output.rust).expect("good")
 }
 
 #[test]
-fn members_are_where_c_puts_them() {
+fn members_have_the_offsets_of_c() {
     let rust = structs(
         "outer 56 40 48 56 a.h:b  tag:u8  of:inner  flags:u16[3]/open_flags\n  wide:u64  _:u16\n  mask:sigset\n\
          inner 16 8 8 16  base:pointer/bytes[len]  len:word\nsigset 8 8 8 8 align=4 count=bits decoder.sigset\n",
     );
     assert!(
         rust.contains(
-            "sizes: [56, 40, 48, 56], counted: Counted::Bytes, copied: Copied::Plain, has_length: false, asked: 0, source: \"a.h:b\""
+            "sizes: [56, 40, 48, 56], counted: LengthUnit::Bytes, copied: CopyMethod::Plain, has_length: false, bytes_read: 0, source: \"a.h:b\""
         ),
         "{rust}"
     );
-    let places = |name: &str| {
-        let begins = format!("Member {{ name: {name:?}, offset: ");
+    let offsets = |name: &str| {
+        let begins = format!("StructMember {{ name: {name:?}, offset: ");
         let after = rust.split(&begins).skip(1).map(|rest| rest.split(',').next().unwrap_or_default());
         after.collect::<Vec<_>>().join(" ")
     };
-    // In the order of the ABIs; aarch64 has x86-64's list.
+    // In the order of the ABIs; aarch64 uses x86-64's list.
     assert_eq!(
-        (places("of"), places("flags"), places("wide"), places("mask")),
+        (offsets("of"), offsets("flags"), offsets("wide"), offsets("mask")),
         ("8 4 4".into(), "24 12 12".into(), "32 20 24".into(), "44 32 36".into())
     );
-    assert_eq!((places("len"), places("_")), ("8 4".into(), String::new()), "what is the same is there once, and what is reserved is not");
-    assert!(rust.contains("Layout::Members([&OUTER_IN_X86_64, &OUTER_IN_I386, &OUTER_IN_X32, &OUTER_IN_X86_64])"), "{rust}");
-    assert!(rust.contains("big_endian: false, kind: Kind::Bytes, length: Length::Arg(1) })"), "{rust}");
-    assert!(rust.contains("counted: Counted::Bits, copied: Copied::Plain, has_length: false, asked: 0, source: \"\", layout: Layout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
+    let problem = "equal lists are emitted once, and reserved members are not";
+    assert_eq!((offsets("len"), offsets("_")), ("8 4".into(), String::new()), "{problem}");
+    assert!(rust.contains("StructLayout::Members([&OUTER_IN_X86_64, &OUTER_IN_I386, &OUTER_IN_X32, &OUTER_IN_X86_64])"), "{rust}");
+    assert!(rust.contains("big_endian: false, kind: ArgumentKind::Bytes, length: Length::Arg(1) })"), "{rust}");
+    assert!(rust.contains("counted: LengthUnit::Bits, copied: CopyMethod::Plain, has_length: false, bytes_read: 0, source: \"\", layout: StructLayout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
 }
 
 #[test]
-fn what_a_struct_says_of_itself_is_checked() {
+fn faults_of_struct_rows_name_the_line_and_the_problem() {
     let with = |row: &str| format!("inner 16 8 8 16 base:pointer/bytes[len] len:word\n{row}\n");
-    for (row, said) in [
-        ("outer 16 16 16 16 f:u64 g:u8 h:u16", "structs/a.tbl:2: the fields of outer make 12 bytes in i386, not 16"),
-        ("outer 24 16 16 24 f:none", "structs/a.tbl:2: outer, f: `none` is no type and no struct"),
-        ("outer 24 16 16 24 f:outer", "structs/a.tbl:2: outer, f: outer holds itself"),
-        ("outer 8 4 4 8 f:pointer/bytes", "structs/a.tbl:2: outer, f: f needs a [LENGTH]"),
-        ("outer 8 4 4 8 f:pointer/bytes[n]", "structs/a.tbl:2: outer, f: n is no field"),
-        ("outer 8 4 4 8 f:pointer/bytes[ret]", "structs/a.tbl:2: outer, f: a field's length cannot be what the call returns"),
-        ("outer 8 4 4 8 f:word/none", "structs/a.tbl:2: outer, f: `none` is no basic kind, no table and no struct"),
-        ("outer 8 8 8 8 f:u32 f:u32", "structs/a.tbl:2: outer, f: there are two of that name"),
-        ("outer 8 8 8 8 length=g f:u32 g:u32", "structs/a.tbl:2: length=g: the length of outer must be its first field"),
-        ("outer 8 8 8 8 asks=g f:u64", "structs/a.tbl:2: asks=g: outer has no such field"),
-        ("outer 8 8 8 8 f:out u32/hex?h&1 g:u32", "structs/a.tbl:2: outer, f: h is no argument"),
-        ("outer 8 8 8 8 decoder.none", "structs/a.tbl:2: decoder.none is no function of src/beauty/decoders/"),
+    for (row, expected) in [
+        ("outer 16 16 16 16 f:u64 g:u8 h:u16", "structs/a.tbl:2: the fields of outer have 12 bytes in i386, not 16"),
+        ("outer 24 16 16 24 f:none", "structs/a.tbl:2: outer, f: `none` is neither a type nor a struct"),
+        ("outer 24 16 16 24 f:outer", "structs/a.tbl:2: outer, f: outer contains itself"),
+        ("outer 8 4 4 8 f:pointer/bytes", "structs/a.tbl:2: outer, f: `bytes` needs a [LENGTH]"),
+        ("outer 8 4 4 8 f:pointer/bytes[n]", "structs/a.tbl:2: outer, f: there is no field n"),
+        ("outer 8 4 4 8 f:pointer/bytes[ret]", "structs/a.tbl:2: outer, f: the length of a field cannot be the return value of the call"),
+        ("outer 8 4 4 8 f:word/none", "structs/a.tbl:2: outer, f: `none` is not a basic kind, a table or a struct"),
+        ("outer 8 8 8 8 f:u32 f:u32", "structs/a.tbl:2: outer, f: another field has the same name"),
+        ("outer 8 8 8 8 length=g f:u32 g:u32", "structs/a.tbl:2: length=g: this must be the first field of outer and have 32 bits"),
+        ("outer 8 8 8 8 asks=g f:u64", "structs/a.tbl:2: asks=g: outer has no field of this name"),
+        ("outer 8 8 8 8 f:out u32/hex?h&1 g:u32", "structs/a.tbl:2: outer, f: there is no argument or field h"),
+        ("outer 8 8 8 8 decoder.none", "structs/a.tbl:2: decoder.none is not a function of src/beauty/decoders/"),
         ("outer 4 4 4 4 u16/hex", "structs/a.tbl:2: outer has 2 bytes in x86_64, not 4"),
     ] {
         let call = format!("{SYSCALLS}mine@500 a:outer b:inner -> int\n");
-        let said_of = made(&[("syscalls/a.tbl", &call), ("structs/a.tbl", &with(row))]).err().unwrap_or_default();
-        assert!(said_of.iter().any(|fault| fault.to_string().starts_with(said)), "{said_of:#?}\nexpected: {said}");
+        let faults = run(&[("syscalls/a.tbl", &call), ("structs/a.tbl", &with(row))]).err().unwrap_or_default();
+        assert!(faults.iter().any(|fault| fault.to_string().starts_with(expected)), "{faults:#?}\nexpected: {expected}");
     }
 }
 
@@ -249,21 +250,21 @@ fn headers_newer_than_the_rows_do_not_stop_the_build() {
 }
 
 #[test]
-fn bad_numbers_structs_and_overlays_are_named() {
+fn faults_of_numbers_and_overlays_name_the_line_and_the_problem() {
     let missing = format!("{NUMBERS}mine 9 - - -\n");
-    faults(&[("arch/numbers.tbl", &missing)], &["arch/numbers.tbl:4: mine is a call of x86-64 and has no row"]);
+    faults(&[("arch/numbers.tbl", &missing)], &["arch/numbers.tbl:4: mine is a syscall of x86-64, but has no row"]);
     let double = format!("{NUMBERS}other - 9 - -\nold - - - 1\n");
     faults(
         &[("arch/numbers.tbl", &double)],
-        &["arch/numbers.tbl:4: other has the number of old", "arch/numbers.tbl:5: old stands here twice"],
+        &["arch/numbers.tbl:4: other has the same number as old", "arch/numbers.tbl:5: old is listed twice"],
     );
-    faults(&[("structs/a.tbl", "alone 1 1 1 1")], &["structs/a.tbl:1: no row uses the struct alone"]);
-    faults(&[("newer.tbl", "O_DIR 0x41 6.5 fcntl.h")], &["newer.tbl:1: O_DIR is 0x41 here, 0x40 in fcntl.h"]);
-    faults(&[("kernel.tbl", "O_DIR 0x41 fs.c")], &["kernel.tbl:1: O_DIR is 0x41 here, 0x40 in fcntl.h"]);
+    faults(&[("structs/a.tbl", "alone 1 1 1 1")], &["structs/a.tbl:1: the struct alone is unused"]);
+    faults(&[("newer.tbl", "O_DIR 0x41 6.5 fcntl.h")], &["newer.tbl:1: O_DIR is 0x41 here, but 0x40 in fcntl.h"]);
+    faults(&[("kernel.tbl", "O_DIR 0x41 fs.c")], &["kernel.tbl:1: O_DIR is 0x41 here, but 0x40 in fcntl.h"]);
     faults(&[("arch/i386.tbl", "O_DIR 0x40")], &["arch/i386.tbl:1: O_DIR has the same value in x86-64"]);
-    faults(&[("arch/i386.tbl", "X 0x40")], &["arch/i386.tbl:1: no table takes X", "arch/i386.tbl:1: x86-64 does not have X"]);
-    faults(&[("arch/vax.tbl", "O_DIR 0x41")], &["arch/vax.tbl:1: is no ABI's file"]);
-    faults(&[("else.tbl", "")], &["else.tbl:1: is no file that beauty/ knows"]);
+    faults(&[("arch/i386.tbl", "X 0x40")], &["arch/i386.tbl:1: no table selects X", "arch/i386.tbl:1: x86-64 does not have X"]);
+    faults(&[("arch/vax.tbl", "O_DIR 0x41")], &["arch/vax.tbl:1: this is not the file of an ABI"]);
+    faults(&[("else.tbl", "")], &["else.tbl:1: this file name is not known"]);
 }
 
 #[test]
@@ -271,19 +272,19 @@ fn a_variant_needs_a_value_that_all_abis_share() {
     let rows = format!("{SYSCALLS}open name:path flags=O_DIR\n");
     faults(&[("syscalls/a.tbl", &rows), ("arch/aarch64.tbl", "O_DIR 0x400")], &["syscalls/a.tbl:3: O_DIR has another value in Aarch64"]);
     let rows = format!("{SYSCALLS}open name:path flags=O_DIR@any\n");
-    let rust = made(&[("syscalls/a.tbl", &rows), ("arch/aarch64.tbl", "O_DIR 0x400")]).expect("good").rust;
+    let rust = run(&[("syscalls/a.tbl", &rows), ("arch/aarch64.tbl", "O_DIR 0x400")]).expect("good").rust;
     assert!(rust.contains("Variant { arg: 1, mask: 0xffffffff, values: &[64, 1024], args: &["), "{rust}");
 }
 
 #[test]
-fn reports_list_what_rows_and_headers_have_to_say_to_each_other() {
+fn reports_list_differences_between_rows_and_headers() {
     let tables = "open_flags flags fcntl.h O_* !O_ACCMODE zero=O_RDONLY\n";
     let old = rows(&[("tables/a.tbl", tables), ("newer.tbl", "O_DIR 0x40 6.5 fcntl.h\nX 1 6.5 fcntl.h\n")]);
     assert_eq!(report::unselected(&old, &header), ["fcntl.h:5: __SYNC"]);
-    assert_eq!(report::outdated(&old, &header), ["newer.tbl:1: O_DIR is in fcntl.h now", "newer.tbl:2: no table asks for X"]);
+    assert_eq!(report::outdated(&old, &header), ["newer.tbl:1: O_DIR is now in fcntl.h", "newer.tbl:2: no table mentions X"]);
     let newer = |name: &str| header(&format!("newer/{name}"));
     assert_eq!(report::newer(&old, &header, &newer), ["O_NEW 0x80 fcntl.h", "O_OTHER 0x100 fcntl.h"]);
-    assert!(report::changed(&old, &header, &newer).contains(&"O_SYNC of fcntl.h was 0x30, is gone".to_string()));
+    assert!(report::changed(&old, &header, &newer).contains(&"O_SYNC of fcntl.h was 0x30 and is no longer defined".to_string()));
     let own =
         |name: &str| (name == "asm/fcntl.h").then(|| "#define O_DIR 0x800\n#define O_MINE 0x1000\n".to_string()).or_else(|| header(name));
     assert_eq!(report::arch(&old, &header, &own, Target::Aarch64, &["asm/fcntl.h".into()]), ["O_DIR 0x800", "O_MINE 0x1000 fcntl.h"]);

@@ -1,4 +1,4 @@
-//! The files of `beauty/` held against the headers that are installed here.
+//! Compares the files of `beauty/` with the installed headers.
 
 use crate::files::{self, Headers, rows};
 use crate::generator::generate::parse;
@@ -14,7 +14,7 @@ use std::path::Path;
 const X32_BIT: u32 = 1 << 30;
 
 #[test]
-fn numbers_are_those_of_the_headers() {
+fn syscall_numbers_are_those_of_the_headers() {
     let headers = Headers::from_env();
     let load = |name: &str| headers.load(name).map(|(_, text)| text);
     for (abi, file) in [(Abi::X86_64, "asm/unistd_64.h"), (Abi::I386, "asm/unistd_32.h"), (Abi::X32, "asm/unistd_x32.h")] {
@@ -23,7 +23,7 @@ fn numbers_are_those_of_the_headers() {
             continue;
         };
         let mut library = Library::new(&load, Target::X86_64, HashMap::new());
-        library.lay_under("__X32_SYSCALL_BIT", "0x40000000");
+        library.add_fallback("__X32_SYSCALL_BIT", "0x40000000");
         let constants = read(&text, Target::X86_64).constants;
         let numbers = constants.iter().filter_map(|constant| Some((constant.name.strip_prefix("__NR_")?, &constant.name)));
         let mut seen = 0;
@@ -32,16 +32,16 @@ fn numbers_are_those_of_the_headers() {
             let number = u32::try_from(value).expect(name) & !X32_BIT;
             seen += 1;
             match name_of(abi, number) {
-                // A call of a newer kernel: rtrace prints it as unknown until it has a row.
+                // A syscall of a newer kernel: without a row, rtrace prints it as unknown.
                 None if number as usize >= BY_NUMBER[Abi::X86_64 as usize].len() => eprintln!("MISSING: {name} ({number}) has no row"),
-                ours => assert_eq!(ours, Some(name), "{abi:?} {number}"),
+                known => assert_eq!(known, Some(name), "{abi:?} {number}"),
             }
         }
-        assert!(seen > 300, "{file} has only {seen} calls");
+        assert!(seen > 300, "{file} has only {seen} syscalls");
     }
 }
 
-/// The name of a number, whether it has a row or not.
+/// Returns the name of a syscall number, whether the syscall has a row or not.
 fn name_of(abi: Abi, number: u32) -> Option<&'static str> {
     let row = BY_NUMBER[abi as usize].get(number as usize).and_then(|&row| SYSCALLS.get(usize::from(row)));
     let other = || OTHER_NAMES.iter().find(|(other, rowless, _)| (*other, *rowless) == (abi, number)).map(|(_, _, name)| *name);
@@ -49,20 +49,21 @@ fn name_of(abi: Abi, number: u32) -> Option<&'static str> {
 }
 
 #[test]
-fn every_decoder_has_a_row() {
+fn a_row_names_every_decoder() {
     let code = files::rust(Path::new("src/beauty/decoders")).expect("the decoders");
     let rows: String = rows(Path::new("beauty/structs")).expect("the rows").into_iter().map(|(_, text)| text).collect();
     let functions: Vec<&str> = code.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split(['(', '<']).next()).collect();
-    let idle: Vec<&&str> = functions.iter().filter(|name| !rows.split_whitespace().any(|word| word == format!("decoder.{name}"))).collect();
-    assert!(!functions.is_empty() && idle.is_empty(), "{idle:?}");
+    let unused: Vec<&&str> =
+        functions.iter().filter(|name| !rows.split_whitespace().any(|word| word == format!("decoder.{name}"))).collect();
+    assert!(!functions.is_empty() && unused.is_empty(), "{unused:?}");
 }
 
 #[test]
-fn newer_constants_are_all_asked_for() {
+fn a_table_mentions_every_newer_constant() {
     let files = rows(Path::new("beauty")).expect("beauty");
     let mut faults = Vec::new();
     let parsed = parse(&files, &mut faults);
     assert_eq!(faults, []);
-    let idle: Vec<String> = report::outdated(&parsed, &|_| None);
-    assert!(idle.is_empty(), "{}", idle.join("\n"));
+    let unused: Vec<String> = report::outdated(&parsed, &|_| None);
+    assert!(unused.is_empty(), "{}", unused.join("\n"));
 }

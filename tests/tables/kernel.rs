@@ -1,4 +1,4 @@
-//! Rows held against the running kernel's own description of its calls.
+//! Compares the rows of syscalls with the running kernel's format files.
 
 use rtrace::beauty::tables::SYSCALLS;
 use std::fs;
@@ -9,7 +9,7 @@ const EVENTS: &str = "/sys/kernel/tracing/events/syscalls";
 #[test]
 fn rows_name_the_arguments_as_the_kernel_does() {
     if let Err(error) = fs::read_dir(EVENTS) {
-        eprintln!("SKIPPED: rows are not held against a kernel: {EVENTS}: {error} (needs root, tracefs and CONFIG_FTRACE_SYSCALLS)");
+        eprintln!("SKIPPED: rows are not compared with the kernel: {EVENTS}: {error} (needs root, tracefs and CONFIG_FTRACE_SYSCALLS)");
         return;
     }
     let mut wrong = Vec::new();
@@ -22,17 +22,17 @@ fn rows_name_the_arguments_as_the_kernel_does() {
         };
         seen += 1;
         let kernel = argument_names(&format);
-        let ours: Vec<&str> = row.args.iter().map(|arg| arg.name).collect();
-        if kernel != ours {
-            wrong.push(format!("{}: the kernel has {kernel:?}, the row {ours:?}", row.name));
+        let of_row: Vec<&str> = row.args.iter().map(|arg| arg.name).collect();
+        if kernel != of_row {
+            wrong.push(format!("{}: the kernel has {kernel:?}, but the row has {of_row:?}", row.name));
         }
     }
-    eprintln!("SKIPPED: this kernel has no events of {}", without.join(" "));
+    eprintln!("SKIPPED: this kernel has no events for {}", without.join(" "));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(seen > 300, "only {seen} rows have an event in this kernel");
+    assert!(seen > 300, "this kernel has events for only {seen} rows");
 }
 
-/// The fields after `__syscall_nr`, without the strings that newer kernels append for them.
+/// Returns the names of the fields after `__syscall_nr`, without the `__data_loc` strings that newer kernels append.
 fn argument_names(format: &str) -> Vec<&str> {
     let declarations = format.lines().filter_map(|line| line.trim().strip_prefix("field:")?.split(';').next());
     let fields = declarations.filter(|field| !field.contains("__data_loc"));
@@ -41,7 +41,7 @@ fn argument_names(format: &str) -> Vec<&str> {
 }
 
 #[test]
-fn formats_give_argument_names() {
+fn argument_names_are_read_from_format_files() {
     let format = "name: sys_enter_x\nformat:\n\tfield:unsigned short common_type;\toffset:0;\n\n\tfield:int __syscall_nr;\toffset:8;\n\
                   \tfield:int dfd;\toffset:16;\n\tfield:const char * filename;\toffset:24;\n\tfield:__data_loc char[] __filename_val;\toffset:48;\n";
     assert_eq!(argument_names(format), ["dfd", "filename"]);

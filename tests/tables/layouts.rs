@@ -1,10 +1,11 @@
-//! Where the rows say that a struct's members are, held against the C compiler and the installed headers, ABI by ABI.
+//! Compares the offsets and sizes of struct members with those of the C compiler and the installed headers, in each
+//! ABI.
 
 use crate::files::UAPI_VARIABLE;
 use crate::generator::generate::is_ahead;
 use crate::generator::header::Target;
 use crate::generator::library::Library;
-use rtrace::beauty::row::{Form, Kind, Layout, Struct, Syscall};
+use rtrace::beauty::row::{ArgumentKind, MemoryType, Struct, StructLayout, Syscall};
 use rtrace::beauty::tables::{STRUCTS, SYSCALLS};
 use rtrace::event::Abi;
 use std::collections::{BTreeSet, HashMap};
@@ -12,40 +13,40 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Structs that are not the kernel's in C's headers of an ABI, and why.
-const OTHERS: [(&str, Abi, &str); 4] = [
-    ("statfs", Abi::X32, "asm-generic/statfs.h has 32-bit words wherever a long has, but x32 shares x86-64's call"),
-    ("shmid_ds", Abi::X32, "asm/shmbuf.h has a size of 32 bits and a hole behind it, but x32 shares x86-64's call"),
-    ("sigaction", Abi::I386, "asm/signal.h has that of the old sigaction"),
+/// Structs whose definition in the headers of an ABI is not the kernel's, and the reason.
+const DIFFERENT_IN_C: [(&str, Abi, &str); 4] = [
+    ("statfs", Abi::X32, "asm-generic/statfs.h has 32-bit words if a long has 32 bits, but x32 uses x86-64's syscall"),
+    ("shmid_ds", Abi::X32, "asm/shmbuf.h has a size of 32 bits with padding behind it, but x32 uses x86-64's syscall"),
+    ("sigaction", Abi::I386, "asm/signal.h has the struct of the old sigaction"),
     ("sigaction", Abi::X32, "asm/signal.h has a mask of 32 bits, the kernel one of 64"),
 ];
 
 #[test]
-fn members_are_where_the_compiler_puts_them() {
+fn members_have_the_offsets_of_the_c_compiler() {
     let directory = env::temp_dir().join(format!("rtrace-layouts-{}", std::process::id()));
     fs::create_dir_all(&directory).expect("a directory for C files");
     let mut wrong = Vec::new();
     for abi in Abi::ALL {
         match check(abi, &directory) {
-            Ok((members, said)) => {
-                eprintln!("{abi:?}: {members} members of structs compared");
-                wrong.extend(said);
+            Ok((members, errors)) => {
+                eprintln!("{abi:?}: {members} struct members compared");
+                wrong.extend(errors);
             }
-            Err(text) => eprintln!("SKIPPED: members in {abi:?}: {text}"),
+            Err(text) => eprintln!("SKIPPED: struct members in {abi:?}: {text}"),
         }
     }
-    fs::remove_dir_all(&directory).expect("the directory is mine");
+    fs::remove_dir_all(&directory).expect("to remove the directory");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// How many members were compared, and what is wrong with them.
+/// Returns the number of compared members and the compiler's errors, or the reason why the compiler could not run.
 fn check(abi: Abi, directory: &Path) -> Result<(usize, Vec<String>), String> {
     let mut compiler = compiler(abi)?;
     let used = used_in(abi);
     let mut members = HashMap::new();
     for of in STRUCTS.iter().filter(|of| used.contains(of.name)) {
-        let Layout::Members(all) = &of.layout else { continue };
-        if let Some((name, _, why)) = OTHERS.iter().find(|(name, other, _)| (*name, *other) == (of.name, abi)) {
+        let StructLayout::Members(all) = &of.layout else { continue };
+        if let Some((name, _, why)) = DIFFERENT_IN_C.iter().find(|(name, other, _)| (*name, *other) == (of.name, abi)) {
             eprintln!("SKIPPED: {name} in {abi:?}: {why}");
             continue;
         }
@@ -58,34 +59,34 @@ fn check(abi: Abi, directory: &Path) -> Result<(usize, Vec<String>), String> {
         compiler.arg(file);
     }
     let output = compiler.output().map_err(|error| format!("{:?}: {error}", compiler.get_program()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    // Of an unknown struct or member the compiler says first that, and then also this.
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // This error follows from the one about an unknown struct or member.
     let consequence = "is not an integer";
-    let errors: Vec<&str> = said.lines().filter(|line| line.contains("error:") && !line.contains(consequence)).collect();
+    let errors: Vec<&str> = stderr.lines().filter(|line| line.contains("error:") && !line.contains(consequence)).collect();
     if !output.status.success() && errors.is_empty() {
-        return Err(said.into_owned());
+        return Err(stderr.into_owned());
     }
-    // Headers may be older than the rows: then they lack structs, or members, which makes structs smaller. They must not say otherwise.
+    // Headers older than the rows may lack structs, or members, so that structs are smaller. All else must agree.
     let older: BTreeSet<&str> = errors.iter().filter(|error| lacks(error) && !newest()).map(|error| struct_of(error)).collect();
     if !older.is_empty() {
-        eprintln!("SKIPPED: {abi:?}: what these headers lack of {}", older.iter().copied().collect::<Vec<_>>().join(", "));
+        eprintln!("SKIPPED: {abi:?}: the members that these headers lack of {}", older.iter().copied().collect::<Vec<_>>().join(", "));
     }
     let excused = |error: &str| older.contains(struct_of(error)) && (lacks(error) || error.contains("\"size of"));
     let compared = members.iter().filter(|(name, _)| !older.contains(*name)).map(|(_, count)| count).sum();
     Ok((compared, errors.into_iter().filter(|error| !excused(error)).map(|error| format!("{abi:?}: {error}")).collect()))
 }
 
-/// The name of the file that the compiler complains of.
+/// Returns the name of the struct that an error is about, which is the name of the C file.
 fn struct_of(error: &str) -> &str {
     error.split(".c:").next().and_then(|path| path.rsplit('/').next()).unwrap_or_default()
 }
 
-/// Whether a header, a struct or a member is not there.
+/// Returns whether the error is about a missing header, struct or member.
 fn lacks(error: &str) -> bool {
     ["No such file", "file not found", "no member named", "incomplete type", "undefined type"].iter().any(|words| error.contains(words))
 }
 
-/// Whether the headers have all that the rows know.
+/// Returns whether the headers are at least as new as the rows.
 fn newest() -> bool {
     let headers = crate::files::Headers::from_env();
     let load = |name: &str| headers.load(name).map(|(_, text)| text);
@@ -125,19 +126,20 @@ fn assertions(of: &Struct, abi: Abi) -> String {
     let (name, same) = name.strip_suffix('+').map_or((name, "=="), |name| (name, ">="));
     let mut text = format!("#include <{header}>\n#define SAME(a, b, what) _Static_assert((a) == (b), what)\n");
     text += &format!("_Static_assert(sizeof(struct {name}) {same} {}, \"size of {name}\");\n", of.sizes[abi as usize]);
-    let Layout::Members(members) = &of.layout else { return text };
+    let StructLayout::Members(members) = &of.layout else { return text };
     for member in members[abi as usize] {
         let field = member.name;
         text += &format!("SAME(__builtin_offsetof(struct {name}, {field}), {}, \"offset of {name}.{field}\");\n", member.offset);
-        // What has no end has no size.
-        if member.form.size(abi) > 0 {
-            text += &format!("SAME(sizeof(((struct {name} *)0)->{field}), {}, \"bytes of {name}.{field}\");\n", member.form.size(abi));
+        // A flexible array has no size.
+        if member.memory_type.size(abi) > 0 {
+            text +=
+                &format!("SAME(sizeof(((struct {name} *)0)->{field}), {}, \"bytes of {name}.{field}\");\n", member.memory_type.size(abi));
         }
     }
     text
 }
 
-/// The structs that calls of the ABI know, and those that Rust code names.
+/// Returns the structs that syscalls of the ABI use, and those that no syscall uses (Rust code does).
 fn used_in(abi: Abi) -> BTreeSet<&'static str> {
     let mut used: BTreeSet<&str> = BTreeSet::new();
     for call in SYSCALLS.iter().filter(|call| call.numbers[abi as usize].is_some()) {
@@ -152,28 +154,28 @@ fn used_in(abi: Abi) -> BTreeSet<&'static str> {
     used
 }
 
-fn kinds(call: &'static Syscall) -> impl Iterator<Item = &'static Kind> {
+fn kinds(call: &'static Syscall) -> impl Iterator<Item = &'static ArgumentKind> {
     call.args.iter().chain(call.variants.iter().flat_map(|variant| variant.args)).map(|arg| &arg.kind)
 }
 
-fn use_kind(kind: &Kind, abi: Abi, used: &mut BTreeSet<&'static str>) {
-    let (Kind::Struct(of) | Kind::StructArray(of)) = kind else { return };
+fn use_kind(kind: &ArgumentKind, abi: Abi, used: &mut BTreeSet<&'static str>) {
+    let (ArgumentKind::Struct(of) | ArgumentKind::StructArray(of)) = kind else { return };
     use_struct(of, abi, used);
 }
 
 fn use_struct(of: &'static Struct, abi: Abi, used: &mut BTreeSet<&'static str>) {
-    let Layout::Members(members) = &of.layout else { return };
+    let StructLayout::Members(members) = &of.layout else { return };
     if !used.insert(of.name) {
         return;
     }
     for member in members[abi as usize] {
-        let mut form = &member.form;
-        while let Form::Array { element, .. } = form {
+        let mut form = &member.memory_type;
+        while let MemoryType::Array { element, .. } = form {
             form = element;
         }
         match form {
-            Form::Struct(inner) => use_struct(inner, abi, used),
-            Form::Number(number) => use_kind(&number.kind, abi, used),
+            MemoryType::Struct(inner) => use_struct(inner, abi, used),
+            MemoryType::Number(number) => use_kind(&number.kind, abi, used),
             _ => {}
         }
     }

@@ -1,13 +1,14 @@
 use super::*;
 
-struct Few;
+/// One constant, one macro, and a macro that calls itself.
+struct FewNames;
 
-impl Names for Few {
+impl Names for FewNames {
     fn value(&self, name: &str) -> Result<Int, String> {
         match name {
             "TWO" => Ok(Int::signed(2)),
             "ROUND" => evaluate("SELF(1)", self),
-            _ => Err(format!("needs {name}, which no header read defines")),
+            _ => Err(format!("needs {name}, which no header defines")),
         }
     }
 
@@ -33,15 +34,15 @@ impl Names for Few {
 }
 
 fn value(text: &str) -> i128 {
-    evaluate(text, &Few).unwrap_or_else(|error| panic!("{text} {error}")).value
+    evaluate(text, &FewNames).unwrap_or_else(|error| panic!("{text} {error}")).value
 }
 
-fn fails(text: &str) -> String {
-    evaluate(text, &Few).expect_err(text)
+fn error_of(text: &str) -> String {
+    evaluate(text, &FewNames).expect_err(text)
 }
 
 #[test]
-fn arithmetic_binds_as_in_c() {
+fn operators_have_the_precedence_of_c() {
     assert_eq!(value("1 + 2 * 3"), 7);
     assert_eq!(value("1 << 2 + 1"), 8);
     assert_eq!(value("1 | 2 & 6 ^ 4"), 7);
@@ -53,7 +54,7 @@ fn arithmetic_binds_as_in_c() {
 }
 
 #[test]
-fn types_wrap_as_in_c() {
+fn values_wrap_around_as_in_c() {
     assert_eq!(value("1 << 31"), -0x8000_0000);
     assert_eq!(value("1U << 31"), 0x8000_0000);
     assert_eq!(value("~0U"), 0xffff_ffff);
@@ -67,7 +68,7 @@ fn types_wrap_as_in_c() {
 }
 
 #[test]
-fn the_usual_macros_are_known() {
+fn common_macros_of_the_headers_are_evaluated() {
     assert_eq!(value("_BITUL(3)"), 8);
     assert_eq!(value("_BITULL(63)"), 1 << 63);
     assert_eq!(value("_AC(5,UL)"), 5);
@@ -78,7 +79,7 @@ fn the_usual_macros_are_known() {
 }
 
 #[test]
-fn ioctl_numbers_carry_sizes() {
+fn ioctl_commands_contain_sizes() {
     assert_eq!(value("_IO('T', 0x41)"), 0x5441);
     assert_eq!(value("_IOR('T', 0x30, unsigned int)"), 0x8004_5430);
     assert_eq!(value("_IOR('T', 0x2A, struct termios2)"), 0x802c_542a);
@@ -87,21 +88,21 @@ fn ioctl_numbers_carry_sizes() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
-    assert_eq!(fails("1 +"), "ends too early");
-    assert_eq!(fails("1 2"), "has `2` after its end");
-    assert_eq!(fails("(1"), "has its end where `)` belongs");
-    assert_eq!(fails("1 << 32"), "shifts by 32");
-    assert_eq!(fails("1 / 0"), "divides by 0");
-    assert_eq!(fails("NONE | 1"), "needs NONE, which no header read defines");
-    assert_eq!(fails("NONE(1)"), "calls NONE(), which no header read defines");
-    assert_eq!(fails("TWICE(1, 2)"), "calls TWICE() with 2 arguments, which takes 1");
-    assert_eq!(fails("ROUND"), "calls macros in a circle");
-    assert!(fails("_IOR('T', 1, struct none)").starts_with("needs the size of `struct none`"));
+fn errors_say_what_is_wrong_with_the_expression() {
+    assert_eq!(error_of("1 +"), "ends where a value is expected");
+    assert_eq!(error_of("1 2"), "has `2` after the end of its expression");
+    assert_eq!(error_of("(1"), "has its end where `)` is expected");
+    assert_eq!(error_of("1 << 32"), "shifts by 32");
+    assert_eq!(error_of("1 / 0"), "divides by 0");
+    assert_eq!(error_of("NONE | 1"), "needs NONE, which no header defines");
+    assert_eq!(error_of("NONE(1)"), "calls NONE(), which no header defines");
+    assert_eq!(error_of("TWICE(1, 2)"), "calls TWICE() with 2 arguments, but the macro takes 1");
+    assert_eq!(error_of("ROUND"), "calls macros in a circle");
+    assert!(error_of("_IOR('T', 1, struct none)").starts_with("needs the size of `struct none`"));
 }
 
 #[test]
-fn strings_and_nothing_are_no_numbers() {
+fn strings_statements_and_empty_text_are_not_numeric() {
     assert!(is_numeric("(1 << FOO)"));
     assert!(!is_numeric(""));
     assert!(!is_numeric("\"text\""));

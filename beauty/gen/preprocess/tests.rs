@@ -7,14 +7,14 @@ fn names(header: &Header) -> Vec<&str> {
 fn expression<'a>(header: &'a Header, name: &str) -> &'a str {
     match &header.constant(name).expect(name).body {
         Body::Expression(text) => text,
-        Body::Enumerator { .. } => panic!("{name} is of an enum"),
+        Body::Enumerator { .. } => panic!("{name} is an enumerator"),
     }
 }
 
 fn enumerator(header: &Header, name: &str) -> (Option<String>, i64) {
     match &header.constant(name).expect(name).body {
         Body::Enumerator { base, offset } => (base.clone(), *offset),
-        Body::Expression(text) => panic!("{name} is {text}"),
+        Body::Expression(text) => panic!("{name} is a macro: {text}"),
     }
 }
 
@@ -31,7 +31,7 @@ fn defines_are_read_with_comments_and_continuations() {
 }
 
 #[test]
-fn conditions_are_decided_for_the_target() {
+fn conditions_are_evaluated_for_the_target() {
     let text = "#ifndef _G\n#define _G\n#ifdef __KERNEL__\n#define K 1\n#else\n#define U 1\n#endif\n\
                 #if __BITS_PER_LONG == 32 || defined(__KERNEL__)\n#define N 1\n#elif U\n#define W 1\n#else\n#define Z 1\n#endif\n\
                 #if __UAPI_DEF_IN_ADDR\n#define I 1\n#endif\n#if 0\n#if 1\n#define X 1\n#else\n#define Y 1\n#endif\n#endif\n#endif\n";
@@ -40,14 +40,14 @@ fn conditions_are_decided_for_the_target() {
 }
 
 #[test]
-fn undef_and_redefinition_leave_the_last() {
+fn the_last_definition_holds_and_undef_removes_it() {
     let header = read("#define A 1\n#define B 2\n#undef A\n#define B 3\n#define C 4\n", Target::X86_64);
     assert_eq!(names(&header), ["B", "C"]);
     assert_eq!((expression(&header, "B"), expression(&header, "C")), ("3", "4"));
 }
 
 #[test]
-fn enums_count_from_their_last_value() {
+fn enumerators_count_from_the_last_explicit_value() {
     let header = read(
         "enum x {\n  A, /* a */\n#define A A\n  B = (1 << 4), C,\n  D\n};\nenum x y;\ntypedef enum { E = 'x' } e; struct s { enum { G } g; };\n",
         Target::X86_64,
@@ -60,18 +60,18 @@ fn enums_count_from_their_last_value() {
 }
 
 #[test]
-fn items_after_a_macro_in_an_enum_are_unknown() {
+fn enumerators_after_a_macro_are_unknown() {
     let header = read("enum { MAPPER(FN) AFTER, LATER, KNOWN = 7, NEXT };", Target::X86_64);
     assert_eq!(names(&header), ["KNOWN", "NEXT"]);
 }
 
 #[test]
-fn includes_are_noted() {
+fn includes_are_recorded() {
     assert_eq!(read("#include <linux/a.h>\n#include \"b.h\"\n#if 0\n#include <c.h>\n#endif\n", Target::X86_64).includes, ["linux/a.h"]);
 }
 
 #[test]
-fn unfinished_text_does_no_harm() {
+fn unterminated_text_does_not_panic() {
     for text in
         ["/* open", "enum {", "enum { A = (", "#define", "#define A \\", "#if", "#else\n#endif\n#endif", "\"open", "#define F(", "enum"]
     {

@@ -1,7 +1,7 @@
 use super::super::samples::{self, *};
 use super::*;
-use crate::beauty::value::{List, Text};
-use crate::event::{Abi, Entry, File, PieceState, Time, When};
+use crate::beauty::value::{ArrayValue, Text};
+use crate::event::{Abi, EntryState, File, PieceState, PieceTime, Time};
 use std::borrow::Cow;
 
 const CONTEXT: Context = Context::new(&samples::comms, 8);
@@ -10,20 +10,20 @@ fn args<'a>(row: &'static Syscall, call: &'a Call) -> Vec<(&'static str, Value<'
     let decoded = Decoded::with_row(call, Some(row), CONTEXT);
     let used = decoded.args().filter(Argument::is_used);
     let values = used.filter_map(|argument| Some((argument.name(), argument.exit().or_else(|| argument.entry())?)));
-    values.map(|(name, value)| (name, without_places(value))).collect()
+    values.map(|(name, value)| (name, without_addresses(value))).collect()
 }
 
-/// The same value, as it would be anywhere in memory.
-fn without_places(value: Value<'_>) -> Value<'_> {
+/// Removes addresses and lengths from a value.
+fn without_addresses(value: Value<'_>) -> Value<'_> {
     match value {
         Value::Str(text) => Value::Str(Text { address: 0, wanted: None, ..text }),
-        Value::Array(all) => list(all.items.into_iter().map(without_places).collect(), all.more),
+        Value::Array(all) => list(all.items.into_iter().map(without_addresses).collect(), all.more),
         other => other,
     }
 }
 
 fn list(items: Vec<Value<'_>>, more: bool) -> Value<'_> {
-    Value::Array(List { address: 0, items, more })
+    Value::Array(ArrayValue { address: 0, items, more })
 }
 
 fn returned(row: &'static Syscall, ret: i64) -> Returned<'static> {
@@ -36,7 +36,7 @@ fn text(bytes: &str, cut: bool, altered: bool) -> Value<'_> {
 }
 
 #[test]
-fn registers_are_cut_to_what_the_kernel_reads() {
+fn registers_are_cut_to_the_width_that_the_kernel_reads() {
     let call = call([0xdead_beef_ffff_ff9c, 0x7fff_0000_1000, 0xabcd_0000_0000_0001, 0xffff_ffff_0001_01a4, 0, 0], 3);
     assert_eq!(
         args(&OPENAT, &call),
@@ -68,7 +68,7 @@ fn a_32_bit_abi_has_32_bit_words_and_split_offsets() {
 }
 
 #[test]
-fn strings_are_what_was_copied_and_nothing_else() {
+fn strings_consist_of_the_copied_bytes_only() {
     let base = || call([0x1000, 0x2000, 3, 0, 0, 0], 0);
     let name = |call: &Call| args(&SETHOSTNAME, call)[0].1.clone().into_owned_text();
     assert_eq!(name(&base()), Err(Value::Unread(0x1000)));
@@ -86,7 +86,7 @@ fn strings_are_what_was_copied_and_nothing_else() {
 }
 
 impl Value<'_> {
-    /// A string with its two marks, or what stands in its place.
+    /// Returns the string with `cut` and `altered`, or the value that replaces it if the memory is unread.
     fn into_owned_text(self) -> Result<(String, bool, bool), Value<'static>> {
         match self {
             Value::Str(text) => Ok((String::from_utf8(text.bytes.into_owned()).unwrap(), text.cut, text.altered)),
@@ -97,7 +97,7 @@ impl Value<'_> {
 }
 
 #[test]
-fn the_chosen_variant_names_the_arguments() {
+fn the_selected_variant_determines_the_arguments() {
     let lock = call([3, 0xffff_0000_0000_0006, 0x1000, 0, 0, 0], 0);
     assert_eq!(args(&FCNTL_ROW, &lock)[2], ("lock", Value::Unread(0x1000)));
     let get = call([3, 1, 5, 0, 0, 0], 1);
@@ -112,9 +112,9 @@ fn arrays_of_strings_are_followed_pointer_by_pointer() {
     let base = with_piece(call([0x1000, 0x2000, 3, 0, 0, 0], 0), 0, b"/bin/ls\0", PieceState::Ok);
     let argv = |ends, state| {
         let call = with_piece(base.clone(), 1, &pointers(ends), state);
-        let call = with_memory(call, 1, When::Entry, 0x6000, b"-l\0", PieceState::Ok);
-        let call = with_memory(call, 1, When::Entry, 0x5000, b"ls\0", PieceState::Ok);
-        args(&EXECVE, Box::leak(Box::new(with_memory(call, 1, When::Entry, 0x7000, b"", PieceState::Fault))))
+        let call = with_memory(call, 1, PieceTime::Entry, 0x6000, b"-l\0", PieceState::Ok);
+        let call = with_memory(call, 1, PieceTime::Entry, 0x5000, b"ls\0", PieceState::Ok);
+        args(&EXECVE, Box::leak(Box::new(with_memory(call, 1, PieceTime::Entry, 0x7000, b"", PieceState::Fault))))
     };
     let items = || vec![text("ls", false, false), text("-l", false, false), Value::Unread(0x7000)];
     let whole = argv(0, PieceState::Ok);
@@ -126,16 +126,16 @@ fn arrays_of_strings_are_followed_pointer_by_pointer() {
 }
 
 #[test]
-fn ids_devices_and_tasks() {
+fn ids_devices_and_tasks_are_decoded_by_their_kind() {
     let call = call([7, u64::from(u32::MAX), 0x1234_5678_0000_0801, 0, 0, 0], 0);
-    assert_eq!(args(&KILL, &call)[0].1, Value::Pid { pid: 7, here: None, comm: samples::comms(7) });
+    assert_eq!(args(&KILL, &call)[0].1, Value::Pid { pid: 7, translated: None, comm: samples::comms(7) });
     assert_eq!(args(&CHOWN, &call)[1].1, Value::Int(-1));
     assert_eq!(args(&CHOWN, &call)[2].1, Value::Uint(0x801));
     assert_eq!(args(&MKNOD, &call)[2].1, Value::Dev { major: 8, minor: 1 });
 }
 
 #[test]
-fn descriptors_carry_what_they_were() {
+fn descriptors_have_the_file_at_the_time_of_the_call() {
     let call = with_file(with_file(call([3, 0, 0, 0, 0, 0], 4), FdPlace::Arg(0), "/in"), FdPlace::Return, "/out");
     let path = |path: &str| File::Path(path.as_bytes().into());
     assert_eq!(args(&READ, &call)[0].1, Value::Fd { fd: 3, file: Some(&path("/in")) });
@@ -146,7 +146,7 @@ fn descriptors_carry_what_they_were() {
 }
 
 #[test]
-fn returns_are_told_from_errors() {
+fn return_values_are_distinguished_from_errors() {
     assert_eq!(returned(&READ, 832), Returned::Value(Value::Uint(832)));
     assert_eq!(returned(&READ, -2), Returned::Error(2));
     assert_eq!(returned(&READ, -4095), Returned::Error(4095));
@@ -155,17 +155,20 @@ fn returns_are_told_from_errors() {
     assert_eq!([512, 513, 514, 515, 516].map(|errno| returned(&READ, -errno)), [512, 513, 514, 515, 516].map(Returned::Restart));
     assert_eq!(returned(&POLL, 0), Returned::Timeout);
     assert_eq!(returned(&POLL, 2), Returned::Value(Value::Int(2)));
-    assert_eq!(returned(&GETPPID, 7), Returned::Value(Value::Pid { pid: 7, here: None, comm: samples::comms(7) }));
+    assert_eq!(returned(&GETPPID, 7), Returned::Value(Value::Pid { pid: 7, translated: None, comm: samples::comms(7) }));
     let ended = |exit| Decoded::with_row(Box::leak(Box::new(Call { exit, ..call([0; 6], 0) })), Some(&READ), CONTEXT).returned();
-    assert_eq!([Exit::Never, Exit::Pending, Exit::Unseen].map(ended), [Returned::Never, Returned::Pending, Returned::Unseen]);
+    assert_eq!(
+        [ExitState::Never, ExitState::Pending, ExitState::Unseen].map(ended),
+        [Returned::Never, Returned::Pending, Returned::Unseen]
+    );
 }
 
 #[test]
-fn what_nobody_saw_or_knows_stays_so() {
-    let unseen = Call { args: None, entry: Entry::Unseen, ..call([0; 6], 0) };
+fn unseen_registers_and_unknown_calls_are_not_guessed() {
+    let unseen = Call { args: None, entry: EntryState::Unseen, ..call([0; 6], 0) };
     assert_eq!(args(&KILL, &unseen), [("pid", Value::Unknown), ("sig", Value::Unknown)]);
     assert_eq!(Decoded::with_row(&unseen, None, CONTEXT).args().count(), 0);
-    let unknown = Call { nr: 9999, exit: Exit::Returned { at: Time(0), ret: -38 }, ..call([1, 2, 3, 4, 5, u64::MAX], 0) };
+    let unknown = Call { nr: 9999, exit: ExitState::Returned { at: Time(0), ret: -38 }, ..call([1, 2, 3, 4, 5, u64::MAX], 0) };
     let decoded = Decoded::new(&unknown, CONTEXT);
     let registers = decoded.args().map(|argument| (argument.name(), argument.entry()));
     assert_eq!(registers.collect::<Vec<_>>(), [1, 2, 3, 4, 5, u64::MAX].map(|r| ("", Some(Value::Hex(r)))));

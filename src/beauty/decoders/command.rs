@@ -1,10 +1,10 @@
-//! What goes with an ioctl's command of which no row says more than direction and size: bytes.
+//! Decodes the data of ioctl commands that no row describes, of which only direction and size are known.
 
-use super::super::memory::{Memory, Reader};
+use super::super::memory::{Memory, MemoryReader};
 use super::super::value::Value;
 
-/// The bytes that a command names.
-pub fn ioctl_data<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes the data as bytes.
+pub fn ioctl_data<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     let limit = reader.context.string_limit;
     reader.text(memory, limit, false)
 }

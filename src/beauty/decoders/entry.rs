@@ -1,18 +1,18 @@
-//! Directory entries: structs of different lengths, one behind the other, each saying how long it is.
+//! Decodes directory entries: consecutive structs of different lengths, each of which contains its length.
 
-use super::super::memory::{ELEMENTS_MAX, Memory, Reader};
+use super::super::memory::{ELEMENTS_MAX, Memory, MemoryReader};
 use super::super::row::Struct;
 use super::super::structure::Members;
 use super::super::tables::{constants, structs};
-use super::super::value::{List, Record, Value};
+use super::super::value::{ArrayValue, StructValue, Value};
 
-/// What getdents64 writes (man 2 getdents).
-pub fn dirents64<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes the entries that getdents64 writes (man 2 getdents).
+pub fn dirents64<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     entries(reader, memory, &structs::DIRENT64, 16, |_, _| {})
 }
 
-/// What getdents writes: the kind of file is an entry's last byte, behind the name.
-pub fn dirents<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes the entries that getdents writes. The file type is the last byte of an entry, after the name.
+pub fn dirents<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     let length_at = structs::DIRENT.sizes[reader.abi() as usize] as usize - 2;
     entries(reader, memory, &structs::DIRENT, length_at, |members, bytes| {
         if let Some(kind) = bytes.last() {
@@ -22,7 +22,7 @@ pub fn dirents<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
 }
 
 fn entries<'a>(
-    reader: &mut Reader<'a>,
+    reader: &mut MemoryReader<'a>,
     memory: Memory<'a>,
     of: &'static Struct,
     length_at: usize,
@@ -31,15 +31,15 @@ fn entries<'a>(
     let mut items = Vec::new();
     let mut at = 0;
     while let Some(length) = memory.number(at + length_at, 2, false).map(|length| length as usize) {
-        // An entry holds at least what is fixed of it: else the next one would not be behind it.
+        // An entry is at least as long as its fixed part; a shorter length would make the entries overlap.
         if length < of.sizes[reader.abi() as usize] as usize || items.len() == ELEMENTS_MAX {
             break;
         }
         let Some(entry) = memory.part(at, length).filter(|entry| entry.bytes.len() == length && reader.spend_value()) else { break };
         let (mut members, more) = reader.members(of, entry);
         finish(&mut members, entry.bytes);
-        items.push(Value::Struct(Record { name: of.name, address: entry.address, members, more }));
+        items.push(Value::Struct(StructValue { name: of.name, address: entry.address, members, more }));
         at += length;
     }
-    Value::Array(List { address: memory.address, items, more: at < memory.bytes.len() || memory.is_cut() })
+    Value::Array(ArrayValue { address: memory.address, items, more: at < memory.bytes.len() || memory.is_cut() })
 }

@@ -1,6 +1,6 @@
-//! What rows of `beauty/structs/` cannot say: each function makes the value of one struct, whose row names it.
+//! Decoders of structs that rows of `beauty/structs/` cannot describe. A row names its function with `decoder.NAME`.
 //!
-//! The build takes every `pub fn` in these files for such a function.
+//! The build script regards every `pub fn` in these files as such a function.
 
 mod command;
 mod entry;

@@ -1,10 +1,11 @@
-//! Sets that are bits or bytes in memory: signals, descriptors, CPUs, memory nodes, pages.
+//! Decodes sets that are bits or bytes in memory: signals, descriptors, CPUs, memory nodes, pages.
 
-use super::super::memory::{ELEMENTS_MAX, Memory, Reader};
-use super::super::value::{List, Value};
+use super::super::memory::{ELEMENTS_MAX, Memory, MemoryReader};
+use super::super::value::{ArrayValue, Value};
 
-/// A kernel sigset_t: signal N is bit N-1. A set of nearly all is told by what it lacks.
-pub fn sigset<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes a sigset_t of the kernel, in which bit N-1 is signal N. If more than half of the bits are set, the value is
+/// the complement.
+pub fn sigset<'a>(_: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     const BYTES: usize = 8;
     let mut word = [0; BYTES];
     let whole = memory.bytes.len() >= BYTES;
@@ -13,9 +14,9 @@ pub fn sigset<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     }
     let set = u64::from_le_bytes(word);
     if whole && set.count_ones() > u64::BITS / 2 {
-        return Value::AllBut(List { address: memory.address, items: signals(!set), more: false });
+        return Value::AllBut(ArrayValue { address: memory.address, items: signals(!set), more: false });
     }
-    Value::Array(List { address: memory.address, items: signals(set), more: memory.is_cut() })
+    Value::Array(ArrayValue { address: memory.address, items: signals(set), more: memory.is_cut() })
 }
 
 fn signals(mut set: u64) -> Vec<Value<'static>> {
@@ -27,37 +28,38 @@ fn signals(mut set: u64) -> Vec<Value<'static>> {
     items
 }
 
-/// An fd_set, whose length is counted in bits: descriptors.
-pub fn fd_set<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes an fd_set to the numbers of its descriptors. Its length is in bits.
+pub fn fd_set<'a>(_: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     numbers(memory, memory.count)
 }
 
-/// A cpumask: CPUs by number.
-pub fn cpumask<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes a cpumask to the numbers of its CPUs.
+pub fn cpumask<'a>(_: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     numbers(memory, None)
 }
 
-/// A node mask, whose length is counted in bits, one too many (man 2 set_mempolicy).
-pub fn nodemask<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes a mask of memory nodes to their numbers. Its length is the number of bits plus one (man 2 set_mempolicy).
+pub fn nodemask<'a>(_: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     numbers(memory, memory.count.map(|bits| bits.saturating_sub(1)))
 }
 
-/// What mincore writes: a byte a page, of which the lowest bit says that the page is in memory.
-pub fn page_bytes<'a>(_: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes the result of mincore: one byte for each page, whose lowest bit is set if the page is in memory.
+pub fn page_bytes<'a>(_: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     let items: Vec<Value> = memory.bytes.iter().take(ELEMENTS_MAX).map(|byte| Value::Uint(u64::from(*byte))).collect();
-    Value::Array(List { address: memory.address, more: items.len() < memory.bytes.len() || memory.is_cut(), items })
+    Value::Array(ArrayValue { address: memory.address, more: items.len() < memory.bytes.len() || memory.is_cut(), items })
 }
 
-/// The numbers of the bits that are set, below `end`.
+/// Returns the numbers of the set bits below `end`.
 fn numbers<'a>(memory: Memory<'a>, end: Option<u64>) -> Value<'a> {
     let bits = memory.bytes.len() * 8;
     let end = end.map_or(bits, |end| usize::try_from(end).map_or(bits, |end| end.min(bits)));
     let mut set = (0..end).filter(|bit| is_set(memory.bytes, *bit));
     let items: Vec<Value> = set.by_ref().take(ELEMENTS_MAX).map(|bit| Value::Uint(bit as u64)).collect();
-    Value::Array(List { address: memory.address, items, more: set.next().is_some() || memory.is_cut() })
+    Value::Array(ArrayValue { address: memory.address, items, more: set.next().is_some() || memory.is_cut() })
 }
 
-/// The words of a set have the machine's order, which is little-endian in all ABIs here: so have its bytes.
+/// Returns whether a bit is set. All supported ABIs are little-endian, so bit N of a set of words is bit N % 8 of byte
+/// N / 8.
 fn is_set(bytes: &[u8], bit: usize) -> bool {
     bytes.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
 }

@@ -1,11 +1,11 @@
-//! How a timer or a queue tells that something happened (man 7 sigevent).
+//! Decodes struct sigevent, the notification method of a timer or a message queue (man 7 sigevent).
 
-use super::super::memory::{Memory, Reader};
+use super::super::memory::{Memory, MemoryReader};
 use super::super::tables::structs;
-use super::super::value::{Record, Value};
+use super::super::value::{StructValue, Value};
 
-/// A struct sigevent: the thread is named only where this way of telling has one.
-pub fn sigevent<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes a struct sigevent. Only SIGEV_THREAD_ID uses the member with the thread ID.
+pub fn sigevent<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     const SIGEV_THREAD_ID: u64 = 4;
     let [head, thread] = [&structs::SIGEVENT_HEAD, &structs::SIGEVENT_THREAD].map(|of| of.sizes[reader.abi() as usize] as usize);
     let (mut members, mut more) = reader.members(&structs::SIGEVENT_HEAD, memory.first(head));
@@ -14,5 +14,5 @@ pub fn sigevent<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
         members.extend(of_thread);
         more = cut;
     }
-    Value::Struct(Record { name: "sigevent", address: memory.address, members, more })
+    Value::Struct(StructValue { name: "sigevent", address: memory.address, members, more })
 }

@@ -1,17 +1,17 @@
-//! What came with a signal: which members of siginfo_t hold anything, its signal and code tell (man 2 sigaction).
+//! Decodes siginfo_t, the information about a signal. Its valid members depend on signal and code (man 2 sigaction).
 
-use super::super::memory::{Memory, Reader};
+use super::super::memory::{Memory, MemoryReader};
 use super::super::row::Struct;
 use super::super::tables::structs;
-use super::super::value::{Record, Value};
+use super::super::value::{StructValue, Value};
 
-/// A siginfo_t: signal, error and code, and the members that these have.
-pub fn siginfo<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
+/// Decodes a siginfo_t: signal, error and code, and the members that are valid for them.
+pub fn siginfo<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     let numbers = [0, 4, 8].map(|offset| memory.number(offset, 4, true).map(|number| number as i32));
-    let record = |members, more| Value::Struct(Record { name: "siginfo", address: memory.address, members, more });
+    let record = |members, more| Value::Struct(StructValue { name: "siginfo", address: memory.address, members, more });
     let [Some(signo), Some(errno), Some(code)] = numbers else { return record(Vec::new(), true) };
     if (signo, errno, code) == (0, 0, 0) {
-        // waitid found no child that has anything to tell.
+        // waitid with WNOHANG found no child whose state changed.
         return record(vec![("si_signo", Value::Signal(0))], false);
     }
     let mut members = vec![("si_signo", Value::Signal(signo))];
@@ -25,7 +25,7 @@ pub fn siginfo<'a>(reader: &mut Reader<'a>, memory: Memory<'a>) -> Value<'a> {
     record(members, more)
 }
 
-/// The struct that has the members which this signal and code fill in (kernel/signal.c, siginfo_layout).
+/// Returns the struct of the members that are valid for a signal and code (siginfo_layout in kernel/signal.c).
 fn details(signo: i32, code: i32) -> Option<&'static Struct> {
     Some(match (code, signo) {
         (0 | -6, _) => &structs::SIGINFO_KILL,

@@ -1,40 +1,43 @@
-//! The JSON style: one object a line, as rtrace-json(5) and `schema/rtrace-1.json` describe it.
+//! The JSON style: one object per line, as rtrace-json(5) and `schema/rtrace-1.json` describe it.
 //!
-//! An object has what is known and nothing that is put into words: whoever reads it makes the text. What is not known is
-//! left out, or `null` where it stands in a list.
+//! An object has the known facts as typed values; formatting them as text is left to the reader. Unknown values are
+//! omitted, or `null` in an array.
 
 mod value;
 mod write;
 
 use super::decode::{Argument, Context, Decoded};
-use super::style::{EventVerdict, Known, Style, Verdict};
-use super::tracepoint::Decoder;
+use super::style::{EventVerdict, Style, StyleContext, Verdict};
+use super::tracepoint::TracepointDecoder;
 use super::value::{Returned, Value};
 use super::{errno, lookup};
-use crate::event::frame::End;
-use crate::event::{Call, Caller, Entry, Event, EventIndex, Exit, Fate, Fault, Loss, MapRef, Signal, Stack, TaskEnd, Time, What};
+use crate::event::frame::StackEnd;
+use crate::event::{
+    Call, Caller, Disposition, EntryState, Event, EventIndex, EventKind, ExitState, Fault, Loss, MapRef, Signal, Stack, TaskEnd, Time,
+};
 use crate::session::EventSpec;
 use crate::session::Session;
 use write::{Elements, object};
 
-/// The version of the schema. It grows when something that was there changes or goes; new members do not change it.
+/// The version of the schema. It increases when an existing member changes or is removed, and stays the same when
+/// members are added.
 const SCHEMA: u64 = 1;
 
-/// Writes events as JSON.
+/// The JSON style, which writes each event as an object.
 pub struct Json {
     string_limit: usize,
     has_begun: bool,
-    /// By event index, made at an event's first record.
-    tracepoints: Vec<Option<Decoder>>,
+    /// Decoders by event index, created at the first record of an event.
+    tracepoints: Vec<Option<TracepointDecoder>>,
 }
 
 impl Json {
-    /// `string_limit`: the bytes at most that are shown of strings other than paths.
+    /// Creates the style. `string_limit` is the maximum number of bytes of a string that is not a path.
     pub fn new(string_limit: usize) -> Json {
         Json { string_limit, has_begun: false, tracepoints: Vec::new() }
     }
 
-    /// The first object: what all others are part of.
+    /// Writes the first object, which describes the trace, unless it was written before.
     fn begin(&mut self, out: &mut Vec<u8>, session: &Session) {
         if std::mem::replace(&mut self.has_begun, true) {
             return;
@@ -49,44 +52,44 @@ impl Json {
         });
     }
 
-    fn call(&self, o: &mut Elements, event: &Event, call: &Call, known: &Known) {
-        let decoded = Decoded::new(call, Context::new(known.comm, self.string_limit));
+    fn call(&self, o: &mut Elements, event: &Event, call: &Call, context: &StyleContext) {
+        let decoded = Decoded::new(call, Context::new(context.comm, self.string_limit));
         o.word("abi", call.abi.name());
         o.int("number", call.nr);
         let mut name = Vec::new();
         lookup::write_name(&mut name, decoded.row(), call.abi, call.nr);
         o.bytes("name", &name);
-        let asked = lookup::index(call.abi, call.nr).and_then(|row| known.session.names.get(&row));
-        asked.iter().for_each(|asked| o.bytes("called", asked.as_bytes()));
+        let user_name = lookup::index(call.abi, call.nr).and_then(|row| context.session.names.get(&row));
+        user_name.iter().for_each(|name| o.bytes("called", name.as_bytes()));
         let entry = match call.entry {
-            Entry::Seen => "seen",
-            Entry::Unseen => "none",
-            Entry::Lost => "lost",
+            EntryState::Seen => "seen",
+            EntryState::Unseen => "none",
+            EntryState::Lost => "lost",
         };
         o.word("entry", entry);
         let exit = match call.exit {
-            Exit::Returned { .. } => "returned",
-            Exit::Never => "never",
-            Exit::Pending => "pending",
-            Exit::Unseen => "unseen",
+            ExitState::Returned { .. } => "returned",
+            ExitState::Never => "never",
+            ExitState::Pending => "pending",
+            ExitState::Unseen => "unseen",
         };
         o.word("exit", exit);
-        if call.entry == Entry::Seen {
-            time(o, "start", call.id.start, known.session);
+        if call.entry == EntryState::Seen {
+            time(o, "start", call.id.start, context.session);
         }
         call.duration().iter().for_each(|duration| o.uint("duration", *duration));
         match call.args {
             Some(_) => o.array("arguments", |a| decoded.args().for_each(|of| object(a.item(), |o| argument(o, call, &of)))),
             None => o.member("arguments").extend_from_slice(b"null"),
         }
-        if let Exit::Returned { ret, .. } = call.exit {
+        if let ExitState::Returned { ret, .. } = call.exit {
             o.object("return", |o| returned(o, ret, &decoded.returned()));
         }
-        o.mark("shown_pending", call.shown_pending && call.exit != Exit::Pending);
+        o.mark("shown_pending", call.shown_pending && call.exit != ExitState::Pending);
         if call.lost_before > 0 {
             o.uint("lost_before", call.lost_before);
         }
-        stack(o, event, call.stack.as_deref(), known);
+        stack(o, event, call.stack.as_deref(), context);
     }
 
     fn tracepoint(
@@ -95,43 +98,43 @@ impl Json {
         event: &Event,
         (index, spec): (EventIndex, &EventSpec),
         (raw, caller): (&[u8], Option<&Caller>),
-        known: &Known,
+        context: &StyleContext,
     ) {
         o.bytes("name", spec.name.as_bytes());
-        spec.terms.name.iter().for_each(|asked| o.bytes("called", asked.as_bytes()));
+        spec.terms.name.iter().for_each(|name| o.bytes("called", name.as_bytes()));
         let place = usize::from(index.0);
         if self.tracepoints.len() <= place {
             self.tracepoints.resize_with(place + 1, || None);
         }
         let Some(format) = &spec.format else { return };
-        let Session { abi, copied_bytes, .. } = known.session;
-        let decoder =
-            self.tracepoints[place].get_or_insert_with(|| Decoder::new(format, spec.terms.function.as_deref(), *abi, *copied_bytes));
+        let Session { abi, copied_bytes, .. } = context.session;
+        let decoder = self.tracepoints[place]
+            .get_or_insert_with(|| TracepointDecoder::new(format, spec.terms.function.as_deref(), *abi, *copied_bytes));
         if let Some((function, returned_to)) = decoder.returned(raw) {
             o.object("function", |o| {
                 o.hex("address", function);
-                let named = spec.terms.function.as_ref().map(|name| (name.as_bytes().into(), 0)).or_else(|| known.names.kernel(function));
+                let named = spec.terms.function.as_ref().map(|name| (name.as_bytes().into(), 0)).or_else(|| context.names.kernel(function));
                 symbol(o, named);
             });
             o.object("returned_to", |o| {
                 o.hex("address", returned_to);
                 match caller {
                     Some(caller) => {
-                        symbol(o, known.names.function(event.task.pid, &caller.frame));
+                        symbol(o, context.names.function(event.task.pid, &caller.frame));
                         map(o, "file", Some(&caller.place));
                     }
-                    None => symbol(o, known.names.kernel(returned_to)),
+                    None => symbol(o, context.names.kernel(returned_to)),
                 }
             });
         }
         o.array("fields", |a| {
-            for (name, value) in decoder.decode(raw, known.comm) {
+            for (name, value) in decoder.decode(raw, context.comm) {
                 object(a.item(), |o| {
                     o.bytes("name", name.as_bytes());
                     match value {
                         Value::Code(address) => o.object("value", |o| {
                             o.hex("code", address);
-                            symbol(o, known.names.kernel(address));
+                            symbol(o, context.names.kernel(address));
                         }),
                         value => value::write(o.member("value"), &value),
                     }
@@ -142,18 +145,18 @@ impl Json {
 }
 
 impl Style for Json {
-    fn event(&mut self, out: &mut Vec<u8>, event: &Event, known: &Known) {
-        let session = known.session;
+    fn event(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
+        let session = context.session;
         self.begin(out, session);
-        let kind = match &event.what {
-            What::Call(_) => "call",
-            What::Pending(_) => "pending",
-            What::Tracepoint { event, .. } if session.events.get(*event).is_some_and(|spec| spec.shown) => "event",
-            What::Fault(_) => "fault",
-            What::Signal(_) => "signal",
-            What::Exit(_) => "exit",
-            What::Lost(loss) => return lost(out, event, *loss, session),
-            What::Tracepoint { .. } | What::Tally(_) | What::Fork { .. } | What::Exec { .. } => return,
+        let kind = match &event.kind {
+            EventKind::Call(_) => "call",
+            EventKind::Pending(_) => "pending",
+            EventKind::Tracepoint { event, .. } if session.events.get(*event).is_some_and(|spec| spec.shown) => "event",
+            EventKind::Fault(_) => "fault",
+            EventKind::Signal(_) => "signal",
+            EventKind::Exit(_) => "exit",
+            EventKind::Lost(loss) => return lost(out, event, *loss, session),
+            EventKind::Tracepoint { .. } | EventKind::Aggregate(_) | EventKind::Fork { .. } | EventKind::Exec { .. } => return,
         };
         line(out, |o| {
             o.word("type", kind);
@@ -162,20 +165,20 @@ impl Style for Json {
             o.int("tid", i64::from(event.task.tid));
             event.comm.iter().for_each(|comm| o.bytes("comm", comm));
             o.uint("cpu", u64::from(event.cpu));
-            match &event.what {
-                What::Call(call) | What::Pending(call) => self.call(o, event, call, known),
-                What::Tracepoint { event: index, raw, caller, stack: of } => {
+            match &event.kind {
+                EventKind::Call(call) | EventKind::Pending(call) => self.call(o, event, call, context),
+                EventKind::Tracepoint { event: index, raw, caller, stack: of } => {
                     if let Some(spec) = session.events.get(*index) {
-                        self.tracepoint(o, event, (*index, spec), (raw, caller.as_ref()), known);
+                        self.tracepoint(o, event, (*index, spec), (raw, caller.as_ref()), context);
                     }
-                    stack(o, event, of.as_deref(), known);
+                    stack(o, event, of.as_deref(), context);
                 }
-                What::Fault(of) => {
+                EventKind::Fault(of) => {
                     fault(o, of);
-                    stack(o, event, of.stack.as_deref(), known);
+                    stack(o, event, of.stack.as_deref(), context);
                 }
-                What::Signal(of) => signal(o, of),
-                What::Exit(end) => task_end(o, *end),
+                EventKind::Signal(of) => signal(o, of),
+                EventKind::Exit(end) => task_end(o, *end),
                 _ => {}
             }
         });
@@ -214,7 +217,7 @@ fn line(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
     out.push(b'\n');
 }
 
-/// A moment by both clocks, nanoseconds.
+/// Writes a time by CLOCK_MONOTONIC and by CLOCK_REALTIME, in nanoseconds.
 fn time(o: &mut Elements, name: &str, time: Time, session: &Session) {
     o.object(name, |o| {
         value::nanoseconds(o.member("monotonic"), i128::from(time.0));
@@ -284,11 +287,11 @@ fn signal(o: &mut Elements, signal: &Signal) {
     value::write(o.member("signal"), &Value::Signal(signal.number));
     o.word(
         "fate",
-        match signal.fate {
-            Fate::Default => "default",
-            Fate::Kills => "kills",
-            Fate::Handled => "handled",
-            Fate::Ignored => "ignored",
+        match signal.disposition {
+            Disposition::Default => "default",
+            Disposition::Kills => "kills",
+            Disposition::Handled => "handled",
+            Disposition::Ignored => "ignored",
         },
     );
     if let Some(sender) = &signal.sender {
@@ -303,7 +306,7 @@ fn signal(o: &mut Elements, signal: &Signal) {
         if let Some(code) = signal.code {
             value::write(o.member("si_code"), &Value::SignalCode { signal: signal.number, code });
         }
-        let of = &signal.members;
+        let of = &signal.info;
         let numbers = [
             ("si_pid", of.pid.map(i64::from)),
             ("si_uid", of.uid.map(i64::from)),
@@ -327,13 +330,13 @@ fn signal(o: &mut Elements, signal: &Signal) {
 fn task_end(o: &mut Elements, end: TaskEnd) {
     match end {
         TaskEnd::Exited(status) => o.int("status", i64::from(status)),
-        TaskEnd::Killed(signal) => value::of_signal(o.member("killed"), signal),
+        TaskEnd::Killed(signal) => value::write_signal(o.member("killed"), signal),
         TaskEnd::Unknown => o.mark("unknown", true),
         TaskEnd::NotTraced => o.mark("not_traced", true),
     }
 }
 
-/// A gap concerns a ring, so it names no task.
+/// Writes the line of lost records. A ring buffer lost them, so the object has no task.
 fn lost(out: &mut Vec<u8>, event: &Event, loss: Loss, session: &Session) {
     line(out, |o| {
         o.word("type", "lost");
@@ -344,10 +347,10 @@ fn lost(out: &mut Vec<u8>, event: &Event, loss: Loss, session: &Session) {
     });
 }
 
-fn stack(o: &mut Elements, event: &Event, stack: Option<&Stack>, known: &Known) {
+fn stack(o: &mut Elements, event: &Event, stack: Option<&Stack>, context: &StyleContext) {
     let Some(stack) = stack else { return };
     o.array("stack", |a| {
-        known.names.frames(event.task.pid, stack, &mut |frame| {
+        context.names.frames(event.task.pid, stack, &mut |frame| {
             object(a.item(), |o| {
                 o.hex("address", frame.address);
                 frame.file.iter().for_each(|file| o.bytes("file", file));
@@ -360,19 +363,19 @@ fn stack(o: &mut Elements, event: &Event, stack: Option<&Stack>, known: &Known) 
             });
         });
     });
-    if let Some(end) = stack.end.filter(|end| *end != End::Root) {
+    if let Some(end) = stack.end.filter(|end| *end != StackEnd::Root) {
         let why = match end {
-            End::Root => "root",
-            End::Limit => "limit",
-            End::Truncated => "truncated",
-            End::OtherStack { .. } => "other_stack",
-            End::NoRule { .. } => "no_unwind_rule",
-            End::Unread { .. } => "file_not_read",
-            End::NoRegister { .. } | End::NoRegisters => "no_registers",
-            End::Unmapped { .. } => "unmapped",
-            End::NoCode { .. } => "no_code",
-            End::NoProgress { .. } => "no_progress",
-            End::ReturnProbe => "return_probe",
+            StackEnd::Root => "root",
+            StackEnd::Limit => "limit",
+            StackEnd::Truncated => "truncated",
+            StackEnd::OtherStack { .. } => "other_stack",
+            StackEnd::NoRule { .. } => "no_unwind_rule",
+            StackEnd::Unread { .. } => "file_not_read",
+            StackEnd::NoRegister { .. } | StackEnd::NoRegisters => "no_registers",
+            StackEnd::Unmapped { .. } => "unmapped",
+            StackEnd::NoCode { .. } => "no_code",
+            StackEnd::NoProgress { .. } => "no_progress",
+            StackEnd::ReturnProbe => "return_probe",
         };
         o.word("stack_ends", why);
     }

@@ -1,19 +1,19 @@
-//! Values as JSON: typed, with full names, and nothing put into words. rtrace-json(5) has a line for each.
+//! Writes values as JSON: typed, and with full names of constants. rtrace-json(5) documents each form.
 
 use super::write::{Elements, array, hex, int, object, uint};
-use crate::beauty::file::is_end;
-use crate::beauty::row::Table;
+use crate::beauty::file::is_set;
+use crate::beauty::row::ConstantTable;
 use crate::beauty::signal;
-use crate::beauty::table::Part;
+use crate::beauty::table::FlagPart;
 use crate::beauty::tables::constants::{PTRACE_EVENT, SOCKET_FAMILY};
-use crate::beauty::value::{List, Record, StateChange, Text, Value, WaitStatus, file_mode};
-use crate::event::{Ends, File, Socket, UnixName};
+use crate::beauty::value::{ArrayValue, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
+use crate::event::{File, Socket, SocketAddresses, UnixName};
 use crate::text::number;
 use std::net::SocketAddr;
 
 const AT_FDCWD: i32 = -100;
 
-/// Appends a value.
+/// Appends a value in the form that rtrace-json(5) documents.
 pub fn write(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Int(value) => int(out, *value),
@@ -35,16 +35,16 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
             }
             descriptor(o, *fd, *file);
         }),
-        Value::Pid { pid, here, comm } => object(out, |o| {
+        Value::Pid { pid, translated, comm } => object(out, |o| {
             o.int("pid", i64::from(*pid));
-            here.iter().for_each(|here| o.int("here", i64::from(*here)));
+            translated.iter().for_each(|translated| o.int("here", i64::from(*translated)));
             comm.iter().for_each(|comm| o.bytes("comm", comm));
         }),
-        Value::Id { id, here } => object(out, |o| {
+        Value::Id { id, initial } => object(out, |o| {
             o.uint("id", u64::from(*id));
-            o.uint("here", u64::from(*here));
+            o.uint("here", u64::from(*initial));
         }),
-        Value::Signal(signal) => of_signal(out, *signal),
+        Value::Signal(signal) => write_signal(out, *signal),
         Value::SignalCode { signal: of, code } => constant(out, signal::code_name(*of, *code), |o| o.int("value", i64::from(*code))),
         Value::Dev { major, minor } => object(out, |o| {
             o.uint("major", u64::from(*major));
@@ -62,50 +62,50 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
             o.mark("or_more", *or_more);
             o.hex("address", *address);
         }),
-        Value::FileMode(mode) => object(out, |o| of_mode(o, *mode)),
-        Value::Struct(Record { name, address, members, more }) => object(out, |o| {
+        Value::FileMode(mode) => object(out, |o| write_mode(o, *mode)),
+        Value::Struct(StructValue { name, address, members, more }) => object(out, |o| {
             o.word("struct", name);
-            o.object("members", |o| of_members(o, members));
+            o.object("members", |o| write_members(o, members));
             o.mark("more", *more);
-            at(o, *address);
+            write_address(o, *address);
         }),
         Value::Packed { name, raw, members } => object(out, |o| {
             o.word("packed", name);
-            o.object("members", |o| of_members(o, members));
+            o.object("members", |o| write_members(o, members));
             o.hex("raw", *raw);
         }),
-        Value::Array(list) => object(out, |o| of_list(o, "array", list)),
-        Value::AllBut(list) => object(out, |o| of_list(o, "all_but", list)),
+        Value::Array(list) => object(out, |o| write_list(o, "array", list)),
+        Value::AllBut(list) => object(out, |o| write_list(o, "all_but", list)),
         Value::Unknown => out.extend_from_slice(b"null"),
     }
 }
 
-fn of_members(o: &mut Elements, members: &[(&'static str, Value)]) {
+fn write_members(o: &mut Elements, members: &[(&'static str, Value)]) {
     members.iter().for_each(|(name, value)| write(o.member(name), value));
 }
 
-fn of_list(o: &mut Elements, name: &str, List { address, items, more }: &List) {
+fn write_list(o: &mut Elements, name: &str, ArrayValue { address, items, more }: &ArrayValue) {
     o.array(name, |a| items.iter().for_each(|item| write(a.item(), item)));
     o.mark("more", *more);
-    at(o, *address);
+    write_address(o, *address);
 }
 
-/// Where it is in memory, if it is there.
-fn at(o: &mut Elements, address: u64) {
+/// Adds the address of a value, if it was in the process's memory.
+fn write_address(o: &mut Elements, address: u64) {
     if address != 0 {
         o.hex("address", address);
     }
 }
 
-/// The names of those bits that have one, and the others as a number.
-fn flags(out: &mut Vec<u8>, table: &'static Table, bits: u64) {
+/// Writes the names of a flag word's parts, and the bits without a name as a number.
+fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
     let (mut rest, mut rest_is_there) = (0, false);
     object(out, |o| {
         o.array("flags", |a| {
             for part in table.flags(bits) {
                 match part {
-                    Part::Constant { name, .. } => super::write::word(a.item(), name),
-                    Part::Rest(bits) => (rest, rest_is_there) = (bits, true),
+                    FlagPart::Constant { name, .. } => super::write::word(a.item(), name),
+                    FlagPart::Rest(bits) => (rest, rest_is_there) = (bits, true),
                 }
             }
         });
@@ -115,7 +115,7 @@ fn flags(out: &mut Vec<u8>, table: &'static Table, bits: u64) {
     });
 }
 
-/// A number that has a name, or may have one.
+/// Writes a number with its name; the name is `null` if the number has none.
 fn constant(out: &mut Vec<u8>, name: Option<&str>, value: impl FnOnce(&mut Elements)) {
     object(out, |o| {
         match name {
@@ -126,8 +126,8 @@ fn constant(out: &mut Vec<u8>, name: Option<&str>, value: impl FnOnce(&mut Eleme
     });
 }
 
-/// A signal by number and name.
-pub fn of_signal(out: &mut Vec<u8>, number: i32) {
+/// Writes a signal by number and name.
+pub fn write_signal(out: &mut Vec<u8>, number: i32) {
     object(out, |o| {
         o.int("signal", i64::from(number));
         let mut name = Vec::new();
@@ -144,7 +144,7 @@ fn string(out: &mut Vec<u8>, text: &Text) {
         o.mark("cut", text.cut);
         o.mark("altered", text.altered);
         text.wanted.iter().for_each(|wanted| o.uint("wanted", *wanted));
-        at(o, text.address);
+        write_address(o, text.address);
     });
 }
 
@@ -153,20 +153,20 @@ fn wait_status(o: &mut Elements, status: WaitStatus) {
         StateChange::Continued => o.mark("continued", true),
         StateChange::Exited { status } => o.uint("exited", u64::from(status)),
         StateChange::Stopped { signal, event } => {
-            of_signal(o.member("stopped"), signal);
+            write_signal(o.member("stopped"), signal);
             if let Some(event) = event.map(u64::from) {
                 constant(o.member("event"), PTRACE_EVENT.name(event), |o| o.uint("value", event));
             }
         }
         StateChange::Killed { signal, dumped } => {
-            of_signal(o.member("killed"), signal);
+            write_signal(o.member("killed"), signal);
             o.mark("dumped", dumped);
         }
     }
     o.hex("raw", u64::from(status.raw));
 }
 
-fn of_mode(o: &mut Elements, mode: u32) {
+fn write_mode(o: &mut Elements, mode: u32) {
     let (kind, permissions) = file_mode(mode);
     kind.iter().for_each(|kind| o.word("type", kind));
     o.uint("permissions", u64::from(permissions));
@@ -175,12 +175,12 @@ fn of_mode(o: &mut Elements, mode: u32) {
 fn descriptor(o: &mut Elements, fd: i32, file: Option<&File>) {
     o.int("fd", i64::from(fd));
     if let Some(file) = file {
-        of_file(o.member("file"), file);
+        write_file(o.member("file"), file);
     }
 }
 
-/// What a descriptor is open on.
-pub fn of_file(out: &mut Vec<u8>, file: &File) {
+/// Writes the file that a descriptor refers to.
+pub fn write_file(out: &mut Vec<u8>, file: &File) {
     object(out, |o| match file {
         File::Path(path) => o.bytes("path", path),
         File::OldPath { path, deleted, cut } => {
@@ -188,7 +188,7 @@ pub fn of_file(out: &mut Vec<u8>, file: &File) {
             o.mark("deleted", *deleted);
             o.mark("cut", *cut);
         }
-        File::Socket(socket) => o.object("socket", |o| of_socket(o, socket)),
+        File::Socket(socket) => o.object("socket", |o| write_socket(o, socket)),
         File::Pipe { inode } => o.uint("pipe", *inode),
         File::Memory(name) => o.bytes("memfd", name),
         File::Anonymous(name) => o.bytes("anonymous", name),
@@ -200,7 +200,7 @@ pub fn of_file(out: &mut Vec<u8>, file: &File) {
     });
 }
 
-fn of_socket(o: &mut Elements, socket: &Socket) {
+fn write_socket(o: &mut Elements, socket: &Socket) {
     o.uint("inode", socket.inode);
     if !socket.protocol.is_empty() {
         o.bytes("protocol", &socket.protocol);
@@ -210,12 +210,12 @@ fn of_socket(o: &mut Elements, socket: &Socket) {
         constant(o.member("family"), SOCKET_FAMILY.name(family), |o| o.uint("value", family));
     }
     match &socket.ends {
-        Ends::Unknown => {}
-        Ends::Internet { local, remote } => {
+        SocketAddresses::Unknown => {}
+        SocketAddresses::Internet { local, remote } => {
             internet(o, "local", *local);
             internet(o, "remote", *remote);
         }
-        Ends::Unix { peer, name } => {
+        SocketAddresses::Unix { peer, name } => {
             if *peer != 0 {
                 o.uint("peer", *peer);
             }
@@ -225,15 +225,15 @@ fn of_socket(o: &mut Elements, socket: &Socket) {
                 UnixName::Abstract(name) => o.bytes("abstract", name),
             }
         }
-        Ends::Netlink { protocol, port } => {
+        SocketAddresses::Netlink { protocol, port } => {
             o.uint("number", u64::from(*protocol));
             o.uint("port", u64::from(*port));
         }
-        Ends::Packet { protocol, interface } => {
+        SocketAddresses::Packet { protocol, interface } => {
             o.uint("number", u64::from(*protocol));
             o.uint("interface", u64::from(*interface));
         }
-        Ends::Vsock { local, remote } => {
+        SocketAddresses::Vsock { local, remote } => {
             for (name, (context, port)) in [("local", local), ("remote", remote)] {
                 o.object(name, |o| {
                     o.uint("context", u64::from(*context));
@@ -245,7 +245,7 @@ fn of_socket(o: &mut Elements, socket: &Socket) {
 }
 
 fn internet(o: &mut Elements, name: &str, address: SocketAddr) {
-    if is_end(address) {
+    if is_set(address) {
         o.object(name, |o| {
             o.word("ip", &address.ip().to_string());
             o.uint("port", u64::from(address.port()));
@@ -253,12 +253,12 @@ fn internet(o: &mut Elements, name: &str, address: SocketAddr) {
     }
 }
 
-/// A list of registers.
+/// Writes an array of registers.
 pub fn registers(out: &mut Vec<u8>, registers: impl Iterator<Item = u64>) {
     array(out, |a| registers.for_each(|register| hex(a.item(), register)));
 }
 
-/// A number that is never looked at as one: nanoseconds of a clock.
+/// Writes a time in nanoseconds, always as a string.
 pub fn nanoseconds(out: &mut Vec<u8>, value: i128) {
     out.push(b'"');
     match u64::try_from(value) {

@@ -1,11 +1,11 @@
-//! Objects and arrays, appended to a buffer as they are made.
+//! A writer of JSON objects and arrays that appends to a buffer.
 
 use crate::text::number;
 
-/// The largest whole number that every reader of JSON keeps exactly (RFC 8259, section 6).
+/// The largest integer that every JSON reader represents exactly (RFC 8259, section 6).
 const EXACT_MAX: u64 = 1 << 53;
 
-/// An object or array under construction: what separates its elements.
+/// An object or array under construction. It writes the commas between the elements.
 pub struct Elements<'o> {
     pub out: &'o mut Vec<u8>,
     is_first: bool,
@@ -18,13 +18,14 @@ impl Elements<'_> {
         }
     }
 
-    /// The next element of an array.
+    /// Begins the next element of an array. The caller appends its value to the returned buffer.
     pub fn item(&mut self) -> &mut Vec<u8> {
         self.separate();
         self.out
     }
 
-    /// The next member of an object; its value is appended to what this returns. The name needs no escapes.
+    /// Begins the next member of an object. The caller appends its value to the returned buffer. The name must not need
+    /// escapes.
     pub fn member(&mut self, name: &str) -> &mut Vec<u8> {
         self.separate();
         self.out.push(b'"');
@@ -45,7 +46,7 @@ impl Elements<'_> {
         hex(self.member(name), value);
     }
 
-    /// A string of the program's or the machine's own, which needs no escapes.
+    /// Writes a member that is a string without characters that need escapes.
     pub fn word(&mut self, name: &str, value: &str) {
         word(self.member(name), value);
     }
@@ -54,7 +55,7 @@ impl Elements<'_> {
         bytes(self.member(name), value);
     }
 
-    /// `true`; what is false is left out.
+    /// Writes a member `true`, or omits the member if the value is false.
     pub fn mark(&mut self, name: &str, value: bool) {
         if value {
             self.member(name).extend_from_slice(b"true");
@@ -70,19 +71,21 @@ impl Elements<'_> {
     }
 }
 
+/// Writes an object whose members `fill` adds.
 pub fn object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
     out.push(b'{');
     fill(&mut Elements { out, is_first: true });
     out.push(b'}');
 }
 
+/// Writes an array whose elements `fill` adds.
 pub fn array(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
     out.push(b'[');
     fill(&mut Elements { out, is_first: true });
     out.push(b']');
 }
 
-/// A number, or its digits in a string where a reader could lose some of them.
+/// Writes a number, or a string with its digits if a reader might round it.
 pub fn uint(out: &mut Vec<u8>, value: u64) {
     if value <= EXACT_MAX {
         return number::uint(out, value);
@@ -90,7 +93,7 @@ pub fn uint(out: &mut Vec<u8>, value: u64) {
     digits(out, value);
 }
 
-/// The same of a number with a sign.
+/// Writes a signed number, or a string with its digits if a reader might round it.
 pub fn int(out: &mut Vec<u8>, value: i64) {
     if value.unsigned_abs() <= EXACT_MAX {
         return number::int(out, value);
@@ -100,28 +103,28 @@ pub fn int(out: &mut Vec<u8>, value: i64) {
     out.push(b'"');
 }
 
-/// A number in a string, however small: for what is usually large.
-pub fn digits(out: &mut Vec<u8>, value: u64) {
+/// Writes a string with the digits of a number.
+fn digits(out: &mut Vec<u8>, value: u64) {
     out.push(b'"');
     number::uint(out, value);
     out.push(b'"');
 }
 
-/// `"0x1000"`
+/// Writes a hexadecimal number as a string: `"0x1000"`.
 pub fn hex(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(b"\"0x");
     number::hex_digits(out, value);
     out.push(b'"');
 }
 
-/// A string that needs no escapes.
+/// Writes a string without characters that need escapes.
 pub fn word(out: &mut Vec<u8>, value: &str) {
     out.push(b'"');
     out.extend_from_slice(value.as_bytes());
     out.push(b'"');
 }
 
-/// Bytes from outside: a string if they are UTF-8, else an object with their hexadecimal digits, two a byte.
+/// Writes arbitrary bytes: a string if they are UTF-8, otherwise an object with two hexadecimal digits for each byte.
 pub fn bytes(out: &mut Vec<u8>, value: &[u8]) {
     match str::from_utf8(value) {
         Ok(text) => string(out, text),
@@ -136,7 +139,7 @@ pub fn bytes(out: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-/// A string with what JSON escapes (RFC 8259, section 7).
+/// Writes a string with the escapes of JSON (RFC 8259, section 7).
 fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_a_reader_could_round_are_strings() {
+    fn numbers_that_a_reader_might_round_are_strings() {
         assert_eq!(written(|out| uint(out, 1 << 53)), "9007199254740992");
         assert_eq!(written(|out| uint(out, (1 << 53) + 1)), "\"9007199254740993\"");
         assert_eq!(written(|out| int(out, i64::MIN)), "\"-9223372036854775808\"");
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_come_back() {
+    fn any_bytes_are_parsed_back() {
         for text in ["", "plain", "a\"b\\c", "\n\t\r\u{1}\u{1f}\u{7f}", "äöü€😀", "\u{2028}"] {
             let json = written(|out| bytes(out, text.as_bytes()));
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text, "{json}");
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_separated() {
+    fn elements_are_separated_by_commas() {
         let json = written(|out| {
             object(out, |o| {
                 o.uint("a", 1);

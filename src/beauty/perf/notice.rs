@@ -1,9 +1,9 @@
-//! The lines of what is no call: tracepoints, page faults, signals, the ends of tasks, gaps.
+//! The lines of events other than calls: tracepoints, page faults, signals, exits of tasks, lost records.
 
 use super::{Perf, value};
 use crate::beauty::signal;
-use crate::beauty::style::Known;
-use crate::beauty::tracepoint::Decoder;
+use crate::beauty::style::StyleContext;
+use crate::beauty::tracepoint::TracepointDecoder;
 use crate::beauty::value::Value;
 use crate::event::{Caller, Event, EventIndex, Fault, Loss, MapRef, Signal, TaskEnd};
 use crate::session::{EventSpec, Session};
@@ -12,14 +12,15 @@ use owo_colors::Color;
 use owo_colors::colors::Red;
 
 impl Perf {
-    /// A tracepoint's line: `subsystem:name(field: value, ...)`. That of a return probe begins with where the function returned to: `caller+0x1a <- function`.
+    /// Writes the line of a tracepoint: `subsystem:name(field: value, ...)`. The fields of a return probe begin with
+    /// the return address and the function: `caller+0x1a <- function`.
     pub(super) fn tracepoint(
         &mut self,
         out: &mut Vec<u8>,
         event: &Event,
         (index, spec): (EventIndex, &EventSpec),
         (raw, caller): (&[u8], Option<&Caller>),
-        known: &Known,
+        context: &StyleContext,
     ) {
         self.head(out, event, Some(event.time), None);
         escape::plain(out, spec.terms.name.as_ref().unwrap_or(&spec.name).as_bytes());
@@ -29,22 +30,22 @@ impl Perf {
             self.tracepoints.resize_with(place + 1, || None);
         }
         if let Some(format) = &spec.format {
-            let Session { abi, copied_bytes, .. } = known.session;
-            let decoder =
-                self.tracepoints[place].get_or_insert_with(|| Decoder::new(format, spec.terms.function.as_deref(), *abi, *copied_bytes));
-            // What a probe fetches was asked for one by one, and that it is nothing is an answer.
-            let zeros = self.show.zeros || !self.show.arg_names || decoder.is_of_probe();
+            let Session { abi, copied_bytes, .. } = context.session;
+            let decoder = self.tracepoints[place]
+                .get_or_insert_with(|| TracepointDecoder::new(format, spec.terms.function.as_deref(), *abi, *copied_bytes));
+            // The user requested each argument of a probe, so zeros are shown.
+            let zeros = self.show.zeros || !self.show.arg_names || decoder.is_probe();
             let mut is_first = true;
             if let Some((function, returned_to)) = decoder.returned(raw) {
                 returns(
                     out,
                     (function, spec.terms.function.as_deref()),
                     (returned_to, caller.map(|caller| (event.task.pid, caller))),
-                    known,
+                    context,
                 );
                 is_first = false;
             }
-            for (field, value) in decoder.decode(raw, known.comm).iter().filter(|(_, value)| zeros || !value::is_nothing(value)) {
+            for (field, value) in decoder.decode(raw, context.comm).iter().filter(|(_, value)| zeros || !value::is_zero(value)) {
                 if !std::mem::take(&mut is_first) {
                     out.extend_from_slice(b", ");
                 }
@@ -53,7 +54,7 @@ impl Perf {
                     out.extend_from_slice(b": ");
                 }
                 match value {
-                    Value::Code(address) => code(out, *address, known),
+                    Value::Code(address) => code(out, *address, context),
                     value => value::write(out, value, self.show.prefixes),
                 }
             }
@@ -64,9 +65,9 @@ impl Perf {
     pub(super) fn fault(&mut self, out: &mut Vec<u8>, event: &Event, fault: &Fault) {
         self.head(out, event, Some(event.time), None);
         out.extend_from_slice(if fault.major { b"majfault [" } else { b"minfault [" });
-        place(out, fault.ip_at.as_ref(), b"+", fault.ip);
+        mapped_address(out, fault.ip_at.as_ref(), b"+", fault.ip);
         out.extend_from_slice(b"] => ");
-        place(out, fault.address_at.as_ref(), b"@", fault.address);
+        mapped_address(out, fault.address_at.as_ref(), b"@", fault.address);
         out.extend_from_slice(match &fault.address_at {
             Some(map) if map.executable => b" (x",
             Some(_) => b" (d",
@@ -76,8 +77,9 @@ impl Perf {
         out.extend_from_slice(if in_kernel { b"k)\n" } else { b".)\n" });
     }
 
-    /// A signal as strace shows it: `--- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid=123 (sh), si_uid=0} ---`, without what is not known.
-    pub(super) fn signal(&mut self, out: &mut Vec<u8>, event: &Event, signal: &Signal, known: &Known) {
+    /// Writes a signal as strace does, without unknown members:
+    /// `--- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid=123 (sh), si_uid=0} ---`.
+    pub(super) fn signal(&mut self, out: &mut Vec<u8>, event: &Event, signal: &Signal, context: &StyleContext) {
         self.head(out, event, Some(event.time), None);
         out.extend_from_slice(b"--- ");
         signal::write_name(out, signal.number);
@@ -94,7 +96,7 @@ impl Perf {
                 None => number::int(out, i64::from(code)),
             }
         }
-        members(out, signal, known);
+        members(out, signal, context);
         out.extend_from_slice(b"} ---\n");
     }
 
@@ -115,9 +117,9 @@ impl Perf {
         out.extend_from_slice(b" +++\n");
     }
 
-    /// The line of a gap. It concerns a ring, so it names no task.
+    /// Writes the line of lost records. A ring buffer lost them, so the line has no task.
     pub(super) fn lost(&mut self, out: &mut Vec<u8>, event: &Event, loss: Loss) {
-        self.when(out, Some(event.cpu), Some(event.time), None);
+        self.time_columns(out, Some(event.cpu), Some(event.time), None);
         self.lost_records(out, loss.records);
         out.extend_from_slice(b" on CPU ");
         number::uint(out, u64::from(event.cpu));
@@ -133,13 +135,14 @@ impl Perf {
         out.push(b'\n');
     }
 
-    /// The line of records that the kernel counted as lost without a record in their place: those of a ring that stayed full to the end; or of `gaps` that have lines which do not
-    /// say how many.
-    pub fn lost_somewhere(&mut self, out: &mut Vec<u8>, records: u64, gaps: bool) {
-        self.when(out, None, None, None);
+    /// Writes the line of records that the kernel counted as lost, but for which it wrote no lost record with a number:
+    /// its ring buffer stayed full until the end. `gaps` means that lost records without a number were shown, which may
+    /// account for some of them.
+    pub fn lost_at_unknown_times(&mut self, out: &mut Vec<u8>, records: u64, gaps: bool) {
+        self.time_columns(out, None, None, None);
         self.lost_records(out, Some(records));
         out.extend_from_slice(if gaps {
-            b" where it says some, or at times that are not known\n"
+            b" at times that are not known, including the lines \"LOST some records\"\n"
         } else {
             b" at times that are not known\n"
         });
@@ -163,14 +166,14 @@ fn member(out: &mut Vec<u8>, name: &str) {
     out.push(b'=');
 }
 
-/// What this kind of signal has beside its code.
-fn members(out: &mut Vec<u8>, signal: &Signal, known: &Known) {
-    let of = &signal.members;
+/// Writes the members of siginfo_t that depend on signal and code.
+fn members(out: &mut Vec<u8>, signal: &Signal, context: &StyleContext) {
+    let of = &signal.info;
     if let Some(pid) = of.pid {
         member(out, "si_pid");
         number::int(out, i64::from(pid));
-        let of_number = || (known.comm)(pid).filter(|_| signal.pids_are_known);
-        if let Some(comm) = signal.sender.and_then(|sender| (known.comm)(sender.tid)).or_else(of_number) {
+        let of_number = || (context.comm)(pid).filter(|_| signal.pids_are_known);
+        if let Some(comm) = signal.sender.and_then(|sender| (context.comm)(sender.tid)).or_else(of_number) {
             out.extend_from_slice(b" (");
             escape::plain(out, &comm);
             out.push(b')');
@@ -212,33 +215,38 @@ fn members(out: &mut Vec<u8>, signal: &Signal, known: &Known) {
     pointer(out, "si_arch", of.arch.map(u64::from));
 }
 
-/// `caller+0x1a <- function`
-fn returns(out: &mut Vec<u8>, (function, name): (u64, Option<&str>), (returned_to, caller): (u64, Option<(i32, &Caller)>), known: &Known) {
+/// Writes the return address and the function of a return probe: `caller+0x1a <- function`.
+fn returns(
+    out: &mut Vec<u8>,
+    (function, name): (u64, Option<&str>),
+    (returned_to, caller): (u64, Option<(i32, &Caller)>),
+    context: &StyleContext,
+) {
     match caller {
-        Some((pid, caller)) => match known.names.function(pid, &caller.frame) {
-            Some((name, offset)) => behind(out, &name, offset),
-            None => place(out, Some(&caller.place), b"+", returned_to),
+        Some((pid, caller)) => match context.names.function(pid, &caller.frame) {
+            Some((name, offset)) => symbol(out, &name, offset),
+            None => mapped_address(out, Some(&caller.place), b"+", returned_to),
         },
-        None => code(out, returned_to, known),
+        None => code(out, returned_to, context),
     }
     out.extend_from_slice(b" <- ");
     match name {
         Some(name) => escape::plain(out, name.as_bytes()),
-        None => code(out, function, known),
+        None => code(out, function, context),
     }
 }
 
-/// An address of the kernel's code by its function, where that has a name.
-fn code(out: &mut Vec<u8>, address: u64, known: &Known) {
+/// Writes an address in the kernel's code by the name of its function, if it is known.
+fn code(out: &mut Vec<u8>, address: u64, context: &StyleContext) {
     let is_of_kernel = address >> 63 == 1;
-    match is_of_kernel.then(|| known.names.kernel(address)).flatten() {
-        Some((name, offset)) => behind(out, &name, offset),
+    match is_of_kernel.then(|| context.names.kernel(address)).flatten() {
+        Some((name, offset)) => symbol(out, &name, offset),
         None => number::hex(out, address),
     }
 }
 
-/// `function+0x1a`
-fn behind(out: &mut Vec<u8>, function: &[u8], offset: u64) {
+/// Writes an address as a symbol and an offset: `function+0x1a`.
+fn symbol(out: &mut Vec<u8>, function: &[u8], offset: u64) {
     escape::plain(out, function);
     if offset > 0 {
         out.push(b'+');
@@ -246,8 +254,8 @@ fn behind(out: &mut Vec<u8>, function: &[u8], offset: u64) {
     }
 }
 
-/// A place in a mapped file, or the bare address.
-fn place(out: &mut Vec<u8>, map: Option<&MapRef>, joint: &[u8], address: u64) {
+/// Writes an address as a file and an offset, or the plain address if no mapping is known.
+fn mapped_address(out: &mut Vec<u8>, map: Option<&MapRef>, joint: &[u8], address: u64) {
     match map {
         Some(map) => {
             escape::plain(out, &map.path);

@@ -1,7 +1,7 @@
 use super::super::row::Syscall;
 use super::super::samples::{self, *};
 use super::*;
-use crate::event::{Abi, EventIndex, Fault, FdPlace, Loss, MapRef, Members, PieceState, Signal, TaskEnd, TaskId};
+use crate::event::{Abi, EventIndex, Fault, FdPlace, Loss, MapRef, PieceState, SigInfo, Signal, TaskEnd, TaskId};
 use crate::kernel::format::Format;
 use crate::session::{EventSpec, EventTable, Role, Terms};
 use crate::show::TimeFormat;
@@ -9,12 +9,12 @@ use crate::stack::name::Nameless;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// What each call of a trace is printed as.
+/// Returns the lines of calls.
 fn lines(show: &Show, calls: impl IntoIterator<Item = (Call, Option<&'static Syscall>)>) -> String {
     let mut style = Perf::new(show, &Session::default(), false);
     let mut out = Vec::new();
     for (call, row) in calls {
-        let event = event(Time(1_000_050_000), What::Call(Box::new(call.clone())));
+        let event = event(Time(1_000_050_000), EventKind::Call(Box::new(call.clone())));
         style.call(&mut out, &event, &call, &Decoded::with_row(&call, row, Context::new(&samples::comms, 32)));
     }
     String::from_utf8(out).unwrap()
@@ -24,7 +24,7 @@ fn line(row: &'static Syscall, call: Call) -> String {
     lines(&show(), [(call, Some(row))])
 }
 
-/// The part of a line that says what was called.
+/// Returns the call's part of its line, without time, duration and task.
 fn body(row: &'static Syscall, call: Call) -> String {
     line(row, call).strip_prefix("     0.000 ( 0.019 ms): sh/20131 ").unwrap().trim_end().to_owned()
 }
@@ -34,7 +34,7 @@ fn event_line(show: &Show, event: &Event) -> String {
     Perf::new(show, &Session::default(), false).event(
         &mut out,
         event,
-        &Known { session: &Session::default(), comm: &samples::comms, names: &Nameless },
+        &StyleContext { session: &Session::default(), comm: &samples::comms, names: &Nameless },
     );
     String::from_utf8(out).unwrap()
 }
@@ -46,7 +46,7 @@ fn opened(path: &[u8]) -> Call {
 }
 
 #[test]
-fn a_call_stands_in_its_columns() {
+fn the_result_of_a_call_is_aligned_to_its_column() {
     assert_eq!(
         line(&OPENAT, opened(b"/etc/passwd\0")),
         "     0.000 ( 0.019 ms): sh/20131 openat(dfd: CWD, filename: \"/etc/passwd\", flags: RDONLY|CLOEXEC)      = 3</etc/passwd>\n"
@@ -60,7 +60,7 @@ fn a_call_stands_in_its_columns() {
 }
 
 #[test]
-fn arguments_and_returns() {
+fn arguments_and_returns_are_printed_by_their_kind() {
     assert_eq!(body(&GETPPID, call([0; 6], 7)), format!("{:70}= 7 (x)", "getppid()"));
     assert_eq!(
         body(&READ, call([0, 0x7fff_dead_beef, 832, 0, 0, 0], 832)),
@@ -103,7 +103,7 @@ fn arguments_and_returns() {
 }
 
 #[test]
-fn errors_have_name_and_words() {
+fn errors_have_name_and_text() {
     let failed = |ret| body(&GETPPID, call([0; 6], ret)).split_off(70);
     assert_eq!(failed(-2), "= -1 ENOENT (No such file or directory)");
     assert_eq!(failed(-512), "= ? ERESTARTSYS (To be restarted)");
@@ -112,7 +112,7 @@ fn errors_have_name_and_words() {
 }
 
 #[test]
-fn zeros_names_and_prefixes_on_request() {
+fn zeros_names_and_prefixes_are_printed_on_request() {
     let zeros = Show { zeros: true, ..show() };
     let text = |show: &Show, row, call| lines(show, [(call, Some(row))]).split_off(33).trim_end().to_owned();
     assert_eq!(
@@ -124,7 +124,7 @@ fn zeros_names_and_prefixes_on_request() {
     assert_eq!(
         text(&nameless, &READ, call([3, 0x1000, 0, 0, 0, 0], 0)),
         format!("{:70}= 0", "read(3, 0x1000, 0)"),
-        "without names zeros stay in their places"
+        "without names, zeros are needed to tell the position of an argument"
     );
     let prefixed = Show { prefixes: true, ..show() };
     assert_eq!(
@@ -137,7 +137,7 @@ fn zeros_names_and_prefixes_on_request() {
 }
 
 #[test]
-fn heads_on_request() {
+fn columns_before_the_call_are_printed_on_request() {
     let head = |show: &Show| lines(show, [(call([0; 6], 1), Some(&GETPPID))]).split("getppid").next().unwrap().to_owned();
     assert_eq!(head(&Show { cpu: true, ..show() }), "     0.000 [003] ( 0.019 ms): sh/20131 ");
     assert_eq!(head(&Show { comm: false, ..show() }), "     0.000 ( 0.019 ms): 20131 ");
@@ -149,9 +149,9 @@ fn heads_on_request() {
 
 #[test]
 fn a_call_in_flight_is_shown_and_continued() {
-    let begun = Call { exit: Exit::Pending, ..call([7, 15, 0, 0, 0, 0], 0) };
+    let begun = Call { exit: ExitState::Pending, ..call([7, 15, 0, 0, 0, 0], 0) };
     let done = Call { shown_pending: true, ..call([7, 15, 0, 0, 0, 0], -3) };
-    let long = Call { exit: Exit::Pending, ..opened(b"/a/rather/long/path/that/passes/the/column\0") };
+    let long = Call { exit: ExitState::Pending, ..opened(b"/a/rather/long/path/that/passes/the/column\0") };
     assert_eq!(
         lines(&show(), [(begun, Some(&KILL)), (done, Some(&KILL)), (long, Some(&OPENAT))]),
         [
@@ -164,20 +164,20 @@ fn a_call_in_flight_is_shown_and_continued() {
 }
 
 #[test]
-fn what_was_not_seen_is_not_invented() {
-    let unseen = Call { entry: Entry::Unseen, args: None, ..call([0; 6], 0) };
+fn parts_of_a_call_that_were_not_seen_are_question_marks() {
+    let unseen = Call { entry: EntryState::Unseen, args: None, ..call([0; 6], 0) };
     assert_eq!(line(&KILL, unseen.clone()), format!("         ? (         ): sh/20131 {:70}= 0\n", "kill(?)"));
     assert_eq!(line(&GETPPID, unseen), format!("         ? (         ): sh/20131 {:70}= 0\n", "getppid()"));
-    let lost = Call { exit: Exit::Unseen, ..call([7, 15, 0, 0, 0, 0], 0) };
+    let lost = Call { exit: ExitState::Unseen, ..call([7, 15, 0, 0, 0, 0], 0) };
     assert_eq!(line(&KILL, lost), format!("     0.000 (         ): sh/20131 {:70}= ? (exit not seen)\n", "kill(pid: 7 (x), sig: TERM)"));
-    let gone = Call { exit: Exit::Never, ..call([3, 0, 0, 0, 0, 0], 0) };
+    let gone = Call { exit: ExitState::Never, ..call([3, 0, 0, 0, 0, 0], 0) };
     assert_eq!(line(&EXIT_GROUP, gone), format!("     0.000 (         ): sh/20131 {:70}= ?\n", "exit_group(error_code: 3)"));
-    let nobody = Event { comm: None, ..event(Time(5), What::Exit(TaskEnd::Unknown)) };
+    let nobody = Event { comm: None, ..event(Time(5), EventKind::Exit(TaskEnd::Unknown)) };
     assert_eq!(event_line(&show(), &nobody), "     0.000 (         ): ?/20131 +++ exited with ? +++\n");
 }
 
 #[test]
-fn numbers_that_nobody_knows() {
+fn unknown_syscalls_are_printed_with_number_and_registers() {
     let unknown = Call { nr: 9999, ..call([1, 0, u64::MAX, 0, 0, 0x10], -38) };
     let text = lines(&show(), [(unknown, None)]);
     assert_eq!(
@@ -187,13 +187,13 @@ fn numbers_that_nobody_knows() {
             "syscall_9999(0x1, 0, 0xffffffffffffffff, 0, 0, 0x10)"
         )
     );
-    let negative = Call { nr: -1, args: None, entry: Entry::Unseen, ..call([0; 6], -38) };
+    let negative = Call { nr: -1, args: None, entry: EntryState::Unseen, ..call([0; 6], -38) };
     assert!(lines(&show(), [(negative, None)]).contains("syscall_-1(?)"));
 }
 
 #[test]
-fn hostile_text_stays_on_its_line() {
-    let hostile = Event { comm: Some(Arc::from(&b"a\nb\x1b]0;\xff"[..])), ..event(Time(5), What::Exit(TaskEnd::Exited(0))) };
+fn control_characters_in_text_are_escaped() {
+    let hostile = Event { comm: Some(Arc::from(&b"a\nb\x1b]0;\xff"[..])), ..event(Time(5), EventKind::Exit(TaskEnd::Exited(0))) };
     assert_eq!(event_line(&show(), &hostile), "     0.000 (         ): a\\nb\\x1b]0;\\xff/20131 +++ exited with 0 +++\n");
     let path =
         with_file(with_piece(call([3, 0x1000, 0, 0, 0, 0], 0), 1, b"\"\n\x1b[31m\xc3\0", PieceState::Ok), FdPlace::Arg(0), "/tmp/\u{1b}>x");
@@ -201,43 +201,46 @@ fn hostile_text_stays_on_its_line() {
 }
 
 #[test]
-fn signals_ends_and_gaps() {
+fn signals_exits_and_lost_records_have_lines() {
     let shown = |what| event_line(&show(), &event(Time(2_000_000), what)).replace("     2.000 (         ): ", "");
     let signal = |number, errno, code| {
         let (errno, code) = (Some(errno), Some(code));
-        shown(What::Signal(Box::new(Signal { number, errno, code, ..Signal::default() })))
+        shown(EventKind::Signal(Box::new(Signal { number, errno, code, ..Signal::default() })))
     };
     assert_eq!(signal(17, 0, 1), "sh/20131 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---\n");
     assert_eq!(signal(34, 5, 77), "sh/20131 --- SIGRT_2 {si_signo=SIGRT_2, si_errno=5, si_code=77} ---\n");
-    let members = Members { pid: Some(7), uid: Some(0), value: Some(42), ..Members::default() };
-    let queued = Signal { number: 10, errno: Some(0), code: Some(-1), members, pids_are_known: true, ..Signal::default() };
+    let info = SigInfo { pid: Some(7), uid: Some(0), value: Some(42), ..SigInfo::default() };
+    let queued = Signal { number: 10, errno: Some(0), code: Some(-1), info, pids_are_known: true, ..Signal::default() };
     let text = |pid: &str| {
         format!("sh/20131 --- SIGUSR1 {{si_signo=SIGUSR1, si_code=SI_QUEUE, si_pid={pid}, si_uid=0, si_int=42, si_ptr=0x2a}} ---\n")
     };
-    assert_eq!(shown(What::Signal(Box::new(queued.clone()))), text("7 (x)"));
-    assert_eq!(shown(What::Signal(Box::new(Signal { pids_are_known: false, ..queued }))), text("7"));
-    assert_eq!(shown(What::Signal(Box::new(Signal { number: 15, ..Signal::default() }))), "sh/20131 --- SIGTERM {si_signo=SIGTERM} ---\n");
-    assert_eq!(shown(What::Exit(TaskEnd::Exited(3))), "sh/20131 +++ exited with 3 +++\n");
-    assert_eq!(shown(What::Exit(TaskEnd::Killed(9))), "sh/20131 +++ killed by SIGKILL +++\n");
-    assert_eq!(shown(What::Fork { child: TaskId::default(), flags: None }), "", "no line of its own");
-    assert_eq!(shown(What::Lost(Loss { records: Some(1), after: None })), "LOST 1 record on CPU 3 before 2.000\n");
+    assert_eq!(shown(EventKind::Signal(Box::new(queued.clone()))), text("7 (x)"));
+    assert_eq!(shown(EventKind::Signal(Box::new(Signal { pids_are_known: false, ..queued }))), text("7"));
+    assert_eq!(
+        shown(EventKind::Signal(Box::new(Signal { number: 15, ..Signal::default() }))),
+        "sh/20131 --- SIGTERM {si_signo=SIGTERM} ---\n"
+    );
+    assert_eq!(shown(EventKind::Exit(TaskEnd::Exited(3))), "sh/20131 +++ exited with 3 +++\n");
+    assert_eq!(shown(EventKind::Exit(TaskEnd::Killed(9))), "sh/20131 +++ killed by SIGKILL +++\n");
+    assert_eq!(shown(EventKind::Fork { child: TaskId::default(), flags: None }), "", "no line of its own");
+    assert_eq!(shown(EventKind::Lost(Loss { records: Some(1), after: None })), "LOST 1 record on CPU 3 before 2.000\n");
     let mut style = Perf::new(&show(), &Session::default(), false);
     let mut out = Vec::new();
     style.event(
         &mut out,
-        &event(Time(1_000_000), What::Exit(TaskEnd::Exited(0))),
-        &Known { session: &Session::default(), comm: &samples::comms, names: &Nameless },
+        &event(Time(1_000_000), EventKind::Exit(TaskEnd::Exited(0))),
+        &StyleContext { session: &Session::default(), comm: &samples::comms, names: &Nameless },
     );
     style.event(
         &mut out,
-        &event(Time(9_000_000), What::Lost(Loss { records: Some(12), after: Some(Time(3_500_000)) })),
-        &Known { session: &Session::default(), comm: &samples::comms, names: &Nameless },
+        &event(Time(9_000_000), EventKind::Lost(Loss { records: Some(12), after: Some(Time(3_500_000)) })),
+        &StyleContext { session: &Session::default(), comm: &samples::comms, names: &Nameless },
     );
     assert!(String::from_utf8(out).unwrap().ends_with("\n     9.000 (         ): LOST 12 records on CPU 3 between 3.500 and 9.000\n"));
 }
 
 #[test]
-fn page_faults() {
+fn page_faults_have_instruction_and_address() {
     let map = |path: &str, offset, executable| Some(MapRef { path: Arc::from(path.as_bytes()), offset, executable });
     let fault = Fault {
         major: true,
@@ -247,7 +250,7 @@ fn page_faults() {
         address_at: map("/data", 0x5678, false),
         stack: None,
     };
-    let shown = |fault: Fault| event_line(&show(), &event(Time(2), What::Fault(fault))).split_off(33);
+    let shown = |fault: Fault| event_line(&show(), &event(Time(2), EventKind::Fault(fault))).split_off(33);
     assert_eq!(shown(fault.clone()), "majfault [/lib/libc.so.6+0x1234] => /data@0x5678 (d.)\n");
     assert_eq!(
         shown(Fault { address_at: map("/bin/x", 0, true), ip_at: None, major: false, ..fault.clone() }),
@@ -260,7 +263,7 @@ fn page_faults() {
 }
 
 #[test]
-fn tracepoints() {
+fn tracepoints_have_their_fields() {
     let format = "name: sched_wakeup\nID: 7\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
         \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
@@ -283,14 +286,18 @@ fn tracepoints() {
     (raw[24], raw[28]) = (7, 120);
     let shown = |index, show: &Show, raw: &[u8]| {
         let mut out = Vec::new();
-        let raised = event(Time(5), What::Tracepoint { event: EventIndex(index), raw: raw.into(), stack: None, caller: None });
-        Perf::new(show, &session, false).event(&mut out, &raised, &Known { session: &session, comm: &samples::comms, names: &Nameless });
+        let raised = event(Time(5), EventKind::Tracepoint { event: EventIndex(index), raw: raw.into(), stack: None, caller: None });
+        Perf::new(show, &session, false).event(
+            &mut out,
+            &raised,
+            &StyleContext { session: &session, comm: &samples::comms, names: &Nameless },
+        );
         String::from_utf8(out).unwrap()
     };
     assert_eq!(shown(0, &show(), &raw), "     0.000 (         ): sh/20131 sched:sched_wakeup(comm: \"x\\n\", pid: 7 (x), prio: 120)\n");
     assert!(shown(0, &Show { zeros: true, ..show() }, &raw).ends_with("prio: 120, target_cpu: 0)\n"));
     assert!(shown(0, &show(), &raw[..28]).ends_with("pid: 7 (x), prio: ?, target_cpu: ?)\n"), "a record that is too short");
-    assert_eq!(shown(1, &show(), &raw), "", "nobody asked for it");
+    assert_eq!(shown(1, &show(), &raw), "", "the event is not shown");
     assert!(shown(2, &show(), &raw).contains(" wake\\n(comm: "));
     assert_eq!(shown(3, &show(), &raw), "", "no such event");
 }
@@ -300,10 +307,10 @@ fn colours_do_not_shift_columns() {
     let mut style = Perf::new(&show(), &Session::default(), true);
     let failed = call([0; 6], -1);
     let mut slow = failed.clone();
-    slow.exit = Exit::Returned { at: Time(1_002_000_000), ret: 1 };
+    slow.exit = ExitState::Returned { at: Time(1_002_000_000), ret: 1 };
     let mut out = Vec::new();
     for call in [failed, slow] {
-        let event = event(Time(1), What::Call(Box::new(call.clone())));
+        let event = event(Time(1), EventKind::Call(Box::new(call.clone())));
         style.call(&mut out, &event, &call, &Decoded::with_row(&call, Some(&GETPPID), Context::new(&samples::comms, 32)));
     }
     let blanks = " ".repeat(61);
@@ -315,14 +322,14 @@ fn colours_do_not_shift_columns() {
     );
 }
 
-/// The line of a call as its number and ABI have it, by the rows of `beauty/`, from the name on.
+/// Returns the line of a call from its name on, with the row of its number and ABI.
 fn by_number(abi: Abi, nr: i64, args: [u64; 6], ret: i64) -> String {
     let call = Call { abi, nr, ..call(args, ret) };
-    event_line(&show(), &event(Time(1_000_050_000), What::Call(Box::new(call)))).split_off(33).trim_end().to_owned()
+    event_line(&show(), &event(Time(1_000_050_000), EventKind::Call(Box::new(call)))).split_off(33).trim_end().to_owned()
 }
 
 #[test]
-fn the_rows_of_every_abi() {
+fn calls_are_printed_by_the_row_of_their_abi() {
     let native = |nr, args, ret| by_number(Abi::X86_64, nr, args, ret);
     assert_eq!(
         native(257, [CWD, 0x7fff_1000, 0o2000000, 0, 0, 0], 3),
@@ -345,9 +352,9 @@ fn the_rows_of_every_abi() {
 mod memory;
 
 proptest! {
-    /// Whatever the registers, the memory and the return are: one line, of printable characters.
+    /// Any registers, memory and return value yield one line of printable characters.
     #[test]
-    fn any_call_is_one_clean_line(
+    fn any_call_is_one_line_of_printable_characters(
         nr in -2i64..600, abi in 0usize..4, args in proptest::array::uniform6(prop_oneof![any::<u64>(), 0u64..64]), ret in any::<i64>(),
         memory in proptest::collection::vec(any::<u8>(), 0..40), seen in any::<bool>(), zeros in any::<bool>(), prefixes in any::<bool>(),
     ) {
@@ -356,9 +363,9 @@ proptest! {
             call = with_piece(call, arg, &memory, PieceState::Ok);
         }
         if !seen {
-            (call.args, call.entry) = (None, Entry::Unseen);
+            (call.args, call.entry) = (None, EntryState::Unseen);
         }
-        let line = event_line(&Show { zeros, prefixes, ..show() }, &event(Time(1), What::Call(Box::new(call))));
+        let line = event_line(&Show { zeros, prefixes, ..show() }, &event(Time(1), EventKind::Call(Box::new(call))));
         prop_assert!(line.ends_with('\n') && !line.trim_end_matches('\n').contains(char::is_control), "{line:?}");
         prop_assert!(line.contains('(') && line.contains("= "), "{line}");
     }

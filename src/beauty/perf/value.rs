@@ -1,16 +1,17 @@
-//! One value in perf's style: constants without their prefix, modes in octal, whole addresses.
+//! Prints a value in perf's style: constants without their prefix, modes in octal, addresses in full.
 
-use super::super::table::Part;
+use super::super::row::ConstantTable;
+use super::super::table::FlagPart;
 use super::super::tables::constants::{FILE_TYPE, PTRACE_EVENT};
-use super::super::value::{List, Record, StateChange, Text, Value, WaitStatus, file_mode};
+use super::super::value::{ArrayValue, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
 use super::super::{file, signal};
 use crate::event::File;
 use crate::text::{escape, number};
 
-/// The descriptor that stands for the current directory.
+/// The value of `dfd` that stands for the current directory (openat(2)).
 const AT_FDCWD: i32 = -100;
 
-/// Appends the value; `prefixes` keeps what all names of a table begin with (`O_CREAT`, `SIGINT`).
+/// Appends a value. `prefixes` keeps the common prefix of a table's names (`O_CREAT`, `SIGINT`).
 pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
     match value {
         Value::Int(value) => number::int(out, *value),
@@ -19,37 +20,27 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
         Value::Octal(value) => number::octal(out, *value),
         Value::Address(0) | Value::Unread(0) => out.extend_from_slice(b"NULL"),
         Value::Address(address) | Value::Unread(address) | Value::Code(address) => number::hex(out, *address),
-        Value::Flags { table, bits } => {
-            for (i, part) in table.flags(*bits).enumerate() {
-                if i > 0 {
-                    out.push(b'|');
-                }
-                match part {
-                    Part::Constant { table, name } => constant(out, name, table.short(name), prefixes),
-                    Part::Rest(rest) => number::hex(out, rest),
-                }
-            }
-        }
+        Value::Flags { table, bits } => flags(out, table, *bits, prefixes),
         Value::Symbol { table, value } => match table.name(*value) {
             Some(name) => constant(out, name, table.short(name), prefixes),
             None => number::hex(out, *value),
         },
         Value::DirFd { fd: AT_FDCWD, file } => {
             constant(out, "AT_FDCWD", "CWD", prefixes);
-            of_file(out, *file);
+            write_file(out, *file);
         }
         Value::Fd { fd, file } | Value::DirFd { fd, file } => {
             number::int(out, i64::from(*fd));
-            of_file(out, *file);
+            write_file(out, *file);
         }
-        Value::Pid { pid, here, comm } => {
+        Value::Pid { pid, translated, comm } => {
             number::int(out, i64::from(*pid));
-            of_task(out, *here, comm.as_deref());
+            write_task(out, *translated, comm.as_deref());
         }
-        Value::Id { id, here } => {
+        Value::Id { id, initial } => {
             number::uint(out, u64::from(*id));
             out.extend_from_slice(b" (here ");
-            number::uint(out, u64::from(*here));
+            number::uint(out, u64::from(*initial));
             out.push(b')');
         }
         Value::Signal(signal) => {
@@ -64,15 +55,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             out.push(b':');
             number::uint(out, u64::from(*minor));
         }
-        Value::Str(Text { bytes, cut, altered, .. }) => {
-            if *altered {
-                out.push(b'~');
-            }
-            escape::quoted(out, bytes);
-            if *cut {
-                out.extend_from_slice(b"...");
-            }
-        }
+        Value::Str(text) => string(out, text),
         Value::Ip(address) => out.extend_from_slice(address.to_string().as_bytes()),
         Value::SignalCode { signal: of, code } => match signal::code_name(*of, *code) {
             Some(name) => out.extend_from_slice(name.as_bytes()),
@@ -86,11 +69,11 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             out.extend_from_slice(if *or_more { b" or more" } else { b"" });
             out.extend_from_slice(if *count == 1 { b" string]" } else { b" strings]" });
         }
-        Value::FileMode(mode) => of_mode(out, *mode, prefixes),
-        Value::Struct(Record { members, more, .. }) => structure(out, members, *more, prefixes),
+        Value::FileMode(mode) => write_mode(out, *mode, prefixes),
+        Value::Struct(StructValue { members, more, .. }) => structure(out, members, *more, prefixes),
         Value::Packed { members, .. } => structure(out, members, false, prefixes),
-        Value::Array(List { items, more, .. }) => array(out, items, *more, prefixes),
-        Value::AllBut(List { items, more, .. }) => {
+        Value::Array(ArrayValue { items, more, .. }) => array(out, items, *more, prefixes),
+        Value::AllBut(ArrayValue { items, more, .. }) => {
             out.push(b'~');
             array(out, items, *more, prefixes);
         }
@@ -98,8 +81,9 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
     }
 }
 
-/// Whether a tracepoint's field is zero, which perf's layout leaves out. A descriptor 0 and a zero with a name say something.
-pub fn is_nothing(value: &Value) -> bool {
+/// Returns whether the value of a tracepoint field is a zero, which perf's layout omits. Descriptor 0 and a zero with a
+/// name carry information and are shown.
+pub fn is_zero(value: &Value) -> bool {
     match value {
         Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Octal(0) | Value::Address(0) | Value::Unread(0) | Value::Code(0) => true,
         Value::Signal(0) | Value::Pid { pid: 0, .. } | Value::Dev { major: 0, minor: 0 } => true,
@@ -108,27 +92,53 @@ pub fn is_nothing(value: &Value) -> bool {
     }
 }
 
+#[inline]
+fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64, prefixes: bool) {
+    for (i, part) in table.flags(bits).enumerate() {
+        if i > 0 {
+            out.push(b'|');
+        }
+        match part {
+            FlagPart::Constant { table, name } => constant(out, name, table.short(name), prefixes),
+            FlagPart::Rest(rest) => number::hex(out, rest),
+        }
+    }
+}
+
+/// Writes a string in quotes: `~"a.b"` if a dot may stand for another byte, and `"abc"...` if the text is longer.
+#[inline]
+fn string(out: &mut Vec<u8>, text: &Text) {
+    if text.altered {
+        out.push(b'~');
+    }
+    escape::quoted(out, &text.bytes);
+    if text.cut {
+        out.extend_from_slice(b"...");
+    }
+}
+
 fn constant(out: &mut Vec<u8>, name: &'static str, short: &'static str, prefixes: bool) {
     out.extend_from_slice(if prefixes { name } else { short }.as_bytes());
 }
 
-/// What is known of a task beside the number in the call: ` (sleep)`, or ` (sleep, here 31245)`.
-fn of_task(out: &mut Vec<u8>, here: Option<i32>, comm: Option<&[u8]>) {
-    if here.is_none() && comm.is_none() {
+/// Writes the comm of a task and its pid in rtrace's namespace, as far as they are known: ` (sleep)`, or
+/// ` (sleep, here 31245)`.
+fn write_task(out: &mut Vec<u8>, translated: Option<i32>, comm: Option<&[u8]>) {
+    if translated.is_none() && comm.is_none() {
         return;
     }
     out.extend_from_slice(b" (");
     if let Some(comm) = comm {
         escape::plain(out, comm);
     }
-    if let Some(here) = here {
+    if let Some(pid) = translated {
         out.extend_from_slice(if comm.is_some() { b", here " } else { b"here " });
-        number::int(out, i64::from(here));
+        number::int(out, i64::from(pid));
     }
     out.push(b')');
 }
 
-fn of_file(out: &mut Vec<u8>, file: Option<&File>) {
+fn write_file(out: &mut Vec<u8>, file: Option<&File>) {
     match file {
         Some(File::Path(path)) => escape::bracketed(out, path),
         Some(file) => escape::bracketed(out, &file::name(file)),
@@ -136,8 +146,8 @@ fn of_file(out: &mut Vec<u8>, file: Option<&File>) {
     }
 }
 
-/// `IFREG|0644`
-fn of_mode(out: &mut Vec<u8>, mode: u32, prefixes: bool) {
+/// Writes the type and permissions of a file: `IFREG|0644`.
+fn write_mode(out: &mut Vec<u8>, mode: u32, prefixes: bool) {
     let (kind, permissions) = file_mode(mode);
     if let Some(name) = kind {
         constant(out, name, FILE_TYPE.short(name), prefixes);
@@ -146,7 +156,7 @@ fn of_mode(out: &mut Vec<u8>, mode: u32, prefixes: bool) {
     number::octal(out, u64::from(permissions));
 }
 
-/// `{.exited: 0}`
+/// Writes a wait status: `{.exited: 0}`.
 fn wait_status(out: &mut Vec<u8>, status: WaitStatus, prefixes: bool) {
     let event = |event: u32| Value::Symbol { table: &PTRACE_EVENT, value: u64::from(event) };
     let (first, second) = match status.change {
@@ -172,7 +182,7 @@ fn structure(out: &mut Vec<u8>, members: &[(&'static str, Value)], more: bool, p
     close(out, members.is_empty(), more, b'}');
 }
 
-/// What stands before the value of a struct's member, of which `i` stand before it.
+/// Writes the text that precedes the value of the struct member with the index `i`: a separator and the name.
 #[inline]
 pub(super) fn member(out: &mut Vec<u8>, i: usize, name: &str) {
     out.extend_from_slice(if i > 0 { b", ." } else { b"." });
@@ -191,6 +201,7 @@ fn array(out: &mut Vec<u8>, items: &[Value], more: bool, prefixes: bool) {
     close(out, items.is_empty(), more, b']');
 }
 
+/// Writes the end of a struct or array; `more` adds dots for omitted elements.
 pub(super) fn close(out: &mut Vec<u8>, empty: bool, more: bool, bracket: u8) {
     if more {
         out.extend_from_slice(if empty { b"..." } else { b", ..." });

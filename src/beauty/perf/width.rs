@@ -1,17 +1,17 @@
-//! `--width`: lines that are longer than the terminal are cut.
+//! `--width`: shortens lines to a number of columns.
 //!
-//! A call's line is cut inside its arguments, so that what it returned stays in sight; first it loses the blanks before that.
-//! Neither an escape sequence nor a character is cut in two.
+//! The line of a call first loses the blanks before the result, and is then cut inside the arguments, so that the
+//! result stays visible. Escape sequences and characters are never split.
 
 use std::ops::Range;
 
-/// What stands in the place of what was cut.
+/// The replacement for the text that was cut.
 const MARK: &[u8] = b"...";
-/// Ends all colours.
+/// The escape sequence that resets all colours.
 const PLAIN: &[u8] = b"\x1b[0m";
 
-/// Fits the line of a call that begins at `line`, and ends without a newline. `args` is what stands between its parentheses,
-/// and at `outcome` begins what it returned.
+/// Shortens the line of a call, which begins at `line` and has no newline, to `width` columns. `args` is the range of
+/// the text between the parentheses; the text of the result begins at `outcome`.
 pub fn fit_call(out: &mut Vec<u8>, line: usize, args: Range<usize>, outcome: usize, width: usize) {
     let over = columns(&out[line..]).saturating_sub(width);
     if over == 0 {
@@ -25,7 +25,7 @@ pub fn fit_call(out: &mut Vec<u8>, line: usize, args: Range<usize>, outcome: usi
     }
 }
 
-/// Fits a line that begins at `line`, and ends without a newline, by cutting its end.
+/// Shortens a line, which begins at `line` and has no newline, to `width` columns by cutting its end.
 pub fn fit_end(out: &mut Vec<u8>, line: usize, width: usize) {
     let over = columns(&out[line..]).saturating_sub(width);
     if over > 0 {
@@ -34,7 +34,8 @@ pub fn fit_end(out: &mut Vec<u8>, line: usize, width: usize) {
     }
 }
 
-/// Takes so many columns and those that the mark needs from the end of a part; a part that would not become shorter stays.
+/// Cuts at least `over` columns from the end of a part, and appends the mark. The part stays as it is if that would not
+/// shorten it.
 fn cut(out: &mut Vec<u8>, part: Range<usize>, over: usize) {
     let text = &out[part.clone()];
     let all = columns(text);
@@ -42,24 +43,24 @@ fn cut(out: &mut Vec<u8>, part: Range<usize>, over: usize) {
     if kept + MARK.len() >= all {
         return;
     }
-    let (end, colored) = place(text, kept);
+    let (end, colored) = end_of_columns(text, kept);
     let mark = if colored { [PLAIN, MARK].concat() } else { MARK.to_vec() };
     out.splice(part.start + end..part.end, mark);
 }
 
-/// How many columns a text fills: one for each character, none for an escape sequence.
+/// Returns the number of columns of a text: one for each character, none for an escape sequence.
 fn columns(text: &[u8]) -> usize {
-    pieces(text).filter(|piece| !piece.is_escape).count()
+    elements(text).filter(|element| !element.is_escape).count()
 }
 
-/// Where the first `columns` columns of a text end, and whether a colour may be on there.
-fn place(text: &[u8], columns: usize) -> (usize, bool) {
+/// Returns the position after the first `columns` columns of a text, and whether a colour may be active there.
+fn end_of_columns(text: &[u8], columns: usize) -> (usize, bool) {
     let (mut filled, mut colored) = (0, false);
-    for piece in pieces(text) {
-        if piece.is_escape {
-            colored = &text[piece.at.clone()] != PLAIN;
+    for element in elements(text) {
+        if element.is_escape {
+            colored = &text[element.range.clone()] != PLAIN;
         } else if filled == columns {
-            return (piece.at.start, colored);
+            return (element.range.start, colored);
         } else {
             filled += 1;
         }
@@ -68,12 +69,12 @@ fn place(text: &[u8], columns: usize) -> (usize, bool) {
 }
 
 /// A character or an escape sequence.
-struct Piece {
-    at: Range<usize>,
+struct TextElement {
+    range: Range<usize>,
     is_escape: bool,
 }
 
-fn pieces(text: &[u8]) -> impl Iterator<Item = Piece> {
+fn elements(text: &[u8]) -> impl Iterator<Item = TextElement> {
     let mut next = 0;
     std::iter::from_fn(move || {
         let start = next;
@@ -85,7 +86,7 @@ fn pieces(text: &[u8]) -> impl Iterator<Item = Piece> {
             false => rest.iter().take_while(|byte| **byte & 0xc0 == 0x80).count(),
         };
         next = start + 1 + more;
-        Some(Piece { at: start..next, is_escape })
+        Some(TextElement { range: start..next, is_escape })
     })
 }
 
@@ -103,20 +104,20 @@ mod tests {
     }
 
     #[test]
-    fn blanks_go_first_and_then_the_end_of_the_arguments() {
+    fn blanks_are_removed_before_arguments_are_cut() {
         let line = "open(path: \"/etc/passwd\", flags: RDONLY)      = 3";
         assert_eq!(call(line, 49), line);
         assert_eq!(call(line, 47), "open(path: \"/etc/passwd\", flags: RDONLY)    = 3");
         assert_eq!(call(line, 44), "open(path: \"/etc/passwd\", flags: RDONLY) = 3");
         assert_eq!(call(line, 43), "open(path: \"/etc/passwd\", flags: RD...) = 3");
         assert_eq!(call(line, 20), "open(path: \"...) = 3");
-        assert_eq!(call(line, 1), "open(...) = 3", "what it returned is never cut");
+        assert_eq!(call(line, 1), "open(...) = 3", "the result is never cut");
         assert_eq!(call("getpid()      = 3", 5), "getpid() = 3");
         assert_eq!(call("read(fd: 3)      ...", 15), "read(fd: 3) ...");
     }
 
     #[test]
-    fn characters_and_colours_stay_whole() {
+    fn characters_and_escape_sequences_are_not_split() {
         assert_eq!(call("open(\u{e4}\u{f6}\u{fc}\u{df}\u{e4}\u{f6}\u{fc}\u{df}) = 3", 15), "open(\u{e4}\u{f6}...) = 3");
         assert_eq!(call("\x1b[36mopen\x1b[0m(abcdefgh) = \x1b[31m-1\x1b[0m", 16), "\x1b[36mopen\x1b[0m(ab...) = \x1b[31m-1\x1b[0m");
         let mut out = b"\x1b[31mred and long\x1b[0m".to_vec();

@@ -1,15 +1,15 @@
-//! Bytes of a record that are an address or an identifier, as words.
+//! Formats bytes of a record that are an address or an identifier.
 
 use crate::kernel::print_fmt::Hint;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
-/// Bytes of a hex text at most: longer arrays end in dots.
+/// The maximum number of bytes that are printed in hexadecimal; longer arrays end in dots.
 const HEX_MAX: usize = 64;
 
-/// The bytes as the hint says, or in hexadecimal where they are not what it says.
-pub fn words(bytes: &[u8], hint: Option<Hint>) -> String {
-    let known = match (hint, bytes) {
+/// Formats bytes according to the hint, or in hexadecimal if there is no hint or they do not fit it.
+pub fn format(bytes: &[u8], hint: Option<Hint>) -> String {
+    let formatted = match (hint, bytes) {
         (Some(Hint::Ip4), &[a, b, c, d]) => Some(Ipv4Addr::new(a, b, c, d).to_string()),
         (Some(Hint::Ip6), bytes) => <[u8; 16]>::try_from(bytes).ok().map(|bytes| Ipv6Addr::from(bytes).to_string()),
         (Some(Hint::SocketAddress), bytes) => socket_address(bytes),
@@ -17,10 +17,11 @@ pub fn words(bytes: &[u8], hint: Option<Hint>) -> String {
         (Some(Hint::Uuid), bytes) if bytes.len() == 16 => Some(uuid(bytes)),
         _ => None,
     };
-    known.unwrap_or_else(|| hex(bytes))
+    formatted.unwrap_or_else(|| hex(bytes))
 }
 
-/// A struct sockaddr_in or sockaddr_in6 (man 7 ip, ipv6): the family in the machine's order, port and address in the network's.
+/// Formats a struct sockaddr_in or sockaddr_in6 (man 7 ip, ipv6). The family is in the machine's byte order, port and
+/// address are in network byte order.
 fn socket_address(bytes: &[u8]) -> Option<String> {
     const AF_INET: u16 = 2;
     const AF_INET6: u16 = 10;
@@ -67,22 +68,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_identifiers() {
-        assert_eq!(words(&[127, 0, 0, 1], Some(Hint::Ip4)), "127.0.0.1");
-        assert_eq!(words(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], Some(Hint::Ip6)), "::1");
-        assert_eq!(words(&[2, 0, 0x1f, 0x90, 10, 0, 0, 1, 0, 0], Some(Hint::SocketAddress)), "10.0.0.1:8080");
+    fn addresses_and_identifiers_are_formatted_by_their_hint() {
+        assert_eq!(format(&[127, 0, 0, 1], Some(Hint::Ip4)), "127.0.0.1");
+        assert_eq!(format(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], Some(Hint::Ip6)), "::1");
+        assert_eq!(format(&[2, 0, 0x1f, 0x90, 10, 0, 0, 1, 0, 0], Some(Hint::SocketAddress)), "10.0.0.1:8080");
         let mut inet6 = [0u8; 28];
         (inet6[0], inet6[2], inet6[3], inet6[23]) = (10, 0, 80, 1);
-        assert_eq!(words(&inet6, Some(Hint::SocketAddress)), "[::1]:80");
-        assert_eq!(words(&[1, 2, 3, 4, 5, 0xff], Some(Hint::Mac)), "01:02:03:04:05:ff");
-        assert_eq!(words(&[0xab; 16], Some(Hint::Uuid)), "abababab-abab-abab-abab-abababababab");
+        assert_eq!(format(&inet6, Some(Hint::SocketAddress)), "[::1]:80");
+        assert_eq!(format(&[1, 2, 3, 4, 5, 0xff], Some(Hint::Mac)), "01:02:03:04:05:ff");
+        assert_eq!(format(&[0xab; 16], Some(Hint::Uuid)), "abababab-abab-abab-abab-abababababab");
     }
 
     #[test]
-    fn what_is_not_as_said_is_hexadecimal() {
-        assert_eq!(words(&[1, 2], Some(Hint::Ip4)), "0102");
-        assert_eq!(words(&[1, 2, 3, 4], Some(Hint::SocketAddress)), "01020304");
-        assert_eq!(words(&[], None), "");
-        assert_eq!(words(&[0; 100], None), format!("{}...", "00".repeat(64)));
+    fn bytes_that_do_not_fit_the_hint_are_hexadecimal() {
+        assert_eq!(format(&[1, 2], Some(Hint::Ip4)), "0102");
+        assert_eq!(format(&[1, 2, 3, 4], Some(Hint::SocketAddress)), "01020304");
+        assert_eq!(format(&[], None), "");
+        assert_eq!(format(&[0; 100], None), format!("{}...", "00".repeat(64)));
     }
 }

@@ -1,13 +1,13 @@
-//! The constants that lines print for a tracepoint's fields, from their names.
+//! The constants that are printed for the fields of a tracepoint, by their names.
 
-use super::{Reading, reading, row};
+use super::{FieldDecoder, by_format, row};
 use crate::beauty::constant::Constants;
 use crate::beauty::row::Return;
 use crate::kernel::format::Format;
 use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::print_fmt::PrintFormat;
 
-/// The names that a field of this event prints; none where it prints numbers.
+/// Returns the constants that a field of this event is printed with; none if it is printed as a number.
 pub fn constants(format: &Format, field: &str) -> Constants {
     if let Some(row) = format.name.strip_prefix("sys_enter_").and_then(row) {
         let argument = row.args.iter().find(|arg| arg.name == field);
@@ -17,9 +17,9 @@ pub fn constants(format: &Format, field: &str) -> Constants {
         return Constants::of_return(Return::Long, NATIVE_ABI);
     }
     let Some(field) = format.field(field) else { return Constants::default() };
-    match reading(field, &PrintFormat::parse(&format.print)) {
-        Reading::Named(naming, _) => Constants::printed(naming.constants()),
-        Reading::Signal => Constants::of_signal(),
+    match by_format(field, &PrintFormat::parse(&format.print)) {
+        FieldDecoder::Named(naming, _) => Constants::printed(naming.constants()),
+        FieldDecoder::Signal => Constants::of_signal(),
         _ => Constants::default(),
     }
 }

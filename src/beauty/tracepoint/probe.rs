@@ -1,27 +1,29 @@
-//! What the records of probes have that those of other tracepoints have not: texts that could not be read, where a return goes, and arguments of calls that rtrace knows.
+//! Decodes what only records of probes have: strings that could not be read, return addresses, and arguments of
+//! syscalls under their names.
 
-use super::{Reading, by_row, row};
+use super::{FieldDecoder, by_row, row};
 use crate::beauty::row::Syscall;
 use crate::kernel::format::{FieldPlace, Format, FormatField};
 
-/// What the kernel itself prints for a text that it could not read.
+/// The text that the kernel prints for a string that it could not read.
 pub const UNREAD: &str = "(fault)";
 
-/// Whether these are a probe's records: they begin with where it is (kernel/trace/trace_probe.h, FIELD_STRING_IP and its like). Those of an event probe do not, and are printed with nothing before the
+/// Returns whether the event is a probe. Records of most probes begin with the address of the probe (FIELD_STRING_IP
+/// and others in kernel/trace/trace_probe.h). Event probes have no such field; their print format begins with the
 /// arguments (PROBE_PRINT_EVENT in kernel/trace/trace_probe.c).
 pub fn is_probe(format: &Format) -> bool {
-    let begins_with_place =
-        ["__probe_ip", "__probe_func", "__probe_ret_ip", "__probe_type"].iter().any(|name| format.field(name).is_some());
+    let has_address = ["__probe_ip", "__probe_func", "__probe_ret_ip", "__probe_type"].iter().any(|name| format.field(name).is_some());
     let arguments = || format.own_fields().all(|field| format.print.contains(&format!(" {}=", field.name)));
-    begins_with_place || format.print.starts_with("\" ") && arguments()
+    has_address || format.print.starts_with("\" ") && arguments()
 }
 
-/// The fields that say where a function was and where it returned to.
+/// Returns the fields with the addresses of the function and of the caller that it returned to.
 pub fn returns(format: &Format) -> Option<(FormatField, FormatField)> {
     Some((format.field("__probe_func")?.clone(), format.field("__probe_ret_ip")?.clone()))
 }
 
-/// The call that a function does the work of, in the kernel (`__x64_sys_openat`, `ksys_read`, `do_sys_openat2`) or in the C library (`openat64`, `__read`).
+/// Returns the row of the syscall that a function implements, in the kernel (`__x64_sys_openat`, `ksys_read`,
+/// `do_sys_openat2`) or in the C library (`openat64`, `__read`).
 pub fn syscall(function: &str) -> Option<&'static Syscall> {
     const BEGINNINGS: [&str; 11] =
         ["__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "ksys_", "do_sys_", "__sys_", "__libc_", "__", ""];
@@ -29,14 +31,15 @@ pub fn syscall(function: &str) -> Option<&'static Syscall> {
     row(plain).or_else(|| row(plain.trim_end_matches(|c: char| c.is_ascii_digit())))
 }
 
-/// How a number is read that is called as an argument of the call.
-pub fn argument(call: Option<&'static Syscall>, field: &FormatField) -> Option<Reading> {
+/// Returns the decoder of a number that has the name of an argument of the syscall.
+pub fn argument(call: Option<&'static Syscall>, field: &FormatField) -> Option<FieldDecoder> {
     let is_number = field.array.is_none() && field.place == FieldPlace::Here && matches!(field.size, 1 | 2 | 4 | 8);
     let arg = call?.args.iter().find(|arg| is_number && arg.name == field.name)?;
     match by_row(arg, 0)? {
-        // How wide a plain number is, and in which base it is shown, is what was asked for; and what the other arguments are is not known.
-        Reading::Number(_) | Reading::Custom(..) => None,
-        known => Some(known),
+        // The probe's definition determines width and radix of plain numbers. The functions of `custom` may need the
+        // other arguments, which are not in the record.
+        FieldDecoder::Number(_) | FieldDecoder::Custom(..) => None,
+        decoder => Some(decoder),
     }
 }
 
@@ -45,19 +48,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn probes_are_told_from_other_events() {
+    fn probes_are_distinguished_from_other_events() {
         let format = |fields: &str, print: &str| Format::parse(&format!("name: x\nID: 1\n{fields}\nprint fmt: {print}\n")).unwrap();
         let own = "\tfield:u64 nr;\toffset:8;\tsize:8;\tsigned:0;\n\tfield:__data_loc char[] filename;\toffset:16;\tsize:4;\tsigned:0;";
-        let place = "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;";
+        let address = "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;";
         let args = "nr=0x%Lx filename=\\\"%s\\\"\", REC->nr, __get_str(filename)";
-        assert!(is_probe(&format(place, "\"(%lx)\", REC->__probe_ip")));
+        assert!(is_probe(&format(address, "\"(%lx)\", REC->__probe_ip")));
         assert!(is_probe(&format(own, &format!("\" {args}"))));
         assert!(!is_probe(&format(own, &format!("\"{args}"))));
         assert!(!is_probe(&format(own, "\" nr %lld of %s\", REC->nr, __get_str(filename)")));
     }
 
     #[test]
-    fn functions_of_calls() {
+    fn syscalls_are_found_by_the_names_of_their_functions() {
         let name = |function: &str| syscall(function).map(|row| row.name);
         for function in ["__x64_sys_openat", "do_sys_openat2", "openat64", "openat", "__openat"] {
             assert_eq!(name(function), Some(if function.ends_with('2') { "openat2" } else { "openat" }), "{function}");

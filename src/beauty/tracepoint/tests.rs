@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 fn decode(format: &str, raw: &[u8]) -> Vec<(String, Value<'static>)> {
     let format = Format::parse(format).unwrap();
-    let decoder = Decoder::new(&format, None, Abi::X86_64, 8);
+    let decoder = TracepointDecoder::new(&format, None, Abi::X86_64, 8);
     let comm = |pid| (pid == 42).then(|| Arc::from(&b"cat"[..]));
     decoder.decode(raw, &comm).into_iter().map(|(name, value)| (name.to_owned(), owned(value))).collect()
 }
@@ -12,8 +12,8 @@ fn decode(format: &str, raw: &[u8]) -> Vec<(String, Value<'static>)> {
 fn owned(value: Value<'_>) -> Value<'static> {
     match value {
         Value::Str(text) => Value::Str(Text { bytes: text.bytes.into_owned().into(), ..text }),
-        Value::Array(list) => Value::Array(List { items: list.items.into_iter().map(owned).collect(), ..list }),
-        Value::Pid { pid, here, comm } => Value::Pid { pid, here, comm },
+        Value::Array(list) => Value::Array(ArrayValue { items: list.items.into_iter().map(owned).collect(), ..list }),
+        Value::Pid { pid, translated, comm } => Value::Pid { pid, translated, comm },
         Value::Formatted { text, number } => Value::Formatted { text, number },
         Value::Int(n) => Value::Int(n),
         Value::Uint(n) => Value::Uint(n),
@@ -42,7 +42,7 @@ fn one<'v>(values: &'v [(String, Value<'static>)], name: &str) -> &'v Value<'sta
 }
 
 #[test]
-fn a_switch_of_tasks() {
+fn sched_switch_has_comms_pids_and_the_state_as_text() {
     let mut raw = vec![0u8; 64];
     raw[8..11].copy_from_slice(b"cat");
     raw[24..28].copy_from_slice(&42i32.to_le_bytes());
@@ -52,14 +52,14 @@ fn a_switch_of_tasks() {
     let values = decode(include_str!("../../kernel/fixtures/sched_switch.format"), &raw);
     assert_eq!(values.len(), 7);
     assert_eq!(*one(&values, "prev_comm"), string("cat"));
-    assert_eq!(*one(&values, "prev_pid"), Value::Pid { pid: 42, here: None, comm: Some(Arc::from(&b"cat"[..])) });
+    assert_eq!(*one(&values, "prev_pid"), Value::Pid { pid: 42, translated: None, comm: Some(Arc::from(&b"cat"[..])) });
     assert_eq!(*one(&values, "prev_prio"), Value::Int(120));
     assert_eq!(*one(&values, "prev_state"), Value::Formatted { text: "D".into(), number: Some(2) });
-    assert_eq!(*one(&values, "next_pid"), Value::Pid { pid: 0, here: None, comm: None });
+    assert_eq!(*one(&values, "next_pid"), Value::Pid { pid: 0, translated: None, comm: None });
 }
 
 #[test]
-fn dynamic_strings() {
+fn a_dynamic_string_beyond_the_record_is_unknown() {
     let mut raw = vec![0u8; 20];
     raw[8..12].copy_from_slice(&((8u32 << 16) | 20).to_le_bytes());
     raw[12] = 42;
@@ -72,18 +72,18 @@ fn dynamic_strings() {
 }
 
 #[test]
-fn raw_syscalls() {
+fn raw_sys_enter_has_an_array_of_registers() {
     let mut raw = vec![0u8; 64];
     raw[8] = 1;
     raw[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
     let values = decode(include_str!("../../kernel/fixtures/sys_enter.format"), &raw);
     assert_eq!(*one(&values, "id"), Value::Int(1));
-    let Value::Array(List { items, more: false, .. }) = one(&values, "args") else { panic!("{values:?}") };
+    let Value::Array(ArrayValue { items, more: false, .. }) = one(&values, "args") else { panic!("{values:?}") };
     assert_eq!((items.len(), &items[0]), (6, &Value::Hex(u64::MAX)));
 }
 
 #[test]
-fn openat_before_and_after_the_kernel_copied_strings() {
+fn sys_enter_openat_has_the_string_that_the_kernel_copied() {
     let raw = openat_record(b"/etc/x\0");
     let old = decode(include_str!("../../kernel/fixtures/sys_enter_openat.format"), &raw);
     assert_eq!(old.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["dfd", "filename", "flags", "mode"]);
@@ -99,14 +99,14 @@ fn openat_before_and_after_the_kernel_copied_strings() {
 }
 
 #[test]
-fn the_end_of_a_syscall() {
+fn sys_exit_has_a_signed_return_value() {
     let mut raw = vec![0u8; 24];
     raw[16..24].copy_from_slice(&(-2i64).to_le_bytes());
     assert_eq!(decode(include_str!("../../kernel/fixtures/sys_exit_openat.format"), &raw), [("ret".to_owned(), Value::Int(-2))]);
 }
 
 #[test]
-fn numbers_by_type_and_print_format() {
+fn numbers_are_decoded_by_type_and_print_format() {
     let format = "name: x\nID: 1\n\tfield:dev_t dev;offset:0;size:4;signed:0;\n\tfield:u8 addr[4];offset:4;size:4;signed:0;\n\
                   \tfield:void * p;offset:8;size:8;signed:0;\n\tfield:u32 mask;offset:16;size:4;signed:0;\n\tfield:int sig;offset:20;size:4;signed:1;\n\
                   \nprint fmt: \"%d,%d %pI4 %p %x\", REC->dev >> 20, REC->dev & ((1U << 20) - 1), REC->addr, REC->p, REC->mask\n";
@@ -125,22 +125,22 @@ fn numbers_by_type_and_print_format() {
 
 #[test]
 #[ignore = "needs root and tracefs"]
-fn any_bytes_decode_as_any_event_of_this_kernel() {
+fn any_bytes_are_decoded_as_any_event_of_this_kernel() {
     let tracefs = crate::kernel::Tracefs::find().unwrap();
     let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for (event, format) in crate::kernel::tracefs::tests::formats(&tracefs) {
-        let decoder = Decoder::new(&format, None, Abi::X86_64, 63);
+        let decoder = TracepointDecoder::new(&format, None, Abi::X86_64, 63);
         let shown = format.own_fields().filter(|field| !field.is_internal()).count();
         for length in [0, 7, 8, 16, 33, 64, 4096] {
             assert_eq!(decoder.decode(&noise[..length], &|_| None).len(), shown, "{event}");
         }
-        // A record of zeros that is long enough is read whole.
+        // All fields of a record of zeros that is long enough are known.
         let zeros = vec![0u8; 4096];
         assert!(!decoder.decode(&zeros, &|_| None).iter().any(|(_, value)| *value == Value::Unknown), "{event}");
     }
 }
 
-/// What a uprobe with every kind of argument has for a format (Linux 6.18).
+/// The format file of a uprobe with every kind of argument (Linux 6.18).
 const PROBE: &str = "name: handle\nID: 2326\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
     \tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n\
@@ -159,9 +159,9 @@ const PROBE: &str = "name: handle\nID: 2326\nformat:\n\
     REC->ca[0], REC->ca[1], REC->ca[2], REC->flags, REC->x[0], REC->x[1], (void *)REC->at\n";
 
 #[test]
-fn what_a_probe_fetched() {
+fn the_arguments_of_a_probe_have_the_types_of_its_definition() {
     let mut raw = vec![0u8; 72];
-    // `s` was not read; of `sa` the second was not.
+    // The kernel could not read `s` and the second string of `sa`.
     raw[16..20].copy_from_slice(&68u32.to_le_bytes());
     raw[20..24].copy_from_slice(&(-3i32).to_le_bytes());
     raw[24] = 0x7f;
@@ -173,19 +173,19 @@ fn what_a_probe_fetched() {
     raw[60..68].copy_from_slice(&u64::MAX.to_le_bytes());
     raw[68..72].copy_from_slice(b"hi\0\0");
     let format = Format::parse(PROBE).unwrap();
-    let decoder = Decoder::new(&format, Some("openat"), Abi::X86_64, 63);
+    let decoder = TracepointDecoder::new(&format, Some("openat"), Abi::X86_64, 63);
     let values: Vec<(String, Value<'static>)> =
         decoder.decode(&raw, &|_| None).into_iter().map(|(name, value)| (name.to_owned(), owned(value))).collect();
     let unread = Value::Formatted { text: "(fault)".to_owned(), number: None };
     assert_eq!(one(&values, "s"), &unread);
-    assert_eq!(one(&values, "sa"), &Value::Array(List { items: vec![string("hi"), unread], ..List::default() }));
+    assert_eq!(one(&values, "sa"), &Value::Array(ArrayValue { items: vec![string("hi"), unread], ..ArrayValue::default() }));
     assert_eq!((one(&values, "n"), one(&values, "a")), (&Value::Int(-3), &Value::Hex(0x7f)));
-    assert_eq!(one(&values, "arr"), &Value::Array(List { items: (1..=4).map(Value::Uint).collect(), ..List::default() }));
+    assert_eq!(one(&values, "arr"), &Value::Array(ArrayValue { items: (1..=4).map(Value::Uint).collect(), ..ArrayValue::default() }));
     assert_eq!(one(&values, "c"), &Value::Formatted { text: "'x'".to_owned(), number: Some(u64::from(b'x')) });
     assert_eq!(one(&values, "ca"), &string("ab"));
-    assert_eq!(one(&values, "x"), &Value::Array(List { items: vec![Value::Hex(0x10), Value::Hex(0xff)], ..List::default() }));
+    assert_eq!(one(&values, "x"), &Value::Array(ArrayValue { items: vec![Value::Hex(0x10), Value::Hex(0xff)], ..ArrayValue::default() }));
     assert_eq!(one(&values, "at"), &Value::Code(u64::MAX));
     let Value::Flags { bits: 0x42, table } = one(&values, "flags") else { panic!("openat's flags are known") };
     assert_eq!(table.name, "open_flags");
-    assert_eq!(values.len(), 10, "where the probe is, is nothing that was asked for");
+    assert_eq!(values.len(), 10, "the address of the probe is not an argument");
 }

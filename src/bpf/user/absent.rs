@@ -1,22 +1,24 @@
-//! In place of the user's programs, in a build without the feature `bpf`.
+//! Stands in for the user's BPF programs in a build without the feature `bpf`.
 
 mod output;
 
 use crate::bpf::{Mode, Programs, Seed};
 use crate::kernel::tracefs::Tracefs;
 use crate::request::{Item, Selector};
-use crate::session::Whom;
+use crate::session::Targets;
 use std::os::fd::BorrowedFd;
 
 pub use output::Output;
 
-/// There are none.
+/// The user's programs, which this build cannot load.
 #[derive(Debug, Default)]
 pub struct Objects;
 
 impl Objects {
+    /// Checks that no item names a file of programs.
+    ///
     /// # Errors
-    /// An item names a file of programs.
+    /// An item names one.
     pub fn open(items: &[Item], _: &Tracefs) -> anyhow::Result<Objects> {
         match items.iter().find(|item| matches!(item.selector, Selector::Object(_))) {
             Some(item) => Err(anyhow::anyhow!("{}: this rtrace was built without BPF programs (cargo feature bpf)", item.selector)),
@@ -28,7 +30,7 @@ impl Objects {
         &[]
     }
 
-    pub fn load(&mut self, _: &Whom, _: bool, _: Option<&Programs>) -> anyhow::Result<()> {
+    pub fn load(&mut self, _: &Targets, _: bool, _: Option<&Programs>) -> anyhow::Result<()> {
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! Single instructions of BPF programs (Documentation/bpf/standardization/instruction-set.rst), as far as rtrace writes any itself.
+//! Constructors and tests for single BPF instructions (Documentation/bpf/standardization/instruction-set.rst), as far
+//! as rtrace writes instructions itself.
 
 use crate::sys::bpf::Instruction;
 
@@ -13,7 +14,8 @@ pub const READ_KERNEL_TEXT: i32 = 115;
 pub const TASK_STORAGE_GET: i32 = 156;
 pub const GET_CURRENT_TASK: i32 = 158;
 
-/// `BPF_PSEUDO_MAP_FD`, `BPF_PSEUDO_CALL` and `BPF_PSEUDO_FUNC`: what a source register's number says of the constant.
+/// `BPF_PSEUDO_MAP_FD`, `BPF_PSEUDO_CALL` and `BPF_PSEUDO_FUNC`: values of the source register that say what the
+/// immediate is.
 const MAP_FD: u8 = 1;
 const OF_PROGRAM: u8 = 1;
 const FUNCTION: u8 = 4;
@@ -33,7 +35,7 @@ fn instruction(code: u8, to: u8, from: u8, off: i16, imm: i32) -> Instruction {
     one
 }
 
-/// The bits of an access to so many bytes.
+/// Returns the size bits of an access to this many bytes.
 fn width(bytes: u8) -> u8 {
     match bytes {
         1 => 0x10,
@@ -62,7 +64,7 @@ pub fn copy(to: u8, from: u8) -> Instruction {
     instruction(0xbf, to, from, 0, 0)
 }
 
-/// A number of 32 bits; the upper ones are 0.
+/// `to = number`, 32 bits; the upper bits become 0.
 pub fn set(to: u8, number: i32) -> Instruction {
     instruction(0xb4, to, 0, 0, number)
 }
@@ -79,7 +81,7 @@ pub fn and(to: u8, number: i32) -> Instruction {
     instruction(0x57, to, 0, 0, number)
 }
 
-/// A map, by its descriptor: two instructions.
+/// Loads a map by its descriptor: two instructions.
 pub fn map(to: u8, fd: i32) -> [Instruction; 2] {
     [instruction(LOAD_LONG, to, MAP_FD, 0, fd), Instruction::default()]
 }
@@ -97,7 +99,7 @@ pub fn jump_if(register: u8, number: i32, off: i16) -> Instruction {
     instruction(0x16, register, 0, off, number)
 }
 
-/// Jumps if a pointer is none.
+/// Jumps if a pointer is null.
 pub fn jump_if_null(register: u8, off: i16) -> Instruction {
     instruction(0x15, register, 0, off, 0)
 }
@@ -107,7 +109,7 @@ pub fn jump_unless(register: u8, number: i32, off: i16) -> Instruction {
     instruction(0x56, register, 0, off, number)
 }
 
-/// Whether it jumps on a condition.
+/// Returns whether an instruction is a conditional jump that rtrace writes.
 pub fn is_branch(one: &Instruction) -> bool {
     matches!(one.code, 0x15 | 0x16 | 0x56)
 }
@@ -120,13 +122,14 @@ pub fn is_exit(one: &Instruction) -> bool {
     one.code == EXIT
 }
 
-/// How far behind the next instruction a function of the same program begins that this one names.
+/// Returns the distance from the next instruction to the function of the same program that this instruction calls or
+/// loads.
 pub fn function_named(one: &Instruction) -> Option<i32> {
     let names = one.code == CALL && one.src_reg() == OF_PROGRAM || one.code == LOAD_LONG && one.src_reg() == FUNCTION;
     names.then_some(one.imm)
 }
 
-/// Of an access to the stack by its top: how many bytes below.
+/// Returns how many bytes below the top of the stack an access is that uses the stack register.
 pub fn below_top(one: &Instruction) -> Option<u32> {
     let base = match one.code & 0x07 {
         1 => one.src_reg(),
@@ -136,12 +139,12 @@ pub fn below_top(one: &Instruction) -> Option<u32> {
     (base == STACK && one.off < 0).then(|| u32::from(one.off.unsigned_abs()))
 }
 
-/// The register that becomes a copy of the stack's top.
+/// Returns the register that becomes a copy of the stack register.
 pub fn copies_top(one: &Instruction) -> Option<u8> {
     (one.code == 0xbf && one.src_reg() == STACK).then(|| one.dst_reg())
 }
 
-/// The register that gets smaller, and by how much.
+/// Returns the register from which an instruction subtracts a constant, and the constant.
 pub fn subtracts(one: &Instruction) -> Option<(u8, u32)> {
     (one.code == 0x07 && one.imm < 0).then(|| (one.dst_reg(), one.imm.unsigned_abs()))
 }

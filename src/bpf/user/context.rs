@@ -1,65 +1,70 @@
-//! What programs at a place see: the fields of their context.
+//! Finds the fields of the context of programs at an attach point.
 
-use super::own::{Context, described};
-use super::section::Place;
+use super::program_event::{Context, described};
+use super::section::AttachPoint;
 use crate::kernel::btf::function::Parameter;
-use crate::kernel::btf::{self, Btf, Sort};
+use crate::kernel::btf::{self, Btf, LookupKind};
 use crate::kernel::format::FormatField;
 use crate::kernel::tracefs::Tracefs;
 use anyhow::{Context as _, anyhow};
 use rustc_hash::FxHashSet;
 
-/// Where `struct pt_regs` has the arguments of a call, and what it returned (arch/*/include/uapi/asm/ptrace.h, and the calling conventions).
+/// The offsets in `struct pt_regs` of a function's arguments and of its return value (arch/*/include/uapi/asm/ptrace.h,
+/// and the calling conventions).
 const ARGUMENTS: [u32; 6] = if cfg!(target_arch = "aarch64") { [0, 8, 16, 24, 32, 40] } else { [112, 104, 96, 88, 72, 64] };
 const RETURNED: u32 = if cfg!(target_arch = "aarch64") { 0 } else { 80 };
 
-/// A place among the kernel's types, and what is there.
+/// An attach point's context and its type in the kernel's type information.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct AttachContext {
     pub context: Context,
-    /// The identifier of the function, or of the raw tracepoint's prototype; 0 where there is none.
+    /// The id of the function's type or of the raw tracepoint's prototype; 0 for other attach points.
     pub id: u32,
 }
 
+/// Finds the context of an attach point.
+///
 /// # Errors
-/// The kernel has no such event or function, or its types are needed and not there.
-pub fn of(place: &Place, tracefs: &Tracefs) -> anyhow::Result<Seen> {
+/// The kernel has no such event or function, or its type information is needed and missing.
+pub fn of(place: &AttachPoint, tracefs: &Tracefs) -> anyhow::Result<AttachContext> {
     Ok(match place {
-        Place::Tracepoint { subsystem, name } => {
+        AttachPoint::Tracepoint { subsystem, name } => {
             let format = tracefs.format(subsystem, name)?;
             let fields = format.own_fields().filter(|field| !field.is_internal()).cloned().collect();
-            Seen { context: Context { fields, print: format.print, shows_all: true }, id: 0 }
+            AttachContext { context: Context { fields, print: format.print, shows_all: true }, id: 0 }
         }
-        Place::Raw { name, typed } => {
-            // A typedef is what programs are attached by; the function that calls them has the names.
-            let typedef = by_types(Sort::Typedef, &format!("btf_trace_{name}"), 1, false);
-            match (typedef, by_types(Sort::Function, &format!("__traceiter_{name}"), 1, false)) {
-                (Ok(typedef), Ok(iterator)) => Seen { id: typedef.id, ..iterator },
+        AttachPoint::Raw { name, typed } => {
+            // Programs are attached by the id of the typedef. The function that calls them has the names of the
+            // arguments.
+            let typedef = by_types(LookupKind::Typedef, &format!("btf_trace_{name}"), 1, false);
+            match (typedef, by_types(LookupKind::Function, &format!("__traceiter_{name}"), 1, false)) {
+                (Ok(typedef), Ok(iterator)) => AttachContext { id: typedef.id, ..iterator },
                 (Ok(typedef), Err(_)) => typedef,
-                // Without the kernel's types, its arguments have no names.
-                (Err(_), _) if !typed => Seen { context: Context::default(), id: 0 },
+                // Without the kernel's type information the arguments have no names.
+                (Err(_), _) if !typed => AttachContext { context: Context::default(), id: 0 },
                 (Err(error), _) => return Err(error.context(format!("there is no raw tracepoint {name} to attach to"))),
             }
         }
-        Place::Function { name, returns } => {
-            by_types(Sort::Function, name, 0, *returns).with_context(|| format!("there is no function {name} to attach to"))?
+        AttachPoint::Function { name, returns } => {
+            by_types(LookupKind::Function, name, 0, *returns).with_context(|| format!("there is no function {name} to attach to"))?
         }
-        Place::KernelProbe { returns, .. } | Place::ProgramProbe { returns, .. } => {
+        AttachPoint::KernelProbe { returns, .. } | AttachPoint::ProgramProbe { returns, .. } => {
             let register = |name: String, offset| FormatField { offset, ..described(name, "u64", 8, false, None) };
             let fields = match returns {
                 true => vec![register("ret".to_owned(), RETURNED)],
                 false => ARGUMENTS.iter().zip(1..).map(|(&offset, number)| register(format!("arg{number}"), offset)).collect(),
             };
-            Seen { context: Context { fields, print: String::new(), shows_all: false }, id: 0 }
+            AttachContext { context: Context { fields, print: String::new(), shows_all: false }, id: 0 }
         }
     })
 }
 
-/// Arguments are words, one behind the other; the first parameters may be none of them. What is returned stands behind.
-fn by_types(sort: Sort, name: &str, skipped: usize, returns: bool) -> anyhow::Result<Seen> {
-    let blob = btf::of_the_kernel().with_context(|| format!("this kernel does not show its types (BTF) at {}", btf::VMLINUX))?;
-    let types = Btf::parse(&blob).with_context(|| format!("cannot understand {}", btf::VMLINUX))?;
-    let found = types.named(sort, &FxHashSet::from_iter([name]));
+/// Returns the context of a function by its type: one word for each argument, without the first `skipped` parameters,
+/// and then the return value if `returns`.
+fn by_types(kind: LookupKind, name: &str, skipped: usize, returns: bool) -> anyhow::Result<AttachContext> {
+    let blob = btf::of_the_kernel().with_context(|| format!("this kernel has no type information (BTF) at {}", btf::VMLINUX))?;
+    let types = Btf::parse(&blob).with_context(|| format!("cannot parse the type information in {}", btf::VMLINUX))?;
+    let found = types.named(kind, &FxHashSet::from_iter([name]));
     let (id, (parameters, returned)) = found
         .iter()
         .find_map(|(_, id)| Some((*id, types.parameters(*id)?)))
@@ -71,7 +76,7 @@ fn by_types(sort: Sort, name: &str, skipped: usize, returns: bool) -> anyhow::Re
         FormatField { offset: at as u32 * 8, ..described(name, &one.type_name, size, one.signed, None) }
     };
     let fields = parameters.into_iter().skip(skipped).chain(returned).enumerate().map(field).collect();
-    Ok(Seen { context: Context { fields, print: String::new(), shows_all: true }, id })
+    Ok(AttachContext { context: Context { fields, print: String::new(), shows_all: true }, id })
 }
 
 #[cfg(test)]
@@ -79,21 +84,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn raw_tracepoints_and_functions_have_the_names_of_the_kernels_types() {
+    fn arguments_have_the_names_of_the_kernel_s_types() {
         if btf::of_the_kernel().is_err() {
             eprintln!("SKIPPED: this kernel does not show its types; nothing was tested");
             return;
         }
-        let names = |seen: &Seen| seen.context.fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+        let names = |seen: &AttachContext| seen.context.fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
         let Ok(tracefs) = Tracefs::find() else {
             eprintln!("SKIPPED: there is no tracefs; nothing was tested");
             return;
         };
-        let raw = of(&Place::Raw { name: "sys_exit".to_owned(), typed: true }, &tracefs).unwrap();
+        let raw = of(&AttachPoint::Raw { name: "sys_exit".to_owned(), typed: true }, &tracefs).unwrap();
         assert_eq!(names(&raw), ["regs", "ret"]);
         assert_eq!((raw.context.fields[1].offset, raw.context.fields[1].signed), (8, true));
         assert!(raw.id != 0);
-        assert_eq!(names(&by_types(Sort::Function, "vfs_read", 0, true).unwrap()), ["file", "buf", "count", "pos", "ret"]);
-        assert!(by_types(Sort::Function, "no_such_function", 0, true).unwrap_err().to_string().contains("have no no_such_function"));
+        assert_eq!(names(&by_types(LookupKind::Function, "vfs_read", 0, true).unwrap()), ["file", "buf", "count", "pos", "ret"]);
+        assert!(by_types(LookupKind::Function, "no_such_function", 0, true).unwrap_err().to_string().contains("have no no_such_function"));
     }
 }

@@ -1,7 +1,9 @@
-//! BPF programs of the user's own (`-e FILE.bpf.c`, `-e FILE.bpf.o`): compiled, attached where their sections say, and their records shown as events.
+//! The user's BPF programs (`-e FILE.bpf.c`, `-e FILE.bpf.o`): they are compiled, attached to the attach points that
+//! their sections name, and their records are shown as events.
 //!
-//! What they are told and give is the kernel's: maps and programs go in as libbpf relocated them, with a few instructions around each (`wrap.rs`) so that what a program returns concerns
-//! its own event and nobody else's.
+//! The programs use the kernel's own interfaces: their maps and code are loaded as libbpf relocated them. rtrace adds a
+//! few instructions around each program (`wrap.rs`), so that the program's return value decides only about the
+//! program's own event.
 
 mod attach;
 mod code;
@@ -9,7 +11,7 @@ mod compile;
 mod context;
 mod objects;
 mod output;
-mod own;
+mod program_event;
 mod record;
 mod section;
 mod wrap;

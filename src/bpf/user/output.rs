@@ -1,13 +1,13 @@
-//! What programs of the user's give.
+//! The events of the user's BPF programs.
 
 use crate::kernel::format::Format;
 
-/// One kind of record.
+/// A kind of record that a program writes.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The item of `-e` whose file has the program.
+    /// The index of the item of `-e` whose file contains the program.
     pub item: u16,
-    /// What its events are called.
+    /// The name of the events.
     pub name: String,
     pub format: Format,
 }

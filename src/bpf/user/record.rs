@@ -1,8 +1,10 @@
-//! What records of a program's own making look like: the struct that its array of events names as the type of its values, as fields.
+//! The format of records that a program itself writes: the fields of the struct that the program's perf event array
+//! names as the type of its values.
 //!
-//! Structs in structs become fields `a.b`, arrays of characters text, enums names. What has no type is text up to its first NUL.
+//! Members of nested structs become fields `a.b`, arrays of char become text, and enums are shown by their names.
+//! Records without a type are text up to the first NUL.
 
-use super::own::described;
+use super::program_event::described;
 use crate::kernel::btf::Btf;
 use crate::kernel::btf::shape::{Shape, Shaped};
 use crate::kernel::ctype::CType;
@@ -10,14 +12,14 @@ use crate::kernel::format::{Format, FormatField};
 use anyhow::{Context, bail};
 use std::fmt::Write;
 
-/// Structs in structs: none that people write are as deep, or have as many members in all.
+/// Bounds on the depth of nested structs and on the number of members, which no hand-written struct reaches.
 const DEPTH_MAX: usize = 16;
 const MEMBERS_MAX: usize = 1024;
 
-/// The format of the records that go through this array.
+/// Returns the format of the records that are written to this array.
 ///
 /// # Errors
-/// The struct has what has no place in records.
+/// The struct has a member that cannot be decoded.
 pub fn format(types: Option<&Btf>, array: &str) -> anyhow::Result<Format> {
     let mut fields = Fields::default();
     match types.and_then(|types| Some((types, value(types, array)?))) {
@@ -27,7 +29,7 @@ pub fn format(types: Option<&Btf>, array: &str) -> anyhow::Result<Format> {
     Ok(Format { name: array.to_owned(), id: 0, fields: fields.all, print: format!("\"{}\"{}", "%s ".repeat(fields.named), fields.names) })
 }
 
-/// The struct of an array's values, if it is declared with one.
+/// Returns the struct of an array's values, if the array is declared with one.
 fn value(types: &Btf, array: &str) -> Option<u32> {
     let Shape::Struct { members, .. } = types.shape(types.variable(array)?).shape else { return None };
     let Shape::Pointer(value) = types.shape(members.iter().find(|member| member.name == "value")?.of).shape else { return None };
@@ -37,9 +39,9 @@ fn value(types: &Btf, array: &str) -> Option<u32> {
 #[derive(Default)]
 struct Fields {
     all: Vec<FormatField>,
-    /// How many members were looked at.
+    /// The number of members that were visited.
     seen: usize,
-    /// Arguments of a print format that name the values of enums, and how many they are.
+    /// The arguments of a print format that name the values of enums, and the number of such arguments.
     names: String,
     named: usize,
 }
@@ -48,7 +50,7 @@ impl Fields {
     fn members(&mut self, types: &Btf, of: u32, prefix: &str, base: u32, depth: usize) -> anyhow::Result<()> {
         let Shape::Struct { members, .. } = types.shape(of).shape else { return Ok(()) };
         if depth > DEPTH_MAX {
-            bail!("{prefix} lies too deep in other structs");
+            bail!("{prefix} is nested too deeply in other structs");
         }
         for member in members {
             self.seen += 1;
@@ -64,7 +66,7 @@ impl Fields {
 
     fn member(&mut self, types: &Btf, of: u32, name: String, offset: u32, depth: usize) -> anyhow::Result<()> {
         let (Shaped { alias, shape }, Some(bytes)) = (types.shape(of), types.size(of)) else {
-            bail!("{name} is of a type that has no values");
+            bail!("the type of {name} has no values");
         };
         let field = match shape {
             Shape::Struct { .. } => {
@@ -73,7 +75,7 @@ impl Fields {
             }
             Shape::Array { element, count } => match number(types.shape(element)) {
                 Some((type_name, signed)) => described(name, &type_name, bytes, signed, Some(count)),
-                // What is no number is shown as bytes.
+                // Elements that are not numbers are shown as bytes.
                 None => described(name, "u8", bytes, false, Some(bytes)),
             },
             Shape::Union { .. } => described(if name.is_empty() { "union".to_owned() } else { name }, "u8", bytes, false, Some(bytes)),
@@ -81,7 +83,7 @@ impl Fields {
                 if let Shape::Enum { values, .. } = &shape {
                     self.add_names(&name, values);
                 }
-                let (type_name, signed) = number(Shaped { alias, shape }).context("a member is of a type that has no values")?;
+                let (type_name, signed) = number(Shaped { alias, shape }).context("the type of a member has no values")?;
                 described(name, &type_name, bytes, signed, None)
             }
         };
@@ -90,18 +92,18 @@ impl Fields {
     }
 
     fn add_names(&mut self, field: &str, values: &[(u64, String)]) {
-        // The print format's language has no names with dots.
+        // The language of print formats has no names with dots.
         if field.contains('.') || values.is_empty() {
             return;
         }
         self.named += 1;
         let list: Vec<String> = values.iter().map(|(value, name)| format!("{{ {value}, \"{name}\" }}")).collect();
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = write!(self.names, ", __print_symbolic(REC->{field}, {})", list.join(", "));
     }
 }
 
-/// What C calls a number, and whether it has a sign; `None` for what is none.
+/// Returns the C type of a number and whether it is signed; `None` for other types.
 fn number(of: Shaped) -> Option<(String, bool)> {
     let (own, signed) = match of.shape {
         Shape::Pointer(_) => return Some(("void *".to_owned(), false)),
@@ -109,6 +111,6 @@ fn number(of: Shaped) -> Option<(String, bool)> {
         Shape::Enum { name, signed, .. } => (format!("enum {name}"), signed),
         _ => return None,
     };
-    // A name that says more than the type itself, as `pid_t`.
+    // A typedef may have more meaning than the type itself, as `pid_t`.
     Some((of.alias.filter(|name| CType::of(name) != CType::Other).unwrap_or(own), signed))
 }

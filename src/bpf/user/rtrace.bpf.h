@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For BPF programs that rtrace runs: `rtrace -e file.bpf.c`.
+ * The header for BPF programs that rtrace runs: `rtrace -e file.bpf.c`.
  *
  *     #include <rtrace.bpf.h>
  *
@@ -10,10 +10,13 @@
  *             return 1;
  *     }
  *
- * A program has an event of its own, with the fields that its section names; it is shown when the program returns something else than 0, and nobody else's events are concerned. Events of
- * other kinds are declared by RTRACE_EVENT and given by rtrace_give(), text by RTRACE_TEXT and rtrace_say(). rtrace-programs(7) says what sections there are.
+ * A program has an event of its own, with the fields that its section names. The event is shown if the program does not
+ * return 0; the return value has no effect on other users of the tracepoint. RTRACE_EVENT declares other kinds of
+ * events, which rtrace_give() writes; RTRACE_TEXT declares text events, which rtrace_say() writes. rtrace-programs(7)
+ * describes the sections.
  *
- * This file needs no other. Whoever wants others (vmlinux.h, linux/bpf.h, bpf/bpf_helpers.h) includes them before it: it leaves out what they have.
+ * This file needs no other header. Programs that need other headers (vmlinux.h, linux/bpf.h, bpf/bpf_helpers.h) include
+ * them before this one, which then leaves out their declarations.
  */
 #ifndef RTRACE_BPF_H
 #define RTRACE_BPF_H
@@ -55,7 +58,7 @@ enum {
 #define __type(name, of) of *name
 #define __always_inline inline __attribute__((always_inline))
 
-/* The kernel's helpers, by their numbers; man 7 bpf-helpers says what they do. */
+/* The kernel's helpers by their numbers, described in bpf-helpers(7). */
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, __u64 flags) = (void *)2;
 static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
@@ -71,7 +74,7 @@ static long (*bpf_probe_read_user_str)(void *to, __u32 size, const void *from) =
 static long (*bpf_probe_read_kernel_str)(void *to, __u32 size, const void *from) = (void *)115;
 #endif
 
-/* What programs at syscalls:sys_enter_* and sys_exit_* see. */
+/* The contexts of programs at syscalls:sys_enter_* and sys_exit_*. */
 struct rtrace_enter {
 	__u64 unused;
 	int nr;
@@ -84,7 +87,7 @@ struct rtrace_exit {
 	long ret;
 };
 
-/* Declares the event `name`, whose records are `struct name`: its members are the fields. */
+/* Declares the event `name`, whose records are `struct name` with the members as fields. */
 #define RTRACE_EVENT(name)                                                                                                                           \
 	struct {                                                                                                                                     \
 		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);                                                                                         \
@@ -92,7 +95,7 @@ struct rtrace_exit {
 		__type(value, struct name);                                                                                                          \
 	} name SEC(".maps")
 
-/* Gives one of these: `record` points to it. The whole of it must have been set. */
+/* Writes a record of such an event. `record` points to the struct, all bytes of which must have been set. */
 #define rtrace_give(context, name, record) bpf_perf_event_output(context, &name, BPF_F_CURRENT_CPU, record, sizeof(*(record)))
 
 /* Declares the event `name` whose records are text. */
@@ -103,14 +106,14 @@ struct rtrace_exit {
 		__uint(value_size, sizeof(int));                                                                                                     \
 	} name SEC(".maps")
 
-/* Gives one of these: an array of char, a literal for example. */
+/* Writes a record of such an event: an array of char, for example a literal. */
 #define rtrace_say(context, name, text)                                                                                                              \
 	({                                                                                                                                           \
 		char rtrace_text_[] = text;                                                                                                          \
 		bpf_perf_event_output(context, &name, BPF_F_CURRENT_CPU, rtrace_text_, sizeof(rtrace_text_));                                         \
 	})
 
-/* Whether an array of char begins like this literal. */
+/* Whether an array of char begins with this literal. */
 #define rtrace_begins(text, with)                                                                                                                    \
 	({                                                                                                                                           \
 		int rtrace_same_ = 1;                                                                                                                \
@@ -119,7 +122,10 @@ struct rtrace_exit {
 		rtrace_same_;                                                                                                                        \
 	})
 
-/* Names the license of a file's programs. The kernel lends bpf_perf_event_output() and most that is of use here only to the GPL ("GPL", "Dual BSD/GPL", ...). */
+/*
+ * Declares the license of a file's programs. The kernel offers bpf_perf_event_output() and most other helpers that are
+ * useful here only to programs under the GPL ("GPL", "Dual BSD/GPL", ...).
+ */
 #define RTRACE_LICENSE(name) char rtrace_license[] SEC("license") = name
 
 #endif

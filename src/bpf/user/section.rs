@@ -1,4 +1,4 @@
-//! What a program's section says: where it is attached, and the fields of its event.
+//! Parses the section name of a program: its attach point, and the fields of its event.
 //!
 //! ```text
 //! SECTION  PLACE{ ARGUMENT}
@@ -10,31 +10,33 @@
 //! VALUE    a field or argument by name | argN | ret | +[u]OFFSET(VALUE)
 //! TYPE     u8 u16 u32 u64  s8 s16 s32 s64  x8 x16 x32 x64  string  ustring
 //! ```
-//! Places are written as libbpf has them (`.s` for programs that may sleep), arguments as the kernel's dynamic events have theirs. Nothing is looked up here.
+//!
+//! Attach points are written as for libbpf (`.s` for programs that may sleep), arguments as for the kernel's dynamic
+//! events. The parser looks nothing up.
 
 use anyhow::{Context, anyhow, bail};
 use std::path::PathBuf;
 
-/// A section's name, understood.
+/// A parsed section name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    pub place: Place,
+    pub place: AttachPoint,
     pub arguments: Vec<Argument>,
     pub may_sleep: bool,
 }
 
-/// Where a program is attached.
+/// The attach point of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A tracepoint as tracefs has it: the program sees its record.
+pub enum AttachPoint {
+    /// A tracepoint in tracefs: the program's context is the record.
     Tracepoint { subsystem: String, name: String },
-    /// A tracepoint as the kernel calls it: the program sees its arguments, typed or not.
+    /// A raw tracepoint: the program's context is the tracepoint's arguments, with types (`tp_btf`) or without.
     Raw { name: String, typed: bool },
-    /// Where a function of the kernel begins or returns: the program sees its arguments.
+    /// The entry or return of a kernel function: the program's context is the function's arguments.
     Function { name: String, returns: bool },
-    /// An instruction of the kernel, or a function's return: the program sees the registers.
+    /// An instruction of the kernel, or the return of a function: the program's context is the registers.
     KernelProbe { function: String, offset: u64, returns: bool },
-    /// The same in programs. A function that is a number (`0x...`) is where in the file the instruction is.
+    /// The same in a user program. A function that is a number (`0x...`) is an offset in the file.
     ProgramProbe { file: PathBuf, function: String, offset: u64, returns: bool },
 }
 
@@ -42,9 +44,9 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
     pub name: String,
-    /// The field, argument or register it is made of.
+    /// The field, argument or register of the context that the value comes from.
     pub of: String,
-    /// What is shown is in memory, so far behind where `of` points.
+    /// The location of the value in memory, relative to the address in `of`; `None` if `of` is the value itself.
     pub behind: Option<Behind>,
     pub shown: Option<Type>,
 }
@@ -52,25 +54,27 @@ pub struct Argument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behind {
     pub offset: i32,
-    /// The program's memory, not the kernel's.
+    /// Whether it is user memory rather than kernel memory.
     pub user: bool,
 }
 
-/// How an argument is shown.
+/// The type in which an argument is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     Unsigned(u8),
     Signed(u8),
     Hex(u8),
-    /// Text in the kernel's memory, or in the program's.
+    /// A string in kernel memory or in user memory.
     Text {
         user: bool,
     },
 }
 
 impl Section {
+    /// Parses a section name.
+    ///
     /// # Errors
-    /// It is none of these places, or an argument is none.
+    /// The attach point or an argument is not valid.
     pub fn parse(text: &str) -> anyhow::Result<Section> {
         let mut words = text.split_ascii_whitespace();
         let place = words.next().unwrap_or_default();
@@ -80,25 +84,25 @@ impl Section {
     }
 }
 
-impl Place {
-    /// What the program's event is called.
+impl AttachPoint {
+    /// Returns the name of the program's event.
     pub fn event(&self) -> String {
         let of = |kind: &str, returns: bool, name: &str| format!("{}{kind}:{name}", if returns { "ret_" } else { "" });
         match self {
-            Place::Tracepoint { subsystem, name } => format!("{subsystem}:{name}"),
-            Place::Raw { name, .. } => of("raw_tp", false, name),
-            Place::Function { name, returns } => of("function", *returns, name),
-            Place::KernelProbe { function, returns, .. } => of("kprobe", *returns, function),
-            Place::ProgramProbe { function, returns, .. } => of("uprobe", *returns, function),
+            AttachPoint::Tracepoint { subsystem, name } => format!("{subsystem}:{name}"),
+            AttachPoint::Raw { name, .. } => of("raw_tp", false, name),
+            AttachPoint::Function { name, returns } => of("function", *returns, name),
+            AttachPoint::KernelProbe { function, returns, .. } => of("kprobe", *returns, function),
+            AttachPoint::ProgramProbe { function, returns, .. } => of("uprobe", *returns, function),
         }
     }
 }
 
-fn place(word: &str) -> anyhow::Result<(Place, bool)> {
+fn place(word: &str) -> anyhow::Result<(AttachPoint, bool)> {
     let Some((kind, rest)) = word.split_once('/') else {
         return match word.split_once(':') {
             Some((subsystem, name)) if is_name(subsystem) && is_name(name) => {
-                Ok((Place::Tracepoint { subsystem: subsystem.to_owned(), name: name.to_owned() }, false))
+                Ok((AttachPoint::Tracepoint { subsystem: subsystem.to_owned(), name: name.to_owned() }, false))
             }
             _ => Err(unknown()),
         };
@@ -108,13 +112,13 @@ fn place(word: &str) -> anyhow::Result<(Place, bool)> {
         "tp" | "tracepoint" => {
             let (subsystem, name) =
                 rest.split_once('/').filter(|(a, b)| is_name(a) && is_name(b)).context("a tracepoint is written tp/SUBSYSTEM/EVENT")?;
-            Place::Tracepoint { subsystem: subsystem.to_owned(), name: name.to_owned() }
+            AttachPoint::Tracepoint { subsystem: subsystem.to_owned(), name: name.to_owned() }
         }
-        "raw_tp" | "raw_tracepoint" | "tp_btf" => Place::Raw { name: named(rest)?, typed: kind == "tp_btf" },
-        "fentry" | "fexit" => Place::Function { name: named(rest)?, returns: kind == "fexit" },
+        "raw_tp" | "raw_tracepoint" | "tp_btf" => AttachPoint::Raw { name: named(rest)?, typed: kind == "tp_btf" },
+        "fentry" | "fexit" => AttachPoint::Function { name: named(rest)?, returns: kind == "fexit" },
         "kprobe" | "kretprobe" => {
             let (function, offset) = with_offset(rest)?;
-            Place::KernelProbe { function: named(function)?, offset, returns: kind == "kretprobe" }
+            AttachPoint::KernelProbe { function: named(function)?, offset, returns: kind == "kretprobe" }
         }
         "uprobe" | "uretprobe" => {
             let (file, at) = rest.rsplit_once(':').context("a uprobe is written uprobe/FILE:FUNCTION")?;
@@ -122,13 +126,13 @@ fn place(word: &str) -> anyhow::Result<(Place, bool)> {
             if file.is_empty() || function.is_empty() {
                 bail!("a uprobe is written uprobe/FILE:FUNCTION");
             }
-            Place::ProgramProbe { file: file.into(), function: function.to_owned(), offset, returns: kind == "uretprobe" }
+            AttachPoint::ProgramProbe { file: file.into(), function: function.to_owned(), offset, returns: kind == "uretprobe" }
         }
         _ => return Err(unknown()),
     };
     match &place {
-        Place::KernelProbe { offset: 1.., returns: true, .. } | Place::ProgramProbe { offset: 1.., returns: true, .. } => {
-            Err(anyhow!("a function returns as a whole: its return probe has no offset"))
+        AttachPoint::KernelProbe { offset: 1.., returns: true, .. } | AttachPoint::ProgramProbe { offset: 1.., returns: true, .. } => {
+            Err(anyhow!("a return probe is on a whole function and has no offset"))
         }
         _ => Ok((place, may_sleep)),
     }
@@ -136,7 +140,7 @@ fn place(word: &str) -> anyhow::Result<(Place, bool)> {
 
 fn unknown() -> anyhow::Error {
     anyhow!(
-        "rtrace attaches to no such place (but to tp, tracepoint, SUBSYSTEM:EVENT, raw_tp, tp_btf, kprobe, kretprobe, uprobe, uretprobe, fentry, fexit)"
+        "this is no attach point of rtrace (they are tp, tracepoint, SUBSYSTEM:EVENT, raw_tp, tp_btf, kprobe, kretprobe, uprobe, uretprobe, fentry, fexit)"
     )
 }
 
@@ -145,13 +149,13 @@ fn is_name(text: &str) -> bool {
 }
 
 fn named(text: &str) -> anyhow::Result<String> {
-    if is_name(text) { Ok(text.to_owned()) } else { Err(anyhow!("{text:?} cannot be a name of the kernel's")) }
+    if is_name(text) { Ok(text.to_owned()) } else { Err(anyhow!("{text:?} is not a valid name of an event or function")) }
 }
 
 /// `NAME+OFFSET`
 fn with_offset(text: &str) -> anyhow::Result<(&str, u64)> {
     let Some((name, offset)) = text.split_once('+') else { return Ok((text, 0)) };
-    Ok((name, number(offset).with_context(|| format!("the offset {offset:?} is no number"))?))
+    Ok((name, number(offset).with_context(|| format!("the offset {offset:?} is not a number"))?))
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -180,8 +184,10 @@ fn argument(word: &str) -> anyhow::Result<Argument> {
         bail!("an argument is written [NAME=]VALUE[:TYPE]");
     }
     match (behind, shown) {
-        (Some(_), None) => bail!("what is in memory needs a type, as in +8({of}):u64"),
-        (Some(Behind { user: true, .. }), Some(Type::Text { user: false })) => bail!("text in the program's memory is ustring, not string"),
+        (Some(_), None) => bail!("a value in memory needs a type, as in +8({of}):u64"),
+        (Some(Behind { user: true, .. }), Some(Type::Text { user: false })) => {
+            bail!("a string in user memory has the type ustring, not string")
+        }
         _ => Ok(Argument { name: name.to_owned(), of: of.to_owned(), behind, shown }),
     }
 }
@@ -208,36 +214,36 @@ fn kind(text: &str) -> anyhow::Result<Type> {
     found
         .or_else(|| text_of(false))
         .or_else(|| text_of(true))
-        .with_context(|| format!("there is no type {text} (but u8 to u64, s8 to s64, x8 to x64, string, ustring)"))
+        .with_context(|| format!("there is no type {text} (types are u8 to u64, s8 to s64, x8 to x64, string, ustring)"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place_of(text: &str) -> Place {
+    fn place_of(text: &str) -> AttachPoint {
         Section::parse(text).unwrap().place
     }
 
     #[test]
-    fn places_of_every_kind() {
-        let tracepoint = |subsystem: &str, name: &str| Place::Tracepoint { subsystem: subsystem.into(), name: name.into() };
+    fn attach_points_of_every_kind_are_parsed() {
+        let tracepoint = |subsystem: &str, name: &str| AttachPoint::Tracepoint { subsystem: subsystem.into(), name: name.into() };
         let openat = tracepoint("syscalls", "sys_enter_openat");
         for text in ["tp/syscalls/sys_enter_openat", "tracepoint/syscalls/sys_enter_openat", "syscalls:sys_enter_openat"] {
             assert_eq!(place_of(text), openat);
         }
         assert_eq!(openat.event(), "syscalls:sys_enter_openat");
-        assert_eq!(place_of("tp_btf/sched_switch"), Place::Raw { name: "sched_switch".into(), typed: true });
-        assert_eq!(place_of("fexit/vfs_read"), Place::Function { name: "vfs_read".into(), returns: true });
-        assert_eq!(place_of("kprobe/vfs_read+0x10"), Place::KernelProbe { function: "vfs_read".into(), offset: 16, returns: false });
-        let probe = Place::ProgramProbe { file: "/bin/a:b".into(), function: "main".into(), offset: 4, returns: false };
+        assert_eq!(place_of("tp_btf/sched_switch"), AttachPoint::Raw { name: "sched_switch".into(), typed: true });
+        assert_eq!(place_of("fexit/vfs_read"), AttachPoint::Function { name: "vfs_read".into(), returns: true });
+        assert_eq!(place_of("kprobe/vfs_read+0x10"), AttachPoint::KernelProbe { function: "vfs_read".into(), offset: 16, returns: false });
+        let probe = AttachPoint::ProgramProbe { file: "/bin/a:b".into(), function: "main".into(), offset: 4, returns: false };
         assert_eq!(place_of("uprobe//bin/a:b:main+4"), probe);
         assert_eq!(probe.event(), "uprobe:main");
         assert!(Section::parse("uprobe.s/bash:readline").unwrap().may_sleep);
     }
 
     #[test]
-    fn arguments_of_every_kind() {
+    fn arguments_of_every_kind_are_parsed() {
         let section = Section::parse("tp/x/y filename:ustring flags=arg3 ns=+u8(rqtp):s64 at=-0x10(p):string").unwrap();
         let text = |user| Some(Type::Text { user });
         let argument = |name: &str, of: &str, behind: Option<(i32, bool)>, shown| Argument {
@@ -256,29 +262,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
-        for (text, said) in [
-            ("xdp", "rtrace attaches to no such place"),
-            ("usdt//bin/x:a:b", "rtrace attaches to no such place"),
+    fn errors_name_the_wrong_part() {
+        for (text, message) in [
+            ("xdp", "this is no attach point of rtrace"),
+            ("usdt//bin/x:a:b", "this is no attach point of rtrace"),
             ("tp/openat", "a tracepoint is written tp/SUBSYSTEM/EVENT"),
             ("uprobe/main", "a uprobe is written uprobe/FILE:FUNCTION"),
-            ("kretprobe/x+4", "its return probe has no offset"),
-            ("kprobe/x+y", "the offset \"y\" is no number"),
-            ("raw_tp/", "\"\" cannot be a name"),
+            ("kretprobe/x+4", "a return probe is on a whole function and has no offset"),
+            ("kprobe/x+y", "the offset \"y\" is not a number"),
+            ("raw_tp/", "\"\" is not a valid name"),
             ("tp/x/y a->b", "an argument is written [NAME=]VALUE[:TYPE]"),
             ("tp/x/y a:u7", "there is no type u7"),
-            ("tp/x/y +8(a)", "what is in memory needs a type, as in +8(a):u64"),
+            ("tp/x/y +8(a)", "a value in memory needs a type, as in +8(a):u64"),
             ("tp/x/y +8u(a):u8", "an offset is written"),
-            ("tp/x/y +u8(a):string", "is ustring, not string"),
+            ("tp/x/y +u8(a):string", "has the type ustring, not string"),
         ] {
             let error = format!("{:#}", Section::parse(text).unwrap_err());
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(message), "{text}: {error}");
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,24}|(tp/x/y|uprobe/a:b) [a-z=+:()0-9-]{0,16}") {
+        fn any_text_is_parsed_without_panic(text in ".{0,24}|(tp/x/y|uprobe/a:b) [a-z=+:()0-9-]{0,16}") {
             let _ = Section::parse(&text);
         }
     }

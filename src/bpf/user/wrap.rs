@@ -1,51 +1,53 @@
-//! Instructions around a program: whom it runs for, the event of its own, and what it answers.
+//! Adds instructions around a program: a check of the task, the program's own event, and the return value.
 //!
 //! ```text
-//!     keep the context                  \
-//!     not of interest? → out             | before
+//!     save the context                       \
+//!     task not traced? → out                  | before
 //!     the program; each of its exits → decide
 //! decide:
-//!     it returned 0? → out              \
-//!     fetch the fields, give the event   | behind
-//! out:                                   |
-//!     return what silences nobody       /
+//!     the program returned 0? → out          \
+//!     fetch the fields, write the event       | behind
+//! out:                                        |
+//!     return a value that suppresses nothing /
 //!     the program's other functions
 //! ```
-//! So a program on a tracepoint's perf event, whose answer 0 would keep the event from everybody, answers 1 whatever it returns; what it returns decides about its own event alone.
-//! The verifier checks all of it like any other program.
+//!
+//! The return value of the user's program decides only about the program's own event. On a tracepoint's perf event, a
+//! program that returns 0 would suppress the record for all readers, so the wrapped program always returns 1 there. The
+//! verifier checks the result like any other program.
 
 use super::code::{self, STACK};
-use super::own::Fetch;
+use super::program_event::Fetch;
 use crate::sys::bpf::Instruction;
 
 /// `BPF_F_CURRENT_CPU`
 const CURRENT_CPU: i32 = -1;
-/// What the kernel gives a program (MAX_BPF_STACK).
+/// The size of a program's stack (MAX_BPF_STACK).
 const STACK_BYTES: u32 = 512;
 
-/// Whom a program runs for, as far as the kernel can tell at once.
+/// The tasks for which a program runs, as far as the program can check it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum TaskFilter {
     Anyone,
-    /// The tasks that have something in the task storage with this descriptor.
+    /// The tasks that have a value in the task storage with this descriptor.
     Tasks(i32),
-    /// Whoever has this effective user id.
+    /// Tasks with this user id (bpf_get_current_uid_gid()).
     User(u32),
-    /// The tasks of the cgroup in the first place of the map with this descriptor.
+    /// The tasks of the cgroup that is element 0 of the map with this descriptor.
     Cgroup(i32),
 }
 
-/// An event that is given when the program returns something else than 0.
+/// An event that is written when the program does not return 0.
 #[derive(Debug)]
-pub struct Own<'a> {
+pub struct EventOutput<'a> {
     /// The descriptor of its perf event array.
     pub map: i32,
     pub fetches: &'a [Fetch],
-    /// A multiple of 8.
+    /// The size of a record, a multiple of 8.
     pub bytes: u32,
 }
 
-/// A program with all that.
+/// A wrapped program.
 #[derive(Debug)]
 pub struct Wrapped {
     pub instructions: Vec<Instruction>,
@@ -54,19 +56,19 @@ pub struct Wrapped {
     behind: u32,
 }
 
-/// Why a program cannot be wrapped.
+/// The reasons why a program cannot be wrapped.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum WrapError {
     #[error(
-        "it uses {used} bytes of its stack, and the fields of its event need {wanted} more than the {STACK_BYTES} that there are: name fewer fields, or use less"
+        "it uses {used} bytes of its stack, and the fields of its event need {wanted} bytes more than the limit of {STACK_BYTES} bytes: name fewer fields, or use less stack"
     )]
     Stack { used: u32, wanted: u32 },
-    #[error("it is too long: its end cannot be reached by a jump from its beginning")]
+    #[error("it is too long: a jump from its beginning cannot reach its end")]
     Long,
 }
 
 impl Wrapped {
-    /// Where an instruction is now that was here.
+    /// Returns the index in the wrapped program of an instruction of the original one.
     pub fn place(&self, was: u32) -> u32 {
         match was {
             0 => 0,
@@ -76,22 +78,22 @@ impl Wrapped {
     }
 }
 
-/// Wraps a whole program: its main function and the functions behind it.
+/// Wraps a program: its main function and the functions that follow it.
 ///
 /// # Errors
-/// There is no room for it.
-pub fn wrap(program: &[Instruction], whose: Whose, own: Option<&Own>, answer: i32) -> Result<Wrapped, Unfit> {
+/// The stack is too small, or a jump would be too long.
+pub fn wrap(program: &[Instruction], tasks: TaskFilter, own: Option<&EventOutput>, answer: i32) -> Result<Wrapped, WrapError> {
     let main = main_function(program);
     let used = stack_used(&program[..main]).next_multiple_of(8);
     let wanted = own.map_or(0, |own| own.bytes) + 8;
     if used + wanted > STACK_BYTES {
-        return Err(Unfit::Stack { used, wanted: used + wanted - STACK_BYTES });
+        return Err(WrapError::Stack { used, wanted: used + wanted - STACK_BYTES });
     }
     let context = -((used + wanted) as i16);
     let record = context + 8;
 
     let mut before = vec![code::store(STACK, context, 1, 8)];
-    before.extend(test(whose, context));
+    before.extend(test(tasks, context));
     let mut behind = Vec::new();
     if let Some(own) = own {
         behind.push(code::load(6, STACK, context, 8));
@@ -100,7 +102,7 @@ pub fn wrap(program: &[Instruction], whose: Whose, own: Option<&Own>, answer: i3
         behind.extend(code::map(2, own.map));
         behind.extend([code::set(3, CURRENT_CPU), code::copy(4, STACK), code::add(4, record.into())]);
         behind.extend([code::set(5, own.bytes as i32), code::call(code::PERF_EVENT_OUTPUT)]);
-        // It returned 0.
+        // Skips the event if the program returned 0.
         behind.insert(0, code::jump_if(0, 0, distance(behind.len())?));
     }
     let out = behind.len();
@@ -110,7 +112,7 @@ pub fn wrap(program: &[Instruction], whose: Whose, own: Option<&Own>, answer: i3
     let decide = before.len() + main;
     for (at, one) in before.iter().enumerate() {
         let mut one = *one;
-        // Whom it does not run for.
+        // The check of the task leaves the program.
         if code::is_branch(&one) {
             one.off = distance(decide + out - at - 1)?;
         }
@@ -129,23 +131,25 @@ pub fn wrap(program: &[Instruction], whose: Whose, own: Option<&Own>, answer: i3
     Ok(Wrapped { instructions, before, main: main as u32, behind: behind_len })
 }
 
-/// Whether a program leaves room on the stack for a record of so many bytes.
+/// Returns whether a program leaves room on the stack for a record of this size.
 pub fn fits(program: &[Instruction], bytes: u32) -> bool {
     stack_used(&program[..main_function(program)]).next_multiple_of(8) + bytes + 8 <= STACK_BYTES
 }
 
-fn distance(instructions: usize) -> Result<i16, Unfit> {
-    i16::try_from(instructions).map_err(|_| Unfit::Long)
+fn distance(instructions: usize) -> Result<i16, WrapError> {
+    i16::try_from(instructions).map_err(|_| WrapError::Long)
 }
 
-/// How many instructions the main function has: the others stand behind it, and somebody names the first of them.
+/// Returns the number of instructions of the main function. The other functions follow it, and some call refers to the
+/// first of them.
 fn main_function(program: &[Instruction]) -> usize {
     let named =
         program.iter().enumerate().filter_map(|(at, one)| usize::try_from(at as i64 + 1 + i64::from(code::function_named(one)?)).ok());
     named.filter(|&at| at > 0).min().unwrap_or(program.len()).min(program.len())
 }
 
-/// Bytes of stack that a function may use. Rather more than too few: if it were wrong, the verifier would not take what is read there.
+/// Returns an upper bound of the bytes of stack that a function uses. If it were too low, the verifier would refuse
+/// reads of the overwritten bytes.
 fn stack_used(function: &[Instruction]) -> u32 {
     let copies: Vec<u8> = function.iter().filter_map(code::copies_top).collect();
     let by_copy = |one| code::subtracts(one).filter(|(register, _)| copies.contains(register)).map(|(_, bytes)| bytes);
@@ -153,17 +157,18 @@ fn stack_used(function: &[Instruction]) -> u32 {
     bytes.filter(|bytes| *bytes <= STACK_BYTES).max().unwrap_or(0)
 }
 
-/// Leaves for `out` unless the program runs for this task; the jump is set by the caller.
-fn test(whose: Whose, context: i16) -> Vec<Instruction> {
-    let mut test = match whose {
-        Whose::Anyone => return Vec::new(),
-        Whose::Tasks(map) => {
+/// Returns the instructions that jump to `out` unless the program runs for this task. The caller sets the distance of
+/// the jump.
+fn test(tasks: TaskFilter, context: i16) -> Vec<Instruction> {
+    let mut test = match tasks {
+        TaskFilter::Anyone => return Vec::new(),
+        TaskFilter::Tasks(map) => {
             let map = code::map(1, map);
             let (current, get) = (code::call(code::GET_CURRENT_TASK), code::call(code::TASK_STORAGE_GET));
             vec![current, map[0], map[1], code::copy(2, 0), code::set(3, 0), code::set(4, 0), get, code::jump_if_null(0, 0)]
         }
-        Whose::User(uid) => vec![code::call(code::GET_UID_GID), code::jump_unless(0, uid as i32, 0)],
-        Whose::Cgroup(map) => {
+        TaskFilter::User(uid) => vec![code::call(code::GET_UID_GID), code::jump_unless(0, uid as i32, 0)],
+        TaskFilter::Cgroup(map) => {
             let map = code::map(1, map);
             vec![map[0], map[1], code::set(2, 0), code::call(code::TASK_UNDER_CGROUP), code::jump_unless(0, 1, 0)]
         }
@@ -176,7 +181,8 @@ fn test(whose: Whose, context: i16) -> Vec<Instruction> {
 mod tests {
     use super::*;
 
-    /// Runs what only sets register 0, jumps, and calls functions of its own or helpers (which do nothing); gives the calls of helpers and what it returns.
+    /// Interprets instructions that set register 0, jump, and call functions or helpers (which do nothing). Returns the
+    /// called helpers and the return value.
     fn run(program: &[Instruction]) -> (Vec<i32>, i32) {
         let (mut at, mut r0, mut calls, mut returns) = (0usize, 0i32, Vec::new(), Vec::new());
         for _ in 0..1000 {
@@ -200,7 +206,7 @@ mod tests {
                 _ => {}
             }
         }
-        panic!("it does not end");
+        panic!("the program does not end");
     }
 
     fn function(far: i32) -> Instruction {
@@ -209,14 +215,14 @@ mod tests {
         one
     }
 
-    /// Returns what its second function sets, from either of two exits.
+    /// Makes a program that returns the value of its second function, from either of two exits.
     fn program(answer: i32) -> Vec<Instruction> {
         vec![
             function(3),
             code::jump_if(0, 0, 1),
             code::exit(),
             code::exit(),
-            // The other function, which calls a third.
+            // The second function, which calls a third one.
             code::set(0, 9),
             function(1),
             code::exit(),
@@ -226,33 +232,33 @@ mod tests {
     }
 
     #[test]
-    fn a_program_answers_for_itself_alone() {
+    fn the_return_value_decides_only_about_the_own_event() {
         for (returned, answer) in [(0, 1), (5, 1), (0, 0), (7, 0)] {
             let program = program(returned);
             assert_eq!(run(&program), (vec![], returned));
-            let own = Own { map: 4, fetches: &[], bytes: 8 };
-            let wrapped = wrap(&program, Whose::Anyone, Some(&own), answer).unwrap();
-            let given = if returned == 0 { vec![] } else { vec![code::PERF_EVENT_OUTPUT] };
-            assert_eq!(run(&wrapped.instructions), (given, answer));
-            let plain = wrap(&program, Whose::Anyone, None, answer).unwrap();
+            let own = EventOutput { map: 4, fetches: &[], bytes: 8 };
+            let wrapped = wrap(&program, TaskFilter::Anyone, Some(&own), answer).unwrap();
+            let helpers = if returned == 0 { vec![] } else { vec![code::PERF_EVENT_OUTPUT] };
+            assert_eq!(run(&wrapped.instructions), (helpers, answer));
+            let plain = wrap(&program, TaskFilter::Anyone, None, answer).unwrap();
             assert_eq!(run(&plain.instructions), (vec![], answer));
         }
     }
 
     #[test]
-    fn whom_it_does_not_run_for_is_left_alone() {
-        // Register 0 is 0 at first, and helpers leave it so.
-        let wrapped = |whose| wrap(&program(5), whose, Some(&Own { map: 4, fetches: &[], bytes: 8 }), 1).unwrap().instructions;
-        assert_eq!(run(&wrapped(Whose::User(0))), (vec![code::GET_UID_GID, code::PERF_EVENT_OUTPUT], 1));
-        assert_eq!(run(&wrapped(Whose::User(33))), (vec![code::GET_UID_GID], 1));
-        assert_eq!(run(&wrapped(Whose::Cgroup(3))), (vec![code::TASK_UNDER_CGROUP], 1));
-        assert_eq!(run(&wrapped(Whose::Tasks(3))), (vec![code::GET_CURRENT_TASK, code::TASK_STORAGE_GET], 1));
+    fn programs_run_only_for_the_selected_tasks() {
+        // Register 0 is 0 at first, and helpers do not change it.
+        let wrapped = |tasks| wrap(&program(5), tasks, Some(&EventOutput { map: 4, fetches: &[], bytes: 8 }), 1).unwrap().instructions;
+        assert_eq!(run(&wrapped(TaskFilter::User(0))), (vec![code::GET_UID_GID, code::PERF_EVENT_OUTPUT], 1));
+        assert_eq!(run(&wrapped(TaskFilter::User(33))), (vec![code::GET_UID_GID], 1));
+        assert_eq!(run(&wrapped(TaskFilter::Cgroup(3))), (vec![code::TASK_UNDER_CGROUP], 1));
+        assert_eq!(run(&wrapped(TaskFilter::Tasks(3))), (vec![code::GET_CURRENT_TASK, code::TASK_STORAGE_GET], 1));
     }
 
     #[test]
-    fn functions_and_lines_move_with_their_instructions() {
+    fn calls_and_line_numbers_move_with_their_instructions() {
         let program = program(5);
-        let wrapped = wrap(&program, Whose::User(33), None, 1).unwrap();
+        let wrapped = wrap(&program, TaskFilter::User(33), None, 1).unwrap();
         for (was, one) in program.iter().enumerate().filter(|(was, one)| *was > 0 && !code::is_exit(one)) {
             let now = &wrapped.instructions[wrapped.place(was as u32) as usize];
             assert_eq!((now.code, now.off), (one.code, one.off), "{was}");
@@ -263,15 +269,15 @@ mod tests {
     }
 
     #[test]
-    fn the_stack_of_both_is_what_there_is() {
+    fn program_and_event_share_the_stack() {
         let deep = vec![code::copy(2, STACK), code::add(2, -300), code::store(STACK, -96, 1, 8), code::add(3, -400), code::exit()];
         assert_eq!(stack_used(&deep), 300);
-        let own = |bytes| Own { map: 4, fetches: &[], bytes };
-        assert!(wrap(&deep, Whose::Anyone, Some(&own(200)), 0).is_ok());
-        assert_eq!(wrap(&deep, Whose::Anyone, Some(&own(208)), 0).unwrap_err(), Unfit::Stack { used: 304, wanted: 8 });
-        // Whose function is far behind all that there is, the verifier does not take.
-        assert!(wrap(&[function(i32::MAX), code::exit()], Whose::Anyone, None, 0).is_ok());
+        let own = |bytes| EventOutput { map: 4, fetches: &[], bytes };
+        assert!(wrap(&deep, TaskFilter::Anyone, Some(&own(200)), 0).is_ok());
+        assert_eq!(wrap(&deep, TaskFilter::Anyone, Some(&own(208)), 0).unwrap_err(), WrapError::Stack { used: 304, wanted: 8 });
+        // The verifier refuses a call to a function beyond the end of the program.
+        assert!(wrap(&[function(i32::MAX), code::exit()], TaskFilter::Anyone, None, 0).is_ok());
         let long = vec![code::exit(); 40_000];
-        assert_eq!(wrap(&long, Whose::Anyone, None, 0).unwrap_err(), Unfit::Long);
+        assert_eq!(wrap(&long, TaskFilter::Anyone, None, 0).unwrap_err(), WrapError::Long);
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::kernel::tracefs::NoMount;
 
-fn facts() -> Facts {
-    Facts {
+fn support() -> TracingSupport {
+    TracingSupport {
         release: "6.18.0".into(),
         is_locked_down: false,
         tracefs: Ok("/sys/kernel/tracing".into()),
@@ -26,9 +26,9 @@ fn facts() -> Facts {
     }
 }
 
-fn reported(facts: &Facts, try_open: TryOpen) -> (String, ExitCode) {
+fn reported(support: &TracingSupport, try_open: TryOpen) -> (String, ExitCode) {
     let mut out = Vec::new();
-    let code = report(facts, try_open, &mut out).unwrap();
+    let code = report(support, try_open, &mut out).unwrap();
     (String::from_utf8(out).unwrap(), code)
 }
 
@@ -37,27 +37,27 @@ fn line<'t>(text: &'t str, thing: &str) -> &'t str {
 }
 
 #[test]
-fn all_is_well_for_root() {
-    let (text, code) = reported(&facts(), &|_| Ok(()));
+fn root_can_trace_everything() {
+    let (text, code) = reported(&support(), &|_| Ok(()));
     assert_eq!(code, ExitCode::Success);
     assert_eq!(line(&text, "own commands"), "ok       own commands     perf_event_open works");
     assert_eq!(line(&text, "ring memory"), "ok       ring memory      unlimited");
     assert_eq!(line(&text, "kprobes"), "missing  kprobes          this kernel was built without CONFIG_KPROBE_EVENTS");
     assert!(line(&text, "engine").starts_with("ok       engine           bpf"));
-    let (text, _) = reported(&Facts { bpf: Err("no BPF here (os error 1)".into()), ..facts() }, &|_| Ok(()));
+    let (text, _) = reported(&TracingSupport { bpf: Err("no BPF here (os error 1)".into()), ..support() }, &|_| Ok(()));
     let without = "limited  engine           tracepoint: addresses instead of strings; bpf: no BPF here";
     assert_eq!(line(&text, "engine"), without);
 }
 
 #[test]
-fn a_user_who_may_trace_own_commands_only() {
-    let mut facts = facts();
-    facts.privileges = Privileges { capabilities: 0, uid: 1000, paranoid: Some(1), ..facts.privileges };
+fn a_user_without_capabilities_may_trace_own_commands() {
+    let mut support = support();
+    support.privileges = Privileges { capabilities: 0, uid: 1000, paranoid: Some(1), ..support.privileges };
     let only_own = |attempt| match attempt {
         Attempt::OwnTask { event: 443 } => Ok(()),
         _ => Err(io::Error::from_raw_os_error(13)),
     };
-    let (text, code) = reported(&facts, &only_own);
+    let (text, code) = reported(&support, &only_own);
     assert_eq!(code, ExitCode::Success);
     assert!(line(&text, "whole machine").starts_with("missing  whole machine    perf_event_open: Permission denied"), "{text}");
     assert!(line(&text, "whole machine").ends_with("; run: rtrace check --setup"), "{text}");
@@ -66,35 +66,38 @@ fn a_user_who_may_trace_own_commands_only() {
 }
 
 #[test]
-fn a_user_to_whom_privileges_are_lent() {
-    let mut facts = facts();
+fn with_lent_privileges_only_own_commands_can_be_traced() {
+    let mut support = support();
     let denied = TracefsError::NoPermission { path: "/sys/kernel/tracing".into(), mode: 0o700, uid: 0, gid: 0 };
-    (facts.tracefs, facts.raw_syscalls, facts.syscall_events, facts.is_lent) = (Err(denied), None, 0, true);
-    let (text, code) = reported(&facts, &|attempt| panic!("{attempt:?} was tried"));
+    (support.tracefs, support.raw_syscalls, support.syscall_events, support.is_lent) = (Err(denied), None, 0, true);
+    let (text, code) = reported(&support, &|attempt| panic!("{attempt:?} was tried"));
     assert_eq!(code, ExitCode::Success);
-    assert_eq!(line(&text, "tracefs"), "ok       tracefs          /sys/kernel/tracing is not for this user, who needs it for nothing here");
-    assert!(line(&text, "whole machine").ends_with("for a caller's own programs alone (man rtrace, SECURITY); run: sudo rtrace"), "{text}");
+    assert_eq!(
+        line(&text, "tracefs"),
+        "ok       tracefs          this user may not read /sys/kernel/tracing, and does not need to on this kernel"
+    );
+    assert!(line(&text, "whole machine").ends_with("only for programs of the caller (man rtrace, SECURITY); run: sudo rtrace"), "{text}");
 }
 
 #[test]
-fn root_in_a_container() {
-    let mut facts = facts();
+fn root_in_a_container_gets_advice_instead_of_a_command() {
+    let mut support = support();
     let refused = |_| Err(io::Error::from_raw_os_error(1));
-    facts.privileges.is_in_user_namespace = true;
-    let (text, _) = reported(&facts, &refused);
+    support.privileges.is_in_user_namespace = true;
+    let (text, _) = reported(&support, &refused);
     for thing in ["own commands", "whole machine", "BPF", "perf events"] {
         let line = line(&text, thing);
         assert!(line.contains("`--userns=host --cap-add SYS_ADMIN`") && !line.contains("; run:"), "{line}");
     }
-    (facts.privileges.is_in_user_namespace, facts.privileges.capabilities) = (false, 0);
-    let (text, _) = reported(&facts, &refused);
+    (support.privileges.is_in_user_namespace, support.privileges.capabilities) = (false, 0);
+    let (text, _) = reported(&support, &refused);
     for thing in ["own commands", "whole machine", "BPF", "perf events"] {
         let line = line(&text, thing);
         assert!(line.contains("`--cap-add SYS_ADMIN`") && !line.contains("; run:"), "{line}");
     }
-    (facts.privileges.is_filtered, facts.privileges.capabilities) = (true, u64::MAX);
-    facts.bpf = Err("the kernel does not take the BPF programs: Operation not permitted (os error 1)".to_owned());
-    let (text, _) = reported(&facts, &refused);
+    (support.privileges.is_filtered, support.privileges.capabilities) = (true, u64::MAX);
+    support.bpf = Err("the kernel refuses the BPF programs: Operation not permitted (os error 1)".to_owned());
+    let (text, _) = reported(&support, &refused);
     assert!(line(&text, "own commands").contains("a seccomp filter refuses perf_event_open"), "{text}");
     assert!(
         line(&text, "BPF").starts_with("missing  BPF              the capabilities are there, so a seccomp filter refuses bpf"),
@@ -104,38 +107,38 @@ fn root_in_a_container() {
 
 #[test]
 fn without_tracefs_nothing_is_tried() {
-    let mut facts = facts();
-    (facts.tracefs, facts.raw_syscalls, facts.syscall_events) = (Err(TracefsError::NotMounted(NoMount::NotRoot)), None, 0);
-    facts.bpf = Err("no cap_bpf".to_owned());
-    let (text, code) = reported(&facts, &|attempt| panic!("{attempt:?} was tried"));
+    let mut support = support();
+    (support.tracefs, support.raw_syscalls, support.syscall_events) = (Err(TracefsError::NotMounted(NoMount::NotRoot)), None, 0);
+    support.bpf = Err("no cap_bpf".to_owned());
+    let (text, code) = reported(&support, &|attempt| panic!("{attempt:?} was tried"));
     assert_eq!(code, ExitCode::Failed);
     assert_eq!(line(&text, "tracefs"), "missing  tracefs          not mounted; run: sudo mount -t tracefs tracefs /sys/kernel/tracing");
     assert_eq!(line(&text, "engine"), "missing  engine           none works for this user");
-    facts.tracefs = Err(TracefsError::NotMounted(NoMount::NoCapability));
-    let (text, _) = reported(&facts, &|attempt| panic!("{attempt:?} was tried"));
+    support.tracefs = Err(TracefsError::NotMounted(NoMount::NoCapability));
+    let (text, _) = reported(&support, &|attempt| panic!("{attempt:?} was tried"));
     assert!(
-        line(&text, "tracefs").starts_with("missing  tracefs          not mounted, and without a mount it takes CAP_SYS_ADMIN"),
+        line(&text, "tracefs").starts_with("missing  tracefs          not mounted, and using it without a mount needs CAP_SYS_ADMIN"),
         "{text}"
     );
 }
 
 #[test]
 fn without_tracefs_syscalls_are_traced_by_bpf() {
-    let mut facts = facts();
-    (facts.tracefs, facts.raw_syscalls, facts.syscall_events) = (Err(TracefsError::NotMounted(NoMount::NoCapability)), None, 0);
-    facts.bpf = Ok(());
-    let (text, code) = reported(&facts, &|attempt| panic!("{attempt:?} was tried"));
+    let mut support = support();
+    (support.tracefs, support.raw_syscalls, support.syscall_events) = (Err(TracefsError::NotMounted(NoMount::NoCapability)), None, 0);
+    support.bpf = Ok(());
+    let (text, code) = reported(&support, &|attempt| panic!("{attempt:?} was tried"));
     assert_eq!(code, ExitCode::Success);
     assert_eq!(line(&text, "engine"), "limited  engine           bpf: only syscalls, no signals and no other events");
 }
 
 #[test]
-fn kernels_that_lack_something() {
-    let mut facts = facts();
-    (facts.syscall_events, facts.privileges.files) = (0, (Some(64), Some(64)));
-    facts.privileges.paranoid = None;
-    let (text, _) = reported(&facts, &|_| Ok(()));
-    assert!(line(&text, "syscalls events").contains("CONFIG_FTRACE_SYSCALLS: all goes through raw_syscalls"), "{text}");
+fn missing_kernel_options_and_low_limits_are_named() {
+    let mut support = support();
+    (support.syscall_events, support.privileges.files) = (0, (Some(64), Some(64)));
+    support.privileges.paranoid = None;
+    let (text, _) = reported(&support, &|_| Ok(()));
+    assert!(line(&text, "syscalls events").contains("CONFIG_FTRACE_SYSCALLS: rtrace uses raw_syscalls for all calls"), "{text}");
     assert_eq!(
         line(&text, "descriptors"),
         "missing  descriptors      RLIMIT_NOFILE is at most 64, a trace on 4 CPUs needs 112; run: ulimit -n 112"
@@ -145,32 +148,35 @@ fn kernels_that_lack_something() {
 
 #[test]
 #[ignore = "needs root and tracefs"]
-fn this_machine() {
-    let facts = Facts::gather().unwrap();
-    let (text, code) = reported(&facts, &|_| Ok(()));
+fn this_machine_can_trace() {
+    let support = TracingSupport::gather().unwrap();
+    let (text, code) = reported(&support, &|_| Ok(()));
     assert_eq!(code, ExitCode::Success);
-    assert!(line(&text, "kernel").contains(&facts.release) && line(&text, "tracefs").starts_with("ok"), "{text}");
-    assert!(facts.cpus > 0 && facts.raw_syscalls.is_some());
+    assert!(line(&text, "kernel").contains(&support.release) && line(&text, "tracefs").starts_with("ok"), "{text}");
+    assert!(support.cpus > 0 && support.raw_syscalls.is_some());
 }
 
 #[test]
-fn path_names_without_bpf() {
-    let says = |facts: Facts| line(&reported(&facts, &|_| Ok(())).0, "path names").to_owned();
-    assert!(says(facts()).starts_with("missing  path names       without BPF only addresses"));
-    assert_eq!(says(Facts { copied_bytes: Some(63), ..facts() }), "limited  path names       without BPF: events (cut to 63 bytes)");
-    let both = Facts { copied_bytes: Some(63), vfs_getname: true, ..facts() };
-    assert_eq!(says(both), "ok       path names       without BPF: vfs_getname, events (cut to 63 bytes)");
-    let probes = Facts { features: Features { kprobes: true, ..facts().features }, ..facts() };
-    assert_eq!(says(probes), "ok       path names       without BPF: getname");
-    let at_exit = Features { eprobes: true, synthetic: true, histograms: true, ..facts().features };
-    assert_eq!(says(Facts { features: at_exit, ..facts() }), "ok       path names       without BPF: eprobe");
-    assert!(says(Facts { features: Features { histograms: false, ..at_exit }, ..facts() }).starts_with("missing"));
+fn methods_for_path_names_are_listed_best_first() {
+    let reported_methods = |support: TracingSupport| line(&reported(&support, &|_| Ok(())).0, "path names").to_owned();
+    assert!(reported_methods(support()).starts_with("missing  path names       without BPF only addresses"));
+    assert_eq!(
+        reported_methods(TracingSupport { copied_bytes: Some(63), ..support() }),
+        "limited  path names       without BPF: events (cut to 63 bytes)"
+    );
+    let both = TracingSupport { copied_bytes: Some(63), vfs_getname: true, ..support() };
+    assert_eq!(reported_methods(both), "ok       path names       without BPF: vfs_getname, events (cut to 63 bytes)");
+    let probes = TracingSupport { features: Features { kprobes: true, ..support().features }, ..support() };
+    assert_eq!(reported_methods(probes), "ok       path names       without BPF: getname");
+    let at_exit = Features { eprobes: true, synthetic: true, histograms: true, ..support().features };
+    assert_eq!(reported_methods(TracingSupport { features: at_exit, ..support() }), "ok       path names       without BPF: eprobe");
+    assert!(reported_methods(TracingSupport { features: Features { histograms: false, ..at_exit }, ..support() }).starts_with("missing"));
 }
 
-/// A locked-down kernel shows neither events nor types, and what would be said of them would mislead.
+/// A locked-down kernel shows neither events nor types, so lines about them would mislead.
 #[test]
-fn a_locked_down_kernel_is_named_in_place_of_all_that_it_hides() {
-    let (text, code) = reported(&Facts { is_locked_down: true, ..facts() }, &|_| Ok(()));
+fn on_a_locked_down_kernel_only_the_lockdown_is_reported() {
+    let (text, code) = reported(&TracingSupport { is_locked_down: true, ..support() }, &|_| Ok(()));
     assert_eq!(code, ExitCode::Failed);
     assert_eq!(
         text,

@@ -1,27 +1,28 @@
-//! Where the cursor is: in an option, in its value, in a subcommand, or in the command.
+//! Finds out in which part of the command line the cursor is: an option, its value, a subcommand, or the traced
+//! command.
 
 use clap::{Arg, Command};
 
-/// What the last word is to become.
+/// The part of the command line that the last word belongs to.
 #[derive(Debug)]
 pub enum Position<'a> {
-    /// An option.
+    /// The name of an option.
     Options,
-    /// The value of an option, of which this much is there.
-    Value { arg: &'a Arg, given: String },
-    /// The first word that is no option.
-    First,
-    /// Part of the command that begins at this word.
+    /// The value of an option, and the part of it before the cursor.
+    Value { arg: &'a Arg, typed: String },
+    /// The first word that is not an option.
+    FirstWord,
+    /// The traced command, which begins at the word with this index.
     Command(usize),
-    /// Behind a subcommand, with the words that are no options up to there.
+    /// A word after a subcommand. `names` has the words before it that are not options, from the subcommand on.
     Subcommand { names: Vec<String>, current: String },
 }
 
-/// `before`: the words up to the one that the cursor is in.
+/// Returns the position of the word `current`, which has the cursor. `before` has the words before it.
 pub fn position<'a>(command: &'a Command, before: &[String], current: &str) -> Position<'a> {
-    let mut waits: Option<&Arg> = None;
+    let mut without_value: Option<&Arg> = None;
     for (at, word) in before.iter().enumerate() {
-        if waits.take().is_some() {
+        if without_value.take().is_some() {
             continue;
         }
         if word == "--" {
@@ -35,18 +36,18 @@ pub fn position<'a>(command: &'a Command, before: &[String], current: &str) -> P
                 false => Position::Command(at),
             };
         }
-        waits = match value_of(command, word) {
+        without_value = match value_of(command, word) {
             Some((arg, None)) => Some(arg),
             _ => None,
         };
     }
-    if let Some(arg) = waits {
-        return Position::Value { arg, given: current.to_owned() };
+    if let Some(arg) = without_value {
+        return Position::Value { arg, typed: current.to_owned() };
     }
     match value_of(command, current) {
-        Some((arg, Some(given))) => Position::Value { arg, given },
+        Some((arg, Some(typed))) => Position::Value { arg, typed },
         _ if current.starts_with('-') => Position::Options,
-        _ => Position::First,
+        _ => Position::FirstWord,
     }
 }
 
@@ -54,7 +55,7 @@ fn is_option(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-')
 }
 
-/// The option of this word that takes a value, and the value if it stands in the same word.
+/// Returns the option in this word that takes a value, and its value if that is in the same word.
 fn value_of<'a>(command: &'a Command, word: &str) -> Option<(&'a Arg, Option<String>)> {
     let takes = |arg: &&Arg| arg.get_action().takes_values() && !arg.is_positional();
     if let Some(long) = word.strip_prefix("--") {

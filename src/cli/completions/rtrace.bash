@@ -1,7 +1,7 @@
-# Completion of rtrace for bash. rtrace itself says what a word may become; this asks it.
+# Completion of rtrace for bash. The candidates come from rtrace itself (rtrace __complete).
 _rtrace() {
     local rest=${COMP_LINE:0:COMP_POINT} words=() word trimmed i
-    # bash breaks words at : and = as well. rtrace is given them as they were typed.
+    # bash also splits words at : and =. This joins them again, because rtrace expects the words as they were typed.
     for ((i = 0; i <= COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         trimmed=${rest#"${rest%%[![:space:]]*}"}
@@ -29,7 +29,7 @@ _rtrace() {
             fi
             return ;;
     esac
-    # What stands before the last : or = is no part of the word for bash.
+    # For bash, the word begins after the last : or =, so the part before it is removed from the candidates.
     local head=
     [[ $current == *[:=]* ]] && head=${current%"${current##*[:=]}"}
     for answer in "${answers[@]}"; do

@@ -1,25 +1,25 @@
-//! The habits, one row each: what is typed, how it is recognized, what is said, and what does here what was meant.
+//! The table of habits. A row has an example, how the habit is recognized, the answer, and the equivalent in rtrace.
 
 use super::{Habit, When};
 
-/// An option that rtrace does not have, by any of its names.
-const fn option(names: &'static [&'static str], typed: &'static str, says: &'static str, instead: &'static str) -> Habit {
-    Habit { when: When::Option(names), typed, says, instead }
+/// Returns the row of an option that rtrace does not have, under any of its names.
+const fn option(names: &'static [&'static str], typed: &'static str, answer: &'static str, instead: &'static str) -> Habit {
+    Habit { when: When::Option(names), typed, answer, instead }
 }
 
-/// An item of `-e` that begins like this.
-const fn item(beginnings: &'static [&'static str], typed: &'static str, says: &'static str, instead: &'static str) -> Habit {
-    Habit { when: When::Item(beginnings), typed, says, instead }
+/// Returns the row of an `-e` list with one of these items.
+const fn item(beginnings: &'static [&'static str], typed: &'static str, answer: &'static str, instead: &'static str) -> Habit {
+    Habit { when: When::Item(beginnings), typed, answer, instead }
 }
 
-/// An option of rtrace's whose value shows that another tool's is meant.
-const fn value(option: &'static str, is: fn(&str) -> bool, typed: &'static str, says: &'static str, instead: &'static str) -> Habit {
-    Habit { when: When::Value(option, is), typed, says, instead }
+/// Returns the row of an option of rtrace whose value shows that the option of another tool was meant.
+const fn value(option: &'static str, is: fn(&str) -> bool, typed: &'static str, answer: &'static str, instead: &'static str) -> Habit {
+    Habit { when: When::Value(option, is), typed, answer, instead }
 }
 
-/// An option of rtrace's that takes no value, with a word behind it that is one for another tool.
-const fn word(option: &'static str, is: fn(&str) -> bool, typed: &'static str, says: &'static str, instead: &'static str) -> Habit {
-    Habit { when: When::Word(option, is), typed, says, instead }
+/// Returns the row of an option that takes no value in rtrace but one in another tool, and is followed by such a value.
+const fn word(option: &'static str, is: fn(&str) -> bool, typed: &'static str, answer: &'static str, instead: &'static str) -> Habit {
+    Habit { when: When::Word(option, is), typed, answer, instead }
 }
 
 fn is_number(word: &str) -> bool {
@@ -30,11 +30,11 @@ fn begins_without_digit(word: &str) -> bool {
     !word.starts_with(|c: char| c.is_ascii_digit())
 }
 
-fn is_no_list_of_pids(word: &str) -> bool {
+fn is_not_a_list_of_tids(word: &str) -> bool {
     word.contains(|c: char| c.is_ascii_alphabetic() || c == '/')
 }
 
-fn is_no_kind_of_fault(word: &str) -> bool {
+fn is_not_a_kind_of_fault(word: &str) -> bool {
     !["all", "maj", "min"].contains(&word)
 }
 
@@ -60,33 +60,33 @@ fn is_sort_key(word: &str) -> bool {
     KEYS.contains(&word)
 }
 
-/// `-tt` and longer, as one letter takes the rest for its value.
-fn is_more_t(word: &str) -> bool {
+/// Whether the value of `-t` shows that `-tt` or `-ttt` was typed: clap takes the letters after `-t` as its value.
+fn is_repeated_t(word: &str) -> bool {
     word == "t" || word == "tt"
 }
 
 /// All habits, in the order in which they are tried.
 pub const HABITS: &[Habit] = &[
-    // strace's letters that rtrace does not have, or has with another meaning.
+    // Short options of strace that rtrace does not have, or has with another meaning.
     option(
         &["-A", "--output-append-mode"],
         "-A -o out ls",
-        "-A appends in strace; rtrace keeps an old FILE as FILE.old; to append, write -o '|cat >> FILE'",
+        "strace's -A appends; rtrace renames an old FILE to FILE.old; to append, write -o '|cat >> FILE'",
         "-o |cat ls",
     ),
-    option(&["-b", "--detach-on"], "-b execve ls", "-b (detach at an execve) has no like in rtrace: leave it out", "ls"),
+    option(&["-b", "--detach-on"], "-b execve ls", "strace's -b (detach at an execve) has no equivalent in rtrace: leave it out", "ls"),
     option(&["-c", "--summary-only"], "-c ls", "-c is strace's summary; write -s (with the lines: -S)", "-s ls"),
-    option(&["-d", "--debug"], "-d ls", "-d is strace's debugging output; -v says what rtrace does and why", "-v ls"),
+    option(&["-d", "--debug"], "-d ls", "-d is strace's debugging output; write -v, which reports what rtrace does and why", "-v ls"),
     option(
         &["-i", "--instruction-pointer"],
         "-i ls",
-        "-i prints where each call was made in strace; write --call-graph dwarf --max-stack 1 (perf's -i FILE replays; rtrace has no replay)",
+        "strace's -i prints the address of each call; write --call-graph dwarf --max-stack 1 (perf's -i FILE replays; rtrace cannot)",
         "--call-graph dwarf --max-stack 1 ls",
     ),
     option(
         &["-I", "--interruptible"],
         "-I 2 ls",
-        "-I (whether Ctrl-C is blocked) has no like in rtrace, which never stops the program: leave it out",
+        "strace's -I (whether Ctrl-C is blocked) has no equivalent in rtrace, which never stops the program: leave it out",
         "ls",
     ),
     option(
@@ -95,12 +95,12 @@ pub const HABITS: &[Habit] = &[
         "-k is strace's stack trace; write --call-graph dwarf (with source lines: --lines)",
         "--call-graph dwarf ls",
     ),
-    option(&["-n", "--syscall-number"], "-n ls", "-n prints numbers of syscalls in strace; `rtrace list NAME` shows them", "ls"),
-    option(&["-N", "--arg-names"], "-N ls", "-N prints names of arguments in strace; rtrace always does: leave it out", "ls"),
+    option(&["-n", "--syscall-number"], "-n ls", "strace's -n prints syscall numbers; `rtrace list NAME` shows them", "ls"),
+    option(&["-N", "--arg-names"], "-N ls", "strace's -N prints argument names; rtrace always does: leave it out", "ls"),
     option(
         &["-O", "--summary-syscall-overhead"],
         "-O 5 ls",
-        "-O takes strace's own time off a summary; rtrace's times are the kernel's: leave it out",
+        "strace's -O subtracts its own overhead from a summary; rtrace's times are measured in the kernel: leave it out",
         "-s ls",
     ),
     option(
@@ -118,39 +118,39 @@ pub const HABITS: &[Habit] = &[
     option(
         &["-U", "--summary-columns"],
         "-U count ls",
-        "-U chooses the columns of strace's summary; rtrace's -s has the same ones always: leave it out",
+        "strace's -U chooses the columns of the summary; rtrace's -s always has the same columns: leave it out",
         "-s ls",
     ),
     option(
         &["-w", "--summary-wall-clock"],
         "-w ls",
-        "-w asks strace's summary for elapsed time; rtrace's -s always gives that: leave it out",
+        "strace's -w makes the summary show elapsed time; rtrace's -s always shows it: leave it out",
         "-s ls",
     ),
     option(
         &["-x", "--strings-in-hex"],
         "-x ls",
-        "-x prints strings in hexadecimal in strace; rtrace escapes what is not printable, as \\x1b: leave it out",
+        "strace's -x prints strings in hexadecimal; rtrace escapes only unprintable bytes, as \\x1b: leave it out",
         "ls",
     ),
     option(
         &["-X", "--const-print-style"],
         "-X raw ls",
-        "-X says how strace prints constants; rtrace prints names, and what has none as a number: leave it out",
+        "strace's -X chooses how constants are printed; rtrace prints names, and numbers where there is no name: leave it out",
         "ls",
     ),
-    option(&["-Y", "--decode-pids"], "-Y ls", "-Y prints names of processes in strace; rtrace always does: leave it out", "ls"),
+    option(&["-Y", "--decode-pids"], "-Y ls", "strace's -Y prints process names; rtrace always does: leave it out", "ls"),
     option(
         &["-z", "--successful-only"],
         "-z ls",
-        "-z shows calls that succeeded in strace; write --filter 'ret >= 0'",
+        "strace's -z shows calls that succeeded; write --filter 'ret >= 0'",
         "--filter ret>=0 ls",
     ),
-    option(&["-Z", "--failed-only"], "-Z ls", "-Z shows calls that failed in strace; write --failure", "--failure ls"),
+    option(&["-Z", "--failed-only"], "-Z ls", "strace's -Z shows calls that failed; write --failure", "--failure ls"),
     Habit {
         when: When::Twice("-f"),
         typed: "-ff -o out ls",
-        says: "-ff writes a file for each process in strace; write --output-separately (children are always followed)",
+        answer: "strace's -ff writes a file for each process; write --output-separately (children are always followed)",
         instead: "-o out --output-separately ls",
     },
     word(
@@ -164,88 +164,108 @@ pub const HABITS: &[Habit] = &[
         "-a",
         is_number,
         "-a 40 ls",
-        "-a is the whole machine here and takes no number; strace's column of results is args_alignment in the configuration",
+        "-a is the whole machine here and takes no number; strace's column of results is args_alignment in config.toml",
         "ls",
     ),
     word(
         "-S",
         is_sort_key,
         "-S time ls",
-        "-S is lines and summary here; rtrace's -s is always sorted by time: leave the word out",
+        "-S is lines and summary here and takes no sort key; rtrace's summary is always sorted by time: leave the key out",
         "-s ls",
     ),
     value(
         "-t",
-        is_more_t,
+        is_repeated_t,
         "-tt ls",
         "-t traces threads here; strace's -t and -tt are --time-format local, its -ttt is --time-format epoch",
         "--time-format local ls",
     ),
-    value("-t", is_no_list_of_pids, "-t ls", "-t TID traces threads here; strace's -t is --time-format local", "--time-format local ls"),
+    value("-t", is_not_a_list_of_tids, "-t ls", "-t TID traces threads here; strace's -t is --time-format local", "--time-format local ls"),
     value("-C", begins_without_digit, "-C ls", "-C CPUS traces CPUs here; strace's -C (lines and summary) is -S", "-S ls"),
     value(
         "-D",
         begins_without_digit,
         "-D ls",
-        "-D TIME begins later here; strace's -D (the tracer as a grandchild) is not needed: leave it out",
+        "-D TIME delays the trace here; strace's -D (the tracer as a grandchild) is not needed: leave it out",
         "ls",
     ),
     value(
         "-F",
-        is_no_kind_of_fault,
+        is_not_a_kind_of_fault,
         "-F ls",
         "-F KIND traces page faults here (all, maj, min); strace's old -F is not needed: children are always followed",
         "ls",
     ),
-    // strace's long options.
-    option(&["--abbrev"], "--abbrev=all ls", "--abbrev has no like in rtrace: --string-limit N says how much of a string is shown", "ls"),
-    option(&["--always-show-pid"], "--always-show-pid ls", "rtrace always shows whose line it is: leave --always-show-pid out", "ls"),
-    option(&["--argv0"], "--argv0=x ls", "--argv0 has no like in rtrace; write sh -c 'exec -a NAME COMMAND' with bash", "ls"),
+    // Long options of strace.
+    option(
+        &["--abbrev"],
+        "--abbrev=all ls",
+        "--abbrev has no equivalent in rtrace; --string-limit N sets how much of a string is shown",
+        "ls",
+    ),
+    option(&["--always-show-pid"], "--always-show-pid ls", "rtrace always shows the thread of a line: leave --always-show-pid out", "ls"),
+    option(&["--argv0"], "--argv0=x ls", "--argv0 has no equivalent in rtrace; write bash -c 'exec -a NAME COMMAND'", "ls"),
     option(&["--attach"], "--attach=1", "--attach is strace's; write -p PID", "-p 1"),
-    option(&["--columns"], "--columns=40 ls", "--columns is args_alignment in rtrace's configuration", "ls"),
+    option(&["--columns"], "--columns=40 ls", "strace's --columns is args_alignment in rtrace's config.toml", "ls"),
     option(
         &["--daemonize", "--daemonise", "--daemonized", "--daemonised"],
         "--daemonize ls",
-        "--daemonize has no like in rtrace: leave it out",
+        "--daemonize has no equivalent in rtrace: leave it out",
         "ls",
     ),
     option(
         &["--fault", "--inject"],
         "--inject=openat:error=ENOENT ls",
-        "rtrace changes nothing of what it traces; for injecting errors use strace itself",
+        "rtrace changes nothing in the traced program; to inject errors, use strace",
         "ls",
     ),
-    option(&["--kill-on-exit"], "--kill-on-exit ls", "--kill-on-exit has no like in rtrace: what is traced runs on unharmed", "ls"),
-    option(&["--kvm"], "--kvm=vcpu ls", "--kvm has no like in rtrace; write -e 'kvm:*'", "ls"),
-    option(&["--namespace"], "--namespace=new ls", "--namespace has no like in rtrace: leave it out", "ls"),
+    option(
+        &["--kill-on-exit"],
+        "--kill-on-exit ls",
+        "--kill-on-exit has no equivalent in rtrace: traced programs run on when it ends",
+        "ls",
+    ),
+    option(&["--kvm"], "--kvm=vcpu ls", "--kvm has no equivalent in rtrace; write -e 'kvm:*'", "ls"),
+    option(&["--namespace"], "--namespace=new ls", "--namespace has no equivalent in rtrace: leave it out", "ls"),
     option(
         &["--no-abbrev"],
         "--no-abbrev ls",
-        "rtrace shows all members of a struct anyway; for long strings write --string-limit N",
+        "rtrace always shows all members of a struct; for long strings, write --string-limit N",
         "--string-limit 4096 ls",
     ),
-    option(&["--raw"], "--raw=all ls", "--raw has no like in rtrace: it prints names, and what has none as a number", "ls"),
+    option(
+        &["--raw"],
+        "--raw=all ls",
+        "--raw has no equivalent in rtrace, which prints names of constants, and numbers where there is no name",
+        "ls",
+    ),
     option(
         &["--read", "--write"],
         "--read=3 ls",
-        "strace dumps what goes through a descriptor; write -e read,write --filter 'fd == 3' --string-limit 4096",
+        "in strace, this dumps the data of a descriptor; write -e read,write --filter 'fd == 3' --string-limit 4096",
         "-e read,write --filter fd==3 --string-limit 4096 ls",
     ),
     option(
         &["--seccomp-bpf"],
         "--seccomp-bpf ls",
-        "calls that are not traced cost next to nothing in rtrace: leave --seccomp-bpf out",
+        "with rtrace, calls that are not traced cost next to nothing: leave --seccomp-bpf out",
         "ls",
     ),
-    option(&["--secontext"], "--secontext ls", "--secontext has no like in rtrace: leave it out", "ls"),
+    option(&["--secontext"], "--secontext ls", "--secontext has no equivalent in rtrace: leave it out", "ls"),
     option(
         &["--signal"],
         "--signal=SIGTERM ls",
-        "strace's --signal chooses signals; rtrace shows them all, and none with --no-signals",
+        "strace's --signal chooses signals; rtrace shows all of them, or none with --no-signals",
         "--no-signals ls",
     ),
     option(&["--silent", "--silence"], "--silent=all ls", "--silent is strace's; write -q", "-q ls"),
-    option(&["--stack-trace-frame-limit"], "--stack-trace-frame-limit=5 ls", "write --max-stack N", "--max-stack 5 ls"),
+    option(
+        &["--stack-trace-frame-limit"],
+        "--stack-trace-frame-limit=5 ls",
+        "--stack-trace-frame-limit is strace's; write --max-stack N",
+        "--max-stack 5 ls",
+    ),
     option(
         &["--status"],
         "--status=failed ls",
@@ -266,17 +286,17 @@ pub const HABITS: &[Habit] = &[
         "strace's --absolute-timestamps is --time-format local here",
         "--time-format local ls",
     ),
-    option(&["--tips"], "--tips ls", "rtrace has no --tips; rtrace(1) has everything", "ls"),
+    option(&["--tips"], "--tips ls", "rtrace has no --tips; see rtrace(1)", "ls"),
     option(&["--trace"], "--trace=openat ls", "--trace is strace's; write -e SET", "-e openat ls"),
     option(&["--trace-fds"], "--trace-fds=3 ls", "--trace-fds is strace's; write --filter 'fd == 3'", "--filter fd==3 ls"),
     option(&["--user"], "--user=nobody ls", "--user starts the command as a user in strace; write --run-as USER", "--run-as nobody ls"),
-    // What strace takes behind -e.
+    // Lists of -e that strace accepts.
     item(&["all", "trace=all"], "-e all ls", "-e all is strace's; all syscalls are traced anyway: leave it out", "ls"),
     item(&["none", "trace=none"], "-e trace=none ls", "-e none is strace's; write --no-syscalls", "--no-syscalls -F all ls"),
     item(
         &["trace=file", "trace=process", "trace=network", "trace=signal", "trace=ipc", "trace=desc", "trace=memory"],
         "-e trace=file ls",
-        "strace's old names for groups of calls want a % here: -e %file, %process, %network, %signal, %ipc, %desc, %memory",
+        "groups of calls begin with a % here: -e %file, %process, %network, %signal, %ipc, %desc, %memory",
         "-e %file ls",
     ),
     item(&["?", "trace=?"], "-e ?openat ls", "strace's ? (no error if there is no such call) is not needed: leave it out", "-e openat ls"),
@@ -290,19 +310,19 @@ pub const HABITS: &[Habit] = &[
     item(
         &["inject=", "fault="],
         "-e inject=openat:error=ENOENT ls",
-        "rtrace changes nothing of what it traces; for injecting errors use strace itself",
+        "rtrace changes nothing in the traced program; to inject errors, use strace",
         "ls",
     ),
     item(
         &["read=", "reads=", "r=", "write=", "writes=", "w="],
         "-e read=3 ls",
-        "strace dumps what goes through a descriptor; write -e read,write --filter 'fd == 3' --string-limit 4096",
+        "in strace, this dumps the data of a descriptor; write -e read,write --filter 'fd == 3' --string-limit 4096",
         "-e read,write --filter fd==3 --string-limit 4096 ls",
     ),
     item(
         &["abbrev=", "a=", "verbose=", "v=", "raw=", "x="],
         "-e abbrev=none ls",
-        "-e abbrev=, verbose= and raw= have no like in rtrace: --string-limit N says how much of a string is shown",
+        "-e abbrev=, verbose= and raw= have no equivalent in rtrace; --string-limit N sets how much of a string is shown",
         "--string-limit 4096 ls",
     ),
     item(
@@ -315,25 +335,30 @@ pub const HABITS: &[Habit] = &[
     item(
         &["decode-fds=", "decode-fd=", "decode-pids=", "decode-pid="],
         "-e decode-fds=all ls",
-        "rtrace always says what descriptors and processes are: leave -e decode-fds= and decode-pids= out",
+        "rtrace always decodes descriptors and process numbers: leave -e decode-fds= and -e decode-pids= out",
         "ls",
     ),
     item(&["trace-fds="], "-e trace-fds=3 ls", "-e trace-fds= is strace's; write --filter 'fd == 3'", "--filter fd==3 ls"),
-    item(&["kvm="], "-e kvm=vcpu ls", "-e kvm= has no like in rtrace; write -e 'kvm:*'", "ls"),
-    item(&["namespace="], "-e namespace=new ls", "-e namespace= has no like in rtrace: leave it out", "ls"),
-    // perf trace's options.
+    item(&["kvm="], "-e kvm=vcpu ls", "-e kvm= has no equivalent in rtrace; write -e 'kvm:*'", "ls"),
+    item(&["namespace="], "-e namespace=new ls", "-e namespace= has no equivalent in rtrace: leave it out", "ls"),
+    // Options of perf trace.
     option(&["-g"], "-g ls", "-g is perf record's; write --call-graph dwarf", "--call-graph dwarf ls"),
     option(&["--input"], "--input perf.data", "rtrace has no replay of recordings: trace again", "ls"),
     option(&["--force"], "--force ls", "--force is perf's and not needed here: leave it out", "ls"),
     option(&["--force-btf"], "--force-btf ls", "--force-btf is perf's and not needed here: leave it out", "ls"),
-    option(&["--print-sample"], "--print-sample ls", "--print-sample is perf's; -v says what rtrace does and why", "-v ls"),
+    option(&["--print-sample"], "--print-sample ls", "--print-sample is perf's; write -v, which reports what rtrace does and why", "-v ls"),
     option(&["--proc-map-timeout"], "--proc-map-timeout=500 ls", "--proc-map-timeout is perf's and not needed here: leave it out", "ls"),
     option(&["--map-dump"], "--map-dump=x ls", "--map-dump is perf's; `bpftool map dump` shows maps", "ls"),
     option(
         &["--libtraceevent_print"],
         "--libtraceevent_print ls",
-        "--libtraceevent_print is perf's; rtrace prints events by the kernel's own format: leave it out",
+        "--libtraceevent_print is perf's; rtrace prints events by the kernel's own formats: leave it out",
         "ls",
     ),
-    option(&["--tool_stats"], "--tool_stats ls", "--tool_stats is perf's; -v says how many calls were issued, printed and lost", "-v ls"),
+    option(
+        &["--tool_stats"],
+        "--tool_stats ls",
+        "--tool_stats is perf's; write -v, which reports how many calls were issued, printed and lost",
+        "-v ls",
+    ),
 ];

@@ -1,47 +1,42 @@
-//! A syscall's row, as text.
+//! Prints the row of a syscall.
 
 use super::group_names;
-use crate::beauty::row::{Arg, Condition, Flow, Kind, Layout, Length, Outcomes, Return, Syscall, Traits};
+use crate::beauty::row::{Arg, ArgumentKind, Condition, Flow, Length, Outcomes, Return, StructLayout, Syscall, Traits};
 use crate::beauty::value::Value;
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
 use std::io::{self, Write};
 
-/// `NAME NR HERE GROUPS SIGNATURE`; HERE is `event` if the kernel has a tracepoint for it, `raw` if it is seen through raw_syscalls only.
-pub fn line(syscall: &Syscall, here: &str, out: &mut Vec<u8>) -> io::Result<()> {
+/// Writes `NAME NR SEEN_BY GROUPS SIGNATURE`. SEEN_BY is `event` if the kernel has a tracepoint of its own for this
+/// syscall, `raw` if only raw_syscalls shows it, and `?` if tracefs cannot be read.
+pub fn line(syscall: &Syscall, seen_by: &str, out: &mut Vec<u8>) -> io::Result<()> {
     let number = syscall.numbers[NATIVE_ABI as usize].map_or("-".to_owned(), |number| number.to_string());
     let groups = Some(group_names(syscall.groups).join(",")).filter(|groups| !groups.is_empty()).unwrap_or_else(|| "-".to_owned());
-    writeln!(out, "{:<24} {number:>4} {here:<5} {groups:<24} ({}) = {}", syscall.name, arguments(syscall.args), returned(&syscall.returns))
+    let (arguments, returned) = (arguments(syscall.args), returned(&syscall.returns));
+    writeln!(out, "{:<24} {number:>4} {seen_by:<5} {groups:<24} ({arguments}) = {returned}", syscall.name)
 }
 
-/// The line, and everything else the row says.
-pub fn whole(syscall: &Syscall, here: &str, out: &mut Vec<u8>) -> io::Result<()> {
-    line(syscall, here, out)?;
+/// Writes the line of [`line()`], and below it the other facts of the row.
+pub fn full(syscall: &Syscall, seen_by: &str, out: &mut Vec<u8>) -> io::Result<()> {
+    line(syscall, seen_by, out)?;
     let number = |abi: &Abi| {
         let number = syscall.numbers[*abi as usize].map_or("-".to_owned(), |number| number.to_string());
         format!("{} {number}", abi.name())
     };
     writeln!(out, "    numbers   {}", Abi::ALL.iter().map(number).collect::<Vec<_>>().join(", "))?;
-    let seen = match here {
+    let explanation = match seen_by {
         "event" => "this kernel has it",
         "raw" => "this kernel does not have it: traced through raw_syscalls",
         _ => "tracefs cannot be read",
     };
-    writeln!(out, "    event     syscalls:sys_enter_{}, {seen}", syscall.event)?;
+    writeln!(out, "    event     syscalls:sys_enter_{}, {explanation}", syscall.event)?;
     for (index, arg) in syscall.args.iter().enumerate() {
         let used = match arg.used {
             Condition::Always => String::new(),
             Condition::Never => ", never used".to_owned(),
             Condition::If { text, .. } => format!(", used if {text}"),
         };
-        writeln!(
-            out,
-            "    argument  {} {}: {}{used}{}",
-            index + 1,
-            arg.name,
-            kind_and_length(arg, syscall.args),
-            where_it_is_listed(&arg.kind)
-        )?;
+        writeln!(out, "    argument  {} {}: {}{used}{}", index + 1, arg.name, kind_and_length(arg, syscall.args), reference(&arg.kind))?;
     }
     for variant in syscall.variants {
         let chooser = syscall.args.get(usize::from(variant.arg));
@@ -52,10 +47,11 @@ pub fn whole(syscall: &Syscall, here: &str, out: &mut Vec<u8>) -> io::Result<()>
     Ok(())
 }
 
+/// Returns the name of a value of the argument that chooses a variant, or its digits if it has no name.
 fn constant(chooser: Option<&Arg>, value: u64) -> String {
     let name = chooser.and_then(|arg| match arg.kind {
-        Kind::Table(table) => table.entries.iter().find(|entry| entry.value == value).map(|entry| entry.name.to_owned()),
-        Kind::Custom(decode, _) => match decode(&[value; 6], 0, NATIVE_ABI) {
+        ArgumentKind::Table(table) => table.entries.iter().find(|entry| entry.value == value).map(|entry| entry.name.to_owned()),
+        ArgumentKind::Custom(decode, _) => match decode(&[value; 6], 0, NATIVE_ABI) {
             Value::Symbol { table, value } => table.name(value).map(str::to_owned),
             _ => None,
         },
@@ -64,11 +60,12 @@ fn constant(chooser: Option<&Arg>, value: u64) -> String {
     name.unwrap_or_else(|| value.to_string())
 }
 
-fn where_it_is_listed(kind: &Kind) -> String {
+/// Returns the command that lists the constants or members of this kind.
+fn reference(kind: &ArgumentKind) -> String {
     match kind {
-        Kind::Table(table) => format!(" ({} names from {}: rtrace list tables {})", table.entries.len(), table.header, table.name),
-        Kind::Struct(of) | Kind::StructArray(of) => match of.layout {
-            Layout::Opaque => String::new(),
+        ArgumentKind::Table(table) => format!(" ({} names from {}: rtrace list tables {})", table.entries.len(), table.header, table.name),
+        ArgumentKind::Struct(of) | ArgumentKind::StructArray(of) => match of.layout {
+            StructLayout::Opaque => String::new(),
             _ => format!(" (rtrace list tables {})", of.name),
         },
         _ => String::new(),
@@ -86,14 +83,14 @@ fn kind_and_length(arg: &Arg, args: &[Arg]) -> String {
         Flow::InOut => format!("inout{} ", written(arg.written)),
     };
     let words = [(Traits::OPTIONAL, "optional "), (Traits::SHALLOW, "shallow "), (Traits::SENDS, "sends "), (Traits::COUNTED, "counted ")];
-    let mut said: String = words.iter().filter(|(is, _)| arg.traits.contains(*is)).map(|(_, word)| *word).collect();
+    let mut prefixes: String = words.iter().filter(|(is, _)| arg.traits.contains(*is)).map(|(_, word)| *word).collect();
     if let Some(owner) = arg.fd_of.and_then(|owner| args.get(usize::from(owner))) {
-        said += &format!("fd_of({}) ", owner.name);
+        prefixes += &format!("fd_of({}) ", owner.name);
     }
-    format!("{said}{flow}{}{}", kind(&arg.kind), length(arg.length, |index| args.get(index).map(|arg| arg.name)))
+    format!("{prefixes}{flow}{}{}", kind(&arg.kind), length(arg.length, |index| args.get(index).map(|arg| arg.name)))
 }
 
-/// `(interrupted)`: how the call ends when memory is written, where that is not only when it succeeds.
+/// Returns the outcomes of the call with which it writes memory, as `(interrupted)`; nothing if it must succeed.
 fn written(outcomes: Outcomes) -> String {
     let words = [
         (Outcomes::SUCCEEDED, "succeeded"),
@@ -102,17 +99,17 @@ fn written(outcomes: Outcomes) -> String {
         (Outcomes::INTERRUPTED, "interrupted"),
     ];
     let mut left = outcomes;
-    let mut said = Vec::new();
+    let mut names = Vec::new();
     for (outcome, word) in words {
         if left.contains(outcome) {
             left.remove(outcome);
-            said.push(word);
+            names.push(word);
         }
     }
-    if outcomes == Outcomes::SUCCEEDED { String::new() } else { format!("({})", said.join("|")) }
+    if outcomes == Outcomes::SUCCEEDED { String::new() } else { format!("({})", names.join("|")) }
 }
 
-/// `[count]`, by the name of what says it.
+/// Returns a length as `[count]`, with the name of the argument or member that has it.
 pub fn length(length: Length, name: impl Fn(usize) -> Option<&'static str>) -> String {
     match length {
         Length::OfType => String::new(),
@@ -122,36 +119,36 @@ pub fn length(length: Length, name: impl Fn(usize) -> Option<&'static str>) -> S
     }
 }
 
-/// The kind as the row files write it.
-pub fn kind(kind: &Kind) -> String {
+/// Returns a kind as the row files spell it.
+pub fn kind(kind: &ArgumentKind) -> String {
     let name = match kind {
-        Kind::Int => "int",
-        Kind::Uint => "uint",
-        Kind::Long => "long",
-        Kind::Ulong => "ulong",
-        Kind::Hex => "hex",
-        Kind::Size => "size",
-        Kind::Offset => "offset",
-        Kind::Loff => "loff",
-        Kind::Fd => "fd",
-        Kind::DirFd => "dirfd",
-        Kind::Pid => "pid",
-        Kind::Uid => "uid",
-        Kind::Gid => "gid",
-        Kind::Signal => "signal",
-        Kind::Mode => "mode",
-        Kind::Dev => "dev",
-        Kind::Address => "address",
-        Kind::Table(table) => table.name,
-        Kind::Path => "path",
-        Kind::Str => "str",
-        Kind::Bytes => "bytes",
-        Kind::StrArray => "strings",
-        Kind::Struct(of) => of.name,
-        Kind::StructArray(of) => return format!("{}*", of.name),
-        Kind::Number { bytes, signed } => return format!("{}{}*", if *signed { 's' } else { 'u' }, u32::from(*bytes) * 8),
-        Kind::Pointer => "pointer",
-        Kind::Custom(..) => "custom",
+        ArgumentKind::Int => "int",
+        ArgumentKind::Uint => "uint",
+        ArgumentKind::Long => "long",
+        ArgumentKind::Ulong => "ulong",
+        ArgumentKind::Hex => "hex",
+        ArgumentKind::Size => "size",
+        ArgumentKind::Offset => "offset",
+        ArgumentKind::Loff => "loff",
+        ArgumentKind::Fd => "fd",
+        ArgumentKind::DirFd => "dirfd",
+        ArgumentKind::Pid => "pid",
+        ArgumentKind::Uid => "uid",
+        ArgumentKind::Gid => "gid",
+        ArgumentKind::Signal => "signal",
+        ArgumentKind::Mode => "mode",
+        ArgumentKind::Dev => "dev",
+        ArgumentKind::Address => "address",
+        ArgumentKind::Table(table) => table.name,
+        ArgumentKind::Path => "path",
+        ArgumentKind::Str => "str",
+        ArgumentKind::Bytes => "bytes",
+        ArgumentKind::StrArray => "strings",
+        ArgumentKind::Struct(of) => of.name,
+        ArgumentKind::StructArray(of) => return format!("{}*", of.name),
+        ArgumentKind::Number { bytes, signed } => return format!("{}{}*", if *signed { 's' } else { 'u' }, u32::from(*bytes) * 8),
+        ArgumentKind::Pointer => "pointer",
+        ArgumentKind::Custom(..) => "custom",
     };
     name.to_owned()
 }

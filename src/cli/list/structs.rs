@@ -1,82 +1,83 @@
-//! A struct's row, as text.
+//! Prints the row of a struct.
 
 use super::row::{kind, length};
-use crate::beauty::row::{Condition, Counted, Flow, Form, Layout, Member, Number, Struct};
+use crate::beauty::row::{Condition, Flow, LengthUnit, MemoryNumber, MemoryType, Struct, StructLayout, StructMember};
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
 use std::io::{self, Write};
 
-/// `NAME MEMBERS struct SOURCE`, for a struct whose inside is known.
+/// Writes `NAME MEMBERS struct SOURCE`; nothing for a struct whose members are not known.
 pub fn line(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
     let count = match &of.layout {
-        Layout::Opaque => return Ok(()),
-        Layout::Members(members) => members[NATIVE_ABI as usize].len().to_string(),
-        Layout::Number(_) => "1".to_owned(),
-        Layout::Decoder(_) => "-".to_owned(),
+        StructLayout::Opaque => return Ok(()),
+        StructLayout::Members(members) => members[NATIVE_ABI as usize].len().to_string(),
+        StructLayout::Number(_) => "1".to_owned(),
+        StructLayout::Decoder(_) => "-".to_owned(),
     };
     let source = if of.source.is_empty() { "-" } else { of.source };
     writeln!(out, "{:<24} {count:>4} struct {source}", of.name)
 }
 
-/// The line, and everything else the row says.
-pub fn whole(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
+/// Writes the line of [`line()`], and below it the other facts of the row.
+pub fn full(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
     line(of, out)?;
-    if matches!(of.layout, Layout::Opaque) {
+    if matches!(of.layout, StructLayout::Opaque) {
         return Ok(());
     }
     let size = |abi: Abi| format!("{} {}", abi.name(), of.sizes[abi as usize]);
     writeln!(out, "    bytes     {}", Abi::ALL.map(size).join(", "))?;
     match of.counted {
-        Counted::Bytes => {}
-        Counted::Bits => writeln!(out, "    [length]  in bits")?,
-        Counted::Nodes => writeln!(out, "    [length]  in bits, and one more")?,
-        Counted::Pages => writeln!(out, "    [length]  in bytes of memory, a byte for each page")?,
-        Counted::Tail => writeln!(out, "    [length]  in bytes of what follows")?,
-        Counted::Entries => writeln!(out, "    [length]  in bytes of all entries")?,
+        LengthUnit::Bytes => {}
+        LengthUnit::Bits => writeln!(out, "    [length]  in bits")?,
+        LengthUnit::Nodes => writeln!(out, "    [length]  in bits, plus one")?,
+        LengthUnit::Pages => writeln!(out, "    [length]  in bytes of memory; the array has a byte for each page")?,
+        LengthUnit::Tail => writeln!(out, "    [length]  in bytes of the data that follows the struct")?,
+        LengthUnit::Entries => writeln!(out, "    [length]  in bytes of all entries")?,
     }
-    if let (true, Layout::Members([[first, ..], ..])) = (of.has_length, &of.layout) {
+    if let (true, StructLayout::Members([[first, ..], ..])) = (of.has_length, &of.layout) {
         writeln!(out, "    length    in {}", first.name)?;
     }
     match &of.layout {
-        Layout::Members(all) => members(all, out),
-        Layout::Number(forms) => writeln!(out, "    is        {}", form(&forms[NATIVE_ABI as usize], &[])),
-        Layout::Decoder(_) | Layout::Opaque => writeln!(out, "    members   depend on what stands in it"),
+        StructLayout::Members(all) => members(all, out),
+        StructLayout::Number(forms) => writeln!(out, "    is        {}", form(&forms[NATIVE_ABI as usize], &[])),
+        StructLayout::Decoder(_) | StructLayout::Opaque => writeln!(out, "    members   depend on the struct's contents"),
     }
 }
 
-/// The members of this machine's ABI, and of the others where they are elsewhere.
-fn members(all: &[&'static [Member]; 4], out: &mut Vec<u8>) -> io::Result<()> {
+/// Writes the members in this machine's ABI, and their offsets in the other ABIs where those differ.
+fn members(all: &[&'static [StructMember]; 4], out: &mut Vec<u8>) -> io::Result<()> {
     let own = all[NATIVE_ABI as usize];
     for member in own {
         let flow = if member.flow == Flow::Out { "out " } else { "" };
         let used = if let Condition::If { text, .. } = member.used { format!(", if {text}") } else { String::new() };
-        writeln!(out, "    at {:<6} {}: {flow}{}{used}", member.offset, member.name, form(&member.form, own))?;
+        writeln!(out, "    at {:<6} {}: {flow}{}{used}", member.offset, member.name, form(&member.memory_type, own))?;
     }
     for abi in Abi::ALL.into_iter().filter(|abi| *abi != NATIVE_ABI) {
-        let places = |members: &[Member]| members.iter().map(|member| format!("{} {}", member.name, member.offset)).collect::<Vec<_>>();
-        let other = places(all[abi as usize]);
-        if other != places(own) {
+        let offsets =
+            |members: &[StructMember]| members.iter().map(|member| format!("{} {}", member.name, member.offset)).collect::<Vec<_>>();
+        let other = offsets(all[abi as usize]);
+        if other != offsets(own) {
             writeln!(out, "    in {}: {}", abi.name(), other.join(", "))?;
         }
     }
     Ok(())
 }
 
-/// A member's type, and after a slash its meaning, as the row files write them.
-fn form(form: &Form, siblings: &[Member]) -> String {
+/// Returns a member's type, and after a slash its meaning, as the row files spell them.
+fn form(form: &MemoryType, siblings: &[StructMember]) -> String {
     match form {
-        Form::Number(number) => self::number(number, siblings),
-        Form::Text(0) => "char[]".to_owned(),
-        Form::Text(bytes) => format!("char[{bytes}]"),
-        Form::Bytes(0) => "byte[]".to_owned(),
-        Form::Bytes(bytes) => format!("byte[{bytes}]"),
-        Form::Struct(of) => of.name.to_owned(),
-        Form::Array { element, count: 0, .. } => format!("{}[]", self::form(element, siblings)),
-        Form::Array { element, count, .. } => format!("{}[{count}]", self::form(element, siblings)),
+        MemoryType::Number(number) => self::number(number, siblings),
+        MemoryType::Text(0) => "char[]".to_owned(),
+        MemoryType::Text(bytes) => format!("char[{bytes}]"),
+        MemoryType::Bytes(0) => "byte[]".to_owned(),
+        MemoryType::Bytes(bytes) => format!("byte[{bytes}]"),
+        MemoryType::Struct(of) => of.name.to_owned(),
+        MemoryType::Array { element, count: 0, .. } => format!("{}[]", self::form(element, siblings)),
+        MemoryType::Array { element, count, .. } => format!("{}[{count}]", self::form(element, siblings)),
     }
 }
 
-fn number(number: &Number, siblings: &[Member]) -> String {
+fn number(number: &MemoryNumber, siblings: &[StructMember]) -> String {
     let sign = match (number.big_endian, number.signed) {
         (true, _) => "be",
         (false, true) => "s",

@@ -1,45 +1,70 @@
 use super::*;
 use crate::beauty::row::{
-    Arg, Condition, Copied, Counted, Entry, Flow, Form, Kind, Layout, Length, Member, Number, Outcomes, Return, Special, Traits,
+    Arg, ArgumentKind, Condition, CopyMethod, Flow, Length, LengthUnit, MemoryNumber, MemoryType, Outcomes, Return, Special, StructLayout,
+    StructMember, TableConstant, Traits,
 };
 use crate::kernel::tracefs::NoMount;
 
-static FLAGS: Table = Table {
+static FLAGS: ConstantTable = ConstantTable {
     name: "open_flags",
     kind: TableKind::Flags,
     bits: 32,
     header: "asm-generic/fcntl.h",
     prefix: "O_",
-    entries: &[Entry { value: 0x40, name: "O_CREAT" }, Entry { value: 0x80, name: "O_EXCL" }],
+    entries: &[TableConstant { value: 0x40, name: "O_CREAT" }, TableConstant { value: 0x80, name: "O_EXCL" }],
     fields: &[],
     per_abi: &[],
 };
 
-const fn arg(name: &'static str, kind: Kind, flow: Flow, length: Length) -> Arg {
+const fn arg(name: &'static str, kind: ArgumentKind, flow: Flow, length: Length) -> Arg {
     Arg { name, kind, flow, written: Outcomes::SUCCEEDED, traits: Traits::empty(), fd_of: None, length, used: Condition::Always }
 }
 
-const fn word(bytes: u8, kind: Kind, length: Length) -> Form {
-    Form::Number(Number { bytes, signed: false, big_endian: false, kind, length })
+const fn word(bytes: u8, kind: ArgumentKind, length: Length) -> MemoryType {
+    MemoryType::Number(MemoryNumber { bytes, signed: false, big_endian: false, kind, length })
 }
 
-static WIDE: [Member; 2] = [
-    Member { name: "base", offset: 0, form: word(8, Kind::Bytes, Length::Arg(1)), flow: Flow::In, used: Condition::Always },
-    Member { name: "len", offset: 8, form: word(8, Kind::Ulong, Length::OfType), flow: Flow::In, used: Condition::Always },
+static WIDE: [StructMember; 2] = [
+    StructMember {
+        name: "base",
+        offset: 0,
+        memory_type: word(8, ArgumentKind::Bytes, Length::Arg(1)),
+        flow: Flow::In,
+        used: Condition::Always,
+    },
+    StructMember {
+        name: "len",
+        offset: 8,
+        memory_type: word(8, ArgumentKind::Ulong, Length::OfType),
+        flow: Flow::In,
+        used: Condition::Always,
+    },
 ];
-static NARROW: [Member; 2] = [
-    Member { name: "base", offset: 0, form: word(4, Kind::Bytes, Length::Arg(1)), flow: Flow::In, used: Condition::Always },
-    Member { name: "len", offset: 4, form: word(4, Kind::Ulong, Length::OfType), flow: Flow::In, used: Condition::Always },
+static NARROW: [StructMember; 2] = [
+    StructMember {
+        name: "base",
+        offset: 0,
+        memory_type: word(4, ArgumentKind::Bytes, Length::Arg(1)),
+        flow: Flow::In,
+        used: Condition::Always,
+    },
+    StructMember {
+        name: "len",
+        offset: 4,
+        memory_type: word(4, ArgumentKind::Ulong, Length::OfType),
+        flow: Flow::In,
+        used: Condition::Always,
+    },
 ];
 static SPAN: Struct = Struct {
     name: "span",
     sizes: [16, 8, 16, 16],
-    counted: Counted::Bytes,
-    copied: Copied::Plain,
+    counted: LengthUnit::Bytes,
+    copied: CopyMethod::Plain,
     has_length: false,
-    asked: 0,
+    bytes_read: 0,
     source: "linux/span.h",
-    layout: Layout::Members([&WIDE, &NARROW, &WIDE, &WIDE]),
+    layout: StructLayout::Members([&WIDE, &NARROW, &WIDE, &WIDE]),
 };
 
 static ROWS: &[Syscall] = &[
@@ -47,7 +72,10 @@ static ROWS: &[Syscall] = &[
         name: "open",
         event: "open",
         numbers: [Some(2), Some(5), Some(2), None],
-        args: &[arg("filename", Kind::Path, Flow::In, Length::OfType), arg("flags", Kind::Table(&FLAGS), Flow::In, Length::OfType)],
+        args: &[
+            arg("filename", ArgumentKind::Path, Flow::In, Length::OfType),
+            arg("flags", ArgumentKind::Table(&FLAGS), Flow::In, Length::OfType),
+        ],
         returns: Return::Fd,
         groups: Groups::FILE.union(Groups::DESC),
         does: Special::Plain,
@@ -58,9 +86,9 @@ static ROWS: &[Syscall] = &[
         event: "read",
         numbers: [Some(0), Some(3), Some(0), Some(63)],
         args: &[
-            arg("fd", Kind::Fd, Flow::In, Length::OfType),
-            arg("buf", Kind::Bytes, Flow::Out, Length::Ret),
-            arg("count", Kind::Size, Flow::In, Length::OfType),
+            arg("fd", ArgumentKind::Fd, Flow::In, Length::OfType),
+            arg("buf", ArgumentKind::Bytes, Flow::Out, Length::Ret),
+            arg("count", ArgumentKind::Size, Flow::In, Length::OfType),
         ],
         returns: Return::Size,
         groups: Groups::DESC,
@@ -72,9 +100,9 @@ static ROWS: &[Syscall] = &[
         event: "writev",
         numbers: [Some(20), Some(146), Some(516), Some(66)],
         args: &[
-            arg("fd", Kind::Fd, Flow::In, Length::OfType),
-            arg("vec", Kind::StructArray(&SPAN), Flow::In, Length::Arg(2)),
-            arg("vlen", Kind::Ulong, Flow::In, Length::OfType),
+            arg("fd", ArgumentKind::Fd, Flow::In, Length::OfType),
+            arg("vec", ArgumentKind::StructArray(&SPAN), Flow::In, Length::Arg(2)),
+            arg("vlen", ArgumentKind::Ulong, Flow::In, Length::OfType),
         ],
         returns: Return::Size,
         groups: Groups::empty(),
@@ -84,14 +112,15 @@ static ROWS: &[Syscall] = &[
 ];
 
 fn listed(what: Listing, pattern: Option<&str>) -> Result<String, String> {
-    let known = Known { syscalls: ROWS, tables: &[&FLAGS], structs: &[&SPAN], tracefs: Err(TracefsError::NotMounted(NoMount::NotRoot)) };
+    let catalog =
+        Catalog { syscalls: ROWS, tables: &[&FLAGS], structs: &[&SPAN], tracefs: Err(TracefsError::NotMounted(NoMount::NotRoot)) };
     let mut out = Vec::new();
-    write(what, pattern, &known, &mut out).map_err(|error| error.to_string())?;
+    write(what, pattern, &catalog, &mut out).map_err(|error| error.to_string())?;
     Ok(String::from_utf8(out).unwrap())
 }
 
 #[test]
-fn one_line_a_syscall() {
+fn a_syscall_has_one_line() {
     let text = listed(Listing::Syscalls, None).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3);
@@ -101,7 +130,7 @@ fn one_line_a_syscall() {
 }
 
 #[test]
-fn the_exact_name_shows_the_whole_row() {
+fn an_exact_name_shows_all_of_the_row() {
     let text = listed(Listing::Syscalls, Some("open")).unwrap();
     assert!(text.contains("\n    numbers   x86_64 2, i386 5, x32 2, aarch64 -\n"), "{text}");
     assert!(listed(Listing::Syscalls, Some("writev")).unwrap().contains("\n    argument  2 vec: span*[vlen] (rtrace list tables span)\n"));
@@ -112,14 +141,14 @@ fn the_exact_name_shows_the_whole_row() {
 }
 
 #[test]
-fn groups_with_their_members() {
+fn groups_are_listed_with_their_members() {
     let text = listed(Listing::Groups, Some("%desc")).unwrap();
     assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["%desc", "2", "open", "read"]);
     assert_eq!(listed(Listing::Groups, Some("desc")).unwrap(), text);
 }
 
 #[test]
-fn tables_and_their_constants() {
+fn tables_are_found_by_their_names_and_constants() {
     let line = listed(Listing::Tables, Some("open*")).unwrap();
     assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["open_flags", "2", "flags", "asm-generic/fcntl.h"]);
     let whole = listed(Listing::Tables, Some("open_flags")).unwrap();
@@ -129,7 +158,7 @@ fn tables_and_their_constants() {
 }
 
 #[test]
-fn structs_and_where_their_members_are() {
+fn structs_are_listed_with_the_offsets_of_their_members() {
     let line = listed(Listing::Tables, Some("sp*")).unwrap();
     assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["span", "2", "struct", "linux/span.h"]);
     let whole = listed(Listing::Everything, Some("span")).unwrap();
@@ -138,32 +167,32 @@ fn structs_and_where_their_members_are() {
 }
 
 #[test]
-fn nothing_found_says_what_is_near() {
-    assert_eq!(listed(Listing::Syscalls, Some("opne")).unwrap_err(), "no syscall matches `opne`; near: open");
+fn a_pattern_without_a_match_gets_similar_names() {
+    assert_eq!(listed(Listing::Syscalls, Some("opne")).unwrap_err(), "no syscall matches `opne`; similar: open");
     let error = listed(Listing::Everything, Some("zzzz\n")).unwrap_err();
     assert!(error.starts_with("no syscall, group, table, struct or event matches `zzzz\\n` (events: tracefs is not mounted"), "{error}");
     assert!(listed(Listing::Events, None).unwrap_err().starts_with("tracefs is not mounted"));
-    // Beside what was found, tracefs is a remark.
+    // If something else matches, an unreadable tracefs is a remark and not an error.
     assert!(
         listed(Listing::Everything, Some("open"))
             .unwrap()
-            .ends_with("# no events: tracefs is not mounted, and only root needs no mount: run rtrace as root\n")
+            .ends_with("# no events: tracefs is not mounted, and only root can use it without a mount: run rtrace as root\n")
     );
 }
 
 #[test]
 #[ignore = "needs root and tracefs"]
-fn this_kernels_events() {
-    let known = Known { syscalls: ROWS, tables: &[], structs: &[], tracefs: Tracefs::find() };
+fn events_of_this_kernel_are_listed() {
+    let catalog = Catalog { syscalls: ROWS, tables: &[], structs: &[], tracefs: Tracefs::find() };
     let listed = |what, pattern| {
         let mut out = Vec::new();
-        write(what, Some(pattern), &known, &mut out).map(|()| String::from_utf8(out).unwrap())
+        write(what, Some(pattern), &catalog, &mut out).map(|()| String::from_utf8(out).unwrap())
     };
     assert_eq!(listed(Listing::Events, "sched:sched_switch").unwrap(), "sched:sched_switch\n");
     assert!(listed(Listing::Events, "sched").unwrap().lines().count() > 10);
     let wrong = listed(Listing::Events, "sched_swich").unwrap_err().to_string();
-    assert!(wrong.starts_with("no event matches `sched_swich`; near: sched_switch"), "{wrong}");
-    // What has an event but no row is listed too.
+    assert!(wrong.starts_with("no event matches `sched_swich`; similar: sched_switch"), "{wrong}");
+    // A syscall that has an event but no row is listed too.
     assert!(listed(Listing::Syscalls, "clos*").unwrap().starts_with("close "));
     let read = listed(Listing::Syscalls, "read").unwrap();
     assert!(read.contains("syscalls:sys_enter_read, this kernel has it"), "{read}");

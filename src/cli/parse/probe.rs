@@ -1,17 +1,18 @@
-//! `rtrace probe`.
+//! Parses the subcommands of `rtrace probe`.
 
 use crate::cli::args::ProbeSub;
-use crate::request::{Lines, Probing};
+use crate::request::{ProbeCommand, ProbeSource};
 
-pub fn probing(what: ProbeSub) -> Probing {
+/// Converts a parsed subcommand of `rtrace probe`.
+pub fn probing(what: ProbeSub) -> ProbeCommand {
     match what {
-        ProbeSub::List { events } => Probing::List { patterns: events },
-        ProbeSub::Show { event } => Probing::Show { event },
+        ProbeSub::List { events } => ProbeCommand::List { patterns: events },
+        ProbeSub::Show { event } => ProbeCommand::Show { event },
         ProbeSub::Add { spec, file, force } => {
-            // clap sees to it that one of the two is there.
-            Probing::Add { lines: file.map_or_else(|| Lines::One(spec.unwrap_or_default()), Lines::File), force }
+            // clap makes sure that one of the two is present.
+            ProbeCommand::Add { lines: file.map_or_else(|| ProbeSource::One(spec.unwrap_or_default()), ProbeSource::File), force }
         }
-        ProbeSub::Del { events, force } => Probing::Delete { patterns: events, force },
-        ProbeSub::Emit { event, values } => Probing::Emit { event, values },
+        ProbeSub::Del { events, force } => ProbeCommand::Delete { patterns: events, force },
+        ProbeSub::Emit { event, values } => ProbeCommand::Emit { event, values },
     }
 }

@@ -1,26 +1,31 @@
-//! What is printed, where it goes, and how rtrace goes about it.
+//! Parses the options that say what is printed, where it is written, and by which means rtrace traces.
 
 use super::{Stop, Surroundings, wrong};
 use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
 use crate::request::{Color, Engine, Output, Rotation, Run, Sink, StringsBy};
 use crate::show::{Mode, Show, Style, SummaryBy, TimeFormat};
-use crate::text::units;
+use crate::text::quantity;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// With -a, a summary has so many rows if nothing else is said: all of it fits into a terminal of 24 lines.
+/// The default number of rows in a summary of the whole machine. With them, the summary fits into a terminal of 24
+/// lines.
 const ROWS_OF_ALL: usize = 12;
 
-/// Whether the name of the output says that it has JSON.
+/// Whether the name of the output file asks for JSON.
 fn is_json_file(cli: &Cli) -> bool {
     cli.output.output.as_ref().is_some_and(|name| name.as_bytes().ends_with(b".jsonl") && !name.as_bytes().starts_with(b"|"))
 }
 
+/// Parses the options that say which lines and tables are printed, and how.
+///
+/// # Errors
+/// Two options cannot be combined, or a value is wrong.
 pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let summary = &cli.summary;
-    // A picture of the calls is what was asked for; lines are, where there is a place for them.
+    // With --folded or --flamegraph, lines are printed only if -o says where.
     let is_drawn = cli.graphs.folded.is_some() || cli.graphs.flamegraph.is_some();
     let mode = match (summary.summary || summary.errno_summary, summary.with_summary) {
         (_, true) => Mode::Both,
@@ -29,36 +34,34 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         (false, false) => Mode::Lines,
     };
     if matches!(mode, Mode::Lines | Mode::Nothing) {
-        let asked = [
+        let options = [
             (summary.summary_mode.is_some(), "--summary-mode"),
             (summary.by.is_some(), "--by"),
             (summary.histogram, "--histogram"),
             (summary.interval.is_some(), "--interval"),
             (summary.max_summary.is_some(), "--max-summary"),
         ];
-        if let Some((_, option)) = asked.into_iter().find(|(asked, _)| *asked) {
-            return Err(wrong(format!("{option} says how a summary looks; ask for one with -s or -S")));
+        if let Some((_, option)) = options.into_iter().find(|(is_given, _)| *is_given) {
+            return Err(wrong(format!("{option} needs a summary: add -s or -S")));
         }
     }
     if summary.interval == Some(0) {
-        return Err(wrong("--interval 0: an interval is longer than nothing (1s)"));
+        return Err(wrong("--interval 0: the interval must be longer than 0, for example 1s"));
     }
     let summary_by = summary.summary_mode.or(config.summary_mode).map(SummaryBy::from).unwrap_or_default();
     let max_summary = summary.max_summary.or(config.max_summary).map(|n| n as usize);
-    let named = &cli.target;
+    let target = &cli.target;
     let is_named =
-        !named.pid.is_empty() || !named.tid.is_empty() || named.uid.is_some() || named.cgroup.is_some() || named.container.is_some();
-    let is_of_all = !is_named && (named.all_cpus || named.cpu.is_some() || cli.command.is_empty()) && summary_by == SummaryBy::Whole;
+        !target.pid.is_empty() || !target.tid.is_empty() || target.uid.is_some() || target.cgroup.is_some() || target.container.is_some();
+    let is_of_all = !is_named && (target.all_cpus || target.cpu.is_some() || cli.command.is_empty()) && summary_by == SummaryBy::OneTable;
     let lines = &cli.lines;
     let arg_names = config.show_arg_names.unwrap_or(true);
     let style = if lines.json || is_json_file(cli) { Style::Json } else { Style::Perf };
     if style == Style::Json && mode != Mode::Lines {
-        return Err(wrong(
-            "--json is about calls and events as they come: it does not go with a summary yet (-s, -S); leave one of them out",
-        ));
+        return Err(wrong("--json writes calls and events, and cannot be combined with a summary (-s, -S) yet: leave one of them out"));
     }
     if style == Style::Json && cli.output.output_separately {
-        return Err(wrong("--json writes one stream: it does not go with --output-separately"));
+        return Err(wrong("--json writes one stream, and cannot be combined with --output-separately: leave one of them out"));
     }
     Ok(Show {
         style,
@@ -80,9 +83,9 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         },
         comm: lines.comm || !lines.no_comm && config.show_comm.unwrap_or(true),
         cpu: lines.show_cpu || config.show_cpu == Some(true),
-        // Without names, an argument that is left out could not be missed.
+        // Without argument names, readers could not tell which argument was left out.
         zeros: lines.show_zeros || config.show_zeros == Some(true) || !arg_names,
-        // Each call has one object, whoever reads along, unless more are asked for.
+        // In JSON, each call has one object unless --pending asks for more, whatever the output is.
         pending: (lines.pending || lines.no_pending || style == Style::Json).then_some(lines.pending),
         arg_names,
         durations: config.show_duration.unwrap_or(true),
@@ -94,8 +97,10 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     })
 }
 
+/// Parses the options about the output.
+///
 /// # Errors
-/// `--max-size` stands with what is no file.
+/// `--max-size` is 0, or the output is not a file.
 pub fn output(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Output, Stop> {
     let to = match &cli.output.output {
         None => Sink::Stderr,
@@ -114,16 +119,21 @@ pub fn output(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Outpu
     };
     let rotation = cli.output.max_size.map(|max_size| Rotation { max_size, keep: cli.output.rotate.unwrap_or(1) });
     match (rotation, &to) {
-        (Some(Rotation { max_size: 0, .. }), _) => Err(wrong("--max-size 0: a file has room for a byte at least (100M)")),
-        (Some(_), Sink::Stderr | Sink::Stdout | Sink::Pipe(_)) => Err(wrong("--max-size is about a file: it needs -o FILE")),
+        (Some(Rotation { max_size: 0, .. }), _) => Err(wrong("--max-size 0: the size must be at least one byte, for example 100M")),
+        (Some(_), Sink::Stderr | Sink::Stdout | Sink::Pipe(_)) => Err(wrong("--max-size needs an output file: add -o FILE")),
         _ => Ok(Output { to, separately: cli.output.output_separately, color, rotation }),
     }
 }
 
+/// Parses the options about engine, ring buffers and messages.
+///
+/// # Errors
+/// Two options cannot be combined, or a value is wrong.
 pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Stop> {
     let ring = cli.run.mmap_pages.as_ref().or(config.mmap_pages.as_ref());
-    let ring_bytes =
-        ring.map(|text| units::pages_or_size(text, around.page_bytes).map_err(|what| wrong(format!("-m {text}: {what}")))).transpose()?;
+    let ring_bytes = ring
+        .map(|text| quantity::pages_or_size(text, around.page_bytes).map_err(|what| wrong(format!("-m {text}: {what}"))))
+        .transpose()?;
     let engine = match cli.run.engine {
         EngineArg::Auto => Engine::Auto,
         EngineArg::Tracepoint => Engine::Tracepoint,
@@ -139,7 +149,9 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
     };
     let engine = match (engine, strings_by) {
         (engine, StringsBy::Auto) => engine,
-        (Engine::Bpf, _) => return Err(wrong("--strings-by is for tracing without BPF; with --engine bpf, the programs read strings")),
+        (Engine::Bpf, _) => {
+            return Err(wrong("--strings-by is for tracing without BPF: leave it out, or leave --engine bpf out"));
+        }
         (Engine::Auto | Engine::Tracepoint, _) => Engine::Tracepoint,
     };
     let (quiet, verbose) = (cli.run.quiet > 0, cli.run.verbose);

@@ -1,44 +1,48 @@
-//! Whom to trace, and the command.
+//! Parses the target and the command.
 
 use super::{Stop, wrong};
 use crate::cli::args::{Cli, TargetArgs};
-use crate::request::{Command, Target, Who};
+use crate::request::{Command, Target, TaskSelection};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+/// Parses the options for the target, and those for the command.
+///
+/// # Errors
+/// A number is wrong, or an option for a command is given without a command.
 pub fn target(cli: Cli) -> Result<Target, Stop> {
     let TargetArgs { pid, tid, uid, cgroup, container, .. } = &cli.target;
     let who = if !pid.is_empty() {
-        Some(Who::Pids(numbers("-p", pid)?))
+        Some(TaskSelection::Pids(numbers("-p", pid)?))
     } else if !tid.is_empty() {
-        Some(Who::Tids(numbers("-t", tid)?))
+        Some(TaskSelection::Tids(numbers("-t", tid)?))
     } else if let Some(user) = uid {
-        Some(Who::User(user.clone()))
+        Some(TaskSelection::User(user.clone()))
     } else if let Some(cgroup) = cgroup {
-        Some(Who::Cgroup(cgroup.clone()))
+        Some(TaskSelection::Cgroup(cgroup.clone()))
     } else if let Some(container) = container {
-        Some(Who::Container(container.clone()))
+        Some(TaskSelection::Container(container.clone()))
     } else {
-        (cli.target.all_cpus || cli.target.cpu.is_some() || cli.command.is_empty()).then_some(Who::All)
+        (cli.target.all_cpus || cli.target.cpu.is_some() || cli.command.is_empty()).then_some(TaskSelection::All)
     };
     let timer = command(cli)?;
     match (who, timer) {
         (None, Some(command)) => Ok(Target::Command(command)),
-        (who, timer) => Ok(Target::There { who: who.unwrap_or(Who::All), timer }),
+        (who, timer) => Ok(Target::Running { tasks: who.unwrap_or(TaskSelection::All), timer }),
     }
 }
 
 fn command(cli: Cli) -> Result<Option<Command>, Stop> {
     let target = cli.target;
     if cli.command.is_empty() {
-        let given = [
+        let options = [
             ("--run-as", target.run_as.is_some()),
             ("-E", !target.env.is_empty()),
             ("--chdir", target.chdir.is_some()),
             ("--no-wait", target.no_wait),
         ];
-        return match given.iter().find(|(_, given)| *given) {
-            Some((option, _)) => Err(wrong(format!("{option} is about a command, and there is none"))),
+        return match options.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(wrong(format!("{option} applies to a command, and there is none on the command line"))),
             None => Ok(None),
         };
     }
@@ -46,7 +50,7 @@ fn command(cli: Cli) -> Result<Option<Command>, Stop> {
     Ok(Some(Command { argv: cli.command, run_as: target.run_as, env, chdir: target.chdir }))
 }
 
-/// `VAR=VALUE` or `VAR`.
+/// Parses `VAR=VALUE` or `VAR`.
 fn variable(text: &OsStr) -> Result<(OsString, Option<OsString>), Stop> {
     let bytes = text.as_bytes();
     let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
@@ -54,13 +58,13 @@ fn variable(text: &OsStr) -> Result<(OsString, Option<OsString>), Stop> {
         None => (bytes, None),
     };
     if name.is_empty() {
-        Err(wrong(format!("-E {}: a variable's name is missing", text.display())))
+        Err(wrong(format!("-E {}: the variable's name is missing", text.display())))
     } else {
         Ok((OsString::from_vec(name.to_vec()), value))
     }
 }
 
-/// Positive numbers, separated by commas or blanks (as pidof gives them), each once.
+/// Parses process or thread IDs, separated by commas or blanks (as pidof(1) prints them). Drops repeated ones.
 pub fn numbers(option: &str, lists: &[String]) -> Result<Vec<i32>, Stop> {
     let mut numbers = Vec::new();
     for word in lists.iter().flat_map(|list| list.split([',', ' ', '\n', '\t'])).filter(|word| !word.is_empty()) {
@@ -70,24 +74,24 @@ pub fn numbers(option: &str, lists: &[String]) -> Result<Vec<i32>, Stop> {
                     numbers.push(number);
                 }
             }
-            _ => return Err(wrong(format!("{option} {word}: that is no process number"))),
+            _ => return Err(wrong(format!("{option} {word}: this is not a process or thread ID"))),
         }
     }
     if numbers.is_empty() && !lists.is_empty() {
-        Err(wrong(format!("{option} is given no process number; is the program running?")))
+        Err(wrong(format!("{option} has an empty list of IDs; is the program running?")))
     } else {
         Ok(numbers)
     }
 }
 
-/// CPUs as `0-3,8`, ascending, each once.
+/// Parses CPUs as `0-3,8`. Returns them in ascending order, each once.
 pub fn cpus(text: &str) -> Result<Vec<u32>, Stop> {
     let bad = |part: &str| wrong(format!("-C {text}: `{part}` is neither a CPU's number nor a range of them (0-3,8)"));
     let mut cpus = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         match (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
-            // More CPUs than Linux can have would only be a way to fill the memory.
+            // Linux has at most 8192 CPUs (CONFIG_NR_CPUS); a larger range would only use up memory.
             (Ok(first), Ok(last)) if first <= last && last < 8192 => cpus.extend(first..=last),
             _ => return Err(bad(part)),
         }

@@ -4,13 +4,13 @@ mod sums;
 
 use super::*;
 use crate::request::filter::Expr;
-use crate::request::{Color, Engine, Faults, Setup, Sink, Target, Who};
+use crate::request::{Color, Engine, Faults, Setup, Sink, Target, TaskSelection};
 use crate::session::CallGraph;
 use crate::show::{Mode, SummaryBy, TimeFormat};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 
-/// Environment variables and files of a test.
+/// The environment variables and files of a test.
 #[derive(Default)]
 struct World {
     vars: Vec<(&'static str, &'static str)>,
@@ -39,7 +39,7 @@ fn traced(words: &[&str]) -> Trace {
     }
 }
 
-/// By words with a blank between them.
+/// Parses words that are separated by blanks.
 fn traced_by(words: &str) -> Trace {
     traced(&words.split(' ').collect::<Vec<_>>())
 }
@@ -54,7 +54,7 @@ fn refused(words: &[&str]) -> String {
 fn argv(target: &Target) -> Vec<String> {
     let command = match target {
         Target::Command(command) => Some(command),
-        Target::There { timer, .. } => timer.as_ref(),
+        Target::Running { timer, .. } => timer.as_ref(),
     };
     command.map(|command| command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect()).unwrap_or_default()
 }
@@ -69,7 +69,7 @@ fn the_command_begins_at_the_first_word_that_is_no_option() {
 }
 
 #[test]
-fn subcommand_names_win_except_behind_two_dashes() {
+fn subcommand_names_win_except_after_two_dashes() {
     let list = |what, glob: Option<&str>| Ok(Request::List { what, glob: glob.map(str::to_owned) });
     let world = World::default();
     assert_eq!(world.parse(&["list"]), list(Listing::Everything, None));
@@ -80,7 +80,7 @@ fn subcommand_names_win_except_behind_two_dashes() {
     assert_eq!(argv(&traced(&["--", "list", "-a"]).target), ["list", "-a"]);
     assert_eq!(argv(&traced(&["-s", "--", "record"]).target), ["record"]);
     assert_eq!(argv(&traced(&["sh", "list"]).target), ["sh", "list"]);
-    let sentence = "`rtrace list` takes none of the options before it; to trace a program called list, put -- before it";
+    let sentence = "`rtrace list` does not accept the options before it; to trace a program called list, put -- before its name";
     assert_eq!(refused(&["-e", "openat", "list"]), sentence);
     assert_eq!(world.parse(&["--no-config", "check"]), Ok(Request::Check));
     let setup =
@@ -91,7 +91,7 @@ fn subcommand_names_win_except_behind_two_dashes() {
         assert!(world.parse(&["check", "--setup", &format!("--group={group}")]).is_err(), "{group}");
     }
     assert!(world.parse(&["check", "--group", "x"]).is_err());
-    assert_eq!(refused(&["list", "syscals", "x"]), "`syscals` is nothing that can be listed (syscalls, groups, events, tables)");
+    assert_eq!(refused(&["list", "syscals", "x"]), "`syscals` cannot be listed, only syscalls, groups, events and tables can");
 }
 
 #[test]
@@ -103,45 +103,45 @@ fn reserved_words_are_not_taken_for_programs() {
 }
 
 #[test]
-fn targets() {
+fn targets_are_parsed() {
     let who = |words: &[&str]| match traced(words).target {
-        Target::There { who, timer } => (who, timer.is_some()),
+        Target::Running { tasks, timer } => (tasks, timer.is_some()),
         Target::Command(_) => panic!("{words:?} traces a command"),
     };
-    assert_eq!(who(&[]), (Who::All, false));
-    assert_eq!(who(&["-a", "sleep", "5"]), (Who::All, true));
-    assert_eq!(who(&["-C", "0-1,3", "sleep", "5"]), (Who::All, true));
-    assert_eq!(who(&["-p", "12 7\n", "-p", "7,9"]), (Who::Pids(vec![12, 7, 9]), false));
-    assert_eq!(who(&["-t", "12", "-C", "1", "sleep", "1"]), (Who::Tids(vec![12]), true));
-    assert_eq!(who(&["-u", "root"]), (Who::User("root".to_owned()), false));
-    assert_eq!(who(&["-a", "-G", "system.slice"]), (Who::Cgroup("system.slice".to_owned()), false));
-    assert_eq!(who(&["-a", "--container", "web"]), (Who::Container("web".to_owned()), false));
+    assert_eq!(who(&[]), (TaskSelection::All, false));
+    assert_eq!(who(&["-a", "sleep", "5"]), (TaskSelection::All, true));
+    assert_eq!(who(&["-C", "0-1,3", "sleep", "5"]), (TaskSelection::All, true));
+    assert_eq!(who(&["-p", "12 7\n", "-p", "7,9"]), (TaskSelection::Pids(vec![12, 7, 9]), false));
+    assert_eq!(who(&["-t", "12", "-C", "1", "sleep", "1"]), (TaskSelection::Tids(vec![12]), true));
+    assert_eq!(who(&["-u", "root"]), (TaskSelection::User("root".to_owned()), false));
+    assert_eq!(who(&["-a", "-G", "system.slice"]), (TaskSelection::Cgroup("system.slice".to_owned()), false));
+    assert_eq!(who(&["-a", "--container", "web"]), (TaskSelection::Container("web".to_owned()), false));
     assert_eq!(traced(&["-C", "3,0-1,1"]).what.cpus, Some(vec![0, 1, 3]));
 }
 
 #[test]
-fn bad_targets() {
-    assert_eq!(refused(&["-p", "x"]), "-p x: that is no process number");
-    assert_eq!(refused(&["-p", ""]), "-p is given no process number; is the program running?");
-    assert_eq!(refused(&["--filter-pids", "1,-2"]), "--filter-pids -2: that is no process number");
+fn wrong_targets_are_refused() {
+    assert_eq!(refused(&["-p", "x"]), "-p x: this is not a process or thread ID");
+    assert_eq!(refused(&["-p", ""]), "-p has an empty list of IDs; is the program running?");
+    assert_eq!(refused(&["--filter-pids", "1,-2"]), "--filter-pids -2: this is not a process or thread ID");
     assert_eq!(refused(&["-C", "3-1"]), "-C 3-1: `3-1` is neither a CPU's number nor a range of them (0-3,8)");
-    assert_eq!(refused(&["-a", "--chdir", "/"]), "--chdir is about a command, and there is none");
+    assert_eq!(refused(&["-a", "--chdir", "/"]), "--chdir applies to a command, and there is none on the command line");
     assert!(refused(&["-p", "1", "-t", "2"]).contains("cannot be used with"));
     assert!(refused(&["-p", "1", "-a"]).contains("cannot be used with"));
 }
 
 #[test]
-fn a_command_and_its_surroundings() {
+fn a_command_has_its_user_environment_and_directory() {
     let trace = traced(&["--run-as", "nobody", "-E", "A=b=c", "-E", "HOME", "--chdir", "/tmp", "--no-wait", "env"]);
     let Target::Command(command) = trace.target else { panic!("no command") };
     assert_eq!(command.run_as.as_deref(), Some("nobody"));
     assert_eq!(command.env, [("A".into(), Some("b=c".into())), ("HOME".into(), None)]);
     assert_eq!((command.chdir, trace.run.wait), (Some("/tmp".into()), false));
-    assert_eq!(refused(&["-E", "=x", "env"]), "-E =x: a variable's name is missing");
+    assert_eq!(refused(&["-E", "=x", "env"]), "-E =x: the variable's name is missing");
 }
 
 #[test]
-fn a_filter_holds_for_the_list_before_it() {
+fn a_filter_applies_to_the_list_before_it() {
     let what = traced(&[
         "--filter",
         "pid != 1",
@@ -168,7 +168,7 @@ fn a_filter_holds_for_the_list_before_it() {
 }
 
 #[test]
-fn probes_stand_among_the_items() {
+fn probes_are_items_in_the_order_of_the_command_line() {
     let what =
         traced(&["-e", "openat", "--probe", "p /bin/x:main  n=%di", "--filter", "n > 3", "--probe", "f vfs_read%return $retval", "ls"])
             .what;
@@ -176,32 +176,32 @@ fn probes_stand_among_the_items() {
         what.items.iter().map(|item| (item.list, item.selector.to_string(), item.filter.is_some())).collect();
     let expected = [(0, "openat", false), (1, "p /bin/x:main n=%di", true), (2, "f vfs_read%return $retval", false)];
     assert_eq!(printed, expected.map(|(list, text, filter)| (list, text.to_owned(), filter)));
-    assert!(refused(&["--probe", "-:mine/x", "ls"]).starts_with("--probe makes events"));
+    assert!(refused(&["--probe", "-:mine/x", "ls"]).starts_with("--probe cannot delete events"));
     assert!(refused(&["--probe", "p /bin/x:main n=%di:u9", "ls"]).contains("^"));
 }
 
 #[test]
-fn a_filter_behind_taking_away_holds_for_the_rest() {
+fn a_filter_after_a_removal_applies_to_the_rest() {
     let what = traced(&["-e", "!futex", "--filter", "ret < 0", "--filter", "fd == 3", "ls"]).what;
     assert_eq!(what.filter.unwrap().to_string(), "ret < 0 && fd == 3");
     for words in [["-e", "!futex", "--filter", "ret < 0", "-e", "sched:*"], ["-e", "%file", "-e", "!statx", "--filter", "ret < 0"]] {
-        assert!(refused(&words).starts_with("a --filter stands behind an -e that only takes away"), "{words:?}");
+        assert!(refused(&words).starts_with("a --filter follows an -e that only removes items"), "{words:?}");
     }
 }
 
 #[test]
-fn mistakes_in_the_languages_have_a_caret() {
-    assert_eq!(refused(&["-e", "openat,%fil", "ls"]), "-e: there is no group %fil; near: %file\n    openat,%fil\n           ^~~~");
-    assert_eq!(refused(&["-e", "openat", "--filter", "ret = 1", "ls"]), "--filter: equality is written ==\n    ret = 1\n        ^");
+fn mistakes_in_lists_and_filters_have_a_caret() {
+    assert_eq!(refused(&["-e", "openat,%fil", "ls"]), "-e: there is no group %fil; similar: %file\n    openat,%fil\n           ^~~~");
+    assert_eq!(refused(&["-e", "openat", "--filter", "ret = 1", "ls"]), "--filter: use == to test for equality\n    ret = 1\n        ^");
     assert_eq!(
         refused(&["--switch-on", "%file", "ls"]),
-        "--switch-on: one event is wanted here, as `sched:sched_switch`, or one syscall\n    %file\n    ^~~~~"
+        "--switch-on: expected one event, like `sched:sched_switch`, or one syscall\n    %file\n    ^~~~~"
     );
-    assert_eq!(refused(&["--no-syscalls", "-e", "sched:*,openat", "ls"]), "--no-syscalls takes away what -e openat asks for");
+    assert_eq!(refused(&["--no-syscalls", "-e", "sched:*,openat", "ls"]), "--no-syscalls contradicts -e openat: leave one of them out");
 }
 
 #[test]
-fn call_graphs() {
+fn call_graph_options_are_parsed() {
     let graphs = |words: &[&str]| traced(&[words, &["ls"]].concat()).graphs;
     let whole = Some(CallGraph::Dwarf { size: None });
     assert_eq!(graphs(&[]).user, None);
@@ -219,12 +219,15 @@ fn call_graphs() {
     assert_eq!((kernel.user, kernel.kernel, kernel.max), (None, true, Some(3)), "frames of the kernel alone");
     assert_eq!(graphs(&["--kernel-stack", "--call-graph", "fp"]).user, Some(CallGraph::FramePointer));
     for (words, why) in [
-        (&["--call-graph", "lbr"][..], "--call-graph lbr: the CPU's branch records come with its hardware counters only"),
-        (&["--call-graph", "dwarf,70000"], "--call-graph dwarf,70000: `70000` of stack do not fit into a record (1 to 65520 bytes)"),
-        (&["--call-graph", "dwarf,x"], "--call-graph dwarf,x: `x` is no unit of size"),
-        (&["--call-graph", "orc"], "--call-graph orc: `orc` is no way to take stacks (fp, dwarf, dwarf:SIZE)"),
+        (&["--call-graph", "lbr"][..], "--call-graph lbr: the CPU's branch records come only with hardware events"),
+        (
+            &["--call-graph", "dwarf,70000"],
+            "--call-graph dwarf,70000: `70000` is not a valid stack size (a record has room for 1 to 65520 bytes)",
+        ),
+        (&["--call-graph", "dwarf,x"], "--call-graph dwarf,x: `x` is not a unit of size"),
+        (&["--call-graph", "orc"], "--call-graph orc: `orc` is not a call graph method (use fp, dwarf or dwarf:SIZE)"),
         (&["-s", "--call-graph", "fp"], "a summary alone shows no stacks: add --stack-summary"),
-        (&["--stack-summary"], "--stack-summary is a part of the summary; ask for one with -s or -S"),
+        (&["--stack-summary"], "--stack-summary needs a summary: add -s or -S"),
     ] {
         let text = refused(&[words, &["ls"]].concat());
         assert!(text.starts_with(why), "{text}");
@@ -232,35 +235,35 @@ fn call_graphs() {
 }
 
 #[test]
-fn amounts() {
+fn times_sizes_and_counts_are_parsed() {
     let trace = traced(&["--duration", "1", "-D", "500ms", "-m", "8M", "--string-limit", "0", "--max-events", "10", "ls"]);
     assert_eq!((trace.show.duration, trace.what.delay), (Some(1_000_000), Some(500_000_000)));
     assert_eq!((trace.run.ring_bytes, trace.show.string_limit, trace.show.max_events), (Some(8 << 20), 0, Some(10)));
     assert_eq!(traced(&["-m", "16", "ls"]).run.ring_bytes, Some(65536));
-    assert_eq!(refused(&["-m", "0", "ls"]), "-m 0: it must be more than nothing");
-    assert!(refused(&["--duration", "1x", "ls"]).contains("`x` is no unit of time (ns, us, ms, s, m, h)"));
+    assert_eq!(refused(&["-m", "0", "ls"]), "-m 0: the size must be greater than 0");
+    assert!(refused(&["--duration", "1x", "ls"]).contains("`x` is not a unit of time (use ns, us, ms, s, m or h)"));
     assert!(refused(&["--max-events", "0", "ls"]).contains("--max-events"));
 }
 
 #[test]
-fn summaries() {
+fn summary_options_are_parsed() {
     let show = |words: &[&str]| {
         let show = traced(words).show;
         (show.mode, show.errno_summary, show.summary_by, show.max_summary)
     };
-    assert_eq!(show(&["ls"]), (Mode::Lines, false, SummaryBy::Whole, None));
+    assert_eq!(show(&["ls"]), (Mode::Lines, false, SummaryBy::OneTable, None));
     assert_eq!(show(&["-S", "ls"]).0, Mode::Both);
     assert_eq!(show(&["-s", "-S", "ls"]).0, Mode::Both);
-    assert_eq!(show(&["--errno-summary", "ls"]), (Mode::Summary, true, SummaryBy::Whole, None));
+    assert_eq!(show(&["--errno-summary", "ls"]), (Mode::Summary, true, SummaryBy::OneTable, None));
     assert_eq!(
         show(&["-S", "--errno-summary", "--summary-mode", "total", "--max-summary", "5", "ls"]),
         (Mode::Both, true, SummaryBy::Total, Some(5))
     );
-    assert!(refused(&["--summary-mode", "total", "ls"]).ends_with("ask for one with -s or -S"));
+    assert!(refused(&["--summary-mode", "total", "ls"]).ends_with("--summary-mode needs a summary: add -s or -S"));
 }
 
 #[test]
-fn where_it_goes() {
+fn outputs_are_parsed() {
     let to = |words: &[&str]| traced(words).output.to;
     assert_eq!(to(&["ls"]), Sink::Stderr);
     assert_eq!(to(&["-o", "-", "ls"]), Sink::Stdout);
@@ -282,7 +285,7 @@ fn the_last_of_two_opposites_wins() {
 }
 
 #[test]
-fn what_perfs_users_type_is_accepted() {
+fn options_of_perf_trace_are_accepted() {
     traced(&["--sort-events", "--bpf-summary", "--no-bpf-summary", "--expr", "openat", "--event", "close", "--all-cpus", "sleep", "1"]);
     assert_eq!(traced(&["-F", "maj", "ls"]).what.faults, Some(Faults::Major));
     assert_eq!(traced(&["--pf=all", "ls"]).what.faults, Some(Faults::All));
@@ -291,16 +294,16 @@ fn what_perfs_users_type_is_accepted() {
 }
 
 #[test]
-fn the_environment_comes_before_the_command_line() {
+fn the_command_line_overrides_the_environment() {
     let mut world = World { vars: vec![("RTRACE_OPTS", "-e '%file,!statx' --color never -T")], ..World::default() };
     let Ok(Request::Trace(trace)) = world.parse(&["--color", "always", "-e", "close", "ls"]) else { panic!("refused") };
     assert_eq!((trace.what.items.len(), trace.output.color, trace.show.time), (3, Color::Always, TimeFormat::Monotonic));
     let Ok(Request::Trace(trace)) = world.parse(&["--no-config", "ls"]) else { panic!("refused") };
     assert_eq!((trace.what.items.len(), trace.show.time), (0, TimeFormat::Relative));
-    assert_eq!(world.parse(&["check"]), Ok(Request::Check), "options for tracing are no business of check");
+    assert_eq!(world.parse(&["check"]), Ok(Request::Check), "RTRACE_OPTS has no effect on check");
     for (text, sentence) in [
-        ("-T ls", "in RTRACE_OPTS: `ls` is no option"),
-        ("list", "in RTRACE_OPTS: `list` is no option"),
+        ("-T ls", "in RTRACE_OPTS: `ls` is not an option"),
+        ("list", "in RTRACE_OPTS: `list` is not an option"),
         ("-e 'x", "in RTRACE_OPTS: a ' is not closed"),
     ] {
         world.vars = vec![("RTRACE_OPTS", text)];
@@ -309,7 +312,7 @@ fn the_environment_comes_before_the_command_line() {
 }
 
 #[test]
-fn files_come_before_the_environment() {
+fn the_environment_overrides_configuration_files() {
     let world = World {
         vars: vec![("HOME", "/root"), ("PERF_CONFIG", "/perfconfig"), ("NO_COLOR", "1"), ("RTRACE_OPTS", "--string-limit 7")],
         files: vec![
@@ -328,15 +331,15 @@ fn files_come_before_the_environment() {
 }
 
 #[test]
-fn a_bad_file_is_named_with_its_line() {
+fn a_wrong_setting_is_reported_with_file_and_line() {
     let world = World { vars: vec![("XDG_CONFIG_HOME", "/x")], files: vec![("/x/rtrace/config.toml", "\nstringlimit = 1\n")] };
-    let sentence = "/x/rtrace/config.toml:2: there is no setting `stringlimit`; near: string_limit";
+    let sentence = "/x/rtrace/config.toml:2: there is no setting `stringlimit`; similar: string_limit";
     assert_eq!(world.parse(&["ls"]), Err(Stop::Wrong(sentence.to_owned())));
     assert!(world.parse(&["--no-config", "ls"]).is_ok());
 }
 
 #[test]
-fn colours_of_the_environment() {
+fn environment_variables_choose_colours() {
     let color = |vars: &[(&'static str, &'static str)], words: &[&str]| {
         let Ok(Request::Trace(trace)) = (World { vars: vars.to_vec(), ..World::default() }).parse(words) else { panic!("refused") };
         trace.output.color
@@ -350,7 +353,7 @@ fn colours_of_the_environment() {
 }
 
 #[test]
-fn help_and_version_are_no_mistakes() {
+fn help_and_version_are_no_errors() {
     let text = |words: &[&str]| match World::default().parse(words) {
         Err(Stop::Text(text)) => text,
         other => panic!("{words:?}: {other:?}"),
@@ -363,14 +366,14 @@ fn help_and_version_are_no_mistakes() {
 }
 
 #[test]
-fn the_name_strace_is_not_guessed_at() {
+fn the_program_name_strace_is_refused() {
     let argv: Vec<OsString> = ["/usr/local/bin/strace", "-f", "ls"].map(OsString::from).to_vec();
-    let Err(Stop::Wrong(text)) = World::default().parse_called(&argv) else { panic!("taken") };
+    let Err(Stop::Wrong(text)) = World::default().parse_called(&argv) else { panic!("accepted") };
     assert!(text.starts_with("called by the name strace"));
 }
 
 #[test]
-fn what_is_not_utf8_stays_as_it_is() {
+fn words_that_are_not_utf8_are_kept() {
     let word = OsString::from_vec(b"/tmp/\xff".to_vec());
     let argv = ["rtrace".into(), "-o".into(), word.clone(), "cat".into(), word.clone()];
     let Ok(Request::Trace(trace)) = World::default().parse_called(&argv) else { panic!("refused") };

@@ -1,4 +1,4 @@
-//! What to trace: `-e`, `--probe`, `--filter` and what goes with them.
+//! Parses the options that say what to trace: `-e`, `--probe`, `--filter` and related ones.
 
 use super::target::{cpus, numbers};
 use super::{Stop, wrong};
@@ -6,16 +6,20 @@ use crate::cli::args::{Cli, FaultsArg};
 use crate::cli::config::Config;
 use crate::probe::grammar::{self, Line};
 use crate::request::filter::{self, Expr};
-use crate::request::{Faults, Item, Selector, What, select};
+use crate::request::{EventSelection, Faults, Item, Selector, select};
 use crate::session::Terms;
 use clap::ArgMatches;
 
-pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<What, Stop> {
+/// Parses the options that select calls and events.
+///
+/// # Errors
+/// A list, probe, filter or number is wrong, or two options contradict each other.
+pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<EventSelection, Stop> {
     let (mut items, filter) = items_and_filter(matches, config.add_events.is_some())?;
-    let asked = !items.is_empty();
-    let switched = if cli.what.syscalls { Some(true) } else { cli.what.no_syscalls.then_some(false) };
-    if let Some(item) = items.iter().find(|item| switched == Some(false) && !item.negated && item.selector.is_of_syscalls()) {
-        return Err(wrong(format!("--no-syscalls takes away what -e {} asks for", item.selector)));
+    let has_items = !items.is_empty();
+    let syscalls_option = if cli.what.syscalls { Some(true) } else { cli.what.no_syscalls.then_some(false) };
+    if let Some(item) = items.iter().find(|item| syscalls_option == Some(false) && !item.negated && item.selector.selects_syscalls()) {
+        return Err(wrong(format!("--no-syscalls contradicts -e {}: leave one of them out", item.selector)));
     }
     if let Some(text) = &config.add_events {
         items.splice(0..0, select::parse_list(text, 0).map_err(|error| wrong(format!("add_events: {error}")))?);
@@ -23,9 +27,9 @@ pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<What, St
     let event = |option: &str, text: &Option<String>| {
         text.as_deref().map(|text| select::parse_event(text).map_err(|error| wrong(format!("{option}: {error}")))).transpose()
     };
-    // Events that a file adds are beside the syscalls, not instead of them.
-    let syscalls = switched.or((config.add_events.is_some() && !asked).then_some(true));
-    Ok(What {
+    // Events of `add_events` are traced beside the syscalls, not instead of them.
+    let syscalls = syscalls_option.or((config.add_events.is_some() && !has_items).then_some(true));
+    Ok(EventSelection {
         items,
         filter,
         syscalls,
@@ -47,13 +51,14 @@ pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<What, St
     })
 }
 
-/// The items of all `-e` and `--probe`, with the `--filter` that followed each, and the filter that holds for everything.
+/// Returns the items of all `-e` and `--probe`, each with the `--filter` that follows it, and the filter that applies
+/// to everything.
 fn items_and_filter(matches: &ArgMatches, after_added: bool) -> Result<(Vec<Item>, Option<Expr>), Stop> {
     let mut items: Vec<Item> = Vec::new();
     let mut general: Option<Expr> = None;
     let mut list = usize::from(after_added);
     let mut latest = 0..0;
-    let mut behind_taking_away = false;
+    let mut follows_removal = false;
     for (option, text) in in_order(matches) {
         if option != "filter" {
             let more = if option == "probe" { vec![probe(text, list)?] } else { list_of_event(text, list)? };
@@ -65,7 +70,7 @@ fn items_and_filter(matches: &ArgMatches, after_added: bool) -> Result<(Vec<Item
         let expr = filter::parse(text).map_err(|error| wrong(format!("--filter: {error}")))?;
         let mut adding = items[latest.clone()].iter_mut().filter(|item| !item.negated).peekable();
         if adding.peek().is_none() {
-            behind_taking_away |= !latest.is_empty();
+            follows_removal |= !latest.is_empty();
             general = Some(Expr::both(general, expr));
             continue;
         }
@@ -73,11 +78,9 @@ fn items_and_filter(matches: &ArgMatches, after_added: bool) -> Result<(Vec<Item
             item.filter = Some(Expr::both(item.filter.take(), expr.clone()));
         }
     }
-    // `-e '!futex' --filter ...` is about all that is left; beside other items it could be about anything.
-    if behind_taking_away && items.iter().any(|item| !item.negated) {
-        return Err(wrong(
-            "a --filter stands behind an -e that only takes away: put it behind the -e that it is for, or before all of them",
-        ));
+    // `-e '!futex' --filter ...` filters all other calls. If there are other items, the filter could be meant for any.
+    if follows_removal && items.iter().any(|item| !item.negated) {
+        return Err(wrong("a --filter follows an -e that only removes items: put it after the -e that it is for, or before all of them"));
     }
     Ok((items, general))
 }
@@ -91,13 +94,11 @@ fn probe(text: &str, list: usize) -> Result<Item, Stop> {
         Line::Make(probe) => {
             Ok(Item { negated: false, selector: Selector::Probe(Box::new(probe)), terms: Terms::default(), filter: None, list })
         }
-        Line::Remove(_) => {
-            Err(wrong("--probe makes events, and takes them away itself at the end; for those of others there is `rtrace probe del`"))
-        }
+        Line::Remove(_) => Err(wrong("--probe cannot delete events (it deletes its own when the trace ends): use `rtrace probe del`")),
     }
 }
 
-/// Every `-e`, `--probe` and `--filter` as they stand on the command line.
+/// Returns every `-e`, `--probe` and `--filter` in the order of the command line.
 fn in_order(matches: &ArgMatches) -> Vec<(&'static str, &String)> {
     let mut all: Vec<(usize, &'static str, &String)> = Vec::new();
     for option in ["event", "probe", "filter"] {

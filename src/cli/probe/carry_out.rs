@@ -1,23 +1,23 @@
-//! Does what `rtrace probe` is asked.
+//! Carries out the subcommands of `rtrace probe`.
 
 use super::{add, del, emit, list, show};
 use crate::cli::ExitCode;
 use crate::cli::stdout;
 use crate::kernel::tracefs::Tracefs;
-use crate::request::Probing;
+use crate::request::ProbeCommand;
 
-/// Lists, shows, makes, deletes or emits; what there is to read goes to stdout.
+/// Carries out one subcommand and prints its answer on stdout.
 ///
 /// # Errors
-/// There is no tracefs for us; whatever else prevents it, a sentence.
-pub fn carry_out(what: &Probing) -> anyhow::Result<ExitCode> {
+/// tracefs cannot be read, or the subcommand fails; the error is one sentence.
+pub fn carry_out(what: &ProbeCommand) -> anyhow::Result<ExitCode> {
     let tracefs = Tracefs::find()?;
     let text = match what {
-        Probing::List { patterns } => list::list(&tracefs, patterns)?,
-        Probing::Show { event } => show::show(&tracefs, event)?,
-        Probing::Add { lines, force } => add::add(&tracefs, lines, *force)?,
-        Probing::Delete { patterns, force } => return del::delete(&tracefs, patterns, *force),
-        Probing::Emit { event, values } => emit::emit(&tracefs, event, values)?,
+        ProbeCommand::List { patterns } => list::list(&tracefs, patterns)?,
+        ProbeCommand::Show { event } => show::show(&tracefs, event)?,
+        ProbeCommand::Add { lines, force } => add::add(&tracefs, lines, *force)?,
+        ProbeCommand::Delete { patterns, force } => return del::delete(&tracefs, patterns, *force),
+        ProbeCommand::Emit { event, values } => emit::emit(&tracefs, event, values)?,
     };
     stdout::print(text.as_bytes())
 }

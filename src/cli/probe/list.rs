@@ -1,54 +1,55 @@
-//! `rtrace probe list`: every dynamic event of the kernel, a line each.
+//! `rtrace probe list`: lists the dynamic events of the kernel, one per line.
 //!
-//! `EVENT OWNER COUNTS DEFINITION`. OWNER is `probe-add`, `run:PID` for what a living rtrace made for itself, `gone:PID` for what one that was killed left, `other`. COUNTS is
-//! `hits=N`, of kprobes also `misses=N`; of user events `listeners=NAME,...`.
+//! A line is `EVENT OWNER COUNTS DEFINITION`. OWNER is `probe-add`, `run:PID` for an event that a running rtrace
+//! created for itself, `gone:PID` for one that a killed rtrace left behind, or `other`. COUNTS is `hits=N`, for kprobes
+//! also `misses=N`, and for user events `listeners=NAME,...`.
 
-use super::pattern::{Pattern, nothing};
+use super::pattern::{Pattern, no_match};
 use crate::kernel::tracefs::Tracefs;
-use crate::probe::inventory::{self, Entry, Whose};
+use crate::probe::inventory::{self, Creator, DynamicEvent};
 use crate::say;
 use crate::text::escape;
 use anyhow::bail;
 use std::fmt::Write;
 
-/// The lines of the events that any of the patterns matches; of all without one.
+/// Returns the lines of the events that match any of the patterns, or of all events if there are no patterns.
 ///
 /// # Errors
-/// The kernel's files cannot be read; a pattern matches nothing.
+/// The files of tracefs cannot be read, or a pattern matches nothing.
 pub fn list(tracefs: &Tracefs, patterns: &[String]) -> anyhow::Result<String> {
     let all = inventory::read(tracefs)?;
     for word in patterns {
         let pattern = Pattern::of(word);
         if !all.iter().any(|entry| pattern.matches(&entry.name)) {
-            bail!(nothing("dynamic event", word, all.iter().map(|entry| &entry.name)));
+            bail!(no_match("dynamic event", word, all.iter().map(|entry| &entry.name)));
         }
     }
     let patterns: Vec<Pattern> = patterns.iter().map(|word| Pattern::of(word)).collect();
     if all.is_empty() {
-        say!("rtrace: this kernel has no dynamic events now");
+        say!("rtrace: this kernel has no dynamic events at the moment");
     }
-    let asked = |entry: &&Entry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&entry.name));
-    Ok(all.iter().filter(asked).map(line).collect())
+    let is_asked_for = |entry: &&DynamicEvent| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&entry.name));
+    Ok(all.iter().filter(is_asked_for).map(line).collect())
 }
 
-fn line(entry: &Entry) -> String {
+fn line(entry: &DynamicEvent) -> String {
     let mut line = format!("{:<32} {:<10} {:<22} ", escaped(&entry.name.to_string()), owner(entry), counts(entry));
-    // As tracefs takes it, but that it separates some words by tabs.
+    // tracefs accepts this line again. It separates some words by tabs, which are printed as blanks.
     let _ = writeln!(line, "{}", escaped(&entry.line.replace('\t', " ")));
     line
 }
 
-/// One word.
-pub fn owner(entry: &Entry) -> String {
-    match entry.whose {
-        Whose::ProbeAdd => "probe-add".to_owned(),
-        Whose::Run(run) => format!("{}:{}", if run.is_gone() { "gone" } else { "run" }, run.pid()),
-        Whose::Other => "other".to_owned(),
+/// Returns the OWNER column.
+pub fn owner(entry: &DynamicEvent) -> String {
+    match entry.creator {
+        Creator::ProbeAdd => "probe-add".to_owned(),
+        Creator::Run(run) => format!("{}:{}", if run.is_gone() { "gone" } else { "run" }, run.pid()),
+        Creator::Other => "other".to_owned(),
     }
 }
 
-/// What the kernel counts of it.
-pub fn counts(entry: &Entry) -> String {
+/// Returns the COUNTS column: what the kernel counts for this event.
+pub fn counts(entry: &DynamicEvent) -> String {
     let mut words = Vec::new();
     if let Some(hits) = entry.hits {
         words.push(format!("hits={}", hits.hits));
@@ -60,7 +61,8 @@ pub fn counts(entry: &Entry) -> String {
     if words.is_empty() { "-".to_owned() } else { words.join(" ") }
 }
 
-/// For a line of text. Backslashes that a definition has of itself stay, so that it can be given back to the kernel, unless something else is escaped.
+/// Escapes a definition for a line of text. One that is printable ASCII stays as it is, with its own backslashes, so
+/// that it can be written to tracefs again.
 pub fn escaped(text: &str) -> String {
     if text.bytes().all(|b| matches!(b, b' '..=b'~')) {
         return text.to_owned();
@@ -77,8 +79,10 @@ mod tests {
     use crate::probe::hits::Hits;
 
     #[test]
-    fn a_line_an_event() {
-        let of = |name, text: &str, hits, listeners| line(&Entry { name, line: text.to_owned(), whose: Whose::Other, hits, listeners });
+    fn an_event_has_one_line() {
+        let of = |name, text: &str, hits, listeners| {
+            line(&DynamicEvent { name, line: text.to_owned(), creator: Creator::Other, hits, listeners })
+        };
         let hits = Some(Hits { hits: 12, misses: Some(0) });
         assert_eq!(
             of(EventName::new("kprobes", "open"), "p:kprobes/open do_sys_open", hits, None),

@@ -1,4 +1,4 @@
-//! `rtrace probe`: dynamic events that stay, made, listed, shown, deleted; and user events, emitted.
+//! `rtrace probe`: adds, lists, shows and deletes dynamic events, and writes records of user events.
 
 mod add;
 mod carry_out;

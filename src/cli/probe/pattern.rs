@@ -1,10 +1,11 @@
-//! Events as `rtrace probe` is told of them: `group:event`, `group/event`, `event`, each part a glob.
+//! Names of events on the command line of `rtrace probe`: `group:event`, `group/event` or `event`. Each part may be a
+//! glob.
 
 use crate::kernel::tracefs::EventName;
 use crate::text::glob;
 use crate::text::near::{hint, nearest};
 
-/// Which events are meant.
+/// A pattern for names of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     group: String,
@@ -12,7 +13,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Without a group, the events of all.
+    /// Parses a word. Without a group, the pattern matches events of all groups.
     pub fn of(word: &str) -> Pattern {
         let (group, event) = word.split_once([':', '/']).unwrap_or(("*", word));
         Pattern { group: group.to_owned(), event: event.to_owned() }
@@ -23,7 +24,7 @@ impl Pattern {
         matches(&self.group, &name.subsystem) && matches(&self.event, &name.name)
     }
 
-    /// It may mean many, so that none in particular is meant.
+    /// Whether the pattern may match several events by a wildcard that the user typed.
     pub fn is_glob(&self) -> bool {
         self.group != "*" && glob::is_pattern(&self.group) || glob::is_pattern(&self.event)
     }
@@ -37,10 +38,10 @@ impl Pattern {
     }
 }
 
-/// The sentence when a word means none of these events.
-pub fn nothing<'a>(noun: &str, word: &str, names: impl Iterator<Item = &'a EventName>) -> String {
-    let whole = word.contains([':', '/']);
-    let names: Vec<String> = names.map(|name| if whole { name.to_string() } else { name.name.clone() }).collect();
+/// Returns the error message for a word that matches none of these events.
+pub fn no_match<'a>(noun: &str, word: &str, names: impl Iterator<Item = &'a EventName>) -> String {
+    let has_group = word.contains([':', '/']);
+    let names: Vec<String> = names.map(|name| if has_group { name.to_string() } else { name.name.clone() }).collect();
     let near = nearest(&word.replace('/', ":"), names.iter().map(String::as_str), 4);
     format!("no {noun} matches `{}`{}", word.escape_debug(), hint(&near))
 }
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_and_globs() {
+    fn patterns_match_groups_and_globs() {
         let open = EventName::new("kprobes", "open");
         for word in ["open", "kprobes:open", "kprobes/open", "k*:o*", "*:open", "o?en"] {
             assert!(Pattern::of(word).matches(&open), "{word}");
@@ -62,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn near_names() {
+    fn similar_names_are_suggested() {
         let names = [EventName::new("kprobes", "open_file"), EventName::new("kprobes", "close")];
-        assert_eq!(nothing("probe", "clsoe", names.iter()), "no probe matches `clsoe`; near: close");
-        assert_eq!(nothing("probe", "kprobes/clsoe", names.iter()), "no probe matches `kprobes/clsoe`; near: kprobes:close");
+        assert_eq!(no_match("probe", "clsoe", names.iter()), "no probe matches `clsoe`; similar: close");
+        assert_eq!(no_match("probe", "kprobes/clsoe", names.iter()), "no probe matches `kprobes/clsoe`; similar: kprobes:close");
     }
 }

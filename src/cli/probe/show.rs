@@ -1,26 +1,26 @@
-//! `rtrace probe show`: all of an event, a dynamic one or any other.
+//! `rtrace probe show`: shows all about one event, dynamic or not.
 
 use super::list::{counts, escaped, owner};
-use super::pattern::{Pattern, nothing};
+use super::pattern::{Pattern, no_match};
 use crate::kernel::format::{FieldPlace, Format, FormatField};
 use crate::kernel::tracefs::{EventName, Tracefs};
-use crate::probe::inventory::{self, Entry};
+use crate::probe::inventory::{self, DynamicEvent};
 use crate::probe::state::{self, State};
 use anyhow::bail;
 use std::fmt::Write;
 
-/// Names of one event's candidates at most.
+/// How many names an error message lists at most when several events match.
 const CANDIDATES_MAX: usize = 8;
 
-/// The event's definition, fields, filter, triggers and histograms.
+/// Returns the definition, fields, filter, triggers and histograms of an event.
 ///
 /// # Errors
-/// There is no such event, or there are several.
+/// No event matches, or several do.
 pub fn show(tracefs: &Tracefs, word: &str) -> anyhow::Result<String> {
     let name = one(tracefs, word)?;
     let format = tracefs.format(&name.subsystem, &name.name)?;
-    // The definitions of probes may be readable for root only, where events are not.
-    let entries: Vec<Entry> = inventory::read(tracefs).unwrap_or_default().into_iter().filter(|entry| entry.name == name).collect();
+    // The definitions of probes may be readable for root alone while the events are readable for others.
+    let entries: Vec<DynamicEvent> = inventory::read(tracefs).unwrap_or_default().into_iter().filter(|entry| entry.name == name).collect();
     let mut text = format!("{}\n", escaped(&name.to_string()));
     let mut row = |label: &str, value: &str| {
         let _ = writeln!(text, "    {label:<12}{}", escaped(value));
@@ -39,13 +39,13 @@ pub fn show(tracefs: &Tracefs, word: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The one event that is meant.
+/// Returns the only event that matches.
 fn one(tracefs: &Tracefs, word: &str) -> anyhow::Result<EventName> {
     let pattern = Pattern::of(word);
     let found = tracefs.matching(pattern.group(), pattern.event())?;
     match &found[..] {
         [name] => Ok(name.clone()),
-        [] => bail!(nothing("event", word, tracefs.matching("*", "*")?.iter())),
+        [] => bail!(no_match("event", word, tracefs.matching("*", "*")?.iter())),
         several => {
             let mut names: Vec<String> = several.iter().take(CANDIDATES_MAX).map(ToString::to_string).collect();
             if several.len() > CANDIDATES_MAX {
@@ -83,7 +83,7 @@ fn fields(format: &Format, row: &mut impl FnMut(&str, &str)) {
     }
 }
 
-/// As C has it, with an array's length behind the name.
+/// Returns a field's declaration in C, with the length of an array after the name.
 fn declaration(field: &FormatField) -> String {
     match field.array {
         Some(count) if field.place == FieldPlace::Here => format!("{} {}[{count}]", field.type_name, field.name),

@@ -1,10 +1,10 @@
-//! Stacks that come with records: which frames they are, in the process as it was then.
+//! Call chains that come with records, resolved by the process's mappings at that time.
 
-use super::facts::returns;
-use super::{Follower, Here};
+use super::stream_properties::returns;
+use super::{Follower, RecordContext};
 use crate::beauty::lookup;
-use crate::event::frame::{End, Frame};
-use crate::event::note::StackMemory;
+use crate::event::frame::{Frame, StackEnd};
+use crate::event::synthesized::StackMemory;
 use crate::event::{Abi, Stack};
 use crate::session::{FramesMax, Session};
 use crate::source::Sample;
@@ -18,10 +18,10 @@ use crate::task::maps::{Areas, Maps};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Without a bound of the user's, a stack has no more frames.
+/// The maximum number of frames without a limit of the user's.
 const FRAMES_MAX: usize = 1024;
 
-/// What unwinding goes by.
+/// The state of the unwinder.
 pub struct Stacks {
     architecture: Architecture,
     /// By event: the fields of its samples.
@@ -30,20 +30,21 @@ pub struct Stacks {
     most_of_events: Vec<Option<u16>>,
     unwinder: Unwinder,
     pub library: Library,
-    spaces: FxHashMap<i32, Known>,
+    spaces: FxHashMap<i32, CachedSpace>,
     frames: Vec<Frame>,
-    /// Every mapping of code was seen: an address outside of all of them is no code.
+    /// Every executable mapping was recorded: an address outside of them is not code.
     knows_all_code: bool,
 }
 
-/// A process's code, made of these mappings.
-struct Known {
+/// A process's address space, and the mappings that it was built from.
+struct CachedSpace {
     areas: Arc<Areas>,
     space: Arc<AddressSpace>,
 }
 
 impl Stacks {
-    /// `None` if no event of the session has stacks or says where functions return to, or they are of an architecture that is not unwound.
+    /// Creates the state. Returns `None` if no event of the session has call chains or return addresses, or if the
+    /// architecture is not supported.
     pub fn new(session: &Session, open: Box<dyn Open>) -> Option<Stacks> {
         let layouts: Vec<u64> = session.events.events.iter().map(|event| event.sample_type & field::STACK).collect();
         let wanted = layouts.iter().any(|layout| *layout != 0) || session.events.events.iter().any(|event| returns(event).is_some());
@@ -62,7 +63,7 @@ impl Stacks {
         })
     }
 
-    /// The stack of a sample of this process.
+    /// Returns the call chain of a sample of this process.
     fn of(&mut self, maps: &Maps, pid: i32, sample: &Sample, sampled: Sampled, most: usize) -> Option<Arc<Stack>> {
         let layout = self.layouts.get(usize::from(sample.event.0)).copied().unwrap_or_default();
         let dump = Dump::parse(sample.dump, layout, self.architecture.layout().sample_mask);
@@ -72,7 +73,7 @@ impl Stacks {
         Some(self.stack(maps, pid, (sample.chain, dump), sampled, most))
     }
 
-    /// The stack that a chain of addresses and a dump tell of.
+    /// Builds a call chain from the kernel's chain of addresses and a dump of registers and stack.
     fn stack(&mut self, maps: &Maps, pid: i32, (chain, dump): (&[u8], Option<Dump>), sampled: Sampled, most: usize) -> Arc<Stack> {
         let space = self.space(maps, pid);
         self.frames.clear();
@@ -86,7 +87,7 @@ impl Stacks {
             };
             let is_known = side == Side::Kernel || is_first || !self.knows_all_code || space.mappings().is_empty();
             if !is_known && !space.has_code(frame.lookup_avma()) {
-                stack.end = Some(End::NoCode { avma: address });
+                stack.end = Some(StackEnd::NoCode { avma: address });
                 break;
             }
             self.frames.push(frame);
@@ -104,25 +105,25 @@ impl Stacks {
         Arc::new(stack)
     }
 
-    /// What a function returned to.
+    /// Returns the frame that a function returned to.
     pub fn frame(&mut self, maps: &Maps, pid: i32, address: u64) -> Frame {
         self.space(maps, pid).frame(address, true)
     }
 
-    /// The process's code as its mappings are now.
+    /// Returns the process's address space with its current mappings.
     fn space(&mut self, maps: &Maps, pid: i32) -> Arc<AddressSpace> {
         let Some(areas) = maps.of(pid) else { return Arc::default() };
         match self.spaces.get(&pid) {
             Some(known) if Arc::ptr_eq(&known.areas, areas) => Arc::clone(&known.space),
             _ => {
                 let space = Arc::new(self.library.space(pid, areas));
-                self.spaces.insert(pid, Known { areas: Arc::clone(areas), space: Arc::clone(&space) });
+                self.spaces.insert(pid, CachedSpace { areas: Arc::clone(areas), space: Arc::clone(&space) });
                 space
             }
         }
     }
 
-    /// The memory of the process is gone.
+    /// Drops the state of a process whose memory is gone.
     pub fn end(&mut self, pid: i32) {
         self.spaces.remove(&pid);
         self.library.end(pid);
@@ -137,7 +138,7 @@ fn architecture(abi: Abi) -> Option<Architecture> {
     }
 }
 
-/// A task of 32 bits on a machine of 64 has registers of its own kind.
+/// Decodes the registers; a 32-bit task on a 64-bit machine has its own register layout.
 fn registers(native: Architecture, dump: &Dump) -> Registers {
     let architecture = match (native, dump.abi) {
         (Architecture::X86_64, RegisterAbi::Bits32) => Architecture::X86,
@@ -155,17 +156,17 @@ fn word_at(stack: &[u8], offset: u64, bytes: usize) -> Option<u64> {
 }
 
 impl Follower {
-    /// The files that stacks lead through.
+    /// Returns the image files that stacks have been unwound through.
     pub fn library(&self) -> Option<&Library> {
         self.stacks.as_ref().map(|stacks| &stacks.library)
     }
 
-    /// Processes whose memory is gone since this was asked last.
+    /// Returns the processes whose memory has gone away since the last call.
     pub fn gone(&mut self) -> Vec<i32> {
         self.stacks.as_mut().map(|stacks| stacks.library.take_gone()).unwrap_or_default()
     }
 
-    /// The memory of a process is gone: it ended, or executes another program.
+    /// Drops the mappings of a process that has ended, or executes another program.
     pub(super) fn forget_maps(&mut self, pid: i32) {
         self.maps.clear(pid);
         if let Some(stacks) = &mut self.stacks {
@@ -173,34 +174,34 @@ impl Follower {
         }
     }
 
-    /// Where a call was made from, if that came with its record.
+    /// Returns the call chain of a call, if its record has one.
     #[inline]
-    pub(super) fn stack_of_call(&mut self, here: Here, sample: &Sample, abi: Abi, nr: i64) -> Option<Arc<Stack>> {
+    pub(super) fn stack_of_call(&mut self, context: RecordContext, sample: &Sample, abi: Abi, nr: i64) -> Option<Arc<Stack>> {
         let most = self.stacks.as_ref()?.most.of_row(lookup::index(abi, nr));
-        self.stack_of(here, sample, Sampled::After, most)
+        self.stack_of(context, sample, Sampled::After, most)
     }
 
-    /// Where a call was made from that has no record yet, by what a look at its task copied.
-    pub(super) fn stack_in_flight(&mut self, here: Here, memory: &StackMemory, abi: Abi, nr: i64) -> Option<Arc<Stack>> {
+    /// Returns the call chain of a call in flight, from registers and stack that were copied from its task.
+    pub(super) fn stack_in_flight(&mut self, context: RecordContext, memory: &StackMemory, abi: Abi, nr: i64) -> Option<Arc<Stack>> {
         let stacks = self.stacks.as_mut()?;
         let most = stacks.most.of_row(lookup::index(abi, nr)).map_or(FRAMES_MAX, usize::from);
-        Some(stacks.stack(&self.maps, here.task.pid, (&[], Some(Dump::from(memory))), Sampled::After, most))
+        Some(stacks.stack(&self.maps, context.task.pid, (&[], Some(Dump::from(memory))), Sampled::After, most))
     }
 
-    /// Where something else happened.
-    pub(super) fn stack_of_event(&mut self, here: Here, sample: &Sample) -> Option<Arc<Stack>> {
+    /// Returns the call chain of another event.
+    pub(super) fn stack_of_event(&mut self, context: RecordContext, sample: &Sample) -> Option<Arc<Stack>> {
         let most = self.stacks.as_ref()?.most_of_events.get(usize::from(sample.event.0)).copied().flatten();
-        self.stack_of(here, sample, Sampled::At, most)
+        self.stack_of(context, sample, Sampled::At, most)
     }
 
     #[cold]
-    fn stack_of(&mut self, here: Here, sample: &Sample, sampled: Sampled, most: Option<u16>) -> Option<Arc<Stack>> {
+    fn stack_of(&mut self, context: RecordContext, sample: &Sample, sampled: Sampled, most: Option<u16>) -> Option<Arc<Stack>> {
         let stacks = self.stacks.as_mut()?;
         // The command's first execve is made by rtrace's own code.
-        if self.command.is_still_ours(here.task) {
+        if self.command.runs_rtrace_code(context.task) {
             return None;
         }
         stacks.knows_all_code = !self.gaps.was_any();
-        stacks.of(&self.maps, here.task.pid, sample, sampled, most.map_or(FRAMES_MAX, usize::from))
+        stacks.of(&self.maps, context.task.pid, sample, sampled, most.map_or(FRAMES_MAX, usize::from))
     }
 }

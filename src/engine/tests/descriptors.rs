@@ -1,11 +1,11 @@
-//! What descriptors were: never a wrong path.
+//! Files of descriptors: they may be unknown, but never wrong.
 
-use super::bed::*;
+use super::fixture::*;
 use super::random::Dice;
-use crate::beauty::row::{Arg, Groups, Kind, Return, Special, Syscall};
+use crate::beauty::row::{Arg, ArgumentKind, Groups, Return, Special, Syscall};
 use crate::beauty::samples::arg;
-use crate::event::{Call, Event, FdPlace, Note, TaskId, Time};
-use crate::task::look::Look;
+use crate::event::{Call, Event, FdPlace, Synthesized, TaskId, Time};
+use crate::task::proc_reader::ProcReader;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -22,11 +22,11 @@ const fn row(name: &'static str, number: u32, args: &'static [Arg], returns: Ret
     }
 }
 
-const FD: Arg = arg("fd", Kind::Fd);
-const INT: Arg = arg("int", Kind::Int);
-const PATH: Arg = arg("path", Kind::Path);
+const FD: Arg = arg("fd", ArgumentKind::Fd);
+const INT: Arg = arg("int", ArgumentKind::Int);
+const PATH: Arg = arg("path", ArgumentKind::Path);
 
-/// As much of the table as these tests need.
+/// The rows that these tests need.
 pub static ROWS: &[Syscall] = &[
     row("read", 0, &[FD, INT, INT], Return::Size),
     row("close", 3, &[FD], Return::Int),
@@ -34,10 +34,10 @@ pub static ROWS: &[Syscall] = &[
     row("dup", 32, &[FD], Return::Fd),
     row("dup2", 33, &[FD, FD], Return::Fd),
     row("execve", 59, &[PATH, INT, INT], Return::Int),
-    row("kill", 62, &[arg("pid", Kind::Pid), INT], Return::Int),
+    row("kill", 62, &[arg("pid", ArgumentKind::Pid), INT], Return::Int),
     row("readlink", 89, &[PATH, INT, INT], Return::Size),
     row("rename", 82, &[PATH, PATH], Return::Int),
-    row("openat", 257, &[arg("dfd", Kind::DirFd), PATH, INT, INT], Return::Fd),
+    row("openat", 257, &[arg("dfd", ArgumentKind::DirFd), PATH, INT, INT], Return::Fd),
 ];
 
 const PIPE: u64 = 22;
@@ -45,35 +45,42 @@ const CLOSE_RANGE: u64 = 436;
 const EBADF: i64 = -9;
 const AT_FDCWD: u64 = 0xffff_ff9c;
 
-/// Answers from memory; each look takes from `from` to `time`.
+/// Answers reads of /proc from memory; each read takes from `from` to `time`.
 #[derive(Default)]
-struct Files {
+struct ProcFiles {
     from: u64,
     time: u64,
     tables: FxHashMap<i32, FxHashMap<i32, u64>>,
-    looks: usize,
+    reads: usize,
 }
 
 fn path_of(file: u64) -> Vec<u8> {
     format!("/file/{file}").into_bytes()
 }
 
-impl Look for Files {
-    fn fd(&mut self, pid: i32, fd: i32) -> Option<(Time, Note)> {
-        self.looks += 1;
+impl ProcReader for ProcFiles {
+    fn fd(&mut self, pid: i32, fd: i32) -> Option<(Time, Synthesized)> {
+        self.reads += 1;
         let path = self.tables.get(&pid).and_then(|fds| fds.get(&fd)).map(|&file| path_of(file));
-        Some((Time(self.time), Note::Fd { pid, fd, path, from: Time(self.from) }))
+        Some((Time(self.time), Synthesized::Fd { pid, fd, path, from: Time(self.from) }))
     }
 
-    fn task(&mut self, tid: i32) -> Option<(Time, Note)> {
-        let note =
-            Note::Task { task: task(tid, tid), comm: b"other".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: None, nested: false };
-        Some((Time(self.time), if tid == 77 { note } else { Note::NoTask { tid } }))
+    fn task(&mut self, tid: i32) -> Option<(Time, Synthesized)> {
+        let record = Synthesized::Task {
+            task: task(tid, tid),
+            comm: b"other".to_vec(),
+            ppid: 1,
+            started: Time(0),
+            cgroup: None,
+            abi: None,
+            nested: false,
+        };
+        Some((Time(self.time), if tid == 77 { record } else { Synthesized::NoTask { tid } }))
     }
 }
 
-/// A process that was born in the stream, so that its descriptors can be known from the start.
-fn born<'a>(session: &'a crate::session::Session, child: TaskId) -> Ring<'a> {
+/// Begins a ring with the fork of a process, so that its descriptors are known from the start.
+fn ring_with_process<'a>(session: &'a crate::session::Session, child: TaskId) -> Ring<'a> {
     let mut ring = Ring::new(session, 0);
     ring.fork(1, child, task(1, 1));
     ring
@@ -83,8 +90,8 @@ fn file(call: &Call, place: FdPlace) -> Option<String> {
     call.file(place).map(|file| String::from_utf8_lossy(&crate::beauty::file::name(file)).into_owned())
 }
 
-/// Plays one ring in rounds; between them, looks are answered.
-fn play(rings: Vec<(u64, Ring)>, files: &mut Files, session: &crate::session::Session) -> Vec<Event> {
+/// Processes the rings in rounds, with requested reads between them.
+fn run_rounds(rings: Vec<(u64, Ring)>, files: &mut ProcFiles, session: &crate::session::Session) -> Vec<Event> {
     let mut run = Run::new(session);
     for (started, mut ring) in rings {
         (files.from, files.time) = (started + 1, started + 2);
@@ -94,96 +101,96 @@ fn play(rings: Vec<(u64, Ring)>, files: &mut Files, session: &crate::session::Se
 }
 
 #[test]
-fn a_look_names_what_did_not_change() {
+fn an_unchanged_descriptor_gets_its_path_from_proc() {
     let session = session();
     let a = task(7, 7);
-    let mut first = born(&session, a);
+    let mut first = ring_with_process(&session, a);
     first.call(100, a, OPENAT, &[AT_FDCWD, 0], 3).call(200, a, READ, &[3], 5);
-    let mut files = Files::default();
+    let mut files = ProcFiles::default();
     files.tables.entry(7).or_default().insert(3, 42);
     let mut last = Ring::new(&session, 0);
     last.call(5_000, a, READ, &[3], 5).call(6_000, a, CLOSE, &[3], 0).call(7_000, a, READ, &[3], EBADF);
     let rings = vec![(1_000, first), (2_000, Ring::new(&session, 0)), (3_000, Ring::new(&session, 0)), (9_000, last)];
-    let events = play(rings, &mut files, &session);
+    let events = run_rounds(rings, &mut files, &session);
     let calls = calls(&events);
     assert_eq!(file(calls[0], FdPlace::Return).as_deref(), Some("/file/42"));
     for call in &calls[1..4] {
         assert_eq!(file(call, FdPlace::Arg(0)).as_deref(), Some("/file/42"), "{call:?}");
     }
     assert!(calls[4].files.is_empty());
-    assert_eq!(files.looks, 1);
+    assert_eq!(files.reads, 1);
 }
 
 #[test]
-fn a_change_before_the_look_leaves_it_unknown() {
+fn a_change_before_the_read_leaves_the_path_unknown() {
     let session = session();
     let a = task(7, 7);
     for change in [(CLOSE, [3, 0]), (DUP2, [9, 3]), (CLOSE_RANGE, [0, 100]), (EXECVE, [0, 0])] {
-        let mut first = born(&session, a);
+        let mut first = ring_with_process(&session, a);
         first.call(100, a, OPENAT, &[AT_FDCWD, 0], 3).call(200, a, READ, &[3], 5);
-        let mut files = Files::default();
+        let mut files = ProcFiles::default();
         files.tables.entry(7).or_default().insert(3, 42);
         let mut changing = Ring::new(&session, 0);
         changing.enter(1_500, a, change.0, &change.1);
         let rings = vec![(1_000, first), (2_000, changing), (3_000, Ring::new(&session, 0)), (4_000, Ring::new(&session, 0))];
-        let events = play(rings, &mut files, &session);
+        let events = run_rounds(rings, &mut files, &session);
         assert!(calls(&events).iter().all(|call| call.files.is_empty()), "{change:?}");
-        assert!(files.looks > 0, "{change:?}");
+        assert!(files.reads > 0, "{change:?}");
     }
 }
 
 #[test]
-fn duplicates_have_the_name_of_what_they_duplicate() {
+fn duplicated_descriptors_have_the_path_of_the_original() {
     let session = session();
     let a = task(7, 7);
-    let mut first = born(&session, a);
+    let mut first = ring_with_process(&session, a);
     first.call(100, a, OPENAT, &[AT_FDCWD, 0], 3);
-    let mut files = Files::default();
+    let mut files = ProcFiles::default();
     files.tables.entry(7).or_default().insert(3, 42);
     let mut last = Ring::new(&session, 0);
     last.call(5_000, a, DUP2, &[3, 1], 1).call(6_000, a, READ, &[1], 5);
     let rings = vec![(1_000, first), (2_000, Ring::new(&session, 0)), (3_000, Ring::new(&session, 0)), (9_000, last)];
-    let events = play(rings, &mut files, &session);
+    let events = run_rounds(rings, &mut files, &session);
     let calls = calls(&events);
     assert_eq!(file(calls[1], FdPlace::Return).as_deref(), Some("/file/42"));
     assert_eq!(file(calls[2], FdPlace::Arg(0)).as_deref(), Some("/file/42"));
 }
 
 #[test]
-fn names_of_tasks_that_were_never_seen_are_asked_once() {
+fn unknown_tasks_are_read_once() {
     let session = session();
     let a = task(7, 7);
-    let mut first = born(&session, a);
+    let mut first = ring_with_process(&session, a);
     first.call(100, a, 62, &[77, 0], 0).call(200, a, 62, &[78, 0], -3).call(300, a, 62, &[77, 0], 0);
     let mut run = Run::new(&session);
-    let mut files = Files { from: 1_001, time: 1_002, ..Files::default() };
+    let mut files = ProcFiles { from: 1_001, time: 1_002, ..ProcFiles::default() };
     run.round(1_000, vec![first.chunk()], vec![], &mut files).round(1_100, vec![], vec![], &mut files);
     assert!(run.engine.is_waiting());
-    assert_eq!(told(&run.events).len(), 0);
+    assert_eq!(call_lines(&run.events).len(), 0);
     run.round(1_200, vec![], vec![], &mut files);
-    assert_eq!(told(&run.events).len(), 3);
+    assert_eq!(call_lines(&run.events).len(), 3);
     assert_eq!(run.engine.tasks().comm_at(77, Time(100)).as_deref(), Some(&b"other"[..]));
 }
 
-/// What the descriptors of each call were when it looked: by thread and start.
-type Truth = FxHashMap<(i32, u64), Vec<(FdPlace, Option<u64>)>>;
+/// The files of each call's descriptors when the call used them, by thread and start.
+type ExpectedFiles = FxHashMap<(i32, u64), Vec<(FdPlace, Option<u64>)>>;
 
-/// A machine with processes whose threads share descriptor tables.
-struct Machine<'a> {
+/// Simulated processes whose threads share descriptor tables.
+struct Simulation<'a> {
     session: &'a crate::session::Session,
     dice: Dice,
     ring: Ring<'a>,
     now: u64,
-    threads: Vec<Thread>,
+    threads: Vec<SimulatedThread>,
     next_task: i32,
     next_file: u64,
-    files: Files,
-    truth: Truth,
+    files: ProcFiles,
+    expected: ExpectedFiles,
     lossy: bool,
     losing: bool,
 }
 
-struct Thread {
+struct SimulatedThread {
     task: TaskId,
     call: Option<InFlight>,
 }
@@ -192,33 +199,33 @@ struct InFlight {
     nr: u64,
     args: [u64; 2],
     start: u64,
-    /// Its return value, once it took effect.
+    /// The return value, once the call has taken effect.
     done: Option<i64>,
-    /// It does not look at its descriptors.
-    early: bool,
+    /// The call does not use its descriptors.
+    skips_descriptors: bool,
     child: Option<TaskId>,
 }
 
-impl<'a> Machine<'a> {
-    fn new(session: &'a crate::session::Session, seed: u64, lossy: bool) -> Machine<'a> {
-        let mut machine = Machine {
+impl<'a> Simulation<'a> {
+    fn new(session: &'a crate::session::Session, seed: u64, lossy: bool) -> Simulation<'a> {
+        let mut simulation = Simulation {
             session,
             dice: Dice(seed),
-            ring: born(session, task(10, 10)),
+            ring: ring_with_process(session, task(10, 10)),
             now: 100,
-            threads: vec![Thread { task: task(10, 10), call: None }],
+            threads: vec![SimulatedThread { task: task(10, 10), call: None }],
             next_task: 11,
             next_file: 1,
-            files: Files::default(),
-            truth: FxHashMap::default(),
+            files: ProcFiles::default(),
+            expected: FxHashMap::default(),
             lossy,
             losing: false,
         };
-        machine.files.tables.insert(10, FxHashMap::default());
-        machine
+        simulation.files.tables.insert(10, FxHashMap::default());
+        simulation
     }
 
-    /// One thing happens: an entry, an effect, or an exit.
+    /// Simulates one step: an entry, an effect, or an exit.
     fn step(&mut self) {
         self.now += 5 + self.dice.below(20);
         let at = self.dice.below(self.threads.len() as u64) as usize;
@@ -228,7 +235,7 @@ impl<'a> Machine<'a> {
             Some(_) => self.exit(at),
         }
         if self.lossy && self.dice.below(150) == 0 {
-            // What was written last is gone.
+            // From here on records are dropped, or written again.
             self.losing = !self.losing;
             if !self.losing {
                 self.ring.lost(self.now, 1);
@@ -252,17 +259,17 @@ impl<'a> Machine<'a> {
             return;
         }
         let args = [self.fd(), self.fd()];
-        let early = nr == READ && self.dice.below(6) == 0;
+        let skips_descriptors = nr == READ && self.dice.below(6) == 0;
         let now = self.now;
         self.write(|ring| _ = ring.enter(now, task, nr, &args));
-        self.threads[at].call = Some(InFlight { nr, args, start: self.now, done: None, early, child: None });
+        self.threads[at].call = Some(InFlight { nr, args, start: self.now, done: None, skips_descriptors, child: None });
     }
 
     fn take_effect(&mut self, at: usize) {
         let task = self.threads[at].task;
-        let Some(InFlight { nr, args, start, early, .. }) = self.threads[at].call else { return };
+        let Some(InFlight { nr, args, start, skips_descriptors, .. }) = self.threads[at].call else { return };
         if nr == CLONE {
-            return self.clone_now(at);
+            return self.take_clone_effect(at);
         }
         let file = self.next_file;
         self.next_file += 1;
@@ -272,7 +279,7 @@ impl<'a> Machine<'a> {
         let first = table.get(&fds[0]).copied();
         let mut seen = vec![(FdPlace::Arg(0), first), (FdPlace::Arg(1), other)];
         let ret = match nr {
-            READ if early => -22,
+            READ if skips_descriptors => -22,
             READ => first.map_or(EBADF, |_| 1),
             OPENAT => {
                 table.insert(free, file);
@@ -304,7 +311,7 @@ impl<'a> Machine<'a> {
             }
             _ => 0,
         };
-        self.truth.insert((task.tid, start), seen);
+        self.expected.insert((task.tid, start), seen);
         let now = self.now;
         if nr == EXECVE && ret == 0 {
             self.now += 3;
@@ -313,8 +320,8 @@ impl<'a> Machine<'a> {
         self.threads[at].call.as_mut().unwrap().done = Some(ret);
     }
 
-    /// First the copy, then, later, the record of it.
-    fn clone_now(&mut self, at: usize) {
+    /// Copies the table first, and writes the record of it in a later step.
+    fn take_clone_effect(&mut self, at: usize) {
         let task_now = self.threads[at].task;
         let is_thread = self.dice.below(2) == 0;
         let tid = self.next_task;
@@ -334,7 +341,7 @@ impl<'a> Machine<'a> {
         self.write(|ring| _ = ring.fork(now, child, task_now).new_task(now + 1, task_now, child.tid, flags).exit(now + 2, child, CLONE, 0));
         self.now += 2;
         self.threads[at].call.as_mut().unwrap().done = Some(i64::from(child.tid));
-        self.threads.push(Thread { task: child, call: None });
+        self.threads.push(SimulatedThread { task: child, call: None });
     }
 
     fn exit(&mut self, at: usize) {
@@ -349,7 +356,7 @@ impl<'a> Machine<'a> {
         record(if self.losing { &mut dropped } else { &mut self.ring });
     }
 
-    /// Time passes until whatever was on its way has happened.
+    /// Lets time pass until all calls in flight have returned.
     fn settle(&mut self) {
         while self.threads.iter().any(|thread| thread.call.is_some()) {
             self.now += 10;
@@ -365,12 +372,12 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Right and unknown descriptors; wrong ones end the test.
-fn compare(events: &[Event], truth: &Truth) -> (usize, usize) {
+/// Counts the correct and the unknown descriptors; a wrong one fails the test.
+fn compare(events: &[Event], expected: &ExpectedFiles) -> (usize, usize) {
     let (mut right, mut unknown) = (0, 0);
     for call in calls(events) {
-        // A call that had not taken effect when all ended has no truth.
-        let Some(seen) = truth.get(&(call.id.tid, call.id.start.0)) else { continue };
+        // A call that had not taken effect at the end has no expected files.
+        let Some(seen) = expected.get(&(call.id.tid, call.id.start.0)) else { continue };
         for (place, file) in seen {
             match call.file(*place) {
                 Some(known) => {
@@ -384,32 +391,32 @@ fn compare(events: &[Event], truth: &Truth) -> (usize, usize) {
     (right, unknown)
 }
 
-fn play_machine(seed: u64, lossy: bool) -> (usize, usize) {
+fn run_simulation(seed: u64, lossy: bool) -> (usize, usize) {
     let session = session();
-    let mut machine = Machine::new(&session, seed, lossy);
+    let mut simulation = Simulation::new(&session, seed, lossy);
     let mut run = Run::new(&session);
     for _ in 0..60 {
-        for _ in 0..1 + machine.dice.below(30) {
-            machine.step();
+        for _ in 0..1 + simulation.dice.below(30) {
+            simulation.step();
         }
-        if machine.dice.below(12) == 0 {
-            machine.settle();
+        if simulation.dice.below(12) == 0 {
+            simulation.settle();
         }
-        // A look takes a while, in which things go on.
-        machine.now += 1;
-        machine.files.from = machine.now.saturating_sub(machine.dice.below(60));
-        machine.files.time = machine.now + machine.dice.below(60);
-        let chunk = machine.ring.chunk();
-        let (now, full) = (machine.now, std::mem::take(&mut machine.losing));
+        // A read takes some time, during which the simulation goes on.
+        simulation.now += 1;
+        simulation.files.from = simulation.now.saturating_sub(simulation.dice.below(60));
+        simulation.files.time = simulation.now + simulation.dice.below(60);
+        let chunk = simulation.ring.chunk();
+        let (now, full) = (simulation.now, std::mem::take(&mut simulation.losing));
         if full {
-            machine.ring.lost(now + 1, 1);
+            simulation.ring.lost(now + 1, 1);
         }
-        let full = full.then_some((Time(now), Note::Full { cpu: 0 }));
-        run.round(now, vec![chunk], full.into_iter().collect(), &mut machine.files);
-        machine.now += 1;
+        let full = full.then_some((Time(now), Synthesized::Full { cpu: 0 }));
+        run.round(now, vec![chunk], full.into_iter().collect(), &mut simulation.files);
+        simulation.now += 1;
     }
     let (events, _) = run.end();
-    compare(&events, &machine.truth)
+    compare(&events, &simulation.expected)
 }
 
 proptest! {
@@ -417,12 +424,12 @@ proptest! {
 
     #[test]
     fn no_descriptor_has_a_wrong_path(seed: u64, lossy: bool) {
-        play_machine(seed, lossy);
+        run_simulation(seed, lossy);
     }
 }
 
 #[test]
 fn many_descriptors_have_a_path() {
-    let (right, unknown) = (0..200).map(|seed| play_machine(seed, false)).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (right, unknown) = (0..200).map(|seed| run_simulation(seed, false)).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     assert!(right * 50 > unknown, "{right} right, {unknown} unknown");
 }

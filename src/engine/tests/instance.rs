@@ -1,17 +1,17 @@
-//! Records that say only which thread they are of.
+//! Records of a tracefs instance, which identify only the thread.
 
-use super::bed::*;
-use crate::event::{EventIndex, Note, TaskId, Time, What};
+use super::fixture::*;
+use crate::event::{EventIndex, EventKind, Synthesized, TaskId, Time};
 use crate::session::{EventSpec, Role, Scope, Session};
 use crate::source::instance::page::Missed;
 use crate::source::instance::page::tests::PageWriter;
 use crate::source::{Chunk, Form};
-use crate::task::Look;
-use crate::task::look::Blind;
+use crate::task::ProcReader;
+use crate::task::proc_reader::NoProc;
 
 const TYPE: u16 = 900;
 
-/// With an event more, that comes by an instance.
+/// A session with an additional event that comes through an instance.
 fn session_with_instance() -> (Session, EventIndex) {
     let mut session = session();
     let event = EventIndex(session.events.events.len() as u16);
@@ -30,78 +30,79 @@ fn pages(bytes: Vec<u8>) -> Chunk {
 }
 
 #[test]
-fn the_process_and_its_name_are_what_the_stream_says_of_the_thread() {
+fn instance_records_get_process_and_comm_from_the_stream() {
     let (session, event) = session_with_instance();
     let (a, thread) = (task(7, 7), task(7, 8));
     let mut ring = Ring::new(&session, 0);
     ring.comm(10, a, b"sh", false).fork(20, thread, a).call(22, a, READ, &[], 0);
     let page = PageWriter::new(30).record(30, &raw(8)).record(31, &raw(7)).page(None);
     let mut run = Run::new(&session);
-    run.round(1, vec![ring.chunk(), pages(page)], vec![(Time(50), Note::InstanceCount { issued: 2, lost: 0 })], &mut Blind);
+    run.round(1, vec![ring.chunk(), pages(page)], vec![(Time(50), Synthesized::InstanceCount { issued: 2, lost: 0 })], &mut NoProc);
     let (events, engine) = run.end();
-    let seen: Vec<_> = events.iter().filter(|e| matches!(&e.what, What::Tracepoint { event: of, .. } if *of == event)).collect();
+    let seen: Vec<_> = events.iter().filter(|e| matches!(&e.kind, EventKind::Tracepoint { event: of, .. } if *of == event)).collect();
     assert_eq!(seen.iter().map(|e| e.task).collect::<Vec<_>>(), [thread, a]);
     assert!(seen.iter().all(|e| e.comm.as_deref() == Some(b"sh")));
     assert!(!engine.ledger().instance.disagrees() && engine.ledger().disagreements().count() == 0);
     assert_eq!(engine.ledger().instance.received, 2);
 }
 
-/// Knows one thread.
-struct Knows(TaskId);
+/// Answers reads of one thread.
+struct OneThread(TaskId);
 
-impl Look for Knows {
-    fn fd(&mut self, _: i32, _: i32) -> Option<(Time, Note)> {
+impl ProcReader for OneThread {
+    fn fd(&mut self, _: i32, _: i32) -> Option<(Time, Synthesized)> {
         None
     }
 
-    fn task(&mut self, tid: i32) -> Option<(Time, Note)> {
-        let found = Note::Task { task: self.0, comm: b"found".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: None, nested: false };
-        Some((Time(40), if tid == self.0.tid { found } else { Note::NoTask { tid } }))
+    fn task(&mut self, tid: i32) -> Option<(Time, Synthesized)> {
+        let found =
+            Synthesized::Task { task: self.0, comm: b"found".to_vec(), ppid: 1, started: Time(0), cgroup: None, abi: None, nested: false };
+        Some((Time(40), if tid == self.0.tid { found } else { Synthesized::NoTask { tid } }))
     }
 }
 
 #[test]
-fn a_thread_that_nobody_saw_is_asked_for_once() {
+fn an_unknown_thread_is_read_once() {
     let (session, _) = session_with_instance();
     let mut run = Run::new(&session);
     let page = PageWriter::new(10).record(10, &raw(8)).record(11, &raw(8)).page(None);
-    let mut knows = Knows(task(5, 8));
-    run.round(20, vec![pages(page)], vec![], &mut knows).round(30, vec![], vec![], &mut knows);
-    run.round(50, vec![pages(PageWriter::new(60).record(60, &raw(8)).page(None))], vec![], &mut knows);
+    let mut proc = OneThread(task(5, 8));
+    run.round(20, vec![pages(page)], vec![], &mut proc).round(30, vec![], vec![], &mut proc);
+    run.round(50, vec![pages(PageWriter::new(60).record(60, &raw(8)).page(None))], vec![], &mut proc);
     let (events, _) = run.end();
     let tasks: Vec<_> = events.iter().map(|e| (e.task, e.comm.as_deref())).collect();
     assert_eq!(tasks, [(task(8, 8), None), (task(8, 8), None), (task(5, 8), Some(&b"found"[..]))]);
 }
 
 #[test]
-fn who_is_not_followed_is_left_out_unless_its_beginning_may_be_lost() {
+fn untraced_threads_are_dropped_unless_a_fork_may_be_lost() {
     let (mut session, _) = session_with_instance();
     session.scope = Scope::Tasks;
     let page = |time| pages(PageWriter::new(time).record(time, &raw(0)).record(time + 1, &raw(7)).page(None));
     let mut ring = Ring::new(&session, 0);
     ring.comm(10, task(7, 7), b"sh", false);
     let mut run = Run::new(&session);
-    run.round(30, vec![ring.chunk(), page(20)], vec![], &mut Blind).round(40, vec![], vec![], &mut Blind);
+    run.round(30, vec![ring.chunk(), page(20)], vec![], &mut NoProc).round(40, vec![], vec![], &mut NoProc);
     assert_eq!(run.events.iter().map(|event| event.task.tid).collect::<Vec<_>>(), [7]);
     ring.lost(50, 1);
-    run.round(60, vec![ring.chunk(), page(55)], vec![], &mut Blind);
+    run.round(60, vec![ring.chunk(), page(55)], vec![], &mut NoProc);
     let (events, engine) = run.end();
-    assert_eq!(events.iter().filter(|e| matches!(e.what, What::Tracepoint { .. })).map(|e| e.task.tid).collect::<Vec<_>>(), [7, 0, 7]);
+    assert_eq!(events.iter().filter(|e| matches!(e.kind, EventKind::Tracepoint { .. })).map(|e| e.task.tid).collect::<Vec<_>>(), [7, 0, 7]);
     assert_eq!((engine.ledger().instance.received, engine.ledger().excluded), (4, 1));
 }
 
 #[test]
-fn what_an_instance_lost_is_placed_and_makes_no_call_doubtful() {
+fn instance_losses_have_a_place_and_make_no_call_doubtful() {
     let (session, _) = session_with_instance();
     let a = task(7, 7);
     let mut ring = Ring::new(&session, 0);
     ring.enter(10, a, READ, &[]).exit(90_000, a, READ, 0);
     let page = PageWriter::new(50_000).record(50_000, &raw(7)).page(Some(Missed(Some(3))));
     let mut run = Run::new(&session);
-    run.round(1, vec![ring.chunk(), pages(page)], vec![(Time(99_000), Note::InstanceCount { issued: 5, lost: 3 })], &mut Blind);
+    run.round(1, vec![ring.chunk(), pages(page)], vec![(Time(99_000), Synthesized::InstanceCount { issued: 5, lost: 3 })], &mut NoProc);
     let (events, engine) = run.end();
-    assert!(matches!(events[0].what, What::Lost(loss) if loss.records == Some(3)), "{events:?}");
-    assert_eq!(told(&events), ["7 0@10 = 0 (89990)"]);
+    assert!(matches!(events[0].kind, EventKind::Lost(loss) if loss.records == Some(3)), "{events:?}");
+    assert_eq!(call_lines(&events), ["7 0@10 = 0 (89990)"]);
     assert_eq!((engine.ledger().lost_records(), engine.ledger().lost_placed), (3, 3));
     assert!(engine.ledger().instance.disagrees(), "one of five is missing");
 }

@@ -1,13 +1,13 @@
-//! Path names that probes read: of the right argument of the right call, or none.
+//! Path names from probes: each belongs to the right argument of the right call, or to none.
 
-use super::bed::*;
+use super::fixture::*;
 use crate::event::{Call, Event, PieceState};
 use crate::session::Session;
 
 pub const A: u64 = 0x5000;
 pub const B: u64 = 0x6000;
 
-/// What the paths of each call are known to be.
+/// Returns the known paths of each call.
 pub fn names(events: &[Event]) -> Vec<[Option<String>; 2]> {
     let name = |call: &Call, arg: usize| {
         let piece = call.piece(arg).filter(|piece| piece.state != PieceState::Fault)?;
@@ -24,55 +24,55 @@ pub fn one(name: &str) -> [Option<String>; 2] {
 
 pub const NOTHING: [Option<String>; 2] = [None, None];
 
-/// What one ring comes to.
-fn of(session: &Session, ring: &mut Ring) -> Vec<[Option<String>; 2]> {
+/// Runs one ring, and returns the paths of its calls.
+fn run_names(session: &Session, ring: &mut Ring) -> Vec<[Option<String>; 2]> {
     names(&run(session, vec![ring], vec![]).0)
 }
 
 #[test]
-fn a_name_is_of_the_argument_that_points_there() {
+fn a_name_belongs_to_the_argument_with_its_address() {
     let session = session();
     let a = task(7, 7);
     let mut ring = Ring::new(&session, 0);
     ring.enter(100, a, OPENAT, &[0, A, 0]).getname(110, a, A, Ok(b"/etc/hosts")).exit(120, a, OPENAT, 3);
     ring.enter(200, a, OPENAT, &[0, A, 0]).getname(210, a, B, Ok(b"/other")).exit(220, a, OPENAT, 3);
     ring.enter(300, a, OPENAT, &[A, B, A]).getname(310, a, A, Ok(b"/no path stands there")).exit(320, a, OPENAT, 3);
-    assert_eq!(of(&session, &mut ring), [one("/etc/hosts"), NOTHING, NOTHING]);
+    assert_eq!(run_names(&session, &mut ring), [one("/etc/hosts"), NOTHING, NOTHING]);
 }
 
 #[test]
-fn two_paths_are_told_apart_whichever_is_read_first() {
+fn two_paths_are_distinguished_in_either_order() {
     let session = session();
     let a = task(7, 7);
     let mut ring = Ring::new(&session, 0);
     ring.enter(100, a, RENAME, &[A, B]).getname(110, a, B, Ok(b"new")).getname(111, a, A, Ok(b"old")).exit(120, a, RENAME, 0);
     ring.enter(200, a, RENAME, &[A, B]).getname(210, a, A, Ok(b"old")).getname(211, a, B, Ok(b"new")).exit(220, a, RENAME, 0);
     let both = [Some("old".to_owned()), Some("new".to_owned())];
-    assert_eq!(of(&session, &mut ring), [both.clone(), both]);
+    assert_eq!(run_names(&session, &mut ring), [both.clone(), both]);
 }
 
 #[test]
-fn one_address_for_two_paths() {
+fn two_paths_at_one_address_need_equal_names() {
     let session = session();
     let a = task(7, 7);
     let mut ring = Ring::new(&session, 0);
     ring.enter(100, a, RENAME, &[A, A]).getname(110, a, A, Ok(b"x")).getname(111, a, A, Ok(b"x")).exit(120, a, RENAME, 0);
-    // Somebody wrote there meanwhile: which of the two paths had which name cannot be known.
+    // The memory was changed between the two reads, so it is not known which name belongs to which path.
     ring.enter(200, a, RENAME, &[A, A]).getname(210, a, A, Ok(b"x")).getname(211, a, A, Ok(b"y")).exit(220, a, RENAME, 0);
-    assert_eq!(of(&session, &mut ring), [[Some("x".to_owned()), Some("x".to_owned())], NOTHING]);
+    assert_eq!(run_names(&session, &mut ring), [[Some("x".to_owned()), Some("x".to_owned())], NOTHING]);
 }
 
 #[test]
-fn a_second_try_of_the_kernel_replaces_the_first() {
+fn a_second_read_by_the_kernel_replaces_the_first() {
     let session = session();
     let a = task(7, 7);
     let mut ring = Ring::new(&session, 0);
     ring.enter(100, a, OPENAT, &[0, A]).getname(110, a, A, Ok(b"stale")).getname(115, a, A, Ok(b"new")).exit(120, a, OPENAT, 3);
-    assert_eq!(of(&session, &mut ring), [one("new")]);
+    assert_eq!(run_names(&session, &mut ring), [one("new")]);
 }
 
 #[test]
-fn names_outside_of_calls_and_of_other_tasks_are_nobodys() {
+fn names_outside_of_the_task_s_path_calls_are_dropped() {
     let session = session();
     let (a, b) = (task(7, 7), task(8, 8));
     let mut ring = Ring::new(&session, 0);
@@ -80,28 +80,28 @@ fn names_outside_of_calls_and_of_other_tasks_are_nobodys() {
     ring.call(100, a, OPENAT, &[0, A], 3).getname(150, a, A, Ok(b"/of/stat"));
     ring.enter(200, a, OPENAT, &[0, A]).getname(205, b, A, Ok(b"/of/b")).exit(220, a, OPENAT, 3);
     ring.enter(300, a, READ, &[0, A]).getname(305, a, A, Ok(b"/of/io_uring")).exit(320, a, READ, 3);
-    assert_eq!(of(&session, &mut ring), [NOTHING, NOTHING, NOTHING]);
+    assert_eq!(run_names(&session, &mut ring), [NOTHING, NOTHING, NOTHING]);
 }
 
 #[test]
-fn after_a_gap_no_name_is_given_to_an_older_call() {
+fn names_after_a_gap_are_not_added_to_older_calls() {
     let session = session();
     let a = task(7, 7);
     let mut ring = Ring::new(&session, 0);
-    // The exit of openat is among the lost; the name is of a call that nobody traces.
+    // The exit of openat was lost; the name belongs to a call that is not traced.
     ring.enter(100, a, OPENAT, &[0, A]).lost(5_000, 3).getname(5_010, a, A, Ok(b"/of/stat"));
-    // And here it is the name that is lost.
+    // Here the name was lost.
     ring.enter(6_000, a, OPENAT, &[0, A]).lost(7_000, 1).exit(7_010, a, OPENAT, 3);
     ring.enter(8_000, a, OPENAT, &[0, A]).getname(8_010, a, A, Ok(b"/again")).exit(8_020, a, OPENAT, 3);
-    assert_eq!(of(&session, &mut ring), [NOTHING, NOTHING, one("/again")]);
+    assert_eq!(run_names(&session, &mut ring), [NOTHING, NOTHING, one("/again")]);
 }
 
 #[test]
-fn a_gap_elsewhere_makes_a_name_doubtful_too() {
+fn a_gap_on_another_cpu_makes_a_name_doubtful() {
     let session = session();
     let a = task(7, 7);
     let (mut ring, mut other) = (Ring::new(&session, 0), Ring::new(&session, 1));
-    // Meanwhile the task may have been on the other CPU, and come back.
+    // The task may have run on the other CPU meanwhile, and migrated back.
     ring.enter(10_000, a, OPENAT, &[0, A]).getname(90_000, a, A, Ok(b"/of/stat"));
     other.call(5_000, task(8, 8), READ, &[0], 1).lost(50_000, 3);
     let (events, _) = run(&session, vec![&mut ring, &mut other], vec![]);
@@ -109,29 +109,29 @@ fn a_gap_elsewhere_makes_a_name_doubtful_too() {
 }
 
 #[test]
-fn an_error_has_no_name_even_if_a_file_is_called_so() {
+fn an_error_is_distinguished_from_a_file_named_fault() {
     let session = session();
     let a = task(7, 7);
     let mut ring = Ring::new(&session, 0);
     ring.enter(100, a, OPENAT, &[0, A]).getname(110, a, A, Err(-14)).exit(120, a, OPENAT, -14);
     ring.enter(200, a, OPENAT, &[0, A]).getname(210, a, A, Ok(b"(fault)")).exit(220, a, OPENAT, 3);
     ring.enter(300, a, OPENAT, &[0, A]).vfs_getname(310, a, b"(fault)").exit(320, a, OPENAT, 3);
-    assert_eq!(of(&session, &mut ring), [NOTHING, one("(fault)"), NOTHING]);
+    assert_eq!(run_names(&session, &mut ring), [NOTHING, one("(fault)"), NOTHING]);
 }
 
 #[test]
-fn without_addresses_only_single_paths_are_certain() {
+fn without_addresses_only_single_paths_get_names() {
     let session = session();
     let a = task(7, 7);
     let mut ring = Ring::new(&session, 0);
     ring.enter(100, a, OPENAT, &[0, A]).vfs_getname(110, a, b"/etc/hosts").vfs_getname(111, a, b"/more").exit(120, a, OPENAT, 3);
     ring.enter(200, a, RENAME, &[A, B]).vfs_getname(210, a, b"new").vfs_getname(211, a, b"old").exit(220, a, RENAME, 0);
     ring.enter(300, a, READ, &[0, A]).vfs_getname(310, a, b"/else").exit(320, a, READ, 0);
-    assert_eq!(of(&session, &mut ring), [one("/etc/hosts"), NOTHING, NOTHING]);
+    assert_eq!(run_names(&session, &mut ring), [one("/etc/hosts"), NOTHING, NOTHING]);
 }
 
 #[test]
-fn a_whole_name_takes_the_place_of_an_altered_copy() {
+fn a_complete_name_replaces_an_altered_copy() {
     let session = session();
     let a = task(7, 7);
     let enter = |ring: &mut Ring, time: u64| {

@@ -1,12 +1,13 @@
-//! Random interleavings of threads on CPUs whose rings lose records: no call gets another's times, and every call is accounted for.
+//! Random interleavings of threads on CPUs whose rings lose records: no call gets the times of another call, and every
+//! call is accounted for.
 
-use super::bed::*;
-use crate::event::{Call, Entry, Exit, Note, TaskId, Time};
-use crate::task::look::Blind;
+use super::fixture::*;
+use crate::event::{Call, EntryState, ExitState, Synthesized, TaskId, Time};
+use crate::task::proc_reader::NoProc;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// A small generator (SplitMix64), so that one number makes a whole case.
+/// A small random generator (SplitMix64), so that a case is determined by one number.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -19,18 +20,18 @@ impl Dice {
     }
 }
 
-/// What really happened.
+/// A call that was made.
 #[derive(Clone, Copy, Debug)]
-struct Truth {
+struct ExpectedCall {
     start: u64,
     end: u64,
     nr: u64,
     ret: i64,
 }
 
-/// A record, stored or not.
+/// A record of a call, stored or dropped.
 #[derive(Clone, Copy, Debug)]
-struct Written {
+struct GeneratedRecord {
     time: u64,
     cpu: usize,
     task: TaskId,
@@ -41,10 +42,10 @@ struct Written {
 
 const CPUS: usize = 3;
 
-/// Threads that call now and then, move between CPUs now and then (which takes a while), and the records of that.
-fn happen(dice: &mut Dice) -> (Vec<Written>, FxHashMap<i32, Vec<Truth>>) {
+/// Generates threads that make calls and sometimes migrate between CPUs (which takes some time), with their records.
+fn generate_calls(dice: &mut Dice) -> (Vec<GeneratedRecord>, FxHashMap<i32, Vec<ExpectedCall>>) {
     let mut written = Vec::new();
-    let mut truth: FxHashMap<i32, Vec<Truth>> = FxHashMap::default();
+    let mut expected_calls: FxHashMap<i32, Vec<ExpectedCall>> = FxHashMap::default();
     let mut ret = 0;
     for tid in 10..10 + 1 + dice.below(5) as i32 {
         let (mut time, mut cpu) = (1_000 + dice.below(500), dice.below(CPUS as u64) as usize);
@@ -54,14 +55,14 @@ fn happen(dice: &mut Dice) -> (Vec<Written>, FxHashMap<i32, Vec<Truth>>) {
             let step = |time: &mut u64, dice: &mut Dice| *time += 40 + dice.below(if long { 20_000 } else { 300 });
             let start = time;
             ret += 1;
-            written.push(Written { time, cpu, task: task(10, tid), nr, enter: true, ret });
+            written.push(GeneratedRecord { time, cpu, task: task(10, tid), nr, enter: true, ret });
             step(&mut time, dice);
             if dice.below(5) == 0 {
                 cpu = dice.below(CPUS as u64) as usize;
                 time += 1_000;
             }
-            written.push(Written { time, cpu, task: task(10, tid), nr, enter: false, ret });
-            truth.entry(tid).or_default().push(Truth { start, end: time, nr, ret });
+            written.push(GeneratedRecord { time, cpu, task: task(10, tid), nr, enter: false, ret });
+            expected_calls.entry(tid).or_default().push(ExpectedCall { start, end: time, nr, ret });
             step(&mut time, dice);
             if dice.below(8) == 0 {
                 cpu = dice.below(CPUS as u64) as usize;
@@ -70,16 +71,16 @@ fn happen(dice: &mut Dice) -> (Vec<Written>, FxHashMap<i32, Vec<Truth>>) {
         }
     }
     written.sort_by_key(|w| (w.time, w.task.tid));
-    (written, truth)
+    (written, expected_calls)
 }
 
-/// Writes the records into rings, some of which are full for a while.
-fn store<'a>(
+/// Writes the records into rings, some of which are full for a time.
+fn write_rings<'a>(
     session: &'a crate::session::Session,
-    written: &[Written],
+    written: &[GeneratedRecord],
     dice: &mut Dice,
     lossy: bool,
-) -> (Vec<Ring<'a>>, [u64; 2], Vec<(Time, Note)>) {
+) -> (Vec<Ring<'a>>, [u64; 2], Vec<(Time, Synthesized)>) {
     let mut rings: Vec<Ring> = (0..CPUS as u32).map(|cpu| Ring::new(session, cpu)).collect();
     let mut full_until = [0u64; CPUS];
     let mut dropped = [0u64; CPUS];
@@ -104,25 +105,25 @@ fn store<'a>(
         }
     }
     let end = written.last().map_or(0, |w| w.time + 1);
-    let full = (0..CPUS).filter(|&cpu| dropped[cpu] > 0).map(|cpu| (Time(end), Note::Full { cpu: cpu as u32 }));
+    let full = (0..CPUS).filter(|&cpu| dropped[cpu] > 0).map(|cpu| (Time(end), Synthesized::Full { cpu: cpu as u32 }));
     let full = full.collect();
     (rings, lost, full)
 }
 
-fn check(call: &Call, truth: &FxHashMap<i32, Vec<Truth>>) -> (i32, i64) {
-    let of_thread = &truth[&call.id.tid];
+fn check(call: &Call, expected_calls: &FxHashMap<i32, Vec<ExpectedCall>>) -> (i32, i64) {
+    let of_thread = &expected_calls[&call.id.tid];
     let by_entry = of_thread.iter().find(|t| t.start == call.id.start.0);
     match (call.entry, call.exit) {
-        (Entry::Seen, exit) => {
-            let t = by_entry.expect("a call starts when one was entered");
+        (EntryState::Seen, exit) => {
+            let t = by_entry.expect("each call starts at an entry");
             assert_eq!((call.nr as u64, call.args.unwrap()[0]), (t.nr, t.ret as u64));
-            if let Exit::Returned { at, ret } = exit {
-                assert_eq!((at.0, ret), (t.end, t.ret), "the exit is its own: {call:?}");
+            if let ExitState::Returned { at, ret } = exit {
+                assert_eq!((at.0, ret), (t.end, t.ret), "the exit belongs to the call: {call:?}");
             }
             (call.id.tid, t.ret)
         }
-        (_, Exit::Returned { at, ret }) => {
-            let t = of_thread.iter().find(|t| t.end == at.0).expect("an exit is one that was");
+        (_, ExitState::Returned { at, ret }) => {
+            let t = of_thread.iter().find(|t| t.end == at.0).expect("each exit was generated");
             assert_eq!((ret, call.args, call.duration()), (t.ret, None, None));
             (call.id.tid, t.ret)
         }
@@ -137,17 +138,17 @@ proptest! {
     fn no_call_has_the_times_of_another(seed: u64, lossy: bool) {
         let dice = &mut Dice(seed);
         let session = session();
-        let (written, truth) = happen(dice);
-        let (mut rings, lost, mut notes) = store(&session, &written, dice, lossy);
-        let issued = truth.values().map(|calls| calls.len() as u64).sum::<u64>();
-        let count = |event, i: usize| (Time(u64::MAX - 1), Note::Count { event, issued, lost: lost[i], from_afar: 0 });
-        notes.extend([count(ENTER, 0), count(EXIT, 1), (Time(u64::MAX - 1), Note::Count { event: ENTER_OPENAT, issued: 0, lost: 0, from_afar: 0 })]);
-        let (events, engine) = run(&session, rings.iter_mut().collect(), notes);
-        let mut given: Vec<_> = calls(&events).iter().map(|call| check(call, &truth)).collect();
-        given.sort_unstable();
-        let total = given.len();
-        given.dedup();
-        prop_assert_eq!(given.len(), total, "no call is given twice");
+        let (written, expected_calls) = generate_calls(dice);
+        let (mut rings, lost, mut synthesized) = write_rings(&session, &written, dice, lossy);
+        let issued = expected_calls.values().map(|calls| calls.len() as u64).sum::<u64>();
+        let count = |event, i: usize| (Time(u64::MAX - 1), Synthesized::Count { event, issued, lost: lost[i], from_afar: 0 });
+        synthesized.extend([count(ENTER, 0), count(EXIT, 1), (Time(u64::MAX - 1), Synthesized::Count { event: ENTER_OPENAT, issued: 0, lost: 0, from_afar: 0 })]);
+        let (events, engine) = run(&session, rings.iter_mut().collect(), synthesized);
+        let mut emitted: Vec<_> = calls(&events).iter().map(|call| check(call, &expected_calls)).collect();
+        emitted.sort_unstable();
+        let total = emitted.len();
+        emitted.dedup();
+        prop_assert_eq!(emitted.len(), total, "no call is emitted twice");
         let account = engine.ledger().calls_account().unwrap();
         prop_assert!(account.is_conserved());
         prop_assert_eq!(account.issued, issued);
@@ -159,27 +160,27 @@ proptest! {
         }
     }
 
-    /// Rounds that cut the stream anywhere give what one round gives.
+    /// The events do not depend on how the stream is cut into rounds.
     #[test]
-    fn rounds_do_not_matter(seed: u64) {
+    fn events_do_not_depend_on_round_boundaries(seed: u64) {
         let dice = &mut Dice(seed);
         let session = session();
-        let (written, _) = happen(dice);
-        let (mut whole, ..) = store(&session, &written, dice, false);
+        let (written, _) = generate_calls(dice);
+        let (mut whole, ..) = write_rings(&session, &written, dice, false);
         let (expected, _) = run(&session, whole.iter_mut().collect(), vec![]);
         let mut pieces = Run::new(&session);
         let mut rest = &written[..];
         while !rest.is_empty() {
             let (part, later) = rest.split_at((1 + dice.below(40) as usize).min(rest.len()));
             let started = later.first().map_or(u64::MAX, |w| w.time);
-            let (mut rings, ..) = store(&session, part, dice, false);
-            pieces.round(started, rings.iter_mut().map(Ring::chunk).collect(), vec![], &mut Blind);
+            let (mut rings, ..) = write_rings(&session, part, dice, false);
+            pieces.round(started, rings.iter_mut().map(Ring::chunk).collect(), vec![], &mut NoProc);
             rest = later;
         }
         let (events, _) = pieces.end();
-        // Between equal times on different CPUs there is no order.
+        // Records with the same time on different CPUs are in no defined order.
         let sorted = |events: &[crate::event::Event]| {
-            let mut lines = told(events);
+            let mut lines = call_lines(events);
             lines.sort();
             lines
         };

@@ -1,25 +1,26 @@
-//! What functions of the kernel are called with.
+//! The parameters of the kernel's functions.
 
 use super::shape::{Shape, Shaped};
 use super::{Btf, kind};
 
-/// Names of names of types: no kernel's go as deep.
+/// The greatest length of a chain of typedefs, pointers and qualifiers. No kernel's is as long.
 const NAMES_MAX: u32 = 32;
 
 /// A parameter of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Empty where the kernel's source has none.
+    /// The name, empty if the kernel's source has none.
     pub name: String,
-    /// As C has it; of pointers only that they are some (`void *`).
+    /// The type in C. All pointers are `void *`.
     pub type_name: String,
-    /// Of the value; 8 for pointers, and for what is no number.
+    /// The size of the value in bytes; 8 for pointers, and for types that are not numbers.
     pub bytes: u8,
     pub signed: bool,
 }
 
 impl Btf<'_> {
-    /// The parameters of a function, or of those that a typedef like `btf_trace_NAME` is a pointer to; and what it returns, if it returns something. `None` if it is neither.
+    /// Returns the parameters of a function, and its return value unless that is void. The type may also be a typedef
+    /// of a pointer to a function, such as `btf_trace_NAME`. Returns `None` for other types.
     pub fn parameters(&self, id: u32) -> Option<(Vec<Parameter>, Option<Parameter>)> {
         let prototype = (0..NAMES_MAX).try_fold(id, |id, _| match self.get(id)? {
             of if of.kind() == kind::FUNC_PROTO => Some(id),
@@ -45,28 +46,28 @@ impl Btf<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Sort, of_the_kernel};
+    use super::super::{LookupKind, of_the_kernel};
     use super::*;
     use rustc_hash::FxHashSet;
 
     #[test]
-    fn functions_of_the_kernel_have_parameters() {
+    fn parameters_of_functions_of_this_kernel_are_read() {
         let Ok(blob) = of_the_kernel() else {
-            eprintln!("SKIPPED: this kernel does not show its types; nothing was tested");
+            eprintln!("SKIPPED: this kernel has no BTF; nothing was tested");
             return;
         };
         let btf = Btf::parse(&blob).unwrap();
-        let of = |sort, name| {
-            let (_, id) = btf.named(sort, &FxHashSet::from_iter([name]))[0];
+        let of = |kind, name| {
+            let (_, id) = btf.named(kind, &FxHashSet::from_iter([name]))[0];
             btf.parameters(id).unwrap()
         };
-        let (parameters, returned) = of(Sort::Function, "vfs_read");
+        let (parameters, returned) = of(LookupKind::Function, "vfs_read");
         let names: Vec<&str> = parameters.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["file", "buf", "count", "pos"]);
         assert_eq!((parameters[0].type_name.as_str(), parameters[2].type_name.as_str(), parameters[2].bytes), ("void *", "size_t", 8));
         let returned = returned.unwrap();
         assert_eq!((returned.type_name.as_str(), returned.bytes, returned.signed), ("ssize_t", 8, true));
-        let (parameters, returned) = of(Sort::Typedef, "btf_trace_sys_enter");
+        let (parameters, returned) = of(LookupKind::Typedef, "btf_trace_sys_enter");
         assert_eq!((parameters.len(), parameters[2].bytes, parameters[2].signed, returned.is_none()), (3, 8, true, true));
         assert_eq!(btf.parameters(0), None);
     }

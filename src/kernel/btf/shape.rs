@@ -1,18 +1,19 @@
-//! What types are made of: numbers, pointers, arrays, structs.
+//! The shapes of types, without typedefs and qualifiers: numbers, pointers, arrays, structs.
 
 use super::{Btf, RawMember, Type, kind, word};
 
-/// Names of names of types: none go as deep.
+/// The greatest length of a chain of typedefs and qualifiers. No kernel's is as long.
 const NAMES_MAX: usize = 32;
 
 /// A type without its qualifiers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shaped {
-    /// The outermost name that a typedef gives it.
+    /// The name of the outermost typedef.
     pub alias: Option<String>,
     pub shape: Shape,
 }
 
+/// The shape of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     Number {
@@ -20,7 +21,7 @@ pub enum Shape {
         bytes: u32,
         signed: bool,
     },
-    /// To the type with this identifier.
+    /// A pointer to the type with this ID.
     Pointer(u32),
     Array {
         element: u32,
@@ -37,25 +38,26 @@ pub enum Shape {
         name: String,
         bytes: u32,
         signed: bool,
-        /// As far as the enum's own bytes go.
+        /// Values and names. A negative value is extended with zeros from the width of BTF's own number.
         values: Vec<(u64, String)>,
     },
-    /// What has no values: functions, void, what is only declared.
+    /// A type without values: a function, void, a declaration without a definition.
     Other,
 }
 
 /// A member of a struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Empty for a struct or union whose members are like the outer one's.
+    /// The name; empty for an anonymous struct or union, whose members are accessed like the outer struct's.
     pub name: String,
+    /// The ID of its type.
     pub of: u32,
-    /// Bytes from the struct's beginning; `None` for a bit field.
+    /// In bytes from the struct's start; `None` for a bit field.
     pub offset: Option<u32>,
 }
 
 impl Btf<'_> {
-    /// What a type is; [`Shape::Other`] where there is none.
+    /// Returns the shape of a type. It is [`Shape::Other`] if there is no type with this ID.
     pub fn shape(&self, id: u32) -> Shaped {
         let (mut id, mut alias) = (id, None);
         for _ in 0..NAMES_MAX {
@@ -96,13 +98,13 @@ impl Btf<'_> {
         of.members().map(member).collect()
     }
 
-    /// The type of the global variable with this name.
+    /// Returns the type of a global variable by its name.
     pub fn variable(&self, name: &str) -> Option<u32> {
         let all = (1..self.starts.len() as u32).filter_map(|id| self.get(id));
         all.into_iter().find(|of| of.kind() == kind::VAR && self.string(of.name) == name.as_bytes()).map(|of| of.word)
     }
 
-    /// Bytes of a value of this type; `None` where it has none.
+    /// Returns the size in bytes of a value of a type, or `None` if the type has no values.
     pub fn size(&self, id: u32) -> Option<u32> {
         let mut count = 1u32;
         let mut id = id;

@@ -1,8 +1,8 @@
-//! What types are made of: functions and their parameters, structs and their members.
+//! The types of the kernel, or of a module and the kernel.
 //!
-//! A module's types stand on the kernel's: they are numbered on from its, and so are its strings.
+//! A module's BTF is split BTF: its type IDs and string offsets continue the kernel's.
 
-use super::{Btf, RawMember, Sort, Type, kind, word};
+use super::{Btf, LookupKind, RawMember, Type, kind, word};
 use rustc_hash::FxHashSet;
 
 /// The kernel's types, or a module's and the kernel's.
@@ -12,9 +12,9 @@ pub struct Types<'a> {
     module: Option<Btf<'a>>,
 }
 
-/// What a type is made of.
+/// A type's kind (`BTF_KIND_*`), and what it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum TypeKind {
     Integer {
         bytes: u8,
         is_signed: bool,
@@ -32,7 +32,7 @@ pub enum Made {
     Union {
         bytes: u32,
     },
-    /// Declared only.
+    /// A struct or union that is declared but not defined.
     Forward,
     Enumeration {
         bytes: u8,
@@ -41,11 +41,11 @@ pub enum Made {
     Float {
         bytes: u8,
     },
-    /// The name of another.
+    /// A typedef or qualifier of another type.
     Alias {
         of: u32,
     },
-    /// `tag`: a mark on what is pointed to (`user`).
+    /// A `BTF_KIND_TYPE_TAG` (`user`) on the type that a pointer points to.
     Tag {
         of: u32,
     },
@@ -53,23 +53,24 @@ pub enum Made {
         signature: u32,
     },
     Signature,
-    /// `void`, and what is no type of data.
+    /// `void`, a variable, or an unknown kind.
     Nothing,
 }
 
 /// A member of a struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// Empty for a struct or union without a name.
+    /// The name; empty for an anonymous struct or union.
     pub name: &'a [u8],
-    /// In bits from the beginning.
+    /// In bits from the struct's start.
     pub offset: u32,
-    /// Of a bit field.
+    /// The width of a bit field in bits.
     pub width: Option<u8>,
+    /// The ID of its type.
     pub of: u32,
 }
 
-/// Of a function: its name, empty where it has none, and its type.
+/// A parameter of a function: its name, empty if it has none, and the ID of its type.
 pub type Parameter<'a> = (&'a [u8], u32);
 
 impl<'a> Types<'a> {
@@ -81,9 +82,9 @@ impl<'a> Types<'a> {
         Types { kernel, module: Some(module) }
     }
 
-    /// The type with this number.
+    /// Returns the type with an ID.
     fn get(&self, id: u32) -> Option<Type<'a>> {
-        // The first of the kernel's is void.
+        // The length counts void, the kernel's type 0, which a module does not have again.
         let own = self.kernel.starts.len() as u32;
         match &self.module {
             Some(module) if id >= own => module.get(id - own + 1),
@@ -99,56 +100,58 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// What is of this sort and has the name: the module's first.
-    pub fn named(&self, sort: Sort, name: &str) -> Option<u32> {
+    /// Returns the ID of the type with a kind and name. The module's types take precedence.
+    pub fn named(&self, kind: LookupKind, name: &str) -> Option<u32> {
         let names = FxHashSet::from_iter([name]);
         let own = self.kernel.starts.len() as u32;
         let in_module = self.module.as_ref().and_then(|module| {
-            let mut ids = module.ids(sort).map(|id| id + own - 1);
+            let mut ids = module.ids(kind).map(|id| id + own - 1);
             ids.find(|id| self.name(*id) == name.as_bytes())
         });
-        in_module.or_else(|| self.kernel.named(sort, &names).first().map(|(_, id)| *id))
+        in_module.or_else(|| self.kernel.named(kind, &names).first().map(|(_, id)| *id))
     }
 
-    /// Every name of this sort.
-    pub fn names(&self, sort: Sort) -> impl Iterator<Item = &'a [u8]> {
+    /// Returns the names of all types of a kind.
+    pub fn names(&self, kind: LookupKind) -> impl Iterator<Item = &'a [u8]> {
         let own = self.kernel.starts.len() as u32;
-        let of_module = self.module.iter().flat_map(move |module| module.ids(sort)).map(move |id| id + own - 1);
-        self.kernel.ids(sort).chain(of_module).map(|id| self.name(id))
+        let of_module = self.module.iter().flat_map(move |module| module.ids(kind)).map(move |id| id + own - 1);
+        self.kernel.ids(kind).chain(of_module).map(|id| self.name(id))
     }
 
-    /// Empty where it has none.
+    /// Returns the name of a type. It is empty if the type has none.
     pub fn name(&self, id: u32) -> &'a [u8] {
         self.get(id).map_or(&[], |of| self.string(of.name))
     }
 
-    pub fn made(&self, id: u32) -> Made {
-        let Some(of) = self.get(id) else { return Made::Nothing };
+    /// Returns the kind of a type.
+    pub fn type_kind(&self, id: u32) -> TypeKind {
+        let Some(of) = self.get(id) else { return TypeKind::Nothing };
         let bytes = u8::try_from(of.word).unwrap_or(u8::MAX);
         match of.kind() {
-            kind::INT => Made::Integer { bytes, is_signed: of.is_signed() },
-            kind::PTR => Made::Pointer { to: of.word },
-            kind::ARRAY => Made::Array { of: word(of.rest, 0), count: word(of.rest, 8) },
-            kind::STRUCT => Made::Struct { bytes: of.word },
-            kind::UNION => Made::Union { bytes: of.word },
-            kind::FWD => Made::Forward,
-            kind::ENUM | kind::ENUM64 => Made::Enumeration { bytes, is_signed: of.is_signed() },
-            kind::FLOAT => Made::Float { bytes },
-            kind::TYPEDEF | kind::VOLATILE | kind::CONST | kind::RESTRICT => Made::Alias { of: of.word },
-            kind::TYPE_TAG => Made::Tag { of: of.word },
-            kind::FUNC => Made::Function { signature: of.word },
-            kind::FUNC_PROTO => Made::Signature,
-            _ => Made::Nothing,
+            kind::INT => TypeKind::Integer { bytes, is_signed: of.is_signed() },
+            kind::PTR => TypeKind::Pointer { to: of.word },
+            kind::ARRAY => TypeKind::Array { of: word(of.rest, 0), count: word(of.rest, 8) },
+            kind::STRUCT => TypeKind::Struct { bytes: of.word },
+            kind::UNION => TypeKind::Union { bytes: of.word },
+            kind::FWD => TypeKind::Forward,
+            kind::ENUM | kind::ENUM64 => TypeKind::Enumeration { bytes, is_signed: of.is_signed() },
+            kind::FLOAT => TypeKind::Float { bytes },
+            kind::TYPEDEF | kind::VOLATILE | kind::CONST | kind::RESTRICT => TypeKind::Alias { of: of.word },
+            kind::TYPE_TAG => TypeKind::Tag { of: of.word },
+            kind::FUNC => TypeKind::Function { signature: of.word },
+            kind::FUNC_PROTO => TypeKind::Signature,
+            _ => TypeKind::Nothing,
         }
     }
 
-    /// Of a struct or union.
+    /// Returns the members of a struct or union.
     pub fn members(&self, id: u32) -> Vec<Member<'a>> {
         let members = self.get(id).into_iter().flat_map(|of| of.members());
         members.map(|RawMember { name, of, offset, width }| Member { name: self.string(name), offset, width, of }).collect()
     }
 
-    /// What a function's signature returns, and its parameters; a last one without a type stands for any more.
+    /// Returns the type of a function prototype's return value, and its parameters. A last parameter of type 0 stands
+    /// for `...`.
     pub fn signature(&self, id: u32) -> Option<(u32, Vec<Parameter<'a>>)> {
         let of = self.get(id).filter(|of| of.kind() == kind::FUNC_PROTO)?;
         Some((of.word, of.parameters().map(|(name, of)| (self.string(name), of)).collect()))

@@ -4,7 +4,7 @@ use crate::stack::symbols::{KernelNames, Name, Options, Resolver};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-/// A program of its own that sleeps, in a directory that is removed with it.
+/// A running copy of sleep(1), in a directory that is removed with it.
 struct Sleeper {
     directory: PathBuf,
     child: Child,
@@ -14,19 +14,20 @@ impl Sleeper {
     fn start(name: &str) -> Sleeper {
         let directory = std::env::temp_dir().join(format!("rtrace-objects-{}-{name}", std::process::id()));
         fs::create_dir(&directory).unwrap();
-        // A copy made here could not be executed while another test's child has it open for writing too.
+        // If this process wrote the copy, a child that another test forks meanwhile would inherit the file open for
+        // writing, and it could not be executed.
         assert!(Command::new("cp").arg("/bin/sleep").arg(directory.join("program")).status().unwrap().success());
         let mut command = Command::new(directory.join("program"));
         let child = command.arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         let sleeper = Sleeper { directory, child };
-        // It has its libraries mapped once it sleeps.
+        // When it sleeps, its libraries are mapped.
         while !fs::read_to_string(format!("/proc/{}/wchan", sleeper.pid())).unwrap().contains("nanosleep") && sleeper.is_starting() {
             std::thread::yield_now();
         }
         sleeper
     }
 
-    /// Without the right to see where it sleeps, that it sleeps must do.
+    /// Whether it does not sleep yet. Without the right to read wchan, the state must do.
     fn is_starting(&self) -> bool {
         procfs::stat(self.pid()).is_none_or(|stat| stat.state != b'S')
     }
@@ -39,7 +40,7 @@ impl Sleeper {
         self.directory.join("program")
     }
 
-    /// Calls with the mapping of the program's code.
+    /// Calls `check` with the mapping of the program's code.
     fn mapped<T>(&self, check: impl FnOnce(Mapped<'_>, Mapping<'_>) -> T) -> T {
         let maps = fs::read(format!("/proc/{}/maps", self.pid())).unwrap();
         let lines = maps.split(|byte| *byte == b'\n').filter_map(parse_mapping);
@@ -73,7 +74,7 @@ fn contents(file: &dyn ReadAt) -> Vec<u8> {
 }
 
 #[test]
-fn the_file_that_is_mapped() {
+fn the_file_of_a_mapping_is_opened_and_found_again() {
     let sleeper = Sleeper::start("mapped");
     let expected = fs::read("/bin/sleep").unwrap();
     let metadata = fs::metadata(sleeper.program()).unwrap();
@@ -81,7 +82,7 @@ fn the_file_that_is_mapped() {
         let file = open_mapped(&mapped, Reach::Everywhere).unwrap();
         assert_eq!(contents(&file), expected);
         assert_eq!(file.identity().inode, std::os::unix::fs::MetadataExt::ino(&metadata));
-        // The mapping's addresses are of the past.
+        // The mapping no longer has these addresses.
         let file = open_mapped(&Mapped { addresses: (0x1000, 0x2000), ..mapped }, Reach::Everywhere).unwrap();
         assert_eq!(contents(&file), expected);
         let origin = origin(&mapped);
@@ -91,12 +92,12 @@ fn the_file_that_is_mapped() {
         assert!(LiveFiles.find(Want::Again { identity: other, origin: &origin }).is_none());
         let replaced = open_mapped(&Mapped { addresses: (0x1000, 0x2000), inode: 1, ..mapped }, Reach::Everywhere);
         assert!(matches!(replaced, Err(ObjectError::Replaced)), "{replaced:?}");
-        assert!(open_mapped(&Mapped { pid: -1, ..mapped }, Reach::Everywhere).is_ok(), "the process is gone, the file is not");
+        assert!(open_mapped(&Mapped { pid: -1, ..mapped }, Reach::Everywhere).is_ok(), "the process has ended, but the file exists");
     });
 }
 
 #[test]
-fn files_that_were_deleted_or_replaced() {
+fn mapped_files_are_opened_after_they_were_deleted_or_replaced() {
     if !is_root() {
         return;
     }
@@ -106,7 +107,7 @@ fn files_that_were_deleted_or_replaced() {
     sleeper.mapped(|mapped, _| {
         assert!(mapped.path.ends_with(b" (deleted)"));
         assert_eq!(contents(&open_mapped(&mapped, Reach::Everywhere).unwrap()), expected);
-        // By the addresses that the file's parts are mapped at now.
+        // The file is found by the addresses of its present mappings.
         assert_eq!(contents(&open_mapped(&Mapped { addresses: (0x1000, 0x2000), ..mapped }, Reach::Everywhere).unwrap()), expected);
         fs::write(sleeper.program(), "another").unwrap();
         let path = mapped.path.strip_suffix(b" (deleted)").unwrap();
@@ -115,7 +116,7 @@ fn files_that_were_deleted_or_replaced() {
 }
 
 #[test]
-fn only_regular_files() {
+fn files_that_are_not_regular_are_refused() {
     let directory = std::env::temp_dir().join(format!("rtrace-objects-{}-regular", std::process::id()));
     fs::create_dir(&directory).unwrap();
     let fifo = directory.join("fifo");
@@ -131,7 +132,7 @@ fn only_regular_files() {
 }
 
 #[test]
-fn links_stay_within_the_process_s_root() {
+fn links_are_resolved_within_the_root_of_the_process() {
     if !is_root() {
         return;
     }
@@ -158,7 +159,7 @@ fn links_stay_within_the_process_s_root() {
 }
 
 #[test]
-fn what_compilers_write_down() {
+fn files_of_just_in_time_compilers_are_opened_and_grow() {
     let sleeper = Sleeper::start("jit");
     let pid = sleeper.pid();
     let path = PathBuf::from(format!("/tmp/perf-{pid}.map"));
@@ -169,11 +170,11 @@ fn what_compilers_write_down() {
     std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
     assert!(perf_map(pid).is_none(), "a link");
     fs::remove_file(&path).unwrap();
-    fs::write(&path, "1000 10 made\n").unwrap();
+    fs::write(&path, "1000 10 first\n").unwrap();
     let map = perf_map(pid).unwrap();
-    assert_eq!(contents(&*map), b"1000 10 made\n");
-    fs::write(&path, "1000 10 made\n2000 10 more\n").unwrap();
-    assert_eq!(contents(&*map), b"1000 10 made\n2000 10 more\n");
+    assert_eq!(contents(&*map), b"1000 10 first\n");
+    fs::write(&path, "1000 10 first\n2000 10 second\n").unwrap();
+    assert_eq!(contents(&*map), b"1000 10 first\n2000 10 second\n");
     if is_root() {
         std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
         assert!(perf_map(pid).is_none(), "another user's");
@@ -182,14 +183,14 @@ fn what_compilers_write_down() {
     let dump = sleeper.directory.join(format!("jit-{pid}.dump"));
     fs::write(&dump, "x").unwrap();
     assert!(jitdump(dump.as_os_str().as_bytes()).is_some());
-    assert!(jitdump(sleeper.program().as_os_str().as_bytes()).is_none(), "not by its name");
+    assert!(jitdump(sleeper.program().as_os_str().as_bytes()).is_none(), "its name is not that of a dump");
 }
 
 #[test]
-fn the_vdso_s_functions() {
+fn functions_of_the_vdso_have_symbols() {
     let maps = fs::read("/proc/self/maps").unwrap();
     let Some(vdso) = maps.split(|byte| *byte == b'\n').filter_map(parse_mapping).find(|line| line.path == b"[vdso]") else {
-        eprintln!("skipped: no vdso");
+        eprintln!("skipped: this process has no vdso");
         return;
     };
     let bytes = image(std::process::id() as i32, vdso.addresses).unwrap();
@@ -205,7 +206,7 @@ fn the_vdso_s_functions() {
 }
 
 #[test]
-fn this_kernel_s_names() {
+fn ksys_read_of_this_kernel_has_a_name() {
     let text = String::from_utf8(kallsyms().unwrap()).unwrap();
     let line = text.lines().find(|line| line.ends_with(" T ksys_read")).expect("every kernel has ksys_read");
     let address = u64::from_str_radix(&line[..16], 16).unwrap();

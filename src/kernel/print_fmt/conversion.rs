@@ -1,18 +1,18 @@
-//! The conversions (`%s`, `%08lx`, `%pI4`) of a print format's text.
+//! The conversion specifications (`%s`, `%08lx`, `%pI4`) of a print format's text.
 
 use super::Hint;
 
-/// One conversion.
+/// A conversion specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conversion {
-    /// Which argument it prints, counted from 0.
+    /// The index of the argument that it prints, from 0 on.
     pub argument: usize,
-    /// Nothing stands between the conversion before and this one.
+    /// Whether it follows the previous conversion without text between them.
     pub adjacent: bool,
     pub hint: Option<Hint>,
 }
 
-/// The conversions of a text, in order.
+/// Returns the conversions of a text, in their order.
 pub fn conversions(text: &str) -> Vec<Conversion> {
     let mut found = Vec::new();
     let mut argument = 0;
@@ -26,7 +26,7 @@ pub fn conversions(text: &str) -> Vec<Conversion> {
             continue;
         }
         let letter_at = spec.find(|c: char| !"-+ #0123456789.*hlLzjt".contains(c)).unwrap_or(spec.len());
-        // A `*` takes an argument of its own.
+        // A `*` consumes an argument.
         argument += spec[..letter_at].matches('*').count();
         let letters = &spec[letter_at..];
         let (hint, length) = match letters.chars().next() {
@@ -44,7 +44,8 @@ pub fn conversions(text: &str) -> Vec<Conversion> {
     found
 }
 
-/// `%p` and the letters that belong to it (Documentation/core-api/printk-formats.rst); how many bytes that is.
+/// Parses `%p` and the letters that belong to it (Documentation/core-api/printk-formats.rst). Returns the hint and the
+/// length in bytes.
 fn pointer(letters: &str) -> (Option<Hint>, usize) {
     const KNOWN: [(&str, Option<Hint>); 22] = [
         ("pISpfsc", Some(Hint::SocketAddress)),
@@ -58,7 +59,7 @@ fn pointer(letters: &str) -> (Option<Hint>, usize) {
         ("pI6c", Some(Hint::Ip6)),
         ("pI6", Some(Hint::Ip6)),
         ("pM", Some(Hint::Mac)),
-        // The other orders of bytes of %pU and the forms of %pi and %pm are other texts: no hint.
+        // %pU with another byte order, %pi and %pm print other texts, so they yield no hint.
         ("pUb", Some(Hint::Uuid)),
         ("pUl", None),
         ("pUL", None),
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_and_hints() {
+    fn conversions_have_arguments_and_hints() {
         let of = |text: &str| conversions(text).iter().map(|c| (c.argument, c.adjacent, c.hint)).collect::<Vec<_>>();
         assert_eq!(of("a=%s%s b=%08lx %%"), [(0, false, None), (1, true, None), (2, false, Some(Hint::Hex))]);
         assert_eq!(of("%*pbl %.*s"), [(1, false, None), (3, false, None)]);

@@ -1,7 +1,8 @@
 //! Expressions of a print format, and their values.
 //!
-//! Numbers are exact (`i128`), cut only by casts to a type whose width is known. Constants are folded while parsing. Depth and length of what is
-//! not constant are bounded, so that no text makes the parser, or the drop of its tree, run out of stack.
+//! Numbers are exact (`i128`), and truncated only by casts to a type of known width. Constants are folded while
+//! parsing. Depth and length of other expressions are bounded, so that no text makes the parser, or the drop of its
+//! tree, run out of stack.
 
 use super::token::{Token, split_at_commas};
 use crate::kernel::ctype::CType;
@@ -20,7 +21,7 @@ pub enum Expr {
     Unary(Unary, Box<Expr>),
     Binary(Box<Expr>, &'static str, Box<Expr>),
     Condition(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `__print_flags`, with what stands between names.
+    /// `__print_flags`, with the separator of names.
     Flags {
         value: Box<Expr>,
         between: String,
@@ -33,10 +34,11 @@ pub enum Expr {
     },
     /// `__print_hex` of a field.
     HexBytes(String),
-    /// What is not understood.
+    /// An expression that the parser does not understand.
     Opaque,
 }
 
+/// A unary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
     Minus,
@@ -44,23 +46,24 @@ pub enum Unary {
     Complement,
 }
 
-/// Brackets in brackets, at most.
+/// The greatest nesting of parentheses.
 const DEPTH_MAX: u32 = 64;
-/// Operators in a row of one rank that are not folded, at most.
+/// The greatest number of consecutive operators of one precedence that are not folded.
 const CHAIN_MAX: u32 = 8;
 
-/// Binary operators by rank, the loosest first.
+/// Binary operators by precedence, the lowest first.
 const RANKS: [&[&str]; 10] =
     [&["||"], &["&&"], &["|"], &["^"], &["&"], &["==", "!="], &["<=", ">=", "<", ">"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
-/// The expression that these words are; [`Expr::Opaque`] if they are none, or none that is understood.
+/// Parses tokens. The result is [`Expr::Opaque`] if they are not an expression, or not one that is understood.
 pub fn parse(tokens: &[Token]) -> Expr {
     let mut parser = Parser { tokens, at: 0, depth: 0 };
     parser.expression().filter(|_| parser.at == tokens.len()).unwrap_or(Expr::Opaque)
 }
 
 impl Expr {
-    /// The value, `field` giving those of fields; `None` if anything in it is unknown.
+    /// Evaluates the expression. `field` returns the values of fields. The result is `None` if a part cannot be
+    /// evaluated.
     pub fn value(&self, field: &dyn Fn(&str) -> Option<i128>) -> Option<i128> {
         match self {
             Expr::Number(number) => Some(*number),
@@ -73,7 +76,7 @@ impl Expr {
         }
     }
 
-    /// The field, if the expression is nothing but a field or a cast of it.
+    /// Returns the field, if the expression is a field or a cast of one.
     pub fn plain_field(&self) -> Option<&str> {
         match self {
             Expr::Field(name) => Some(name),
@@ -82,7 +85,7 @@ impl Expr {
         }
     }
 
-    /// The field that the expression is, or is an element of.
+    /// Returns the field, if the expression is a field, a cast of one, or an element of one.
     pub fn of_field(&self) -> Option<&str> {
         match self {
             Expr::Element(name) => Some(name),
@@ -90,7 +93,8 @@ impl Expr {
         }
     }
 
-    /// Whether every field that occurs passes.
+    /// Whether `passes` holds for all fields in the expression. It is false for expressions that are not plain
+    /// arithmetic.
     pub fn fields_all(&self, passes: &dyn Fn(&str) -> bool) -> bool {
         match self {
             Expr::Field(name) => passes(name),
@@ -205,7 +209,7 @@ impl<'t, 'a> Parser<'t, 'a> {
                     self.at += 3;
                     return Some(Expr::Element((*name).to_owned()));
                 }
-                // An element or a member is not the field.
+                // An element or a member is not the field itself.
                 let part = matches!(self.tokens.get(self.at), Some(Token::Mark("[" | "." | "->" | "(" | "++" | "--")));
                 (!part).then(|| Expr::Field((*name).to_owned()))
             }
@@ -214,7 +218,8 @@ impl<'t, 'a> Parser<'t, 'a> {
         }
     }
 
-    /// The type of `(type)`, if that is what follows the bracket that was taken; then it is taken whole.
+    /// Parses the type of a cast behind its opening parenthesis, and the closing one. Consumes nothing if there is no
+    /// type.
     fn cast_type(&mut self) -> Option<CType> {
         let end = self.at + self.tokens[self.at..].iter().position(|token| *token == Token::Mark(")"))?;
         let mut words = Vec::new();
@@ -227,7 +232,7 @@ impl<'t, 'a> Parser<'t, 'a> {
             }
         }
         let first = *words.first()?;
-        // `(NAME * 4)` is no pointer: only a type's name makes it one.
+        // `(NAME * 4)` is a product. It is a pointer type only if the name is that of a type.
         let is_type =
             matches!(first, "enum" | "struct" | "union" | "void" | "const") || first.ends_with("_t") || CType::of(first) != CType::Other;
         let ctype = CType::of(&words.join(" "));
@@ -237,7 +242,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         })
     }
 
-    /// A call, its opening bracket taken.
+    /// Parses a call behind its opening parenthesis.
     fn call(&mut self, name: &str) -> Option<Expr> {
         let start = self.at;
         let mut depth = 1;
@@ -280,8 +285,8 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 }
 
-/// The `{ value, "name" }` pairs. One whose value is no constant here (an enumerator that the kernel left unresolved) names nothing; so does
-/// one with control characters, which could come from a user's own event.
+/// Parses the `{ value, "name" }` pairs. A pair is left out if its value is not a constant (an enumerator that the
+/// kernel left unresolved), or its name has control characters, which may come from a user's own event.
 fn pairs(tokens: &[&[Token]], parse: &dyn Fn(&[Token]) -> Expr) -> Vec<(u64, String)> {
     let pair = |tokens: &&[Token]| {
         let [Token::Mark("{"), inner @ .., Token::Mark("}")] = *tokens else { return None };

@@ -1,37 +1,39 @@
-//! What an event's `print fmt:` line says of its fields: the names of flags and values, and how numbers and bytes are best read.
+//! The `print fmt:` line of an event's format file: the names of flags and values of its fields, and the formats of
+//! numbers and bytes.
 //!
-//! The line is C as the kernel's macros left it. rtrace does not run it: lines are made from the fields, with their names. Only what explains a
-//! single field is taken: `__print_flags` and `__print_symbolic` of that field (whole, masked or cast), texts that a condition on it chooses, and
-//! the conversion it is printed with. Whatever is not understood explains nothing, and then the field is printed by its type. A name is given only
-//! together with every bit of the number that it does not explain.
+//! The line is C code that the kernel's macros produced. rtrace does not evaluate it as a whole, but prints the fields
+//! with their names. It uses only the parts that apply to a single field: `__print_flags` and `__print_symbolic` of
+//! that field (whole, masked or cast), texts that a condition on it chooses, and the field's conversion. A field
+//! without such a part, or with one that is not understood, is printed by its type. A name is printed only together
+//! with all bits of the number that it does not stand for.
 
 mod conversion;
 mod expr;
-mod naming;
 mod token;
+mod value_names;
 
-pub use naming::Naming;
+pub use value_names::ValueNames;
 
 use conversion::conversions;
 use expr::Expr;
 
-/// The explanations of one event's fields.
+/// The parsed line of one event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PrintFormat {
-    namings: Vec<Naming>,
+    value_names: Vec<ValueNames>,
     hints: Vec<(String, Hint)>,
 }
 
-/// How a field is printed by the kernel, where that says more than its type.
+/// The format in which the kernel prints a field, if it has more information than the field's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     Hex,
     Octal,
     /// `%c`
     Char,
-    /// `%p` and its like.
+    /// `%p` and similar ones.
     Address,
-    /// `%pS` and its like: of code.
+    /// `%pS` and similar ones: the address of code.
     Code,
     /// `%pI4`
     Ip4,
@@ -48,7 +50,7 @@ pub enum Hint {
 }
 
 impl PrintFormat {
-    /// Reads the line as the format file has it, without `print fmt:`.
+    /// Parses the line, without `print fmt:`.
     pub fn parse(print: &str) -> PrintFormat {
         let Some(tokens) = token::tokens(print) else { return PrintFormat::default() };
         let mut parts = token::split_at_commas(&tokens).into_iter();
@@ -58,13 +60,11 @@ impl PrintFormat {
         let mut before: Option<String> = None;
         for conversion in conversions(&text) {
             let Some(argument) = arguments.get(conversion.argument) else { break };
-            before = if let Some(field) = naming::named_field(argument) {
-                let naming = format.naming_mut(&field);
-                naming.add(argument.clone());
+            before = if let Some(field) = value_names::named_field(argument) {
+                format.value_names_mut(&field).add(argument.clone());
                 Some(field)
-            } else if let Some(field) = before.filter(|field| conversion.adjacent && naming::chooses_by(argument, field)) {
-                let naming = format.naming_mut(&field);
-                naming.append(argument.clone());
+            } else if let Some(field) = before.filter(|field| conversion.adjacent && value_names::chooses_by(argument, field)) {
+                format.value_names_mut(&field).append(argument.clone());
                 Some(field)
             } else {
                 format.add_hint(argument, conversion.hint);
@@ -74,22 +74,22 @@ impl PrintFormat {
         format
     }
 
-    /// The names of this field's values.
-    pub fn naming(&self, field: &str) -> Option<&Naming> {
-        self.namings.iter().find(|naming| naming.field == field)
+    /// Returns the names of a field's values.
+    pub fn value_names(&self, field: &str) -> Option<&ValueNames> {
+        self.value_names.iter().find(|names| names.field == field)
     }
 
-    /// How this field is best read.
+    /// Returns the format in which a field is to be printed.
     pub fn hint(&self, field: &str) -> Option<Hint> {
         self.hints.iter().find(|(name, _)| name == field).map(|(_, hint)| *hint)
     }
 
-    fn naming_mut(&mut self, field: &str) -> &mut Naming {
-        let at = self.namings.iter().position(|naming| naming.field == field).unwrap_or_else(|| {
-            self.namings.push(Naming::new(field));
-            self.namings.len() - 1
+    fn value_names_mut(&mut self, field: &str) -> &mut ValueNames {
+        let at = self.value_names.iter().position(|names| names.field == field).unwrap_or_else(|| {
+            self.value_names.push(ValueNames::new(field));
+            self.value_names.len() - 1
         });
-        &mut self.namings[at]
+        &mut self.value_names[at]
     }
 
     fn add_hint(&mut self, argument: &Expr, hint: Option<Hint>) {

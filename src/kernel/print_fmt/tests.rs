@@ -2,11 +2,11 @@ use super::*;
 use crate::kernel::Format;
 
 fn named(print: &str, field: &str, value: i128) -> Option<String> {
-    PrintFormat::parse(print).naming(field)?.text(8, &|name| (name == field).then_some(value))
+    PrintFormat::parse(print).value_names(field)?.text(8, &|name| (name == field).then_some(value))
 }
 
 #[test]
-fn task_states_as_sched_switch_names_them() {
+fn task_states_have_the_names_of_sched_switch() {
     let format = Format::parse(include_str!("../fixtures/sched_switch.format")).unwrap();
     let state = |value| named(&format.print, "prev_state", value).unwrap_or_else(|| "-".into());
     assert_eq!(state(0), "R");
@@ -14,22 +14,22 @@ fn task_states_as_sched_switch_names_them() {
     assert_eq!(state(2 | 0x80), "D|I");
     assert_eq!(state(0x100), "R+");
     assert_eq!(state(0x101), "S+");
-    // Bits that no name explains stay visible.
+    // Bits without a name are printed as a number.
     assert_eq!(state(0x1001), "S|0x1000");
     assert_eq!(state(0x1000), "-");
 }
 
 #[test]
-fn allocation_flags() {
+fn a_name_of_zero_is_used_for_flags() {
     let format = Format::parse(include_str!("../fixtures/kmalloc.format")).unwrap();
     let print = PrintFormat::parse(&format.print);
-    let names = print.naming("gfp_flags").unwrap();
+    let names = print.value_names("gfp_flags").unwrap();
     assert_eq!(names.text(8, &|_| Some(0)).as_deref(), Some("none"));
     assert_eq!(print.hint("call_site"), Some(Hint::Code));
 }
 
 #[test]
-fn values_with_names() {
+fn values_have_the_names_of_print_symbolic() {
     let print =
         "\"%s\", __print_symbolic(REC->r, { 0, \"A_\" \"ZERO\" }, { (1 << 4) | 1, \"X\" }, { -1, \"MINUS\" }, { SOMETHING, \"Y\" })";
     assert_eq!(named(print, "r", 0).as_deref(), Some("A_ZERO"));
@@ -39,25 +39,25 @@ fn values_with_names() {
 }
 
 #[test]
-fn masked_values_keep_the_rest() {
+fn bits_outside_of_the_mask_are_printed() {
     let print = "\"%s\", __print_symbolic((unsigned int)REC->code & 0xffff, { 10, \"CPUID\" })";
     assert_eq!(named(print, "code", 10).as_deref(), Some("CPUID"));
     assert_eq!(named(print, "code", 0x8000_000a).as_deref(), Some("CPUID|0x80000000"));
 }
 
 #[test]
-fn what_is_computed_is_not_named() {
-    assert!(PrintFormat::parse("\"%s\", __print_symbolic(REC->dm >> 8 & 0x7, {0x0, \"Fixed\"})").naming("dm").is_none());
-    assert!(PrintFormat::parse("\"%s\", __print_symbolic(REC->a[1], {0x0, \"Fixed\"})").naming("a").is_none());
-    // Which of two fields chose the text is not said.
+fn computed_values_have_no_names() {
+    assert!(PrintFormat::parse("\"%s\", __print_symbolic(REC->dm >> 8 & 0x7, {0x0, \"Fixed\"})").value_names("dm").is_none());
+    assert!(PrintFormat::parse("\"%s\", __print_symbolic(REC->a[1], {0x0, \"Fixed\"})").value_names("a").is_none());
+    // The text may have been chosen by either of two fields.
     let print = PrintFormat::parse("\"%s\", REC->errno < 0 ? \"error\" : __print_symbolic(REC->reason, {0, \"UNKNOWN\"})");
-    let names = print.naming("reason").unwrap();
+    let names = print.value_names("reason").unwrap();
     assert_eq!(names.text(4, &|name| Some(if name == "errno" { -1 } else { 0 })), None);
     assert_eq!(names.text(4, &|_| Some(0)).as_deref(), Some("UNKNOWN"));
 }
 
 #[test]
-fn hints_follow_conversions() {
+fn conversions_determine_the_hints_of_fields() {
     let print = PrintFormat::parse(
         "\"%pI4 %#llx (%s) %d %s\", REC->saddr, (unsigned long long)REC->a, __get_str(name), REC->b, __print_hex(REC->c, 4)",
     );
@@ -68,16 +68,16 @@ fn hints_follow_conversions() {
 }
 
 #[test]
-fn one_bad_argument_does_not_spoil_the_others() {
+fn an_argument_that_is_not_understood_does_not_affect_others() {
     let print = "\"%s %s\", ({ int x; x; }), __print_flags(REC->f, \"|\", { 1, \"ONE\" }, { 2, \"TWO\" })";
     assert_eq!(named(print, "f", 3).as_deref(), Some("ONE|TWO"));
     assert_eq!(named(print, "f", 0), None);
 }
 
 #[test]
-fn hostile_lines_explain_nothing_and_do_not_panic() {
+fn hostile_lines_yield_no_names_and_cause_no_panic() {
     let deep = format!("\"%s\", __print_flags({}REC->f{}, \"|\", {{1, \"A\"}})", "(".repeat(100_000), ")".repeat(100_000));
-    assert!(PrintFormat::parse(&deep).naming("f").is_none());
+    assert!(PrintFormat::parse(&deep).value_names("f").is_none());
     let calls = format!("\"%s\", {}1{}", "__builtin_expect(".repeat(5_000), ", 1)".repeat(5_000));
     assert_eq!(PrintFormat::parse(&calls), PrintFormat::default());
     let long = format!("\"%d\", REC->f{}", " | REC->f".repeat(100_000));
@@ -96,21 +96,21 @@ fn hostile_lines_explain_nothing_and_do_not_panic() {
         "\"%d\", 1 << 99",
         "\"%s\", __print_flags(",
     ] {
-        assert!(PrintFormat::parse(bad).namings.is_empty(), "{bad}");
+        assert!(PrintFormat::parse(bad).value_names.is_empty(), "{bad}");
     }
 }
 
 #[test]
 #[ignore = "needs root and tracefs"]
-fn the_names_of_this_kernels_events() {
+fn nine_tenths_of_this_kernels_names_are_understood() {
     let tracefs = crate::kernel::Tracefs::find().unwrap();
     let (mut understood, mut printed) = (0, 0);
     for (event, format) in crate::kernel::tracefs::tests::formats(&tracefs) {
         printed += usize::from(format.print.contains("__print_flags") || format.print.contains("__print_symbolic"));
         let print = PrintFormat::parse(&format.print);
-        understood += usize::from(!print.namings.is_empty());
-        for naming in &print.namings {
-            assert!(format.field(&naming.field).is_some(), "{event}: no field {}", naming.field);
+        understood += usize::from(!print.value_names.is_empty());
+        for names in &print.value_names {
+            assert!(format.field(&names.field).is_some(), "{event}: no field {}", names.field);
         }
     }
     assert!(understood * 10 >= printed * 9, "only {understood} of {printed}");
@@ -118,10 +118,10 @@ fn the_names_of_this_kernels_events() {
 
 proptest::proptest! {
     #[test]
-    fn any_line_is_taken(line in "\"(%s|%pI4|%\\*d|a){0,3}\", (REC->f|__print_flags\\(|\\(int\\)|[a-z0-9(){}<>&|?:,\" -]){0,30}", value: i64) {
+    fn random_lines_cause_no_panic(line in "\"(%s|%pI4|%\\*d|a){0,3}\", (REC->f|__print_flags\\(|\\(int\\)|[a-z0-9(){}<>&|?:,\" -]){0,30}", value: i64) {
         let print = PrintFormat::parse(&line);
-        for naming in &print.namings {
-            let _ = naming.text(4, &|_| Some(i128::from(value)));
+        for names in &print.value_names {
+            let _ = names.text(4, &|_| Some(i128::from(value)));
         }
     }
 }

@@ -1,20 +1,21 @@
-//! The words of a print format's C.
+//! The tokens of a print format's C code.
 
-/// One word.
+/// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token<'a> {
     Name(&'a str),
     Number(i128),
-    /// A string literal, its escapes resolved.
+    /// A string literal, with its escapes decoded.
     Text(String),
-    /// An operator or bracket.
+    /// An operator, parenthesis, bracket or other punctuation.
     Mark(&'a str),
 }
 
 /// Operators of more than one character, longest first.
 const LONG_MARKS: [&str; 11] = ["->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--"];
 
-/// Cuts a text into words; `None` where one is none (an open string, a number that is too large, a foreign character).
+/// Splits a text into tokens. Returns `None` if a part is not a token (an unterminated string, a number that is too
+/// large, a character that C does not have).
 pub fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();
@@ -39,7 +40,7 @@ pub fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     Some(found)
 }
 
-/// The parts between the commas that stand in no brackets.
+/// Splits tokens at the commas that are not within parentheses, brackets or braces.
 pub fn split_at_commas<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<&'t [Token<'a>]> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0i64);
     for (at, token) in tokens.iter().enumerate() {
@@ -84,7 +85,7 @@ fn character(text: &str) -> Option<(Token<'_>, usize)> {
     (end == '\'').then_some((Token::Number(i128::from(u32::from(value))), at + 1))
 }
 
-/// What stands after a backslash; octal and hexadecimal escapes do not occur.
+/// Decodes the character after a backslash. Octal and hexadecimal escapes do not occur.
 fn escape(character: char) -> char {
     match character {
         'n' => '\n',
@@ -95,7 +96,7 @@ fn escape(character: char) -> char {
     }
 }
 
-/// A C integer with its suffix. Its type is not kept: numbers are computed exactly.
+/// Parses a C integer with its suffix. Its type is dropped, because numbers are exact.
 fn number(text: &str) -> Option<(Token<'_>, usize)> {
     let length = word_length(text);
     let digits = text[..length].trim_end_matches(['u', 'U', 'l', 'L']);
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words() {
+    fn a_text_is_split_into_tokens() {
         let found = tokens("\"a\\\"b\\n\" , REC->x<<0x1fUL 017 'a' __y").unwrap();
         use Token::*;
         let wanted = [
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word() {
+    fn malformed_tokens_are_refused() {
         for bad in ["\"open", "'a", "é", "0x", "99999999999999999999999", "\\\"\\", "12ab"] {
             assert_eq!(tokens(bad), None, "{bad}");
         }

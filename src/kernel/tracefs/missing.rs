@@ -1,26 +1,27 @@
-//! Why tracefs cannot be had where it is not mounted, and what gives it.
+//! The reasons why rtrace cannot use a tracefs that is not mounted, and the remedies.
 
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::refused::Refused;
 use std::{fmt, io};
 
-/// What kept rtrace from making a mount of its own, which nobody else would see.
+/// The reason why rtrace could not create a detached mount, which nobody else would see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMount {
     /// The user is not root.
     NotRoot,
-    /// Root without CAP_SYS_ADMIN: as a rule, in a container.
+    /// The user is root without CAP_SYS_ADMIN, as in most containers.
     NoCapability,
-    /// CAP_SYS_ADMIN holds only in a user namespace.
+    /// The process has CAP_SYS_ADMIN only in a user namespace.
     UserNamespace,
-    /// A seccomp filter answers in the kernel's place.
+    /// A seccomp filter refuses the call.
     Filtered,
-    /// The kernel does not do it, or some policy forbids it: the kernel's number, 0 if it gave none.
+    /// The kernel does not support detached mounts, or a security policy forbids them. It has the kernel's errno, or 0
+    /// if there was none.
     Refused(i32),
 }
 
 impl NoMount {
-    /// What this refusal of a detached mount means for this process.
+    /// Returns the reason for which the kernel refused a detached mount to this process.
     pub fn of(error: &io::Error) -> NoMount {
         let privileges = Privileges::read();
         let errno = error.raw_os_error().unwrap_or(0);
@@ -29,7 +30,7 @@ impl NoMount {
             Refused::Filtered => NoMount::Filtered,
             _ if errno != libc::EPERM => NoMount::Refused(errno),
             Refused::NotRoot => NoMount::NotRoot,
-            // Nobody may be root there who has no more than that.
+            // A process that is not root even in its user namespace must become root first.
             Refused::UserNamespace if privileges.uid != 0 => NoMount::NotRoot,
             Refused::UserNamespace => NoMount::UserNamespace,
             Refused::NoCapability => NoMount::NoCapability,
@@ -37,7 +38,7 @@ impl NoMount {
         }
     }
 
-    /// The command that helps, where it is one.
+    /// Returns the command that solves the problem, if there is one.
     pub fn command(self) -> Option<&'static str> {
         match self {
             NoMount::NotRoot | NoMount::Refused(_) => Some(MOUNT),
@@ -51,24 +52,24 @@ const MOUNT: &str = "sudo mount -t tracefs tracefs /sys/kernel/tracing";
 impl fmt::Display for NoMount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoMount::NotRoot => f.write_str("only root needs no mount: run rtrace as root"),
+            NoMount::NotRoot => f.write_str("only root can use it without a mount: run rtrace as root"),
             NoMount::NoCapability => f.write_str(
-                "without a mount it takes CAP_SYS_ADMIN, which this process does not have: start the container with \
+                "using it without a mount needs CAP_SYS_ADMIN, which this process does not have: start the container with \
                  `--cap-add SYS_ADMIN` or `-v /sys/kernel/tracing:/sys/kernel/tracing` (docker, podman), or give its \
                  securityContext the capability SYS_ADMIN or a hostPath volume of /sys/kernel/tracing (kubernetes)",
             ),
             NoMount::UserNamespace => f.write_str(
-                "without a mount it takes CAP_SYS_ADMIN in the initial user namespace, and this process is in another one: start \
+                "using it without a mount needs CAP_SYS_ADMIN in the initial user namespace, and this process is in another one: start \
                  the container with `--userns=host --cap-add SYS_ADMIN` (docker, podman) or `hostUsers: true` (kubernetes)",
             ),
             NoMount::Filtered => f.write_str(
-                "a seccomp filter keeps rtrace from doing without a mount: start the container with `--security-opt seccomp=unconfined` \
+                "a seccomp filter does not let rtrace use it without a mount: start the container with `--security-opt seccomp=unconfined` \
                  or `-v /sys/kernel/tracing:/sys/kernel/tracing` (docker, podman), or give it a seccompProfile of type Unconfined or a hostPath \
                  volume of /sys/kernel/tracing (kubernetes)",
             ),
             NoMount::Refused(errno) => {
                 let error = io::Error::from_raw_os_error(*errno);
-                write!(f, "the kernel does not give it without a mount ({error}): run `{}` as root", MOUNT.trim_start_matches("sudo "))
+                write!(f, "the kernel does not let rtrace use it without a mount ({error}): run `{}` as root", MOUNT.trim_start_matches("sudo "))
             }
         }
     }

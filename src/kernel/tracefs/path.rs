@@ -1,4 +1,4 @@
-//! A path of tracefs, whether tracefs is mounted somewhere or not.
+//! Paths in tracefs, whether or not tracefs is mounted.
 
 use crate::kernel::mounts;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
@@ -9,86 +9,94 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file or directory of tracefs. It has the methods of [`Path`] and [`std::fs`] that its users need.
+/// The path of a file or directory of tracefs. It has the methods of [`Path`] and [`std::fs`] that its users need.
 #[derive(Clone, Debug)]
 pub struct TracePath {
-    base: Base,
+    mount: TracefsMount,
     path: PathBuf,
 }
 
-/// What a path begins at.
+/// The mount that a path is relative to.
 #[derive(Clone, Debug)]
-enum Base {
-    /// The usual root: the path leads through a mount.
-    Mounted,
-    /// The root of a mount that is nowhere in the file system ([`detached`]).
+enum TracefsMount {
+    /// tracefs is mounted: the path is an ordinary one, from the root directory on.
+    Attached,
+    /// A detached mount, which is at no place of the file system ([`detached`]).
     Detached(Arc<OwnedFd>),
-    /// There is no tracefs: nothing exists.
+    /// There is no tracefs, so no file exists.
     Absent,
 }
 
-/// Makes a mount of tracefs that is attached nowhere: see [`mounts::detached`].
-/// The kernel has one tracefs for all mounts. Since Linux 6.0, and in the stable series since then, a new mount keeps the
-/// mode and owner that the others gave it (commit 47311db8e8f3).
+/// Creates a detached mount of tracefs: see [`mounts::detached`]. The kernel has one tracefs for all mounts. Since
+/// Linux 6.0, and in the stable series since then, a new mount keeps the mode and owner that earlier mounts have set
+/// (commit 47311db8e8f3).
 ///
 /// # Errors
-/// The same.
+/// Fails as [`mounts::detached`].
 pub fn detached() -> io::Result<TracePath> {
-    Ok(TracePath { base: Base::Detached(Arc::new(mounts::detached("tracefs")?)), path: PathBuf::from(".") })
+    Ok(TracePath { mount: TracefsMount::Detached(Arc::new(mounts::detached("tracefs")?)), path: PathBuf::from(".") })
 }
 
 impl TracePath {
     pub fn mounted(path: impl Into<PathBuf>) -> TracePath {
-        TracePath { base: Base::Mounted, path: path.into() }
+        TracePath { mount: TracefsMount::Attached, path: path.into() }
     }
 
-    /// A path at which there is nothing.
+    /// Returns a path below which no file exists.
     pub fn absent() -> TracePath {
-        TracePath { base: Base::Absent, path: PathBuf::from(".") }
+        TracePath { mount: TracefsMount::Absent, path: PathBuf::from(".") }
     }
 
     pub fn is_mounted(&self) -> bool {
-        matches!(self.base, Base::Mounted)
+        matches!(self.mount, TracefsMount::Attached)
     }
 
     pub fn join(&self, below: impl AsRef<Path>) -> TracePath {
-        TracePath { base: self.base.clone(), path: self.path.join(below) }
+        TracePath { mount: self.mount.clone(), path: self.path.join(below) }
     }
 
-    /// As it is shown to a person: without a mount, the path begins with `tracefs/`.
+    /// Returns the path for messages. Without a mount point it begins with `tracefs/`.
     pub fn shown(&self) -> PathBuf {
-        match self.base {
-            Base::Mounted => self.path.clone(),
-            Base::Detached(_) | Base::Absent => Path::new("tracefs").join(self.path.strip_prefix(".").unwrap_or(&self.path)),
+        match self.mount {
+            TracefsMount::Attached => self.path.clone(),
+            TracefsMount::Detached(_) | TracefsMount::Absent => {
+                Path::new("tracefs").join(self.path.strip_prefix(".").unwrap_or(&self.path))
+            }
         }
     }
 
-    /// What `openat(2)` and its like take.
-    fn place(&self) -> io::Result<(BorrowedFd<'_>, &Path)> {
-        match &self.base {
-            Base::Mounted => Ok((CWD, &self.path)),
-            Base::Detached(mount) => Ok((mount.as_fd(), &self.path)),
-            Base::Absent => Err(io::ErrorKind::NotFound.into()),
+    /// Returns the directory descriptor and the path for `openat(2)` and similar calls.
+    fn at(&self) -> io::Result<(BorrowedFd<'_>, &Path)> {
+        match &self.mount {
+            TracefsMount::Attached => Ok((CWD, &self.path)),
+            TracefsMount::Detached(mount) => Ok((mount.as_fd(), &self.path)),
+            TracefsMount::Absent => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
+    /// Opens the file, close-on-exec.
+    ///
     /// # Errors
-    /// As `openat(2)`.
+    /// Fails as `openat(2)`.
     pub fn open(&self, flags: OFlags) -> io::Result<File> {
-        let (base, path) = self.place()?;
-        Ok(rustix::fs::openat(base, path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
+        let (directory, path) = self.at()?;
+        Ok(rustix::fs::openat(directory, path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
     }
 
+    /// Reads the whole file.
+    ///
     /// # Errors
-    /// It cannot be opened or read.
+    /// Fails if the file cannot be opened or read.
     pub fn read(&self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.open(OFlags::RDONLY)?.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
+    /// Reads the whole file as text.
+    ///
     /// # Errors
-    /// It cannot be opened or read, or is no UTF-8.
+    /// Fails if the file cannot be opened or read, or is not UTF-8.
     pub fn read_to_string(&self) -> io::Result<String> {
         String::from_utf8(self.read()?).map_err(|_| io::ErrorKind::InvalidData.into())
     }
@@ -102,14 +110,15 @@ impl TracePath {
     }
 
     fn kind(&self) -> io::Result<FileType> {
-        let (base, path) = self.place()?;
-        Ok(FileType::from_raw_mode(rustix::fs::statat(base, path, AtFlags::empty())?.st_mode))
+        let (directory, path) = self.at()?;
+        Ok(FileType::from_raw_mode(rustix::fs::statat(directory, path, AtFlags::empty())?.st_mode))
     }
 
-    /// The names of the directories in a directory, in the kernel's order. What is no UTF-8 is no name that anybody can ask for.
+    /// Returns the names of the directories in this directory, in the kernel's order. Names that are not UTF-8 are left
+    /// out, because nobody can request them.
     ///
     /// # Errors
-    /// It cannot be opened or read.
+    /// Fails if the directory cannot be opened or read.
     pub fn directories(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::new(self.open(OFlags::RDONLY | OFlags::DIRECTORY)?)? {
@@ -126,18 +135,22 @@ impl TracePath {
         Ok(names)
     }
 
+    /// Creates the directory.
+    ///
     /// # Errors
-    /// As `mkdirat(2)`.
+    /// Fails as `mkdirat(2)`.
     pub fn create_dir(&self) -> io::Result<()> {
-        let (base, path) = self.place()?;
-        Ok(rustix::fs::mkdirat(base, path, Mode::RWXU | Mode::RWXG | Mode::RWXO)?)
+        let (directory, path) = self.at()?;
+        Ok(rustix::fs::mkdirat(directory, path, Mode::RWXU | Mode::RWXG | Mode::RWXO)?)
     }
 
+    /// Removes the directory.
+    ///
     /// # Errors
-    /// As `unlinkat(2)` with AT_REMOVEDIR.
+    /// Fails as `unlinkat(2)` with AT_REMOVEDIR.
     pub fn remove_dir(&self) -> io::Result<()> {
-        let (base, path) = self.place()?;
-        Ok(rustix::fs::unlinkat(base, path, AtFlags::REMOVEDIR)?)
+        let (directory, path) = self.at()?;
+        Ok(rustix::fs::unlinkat(directory, path, AtFlags::REMOVEDIR)?)
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A directory tree shaped like tracefs.
+/// Creates a directory tree like tracefs's.
 fn tree(name: &str) -> (PathBuf, Tracefs) {
     let root = std::env::temp_dir().join(format!("rtrace-tracefs-{name}-{}", std::process::id()));
     for event in ["sched/sched_switch", "sched/sched_wakeup", "signal/signal_deliver", "syscalls/sys_enter_openat", "ftrace/print"] {
@@ -18,7 +18,7 @@ fn words(events: Vec<EventName>) -> Vec<String> {
 }
 
 #[test]
-fn lists_and_matches() {
+fn subsystems_and_events_are_listed_and_matched() {
     let (root, tracefs) = tree("list");
     assert_eq!(tracefs.subsystems().unwrap(), ["ftrace", "sched", "signal", "syscalls"]);
     assert_eq!(words(tracefs.matching("sched", "*").unwrap()), ["sched:sched_switch", "sched:sched_wakeup"]);
@@ -32,12 +32,12 @@ fn lists_and_matches() {
 }
 
 #[test]
-fn errors_say_what_to_do() {
+fn errors_have_near_names_and_remedies() {
     let (root, tracefs) = tree("errors");
     let error = tracefs.format("sched", "sched_swich").unwrap_err().to_string();
-    assert_eq!(error, "no event `sched:sched_swich` in this kernel; near: sched:sched_switch");
+    assert_eq!(error, "no event `sched:sched_swich` in this kernel; similar: sched:sched_switch");
     let error = tracefs.format("signals", "signal_deliver").unwrap_err().to_string();
-    assert_eq!(error, "no event `signals:signal_deliver` in this kernel; near: signal:signal_deliver");
+    assert_eq!(error, "no event `signals:signal_deliver` in this kernel; similar: signal:signal_deliver");
     let error = tracefs.format("../events/sched", "sched_switch").unwrap_err();
     assert!(matches!(error, EventError::Unknown { .. }));
     let error = tracefs.format("sched", "sched_wakeup").unwrap_err().to_string();
@@ -51,22 +51,22 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
-fn where_there_is_none_everybody_hears_why() {
+fn lookups_in_an_absent_tracefs_fail_with_the_reason() {
     let tracefs = Tracefs::absent(TracefsError::NotMounted(NoMount::NotRoot));
     assert!(!tracefs.has("sched", "sched_switch") && tracefs.subsystems().unwrap().is_empty());
     let error = tracefs.format("sched", "sched_switch").unwrap_err().to_string();
-    assert_eq!(error, "sched:sched_switch: tracefs is not mounted, and only root needs no mount: run rtrace as root");
+    assert_eq!(error, "sched:sched_switch: tracefs is not mounted, and only root can use it without a mount: run rtrace as root");
     assert_eq!(tracefs.root().join("events").shown(), Path::new("tracefs/events"));
 }
 
 #[test]
-fn mount_points() {
+fn mount_points_are_read_from_lines_of_proc_mounts() {
     assert_eq!(mount_point("tracefs /mnt/a\\040b tracefs rw 0 0"), Some(PathBuf::from("/mnt/a b")));
     assert_eq!(mount_point("tmpfs /tmp tmpfs rw 0 0"), None);
     assert_eq!(mount_point(""), None);
 }
 
-/// All events of this kernel and their formats, without dynamic events that another process removes meanwhile.
+/// Returns all events of this kernel and their formats, without dynamic events that another process removes meanwhile.
 pub(crate) fn formats(tracefs: &Tracefs) -> Vec<(EventName, Format)> {
     let events = tracefs.matching("*", "*").unwrap().into_iter();
     let format = |event: EventName| match tracefs.format(&event.subsystem, &event.name) {
@@ -81,14 +81,14 @@ pub(crate) fn formats(tracefs: &Tracefs) -> Vec<(EventName, Format)> {
 
 #[test]
 #[ignore = "needs root and tracefs"]
-fn every_format_of_this_kernel_parses() {
+fn all_formats_of_this_kernel_are_parsed() {
     let tracefs = Tracefs::find().unwrap();
     let events = formats(&tracefs);
     assert!(events.len() > 300, "only {} events", events.len());
     for (EventName { subsystem, name }, format) in events {
         let id = tracefs.id(&subsystem, &name);
         let text = tracefs.directory(&subsystem, &name).join("format").read_to_string();
-        // A dynamic event of another process may be gone by now.
+        // Another process may have removed its dynamic event meanwhile.
         if !tracefs.directory(&subsystem, &name).exists() {
             continue;
         }

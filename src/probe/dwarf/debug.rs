@@ -1,4 +1,4 @@
-//! The debug information of one file, its units parsed when they are wanted.
+//! The debug information of one file. Its units are parsed on demand.
 
 use super::die::{Die, DieId};
 use crate::stack::symbols::ElfFile;
@@ -15,10 +15,11 @@ use std::sync::Arc;
 
 pub(super) type Reader = EndianArcSlice<RunTimeEndian>;
 pub(super) type Unit = gimli::Unit<Reader>;
-pub(super) type Entry = gimli::DebuggingInformationEntry<Reader>;
+/// A debugging information entry (DIE) without its unit.
+pub(super) type RawDie = gimli::DebuggingInformationEntry<Reader>;
 pub(super) type Value = gimli::AttributeValue<Reader>;
 
-/// A file's debug information, with what dwz moved out of it.
+/// The debug information of a file, including the supplementary file to which dwz moved common parts.
 pub struct Debug {
     pub(super) dwarf: Dwarf<Reader>,
     own: Part,
@@ -27,24 +28,24 @@ pub struct Debug {
     pub(super) address_bytes: u8,
 }
 
-/// The units of one file.
+/// The units of one file: of the file itself or of its supplementary file.
 #[derive(Default)]
 struct Part {
-    /// In the order of their offsets.
+    /// The headers of all units, in the order of their offsets.
     headers: Vec<UnitHeader<Reader>>,
-    /// Those that were wanted.
+    /// The units that have been parsed.
     units: RefCell<FxHashMap<usize, Rc<Unit>>>,
 }
 
 impl Debug {
-    /// Reads all sections. `shared` is the file that dwz moved common parts to.
+    /// Reads all sections. `shared` is the supplementary file to which dwz moved common parts.
     ///
     /// # Errors
     /// A section cannot be read, or is damaged or too long.
     pub fn read(file: &ElfFile, shared: Option<&ElfFile>) -> anyhow::Result<Debug> {
         let mut dwarf = Dwarf::load(|id| section(file, id)).context("its debug information cannot be read")?;
         if let Some(shared) = shared {
-            dwarf.load_sup(|id| section(shared, id)).context("the debug information that it shares cannot be read")?;
+            dwarf.load_sup(|id| section(shared, id)).context("its supplementary debug information (dwz) cannot be read")?;
         }
         let shared = dwarf.sup().map_or_else(Part::default, Part::of);
         let own = Part::of(&dwarf);
@@ -59,12 +60,12 @@ impl Debug {
         if in_shared { &self.shared } else { &self.own }
     }
 
-    /// How many units the file has of its own.
+    /// Returns the number of units in the file itself.
     pub(super) fn unit_count(&self) -> usize {
         self.own.headers.len()
     }
 
-    /// A unit by its number; `None` if it is damaged.
+    /// Returns a unit by its number; `None` if it is damaged.
     pub(super) fn unit(&self, number: usize, in_shared: bool) -> Option<Rc<Unit>> {
         let part = self.part(in_shared);
         if let Some(unit) = part.units.borrow().get(&number) {
@@ -79,12 +80,13 @@ impl Debug {
         self.dwarf(in_shared).unit(self.part(in_shared).headers.get(number)?.clone()).ok()
     }
 
-    /// Goes through the file's own units until one is what was wanted. Only that one is kept: there may be thousands.
-    pub(super) fn find_unit<T>(&self, mut look: impl FnMut(usize, &Unit) -> ControlFlow<T>) -> Option<T> {
+    /// Calls `visit` with each unit of the file itself until it breaks, and returns its result. Only that unit is
+    /// cached, because a file may have thousands.
+    pub(super) fn find_unit<T>(&self, mut visit: impl FnMut(usize, &Unit) -> ControlFlow<T>) -> Option<T> {
         for number in 0..self.unit_count() {
             let known = self.own.units.borrow().get(&number).cloned();
             let Some(unit) = known.or_else(|| self.parse(number, false).map(Rc::new)) else { continue };
-            if let ControlFlow::Break(found) = look(number, &unit) {
+            if let ControlFlow::Break(found) = visit(number, &unit) {
                 self.own.units.borrow_mut().entry(number).or_insert(unit);
                 return Some(found);
             }
@@ -92,12 +94,12 @@ impl Debug {
         None
     }
 
-    /// The number of the unit whose header is at an offset.
+    /// Returns the number of the unit whose header is at an offset.
     pub(super) fn unit_starting(&self, offset: usize) -> Option<usize> {
         self.own.headers.binary_search_by_key(&offset, start).ok()
     }
 
-    /// An entry by its offset in the section.
+    /// Returns the entry at an offset in the section.
     pub(super) fn die(&self, id: DieId) -> Option<Die<'_>> {
         let headers = &self.part(id.in_shared).headers;
         let number = headers.partition_point(|header| start(header) <= id.offset).checked_sub(1)?;
@@ -106,13 +108,13 @@ impl Debug {
         Some(Die { debug: self, in_shared: id.in_shared, unit, entry })
     }
 
-    /// Whether an entry of one of the file's own units has this name itself.
-    pub(super) fn is_named(&self, unit: &Unit, entry: &Entry, name: &str) -> bool {
+    /// Returns whether an entry of the file itself has this name in its own attributes.
+    pub(super) fn is_named(&self, unit: &Unit, entry: &RawDie, name: &str) -> bool {
         let own = || self.dwarf.attr_string(unit, entry.attr_value(dw::DW_AT_name)?).ok();
         own().is_some_and(|own| own.to_slice().is_ok_and(|own| *own == *name.as_bytes()))
     }
 
-    /// The unit's own entry.
+    /// Returns the root entry of a unit.
     pub(super) fn root(&self, number: usize) -> Option<Die<'_>> {
         let unit = self.unit(number, false)?;
         let mut cursor = unit.entries();
@@ -121,8 +123,8 @@ impl Debug {
     }
 }
 
-/// The first entry of a unit that is what was wanted, at any depth.
-pub(super) fn first(unit: &Unit, is_it: impl Fn(&Entry) -> bool) -> Option<Entry> {
+/// Finds the first matching entry of a unit, at any depth.
+pub(super) fn first(unit: &Unit, is_it: impl Fn(&RawDie) -> bool) -> Option<RawDie> {
     let mut cursor = unit.entries();
     while let Ok(Some(entry)) = cursor.next_dfs() {
         if is_it(entry) {
@@ -132,8 +134,8 @@ pub(super) fn first(unit: &Unit, is_it: impl Fn(&Entry) -> bool) -> Option<Entry
     None
 }
 
-/// The same among those that are in nothing but the unit.
-pub(super) fn first_outermost(unit: &Unit, is_it: impl Fn(&Entry) -> bool) -> Option<Entry> {
+/// Finds the first matching entry among the direct children of a unit's root entry.
+pub(super) fn first_outermost(unit: &Unit, is_it: impl Fn(&RawDie) -> bool) -> Option<RawDie> {
     let mut tree = unit.entries_tree(None).ok()?;
     let mut children = tree.root().ok()?.children();
     while let Ok(Some(child)) = children.next() {

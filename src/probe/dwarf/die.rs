@@ -1,27 +1,27 @@
-//! One entry of debug information.
+//! A debugging information entry (DIE).
 
-use super::debug::{Debug, Entry, Reader, Unit, Value};
+use super::debug::{Debug, RawDie, Reader, Unit, Value};
 use gimli::constants as dw;
 use gimli::{DwAt, DwTag, Range, Reader as _};
 use std::rc::Rc;
 
-/// Where an entry is in its file's section.
+/// The position of an entry: its offset in `.debug_info` of the file or of the supplementary file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DieId {
     pub in_shared: bool,
     pub offset: usize,
 }
 
-/// An entry, and the unit that it is in.
+/// An entry and its unit.
 #[derive(Clone)]
 pub struct Die<'d> {
     pub debug: &'d Debug,
     pub in_shared: bool,
     pub unit: Rc<Unit>,
-    pub entry: Entry,
+    pub entry: RawDie,
 }
 
-/// Entries refer to others for what they share with them; a few times, unless the file is damaged.
+/// Maximum length of a chain of `DW_AT_abstract_origin` and `DW_AT_specification`; only damaged files have longer ones.
 const REFERENCES_MAX: usize = 8;
 
 impl<'d> Die<'d> {
@@ -49,18 +49,18 @@ impl<'d> Die<'d> {
         matches!(self.value(at), Some(Value::Flag(true)))
     }
 
-    /// Its own name.
+    /// Returns the name in the entry's own attributes.
     pub fn own_name(&self) -> Option<String> {
         let text = self.debug.dwarf(self.in_shared).attr_string(&self.unit, self.value(dw::DW_AT_name)?).ok()?;
         Some(text.to_string_lossy().ok()?.into_owned())
     }
 
-    /// Its own name, or that of what it is a copy of.
+    /// Returns the name of the entry, or of its abstract origin or declaration.
     pub fn name(&self) -> Option<String> {
         self.with_origins().into_iter().find_map(|die| die.own_name())
     }
 
-    /// The entry that an attribute refers to.
+    /// Returns the entry that an attribute refers to.
     pub fn refers(&self, at: DwAt) -> Option<Die<'d>> {
         self.debug.die(self.reference(at)?)
     }
@@ -75,12 +75,12 @@ impl<'d> Die<'d> {
         })
     }
 
-    /// What it is an instance or the definition of.
+    /// Returns the abstract origin of an instance, or the declaration of a definition.
     pub fn origin(&self) -> Option<Die<'d>> {
         self.refers(dw::DW_AT_abstract_origin).or_else(|| self.refers(dw::DW_AT_specification))
     }
 
-    /// Itself, what it is an instance of, and so on.
+    /// Returns the entry itself, its origin, the origin of that, and so on.
     pub fn with_origins(&self) -> Vec<Die<'d>> {
         let mut all = vec![self.clone()];
         while let Some(origin) = all.last().and_then(Die::origin).filter(|_| all.len() < REFERENCES_MAX) {
@@ -100,7 +100,7 @@ impl<'d> Die<'d> {
         found
     }
 
-    /// The addresses that its code has; none of what has no code of its own.
+    /// Returns the address ranges of the entry's code; none if it has no code.
     pub fn ranges(&self) -> Vec<Range> {
         ranges(self.debug, &self.unit, &self.entry)
     }
@@ -110,8 +110,8 @@ impl<'d> Die<'d> {
     }
 }
 
-/// Of an entry in one of the file's own units.
-pub fn ranges(debug: &Debug, unit: &Unit, entry: &Entry) -> Vec<Range> {
+/// Returns the address ranges of an entry in a unit of the file itself.
+pub fn ranges(debug: &Debug, unit: &Unit, entry: &RawDie) -> Vec<Range> {
     let dwarf = debug.dwarf(false);
     let list = entry.attr_value(dw::DW_AT_ranges).and_then(|value| dwarf.attr_ranges(unit, value).ok()?);
     if let Some(mut list) = list {

@@ -1,11 +1,12 @@
-//! Names of registers, and the frame that a function's variables are counted from.
+//! Names of registers, and the canonical frame address (CFA), from which locations of variables are counted.
 
-use crate::probe::value::Base;
+use crate::probe::value::LocationBase;
 use crate::stack::symbols::ElfFile;
 use crate::stack::symbols::elf::Machine;
 use gimli::{BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, Register, RunTimeEndian, UnwindContext, UnwindSection};
 
-/// A register's name in fetch arguments, by its DWARF number; `None` for those that the kernel does not keep (`regs_query_register_offset` in arch/*/kernel/ptrace.c).
+/// Returns the name of a register in fetch arguments, by its DWARF number; `None` for registers that are not in the
+/// kernel's `pt_regs` (`regs_query_register_offset` in arch/*/kernel/ptrace.c).
 pub fn register(machine: Machine, number: Register) -> Option<String> {
     const X86_64: [&str; 8] = ["ax", "dx", "cx", "bx", "si", "di", "bp", "sp"];
     const I386: [&str; 8] = ["ax", "cx", "dx", "bx", "sp", "bp", "si", "di"];
@@ -20,14 +21,14 @@ pub fn register(machine: Machine, number: Register) -> Option<String> {
     }
 }
 
-/// Where the frame is: the caller's stack pointer after the return (the canonical frame address).
+/// The CFA of a function: the caller's stack pointer after the return.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    pub base: Base,
+    pub base: LocationBase,
     pub offset: i64,
 }
 
-/// A file's unwind tables.
+/// The unwind tables of a file.
 pub struct Frames {
     eh_frame: Vec<u8>,
     eh_frame_svma: u64,
@@ -38,7 +39,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// What cannot be read is not there.
+    /// Reads the unwind tables of a file. A section that cannot be read counts as empty.
     pub fn read(file: &ElfFile) -> Frames {
         Frames {
             eh_frame: file.contents(".eh_frame").unwrap_or_default(),
@@ -50,7 +51,8 @@ impl Frames {
         }
     }
 
-    /// The frame of the function that an address is in, at that address; `None` where no table says, or says that it takes more than a register.
+    /// Returns the CFA at an address; `None` if no table covers the address, or if the CFA is not a register plus an
+    /// offset.
     pub fn at(&self, svma: u64) -> Option<Frame> {
         let mut eh_frame = EhFrame::from(EndianSlice::new(&self.eh_frame, self.endian));
         eh_frame.set_address_size(self.address_bytes);
@@ -59,7 +61,7 @@ impl Frames {
         let bases = BaseAddresses::default().set_eh_frame(self.eh_frame_svma);
         let rule = rule(&eh_frame, &bases, svma).or_else(|| rule(&debug_frame, &bases, svma))?;
         let CfaRule::RegisterAndOffset { register: number, offset } = rule else { return None };
-        Some(Frame { base: Base::register(&register(self.machine, number)?), offset })
+        Some(Frame { base: LocationBase::register(&register(self.machine, number)?), offset })
     }
 }
 

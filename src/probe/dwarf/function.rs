@@ -1,20 +1,21 @@
-//! The function whose code is at an address, and the blocks and inlined functions within it.
+//! Finds the function that contains an address, with the blocks and inlined functions at that address.
 
-use super::debug::{Debug, Entry, Value, first};
+use super::debug::{Debug, RawDie, Value, first};
 use super::die::{self, Die};
 use gimli::constants as dw;
 use std::ops::ControlFlow;
 
-/// A function with code of its own, at one of its addresses.
+/// A function that is not inlined, seen at one of its addresses.
 #[derive(Clone)]
 pub struct Function<'d> {
-    /// The function first, then what is in it and holds the address.
+    /// The function first, followed by the nested blocks and inlined functions that contain the address.
     pub(super) chain: Vec<Die<'d>>,
+    /// The number of the function's unit.
     pub(super) number: usize,
 }
 
 impl Debug {
-    /// The function that an address belongs to.
+    /// Returns the function that contains an address.
     pub fn function_at(&self, pc: u64) -> Option<Function<'_>> {
         let number = self.unit_at(pc)?;
         let root = self.root(number)?;
@@ -31,7 +32,7 @@ impl Debug {
         Some(Function { chain, number })
     }
 
-    /// The unit that an address belongs to: by the table of addresses where there is one.
+    /// Returns the number of the unit that contains an address: by `.debug_aranges` if that covers it.
     fn unit_at(&self, pc: u64) -> Option<usize> {
         self.listed_unit_at(pc).or_else(|| {
             self.find_unit(|number, unit| {
@@ -56,10 +57,10 @@ impl Debug {
         None
     }
 
-    /// A function by its name, wherever it is: one that has no code of its own too, because it is inlined.
+    /// Finds a function by its name, also one without code because it is always inlined.
     pub(super) fn function_named(&self, name: &str) -> Option<(usize, Die<'_>)> {
         let (number, entry) = self.find_unit(|number, unit| {
-            let is_it = |entry: &Entry| {
+            let is_it = |entry: &RawDie| {
                 entry.tag() == dw::DW_TAG_subprogram
                     && entry.attr_value(dw::DW_AT_decl_line).is_some()
                     && !matches!(entry.attr_value(dw::DW_AT_declaration), Some(Value::Flag(true)))
@@ -76,26 +77,26 @@ impl Debug {
 }
 
 impl Function<'_> {
-    /// As its source has it.
+    /// Returns the function's name in its source.
     pub fn name(&self) -> Option<String> {
         self.chain.first()?.name()
     }
 
-    /// Its first instruction.
+    /// Returns the address of the function's first instruction.
     pub fn entry_pc(&self) -> Option<u64> {
         let function = self.chain.first()?;
         let address = |at| function.debug.dwarf(false).attr_address(&function.unit, function.value(at)?).ok()?;
-        // With several parts, the first one listed is where it is entered.
+        // If the function's code has several ranges, the first one contains the entry.
         let first = || function.ranges().first().map(|range| range.begin);
         address(dw::DW_AT_entry_pc).or_else(first).or_else(|| address(dw::DW_AT_low_pc))
     }
 
-    /// Where the part of its code that holds this address ends.
+    /// Returns the end of that range of the function's code that contains the address.
     pub fn end_of(&self, pc: u64) -> Option<u64> {
         self.chain.first()?.ranges().iter().find(|range| (range.begin..range.end).contains(&pc)).map(|range| range.end)
     }
 
-    /// This function, or one that is inlined into it at the address, has the name.
+    /// Returns whether this function, or one that is inlined into it at the address, has this name.
     pub fn is_or_has(&self, name: &str) -> bool {
         self.chain.iter().filter(|die| die.tag() != dw::DW_TAG_lexical_block).any(|die| die.name().as_deref() == Some(name))
     }

@@ -1,4 +1,4 @@
-//! The addresses of source lines.
+//! Finds the addresses of source lines.
 
 use super::debug::{Debug, Reader, Unit};
 use super::die::{Die, DieId};
@@ -15,20 +15,21 @@ struct Row {
     address: u64,
     file: u64,
     line: u64,
-    /// A debugger may stop here.
+    /// The address is a recommended breakpoint location (`is_stmt`).
     is_statement: bool,
     is_prologue_end: bool,
     is_end: bool,
 }
 
 impl Debug {
-    /// All addresses at which a line of a file begins, wherever it was copied to. The file is named by the end of its path.
+    /// Returns all addresses at which a line of a file begins, including its inlined copies. The file is named by the
+    /// end of its path.
     ///
     /// # Errors
-    /// Several files have this name, none has, or the line has no code.
+    /// Several files or no file have this name, or the line has no code.
     pub fn addresses_of_line(&self, file: &str, line: u32) -> anyhow::Result<Vec<u64>> {
         let mut paths = BTreeSet::new();
-        let (mut found, mut with_code) = (Spots::default(), BTreeSet::new());
+        let (mut found, mut with_code) = (LineAddresses::default(), BTreeSet::new());
         self.each_table(|unit, header| {
             let files = files_called(self, unit, header, file);
             if files.is_empty() {
@@ -45,10 +46,10 @@ impl Debug {
         });
         if paths.len() > 1 {
             let list: Vec<String> = paths.iter().take(8).map(|path| path.escape_debug().to_string()).collect();
-            bail!("there are several files {}: {}; name more of the path", file.escape_debug(), list.join(", "));
+            bail!("there are several files {}: {}; write a longer part of the path", file.escape_debug(), list.join(", "));
         }
         if paths.is_empty() {
-            bail!("no file {} has code here{}", file.escape_debug(), self.near_files(file));
+            bail!("the debug information has no source file {} with code{}", file.escape_debug(), self.near_files(file));
         }
         let addresses = found.finish();
         if addresses.is_empty() {
@@ -57,7 +58,8 @@ impl Debug {
         Ok(addresses)
     }
 
-    /// The addresses of a function's line, counted from the one on which it is declared. `entry` is where the function begins, if it has code of its own.
+    /// Returns the addresses of a line of a function, counted from the line of its declaration. `entry` is the
+    /// function's address, if it has code that is not inlined.
     ///
     /// # Errors
     /// There is no such function, or the line has no code in it.
@@ -73,7 +75,7 @@ impl Debug {
         let file = header.and_then(|header| path(self, &die.unit, header, file));
         let file = file.ok_or_else(|| anyhow!("the debug information does not say in which file {} is", name.escape_debug()))?;
         let wanted = first.checked_add(line.into()).and_then(|line| u32::try_from(line).ok());
-        let wanted = wanted.ok_or_else(|| anyhow!("{}:{line} is beyond all lines", name.escape_debug()))?;
+        let wanted = wanted.ok_or_else(|| anyhow!("{}:{line} is too large a line number", name.escape_debug()))?;
         let called = function.name().unwrap_or_else(|| name.to_owned());
         let mut addresses = self.addresses_of_line(&file, wanted).unwrap_or_default();
         addresses.retain(|address| self.function_at(*address).is_some_and(|function| function.is_or_has(&called)));
@@ -85,8 +87,8 @@ impl Debug {
         Ok(addresses)
     }
 
-    /// Which lines of a function, or of what is inlined into it, have code before and behind one that has none, counted from its first. `function` is it and what it is a copy of, in the
-    /// unit of this number.
+    /// Returns a hint which lines before and after a line without code have code, in the function and its inlined
+    /// copies, counted from its first line. `function` is the function and its origins; `number` is its unit.
     fn lines_around(&self, number: usize, function: &[Die<'_>], file: &str, (first, wanted): (u64, u64)) -> String {
         let Some(unit) = self.unit(number, false) else { return String::new() };
         let Some(program) = &unit.line_program else { return String::new() };
@@ -98,7 +100,7 @@ impl Debug {
         around(&own.map(|row| row.line - first).collect(), wanted - first)
     }
 
-    /// The code of a function and of its copies in a unit.
+    /// Returns the address ranges of a function and of its inlined copies in a unit.
     fn code_of(&self, unit: &Rc<Unit>, function: &[Die<'_>]) -> Vec<Range> {
         let ids: Vec<DieId> = function.iter().map(Die::id).collect();
         let mut found = Vec::new();
@@ -114,21 +116,22 @@ impl Debug {
         found
     }
 
-    /// Where a function's own code begins, behind what sets up its frame: where the compiler says so, or where the second line begins.
+    /// Returns the end of a function's prologue: the address that the compiler marked, or else the address of the
+    /// function's second line.
     pub fn prologue_end(&self, entry: u64, end: u64) -> Option<u64> {
         let function = self.function_at(entry)?;
         let unit = self.unit(function.number, false)?;
         let rows = rows(&unit);
         let mut within: Vec<&Row> = rows.iter().filter(|row| (entry..end).contains(&row.address) && !row.is_end).collect();
         within.sort_by_key(|row| row.address);
-        let said = within.iter().find(|row| row.is_prologue_end && row.address > entry);
-        said.or_else(|| within.iter().find(|row| row.is_statement && row.address > entry)).map(|row| row.address)
+        let marked = within.iter().find(|row| row.is_prologue_end && row.address > entry);
+        marked.or_else(|| within.iter().find(|row| row.is_statement && row.address > entry)).map(|row| row.address)
     }
 
-    fn each_table(&self, mut look: impl FnMut(&Unit, &LineProgramHeader<Reader>)) {
+    fn each_table(&self, mut visit: impl FnMut(&Unit, &LineProgramHeader<Reader>)) {
         self.find_unit::<()>(|_, unit| {
             if let Some(program) = &unit.line_program {
-                look(unit, program.header());
+                visit(unit, program.header());
             }
             std::ops::ControlFlow::Continue(())
         });
@@ -146,37 +149,37 @@ impl Debug {
     }
 }
 
-/// The places of one line, gathered over all tables.
+/// The addresses of one line, gathered over all line tables.
 #[derive(Default)]
-struct Spots {
-    whole: BTreeSet<u64>,
-    /// Where the line begins and another does at the same address.
+struct LineAddresses {
+    with_code: BTreeSet<u64>,
+    /// Addresses at which another line begins as well, so that this line has no code there.
     empty: BTreeSet<u64>,
 }
 
-impl Spots {
-    /// Where a line begins, and not only goes on.
+impl LineAddresses {
+    /// Adds the addresses at which the line begins, but not those of further rows of the same line.
     fn add(&mut self, rows: &[Row], files: &[u64], line: u64) {
         let is_of_line = |row: &Row| row.line == line && files.contains(&row.file) && !row.is_end;
-        let mut goes_on = false;
+        let mut continues = false;
         for (at, row) in rows.iter().enumerate() {
-            if is_of_line(row) && row.is_statement && !goes_on {
+            if is_of_line(row) && row.is_statement && !continues {
                 match rows.get(at + 1) {
                     Some(next) if next.address == row.address && !is_of_line(next) => self.empty.insert(row.address),
-                    _ => self.whole.insert(row.address),
+                    _ => self.with_code.insert(row.address),
                 };
             }
-            goes_on = is_of_line(row) && (row.is_statement || goes_on);
+            continues = is_of_line(row) && (row.is_statement || continues);
         }
     }
 
     fn finish(self) -> Vec<u64> {
-        let chosen = if self.whole.is_empty() { self.empty } else { self.whole };
+        let chosen = if self.with_code.is_empty() { self.empty } else { self.with_code };
         chosen.into_iter().collect()
     }
 }
 
-/// More rows are not read of one table.
+/// Maximum number of rows that are read of one table.
 const ROWS_MAX: usize = 4 << 20;
 
 fn rows(unit: &Unit) -> Vec<Row> {
@@ -199,15 +202,15 @@ fn rows(unit: &Unit) -> Vec<Row> {
     found
 }
 
-/// The numbers that files have in a table.
+/// Returns the numbers of the files in a line table.
 fn files(header: &LineProgramHeader<Reader>) -> impl Iterator<Item = u64> {
     let first = if header.version() >= 5 { 0 } else { 1 };
     (first..).take(header.file_names().len())
 }
 
-/// Those whose paths end so.
+/// Returns the numbers of the files whose paths end with `end`.
 fn files_called(debug: &Debug, unit: &Unit, header: &LineProgramHeader<Reader>, end: &str) -> Vec<u64> {
-    // Few have the name, so that few whole paths are put together.
+    // Comparing the file names first avoids assembling the paths of all files.
     let base = end.rsplit('/').next().unwrap_or(end);
     let has_name = |number: &u64| {
         let name = header.file(*number).and_then(|file| debug.dwarf(false).attr_string(unit, file.path_name()).ok());
@@ -216,7 +219,7 @@ fn files_called(debug: &Debug, unit: &Unit, header: &LineProgramHeader<Reader>, 
     files(header).filter(has_name).filter(|number| path(debug, unit, header, *number).is_some_and(|path| ends_with(&path, end))).collect()
 }
 
-/// A file's path with its directory, as the compiler was told.
+/// Returns the path of a file with its directory, as it was passed to the compiler.
 fn path(debug: &Debug, unit: &Unit, header: &LineProgramHeader<Reader>, number: u64) -> Option<String> {
     let text = |value| Some(debug.dwarf(false).attr_string(unit, value).ok()?.to_string_lossy().ok()?.into_owned());
     let file = header.file(number)?;
@@ -233,17 +236,17 @@ fn path(debug: &Debug, unit: &Unit, header: &LineProgramHeader<Reader>, number: 
     })
 }
 
-/// The end of a path, from one slash on.
+/// Returns whether a path ends with whole components `end`.
 fn ends_with(path: &str, end: &str) -> bool {
     path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/') || end.starts_with('/'))
 }
 
-/// Which lines have code before and behind one that has none.
+/// Returns a hint which lines before and after a line without code have code.
 fn around(with_code: &BTreeSet<u64>, line: u64) -> String {
     let (before, behind) = (with_code.range(..line).next_back(), with_code.range(line..).next());
     match (before, behind) {
-        (Some(before), Some(behind)) => format!("; lines {before} and {behind} have"),
-        (Some(one), None) | (None, Some(one)) => format!("; line {one} has"),
+        (Some(before), Some(behind)) => format!("; lines {before} and {behind} have code"),
+        (Some(one), None) | (None, Some(one)) => format!("; line {one} has code"),
         (None, None) => String::new(),
     }
 }

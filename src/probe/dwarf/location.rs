@@ -1,57 +1,57 @@
-//! Location expressions, worked out with registers standing for themselves.
+//! Translates DWARF location expressions into locations for fetch arguments. Registers stay symbolic.
 
 use super::debug::{Reader, Unit};
 use super::die::Die;
 use super::frame::{Frame, register};
 use crate::probe::grammar::Fetch;
-use crate::probe::value::{Base, Place};
+use crate::probe::value::{LocationBase, ValueLocation};
 use crate::stack::symbols::elf::Machine;
 use gimli::{Dwarf, Expression, Operation, Reader as _};
 
-/// What a location is worked out with.
-pub struct Means<'a> {
+/// The context in which a location expression is evaluated.
+pub struct Evaluator<'a> {
     pub dwarf: &'a Dwarf<Reader>,
     pub unit: &'a Unit,
     pub machine: Machine,
-    /// The function that the variable is in.
+    /// The function that contains the variable.
     pub function: Option<&'a Die<'a>>,
     pub pc: u64,
-    /// Nothing of the function was executed yet, so registers hold what they held at its call.
+    /// Whether `pc` is the function's entry, where the registers still have their values at the call.
     pub is_entry: bool,
     pub frame: Option<&'a Frame>,
-    /// What reads the data at one of the file's own addresses.
+    /// Returns the fetch argument that reads the file's static data at an address.
     pub data: &'a dyn Fn(u64) -> anyhow::Result<Fetch>,
 }
 
-/// What is on the stack while an expression is worked out.
+/// An entry of the expression's stack.
 #[derive(Clone, Debug)]
 enum Term {
     Number(i64),
-    /// So far from a base.
+    /// A base plus an offset.
     Sum {
-        base: Base,
+        base: LocationBase,
         offset: i64,
     },
 }
 
-/// Why a location has no place, as the end of a sentence.
+/// Why a location cannot be translated, as the end of a sentence.
 pub type Reason = String;
 
-/// More operations have no place in what can be said.
+/// Maximum number of operations; no translatable expression needs more.
 const OPERATIONS_MAX: usize = 64;
-/// Expressions in expressions: the frame's, the value at entry.
+/// Maximum depth of nested expressions (`DW_AT_frame_base`, `DW_OP_entry_value`).
 const DEPTH_MAX: u32 = 4;
 
-impl Means<'_> {
-    /// Where the value is that an expression tells of.
+impl Evaluator<'_> {
+    /// Returns the location of the value that an expression describes.
     ///
     /// # Errors
-    /// Why the kernel could not be told.
-    pub fn place(&self, expression: Expression<Reader>) -> Result<Place, Reason> {
-        self.worked_out(expression, 0)
+    /// Why fetch arguments cannot express the location.
+    pub fn place(&self, expression: Expression<Reader>) -> Result<ValueLocation, Reason> {
+        self.evaluate(expression, 0)
     }
 
-    fn worked_out(&self, expression: Expression<Reader>, depth: u32) -> Result<Place, Reason> {
+    fn evaluate(&self, expression: Expression<Reader>, depth: u32) -> Result<ValueLocation, Reason> {
         if depth > DEPTH_MAX {
             return Err("its location refers to itself".to_owned());
         }
@@ -71,25 +71,27 @@ impl Means<'_> {
             return Ok(place);
         }
         match stack.pop() {
-            Some(Term::Sum { base, offset }) => Ok(Place::Memory { base, offset }),
-            Some(Term::Number(_)) => Err("it is at an address of its own, which the kernel cannot be told".to_owned()),
+            Some(Term::Sum { base, offset }) => Ok(ValueLocation::Memory { base, offset }),
+            Some(Term::Number(_)) => Err("it is at an absolute address, which a fetch argument cannot express".to_owned()),
             None => Err("it was optimized out".to_owned()),
         }
     }
 
-    /// One operation; a place if it says what the value is and not where.
-    fn operate(&self, operation: Operation<Reader>, stack: &mut Vec<Term>, depth: u32) -> Result<Option<Place>, Reason> {
+    /// Evaluates one operation. Returns a location if the operation describes the value itself and not its address.
+    fn operate(&self, operation: Operation<Reader>, stack: &mut Vec<Term>, depth: u32) -> Result<Option<ValueLocation>, Reason> {
         let term = match operation {
             Operation::Nop => return Ok(None),
-            Operation::Register { register } => return Ok(Some(Place::Value(Fetch::Register(self.register(register)?)))),
+            Operation::Register { register } => return Ok(Some(ValueLocation::Value(Fetch::Register(self.register(register)?)))),
             Operation::ImplicitValue { data } => return constant(&data).map(Some),
             Operation::StackValue => {
                 return Ok(Some(match pop(stack)? {
-                    Term::Number(number) => Place::Constant(number),
-                    Term::Sum { base, offset } => Place::Address { base, offset },
+                    Term::Number(number) => ValueLocation::Constant(number),
+                    Term::Sum { base, offset } => ValueLocation::Address { base, offset },
                 }));
             }
-            Operation::RegisterOffset { register, offset, .. } => Term::Sum { base: Base::register(&self.register(register)?), offset },
+            Operation::RegisterOffset { register, offset, .. } => {
+                Term::Sum { base: LocationBase::register(&self.register(register)?), offset }
+            }
             Operation::FrameOffset { offset } => added(self.frame_base(depth)?, offset)?,
             Operation::CallFrameCFA => self.frame()?,
             Operation::UnsignedConstant { value } => Term::Number(value.cast_signed()),
@@ -106,25 +108,25 @@ impl Means<'_> {
                 _ => return Err(computed()),
             },
             Operation::Deref { size, space: false, .. } if size == self.unit.encoding().address_size && size == 8 => {
-                held(self.read(pop(stack)?)?)
+                fetched_value(self.read(pop(stack)?)?)
             }
-            Operation::EntryValue { expression } if self.is_entry => match self.worked_out(Expression(expression), depth + 1)? {
-                Place::Value(fetch) => held(fetch),
+            Operation::EntryValue { expression } if self.is_entry => match self.evaluate(Expression(expression), depth + 1)? {
+                ValueLocation::Value(fetch) => fetched_value(fetch),
                 _ => return Err(computed()),
             },
-            other => return Err(unsayable(&other)),
+            other => return Err(unsupported(&other)),
         };
         stack.push(term);
         Ok(None)
     }
 
-    /// What is in memory there.
+    /// Returns the fetch argument for the memory at an address.
     fn read(&self, at: Term) -> Result<Fetch, Reason> {
         match at {
             Term::Number(_) => Err(computed()),
-            Term::Sum { base: Base::Of { fetch, user }, offset } => Ok(Fetch::Memory { user, offset, of: Box::new(fetch) }),
-            Term::Sum { base: Base::Image, offset } => {
-                (self.data)(offset.cast_unsigned()).map_err(|error| format!("it is found through data of the file: {error}"))
+            Term::Sum { base: LocationBase::Of { fetch, user }, offset } => Ok(Fetch::Memory { user, offset, of: Box::new(fetch) }),
+            Term::Sum { base: LocationBase::Image, offset } => {
+                (self.data)(offset.cast_unsigned()).map_err(|error| format!("its address is in static data: {error}"))
             }
         }
     }
@@ -132,32 +134,34 @@ impl Means<'_> {
     fn register(&self, number: gimli::Register) -> Result<String, Reason> {
         register(self.machine, number).ok_or_else(|| match self.machine {
             Machine::X86_64 if (17..33).contains(&number.0) => {
-                "it is in a floating-point register, which the kernel does not read".to_owned()
+                "it is in a floating-point register, which the kernel cannot fetch".to_owned()
             }
-            _ => format!("it is in register {} (DWARF's number), which the kernel does not keep", number.0),
+            _ => format!("it is in register {} (DWARF's number), which the kernel cannot fetch", number.0),
         })
     }
 
     fn frame(&self) -> Result<Term, Reason> {
-        let frame = self.frame.ok_or("the function's frame is not known here, for no unwind table tells of it")?;
+        let frame = self.frame.ok_or("the function's frame is not known at this address, because no unwind table covers it")?;
         Ok(Term::Sum { base: frame.base.clone(), offset: frame.offset })
     }
 
-    /// What variables on the stack are counted from.
+    /// Returns the frame base, from which variables on the stack are counted.
     fn frame_base(&self, depth: u32) -> Result<Term, Reason> {
-        let function = self.function.ok_or("it is in no function's frame")?;
+        let function = self.function.ok_or("it is counted from a frame, but is in no function")?;
         let base =
             function.value(gimli::constants::DW_AT_frame_base).ok_or("the debug information does not say where the function's frame is")?;
-        let expression = self.valid(base)?.ok_or("the debug information does not say where the function's frame is at this place")?;
-        match self.worked_out(expression, depth + 1)? {
-            Place::Value(fetch) => Ok(held(fetch)),
-            Place::Memory { base, offset } | Place::Address { base, offset } => Ok(Term::Sum { base, offset }),
-            Place::Constant(_) => Err(computed()),
+        let expression =
+            self.expression_at(base)?.ok_or("the debug information does not say where the function's frame is at this address")?;
+        match self.evaluate(expression, depth + 1)? {
+            ValueLocation::Value(fetch) => Ok(fetched_value(fetch)),
+            ValueLocation::Memory { base, offset } | ValueLocation::Address { base, offset } => Ok(Term::Sum { base, offset }),
+            ValueLocation::Constant(_) => Err(computed()),
         }
     }
 
-    /// The expression that is valid here: the only one, or the list's; `None` if the list has none for this address.
-    pub fn valid(&self, value: super::debug::Value) -> Result<Option<Expression<Reader>>, Reason> {
+    /// Returns the expression that is valid at this address: the only one, or one from a location list; `None` if the
+    /// list has none for this address.
+    pub fn expression_at(&self, value: super::debug::Value) -> Result<Option<Expression<Reader>>, Reason> {
         if let Some(expression) = value.exprloc_value() {
             return Ok(Some(expression));
         }
@@ -171,11 +175,11 @@ impl Means<'_> {
     }
 }
 
-/// Why an operation leads to no place.
-fn unsayable(operation: &Operation<Reader>) -> Reason {
+/// Explains why an operation is not supported.
+fn unsupported(operation: &Operation<Reader>) -> Reason {
     match operation {
-        Operation::EntryValue { .. } => "only what it was at the function's entry is known here; probe the function itself".to_owned(),
-        Operation::ParameterRef { .. } => "only its caller has it".to_owned(),
+        Operation::EntryValue { .. } => "only its value at the function's entry is known; probe the function itself".to_owned(),
+        Operation::ParameterRef { .. } => "only the caller of the function has it".to_owned(),
         Operation::Piece { .. } => in_parts(),
         Operation::TLS => "it is thread-local".to_owned(),
         Operation::ImplicitPointer { .. } => "what it points to was optimized out".to_owned(),
@@ -183,14 +187,14 @@ fn unsayable(operation: &Operation<Reader>) -> Reason {
     }
 }
 
-/// An address that the file states.
+/// Returns an address of the file's static data.
 fn in_image(address: u64) -> Term {
-    Term::Sum { base: Base::Image, offset: address.cast_signed() }
+    Term::Sum { base: LocationBase::Image, offset: address.cast_signed() }
 }
 
-/// What a register or memory holds.
-fn held(fetch: Fetch) -> Term {
-    Term::Sum { base: Base::Of { fetch, user: false }, offset: 0 }
+/// Returns the value of a register or of memory.
+fn fetched_value(fetch: Fetch) -> Term {
+    Term::Sum { base: LocationBase::Of { fetch, user: false }, offset: 0 }
 }
 
 fn pop(stack: &mut Vec<Term>) -> Result<Term, Reason> {
@@ -205,22 +209,22 @@ fn added(term: Term, number: i64) -> Result<Term, Reason> {
     .ok_or_else(computed)
 }
 
-/// As the machine has it in memory, least byte first.
-fn constant(data: &Reader) -> Result<Place, Reason> {
+/// Returns a constant that is stored in little-endian byte order.
+fn constant(data: &Reader) -> Result<ValueLocation, Reason> {
     let bytes = data.to_slice().map_err(|_| damaged())?;
     let mut word = [0; 8];
     word.get_mut(..bytes.len()).ok_or("it is a constant of more than eight bytes")?.copy_from_slice(&bytes);
-    Ok(Place::Constant(i64::from_le_bytes(word)))
+    Ok(ValueLocation::Constant(i64::from_le_bytes(word)))
 }
 
 fn in_parts() -> Reason {
-    "it is in several parts here".to_owned()
+    "it is split over several locations".to_owned()
 }
 
 fn damaged() -> Reason {
-    "its location is damaged".to_owned()
+    "its location in the debug information is damaged".to_owned()
 }
 
 fn computed() -> Reason {
-    "its value is computed in a way that fetch arguments cannot say".to_owned()
+    "it is computed in a way that fetch arguments cannot express".to_owned()
 }

@@ -1,6 +1,8 @@
-//! Debug information, as far as probes need it: which variables there are at an address, where their values are, and which addresses a source line has.
+//! DWARF debug information, as far as probes need it: the variables in scope at an address, their locations, and the
+//! addresses of a source line.
 //!
-//! It is read, not executed: a location that takes more than adding and following pointers has no words in the kernel's grammar anyway.
+//! Location expressions are translated into fetch arguments, not executed. Fetch arguments can express only additions
+//! and dereferences, so other operations are not needed.
 
 mod debug;
 mod die;
@@ -13,4 +15,4 @@ mod shape;
 
 pub use debug::Debug;
 pub use frame::{Frame, Frames};
-pub use scope::Here;
+pub use scope::AddressScope;

@@ -1,52 +1,55 @@
-//! The variables that have names at an address.
+//! The variables in scope at an address.
 
-use super::debug::{Debug, Entry, Unit, Value, first_outermost};
+use super::debug::{Debug, RawDie, Unit, Value, first_outermost};
 use super::die::Die;
 use super::frame::Frame;
 use super::function::Function;
-use super::location::Means;
+use super::location::Evaluator;
 use super::shape::{self, TypeId};
 use crate::probe::grammar::Fetch;
-use crate::probe::value::{Member, Place, Scope, Shape, Types};
+use crate::probe::value::{Member, Scope, Shape, Types, ValueLocation};
 use crate::text::near;
 use anyhow::{anyhow, bail};
 use gimli::Operation;
 use gimli::constants as dw;
 use std::ops::ControlFlow;
 
-/// An address in a function.
-pub struct Here<'d> {
+/// An address in a function, with the variables in scope there.
+pub struct AddressScope<'d> {
     pub debug: &'d Debug,
     pub function: Function<'d>,
     pub pc: u64,
-    /// It is the beginning of a function that was named: names are those of its own arguments and variables, not of blocks in it.
+    /// Whether the user named the function (and not a line or an offset): then only the function's own arguments and
+    /// variables are in scope, not those of its blocks.
     pub is_function: bool,
     pub frame: Option<Frame>,
-    /// What reads the data at one of the file's own addresses, for a probe here.
+    /// Returns the fetch argument that reads the file's static data at an address, for a probe at `pc`.
     pub data: Box<dyn Fn(u64) -> anyhow::Result<Fetch> + 'd>,
 }
 
-impl<'d> Here<'d> {
-    /// The variables of the name, the innermost first; only the function's own where it is probed as a whole.
+impl<'d> AddressScope<'d> {
+    /// Returns the variables of this name, the innermost first.
     fn named(&self, name: &str) -> Vec<Die<'d>> {
         let scopes = if self.is_function { &self.function.chain[..1] } else { &self.function.chain[..] };
         let variables = scopes.iter().rev().flat_map(|scope| scope.children()).filter(is_variable);
         variables.filter(|die| die.name().as_deref() == Some(name)).collect()
     }
 
-    /// A parameter or variable lies where only the function's first instructions put it: nothing is there yet at its entry.
+    /// Returns whether the prologue stores this variable in the function's frame, so that its location is not valid at
+    /// the function's entry.
     pub fn is_stored_later(&self, name: &str) -> bool {
         self.named(name).first().is_some_and(|die| self.is_in_own_frame(die))
     }
 
-    /// It has one location for all of the function, and that is in the frame that the function makes for itself.
+    /// Returns whether the variable has a single location for the whole function, in the frame that the function sets
+    /// up.
     fn is_in_own_frame(&self, die: &Die<'_>) -> bool {
         let first = |die: &Die<'_>, at| {
             let expression = die.value(at).and_then(|value: Value| value.exprloc_value())?;
             expression.operations(die.unit.encoding()).next().ok()?
         };
         match first(die, dw::DW_AT_location) {
-            // Above the return address are the arguments that the caller put on the stack.
+            // The arguments above the return address were stored by the caller.
             Some(Operation::FrameOffset { offset: 0.. }) => {
                 let base = self.function.chain.first().and_then(|function| first(function, dw::DW_AT_frame_base));
                 !matches!(base, Some(Operation::CallFrameCFA))
@@ -56,10 +59,10 @@ impl<'d> Here<'d> {
         }
     }
 
-    /// Global variables: of the same source first, then of all.
+    /// Finds a global variable: first in the same unit, then among the external ones of all units.
     fn global(&self, name: &str) -> Option<Die<'d>> {
         let root = self.debug.root(self.function.number)?;
-        let is_it = |unit: &Unit, entry: &Entry| {
+        let is_it = |unit: &Unit, entry: &RawDie| {
             let is_defined = entry.tag() == dw::DW_TAG_variable && entry.attr_value(dw::DW_AT_declaration).is_none();
             is_defined && self.debug.is_named(unit, entry, name)
         };
@@ -73,8 +76,8 @@ impl<'d> Here<'d> {
         Some(Die { entry, ..self.debug.root(number)? })
     }
 
-    fn place(&self, die: &Die<'_>) -> Result<Place, String> {
-        let means = Means {
+    fn place(&self, die: &Die<'_>) -> Result<ValueLocation, String> {
+        let evaluator = Evaluator {
             dwarf: self.debug.dwarf(die.in_shared),
             unit: &die.unit,
             machine: self.debug.machine,
@@ -86,16 +89,16 @@ impl<'d> Here<'d> {
         };
         if let Some(value) = die.value(dw::DW_AT_const_value) {
             let number = value.sdata_value().or_else(|| value.udata_value().map(u64::cast_signed));
-            return number.map(Place::Constant).ok_or_else(|| "it is a constant that is no number".to_owned());
+            return number.map(ValueLocation::Constant).ok_or_else(|| "it is a constant that is not a number".to_owned());
         }
         let Some(value) = die.value(dw::DW_AT_location) else { return Err("it was optimized out".to_owned()) };
-        match means.valid(value)? {
-            Some(expression) => means.place(expression),
-            None => Err("it was optimized out here, or has no value yet".to_owned()),
+        match evaluator.expression_at(value)? {
+            Some(expression) => evaluator.place(expression),
+            None => Err("it has no value at this address: it was optimized out, or is set later".to_owned()),
         }
     }
 
-    /// Why there is no such variable.
+    /// Returns the error that there is no such variable, with similar names.
     fn unknown(&self, name: &str) -> anyhow::Error {
         let function = self.function.name().unwrap_or_default();
         let mut names: Vec<String> = Vec::new();
@@ -106,14 +109,14 @@ impl<'d> Here<'d> {
         let near = near::nearest(name, names.iter().map(String::as_str), 3);
         let hint = match (near.is_empty(), names.is_empty()) {
             (false, _) => near::hint(&near),
-            (true, true) => "; it has no variables here".to_owned(),
-            (true, false) => format!("; it has {}", names.iter().take(12).cloned().collect::<Vec<_>>().join(", ")),
+            (true, true) => "; no variables are in scope at this address".to_owned(),
+            (true, false) => format!("; its variables are {}", names.iter().take(12).cloned().collect::<Vec<_>>().join(", ")),
         };
         anyhow!("{} has no variable {}{}", function.escape_debug(), name.escape_debug(), hint.escape_debug())
     }
 }
 
-impl Types for Here<'_> {
+impl Types for AddressScope<'_> {
     type Id = TypeId;
 
     fn shape(&self, id: TypeId) -> Shape<TypeId> {
@@ -129,16 +132,16 @@ impl Types for Here<'_> {
     }
 }
 
-impl Scope for Here<'_> {
-    fn variable(&self, name: &str) -> anyhow::Result<(Place, TypeId)> {
+impl Scope for AddressScope<'_> {
+    fn variable(&self, name: &str) -> anyhow::Result<(ValueLocation, TypeId)> {
         let found = self.named(name);
-        // Of several with a location (a copy in an inner block), the innermost that has one here.
+        // If several variables have this name (in nested blocks), the innermost one with a valid location is taken.
         let mut problem = None;
         for die in &found {
             if self.is_function && die.tag() == dw::DW_TAG_variable && self.is_in_own_frame(die) {
                 let function = self.function.name().unwrap_or_default();
                 bail!(
-                    "{0} is a variable of {1} that has no value at its beginning; probe one of its lines, as in {1}:3",
+                    "{0} is a local variable of {1}, which has no value at the function's entry; probe a line of the function, as in {1}:3",
                     name.escape_debug(),
                     function.escape_debug()
                 );

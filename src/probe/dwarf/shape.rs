@@ -1,4 +1,4 @@
-//! Types of debug information.
+//! Types in DWARF debug information.
 
 use super::debug::{Debug, Value, first_outermost};
 use super::die::{Die, DieId};
@@ -7,7 +7,7 @@ use gimli::Operation;
 use gimli::constants as dw;
 use std::ops::ControlFlow;
 
-/// A type, or what is left of an array of arrays after so many indices.
+/// A type. For a multidimensional array, `dimension` is the number of indices applied so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeId {
     die: Option<DieId>,
@@ -15,7 +15,7 @@ pub struct TypeId {
 }
 
 impl TypeId {
-    /// The type that an entry says it has; nothing at all (`void`) if it says none.
+    /// Returns the type of an entry; `void` if the entry has no type.
     pub fn of(die: &Die<'_>) -> TypeId {
         let typed = die.with_origins().into_iter().find_map(|die| die.reference(dw::DW_AT_type));
         TypeId { die: typed, dimension: 0 }
@@ -26,10 +26,10 @@ impl TypeId {
     }
 }
 
-/// Names of types of names of types: no deeper.
+/// The maximum length of a chain of typedefs and qualifiers.
 const DEPTH_MAX: usize = 32;
 
-/// The entry that a type's names and qualifiers lead to, and where it is only declared, its definition elsewhere.
+/// Returns the entry of a type behind typedefs and qualifiers, and the definition of a type that is only declared.
 fn bare(debug: &Debug, id: TypeId) -> Option<Die<'_>> {
     let mut die = debug.die(id.die?)?;
     for _ in 0..DEPTH_MAX {
@@ -48,12 +48,12 @@ fn bare(debug: &Debug, id: TypeId) -> Option<Die<'_>> {
     None
 }
 
-/// Where a struct that one source only declares is defined by another.
+/// Finds the definition of a struct that a unit only declares.
 fn definition<'d>(debug: &'d Debug, declared: &Die<'d>) -> Option<Die<'d>> {
     let name = declared.own_name()?;
     let tag = declared.tag();
     let (number, entry) = debug.find_unit(|number, unit| {
-        // Only what stands in the unit itself: a declaration outside of everything has its definition there.
+        // The definition of a type that is declared at file scope is at file scope too.
         let found = first_outermost(unit, |entry| {
             entry.tag() == tag && entry.attr_value(dw::DW_AT_declaration).is_none() && debug.is_named(unit, entry, &name)
         });
@@ -63,7 +63,7 @@ fn definition<'d>(debug: &'d Debug, declared: &Die<'d>) -> Option<Die<'d>> {
     Some(Die { entry, ..root })
 }
 
-/// What a type is made of.
+/// Returns the structure of a type.
 pub fn shape(debug: &Debug, id: TypeId) -> Shape<TypeId> {
     let Some(die) = bare(debug, id) else { return Shape::Other("nothing") };
     let bytes = die.number(dw::DW_AT_byte_size);
@@ -84,7 +84,7 @@ pub fn shape(debug: &Debug, id: TypeId) -> Shape<TypeId> {
         dw::DW_TAG_union_type => aggregate(&die, "union", bytes),
         dw::DW_TAG_class_type => aggregate(&die, "class", bytes),
         dw::DW_TAG_subroutine_type => Shape::Other("a function"),
-        _ => Shape::Other("of a type that is not known here"),
+        _ => Shape::Other("of a type that rtrace does not know"),
     }
 }
 
@@ -97,7 +97,7 @@ fn base(die: &Die<'_>, bytes: u8) -> Shape<TypeId> {
         dw::DW_ATE_float | dw::DW_ATE_complex_float | dw::DW_ATE_decimal_float => Shape::Float { bytes },
         _ => {
             let is_signed = matches!(encoding, dw::DW_ATE_signed | dw::DW_ATE_signed_char);
-            // An array of `unsigned char` is bytes, and one of `char` text, in the habit of all that is written in C.
+            // By convention in C, an array of `unsigned char` holds bytes, and an array of `char` holds text.
             let is_character = die.own_name().as_deref() == Some("char");
             Shape::Number { bytes, is_signed, is_character }
         }
@@ -124,7 +124,7 @@ fn aggregate(die: &Die<'_>, keyword: &str, bytes: Option<u64>) -> Shape<TypeId> 
     Shape::Aggregate { name, bytes }
 }
 
-/// The members of a struct, base classes as members without a name.
+/// Returns the members of a struct, union or class. Base classes are anonymous members.
 pub fn members(debug: &Debug, id: TypeId) -> Vec<Member<TypeId>> {
     let Some(die) = bare(debug, id) else { return Vec::new() };
     if !matches!(die.tag(), dw::DW_TAG_structure_type | dw::DW_TAG_union_type | dw::DW_TAG_class_type) {
@@ -145,7 +145,7 @@ fn member(die: &Die<'_>) -> Option<Member<TypeId>> {
     let start = bytes.checked_mul(8)?;
     let offset = match (die.number(dw::DW_AT_data_bit_offset), die.number(dw::DW_AT_bit_offset), width) {
         (Some(bits), _, _) => start.checked_add(bits)?,
-        // Before DWARF 4: from the most significant bit of what it is stored in.
+        // Before DWARF 4, the offset is counted from the most significant bit of the storage unit.
         (None, Some(from_top), Some(width)) => {
             let storage = die.number(dw::DW_AT_byte_size).or_else(|| die.refers(dw::DW_AT_type)?.number(dw::DW_AT_byte_size))?;
             start.checked_add(storage.checked_mul(8)?)?.checked_sub(from_top)?.checked_sub(width.into())?
@@ -155,7 +155,8 @@ fn member(die: &Die<'_>) -> Option<Member<TypeId>> {
     Some(Member { name, offset, width, of: TypeId::of(die) })
 }
 
-/// The oldest compilers wrote a member's place as an expression that adds to the struct's.
+/// Returns the offset of a member from an expression that adds it to the struct's address, as the oldest compilers
+/// wrote it.
 fn added(die: &Die<'_>, value: Value) -> Option<u64> {
     let expression = value.exprloc_value()?;
     match expression.operations(die.unit.encoding()).next().ok()?? {

@@ -1,4 +1,4 @@
-//! What a line says, nothing looked up.
+//! The syntax tree of a line. No name in it has been looked up.
 
 use std::path::PathBuf;
 
@@ -9,67 +9,70 @@ pub enum Line {
     Remove(Removal),
 }
 
-/// `-:[GROUP/][EVENT]`; without an event, all of the group. One of the two is there.
+/// `-:[GROUP/][EVENT]`; without an event it removes all events of the group. At least one of the two is present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
     pub group: Option<String>,
     pub event: Option<String>,
 }
 
-/// A dynamic event to be made.
+/// A dynamic event to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The kernel chooses one where there is none, by the kind; it is always `synthetic` and `user_events` for those.
+    /// If `None`, the kernel chooses a group by the kind of probe. Synthetic and user events are always in `synthetic`
+    /// and `user_events`.
     pub group: Option<String>,
-    /// The kernel makes one up where there is none; synthetic and user events have one.
+    /// If `None`, the kernel makes up a name. Synthetic and user events always have one.
     pub event: Option<String>,
-    pub place: Place,
-    /// Fetch arguments; empty for what has fields instead.
+    pub place: ProbePoint,
+    /// The fetch arguments; empty for synthetic and user events, which have fields instead.
     pub args: Vec<Arg>,
 }
 
-/// Where a probe is, and of which kind that makes it.
+/// The kind of a probe, and the place that is probed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// `p`, `r`: an instruction of the kernel.
+pub enum ProbePoint {
+    /// `p`, `r`: an instruction of the kernel (kprobe, kretprobe).
     Kernel { at: KernelPlace, when: When },
-    /// `p`, `r` with a path: an instruction of a file.
+    /// `p`, `r` with a path: an instruction of a program or library (uprobe, uretprobe).
     File { path: PathBuf, at: FilePlace, when: When, reference_counter: Option<u64> },
-    /// `f`: a function of the kernel, by ftrace (Documentation/trace/fprobetrace.rst); the name may be a glob.
+    /// `f`: a function of the kernel, probed by ftrace (Documentation/trace/fprobetrace.rst); the name may be a glob.
     Function { name: String, when: When },
-    /// `t`: a tracepoint as such, with the arguments that the kernel's code gives it.
+    /// `t`: a raw tracepoint, with the arguments that the kernel's code passes to it.
     Tracepoint { name: String },
-    /// `e`: an event that is there (Documentation/trace/eprobetrace.rst).
+    /// `e`: an event probe, which is attached to another event (Documentation/trace/eprobetrace.rst).
     Event { subsystem: String, event: String, filter: Option<String> },
-    /// `s`: Documentation/trace/events.rst, "In-kernel trace event API", and histogram.rst.
+    /// `s`: a synthetic event (Documentation/trace/events.rst, "In-kernel trace event API", and histogram.rst).
     Synthetic { fields: Vec<Field> },
-    /// `u`: Documentation/trace/user_events.rst. The flags are as they are written: `persist`, `multi_format`.
+    /// `u`: a user event (Documentation/trace/user_events.rst). The flags are unparsed: `persist`, `multi_format`.
     User { flags: Vec<String>, fields: Vec<Field> },
-    /// `usdt`: a note of `.note.stapsdt`.
+    /// `usdt`: a USDT tracepoint, which is described by a note in the section `.note.stapsdt`.
     Usdt { path: PathBuf, provider: String, name: String },
 }
 
-impl Place {
-    /// Whether the probe is where a function returns.
+impl ProbePoint {
+    /// Returns whether this is a return probe.
     pub fn is_return(&self) -> bool {
         match self {
-            Place::Kernel { when, .. } | Place::File { when, .. } | Place::Function { when, .. } => matches!(when, When::Return { .. }),
+            ProbePoint::Kernel { when, .. } | ProbePoint::File { when, .. } | ProbePoint::Function { when, .. } => {
+                matches!(when, When::Return { .. })
+            }
             _ => false,
         }
     }
 }
 
-/// Which end of a function.
+/// Whether a probe is hit at a function's entry or at its return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Entry,
-    /// `maxactive`: how many calls may be under way at once (kretprobes and fprobes only), 1 to 4096.
+    /// `maxactive`: how many calls are followed at a time, 1 to 4096 (kretprobes and fprobes only).
     Return {
         maxactive: Option<u32>,
     },
 }
 
-/// A place in the kernel's code.
+/// An address in the kernel's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelPlace {
     Symbol {
@@ -78,14 +81,14 @@ pub enum KernelPlace {
         offset: i64,
     },
     Address(u64),
-    /// `function:line`, lines counted from the function's first, or `file.c:line`: by debug information.
+    /// `function:line`, with lines counted from the function's first, or `file.c:line`; needs debug information.
     Line(SourceLine),
 }
 
-/// A place in a file's code.
+/// An address in the code of a program or library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilePlace {
-    /// Bytes from the file's beginning, as the kernel wants it.
+    /// An offset in the file in bytes, as the kernel expects it.
     Offset(u64),
     Symbol {
         symbol: String,
@@ -94,10 +97,11 @@ pub enum FilePlace {
     Line(SourceLine),
 }
 
-/// A line of a source: `file.c:72`, or `function:3`, counted from the function's first line.
+/// A source line: `file.c:72`, or `function:3`, counted from the function's first line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// A file's name or the end of its path, or a function's name: what has a dot or a slash is a file. In the kernel it has no slash (`open.c`).
+    /// The name of a file, the end of its path, or the name of a function. A text with a dot or a slash is a file. A
+    /// source file of the kernel has no slash (`open.c`).
     pub of: String,
     pub line: u32,
 }
@@ -107,11 +111,11 @@ pub struct SourceLine {
 pub struct Arg {
     pub name: Option<String>,
     pub value: Fetch,
-    /// The kernel's own choice where there is none: the machine's word in hexadecimal, or what its type information says.
+    /// If `None`, the kernel chooses the type: a machine word in hexadecimal, or the type from its BTF.
     pub kind: Option<Type>,
 }
 
-/// What is fetched.
+/// The value that a fetch argument reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fetch {
     /// `%NAME`
@@ -124,31 +128,31 @@ pub enum Fetch {
     At(u64),
     /// `@SYMBOL[+-OFFSET]`
     AtSymbol { symbol: String, offset: i64 },
-    /// `@+OFFSET`: in a file.
+    /// `@+OFFSET`: static data of the probed file.
     AtFileOffset(u64),
     /// `$argN`
     Argument(u32),
     /// `$arg*`
     Arguments,
-    /// `$retval`, `$retval->member`: what the function returns.
-    Return(Vec<Step>),
+    /// `$retval`, `$retval->member`: the function's return value.
+    Return(Vec<PathStep>),
     /// `$comm`
     Comm,
-    /// `$NAME`: a field of the event that an event probe is on.
+    /// `$NAME`: a field of the event that an event probe is attached to.
     Field(String),
-    /// `+|-[u]OFFSET(...)`; `user`: what is pointed to is user memory.
+    /// `+|-[u]OFFSET(...)`: memory behind an address; `user`: user memory.
     Memory { user: bool, offset: i64, of: Box<Fetch> },
     /// `\NUMBER`
     Immediate(i64),
-    /// `\"TEXT"`; without blanks, colons, quotes, `#`, and a backslash at the end.
+    /// `\"TEXT"`: a text without blanks, colons, quotes, `#`, and without a backslash at its end.
     ImmediateText(String),
-    /// `name`, `name->member.other[3]`: an argument or variable, by type or debug information.
-    Variable { name: String, path: Vec<Step> },
+    /// `name`, `name->member.other[3]`: an argument or variable, looked up in BTF or debug information.
+    Variable { name: String, path: Vec<PathStep> },
 }
 
-/// One step into a variable.
+/// One step of a path into a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PathStep {
     /// `->name`
     Arrow(String),
     /// `.name`, `.0`
@@ -157,18 +161,18 @@ pub enum Step {
     Index(i64),
 }
 
-/// How what is fetched is to be kept and shown.
+/// The type of a fetch argument: how the value is stored and shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
-    pub base: Base,
+    pub base: BasicType,
     /// `[N]`: 1 to 64.
     pub array: Option<u32>,
 }
 
-/// The kernel's basic types.
+/// The kernel's basic types of fetch arguments (Documentation/trace/kprobetrace.rst).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Base {
-    /// `u8`...`u64`: bits.
+pub enum BasicType {
+    /// `u8`...`u64`; the number is the size in bits.
     Unsigned(u8),
     /// `s8`...`s64`
     Signed(u8),
@@ -176,15 +180,15 @@ pub enum Base {
     Hex(u8),
     Char,
     String,
-    /// A string in user memory.
+    /// `ustring`: a string in user memory.
     UserString,
-    /// An address as symbol and offset; `symstr` resolves it when the event is recorded.
+    /// `symbol`: an address, shown as symbol and offset. `symstr` is the same, resolved when the event is recorded.
     Symbol,
     SymbolText,
-    /// `%pd`, `%pD`: the name that a dentry or a struct file stands for.
+    /// `%pd`, `%pD`: the name of a `struct dentry` or a `struct file`.
     Dentry,
     File,
-    /// `bWIDTH@OFFSET/CONTAINER`: bits.
+    /// `bWIDTH@OFFSET/CONTAINER`: a bit field; all three are in bits.
     Bits {
         width: u8,
         offset: u8,
@@ -192,37 +196,37 @@ pub enum Base {
     },
 }
 
-impl Base {
-    /// All but the bit fields, by their names.
-    pub const NAMED: [(&str, Base); 19] = [
-        ("u8", Base::Unsigned(8)),
-        ("u16", Base::Unsigned(16)),
-        ("u32", Base::Unsigned(32)),
-        ("u64", Base::Unsigned(64)),
-        ("s8", Base::Signed(8)),
-        ("s16", Base::Signed(16)),
-        ("s32", Base::Signed(32)),
-        ("s64", Base::Signed(64)),
-        ("x8", Base::Hex(8)),
-        ("x16", Base::Hex(16)),
-        ("x32", Base::Hex(32)),
-        ("x64", Base::Hex(64)),
-        ("char", Base::Char),
-        ("string", Base::String),
-        ("ustring", Base::UserString),
-        ("symbol", Base::Symbol),
-        ("symstr", Base::SymbolText),
-        ("%pd", Base::Dentry),
-        ("%pD", Base::File),
+impl BasicType {
+    /// All basic types except bit fields, with their names.
+    pub const NAMED: [(&str, BasicType); 19] = [
+        ("u8", BasicType::Unsigned(8)),
+        ("u16", BasicType::Unsigned(16)),
+        ("u32", BasicType::Unsigned(32)),
+        ("u64", BasicType::Unsigned(64)),
+        ("s8", BasicType::Signed(8)),
+        ("s16", BasicType::Signed(16)),
+        ("s32", BasicType::Signed(32)),
+        ("s64", BasicType::Signed(64)),
+        ("x8", BasicType::Hex(8)),
+        ("x16", BasicType::Hex(16)),
+        ("x32", BasicType::Hex(32)),
+        ("x64", BasicType::Hex(64)),
+        ("char", BasicType::Char),
+        ("string", BasicType::String),
+        ("ustring", BasicType::UserString),
+        ("symbol", BasicType::Symbol),
+        ("symstr", BasicType::SymbolText),
+        ("%pd", BasicType::Dentry),
+        ("%pD", BasicType::File),
     ];
 }
 
-/// A field of a synthetic or a user event: C's declaration.
+/// A field of a synthetic or user event, declared as in C.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// As it is written: `u32`, `char[20]`, `__rel_loc char[]`, `struct name`.
+    /// The type as it is written: `u32`, `char[20]`, `__rel_loc char[]`, `struct name`.
     pub kind: String,
     pub name: String,
-    /// Bytes of a struct (user events only).
+    /// The size of a struct in bytes (user events only).
     pub size: Option<u32>,
 }

@@ -1,34 +1,35 @@
-//! A file of lines, as tracefs takes and shows them.
+//! Parses a file of dynamic events, one event per line as in tracefs.
 
 use super::ast::Line;
 use super::parse::parse;
-use crate::text::caret::Misplaced;
+use crate::text::caret::SyntaxError;
 use std::fmt;
 
-/// A mistake in a line of a file.
+/// A syntax error in a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InFile {
-    /// From 1.
+pub struct LineError {
+    /// The number of the line, counted from 1.
     pub line: usize,
-    pub mistake: Misplaced,
+    pub error: SyntaxError,
 }
 
-impl fmt::Display for InFile {
+impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.mistake)
+        write!(f, "line {}: {}", self.line, self.error)
     }
 }
 
-impl std::error::Error for InFile {}
+impl std::error::Error for LineError {}
 
-/// All lines with their numbers from 1. From `#` on, unless it is in double quotes, a line is a comment; empty lines count but say nothing.
+/// Parses all lines and returns them with their numbers, counted from 1. A `#` outside of double quotes begins a
+/// comment. Empty lines are counted but skipped.
 ///
 /// # Errors
-/// The first mistake.
-pub fn parse_file(text: &str) -> Result<Vec<(usize, Line)>, InFile> {
+/// The first syntax error.
+pub fn parse_file(text: &str) -> Result<Vec<(usize, Line)>, LineError> {
     let lines = (1..).zip(text.lines()).map(|(number, line)| (number, without_comment(line)));
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
-    lines.map(|(number, line)| parse(line).map(|said| (number, said)).map_err(|mistake| InFile { line: number, mistake })).collect()
+    lines.map(|(number, line)| parse(line).map(|parsed| (number, parsed)).map_err(|error| LineError { line: number, error })).collect()
 }
 
 fn without_comment(line: &str) -> &str {

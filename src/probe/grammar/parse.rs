@@ -1,4 +1,4 @@
-//! From a line to what it says.
+//! Parses a line into its syntax tree.
 
 mod args;
 mod fetch;
@@ -8,24 +8,24 @@ mod names;
 mod number;
 mod place;
 
-use super::ast::{Line, Place, Probe, Removal, When};
+use super::ast::{Line, Probe, ProbePoint, Removal, When};
 use super::limits::MAXACTIVE_MAX;
 use super::piece::{Parsed, Piece};
-use crate::text::caret::Misplaced;
+use crate::text::caret::SyntaxError;
 use crate::text::near;
-use names::Whose;
+use names::EventClass;
 
 pub use place::is_on_file;
 pub(super) use place::{is_plain_name, is_plain_path};
 
-/// One line, without a comment.
+/// Parses one line, which has no comment.
 ///
 /// # Errors
-/// A mistake in the line, with its place.
-pub fn parse(line: &str) -> Result<Line, Misplaced> {
+/// A syntax error, with its position in the line.
+pub fn parse(line: &str) -> Result<Line, SyntaxError> {
     let mut rest = Piece::new(line);
     let Some(head) = rest.next_word()? else {
-        return Err(rest.wrong(format!("a probe is missing; it begins with {KINDS_TEXT}")));
+        return Err(rest.error(format!("a probe is missing; it begins with {KINDS_TEXT}")));
     };
     if let Some(name) = head.strip_prefix("-") {
         return removal(head, name, rest).map(Line::Remove);
@@ -36,7 +36,7 @@ pub fn parse(line: &str) -> Result<Line, Misplaced> {
     if !KINDS.contains(&kind.text()) || !(behind.is_empty() || name.is_some()) {
         return match fields::without_kind(head, rest)? {
             Some(probe) => Ok(Line::Make(probe)),
-            None => Err(head.wrong(unknown_kind(head.text()))),
+            None => Err(head.error(unknown_kind(head.text()))),
         };
     }
     let maxactive = maxactive(kind, count)?;
@@ -47,19 +47,19 @@ const KINDS: [&str; 8] = ["p", "r", "f", "t", "e", "s", "u", "usdt"];
 const KINDS_TEXT: &str =
     "p or r (kernel or program), f (function), t (tracepoint), e (event), s (synthetic event), u (user event), usdt, or -: to remove";
 
-/// The first word of a line that makes a probe.
+/// The first word of a line that creates a probe.
 struct Head<'a> {
     word: Piece<'a>,
     kind: &'a str,
     maxactive: Option<(u32, Piece<'a>)>,
-    /// What is behind the colon.
+    /// The part behind the colon.
     name: Option<Piece<'a>>,
 }
 
 fn unknown_kind(head: &str) -> String {
     let word = head.split(':').next().unwrap_or(head);
     let near = near::nearest(word, KINDS.into_iter().filter(|kind| kind.len() > 1), 1);
-    format!("`{}` is no kind of probe; a line begins with {KINDS_TEXT}{}", word.escape_debug(), near::hint(&near))
+    format!("`{}` is not a kind of probe; a line begins with {KINDS_TEXT}{}", word.escape_debug(), near::hint(&near))
 }
 
 fn maxactive<'a>(kind: Piece<'a>, count: Piece<'a>) -> Parsed<Option<(u32, Piece<'a>)>> {
@@ -67,12 +67,12 @@ fn maxactive<'a>(kind: Piece<'a>, count: Piece<'a>) -> Parsed<Option<(u32, Piece
         return Ok(None);
     }
     if !matches!(kind.text(), "r" | "f") {
-        return Err(count.wrong("how many calls are followed at a time is for return probes only: r or f"));
+        return Err(count.error("the number of calls to follow at a time is for return probes only: r or f"));
     }
     match number::number(count)? {
         0 => Ok(None),
         number @ 1..=MAXACTIVE_MAX => Ok(Some((number as u32, count))),
-        _ => Err(count.wrong(format!("a return probe follows {MAXACTIVE_MAX} calls at a time at most"))),
+        _ => Err(count.error(format!("a return probe follows at most {MAXACTIVE_MAX} calls at a time"))),
     }
 }
 
@@ -82,31 +82,33 @@ fn probe(head: &Head, mut rest: Piece) -> Parsed<Probe> {
     }
     let (group, event) = names::group_and_event(head.name)?;
     let Some(word) = rest.next_word()? else {
-        return Err(rest.wrong_behind(format!("the place is missing: {}", place::wanted(head.kind))));
+        return Err(rest.error_behind(format!("the place is missing: {}", place::wanted(head.kind))));
     };
     let mut place = place::place(head.kind, word)?;
-    take_maxactive(&mut place, head)?;
+    set_maxactive(&mut place, head)?;
     let args = args::args(&mut place, rest)?;
     Ok(Probe { group, event, place, args })
 }
 
-/// Puts the number behind `r` or `f` where it belongs.
-fn take_maxactive(place: &mut Place, head: &Head) -> Parsed<()> {
+/// Sets the number behind `r` or `f` in the probe point.
+fn set_maxactive(place: &mut ProbePoint, head: &Head) -> Parsed<()> {
     let Some((count, at)) = head.maxactive else { return Ok(()) };
     match place {
-        Place::Kernel { when: When::Return { maxactive }, .. } | Place::Function { when: When::Return { maxactive }, .. } => {
+        ProbePoint::Kernel { when: When::Return { maxactive }, .. } | ProbePoint::Function { when: When::Return { maxactive }, .. } => {
             *maxactive = Some(count);
             Ok(())
         }
-        Place::Function { .. } => Err(at.wrong("how many calls are followed at a time is for return probes only: f... FUNCTION%return")),
-        _ => Err(at.wrong("a program's return probes follow as many calls as there are; take the number away")),
+        ProbePoint::Function { .. } => {
+            Err(at.error("the number of calls to follow at a time is for return probes only: f... FUNCTION%return"))
+        }
+        _ => Err(at.error("a return probe of a program follows any number of calls; remove the number")),
     }
 }
 
 fn removal<'a>(head: Piece<'a>, behind: Piece<'a>, mut rest: Piece<'a>) -> Parsed<Removal> {
-    let name = behind.strip_prefix(":").ok_or_else(|| head.wrong("a probe is removed by -:[GROUP/]EVENT, all of a group by -:GROUP/"))?;
+    let name = behind.strip_prefix(":").ok_or_else(|| head.error("a probe is removed by -:[GROUP/]EVENT, all of a group by -:GROUP/"))?;
     if let Some(more) = rest.next_word()? {
-        return Err(more.wrong("nothing may follow the name of what is removed"));
+        return Err(more.error("nothing may follow the name of the event to remove"));
     }
     let (group, event) = match name.split_once('/') {
         None => (None, name),
@@ -115,7 +117,7 @@ fn removal<'a>(head: Piece<'a>, behind: Piece<'a>, mut rest: Piece<'a>) -> Parse
     if event.is_empty() && group.is_some() {
         return Ok(Removal { group, event: None });
     }
-    Ok(Removal { group, event: Some(names::event(event, Whose::User)?) })
+    Ok(Removal { group, event: Some(names::event(event, EventClass::User)?) })
 }
 
 #[cfg(test)]

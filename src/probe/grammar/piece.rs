@@ -1,10 +1,10 @@
-//! A piece of a line, which knows where in the line it is, so that a mistake in it can be shown there.
+//! A piece of a line that knows its position in the line, so that a syntax error in it can be marked.
 
-use crate::text::caret::Misplaced;
+use crate::text::caret::SyntaxError;
 
-pub(super) type Parsed<T> = Result<T, Misplaced>;
+pub(super) type Parsed<T> = Result<T, SyntaxError>;
 
-/// Bytes `start..end` of a line. Both are boundaries of characters.
+/// Bytes `start..end` of a line. Both are on character boundaries.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<'a> {
     line: &'a str,
@@ -25,12 +25,12 @@ impl<'a> Piece<'a> {
         self.start == self.end
     }
 
-    /// The piece that a part of this one's text is, from the part's ends.
+    /// Returns the bytes `from..to` of this piece.
     fn part(self, from: usize, to: usize) -> Piece<'a> {
         Piece { line: self.line, start: self.start + from, end: self.start + to }
     }
 
-    /// The first `at` bytes and the others.
+    /// Splits the piece into the first `at` bytes and the rest.
     pub fn split_at(self, at: usize) -> (Piece<'a>, Piece<'a>) {
         (self.part(0, at), self.part(at, self.end - self.start))
     }
@@ -53,7 +53,7 @@ impl<'a> Piece<'a> {
         self.text().ends_with(suffix).then(|| self.split_at(self.text().len() - suffix.len()).0)
     }
 
-    /// What begins with the first character that is not `wanted`, and what is before it.
+    /// Splits the piece before the first character that is not `wanted`.
     pub fn split_while(self, wanted: impl Fn(char) -> bool) -> (Piece<'a>, Piece<'a>) {
         self.split_at(self.text().find(|c| !wanted(c)).unwrap_or(self.text().len()))
     }
@@ -64,7 +64,7 @@ impl<'a> Piece<'a> {
         self.part(from, from.max(text.trim_end_matches(is_blank).len()))
     }
 
-    /// Takes the next word away: what is between blanks. Blanks within double quotes are part of it.
+    /// Removes the next word, which ends at a blank, and returns it. Blanks within double quotes belong to the word.
     ///
     /// # Errors
     /// A quote is not closed.
@@ -91,7 +91,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// How long the quoted text is with which this begins, quotes included.
+    /// Returns the length of the quoted text at the beginning of this piece, including the quotes.
     fn quoted_bytes(self) -> Parsed<usize> {
         let mut escaped = false;
         for (at, c) in self.text().char_indices().skip(1) {
@@ -101,13 +101,14 @@ impl<'a> Piece<'a> {
                 _ => escaped = false,
             }
         }
-        Err(self.wrong("this quote is not closed"))
+        Err(self.error("this quote is not closed"))
     }
 
-    /// The text in quotes with which this begins, and what is behind it; `None` if it begins with no quote.
+    /// Parses the quoted text at the beginning of this piece. Returns its bytes and the rest of the piece, or `None` if
+    /// the piece does not begin with a quote.
     ///
     /// # Errors
-    /// A quote that is not closed, or a backslash before something else than `"`, `\` and `xNN`.
+    /// The quote is not closed, or a backslash is followed by anything else than `"`, `\` or `xNN`.
     pub fn quoted(self) -> Parsed<Option<(Vec<u8>, Piece<'a>)>> {
         if !self.text().starts_with('"') {
             return Ok(None);
@@ -123,7 +124,9 @@ impl<'a> Piece<'a> {
                 (Some(byte @ (b'"' | b'\\')), _) => (*byte, 1),
                 (_, Some(Ok(byte))) => (byte, 3),
                 _ => {
-                    return Err(escape.part(0, 0).wrong("behind a backslash in quotes stand `\"`, `\\` or `x` and two hexadecimal digits"));
+                    return Err(escape
+                        .part(0, 0)
+                        .error("in quotes, a backslash must be followed by `\"`, `\\`, or `x` and two hexadecimal digits"));
                 }
             };
             bytes.push(byte);
@@ -133,22 +136,23 @@ impl<'a> Piece<'a> {
         Ok(Some((bytes, behind)))
     }
 
-    pub fn wrong(self, what: impl Into<String>) -> Misplaced {
-        Misplaced::new(self.line, self.start..self.end, what)
+    /// Returns a syntax error that marks this piece.
+    pub fn error(self, what: impl Into<String>) -> SyntaxError {
+        SyntaxError::new(self.line, self.start..self.end, what)
     }
 
-    /// For what is missing behind this.
-    pub fn wrong_behind(self, what: impl Into<String>) -> Misplaced {
-        Misplaced::new(self.line, self.end..self.end, what)
+    /// Returns a syntax error behind this piece, for something that is missing.
+    pub fn error_behind(self, what: impl Into<String>) -> SyntaxError {
+        SyntaxError::new(self.line, self.end..self.end, what)
     }
 }
 
-/// What the kernel splits words at.
+/// Returns whether the kernel splits words at this character.
 pub(super) fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\x0b'
 }
 
-/// In quotes, as [`Piece::quoted`] reads it.
+/// Quotes a text so that [`Piece::quoted`] parses it.
 pub(super) fn quote(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     for chunk in bytes.utf8_chunks() {

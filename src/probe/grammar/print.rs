@@ -1,6 +1,8 @@
-//! From what a line says to the line: as the kernel takes it, where nothing in it is rtrace's own.
+//! Prints a syntax tree as a line. The kernel accepts the line if it has no extension of rtrace.
 
-use super::ast::{Arg, Base, Fetch, Field, FilePlace, KernelPlace, Line, Place, Probe, Removal, SourceLine, Step, Type, When};
+use super::ast::{
+    Arg, BasicType, Fetch, Field, FilePlace, KernelPlace, Line, PathStep, Probe, ProbePoint, Removal, SourceLine, Type, When,
+};
 use super::parse::{is_plain_name, is_plain_path};
 use super::piece::quote;
 use std::fmt::{self, Display, Formatter};
@@ -26,8 +28,8 @@ impl Display for Removal {
 impl Display for Probe {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         f.write_str(letters(&self.place))?;
-        if let Place::Kernel { when: When::Return { maxactive: Some(count) }, .. }
-        | Place::Function { when: When::Return { maxactive: Some(count) }, .. } = &self.place
+        if let ProbePoint::Kernel { when: When::Return { maxactive: Some(count) }, .. }
+        | ProbePoint::Function { when: When::Return { maxactive: Some(count) }, .. } = &self.place
         {
             write!(f, "{count}")?;
         }
@@ -39,7 +41,7 @@ impl Display for Probe {
         for arg in &self.args {
             write!(f, " {arg}")?;
         }
-        if let Place::Event { filter: Some(filter), .. } = &self.place {
+        if let ProbePoint::Event { filter: Some(filter), .. } = &self.place {
             write!(f, " if {filter}")?;
         }
         Ok(())
@@ -53,50 +55,51 @@ fn name(f: &mut Formatter, group: Option<&str>, event: Option<&str>) -> fmt::Res
     f.write_str(event.unwrap_or_default())
 }
 
-fn letters(place: &Place) -> &'static str {
+fn letters(place: &ProbePoint) -> &'static str {
     match place {
-        Place::Kernel { .. } | Place::File { .. } => {
+        ProbePoint::Kernel { .. } | ProbePoint::File { .. } => {
             if place.is_return() {
                 "r"
             } else {
                 "p"
             }
         }
-        Place::Function { .. } => "f",
-        Place::Tracepoint { .. } => "t",
-        Place::Event { .. } => "e",
-        Place::Synthetic { .. } => "s",
-        Place::User { .. } => "u",
-        Place::Usdt { .. } => "usdt",
+        ProbePoint::Function { .. } => "f",
+        ProbePoint::Tracepoint { .. } => "t",
+        ProbePoint::Event { .. } => "e",
+        ProbePoint::Synthetic { .. } => "s",
+        ProbePoint::User { .. } => "u",
+        ProbePoint::Usdt { .. } => "usdt",
     }
 }
 
-/// What stands behind the name, with a blank before it; of an event probe, without its condition, which is behind the arguments.
-impl Display for Place {
+/// Prints the part of the line behind the event's name, with a leading blank. The condition of an event probe is
+/// printed by [`Probe`], because it follows the arguments.
+impl Display for ProbePoint {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         match self {
-            Place::Kernel { at, .. } => write!(f, " {at}"),
-            Place::File { path, at, reference_counter, .. } => {
+            ProbePoint::Kernel { at, .. } => write!(f, " {at}"),
+            ProbePoint::File { path, at, reference_counter, .. } => {
                 let plain = matches!(at, FilePlace::Offset(_));
                 write!(f, " {}:{at}", path_text(path, plain))?;
                 reference_counter.map_or(Ok(()), |at| write!(f, "({at:#x})"))
             }
-            Place::Function { name, when } => write!(f, " {name}{}", if *when == When::Entry { "" } else { "%return" }),
-            Place::Tracepoint { name } => write!(f, " {name}"),
-            Place::Event { subsystem, event, .. } => write!(f, " {subsystem}.{event}"),
-            Place::Synthetic { fields } => write_fields(f, fields),
-            Place::User { flags, fields } => {
+            ProbePoint::Function { name, when } => write!(f, " {name}{}", if *when == When::Entry { "" } else { "%return" }),
+            ProbePoint::Tracepoint { name } => write!(f, " {name}"),
+            ProbePoint::Event { subsystem, event, .. } => write!(f, " {subsystem}.{event}"),
+            ProbePoint::Synthetic { fields } => write_fields(f, fields),
+            ProbePoint::User { flags, fields } => {
                 if !flags.is_empty() {
                     write!(f, ":{}", flags.join(","))?;
                 }
                 write_fields(f, fields)
             }
-            Place::Usdt { path, provider, name } => write!(f, " {}:{provider}:{name}", path_text(path, false)),
+            ProbePoint::Usdt { path, provider, name } => write!(f, " {}:{provider}:{name}", path_text(path, false)),
         }
     }
 }
 
-/// Before an offset a path may have colons.
+/// Quotes a path if necessary. `colons`: an offset follows, so that the path may have colons.
 fn path_text(path: &Path, colons: bool) -> String {
     match path.to_str().filter(|text| is_plain_path(text) && (colons || !text.contains(':'))) {
         Some(text) => text.to_owned(),
@@ -109,7 +112,7 @@ fn write_fields(f: &mut Formatter, fields: &[Field]) -> fmt::Result {
 }
 
 impl Field {
-    /// `TYPE NAME; TYPE NAME`, as the kernel is told of an event's fields.
+    /// Formats fields as the kernel expects them: `TYPE NAME; TYPE NAME`.
     pub fn declarations(fields: &[Field]) -> String {
         fields.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     }
@@ -203,12 +206,12 @@ impl Display for Fetch {
     }
 }
 
-fn steps(f: &mut Formatter, path: &[Step]) -> fmt::Result {
+fn steps(f: &mut Formatter, path: &[PathStep]) -> fmt::Result {
     for step in path {
         match step {
-            Step::Arrow(name) => write!(f, "->{name}")?,
-            Step::Dot(name) => write!(f, ".{name}")?,
-            Step::Index(nth) => write!(f, "[{nth}]")?,
+            PathStep::Arrow(name) => write!(f, "->{name}")?,
+            PathStep::Dot(name) => write!(f, ".{name}")?,
+            PathStep::Index(nth) => write!(f, "[{nth}]")?,
         }
     }
     Ok(())
@@ -221,11 +224,11 @@ impl Display for Type {
     }
 }
 
-impl Display for Base {
+impl Display for BasicType {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         match self {
-            Base::Bits { width, offset, container } => write!(f, "b{width}@{offset}/{container}"),
-            _ => f.write_str(Base::NAMED.iter().find(|(_, base)| base == self).map_or("", |(name, _)| name)),
+            BasicType::Bits { width, offset, container } => write!(f, "b{width}@{offset}/{container}"),
+            _ => f.write_str(BasicType::NAMED.iter().find(|(_, base)| base == self).map_or("", |(name, _)| name)),
         }
     }
 }

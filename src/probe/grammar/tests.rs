@@ -1,11 +1,12 @@
-//! What is printed is read back as it was; lines as documents and tracefs have them.
+//! Tests that printed lines are parsed again, with lines from the documentation, from tracefs, and generated ones.
 
 mod arbitrary;
 
 use super::{parse, parse_file};
 use proptest::prelude::*;
 
-/// Lines of rtrace's documentation, of the kernel's, and as tracefs prints them; with how they are printed here where that differs.
+/// Lines of rtrace's and of the kernel's documentation, and as tracefs prints them; with the text that rtrace prints
+/// for them, if that differs.
 const LINES: &[(&str, &str)] = &[
     ("p do_sys_openat2 filename=+0(%si):ustring", ""),
     ("p tcp_sendmsg sk size", ""),
@@ -56,7 +57,7 @@ const LINES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn lines_are_printed_as_they_are_written() {
+fn printed_lines_are_the_parsed_ones() {
     for (line, printed) in LINES {
         let said = parse(line).unwrap_or_else(|wrong| panic!("{wrong}"));
         assert_eq!(said.to_string(), if printed.is_empty() { *line } else { *printed });
@@ -65,7 +66,7 @@ fn lines_are_printed_as_they_are_written() {
 }
 
 #[test]
-fn a_file_has_comments_and_numbers() {
+fn comments_are_skipped_and_lines_are_numbered() {
     let text = "# what I look at\n\np:a vfs_read   # reads\ne:b sched.sched_switch if prev_comm == \"#1\" # one\n-:c\n";
     let lines = parse_file(text).unwrap();
     let lines: Vec<(usize, String)> = lines.into_iter().map(|(number, line)| (number, line.to_string())).collect();
@@ -80,14 +81,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_printed_is_read_back_as_it_was(line in arbitrary::line()) {
+    fn any_printed_tree_is_parsed_back(line in arbitrary::line()) {
         let text = line.to_string();
         prop_assert_eq!(parse(&text), Ok(line.clone()), "{}", text);
         prop_assert_eq!(parse_file(&text), Ok(vec![(1, line)]), "{}", text);
     }
 
     #[test]
-    fn what_is_read_is_read_back_from_what_is_printed(words in prop::collection::vec(arbitrary::word(), 0..8)) {
+    fn any_parsed_line_is_parsed_back_after_printing(words in prop::collection::vec(arbitrary::word(), 0..8)) {
         let text: String = words.concat();
         if let Ok(line) = parse(&text) {
             prop_assert_eq!(parse(&line.to_string()), Ok(line.clone()), "{:?} was printed as {}", text, line);
@@ -96,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in any::<String>()) {
+    fn any_text_is_parsed_or_refused(text in any::<String>()) {
         if let Err(wrong) = parse(&text) {
             prop_assert!(text.get(wrong.at.clone()).is_some() && !wrong.to_string().is_empty());
         }
@@ -104,7 +105,7 @@ proptest! {
     }
 }
 
-/// Texts of which [`arbitrary::word`] makes lines.
+/// Fragments of which [`arbitrary::word`] builds lines.
 fn parts() -> Vec<String> {
     let lines = LINES.iter().flat_map(|(line, _)| line.split_inclusive([' ', ':', '=', '(', ')', '/', '+', '-', '%', '"', '[', ';']));
     lines.map(ToOwned::to_owned).collect()

@@ -1,4 +1,4 @@
-//! The kernel's own file with debug information, where somebody installed it.
+//! Finds the running kernel's `vmlinux` with debug information.
 
 use crate::probe::program::file::{ProgramFile, shown};
 use crate::probe::surroundings::Surroundings;
@@ -6,10 +6,10 @@ use crate::stack::symbols::separate::path_by_build_id;
 use anyhow::bail;
 use std::path::PathBuf;
 
-/// Opens the running kernel's `vmlinux`: one with debug information, and of this very build.
+/// Opens the `vmlinux` of the running kernel. It must have debug information and the kernel's build ID.
 ///
 /// # Errors
-/// There is none, with where it was looked for.
+/// No such file exists; the message lists the paths that were tried.
 pub fn open(surroundings: &mut dyn Surroundings) -> anyhow::Result<ProgramFile> {
     let release = surroundings.release()?;
     let build = surroundings.kernel_build_id();
@@ -21,20 +21,20 @@ pub fn open(surroundings: &mut dyn Surroundings) -> anyhow::Result<ProgramFile> 
         let is_this = build.is_none() || file.elf.build_id() == build;
         match (is_this, file.elf.has_bytes_of(".debug_info")) {
             (true, true) => return Ok(file),
-            (true, false) => others.push(format!("{} has none", shown(path))),
+            (true, false) => others.push(format!("{} has no debug information", shown(path))),
             (false, _) => others.push(format!("{} is of another build", shown(path))),
         }
     }
     let list: Vec<String> = paths.iter().map(|path| shown(path)).collect();
     let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
     bail!(
-        "lines and local variables of the kernel need its debug information, and there is no {}{others}; in Debian it is in the package linux-image-{}-dbg",
+        "lines and local variables of the kernel need its debug information, which is in none of {}{others}; in Debian it is in the package linux-image-{}-dbg",
         list.join(", "),
         release.escape_debug()
     )
 }
 
-/// Where distributions and those who build kernels themselves have it.
+/// Returns the paths at which distributions install it, and where a kernel built from source has it.
 fn places(release: &str) -> Vec<PathBuf> {
     let patterns = [
         format!("/usr/lib/debug/boot/vmlinux-{release}"),

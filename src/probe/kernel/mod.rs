@@ -1,6 +1,8 @@
-//! Probes on the kernel: what names of arguments, members and lines mean, by its type information and, where somebody installed it, its debug information.
+//! Resolves names in probes of the kernel: arguments and members by the kernel's BTF; lines, local variables and static
+//! data by its debug information, if that is installed.
 //!
-//! Newer kernels take some names themselves. Here all are looked up, so that all kernels are told the same.
+//! Newer kernels accept the names of arguments themselves. rtrace resolves them all the same, so that a probe means the
+//! same on all kernels.
 
 mod image;
 mod place;

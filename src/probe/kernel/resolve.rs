@@ -1,24 +1,26 @@
-//! Which of the kernel's two sources knows a probe's names: its type information, which every kernel has with it, for arguments; its debug information for all else.
+//! Chooses the source for the names in a probe of the kernel: BTF, which most kernels have built in, for the arguments
+//! of functions and tracepoints, and debug information for everything else.
+//! arguments; its debug information for all else.
 
 use super::signature::Signature;
 use super::{place, signature};
-use crate::kernel::btf::{Btf, Sort, Types};
+use crate::kernel::btf::{Btf, LookupKind, Types};
 use crate::kernel::machine;
-use crate::probe::grammar::{Arg, Fetch, KernelPlace, Place, Probe};
+use crate::probe::grammar::{Arg, Fetch, KernelPlace, Probe, ProbePoint};
 use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
-use crate::probe::value::{self, Need};
+use crate::probe::value::{self, TypeNeed};
 use crate::text::near;
 use anyhow::{Context, bail};
 
-/// What a probe of the kernel is on, as its type information has it.
+/// The function or tracepoint that a probe is on, as BTF describes it.
 #[derive(Clone, Copy, Debug)]
 enum Described<'p> {
     Function { name: &'p str, module: Option<&'p str> },
     Tracepoint { name: &'p str },
 }
 
-/// A probe with [`Place::Kernel`], [`Place::Function`] or [`Place::Tracepoint`].
+/// Resolves a probe with [`ProbePoint::Kernel`], [`ProbePoint::Function`] or [`ProbePoint::Tracepoint`].
 ///
 /// # Errors
 /// As [`crate::probe::resolve()`].
@@ -26,17 +28,17 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
     let has_names = probe.args.iter().any(|arg| value::name_in(&arg.value).is_some() || arg.value == Fetch::Arguments);
     let of_return = value::needs_return_type(&probe.args);
     let described = match &probe.place {
-        Place::Kernel { at: at @ KernelPlace::Line(_), when } => return place::resolve(probe, at, *when, surroundings),
-        _ if !has_names && of_return == Need::None => return Ok(Resolved::unchanged(probe)),
-        Place::Kernel { at: KernelPlace::Symbol { module, symbol, offset: 0 }, .. } => {
+        ProbePoint::Kernel { at: at @ KernelPlace::Line(_), when } => return place::resolve(probe, at, *when, surroundings),
+        _ if !has_names && of_return == TypeNeed::None => return Ok(Resolved::unchanged(probe)),
+        ProbePoint::Kernel { at: KernelPlace::Symbol { module, symbol, offset: 0 }, .. } => {
             Described::Function { name: symbol, module: module.as_deref() }
         }
-        Place::Kernel { at, when } if has_names => return place::resolve(probe, at, *when, surroundings),
-        Place::Function { name, .. } if has_names && name.contains(['*', '?']) => {
-            bail!("{} may be several functions, whose arguments are not the same; fetch them by $arg1, $arg2", name.escape_debug())
+        ProbePoint::Kernel { at, when } if has_names => return place::resolve(probe, at, *when, surroundings),
+        ProbePoint::Function { name, .. } if has_names && name.contains(['*', '?']) => {
+            bail!("{} may match several functions with different arguments; fetch them by $arg1, $arg2", name.escape_debug())
         }
-        Place::Function { name, .. } => Described::Function { name, module: None },
-        Place::Tracepoint { name } => Described::Tracepoint { name },
+        ProbePoint::Function { name, .. } => Described::Function { name, module: None },
+        ProbePoint::Tracepoint { name } => Described::Tracepoint { name },
         _ => return Ok(Resolved::unchanged(probe)),
     };
     if has_names && probe.place.is_return() {
@@ -44,18 +46,21 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
     }
     match by_types(probe, described, surroundings) {
         Ok(args) => Ok(Resolved { probes: vec![Probe { args, ..probe.clone() }], notes: Vec::new() }),
-        // The type would only have said how to show what is returned.
-        Err(_) if !has_names && of_return == Need::Wish => Ok(Resolved::unchanged(probe)),
+        // The type would only have selected how the returned value is shown.
+        Err(_) if !has_names && of_return == TypeNeed::Useful => Ok(Resolved::unchanged(probe)),
         Err(error) => Err(error),
     }
 }
 
-/// Linux 6.9 began to keep a function's arguments until it returns.
+/// Checks that the kernel keeps a function's arguments until it returns, as Linux does since 6.9.
 fn arguments_at_return(surroundings: &mut dyn Surroundings) -> anyhow::Result<()> {
     let release = surroundings.release()?;
     match machine::version(&release) {
         Some(version) if version < (6, 9) => {
-            bail!("this kernel ({}, before 6.9) has a function's arguments at its entry only, not at its return", release.escape_debug())
+            bail!(
+                "this kernel ({}, before 6.9) can fetch a function's arguments only at its entry, not at its return",
+                release.escape_debug()
+            )
         }
         _ => Ok(()),
     }
@@ -63,7 +68,7 @@ fn arguments_at_return(surroundings: &mut dyn Surroundings) -> anyhow::Result<()
 
 fn by_types(probe: &Probe, described: Described<'_>, surroundings: &mut dyn Surroundings) -> anyhow::Result<Vec<Arg>> {
     let what =
-        "the kernel shows no type information (CONFIG_DEBUG_INFO_BTF), by which arguments would have names; fetch them by $arg1, $arg2";
+        "this kernel has no type information (CONFIG_DEBUG_INFO_BTF), so arguments cannot be fetched by name; fetch them by $arg1, $arg2";
     let kernel = surroundings.types(None).context(what)?;
     let own = Types::of_kernel(Btf::parse(&kernel)?);
     let module = match described {
@@ -93,13 +98,13 @@ fn described_by<'t, 'a>(described: Described<'_>, types: &'t Types<'a>) -> Optio
     }
 }
 
-/// Why there is no such function or tracepoint.
+/// Explains that there is no such function or tracepoint, with similar names.
 fn unknown(described: Described<'_>, types: &Types<'_>) -> String {
     let (wanted, prefix, what) = match described {
         Described::Function { name, .. } => (name, "", "function"),
         Described::Tracepoint { name } => (name, signature::TRACEPOINT, "tracepoint"),
     };
-    let names = types.names(Sort::Function).filter_map(|name| str::from_utf8(name).ok()?.strip_prefix(prefix));
+    let names = types.names(LookupKind::Function).filter_map(|name| str::from_utf8(name).ok()?.strip_prefix(prefix));
     let near = near::nearest(wanted, names, 5);
     let hint = if near.is_empty() { "; fetch its arguments by $arg1, $arg2".to_owned() } else { near::hint(&near) };
     format!("the kernel's type information has no {what} {}{hint}", wanted.escape_debug())

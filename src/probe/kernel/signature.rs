@@ -1,92 +1,96 @@
-//! The arguments of the kernel's functions and tracepoints, by its type information.
+//! The arguments of the kernel's functions and tracepoints, by BTF.
 
-use crate::kernel::btf::{Made, Sort, Types as Btf};
+use crate::kernel::btf::{LookupKind, TypeKind, Types as Btf};
 use crate::probe::grammar::Fetch;
-use crate::probe::value::{Member, Place, Scope, Shape, Types};
+use crate::probe::value::{Member, Scope, Shape, Types, ValueLocation};
 use crate::text::near;
 use anyhow::{anyhow, bail};
 
-/// What a function takes and returns.
+/// The parameters and the return type of a function.
 pub struct Signature<'t, 'a> {
     types: &'t Btf<'a>,
     name: String,
     returned: u32,
-    /// Names, empty where there is none, and types.
+    /// The names of the parameters (empty if they have none) and their types.
     parameters: Vec<(String, u32)>,
 }
 
-/// How the functions are called that call those who listen to a tracepoint (`__DEFINE_TRACE_EXT` in linux/tracepoint.h).
+/// The prefix of the functions that call a tracepoint's probes (`__DEFINE_TRACE_EXT` in linux/tracepoint.h).
+/// linux/tracepoint.h).
 pub const TRACEPOINT: &str = "__traceiter_";
 
-/// Names of types of names of types: no deeper.
+/// The maximum length of a chain of typedefs and qualifiers.
 const DEPTH_MAX: usize = 32;
 
 impl<'t, 'a> Signature<'t, 'a> {
-    /// Of a function; `None` if there is no such one.
+    /// Reads the signature of a function; returns `None` if there is no such function.
     pub fn of_function(name: &str, types: &'t Btf<'a>) -> Option<Signature<'t, 'a>> {
-        let Made::Function { signature } = types.made(types.named(Sort::Function, name)?) else { return None };
+        let TypeKind::Function { signature } = types.type_kind(types.named(LookupKind::Function, name)?) else { return None };
         Signature::read(name, signature, 0, types)
     }
 
-    /// Of a tracepoint: what its callers give it. The function that calls those who listen has the same arguments, with names.
+    /// Reads the arguments of a tracepoint. The function that calls its probes has the same arguments, with names.
+    /// names.
     pub fn of_tracepoint(name: &str, types: &'t Btf<'a>) -> Option<Signature<'t, 'a>> {
-        let Made::Function { signature } = types.made(types.named(Sort::Function, &format!("{TRACEPOINT}{name}"))?) else { return None };
-        // The first is the data of who listens.
+        let TypeKind::Function { signature } = types.type_kind(types.named(LookupKind::Function, &format!("{TRACEPOINT}{name}"))?) else {
+            return None;
+        };
+        // The first parameter is the private data of the tracepoint's probe.
         Signature::read(name, signature, 1, types)
     }
 
-    fn read(name: &str, signature: u32, passed_over: usize, types: &'t Btf<'a>) -> Option<Signature<'t, 'a>> {
+    fn read(name: &str, signature: u32, skipped: usize, types: &'t Btf<'a>) -> Option<Signature<'t, 'a>> {
         let (returned, parameters) = types.signature(signature)?;
-        let parameters = parameters.into_iter().skip(passed_over);
+        let parameters = parameters.into_iter().skip(skipped);
         let parameters = parameters.map(|(name, of)| (String::from_utf8_lossy(name).into_owned(), of)).collect();
         Some(Signature { types, name: name.to_owned(), returned, parameters })
     }
 
-    /// What the names of types stand for.
+    /// Returns the type behind typedefs and qualifiers.
     fn bare(&self, mut id: u32) -> u32 {
         for _ in 0..DEPTH_MAX {
-            match self.types.made(id) {
-                Made::Alias { of } | Made::Tag { of } => id = of,
+            match self.types.type_kind(id) {
+                TypeKind::Alias { of } | TypeKind::Tag { of } => id = of,
                 _ => break,
             }
         }
         id
     }
 
-    /// The same, and where a struct is only declared, its definition.
+    /// Returns the type behind typedefs and qualifiers, and the definition of a struct that is only declared.
     fn defined(&self, id: u32) -> u32 {
         let bare = self.bare(id);
-        match self.types.made(bare) {
-            Made::Forward => {
-                str::from_utf8(self.types.name(bare)).ok().and_then(|name| self.types.named(Sort::Struct, name)).unwrap_or(bare)
+        match self.types.type_kind(bare) {
+            TypeKind::Forward => {
+                str::from_utf8(self.types.name(bare)).ok().and_then(|name| self.types.named(LookupKind::Struct, name)).unwrap_or(bare)
             }
             _ => bare,
         }
     }
 
-    /// What it points to is user memory, as the kernel's sources mark it.
+    /// Returns whether a pointer to this type points to user memory, which the kernel's sources mark by `__user`.
     fn is_user(&self, mut to: u32) -> bool {
         for _ in 0..DEPTH_MAX {
-            match self.types.made(to) {
-                Made::Tag { .. } if self.types.name(to) == b"user" => return true,
-                Made::Alias { of } | Made::Tag { of } => to = of,
+            match self.types.type_kind(to) {
+                TypeKind::Tag { .. } if self.types.name(to) == b"user" => return true,
+                TypeKind::Alias { of } | TypeKind::Tag { of } => to = of,
                 _ => break,
             }
         }
         false
     }
 
-    fn called(&self, keyword: &str, id: u32) -> String {
+    fn type_name(&self, keyword: &str, id: u32) -> String {
         match self.types.name(id) {
             b"" => format!("a {keyword} without a name"),
             name => format!("{keyword} {}", String::from_utf8_lossy(name)),
         }
     }
 
-    fn list(&self) -> String {
+    fn argument_list(&self) -> String {
         match self.parameters.len() {
-            0 => "it has none".to_owned(),
-            _ => format!("it has {}", self.parameters.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")),
+            0 => "it has no arguments".to_owned(),
+            _ => format!("its arguments are {}", self.parameters.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")),
         }
     }
 }
@@ -96,20 +100,20 @@ impl Types for Signature<'_, '_> {
 
     fn shape(&self, id: u32) -> Shape<u32> {
         let id = self.defined(id);
-        match self.types.made(id) {
-            Made::Integer { bytes, is_signed } => Shape::Number { bytes, is_signed, is_character: self.types.name(id) == b"char" },
-            Made::Enumeration { bytes, is_signed } => Shape::Number { bytes, is_signed, is_character: false },
-            Made::Float { bytes } => Shape::Float { bytes },
-            Made::Pointer { to } => {
-                let is_nothing = self.types.made(self.bare(to)) == Made::Nothing;
+        match self.types.type_kind(id) {
+            TypeKind::Integer { bytes, is_signed } => Shape::Number { bytes, is_signed, is_character: self.types.name(id) == b"char" },
+            TypeKind::Enumeration { bytes, is_signed } => Shape::Number { bytes, is_signed, is_character: false },
+            TypeKind::Float { bytes } => Shape::Float { bytes },
+            TypeKind::Pointer { to } => {
+                let is_nothing = self.types.type_kind(self.bare(to)) == TypeKind::Nothing;
                 Shape::Pointer { to: (!is_nothing).then_some(to), user: self.is_user(to) }
             }
-            Made::Array { of, count } => Shape::Array { of, count: Some(count.into()) },
-            Made::Struct { bytes } => Shape::Aggregate { name: self.called("struct", id), bytes: Some(bytes.into()) },
-            Made::Union { bytes } => Shape::Aggregate { name: self.called("union", id), bytes: Some(bytes.into()) },
-            Made::Forward => Shape::Aggregate { name: self.called("struct", id), bytes: None },
-            Made::Function { .. } | Made::Signature => Shape::Other("a function"),
-            Made::Alias { .. } | Made::Tag { .. } | Made::Nothing => Shape::Other("nothing"),
+            TypeKind::Array { of, count } => Shape::Array { of, count: Some(count.into()) },
+            TypeKind::Struct { bytes } => Shape::Aggregate { name: self.type_name("struct", id), bytes: Some(bytes.into()) },
+            TypeKind::Union { bytes } => Shape::Aggregate { name: self.type_name("union", id), bytes: Some(bytes.into()) },
+            TypeKind::Forward => Shape::Aggregate { name: self.type_name("struct", id), bytes: None },
+            TypeKind::Function { .. } | TypeKind::Signature => Shape::Other("a function"),
+            TypeKind::Alias { .. } | TypeKind::Tag { .. } | TypeKind::Nothing => Shape::Other("nothing"),
         }
     }
 
@@ -127,25 +131,26 @@ impl Types for Signature<'_, '_> {
 }
 
 impl Scope for Signature<'_, '_> {
-    fn variable(&self, name: &str) -> anyhow::Result<(Place, u32)> {
+    fn variable(&self, name: &str) -> anyhow::Result<(ValueLocation, u32)> {
         let Some(number) = self.parameters.iter().position(|(known, _)| known == name) else {
             let named = self.parameters.iter().map(|(name, _)| name.as_str()).filter(|name| !name.is_empty());
             let near = near::nearest(name, named, 2);
-            let hint = if near.is_empty() { format!("; {}", self.list()) } else { near::hint(&near) };
+            let hint = if near.is_empty() { format!("; {}", self.argument_list()) } else { near::hint(&near) };
             bail!("{} has no argument {}{hint}", self.name.escape_debug(), name.escape_debug());
         };
-        // Each takes one register, or one place on the stack, but for those that do not.
+        // $argN assumes that each argument takes one register or one word on the stack, which holds for numbers and
+        // pointers only.
         for (before, of) in &self.parameters[..=number] {
             if !matches!(self.shape(*of), Shape::Number { bytes: 1..=8, .. } | Shape::Pointer { .. }) {
                 bail!(
-                    "the argument {} of {} cannot be located, for {} is neither a number nor a pointer; fetch registers instead",
+                    "the argument {} of {} cannot be located, because {} is neither a number nor a pointer; fetch registers instead",
                     name.escape_debug(),
                     self.name.escape_debug(),
                     before.escape_debug()
                 );
             }
         }
-        Ok((Place::Value(Fetch::Argument(number as u32 + 1)), self.parameters[number].1))
+        Ok((ValueLocation::Value(Fetch::Argument(number as u32 + 1)), self.parameters[number].1))
     }
 
     fn arguments(&self) -> anyhow::Result<Vec<String>> {
@@ -158,10 +163,10 @@ impl Scope for Signature<'_, '_> {
     }
 
     fn returned(&self) -> Option<u32> {
-        Some(self.returned).filter(|of| self.types.made(self.bare(*of)) != Made::Nothing)
+        Some(self.returned).filter(|of| self.types.type_kind(self.bare(*of)) != TypeKind::Nothing)
     }
 
     fn data(&self, svma: u64) -> anyhow::Result<Fetch> {
-        bail!("the kernel's data at {svma:#x} is not described")
+        bail!("BTF does not describe the kernel's data at {svma:#x}")
     }
 }

@@ -1,6 +1,8 @@
-//! Probes on files' code: what their names mean, by the files' own symbols and debug information. Of the kernel's file too, which is one like others.
+//! Resolves names in probes of programs and libraries by the symbols and debug information of their files. The kernel's
+//! `vmlinux` is read in the same way.
 //!
-//! Addresses are *svmas*, those that a file's headers and symbols state; *offsets* are bytes from the file's beginning, which is what the kernel wants.
+//! Addresses are *svmas* (stated virtual memory addresses), which a file's headers and symbols state. *Offsets* are
+//! bytes from the file's beginning, which the kernel expects.
 
 pub(super) mod file;
 pub(super) mod line;

@@ -1,43 +1,44 @@
-//! Where a USDT tracepoint has its arguments: `-4@%edi 8@-16(%rbp) -4@$5`, assembler's operands with their sizes
+//! Parses the arguments of a USDT tracepoint: `-4@%edi 8@-16(%rbp) -4@$5`, sizes with operands in assembler syntax
 //! (sys/sdt.h, and the page "UserSpaceProbeImplementation" of SystemTap's wiki).
 
-use crate::probe::grammar::{Base, Fetch, Type};
+use crate::probe::grammar::{BasicType, Fetch, Type};
 use crate::stack::symbols::elf::Machine;
 
-/// One argument.
+/// An argument of a USDT tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// As it is written, for sentences.
+    /// The text in the note, for messages.
     pub text: String,
-    /// In bytes: 1, 2, 4 or 8, negative if it is signed.
+    /// The size in bytes: 1, 2, 4 or 8, negative if the argument is signed.
     size: i8,
-    place: Place,
+    place: OperandLocation,
 }
 
+/// Where an argument is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
-    /// By the kernel's name.
+enum OperandLocation {
+    /// A register, by the kernel's name.
     Register(String),
     Constant(i64),
-    /// So far from what a register holds.
+    /// Memory at the address in a register plus an offset.
     Memory {
         base: String,
         offset: i64,
     },
-    /// So far from a symbol of the file.
+    /// Static data at a symbol of the file plus an offset.
     Symbol {
         symbol: String,
         offset: i64,
     },
-    /// Why the kernel cannot read it.
+    /// An operand that the kernel cannot read, with the reason.
     Unreadable(&'static str),
 }
 
-/// Splits what a note says of its arguments.
+/// Parses the list of arguments in a note.
 pub fn parse_all(arguments: &str, machine: Machine) -> Vec<Operand> {
     let mut operands = Vec::new();
     let (mut start, mut depth) = (0, 0);
-    // aarch64's have blanks within brackets: `8@[sp, 16]`.
+    // On aarch64, operands have blanks within brackets: `8@[sp, 16]`.
     for (at, byte) in arguments.bytes().chain([b' ']).enumerate() {
         match byte {
             b'[' | b'(' => depth += 1,
@@ -54,20 +55,20 @@ pub fn parse_all(arguments: &str, machine: Machine) -> Vec<Operand> {
     operands
 }
 
-/// `-4@%edi`; without a size it is a word.
+/// Parses one argument, such as `-4@%edi`; without a size it is a machine word.
 fn parse(text: &str, machine: Machine) -> Operand {
     let (size, place) = text.split_once('@').unwrap_or(("8", text));
     let (number, is_float) = size.strip_suffix('f').map_or((size, false), |size| (size, true));
     let size = number.parse().ok().filter(|size: &i8| matches!(size.unsigned_abs(), 1 | 2 | 4 | 8));
     let place = match (is_float, size) {
-        (true, _) => Place::Unreadable("it is a floating-point number"),
-        (_, None) => Place::Unreadable("its size is none of 1, 2, 4 and 8 bytes"),
-        _ => place_of(place, machine).unwrap_or(Place::Unreadable("it is no operand that is known here")),
+        (true, _) => OperandLocation::Unreadable("it is a floating-point number"),
+        (_, None) => OperandLocation::Unreadable("its size is not 1, 2, 4 or 8 bytes"),
+        _ => place_of(place, machine).unwrap_or(OperandLocation::Unreadable("rtrace does not know this kind of operand")),
     };
     Operand { text: text.to_owned(), size: size.unwrap_or(8), place }
 }
 
-fn place_of(text: &str, machine: Machine) -> Option<Place> {
+fn place_of(text: &str, machine: Machine) -> Option<OperandLocation> {
     match machine {
         Machine::X86_64 | Machine::I386 => x86(text),
         Machine::Aarch64 => aarch64(text),
@@ -75,26 +76,27 @@ fn place_of(text: &str, machine: Machine) -> Option<Place> {
     }
 }
 
-/// AT&T's syntax.
-fn x86(text: &str) -> Option<Place> {
+/// Parses an operand in AT&T syntax.
+fn x86(text: &str) -> Option<OperandLocation> {
     if let Some(constant) = text.strip_prefix('$') {
-        return number(constant).map(Place::Constant);
+        return number(constant).map(OperandLocation::Constant);
     }
     if text.contains("%fs:") || text.contains("%gs:") {
-        return Some(Place::Unreadable("it is thread-local"));
+        return Some(OperandLocation::Unreadable("it is thread-local"));
     }
     if let Some(name) = text.strip_prefix('%') {
         return Some(match name {
-            "ah" | "bh" | "ch" | "dh" => Place::Unreadable("it is the second byte of a register"),
-            name => x86_register(name).map_or(Place::Unreadable("it is in a register that the kernel does not keep"), Place::Register),
+            "ah" | "bh" | "ch" | "dh" => OperandLocation::Unreadable("it is the second byte of a register"),
+            name => x86_register(name)
+                .map_or(OperandLocation::Unreadable("it is in a register that the kernel cannot fetch"), OperandLocation::Register),
         });
     }
     let Some((before, within)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
-        // `foo` or `foo+8`, at its address; what is only a number is one.
-        return number(text).map(Place::Constant).or_else(|| symbol(text));
+        // `foo` and `foo+8` are static data; a number alone is a constant.
+        return number(text).map(OperandLocation::Constant).or_else(|| symbol(text));
     };
     if within.contains(',') {
-        return Some(Place::Unreadable("an index register is part of its address"));
+        return Some(OperandLocation::Unreadable("an index register is part of its address"));
     }
     let base = within.strip_prefix('%')?;
     if matches!(base, "rip" | "eip") {
@@ -102,25 +104,25 @@ fn x86(text: &str) -> Option<Place> {
     }
     let offset = if before.is_empty() { Some(0) } else { number(before) };
     match offset {
-        Some(offset) => Some(Place::Memory { base: x86_register(base)?, offset }),
-        None => Some(Place::Unreadable("a symbol and a register are parts of its address")),
+        Some(offset) => Some(OperandLocation::Memory { base: x86_register(base)?, offset }),
+        None => Some(OperandLocation::Unreadable("a symbol and a register are parts of its address")),
     }
 }
 
-/// `x0`, `w0`, `[sp, 16]`, `[x1]`, `5`.
-fn aarch64(text: &str) -> Option<Place> {
+/// Parses an operand of aarch64: `x0`, `w0`, `[sp, 16]`, `[x1]`, `5`.
+fn aarch64(text: &str) -> Option<OperandLocation> {
     let Some(within) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
-        return number(text).map(Place::Constant).or_else(|| aarch64_register(text).map(Place::Register));
+        return number(text).map(OperandLocation::Constant).or_else(|| aarch64_register(text).map(OperandLocation::Register));
     };
     let (base, offset) = within.split_once(',').map_or((within, "0"), |(base, offset)| (base, offset.trim()));
     match number(offset.trim_start_matches('#')) {
-        Some(offset) => Some(Place::Memory { base: aarch64_register(base.trim())?, offset }),
-        None => Some(Place::Unreadable("an index register is part of its address")),
+        Some(offset) => Some(OperandLocation::Memory { base: aarch64_register(base.trim())?, offset }),
+        None => Some(OperandLocation::Unreadable("an index register is part of its address")),
     }
 }
 
-/// `foo`, `foo+8`, `8+foo`, `foo-4`.
-fn symbol(text: &str) -> Option<Place> {
+/// Parses a symbol with an offset: `foo`, `foo+8`, `8+foo`, `foo-4`.
+fn symbol(text: &str) -> Option<OperandLocation> {
     let is_name = |name: &str| !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.contains(['%', '(', ',', '*']);
     let (symbol, offset) = match text.rfind(['+', '-']).filter(|at| *at > 0) {
         None => (text, 0),
@@ -130,7 +132,7 @@ fn symbol(text: &str) -> Option<Place> {
             (None, None) => return None,
         },
     };
-    is_name(symbol).then(|| Place::Symbol { symbol: symbol.to_owned(), offset })
+    is_name(symbol).then(|| OperandLocation::Symbol { symbol: symbol.to_owned(), offset })
 }
 
 fn number(text: &str) -> Option<i64> {
@@ -145,7 +147,8 @@ fn number(text: &str) -> Option<i64> {
     Some(if is_negative { number.wrapping_neg() } else { number })
 }
 
-/// The kernel's name of a register, of which this may be the lower part: `%edi`, `%dil` and `%rdi` are its `%di`.
+/// Returns the kernel's name of a register or of the register that it is the lower part of: `%edi`, `%dil` and `%rdi`
+/// are `%di`.
 fn x86_register(name: &str) -> Option<String> {
     const LETTERS: [&str; 8] = ["ax", "bx", "cx", "dx", "si", "di", "bp", "sp"];
     if let Some(rest) = name.strip_prefix('r') {
@@ -172,30 +175,33 @@ fn aarch64_register(name: &str) -> Option<String> {
 }
 
 impl Operand {
-    /// The operand for the kernel. `data` gives what stands behind `@+` for a symbol of the file.
+    /// Returns the fetch argument for the operand. `data` returns the number for `@+` of a symbol of the file.
     ///
     /// # Errors
-    /// Why the kernel cannot read it: the end of a sentence.
+    /// Why the kernel cannot read the operand, as the end of a sentence.
     pub fn fetch(&self, data: &mut dyn FnMut(&str, i64) -> Option<u64>) -> Result<Fetch, String> {
         Ok(match &self.place {
-            Place::Register(name) => Fetch::Register(name.clone()),
-            Place::Constant(number) => Fetch::Immediate(*number),
-            Place::Memory { base, offset } => Fetch::Memory { user: false, offset: *offset, of: Box::new(Fetch::Register(base.clone())) },
-            Place::Symbol { symbol, offset } => match data(symbol, *offset) {
+            OperandLocation::Register(name) => Fetch::Register(name.clone()),
+            OperandLocation::Constant(number) => Fetch::Immediate(*number),
+            OperandLocation::Memory { base, offset } => {
+                Fetch::Memory { user: false, offset: *offset, of: Box::new(Fetch::Register(base.clone())) }
+            }
+            OperandLocation::Symbol { symbol, offset } => match data(symbol, *offset) {
                 Some(offset) => Fetch::AtFileOffset(offset),
                 None => return Err(format!("the file has no symbol {}", symbol.escape_debug())),
             },
-            Place::Unreadable(why) => return Err((*why).to_owned()),
+            OperandLocation::Unreadable(why) => return Err((*why).to_owned()),
         })
     }
 
-    /// As the note has it. Whole unsigned words are addresses more often than amounts.
+    /// Returns the type by the size in the note. Unsigned words are shown in hexadecimal, because more of them are
+    /// addresses than numbers.
     pub fn kind(&self) -> Type {
         let bits = self.size.unsigned_abs() * 8;
         let base = match self.size {
-            8 => Base::Hex(bits),
-            ..0 => Base::Signed(bits),
-            _ => Base::Unsigned(bits),
+            8 => BasicType::Hex(bits),
+            ..0 => BasicType::Signed(bits),
+            _ => BasicType::Unsigned(bits),
         };
         Type { base, array: None }
     }
@@ -216,15 +222,15 @@ mod tests {
         Fetch::Register(name.to_owned())
     }
 
-    fn kind(base: Base) -> Type {
+    fn kind(base: BasicType) -> Type {
         Type { base, array: None }
     }
 
     #[test]
-    fn registers() {
-        assert_eq!(fetched("-4@%edi"), Ok((register("di"), kind(Base::Signed(32)))));
-        assert_eq!(fetched("8@%rax"), Ok((register("ax"), kind(Base::Hex(64)))));
-        assert_eq!(fetched("1@%r10b"), Ok((register("r10"), kind(Base::Unsigned(8)))));
+    fn parts_of_registers_have_the_kernels_names() {
+        assert_eq!(fetched("-4@%edi"), Ok((register("di"), kind(BasicType::Signed(32)))));
+        assert_eq!(fetched("8@%rax"), Ok((register("ax"), kind(BasicType::Hex(64)))));
+        assert_eq!(fetched("1@%r10b"), Ok((register("r10"), kind(BasicType::Unsigned(8)))));
         for (name, kernel) in [("al", "ax"), ("sil", "si"), ("bp", "bp"), ("rsp", "sp"), ("r8", "r8"), ("r15d", "r15"), ("ecx", "cx")] {
             assert_eq!(x86_register(name).as_deref(), Some(kernel));
         }
@@ -234,10 +240,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_constants() {
+    fn memory_and_constants_are_parsed() {
         let memory = |offset, base: &str| Fetch::Memory { user: false, offset, of: Box::new(register(base)) };
         assert_eq!(fetched("8@-16(%rbp)").unwrap().0, memory(-16, "bp"));
-        assert_eq!(fetched("2@(%r9)").unwrap(), (memory(0, "r9"), kind(Base::Unsigned(16))));
+        assert_eq!(fetched("2@(%r9)").unwrap(), (memory(0, "r9"), kind(BasicType::Unsigned(16))));
         assert_eq!(fetched("-4@$5").unwrap().0, Fetch::Immediate(5));
         assert_eq!(fetched("-4@$-0x10").unwrap().0, Fetch::Immediate(-16));
         assert_eq!(fetched("8@known(%rip)").unwrap().0, Fetch::AtFileOffset(0x4000));
@@ -246,31 +252,34 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_cannot_read_says_why() {
+    fn unreadable_operands_are_explained() {
         let why = |text: &str| fetched(text).unwrap_err();
         assert_eq!(why("8@8(%rax,%rcx,4)"), "an index register is part of its address");
         assert_eq!(why("8f@%xmm0"), "it is a floating-point number");
         assert_eq!(why("1@%ah"), "it is the second byte of a register");
         assert_eq!(why("8@%fs:-8"), "it is thread-local");
         assert_eq!(why("8@unknown(%rip)"), "the file has no symbol unknown");
-        assert_eq!(why("16@%rax"), "its size is none of 1, 2, 4 and 8 bytes");
+        assert_eq!(why("16@%rax"), "its size is not 1, 2, 4 or 8 bytes");
         assert_eq!(why("8@known(%rbx)"), "a symbol and a register are parts of its address");
     }
 
     #[test]
-    fn lists() {
+    fn lists_of_operands_are_split() {
         let texts = |text: &str, machine| parse_all(text, machine).into_iter().map(|operand| operand.text).collect::<Vec<_>>();
         assert_eq!(texts("-4@%edi 8@-16(%rbp)  -4@$5", Machine::X86_64), ["-4@%edi", "8@-16(%rbp)", "-4@$5"]);
         let arm = parse_all("-4@[sp, 16] 8@x3 4@w1 8@[x0, x1]", Machine::Aarch64);
-        assert_eq!(arm[0].place, Place::Memory { base: "sp".to_owned(), offset: 16 });
-        assert_eq!((&arm[1].place, &arm[2].place), (&Place::Register("x3".to_owned()), &Place::Register("x1".to_owned())));
-        assert!(matches!(arm[3].place, Place::Unreadable(_)) && arm.len() == 4);
+        assert_eq!(arm[0].place, OperandLocation::Memory { base: "sp".to_owned(), offset: 16 });
+        assert_eq!(
+            (&arm[1].place, &arm[2].place),
+            (&OperandLocation::Register("x3".to_owned()), &OperandLocation::Register("x1".to_owned()))
+        );
+        assert!(matches!(arm[3].place, OperandLocation::Unreadable(_)) && arm.len() == 4);
         assert!(parse_all("", Machine::X86_64).is_empty());
     }
 
     proptest! {
         #[test]
-        fn any_text(text in "[-0-9@%$a-z(),+:\\[\\] f]{0,40}") {
+        fn no_text_makes_it_panic(text in "[-0-9@%$a-z(),+:\\[\\] f]{0,40}") {
             for machine in [Machine::X86_64, Machine::Aarch64] {
                 for operand in parse_all(&text, machine) {
                     let _ = operand.fetch(&mut |_, _| Some(0));

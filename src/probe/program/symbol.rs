@@ -1,4 +1,4 @@
-//! The function that a name stands for in a file.
+//! Finds the function of a name in a file's symbols.
 
 use super::file::{ProgramFile, shown};
 use crate::probe::grammar::When;
@@ -6,27 +6,27 @@ use crate::probe::surroundings::Surroundings;
 use crate::stack::symbols::ElfFile;
 use crate::stack::symbols::alias::Binding;
 use crate::stack::symbols::demangle::{demangle, is_mangled};
-use crate::stack::symbols::listing::{self, Kind, Listed};
+use crate::stack::symbols::listing::{self, DefinedSymbol, SymbolKind};
 use crate::text::near;
 use anyhow::bail;
 
 /// A function, or a label in the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// As the file has it: mangled, without a version.
+    /// The name in the symbol table: mangled, without a version.
     pub name: String,
     pub svma: u64,
-    /// In bytes; 0 where it is not known.
+    /// The size in bytes; 0 if it is not known.
     pub size: u64,
-    /// That there are others of this name, where one was preferred.
+    /// A remark that other functions have the same name, if this one was preferred.
     pub note: Option<String>,
 }
 
 impl Function {
-    /// The address so many bytes into it.
+    /// Returns the address `offset` bytes into the function.
     ///
     /// # Errors
-    /// That is outside, or it is to be the place of a return probe and not the beginning.
+    /// The address is outside of the function, or a return probe has an offset other than 0.
     pub fn at(&self, offset: i64, when: When) -> anyhow::Result<u64> {
         let name = self.name.escape_debug();
         if offset != 0 && when != When::Entry {
@@ -40,26 +40,27 @@ impl Function {
     }
 }
 
-/// A symbol of the wanted name.
+/// A symbol with the wanted name.
 #[derive(Clone, Debug)]
 struct Candidate {
     name: String,
     svma: u64,
     size: u64,
     binding: Binding,
-    kind: Kind,
-    /// It is what is linked today, or has no version.
+    kind: SymbolKind,
+    /// Whether it is the default version, with which programs are linked, or has no version.
     is_default: bool,
     source: Option<String>,
 }
 
-/// More are not listed.
+/// Maximum number of functions in a message.
 const LISTED_MAX: usize = 8;
 
-/// The function with this name: `open`, `open@GLIBC_2.2.5` where there are several versions, `ns::Class::method` if only one function is called so.
+/// Finds the function with this name: `open`, `open@GLIBC_2.2.5` if there are several versions, or `ns::Class::method`
+/// if only one function has this name.
 ///
 /// # Errors
-/// There is none, several functions of different files have the name, or what has it is no function, or one that only chooses the function to be called.
+/// There is no such function, several functions have the name, or the symbol is data or an IFUNC resolver.
 pub fn find(file: &mut ProgramFile, wanted: &str, surroundings: &mut dyn Surroundings) -> anyhow::Result<Function> {
     let path = shown(&file.path);
     let packed = file.packed_symbols();
@@ -85,9 +86,9 @@ pub fn find(file: &mut ProgramFile, wanted: &str, surroundings: &mut dyn Surroun
                 offset(others[0].svma)
             )
         }
-        Preferred { one: Some(one), .. } if one.kind == Kind::Chooser => {
+        Preferred { one: Some(one), .. } if one.kind == SymbolKind::Ifunc => {
             bail!(
-                "{wanted} of {path} only chooses, once, the function that is called in its place (IFUNC); name that one{}",
+                "{wanted} of {path} is an IFUNC resolver, which is called once to choose the function; name the chosen function{}",
                 hint(&files, &wanted)
             )
         }
@@ -99,41 +100,45 @@ pub fn find(file: &mut ProgramFile, wanted: &str, surroundings: &mut dyn Surroun
     }
 }
 
-/// A symbol of code that holds an address.
-pub struct Containing {
+/// The function that contains an address.
+pub struct ContainingFunction {
     pub name: String,
     pub svma: u64,
-    /// No other function has this name.
+    /// Whether no other function has this name.
     pub is_alone: bool,
 }
 
-/// The function that an address is in: a global one rather than one of its other names.
-pub fn containing(file: &mut ProgramFile, svma: u64, surroundings: &mut dyn Surroundings) -> Option<Containing> {
+/// Finds the function that contains an address. If it has several names, a global one is preferred.
+pub fn containing(file: &mut ProgramFile, svma: u64, surroundings: &mut dyn Surroundings) -> Option<ContainingFunction> {
     let files = file.symbol_files(surroundings);
-    let holds = |symbol: &Listed<'_>| symbol.kind == Kind::Function && svma.checked_sub(symbol.svma).is_some_and(|into| into < symbol.size);
+    let holds = |symbol: &DefinedSymbol<'_>| {
+        symbol.kind == SymbolKind::Function && svma.checked_sub(symbol.svma).is_some_and(|into| into < symbol.size)
+    };
     let best = gather(&files, holds).into_iter().min_by_key(|candidate| (candidate.binding, candidate.name.len()))?;
     let mut named = gather(&files, |symbol| symbol.name == best.name.as_bytes());
     named.sort_by_key(|candidate| candidate.svma);
     named.dedup_by_key(|candidate| candidate.svma);
-    Some(Containing { is_alone: named.len() == 1, name: best.name, svma: best.svma })
+    Some(ContainingFunction { is_alone: named.len() == 1, name: best.name, svma: best.svma })
 }
 
-/// Symbols of data, by address.
+/// Returns the symbols of static data, sorted by address.
 pub fn data(file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> Vec<(u64, String)> {
-    let found = gather(&file.symbol_files(surroundings), |symbol| symbol.kind == Kind::Data);
+    let found = gather(&file.symbol_files(surroundings), |symbol| symbol.kind == SymbolKind::Data);
     let mut symbols: Vec<(u64, String)> = found.into_iter().map(|candidate| (candidate.svma, candidate.name)).collect();
     symbols.sort_unstable();
     symbols
 }
 
+/// The symbols of a name: the preferred one, if there is one, and the others.
 struct Preferred {
     one: Option<Candidate>,
     others: Vec<Candidate>,
 }
 
-/// The one that a name stands for: what is linked today rather than an old version, and what all of the program sees rather than what one source file has.
+/// Selects the function for a name: a default version is preferred over an old version, and a global symbol over a
+/// local one.
 fn prefer(mut named: Vec<Candidate>) -> Preferred {
-    // One address may have several symbols of the name, in several files.
+    // The symbol tables of several files may have the same symbol.
     named.sort_by_key(|candidate| (candidate.svma, !candidate.is_default, candidate.binding, candidate.source.is_none()));
     named.dedup_by_key(|candidate| candidate.svma);
     if named.iter().any(|candidate| candidate.is_default) {
@@ -147,7 +152,7 @@ fn prefer(mut named: Vec<Candidate>) -> Preferred {
     Preferred { one: one.map(|at| named.remove(at)), others: named }
 }
 
-fn gather(files: &[&ElfFile], mut is_meant: impl FnMut(&Listed<'_>) -> bool) -> Vec<Candidate> {
+fn gather(files: &[&ElfFile], mut is_meant: impl FnMut(&DefinedSymbol<'_>) -> bool) -> Vec<Candidate> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut found = Vec::new();
     for file in files {
@@ -168,13 +173,13 @@ fn gather(files: &[&ElfFile], mut is_meant: impl FnMut(&Listed<'_>) -> bool) -> 
     found
 }
 
-/// `name`, or `name@VERSION` or `name@@VERSION`.
-fn is_called(symbol: &Listed<'_>, wanted: &str) -> bool {
+/// Compares a symbol with `name`, `name@VERSION` or `name@@VERSION`.
+fn is_called(symbol: &DefinedSymbol<'_>, wanted: &str) -> bool {
     let (name, version) = listing::split(wanted.as_bytes());
     symbol.name == name && version.is_none_or(|wanted| symbol.version.is_some_and(|version| version.name == wanted.name))
 }
 
-/// In its own language, with its parameters or without.
+/// Returns whether a symbol's demangled name is the wanted one, with or without parameters.
 fn is_demangled(name: &[u8], wanted: &str) -> bool {
     if !is_mangled(name) {
         return false;
@@ -183,7 +188,7 @@ fn is_demangled(name: &[u8], wanted: &str) -> bool {
     demangle(name).is_some_and(|name| name == wanted || bare(&name))
 }
 
-/// `0x1234 (app.c)`: where in the file it is.
+/// Formats a function's offset in the file and its source file for a message: `0x1234 (app.c)`.
 fn described(candidate: &Candidate, offset: u64) -> String {
     match &candidate.source {
         Some(source) => format!("{offset:#x} ({})", source.escape_debug()),
@@ -191,13 +196,13 @@ fn described(candidate: &Candidate, offset: u64) -> String {
     }
 }
 
-/// Names that are near; those first that a compiler made of the wanted one (`name.isra.0`).
+/// Returns a hint with similar names; names that a compiler derived from the wanted one (`name.isra.0`) are preferred.
 fn hint(files: &[&ElfFile], wanted: &str) -> String {
     const NEAR_MAX: usize = 5;
     let mut names = Vec::new();
     for file in files {
         listing::each(file, &mut |symbol| {
-            if matches!(symbol.kind, Kind::Function | Kind::Label) {
+            if matches!(symbol.kind, SymbolKind::Function | SymbolKind::Label) {
                 names.push(demangle(symbol.name).unwrap_or_else(|| String::from_utf8_lossy(symbol.name).into_owned()));
             }
         });

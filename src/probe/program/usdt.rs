@@ -1,9 +1,10 @@
-//! USDT tracepoints (user-space statically defined tracing): the notes that `sys/sdt.h` and its likes leave in a file.
+//! USDT tracepoints (user-space statically defined tracing): the notes that `sys/sdt.h` and similar headers put into a
+//! file.
 
 use super::file::{ProgramFile, shown};
 use super::operand::{self, Operand};
 use super::place::absolute;
-use crate::probe::grammar::{Arg, Base, Fetch, FilePlace, Place, Probe, Type, When};
+use crate::probe::grammar::{Arg, BasicType, Fetch, FilePlace, Probe, ProbePoint, Type, When};
 use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
 use crate::stack::symbols::ElfFile;
@@ -13,67 +14,71 @@ use crate::text::near;
 use anyhow::{anyhow, bail};
 use std::path::Path;
 
-/// The kind of the notes of USDT tracepoints.
+/// The type of the ELF notes of USDT tracepoints.
 const NT_STAPSDT: u32 = 3;
 
-/// One site of a USDT tracepoint.
+/// The note of one site of a USDT tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Point {
+struct SiteNote {
     provider: String,
     name: String,
     svma: u64,
-    /// Where the program looks whether somebody listens; the kernel counts there.
+    /// The address of the semaphore: a counter of tracers in the program, which the kernel increments and the program
+    /// checks.
     semaphore_svma: Option<u64>,
-    /// As the note has them.
+    /// The arguments as the note has them.
     arguments: String,
 }
 
-/// All points of a file, in its order; those that are inlined into several places have as many sites.
-fn points(elf: &ElfFile) -> Vec<Point> {
+/// Returns the notes of all sites in a file, in the file's order. A tracepoint in an inlined function has several
+/// sites.
+fn site_notes(elf: &ElfFile) -> Vec<SiteNote> {
     let Some(bytes) = elf.section(".note.stapsdt").and_then(|section| elf.bytes(section).ok()) else { return Vec::new() };
     let base = elf.section(".stapsdt.base").map(|section| section.sh_addr);
-    let of_points = notes(&bytes, elf.byte_order()).filter(|note| note.kind == NT_STAPSDT && note.name == b"stapsdt\0");
-    of_points.filter_map(|note| point(note.contents, elf, base)).collect()
+    let of_usdt = notes(&bytes, elf.byte_order()).filter(|note| note.kind == NT_STAPSDT && note.name == b"stapsdt\0");
+    of_usdt.filter_map(|note| site_note(note.contents, elf, base)).collect()
 }
 
-/// Three addresses and three strings.
-fn point(contents: &[u8], elf: &ElfFile, base: Option<u64>) -> Option<Point> {
+/// Parses a note, which has three addresses and three strings.
+fn site_note(contents: &[u8], elf: &ElfFile, base: Option<u64>) -> Option<SiteNote> {
     let bytes = usize::from(elf.address_bytes());
     let address = |number: usize| match bytes {
         8 => elf.byte_order().u64(contents, number * bytes),
         _ => elf.byte_order().u32(contents, number * bytes).map(u64::from),
     };
     let (svma, noted_base, semaphore) = (address(0)?, address(1)?, address(2)?);
-    // A file may be linked to other addresses later (prelink); then the base moved with all else, and the note did not.
+    // prelink moves a file to other addresses. That moves the section `.stapsdt.base` too, but leaves the note
+    // unchanged, so the difference corrects the addresses in the note.
     let moved = base.filter(|_| noted_base != 0).map_or(0, |base| base.wrapping_sub(noted_base));
     let mut strings = contents.get(3 * bytes..)?.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
     let (provider, name, arguments) = (strings.next()?, strings.next()?, strings.next()?);
     let semaphore_svma = (semaphore != 0).then(|| semaphore.wrapping_add(moved));
-    Some(Point { provider, name, svma: svma.wrapping_add(moved), semaphore_svma, arguments })
+    Some(SiteNote { provider, name, svma: svma.wrapping_add(moved), semaphore_svma, arguments })
 }
 
-/// A tracepoint as it is listed.
+/// A USDT tracepoint, for `rtrace list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct UsdtTracepoint {
     pub provider: String,
     pub name: String,
-    /// In how many places of the program it is.
+    /// The number of its sites in the program.
     pub sites: usize,
-    /// What it gives at the first of them, as its note has it: bytes and operand (`-4@%edi`), with blanks between.
+    /// The arguments at the first site, as the note has them: sizes in bytes and operands (`-4@%edi`), separated by
+    /// blanks.
     pub arguments: String,
 }
 
-/// All tracepoints of a program or library, by name.
+/// Returns all USDT tracepoints of a program or library, sorted by name.
 ///
 /// # Errors
-/// It cannot be read, is no ELF file, or has none.
-pub fn list(path: &Path, surroundings: &mut dyn Surroundings) -> anyhow::Result<Vec<Listed>> {
+/// The file cannot be read, is not an ELF file, or has no USDT tracepoints.
+pub fn list(path: &Path, surroundings: &mut dyn Surroundings) -> anyhow::Result<Vec<UsdtTracepoint>> {
     let file = ProgramFile::open(absolute(path, surroundings)?, surroundings)?;
-    let mut listed: Vec<Listed> = Vec::new();
-    for point in points(&file.elf) {
-        match listed.iter_mut().find(|known| known.provider == point.provider && known.name == point.name) {
+    let mut listed: Vec<UsdtTracepoint> = Vec::new();
+    for note in site_notes(&file.elf) {
+        match listed.iter_mut().find(|known| known.provider == note.provider && known.name == note.name) {
             Some(known) => known.sites += 1,
-            None => listed.push(Listed { provider: point.provider, name: point.name, sites: 1, arguments: point.arguments }),
+            None => listed.push(UsdtTracepoint { provider: note.provider, name: note.name, sites: 1, arguments: note.arguments }),
         }
     }
     if listed.is_empty() {
@@ -83,15 +88,15 @@ pub fn list(path: &Path, surroundings: &mut dyn Surroundings) -> anyhow::Result<
     Ok(listed)
 }
 
-/// A probe with [`Place::Usdt`]: one for each site.
+/// Resolves a probe with [`ProbePoint::Usdt`] into one probe per site.
 ///
 /// # Errors
 /// As [`crate::probe::resolve()`].
 pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Result<Resolved> {
-    let Place::Usdt { path, provider, name } = &probe.place else { return Ok(Resolved::unchanged(probe)) };
+    let ProbePoint::Usdt { path, provider, name } = &probe.place else { return Ok(Resolved::unchanged(probe)) };
     let mut file = ProgramFile::open(absolute(path, surroundings)?, surroundings)?;
-    let all = points(&file.elf);
-    let sites: Vec<&Point> = all.iter().filter(|point| point.provider == *provider && point.name == *name).collect();
+    let all = site_notes(&file.elf);
+    let sites: Vec<&SiteNote> = all.iter().filter(|note| note.provider == *provider && note.name == *name).collect();
     if sites.is_empty() {
         bail!("{}", unknown(&file, &all, &format!("{provider}:{name}")));
     }
@@ -99,7 +104,7 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
     for site in sites {
         let mut at = Site::new(&mut file, site, surroundings)?;
         let args = if probe.args.is_empty() { at.readable(&mut notes) } else { at.chosen(&probe.args)? };
-        let place = Place::File {
+        let place = ProbePoint::File {
             path: at.file.path.clone(),
             at: FilePlace::Offset(at.offset),
             when: When::Entry,
@@ -111,50 +116,56 @@ pub fn resolve(probe: &Probe, surroundings: &mut dyn Surroundings) -> anyhow::Re
     Ok(Resolved { probes, notes })
 }
 
-fn unknown(file: &ProgramFile, all: &[Point], wanted: &str) -> String {
+fn unknown(file: &ProgramFile, all: &[SiteNote], wanted: &str) -> String {
     let path = shown(&file.path);
     if all.is_empty() {
         return format!("{path} has no USDT tracepoints (no section .note.stapsdt)");
     }
-    let mut names: Vec<String> = all.iter().map(|point| format!("{}:{}", point.provider, point.name).escape_debug().to_string()).collect();
+    let mut names: Vec<String> = all.iter().map(|note| format!("{}:{}", note.provider, note.name).escape_debug().to_string()).collect();
     names.sort_unstable();
     names.dedup();
     let near = near::nearest(wanted, names.iter().map(String::as_str), 5);
     match near.is_empty() {
-        true => format!("{path} has no USDT tracepoint {wanted}; it has {}", names[..names.len().min(10)].join(", ")),
+        true => format!("{path} has no USDT tracepoint {wanted}; its tracepoints are {}", names[..names.len().min(10)].join(", ")),
         false => format!("{path} has no USDT tracepoint {wanted}{}", near::hint(&near)),
     }
 }
 
-/// A site that a probe is made for.
+/// A site of a USDT tracepoint for which a probe is created.
 struct Site<'a> {
     file: &'a mut ProgramFile,
     surroundings: &'a mut dyn Surroundings,
-    point: &'a Point,
+    note: &'a SiteNote,
     offset: u64,
     operands: Vec<Operand>,
 }
 
 impl<'a> Site<'a> {
-    fn new(file: &'a mut ProgramFile, point: &'a Point, surroundings: &'a mut dyn Surroundings) -> anyhow::Result<Site<'a>> {
-        let offset = file.code_offset(point.svma)?;
-        let operands = operand::parse_all(&point.arguments, file.elf.machine());
-        Ok(Site { file, surroundings, point, offset, operands })
+    fn new(file: &'a mut ProgramFile, note: &'a SiteNote, surroundings: &'a mut dyn Surroundings) -> anyhow::Result<Site<'a>> {
+        let offset = file.code_offset(note.svma)?;
+        let operands = operand::parse_all(&note.arguments, file.elf.machine());
+        Ok(Site { file, surroundings, note, offset, operands })
     }
 
-    fn called(&self) -> String {
-        format!("{}:{}", self.point.provider, self.point.name).escape_debug().to_string()
+    fn tracepoint_name(&self) -> String {
+        format!("{}:{}", self.note.provider, self.note.name).escape_debug().to_string()
     }
 
-    /// The offset in the file: the kernel finds the counter by the mapping that holds it.
+    /// Returns the offset of the semaphore in the file; the kernel finds the counter by the mapping of that offset.
     fn reference_counter(&self) -> anyhow::Result<Option<u64>> {
-        let Some(svma) = self.point.semaphore_svma else { return Ok(None) };
+        let Some(svma) = self.note.semaphore_svma else { return Ok(None) };
         let found = self.file.elf.offset_of_svma(svma).map(|(offset, _)| offset);
-        let missing = || anyhow!("the semaphore of {} is at {svma:#x}, for which {} has no bytes", self.called(), shown(&self.file.path));
+        let missing = || {
+            anyhow!(
+                "the semaphore of {} is at address {svma:#x}, which is not in the file {}",
+                self.tracepoint_name(),
+                shown(&self.file.path)
+            )
+        };
         found.ok_or_else(missing).map(Some)
     }
 
-    /// Every argument, or why the kernel cannot read it.
+    /// Returns each argument, or why the kernel cannot read it.
     fn all(&mut self) -> Vec<anyhow::Result<Arg>> {
         let kinds: Vec<Type> = self.operands.iter().map(Operand::kind).collect();
         let arg =
@@ -162,12 +173,13 @@ impl<'a> Site<'a> {
         (1..).zip(kinds).map(arg).collect()
     }
 
-    /// Every argument that the kernel can read; of the others a note.
+    /// Returns the arguments that the kernel can read, and adds a remark for each of the others.
     fn readable(&mut self, notes: &mut Vec<String>) -> Vec<Arg> {
         let readable = |arg: anyhow::Result<Arg>| arg.map_err(|error| notes.push(format!("{error}; it is left out"))).ok();
         self.all().into_iter().filter_map(readable).collect()
     }
 
+    /// Resolves the arguments that the user wrote.
     fn chosen(&mut self, args: &[Arg]) -> anyhow::Result<Vec<Arg>> {
         let mut chosen = Vec::new();
         for arg in args {
@@ -179,14 +191,14 @@ impl<'a> Site<'a> {
         Ok(chosen)
     }
 
-    /// An argument as it was asked for, its operands put in.
+    /// Resolves one argument of the user: replaces `argN` by the operand.
     fn arg(&mut self, arg: &Arg) -> anyhow::Result<Arg> {
         let Some(number) = number(&arg.value)? else {
             return Ok(Arg { value: self.within(&arg.value)?, ..arg.clone() });
         };
         let mut value = self.operand(number)?;
         let name = arg.name.clone().or_else(|| Some(format!("arg{number}")));
-        let of_text = arg.kind.as_ref().is_some_and(|kind| matches!(kind.base, Base::String | Base::UserString));
+        let of_text = arg.kind.as_ref().is_some_and(|kind| matches!(kind.base, BasicType::String | BasicType::UserString));
         if of_text {
             value = Fetch::Memory { user: false, offset: 0, of: Box::new(value) };
         }
@@ -206,18 +218,18 @@ impl<'a> Site<'a> {
 
     fn operand(&mut self, number: usize) -> anyhow::Result<Fetch> {
         let Some(operand) = self.operands.get(number - 1) else {
-            bail!("{} has {} arguments, so no arg{number}", self.called(), self.operands.len());
+            bail!("{} has {} arguments, so there is no arg{number}", self.tracepoint_name(), self.operands.len());
         };
-        // `@+` counts from where the probe's own page is mapped, as if all of the file were mapped so.
-        let bias = self.offset.wrapping_sub(self.point.svma);
+        // The kernel counts `@+` as if the whole file were mapped in the same way as the probed page.
+        let bias = self.offset.wrapping_sub(self.note.svma);
         let files = self.file.symbol_files(self.surroundings);
         let mut data = |symbol: &str, offset: i64| Some(data_svma(&files, symbol)?.wrapping_add_signed(offset).wrapping_add(bias));
         let fetch = operand.fetch(&mut data);
-        fetch.map_err(|why| anyhow!("arg{number} of {}, {}, cannot be fetched: {why}", self.called(), operand.text.escape_debug()))
+        fetch.map_err(|why| anyhow!("arg{number} of {}, {}, cannot be fetched: {why}", self.tracepoint_name(), operand.text.escape_debug()))
     }
 }
 
-/// `argN` or `$argN`.
+/// Returns N of `argN` or `$argN`; `None` for other values.
 fn number(value: &Fetch) -> anyhow::Result<Option<usize>> {
     let number = match value {
         Fetch::Argument(number) => *number as usize,
@@ -232,7 +244,7 @@ fn number(value: &Fetch) -> anyhow::Result<Option<usize>> {
         _ => return Ok(None),
     };
     if number == 0 {
-        bail!("a USDT tracepoint's arguments are counted from arg1");
+        bail!("the arguments of a USDT tracepoint are counted from 1: arg1");
     }
     Ok(Some(number))
 }
@@ -241,7 +253,7 @@ fn data_svma(files: &[&ElfFile], wanted: &str) -> Option<u64> {
     let mut found = None;
     for file in files {
         listing::each(file, &mut |symbol| {
-            if symbol.name == wanted.as_bytes() && symbol.kind != listing::Kind::ThreadLocal {
+            if symbol.name == wanted.as_bytes() && symbol.kind != listing::SymbolKind::ThreadLocal {
                 found = found.or(Some(symbol.svma));
             }
         });

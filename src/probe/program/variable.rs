@@ -1,59 +1,59 @@
-//! Variables of programs as fetch arguments, by the programs' debug information.
+//! Resolves variables of programs into fetch arguments, by the programs' debug information.
 
 use super::file::{ProgramFile, shown};
-use super::place::Spot;
+use super::place::ProbeAddress;
 use super::symbol;
-use crate::probe::dwarf::{Debug, Here};
-use crate::probe::grammar::{Arg, Fetch, Place, Probe};
+use crate::probe::dwarf::{AddressScope, Debug};
+use crate::probe::grammar::{Arg, Fetch, Probe, ProbePoint};
 use crate::probe::resolve::Resolved;
 use crate::probe::surroundings::Surroundings;
-use crate::probe::value::{self, Need};
+use crate::probe::value::{self, TypeNeed};
 use anyhow::{Context, anyhow, bail};
 use std::rc::Rc;
 
-/// A probe whose arguments are looked up at each of its places.
+/// A probe whose arguments are resolved at each of its addresses.
 pub struct Arguments<'a> {
     probe: &'a Probe,
-    home: Home,
+    image: ImageKind,
 }
 
-/// Whose data the data of a file is.
+/// Whether a file is a program or the kernel, which decides how static data is addressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
+pub enum ImageKind {
     Program,
     Kernel,
 }
 
-/// What the arguments are at one place.
-struct Found {
+/// The arguments of a probe, resolved at one address.
+struct ResolvedArguments {
     args: Vec<Arg>,
-    /// The place, or one behind it where the variables are.
+    /// The probed address, which may be behind the prologue, where the variables have their locations.
     svma: u64,
     note: Option<String>,
 }
 
-/// Says in the kernel's words where the code at an address of a file is.
-pub type Placing<'a> = &'a dyn Fn(u64, &mut ProgramFile, &mut dyn Surroundings) -> anyhow::Result<Place>;
+/// Converts an address of a file into a place in the kernel's own grammar.
+pub type Placing<'a> = &'a dyn Fn(u64, &mut ProgramFile, &mut dyn Surroundings) -> anyhow::Result<ProbePoint>;
 
 impl<'a> Arguments<'a> {
-    pub fn of(probe: &'a Probe, home: Home) -> Arguments<'a> {
-        Arguments { probe, home }
+    pub fn of(probe: &'a Probe, image: ImageKind) -> Arguments<'a> {
+        Arguments { probe, image }
     }
 
-    /// The probe at each of these spots, with its arguments as they are there.
+    /// Returns the probe at each of these addresses, with its arguments resolved there.
     ///
     /// # Errors
-    /// There is no debug information, no such variable, or its value is out of the kernel's reach.
+    /// There is no debug information, no such variable, or the kernel cannot fetch its value.
     pub fn at_each(
         &self,
-        spots: Vec<Spot>,
+        addresses: Vec<ProbeAddress>,
         file: &mut ProgramFile,
         surroundings: &mut dyn Surroundings,
         place: Placing,
     ) -> anyhow::Result<Resolved> {
-        let mut resolved = Resolved { probes: Vec::with_capacity(spots.len()), notes: Vec::new() };
-        for spot in spots {
-            let found = self.at(spot, file, surroundings).with_context(|| format!("at {:#x} of {}", spot.svma, shown(&file.path)))?;
+        let mut resolved = Resolved { probes: Vec::with_capacity(addresses.len()), notes: Vec::new() };
+        for address in addresses {
+            let found = self.at(address, file, surroundings).with_context(|| format!("at {:#x} of {}", address.svma, shown(&file.path)))?;
             resolved.notes.extend(found.note);
             let place = place(found.svma, file, surroundings)?;
             resolved.probes.push(Probe { place, args: found.args, ..self.probe.clone() });
@@ -61,80 +61,90 @@ impl<'a> Arguments<'a> {
         Ok(resolved)
     }
 
-    fn at(&self, spot: Spot, file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> anyhow::Result<Found> {
+    fn at(&self, address: ProbeAddress, file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> anyhow::Result<ResolvedArguments> {
         let (args, is_return) = (&self.probe.args, self.probe.place.is_return());
-        let unchanged = Found { args: args.clone(), svma: spot.svma, note: None };
+        let unchanged = ResolvedArguments { args: args.clone(), svma: address.svma, note: None };
         let names: Vec<&str> = args.iter().filter_map(|arg| value::name_in(&arg.value)).collect();
         let has_all = args.iter().any(|arg| arg.value == Fetch::Arguments);
         let of_return = value::needs_return_type(args);
-        if names.is_empty() && !has_all && of_return == Need::None {
+        if names.is_empty() && !has_all && of_return == TypeNeed::None {
             return Ok(unchanged);
         }
         if is_return && (has_all || !names.is_empty()) {
-            bail!("at a function's return there is $retval, but no variables any more; probe its entry for those");
+            bail!("variables cannot be fetched at a function's return, only $retval; probe the function's entry for its variables");
         }
         let debug = match file.debug_info(surroundings) {
             Ok(debug) => debug,
-            Err(_) if of_return == Need::Wish => return Ok(unchanged),
+            Err(_) if of_return == TypeNeed::Useful => return Ok(unchanged),
             Err(error) => return Err(error),
         };
-        let Some(mut here) = here(&debug, spot, self.home, file, surroundings) else {
+        let Some(mut scope) = scope(&debug, address, self.image, file, surroundings) else {
             return match of_return {
-                Need::Wish => Ok(unchanged),
-                _ => Err(anyhow!("{} has no debug information of the code there", shown(&file.path))),
+                TypeNeed::Useful => Ok(unchanged),
+                _ => Err(anyhow!("{} has no debug information for the code at this address", shown(&file.path))),
             };
         };
         let mut note = None;
-        let entry = here.function.entry_pc();
-        if entry == Some(spot.svma) && !is_return && (has_all || names.iter().any(|name| here.is_stored_later(name))) {
-            let moved = here.function.end_of(spot.svma).filter(|_| self.is_any_stored_later(&here, has_all));
-            if let Some(svma) = moved.and_then(|end| debug.prologue_end(spot.svma, end)) {
-                let function = here.function.name().unwrap_or_default();
+        let entry = scope.function.entry_pc();
+        if entry == Some(address.svma) && !is_return && (has_all || names.iter().any(|name| scope.is_stored_later(name))) {
+            let moved = scope.function.end_of(address.svma).filter(|_| self.is_any_stored_later(&scope, has_all));
+            if let Some(svma) = moved.and_then(|end| debug.prologue_end(address.svma, end)) {
+                let function = scope.function.name().unwrap_or_default();
                 note = Some(format!(
-                    "the probe is {} bytes behind the beginning of {}, where its arguments are in place",
-                    svma - spot.svma,
+                    "the probe is {} bytes behind the entry of {}, where its arguments are stored",
+                    svma - address.svma,
                     function.escape_debug()
                 ));
-                let behind = Spot { svma, ..spot };
-                here = self::here(&debug, behind, self.home, file, surroundings)
-                    .ok_or_else(|| anyhow!("{} ends before it begins", function.escape_debug()))?;
+                let behind = ProbeAddress { svma, ..address };
+                scope = self::scope(&debug, behind, self.image, file, surroundings).ok_or_else(|| {
+                    anyhow!("the debug information of {} is damaged: its prologue ends outside of it", function.escape_debug())
+                })?;
             }
         }
-        Ok(Found { args: value::resolve_all(args, &here)?, svma: here.pc, note })
+        Ok(ResolvedArguments { args: value::resolve_all(args, &scope)?, svma: scope.pc, note })
     }
 
-    /// One of what is wanted lies where the function's first instructions put it.
-    fn is_any_stored_later(&self, here: &Here<'_>, has_all: bool) -> bool {
-        let all = if has_all { value::Scope::arguments(here).unwrap_or_default() } else { Vec::new() };
+    /// Returns whether the prologue stores one of the fetched variables, so that it has no value at the entry.
+    fn is_any_stored_later(&self, scope: &AddressScope<'_>, has_all: bool) -> bool {
+        let all = if has_all { value::Scope::arguments(scope).unwrap_or_default() } else { Vec::new() };
         let named = self.probe.args.iter().filter_map(|arg| value::name_in(&arg.value));
-        named.chain(all.iter().map(String::as_str)).any(|name| here.is_stored_later(name))
+        named.chain(all.iter().map(String::as_str)).any(|name| scope.is_stored_later(name))
     }
 }
 
-/// The variables at a spot; `None` if no function that is described is there.
-fn here<'d>(debug: &'d Rc<Debug>, spot: Spot, home: Home, file: &mut ProgramFile, surroundings: &mut dyn Surroundings) -> Option<Here<'d>> {
-    let function = debug.function_at(spot.svma)?;
-    let frame = file.frame(spot.svma, surroundings);
-    let data: Box<dyn Fn(u64) -> anyhow::Result<Fetch>> = match home {
-        Home::Program => {
-            // `@+` counts from where the probe's own page is mapped, as if all of the file were mapped so.
-            let bias = file.code_offset(spot.svma).ok()?.wrapping_sub(spot.svma);
+/// Returns the variables in scope at an address; `None` if no described function contains the address.
+fn scope<'d>(
+    debug: &'d Rc<Debug>,
+    address: ProbeAddress,
+    image: ImageKind,
+    file: &mut ProgramFile,
+    surroundings: &mut dyn Surroundings,
+) -> Option<AddressScope<'d>> {
+    let function = debug.function_at(address.svma)?;
+    let frame = file.frame(address.svma, surroundings);
+    let data: Box<dyn Fn(u64) -> anyhow::Result<Fetch>> = match image {
+        ImageKind::Program => {
+            // The kernel counts `@+` as if the whole file were mapped in the same way as the probed page.
+            let bias = file.code_offset(address.svma).ok()?.wrapping_sub(address.svma);
             Box::new(move |svma| Ok(Fetch::AtFileOffset(svma.wrapping_add(bias))))
         }
-        Home::Kernel => {
+        ImageKind::Kernel => {
             let symbols = symbol::data(file, surroundings);
             Box::new(move |svma| kernel_data(&symbols, svma))
         }
     };
-    Some(Here { debug, function, pc: spot.svma, is_function: spot.is_function, frame, data })
+    Some(AddressScope { debug, function, pc: address.svma, is_function: address.is_function, frame, data })
 }
 
-/// Data of the kernel is named by its symbol, wherever the kernel was loaded to.
+/// Returns the fetch argument for static data of the kernel: a symbol plus an offset, which is valid wherever the
+/// kernel is loaded.
 fn kernel_data(symbols: &[(u64, String)], svma: u64) -> anyhow::Result<Fetch> {
-    // What belongs to each CPU is at no address of its own: the kernel's file has it far below all others.
+    // Per-CPU variables have no single address: in the kernel's file, their addresses are far below all others.
     const LOWEST: u64 = 1 << 63;
     let at = symbols.partition_point(|(start, _)| *start <= svma).checked_sub(1).filter(|_| svma >= LOWEST);
-    let Some((start, symbol)) = at.map(|at| &symbols[at]) else { bail!("it is not data that all processors share") };
+    let Some((start, symbol)) = at.map(|at| &symbols[at]) else {
+        bail!("it is not a global variable of the kernel (a per-CPU variable cannot be fetched)")
+    };
     Ok(Fetch::AtSymbol { symbol: symbol.clone(), offset: (svma - start).cast_signed() })
 }
 

@@ -1,5 +1,5 @@
-//! The kernel's file of user events, as rtrace finds it. What is done with it is the crate rtrace-mark's, which programs
-//! that mark their traces have too.
+//! Finds the kernel's `user_events_data` and registers and deletes user events. The system calls are made by the crate
+//! rtrace-mark, which programs use to write marks into their traces.
 
 use super::UserEventError;
 use crate::kernel::tracefs::{TracePath, Tracefs};
@@ -9,13 +9,13 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
 
-/// Where it usually is. The rest of tracefs may be closed to a program that may write events.
+/// The usual path of the file. A program that may write user events need not have access to the rest of tracefs.
 const USUAL_DATA: &str = "/sys/kernel/tracing/user_events_data";
 
-/// The file that programs register and write with.
+/// Returns the file with which programs register and write user events.
 ///
 /// # Errors
-/// There is no tracefs for us, or it has no such file.
+/// tracefs is not mounted or not accessible, or it does not have the file.
 pub fn data() -> Result<TracePath, UserEventError> {
     let data = match Tracefs::find() {
         Ok(tracefs) => tracefs.root().join("user_events_data"),
@@ -27,19 +27,20 @@ pub fn data() -> Result<TracePath, UserEventError> {
     if data.exists() { Ok(data) } else { Err(Error::NotBuilt.into()) }
 }
 
-/// Declares an event, `fields` being `TYPE NAME; TYPE NAME...`, or joins those who hold the same.
+/// Registers a user event, or joins an existing one with the same fields. `fields` has the form `TYPE NAME; TYPE
+/// NAME...`.
 ///
 /// # Errors
-/// [`UserEventError`], by what the kernel says.
+/// [`UserEventError`], by the kernel's errno.
 pub fn register(name: &str, fields: &str, flags: Flags) -> Result<Registration, UserEventError> {
     let declaration = Declaration::new(name, fields)?;
     Ok(declaration.register(open()?, flags)?)
 }
 
-/// Deletes the user events of this name, whatever their fields.
+/// Deletes the user events of this name, with any fields.
 ///
 /// # Errors
-/// [`UserEventError`], by what the kernel says.
+/// [`UserEventError`], by the kernel's errno.
 pub fn delete(name: &str) -> Result<(), UserEventError> {
     event::check_name(name)?;
     Ok(event::delete(&open()?, name)?)

@@ -1,8 +1,8 @@
-//! Why there is no user event.
+//! Errors of user events.
 
 use crate::kernel::tracefs::TracefsError;
 
-/// What is wrong, and what to do.
+/// Why a user event cannot be registered or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum UserEventError {
     #[error(transparent)]

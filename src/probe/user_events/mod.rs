@@ -1,4 +1,4 @@
-//! User events: trace events that programs declare and write themselves (Documentation/trace/user_events.rst).
+//! User events: trace events that programs register and write (Documentation/trace/user_events.rst).
 
 pub mod access;
 pub mod error;

@@ -1,50 +1,51 @@
-//! Values as a person writes them (`count=3 msg=hello`) → the fields of a user event's record.
+//! Encodes values that a user typed (`count=3 msg=hello`) into the payload of a user event.
 
 use crate::kernel::ctype::CType;
 use crate::probe::grammar::Field;
-use rtrace_mark::record::{CountedFrom, Record, TooLong, WORD_BYTES};
+use rtrace_mark::record::{OffsetBase, Record, TooLong, WORD_BYTES};
 
-/// Why there is no record.
+/// Why values cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    #[error("`{word}` is no NAME=VALUE")]
+    #[error("`{word}` is not of the form NAME=VALUE")]
     NoValue { word: String },
-    #[error("the event has no field `{name}`: it has {fields}")]
+    #[error("the event has no field `{name}`; its fields are {fields}")]
     UnknownField { name: String, fields: String },
     #[error("the field `{name}` has two values")]
     Twice { name: String },
     #[error("no value for {missing}")]
     Missing { missing: String },
-    #[error("`{value}` is no {kind}, which the field `{name}` is: {why}")]
+    #[error("`{value}` is not a valid {kind} for the field `{name}`: {why}")]
     Value { name: String, kind: String, value: String, why: String },
-    #[error("rtrace does not know how to write a `{kind}`, which the field `{name}` is")]
-    Kind { name: String, kind: String },
+    #[error("rtrace cannot write the field `{name}`: its type `{kind}` is not supported")]
+    UnsupportedType { name: String, kind: String },
     #[error(transparent)]
     TooLong(#[from] TooLong),
 }
 
-/// How a field's value is written.
+/// The encoding of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FieldEncoding {
     Integer {
         bytes: u8,
         signed: bool,
     },
-    /// One character, or its number.
+    /// One character, typed as a character or as a number.
     Char,
-    /// `char[N]`: as long, or filled up with NULs.
+    /// `char[N]`: at most N bytes, padded with NULs.
     Text(usize),
-    /// `unsigned char[N]` and structs: in hexadecimal, so many.
+    /// `unsigned char[N]` and structs: exactly N bytes, typed in hexadecimal.
     Bytes(usize),
-    TextElsewhere(CountedFrom),
-    /// Of any number, in hexadecimal.
-    BytesElsewhere(CountedFrom),
+    /// A string of any length behind the fields, NUL-terminated.
+    DynamicText(OffsetBase),
+    /// Any number of bytes behind the fields, typed in hexadecimal.
+    DynamicBytes(OffsetBase),
 }
 
-/// A record of these fields with these values: words of the form `NAME=VALUE`, one for each field, in any order.
+/// Encodes a record of these fields. Each word has the form `NAME=VALUE`; there is one for each field, in any order.
 ///
 /// # Errors
-/// [`PayloadError`]: a field that does not exist or has no value or two, a value that is not of its type.
+/// [`PayloadError`]: a field does not exist, or has no value or two values, or a value does not fit its type.
 pub fn record(fields: &[Field], words: &[String]) -> Result<Record, PayloadError> {
     let values = words.iter().map(|word| named(fields, word)).collect::<Result<Vec<_>, _>>()?;
     let of = |field: &Field| values.iter().filter(|(name, _)| *name == field.name).map(|(_, value)| *value).collect::<Vec<_>>();
@@ -52,7 +53,7 @@ pub fn record(fields: &[Field], words: &[String]) -> Result<Record, PayloadError
     if !missing.is_empty() {
         return Err(PayloadError::Missing { missing: missing.join(", ") });
     }
-    let kinds = fields.iter().map(Kind::of).collect::<Result<Vec<_>, _>>()?;
+    let kinds = fields.iter().map(FieldEncoding::of).collect::<Result<Vec<_>, _>>()?;
     let mut record = Record::of(kinds.iter().map(|kind| kind.bytes()).sum());
     for (field, kind) in fields.iter().zip(kinds) {
         match of(field)[..] {
@@ -78,94 +79,95 @@ fn wrong(field: &Field, value: &str, why: String) -> PayloadError {
     PayloadError::Value { name: field.name.clone(), kind: field.kind.clone(), value: value.to_owned(), why }
 }
 
-impl Kind {
-    /// By the field's C type, as user_field_size() in kernel/trace/trace_events_user.c knows them.
-    fn of(field: &Field) -> Result<Kind, PayloadError> {
-        let unknown = || PayloadError::Kind { name: field.name.clone(), kind: field.kind.clone() };
+impl FieldEncoding {
+    /// Returns the encoding by the field's C type, as user_field_size() in kernel/trace/trace_events_user.c knows the
+    /// types.
+    fn of(field: &Field) -> Result<FieldEncoding, PayloadError> {
+        let unknown = || PayloadError::UnsupportedType { name: field.name.clone(), kind: field.kind.clone() };
         let kind = field.kind.as_str();
-        let elsewhere = [("__data_loc ", CountedFrom::Record), ("__rel_loc ", CountedFrom::FieldEnd)];
+        let elsewhere = [("__data_loc ", OffsetBase::Record), ("__rel_loc ", OffsetBase::FieldEnd)];
         if let Some((of, from)) = elsewhere.into_iter().find_map(|(word, from)| Some((kind.strip_prefix(word)?, from))) {
-            // The kernel wants a NUL at the end of whatever has char in its type.
-            return Ok(if of.contains("char") { Kind::TextElsewhere(from) } else { Kind::BytesElsewhere(from) });
+            // The kernel requires a NUL at the end of each dynamic array whose type contains `char`.
+            return Ok(if of.contains("char") { FieldEncoding::DynamicText(from) } else { FieldEncoding::DynamicBytes(from) });
         }
         if let Some(bytes) = field.size {
-            return Ok(Kind::Bytes(bytes as usize));
+            return Ok(FieldEncoding::Bytes(bytes as usize));
         }
         if let Some((of, length)) = kind.split_once('[') {
             let length = length.strip_suffix(']').and_then(|length| length.parse().ok()).ok_or_else(unknown)?;
             return match CType::of(of) {
-                CType::Char => Ok(Kind::Text(length)),
-                CType::Unsigned(1) => Ok(Kind::Bytes(length)),
+                CType::Char => Ok(FieldEncoding::Text(length)),
+                CType::Unsigned(1) => Ok(FieldEncoding::Bytes(length)),
                 _ => Err(unknown()),
             };
         }
         match CType::of(kind) {
-            CType::Char => Ok(Kind::Char),
-            CType::Signed(bytes) => Ok(Kind::Integer { bytes, signed: true }),
-            CType::Unsigned(bytes) => Ok(Kind::Integer { bytes, signed: false }),
+            CType::Char => Ok(FieldEncoding::Char),
+            CType::Signed(bytes) => Ok(FieldEncoding::Integer { bytes, signed: true }),
+            CType::Unsigned(bytes) => Ok(FieldEncoding::Integer { bytes, signed: false }),
             _ => Err(unknown()),
         }
     }
 
-    /// What it takes among the fields.
+    /// Returns the size of the fixed part in bytes.
     fn bytes(self) -> usize {
         match self {
-            Kind::Integer { bytes, .. } => usize::from(bytes),
-            Kind::Char => 1,
-            Kind::Text(bytes) | Kind::Bytes(bytes) => bytes,
-            Kind::TextElsewhere(_) | Kind::BytesElsewhere(_) => WORD_BYTES,
+            FieldEncoding::Integer { bytes, .. } => usize::from(bytes),
+            FieldEncoding::Char => 1,
+            FieldEncoding::Text(bytes) | FieldEncoding::Bytes(bytes) => bytes,
+            FieldEncoding::DynamicText(_) | FieldEncoding::DynamicBytes(_) => WORD_BYTES,
         }
     }
 
     fn put(self, value: &str, record: &mut Record) -> Result<(), String> {
         match self {
-            Kind::Integer { bytes, signed } => record.put(&integer(value, bytes, signed)?.to_le_bytes()[..usize::from(bytes)]),
-            Kind::Char => match value.as_bytes() {
+            FieldEncoding::Integer { bytes, signed } => record.put(&integer(value, bytes, signed)?.to_le_bytes()[..usize::from(bytes)]),
+            FieldEncoding::Char => match value.as_bytes() {
                 [byte] if !byte.is_ascii_digit() => record.put(&[*byte]),
                 _ => record.put(&integer(value, 1, true)?.to_le_bytes()[..1]),
             },
-            Kind::Text(length) => {
-                let spare = length.checked_sub(value.len()).ok_or_else(|| format!("it has {} bytes", value.len()))?;
+            FieldEncoding::Text(length) => {
+                let spare = length.checked_sub(value.len()).ok_or_else(|| format!("the value has {} bytes", value.len()))?;
                 record.put(value.as_bytes());
                 record.put(&vec![0; spare]);
             }
-            Kind::Bytes(length) => {
+            FieldEncoding::Bytes(length) => {
                 let bytes = hex(value)?;
                 if bytes.len() != length {
-                    return Err(format!("these are {} bytes of {length}", bytes.len()));
+                    return Err(format!("the value has {} bytes instead of {length}", bytes.len()));
                 }
                 record.put(&bytes);
             }
-            Kind::TextElsewhere(from) => record.put_text(value.as_bytes(), from),
-            Kind::BytesElsewhere(from) => record.put_elsewhere(&hex(value)?, from),
+            FieldEncoding::DynamicText(from) => record.put_text(value.as_bytes(), from),
+            FieldEncoding::DynamicBytes(from) => record.put_dynamic(&hex(value)?, from),
         }
         Ok(())
     }
 }
 
-/// A decimal or `0x` number that fits.
+/// Parses a decimal or `0x` number that fits into the field.
 fn integer(value: &str, bytes: u8, signed: bool) -> Result<i128, String> {
     let (minus, digits) = value.strip_prefix('-').map_or((false, value), |digits| (true, digits));
     let number = match digits.strip_prefix("0x") {
         Some(digits) => i128::from_str_radix(digits, 16),
         None => digits.parse(),
     };
-    // A second sign would be taken by the parser.
+    // The parser would accept a second sign.
     let number = number.ok().filter(|number| digits.starts_with(|c: char| c.is_ascii_hexdigit()) && *number <= i128::from(u64::MAX));
-    let number = number.map(|number| if minus { -number } else { number }).ok_or("it is not a number")?;
+    let number = number.map(|number| if minus { -number } else { number }).ok_or("the value is not a number")?;
     let bits = u32::from(bytes) * 8;
     let (least, most) = if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
-    if (least..=most).contains(&number) { Ok(number) } else { Err(format!("it holds {least} to {most}")) }
+    if (least..=most).contains(&number) { Ok(number) } else { Err(format!("the value must be {least} to {most}")) }
 }
 
-/// Pairs of hexadecimal digits, perhaps behind `0x`.
+/// Parses pairs of hexadecimal digits, with an optional `0x` before them.
 fn hex(value: &str) -> Result<Vec<u8>, String> {
     let digits = value.strip_prefix("0x").unwrap_or(value).as_bytes();
     let pair = |pair: &[u8]| {
         std::str::from_utf8(pair).ok().filter(|text| !text.starts_with('+')).and_then(|text| u8::from_str_radix(text, 16).ok())
     };
     let bytes: Option<Vec<u8>> = digits.chunks(2).map(|chunk| pair(chunk).filter(|_| chunk.len() == 2)).collect();
-    bytes.ok_or_else(|| "bytes are written as pairs of hexadecimal digits".to_owned())
+    bytes.ok_or_else(|| "write bytes as pairs of hexadecimal digits".to_owned())
 }
 
 #[cfg(test)]
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_each() {
+    fn every_encoding_is_packed() {
         let fields = [
             field("u32", "count", None),
             field("char[4]", "msg", None),
@@ -200,9 +202,9 @@ mod tests {
         assert_eq!(bytes, [16, 0, 0, 0, b'a', b'b', 0, 0, 0xff, 0xfe, 1, 2, b'x', 0x80, 0xff, 0xff, 0, 0, 5, 0, b'h', 0xc3, 0xa9, b'y', 0]);
     }
 
-    /// As rtrace itself reads fields out of a record, which begins with the kernel's part.
+    /// The record is read as rtrace reads it: with the kernel's common fields before the payload.
     #[test]
-    fn what_is_packed_is_read() {
+    fn packed_fields_are_read_back() {
         let kinds = ["u32", "__rel_loc char[]", "__data_loc u8[]", "u16"];
         let fields: Vec<Field> = kinds.iter().zip(["a", "b", "c", "d"]).map(|(kind, name)| field(kind, name, None)).collect();
         let packed = packed(&fields, &["a=7", "b=hello", "c=010203", "d=9"]).unwrap();
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_range_of_64_bits() {
+    fn the_full_range_of_64_bits_is_accepted() {
         let of = |kind: &str, value: &str| packed(&[field(kind, "x", None)], &[&format!("x={value}")]);
         assert_eq!(of("u64", "18446744073709551615").unwrap(), [0xff; 8]);
         assert_eq!(of("s64", "-9223372036854775808").unwrap(), i64::MIN.to_le_bytes());
@@ -229,20 +231,20 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn invalid_values_are_explained() {
         let fields = [field("u8", "count", None), field("char[4]", "msg", None)];
         let wrong = |words: &[&str]| packed(&fields, words).unwrap_err();
-        assert_eq!(wrong(&["count=256", "msg="]), "`256` is no u8, which the field `count` is: it holds 0 to 255");
-        assert_eq!(wrong(&["count=+-1", "msg="]), "`+-1` is no u8, which the field `count` is: it is not a number");
-        assert_eq!(wrong(&["count=1", "msg=hello"]), "`hello` is no char[4], which the field `msg` is: it has 5 bytes");
+        assert_eq!(wrong(&["count=256", "msg="]), "`256` is not a valid u8 for the field `count`: the value must be 0 to 255");
+        assert_eq!(wrong(&["count=+-1", "msg="]), "`+-1` is not a valid u8 for the field `count`: the value is not a number");
+        assert_eq!(wrong(&["count=1", "msg=hello"]), "`hello` is not a valid char[4] for the field `msg`: the value has 5 bytes");
         assert_eq!(wrong(&["count=1", "count=2", "msg="]), "the field `count` has two values");
         assert_eq!(wrong(&["count=1"]), "no value for char[4] msg");
-        assert_eq!(wrong(&["hello"]), "`hello` is no NAME=VALUE");
-        assert_eq!(wrong(&["size=1"]), "the event has no field `size`: it has u8 count, char[4] msg");
+        assert_eq!(wrong(&["hello"]), "`hello` is not of the form NAME=VALUE");
+        assert_eq!(wrong(&["size=1"]), "the event has no field `size`; its fields are u8 count, char[4] msg");
         let bytes = [field("struct s", "s", Some(2))];
         let message = packed(&bytes, &["s=0102f"]).unwrap_err();
-        assert_eq!(message, "`0102f` is no struct s, which the field `s` is: bytes are written as pairs of hexadecimal digits");
-        assert!(packed(&bytes, &["s=01"]).unwrap_err().ends_with("these are 1 bytes of 2"));
+        assert_eq!(message, "`0102f` is not a valid struct s for the field `s`: write bytes as pairs of hexadecimal digits");
+        assert!(packed(&bytes, &["s=01"]).unwrap_err().ends_with("the value has 1 bytes instead of 2"));
         assert!(packed(&[field("long", "l", None)], &["l=x"]).is_err());
     }
 

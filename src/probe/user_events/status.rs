@@ -1,21 +1,21 @@
-//! `user_events_status`: which user events there are, and who listens to them.
+//! Reads `user_events_status`: the user events and the tracers that have enabled them.
 
 use crate::kernel::tracefs::TracePath;
 use std::io;
 
-/// A user event and its listeners.
+/// A user event and the tracers that have enabled it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The event's name as in tracefs (`test`, `test.0` of several formats).
+    /// The event's name in tracefs (`test`, or `test.0` if it has several formats).
     pub event: String,
-    /// `ftrace`, `perf`, `other`.
+    /// The tracers: `ftrace`, `perf`, `other`.
     pub used_by: Vec<String>,
 }
 
-/// Reads the file below tracefs's root. Kernels without user events have none.
+/// Reads the file below tracefs's root. On kernels without user events the result is empty.
 ///
 /// # Errors
-/// The file is there and cannot be read.
+/// The file exists and cannot be read.
 pub fn read(root: &TracePath) -> io::Result<Vec<Status>> {
     match root.join("user_events_status").read_to_string() {
         Ok(text) => Ok(parse(&text)),
@@ -24,7 +24,7 @@ pub fn read(root: &TracePath) -> io::Result<Vec<Status>> {
     }
 }
 
-/// A line an event (`test # Used by ftrace perf`), then an empty one and totals.
+/// Parses one line per event (`test # Used by ftrace perf`), up to the empty line before the totals.
 fn parse(text: &str) -> Vec<Status> {
     let event = |line: &str| {
         let (event, comment) = line.split_once('#').unwrap_or((line, ""));
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_and_their_listeners() {
+    fn events_and_their_tracers_are_parsed() {
         let text = "test # Used by ftrace perf\nidle.0\n\nActive: 2\nBusy: 1\n";
         let status = |event: &str, used_by: &[&str]| Status {
             event: event.to_owned(),

@@ -1,8 +1,9 @@
-//! Names of fields, made from what was asked for.
+//! Names of an event's fields, derived from the expressions that are fetched.
 
 use crate::probe::grammar::ARG_NAME_BYTES_MAX;
 
-/// A name that the kernel takes for a fetch argument: letters, digits and underscores, no digit first; `req->path` becomes `req_path`.
+/// Returns a name that the kernel accepts for a fetch argument: letters, digits and underscores, no digit first. For
+/// example, `req->path` becomes `req_path`.
 pub fn of(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     if text.starts_with(|first: char| first.is_ascii_digit()) {
@@ -10,7 +11,7 @@ pub fn of(text: &str) -> String {
     }
     for character in text.chars() {
         let kept = if character.is_ascii_alphanumeric() { character } else { '_' };
-        // What stands between two words of a name is one underscore, however it is written.
+        // A sequence of other characters becomes a single underscore.
         if kept != '_' || character == '_' || !name.ends_with('_') {
             name.push(kept);
         }
@@ -28,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_takes() {
+    fn names_are_valid_for_the_kernel() {
         assert_eq!(of("len"), "len");
         assert_eq!(of("__count"), "__count");
         assert_eq!(of("req->list[3].name"), "req_list_3_name");

@@ -1,11 +1,12 @@
-//! From a variable and a path into it to a fetch argument, whoever describes the types: DWARF or the kernel's BTF.
+//! Turns a variable and a path into it (`req->path[1]`) into a fetch argument, whether DWARF or the kernel's BTF
+//! describes the types.
 
 mod argument;
 mod field_name;
-mod place;
+mod location;
 mod types;
 mod walk;
 
-pub use argument::{Need, Scope, name_in, needs_return_type, resolve_all};
-pub use place::{Base, Place};
+pub use argument::{Scope, TypeNeed, name_in, needs_return_type, resolve_all};
+pub use location::{LocationBase, ValueLocation};
 pub use types::{Member, Shape, Types};

@@ -1,22 +1,22 @@
-//! What is asked of type information.
+//! The interface to type information (DWARF or BTF).
 
-/// Descriptions of types.
+/// A source of type descriptions.
 pub trait Types {
-    /// A type's number.
+    /// Identifies a type.
     type Id: Copy;
 
-    /// What a type is made of; names of types and qualifiers are seen through.
+    /// Returns the structure of a type, with typedefs and qualifiers resolved.
     fn shape(&self, id: Self::Id) -> Shape<Self::Id>;
 
-    /// Of a struct or union, in its order; none of anything else.
+    /// Returns the members of a struct or union in order; no members for other types.
     fn members(&self, id: Self::Id) -> Vec<Member<Self::Id>>;
 
-    /// 8, or 4 in a 32-bit program.
+    /// Returns the size of a pointer: 8, or 4 in a 32-bit program.
     fn pointer_bytes(&self) -> u8;
 
-    /// In bytes; `None` if it is not known.
+    /// Returns the size of a type in bytes; `None` if it is not known.
     fn size(&self, id: Self::Id) -> Option<u64> {
-        // Arrays of arrays: a damaged file could have one of itself.
+        // The depth of nested arrays is limited because in a damaged file an array could contain itself.
         const DEPTH_MAX: usize = 16;
         let (mut id, mut count) = (id, 1u64);
         for _ in 0..DEPTH_MAX {
@@ -36,10 +36,10 @@ pub trait Types {
     }
 }
 
-/// What a type is made of.
+/// The structure of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape<Id> {
-    /// Integers, enumerations, characters, truth values.
+    /// Integers, enumerations, characters, booleans.
     Number {
         bytes: u8,
         is_signed: bool,
@@ -48,7 +48,8 @@ pub enum Shape<Id> {
     Float {
         bytes: u8,
     },
-    /// `user`: into user memory, as the kernel's own types know it. What it points to may be nothing that is known (`void *`).
+    /// `user`: it points to user memory, which only the kernel's own types mark (`__user`). `to` is `None` if the type
+    /// behind it is not known (`void *`).
     Pointer {
         to: Option<Id>,
         user: bool,
@@ -59,32 +60,32 @@ pub enum Shape<Id> {
     },
     /// A struct, union or class.
     Aggregate {
-        /// For sentences: `struct file`, `a union without a name`.
+        /// The name for messages: `struct file`, `a union without a name`.
         name: String,
         bytes: Option<u64>,
     },
-    /// What no fetch argument can be, as words for a sentence.
+    /// A type that cannot be fetched, as words for a message.
     Other(&'static str),
 }
 
 /// A member of a struct or union.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<Id> {
-    /// Those without are structs whose members count as the outer one's.
+    /// `None`: an anonymous struct or union, whose members are accessed as those of the outer type.
     pub name: Option<String>,
-    /// In bits from the beginning.
+    /// The offset in bits from the beginning of the struct.
     pub offset: u64,
-    /// Of a bit field: its width.
+    /// The width in bits, if it is a bit field.
     pub width: Option<u8>,
     pub of: Id,
 }
 
-/// Bits of what is at a place.
+/// A bit field within the bytes at a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
     pub width: u8,
-    /// From the least significant one.
+    /// The distance in bits from the least significant bit.
     pub offset: u8,
-    /// How many are read: 8, 16, 32 or 64.
+    /// The number of bits that are read: 8, 16, 32 or 64.
     pub container: u8,
 }

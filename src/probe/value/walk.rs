@@ -1,112 +1,119 @@
-//! Steps into a variable: members, elements, what pointers point to.
+//! Follows a path into a variable: members, elements of arrays, and what pointers point to.
 
-use super::place::{Base, Place};
+use super::location::{LocationBase, ValueLocation};
 use super::types::{Bits, Member, Shape, Types};
-use crate::probe::grammar::{Fetch, Step};
+use crate::probe::grammar::{Fetch, PathStep};
 use crate::text::near;
 use anyhow::{anyhow, bail};
 
 /// The value at the end of a path into a variable.
 #[derive(Clone, Debug)]
-pub struct Reached<Id> {
-    /// As C would write it.
+pub struct PathValue<Id> {
+    /// The expression in C.
     pub text: String,
-    pub place: Place,
+    pub place: ValueLocation,
+    /// The type of the value.
     pub of: Id,
-    /// Only these bits of it.
+    /// If set, the value is only these bits of what is at the location.
     pub bits: Option<Bits>,
 }
 
-/// The addresses of a file's own data, for [`Base::Image`].
+/// Converts an address of the probed file's static data into a fetch argument, for [`LocationBase::Image`].
 pub type Data<'a> = &'a dyn Fn(u64) -> anyhow::Result<Fetch>;
 
-impl<Id: Copy> Reached<Id> {
-    pub fn new(name: &str, place: Place, of: Id) -> Reached<Id> {
-        Reached { text: name.escape_debug().to_string(), place, of, bits: None }
+impl<Id: Copy> PathValue<Id> {
+    pub fn new(name: &str, place: ValueLocation, of: Id) -> PathValue<Id> {
+        PathValue { text: name.escape_debug().to_string(), place, of, bits: None }
     }
 
-    /// Goes one step on.
+    /// Follows one step of the path.
     ///
     /// # Errors
-    /// The type has no such step, or the kernel no words for what it leads to.
-    pub fn step<T: Types<Id = Id> + ?Sized>(self, step: &Step, types: &T, data: Data<'_>) -> anyhow::Result<Reached<Id>> {
+    /// The type has no such member or element, or a fetch argument cannot express its location.
+    pub fn step<T: Types<Id = Id> + ?Sized>(self, step: &PathStep, types: &T, data: Data<'_>) -> anyhow::Result<PathValue<Id>> {
         let shape = types.shape(self.of);
         match (step, shape) {
-            (Step::Arrow(name), Shape::Pointer { to, user }) => {
+            (PathStep::Arrow(name), Shape::Pointer { to, user }) => {
                 let place = self.pointee(user, types, data)?;
-                let of = to.ok_or_else(|| anyhow!("{} points to nothing whose type is known", self.text))?;
-                Reached { text: self.text, place, of, bits: None }.member(name, "->", types)
+                let of = to.ok_or_else(|| anyhow!("the type that {} points to is not known", self.text))?;
+                PathValue { text: self.text, place, of, bits: None }.member(name, "->", types)
             }
-            (Step::Dot(name), Shape::Aggregate { .. }) => self.member(name, ".", types),
-            (Step::Arrow(name), Shape::Aggregate { .. }) => bail!("{0} is no pointer: write {0}.{1}", self.text, name.escape_debug()),
-            (Step::Dot(name), Shape::Pointer { .. }) => bail!("{0} is a pointer: write {0}->{1}", self.text, name.escape_debug()),
-            (Step::Index(index), Shape::Array { of, count }) => {
+            (PathStep::Dot(name), Shape::Aggregate { .. }) => self.member(name, ".", types),
+            (PathStep::Arrow(name), Shape::Aggregate { .. }) => {
+                bail!("{0} is not a pointer: write {0}.{1}", self.text, name.escape_debug())
+            }
+            (PathStep::Dot(name), Shape::Pointer { .. }) => bail!("{0} is a pointer: write {0}->{1}", self.text, name.escape_debug()),
+            (PathStep::Index(index), Shape::Array { of, count }) => {
                 if count.is_some_and(|count| u64::try_from(*index).is_ok_and(|index| index >= count)) || *index < 0 {
                     bail!(
-                        "{} has {} elements, so no [{index}]",
+                        "{} has {} elements, so [{index}] is out of range",
                         self.text,
                         count.map_or("no known number of".to_owned(), |count| count.to_string())
                     );
                 }
                 self.element(*index, of, types)
             }
-            (Step::Index(index), Shape::Pointer { to, user }) => {
+            (PathStep::Index(index), Shape::Pointer { to, user }) => {
                 let place = self.pointee(user, types, data)?;
-                let of = to.ok_or_else(|| anyhow!("{} points to nothing whose type is known", self.text))?;
-                Reached { text: self.text, place, of, bits: None }.element(*index, of, types)
+                let of = to.ok_or_else(|| anyhow!("the type that {} points to is not known", self.text))?;
+                PathValue { text: self.text, place, of, bits: None }.element(*index, of, types)
             }
-            (Step::Index(_), _) => bail!("{} is neither an array nor a pointer, so it has no elements", self.text),
-            (Step::Arrow(name) | Step::Dot(name), shape) => {
+            (PathStep::Index(_), _) => bail!("{} is neither an array nor a pointer, so it has no elements", self.text),
+            (PathStep::Arrow(name) | PathStep::Dot(name), shape) => {
                 bail!("{} is {}, so it has no member {}", self.text, described(&shape), name.escape_debug())
             }
         }
     }
 
-    /// What is behind it, if it is a pointer.
+    /// Returns the location that the value points to, if the value is a pointer.
     ///
     /// # Errors
-    /// The kernel cannot get at its value.
-    pub fn pointee<T: Types<Id = Id> + ?Sized>(&self, user: bool, types: &T, data: Data<'_>) -> anyhow::Result<Place> {
-        if types.pointer_bytes() != 8 && matches!(self.place, Place::Memory { .. }) {
-            // The kernel reads eight bytes wherever it goes on from what it read.
-            bail!("{} is a 32-bit program's pointer in memory, which the kernel cannot follow", self.text);
+    /// The kernel cannot read the pointer's value.
+    pub fn pointee<T: Types<Id = Id> + ?Sized>(&self, user: bool, types: &T, data: Data<'_>) -> anyhow::Result<ValueLocation> {
+        if types.pointer_bytes() != 8 && matches!(self.place, ValueLocation::Memory { .. }) {
+            // To dereference a pointer in memory, the kernel always reads eight bytes.
+            bail!("{} is a pointer of a 32-bit program, stored in memory, which the kernel cannot dereference", self.text);
         }
         Ok(match &self.place {
-            Place::Address { base, offset } => Place::Memory { base: base.clone(), offset: *offset },
-            _ => Place::Memory { base: Base::Of { fetch: self.read(data)?, user }, offset: 0 },
+            ValueLocation::Address { base, offset } => ValueLocation::Memory { base: base.clone(), offset: *offset },
+            _ => ValueLocation::Memory { base: LocationBase::Of { fetch: self.read(data)?, user }, offset: 0 },
         })
     }
 
-    /// The fetch argument that gives the value; for what is in memory it is also what gives its address to strings and arrays.
+    /// Returns the fetch argument for the value. For a value in memory, the same fetch argument serves the types
+    /// `string` and arrays, which take its address.
     ///
     /// # Errors
-    /// There is none.
+    /// No fetch argument can express the value.
     pub fn read(&self, data: Data<'_>) -> anyhow::Result<Fetch> {
         match &self.place {
-            Place::Value(fetch) => Ok(fetch.clone()),
-            Place::Constant(number) => Ok(Fetch::Immediate(*number)),
-            Place::Memory { base: Base::Of { fetch, user }, offset } => {
+            ValueLocation::Value(fetch) => Ok(fetch.clone()),
+            ValueLocation::Constant(number) => Ok(Fetch::Immediate(*number)),
+            ValueLocation::Memory { base: LocationBase::Of { fetch, user }, offset } => {
                 Ok(Fetch::Memory { user: *user, offset: *offset, of: Box::new(fetch.clone()) })
             }
-            Place::Memory { base: Base::Image, offset } => data(offset.cast_unsigned()),
-            Place::Address { base: Base::Of { fetch, .. }, offset: 0 } => Ok(fetch.clone()),
-            Place::Address { .. } => {
-                bail!("{} is an address that is nowhere kept as such here; what it points to can be fetched, it itself cannot", self.text)
+            ValueLocation::Memory { base: LocationBase::Image, offset } => data(offset.cast_unsigned()),
+            ValueLocation::Address { base: LocationBase::Of { fetch, .. }, offset: 0 } => Ok(fetch.clone()),
+            ValueLocation::Address { .. } => {
+                bail!(
+                    "{0} is a computed address, which the kernel cannot fetch; fetch what it points to, as in {0}->MEMBER or {0}[0]",
+                    self.text
+                )
             }
         }
     }
 
-    fn element<T: Types<Id = Id> + ?Sized>(self, index: i64, of: Id, types: &T) -> anyhow::Result<Reached<Id>> {
+    fn element<T: Types<Id = Id> + ?Sized>(self, index: i64, of: Id, types: &T) -> anyhow::Result<PathValue<Id>> {
         let text = format!("{}[{index}]", self.text);
         let size = types.size(of).and_then(|size| i64::try_from(size).ok());
         let distance = size
             .and_then(|size| size.checked_mul(index))
-            .ok_or_else(|| anyhow!("{text} cannot be found: the size of an element is not known"))?;
+            .ok_or_else(|| anyhow!("{text} cannot be located: the size of an element is not known"))?;
         let place = self.place.moved(distance).ok_or_else(|| anyhow!("{text} is not in memory"))?;
-        Ok(Reached { text, place, of, bits: None })
+        Ok(PathValue { text, place, of, bits: None })
     }
 
-    fn member<T: Types<Id = Id> + ?Sized>(self, name: &str, between: &str, types: &T) -> anyhow::Result<Reached<Id>> {
+    fn member<T: Types<Id = Id> + ?Sized>(self, name: &str, between: &str, types: &T) -> anyhow::Result<PathValue<Id>> {
         let text = format!("{}{between}{}", self.text, name.escape_debug());
         let Some(found) = find(self.of, name, types, 0) else { bail!("{}", unknown_member(&self.text, self.of, name, types)) };
         let (bytes, bits) = match found.width {
@@ -118,15 +125,15 @@ impl<Id: Copy> Reached<Id> {
             }
         };
         let moved = i64::try_from(bytes).ok().and_then(|bytes| self.place.moved(bytes));
-        let place = moved.ok_or_else(|| anyhow!("{} is not in memory as a whole here, so {text} cannot be fetched", self.text))?;
-        Ok(Reached { text, place, of: found.of, bits })
+        let place = moved.ok_or_else(|| anyhow!("{} is not stored in memory at this address, so {text} cannot be fetched", self.text))?;
+        Ok(PathValue { text, place, of: found.of, bits })
     }
 }
 
-/// Structs in structs without a name: no deeper.
+/// The maximum depth of nested anonymous structs.
 const DEPTH_MAX: u32 = 16;
 
-/// A member by its name, also of members without a name; from the beginning of the outermost.
+/// Finds a member by its name, also in anonymous structs and unions. The offset is counted from the outermost struct.
 fn find<T: Types + ?Sized>(of: T::Id, name: &str, types: &T, depth: u32) -> Option<Member<T::Id>> {
     let members = types.members(of);
     if let Some(found) = members.iter().find(|member| member.name.as_deref() == Some(name)) {
@@ -142,7 +149,7 @@ fn unknown_member<T: Types + ?Sized>(text: &str, of: T::Id, name: &str, types: &
     let shape = types.shape(of);
     let mut names = names(of, types);
     if names.is_empty() {
-        return format!("what {text} is made of is not known: {} has no members here", described(&shape));
+        return format!("the members of {text} are not known: {} is only declared", described(&shape));
     }
     names.retain(|known| known != name);
     let near = near::nearest(name, names.iter().map(String::as_str), 3);
@@ -150,7 +157,7 @@ fn unknown_member<T: Types + ?Sized>(text: &str, of: T::Id, name: &str, types: &
     format!("{} has no member {}{hint}", described(&shape), name.escape_debug())
 }
 
-/// Names of all members, those of nameless ones too.
+/// Returns the names of all members, including those of anonymous structs and unions.
 pub fn names<T: Types + ?Sized>(of: T::Id, types: &T) -> Vec<String> {
     fn collect<T: Types + ?Sized>(of: T::Id, types: &T, depth: u32, into: &mut Vec<String>) {
         for member in types.members(of) {
@@ -166,14 +173,14 @@ pub fn names<T: Types + ?Sized>(of: T::Id, types: &T) -> Vec<String> {
     names
 }
 
-/// So many names are enough for a sentence.
+/// Joins names for a message, and shortens a long list.
 pub fn shortened(names: &[String]) -> String {
     const LISTED_MAX: usize = 12;
     let more = if names.len() > LISTED_MAX { ", ..." } else { "" };
     names[..names.len().min(LISTED_MAX)].join(", ") + more
 }
 
-/// A type in a sentence.
+/// Describes a type in a message.
 pub fn described<Id>(shape: &Shape<Id>) -> String {
     match shape {
         Shape::Number { .. } => "a number".to_owned(),
@@ -185,7 +192,7 @@ pub fn described<Id>(shape: &Shape<Id>) -> String {
     }
 }
 
-/// From which byte on how many bytes are to be read for a bit field: as few as hold it.
+/// Returns the first byte and the bits to read for a bit field: the smallest container that holds it.
 fn container(offset: u64, width: u8) -> Option<(u64, Bits)> {
     let within = (offset % 8) as u8;
     let container = [8, 16, 32, 64].into_iter().find(|bits| within.checked_add(width).is_some_and(|end| end <= *bits))?;
@@ -204,7 +211,7 @@ mod tests {
         assert_eq!(read(13, 4), Some((1, bits(4, 5, 16))));
         assert_eq!(read(0, 64), Some((0, bits(64, 0, 64))));
         assert_eq!(read(1, 64), None);
-        // As wide as a damaged file may say.
+        // A damaged file may state any width.
         assert_eq!(read(7, u8::MAX), None);
     }
 }

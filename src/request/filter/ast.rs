@@ -1,8 +1,8 @@
-//! A condition, as it was written.
+//! The syntax tree of a condition.
 
 use std::fmt;
 
-/// A condition. `And` and `Or` have two parts or more.
+/// A condition. `And` and `Or` have at least two parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
     Or(Vec<Expr>),
@@ -11,7 +11,7 @@ pub enum Expr {
     Test(Comparison),
 }
 
-/// One comparison: name, operator, value.
+/// A comparison: a name, an operator and a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
     pub name: Name,
@@ -19,22 +19,23 @@ pub struct Comparison {
     pub value: Value,
 }
 
-/// What a condition is about: an argument or field, or what rtrace knows of the event; members behind dots (`addr.port`, `fd.path`).
+/// The name of an argument, a field, or another property of the event (`ret`, `duration`). Members follow after dots
+/// (`addr.port`, `fd.path`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(pub String);
 
 impl Name {
-    /// The part before the first dot.
+    /// Returns the part before the first dot.
     pub fn head(&self) -> &str {
         self.0.split('.').next().unwrap_or_default()
     }
 
-    /// What stands behind the first dot.
+    /// Returns the part after the first dot.
     pub fn member(&self) -> Option<&str> {
         self.0.split_once('.').map(|(_, member)| member)
     }
 
-    /// Durations are compared in nanoseconds, and written with units.
+    /// Returns whether values are durations, which are compared in nanoseconds and printed with units.
     pub(super) fn is_duration(&self) -> bool {
         self.0 == "duration"
     }
@@ -46,6 +47,7 @@ impl fmt::Display for Name {
     }
 }
 
+/// An operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     Equal,
@@ -54,16 +56,17 @@ pub enum Op {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
-    /// `&`: bits are set. A symbol asks for all of its bits, a number for any of them (as in the kernel's filters), `A|B` for either.
+    /// `&`: bits are set. With a symbol, all of its bits must be set; with a number, at least one (as in the kernel's
+    /// filters); with `A|B`, one of the parts must hold.
     Bits,
     /// `~`: a text matches a pattern.
     Like,
-    /// `!~`: it does not.
+    /// `!~`: a text does not match a pattern.
     Unlike,
 }
 
 impl Op {
-    /// All operators, longer ones before those they begin with.
+    /// All operators. An operator comes before those that are its prefix.
     pub(super) const ALL: [(Op, &'static str); 9] = [
         (Op::Equal, "=="),
         (Op::NotEqual, "!="),
@@ -84,18 +87,18 @@ impl Op {
 /// The right side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Any 64-bit number, signed or not; times are nanoseconds, sizes bytes.
+    /// A signed or unsigned 64-bit number. Times are in nanoseconds, sizes in bytes.
     Number(i128),
-    /// A string. Bytes, because paths are.
+    /// A string. It consists of bytes, because paths do.
     Text(Vec<u8>),
-    /// A constant of the argument's table, with or without its prefix.
+    /// A constant of the argument's table, with or without the table's prefix.
     Symbol(String),
-    /// `A|B`: two numbers or symbols, or more.
+    /// `A|B`: at least two numbers or symbols.
     AnyOf(Vec<Value>),
 }
 
 impl Expr {
-    /// Every comparison in it, from left to right.
+    /// Returns all comparisons, from left to right.
     pub fn comparisons(&self) -> Vec<&Comparison> {
         match self {
             Expr::Or(parts) | Expr::And(parts) => parts.iter().flat_map(Expr::comparisons).collect(),
@@ -104,7 +107,8 @@ impl Expr {
         }
     }
 
-    /// Both of them; what is there alone is taken as it is. A conjunction stays flat, so that the kernel can take its parts.
+    /// Joins two conditions by `&&`; without a first one, returns the second. The result is not nested, so that the
+    /// kernel can evaluate the parts separately.
     pub fn both(first: Option<Expr>, second: Expr) -> Expr {
         match first {
             None => second,

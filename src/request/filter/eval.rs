@@ -1,38 +1,41 @@
-//! Conditions that were held against what there is, and their evaluation.
+//! Binds conditions to the arguments or fields of one kind of event, and evaluates them.
 //!
-//! What is not known decides nothing: an event whose condition comes out [`Verdict::Unknown`] is for the caller to count, not to print as if it matched.
+//! Evaluation has three results. If the condition depends on unknown data, the result is [`Verdict::Unknown`]; the
+//! caller counts such an event instead of printing it as if it matched.
 
 use super::ast::{Comparison, Expr, Name, Op, Value};
-use super::fit::Fit;
+use super::bindings::Bindings;
 use crate::kernel::constant::Constant;
 use crate::text::glob;
 use std::borrow::Cow;
 
-/// A name's number within its scope, chosen by the scope.
+/// A number for a name, which the scope chooses.
 pub type NameId = u16;
 
-/// What names and symbols mean: a syscall with its arguments, or a tracepoint with its fields.
+/// The names and constants of one kind of event: a syscall with its arguments, or a tracepoint with its fields.
 pub trait Scope {
-    /// The number by which [`Subject::value`] will be asked for a name; `None` when nothing of that name exists here.
-    fn name(&self, name: &Name) -> Option<(NameId, Kind)>;
-    /// What a constant of that name stands for here, with or without the prefix of its table.
+    /// Returns the number of a name, for [`Subject::value`], and the type of its values. `None` if the name does not
+    /// exist in this scope.
+    fn name(&self, name: &Name) -> Option<(NameId, ValueType)>;
+    /// Returns the value of a constant that the name can be compared with. The symbol is given with or without the
+    /// prefix of its table.
     fn constant(&self, name: &Name, symbol: &str) -> Option<Constant>;
-    /// All names that exist here, for whoever mistyped one.
+    /// Returns all names that exist in this scope, for the suggestions in errors.
     fn names(&self) -> Vec<String>;
-    /// All constants that a name can be compared with here.
+    /// Returns all constants that the name can be compared with, for the suggestions in errors.
     fn constants(&self, name: &Name) -> Vec<String>;
 }
 
-/// What values of a name are.
+/// The type of a name's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueType {
     Number,
     Text,
-    /// Numbers in some events, text in others.
+    /// Numbers in some events, and text in others.
     Either,
 }
 
-/// One call or event.
+/// A call or an event, as an object of evaluation.
 pub trait Subject {
     fn value(&self, name: NameId) -> Operand<'_>;
 }
@@ -40,22 +43,23 @@ pub trait Subject {
 /// The value of a name in one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operand<'a> {
-    /// As its type has it: a negative int is negative here.
+    /// A number with the sign of its type: a negative int is negative.
     Number(i128),
     Text(Cow<'a, [u8]>),
-    /// This event has nothing of that name: comparing it with anything is false.
+    /// The event does not have a value of this name. A comparison with it is always false.
     Nothing,
-    /// A number that is still growing, and is this much already: how long a call has been in flight.
+    /// A number that is still growing, and its current value: the duration of a call in flight.
     AtLeast(i128),
-    /// It was not seen, or could not be read.
+    /// The value was not recorded or could not be read.
     Unknown,
 }
 
+/// The result of evaluating a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Yes,
     No,
-    /// It depends on something that is not known.
+    /// It depends on an unknown value.
     Unknown,
 }
 
@@ -73,24 +77,25 @@ impl Verdict {
     }
 }
 
-/// Why a condition cannot hold in a scope.
+/// The reason why a comparison cannot be resolved in a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unbound {
-    #[error("nothing that is traced has a `{0}`")]
+    #[error("no traced syscall or event has an argument or field `{0}`")]
     Name(Name),
-    #[error("`{symbol}` is no value of {name}")]
+    #[error("`{symbol}` is not a known value of {name}")]
     Symbol { name: Name, symbol: String },
-    #[error("{0} is a number: a string cannot be compared with it")]
+    #[error("{0} is a number and cannot be compared with a string")]
     NotText(Name),
-    #[error("{0} is a string: it can be compared with strings only, with == != ~ !~")]
+    #[error("{0} is a string and can only be compared with a string, by == != ~ or !~")]
     NotNumber(Name),
 }
 
-/// A condition whose names and symbols are known.
+/// A condition whose names and symbols were resolved in a scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// It is the same for all events of this kind: what they do not have is compared with nothing, which is false.
-    Known(bool),
+    /// The result is the same for all events of this kind, because comparisons with names that they do not have are
+    /// false.
+    Constant(bool),
     Or(Vec<Bound>),
     And(Vec<Bound>),
     Not(Box<Bound>),
@@ -99,7 +104,7 @@ pub enum Bound {
         op: Op,
         with: i128,
     },
-    /// Any of the masks: all of its bits, or one of its bits.
+    /// At least one of the masks matches.
     Bits {
         name: NameId,
         masks: Vec<Mask>,
@@ -111,42 +116,42 @@ pub enum Bound {
     },
 }
 
-/// Bits that `&` asks for.
+/// The bits that `&` tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mask {
-    /// One of them is enough.
+    /// At least one of these bits must be set.
     Any(u64),
-    /// Among the bits `of`, these must be set and no others: a flag's own bits, or those of a field with one of its
-    /// values.
+    /// Of the bits `of`, exactly `bits` must be set. `of` are the bits of a flag, or those of a field that contains one
+    /// of several values.
     Exactly { bits: u64, of: u64 },
 }
 
 impl Expr {
-    /// Holds names and symbols against a scope. A comparison that means nothing there is false; `fit` learns which
-    /// mean something.
-    pub fn bind(&self, scope: &dyn Scope, fit: &mut Fit) -> Bound {
-        self.bind_from(&mut 0, scope, fit)
+    /// Resolves names and symbols in a scope. A comparison that cannot be resolved is false. `bindings` records which
+    /// comparisons could be resolved.
+    pub fn bind(&self, scope: &dyn Scope, bindings: &mut Bindings) -> Bound {
+        self.bind_from(&mut 0, scope, bindings)
     }
 
-    /// `at` counts the comparisons.
-    fn bind_from(&self, at: &mut usize, scope: &dyn Scope, fit: &mut Fit) -> Bound {
+    /// `index` is that of the next comparison.
+    fn bind_from(&self, index: &mut usize, scope: &dyn Scope, bindings: &mut Bindings) -> Bound {
         match self {
-            Expr::Or(parts) => decided(parts.iter().map(|part| part.bind_from(at, scope, fit)).collect(), true),
-            Expr::And(parts) => decided(parts.iter().map(|part| part.bind_from(at, scope, fit)).collect(), false),
-            Expr::Not(inner) => match inner.bind_from(at, scope, fit) {
-                Bound::Known(holds) => Bound::Known(!holds),
+            Expr::Or(parts) => simplified(parts.iter().map(|part| part.bind_from(index, scope, bindings)).collect(), true),
+            Expr::And(parts) => simplified(parts.iter().map(|part| part.bind_from(index, scope, bindings)).collect(), false),
+            Expr::Not(inner) => match inner.bind_from(index, scope, bindings) {
+                Bound::Constant(holds) => Bound::Constant(!holds),
                 bound => Bound::Not(Box::new(bound)),
             },
             Expr::Test(comparison) => {
-                *at += 1;
+                *index += 1;
                 match comparison.bind(scope) {
                     Ok(bound) => {
-                        fit.fits(*at - 1);
+                        bindings.bound(*index - 1);
                         bound
                     }
-                    Err(why) => {
-                        fit.refuse(*at - 1, why, scope);
-                        Bound::Known(false)
+                    Err(error) => {
+                        bindings.failed(*index - 1, error, scope);
+                        Bound::Constant(false)
                     }
                 }
             }
@@ -154,14 +159,15 @@ impl Expr {
     }
 }
 
-/// What is left of alternatives, or of a conjunction (which one part that is known to be false decides).
-fn decided(mut parts: Vec<Bound>, decisive: bool) -> Bound {
-    if parts.contains(&Bound::Known(decisive)) {
-        return Bound::Known(decisive);
+/// Simplifies a disjunction (`decisive` is true) or a conjunction (`decisive` is false): a part that is always
+/// `decisive` decides the result, and other constant parts are removed.
+fn simplified(mut parts: Vec<Bound>, decisive: bool) -> Bound {
+    if parts.contains(&Bound::Constant(decisive)) {
+        return Bound::Constant(decisive);
     }
-    parts.retain(|part| !matches!(part, Bound::Known(_)));
+    parts.retain(|part| !matches!(part, Bound::Constant(_)));
     match (parts.len(), decisive) {
-        (0, _) => Bound::Known(!decisive),
+        (0, _) => Bound::Constant(!decisive),
         (1, _) => parts.swap_remove(0),
         (_, true) => Bound::Or(parts),
         (_, false) => Bound::And(parts),
@@ -173,13 +179,17 @@ impl Comparison {
         let (name, kind) = scope.name(&self.name).ok_or_else(|| Unbound::Name(self.name.clone()))?;
         let textual = matches!(self.op, Op::Equal | Op::NotEqual | Op::Like | Op::Unlike);
         match (kind, &self.value) {
-            (Kind::Text | Kind::Either, Value::Text(with)) if textual => Ok(Bound::Text { name, op: self.op, with: with.clone() }),
-            // `comm == bash` is what perf's users write.
-            (Kind::Text, Value::Symbol(word)) if textual => Ok(Bound::Text { name, op: self.op, with: word.clone().into_bytes() }),
-            (Kind::Text, _) => Err(Unbound::NotNumber(self.name.clone())),
-            (Kind::Number | Kind::Either, Value::Text(_)) => Err(Unbound::NotText(self.name.clone())),
-            (Kind::Number | Kind::Either, value) if self.op == Op::Bits => Ok(Bound::Bits { name, masks: self.masks(value, scope)? }),
-            (Kind::Number | Kind::Either, value) => Ok(Bound::Compare { name, op: self.op, with: self.number(value, scope)? }),
+            (ValueType::Text | ValueType::Either, Value::Text(with)) if textual => {
+                Ok(Bound::Text { name, op: self.op, with: with.clone() })
+            }
+            // Users of perf write `comm == bash`, without quotes.
+            (ValueType::Text, Value::Symbol(word)) if textual => Ok(Bound::Text { name, op: self.op, with: word.clone().into_bytes() }),
+            (ValueType::Text, _) => Err(Unbound::NotNumber(self.name.clone())),
+            (ValueType::Number | ValueType::Either, Value::Text(_)) => Err(Unbound::NotText(self.name.clone())),
+            (ValueType::Number | ValueType::Either, value) if self.op == Op::Bits => {
+                Ok(Bound::Bits { name, masks: self.masks(value, scope)? })
+            }
+            (ValueType::Number | ValueType::Either, value) => Ok(Bound::Compare { name, op: self.op, with: self.number(value, scope)? }),
         }
     }
 
@@ -210,10 +220,10 @@ impl Comparison {
 }
 
 impl Bound {
-    /// Whether the condition holds for one event.
+    /// Evaluates the condition for one event.
     pub fn verdict(&self, subject: &dyn Subject) -> Verdict {
         match self {
-            Bound::Known(holds) => Verdict::of(*holds),
+            Bound::Constant(holds) => Verdict::of(*holds),
             Bound::Or(parts) => any(parts, subject, Verdict::Yes),
             Bound::And(parts) => any(parts, subject, Verdict::No),
             Bound::Not(inner) => inner.verdict(subject).not(),
@@ -237,7 +247,7 @@ impl Bound {
     }
 }
 
-/// The verdict `decisive` as soon as one part has it; otherwise its opposite, if all parts are known.
+/// Returns `decisive` if the verdict of a part is that, and otherwise its opposite if all verdicts are known.
 fn any(parts: &[Bound], subject: &dyn Subject, decisive: Verdict) -> Verdict {
     let mut all = decisive.not();
     for part in parts {
@@ -267,12 +277,12 @@ fn compare(number: i128, op: Op, with: i128) -> bool {
         Op::LessOrEqual => number <= with,
         Op::Greater => number > with,
         Op::GreaterOrEqual => number >= with,
-        // These bind to other kinds of test.
+        // These are bound to `Bits` and `Text`.
         Op::Bits | Op::Like | Op::Unlike => false,
     }
 }
 
-/// Compares a number that is `least` or more. It can only be decided where growing does not change the answer.
+/// Compares a number that is at least `least`. The result is known only if it is the same for all larger numbers.
 fn compare_growing(least: i128, op: Op, with: i128) -> Verdict {
     let passed = least > with;
     match op {

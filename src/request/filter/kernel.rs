@@ -1,57 +1,58 @@
-//! The part of a condition that the kernel can decide, in the language of its event filters.
+//! Converts conditions, or parts of them, to the kernel's event filters.
 //!
-//! What goes to the kernel must mean there exactly what it means here (kernel/trace/trace_events_filter.c): comparisons are made in the field's own width, `&` asks for any
-//! bit, strings know no escapes. Whatever would mean something else stays here.
+//! A filter must mean in the kernel exactly what the condition means in rtrace (kernel/trace/trace_events_filter.c).
+//! The kernel compares in the width of the field, `&` tests for any bit, and strings have no escapes. Conditions that
+//! would have another meaning there are not converted.
 
 use super::ast::{Comparison, Expr, Name, Op, Value};
 use crate::kernel::constant::Constant;
 
-/// The kernel takes one page, with the NUL.
+/// The kernel accepts one page, including the NUL.
 const FILTER_BYTES_MAX: usize = 4095;
-/// MAX_FILTER_STR_VAL: longer strings are refused.
+/// MAX_FILTER_STR_VAL: the kernel rejects longer strings.
 const STRING_BYTES_MAX: usize = 255;
 
 /// A field that the kernel can compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelField {
-    /// An integer of so many bits. Where the record's field is wider than the argument it stands for (registers), the bits beyond are compared as well: say
-    /// the record's width only if they are known to be clean.
+    /// An integer. The kernel compares all bits of the field. If the field is wider than the argument that it contains
+    /// (a register), its width may be given here only if the upper bits are known to be clean.
     Number { name: String, bits: u8, signed: bool },
-    /// A string: an array of char, or a `__data_loc` one.
+    /// A string: an array of char, or a `__data_loc` array of char.
     Text { name: String },
 }
 
-/// Where names and symbols mean what in the kernel.
+/// The fields of an event in the kernel.
 pub trait KernelScope {
-    /// The field behind a name; `None` where the kernel has none.
+    /// Returns the field of a name, or `None` if the kernel has none.
     fn field(&self, name: &Name) -> Option<KernelField>;
-    /// What a constant stands for that the name can be compared with.
+    /// Returns the value of a constant that the name can be compared with.
     fn constant(&self, name: &Name, symbol: &str) -> Option<Constant>;
 }
 
-/// The whole condition as a kernel filter; `None` if any part of it cannot be said there.
+/// Converts a whole condition to a kernel filter. Returns `None` if any part of it cannot be converted.
 pub fn to_kernel(expr: &Expr, scope: &dyn KernelScope) -> Option<String> {
     converted(expr, scope).filter(|text| text.len() <= FILTER_BYTES_MAX)
 }
 
-/// What the kernel can decide beforehand, and what is left to decide here: an event passes if both hold.
+/// Splits a condition into a kernel filter and the rest, which rtrace evaluates. An event matches if both hold.
 pub fn split_for_kernel(expr: &Expr, scope: &dyn KernelScope) -> (Option<String>, Option<Expr>) {
-    let (mut there, mut here) = (Vec::new(), Vec::new());
+    let (mut filters, mut rest) = (Vec::new(), Vec::new());
     for part in conjuncts(expr) {
         match converted(part, scope) {
-            Some(text) if there.iter().map(|t: &String| t.len() + 6).sum::<usize>() + text.len() + 2 <= FILTER_BYTES_MAX => {
-                there.push(text)
+            Some(text) if filters.iter().map(|t: &String| t.len() + 6).sum::<usize>() + text.len() + 2 <= FILTER_BYTES_MAX => {
+                filters.push(text)
             }
-            _ => here.push(part.clone()),
+            _ => rest.push(part.clone()),
         }
     }
-    let there = match there.len() {
+    let filter = match filters.len() {
         0 => None,
-        1 => there.pop(),
-        _ => Some(join(there.into_iter(), " && ")),
+        1 => filters.pop(),
+        _ => Some(join(filters.into_iter(), " && ")),
     };
-    let here = if here.len() > 1 { Some(Expr::And(here)) } else { here.pop() };
-    (there, here)
+    let rest = if rest.len() > 1 { Some(Expr::And(rest)) } else { rest.pop() };
+    (filter, rest)
 }
 
 fn conjuncts(expr: &Expr) -> Vec<&Expr> {
@@ -115,7 +116,7 @@ impl Number {
             }
             Value::Symbol(symbol) => {
                 let constant = scope.constant(&comparison.name, symbol)?;
-                // One value among the bits of a field: the kernel knows no masks.
+                // A value of a field of several bits would need a mask, which the kernel's filters do not have.
                 let mask = u64::try_from(constant.value).ok().filter(|bits| *bits == constant.mask)?;
                 let each = (0..64).map(|bit| mask & 1 << bit).filter(|bit| *bit != 0);
                 let each: Option<Vec<String>> = each.map(|bit| self.compare("&", bit.into())).collect();
@@ -139,7 +140,8 @@ fn number(comparison: &Comparison, value: &Value, scope: &dyn KernelScope) -> Op
     }
 }
 
-/// A comparison of strings. The kernel reads up to the closing quote, knows no escapes, and takes a `!` at a pattern's beginning for a negation.
+/// Converts a comparison of strings. The kernel reads up to the closing quote, has no escapes, and reads `!` at the
+/// beginning of a pattern as a negation.
 fn string(name: &str, op: Op, text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text).ok().filter(|text| !text.contains(['\0', '\n']) && text.len() <= STRING_BYTES_MAX)?;
     let quote = if text.contains('"') { '\'' } else { '"' };

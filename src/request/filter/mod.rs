@@ -1,26 +1,31 @@
-//! The language of `--filter`: conditions on calls and events.
+//! The language of `--filter`: conditions on syscalls and events.
 //!
 //! ```text
 //! expr        and {"||" and}
 //! and         unary {"&&" unary}
 //! unary       "!" unary | "(" expr ")" | comparison
 //! comparison  name ("==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~" | "!~") value
-//! name        word{"."word}                      an argument, a member (addr.port), ret, errno, duration, fd.path, comm, pid, tid, cpu
-//! value       part{"|"part}                      part: number[unit], "string", 'string' or a symbol of the argument's table
+//! name        word{"."word}     an argument, a member (addr.port), ret, errno, duration, fd.path, comm, pid, tid, cpu
+//! value       part{"|"part}
+//! part        number[unit] | "string" | 'string' | a symbol of the argument's table
 //! ```
-//! The way of a condition: [`parse()`] makes an [`Expr`]; [`Expr::bind`] holds its names and symbols against a [`Scope`] (a syscall's arguments, a
-//! tracepoint's fields) and gives a [`Bound`] that is cheap to evaluate, and a [`Fit`] collects whether all of it
-//! means something in any scope; [`split_for_kernel`] says which part of it the kernel can decide.
+//! A condition is processed in these steps:
+//!
+//! * [`parse()`] returns an [`Expr`].
+//! * [`Expr::bind`] resolves the names and symbols in a [`Scope`] (the arguments of a syscall, the fields of a
+//!   tracepoint). It returns a [`Bound`] condition, which is cheap to evaluate, and records in [`Bindings`] whether
+//!   each comparison could be resolved in at least one scope.
+//! * [`split_for_kernel`] separates the part that the kernel can evaluate.
 
 mod ast;
+mod bindings;
 mod eval;
-mod fit;
 mod kernel;
 mod parse;
 mod print;
 
 pub use ast::{Comparison, Expr, Name, Op, Value};
-pub use eval::{Bound, Kind, Mask, NameId, Operand, Scope, Subject, Unbound, Verdict};
-pub use fit::Fit;
+pub use bindings::Bindings;
+pub use eval::{Bound, Mask, NameId, Operand, Scope, Subject, Unbound, ValueType, Verdict};
 pub use kernel::{KernelField, KernelScope, split_for_kernel, to_kernel};
 pub use parse::parse;

@@ -1,18 +1,18 @@
-//! From text to a condition.
+//! Parses the text of conditions.
 
 use super::ast::{Comparison, Expr, Name, Op, Value};
-use crate::text::caret::Misplaced;
-use crate::text::units;
+use crate::text::caret::SyntaxError;
+use crate::text::quantity;
 
-type Parsed<T> = Result<T, Misplaced>;
+type Parsed<T> = Result<T, SyntaxError>;
 
-/// Parentheses and `!` deeper than this are refused, so that no text can exhaust the stack.
+/// The maximum depth of nested parentheses and `!`, so that no text can exhaust the stack.
 const DEPTH_MAX: usize = 100;
 
-/// A condition.
+/// Parses a condition.
 ///
 /// # Errors
-/// A mistake in the text, with its place.
+/// The text has a syntax error.
 pub fn parse(text: &str) -> Parsed<Expr> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let expr = parser.expr()?;
@@ -47,7 +47,7 @@ impl<'a> Parser<'a> {
     fn unary(&mut self) -> Parsed<Expr> {
         self.skip_blanks();
         if self.depth == DEPTH_MAX {
-            return Err(self.wrong(self.at, self.at, "the condition is nested too deep"));
+            return Err(self.wrong(self.at, self.at, "the condition is nested too deeply"));
         }
         self.depth += 1;
         let open = self.at;
@@ -80,7 +80,7 @@ impl<'a> Parser<'a> {
             return Err(self.wrong(
                 start,
                 self.at,
-                format!("`{name}` is no name; a condition begins with the name of an argument, then operator and value"),
+                format!("`{name}` is not a name; a condition consists of a name, an operator and a value, like fd == 3"),
             ));
         }
         let name = Name(name.to_owned());
@@ -97,14 +97,14 @@ impl<'a> Parser<'a> {
             self.at += text.len();
             return Ok(*op);
         }
-        let what = if rest.starts_with('=') {
-            "equality is written ==".to_owned()
+        let message = if rest.starts_with('=') {
+            "use == to test for equality".to_owned()
         } else if rest.starts_with("&&") || rest.starts_with("||") || rest.is_empty() || rest.starts_with(')') {
-            format!("`{name}` is compared with nothing; for a number that is not zero write {name} != 0")
+            format!("`{name}` has no operator and no value; to test for a number other than 0, write {name} != 0")
         } else {
-            "an operator is missing here (== != < <= > >= & ~ !~)".to_owned()
+            "an operator is missing (== != < <= > >= & ~ !~)".to_owned()
         };
-        Err(self.wrong(start, start, what))
+        Err(self.wrong(start, start, message))
     }
 
     fn value(&mut self, name: &Name, op: Op) -> Parsed<Value> {
@@ -118,25 +118,25 @@ impl<'a> Parser<'a> {
             parts.push(self.part(name)?);
         }
         if parts.len() > 1 && parts.iter().any(|part| matches!(part, Value::Text(_))) {
-            return Err(self.wrong(start, self.at, "strings cannot be combined with |; write two conditions with || between them"));
+            return Err(self.wrong(start, self.at, "strings cannot be combined with |; write two conditions and join them with ||"));
         }
         let value = if parts.len() == 1 { parts.swap_remove(0) } else { Value::AnyOf(parts) };
         match (op, &value) {
             (Op::Like | Op::Unlike, Value::Number(_) | Value::AnyOf(_)) => {
-                Err(self.wrong(start, self.at, "a pattern is a string: put it in quotes"))
+                Err(self.wrong(start, self.at, "a pattern must be a string in quotes"))
             }
             (Op::Like | Op::Unlike, Value::Symbol(word)) => {
-                let what = format!("a pattern is a string: {name} {} \"{word}\"", op.text());
-                Err(self.wrong(start, self.at, what))
+                let message = format!("a pattern must be a string in quotes: {name} {} \"{word}\"", op.text());
+                Err(self.wrong(start, self.at, message))
             }
             (Op::Less | Op::LessOrEqual | Op::Greater | Op::GreaterOrEqual | Op::Bits, Value::Text(_)) => {
-                Err(self.wrong(start, self.at, "strings can be compared with == != ~ and !~ only"))
+                Err(self.wrong(start, self.at, "strings can only be compared with == != ~ !~"))
             }
             _ => Ok(value),
         }
     }
 
-    /// Whether a single bar follows, not `||`.
+    /// Returns whether a single bar follows, and not `||`.
     fn peek_bar(&mut self) -> bool {
         self.skip_blanks();
         self.rest().starts_with('|') && !self.rest().starts_with("||")
@@ -154,24 +154,25 @@ impl<'a> Parser<'a> {
             return Err(self.missing(start, "a value"));
         }
         if word.starts_with(|c: char| c.is_ascii_digit()) {
-            let number = number(word, name.is_duration()).map_err(|what| self.wrong(start, self.at, what))?;
+            let number = number(word, name.is_duration()).map_err(|message| self.wrong(start, self.at, message))?;
             return Ok(Value::Number(if negative { -number } else { number }));
         }
         let whole = &self.text[start..self.at];
         if !is_name(word) {
-            return Err(self.wrong(start, self.at, format!("`{whole}` is no value; strings need quotes")));
+            return Err(self.wrong(start, self.at, format!("`{whole}` is not a value; strings need quotes")));
         }
-        // A minus belongs to the symbol: `ret == -ENOENT`.
+        // A minus is part of the symbol: `ret == -ENOENT`.
         Ok(Value::Symbol(whole.to_owned()))
     }
 
-    /// A string in quotes, with `\"` `\'` `\\` `\n` `\t` `\xNN`; before anything else a backslash is itself (patterns use it).
+    /// Parses a string in quotes. The escapes are `\"` `\'` `\\` `\n` `\t` `\xNN`; before other characters, a backslash
+    /// is kept, because patterns use it.
     fn string(&mut self, quote: char) -> Parsed<Value> {
         let start = self.at;
         self.next();
         let mut bytes = Vec::new();
         loop {
-            let c = self.next().ok_or_else(|| self.wrong(start, self.text.len(), "this string is not closed"))?;
+            let c = self.next().ok_or_else(|| self.wrong(start, self.text.len(), "this string has no closing quote"))?;
             if c == quote {
                 return Ok(Value::Text(bytes));
             }
@@ -187,7 +188,7 @@ impl<'a> Parser<'a> {
             Some('t') => bytes.push(b'\t'),
             Some('x') => {
                 let byte = self.rest().get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-                bytes.push(byte.ok_or_else(|| self.wrong(start, self.at, "\\x wants two hexadecimal digits"))?);
+                bytes.push(byte.ok_or_else(|| self.wrong(start, self.at, "\\x needs two hexadecimal digits"))?);
                 self.at += 2;
             }
             Some(c) => {
@@ -227,25 +228,25 @@ impl<'a> Parser<'a> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    fn wrong(&self, start: usize, end: usize, what: impl Into<String>) -> Misplaced {
-        Misplaced::new(self.text, start..end, what)
+    fn wrong(&self, start: usize, end: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError::new(self.text, start..end, message)
     }
 
-    fn missing(&self, at: usize, thing: &str) -> Misplaced {
+    fn missing(&self, at: usize, thing: &str) -> SyntaxError {
         match self.text[at..].chars().next() {
             None => self.wrong(at, at, format!("{thing} is missing at the end")),
             Some(c) => self.wrong(at, at + c.len_utf8(), format!("{thing} is missing before `{}`", c.escape_default())),
         }
     }
 
-    fn unexpected(&self) -> Misplaced {
+    fn unexpected(&self) -> SyntaxError {
         let c = self.rest().chars().next().unwrap_or(' ');
-        let what = match c {
-            ')' => "this parenthesis closes nothing".to_owned(),
-            '&' => "two bits in one condition are written A|B; to join conditions write &&".to_owned(),
-            _ => "here && or || should join two conditions".to_owned(),
+        let message = match c {
+            ')' => "this closing parenthesis has no opening one".to_owned(),
+            '&' => "use A|B to test several bits, and && to join conditions".to_owned(),
+            _ => "&& or || is missing between two conditions".to_owned(),
         };
-        self.wrong(self.at, self.at + c.len_utf8(), what)
+        self.wrong(self.at, self.at + c.len_utf8(), message)
     }
 }
 
@@ -257,26 +258,29 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// A number as C writes it (0x1f, 0644, 42), or with a unit of time or size (10ms, 4K); where a duration is meant, a bare one is milliseconds.
+/// Parses a number in the syntax of C (0x1f, 0644, 42), or with a unit of time or size (10ms, 4K). A duration without a
+/// unit is milliseconds.
 fn number(word: &str, duration: bool) -> Result<i128, String> {
     let digits = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let (bare, unit) = word.split_at(word.len() - digits.len());
     let in_range = |value: u64| i128::from(value);
     if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
-        return u64::from_str_radix(hex, 16).map(in_range).map_err(|_| format!("`{word}` is no hexadecimal number of 64 bits"));
+        return u64::from_str_radix(hex, 16).map(in_range).map_err(|_| format!("`{word}` is not a hexadecimal number of at most 64 bits"));
     }
     if duration {
-        return units::duration(word).map(in_range);
+        return quantity::duration(word).map(in_range);
     }
     if unit.is_empty() && bare.len() > 1 && bare.starts_with('0') && !bare.contains('.') {
-        return u64::from_str_radix(bare, 8).map(in_range).map_err(|_| format!("`{word}` is no octal number (it begins with 0)"));
+        return u64::from_str_radix(bare, 8)
+            .map(in_range)
+            .map_err(|_| format!("`{word}` is not an octal number (a leading 0 means octal)"));
     }
     let scale = match unit {
         "" => Some(1),
-        _ => units::size_scale(unit).or_else(|| units::time_scale(unit)),
+        _ => quantity::size_scale(unit).or_else(|| quantity::time_scale(unit)),
     };
-    let scale = scale.ok_or_else(|| format!("`{unit}` is no unit (time: ns us ms s m h; size: K M G)"))?;
-    units::scaled(bare, scale).map(in_range)
+    let scale = scale.ok_or_else(|| format!("`{unit}` is not a unit (of time: ns us ms s m h; of size: K M G)"))?;
+    quantity::scaled(bare, scale).map(in_range)
 }
 
 #[cfg(test)]

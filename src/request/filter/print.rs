@@ -1,7 +1,7 @@
-//! From a condition to a text that parses to the same condition.
+//! Prints conditions as text that parses to the same condition.
 
 use super::ast::{Comparison, Expr, Value};
-use crate::text::units;
+use crate::text::quantity;
 use std::fmt::{self, Display, Write};
 
 impl fmt::Display for Expr {
@@ -46,12 +46,12 @@ fn value(f: &mut fmt::Formatter<'_>, value: &Value, duration: bool) -> fmt::Resu
     match value {
         Value::Number(number) if duration => {
             let ns = u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX);
-            write!(f, "{}{}", if *number < 0 { "-" } else { "" }, units::print_duration(ns))
+            write!(f, "{}{}", if *number < 0 { "-" } else { "" }, quantity::print_duration(ns))
         }
         Value::Number(number) => number.fmt(f),
         Value::Text(bytes) => quoted(f, bytes),
         Value::Symbol(name) => f.write_str(name),
-        // The parser does not nest them.
+        // The parser does not nest `AnyOf`.
         Value::AnyOf(_) => Ok(()),
     }
 }

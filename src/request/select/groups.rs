@@ -1,8 +1,9 @@
-//! The names of the groups.
+//! The names of the groups of syscalls.
 
 use crate::beauty::row::Groups;
 
-/// Every group by the name that stands behind the percent sign, in the order `rtrace list groups` shows them. `%%stat` and `%%statfs` are strace's names.
+/// The groups by their names without the percent sign, in the order of `rtrace list groups`. `%%stat` and `%%statfs`
+/// are strace's names.
 pub const GROUPS: &[(&str, Groups)] = &[
     ("file", Groups::FILE),
     ("desc", Groups::DESC),
@@ -26,7 +27,7 @@ pub const GROUPS: &[(&str, Groups)] = &[
     ("pure", Groups::PURE),
 ];
 
-/// The bit of a group.
+/// Returns the bit of a group.
 pub fn group(name: &str) -> Option<Groups> {
     GROUPS.iter().find(|(known, _)| *known == name).map(|(_, bit)| *bit)
 }
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_bit_has_a_name() {
+    fn every_group_has_a_name() {
         let named = GROUPS.iter().fold(Groups::empty(), |all, (_, bit)| all | *bit);
         assert_eq!(named, Groups::all());
         assert_eq!(group("net"), group("network"));

@@ -1,33 +1,36 @@
-//! What the C library's functions ask the kernel for, where the names differ.
+//! Functions of the C library whose syscalls have other names.
 //!
-//! As glibc 2.33 and later does it on 64-bit machines. Only functions that are thin wrappers are here: what `malloc` does is no fact about a name.
+//! The syscalls are those of glibc 2.33 and later on 64-bit machines. Only thin wrappers are listed; `malloc`, for
+//! example, has no syscall of its own.
 
-/// A function of the C library and the syscalls it ends in.
+/// A function of the C library and the syscalls that it uses.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LibcName {
     pub function: &'static str,
     pub syscalls: &'static [&'static str],
-    /// Whoever asks for the name wants the syscalls, also where the kernel has a call of the function's own name (`stat`). Otherwise a kernel call of that name is taken
-    /// alone, and this is only worth a hint when nothing matched.
+    /// The name always selects these syscalls, even if the kernel has a syscall of the function's name (`stat`).
+    /// Otherwise the name selects the kernel's syscall, and the others are only a hint when no call matched.
     pub always: bool,
 }
 
 impl LibcName {
-    /// A clause that says so: for a note, or for a run in which nothing matched.
+    /// Returns a clause that names the syscalls, for a notice about the selection or about a run without matches.
     pub fn explanation(&self) -> String {
-        format!("the C library's {}() asks the kernel for {}", self.function, self.syscalls.join(" or "))
+        format!("the C library's {}() uses the syscall {}", self.function, self.syscalls.join(" or "))
     }
 }
 
-/// What a function ends in, if that has another name.
+/// Returns the syscalls of a function, if their names differ from its own.
 pub fn libc_name(function: &str) -> Option<&'static LibcName> {
     LIBC_NAMES.iter().find(|known| known.function == function)
 }
 
+/// An entry whose name always selects these syscalls.
 const fn same(function: &'static str, syscalls: &'static [&'static str]) -> LibcName {
     LibcName { function, syscalls, always: true }
 }
 
+/// An entry that is only a hint, because a syscall has the function's name.
 const fn hint(function: &'static str, syscalls: &'static [&'static str]) -> LibcName {
     LibcName { function, syscalls, always: false }
 }
@@ -102,31 +105,35 @@ mod tests {
     use crate::beauty::tables::SYSCALLS;
 
     #[test]
-    fn each_once() {
+    fn every_function_is_listed_once() {
         for name in LIBC_NAMES {
-            assert!(std::ptr::eq(libc_name(name.function).unwrap(), name), "{} is there twice", name.function);
+            assert!(std::ptr::eq(libc_name(name.function).unwrap(), name), "{} is listed twice", name.function);
             assert!(!name.syscalls.is_empty());
         }
     }
 
     #[test]
-    fn all_of_them_are_syscalls() {
+    fn every_listed_syscall_has_a_row() {
         for syscall in LIBC_NAMES.iter().flat_map(|name| name.syscalls) {
             assert!(SYSCALLS.iter().any(|row| row.name == *syscall), "there is no {syscall}");
         }
     }
 
     #[test]
-    fn what_is_a_hint_only_is_a_syscall_itself() {
+    fn the_kernel_has_a_syscall_of_every_hints_name() {
         for name in LIBC_NAMES.iter().filter(|name| !name.always) {
-            assert!(SYSCALLS.iter().any(|row| row.name == name.function), "{} is no syscall: it should always be mapped", name.function);
+            assert!(
+                SYSCALLS.iter().any(|row| row.name == name.function),
+                "{} is not a syscall, so it should always be mapped",
+                name.function
+            );
         }
     }
 
     #[test]
-    fn explained() {
-        assert_eq!(libc_name("open").unwrap().explanation(), "the C library's open() asks the kernel for openat");
-        assert_eq!(libc_name("lstat").unwrap().explanation(), "the C library's lstat() asks the kernel for newfstatat or lstat");
+    fn the_explanation_names_function_and_syscalls() {
+        assert_eq!(libc_name("open").unwrap().explanation(), "the C library's open() uses the syscall openat");
+        assert_eq!(libc_name("lstat").unwrap().explanation(), "the C library's lstat() uses the syscall newfstatat or lstat");
         assert_eq!(libc_name("openat"), None);
     }
 }

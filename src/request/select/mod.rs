@@ -1,4 +1,4 @@
-//! The language of `-e`: what is to be traced.
+//! The language of `-e`, which selects syscalls and events.
 //!
 //! ```text
 //! LIST      item{,item}; `trace=LIST` is the same
@@ -6,7 +6,7 @@
 //! selector  syscall or glob | %group | /regex/ | subsystem:event-glob | FILE.bpf.c | FILE.bpf.o
 //! term      nr=N  max-stack=N  call-graph=fp|dwarf[:SIZE]  kernel-stack  name=X  no-inherit
 //! ```
-//! Parsing and printing look nothing up but the groups; [`resolve()`] holds the names against a table of syscalls.
+//! Parsing and printing know the names of groups only; [`resolve()`] looks up the other names in a table of syscalls.
 
 mod groups;
 mod libc_names;

@@ -1,19 +1,21 @@
-//! From the text of `-e` to items.
+//! Parses the text of `-e` to items.
 
 use super::groups::{GROUPS, group};
 use crate::request::{Item, Selector};
 use crate::session::{CallGraph, Terms};
-use crate::text::caret::Misplaced;
+use crate::text::caret::SyntaxError;
 use crate::text::near;
-use crate::text::units;
+use crate::text::quantity;
+use std::fmt::Display;
 use std::ops::Range;
+use std::str::FromStr;
 
-type Parsed<T> = Result<T, Misplaced>;
+type Parsed<T> = Result<T, SyntaxError>;
 
-/// The items of one `-e`; `list` counts the `-e` options from 0.
+/// Parses the items of one `-e`. `list` is the index of the `-e` option, from 0.
 ///
 /// # Errors
-/// A mistake in the text, with its place.
+/// The text has a syntax error.
 pub fn parse_list(text: &str, list: usize) -> Parsed<Vec<Item>> {
     let mut cursor = Cursor { text, at: text.strip_prefix("trace=").map_or(0, |rest| text.len() - rest.len()) };
     let mut items = Vec::new();
@@ -23,20 +25,20 @@ pub fn parse_list(text: &str, list: usize) -> Parsed<Vec<Item>> {
             return Ok(items);
         }
         if !cursor.take(',') {
-            return Err(cursor.wrong_here("here a comma should separate two items"));
+            return Err(cursor.wrong_here("a comma is missing between two items"));
         }
     }
 }
 
-/// The event of `--switch-on` and `--switch-off`: one name, no pattern of groups.
+/// Parses the event of `--switch-on` or `--switch-off`: a single event or syscall, without groups, regexes and terms.
 ///
 /// # Errors
-/// A mistake in the text, with its place.
+/// The text has a syntax error.
 pub fn parse_event(text: &str) -> Parsed<Selector> {
     let mut cursor = Cursor { text, at: 0 };
     let selector = selector(&mut cursor)?;
     if cursor.at < text.len() || !matches!(selector, Selector::Event { .. } | Selector::Syscall(_)) {
-        return Err(Misplaced::new(text, 0..text.len(), "one event is wanted here, as `sched:sched_switch`, or one syscall"));
+        return Err(SyntaxError::new(text, 0..text.len(), "expected one event, like `sched:sched_switch`, or one syscall"));
     }
     Ok(selector)
 }
@@ -47,7 +49,7 @@ fn item(cursor: &mut Cursor, list: usize) -> Parsed<Item> {
     let selector_at = cursor.at;
     let selector = match cursor.file() {
         Some(_) if negated => {
-            return Err(cursor.wrong(selector_at..cursor.at, "programs of a file can only be added, not taken away with !"));
+            return Err(cursor.wrong(selector_at..cursor.at, "! cannot exclude the programs of a file"));
         }
         Some(path) => Selector::Object(path.into()),
         None => selector(cursor)?,
@@ -55,7 +57,7 @@ fn item(cursor: &mut Cursor, list: usize) -> Parsed<Item> {
     let terms_at = cursor.at;
     let terms = if cursor.take('/') { terms(cursor)? } else { Terms::default() };
     if negated && terms != Terms::default() {
-        return Err(cursor.wrong(terms_at..cursor.at, "what is taken away with ! can have no terms"));
+        return Err(cursor.wrong(terms_at..cursor.at, "an item with ! cannot have terms"));
     }
     cursor.skip_blanks();
     Ok(Item { negated, selector, terms, filter: None, list })
@@ -69,7 +71,7 @@ fn selector(cursor: &mut Cursor) -> Parsed<Selector> {
     let word = cursor.word();
     let at = start..cursor.at;
     if word.is_empty() {
-        return Err(cursor.wrong_here("a name is missing: a syscall, a glob, %group, /regex/ or subsystem:event"));
+        return Err(cursor.wrong_here("a name is missing: expected a syscall, a glob, %group, /regex/ or subsystem:event"));
     }
     if let Some(name) = word.strip_prefix('%') {
         return match group(name) {
@@ -77,26 +79,26 @@ fn selector(cursor: &mut Cursor) -> Parsed<Selector> {
             None => Err(cursor.wrong(at, unknown_group(name))),
         };
     }
-    if let Some(bad) = word.char_indices().find(|(_, c)| !may_stand_in_a_name(*c)) {
-        let place = start + bad.0..start + bad.0 + bad.1.len_utf8();
-        return Err(cursor.wrong(place, format!("`{}` cannot stand in a name", bad.1.escape_default())));
+    if let Some(bad) = word.char_indices().find(|(_, c)| !is_name_character(*c)) {
+        let range = start + bad.0..start + bad.0 + bad.1.len_utf8();
+        return Err(cursor.wrong(range, format!("`{}` is not allowed in a name", bad.1.escape_default())));
     }
     match word.split_once(':') {
         None => Ok(Selector::Syscall(word.to_owned())),
         Some((subsystem, name)) if !subsystem.is_empty() && !name.is_empty() && !name.contains(':') => {
             Ok(Selector::Event { subsystem: subsystem.to_owned(), name: name.to_owned() })
         }
-        Some(_) => Err(cursor.wrong(at, "an event is written subsystem:event")),
+        Some(_) => Err(cursor.wrong(at, "an event has the form subsystem:event")),
     }
 }
 
-/// The regex behind its first slash. A slash inside is written `\/`; everything else belongs to the regex as it is.
+/// Parses a regex after its first slash. In the regex, `\/` is a slash; everything else is passed on unchanged.
 fn regex(cursor: &mut Cursor) -> Parsed<Selector> {
     let start = cursor.at - 1;
     let mut pattern = String::new();
     loop {
         match cursor.next() {
-            None => return Err(cursor.wrong(start..cursor.at, "this regex is not closed by a slash")),
+            None => return Err(cursor.wrong(start..cursor.at, "this regex has no closing slash")),
             Some('/') => break,
             Some('\\') => match cursor.next() {
                 Some('/') => pattern.push('/'),
@@ -115,70 +117,71 @@ fn regex(cursor: &mut Cursor) -> Parsed<Selector> {
     }
 }
 
-/// Terms behind their first slash, up to and with the closing one.
+/// Parses terms after their first slash, up to and including the closing one.
 fn terms(cursor: &mut Cursor) -> Parsed<Terms> {
     let open = cursor.at - 1;
     let mut terms = Terms::default();
     loop {
         let start = cursor.at;
         let term = cursor.until(&[',', '/']);
-        term_into(&mut terms, term).map_err(|what| cursor.wrong(start..start + term.len(), what))?;
+        term_into(&mut terms, term).map_err(|message| cursor.wrong(start..start + term.len(), message))?;
         match cursor.next() {
             Some('/') => return Ok(terms),
             Some(_) => {}
-            None => return Err(cursor.wrong(open..cursor.at, "these terms are not closed by a slash")),
+            None => return Err(cursor.wrong(open..cursor.at, "these terms have no closing slash")),
         }
     }
 }
 
-/// What files of BPF programs end in.
+/// The extensions of files with BPF programs.
 const FILE_ENDINGS: [&str; 2] = [".bpf.c", ".bpf.o"];
 
-const TERMS: [&str; 6] = ["nr", "max-stack", "call-graph", "kernel-stack", "name", "no-inherit"];
+const TERMS: &str = "nr, max-stack, call-graph, kernel-stack, name or no-inherit";
 
 fn term_into(terms: &mut Terms, term: &str) -> Result<(), String> {
     let (key, value) = term.split_once('=').map_or((term, None), |(key, value)| (key, Some(value)));
-    let wanted = || value.filter(|v| !v.is_empty()).ok_or_else(|| format!("`{key}` wants a value: {key}=..."));
+    let required = || value.filter(|v| !v.is_empty()).ok_or_else(|| format!("`{key}` needs a value: {key}=..."));
     match key {
-        "nr" => terms.nr = Some(number(wanted()?)?),
-        "max-stack" => terms.max_stack = Some(number(wanted()?)?),
-        "call-graph" => terms.call_graph = Some(call_graph(wanted()?)?),
-        "name" => terms.name = Some(wanted()?.to_owned()),
+        "nr" => terms.nr = Some(number(required()?, u64::MAX)?),
+        "max-stack" => terms.max_stack = Some(number(required()?, u16::MAX)?),
+        "call-graph" => terms.call_graph = Some(call_graph(required()?)?),
+        "name" => terms.name = Some(required()?.to_owned()),
         "kernel-stack" | "no-inherit" if value.is_some() => return Err(format!("`{key}` takes no value")),
         "kernel-stack" => terms.kernel_stack = true,
         "no-inherit" => terms.no_inherit = true,
-        "" => return Err(format!("a term is missing ({})", TERMS.join(", "))),
-        other => return Err(format!("`{other}` is no term ({})", TERMS.join(", "))),
+        "" => return Err(format!("a term is missing (use {TERMS})")),
+        other => return Err(format!("`{other}` is not a term (use {TERMS})")),
     }
     Ok(())
 }
 
-fn number<N: std::str::FromStr + PartialEq + Default>(text: &str) -> Result<N, String> {
+/// Parses a number from 1 to `max`, which is the maximum of the type.
+fn number<N: FromStr + PartialEq + Default + Display>(text: &str, max: N) -> Result<N, String> {
     match text.parse::<N>() {
         Ok(number) if number != N::default() => Ok(number),
-        _ => Err(format!("`{text}` is no count from 1 up to what fits")),
+        _ => Err(format!("`{text}` is not a number from 1 to {max}")),
     }
 }
 
-/// The most bytes of stack that perf_event_open(2) takes for sample_stack_user.
+/// The maximum of `sample_stack_user` of perf_event_open(2), in bytes.
 const STACK_BYTES_MAX: u32 = 65_528 - 8;
 
-/// A way to take stacks.
+/// Parses a method of recording call graphs.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the text.
+/// The text is not a method; the error is a sentence with the reason.
 pub fn call_graph(text: &str) -> Result<CallGraph, String> {
     match text.split_once(':').map_or((text, None), |(kind, size)| (kind, Some(size))) {
         ("fp", None) => Ok(CallGraph::FramePointer),
         ("dwarf", None) => Ok(CallGraph::Dwarf { size: None }),
         ("dwarf", Some(size)) => {
-            let bytes = units::size(size)?.next_multiple_of(8);
+            let bytes = quantity::size(size)?.next_multiple_of(8);
             match u32::try_from(bytes) {
                 Ok(bytes @ 1..=STACK_BYTES_MAX) => Ok(CallGraph::Dwarf { size: Some(bytes) }),
-                _ => Err(format!("`{size}` of stack do not fit into a record (1 to {STACK_BYTES_MAX} bytes)")),
+                _ => Err(format!("`{size}` is not a valid stack size (a record has room for 1 to {STACK_BYTES_MAX} bytes)")),
             }
         }
-        _ => Err(format!("`{text}` is no way to take stacks (fp, dwarf, dwarf:SIZE)")),
+        _ => Err(format!("`{text}` is not a call graph method (use fp, dwarf or dwarf:SIZE)")),
     }
 }
 
@@ -186,13 +189,13 @@ fn unknown_group(name: &str) -> String {
     let near = near::nearest(name, GROUPS.iter().map(|(known, _)| *known), 3);
     if near.is_empty() {
         let all: Vec<String> = GROUPS.iter().map(|(known, _)| format!("%{known}")).collect();
-        return format!("there is no group %{name} ({})", all.join(" "));
+        return format!("there is no group %{name} (the groups are {})", all.join(" "));
     }
     let near: Vec<String> = near.iter().map(|known| format!("%{known}")).collect();
     format!("there is no group %{name}{}", near::hint(&near))
 }
 
-fn may_stand_in_a_name(c: char) -> bool {
+fn is_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_*?[]!-.:@".contains(c)
 }
 
@@ -229,7 +232,8 @@ impl<'a> Cursor<'a> {
         word
     }
 
-    /// The name of a file of BPF programs, if one stands here before the next comma: all up to its ending, slashes and blanks too. The ending ends the item, or terms follow.
+    /// Consumes the name of a file with BPF programs, if there is one before the next comma: everything up to its
+    /// extension, including slashes and blanks. Only terms or blanks may follow.
     fn file(&mut self) -> Option<&'a str> {
         let item = self.rest().split(',').next()?;
         let ends = FILE_ENDINGS.iter().flat_map(|ending| item.match_indices(ending).map(|(at, found)| at + found.len()));
@@ -242,12 +246,12 @@ impl<'a> Cursor<'a> {
         self.until(&[',', '/', ' '])
     }
 
-    fn wrong(&self, at: Range<usize>, what: impl Into<String>) -> Misplaced {
-        Misplaced::new(self.text, at, what)
+    fn wrong(&self, at: Range<usize>, message: impl Into<String>) -> SyntaxError {
+        SyntaxError::new(self.text, at, message)
     }
 
-    fn wrong_here(&self, what: impl Into<String>) -> Misplaced {
-        self.wrong(self.at..self.at, what)
+    fn wrong_here(&self, message: impl Into<String>) -> SyntaxError {
+        self.wrong(self.at..self.at, message)
     }
 }
 

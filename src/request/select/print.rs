@@ -1,9 +1,9 @@
-//! From items to a text that parses to the same items.
+//! Prints items as text that parses to the same items.
 
 use crate::request::{Item, Selector};
 use crate::session::{CallGraph, Terms};
 
-/// A list as `-e` takes it.
+/// Formats items as a list for `-e`.
 pub fn print_list(items: &[Item]) -> String {
     let items: Vec<String> =
         items.iter().map(|item| format!("{}{}{}", if item.negated { "!" } else { "" }, item.selector, terms(&item.terms))).collect();

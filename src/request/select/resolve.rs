@@ -1,7 +1,7 @@
-//! From items to the syscalls they mean.
+//! Resolves items to the selected syscalls.
 //!
-//! The lists of all `-e` are read as one, from left to right: each item adds to what is selected, `!` takes away from it. Where the first item for syscalls takes
-//! away, it starts from all of them.
+//! The lists of all `-e` options are read as one, from left to right: an item adds syscalls to the selection, and an
+//! item with `!` removes them. If the first item for syscalls removes, the selection starts with all syscalls.
 
 use super::groups::group;
 use super::libc_names::libc_name;
@@ -12,38 +12,39 @@ use crate::text::glob;
 use crate::text::near;
 use smallvec::SmallVec;
 
-/// Which syscalls are traced, and which items said so.
+/// The selected syscalls, and the items that select them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// For each row of the table: whether it is selected.
     pub rows: Vec<bool>,
-    /// For each row: the items that select it, by their index among all items. Empty for a selected row that is there only because all are.
+    /// For each row: the indices of the items that select it. Empty for a row that is selected only because all are.
     pub items: Vec<SmallVec<[u16; 2]>>,
-    /// Selected calls that have no row: the ABI that has them, and their number in it.
+    /// Selected syscalls without a row: their ABI and their number in it.
     pub others: Vec<(Abi, u32)>,
-    /// Numbers that nobody knows a name of are selected as well: all syscalls were meant at first.
+    /// Numbers without a name are selected, too, because the selection started with all syscalls.
     pub unknown: bool,
-    /// Sentences for the user: which names were mapped to others.
-    pub notes: Vec<String>,
+    /// Messages for the user about names that were mapped to other names.
+    pub notices: Vec<String>,
 }
 
 impl Selection {
-    /// Whether nothing at all is selected.
+    /// Returns whether no syscall is selected.
     pub fn is_empty(&self) -> bool {
         !self.unknown && self.others.is_empty() && !self.rows.contains(&true)
     }
 
-    /// How many rows are selected.
+    /// Returns the number of selected rows.
     pub fn count(&self) -> usize {
         self.rows.iter().filter(|selected| **selected).count()
     }
 }
 
-/// Holds the syscall items of `items` against the table. `syscalls` is `--syscalls` or `--no-syscalls`; without it, syscalls are traced if an item selects some, or
-/// if there is no item that adds anything else. `others` are names of calls without a row (other ABIs').
+/// Resolves the items for syscalls with the table `rows`. `syscalls` is `--syscalls` or `--no-syscalls`. Without these
+/// options, syscalls are traced if an item selects some, or if no item adds events. `others` are the syscalls without a
+/// row (of other ABIs): their ABIs, numbers and names.
 ///
 /// # Errors
-/// A sentence a line for every name, pattern or group that means nothing here, with the names that are near.
+/// A name, pattern or group matches no syscall. The error has a line for each of them, with similar names.
 pub fn resolve(items: &[Item], syscalls: Option<bool>, rows: &[Syscall], others: &[(Abi, u32, &str)]) -> Result<Selection, String> {
     let mut selection = Selection { rows: vec![false; rows.len()], items: vec![SmallVec::new(); rows.len()], ..Selection::default() };
     if starts_from_all(items, syscalls) {
@@ -51,7 +52,7 @@ pub fn resolve(items: &[Item], syscalls: Option<bool>, rows: &[Syscall], others:
         selection.others = others.iter().map(|(abi, nr, _)| (*abi, *nr)).collect();
         selection.unknown = true;
     }
-    let table = Table { rows, others };
+    let table = SyscallTable { rows, others };
     let mut errors = Vec::new();
     for (index, item) in items.iter().enumerate().filter(|(_, item)| is_about_syscalls(item)) {
         match table.matches(&item.selector) {
@@ -62,20 +63,20 @@ pub fn resolve(items: &[Item], syscalls: Option<bool>, rows: &[Syscall], others:
     if errors.is_empty() { Ok(selection) } else { Err(errors.join("\n")) }
 }
 
-/// A regex as `-e` means it: it may match anywhere in a name.
+/// Compiles a regex of `-e`, which may match anywhere in a name.
 ///
 /// # Errors
-/// What is wrong with it, in one sentence.
+/// The regex is not valid; the error is a sentence with the reason.
 pub fn regex(pattern: &str) -> Result<regex::Regex, String> {
     regex::Regex::new(pattern).map_err(|error| {
         let text = error.to_string();
         let last = text.lines().last().unwrap_or_default().trim();
-        format!("the regex is wrong: {}", last.strip_prefix("error: ").unwrap_or(last))
+        format!("the regex is not valid: {}", last.strip_prefix("error: ").unwrap_or(last))
     })
 }
 
 fn is_about_syscalls(item: &Item) -> bool {
-    item.selector.is_of_syscalls()
+    item.selector.selects_syscalls()
 }
 
 fn starts_from_all(items: &[Item], syscalls: Option<bool>) -> bool {
@@ -86,12 +87,12 @@ fn starts_from_all(items: &[Item], syscalls: Option<bool>) -> bool {
     }
 }
 
-/// What one selector means.
+/// The syscalls that match a selector.
 #[derive(Default)]
 struct Matches {
     rows: Vec<usize>,
     others: Vec<(Abi, u32)>,
-    note: Option<String>,
+    notice: Option<String>,
 }
 
 impl Selection {
@@ -108,16 +109,17 @@ impl Selection {
         if !item.negated {
             self.others.extend(matches.others);
         }
-        self.notes.extend(matches.note);
+        self.notices.extend(matches.notice);
     }
 }
 
-struct Table<'a> {
+/// The syscalls with rows, and those without.
+struct SyscallTable<'a> {
     rows: &'a [Syscall],
     others: &'a [(Abi, u32, &'a str)],
 }
 
-impl Table<'_> {
+impl SyscallTable<'_> {
     fn matches(&self, selector: &Selector) -> Result<Matches, String> {
         let found = match selector {
             Selector::Syscall(name) if !glob::is_pattern(name) => return self.named(name),
@@ -134,12 +136,13 @@ impl Table<'_> {
             Selector::Event { .. } | Selector::Probe(_) | Selector::Object(_) => Matches::default(),
         };
         if found.rows.is_empty() && found.others.is_empty() {
-            return Err(format!("no syscall matches {selector} (`rtrace list syscalls` shows them all)"));
+            return Err(format!("no syscall matches {selector} (`rtrace list syscalls` shows all syscalls)"));
         }
         Ok(found)
     }
 
-    /// A plain name: the kernel's, the one in the kernel's event (`newstat`), or the C library's.
+    /// Resolves a name without wildcards: that of the kernel, that of the kernel's event (`newstat`), or that of the C
+    /// library.
     fn named(&self, name: &str) -> Result<Matches, String> {
         let mut found = self.filtered(|known| known == name);
         if found.rows.is_empty() && found.others.is_empty() {
@@ -151,7 +154,7 @@ impl Table<'_> {
             if !more.rows.is_empty() {
                 found.rows = more.rows;
                 let names: Vec<&str> = found.rows.iter().map(|row| self.rows[*row].name).collect();
-                found.note = Some(format!("{name} is traced as {}: {}", names.join(", "), libc.explanation()));
+                found.notice = Some(format!("{name} is traced as {}: {}", names.join(", "), libc.explanation()));
             }
         }
         if found.rows.is_empty() && found.others.is_empty() { Err(self.unknown(name)) } else { Ok(found) }
@@ -160,15 +163,15 @@ impl Table<'_> {
     fn filtered(&self, matches: impl Fn(&str) -> bool) -> Matches {
         let rows = (0..self.rows.len()).filter(|row| matches(self.rows[*row].name)).collect();
         let others = self.others.iter().filter(|(_, _, name)| matches(name)).map(|(abi, nr, _)| (*abi, *nr)).collect();
-        Matches { rows, others, note: None }
+        Matches { rows, others, notice: None }
     }
 
     fn unknown(&self, name: &str) -> String {
         if group(name).is_some() {
-            return format!("there is no syscall called {name}; the group is written %{name}");
+            return format!("there is no syscall {name}; for the group, write %{name}");
         }
         let names = self.rows.iter().map(|row| row.name).chain(self.others.iter().map(|(_, _, name)| *name));
-        format!("there is no syscall called {name}{}", near::hint(&near::nearest(name, names, 4)))
+        format!("there is no syscall {name}{}", near::hint(&near::nearest(name, names, 4)))
     }
 }
 

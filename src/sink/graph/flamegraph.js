@@ -1,8 +1,9 @@
 "use strict";
-// Zooms into a place on a click, finds names by a regular expression. Works on what is drawn: every place is a group with its depth, and where it begins and how wide it is in parts of the whole.
+// Zooms into a node on a click, and finds names by a regular expression. Every node of the drawing is a group with its
+// depth, and with its left end and its width as parts of the total width.
 (() => {
   const svg = document.documentElement;
-  const places = [...svg.querySelectorAll("g[data-depth]")].map((group) => ({
+  const nodes = [...svg.querySelectorAll("g[data-depth]")].map((group) => ({
     group,
     name: group.dataset.name,
     depth: +group.dataset.depth,
@@ -13,25 +14,25 @@
   }));
   const status = svg.getElementById("status");
   const frame = { width: +svg.dataset.width, letter: +svg.dataset.letter };
-  let shown = places[0];
+  let shown = nodes[0];
   let searched = null;
 
   function draw() {
-    for (const place of places) {
-      const above = place.depth < shown.depth;
-      const inside = place.left >= shown.left - 1e-9 && place.left + place.width <= shown.left + shown.width + 1e-9;
-      const holds = place.left <= shown.left + 1e-9 && place.left + place.width >= shown.left + shown.width - 1e-9;
+    for (const node of nodes) {
+      const above = node.depth < shown.depth;
+      const inside = node.left >= shown.left - 1e-9 && node.left + node.width <= shown.left + shown.width + 1e-9;
+      const holds = node.left <= shown.left + 1e-9 && node.left + node.width >= shown.left + shown.width - 1e-9;
       const visible = above ? holds : inside;
-      place.group.style.display = visible ? "" : "none";
+      node.group.style.display = visible ? "" : "none";
       if (!visible) continue;
-      const x = above ? 0 : ((place.left - shown.left) / shown.width) * frame.width;
-      const width = above ? frame.width : (place.width / shown.width) * frame.width;
-      place.rect.setAttribute("x", x);
-      place.rect.setAttribute("width", Math.max(width - 0.3, 0.2));
+      const x = above ? 0 : ((node.left - shown.left) / shown.width) * frame.width;
+      const width = above ? frame.width : (node.width / shown.width) * frame.width;
+      node.rect.setAttribute("x", x);
+      node.rect.setAttribute("width", Math.max(width - 0.3, 0.2));
       const letters = Math.floor((width - 6) / frame.letter);
-      place.text.setAttribute("x", x + 3);
-      place.text.textContent = letters < 3 ? "" : place.name.length <= letters ? place.name : place.name.slice(0, letters - 2) + "..";
-      place.group.classList.toggle("above", above);
+      node.text.setAttribute("x", x + 3);
+      node.text.textContent = letters < 3 ? "" : node.name.length <= letters ? node.name : node.name.slice(0, letters - 2) + "..";
+      node.group.classList.toggle("above", above);
     }
   }
 
@@ -44,15 +45,15 @@
       status.textContent = error.message;
       return;
     }
-    // A place below one that was found does not count twice.
+    // A node below a matching node is not counted twice.
     let sum = 0;
     let end = -1;
-    for (const place of places) {
-      const found = expression !== null && place.depth > 0 && expression.test(place.name);
-      place.group.classList.toggle("found", found);
-      if (found && place.left >= end - 1e-9) {
-        sum += place.width;
-        end = place.left + place.width;
+    for (const node of nodes) {
+      const found = expression !== null && node.depth > 0 && expression.test(node.name);
+      node.group.classList.toggle("found", found);
+      if (found && node.left >= end - 1e-9) {
+        sum += node.width;
+        end = node.left + node.width;
       }
     }
     status.textContent = expression ? `/${searched}/: ${(100 * sum).toFixed(2)}%` : "";
@@ -60,14 +61,14 @@
 
   svg.addEventListener("click", (event) => {
     const group = event.target.closest("g[data-depth]");
-    const place = group && places.find((one) => one.group === group);
-    if (place) {
-      shown = place;
+    const node = group && nodes.find((one) => one.group === group);
+    if (node) {
+      shown = node;
       draw();
     } else if (event.target.closest("#search")) {
       find(prompt("Find names (a regular expression, nothing clears):", searched || ""));
     } else if (event.target.closest("#reset")) {
-      shown = places[0];
+      shown = nodes[0];
       draw();
     }
   });
@@ -76,7 +77,7 @@
       event.preventDefault();
       find(prompt("Find names (a regular expression, nothing clears):", searched || ""));
     } else if (event.key === "Escape") {
-      shown = places[0];
+      shown = nodes[0];
       draw();
     }
   });

@@ -1,9 +1,11 @@
-//! Folded stacks: a path a line, its names joined by semicolons, then its weight. What flame graph programs read.
+//! Folded stacks: one line per call path, its names joined by semicolons and followed by its weight, as flame graph
+//! programs read them.
 
 use super::tree::Tree;
 use crate::text::{escape, number};
 
-/// The lines, in the order of their bytes, so that two runs can be compared. A semicolon or line break within a name is escaped.
+/// Returns the lines sorted bytewise, so that two runs can be compared. Semicolons and line breaks in names are
+/// escaped.
 pub fn folded(tree: &Tree) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = tree.paths().map(|(names, weight)| line(&names, weight)).collect();
     lines.sort_unstable();
@@ -26,14 +28,14 @@ fn line(names: &[&[u8]], weight: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::Kind;
+    use super::super::tree::NodeKind;
     use super::*;
 
     #[test]
-    fn a_line_a_path() {
+    fn each_path_is_a_line() {
         let mut tree = Tree::new();
         for path in [&["sh", "main", "read"][..], &["a;b\n", "f(x; y)", "write"]] {
-            let end = path.iter().fold(Tree::ROOT, |place, name| tree.below(place, name.as_bytes(), Kind::User));
+            let end = path.iter().fold(Tree::ROOT, |node, name| tree.child(node, name.as_bytes(), NodeKind::User));
             tree.add(end, 7);
         }
         assert_eq!(String::from_utf8(folded(&tree)).unwrap(), "a\\x3bb\\n;f(x\\x3b y);write 7\nsh;main;read 7\n");

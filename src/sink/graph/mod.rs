@@ -1,12 +1,12 @@
-//! `--folded` and `--flamegraph`: the call paths of all calls that are shown, and what they weigh.
+//! `--folded` and `--flamegraph`: the call paths of all shown calls, with their weights.
 
 mod folded;
 mod svg;
 mod tree;
 
-use super::{Over, Sink, View, path};
+use super::{Sink, TraceResult, View, path};
 use crate::beauty::lookup;
-use crate::event::{Call, Event, What};
+use crate::event::{Call, Event, EventKind};
 use crate::interrupt::Waiter;
 use crate::request::{Graphs, Weight};
 use crate::say;
@@ -14,42 +14,42 @@ use crate::stream::Stream;
 use anyhow::Context;
 use std::io;
 use std::path::Path;
-use tree::{Kind, Tree};
+use tree::{NodeKind, Tree};
 
-/// A file and what it is called.
-struct Written {
+/// An output file with its name.
+struct GraphFile {
     stream: Stream,
     name: String,
 }
 
-impl Written {
+impl GraphFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         Ok(self.stream.write_all(bytes).map_err(|unwritten| unwritten.named(&self.name))?)
     }
 }
 
-/// Adds up, and writes at the end.
+/// The sink that sums up call paths and writes the graphs at the end.
 pub struct Graph {
     tree: Tree,
     weight: Weight,
-    folded: Option<Written>,
-    picture: Option<Written>,
+    folded: Option<GraphFile>,
+    picture: Option<GraphFile>,
     calls: u64,
-    /// What the picture is called.
+    /// The title of the flame graph.
     title: String,
-    /// Used again for each path.
-    names: Vec<(Vec<u8>, Kind)>,
+    /// The frames of the present call, kept for its allocation.
+    names: Vec<(Vec<u8>, NodeKind)>,
 }
 
 impl Graph {
-    /// `None` if neither is asked for.
+    /// Creates the sink, or returns `None` if no graph is requested.
     ///
     /// # Errors
-    /// A file cannot be made.
+    /// A file cannot be created.
     pub fn new(graphs: &Graphs) -> anyhow::Result<Option<Graph>> {
         let create = |path: &Path| {
             let file = path::create(path).with_context(|| format!("cannot write to {}", path.display()))?;
-            anyhow::Ok(Written { stream: Stream::own(file, Waiter::Worker)?, name: path.display().to_string() })
+            anyhow::Ok(GraphFile { stream: Stream::own(file, Waiter::Worker)?, name: path.display().to_string() })
         };
         let folded = graphs.folded.as_deref().map(create).transpose()?;
         let picture = graphs.flamegraph.as_deref().map(create).transpose()?;
@@ -57,8 +57,8 @@ impl Graph {
             return Ok(None);
         }
         let title = match graphs.weight {
-            Weight::Time => "System calls by call path: time that they took",
-            Weight::Count => "System calls by call path: their number",
+            Weight::Time => "System calls by call path: total time",
+            Weight::Count => "System calls by call path: number of calls",
         };
         Ok(Some(Graph { tree: Tree::new(), weight: graphs.weight, folded, picture, calls: 0, title: title.to_owned(), names: Vec::new() }))
     }
@@ -71,29 +71,29 @@ impl Graph {
         self.names.clear();
         if let Some(stack) = &call.stack {
             view.names.frames(event.task.pid, stack, &mut |frame| {
-                let kind = if frame.kernel { Kind::Kernel } else { Kind::User };
+                let kind = if frame.kernel { NodeKind::Kernel } else { NodeKind::User };
                 self.names.push((frame.label(), kind));
             });
         }
-        let mut place = self.tree.below(Tree::ROOT, event.comm.as_deref().unwrap_or(b"?"), Kind::Task);
-        // The kernel's frames are inside the call, the user's are around it.
-        let (kernel, user) = self.names.split_at(self.names.iter().take_while(|(_, kind)| *kind == Kind::Kernel).count());
+        let mut node = self.tree.child(Tree::ROOT, event.comm.as_deref().unwrap_or(b"?"), NodeKind::Task);
+        // The kernel's frames are callees of the syscall, the user's are its callers.
+        let (kernel, user) = self.names.split_at(self.names.iter().take_while(|(_, kind)| *kind == NodeKind::Kernel).count());
         for (name, kind) in user.iter().rev() {
-            place = self.tree.below(place, name, *kind);
+            node = self.tree.child(node, name, *kind);
         }
         let mut name = Vec::new();
         lookup::write_name(&mut name, lookup::row(call.abi, call.nr), call.abi, call.nr);
-        place = self.tree.below(place, &name, Kind::Syscall);
+        node = self.tree.child(node, &name, NodeKind::Syscall);
         for (name, kind) in kernel.iter().rev() {
-            place = self.tree.below(place, name, *kind);
+            node = self.tree.child(node, name, *kind);
         }
-        self.tree.add(place, weight);
+        self.tree.add(node, weight);
     }
 }
 
 impl Sink for Graph {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
-        if let What::Call(call) = &event.what {
+        if let EventKind::Call(call) = &event.kind {
             self.calls += 1;
             self.call(event, call, view);
         }
@@ -104,18 +104,18 @@ impl Sink for Graph {
         Ok(())
     }
 
-    fn end(&mut self, _: &Over, _: &View) -> io::Result<()> {
-        let mut places = Vec::new();
+    fn end(&mut self, _: &TraceResult, _: &View) -> io::Result<()> {
+        let mut files = Vec::new();
         if let Some(folded) = &mut self.folded {
             folded.write(&folded::folded(&self.tree))?;
-            places.push(format!("folded in {}", folded.name));
+            files.push(format!("{} (folded stacks)", folded.name));
         }
         if let Some(picture) = &mut self.picture {
             picture.write(svg::picture(&self.tree, &self.title, self.weight).as_bytes())?;
-            places.push(format!("drawn in {}", picture.name));
+            files.push(format!("{} (flame graph)", picture.name));
         }
         let calls = if self.calls == 1 { "1 call".to_owned() } else { format!("{} calls", self.calls) };
-        say!("rtrace: the call paths of {calls} are {}", places.join(" and "));
+        say!("rtrace: the call paths of {calls} are in {}", files.join(" and "));
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
-//! A flame graph: an SVG picture of a tree of call paths, with the script that zooms and searches in it.
+//! Draws a flame graph: an SVG image of a tree of call paths, with a script for zoom and search.
 //!
-//! Each place is a bar as wide as it weighs, on top of the one that called it. The picture needs nothing but a browser, and without scripts it still shows all bars, with
-//! names and weights when pointed at.
+//! Each node is a bar whose width is its weight, on top of its caller's bar. The image needs only a browser. Without
+//! scripts it still shows all bars, and their names and weights as tooltips.
 
-use super::tree::{Drawn, Kind, Tree};
+use super::tree::{NodeKind, NodeLayout, Tree};
 use crate::request::Weight;
 use crate::text::escape;
 use std::fmt::Write;
@@ -13,21 +13,21 @@ const SCRIPT: &str = include_str!("flamegraph.js");
 const STYLE: &str = "text { font: 12px ui-monospace, monospace; pointer-events: none; } g[data-depth] { cursor: pointer; } g[data-depth]:hover rect { stroke: #000; } \
                      .above { opacity: 0.5; } .found rect { fill: #e040fb; } .button { cursor: pointer; } .button rect { fill: #fff; stroke: #999; } .button text { fill: #555; } .button:hover rect { stroke: #000; }";
 
-/// Pixels.
+/// The layout in pixels.
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const BAR: u32 = 17;
 const HEAD: u32 = 44;
 const LETTER: f64 = 7.23;
-/// Bars that are narrower are not drawn.
+/// Narrower bars are not drawn.
 const NARROWEST: f64 = 0.1;
 
-/// The picture.
+/// Returns the flame graph of a tree.
 pub fn picture(tree: &Tree, title: &str, weight: Weight) -> String {
-    let drawn = tree.drawn();
-    let whole = drawn[0].weight;
-    let wide: Vec<&Drawn> = drawn.iter().filter(|place| whole > 0 && share(place.weight, whole) * WIDTH >= NARROWEST).collect();
-    let depth = wide.iter().map(|place| place.depth).max().unwrap_or(0);
+    let layout = tree.layout();
+    let whole = layout[0].weight;
+    let wide: Vec<&NodeLayout> = layout.iter().filter(|node| whole > 0 && share(node.weight, whole) * WIDTH >= NARROWEST).collect();
+    let depth = wide.iter().map(|node| node.depth).max().unwrap_or(0);
     let height = HEAD + (depth + 1) * BAR + MARGIN as u32;
     let mut svg = String::new();
     let _ = write!(
@@ -42,14 +42,14 @@ pub fn picture(tree: &Tree, title: &str, weight: Weight) -> String {
         button("reset", WIDTH + MARGIN - 300.0, 116.0, "whole picture"),
         search_box(WIDTH + MARGIN - 170.0, 170.0),
     );
-    for place in wide {
-        bar(&mut svg, place, whole, height, weight);
+    for node in wide {
+        bar(&mut svg, node, whole, height, weight);
     }
     let _ = write!(svg, "</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n");
     svg
 }
 
-/// What can be pressed: white, with a border and round ends, as no bar is.
+/// Returns a button: unlike a bar it is white, with a border and round ends.
 fn button(id: &str, x: f64, wide: f64, text: &str) -> String {
     format!(
         "<g id=\"{id}\" class=\"button\"><rect x=\"{x}\" y=\"8\" width=\"{wide}\" height=\"22\" rx=\"11\"/><text x=\"{}\" y=\"23\">{text}</text></g>\n",
@@ -57,7 +57,7 @@ fn button(id: &str, x: f64, wide: f64, text: &str) -> String {
     )
 }
 
-/// The same with a magnifying glass at its right end.
+/// Returns a button with a magnifying glass at its right end.
 fn search_box(x: f64, wide: f64) -> String {
     let (glass, button) = (x + wide - 20.0, button("search", x, wide, "find (Ctrl-F) ..."));
     let drawing = format!(
@@ -67,34 +67,34 @@ fn search_box(x: f64, wide: f64) -> String {
     button.replacen("</g>", &drawing, 1)
 }
 
-fn bar(svg: &mut String, place: &Drawn, whole: u64, height: u32, weight: Weight) {
-    let (left, width) = (share(place.left, whole), share(place.weight, whole));
+fn bar(svg: &mut String, node: &NodeLayout, whole: u64, height: u32, weight: Weight) {
+    let (left, width) = (share(node.left, whole), share(node.weight, whole));
     let (x, wide) = (left * WIDTH, width * WIDTH);
-    let y = height - MARGIN as u32 - (place.depth + 1) * BAR;
-    let name = if place.depth == 0 { "all".to_owned() } else { text(place.name) };
+    let y = height - MARGIN as u32 - (node.depth + 1) * BAR;
+    let name = if node.depth == 0 { "all".to_owned() } else { text(node.name) };
     let weighs = match weight {
-        Weight::Time => format!("{}.{:06} ms", place.weight / 1_000_000, place.weight % 1_000_000),
-        Weight::Count => format!("{} calls", place.weight),
+        Weight::Time => format!("{}.{:06} ms", node.weight / 1_000_000, node.weight % 1_000_000),
+        Weight::Count => format!("{} calls", node.weight),
     };
     let _ = writeln!(
         svg,
         "<g data-depth=\"{}\" data-left=\"{left:.9}\" data-width=\"{width:.9}\" data-name=\"{name}\"><title>{name}: {weighs}, {:.2}%</title>\
          <rect x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"1\" fill=\"{}\"/><text x=\"{:.2}\" y=\"{}\">{}</text></g>",
-        place.depth,
+        node.depth,
         100.0 * width,
         (wide - 0.3).max(0.2),
         BAR - 1,
-        color(place),
+        color(node),
         x + 3.0,
         y + BAR - 5,
-        label(place, wide),
+        label(node, wide),
     );
 }
 
-/// As much of the name as has room.
-fn label(place: &Drawn, wide: f64) -> String {
+/// Returns as much of the name as fits into the bar.
+fn label(node: &NodeLayout, wide: f64) -> String {
     let letters = ((wide - 6.0) / LETTER) as usize;
-    let name = if place.depth == 0 { "all".into() } else { shown(place.name) };
+    let name = if node.depth == 0 { "all".into() } else { shown(node.name) };
     match letters {
         0..3 => String::new(),
         _ if name.chars().count() <= letters => escaped(&name),
@@ -106,21 +106,22 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// Warm for the user's frames, orange for the kernel's, blue for syscalls, grey for tasks; the shade is the name's own, so that it is the same in every picture.
-fn color(place: &Drawn) -> String {
+/// Returns a bar's colour: warm for user frames, orange for kernel frames, blue for syscalls, grey for tasks. The shade
+/// depends on the name, so that it is the same in every image.
+fn color(node: &NodeLayout) -> String {
     let mut hasher = rustc_hash::FxHasher::default();
-    hasher.write(place.name);
+    hasher.write(node.name);
     let shade = (hasher.finish() >> 40) as u32 % 100;
-    let (hue, saturation, light) = match place.kind {
-        Kind::Task => (60, 8, 80),
-        Kind::User => (10 + shade * 35 / 100, 85, 62 + shade % 11),
-        Kind::Kernel => (46 + shade % 9, 90, 58),
-        Kind::Syscall => (200 + shade % 25, 65, 70),
+    let (hue, saturation, light) = match node.kind {
+        NodeKind::Task => (60, 8, 80),
+        NodeKind::User => (10 + shade * 35 / 100, 85, 62 + shade % 11),
+        NodeKind::Kernel => (46 + shade % 9, 90, 58),
+        NodeKind::Syscall => (200 + shade % 25, 65, 70),
     };
     format!("hsl({hue} {saturation}% {light}%)")
 }
 
-/// A foreign name in an SVG's text: printable, and no part of the markup.
+/// Escapes an untrusted name for the text of an SVG: printable, and without markup.
 fn text(bytes: &[u8]) -> String {
     escaped(&shown(bytes))
 }
@@ -151,14 +152,14 @@ mod tests {
     fn tree(paths: &[(&[&str], u64)]) -> Tree {
         let mut tree = Tree::new();
         for (path, weight) in paths {
-            let end = path.iter().fold(Tree::ROOT, |place, name| tree.below(place, name.as_bytes(), Kind::User));
+            let end = path.iter().fold(Tree::ROOT, |node, name| tree.child(node, name.as_bytes(), NodeKind::User));
             tree.add(end, *weight);
         }
         tree
     }
 
     #[test]
-    fn bars_stand_on_their_callers() {
+    fn bars_are_placed_on_their_callers() {
         let svg = picture(&tree(&[(&["sh", "main"], 3_000_000), (&["sh", "exit"], 1_000_000)]), "calls of sh", Weight::Time);
         assert!(svg.contains("data-depth=\"2\" data-left=\"0.250000000\" data-width=\"0.750000000\" data-name=\"main\""), "{svg}");
         assert!(svg.contains("<title>main: 3.000000 ms, 75.00%</title>"), "{svg}");
@@ -166,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_markup() {
+    fn names_are_escaped_in_the_svg() {
         let svg = picture(&tree(&[(&["<script>\"&\x1b]]>"], 1)]), "a <b>", Weight::Count);
         assert!(!svg.contains("<script>\"") && svg.contains("data-name=\"&lt;script&gt;&quot;&amp;\\x1b]]&gt;\""), "{svg}");
         assert!(svg.contains("a &lt;b&gt;") && svg.contains("1 calls"));
     }
 
     #[test]
-    fn nothing_is_a_picture_too() {
+    fn an_empty_tree_is_a_valid_svg() {
         assert!(picture(&Tree::new(), "", Weight::Time).ends_with("</svg>\n"));
     }
 }

@@ -1,83 +1,87 @@
-//! Call paths and what they weigh, as a tree: a task's name at the root, its frames from the outermost in, the syscall last.
+//! A weighted tree of call paths: a task's comm below the root, then its frames from the outermost inwards, the syscall
+//! last.
 
 use rustc_hash::FxHashMap;
 
-/// No tree has more places; what would need more weighs on the place above.
-const PLACES_MAX: usize = 4 << 20;
+/// The maximum number of nodes. The weight of further nodes is added to their parent.
+const NODES_MAX: usize = 4 << 20;
 
-/// All paths that were added.
+/// The tree of all added paths.
 #[derive(Debug)]
 pub struct Tree {
-    /// A place stands behind the one above it. The first is the root, which has no name.
-    places: Vec<Place>,
-    below: FxHashMap<(PlaceId, NameId), PlaceId>,
+    /// The nodes. A node follows its parent, and the first one is the root, which has no name.
+    nodes: Vec<Node>,
+    children: FxHashMap<(NodeId, NameId), NodeId>,
     names: Vec<Box<[u8]>>,
     ids: FxHashMap<Box<[u8]>, NameId>,
 }
 
-/// A place in the tree.
+/// The index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PlaceId(u32);
+pub struct NodeId(u32);
 
+/// The index of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct NameId(u32);
 
+/// A node of the tree.
 #[derive(Debug)]
-struct Place {
-    above: PlaceId,
+struct Node {
+    parent: NodeId,
     name: NameId,
-    kind: Kind,
-    /// Of paths that end here.
+    kind: NodeKind,
+    /// The weight of the paths that end here.
     own: u64,
 }
 
-/// What a place stands for.
+/// What a node stands for: a task, a frame or a syscall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     Task,
     User,
     Kernel,
     Syscall,
 }
 
-/// A place as it is drawn.
+/// The position of a node in a drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drawn<'a> {
+pub struct NodeLayout<'a> {
     pub name: &'a [u8],
-    pub kind: Kind,
-    /// How many places stand above it.
+    pub kind: NodeKind,
+    /// The number of the node's ancestors.
     pub depth: u32,
-    /// What weighs to the left of it, and what it weighs with all below.
+    /// The weight of everything to the left of the node.
     pub left: u64,
+    /// The weight of the node with all its descendants.
     pub weight: u64,
 }
 
 impl Tree {
-    pub const ROOT: PlaceId = PlaceId(0);
+    pub const ROOT: NodeId = NodeId(0);
 
     pub fn new() -> Tree {
-        let root = Place { above: Tree::ROOT, name: NameId(0), kind: Kind::Task, own: 0 };
-        Tree { places: vec![root], below: FxHashMap::default(), names: vec![Box::default()], ids: FxHashMap::default() }
+        let root = Node { parent: Tree::ROOT, name: NameId(0), kind: NodeKind::Task, own: 0 };
+        Tree { nodes: vec![root], children: FxHashMap::default(), names: vec![Box::default()], ids: FxHashMap::default() }
     }
 
-    /// The place of this name below another.
-    pub fn below(&mut self, above: PlaceId, name: &[u8], kind: Kind) -> PlaceId {
+    /// Returns the child of a node with this name, and creates it if needed.
+    pub fn child(&mut self, parent: NodeId, name: &[u8], kind: NodeKind) -> NodeId {
         let name = self.name(name);
-        if let Some(place) = self.below.get(&(above, name)) {
-            return *place;
+        if let Some(node) = self.children.get(&(parent, name)) {
+            return *node;
         }
-        if self.places.len() == PLACES_MAX {
-            return above;
+        if self.nodes.len() == NODES_MAX {
+            return parent;
         }
-        let place = PlaceId(self.places.len() as u32);
-        self.places.push(Place { above, name, kind, own: 0 });
-        self.below.insert((above, name), place);
-        place
+        let node = NodeId(self.nodes.len() as u32);
+        self.nodes.push(Node { parent, name, kind, own: 0 });
+        self.children.insert((parent, name), node);
+        node
     }
 
-    /// A path ended here.
-    pub fn add(&mut self, place: PlaceId, weight: u64) {
-        let own = &mut self.places[place.0 as usize].own;
+    /// Adds the weight of a path that ends at this node.
+    pub fn add(&mut self, node: NodeId, weight: u64) {
+        let own = &mut self.nodes[node.0 as usize].own;
         *own = own.saturating_add(weight);
     }
 
@@ -91,55 +95,55 @@ impl Tree {
         id
     }
 
-    /// What each place weighs with all below it.
+    /// Returns the weight of each node with all its descendants.
     fn weights(&self) -> Vec<u64> {
-        let mut weights: Vec<u64> = self.places.iter().map(|place| place.own).collect();
-        for (at, place) in self.places.iter().enumerate().skip(1).rev() {
-            weights[place.above.0 as usize] = weights[place.above.0 as usize].saturating_add(weights[at]);
+        let mut weights: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
+        for (at, node) in self.nodes.iter().enumerate().skip(1).rev() {
+            weights[node.parent.0 as usize] = weights[node.parent.0 as usize].saturating_add(weights[at]);
         }
         weights
     }
 
-    /// The paths that end somewhere, each from the root on, with their own weight.
+    /// Returns the paths that end at a node, each from the root on, with their own weight.
     pub fn paths(&self) -> impl Iterator<Item = (Vec<&[u8]>, u64)> {
-        let ends = self.places.iter().enumerate().skip(1).filter(|(_, place)| place.own > 0);
-        ends.map(|(at, place)| {
+        let ends = self.nodes.iter().enumerate().skip(1).filter(|(_, node)| node.own > 0);
+        ends.map(|(at, node)| {
             let mut names = Vec::new();
-            let mut here = PlaceId(at as u32);
-            while here != Tree::ROOT {
-                let place = &self.places[here.0 as usize];
-                names.push(&*self.names[place.name.0 as usize]);
-                here = place.above;
+            let mut id = NodeId(at as u32);
+            while id != Tree::ROOT {
+                let node = &self.nodes[id.0 as usize];
+                names.push(&*self.names[node.name.0 as usize]);
+                id = node.parent;
             }
             names.reverse();
-            (names, place.own)
+            (names, node.own)
         })
     }
 
-    /// Every place that weighs something, the root first, those beside each other in the order of their names.
-    pub fn drawn(&self) -> Vec<Drawn<'_>> {
+    /// Returns the layout of all nodes with a weight, the root first, siblings in the order of their names.
+    pub fn layout(&self) -> Vec<NodeLayout<'_>> {
         let weights = self.weights();
-        let mut below: Vec<Vec<PlaceId>> = vec![Vec::new(); self.places.len()];
-        for (at, place) in self.places.iter().enumerate().skip(1).filter(|(at, _)| weights[*at] > 0) {
-            below[place.above.0 as usize].push(PlaceId(at as u32));
+        let mut children: Vec<Vec<NodeId>> = vec![Vec::new(); self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate().skip(1).filter(|(at, _)| weights[*at] > 0) {
+            children[node.parent.0 as usize].push(NodeId(at as u32));
         }
-        for places in &mut below {
-            places.sort_unstable_by_key(|id| &self.names[self.places[id.0 as usize].name.0 as usize]);
+        for nodes in &mut children {
+            nodes.sort_unstable_by_key(|id| &self.names[self.nodes[id.0 as usize].name.0 as usize]);
         }
-        let mut drawn = Vec::new();
+        let mut layout = Vec::new();
         let mut open = vec![(Tree::ROOT, 0, 0)];
         while let Some((id, depth, left)) = open.pop() {
-            let (at, place) = (id.0 as usize, &self.places[id.0 as usize]);
-            drawn.push(Drawn { name: &self.names[place.name.0 as usize], kind: place.kind, depth, left, weight: weights[at] });
+            let (at, node) = (id.0 as usize, &self.nodes[id.0 as usize]);
+            layout.push(NodeLayout { name: &self.names[node.name.0 as usize], kind: node.kind, depth, left, weight: weights[at] });
             let mut next = left;
             let first = open.len();
-            for child in &below[at] {
+            for child in &children[at] {
                 open.push((*child, depth + 1, next));
                 next += weights[child.0 as usize];
             }
             open[first..].reverse();
         }
-        drawn
+        layout
     }
 }
 
@@ -148,11 +152,11 @@ mod tests {
     use super::*;
 
     fn add(tree: &mut Tree, path: &str, weight: u64) {
-        let mut place = Tree::ROOT;
+        let mut node = Tree::ROOT;
         for name in path.split(';') {
-            place = tree.below(place, name.as_bytes(), Kind::User);
+            node = tree.child(node, name.as_bytes(), NodeKind::User);
         }
-        tree.add(place, weight);
+        tree.add(node, weight);
     }
 
     fn tree() -> Tree {
@@ -164,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_paths_are_one() {
+    fn equal_paths_are_summed_up() {
         let tree = tree();
         let mut paths: Vec<(String, u64)> = tree
             .paths()
@@ -176,10 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_as_wide_as_all_below_it() {
+    fn a_node_is_as_wide_as_its_descendants() {
         let tree = tree();
-        let drawn: Vec<(String, u32, u64, u64)> =
-            tree.drawn().iter().map(|d| (String::from_utf8_lossy(d.name).into_owned(), d.depth, d.left, d.weight)).collect();
+        let layout: Vec<(String, u32, u64, u64)> =
+            tree.layout().iter().map(|d| (String::from_utf8_lossy(d.name).into_owned(), d.depth, d.left, d.weight)).collect();
         let wanted = [
             ("", 0, 0, 15),
             ("cat", 1, 0, 2),
@@ -190,6 +194,6 @@ mod tests {
             ("b", 3, 6, 8),
             ("read", 4, 6, 8),
         ];
-        assert_eq!(drawn, wanted.map(|(name, depth, left, weight)| (name.to_owned(), depth, left, weight)));
+        assert_eq!(layout, wanted.map(|(name, depth, left, weight)| (name.to_owned(), depth, left, weight)));
     }
 }

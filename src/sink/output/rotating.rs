@@ -1,6 +1,7 @@
-//! `--max-size` and `--rotate`: a file that becomes too large is begun anew, and some of the old ones are kept as FILE.1 (the newest) to FILE.N.
+//! `--max-size` and `--rotate`: a file that has reached its maximum size is replaced by a new one, and old files are
+//! kept as FILE.1 (the newest) to FILE.N.
 //!
-//! No line is cut in two: a file ends with a whole line. One that is longer than a file may be is alone in one.
+//! A file ends with a complete line. A line that is longer than the maximum size has a file of its own.
 
 use super::path;
 use crate::interrupt::Waiter;
@@ -11,32 +12,34 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// A file that is begun anew.
+/// A rotating output file.
 #[derive(Debug)]
 pub struct Rotating {
     path: PathBuf,
     rotation: Rotation,
-    /// Bytes in the present file.
+    /// The size of the present file in bytes.
     written: u64,
-    /// Bytes in the old files, the newest first.
+    /// The sizes of the old files in bytes, the newest first.
     old: Vec<u64>,
-    /// Bytes that were in files that are not kept.
-    dropped: u64,
+    /// The total size in bytes of deleted files.
+    deleted: u64,
 }
 
 impl Rotating {
+    /// Starts rotation of the open file at this path.
+    ///
     /// # Errors
-    /// It is a device or a pipe, which cannot be begun anew.
+    /// The file is a device or a pipe, which cannot be rotated.
     pub fn new(path: &Path, file: &File, rotation: Rotation) -> anyhow::Result<Rotating> {
         if !file.metadata()?.is_file() {
-            bail!("--max-size is about a file, and {} is none", path.display());
+            bail!("--max-size needs a regular file, and {} is a device or a pipe", path.display());
         }
-        // The same file, wherever rtrace is by then.
+        // The absolute path stays valid if rtrace changes its directory.
         let path = std::path::absolute(path)?;
-        Ok(Rotating { path, rotation, written: 0, old: Vec::new(), dropped: 0 })
+        Ok(Rotating { path, rotation, written: 0, old: Vec::new(), deleted: 0 })
     }
 
-    /// Writes lines, and begins anew between them where the file would become too large.
+    /// Writes lines, and starts a new file between lines where the present one would become too large.
     pub fn write(&mut self, stream: &mut Stream, bytes: &[u8]) -> Result<(), Unwritten> {
         let mut written = 0;
         while written < bytes.len() {
@@ -44,10 +47,10 @@ impl Rotating {
             let room = self.rotation.max_size.saturating_sub(self.written);
             let fits = lines_within(rest, room);
             if fits == 0 && self.written > 0 {
-                *stream = self.begin_anew().map_err(|error| Unwritten { error, written })?;
+                *stream = self.rotate().map_err(|error| Unwritten { error, written })?;
                 continue;
             }
-            // Longer than a file: it gets one of its own.
+            // A line longer than the maximum size gets a file of its own.
             let now = if fits == 0 { first_line(rest) } else { fits };
             stream.write_all(&rest[..now]).map_err(|unwritten| Unwritten { written: written + unwritten.written, ..unwritten })?;
             self.written += now as u64;
@@ -56,28 +59,30 @@ impl Rotating {
         Ok(())
     }
 
-    /// What is said at the end, if something is not there any more.
-    pub fn dropped(&self, name: &str) -> Option<String> {
-        (self.dropped > 0).then(|| {
-            let (bytes, keep) = (self.dropped, self.rotation.keep);
-            format!("the oldest {bytes} bytes of the output are gone, as --max-size and --rotate {keep} ask; {name} has the newest")
+    /// Returns a message for the end of the trace if old files were deleted.
+    pub fn deleted(&self, name: &str) -> Option<String> {
+        (self.deleted > 0).then(|| {
+            let (bytes, keep) = (self.deleted, self.rotation.keep);
+            format!(
+                "the oldest {bytes} bytes of the output were deleted as --max-size and --rotate {keep} require; {name} has the newest lines"
+            )
         })
     }
 
-    fn begin_anew(&mut self) -> io::Result<Stream> {
+    fn rotate(&mut self) -> io::Result<Stream> {
         for number in (0..self.rotation.keep).rev() {
             let (from, to) = (self.numbered(number), self.numbered(number + 1));
             match fs::rename(&from, &to) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => {
-                    let sentence = format!("{} cannot become {}: {error}", from.display(), to.display());
+                    let sentence = format!("cannot rename {} to {}: {error}", from.display(), to.display());
                     return Err(io::Error::new(error.kind(), sentence));
                 }
                 Ok(()) => {}
             }
         }
         self.old.insert(0, std::mem::take(&mut self.written));
-        self.dropped += self.old.drain((self.rotation.keep as usize).min(self.old.len())..).sum::<u64>();
+        self.deleted += self.old.drain((self.rotation.keep as usize).min(self.old.len())..).sum::<u64>();
         Stream::own(path::create(&self.path)?, Waiter::Worker)
     }
 
@@ -91,7 +96,7 @@ impl Rotating {
     }
 }
 
-/// So many bytes are whole lines and have room.
+/// Returns the number of bytes of the complete lines that have room.
 fn lines_within(bytes: &[u8], room: u64) -> usize {
     if bytes.len() as u64 <= room {
         return bytes.len();
@@ -108,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_have_whole_lines_and_nothing_is_missing_of_what_is_kept() {
+    fn rotated_files_have_complete_lines_without_gaps() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines");
         let file = path::create(&path).unwrap();
@@ -123,7 +128,7 @@ mod tests {
         assert!(files.iter().all(|text| text.ends_with('\n') && (text.len() <= 100 || text.lines().count() == 1)), "{files:?}");
         let all: String = (0..40).map(line).collect();
         assert!(all.ends_with(&files.concat()), "{files:?}");
-        assert_eq!(output.dropped as usize + files.concat().len(), all.len());
-        assert!(!output.numbered(4).exists() && output.dropped("lines").is_some());
+        assert_eq!(output.deleted as usize + files.concat().len(), all.len());
+        assert!(!output.numbered(4).exists() && output.deleted("lines").is_some());
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory of a test's own, gone at its end.
+/// A temporary directory of one test, removed at its end.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -39,7 +39,7 @@ fn write_once(path: PathBuf, text: &str) {
 }
 
 #[test]
-fn an_old_file_is_kept_and_the_new_one_is_private() {
+fn an_old_file_is_kept_and_a_new_one_is_private() {
     let directory = Directory::new();
     let path = directory.path("trace");
     write_once(path.clone(), "first\n");
@@ -67,7 +67,7 @@ fn a_pipe_and_a_terminal_are_watched_and_a_file_is_not() {
 }
 
 #[test]
-fn an_empty_file_is_not_worth_keeping() {
+fn an_empty_old_file_is_not_kept() {
     let directory = Directory::new();
     std::fs::write(directory.path("trace"), "").unwrap();
     write_once(directory.path("trace"), "x");
@@ -76,7 +76,7 @@ fn an_empty_file_is_not_worth_keeping() {
 }
 
 #[test]
-fn links_and_directories_are_refused() {
+fn links_and_directories_are_rejected() {
     let directory = Directory::new();
     std::fs::write(directory.path("precious"), "keep me").unwrap();
     symlink(directory.path("precious"), directory.path("link")).unwrap();
@@ -110,7 +110,7 @@ fn devices_and_pipes_are_written_as_they_are() {
 }
 
 #[test]
-fn a_full_device_is_an_error_that_names_it() {
+fn a_write_error_names_the_output() {
     let mut output = open(request::Sink::File("/dev/full".into()), false).unwrap();
     let error = output.write(None, b"x").unwrap_err().error;
     assert!(error.to_string().starts_with("cannot write to /dev/full: No space left"), "{error}");
@@ -131,7 +131,7 @@ fn a_command_reads_all_and_is_waited_for() {
 }
 
 #[test]
-fn a_command_that_went_away_is_a_quiet_end() {
+fn a_broken_pipe_to_a_command_is_a_quiet_end() {
     let mut output = open(request::Sink::Pipe("exec true".into()), false).unwrap();
     let line = vec![b'x'; 1 << 20];
     assert!(is_quiet_end(&output.write(None, &line).unwrap_err().error), "more than a pipe holds");
@@ -141,7 +141,7 @@ fn a_command_that_went_away_is_a_quiet_end() {
 }
 
 #[test]
-fn each_process_has_its_file() {
+fn separate_output_has_a_file_per_process() {
     let directory = Directory::new();
     std::fs::write(directory.path("t.7"), "of another run").unwrap();
     let mut output = open(request::Sink::File(directory.path("t")), true).unwrap();
@@ -154,7 +154,7 @@ fn each_process_has_its_file() {
 }
 
 #[test]
-fn colours_are_for_terminals_unless_asked() {
+fn colours_are_used_on_terminals_unless_requested_otherwise() {
     let chosen = |color, terminal, no_color, force| chooses_color(color, terminal, no_color, force);
     assert!(chosen(Color::Always, false, true, false) && !chosen(Color::Never, true, false, true));
     assert!(chosen(Color::Auto, true, false, false) && !chosen(Color::Auto, false, false, false));

@@ -1,59 +1,60 @@
-//! rtrace's own table: each time in the unit that fits its column, shares, quantiles, a total, and the object last, where it may be long.
+//! rtrace's own table: each time in the unit that fits its column, shares, quantiles and a total. The object is the
+//! last column, since it may be long.
 
 use super::stat::Stat;
-use super::table::{Row, errnos, in_order};
-use super::{Look, histogram};
-use crate::text::unit::Unit;
+use super::table::{Row, errnos, sort};
+use super::{TableOptions, histogram};
+use crate::text::time_unit::Unit;
 use std::fmt::Write;
 
-/// The numbers of a row, as the columns have them. Times are nanoseconds; there is none where no call was timed.
+/// The cells of a row. Times are in nanoseconds; `None` if no call was timed.
 struct Cells<'a> {
     name: &'a str,
     object: &'a str,
     stat: &'a Stat,
     share: String,
-    /// total, average, p50, p95, p99, max
+    /// Total, average, p50, p95, p99 and maximum.
     times: Option<[u64; 6]>,
 }
 
 const TIMES: [&str; 6] = ["total", "avg", "p50", "p95", "p99", "max"];
 
-/// Writes a table: what took longest first, `look.max_rows` of them, and the total of all.
-pub fn write(out: &mut String, mut rows: Vec<Row>, look: &Look, object: Option<&str>) {
+/// Writes a table with the rows that took longest first, `options.max_rows` of them, and the total of all rows.
+pub fn write(out: &mut String, mut rows: Vec<Row>, options: &TableOptions, object: Option<&str>) {
     if rows.is_empty() {
         return;
     }
-    in_order(&mut rows);
+    sort(&mut rows);
     let mut all = Stat::default();
     rows.iter().for_each(|row| all.add(&row.stat));
     let whole = all.times.total;
-    let limit = look.max_rows.unwrap_or(rows.len());
+    let limit = options.max_rows.unwrap_or(rows.len());
     let shown = rows.iter().take(limit).map(|row| Cells::new(&row.name, &row.object, &row.stat, whole));
     let cells: Vec<Cells> = shown.chain([Cells::new("total", "", &all, whole)]).collect();
-    let table = Table::new(&cells, object);
-    table.head(out);
+    let layout = ColumnLayout::new(&cells, object);
+    layout.head(out);
     for cells in &cells[..cells.len() - 1] {
-        table.line(out, cells);
+        layout.line(out, cells);
         errnos(out, cells.stat);
-        if look.histogram {
+        if options.histogram {
             histogram::write(out, &cells.stat.times);
         }
     }
     let rest: &[Row] = rows.get(limit..).unwrap_or_default();
     if !rest.is_empty() {
         let (calls, time) = rest.iter().fold((0, 0), |sum, row| (sum.0 + row.stat.calls, sum.1 + row.stat.times.total));
-        let (rows, calls_are) = (plural(rest.len() as u64, "row"), plural(calls, "call"));
-        let _ = writeln!(out, "   ... {rows} more with {calls_are}, {} of the time (--max-summary 0 shows all)", share(time, whole));
+        let (rows, calls) = (plural(rest.len() as u64, "row"), plural(calls, "call"));
+        let _ = writeln!(out, "   ... {rows} more with {calls}, {} of the time (--max-summary 0 shows all)", share(time, whole));
     }
-    table.rule(out);
-    table.line(out, &cells[cells.len() - 1]);
+    layout.rule(out);
+    layout.line(out, &cells[cells.len() - 1]);
     if all.untimed > 0 {
         let _ = writeln!(out, "   (of these, {} counted but not timed: their entry or exit was not seen)", all.untimed);
     }
 }
 
-/// How wide the columns are, and in which unit.
-struct Table<'a> {
+/// The widths of the columns, and the units of the times.
+struct ColumnLayout<'a> {
     object: Option<&'a str>,
     name: usize,
     units: [Unit; 6],
@@ -62,11 +63,11 @@ struct Table<'a> {
     errors: usize,
 }
 
-impl<'a> Table<'a> {
-    fn new(rows: &[Cells], object: Option<&'a str>) -> Table<'a> {
+impl<'a> ColumnLayout<'a> {
+    fn new(rows: &[Cells], object: Option<&'a str>) -> ColumnLayout<'a> {
         let widest = |text: &dyn Fn(&Cells) -> String, least: usize| rows.iter().map(|row| text(row).len()).max().unwrap_or(0).max(least);
         let units = std::array::from_fn(|i| Unit::of_all(rows.iter().filter_map(move |row| Some(row.times?[i]))));
-        Table {
+        ColumnLayout {
             object,
             name: widest(&|row| row.name.to_owned(), 15),
             units,
@@ -126,7 +127,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// `73.5%`
+/// Formats a share: `73.5%`.
 fn share(part: u64, whole: u64) -> String {
     match 100.0 * part as f64 / whole as f64 {
         _ if part == 0 => "0%".to_owned(),

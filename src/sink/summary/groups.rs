@@ -1,47 +1,48 @@
-//! Tasks that are counted together: a thread, a process, those of a cgroup, or all.
+//! Groups of tasks that are counted together: a thread, a process, the tasks of a cgroup, or all tasks.
 
 use super::numbers::shown;
 use crate::event::{Comm, TaskId, Time};
 use crate::show::SummaryBy;
 use crate::sink::View;
-use crate::task::stays::{Cgroup, Stay};
+use crate::task::cgroup_history::{Cgroup, CgroupPeriod};
 use crate::task::tasks::Tasks;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// All groups that there were.
+/// All groups of the trace.
 pub struct Groups {
     by: SummaryBy,
     all: Vec<Group>,
-    /// From a tid, or a pid when grouped by process, to its group: of the task that has it now.
+    /// The group of the task that has this TID now, or of the process that has this PID when grouped by process.
     of_task: FxHashMap<i32, u32>,
-    of_place: FxHashMap<Place, u32>,
-    /// The last task asked for, and since when it is where it is: events come in bursts of one task.
+    of_cgroups: FxHashMap<TaskCgroups, u32>,
+    /// The group of the last task, and since when the task is in its present cgroup. Events come in bursts of one task.
     recent: Option<(i32, Option<Time>, u32)>,
 }
 
-/// One of them.
+/// A group.
 #[derive(Debug)]
 pub struct Group {
-    who: Who,
+    key: GroupKey,
     name: Option<Comm>,
 }
 
+/// What a group stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Who {
+enum GroupKey {
     /// A thread or a process.
     Task(i32),
-    Cgroup(Place),
+    Cgroup(TaskCgroups),
     Total,
 }
 
-/// Where tasks were when they made their calls.
+/// The cgroups of tasks during their calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Place {
-    /// In this cgroup, or first in one and then in the next.
-    In(Vec<Cgroup>),
-    /// Not known yet of this task in the stay that began then, or in all up to that.
-    Open {
+enum TaskCgroups {
+    /// This cgroup, or a sequence of cgroups that the task was in one after the other.
+    Known(Vec<Cgroup>),
+    /// Not known yet: the task's cgroup in the period that began at `since`, or those in all periods up to that one.
+    Pending {
         tid: i32,
         since: Time,
         span: Span,
@@ -49,34 +50,34 @@ enum Place {
     Unknown,
 }
 
-/// What of a task's time an event is about.
+/// The part of a task's life that an event covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Span {
-    /// The event's moment.
+    /// The moment of the event.
     Moment,
-    /// All since the task began: calls that were summed up.
+    /// The task's life up to the event, for calls that were aggregated.
     Life,
 }
 
 impl Groups {
     pub fn new(by: SummaryBy) -> Groups {
-        Groups { by, all: Vec::new(), of_task: FxHashMap::default(), of_place: FxHashMap::default(), recent: None }
+        Groups { by, all: Vec::new(), of_task: FxHashMap::default(), of_cgroups: FxHashMap::default(), recent: None }
     }
 
-    /// The group of a task; named after its latest name, a process after its first thread.
+    /// Returns the group of a task. A group has the latest comm of its thread, or of its process's first thread.
     pub fn of(&mut self, task: TaskId, comm: Option<&Comm>, time: Time, span: Span, view: &View) -> u32 {
         let group = match self.by {
             SummaryBy::Thread => self.of_task(task.tid, time, view),
             SummaryBy::Process => self.of_task(task.pid, time, view),
             SummaryBy::Cgroup => return self.of_cgroup(task.tid, time, span, view.tasks),
-            SummaryBy::Total | SummaryBy::Whole => return self.of_task(0, time, view),
+            SummaryBy::Total | SummaryBy::OneTable => return self.of_task(0, time, view),
         };
-        let known = &mut self.all[group as usize].name;
+        let name = &mut self.all[group as usize].name;
         if let Some(comm) = comm
             && (self.by == SummaryBy::Thread || task.tid == task.pid)
-            && !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, comm))
+            && !name.as_ref().is_some_and(|name| Arc::ptr_eq(name, comm))
         {
-            *known = Some(comm.clone());
+            *name = Some(comm.clone());
         }
         group
     }
@@ -89,8 +90,8 @@ impl Groups {
             Some(group) => *group,
             None => {
                 let group = match self.by {
-                    SummaryBy::Total | SummaryBy::Whole => self.begin(Who::Total, None),
-                    _ => self.begin(Who::Task(key), view.tasks.comm_at(key, time)),
+                    SummaryBy::Total | SummaryBy::OneTable => self.begin(GroupKey::Total, None),
+                    _ => self.begin(GroupKey::Task(key), view.tasks.comm_at(key, time)),
                 };
                 self.of_task.insert(key, group);
                 group
@@ -101,16 +102,16 @@ impl Groups {
     }
 
     fn of_cgroup(&mut self, tid: i32, time: Time, span: Span, tasks: &Tasks) -> u32 {
-        let since = tasks.stays(tid).and_then(|stays| stays.at(time)).map(|stay| stay.since);
+        let since = tasks.cgroup_history(tid).and_then(|history| history.at(time)).map(|period| period.since);
         if let Some((_, _, group)) = self.recent.filter(|recent| (recent.0, recent.1) == (tid, since) && span == Span::Moment) {
             return group;
         }
-        let place = since.map_or(Place::Unknown, |since| place(tid, since, span, tasks));
-        let group = match self.of_place.get(&place) {
+        let cgroups = since.map_or(TaskCgroups::Unknown, |since| cgroups(tid, since, span, tasks));
+        let group = match self.of_cgroups.get(&cgroups) {
             Some(group) => *group,
             None => {
-                let group = self.begin(Who::Cgroup(place.clone()), None);
-                self.of_place.insert(place, group);
+                let group = self.begin(GroupKey::Cgroup(cgroups.clone()), None);
+                self.of_cgroups.insert(cgroups, group);
                 group
             }
         };
@@ -118,12 +119,12 @@ impl Groups {
         group
     }
 
-    fn begin(&mut self, who: Who, name: Option<Comm>) -> u32 {
-        self.all.push(Group { who, name });
+    fn begin(&mut self, key: GroupKey, name: Option<Comm>) -> u32 {
+        self.all.push(Group { key, name });
         self.all.len() as u32 - 1
     }
 
-    /// The next task with this number is another one.
+    /// Forgets a task's number, which its next owner has for another task.
     pub fn forget(&mut self, key: i32) {
         if matches!(self.by, SummaryBy::Thread | SummaryBy::Process) {
             self.of_task.remove(&key);
@@ -131,50 +132,51 @@ impl Groups {
         }
     }
 
-    /// What looks have told since then of where tasks were: the groups that are one by that, each with the one that stands for it.
-    pub fn settle(&mut self, tasks: &Tasks) -> Vec<u32> {
+    /// Completes the cgroups that are known by now. Returns for each group the first group with the same cgroups, in
+    /// which it is counted.
+    pub fn resolve_cgroups(&mut self, tasks: &Tasks) -> Vec<u32> {
         let mut same: Vec<u32> = Vec::with_capacity(self.all.len());
-        let mut of_place: FxHashMap<Place, u32> = FxHashMap::default();
+        let mut of_cgroups: FxHashMap<TaskCgroups, u32> = FxHashMap::default();
         for (at, group) in self.all.iter_mut().enumerate() {
             let at = at as u32;
-            let Who::Cgroup(told) = &mut group.who else {
+            let GroupKey::Cgroup(known_cgroups) = &mut group.key else {
                 same.push(at);
                 continue;
             };
-            if let Place::Open { tid, since, span } = *told {
-                *told = place(tid, since, span, tasks);
+            if let TaskCgroups::Pending { tid, since, span } = *known_cgroups {
+                *known_cgroups = cgroups(tid, since, span, tasks);
             }
-            let key = if matches!(told, Place::Open { .. }) { Place::Unknown } else { told.clone() };
-            same.push(*of_place.entry(key).or_insert(at));
+            let key = if matches!(known_cgroups, TaskCgroups::Pending { .. }) { TaskCgroups::Unknown } else { known_cgroups.clone() };
+            same.push(*of_cgroups.entry(key).or_insert(at));
         }
         same
     }
 
-    /// What a group is called: ` sh (7)`.
+    /// Returns the name of a group: ` sh (7)`.
     pub fn name(&self, group: u32) -> String {
         let Some(group) = self.all.get(group as usize) else { return "?".to_owned() };
-        match &group.who {
-            Who::Task(id) => format!("{} ({id})", group.name.as_deref().map_or_else(|| "?".to_owned(), shown)),
-            Who::Cgroup(Place::In(cgroups)) => {
+        match &group.key {
+            GroupKey::Task(id) => format!("{} ({id})", group.name.as_deref().map_or_else(|| "?".to_owned(), shown)),
+            GroupKey::Cgroup(TaskCgroups::Known(cgroups)) => {
                 let names: Vec<String> = cgroups.iter().map(|cgroup| shown(cgroup)).collect();
                 format!("cgroup {}", names.join(" -> "))
             }
-            Who::Cgroup(_) => "cgroup ?".to_owned(),
-            Who::Total => "total".to_owned(),
+            GroupKey::Cgroup(_) => "cgroup ?".to_owned(),
+            GroupKey::Total => "total".to_owned(),
         }
     }
 }
 
-/// Where a task was in the stay that began at `since`, or in all up to that.
-fn place(tid: i32, since: Time, span: Span, tasks: &Tasks) -> Place {
-    let stays: &[Stay] = match (tasks.stays(tid), span) {
+/// Returns the cgroups of a task in the period that began at `since`, or in all periods up to that one.
+fn cgroups(tid: i32, since: Time, span: Span, tasks: &Tasks) -> TaskCgroups {
+    let periods: &[CgroupPeriod] = match (tasks.cgroup_history(tid), span) {
         (None, _) => &[],
-        (Some(stays), Span::Moment) => stays.at(since).map(std::slice::from_ref).unwrap_or_default(),
-        (Some(stays), Span::Life) => stays.until(since),
+        (Some(history), Span::Moment) => history.at(since).map(std::slice::from_ref).unwrap_or_default(),
+        (Some(history), Span::Life) => history.until(since),
     };
-    let cgroups: Option<Vec<Cgroup>> = stays.iter().map(|stay| stay.cgroup.clone()).collect();
+    let cgroups: Option<Vec<Cgroup>> = periods.iter().map(|period| period.cgroup.clone()).collect();
     match cgroups {
-        Some(cgroups) if !cgroups.is_empty() => Place::In(cgroups),
-        _ => Place::Open { tid, since, span },
+        Some(cgroups) if !cgroups.is_empty() => TaskCgroups::Known(cgroups),
+        _ => TaskCgroups::Pending { tid, since, span },
     }
 }

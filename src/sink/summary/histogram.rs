@@ -1,20 +1,20 @@
-//! `--histogram`: how many calls took how long, a line for each power of two.
+//! `--histogram`: the number of calls by duration, a line for each power of two.
 
 use super::stat::Durations;
-use crate::text::unit;
+use crate::text::time_unit;
 use std::fmt::Write;
 
-/// Letters of the longest bar.
+/// The length of the longest bar in characters.
 const BAR: u64 = 40;
 
-/// How many durations there are below 1 ns, from 1 to below 2, from 2 to below 4, ...
+/// Counts the durations below 1 ns, from 1 to below 2 ns, from 2 to below 4 ns, and so on.
 fn buckets(times: &Durations) -> [u64; 65] {
     let mut buckets = [0; 65];
     times.each(&mut |nanoseconds, count| buckets[nanoseconds.checked_ilog2().map_or(0, |log| log as usize + 1)] += count);
     buckets
 }
 
-/// Writes the lines from the first bucket that has a call to the last.
+/// Writes the lines from the first to the last bucket that has a call.
 pub fn write(out: &mut String, times: &Durations) {
     let buckets = buckets(times);
     let (Some(first), Some(last)) = (buckets.iter().position(|count| *count > 0), buckets.iter().rposition(|count| *count > 0)) else {
@@ -22,7 +22,7 @@ pub fn write(out: &mut String, times: &Durations) {
     };
     let most = buckets.iter().copied().max().unwrap_or(1).max(1);
     for (at, count) in buckets.iter().enumerate().take(last + 1).skip(first) {
-        let bound = |at: usize| unit::short(if at == 0 { 0 } else { 1u64.checked_shl(at as u32 - 1).unwrap_or(u64::MAX) });
+        let bound = |at: usize| time_unit::short(if at == 0 { 0 } else { 1u64.checked_shl(at as u32 - 1).unwrap_or(u64::MAX) });
         let bar = (u128::from(*count) * u128::from(BAR)).div_ceil(u128::from(most)) as usize;
         let _ = writeln!(out, "      {:>9} .. {:>9} {count:>10} |{:<40}|", bound(at), bound(at + 1), "#".repeat(bar));
     }
@@ -33,14 +33,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_is_in_a_bucket() {
+    fn every_call_is_counted_in_a_bucket() {
         let mut times = Durations::default();
         (0..1000u64).for_each(|i| times.add(i * i * 17));
         assert_eq!(buckets(&times).iter().sum::<u64>(), 1000);
     }
 
     #[test]
-    fn bars_are_as_long_as_there_are_calls() {
+    fn the_length_of_a_bar_is_proportional_to_its_calls() {
         let mut times = Durations::default();
         [100, 127, 300, 1_500].into_iter().for_each(|value| times.add(value));
         let mut text = String::new();

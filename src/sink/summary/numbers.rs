@@ -1,41 +1,41 @@
-//! What was counted, by group, object and syscall.
+//! The numbers of the summary, by group, object and syscall.
 
 use super::objects::ObjectId;
 use super::stat::Stat;
 use crate::beauty::{errno, lookup, tables::SYSCALLS};
-use crate::event::{Abi, Call, Exit, Sum};
+use crate::event::{Abi, Call, ExitState, Sum};
 use crate::text::escape;
 use rustc_hash::FxHashMap;
 
-/// The numbers of a time: of the whole run, or of an interval.
+/// The numbers of a period: of the whole run, or of an interval.
 #[derive(Debug, Default)]
 pub struct Numbers {
     stats: Vec<Stat>,
     of_call: FxHashMap<(u32, ObjectId, CallKey), u32>,
-    /// What was counted beside calls, by group.
+    /// The counts by group.
     counts: Vec<Counts>,
 }
 
-/// What a group did beside its calls.
+/// The counts of a group: all events including calls, page faults, and CPU time.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     pub events: u64,
     pub major_faults: u64,
     pub minor_faults: u64,
-    /// Nanoseconds on a CPU, from sched_stat_runtime; none if that was not asked for.
+    /// The CPU time in nanoseconds from sched_stat_runtime; `None` if that was not requested.
     pub runtime: Option<u64>,
 }
 
-/// A syscall: its row, so that the ABIs' numbers for it are one; its number where there is no row.
+/// A syscall: its row, which is common to the ABIs, or its number if it has no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallKey {
     Row(u16),
     Number(Abi, i64),
 }
 
-/// What was counted of one group.
+/// The numbers of one group.
 #[derive(Debug, Default)]
-pub struct OfGroup {
+pub struct GroupNumbers {
     pub counts: Counts,
     pub stats: FxHashMap<(ObjectId, CallKey), Stat>,
 }
@@ -47,7 +47,7 @@ impl Numbers {
         stat.calls += 1;
         match call.duration() {
             Some(duration) => stat.times.add(duration),
-            None => stat.untimed += u64::from(call.exit != Exit::Never),
+            None => stat.untimed += u64::from(call.exit != ExitState::Never),
         }
         if let Some(errno) = call.errno().filter(|errno| !errno::is_restart(*errno)) {
             stat.errors += 1;
@@ -57,7 +57,7 @@ impl Numbers {
         }
     }
 
-    /// Calls that the kernel summed up.
+    /// Adds calls that the BPF programs aggregated.
     pub fn sum(&mut self, group: u32, sum: &Sum, errnos: bool) {
         self.counts(group).events += sum.calls;
         let stat = self.stat(group, ObjectId::ANY, sum.abi, sum.nr);
@@ -92,7 +92,7 @@ impl Numbers {
         &mut self.stats[place as usize]
     }
 
-    /// What another time counted as well.
+    /// Adds the numbers of another period.
     pub fn add(&mut self, other: &Numbers) {
         for (group, counts) in other.counts.iter().enumerate() {
             self.counts(group as u32).add(counts);
@@ -106,15 +106,15 @@ impl Numbers {
         self.counts.iter().map(|counts| counts.events).sum()
     }
 
-    /// By group; `same` says which group stands for each.
-    pub fn of_groups(&self, same: &[u32]) -> Vec<(u32, OfGroup)> {
-        let mut groups: FxHashMap<u32, OfGroup> = FxHashMap::default();
-        let stands_for = |group: u32| same.get(group as usize).copied().unwrap_or(group);
+    /// Returns the numbers by group. `same` has for each group the group in which it is counted.
+    pub fn of_groups(&self, same: &[u32]) -> Vec<(u32, GroupNumbers)> {
+        let mut groups: FxHashMap<u32, GroupNumbers> = FxHashMap::default();
+        let counted_in = |group: u32| same.get(group as usize).copied().unwrap_or(group);
         for (group, counts) in self.counts.iter().enumerate() {
-            groups.entry(stands_for(group as u32)).or_default().counts.add(counts);
+            groups.entry(counted_in(group as u32)).or_default().counts.add(counts);
         }
         for ((group, object, key), place) in &self.of_call {
-            let group = groups.entry(stands_for(*group)).or_default();
+            let group = groups.entry(counted_in(*group)).or_default();
             group.stats.entry((*object, *key)).or_default().add(&self.stats[*place as usize]);
         }
         groups.retain(|_, of| of.counts.events > 0 || of.counts.runtime.is_some() || !of.stats.is_empty());
@@ -144,7 +144,7 @@ impl CallKey {
     }
 }
 
-/// Text from outside, as a table may have it.
+/// Returns untrusted text, escaped for a table.
 pub fn shown(bytes: &[u8]) -> String {
     let mut text = Vec::new();
     escape::plain(&mut text, bytes);

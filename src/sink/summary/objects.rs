@@ -1,36 +1,37 @@
-//! `--by`: what a call is about. What is not known is an object of its own, and so is that a call has none.
+//! `--by`: the objects of calls, such as paths and peers. Calls without an object, and calls whose object is unknown,
+//! have rows of their own.
 
 use super::numbers::shown;
 use crate::beauty::decode::{Argument, Context, Decoded};
 use crate::beauty::perf::{self, value};
-use crate::beauty::row::Kind;
+use crate::beauty::row::ArgumentKind;
 use crate::beauty::value::{Returned, Text, Value};
 use crate::beauty::{errno, file};
-use crate::event::{Call, Event, Exit, File};
+use crate::event::{Call, Event, ExitState, File};
 use crate::show::SummaryObject;
 use crate::sink::View;
 use rustc_hash::FxHashMap;
 
-/// So many objects are told apart; what comes after that is counted as one.
+/// The maximum number of objects. Calls of further objects are counted in one row.
 const OBJECTS_MAX: usize = 1 << 16;
 
-/// An object, by its place in [`Objects`].
+/// The index of an object in [`Objects`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId(u32);
 
 impl ObjectId {
-    /// Objects are not told apart.
+    /// No object: the summary is not by objects.
     pub const ANY: ObjectId = ObjectId(0);
-    /// The call has one, which is not known.
+    /// The call has an object that is unknown.
     const UNKNOWN: ObjectId = ObjectId(1);
-    /// The call has none.
+    /// The call has no object.
     const NONE: ObjectId = ObjectId(2);
-    /// One of those that came when there were too many.
+    /// An object beyond the maximum number.
     const BEYOND: ObjectId = ObjectId(3);
     const FIRST: u32 = 4;
 }
 
-/// All objects that there were.
+/// All objects of the trace.
 pub struct Objects {
     kind: Option<SummaryObject>,
     names: Vec<String>,
@@ -38,9 +39,9 @@ pub struct Objects {
     string_limit: usize,
 }
 
-/// What a call says of its object.
-enum Told {
-    Is(String),
+/// The object of a call.
+enum CallObject {
+    Name(String),
     Unknown,
     None,
 }
@@ -50,7 +51,7 @@ impl Objects {
         Objects { kind, names: Vec::new(), ids: FxHashMap::default(), string_limit }
     }
 
-    /// What the column is called.
+    /// Returns the title of the objects' column.
     pub fn title(&self) -> Option<&str> {
         self.kind.as_ref().map(SummaryObject::name)
     }
@@ -65,11 +66,11 @@ impl Objects {
         }
     }
 
-    /// What the signs mean that stand in the place of an object.
+    /// Returns the meaning of a sign in the objects' column.
     pub fn legend(&self, id: ObjectId) -> Option<&'static str> {
         match id {
-            ObjectId::UNKNOWN => Some("?: it has one that is not known"),
-            ObjectId::NONE => Some("-: it has none"),
+            ObjectId::UNKNOWN => Some("?: the call has an object, which is not known"),
+            ObjectId::NONE => Some("-: the call has no object"),
             _ => None,
         }
     }
@@ -78,18 +79,18 @@ impl Objects {
         let Some(kind) = &self.kind else { return ObjectId::ANY };
         let comm = |tid| view.tasks.comm_at(tid, event.time);
         let decoded = Decoded::new(call, Context::new(&comm, self.string_limit));
-        let told = match kind {
-            SummaryObject::Comm => event.comm.as_ref().map_or(Told::Unknown, |comm| Told::Is(shown(comm))),
+        let object = match kind {
+            SummaryObject::Comm => event.comm.as_ref().map_or(CallObject::Unknown, |comm| CallObject::Name(shown(comm))),
             SummaryObject::Errno => of_errno(call),
             SummaryObject::Path => of_path(call, &decoded),
             SummaryObject::Fd => of_fd(call, &decoded),
             SummaryObject::Peer => of_peer(&decoded),
             SummaryObject::Arg(name) => of_argument(&decoded, name),
         };
-        match told {
-            Told::Is(name) => self.id(name),
-            Told::Unknown => ObjectId::UNKNOWN,
-            Told::None => ObjectId::NONE,
+        match object {
+            CallObject::Name(name) => self.id(name),
+            CallObject::Unknown => ObjectId::UNKNOWN,
+            CallObject::None => ObjectId::NONE,
         }
     }
 
@@ -107,12 +108,12 @@ impl Objects {
     }
 }
 
-fn of_errno(call: &Call) -> Told {
+fn of_errno(call: &Call) -> CallObject {
     match (call.exit, call.errno()) {
-        (Exit::Never, _) => Told::None,
-        (Exit::Returned { .. }, None) => Told::Is("0".to_owned()),
-        (_, Some(number)) => Told::Is(errno::name(number).map_or_else(|| number.to_string(), str::to_owned)),
-        _ => Told::Unknown,
+        (ExitState::Never, _) => CallObject::None,
+        (ExitState::Returned { .. }, None) => CallObject::Name("0".to_owned()),
+        (_, Some(number)) => CallObject::Name(errno::name(number).map_or_else(|| number.to_string(), str::to_owned)),
+        _ => CallObject::Unknown,
     }
 }
 
@@ -122,25 +123,25 @@ fn text(value: &Value) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn of_argument(decoded: &Decoded, name: &str) -> Told {
-    let Some(argument) = decoded.args().find(|argument| argument.name() == name && argument.is_used()) else { return Told::None };
+fn of_argument(decoded: &Decoded, name: &str) -> CallObject {
+    let Some(argument) = decoded.args().find(|argument| argument.name() == name && argument.is_used()) else { return CallObject::None };
     match (argument.entry(), argument.exit()) {
-        (Some(Value::Unknown), _) => Told::Unknown,
+        (Some(Value::Unknown), _) => CallObject::Unknown,
         (entry, exit) => {
             let mut out = Vec::new();
             perf::write_argument(&mut out, entry.as_ref(), exit.as_ref(), false);
-            Told::Is(String::from_utf8_lossy(&out).into_owned())
+            CallObject::Name(String::from_utf8_lossy(&out).into_owned())
         }
     }
 }
 
-/// The file that a call opened, the one that its path names, or the one that its descriptor is.
-fn of_path(call: &Call, decoded: &Decoded) -> Told {
+/// Returns the file that a call opened, that its path names, or that its descriptor refers to.
+fn of_path(call: &Call, decoded: &Decoded) -> CallObject {
     if let Returned::Value(Value::Fd { file: Some(file), .. }) = decoded.returned() {
-        return Told::Is(named(file));
+        return CallObject::Name(named(file));
     }
-    let Some(row) = decoded.row() else { return Told::None };
-    let names_path = |name: &str| row.args.iter().any(|arg| arg.name == name && matches!(arg.kind, Kind::Path));
+    let Some(row) = decoded.row() else { return CallObject::None };
+    let names_path = |name: &str| row.args.iter().any(|arg| arg.name == name && matches!(arg.kind, ArgumentKind::Path));
     let mut directory: Option<Option<&File>> = None;
     let mut file: Option<Option<&File>> = None;
     for argument in decoded.args().filter(Argument::is_used) {
@@ -149,7 +150,7 @@ fn of_path(call: &Call, decoded: &Decoded) -> Told {
             _ if names_path(argument.name()) => {
                 return match value {
                     Value::Str(Text { bytes, cut: false, altered: false, .. }) => at(directory.flatten(), &bytes),
-                    _ => Told::Unknown,
+                    _ => CallObject::Unknown,
                 };
             }
             Value::DirFd { file, .. } => directory = Some(file),
@@ -158,11 +159,12 @@ fn of_path(call: &Call, decoded: &Decoded) -> Told {
         }
     }
     match file.or(directory) {
-        Some(Some(file)) => Told::Is(named(file)),
-        Some(None) if call.args.is_none() => Told::Unknown,
-        Some(None) => Told::Unknown,
-        None if call.args.is_none() && row.args.iter().any(|arg| matches!(arg.kind, Kind::Path | Kind::Fd)) => Told::Unknown,
-        None => Told::None,
+        Some(Some(file)) => CallObject::Name(named(file)),
+        Some(None) => CallObject::Unknown,
+        None if call.args.is_none() && row.args.iter().any(|arg| matches!(arg.kind, ArgumentKind::Path | ArgumentKind::Fd)) => {
+            CallObject::Unknown
+        }
+        None => CallObject::None,
     }
 }
 
@@ -170,20 +172,20 @@ fn named(file: &File) -> String {
     shown(&file::name(file))
 }
 
-/// A path as it is found from a directory, if that is known; otherwise as the program wrote it.
-fn at(directory: Option<&File>, path: &[u8]) -> Told {
+/// Returns a path joined to its directory if that is known, or else the path as the program wrote it.
+fn at(directory: Option<&File>, path: &[u8]) -> CallObject {
     match directory {
         Some(File::Path(directory)) if !path.starts_with(b"/") && directory.starts_with(b"/") => {
             let between: &[u8] = if path.is_empty() || directory.ends_with(b"/") { b"" } else { b"/" };
-            Told::Is(shown(&[directory, between, path].concat()))
+            CallObject::Name(shown(&[directory, between, path].concat()))
         }
-        _ => Told::Is(shown(path)),
+        _ => CallObject::Name(shown(path)),
     }
 }
 
-/// The descriptor that a call is given first; else the one that it returns.
-fn of_fd(call: &Call, decoded: &Decoded) -> Told {
-    let given = decoded.args().filter(Argument::is_used).find_map(|argument| match argument.entry() {
+/// Returns the call's first descriptor argument, or else the returned descriptor.
+fn of_fd(call: &Call, decoded: &Decoded) -> CallObject {
+    let argument = decoded.args().filter(Argument::is_used).find_map(|argument| match argument.entry() {
         Some(Value::Fd { fd, file }) => Some((fd, file)),
         _ => None,
     });
@@ -191,44 +193,44 @@ fn of_fd(call: &Call, decoded: &Decoded) -> Told {
         Returned::Value(Value::Fd { fd, file }) => Some((fd, file)),
         _ => None,
     };
-    match given.or_else(returned) {
-        Some((fd, Some(file))) => Told::Is(format!("{fd}<{}>", named(file))),
-        Some((fd, None)) => Told::Is(format!("{fd}<?>")),
-        None if call.args.is_none() && decoded.row().is_some_and(|row| row.args.iter().any(|arg| matches!(arg.kind, Kind::Fd))) => {
-            Told::Unknown
+    match argument.or_else(returned) {
+        Some((fd, Some(file))) => CallObject::Name(format!("{fd}<{}>", named(file))),
+        Some((fd, None)) => CallObject::Name(format!("{fd}<?>")),
+        None if call.args.is_none() && decoded.row().is_some_and(|row| row.args.iter().any(|arg| matches!(arg.kind, ArgumentKind::Fd))) => {
+            CallObject::Unknown
         }
-        None => Told::None,
+        None => CallObject::None,
     }
 }
 
-/// Whom a call talks to: the address that it is given, or the other end of its socket.
-fn of_peer(decoded: &Decoded) -> Told {
+/// Returns the peer of a call: the address in its arguments, or the other end of its socket.
+fn of_peer(decoded: &Decoded) -> CallObject {
     const ADDRESSES: [(&str, &str); 2] = [("connect", "uservaddr"), ("sendto", "addr")];
     let name = decoded.row().map_or("", |row| row.name);
-    let mut told = Told::None;
+    let mut object = CallObject::None;
     for argument in decoded.args().filter(Argument::is_used) {
         let Some(value) = argument.entry() else { continue };
         match value {
-            Value::Struct(_) if ADDRESSES.contains(&(name, argument.name())) => return Told::Is(text(&value)),
-            Value::Fd { file, .. } if matches!(told, Told::None) => told = file.map_or(Told::Unknown, other_end),
+            Value::Struct(_) if ADDRESSES.contains(&(name, argument.name())) => return CallObject::Name(text(&value)),
+            Value::Fd { file, .. } if matches!(object, CallObject::None) => object = file.map_or(CallObject::Unknown, other_end),
             _ => {}
         }
     }
     match decoded.returned() {
-        Returned::Value(Value::Fd { file: Some(file), .. }) if matches!(told, Told::None | Told::Unknown) => other_end(file),
-        _ => told,
+        Returned::Value(Value::Fd { file: Some(file), .. }) if matches!(object, CallObject::None | CallObject::Unknown) => other_end(file),
+        _ => object,
     }
 }
 
-/// Of `TCP:[127.0.0.1:51234->127.0.0.1:80]`, what the arrow points to.
-fn other_end(file: &File) -> Told {
-    let File::Socket(socket) = file else { return Told::None };
+/// Returns the part after the arrow of `TCP:[127.0.0.1:51234->127.0.0.1:80]`.
+fn other_end(file: &File) -> CallObject {
+    let File::Socket(socket) = file else { return CallObject::None };
     if socket.protocol.is_empty() {
-        return Told::Unknown;
+        return CallObject::Unknown;
     }
     let name = named(file);
     match (name.split_once(":["), name.rsplit_once("->")) {
-        (Some((protocol, _)), Some((_, end))) => Told::Is(format!("{protocol} {}", end.trim_end_matches(']'))),
-        _ => Told::None,
+        (Some((protocol, _)), Some((_, end))) => CallObject::Name(format!("{protocol} {}", end.trim_end_matches(']'))),
+        _ => CallObject::None,
     }
 }

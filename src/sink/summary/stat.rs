@@ -3,26 +3,26 @@
 use crate::event::Times;
 use hdrhistogram::Histogram;
 
-/// So many durations are kept as they are; a histogram, which takes kilobytes, is for more.
+/// The most durations that are kept exactly. More are kept in a histogram, which takes kilobytes.
 const FEW: usize = 64;
-/// Significant decimal digits of a histogram's values: quantiles are right to 1%.
+/// The significant decimal digits of a histogram's values: quantiles are accurate to 1%.
 const DIGITS: u8 = 2;
 
-/// Counts and durations.
+/// The counts and durations of a syscall.
 #[derive(Clone, Debug, Default)]
 pub struct Stat {
     pub calls: u64,
-    /// Of these, calls that failed.
+    /// The number of these calls that failed.
     pub errors: u64,
-    /// Of these, calls whose duration could not be told though they have one.
+    /// The number of these calls that have a duration which is not known.
     pub untimed: u64,
     pub times: Durations,
-    /// How often each errno came, if that was asked for.
+    /// The number of calls by errno, if requested.
     pub errnos: Vec<(i32, u64)>,
 }
 
 impl Stat {
-    /// What another one counted as well.
+    /// Adds the numbers of another `Stat`.
     pub fn add(&mut self, other: &Stat) {
         self.calls += other.calls;
         self.errors += other.errors;
@@ -31,7 +31,7 @@ impl Stat {
         other.errnos.iter().for_each(|(errno, count)| self.count_errno(*errno, *count));
     }
 
-    /// So many more of this errno.
+    /// Adds `more` calls with this errno.
     pub fn count_errno(&mut self, errno: i32, more: u64) {
         match self.errnos.iter_mut().find(|(known, _)| *known == errno) {
             Some((_, count)) => *count += more,
@@ -40,15 +40,16 @@ impl Stat {
     }
 }
 
-/// How long calls took, in nanoseconds.
+/// Durations of calls in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Durations {
     pub count: u64,
     pub total: u64,
     pub min: u64,
     pub max: u64,
-    /// Mean and sum of squared distances from it, kept up with each value (Welford): no cancellation however many there are.
+    /// The mean, updated with each value (Welford) so that no precision is lost by cancellation.
     mean: f64,
+    /// The sum of squared distances from the mean.
     squares: f64,
     spread: Spread,
 }
@@ -66,7 +67,7 @@ impl Default for Spread {
 }
 
 impl Durations {
-    /// One more call.
+    /// Adds the duration of a call.
     pub fn add(&mut self, nanoseconds: u64) {
         self.min = if self.count == 0 { nanoseconds } else { self.min.min(nanoseconds) };
         self.max = self.max.max(nanoseconds);
@@ -78,7 +79,7 @@ impl Durations {
         self.spread.add(nanoseconds, 1);
     }
 
-    /// So many more calls, summed up: of disjoint sets, means and squared distances add up without cancellation too (Chan).
+    /// Adds `count` aggregated calls. Means and squared distances of disjoint sets add up without cancellation (Chan).
     pub fn add_all(&mut self, count: u64, times: &Times) {
         if count == 0 {
             return;
@@ -86,7 +87,7 @@ impl Durations {
         self.min = if self.count == 0 { times.min } else { self.min.min(times.min) };
         self.max = self.max.max(times.max);
         self.total = self.total.saturating_add(times.total);
-        // In whole numbers, so that nothing is lost where squares are large and distances small.
+        // Integers keep the precision where squares are large and distances small.
         let squares = times.squares.saturating_sub(u128::from(times.total).pow(2) / u128::from(count)) as f64;
         let (ours, theirs) = (self.count as f64, count as f64);
         let distance = times.total as f64 / theirs - self.mean;
@@ -96,12 +97,13 @@ impl Durations {
         times.spread.iter().for_each(|&(nanoseconds, count)| self.spread.add(nanoseconds, count));
     }
 
-    /// Each duration, with how often it came; those that a histogram holds are right to half a percent, and in the same power of two.
-    pub fn each(&self, give: &mut dyn FnMut(u64, u64)) {
-        self.spread.each(give);
+    /// Emits each duration with its count. Durations from a histogram are accurate to half a percent, and in the same
+    /// power of two.
+    pub fn each(&self, emit: &mut dyn FnMut(u64, u64)) {
+        self.spread.each(emit);
     }
 
-    /// All durations of another one.
+    /// Adds all durations of another `Durations`.
     pub fn merge(&mut self, other: &Durations) {
         if other.count == 0 {
             return;
@@ -124,7 +126,8 @@ impl Durations {
         self.total.checked_div(self.count).unwrap_or(0)
     }
 
-    /// The relative standard error of the mean in percent, perf's "stddev": how far the average may be off. Zero for fewer than two values.
+    /// Returns the relative standard error of the mean in percent, perf's "stddev": the uncertainty of the average. It
+    /// is zero for fewer than two values.
     pub fn relative_error(&self) -> f64 {
         if self.count < 2 || self.mean == 0.0 {
             return 0.0;
@@ -133,14 +136,14 @@ impl Durations {
         100.0 * (self.squares / (count - 1.0) / count).sqrt() / self.mean
     }
 
-    /// The value that this share (0..=1) of the calls did not exceed.
+    /// Returns the value that this share (0..=1) of the calls did not exceed.
     pub fn quantile(&self, share: f64) -> u64 {
         match &self.spread {
             Spread::Few(values) => {
                 let mut sorted = values.clone();
                 sorted.sort_unstable();
                 let rank = (share * sorted.len() as f64).ceil() as usize;
-                // What was summed up is right to half a percent.
+                // Aggregated durations are accurate to half a percent.
                 sorted.get(rank.saturating_sub(1)).map_or(0, |value| (*value).min(self.max).max(self.min))
             }
             Spread::Many(histogram) => histogram.value_at_quantile(share).min(self.max).max(self.min),
@@ -149,12 +152,12 @@ impl Durations {
 }
 
 impl Spread {
-    /// Each value, with how often it came.
-    fn each(&self, give: &mut dyn FnMut(u64, u64)) {
+    /// Emits each value with its count.
+    fn each(&self, emit: &mut dyn FnMut(u64, u64)) {
         match self {
-            Spread::Few(values) => values.iter().for_each(|value| give(*value, 1)),
+            Spread::Few(values) => values.iter().for_each(|value| emit(*value, 1)),
             Spread::Many(histogram) => {
-                histogram.iter_recorded().for_each(|bucket| give(bucket.value_iterated_to(), bucket.count_at_value().into()))
+                histogram.iter_recorded().for_each(|bucket| emit(bucket.value_iterated_to(), bucket.count_at_value().into()))
             }
         }
     }
@@ -165,7 +168,8 @@ impl Spread {
             Spread::Few(values) if values.len() as u64 + count <= FEW as u64 => {
                 values.extend(std::iter::repeat_n(nanoseconds, count as usize));
             }
-            // Only a number of digits above 5 is refused; if it were, the first values would have to do.
+            // Creating the histogram fails only for more than 5 digits. If it did, the first values would be kept
+            // alone.
             Spread::Few(values) => {
                 if let Ok(mut histogram) = Histogram::new(DIGITS) {
                     values.iter().for_each(|value| record(&mut histogram, *value, 1));
@@ -177,7 +181,7 @@ impl Spread {
     }
 }
 
-/// The histogram grows with its values; what even then has no place counts as its largest.
+/// Records a value. The histogram grows with its values; a value that still does not fit counts as its largest.
 fn record(histogram: &mut Histogram<u32>, nanoseconds: u64, count: u64) {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     if histogram.record_n(nanoseconds, count).is_err() {
@@ -196,10 +200,10 @@ mod tests {
     }
 
     #[test]
-    fn moments() {
+    fn mean_and_standard_error_are_exact() {
         let four = durations([2_000, 4_000, 4_000, 6_000]);
         assert_eq!((four.count, four.total, four.min, four.max, four.average()), (4, 16_000, 2_000, 6_000, 4_000));
-        // variance 8/3 (in thousands squared), over 4 values, root, over the mean of 4
+        // The variance is 8/3 (in thousands squared), divided by 4 values; its root is divided by the mean of 4.
         assert!((four.relative_error() - 100.0 * (8.0f64 / 3.0 / 4.0).sqrt() / 4.0).abs() < 1e-9);
         assert_eq!(durations([5]).relative_error(), 0.0);
         assert_eq!(durations([0, 0]).relative_error(), 0.0);
@@ -208,7 +212,7 @@ mod tests {
         assert_eq!((durations([]).average(), durations([]).quantile(0.5)), (0, 0));
     }
 
-    /// As the kernel sums them up, but with every duration as it was.
+    /// Aggregates values as the BPF programs do, but with every duration exact.
     fn times(values: &[u64]) -> Times {
         Times {
             total: values.iter().sum(),
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_tell_what_single_calls_tell() {
+    fn aggregates_have_the_same_statistics_as_single_calls() {
         let all: Vec<u64> = (0..5_000).map(|i| 1_000_000_000_000 + i * i % 977).chain([3, 1 << 37]).collect();
         for parts in [1, 2, 60, 4_000] {
             let (mut summed, single) = (Durations::default(), durations(all.iter().copied()));
@@ -241,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_contradict_themselves_are_taken() {
+    fn inconsistent_aggregates_are_handled_without_panic() {
         let mut wrong = Durations::default();
         let absurd = Times { total: u64::MAX, min: 9, max: 3, squares: 1, spread: vec![(u64::MAX, u64::MAX), (0, 0)] };
         wrong.add_all(0, &absurd);
@@ -261,11 +265,11 @@ mod tests {
     }
 
     #[test]
-    fn many_values_have_quantiles_to_a_percent() {
+    fn many_values_have_quantiles_accurate_to_a_percent() {
         let many = durations((1..=100_000).map(|value| value * 1_000));
         for (share, expected) in [(0.5, 50_000_000.0), (0.95, 95_000_000.0), (0.99, 99_000_000.0)] {
-            let told = many.quantile(share) as f64;
-            assert!((told / expected - 1.0).abs() < 0.01, "{share}: {told}");
+            let quantile = many.quantile(share) as f64;
+            assert!((quantile / expected - 1.0).abs() < 0.01, "{share}: {quantile}");
         }
         assert_eq!(many.quantile(1.0), 100_000_000, "never beyond the longest");
         let long = durations((0..100).map(|i| if i == 50 { 1 << 62 } else { 1 }));

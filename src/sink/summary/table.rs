@@ -1,16 +1,16 @@
-//! perf trace's table, with quantiles after its columns. Programs read it, so its columns stay where they are.
+//! perf trace's table, with quantiles after its columns. Programs parse it, so its columns do not change.
 
-use super::Look;
+use super::TableOptions;
 use super::histogram;
 use super::stat::Stat;
 use crate::beauty::errno;
 use std::fmt::Write;
 
-/// One line.
+/// A line of the table.
 #[derive(Debug)]
 pub struct Row {
     pub name: String,
-    /// Of `--by`; this table has no such column.
+    /// The object of `--by`, for which this table has no column.
     pub object: String,
     pub stat: Stat,
 }
@@ -20,26 +20,26 @@ const HEAD: &str = "   syscall            calls  errors  total       min       a
    --------------- --------  ------ -------- --------- --------- ---------     ------ --------- --------- ---------
 ";
 
-/// What took longest comes first.
-pub fn in_order(rows: &mut [Row]) {
+/// Sorts the rows that took longest first.
+pub fn sort(rows: &mut [Row]) {
     rows.sort_by(|a, b| {
         let by_time = (b.stat.times.total, b.stat.calls).cmp(&(a.stat.times.total, a.stat.calls));
         by_time.then_with(|| a.name.cmp(&b.name)).then_with(|| a.object.cmp(&b.object))
     });
 }
 
-/// Writes a group's table: the syscalls that took longest first, `look.max_rows` of them.
-pub fn write(out: &mut String, mut rows: Vec<Row>, look: &Look) {
+/// Writes a group's table with the syscalls that took longest first, `options.max_rows` of them.
+pub fn write(out: &mut String, mut rows: Vec<Row>, options: &TableOptions) {
     if rows.is_empty() {
         return;
     }
-    in_order(&mut rows);
+    sort(&mut rows);
     out.push_str(HEAD);
-    let limit = look.max_rows.unwrap_or(rows.len());
+    let limit = options.max_rows.unwrap_or(rows.len());
     for row in rows.iter().take(limit) {
         line(out, row);
         errnos(out, &row.stat);
-        if look.histogram {
+        if options.histogram {
             histogram::write(out, &row.stat.times);
         }
     }
@@ -67,7 +67,7 @@ fn line(out: &mut String, Row { name, stat, .. }: &Row) {
     let _ = writeln!(out, "{total:>9} {min:>9} {average:>9} {max:>9} {error:>9.2}% {half:>9} {most:>9} {nearly_all:>9}");
 }
 
-/// How often each errno came, the most frequent first.
+/// Writes the number of calls by errno, the most frequent first.
 pub fn errnos(out: &mut String, stat: &Stat) {
     let mut errnos = stat.errnos.clone();
     errnos.sort_by_key(|(errno, count)| (std::cmp::Reverse(*count), *errno));
@@ -79,7 +79,7 @@ pub fn errnos(out: &mut String, stat: &Stat) {
     }
 }
 
-/// Milliseconds with three decimals; with six where three would show 0.000 for what took some time.
+/// Formats milliseconds with three decimals, or with six if three would show a positive time as 0.000.
 fn millis(nanoseconds: u64) -> String {
     let millis = nanoseconds as f64 / 1e6;
     if (1..500).contains(&nanoseconds) { format!("{millis:.6}") } else { format!("{millis:.3}") }

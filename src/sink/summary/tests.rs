@@ -1,6 +1,6 @@
 use super::*;
 use crate::beauty::samples;
-use crate::event::{Abi, Call, Entry, EventIndex, Exit, Fault, Sum, Tally, Times};
+use crate::event::{Abi, Aggregate, Call, EntryState, EventIndex, ExitState, Fault, Sum, Times};
 use crate::kernel::format::Format;
 use crate::request::{self, Color, Output as Request};
 use crate::session::{EventTable, Session};
@@ -27,15 +27,15 @@ impl Run {
         Run { sink: Summary::new(&show, output.shared()), session: Session::default(), tasks: Tasks::default() }
     }
 
-    fn give(&mut self, pid: i32, tid: i32, what: What) {
-        let event = Event { task: TaskId { pid, tid }, ..samples::event(START, what) };
+    fn emit(&mut self, pid: i32, tid: i32, kind: EventKind) {
+        let event = Event { task: TaskId { pid, tid }, ..samples::event(START, kind) };
         self.sink.event(&event, &View { session: &self.session, tasks: &self.tasks, now: START, names: &Nameless }).unwrap();
     }
 
-    /// A call of a syscall without a row, that took so many microseconds.
+    /// Emits a call of a syscall without a row that took this many microseconds.
     fn call(&mut self, pid: i32, tid: i32, nr: i64, microseconds: u64, ret: i64) {
-        let exit = Exit::Returned { at: Time(START.0 + microseconds * 1_000), ret };
-        self.give(pid, tid, What::Call(Box::new(Call { nr, exit, ..samples::call([0; 6], 0) })));
+        let exit = ExitState::Returned { at: Time(START.0 + microseconds * 1_000), ret };
+        self.emit(pid, tid, EventKind::Call(Box::new(Call { nr, exit, ..samples::call([0; 6], 0) })));
     }
 
     fn text(&mut self) -> String {
@@ -48,14 +48,14 @@ impl Run {
 }
 
 #[test]
-fn the_table_of_a_thread() {
+fn a_thread_s_table_has_perf_s_columns() {
     let mut run = Run::new(SummaryBy::Thread);
     for (microseconds, ret) in [(2_000, 1), (4_000, -2), (4_000, -2), (6_000, -512)] {
         run.call(7, 7, 9990, microseconds, ret);
     }
     run.call(7, 7, 9991, 20_000, -9);
-    run.give(7, 7, What::Call(Box::new(Call { nr: 9992, entry: Entry::Unseen, ..samples::call([0; 6], 0) })));
-    run.give(7, 7, What::Call(Box::new(Call { nr: 9993, exit: Exit::Never, ..samples::call([0; 6], 0) })));
+    run.emit(7, 7, EventKind::Call(Box::new(Call { nr: 9992, entry: EntryState::Unseen, ..samples::call([0; 6], 0) })));
+    run.emit(7, 7, EventKind::Call(Box::new(Call { nr: 9993, exit: ExitState::Never, ..samples::call([0; 6], 0) })));
     assert_eq!(
         run.text(),
         "
@@ -78,9 +78,9 @@ fn the_table_of_a_thread() {
     );
 }
 
-/// The same table, whether calls come one by one or summed up.
+/// The table is the same for single calls and for aggregated calls.
 #[test]
-fn sums_and_calls_add_up() {
+fn aggregated_and_single_calls_add_up() {
     let mut run = Run::new(SummaryBy::Thread);
     run.call(7, 7, 9990, 2_000, 1);
     let times = Times {
@@ -91,7 +91,7 @@ fn sums_and_calls_add_up() {
         spread: vec![(4_000_000, 2), (6_000_000, 1)],
     };
     let sum = Sum { abi: Abi::X86_64, nr: 9990, calls: 3, times, errnos: vec![(2, 2), (512, 1)] };
-    run.give(7, 7, What::Tally(Box::new(Tally { sums: vec![sum, Sum { nr: 9991, errnos: vec![(9, 1)], ..Sum::default() }] })));
+    run.emit(7, 7, EventKind::Aggregate(Box::new(Aggregate { sums: vec![sum, Sum { nr: 9991, errnos: vec![(9, 1)], ..Sum::default() }] })));
     run.call(7, 7, 9991, 20_000, 0);
     let text = run.text();
     assert!(text.contains(" sh (7), 5 events, 100.0%"), "{text}");
@@ -106,7 +106,7 @@ fn sums_and_calls_add_up() {
 #[test]
 fn rows_beyond_the_limit_are_counted() {
     let mut run = Run::new(SummaryBy::Total);
-    run.sink.look.max_rows = Some(1);
+    run.sink.options.max_rows = Some(1);
     (0..3).for_each(|i| run.call(1, 1, 9990 + i, 1 + i as u64, 0));
     let text = run.text();
     assert!(text.contains("   syscall_9992 ") && !text.contains("   syscall_9990 "), "{text}");
@@ -114,14 +114,14 @@ fn rows_beyond_the_limit_are_counted() {
 }
 
 #[test]
-fn the_table_of_all() {
-    let mut run = Run::new(SummaryBy::Whole);
-    run.sink.look.errnos = false;
+fn the_table_of_all_tasks_has_shares_and_a_total() {
+    let mut run = Run::new(SummaryBy::OneTable);
+    run.sink.options.errnos = false;
     for (tid, microseconds, ret) in [(7, 2_000, 1), (8, 4_000, -2), (8, 4_000, -2), (9, 6_000, -512)] {
         run.call(7, tid, 9990, microseconds, ret);
     }
     run.call(7, 7, 9991, 84_000, -9);
-    run.give(7, 7, What::Call(Box::new(Call { nr: 9993, exit: Exit::Never, ..samples::call([0; 6], 0) })));
+    run.emit(7, 7, EventKind::Call(Box::new(Call { nr: 9993, exit: ExitState::Never, ..samples::call([0; 6], 0) })));
     assert_eq!(
         run.text(),
         "
@@ -138,7 +138,7 @@ fn the_table_of_all() {
 
 "
     );
-    run.sink.look.max_rows = Some(1);
+    run.sink.options.max_rows = Some(1);
     assert!(
         run.text().contains("   ... 2 rows more with 5 calls, 16.0% of the time (--max-summary 0 shows all)\n   ---"),
         "{}",
@@ -147,11 +147,11 @@ fn the_table_of_all() {
 }
 
 #[test]
-fn intervals_add_up_to_the_whole() {
-    let mut run = Run::new(SummaryBy::Whole);
+fn intervals_add_up_to_the_total() {
+    let mut run = Run::new(SummaryBy::OneTable);
     let mut whole = Numbers::default();
     for i in 0..500u64 {
-        let exit = Exit::Returned { at: Time(START.0 + i * i), ret: 0 };
+        let exit = ExitState::Returned { at: Time(START.0 + i * i), ret: 0 };
         let call = Call { nr: 9990 + (i % 3) as i64, exit, ..samples::call([0; 6], 0) };
         run.sink.numbers.call(0, objects::ObjectId::ANY, &call, false);
         if i % 50 == 0 {
@@ -193,22 +193,22 @@ fn groups_are_threads_processes_or_all() {
 fn a_reused_tid_is_another_thread() {
     let mut run = Run::new(SummaryBy::Thread);
     run.call(7, 7, 9990, 1, 0);
-    run.give(1, 1, What::Fork { child: TaskId { pid: 7, tid: 7 }, flags: None });
+    run.emit(1, 1, EventKind::Fork { child: TaskId { pid: 7, tid: 7 }, flags: None });
     run.call(7, 7, 9990, 1, 0);
     assert_eq!(run.heads(), [" sh (7), 1 events, 50.0%", " sh (7), 1 events, 50.0%"]);
 }
 
 #[test]
-fn a_pending_call_counts_when_it_is_over() {
+fn a_pending_call_is_counted_when_it_has_ended() {
     let mut run = Run::new(SummaryBy::Total);
-    run.give(1, 1, What::Pending(Box::new(Call { nr: 9990, exit: Exit::Pending, ..samples::call([0; 6], 0) })));
+    run.emit(1, 1, EventKind::Pending(Box::new(Call { nr: 9990, exit: ExitState::Pending, ..samples::call([0; 6], 0) })));
     assert!(run.heads().is_empty());
     run.call(1, 1, 9990, 1, 0);
     assert_eq!(run.heads(), [" total, 1 events, 100.0%"]);
 }
 
 #[test]
-fn faults_and_time_on_the_cpu() {
+fn faults_and_cpu_time_are_in_the_head() {
     let mut run = Run::new(SummaryBy::Thread);
     let format = "name: sched_stat_runtime\nID: 1\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
@@ -224,33 +224,33 @@ fn faults_and_time_on_the_cpu() {
         terms: Default::default(),
     };
     run.session.events = EventTable { events: vec![spec], ..EventTable::default() };
-    let fault = |major| What::Fault(Fault { major, ip: 0, address: 0, ip_at: None, address_at: None, stack: None });
+    let fault = |major| EventKind::Fault(Fault { major, ip: 0, address: 0, ip_at: None, address_at: None, stack: None });
     let mut raw = vec![0; 40];
     raw[24] = 9;
     raw[32..].copy_from_slice(&1_500_000u64.to_le_bytes());
-    run.give(9, 9, fault(true));
-    run.give(9, 9, fault(false));
-    run.give(9, 9, fault(false));
+    run.emit(9, 9, fault(true));
+    run.emit(9, 9, fault(false));
+    run.emit(9, 9, fault(false));
     for _ in 0..2 {
-        run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: raw.clone().into(), stack: None, caller: None });
+        run.emit(9, 9, EventKind::Tracepoint { event: EventIndex(0), raw: raw.clone().into(), stack: None, caller: None });
     }
-    run.give(9, 9, What::Tracepoint { event: EventIndex(0), raw: Box::from(&raw[..30]), stack: None, caller: None });
+    run.emit(9, 9, EventKind::Tracepoint { event: EventIndex(0), raw: Box::from(&raw[..30]), stack: None, caller: None });
     assert_eq!(run.heads(), [" sh (9), 3 events, 100.0%, 1 majfaults, 2 minfaults, 3.000 msec"]);
 }
 
 #[test]
-fn names_are_escaped() {
+fn comms_are_escaped_in_the_head() {
     let mut run = Run::new(SummaryBy::Thread);
     let event = Event {
         comm: Some(Arc::from(&b"\x1b[31m\n"[..])),
-        ..samples::event(START, What::Call(Box::new(Call { nr: 9990, ..samples::call([0; 6], 0) })))
+        ..samples::event(START, EventKind::Call(Box::new(Call { nr: 9990, ..samples::call([0; 6], 0) })))
     };
     run.sink.event(&event, &View { session: &run.session, tasks: &run.tasks, now: START, names: &Nameless }).unwrap();
     assert_eq!(run.heads(), [r" \x1b[31m\n (20131), 1 events, 100.0%"]);
 }
 
 #[test]
-fn a_partial_table_says_how_many_calls_are_missing() {
+fn a_partial_table_has_the_number_of_missing_calls() {
     let mut ledger = Ledger::default();
     *ledger.account(EventIndex(0)) = crate::syscall::ledger::EventAccount {
         received: 90,
@@ -261,7 +261,7 @@ fn a_partial_table_says_how_many_calls_are_missing() {
         ..Default::default()
     };
     let text = Run::new(SummaryBy::Total).sink.text(&ledger, &Tasks::default());
-    assert!(text.contains(" PARTIAL: 10 calls are missing here, as their records were lost"), "{text}");
+    assert!(text.contains(" PARTIAL: 10 calls are missing because their records were lost"), "{text}");
     ledger.account(EventIndex(0)).entries = false;
     let text = Run::new(SummaryBy::Total).sink.text(&ledger, &Tasks::default());
     assert!(text.contains(" PARTIAL: 10 records were lost"), "{text}");

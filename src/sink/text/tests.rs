@@ -1,6 +1,6 @@
 use super::*;
 use crate::beauty::samples;
-use crate::event::{Call, EventIndex, Exit, Loss, TaskEnd, TaskId, Time};
+use crate::event::{Call, EventIndex, ExitState, Loss, TaskEnd, TaskId, Time};
 use crate::gate::Account;
 use crate::request::{self, Color};
 use crate::session::Session;
@@ -10,7 +10,7 @@ use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;
 use std::path::{Path, PathBuf};
 
-/// A file of a test's own, gone at its end with all that begin with its name.
+/// The path of an output file. Reading the file removes it.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -34,63 +34,63 @@ fn sink(scratch: &Scratch, separately: bool) -> Text {
     Text::new(&samples::show(), false, output.shared())
 }
 
-fn number(nr: i64, exit: Exit) -> What {
-    What::Call(Box::new(Call { nr, exit, ..samples::call([1, 2, 0, 0, 0, 0], 0) }))
+fn number(nr: i64, exit: ExitState) -> EventKind {
+    EventKind::Call(Box::new(Call { nr, exit, ..samples::call([1, 2, 0, 0, 0, 0], 0) }))
 }
 
 const LINE: &str = "     0.000 (         ): sh/20131 +++ exited with 0 +++\n";
 
 #[test]
-fn lines_wait_for_the_tick_and_leave_together() {
+fn lines_are_written_together_at_the_tick() {
     let scratch = Scratch::new("together");
     let mut sink = sink(&scratch, false);
     let (session, tasks) = (Session::default(), Tasks::default());
     let view = View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless };
-    let ended = samples::event(Time(1), What::Exit(TaskEnd::Exited(0)));
-    let unknown = samples::event(Time(2), number(9990, Exit::Never));
+    let ended = samples::event(Time(1), EventKind::Exit(TaskEnd::Exited(0)));
+    let unknown = samples::event(Time(2), number(9990, ExitState::Never));
     sink.event(&ended, &view).unwrap();
     assert_eq!(std::fs::read_to_string(&scratch.0).unwrap(), "", "not before the tick");
     sink.tick(&view).unwrap();
     assert_eq!(std::fs::read_to_string(&scratch.0).unwrap(), LINE);
     sink.event(&unknown, &view).unwrap();
-    sink.end(&Over { ledger: &Ledger::default(), account: Account::default() }, &view).unwrap();
+    sink.end(&TraceResult { ledger: &Ledger::default(), account: Account::default() }, &view).unwrap();
     let text = scratch.text("");
     assert!(text.starts_with(LINE) && text.contains("sh/20131 syscall_9990(0x1, 0x2, 0, 0, 0, 0)"), "{text}");
 }
 
 #[test]
-fn a_full_batch_does_not_wait() {
+fn a_full_batch_is_written_at_once() {
     let scratch = Scratch::new("batch");
     let mut sink = sink(&scratch, false);
     let (session, tasks) = (Session::default(), Tasks::default());
     let view = View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless };
-    let ended = samples::event(Time(1), What::Exit(TaskEnd::Exited(0)));
+    let ended = samples::event(Time(1), EventKind::Exit(TaskEnd::Exited(0)));
     let lines = BATCH / LINE.len() + 1;
     (0..lines).for_each(|_| sink.event(&ended, &view).unwrap());
     assert_eq!(scratch.text("").len(), lines * LINE.len());
 }
 
 #[test]
-fn each_process_has_its_lines_and_a_gap_is_everybodys() {
+fn separate_files_have_their_process_s_lines_and_gaps_are_common() {
     let scratch = Scratch::new("separate");
     let mut sink = sink(&scratch, true);
     let (session, tasks) = (Session::default(), Tasks::default());
     let view = View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless };
-    let mut ended = samples::event(Time(1), What::Exit(TaskEnd::Exited(0)));
+    let mut ended = samples::event(Time(1), EventKind::Exit(TaskEnd::Exited(0)));
     sink.event(&ended, &view).unwrap();
     ended.task = TaskId { pid: 5, tid: 6 };
     sink.event(&ended, &view).unwrap();
     sink.tick(&view).unwrap();
     sink.event(&ended, &view).unwrap();
-    sink.event(&samples::event(Time(1), What::Lost(Loss { records: Some(2), after: None })), &view).unwrap();
-    sink.end(&Over { ledger: &Ledger::default(), account: Account::default() }, &view).unwrap();
+    sink.event(&samples::event(Time(1), EventKind::Lost(Loss { records: Some(2), after: None })), &view).unwrap();
+    sink.end(&TraceResult { ledger: &Ledger::default(), account: Account::default() }, &view).unwrap();
     assert_eq!(scratch.text(".20131"), LINE);
     assert_eq!(scratch.text(".5"), LINE.replace("20131", "6").repeat(2));
     assert_eq!(scratch.text(""), "     0.000 (         ): LOST 2 records on CPU 3 before 0.000\n");
 }
 
 #[test]
-fn a_reader_that_is_gone_is_told_as_such() {
+fn a_reader_that_has_ended_is_reported_as_a_quiet_end() {
     let output = Output::open(&request::Output {
         to: request::Sink::Pipe("exec true".into()),
         separately: false,
@@ -101,13 +101,13 @@ fn a_reader_that_is_gone_is_told_as_such() {
     let mut sink = Text::new(&samples::show(), false, output.shared());
     let (session, tasks) = (Session::default(), Tasks::default());
     let view = View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless };
-    let ended = samples::event(Time(1), What::Exit(TaskEnd::Exited(0)));
+    let ended = samples::event(Time(1), EventKind::Exit(TaskEnd::Exited(0)));
     let failed = (0..100_000).find_map(|_| sink.event(&ended, &view).err()).unwrap();
     assert!(crate::sink::output::is_quiet_end(&failed), "{failed}");
 }
 
 #[test]
-fn losses_that_no_record_told_of_are_told_at_the_end() {
+fn losses_without_a_record_are_reported_at_the_end() {
     let scratch = Scratch::new("lost");
     let mut sink = sink(&scratch, false);
     let (session, tasks) = (Session::default(), Tasks::default());
@@ -115,7 +115,7 @@ fn losses_that_no_record_told_of_are_told_at_the_end() {
     ledger.account(EventIndex(0)).lost = Some(12);
     ledger.lost_placed = 10;
     sink.end(
-        &Over { ledger: &ledger, account: Account::default() },
+        &TraceResult { ledger: &ledger, account: Account::default() },
         &View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless },
     )
     .unwrap();

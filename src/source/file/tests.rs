@@ -1,4 +1,4 @@
-//! Write, read back, and all the ways a file can be wrong.
+//! Writing chunk files, reading them back, and reading invalid files.
 
 use super::*;
 use crate::event::EventIndex;
@@ -15,8 +15,8 @@ fn session() -> Session {
     Session { started: Time(u64::MAX), realtime_offset: -5, release: "6.18".into(), events, excluded: vec![1, 2], ..Session::default() }
 }
 
-fn note(fd: i32) -> (Time, Note) {
-    (Time(fd as u64), Note::Fd { pid: 7, fd, from: Time(0), path: Some(b"/tmp/\xff\n".to_vec()) })
+fn synthesized(fd: i32) -> (Time, Synthesized) {
+    (Time(fd as u64), Synthesized::Fd { pid: 7, fd, from: Time(0), path: Some(b"/tmp/\xff\n".to_vec()) })
 }
 
 fn rounds(session: &Session) -> Vec<Round> {
@@ -24,11 +24,11 @@ fn rounds(session: &Session) -> Vec<Round> {
     ring.comm(TASK, Time(3), b"cat", true).sample(EventIndex(0), TASK, Time(4), b"abc");
     let mut first = ring.round(Time(10));
     first.chunks.push(Chunk { cpu: 70_000, form: Form::Pages, bytes: vec![1, 2, 3] });
-    first.notes.push(note(3));
+    first.synthesized.push(synthesized(3));
     vec![first, Round { started: Time(20), ..Round::default() }, ring.exit(TASK, TASK, Time(25)).round(Time(30))]
 }
 
-/// A file of three rounds, and the offsets at which each ends.
+/// Returns a file of three rounds, and the offset at which each round ends.
 fn written() -> (Session, Vec<Round>, Vec<u8>, Vec<usize>) {
     let session = session();
     let rounds = rounds(&session);
@@ -42,7 +42,7 @@ fn written() -> (Session, Vec<Round>, Vec<u8>, Vec<usize>) {
     (session, rounds, writer.finish().unwrap(), ends)
 }
 
-/// The rounds that can be read, and the error after them.
+/// Returns the rounds that can be read, and the error after them.
 fn read(bytes: &[u8]) -> (Vec<Round>, Option<String>) {
     let mut rounds = Vec::new();
     let error = FileSource::new(bytes).and_then(|mut source| {
@@ -55,7 +55,7 @@ fn read(bytes: &[u8]) -> (Vec<Round>, Option<String>) {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn a_written_session_and_its_rounds_are_read_back() {
     let (session, rounds, bytes, _) = written();
     assert_eq!(read(&bytes), (rounds, None));
     let source = FileSource::new(&bytes[..]).unwrap();
@@ -63,23 +63,23 @@ fn what_was_written_is_read() {
 }
 
 #[test]
-fn notes_between_rounds_come_with_the_next_and_at_the_end_alone() {
+fn synthesized_records_between_rounds_join_the_next_round() {
     let session = session();
     let mut writer = Writer::new(Vec::new(), &session).unwrap();
-    let mut round = Round { started: Time(10), chunks: Vec::new(), notes: vec![note(1)] };
+    let mut round = Round { started: Time(10), chunks: Vec::new(), synthesized: vec![synthesized(1)] };
     writer.round(&round).unwrap();
-    writer.notes(&[note(2), note(3)]).unwrap();
-    round.notes = vec![note(4)];
+    writer.synthesized(&[synthesized(2), synthesized(3)]).unwrap();
+    round.synthesized = vec![synthesized(4)];
     writer.round(&round).unwrap();
-    writer.notes(&[note(5)]).unwrap();
+    writer.synthesized(&[synthesized(5)]).unwrap();
     let (read, error) = read(&writer.finish().unwrap());
     assert_eq!(error, None);
-    let notes: Vec<_> = read.iter().map(|round| round.notes.clone()).collect();
-    assert_eq!(notes, [vec![note(1)], vec![note(2), note(3), note(4)], vec![note(5)]]);
+    let by_round: Vec<_> = read.iter().map(|round| round.synthesized.clone()).collect();
+    assert_eq!(by_round, [vec![synthesized(1)], vec![synthesized(2), synthesized(3), synthesized(4)], vec![synthesized(5)]]);
 }
 
 #[test]
-fn a_file_cut_at_any_byte_gives_its_whole_rounds_and_says_where_it_ends() {
+fn a_truncated_file_yields_its_complete_rounds_and_an_offset() {
     let (_, rounds, bytes, ends) = written();
     for len in 0..bytes.len() {
         let (got, error) = read(&bytes[..len]);
@@ -92,7 +92,7 @@ fn a_file_cut_at_any_byte_gives_its_whole_rounds_and_says_where_it_ends() {
 }
 
 #[test]
-fn after_an_error_there_is_nothing() {
+fn no_round_follows_an_error() {
     let (_, _, bytes, ends) = written();
     let mut source = FileSource::new(&bytes[..ends[0] + 3]).unwrap();
     assert!(source.next_round().unwrap().is_some());
@@ -119,19 +119,24 @@ fn any_changed_byte_is_read_without_panic() {
 }
 
 #[test]
-fn hostile_sizes_are_refused_with_their_offset() {
+fn invalid_sizes_are_rejected_with_their_offset() {
     let (_, _, bytes, ends) = written();
-    let frame = ends[0]; // the empty round: kind, length, started, chunks, notes
+    let frame = ends[0]; // the empty round: kind, length, started, chunks, synthesized records
     let with = |at: usize, value: &[u8]| {
         let mut changed = bytes.clone();
         changed[at..at + value.len()].copy_from_slice(value);
         read(&changed).1.unwrap()
     };
     assert!(with(8, &9u32.to_le_bytes()).contains("version 9"));
-    assert!(with(12, &u32::MAX.to_le_bytes()).contains("byte 16 of the recording: 4294967295 bytes are said to follow"));
+    assert!(
+        with(12, &u32::MAX.to_le_bytes()).contains("byte 16 of the recording: a length of 4294967295 bytes exceeds the frame or the limit")
+    );
     assert!(with(frame, &77u32.to_le_bytes()).contains(&format!("byte {frame} of the recording: there is no frame of kind 77")));
     assert!(with(frame + 4, &u64::MAX.to_le_bytes()).contains("bytes too many"));
-    assert!(with(frame + 4, &0u64.to_le_bytes()).contains(&format!("byte {} of the recording: 8 bytes are said to follow", frame + 12)));
-    assert!(with(frame + 20, &u32::MAX.to_le_bytes()).contains("bytes are said to follow"));
+    assert!(
+        with(frame + 4, &0u64.to_le_bytes())
+            .contains(&format!("byte {} of the recording: a length of 8 bytes exceeds the frame or the limit", frame + 12))
+    );
+    assert!(with(frame + 20, &u32::MAX.to_le_bytes()).contains("bytes exceeds the frame or the limit"));
     assert!(with(bytes.len() - 8, &9u64.to_le_bytes()).contains("3 rounds, its end says 9"));
 }

@@ -1,4 +1,4 @@
-//! One CPU's buffer of an instance: pages out of the kernel, copied once and not looked into.
+//! One CPU's buffer of an instance. Its pages are copied once and not decoded here.
 
 use super::page;
 use super::stats::Stats;
@@ -8,7 +8,7 @@ use rustix::fs::OFlags;
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// The open buffer.
+/// The open buffer of one CPU.
 #[derive(Debug)]
 pub struct Buffer {
     pub cpu: u32,
@@ -17,23 +17,25 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Opens a CPU's buffer of the instance in this directory.
+    /// Opens a CPU's buffer in the directory `instance`.
     ///
     /// # Errors
-    /// There is none, or it may not be read.
+    /// The buffer does not exist, or reading it is not permitted.
     pub fn open(instance: &TracePath, cpu: u32) -> io::Result<Buffer> {
         let directory = instance.join(format!("per_cpu/cpu{cpu}"));
-        // A read that would have to wait for records comes back instead.
+        // A read returns at once if there are no records.
         let pages = directory.join("trace_pipe_raw").open(OFlags::RDONLY | OFlags::NONBLOCK)?.into();
         Ok(Buffer { cpu, pages, stats: directory.join("stats") })
     }
 
-    /// Appends what the buffer holds now, page by page, each cut to what is used of it. A page that is still being written gives what is complete in it.
+    /// Appends the buffer's present content page by page, each page cut to its used part. Of a page that is still being
+    /// written, the complete records are read.
     ///
     /// # Errors
-    /// A read failed; what came before it is in `into`.
+    /// A read failed. The pages that were read before it are in `into`.
     pub fn drain(&self, page_bytes: usize, into: &mut Vec<u8>) -> io::Result<()> {
-        // Reading may itself be traced, and others write all the time: enough was read when a page begins after this moment.
+        // Reading may itself be traced, and other tasks keep writing. So the drain ends at a page that begins after
+        // this moment.
         let until = clock::now();
         loop {
             let begin = into.len();
@@ -53,12 +55,12 @@ impl Buffer {
         }
     }
 
-    /// The kernel's own counts.
+    /// Reads the kernel's counts of this buffer.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The file cannot be read, or lacks a count.
     pub fn stats(&self) -> io::Result<Stats> {
         let text = self.stats.read_to_string()?;
-        Stats::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the counts of a buffer make no sense"))
+        Stats::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the file `stats` of a trace buffer lacks a count"))
     }
 }

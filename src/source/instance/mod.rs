@@ -1,11 +1,12 @@
-//! tracefs instances: buffers of our own for events that perf accepts and delivers nothing of.
+//! tracefs instances: separate ring buffers for events that perf_event_open(2) accepts but never delivers.
 //!
-//! Nothing here wakes rtrace up: the buffers are looked at when perf's rings are ([`crate::arm::live`]), and what they cannot hold meanwhile the kernel overwrites and counts.
+//! The buffers wake up no reader. They are read together with perf's rings ([`crate::arm::live`]). The kernel
+//! overwrites and counts the records that they cannot hold until then.
 
 pub mod buffer;
-pub mod left;
-pub mod made;
 pub mod page;
+pub mod setup;
+pub mod stale;
 pub mod stats;
 
-pub use made::{Instance, Size, Whose};
+pub use setup::{Instance, Size, TaskFilter};

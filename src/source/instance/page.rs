@@ -1,35 +1,36 @@
-//! Pages of a trace ring buffer, as `per_cpu/cpuN/trace_pipe_raw` gives them.
+//! Decodes pages of a trace ring buffer, as read from `per_cpu/cpuN/trace_pipe_raw`.
 //!
 //! ```text
-//! page     u64 time, u64 commit (bytes of data | STORED | MISSED), data, u64 records missed before the page (if STORED)
+//! page     u64 time, u64 commit (bytes of data | STORED | MISSED), data, u64 records missed before it (if STORED)
 //! data     {u32 kind:5 delta:27, ...}...
 //!   0        u32 length of itself and the record, record
 //!   1..=28   a record of kind * 4 bytes
-//!   29       delta 0: nothing more; otherwise u32 length of itself and what was thrown away
+//!   29       delta 0: end of the page; otherwise u32 length of itself and a discarded record
 //!   30       u32 upper: the delta has 27 more bits
-//!   31       u32 upper: the time itself, of which only the upper five bits are the page's
+//!   31       u32 upper: an absolute time, whose upper five bits are those of the page
 //! ```
 //!
-//! (kernel/trace/ring_buffer.c and include/linux/ring_buffer.h.) Pages say how long they are, so that chunks hold them cut to that, one behind the other,
-//! whatever size the buffer's pages have. Bytes may come from a file: nothing here panics, and what cannot be read is a [`Fault`].
+//! The format is defined in kernel/trace/ring_buffer.c and include/linux/ring_buffer.h. A page has its length in its
+//! header. So a chunk holds pages one after the other, each cut to its used part, whatever size the buffer's pages
+//! have. The bytes may come from a file: nothing here panics, and a page or record that cannot be read is a [`Fault`].
 
 use crate::event::Time;
 use crate::source::frame::Fault;
 
-/// Before a page's data.
+/// The size of the header before a page's data.
 pub const HEADER_BYTES: usize = 16;
 
-/// `RB_WRITE_MASK`: the bits of `commit` that are a length.
+/// `RB_WRITE_MASK`: the bits of `commit` that are the length of the data.
 const LENGTH: u64 = 0xf_ffff;
 /// `RB_MISSED_EVENTS`: records were overwritten before this page.
 const MISSED: u64 = 1 << 31;
-/// `RB_MISSED_STORED`: their number stands behind the data.
+/// `RB_MISSED_STORED`: the number of missed records follows the data.
 const STORED: u64 = 1 << 30;
 const STORED_BYTES: usize = 8;
 
 /// `TS_SHIFT`: the bits of a delta.
 const DELTA_BITS: u32 = 27;
-/// `TS_MSB`: the bits of a time that have no room in a stamp of its own.
+/// `TS_MSB`: the upper bits of a time, for which an absolute time stamp has no room.
 const STAMP_MSB: u64 = 0xf8 << 56;
 
 /// `enum ring_buffer_type`.
@@ -41,26 +42,26 @@ mod kind {
     pub const TIME_STAMP: u32 = 31;
 }
 
-/// A page's extent and what its header says.
+/// A page, with the fields of its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page<'a> {
-    /// What the first record's delta is added to.
+    /// The time to which the first record's delta is added.
     pub time: Time,
     pub missed: Option<Missed>,
     data: &'a [u8],
     size: usize,
 }
 
-/// Records of this CPU were overwritten before the page's first one; how many, if the page had room to say it.
+/// Records of this CPU were overwritten before the page's first record: their number, if the page had room for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missed(pub Option<u64>);
 
-/// How many bytes of a page that was just read are worth keeping: none if it is too short for its header.
+/// Returns the length of the used part of a page that was just read: zero if it is too short for a header.
 pub fn used(page: &[u8]) -> usize {
     header(page).map_or(0, |(_, commit)| size(commit).min(page.len()))
 }
 
-/// The bytes of the record whose header stands at `offset`, from `common_type` on; `None` where there is none.
+/// Returns the bytes of the record whose header is at `offset`, from `common_type` on, or `None` if there is no record.
 #[inline]
 pub fn record(bytes: &[u8], offset: usize) -> Option<&[u8]> {
     let rest = bytes.get(offset..)?;
@@ -72,10 +73,10 @@ pub fn record(bytes: &[u8], offset: usize) -> Option<&[u8]> {
 }
 
 impl<'a> Page<'a> {
-    /// The page that begins at `offset`.
+    /// Decodes the page that begins at `offset`.
     ///
     /// # Errors
-    /// [`Fault::Size`]: what follows cannot be found either.
+    /// [`Fault::Size`]: the pages that follow cannot be found either.
     pub fn at(bytes: &'a [u8], offset: usize) -> Result<Page<'a>, Fault> {
         let rest = bytes.get(offset..).unwrap_or_default();
         let (time, commit) = header(rest).ok_or(Fault::Size { size: HEADER_BYTES, left: rest.len() })?;
@@ -86,38 +87,38 @@ impl<'a> Page<'a> {
         Ok(Page { time: Time(time), missed: (commit & MISSED != 0).then_some(Missed(count)), data, size })
     }
 
-    /// Bytes, header included.
+    /// Returns the size in bytes, including the header.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Its records. After one that cannot be read there are no more.
-    pub fn entries(&self) -> Entries<'a> {
-        Entries { data: self.data, at: 0, time: self.time.0 }
+    /// Returns an iterator over the records. It ends after a record that cannot be read.
+    pub fn records(&self) -> PageRecords<'a> {
+        PageRecords { data: self.data, at: 0, time: self.time.0 }
     }
 }
 
-/// A record's place and time.
+/// A record of a page, with its time and offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct PageRecord<'a> {
     pub time: Time,
-    /// Where its header stands, from the page's beginning: what [`record()`] takes.
+    /// The offset of the record's header in the page, for [`record()`].
     pub offset: usize,
-    /// From `common_type` on, with the kernel's padding at the end.
+    /// The raw bytes, from `common_type` on, with the kernel's padding at the end.
     pub raw: &'a [u8],
 }
 
-/// The records of a page.
+/// An iterator over the records of a page.
 #[derive(Clone, Debug)]
-pub struct Entries<'a> {
+pub struct PageRecords<'a> {
     data: &'a [u8],
     at: usize,
     time: u64,
 }
 
-impl<'a> Iterator for Entries<'a> {
-    /// A record, or where the first one stands that cannot be read, from the page's beginning.
-    type Item = Result<Entry<'a>, (usize, Fault)>;
+impl<'a> Iterator for PageRecords<'a> {
+    /// A record, or the offset in the page and the fault of the first record that cannot be read.
+    type Item = Result<PageRecord<'a>, (usize, Fault)>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -133,19 +134,21 @@ impl<'a> Iterator for Entries<'a> {
             }
             self.at += taken;
             if let Some(begin) = raw {
-                return Some(Ok(Entry { time: Time(self.time), offset, raw: &rest[begin..taken] }));
+                return Some(Ok(PageRecord { time: Time(self.time), offset, raw: &rest[begin..taken] }));
             }
         }
         None
     }
 }
 
-impl Entries<'_> {
-    /// How long what stands here is (more than is left, if it is cut off), and where its record begins if it is one; `None` at the end of what was written.
+impl PageRecords<'_> {
+    /// Decodes an entry of the page: returns its length, and the offset of the record's bytes in it if it is a record.
+    /// The length is greater than that of `rest` if the entry is truncated. Returns `None` at the end of the written
+    /// data.
     #[inline]
     fn step(&mut self, rest: &[u8]) -> Option<(usize, Option<usize>)> {
-        const CUT: (usize, Option<usize>) = (8, None);
-        let Some(first) = word(rest, 0) else { return Some(CUT) };
+        const TRUNCATED: (usize, Option<usize>) = (8, None);
+        let Some(first) = word(rest, 0) else { return Some(TRUNCATED) };
         let (kind, delta) = (first & 0x1f, u64::from(first >> 5));
         if (1..=kind::SHORT_MAX).contains(&kind) {
             self.time = self.time.wrapping_add(delta);
@@ -154,7 +157,7 @@ impl Entries<'_> {
         if kind == kind::PADDING && delta == 0 {
             return None;
         }
-        let Some(second) = word(rest, 4) else { return Some(CUT) };
+        let Some(second) = word(rest, 4) else { return Some(TRUNCATED) };
         let long = u64::from(second) << DELTA_BITS | delta;
         let size = 4 + second as usize;
         Some(match kind {
@@ -166,7 +169,7 @@ impl Entries<'_> {
                 self.time = long | self.time & STAMP_MSB;
                 (8, None)
             }
-            // What was thrown away has its time all the same: the next delta counts from it.
+            // A discarded record still has a time, from which the next delta counts.
             kind::PADDING => {
                 self.time = self.time.wrapping_add(delta);
                 (size, None)
@@ -179,13 +182,13 @@ impl Entries<'_> {
     }
 }
 
-/// Time and commit.
+/// Returns the time and the commit of a page's header.
 fn header(bytes: &[u8]) -> Option<(u64, u64)> {
     let (time, rest) = bytes.split_first_chunk()?;
     Some((u64::from_le_bytes(*time), u64::from_le_bytes(*rest.first_chunk()?)))
 }
 
-/// Bytes of a page with this commit.
+/// Returns the size in bytes of a page with this commit.
 fn size(commit: u64) -> usize {
     HEADER_BYTES + (commit & LENGTH) as usize + if commit & STORED != 0 { STORED_BYTES } else { 0 }
 }

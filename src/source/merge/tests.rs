@@ -1,4 +1,4 @@
-//! Rounds as a machine would bring them, and all that may be wrong with them.
+//! Rounds as a machine produces them, and rounds with late, lost and unreadable records.
 
 use super::*;
 use crate::bpf::record::tests::{returned, written};
@@ -10,16 +10,16 @@ use proptest::prelude::*;
 
 const LAYOUT: u64 = field::NEEDED | field::IP | field::CPU | field::RAW;
 
-fn note(fd: i32) -> Note {
-    Note::NoTask { tid: fd }
+fn synthesized(fd: i32) -> Synthesized {
+    Synthesized::NoTask { tid: fd }
 }
 
-/// A line a record: time, CPU, and what tells it from others.
+/// Formats a record as a line of its time, CPU and distinguishing content.
 fn line(record: Record<'_>) -> String {
     match record.body {
         Body::Sample(sample) => format!("{}.{} {}", record.time.0, record.cpu, String::from_utf8_lossy(sample.raw).trim_end_matches('\0')),
         Body::Lost { records, after } => format!("{}.{} lost {records} after {:?}", record.time.0, record.cpu, after.map(|time| time.0)),
-        Body::Note(Note::NoTask { tid }) => format!("{} note {tid}", record.time.0),
+        Body::Synthesized(Synthesized::NoTask { tid }) => format!("{} synthesized {tid}", record.time.0),
         body => format!("{body:?}"),
     }
 }
@@ -36,7 +36,7 @@ fn rest(merge: &mut Merge, table: &EventTable) -> Vec<String> {
     lines
 }
 
-/// A round of one chunk a CPU with samples at these times; their text is their place in the chunk.
+/// Returns a round with one chunk per CPU that has samples at these times. A sample's text is its index in the chunk.
 fn round(table: &EventTable, started: u64, rings: &[&[u64]]) -> Round {
     let chunks = rings.iter().enumerate().filter(|(_, times)| !times.is_empty()).map(|(cpu, times)| {
         let mut ring = RecordWriter::new(table, cpu as u32);
@@ -45,11 +45,11 @@ fn round(table: &EventTable, started: u64, rings: &[&[u64]]) -> Round {
         }
         ring.chunk()
     });
-    Round { started: Time(started), chunks: chunks.collect(), notes: Vec::new() }
+    Round { started: Time(started), chunks: chunks.collect(), synthesized: Vec::new() }
 }
 
 #[test]
-fn gives_what_is_older_than_the_start_of_the_round_before() {
+fn release_emits_records_older_than_the_previous_round_s_start() {
     let table = table(&[LAYOUT]);
     let mut merge = Merge::new();
     merge.add(&table, round(&table, 100, &[&[10, 30, 101], &[20, 40]]));
@@ -65,7 +65,7 @@ fn gives_what_is_older_than_the_start_of_the_round_before() {
 }
 
 #[test]
-fn the_end_gives_all_even_the_last_time_there_is() {
+fn release_all_emits_records_up_to_the_largest_time() {
     let table = table(&[LAYOUT]);
     let mut merge = Merge::new();
     merge.add(&table, round(&table, 0, &[&[7, u64::MAX], &[8]]));
@@ -75,7 +75,7 @@ fn the_end_gives_all_even_the_last_time_there_is() {
 }
 
 #[test]
-fn a_ring_out_of_order_is_put_in_order_and_equal_times_stay_as_they_came() {
+fn a_ring_is_sorted_by_time_and_equal_times_keep_their_order() {
     let table = table(&[LAYOUT]);
     let mut merge = Merge::new();
     merge.add(&table, round(&table, 50, &[&[10, 30, 20, 30, 30], &[30]]));
@@ -89,7 +89,7 @@ fn a_ring_out_of_order_is_put_in_order_and_equal_times_stay_as_they_came() {
 }
 
 #[test]
-fn a_late_record_is_given_and_counted() {
+fn a_late_record_is_emitted_and_counted() {
     let table = table(&[LAYOUT]);
     let mut merge = Merge::new();
     merge.add(&table, round(&table, 100, &[&[50]]));
@@ -122,42 +122,42 @@ fn a_gap_is_placed_before_the_sample_that_follows_it() {
     assert_eq!(rest(&mut merge, &table), wanted);
 }
 
-/// Records whose bytes say when they were written: the gap before one says nothing of time.
+/// The records of BPF programs have their time in their raw bytes, so the LOST record before one has no time.
 #[test]
-fn a_gap_without_a_time_has_that_of_the_sample_that_follows_it() {
-    let table = table(&[field::TOLD_BY_BYTES]);
+fn a_gap_without_a_time_takes_that_of_the_next_sample() {
+    let table = table(&[field::PROGRAM_OUTPUT]);
     let mut merge = Merge::new();
     let mut ring = RecordWriter::new(&table, 0);
     let call = |end| written(&returned(TASK.tid, 0, 1, end), &[]);
     ring.sample(EventIndex(0), TASK, Time(0), &call(5)).lost(7, TASK, Time(0)).sample(EventIndex(0), TASK, Time(0), &call(9));
     merge.add(&table, ring.round(Time(10)));
-    let mut given = Vec::new();
+    let mut emitted = Vec::new();
     merge.release_all(&table, |record| {
-        given.push((record.time, record.task.tid, matches!(record.body, Body::Lost { after: Some(Time(5)), .. })))
+        emitted.push((record.time, record.task.tid, matches!(record.body, Body::Lost { after: Some(Time(5)), .. })))
     });
-    assert_eq!(given, [(Time(5), TASK.tid, false), (Time(9), 0, true), (Time(9), TASK.tid, false)]);
+    assert_eq!(emitted, [(Time(5), TASK.tid, false), (Time(9), 0, true), (Time(9), TASK.tid, false)]);
     assert_eq!(merge.last_of_ring(0), Some(Time(9)));
 }
 
 #[test]
-fn notes_take_their_place_by_time() {
+fn synthesized_records_are_merged_by_time() {
     let table = table(&[LAYOUT]);
     let mut merge = Merge::new();
-    merge.note(Time(15), note(3));
+    merge.synthesized(Time(15), synthesized(3));
     let mut first = round(&table, 100, &[&[10, 20, 30]]);
-    first.notes = vec![(Time(20), note(2)), (Time(0), note(1))];
+    first.synthesized = vec![(Time(20), synthesized(2)), (Time(0), synthesized(1))];
     merge.add(&table, first);
     merge.add(&table, round(&table, 200, &[]));
-    assert_eq!(released(&mut merge, &table), ["0 note 1", "10.0 0", "15 note 3", "20 note 2", "20.0 1", "30.0 2"]);
-    merge.note(Time(250), note(4));
+    assert_eq!(released(&mut merge, &table), ["0 synthesized 1", "10.0 0", "15 synthesized 3", "20 synthesized 2", "20.0 1", "30.0 2"]);
+    merge.synthesized(Time(250), synthesized(4));
     assert!(released(&mut merge, &table).is_empty());
-    assert_eq!(rest(&mut merge, &table), ["250 note 4"]);
+    assert_eq!(rest(&mut merge, &table), ["250 synthesized 4"]);
     assert_eq!(merge.horizon(), Time(250));
     assert_eq!(merge.trouble().late, 0);
 }
 
 #[test]
-fn buffers_come_back_when_all_of_them_was_given() {
+fn buffers_are_returned_when_all_their_records_are_emitted() {
     let table = table(&[LAYOUT]);
     let mut merge = Merge::new();
     merge.add(&table, round(&table, 100, &[&[10], &[20, 150]]));
@@ -172,36 +172,37 @@ fn buffers_come_back_when_all_of_them_was_given() {
 }
 
 #[test]
-fn what_cannot_be_read_is_counted_and_the_rest_is_given() {
+fn unreadable_records_are_counted_and_the_others_emitted() {
     let table = table(&[LAYOUT]);
     let mut ring = RecordWriter::new(&table, 2);
     ring.sample_from(999, TASK, Time(1), b"").sample(EventIndex(0), TASK, Time(2), b"a");
-    // Long enough for its stamp, too short for the rest.
+    // The record has its time stamp but lacks further fields.
     let cut: Vec<u8> = [100u64, 0, 0, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
     ring.record(kind::SAMPLE, 0, &cut).sample(EventIndex(0), TASK, Time(4), b"b");
     let mut chunk = ring.chunk();
     chunk.bytes.extend([9, 0, 0, 0]);
     let mut merge = Merge::new();
-    merge.add(&table, Round { started: Time(10), chunks: vec![chunk], notes: Vec::new() });
+    merge.add(&table, Round { started: Time(10), chunks: vec![chunk], synthesized: Vec::new() });
     assert_eq!(rest(&mut merge, &table), ["2.2 a", "4.2 b"]);
     let first = Malformed { cpu: 2, offset: 0, fault: Fault::UnknownEvent(999) };
     assert_eq!(*merge.trouble(), Trouble { late: 0, unreadable: 3, first: Some(first) });
 }
 
-/// A record on its way: when it was stamped, on which CPU, and how long after it was in the ring.
-type Written = (u64, usize, u64);
+/// A record that the kernel writes: its time stamp, its CPU, and the delay until it is in the ring.
+type DelayedRecord = (u64, usize, u64);
 
 const ROUND_NS: u64 = 1000;
 
-/// What rounds of a machine look like: each begins `ROUND_NS` after the last and looks at ring n after `n * 50` more; records are written in the order
-/// of their being written, not of their stamps.
-fn machine(table: &EventTable, rings: usize, written: &[Written]) -> Vec<Round> {
+/// Returns the rounds of a simulated machine. Each round begins `ROUND_NS` after the one before it and drains ring n
+/// after `n * 50` more. A ring has its records in the order in which they were written, not in the order of their time
+/// stamps.
+fn machine(table: &EventTable, rings: usize, written: &[DelayedRecord]) -> Vec<Round> {
     let last = written.iter().map(|(stamp, _, delay)| stamp + delay).max().unwrap_or(0) / ROUND_NS + 2;
     let in_round = |n: u64, cpu: usize| {
-        let looked = |n: u64| n * ROUND_NS + cpu as u64 * 50;
-        let from = if n == 0 { 0 } else { looked(n - 1) };
+        let drained = |n: u64| n * ROUND_NS + cpu as u64 * 50;
+        let from = if n == 0 { 0 } else { drained(n - 1) };
         let mut times: Vec<_> =
-            written.iter().filter(|w| w.1 == cpu && (from..looked(n)).contains(&(w.0 + w.2))).map(|w| (w.0 + w.2, w.0)).collect();
+            written.iter().filter(|w| w.1 == cpu && (from..drained(n)).contains(&(w.0 + w.2))).map(|w| (w.0 + w.2, w.0)).collect();
         times.sort_by_key(|time| time.0);
         times.into_iter().map(|time| time.1).collect::<Vec<_>>()
     };
@@ -211,7 +212,7 @@ fn machine(table: &EventTable, rings: usize, written: &[Written]) -> Vec<Round> 
 
 proptest! {
     #[test]
-    fn every_record_is_given_once_in_order_and_in_time(written in prop::collection::vec((0u64..20_000, 0usize..5, 0u64..400), 0..300)) {
+    fn every_record_is_emitted_once_in_time_order(written in prop::collection::vec((0u64..20_000, 0usize..5, 0u64..400), 0..300)) {
         let table = table(&[LAYOUT]);
         let mut merge = Merge::new();
         let mut got = Vec::new();
@@ -233,14 +234,14 @@ proptest! {
     }
 }
 
-/// Types 500 and 501 are events 0 and 1.
+/// Returns a table in which events 0 and 1 have the tracepoint types 500 and 501.
 fn by_instance() -> EventTable {
     let mut table = table(&[0, 0, LAYOUT]);
     table.types = [(500, EventIndex(0)), (501, EventIndex(1))].into_iter().collect();
     table
 }
 
-/// A record of an instance with this type, thread and text.
+/// Returns the bytes of an instance's record with this type, thread ID and text.
 fn traced(kind: u16, tid: i32, text: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &[0, 0], &tid.to_le_bytes(), text].concat()
 }
@@ -250,14 +251,14 @@ fn pages(cpu: u32, pages: &[Vec<u8>]) -> Chunk {
 }
 
 #[test]
-fn records_of_an_instance_stand_among_those_of_perf() {
+fn records_of_an_instance_are_merged_with_those_of_perf() {
     let table = by_instance();
     let mut merge = Merge::new();
     let first = PageWriter::new(10).record(10, &traced(500, 7, b"abcd")).record(30, &traced(501, 8, b"efgh")).page(None);
     let second = PageWriter::new(40).record(41, &traced(500, 7, b"ijkl")).page(Some(Missed(Some(3))));
     let mut ring = RecordWriter::new(&table, 0);
     ring.sample(EventIndex(2), TASK, Time(20), b"perf").sample(EventIndex(2), TASK, Time(40), b"perf");
-    let round = Round { started: Time(50), chunks: vec![ring.chunk(), pages(0, &[first, second])], notes: Vec::new() };
+    let round = Round { started: Time(50), chunks: vec![ring.chunk(), pages(0, &[first, second])], synthesized: Vec::new() };
     merge.add(&table, round);
     assert_eq!(merge.gaps_ahead().count(), 0, "no call is lost by that");
     assert_eq!(merge.last_of_ring(0), Some(Time(40)));
@@ -274,7 +275,7 @@ fn records_of_an_instance_stand_among_those_of_perf() {
 }
 
 #[test]
-fn records_of_an_instance_that_cannot_be_read_are_counted() {
+fn unreadable_records_of_an_instance_are_counted() {
     let table = by_instance();
     let mut merge = Merge::new();
     let strange = PageWriter::new(10).record(10, &traced(502, 7, b"abcd")).record(11, b"abcd").record(12, &traced(500, 7, b"")).page(None);

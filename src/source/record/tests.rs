@@ -1,4 +1,4 @@
-//! Records as the writer of [`crate::source::memory`] makes them, records written out by hand, and bytes that are none.
+//! Records of the writer in [`crate::source::memory`], handwritten records, and invalid bytes.
 
 mod events;
 mod real;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 pub const TASK: TaskId = TaskId { pid: 70, tid: 71 };
 const CHILD: TaskId = TaskId { pid: 72, tid: 73 };
 
-/// A table of events with these layouts; event n has the identifiers `100 + n` and `200 + n`.
+/// Returns a table of events with these layouts. Event n has the identifiers `100 + n` and `200 + n`.
 pub fn table(layouts: &[u64]) -> EventTable {
     let spec = |&sample_type| EventSpec {
         name: "a:b".into(),
@@ -31,7 +31,7 @@ fn read(table: &EventTable, bytes: &[u8]) -> Vec<Result<String, Malformed>> {
     Records::new(table, 3, bytes).map(|record| record.map(|record| format!("{record:?}"))).collect()
 }
 
-/// The only record in the bytes.
+/// Returns the only record in the bytes.
 fn only<'a>(table: &'a EventTable, bytes: &'a [u8]) -> Record<'a> {
     let mut records = Records::new(table, 3, bytes);
     let record = records.next().unwrap().unwrap();
@@ -39,7 +39,7 @@ fn only<'a>(table: &'a EventTable, bytes: &'a [u8]) -> Record<'a> {
     record
 }
 
-/// All layouts that the optional fields make.
+/// Returns the layouts with all combinations of the optional fields.
 fn layouts() -> impl Iterator<Item = u64> {
     const OPTIONAL: [u64; 8] =
         [field::IP, field::ADDR, field::ID, field::STREAM_ID, field::CPU, field::PERIOD, field::CALLCHAIN, field::RAW];
@@ -49,7 +49,7 @@ fn layouts() -> impl Iterator<Item = u64> {
 }
 
 #[test]
-fn a_sample_by_hand() {
+fn a_handwritten_sample_is_decoded() {
     let table =
         table(&[field::NEEDED, field::NEEDED | field::IP | field::ADDR | field::CPU | field::PERIOD | field::CALLCHAIN | field::RAW]);
     let words: [u64; 14] = [
@@ -77,7 +77,7 @@ fn a_sample_by_hand() {
 }
 
 #[test]
-fn a_comm_by_hand() {
+fn a_handwritten_comm_record_is_decoded() {
     let table = table(&[field::NEEDED | field::CPU]);
     let mut bytes = vec![3, 0, 0, 0, 0, 0x20, 64, 0]; // PERF_RECORD_COMM, COMM_EXEC, 64 bytes
     for word in [72 | 73 << 32, u64::from_le_bytes(*b"made-up\0"), 0, 70 | 71 << 32, 99, 4, 100] {
@@ -89,7 +89,7 @@ fn a_comm_by_hand() {
 }
 
 #[test]
-fn samples_of_every_layout_come_back() {
+fn written_samples_of_every_layout_are_read_back() {
     for layout in layouts() {
         let table = table(&[field::NEEDED, layout]);
         for (raw, origin) in [(&b""[..], 101), (b"abcd", 101), (b"abcdefghijk", 201)] {
@@ -107,7 +107,7 @@ fn samples_of_every_layout_come_back() {
 }
 
 #[test]
-fn side_band_records_of_every_layout_come_back() {
+fn written_side_band_records_of_every_layout_are_read_back() {
     for layout in layouts() {
         let table = table(&[layout]);
         let mut ring = RecordWriter::new(&table, 9);
@@ -133,7 +133,7 @@ fn side_band_records_of_every_layout_come_back() {
 }
 
 #[test]
-fn faults_say_where_and_the_next_record_is_read() {
+fn a_fault_has_its_offset_and_the_next_record_is_read() {
     let table = table(&[field::NEEDED, field::NEEDED | field::READ, field::TID | field::TIME]);
     let mut ring = RecordWriter::new(&table, 0);
     ring.record(5, 0, &[0; 24]); // PERF_RECORD_THROTTLE: skipped
@@ -162,7 +162,7 @@ fn faults_say_where_and_the_next_record_is_read() {
 }
 
 #[test]
-fn sizes_that_cannot_be_end_the_chunk() {
+fn an_invalid_size_ends_the_chunk() {
     let table = table(&[field::NEEDED]);
     let good = RecordWriter::new(&table, 0).sample_from(100, TASK, Time(1), b"").chunk().bytes;
     for (tail, fault) in [
@@ -178,7 +178,7 @@ fn sizes_that_cannot_be_end_the_chunk() {
 }
 
 #[test]
-fn lengths_inside_a_sample_are_not_believed() {
+fn invalid_lengths_inside_a_sample_are_rejected() {
     let table = table(&[field::NEEDED | field::CALLCHAIN, field::NEEDED | field::RAW]);
     for (id, len) in [(100u64, u64::MAX), (100, 1 << 61), (100, 1), (101, u64::from(u32::MAX)), (101, 5)] {
         let body: Vec<u8> = [id, 0, 7, len].iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -192,7 +192,7 @@ fn lengths_inside_a_sample_are_not_believed() {
 }
 
 proptest! {
-    /// Any bytes, also behind headers and identifiers that are right, are read to the end or refused.
+    /// Any bytes are read to the end or rejected, also after valid headers and identifiers.
     #[test]
     fn any_bytes_are_read_without_panic(
         layout in any::<u64>(),

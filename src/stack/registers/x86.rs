@@ -1,4 +1,5 @@
-//! 32-bit x86 programs, on a 64-bit kernel too: DWARF numbers from the i386 psABI, perf's from `arch/x86/include/uapi/asm/perf_regs.h`.
+//! 32-bit x86 programs, also on a 64-bit kernel: DWARF numbers from the i386 psABI, perf's from
+//! `arch/x86/include/uapi/asm/perf_regs.h`.
 
 use super::{Layout, NONE};
 
@@ -15,7 +16,7 @@ pub const LAYOUT: Layout = Layout {
     sample_mask: 0x1ff,
     of_perf: &[
         // ax, bx, cx, dx, si, di, bp, sp, ip
-        0, 3, 1, 2, 6, 7, 5, 4, 8, // flags, cs, ss, ds, es, fs, gs, and r8 to r15, which a sample of 64-bit tasks has as well
+        0, 3, 1, 2, 6, 7, 5, 4, 8, // flags, cs, ss, ds, es, fs, gs, and r8 to r15, which samples of 64-bit tasks have
         NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
     ],
 };

@@ -1,4 +1,5 @@
-//! x86-64: DWARF numbers from the System V ABI (figure "DWARF Register Number Mapping"), perf's from `arch/x86/include/uapi/asm/perf_regs.h`.
+//! x86-64: DWARF numbers from the System V ABI (figure "DWARF Register Number Mapping"), perf's from
+//! `arch/x86/include/uapi/asm/perf_regs.h`.
 
 use super::{Layout, NONE};
 
@@ -12,7 +13,7 @@ pub const LAYOUT: Layout = Layout {
     // rbx, rbp, rsp, r12 to r15.
     preserved: 1 << 3 | 1 << 6 | 1 << 7 | 0xf << 12,
     code_address_mask: u64::MAX,
-    // The 16 general registers and the instruction pointer; flags and segments are of no use.
+    // The 16 general registers and the instruction pointer. Unwinding does not use flags and segments.
     sample_mask: 0x1ff | 0xff << 16,
     of_perf: &[
         // ax, bx, cx, dx, si, di, bp, sp, ip

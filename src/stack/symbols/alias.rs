@@ -1,8 +1,8 @@
-//! Which of several names of one address is shown: the same one every time, and the one that a programmer calls it by.
+//! The choice among several symbols of one address. It is always the same, and prefers the name that programmers use.
 
 use std::cmp::Ordering;
 
-/// How far a symbol's name is seen (`STB_*`, man 5 elf). The lesser comes first.
+/// A symbol's binding (`STB_*`, man 5 elf), in the order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
     Global,
@@ -10,22 +10,22 @@ pub enum Binding {
     Local,
 }
 
-/// Less is the better name: seen from outside the file, with few leading underscores (`write`, not `__write`), global rather than weak, short, and
-/// in the end the one that is first in the alphabet.
+/// Compares two names; the lesser one is preferred. The criteria are, in this order: not local, few leading underscores
+/// (`write`, not `__write`), global rather than weak, short, and first in alphabetical order.
 pub fn compare((a, a_binding): (&[u8], Binding), (b, b_binding): (&[u8], Binding)) -> Ordering {
     let key = |name: &[u8], binding: Binding| (binding == Binding::Local, underscores(name), binding, name.len());
     key(a, a_binding).cmp(&key(b, b_binding)).then_with(|| a.cmp(b))
 }
 
-/// More make no difference.
+/// The number from which on more underscores make no difference.
 const MANY: usize = 8;
 
-/// Those before the name; the one or two of a mangled name are part of it.
+/// Returns the number of underscores before a name. Those of a mangled name's prefix do not count.
 fn underscores(name: &[u8]) -> usize {
     if name.starts_with(b"_Z") || name.starts_with(b"_R") {
         return 0;
     }
-    // The C library's names for itself (`__GI___write`), of any number of underscores.
+    // The C library's internal names (`__GI___write`) are the least preferred.
     if name.starts_with(b"__GI_") {
         return MANY;
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_that_programmers_use() {
+    fn aliases_are_ordered_by_preference() {
         let mut names: Vec<(&[u8], Binding)> = vec![
             (b"__GI___write", Local),
             (b"____write", Local),

@@ -1,10 +1,11 @@
-//! Build-ids: what a linker wrote into a file so that it can be told from all others, and its debug file found.
+//! Build-ids: the number that a linker writes into a file to identify it and its debug file.
 
 use super::notes::notes;
 use super::order::ByteOrder;
 use std::fmt;
 
-/// The longest that is kept (SHA-1 gives 20 bytes; the kernel takes no more either, `BUILD_ID_SIZE_MAX` in linux/buildid.h).
+/// The greatest length. (SHA-1 has 20 bytes, and the kernel's limit is the same: `BUILD_ID_SIZE_MAX` in
+/// linux/buildid.h.)
 const LONGEST: usize = 20;
 
 /// A build-id of up to 20 bytes.
@@ -15,14 +16,14 @@ pub struct BuildId {
 }
 
 impl BuildId {
-    /// `None` if there are none, or too many.
+    /// Creates a build-id. Returns `None` if there are no bytes, or too many.
     pub fn new(id: &[u8]) -> Option<BuildId> {
         let mut bytes = [0; LONGEST];
         bytes.get_mut(..id.len())?.copy_from_slice(id);
         (!id.is_empty()).then_some(BuildId { bytes, len: id.len() as u8 })
     }
 
-    /// From the contents of a note section or segment (man 5 elf, "Notes").
+    /// Searches the contents of a note section or segment (man 5 elf, "Notes") for a build-id.
     pub fn in_notes(bytes: &[u8], order: ByteOrder) -> Option<BuildId> {
         const NT_GNU_BUILD_ID: u32 = 3;
         let found = notes(bytes, order).find(|note| note.kind == NT_GNU_BUILD_ID && note.name == b"GNU\0")?;
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_right_note_among_others() {
+    fn the_build_id_is_found_among_other_notes() {
         let notes = [note(b"GNU\0", 1, &[9; 16]), note(b"Go\0\0", 3, b"x"), note(b"GNU\0", 3, &[0xab, 0xcd, 1])].concat();
         assert_eq!(BuildId::in_notes(&notes, ByteOrder::Little).unwrap().to_string(), "abcd01");
         for end in 0..notes.len() - 1 {
@@ -76,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..64), big in any::<bool>()) {
+        fn random_bytes_cause_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64), big in any::<bool>()) {
             let _ = BuildId::in_notes(&bytes, if big { ByteOrder::Big } else { ByteOrder::Little });
         }
     }

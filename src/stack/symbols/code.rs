@@ -1,4 +1,4 @@
-//! Which symbols of an ELF file name code.
+//! The symbols of an ELF file that name code.
 
 use super::alias::Binding;
 use super::elf::{ElfFile, Machine};
@@ -8,14 +8,14 @@ use goblin::elf::section_header::{SHF_EXECINSTR, SHT_DYNSYM, SHT_SYMTAB};
 use goblin::elf::sym::{STB_GLOBAL, STB_GNU_UNIQUE, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Symtab};
 use goblin::elf::{SectionHeader, Sym};
 
-/// The symbols of a file, put together from its parts.
+/// The symbols of code that are collected from the symbol tables of a file and its debug file.
 #[derive(Default)]
-pub struct Code {
+pub struct CodeSymbols {
     builder: Builder,
     complete: bool,
 }
 
-impl Code {
+impl CodeSymbols {
     /// Adds `.symtab` and `.dynsym`, of which a file has one at most.
     pub fn add(&mut self, file: &ElfFile) {
         let first = |kind: u32| file.sections().iter().find(|section| section.sh_type == kind);
@@ -27,35 +27,38 @@ impl Code {
         }
     }
 
-    /// Adds the linkage table's stubs. After all other symbols: stubs may be named by them.
+    /// Adds the stubs of the procedure linkage table. Call it after all symbols are added, because these may name the
+    /// functions of stubs.
     pub fn add_stubs(&mut self, file: &ElfFile) {
         linkage::add_stubs(file, &mut self.builder);
     }
 
-    /// A `.symtab` was read, so also functions that are not exported have names.
+    /// Whether a `.symtab` was read, so that functions that are not exported also have symbols.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
+    /// Returns the table of all symbols.
     pub fn finish(self) -> SymbolTable {
         self.builder.finish()
     }
 
-    /// False if there is nothing to be read. A damaged part is left out.
+    /// Adds the symbols of one section. Returns false if it has none. A damaged section is skipped.
     ///
-    /// Where local functions are missing, what follows a label is not known to belong to it: labels are then left out.
+    /// A section without local functions (`.dynsym`) does not show where the code behind a label ends, so its labels
+    /// are left out.
     fn add_section(&mut self, file: &ElfFile, section: &SectionHeader, with_labels: bool) -> bool {
         let Some(strings) = file.sections().get(section.sh_link as usize) else { return false };
         let (Ok(bytes), Ok(strings)) = (file.bytes(section), file.bytes(strings)) else { return false };
         let count = bytes.len() / Sym::size(file.context().container);
         let Ok(symbols) = Symtab::parse(&bytes, 0, count, file.context()) else { return false };
         let names = self.builder.strings(strings);
-        let marks = matches!(file.machine(), Machine::Aarch64 | Machine::Other(_));
+        let has_mapping_symbols = matches!(file.machine(), Machine::Aarch64 | Machine::Other(_));
         for symbol in symbols.iter() {
             let section = file.sections().get(symbol.st_shndx);
             let Some(extent) = extent(&symbol, section) else { continue };
             let Ok(name) = u32::try_from(symbol.st_name) else { continue };
-            if matches!(extent, Extent::UpTo(_)) && (!with_labels || self.builder.is_mark(names, name, marks)) {
+            if matches!(extent, Extent::UpTo(_)) && (!with_labels || self.builder.is_internal_label(names, name, has_mapping_symbols)) {
                 continue;
             }
             self.builder.add(symbol.st_value, extent, binding(&symbol), names, name);
@@ -64,15 +67,16 @@ impl Code {
     }
 }
 
-/// How far the symbol names code; `None` if it is none, or elsewhere.
+/// Returns the extent of the code that a symbol names, or `None` if it is undefined or does not name code.
 fn extent(symbol: &Sym, section: Option<&SectionHeader>) -> Option<Extent> {
     const UNDEFINED: usize = 0;
     const FIRST_RESERVED: usize = 0xff00;
-    const INDEX_ELSEWHERE: usize = 0xffff;
+    /// `SHN_XINDEX`: the index is in another section.
+    const EXTENDED_INDEX: usize = 0xffff;
     let is_executable = section.is_some_and(|section| section.sh_flags & u64::from(SHF_EXECINSTR) != 0);
     let may_be_code = match symbol.st_shndx {
         UNDEFINED => false,
-        INDEX_ELSEWHERE => true,
+        EXTENDED_INDEX => true,
         FIRST_RESERVED.. => false,
         _ => is_executable,
     };

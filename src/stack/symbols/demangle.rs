@@ -1,22 +1,24 @@
-//! Mangled names of Rust and C++ as their programmers wrote them.
+//! Demangles symbol names of Rust and C++.
 
 use cpp_demangle::{DemangleOptions, ParseOptions};
 use std::fmt::{self, Write};
 
-/// A name that is longer is shown as it is: taking it apart costs more than anybody reads.
+/// The greatest length of a name that is demangled. Longer ones take too much time.
 const MANGLED_MAX: usize = 8 << 10;
-/// Names may refer to parts of themselves, so a short one can stand for a very long one.
+/// The greatest length of a demangled name. A name may refer to parts of itself, so a short mangled name can stand for
+/// a very long one.
 const DEMANGLED_MAX: usize = 64 << 10;
-/// Of C++ names within names; each level costs stack.
+/// The greatest nesting of C++ names. Each level takes stack space.
 const DEPTH_MAX: u32 = 96;
 
-/// The name in its language; `None` if it is not mangled, not well-formed or too long. Rust's hashes are left out, C++'s parameters are kept.
+/// Demangles a name. Returns `None` if it is not mangled, malformed or too long. Rust's hashes are left out, C++'s
+/// parameters are kept.
 pub fn demangle(name: &[u8]) -> Option<String> {
     let name = str::from_utf8(name).ok().filter(|name| is_mangled(name.as_bytes()) && name.len() <= MANGLED_MAX)?;
     rust(name).or_else(|| cpp(name))
 }
 
-/// By its beginning.
+/// Whether a name has the prefix of mangled names.
 pub fn is_mangled(name: &[u8]) -> bool {
     name.starts_with(b"_Z") || name.starts_with(b"_R")
 }
@@ -28,7 +30,7 @@ fn rust(name: &str) -> Option<String> {
     Some(text.0)
 }
 
-/// With what a compiler or the linkage table appends to a name: `.cold`, `.isra.0`, `@plt`.
+/// Demangles a C++ name, and keeps a suffix that the compiler or the PLT appended: `.cold`, `.isra.0`, `@plt`.
 fn cpp(name: &str) -> Option<String> {
     let (mangled, suffix) = match name.find(['.', '@']) {
         Some(at) => name.split_at(at),
@@ -39,11 +41,11 @@ fn cpp(name: &str) -> Option<String> {
     let mut text = Bounded::default();
     symbol.structured_demangle(&mut text, &DemangleOptions::default().recursion_limit(DEPTH_MAX)).ok()?;
     text.write_str(suffix).ok()?;
-    // An empty pack of template arguments leaves its comma behind.
+    // The demangler prints a comma before an empty pack of template arguments.
     Some(if text.0.contains(", >") { text.0.replace(", >", ">") } else { text.0 })
 }
 
-/// Text that refuses to grow.
+/// Text of [`DEMANGLED_MAX`] bytes at most.
 #[derive(Default)]
 struct Bounded(String);
 
@@ -63,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn both_languages() {
+    fn names_of_rust_and_cpp_are_demangled() {
         let shown = |name: &str| demangle(name.as_bytes());
         assert_eq!(shown("_ZN3std2io5stdio6_print17h0123456789abcdefE").unwrap(), "std::io::stdio::_print");
         assert_eq!(shown("_RNvC6_123foo3bar").unwrap(), "123foo::bar");
@@ -78,8 +80,8 @@ mod tests {
     }
 
     #[test]
-    fn names_that_grow_without_end() {
-        // Each substitution doubles what is before it.
+    fn names_that_demangle_to_very_long_ones_are_bounded() {
+        // Each substitution doubles the length.
         let doubling = format!("_Z1fI{}EvT_", (0..40).map(|i| format!("1aIS{i}_S{i}_E")).collect::<String>());
         assert!(demangle(doubling.as_bytes()).is_none_or(|text| text.len() <= DEMANGLED_MAX));
         let deep = format!("_Z1f{}i", "P".repeat(5_000));
@@ -89,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_name(name in "_(Z|R)[A-Za-z0-9_.@]{0,60}") {
+        fn random_names_cause_no_panic(name in "_(Z|R)[A-Za-z0-9_.@]{0,60}") {
             let _ = demangle(name.as_bytes());
         }
     }

@@ -1,8 +1,8 @@
-//! An ELF file's headers and sections, as far as names of addresses need them. Sections are read one by one, and bounded.
+//! An ELF file's headers and sections. Sections are read one by one, up to a greatest size.
 
 use super::build_id::BuildId;
+use super::compression::Compression;
 use super::order::ByteOrder;
-use super::packed::Packing;
 use super::read_at::{self, ReadAt};
 use goblin::container::{Container, Ctx};
 use goblin::elf::header::{EM_386, EM_AARCH64, EM_X86_64};
@@ -13,14 +13,16 @@ use std::cell::Cell;
 use std::io;
 use thiserror::Error;
 
-/// A section is at most this long, unpacked too. (Chromium's .debug_info has some 1,500 MiB, its .strtab 250.)
+/// The greatest size of a section, also of a decompressed one. (Chromium's .debug_info has some 1,500 MiB, its .strtab
+/// 250.)
 const SECTION_MAX: u64 = 512 << 20;
-/// All that is read and unpacked of one file together: sections may lie over one another, so a file of any size could have that many of them.
+/// The greatest number of bytes that are read and decompressed of one file. The file's size is no bound, because
+/// sections may overlap.
 const READ_MAX: u64 = 2 << 30;
-/// All headers of one kind together.
+/// The greatest size of all section headers, or of all program headers.
 const HEADERS_MAX: u64 = 16 << 20;
 
-/// Why there is nothing to be read from a file.
+/// The reason why a file cannot be read as ELF.
 #[derive(Debug, Error)]
 pub enum ElfError {
     #[error("not an ELF file")]
@@ -31,7 +33,7 @@ pub enum ElfError {
     Unreadable { what: &'static str, error: io::Error },
 }
 
-/// Machines whose code is looked into.
+/// The machine of a file. rtrace decodes the code of the named ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     X86_64,
@@ -40,7 +42,7 @@ pub enum Machine {
     Other(u16),
 }
 
-/// A file with its headers read.
+/// An ELF file whose headers were read.
 pub struct ElfFile {
     source: Box<dyn ReadAt>,
     context: Ctx,
@@ -48,9 +50,9 @@ pub struct ElfFile {
     entry_svma: u64,
     segments: Vec<ProgramHeader>,
     sections: Vec<SectionHeader>,
-    /// The names of sections, each ended by a zero.
+    /// The names of sections, each terminated by a zero.
     names: Vec<u8>,
-    /// What may still be read.
+    /// The part of [`READ_MAX`] that is left.
     allowance: Cell<u64>,
 }
 
@@ -58,7 +60,7 @@ impl ElfFile {
     /// Reads the headers.
     ///
     /// # Errors
-    /// It is no ELF file, or its headers say what cannot be.
+    /// Fails if it is not an ELF file, or its headers are damaged.
     pub fn read(source: Box<dyn ReadAt>) -> Result<ElfFile, ElfError> {
         let header = read_header(&*source)?;
         let container = header.container().map_err(|_| ElfError::NotElf)?;
@@ -101,12 +103,12 @@ impl ElfFile {
         if self.context.le == goblin::container::Endian::Big { ByteOrder::Big } else { ByteOrder::Little }
     }
 
-    /// 8, or 4: the bytes of an address in this file.
+    /// Returns the size of an address in this file: 8, or 4.
     pub fn address_bytes(&self) -> u8 {
         if self.context.container == Container::Big { 8 } else { 4 }
     }
 
-    /// Where the program or its loader begins; 0 where nothing does.
+    /// Returns the entry point, 0 if the file has none.
     pub fn entry_svma(&self) -> u64 {
         self.entry_svma
     }
@@ -115,15 +117,15 @@ impl ElfFile {
         &self.segments
     }
 
-    /// Segments that are mapped.
+    /// Returns the segments that are mapped (PT_LOAD).
     pub fn loaded(&self) -> impl Iterator<Item = &ProgramHeader> {
         self.segments.iter().filter(|segment| segment.p_type == PT_LOAD)
     }
 
-    /// What the file has for an address on: so many bytes, or fewer if its segment ends before.
+    /// Reads the bytes from an address on: `most`, or fewer if the segment ends before.
     ///
     /// # Errors
-    /// No segment is loaded there, or its bytes are too many or cannot be read.
+    /// Fails if no segment is loaded at the address, or its bytes are too many or cannot be read.
     pub fn bytes_at(&self, svma: u64, most: u64) -> io::Result<Vec<u8>> {
         let into = |segment: &ProgramHeader| svma.checked_sub(segment.p_vaddr).filter(|into| *into < segment.p_filesz);
         let (segment, into) = self.loaded().find_map(|segment| Some((segment, into(segment)?))).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -134,30 +136,30 @@ impl ElfFile {
         Ok(bytes)
     }
 
-    /// In section order; the first is the null section.
+    /// Returns the section headers in their order. The first one is the null section.
     pub fn sections(&self) -> &[SectionHeader] {
         &self.sections
     }
 
-    /// Without the ending zero; empty where there is none.
+    /// Returns a section's name without the terminating zero. It is empty if the section has none.
     pub fn section_name(&self, section: &SectionHeader) -> &[u8] {
         string_at(&self.names, section.sh_name as u64).unwrap_or_default()
     }
 
-    /// The first section of this name.
+    /// Returns the first section of a name.
     pub fn section(&self, name: &str) -> Option<&SectionHeader> {
         self.sections.iter().find(|section| self.section_name(section) == name.as_bytes())
     }
 
-    /// A section of this name has its bytes in this file (in debug files many have not, and in stripped files those are missing altogether).
+    /// Whether the file has the bytes of a section. Debug files have many section headers without bytes (SHT_NOBITS).
     pub fn has_bytes_of(&self, name: &str) -> bool {
         self.section(name).is_some_and(|section| section.sh_type != SHT_NOBITS && section.sh_size > 0)
     }
 
-    /// A section's bytes as they are in the file; none if it takes no room there.
+    /// Reads a section's bytes, without decompression. It is empty for a SHT_NOBITS section.
     ///
     /// # Errors
-    /// It is not within the file, too long, or cannot be read.
+    /// Fails if the section is not within the file, is too long, or cannot be read.
     pub fn bytes(&self, section: &SectionHeader) -> io::Result<Vec<u8>> {
         if section.sh_type == SHT_NOBITS {
             return Ok(Vec::new());
@@ -165,10 +167,10 @@ impl ElfFile {
         self.part(section, 0, section.sh_size)
     }
 
-    /// Some of a section's bytes, from an offset in it on.
+    /// Reads a part of a section's bytes, from an offset in the section on.
     ///
     /// # Errors
-    /// They are not within the section and the file, too many, or cannot be read.
+    /// Fails if the part is not within the section and the file, is too long, or cannot be read.
     pub fn part(&self, section: &SectionHeader, offset: u64, size: u64) -> io::Result<Vec<u8>> {
         let is_within = offset.checked_add(size).is_some_and(|end| end <= section.sh_size) && section.sh_type != SHT_NOBITS;
         let start = section.sh_offset.checked_add(offset).filter(|_| is_within).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -177,10 +179,10 @@ impl ElfFile {
         Ok(bytes)
     }
 
-    /// A section's contents: unpacked if they are compressed, empty if there is no such section.
+    /// Reads a section's contents, and decompresses them if needed. It is empty if there is no such section.
     ///
     /// # Errors
-    /// As [`ElfFile::bytes`]; or it is compressed in an unknown way, or damaged.
+    /// Fails as [`ElfFile::bytes`], and if the section is compressed by an unknown algorithm, or is damaged.
     pub fn contents(&self, name: &str) -> io::Result<Vec<u8>> {
         let Some(section) = self.section(name) else { return Ok(Vec::new()) };
         let bytes = self.bytes(section)?;
@@ -189,13 +191,13 @@ impl ElfFile {
         }
         let header_size = if self.context.container == Container::Big { 24 } else { 12 };
         let header = bytes.get(..header_size).and_then(|header| self.byte_order().u32(header, 0));
-        let packing = header.and_then(Packing::of_header).ok_or(io::ErrorKind::InvalidData)?;
-        let unpacked = packing.unpack(&bytes[header_size..], SECTION_MAX.min(self.allowance.get()))?;
-        self.allowance.set(self.allowance.get() - unpacked.len() as u64);
-        Ok(unpacked)
+        let algorithm = header.and_then(Compression::of_header).ok_or(io::ErrorKind::InvalidData)?;
+        let contents = algorithm.decompress(&bytes[header_size..], SECTION_MAX.min(self.allowance.get()))?;
+        self.allowance.set(self.allowance.get() - contents.len() as u64);
+        Ok(contents)
     }
 
-    /// From its note sections, or its note segments where sections are stripped.
+    /// Reads the build-id from the note sections, or from the note segments if the section headers are stripped.
     pub fn build_id(&self) -> Option<BuildId> {
         let sections = self.sections.iter().filter(|section| section.sh_type == SHT_NOTE).map(|s| (s.sh_offset, s.sh_size));
         let segments = self.segments.iter().filter(|segment| segment.p_type == PT_NOTE).map(|s| (s.p_offset, s.p_filesz));
@@ -203,7 +205,8 @@ impl ElfFile {
         notes.into_iter().find_map(|notes| BuildId::in_notes(&notes, self.byte_order()))
     }
 
-    /// The address that the file gives to what is at an offset in it: from the segment that loads this offset as code, or any.
+    /// Returns the svma of an offset in the file, by the segment that loads this offset as code, else by any segment
+    /// that loads it.
     pub fn svma_of_offset(&self, offset: u64) -> Option<u64> {
         let holds = |segment: &&ProgramHeader| {
             segment.p_type == PT_LOAD && offset.checked_sub(segment.p_offset).is_some_and(|distance| distance < segment.p_filesz)
@@ -215,7 +218,8 @@ impl ElfFile {
         Some(segment.p_vaddr.wrapping_add(offset - segment.p_offset))
     }
 
-    /// Where in the file is what has an address: its offset, and whether it is loaded as code. `None` if no segment has bytes for it.
+    /// Returns the offset in the file of an svma, and whether it is loaded as code. Returns `None` if no segment has
+    /// bytes of the file there.
     pub fn offset_of_svma(&self, svma: u64) -> Option<(u64, bool)> {
         let into = |segment: &ProgramHeader| svma.checked_sub(segment.p_vaddr).filter(|into| *into < segment.p_filesz);
         let (segment, into) = self.loaded().find_map(|segment| Some((segment, into(segment)?)))?;
@@ -233,7 +237,7 @@ impl ElfFile {
     }
 }
 
-/// What is from an offset on to the next zero, if there is one.
+/// Returns the zero-terminated string at an offset, without the zero.
 pub(super) fn string_at(strings: &[u8], offset: u64) -> Option<&[u8]> {
     let rest = strings.get(usize::try_from(offset).ok()?..)?;
     rest.get(..memchr::memchr(0, rest)?)
@@ -258,7 +262,7 @@ fn read_segments(source: &dyn ReadAt, header: &Header, context: Ctx) -> Result<V
     ProgramHeader::parse(&bytes, 0, count, context).map_err(|_| ElfError::Damaged(what))
 }
 
-/// The number of sections is in the first of them where it is too large for the header.
+/// Reads the section headers. If their number is too large for the file header, it is in the first section header.
 fn read_sections(source: &dyn ReadAt, header: &Header, context: Ctx) -> Result<Vec<SectionHeader>, ElfError> {
     if header.e_shoff == 0 {
         return Ok(Vec::new());

@@ -1,44 +1,46 @@
-//! What symbols are read from, as far as this code knows of files: what it asks for, and how it tells them apart.
+//! The files that symbols are read from: how they are requested, and how they are identified.
 
 use super::read_at::ReadAt;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// A file, as long as it is not changed.
+/// The identity of a file with its present contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
-    /// As stat(2) gives it.
+    /// The device number (`st_dev` of stat(2)).
     pub device: u64,
     pub inode: u64,
     /// In bytes.
     pub size: u64,
-    /// Seconds and nanoseconds.
+    /// The time of the last modification in seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// Whoever can write a build-id into a file could give names to the code of another's that has the same: only files of one owner share.
+    /// The user ID of the owner. Only files of one owner share symbols by build-id: otherwise a user could write the
+    /// build-id of another user's file into a file of his own, and so give names to the other's code.
     pub owner: u32,
 }
 
-/// Where a file was met first.
+/// The mapping by which a file was found first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// A process that had it mapped.
+    /// A process that had the file mapped.
     pub pid: i32,
-    /// As this process sees it.
+    /// The path in the mount namespace of this process.
     pub path: PathBuf,
 }
 
-/// A file that is asked for.
+/// A request for a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Want<'a> {
-    /// One that was read before: no other than the one of this identity.
+    /// A file that was read before. Only the file with this identity is returned.
     Again { identity: Identity, origin: &'a Origin },
-    /// Whatever has this path, as a process sees it, or as rtrace does. Who asks checks that it is the right one.
+    /// The file at a path, in the mount namespace of the process `seen_by` or in rtrace's own. The caller verifies that
+    /// it is the right file.
     Path { path: &'a Path, seen_by: Option<i32> },
 }
 
 /// Opens files.
 pub trait Files {
-    /// A regular file's bytes; `None` if there is no such file or it may not be read.
+    /// Opens a regular file. Returns `None` if the file does not exist or may not be read.
     fn find(&mut self, want: Want<'_>) -> Option<Box<dyn ReadAt>>;
 }
 

@@ -1,81 +1,87 @@
-//! Code that one process compiled while it ran: its `perf-PID.map` and `jit-PID.dump`, read on as they grow.
+//! The just-in-time compiled functions of one process, from its `perf-PID.map` and `jit-PID.dump`, which are read while
+//! they grow.
 
 use super::jitdump::Jitdump;
 use super::perf_map::PerfMap;
 use super::read_at::{self, ReadAt};
-use super::table::Found;
+use super::table::SymbolAt;
 use std::time::{Duration, Instant};
 
-/// One process's.
+/// The just-in-time compiled functions of one process.
 #[derive(Default)]
 pub struct Jit {
     map: Option<Growing<PerfMap>>,
     dump: Option<Growing<Jitdump>>,
-    looked: Option<Instant>,
+    last_read: Option<Instant>,
 }
 
+/// A file that grows, and the names that were read from it.
 struct Growing<T> {
     file: Box<dyn ReadAt>,
     names: T,
-    /// So much was read.
+    /// The number of bytes that were read.
     read: u64,
 }
 
-/// Names may change under an address, so the files are looked at so often even if all addresses have names.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// At one look no more is read, in bytes; and of one map no more at all.
+/// The time after which the files are read again even if all addresses have names, because a function may be replaced.
+const READ_INTERVAL: Duration = Duration::from_millis(100);
+/// The greatest number of bytes of a map that are read at a time.
 const READ_MAX: u64 = 16 << 20;
+/// The greatest number of bytes of a map that are read in all.
 const MAP_MAX: u64 = 256 << 20;
 
 impl Jit {
-    /// A dump that the process has mapped. Its size is what it has grown to.
+    /// Sets the dump that the process has mapped. [`ReadAt::size`] of `file` is the file's present size.
     pub fn set_dump(&mut self, file: Box<dyn ReadAt>) {
         self.dump = Some(Growing { file, names: Jitdump::default(), read: 0 });
-        self.looked = None;
+        self.last_read = None;
     }
 
-    /// What was compiled to this address last. The dump goes before the map: it is the newer way, and says when code is moved.
+    /// Returns the function that was compiled to this address last. The dump takes precedence over the map: it is the
+    /// newer format, and records when code is moved.
     ///
-    /// `find_map` is asked now and then as long as there is no map; the size of what it gives is what it has grown to.
-    pub fn at(&mut self, address: u64, now: Instant, find_map: impl FnOnce() -> Option<Box<dyn ReadAt>>) -> Option<Found<'_>> {
-        let is_late = self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK_EVERY);
-        if is_late && self.map.is_none() {
+    /// As long as there is no map, `find_map` is called every 100 ms. [`ReadAt::size`] of its file is the
+    /// file's present size.
+    pub fn at(&mut self, address: u64, now: Instant, find_map: impl FnOnce() -> Option<Box<dyn ReadAt>>) -> Option<SymbolAt<'_>> {
+        let is_due = self.last_read.is_none_or(|last| now.duration_since(last) >= READ_INTERVAL);
+        if is_due && self.map.is_none() {
             self.map = find_map().map(|file| Growing { file, names: PerfMap::default(), read: 0 });
         }
-        if is_late || self.known(address).is_none() {
-            self.look();
-            self.looked = Some(now);
+        if is_due || self.function_at(address).is_none() {
+            self.read_on();
+            self.last_read = Some(now);
         }
-        self.known(address)
+        self.function_at(address)
     }
 
-    /// Memory, in bytes, roughly.
+    /// Returns the memory in bytes, roughly.
     pub fn footprint(&self) -> usize {
-        let map = self.map.as_ref().map_or(0, |map| map.names.made().footprint());
-        map + self.dump.as_ref().map_or(0, |dump| dump.names.made().footprint())
+        let map = self.map.as_ref().map_or(0, |map| map.names.functions().footprint());
+        map + self.dump.as_ref().map_or(0, |dump| dump.names.functions().footprint())
     }
 
-    fn known(&self, address: u64) -> Option<Found<'_>> {
-        let dump = self.dump.as_ref().and_then(|dump| dump.names.made().at(address));
-        dump.or_else(|| self.map.as_ref()?.names.made().at(address))
+    fn function_at(&self, address: u64) -> Option<SymbolAt<'_>> {
+        let dump = self.dump.as_ref().and_then(|dump| dump.names.functions().at(address));
+        dump.or_else(|| self.map.as_ref()?.names.functions().at(address))
     }
 
-    fn look(&mut self) {
+    /// Reads the bytes that were appended to both files.
+    fn read_on(&mut self) {
         if let Some(map) = &mut self.map {
-            map.look();
+            map.read_on();
         }
         if let Some(dump) = &mut self.dump
             && dump.file.size() > dump.read
         {
             dump.read = dump.file.size();
-            // What was read before a damaged record stays known; behind it nothing can be read.
+            // The functions before a damaged record are kept. The records behind it cannot be read.
             let _ = dump.names.read_on(&*dump.file);
         }
     }
 }
 
 impl Growing<PerfMap> {
-    fn look(&mut self) {
+    fn read_on(&mut self) {
         let size = self.file.size();
         if size < self.read {
             (self.names, self.read) = (PerfMap::default(), 0);
@@ -96,11 +102,11 @@ mod tests {
     use std::io;
     use std::sync::{Arc, Mutex};
 
-    /// A file that a test writes on.
+    /// A file that a test appends to.
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct GrowingFile(Arc<Mutex<Vec<u8>>>);
 
-    impl ReadAt for Written {
+    impl ReadAt for GrowingFile {
         fn size(&self) -> u64 {
             self.0.lock().unwrap().len() as u64
         }
@@ -111,23 +117,23 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_comes_grows_and_begins_anew() {
-        let file = Written::default();
+    fn a_map_is_read_when_it_appears_grows_and_is_rewritten() {
+        let file = GrowingFile::default();
         let mut jit = Jit::default();
         let mut now = Instant::now();
         let find = || Some(Box::new(file.clone()) as Box<dyn ReadAt>);
         let name = |jit: &mut Jit, address, now| jit.at(address, now, find).map(|found| String::from_utf8_lossy(found.name).into_owned());
         assert!(jit.at(0x1000, now, || None).is_none());
         file.0.lock().unwrap().extend(b"1000 10 first\n10");
-        assert_eq!(name(&mut jit, 0x1000, now), None, "just looked for it");
-        now += LOOK_EVERY;
+        assert_eq!(name(&mut jit, 0x1000, now), None, "find_map was called just before");
+        now += READ_INTERVAL;
         assert_eq!(name(&mut jit, 0x1000, now).unwrap(), "first");
         file.0.lock().unwrap().extend(b"00 10 second\n2000 10 third\n");
-        assert_eq!(name(&mut jit, 0x1000, now).unwrap(), "first", "just looked into it");
-        assert_eq!(name(&mut jit, 0x2000, now).unwrap(), "third", "what has no name makes one look");
+        assert_eq!(name(&mut jit, 0x1000, now).unwrap(), "first", "the map was read just before");
+        assert_eq!(name(&mut jit, 0x2000, now).unwrap(), "third", "an address without a name causes a read");
         assert_eq!(name(&mut jit, 0x1000, now).unwrap(), "second");
         *file.0.lock().unwrap() = b"1000 10 anew\n".to_vec();
-        now += LOOK_EVERY;
+        now += READ_INTERVAL;
         assert_eq!((name(&mut jit, 0x1000, now), name(&mut jit, 0x2000, now)), (Some("anew".into()), None));
         assert!(jit.footprint() > 0);
     }

@@ -1,14 +1,16 @@
-//! `jit-PID.dump`: a just-in-time compiler's functions with their code, ever growing. Only their names are read.
+//! `jit-PID.dump`: the functions of a just-in-time compiler with their code, to which the compiler appends. Only their
+//! names are read.
 //!
-//! Format: linux/tools/perf/Documentation/jitdump-specification.txt. A later record replaces what it covers.
+//! Format: linux/tools/perf/Documentation/jitdump-specification.txt. A later record replaces earlier ones of the same
+//! addresses.
 
 use super::order::ByteOrder;
-use super::perf_map::Made;
+use super::perf_map::JitFunctions;
 use super::read_at::{self, ReadAt};
 use std::io;
 use thiserror::Error;
 
-/// Why a dump is not read on.
+/// The reason why the rest of a dump is not read.
 #[derive(Debug, Error)]
 pub enum DumpError {
     #[error("not a jitdump file")]
@@ -19,26 +21,28 @@ pub enum DumpError {
     Unreadable(#[from] io::Error),
 }
 
-/// A dump that is read as it grows.
+/// A dump that is read while it grows.
 #[derive(Debug, Default)]
 pub struct Jitdump {
-    made: Made,
+    functions: JitFunctions,
     order: ByteOrder,
-    /// Where the next record begins; 0 before the header was read.
+    /// The offset of the next record, or 0 before the header was read.
     next: u64,
 }
 
-/// Of a function's record no more is read, from its beginning to its name's end. (Fields take 56 bytes.)
+/// The number of bytes of a function's record that are read, which bounds the name. (The fields before it take 56
+/// bytes.)
 const READ_MAX: u64 = 4096;
+/// The size of a record's header.
 const PREFIX: u64 = 16;
-/// At one time no more records are read: who reads has other things to do.
+/// The greatest number of records that one call reads, so that it does not delay the worker for long.
 const RECORDS_MAX: usize = 1 << 16;
 
 impl Jitdump {
-    /// Reads the complete records that were added since the last time, 65,536 at most.
+    /// Reads the complete records that were appended since the previous call, 65,536 at most.
     ///
     /// # Errors
-    /// This is no such file, or a record cannot be right; what was before that stays known.
+    /// Fails if this is not a jitdump file, or at a damaged record. The functions before that record are kept.
     pub fn read_on(&mut self, file: &dyn ReadAt) -> Result<(), DumpError> {
         if self.next == 0 {
             self.read_header(file)?;
@@ -66,8 +70,9 @@ impl Jitdump {
         Ok(())
     }
 
-    pub fn made(&self) -> &Made {
-        &self.made
+    /// Returns the functions that were read.
+    pub fn functions(&self) -> &JitFunctions {
+        &self.functions
     }
 
     fn read_header(&mut self, file: &dyn ReadAt) -> Result<(), DumpError> {
@@ -85,7 +90,7 @@ impl Jitdump {
         Ok(())
     }
 
-    /// `None` if it cannot be right.
+    /// Applies a record. Returns `None` if it is damaged.
     fn record(&mut self, kind: u32, record: &[u8]) -> Option<()> {
         const CODE_LOAD: u32 = 0;
         const CODE_MOVE: u32 = 1;
@@ -94,9 +99,9 @@ impl Jitdump {
                 let (start, size) = (self.order.u64(record, 32)?, self.order.u64(record, 40)?);
                 let rest = record.get(56..)?;
                 let name = rest.get(..memchr::memchr(0, rest).unwrap_or(rest.len()))?;
-                self.made.add(start, size, name);
+                self.functions.add(start, size, name);
             }
-            CODE_MOVE => self.made.relocate(self.order.u64(record, 32)?, self.order.u64(record, 40)?, self.order.u64(record, 48)?),
+            CODE_MOVE => self.functions.relocate(self.order.u64(record, 32)?, self.order.u64(record, 40)?, self.order.u64(record, 48)?),
             _ => {}
         }
         Some(())
@@ -126,7 +131,7 @@ mod tests {
         record
     }
 
-    /// Process and thread are one word here.
+    /// Returns a JIT_CODE_LOAD record. Its first word is pid and tid.
     fn load(start: u64, name: &str, code: &[u8]) -> Vec<u8> {
         record(0, &[7, start, start, code.len() as u64, 0], &[name.as_bytes(), b"\0", code].concat())
     }
@@ -136,11 +141,11 @@ mod tests {
     }
 
     fn name_at(dump: &Jitdump, address: u64) -> Option<&str> {
-        dump.made().at(address).map(|found| str::from_utf8(found.name).unwrap())
+        dump.functions().at(address).map(|found| str::from_utf8(found.name).unwrap())
     }
 
     #[test]
-    fn names_of_what_was_loaded_and_moved() {
+    fn loaded_and_moved_functions_have_names() {
         let mut bytes = whole();
         let mut dump = Jitdump::default();
         dump.read_on(&bytes).unwrap();
@@ -154,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dump_that_grows_byte_by_byte() {
+    fn a_dump_is_read_while_it_grows_byte_by_byte() {
         let bytes = whole();
         let mut dump = Jitdump::default();
         for end in 40..=bytes.len() {
@@ -171,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn random_bytes_cause_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = Jitdump::default().read_on(&[header(), bytes.clone()].concat());
             let _ = Jitdump::default().read_on(&bytes);
         }

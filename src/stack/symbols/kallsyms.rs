@@ -1,8 +1,9 @@
-//! The kernel's own symbols, its modules' and its BPF programs': /proc/kallsyms (man 5 proc_kallsyms).
+//! The symbols of the kernel, its modules and its BPF programs: /proc/kallsyms (man 5 proc_kallsyms).
 //!
-//! It is read when the first name is asked for, and again when an address has none: modules and programs come and go.
+//! The file is read at the first lookup, and again when an address has no symbol, because modules and programs are
+//! loaded and unloaded.
 //!
-//! The file has no sizes. A symbol goes to the next one, of code or data, as it does in the kernel's own messages.
+//! The file has no sizes. A symbol extends to the next one, of code or data, as in the kernel's own messages.
 
 use super::alias::Binding;
 use super::table::{Builder, SymbolTable};
@@ -11,47 +12,49 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Behind the last symbol of a module comes something else, who knows how far away. No function is longer.
+/// The greatest size of a function. It bounds the last symbol of a module, because the next symbol may be far away.
 const FUNCTION_MAX: u64 = 1 << 20;
 
-/// The kernel shows no addresses to this user.
+/// The error that the kernel shows all addresses as zero to this user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the kernel hides its addresses (/proc/sys/kernel/kptr_restrict): kernel functions have no names")]
 pub struct Hidden;
 
-/// Names of kernel code by address.
+/// The symbols of kernel code by address.
 #[derive(Debug, Default)]
 pub struct Kallsyms {
     table: SymbolTable,
-    /// From which address on whose code it is: an index into `owners`.
+    /// The start addresses of code of one owner, with the index in `owners`.
     runs: Vec<(u64, u16)>,
-    /// Empty for the kernel itself; `ext4`, `bpf`, `__builtin__ftrace`.
+    /// The names of modules (`ext4`), `bpf`, and `__builtin__ftrace`; the first is empty and stands for the kernel
+    /// itself.
     owners: Vec<Box<[u8]>>,
 }
 
-/// The kernel's names, as long as they are right.
+/// The kernel's symbols, which are read again when an address has none.
 #[derive(Default)]
 pub struct KernelNames {
-    known: Option<Kallsyms>,
+    symbols: Option<Kallsyms>,
     read: Option<Instant>,
     problem: Option<String>,
 }
 
-/// Reading takes some 60 ms, so it is not done for each address that has no name.
-const READ_EVERY: Duration = Duration::from_secs(10);
+/// The least time between two reads. A read takes some 60 ms, which is too long to do it for each address without a
+/// name.
+const READ_INTERVAL: Duration = Duration::from_secs(10);
 
 impl KernelNames {
-    /// The function at an address. `read` gives the text of /proc/kallsyms.
+    /// Returns the function at an address. `read` reads the text of /proc/kallsyms.
     pub fn at(&mut self, address: u64, now: Instant, read: impl FnOnce() -> io::Result<Vec<u8>>) -> Option<KernelName<'_>> {
-        let is_late = self.read.is_none_or(|read| now.duration_since(read) >= READ_EVERY);
-        if is_late && self.known.as_ref().is_none_or(|known| known.at(address).is_none()) {
+        let is_due = self.read.is_none_or(|read| now.duration_since(read) >= READ_INTERVAL);
+        if is_due && self.symbols.as_ref().is_none_or(|symbols| symbols.at(address).is_none()) {
             self.read_again(read());
             self.read = Some(now);
         }
-        self.known.as_ref()?.at(address)
+        self.symbols.as_ref()?.at(address)
     }
 
-    /// Why there are no names. Said once.
+    /// Returns why there are no names; later calls return it no more.
     pub fn take_problem(&mut self) -> Option<String> {
         self.problem.take()
     }
@@ -59,7 +62,7 @@ impl KernelNames {
     fn read_again(&mut self, text: io::Result<Vec<u8>>) {
         let is_first = self.read.is_none();
         let problem = match text.map(Kallsyms::parse) {
-            Ok(Ok(names)) => return self.known = Some(names),
+            Ok(Ok(symbols)) => return self.symbols = Some(symbols),
             Ok(Err(hidden)) => hidden.to_string(),
             Err(error) => format!("/proc/kallsyms cannot be read ({error}): kernel functions have no names"),
         };
@@ -67,17 +70,18 @@ impl KernelNames {
     }
 }
 
-/// What is at an address of the kernel.
+/// The kernel's function at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelName<'a> {
-    /// Not escaped, and not demangled.
+    /// The name, not escaped and not demangled.
     pub name: &'a [u8],
-    /// `None` for the kernel itself; `bpf` for BPF programs.
+    /// The module's name; `None` for the kernel itself, `bpf` for BPF programs.
     pub module: Option<&'a [u8]>,
-    /// From the symbol's beginning.
+    /// In bytes from the symbol's start.
     pub offset: u64,
 }
 
+/// A symbol of code: its address, and the offset of its name in the text.
 struct Symbol {
     start: u64,
     name: u32,
@@ -86,10 +90,10 @@ struct Symbol {
 }
 
 impl Kallsyms {
-    /// Takes the file's text. Lines that are none are passed over.
+    /// Parses the file's text. Malformed lines are skipped.
     ///
     /// # Errors
-    /// All addresses are zero.
+    /// Fails if all addresses are zero.
     pub fn parse(mut text: Vec<u8>) -> Result<Kallsyms, Hidden> {
         let mut starts = Vec::with_capacity(text.len() / 44);
         let mut code = Vec::with_capacity(text.len() / 44);
@@ -118,7 +122,7 @@ impl Kallsyms {
         Ok(Kallsyms { table: table(text, &starts, &code), runs, owners })
     }
 
-    /// The function at an address.
+    /// Returns the function at an address.
     pub fn at(&self, address: u64) -> Option<KernelName<'_>> {
         let found = self.table.at(address)?;
         let run = self.runs.partition_point(|(start, _)| *start <= address - found.offset).checked_sub(1)?;
@@ -126,7 +130,7 @@ impl Kallsyms {
         Some(KernelName { name: found.name, module: (!owner.is_empty()).then_some(owner), offset: found.offset })
     }
 
-    /// How many functions have names.
+    /// Returns the number of functions.
     pub fn len(&self) -> usize {
         self.table.len()
     }
@@ -135,7 +139,7 @@ impl Kallsyms {
         self.table.is_empty()
     }
 
-    /// Memory, in bytes.
+    /// Returns the memory in bytes.
     pub fn footprint(&self) -> usize {
         self.table.footprint()
             + self.runs.capacity() * size_of::<(u64, u16)>()
@@ -143,20 +147,20 @@ impl Kallsyms {
     }
 }
 
-/// `ffffffff81000000 T name\t[module]`.
+/// A line of the file: `ffffffff81000000 T name\t[module]`.
 pub struct Line<'a> {
     start: u64,
-    /// `None` for data.
+    /// The binding of a symbol of code; `None` for data.
     pub code: Option<Binding>,
     line: &'a [u8],
-    /// Where in the line the name is.
+    /// The range of the name in the line.
     name: Range<usize>,
-    /// The module that has it, `bpf` for BPF programs; empty for the kernel itself.
+    /// The module's name; `bpf` for BPF programs, empty for the kernel itself.
     pub owner: &'a [u8],
 }
 
 impl<'a> Line<'a> {
-    /// `None` for what is no line of the file.
+    /// Parses a line. Returns `None` if it is malformed.
     pub fn parse(line: &'a [u8]) -> Option<Line<'a>> {
         let mut start = 0u64;
         let mut digits = 0;
@@ -186,14 +190,15 @@ impl<'a> Line<'a> {
 
 const OWNERS_MAX: usize = 4096;
 
-/// A module's symbols stand together, so the last owner is the likely one.
+/// Returns the index of an owner, and adds the owner if it is new. The search begins at the end, because the symbols of
+/// a module are adjacent in the file.
 fn owner_number(owners: &mut Vec<Box<[u8]>>, owner: &[u8]) -> u16 {
     if owner.is_empty() {
         return 0;
     }
     let known = owners.iter().rposition(|known| **known == *owner);
     let number = known.unwrap_or_else(|| {
-        // A machine has some hundred modules. What is beyond all numbers counts as the kernel's.
+        // A machine has some hundred modules. Symbols of further owners count as the kernel's.
         if owners.len() >= OWNERS_MAX {
             return 0;
         }
@@ -213,7 +218,8 @@ fn runs(code: &[Symbol]) -> Vec<(u64, u16)> {
     runs
 }
 
-/// `starts` are those of data too.
+/// Builds the table of functions. `starts` has the addresses of all symbols, also of data, because each of them ends
+/// the symbol before.
 fn table(text: Vec<u8>, starts: &[u64], code: &[Symbol]) -> SymbolTable {
     let mut builder = Builder::default();
     let names = builder.strings(text);
@@ -245,14 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_kernel_modules_and_programs() {
+    fn functions_of_the_kernel_modules_and_bpf_programs_are_found() {
         let symbols = Kallsyms::parse(TEXT.to_vec()).unwrap();
         let at = |address| name(&symbols, address);
         assert_eq!(at(0xffff_ffff_8100_003f).unwrap(), "startup_64+0x3f");
         assert_eq!(at(0xffff_ffff_8100_0040).unwrap(), "local_one+0x0");
         assert_eq!(at(0xffff_ffff_8100_0080), None, "data is no function");
         assert_eq!(at(0xffff_ffff_8100_0104).unwrap(), "weak_one+0x4");
-        assert_eq!(at(0xffff_ffff_8180_0000), None, "far behind the last of the kernel");
+        assert_eq!(at(0xffff_ffff_8180_0000), None, "far behind the last symbol of the kernel");
         assert_eq!(at(0xffff_ffff_c000_000f).unwrap(), "helper+0xf [ext4]");
         assert_eq!(at(0xffff_ffff_c050_0002).unwrap(), "bpf_prog_6deef7357e7b4530_sd_fw_ingress+0x2 [bpf]");
         assert_eq!(at(0x10), None);
@@ -260,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn hidden_addresses() {
+    fn a_file_with_only_zero_addresses_is_an_error() {
         assert_eq!(Kallsyms::parse(b"0000000000000000 T _text\n0000000000000000 t other\n".to_vec()).unwrap_err(), Hidden);
         assert!(Kallsyms::parse(Vec::new()).unwrap().is_empty());
     }
 
     #[test]
-    fn read_when_it_is_wanted_and_again_when_a_name_is_missing() {
+    fn the_file_is_read_again_when_a_name_is_missing() {
         let mut names = KernelNames::default();
         let never = || -> io::Result<Vec<u8>> { panic!("not again") };
         let program = 0xffff_ffff_c050_0002;
@@ -275,25 +281,25 @@ mod tests {
         assert_eq!(names.at(program, now, || Ok(before)), None);
         assert_eq!(names.at(program, now, never), None, "just read");
         assert_eq!(names.at(0xffff_ffff_8100_0040, now, never).unwrap().name, b"local_one");
-        now += READ_EVERY;
+        now += READ_INTERVAL;
         assert_eq!(names.at(0xffff_ffff_8100_0040, now, never).unwrap().name, b"local_one");
         assert_eq!(names.at(program, now, || Ok(TEXT.to_vec())).unwrap().module, Some(&b"bpf"[..]));
         assert_eq!(names.take_problem(), None);
     }
 
     #[test]
-    fn a_problem_is_said_once() {
+    fn a_problem_is_reported_once() {
         let mut names = KernelNames::default();
         let now = Instant::now();
         let hidden = || Ok(b"0000000000000000 T _text\n".to_vec());
         assert_eq!(names.at(1, now, hidden), None);
         assert!(names.take_problem().unwrap().contains("kptr_restrict"));
-        assert_eq!(names.at(1, now + READ_EVERY, || Err(io::ErrorKind::PermissionDenied.into())), None);
+        assert_eq!(names.at(1, now + READ_INTERVAL, || Err(io::ErrorKind::PermissionDenied.into())), None);
         assert_eq!(names.take_problem(), None);
     }
 
     #[test]
-    fn cut_anywhere() {
+    fn a_truncated_file_causes_no_panic() {
         for end in 0..TEXT.len() {
             let _ = Kallsyms::parse(TEXT[..end].to_vec());
         }
@@ -301,7 +307,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200), line in "[0-9a-f]{1,17} [tTwWdD] [a-z\t\\[\\]]{0,12}\n") {
+        fn random_bytes_cause_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), line in "[0-9a-f]{1,17} [tTwWdD] [a-z\t\\[\\]]{0,12}\n") {
             let symbols = Kallsyms::parse([TEXT, &bytes, b"\n", line.as_bytes()].concat()).unwrap();
             let _ = symbols.at(0xffff_ffff_8100_0000);
         }

@@ -1,4 +1,5 @@
-//! Source lines and inlined functions, from a file's DWARF. Costly in time and memory, so on request only.
+//! Source lines and inlined functions, from a file's DWARF. Reading them takes much time and memory, so it is done on
+//! request only.
 
 use super::demangle::demangle;
 use super::elf::ElfFile;
@@ -7,14 +8,14 @@ use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
 use std::io;
 use std::sync::Arc;
 
-/// One function at an address: the one whose code it is, or one that it was inlined into.
+/// A function at an address: the innermost inlined one, or one that it was inlined into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFrame {
-    /// Demangled; not escaped.
+    /// The name, demangled but not escaped.
     pub function: Option<Box<str>>,
-    /// As the compiler was told, with its directory; not escaped.
+    /// The path that was passed to the compiler, with its directory; not escaped.
     pub file: Option<Box<str>>,
-    /// From 1; `None` where the compiler says that there is none.
+    /// The line from 1 on; `None` if the compiler recorded no line for the code.
     pub line: Option<u32>,
 }
 
@@ -26,14 +27,15 @@ pub struct Lines {
 
 type Section = EndianArcSlice<RunTimeEndian>;
 
-/// More functions inlined into one another than this are not shown.
+/// The greatest number of functions at an address that are shown.
 const DEPTH_MAX: usize = 256;
 
 impl Lines {
-    /// Reads the sections; what is in them is looked at when it is wanted. `shared` is the file that dwz moved common parts to.
+    /// Reads the sections. Their contents are parsed at the lookups. `shared` is the file that dwz moved common parts
+    /// to.
     ///
     /// # Errors
-    /// A section cannot be read or unpacked, is too long, or damaged.
+    /// Fails if a section cannot be read or decompressed, is too long, or is damaged.
     pub fn read(file: &ElfFile, shared: Option<&ElfFile>) -> io::Result<Lines> {
         let mut footprint = 0;
         let mut dwarf = Dwarf::load(|id| section(file, id, &mut footprint))?;
@@ -44,17 +46,19 @@ impl Lines {
         Ok(Lines { context, footprint })
     }
 
-    /// Memory in bytes, roughly: what is read from the sections takes about as much as they do.
+    /// Returns the memory in bytes, roughly: the parsed data take about as much as the sections.
     pub fn footprint(&self) -> usize {
         self.footprint.saturating_mul(2)
     }
 
-    /// The functions at an address, the innermost first; none if nothing is said of it, or the data is damaged.
+    /// Returns the functions at an address, the innermost first. It is empty if the DWARF does not cover the address,
+    /// or is damaged.
     ///
-    /// For a return address, give the address before: the call is there, and behind it another line may begin.
+    /// For a return address, pass the address before it: that one is in the call instruction, and another line may
+    /// begin behind the call.
     pub fn at(&self, svma: u64) -> Vec<InlinedFrame> {
         let mut found = Vec::new();
-        // addr2line looks for what ends behind the address.
+        // addr2line computes the end of the one-byte range at the address, which would overflow.
         if svma == u64::MAX {
             return found;
         }
@@ -76,7 +80,7 @@ impl Lines {
     }
 }
 
-/// One section's bytes; none of those that say nothing of lines.
+/// Reads a section's bytes. Sections that line lookups do not use are left empty.
 fn section(file: &ElfFile, id: SectionId, footprint: &mut usize) -> io::Result<Section> {
     use SectionId::{DebugLoc, DebugLocLists, DebugMacinfo, DebugMacro, DebugNames};
     let contents = match id {

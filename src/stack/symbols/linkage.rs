@@ -1,7 +1,8 @@
-//! Names of the linkage table's stubs: `write@plt`.
+//! Names of the stubs in the procedure linkage table (PLT): `write@plt`.
 //!
-//! A stub jumps through a slot whose relocation names the function. Which slot is read from the stub's own instructions, so it does not matter which
-//! linker laid the table out, nor whether there is a `.plt.sec` or `.plt.got` beside it.
+//! A stub jumps through a slot whose relocation names the function. The slot is decoded from the stub's instructions,
+//! so the names do not depend on the linker's layout of the table, nor on whether there is also a `.plt.sec` or
+//! `.plt.got`.
 
 use super::alias::Binding;
 use super::elf::{ElfFile, Machine, string_at};
@@ -15,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Adds the stubs of `.plt`, `.plt.sec` and `.plt.got`.
 ///
-/// What is damaged has no names; what else the file has is not affected.
+/// Stubs in a damaged part have no names. The file's other symbols are not affected.
 pub fn add_stubs(file: &ElfFile, builder: &mut Builder) {
     let relocations = Relocations::of(file);
     let stubs = stubs(file, &relocations);
@@ -24,14 +25,15 @@ pub fn add_stubs(file: &ElfFile, builder: &mut Builder) {
     }
     builder.sort();
     let names = relocations.names(stubs.iter().map(|stub| stub.slot).collect(), builder);
-    let made = builder.strings(Vec::new());
+    let stub_names = builder.strings(Vec::new());
     for stub in stubs {
         if let Some(name) = names.get(&stub.slot) {
-            builder.add_named(stub.address, stub.size, Binding::Local, &[name, &b"@plt"[..]].concat(), made);
+            builder.add_named(stub.address, stub.size, Binding::Local, &[name, &b"@plt"[..]].concat(), stub_names);
         }
     }
 }
 
+/// A stub of the PLT.
 struct Stub {
     address: u64,
     size: u64,
@@ -47,7 +49,8 @@ fn stubs(file: &ElfFile, relocations: &Relocations<'_>) -> Vec<Stub> {
             size @ 8..=32 if size % 4 == 0 => size as usize,
             _ => 16,
         };
-        // The first entry of most tables, the way to the resolver, is not like the others and gives no slot.
+        // The first entry of most tables jumps to the dynamic linker's resolver. It differs from the others and has no
+        // slot.
         for (index, stub) in code.chunks(size).enumerate() {
             let address = section.sh_addr.wrapping_add((index * size) as u64);
             if let Some(slot) = relocations.slot_of(file.machine(), address, stub) {
@@ -58,17 +61,17 @@ fn stubs(file: &ElfFile, relocations: &Relocations<'_>) -> Vec<Stub> {
     stubs
 }
 
-/// A file's relocations: what is put into which slot.
+/// A file's relocations, which fill the slots.
 struct Relocations<'a> {
     file: &'a ElfFile,
-    /// The slots of `.rela.plt`, in its order: lazy stubs push their number in it.
+    /// The slots of `.rela.plt`, in its order. A lazy stub pushes the index of its relocation there.
     in_order: Vec<u64>,
-    /// What position-independent i386 code counts from: the address of `.got.plt`, or of `.got`.
+    /// The base of offsets in position-independent i386 code: the address of `.got.plt`, or of `.got`.
     offset_table: u64,
 }
 
-/// Of a section of relocations so much is read at a time, from its end: the most, and the least interesting, are those at its beginning, which move
-/// addresses by where the file is loaded.
+/// The number of bytes of a relocation section that are read at a time. Reading begins at the section's end: most
+/// relocations are relative ones, which name no function, and linkers put these first.
 const PART: u64 = 1 << 18;
 
 impl<'a> Relocations<'a> {
@@ -86,14 +89,14 @@ impl<'a> Relocations<'a> {
         let pushed = |unit: usize| self.in_order.get(pushed(stub)? as usize / unit).copied();
         match machine {
             Machine::X86_64 => x86_64_slot(address, stub).or_else(|| pushed(1)),
-            // Pushed is the offset in `.rel.plt`, whose entries have eight bytes.
+            // The stub pushes the offset in `.rel.plt`, whose entries have eight bytes.
             Machine::I386 => i386_slot(self.offset_table, stub).or_else(|| pushed(8)),
             Machine::Aarch64 => aarch64_slot(address, stub),
             Machine::Other(_) => None,
         }
     }
 
-    /// The names of what is put into these slots.
+    /// Returns the names of the functions whose addresses the relocations put into these slots.
     fn names(&self, mut slots: FxHashSet<u64>, builder: &Builder) -> FxHashMap<u64, Box<[u8]>> {
         let mut names = FxHashMap::default();
         let is_linkage = |section: &SectionHeader| self.file.section_name(section).ends_with(b".plt");
@@ -109,24 +112,24 @@ impl<'a> Relocations<'a> {
         names
     }
 
-    /// Takes those slots out that it found.
+    /// Adds the names that the relocations of one section have, and removes their slots from `slots`.
     fn names_in(&self, section: &SectionHeader, slots: &mut FxHashSet<u64>, names: &mut FxHashMap<u64, Box<[u8]>>, builder: &Builder) {
         let symbols = Names::of(self.file, section);
         let part = PART - PART % section.sh_entsize.clamp(8, 24);
         let mut end = section.sh_size;
         while end > 0 && !slots.is_empty() {
-            // Counted from the section's beginning, parts are of whole relocations.
+            // Parts begin at multiples from the section's start, so that none cuts a relocation.
             let start = (end - 1) / part * part;
             let Ok(bytes) = self.file.part(section, start, end - start) else { return };
             for relocation in parse(self.file, section, &bytes).iter().flat_map(RelocSection::iter) {
                 if !slots.contains(&relocation.r_offset) {
                     continue;
                 }
-                let name = match kind(self.file.machine(), relocation.r_type) {
-                    Kind::Function => symbols.get(relocation.r_sym),
-                    // The function that chooses has the name of what it chooses from.
-                    Kind::Chosen => relocation.r_addend.and_then(|chooser| builder.name_at(chooser as u64)),
-                    Kind::Other => None,
+                let name = match slot_value(self.file.machine(), relocation.r_type) {
+                    SlotValue::Function => symbols.get(relocation.r_sym),
+                    // The resolver function of an IFUNC has the function's name.
+                    SlotValue::Ifunc => relocation.r_addend.and_then(|resolver| builder.name_at(resolver as u64)),
+                    SlotValue::Other => None,
                 };
                 if let Some(name) = name.filter(|name| !name.is_empty()) {
                     slots.remove(&relocation.r_offset);
@@ -142,7 +145,7 @@ fn parse<'a>(file: &ElfFile, section: &SectionHeader, bytes: &'a [u8]) -> Option
     RelocSection::parse(bytes, 0, bytes.len(), section.sh_type == SHT_RELA, file.context()).ok()
 }
 
-/// The names of the symbols that a section of relocations refers to.
+/// The names of the symbols that a relocation section refers to.
 struct Names {
     context: Ctx,
     symbols: Vec<u8>,
@@ -165,38 +168,39 @@ impl Names {
     }
 }
 
-/// What a relocation puts into a slot.
-enum Kind {
+/// The address that a relocation puts into a slot.
+enum SlotValue {
     /// A symbol's address.
     Function,
-    /// What the function at the addend returns (`IRELATIVE`).
-    Chosen,
+    /// The address that the IFUNC resolver at the addend returns (`IRELATIVE`).
+    Ifunc,
     Other,
 }
 
-fn kind(machine: Machine, number: u32) -> Kind {
+fn slot_value(machine: Machine, number: u32) -> SlotValue {
     match (machine, number) {
         (Machine::X86_64, reloc::R_X86_64_JUMP_SLOT | reloc::R_X86_64_GLOB_DAT)
         | (Machine::I386, reloc::R_386_JMP_SLOT | reloc::R_386_GLOB_DAT)
-        | (Machine::Aarch64, reloc::R_AARCH64_JUMP_SLOT | reloc::R_AARCH64_GLOB_DAT) => Kind::Function,
-        (Machine::X86_64, reloc::R_X86_64_IRELATIVE) | (Machine::Aarch64, reloc::R_AARCH64_IRELATIVE) => Kind::Chosen,
-        _ => Kind::Other,
+        | (Machine::Aarch64, reloc::R_AARCH64_JUMP_SLOT | reloc::R_AARCH64_GLOB_DAT) => SlotValue::Function,
+        (Machine::X86_64, reloc::R_X86_64_IRELATIVE) | (Machine::Aarch64, reloc::R_AARCH64_IRELATIVE) => SlotValue::Ifunc,
+        _ => SlotValue::Other,
     }
 }
 
-/// `jmp *slot(%rip)`, after `endbr64` and a `bnd` prefix if there are any.
+/// Decodes `jmp *slot(%rip)`, with or without `endbr64` and a `bnd` prefix before it.
 fn x86_64_slot(address: u64, stub: &[u8]) -> Option<u64> {
     let (at, displacement) = jump(stub, 0x25)?;
     Some(address.wrapping_add(at as u64).wrapping_add_signed(i64::from(displacement)))
 }
 
-/// `jmp *slot`, or `jmp *slot(%ebx)` with the offset table in `ebx`.
+/// Decodes `jmp *slot`, or `jmp *slot(%ebx)` with the offset table in `ebx`.
 fn i386_slot(offset_table: u64, stub: &[u8]) -> Option<u64> {
     let absolute = jump(stub, 0x25).map(|(_, slot)| u64::from(slot as u32));
     absolute.or_else(|| jump(stub, 0xa3).map(|(_, distance)| offset_table.wrapping_add_signed(i64::from(distance)) & 0xffff_ffff))
 }
 
-/// An indirect jump with this ModRM byte: where the instruction ends in the stub, and its displacement.
+/// Decodes an indirect jump with this ModRM byte. Returns the offset of the instruction's end in the stub, and its
+/// displacement.
 fn jump(stub: &[u8], mode: u8) -> Option<(usize, i32)> {
     let mut at = if matches!(stub, [0xf3, 0x0f, 0x1e, 0xfa | 0xfb, ..]) { 4 } else { 0 };
     if stub.get(at) == Some(&0xf2) {
@@ -206,7 +210,7 @@ fn jump(stub: &[u8], mode: u8) -> Option<(usize, i32)> {
     (found == mode).then(|| (at + 6, i32::from_le_bytes([a, b, c, d])))
 }
 
-/// `push $number`, at the stub's beginning or after its jump.
+/// Decodes `push $number` at the stub's start or after its jump.
 fn pushed(stub: &[u8]) -> Option<u32> {
     [0, 4, 6].into_iter().find_map(|at| match *stub.get(at..at + 5)? {
         [0x68, a, b, c, d] => Some(u32::from_le_bytes([a, b, c, d])),
@@ -214,7 +218,7 @@ fn pushed(stub: &[u8]) -> Option<u32> {
     })
 }
 
-/// `adrp x16, page; ldr x17, [x16, offset]`, after a `bti` if there is one.
+/// Decodes `adrp x16, page; ldr x17, [x16, offset]`, with or without a `bti` before it.
 fn aarch64_slot(address: u64, stub: &[u8]) -> Option<u64> {
     const BTI_C: u32 = 0xd503_245f;
     let word = |at: usize| Some(u32::from_le_bytes(*stub.get(at..)?.first_chunk()?));
@@ -234,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_of_stubs() {
+    fn slots_are_decoded_from_the_instructions_of_stubs() {
         let with_branch_tracking = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0x10, 0, 0, 0, 0x90];
         assert_eq!(x86_64_slot(0x1000, &with_branch_tracking), Some(0x101b));
         assert_eq!(x86_64_slot(0x1000, &[0xff, 0x25, 0xfa, 0xff, 0xff, 0xff, 0x66, 0x90]), Some(0x1000));

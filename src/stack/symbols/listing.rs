@@ -1,4 +1,5 @@
-//! All symbols of a file, data's too, with the versions of those that are exported: for who looks for a name, not for an address.
+//! A listing of all symbols of a file, including data, with the versions of exported ones. It serves lookups by name
+//! instead of by address.
 
 use super::alias::Binding;
 use super::elf::{ElfFile, string_at};
@@ -10,47 +11,48 @@ use goblin::elf::{SectionHeader, Sym};
 
 /// A symbol that is defined in its file.
 #[derive(Clone, Copy, Debug)]
-pub struct Listed<'a> {
-    /// Without a version; not escaped.
+pub struct DefinedSymbol<'a> {
+    /// The name without a version; not escaped.
     pub name: &'a [u8],
     pub version: Option<Version<'a>>,
     pub svma: u64,
-    /// In bytes; 0 where none is given.
+    /// In bytes; 0 if the symbol has none.
     pub size: u64,
     pub binding: Binding,
-    pub kind: Kind,
-    /// Of a local symbol: the source file that the linker names before it.
+    pub kind: SymbolKind,
+    /// For a local symbol: the source file (STT_FILE) that precedes it.
     pub source: Option<&'a [u8]>,
 }
 
-/// One of several symbols of a name that programs were linked with at different times.
+/// The version of an exported symbol. A library may export several versions of a name for programs that were linked at
+/// different times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version<'a> {
     pub name: &'a [u8],
-    /// What is linked today gets this one.
+    /// Whether the linker binds new programs to this version.
     pub is_default: bool,
 }
 
-/// What a symbol stands for.
+/// What a symbol refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SymbolKind {
     Function,
-    /// A function that returns the address of the one to be called (IFUNC).
-    Chooser,
-    /// A place in the code, by assemblers.
+    /// A resolver function, which returns the address of the function to be called (IFUNC).
+    Ifunc,
+    /// A label in assembler code.
     Label,
     Data,
     ThreadLocal,
 }
 
-impl Kind {
+impl SymbolKind {
     pub fn is_code(self) -> bool {
-        matches!(self, Kind::Function | Kind::Chooser | Kind::Label)
+        matches!(self, SymbolKind::Function | SymbolKind::Ifunc | SymbolKind::Label)
     }
 }
 
-/// Goes through `.symtab` and `.dynsym`. What is damaged is passed over.
-pub fn each(file: &ElfFile, visit: &mut dyn FnMut(Listed<'_>)) {
+/// Calls `visit` with the defined symbols of `.symtab` and `.dynsym`. Damaged parts are skipped.
+pub fn each(file: &ElfFile, visit: &mut dyn FnMut(DefinedSymbol<'_>)) {
     let first = |kind: u32| file.sections().iter().find(|section| section.sh_type == kind);
     if let Some(section) = first(SHT_SYMTAB) {
         each_of(file, section, None, visit);
@@ -60,7 +62,7 @@ pub fn each(file: &ElfFile, visit: &mut dyn FnMut(Listed<'_>)) {
     }
 }
 
-fn each_of(file: &ElfFile, section: &SectionHeader, versions: Option<&Versions>, visit: &mut dyn FnMut(Listed<'_>)) {
+fn each_of(file: &ElfFile, section: &SectionHeader, versions: Option<&Versions>, visit: &mut dyn FnMut(DefinedSymbol<'_>)) {
     let Some(strings) = file.sections().get(section.sh_link as usize) else { return };
     let (Ok(bytes), Ok(strings)) = (file.bytes(section), file.bytes(strings)) else { return };
     let count = bytes.len() / Sym::size(file.context().container);
@@ -81,27 +83,27 @@ fn each_of(file: &ElfFile, section: &SectionHeader, versions: Option<&Versions>,
         };
         let version = of_name.or_else(|| versions?.of(number));
         let source = source.filter(|_| binding == Binding::Local);
-        visit(Listed { name, version, svma: symbol.st_value, size: symbol.st_size, binding, kind, source });
+        visit(DefinedSymbol { name, version, svma: symbol.st_value, size: symbol.st_size, binding, kind, source });
     }
 }
 
-fn kind(file: &ElfFile, symbol: &Sym) -> Option<Kind> {
+fn kind(file: &ElfFile, symbol: &Sym) -> Option<SymbolKind> {
     const UNDEFINED: usize = 0;
     let section = file.sections().get(symbol.st_shndx);
     let is_executable = section.is_some_and(|section| section.sh_flags & u64::from(SHF_EXECINSTR) != 0);
     match symbol.st_type() {
         _ if symbol.st_shndx == UNDEFINED => None,
-        STT_FUNC => Some(Kind::Function),
-        STT_GNU_IFUNC => Some(Kind::Chooser),
-        STT_OBJECT | STT_COMMON => Some(Kind::Data),
-        STT_TLS => Some(Kind::ThreadLocal),
-        STT_NOTYPE if is_executable => Some(Kind::Label),
-        STT_NOTYPE => Some(Kind::Data),
+        STT_FUNC => Some(SymbolKind::Function),
+        STT_GNU_IFUNC => Some(SymbolKind::Ifunc),
+        STT_OBJECT | STT_COMMON => Some(SymbolKind::Data),
+        STT_TLS => Some(SymbolKind::ThreadLocal),
+        STT_NOTYPE if is_executable => Some(SymbolKind::Label),
+        STT_NOTYPE => Some(SymbolKind::Data),
         _ => None,
     }
 }
 
-/// `name@VERSION`, `name@@DEFAULT`: how `.symtab` has versions.
+/// Splits a name of `.symtab` into name and version: `name@VERSION`, `name@@DEFAULT`.
 pub fn split(written: &[u8]) -> (&[u8], Option<Version<'_>>) {
     match memchr::memchr(b'@', written) {
         Some(at) if at > 0 => {
@@ -117,7 +119,7 @@ pub fn split(written: &[u8]) -> (&[u8], Option<Version<'_>>) {
 
 /// The versions of dynamic symbols (`.gnu.version`, `.gnu.version_d`: Linux Standard Base, "Symbol Versioning").
 struct Versions {
-    /// By the symbol's number.
+    /// The version number of each symbol, by the symbol's number.
     numbers: Vec<u16>,
     names: Vec<(u16, Vec<u8>)>,
 }
@@ -132,7 +134,7 @@ impl Versions {
         let word = |at: usize| order.u32(&bytes, at);
         let mut names = Vec::new();
         let mut at = 0usize;
-        // Each says how far it is to the next: forwards only, so the section's end is one.
+        // Each entry has the distance to the next one, which is never negative, so the loop ends at the section's end.
         while let (Some(number), Some(first_name), Some(next)) = (order.u16(&bytes, at + 4), word(at + 12), word(at + 16)) {
             let name = at.checked_add(first_name as usize).and_then(&word).and_then(|name| string_at(&strings, name.into()));
             names.extend(name.map(|name| (number, name.to_vec())));
@@ -159,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_in_names() {
+    fn a_name_is_split_from_its_version() {
         assert_eq!(split(b"open"), (&b"open"[..], None));
         assert_eq!(split(b"open@V1"), (&b"open"[..], Some(Version { name: b"V1", is_default: false })));
         assert_eq!(split(b"open@@V2"), (&b"open"[..], Some(Version { name: b"V2", is_default: true })));
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn this_very_program() {
+    fn the_main_function_of_this_test_program_is_listed() {
         let file = ElfFile::read(Box::new(std::fs::read(std::env::current_exe().unwrap()).unwrap())).unwrap();
         let mut mains = Vec::new();
         each(&file, &mut |symbol| {
@@ -175,6 +177,6 @@ mod tests {
                 mains.push((symbol.kind, symbol.binding, symbol.size > 0));
             }
         });
-        assert_eq!(mains[0], (Kind::Function, Binding::Global, true));
+        assert_eq!(mains[0], (SymbolKind::Function, Binding::Global, true));
     }
 }

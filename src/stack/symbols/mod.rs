@@ -1,15 +1,18 @@
-//! What is at an address: symbols, source lines, inlined functions.
+//! Symbols, source lines and inlined functions by address.
 //!
-//! Pure code, fed by bytes. What is a file is asked for through [`Files`] and read through [`ReadAt`]; `kernel/objects.rs` does both for the
-//! machine it runs on. Unwinding is done elsewhere: here, an address is a number that a file gives to a place in itself (its *svma*, stated virtual
-//! memory address: what `objdump` and `addr2line` show and take).
+//! This folder is pure code. It requests files through [`Files`] and reads them through [`ReadAt`]; `kernel/objects.rs`
+//! implements both for the live machine. An address here is an *svma* (stated virtual memory address): the number by
+//! which a file's headers and symbols refer to a place in the file, and which `objdump` and `addr2line` print and
+//! accept.
 //!
-//! A symbol names an address only within the symbol's size; otherwise the answer is that there is none, and the caller prints file and offset. Names
-//! are bytes from foreign files: they are *not* escaped here, but where they are printed (`text/escape.rs`).
+//! A symbol names only the addresses within the symbol's size. For other addresses there is no name, and the caller
+//! prints file and offset. Names are bytes from foreign files. They are *not* escaped here, but when they are printed
+//! (`text/escape.rs`).
 
 pub mod alias;
 pub mod build_id;
 pub mod code;
+pub mod compression;
 pub mod debug_file;
 pub mod debuginfod;
 pub mod demangle;
@@ -24,17 +27,16 @@ pub mod listing;
 pub mod notes;
 pub mod object;
 pub mod order;
-pub mod packed;
 pub mod perf_map;
 pub mod read_at;
 pub mod resolver;
-#[cfg(test)]
-mod sample;
 pub mod separate;
 pub mod table;
+#[cfg(test)]
+mod test_files;
 
 pub use build_id::BuildId;
-pub use code::Code;
+pub use code::CodeSymbols;
 pub use elf::{ElfError, ElfFile};
 pub use files::{Files, Identity, Origin, Want};
 pub use jit::Jit;

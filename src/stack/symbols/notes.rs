@@ -1,17 +1,18 @@
-//! Notes in a file: what linkers and assemblers leave there for others (man 5 elf, "Notes").
+//! ELF notes, which linkers and assemblers write for other programs (man 5 elf, "Notes").
 
 use super::order::ByteOrder;
 
-/// One note.
+/// An ELF note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note<'a> {
-    /// Whose it is, with the final zero.
+    /// The owner's name, with the final zero.
     pub name: &'a [u8],
+    /// `n_type`, whose meaning depends on the owner.
     pub kind: u32,
     pub contents: &'a [u8],
 }
 
-/// The notes of a section or segment, up to the first that is cut.
+/// Returns the notes of a section or segment, up to the first incomplete one.
 pub fn notes(mut bytes: &[u8], order: ByteOrder) -> impl Iterator<Item = Note<'_>> {
     std::iter::from_fn(move || {
         let (note, rest) = next(bytes, order)?;
@@ -27,7 +28,7 @@ fn next(bytes: &[u8], order: ByteOrder) -> Option<(Note<'_>, &[u8])> {
     let name = rest.get(..name_size)?;
     let rest = rest.get(name_size.checked_next_multiple_of(4)?..)?;
     let contents = rest.get(..size)?;
-    // Nothing need fill the last one up.
+    // The last note may have no padding.
     let end = size.checked_next_multiple_of(4)?.min(rest.len());
     Some((Note { name, kind, contents }, &rest[end..]))
 }

@@ -1,34 +1,34 @@
-//! The order in which a file has the bytes of its numbers.
+//! The byte order of a file.
 
 use gimli::RunTimeEndian;
 
-/// Which byte of a number comes first.
+/// The order of the bytes of a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// The least.
+    /// The least significant byte is first.
     #[default]
     Little,
-    /// The most significant.
+    /// The most significant byte is first.
     Big,
 }
 
 impl ByteOrder {
-    /// This machine's own.
+    /// The byte order of this machine.
     pub const NATIVE: ByteOrder = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 
-    /// The number of two bytes from `at` on; `None` if they are not there.
+    /// Returns the number in two bytes from `at` on, or `None` if they are beyond the end.
     pub fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
         let bytes = *bytes.get(at..)?.first_chunk()?;
         Some(if self == ByteOrder::Big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
     }
 
-    /// The same of four bytes.
+    /// Returns the number in four bytes from `at` on, or `None` if they are beyond the end.
     pub fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
         let bytes = *bytes.get(at..)?.first_chunk()?;
         Some(if self == ByteOrder::Big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
-    /// The same of eight bytes.
+    /// Returns the number in eight bytes from `at` on, or `None` if they are beyond the end.
     pub fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
         let bytes = *bytes.get(at..)?.first_chunk()?;
         Some(if self == ByteOrder::Big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_in_either_order() {
+    fn numbers_are_read_in_either_byte_order() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
         let (little, big) = (ByteOrder::Little, ByteOrder::Big);
         assert_eq!((little.u16(&bytes, 1), big.u16(&bytes, 1)), (Some(0x0302), Some(0x0203)));

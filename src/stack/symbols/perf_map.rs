@@ -1,32 +1,36 @@
-//! `perf-PID.map`: what a just-in-time compiler says of its code, a line a function, ever growing.
+//! `perf-PID.map`: the functions of a just-in-time compiler, one line each, to which the compiler appends.
 //!
-//! `START SIZE name`, both numbers hexadecimal (linux/tools/perf/Documentation/jit-interface.txt). A later line replaces what it covers.
+//! A line is `START SIZE name`, both numbers hexadecimal (linux/tools/perf/Documentation/jit-interface.txt). A later
+//! line replaces earlier ones of the same addresses.
 
-use super::table::Found;
+use super::table::SymbolAt;
 use std::collections::BTreeMap;
 
-/// Of one process's just-in-time compiled code no more is remembered: bytes of names, and functions.
+/// The greatest size of the names of one process's just-in-time compiled functions, in bytes.
 const NAMES_MAX: usize = 64 << 20;
+/// The greatest number of these functions.
 const FUNCTIONS_MAX: usize = 1 << 20;
 
-/// Code that was made at run time, by address. It replaces what was there before.
+/// Functions that were compiled at run time, by address. A new function replaces the overlapping parts of older ones.
 #[derive(Debug, Default)]
-pub struct Made {
+pub struct JitFunctions {
     by_start: BTreeMap<u64, Function>,
     names: Vec<u8>,
 }
 
+/// A function, or the part of it that newer ones have not replaced.
 #[derive(Clone, Copy, Debug)]
 struct Function {
-    /// Where its first instruction is, or was before something else replaced its beginning.
+    /// The address of its first instruction, even if a newer function has replaced its beginning.
     start: u64,
-    /// The address behind the last.
+    /// The address behind its last instruction.
     end: u64,
+    /// Offset and length of the name in `names`.
     name: (u32, u32),
 }
 
-impl Made {
-    /// Adds a function; too many are left out.
+impl JitFunctions {
+    /// Adds a function. It is dropped if there are too many.
     pub fn add(&mut self, start: u64, size: u64, name: &[u8]) {
         if size == 0 || self.names.len() + name.len() > NAMES_MAX || self.by_start.len() >= FUNCTIONS_MAX {
             return;
@@ -36,7 +40,7 @@ impl Made {
         self.put(Function { start, end: start.saturating_add(size), name: place });
     }
 
-    /// Code was moved, with its name.
+    /// Moves a function to another address.
     pub fn relocate(&mut self, from: u64, to: u64, size: u64) {
         if let Some(function) = self.by_start.get(&from).copied() {
             self.by_start.remove(&from);
@@ -44,18 +48,18 @@ impl Made {
         }
     }
 
-    /// What was compiled to this address last.
-    pub fn at(&self, address: u64) -> Option<Found<'_>> {
+    /// Returns the function that was compiled to this address last.
+    pub fn at(&self, address: u64) -> Option<SymbolAt<'_>> {
         let (_, function) = self.by_start.range(..=address).next_back()?;
         let (name, len) = (function.name.0 as usize, function.name.1 as usize);
-        (address < function.end).then(|| Found {
+        (address < function.end).then(|| SymbolAt {
             symbol: function.name.0,
             name: &self.names[name..name + len],
             offset: address - function.start,
         })
     }
 
-    /// Memory, in bytes, roughly.
+    /// Returns the memory in bytes, roughly.
     pub fn footprint(&self) -> usize {
         self.names.capacity() + self.by_start.len() * (size_of::<(u64, Function)>() + 8)
     }
@@ -77,39 +81,40 @@ impl Made {
     }
 }
 
-/// A map that is read as it grows.
+/// A map that is read while it grows.
 #[derive(Debug, Default)]
 pub struct PerfMap {
-    made: Made,
-    /// A line that was not complete yet.
-    begun: Vec<u8>,
+    functions: JitFunctions,
+    /// The beginning of a line whose end was not written yet.
+    partial: Vec<u8>,
 }
 
 impl PerfMap {
-    /// Takes what the file has grown by.
+    /// Parses the text that was appended to the file.
     pub fn append(&mut self, text: &[u8]) {
         const LINE_MAX: usize = 64 << 10;
         let Some(end) = memchr::memrchr(b'\n', text) else {
-            self.begun.extend(&text[..text.len().min(LINE_MAX.saturating_sub(self.begun.len()))]);
+            self.partial.extend(&text[..text.len().min(LINE_MAX.saturating_sub(self.partial.len()))]);
             return;
         };
         let first_end = memchr::memchr(b'\n', text).unwrap_or(end);
-        let mut first = std::mem::take(&mut self.begun);
+        let mut first = std::mem::take(&mut self.partial);
         first.extend(&text[..first_end]);
         for line in std::iter::once(&first[..]).chain(text[first_end..end].split(|byte| *byte == b'\n')) {
             if let Some((start, size, name)) = parse_line(line) {
-                self.made.add(start, size, name);
+                self.functions.add(start, size, name);
             }
         }
-        self.begun.extend(&text[end + 1..][..(text.len() - end - 1).min(LINE_MAX)]);
+        self.partial.extend(&text[end + 1..][..(text.len() - end - 1).min(LINE_MAX)]);
     }
 
-    pub fn made(&self) -> &Made {
-        &self.made
+    /// Returns the functions that were read.
+    pub fn functions(&self) -> &JitFunctions {
+        &self.functions
     }
 }
 
-/// Names may have blanks in them.
+/// Parses a line: start, size, and name, which may contain blanks.
 fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let mut parts = line.splitn(3, |byte| *byte == b' ');
     let mut number = || {
@@ -129,7 +134,7 @@ mod tests {
     const TEXT: &[u8] = b"7f00 10 first\n7f10 0x10 LazyCompile:~f x.js:1\nbad line\n7f08 10 second\nnothing\n8000 8 last";
 
     fn names(map: &PerfMap) -> Vec<Option<(String, u64)>> {
-        let at = |address| map.made().at(address).map(|found| (String::from_utf8(found.name.to_vec()).unwrap(), found.offset));
+        let at = |address| map.functions().at(address).map(|found| (String::from_utf8(found.name.to_vec()).unwrap(), found.offset));
         [0x7eff, 0x7f00, 0x7f07, 0x7f08, 0x7f17, 0x7f18, 0x7f1f, 0x7f20, 0x8000].map(at).into()
     }
 
@@ -164,32 +169,32 @@ mod tests {
     }
 
     #[test]
-    fn code_that_moves_takes_its_name_along() {
-        let mut made = Made::default();
-        made.add(0x100, 0x10, b"f");
-        made.relocate(0x100, 0x200, 0x10);
-        made.relocate(0x300, 0x400, 0x10);
-        assert_eq!((made.at(0x100), made.at(0x20f).map(|found| found.offset)), (None, Some(15)));
+    fn a_moved_function_keeps_its_name() {
+        let mut functions = JitFunctions::default();
+        functions.add(0x100, 0x10, b"f");
+        functions.relocate(0x100, 0x200, 0x10);
+        functions.relocate(0x300, 0x400, 0x10);
+        assert_eq!((functions.at(0x100), functions.at(0x20f).map(|found| found.offset)), (None, Some(15)));
     }
 
     proptest! {
         #[test]
-        fn any_bytes(parts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..8)) {
+        fn random_bytes_cause_no_panic(parts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..8)) {
             let mut map = PerfMap::default();
             parts.iter().for_each(|part| map.append(part));
         }
 
-        /// Against a list that is searched from its end.
+        /// The result is compared with that of a search from the end of the list of functions.
         #[test]
-        fn as_said_last(functions in proptest::collection::vec((0u64..64, 1u64..16), 0..24)) {
-            let mut made = Made::default();
-            for (number, (start, size)) in functions.iter().enumerate() {
-                made.add(*start, *size, number.to_string().as_bytes());
+        fn an_address_belongs_to_the_function_added_last(added in proptest::collection::vec((0u64..64, 1u64..16), 0..24)) {
+            let mut functions = JitFunctions::default();
+            for (number, (start, size)) in added.iter().enumerate() {
+                functions.add(*start, *size, number.to_string().as_bytes());
             }
             for address in 0..80 {
-                let last = functions.iter().rposition(|(start, size)| (*start..start + size).contains(&address));
-                let expected = last.map(|number| (number.to_string().into_bytes(), address - functions[number].0));
-                prop_assert_eq!(made.at(address).map(|found| (found.name.to_vec(), found.offset)), expected);
+                let last = added.iter().rposition(|(start, size)| (*start..start + size).contains(&address));
+                let expected = last.map(|number| (number.to_string().into_bytes(), address - added[number].0));
+                prop_assert_eq!(functions.at(address).map(|found| (found.name.to_vec(), found.offset)), expected);
             }
         }
     }

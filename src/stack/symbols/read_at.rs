@@ -1,18 +1,19 @@
-//! Bytes that are read where they are wanted: a file of any size, or memory.
+//! Reads at an offset, of a file of any size or of memory.
 
 use std::io;
 
-/// A file, or what stands for one.
+/// A file, or bytes in memory that are read like one.
 ///
-/// Files are read, not mapped: one that shrinks while it is looked at gives an error, where a mapping would give SIGBUS.
+/// Files are read, not mapped: if a file shrinks in the meantime, a read fails, where an access to a mapping would
+/// raise SIGBUS.
 pub trait ReadAt: Send {
-    /// In bytes.
+    /// Returns the size in bytes.
     fn size(&self) -> u64;
 
-    /// Fills all of `into` from `offset` on.
+    /// Fills all of `into` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// The bytes are not there, or cannot be read.
+    /// Fails if the range goes beyond the end, or cannot be read.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 }
 
@@ -28,10 +29,10 @@ impl<T: AsRef<[u8]> + Send> ReadAt for T {
     }
 }
 
-/// The bytes of a range, whole.
+/// Reads all bytes of a range.
 ///
 /// # Errors
-/// The range goes beyond the end (then nothing is allocated), is longer than `most`, or cannot be read.
+/// Fails if the range goes beyond the end (then nothing is allocated), is longer than `most`, or cannot be read.
 pub fn range(source: &dyn ReadAt, offset: u64, size: u64, most: u64) -> io::Result<Vec<u8>> {
     if offset.checked_add(size).is_none_or(|end| end > source.size()) {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -44,7 +45,7 @@ pub fn range(source: &dyn ReadAt, offset: u64, size: u64, most: u64) -> io::Resu
     Ok(bytes)
 }
 
-/// As many bytes as are there of those that are wanted: what [`crate::stack::image::Image`] is read with. `None` if they cannot be read.
+/// Reads the part of a range that is within the source. Returns `None` if it cannot be read.
 pub fn up_to(source: &dyn ReadAt, offset: u64, size: usize) -> Option<Vec<u8>> {
     let size = source.size().saturating_sub(offset).min(size as u64);
     range(source, offset, size, size).ok()
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_end_where_the_bytes_do() {
+    fn a_range_beyond_the_end_is_refused_or_cut() {
         let bytes = b"0123456789";
         assert_eq!(range(bytes, 3, 4, 100).unwrap(), b"3456");
         assert_eq!(range(bytes, 10, 0, 100).unwrap(), b"");

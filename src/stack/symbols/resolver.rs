@@ -1,36 +1,37 @@
-//! Names of addresses in files: read once for all processes that map a file, and bounded in memory.
+//! Looks up symbols and lines of addresses in files. A file's symbols are read once for all processes that map it, and
+//! the memory is bounded.
 
 use super::build_id::BuildId;
-use super::debuginfod::{Answer, Debuginfod};
+use super::debuginfod::{Debuginfod, DownloadResult};
 use super::elf::{ElfError, ElfFile};
 use super::files::{Files, Identity, Origin};
 use super::lines::InlinedFrame;
-use super::object::{KnownLines, Object, Question, Symbols};
+use super::object::{CachedLines, DownloadState, Object, Symbols};
 use super::read_at::ReadAt;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// A file that a [`Resolver`] knows.
+/// The number of a file that a [`Resolver`] has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectId(u32);
 
-/// What there is at an address.
+/// The result of a symbol lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name<'a> {
-    /// A function and the distance from its beginning. Demangled if it was mangled; not escaped.
+    /// A function, and the offset in bytes from its start. The name is demangled but not escaped.
     Symbol { name: &'a [u8], offset: u64 },
-    /// No symbol holds this address: show file and svma.
+    /// No symbol holds this address: the caller prints file and svma.
     Unknown,
-    /// As `Unknown`, but debuginfod was asked: later there may be a name.
+    /// As `Unknown`, but debuginfod is downloading the file's symbols, so there may be a name later.
     NotYet,
 }
 
-/// How names are looked for.
+/// Settings of a [`Resolver`].
 pub struct Options {
-    /// Bytes of memory that all symbols and lines together may take. What is in use right now may be more.
+    /// The memory in bytes that all symbols and lines together may take. Those of the file in use may exceed it.
     pub memory_max: usize,
-    /// Asked for what no file here can answer.
+    /// Downloads debug files that this machine does not have.
     pub debuginfod: Option<Debuginfod>,
 }
 
@@ -40,15 +41,16 @@ impl Default for Options {
     }
 }
 
-/// Names addresses.
+/// Looks up symbols and lines, and keeps them in memory.
 pub struct Resolver<F> {
     files: F,
     options: Options,
     objects: Vec<Object>,
     by_identity: FxHashMap<Identity, ObjectId>,
     by_build_id: FxHashMap<(BuildId, u32), ObjectId>,
-    /// Memory of all objects' symbols and lines.
+    /// The memory of all objects' symbols and lines, in bytes.
     footprint: usize,
+    /// The number of uses so far, by which the least recently used object is found.
     uses: u64,
 }
 
@@ -65,20 +67,20 @@ impl<F: Files> Resolver<F> {
         }
     }
 
-    /// Who opens files.
+    /// Returns the opener of files.
     pub fn files(&self) -> &F {
         &self.files
     }
 
-    /// Whether a file is known already; then it need not be opened.
+    /// Returns the object of a file that was read before, which then need not be opened.
     pub fn known(&self, identity: Identity) -> Option<ObjectId> {
         self.by_identity.get(&identity).copied()
     }
 
-    /// Reads the symbols of a file, unless it or one with the same build-id (of the same owner) is known.
+    /// Reads the symbols of a file, unless it was read before, or a file with the same build-id and owner was.
     ///
     /// # Errors
-    /// It is no ELF file, or a damaged one.
+    /// Fails if it is not an ELF file, or a damaged one.
     pub fn object(&mut self, identity: Identity, origin: Origin, source: Box<dyn ReadAt>) -> Result<ObjectId, ElfError> {
         if let Some(known) = self.known(identity) {
             return Ok(known);
@@ -94,13 +96,13 @@ impl<F: Files> Resolver<F> {
         Ok(self.add(identity, origin, &file, false))
     }
 
-    /// Reads the symbols of what is no file: the vdso's bytes, as they are in memory.
+    /// Reads the symbols of an ELF image in memory: the vdso's.
     ///
     /// # Errors
-    /// It is no ELF file, or a damaged one.
+    /// Fails if it is not an ELF image, or a damaged one.
     pub fn image(&mut self, bytes: Vec<u8>) -> Result<ObjectId, ElfError> {
         let inode = u64::from(crc32fast::hash(&bytes));
-        // No device has this number.
+        // No device has this number, so the identity cannot be that of a file.
         let identity = Identity { device: u64::MAX, inode, size: bytes.len() as u64, modified: (0, 0), owner: u32::MAX };
         if let Some(known) = self.known(identity) {
             return Ok(known);
@@ -109,13 +111,15 @@ impl<F: Files> Resolver<F> {
         Ok(self.add(identity, Origin { pid: 0, path: PathBuf::new() }, &file, true))
     }
 
-    /// The function at an address of a file. For a return address, give the address before it: a call may be the last instruction of a function.
+    /// Returns the function at an address of a file. For a return address, pass the address before it: a call may be
+    /// the last instruction of a function.
     pub fn resolve(&mut self, object: ObjectId, svma: u64) -> Name<'_> {
-        self.take_answers();
+        self.take_downloads();
         self.use_symbols(object);
         let object = &mut self.objects[object.0 as usize];
         let Some(symbols) = object.symbols.as_mut() else { return Name::Unknown };
-        let unnamed = if object.question == Question::Asked && !symbols.complete { Name::NotYet } else { Name::Unknown };
+        let is_downloading = object.download == DownloadState::Requested;
+        let unnamed = if is_downloading && !symbols.complete { Name::NotYet } else { Name::Unknown };
         match symbols.at(svma) {
             Some(found) => {
                 self.footprint += found.grown;
@@ -125,10 +129,11 @@ impl<F: Files> Resolver<F> {
         }
     }
 
-    /// The functions at an address, as the compiler's debug data say: the innermost inlined one first, last the one whose code it is. Empty where there
-    /// are no such data. Reads them at the first call for a file, which takes from milliseconds to seconds.
+    /// Returns the functions at an address by the file's DWARF: the innermost inlined one first, the one that they were
+    /// inlined into last. It is empty if there is no DWARF. The first call for a file reads the DWARF, which takes from
+    /// milliseconds to seconds.
     pub fn lines(&mut self, object: ObjectId, svma: u64) -> &[InlinedFrame] {
-        self.take_answers();
+        self.take_downloads();
         self.use_lines(object);
         let object = &mut self.objects[object.0 as usize];
         let Some(lines) = object.lines.as_mut() else { return &[] };
@@ -137,27 +142,27 @@ impl<F: Files> Resolver<F> {
         found.frames
     }
 
-    /// debuginfod's answers are still to come.
+    /// Whether debug files are being downloaded.
     pub fn is_waiting(&self) -> bool {
         self.options.debuginfod.as_ref().is_some_and(Debuginfod::is_waiting)
     }
 
-    /// Waits for all answers, but not beyond a moment.
+    /// Waits for all downloads, until `until` at most.
     pub fn wait(&mut self, until: Instant) {
-        while let Some(answer) = self.options.debuginfod.as_mut().and_then(|debuginfod| debuginfod.wait(until)) {
-            self.answered(answer);
+        while let Some(result) = self.options.debuginfod.as_mut().and_then(|debuginfod| debuginfod.wait(until)) {
+            self.downloaded(result);
         }
     }
 
-    /// Memory of symbols and lines, in bytes.
+    /// Returns the memory of symbols and lines, in bytes.
     pub fn footprint(&self) -> usize {
         self.footprint
     }
 
-    fn add(&mut self, identity: Identity, origin: Origin, file: &ElfFile, stays: bool) -> ObjectId {
+    fn add(&mut self, identity: Identity, origin: Origin, file: &ElfFile, is_permanent: bool) -> ObjectId {
         let id = ObjectId(self.objects.len() as u32);
         let symbols = Symbols::read(&mut self.files, file, &origin, None);
-        let mut object = Object::new(identity, origin, file.build_id(), stays);
+        let mut object = Object::new(identity, origin, file.build_id(), is_permanent);
         object.symbols = Some(symbols);
         self.footprint += object.footprint();
         if let Some(build_id) = object.build_id {
@@ -165,10 +170,10 @@ impl<F: Files> Resolver<F> {
         }
         self.objects.push(object);
         self.by_identity.insert(identity, id);
-        if !stays && !self.is_complete(id) {
-            self.ask(id);
+        if !is_permanent && !self.is_complete(id) {
+            self.request_debug_file(id);
         }
-        self.give_up_but(id);
+        self.evict_except(id);
         id
     }
 
@@ -176,7 +181,7 @@ impl<F: Files> Resolver<F> {
         self.objects[object.0 as usize].symbols.as_ref().is_some_and(|symbols| symbols.complete)
     }
 
-    /// Symbols that were given up are read again.
+    /// Records a use of an object's symbols, and reads them again if they were evicted.
     fn use_symbols(&mut self, id: ObjectId) {
         self.uses += 1;
         let object = &mut self.objects[id.0 as usize];
@@ -184,64 +189,66 @@ impl<F: Files> Resolver<F> {
         if object.symbols.is_none() {
             object.read_symbols(&mut self.files);
             self.footprint += object.symbols.as_ref().map_or(0, Symbols::footprint);
-            self.give_up_but(id);
+            self.evict_except(id);
         }
     }
 
+    /// Records a use of an object's lines, and reads them if they are not in memory.
     fn use_lines(&mut self, id: ObjectId) {
         self.uses += 1;
         let object = &mut self.objects[id.0 as usize];
         object.last_use = self.uses;
-        self.footprint -= object.lines.as_mut().map_or(0, KnownLines::forget);
+        self.footprint -= object.lines.as_mut().map_or(0, CachedLines::clear_if_full);
         if object.lines.is_none() {
-            let lines = KnownLines::read(&mut self.files, object);
+            let lines = CachedLines::read(&mut self.files, object);
             let is_empty = lines.is_empty();
             self.footprint += lines.footprint();
             object.lines = Some(lines);
             if is_empty {
-                self.ask(id);
+                self.request_debug_file(id);
             }
-            self.give_up_but(id);
+            self.evict_except(id);
         }
     }
 
-    /// Once for each file.
-    fn ask(&mut self, id: ObjectId) {
+    /// Requests a file's debug file from debuginfod, once for each file.
+    fn request_debug_file(&mut self, id: ObjectId) {
         let object = &mut self.objects[id.0 as usize];
-        if let (Question::Never, Some(build_id), Some(debuginfod)) = (object.question, object.build_id, &mut self.options.debuginfod)
-            && debuginfod.ask(build_id)
+        if let (DownloadState::NotRequested, Some(build_id), Some(debuginfod)) =
+            (object.download, object.build_id, &mut self.options.debuginfod)
+            && debuginfod.request(build_id)
         {
-            object.question = Question::Asked;
+            object.download = DownloadState::Requested;
         }
     }
 
-    fn take_answers(&mut self) {
-        while let Some(answer) = self.options.debuginfod.as_mut().and_then(Debuginfod::answer) {
-            self.answered(answer);
+    fn take_downloads(&mut self) {
+        while let Some(result) = self.options.debuginfod.as_mut().and_then(Debuginfod::poll) {
+            self.downloaded(result);
         }
     }
 
-    fn answered(&mut self, (build_id, path): Answer) {
+    fn downloaded(&mut self, (build_id, path): DownloadResult) {
         for object in self.objects.iter_mut().filter(|object| object.build_id == Some(build_id)) {
-            object.question = Question::Answered;
+            object.download = DownloadState::Finished;
             if path.is_none() {
                 continue;
             }
             self.footprint -= object.footprint();
-            object.fetched.clone_from(&path);
-            object.give_up();
+            object.downloaded.clone_from(&path);
+            object.evict();
             object.read_symbols(&mut self.files);
             self.footprint += object.footprint();
         }
     }
 
-    /// Keeps within the bound, but what is in use stays.
-    fn give_up_but(&mut self, used: ObjectId) {
+    /// Evicts the least recently used objects until the memory is within its bound. The object in use stays.
+    fn evict_except(&mut self, used: ObjectId) {
         while self.footprint > self.options.memory_max {
             let others = self.objects.iter_mut().enumerate().filter(|(at, object)| *at != used.0 as usize && object.footprint() > 0);
             let Some((_, oldest)) = others.min_by_key(|(_, object)| object.last_use) else { return };
             self.footprint -= oldest.footprint();
-            oldest.give_up();
+            oldest.evict();
         }
     }
 }

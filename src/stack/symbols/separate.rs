@@ -1,7 +1,8 @@
-//! Debug files: where distributions put what they strip from a file, and which of the files found there is the right one.
+//! The paths of separate debug files, and how they are verified.
 //!
-//! Places are those that gdb documents ("Debugging Information in Separate Files"). A file found by build-id is taken if it has this build-id, one
-//! found by its name in `.gnu_debuglink` if it has the same build-id or, where there is none, the checksum given there.
+//! The paths are those that gdb documents ("Debugging Information in Separate Files"). A file found by build-id is
+//! accepted if it has this build-id. A file found by its name in `.gnu_debuglink` is accepted if it has the same
+//! build-id or, if one of the two files has none, the checksum in the section.
 
 use super::build_id::BuildId;
 use super::elf::string_at;
@@ -12,48 +13,48 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Where separate debug files are kept.
+/// The directory of separate debug files.
 const DEBUG: &str = "/usr/lib/debug";
 
-/// The debug file of a build-id.
+/// Returns the path of the debug file of a build-id.
 pub fn path_by_build_id(id: BuildId) -> PathBuf {
     let text = id.to_string();
     let (first, rest) = text.split_at(2);
     PathBuf::from(format!("{DEBUG}/.build-id/{first}/{rest}.debug"))
 }
 
-/// What a file says of its debug file (`.gnu_debuglink`).
+/// The `.gnu_debuglink` section, which names the debug file of a stripped file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct DebugLink {
     /// A file name, without a directory.
     name: Vec<u8>,
     /// CRC-32 of the whole debug file.
     checksum: u32,
 }
 
-impl Link {
-    /// From the section's contents: the name, zeros up to a multiple of four, the checksum.
-    pub fn parse(section: &[u8], order: ByteOrder) -> Option<Link> {
+impl DebugLink {
+    /// Parses the section's contents: the name, zeros up to a multiple of four, the checksum.
+    pub fn parse(section: &[u8], order: ByteOrder) -> Option<DebugLink> {
         let name = string_at(section, 0).filter(|name| !name.is_empty() && !name.contains(&b'/'))?;
         let checksum = order.u32(section, (name.len() + 1).next_multiple_of(4))?;
-        Some(Link { name: name.to_vec(), checksum })
+        Some(DebugLink { name: name.to_vec(), checksum })
     }
 
-    /// Where the debug file of the file at `path` may be.
+    /// Returns the possible paths of the debug file, for a stripped file at `path`.
     pub fn paths(&self, path: &Path) -> Vec<PathBuf> {
         let name = OsStr::from_bytes(&self.name);
         let Some(directory) = path.parent().filter(|directory| directory.is_absolute()) else { return Vec::new() };
         let below: PathBuf = directory.components().filter(|part| matches!(part, Component::Normal(_))).collect();
         let places = [directory.to_owned(), directory.join(".debug"), Path::new(DEBUG).join(below)];
-        // The file itself may have the name that it gives.
+        // The section may have the stripped file's own name.
         places.into_iter().map(|place| place.join(name)).filter(|place| place != path).collect()
     }
 
-    /// Whether this is the file that is meant. Reads all of it, if that is not more than a GiB.
+    /// Whether a file has the checksum. Reads all of it; a file of more than 1 GiB is never accepted.
     ///
     /// # Errors
-    /// It cannot be read.
-    pub fn is_of(&self, file: &dyn ReadAt) -> io::Result<bool> {
+    /// Fails if the file cannot be read.
+    pub fn has_checksum_of(&self, file: &dyn ReadAt) -> io::Result<bool> {
         const PART: u64 = 1 << 20;
         const SIZE_MAX: u64 = 1 << 30;
         if file.size() > SIZE_MAX {
@@ -72,21 +73,21 @@ impl Link {
     }
 }
 
-/// What a debug file says of the file that it shares its strings with (`.gnu_debugaltlink`, made by dwz).
+/// The `.gnu_debugaltlink` section, which names the file that dwz moved the common parts of several debug files to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shared {
+pub struct DebugAltLink {
     path: Vec<u8>,
     pub build_id: BuildId,
 }
 
-impl Shared {
-    /// From the section's contents: path and build-id.
-    pub fn parse(section: &[u8]) -> Option<Shared> {
+impl DebugAltLink {
+    /// Parses the section's contents: path and build-id.
+    pub fn parse(section: &[u8]) -> Option<DebugAltLink> {
         let path = string_at(section, 0)?;
-        Some(Shared { path: path.to_vec(), build_id: BuildId::new(&section[path.len() + 1..])? })
+        Some(DebugAltLink { path: path.to_vec(), build_id: BuildId::new(&section[path.len() + 1..])? })
     }
 
-    /// Where it may be, as seen from the debug file at `path`.
+    /// Returns the possible paths of the shared file, for a debug file at `path`.
     pub fn paths(&self, path: &Path) -> Vec<PathBuf> {
         let stated = Path::new(OsStr::from_bytes(&self.path));
         let beside = path.parent().map(|directory| directory.join(stated));
@@ -101,35 +102,35 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn links() {
+    fn a_debuglink_has_paths_and_a_checksum() {
         let section = b"ls.debug\0\0\0\0\x78\x56\x34\x12";
-        let link = Link::parse(section, ByteOrder::Little).unwrap();
-        assert_eq!(link, Link { name: b"ls.debug".to_vec(), checksum: 0x1234_5678 });
+        let link = DebugLink::parse(section, ByteOrder::Little).unwrap();
+        assert_eq!(link, DebugLink { name: b"ls.debug".to_vec(), checksum: 0x1234_5678 });
         let paths = link.paths(Path::new("/usr/bin/ls"));
         assert_eq!(paths, ["/usr/bin/ls.debug", "/usr/bin/.debug/ls.debug", "/usr/lib/debug/usr/bin/ls.debug"].map(PathBuf::from));
         assert!(link.paths(Path::new("[vdso]")).is_empty());
         for end in 0..section.len() {
-            assert_eq!(Link::parse(&section[..end], ByteOrder::Little), None);
+            assert_eq!(DebugLink::parse(&section[..end], ByteOrder::Little), None);
         }
-        assert_eq!(Link::parse(b"../../x\0\0\0\0\0", ByteOrder::Little), None);
-        let of_contents = Link { name: b"x".to_vec(), checksum: 0xcbf4_3926 };
-        assert!(of_contents.is_of(b"123456789").unwrap());
-        assert!(!of_contents.is_of(b"123456780").unwrap());
+        assert_eq!(DebugLink::parse(b"../../x\0\0\0\0\0", ByteOrder::Little), None);
+        let link = DebugLink { name: b"x".to_vec(), checksum: 0xcbf4_3926 };
+        assert!(link.has_checksum_of(b"123456789").unwrap());
+        assert!(!link.has_checksum_of(b"123456780").unwrap());
     }
 
     #[test]
-    fn shared_files() {
-        let shared = Shared::parse(b"../../.dwz/x/y.debug\0\xab\xcd").unwrap();
+    fn a_debugaltlink_has_paths_and_a_build_id() {
+        let shared = DebugAltLink::parse(b"../../.dwz/x/y.debug\0\xab\xcd").unwrap();
         let paths = shared.paths(Path::new("/usr/lib/debug/.build-id/00/11.debug"));
         assert_eq!(paths[0], Path::new("/usr/lib/debug/.build-id/00/../../.dwz/x/y.debug"));
         assert_eq!(paths[1..], ["/usr/lib/debug/.dwz/y.debug", "/usr/lib/debug/.build-id/ab/cd.debug"].map(PathBuf::from));
-        assert_eq!(Shared::parse(b"x\0"), None);
+        assert_eq!(DebugAltLink::parse(b"x\0"), None);
     }
 
     proptest! {
         #[test]
-        fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..48)) {
-            let _ = (Link::parse(&bytes, ByteOrder::Big), Shared::parse(&bytes));
+        fn random_bytes_cause_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..48)) {
+            let _ = (DebugLink::parse(&bytes, ByteOrder::Big), DebugAltLink::parse(&bytes));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Rings on fake pages, written to as the kernel does; real rings and what is written into them are for others' tests.
+//! Tests with rings in ordinary memory, written as the kernel does. Real rings are tested by other modules.
 
 use super::*;
 use perf_event_open_sys::bindings::{PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr};
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 const PAGE: usize = 4096;
 const SIZE: usize = 64;
 
-/// A ring in ordinary memory, with all bytes of its data counted on: byte n since the ring was made is `n % 251`.
+/// A ring in ordinary memory. Byte n since the ring was created has the value `n % 251`.
 struct Fake {
     area: Area,
     head: u64,
@@ -29,7 +29,7 @@ impl Fake {
         fake
     }
 
-    /// Writes so many bytes more and publishes the head.
+    /// Writes this many bytes more and publishes the head.
     fn write(&mut self, bytes: u64) {
         for position in self.head..self.head + bytes {
             // SAFETY: inside the data.
@@ -50,7 +50,7 @@ fn counted(range: Range<u64>) -> Vec<u8> {
 }
 
 #[test]
-fn every_length_at_every_offset_comes_out_whole() {
+fn every_length_at_every_offset_is_drained_completely() {
     for start in 1000..1000 + SIZE as u64 {
         for len in 0..=SIZE as u64 {
             let mut fake = Fake::at(start);
@@ -59,13 +59,13 @@ fn every_length_at_every_offset_comes_out_whole() {
             assert_eq!(fake.area.drain(&mut got), Ok(len as usize));
             assert_eq!(got, [b"before".to_vec(), counted(start..start + len)].concat(), "{len} bytes at {start}");
             assert_eq!(fake.area.data_tail(), start + len);
-            assert_eq!(fake.area.drain(&mut got), Ok(0), "what was taken is not there any more");
+            assert_eq!(fake.area.drain(&mut got), Ok(0), "drained bytes are not returned again");
         }
     }
 }
 
 #[test]
-fn a_stream_goes_through_unchanged() {
+fn a_stream_of_bytes_is_drained_unchanged() {
     let mut fake = Fake::at(0);
     let mut got = Vec::new();
     for step in 0..1000 {
@@ -76,7 +76,7 @@ fn a_stream_goes_through_unchanged() {
 }
 
 #[test]
-fn a_record_header_that_is_split_by_the_wrap_is_whole_again() {
+fn a_record_header_split_by_the_wrap_is_joined() {
     let mut record = 2u32.to_le_bytes().to_vec();
     record.extend([0, 0, 24, 0]);
     record.extend([7; 16]);
@@ -92,7 +92,7 @@ fn a_record_header_that_is_split_by_the_wrap_is_whole_again() {
 }
 
 #[test]
-fn an_impossible_head_is_an_error_once() {
+fn an_invalid_head_is_an_error_once() {
     for head in [500 + SIZE as u64 + 1, 499, u64::MAX, 0] {
         let mut fake = Fake::at(500);
         fake.set_head(head);
@@ -100,17 +100,17 @@ fn an_impossible_head_is_an_error_once() {
         assert_eq!(fake.area.drain(&mut got), Err(Overrun { size: SIZE as u64, head, tail: 500 }));
         assert!(got.is_empty());
         fake.set_head(head.wrapping_add(8));
-        assert_eq!(fake.area.drain(&mut got), Ok(8), "after it the ring is of use again");
+        assert_eq!(fake.area.drain(&mut got), Ok(8), "the ring works again after the error");
     }
 }
 
 #[test]
-fn the_counters_may_pass_their_end() {
+fn the_positions_may_wrap() {
     assert_eq!(spans(64, 8, u64::MAX - 7), Ok([56..64, 0..8]));
 }
 
 #[test]
-fn sizes_that_no_ring_has_are_refused() {
+fn invalid_ring_sizes_are_rejected() {
     let page = rustix::param::page_size();
     for bytes in [0, 1, 3 * page, page / 2, usize::MAX] {
         let file = std::fs::File::open("/dev/null").unwrap();
@@ -118,10 +118,10 @@ fn sizes_that_no_ring_has_are_refused() {
     }
 }
 
-/// Writes to so many pages that were never touched; gives the addresses that were written.
+/// Writes to this many new pages, and returns the addresses that were written.
 pub(crate) fn touch_new_pages(pages: usize) -> Vec<u64> {
     let page = rustix::param::page_size();
-    // SAFETY: new memory, at an address that the kernel chooses; the advice does not change what is in it.
+    // SAFETY: new memory, at an address that the kernel chooses. The advice does not change its content.
     let memory = unsafe {
         let memory =
             rustix::mm::mmap_anonymous(std::ptr::null_mut(), pages * page, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE).unwrap();
@@ -133,13 +133,13 @@ pub(crate) fn touch_new_pages(pages: usize) -> Vec<u64> {
         // SAFETY: inside the new memory.
         unsafe { (*address as *mut u8).write_volatile(1) };
     }
-    // SAFETY: nobody uses it any more.
+    // SAFETY: the memory is no longer used.
     unsafe { rustix::mm::munmap(memory.cast(), pages * page).unwrap() };
     touched
 }
 
-/// A one-page ring of a software event of this thread, with comm records, and its identifier in them. The mapping alone keeps the event. `None`, with the reason on stderr, where
-/// perf_event_open(2) is not allowed.
+/// Opens a software event of this thread with comm records, and returns its one-page ring and its identifier. The
+/// mapping alone keeps the event. Returns `None`, with the reason on stderr, if perf_event_open(2) is not permitted.
 pub(crate) fn open_ring(mut attr: perf_event_attr) -> Option<(Ring, u64)> {
     attr.type_ = PERF_TYPE_SOFTWARE;
     attr.size = size_of::<perf_event_attr>() as u32;
@@ -155,7 +155,7 @@ pub(crate) fn open_ring(mut attr: perf_event_attr) -> Option<(Ring, u64)> {
         return None;
     }
     let mut id = 0;
-    // SAFETY: the kernel writes one u64 through the pointer; the descriptor is new and nobody else's.
+    // SAFETY: the kernel writes one u64 through the pointer. The descriptor is new and owned by nothing else.
     let fd = unsafe {
         assert_eq!(perf_event_open_sys::ioctls::ID(fd, &mut id), 0);
         OwnedFd::from_raw_fd(fd)

@@ -51,7 +51,8 @@ fn plain(roff: &str) -> String {
     text.replace('\x01', "\\")
 }
 
-/// Lines without what differs from run to run. Rows of a table, which stand in the order of their times, come in that of their names.
+/// Lines without what differs from run to run. Rows of a table, which stand in the order of their times, come in that
+/// of their names.
 pub fn masked(text: &str) -> Vec<String> {
     static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         [

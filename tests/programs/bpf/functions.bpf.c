@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Programs at functions of the kernel, which not every kernel lets be probed. */
+/* Programs on functions of the kernel, which not every kernel allows to be probed. */
 #include <rtrace.bpf.h>
 
 SEC("kprobe/do_sys_openat2 dfd=arg1:s32 filename=arg2:ustring")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Records with members of every kind, text, and programs at places of every kind that every kernel has. */
+/* Records with members of every type, text, and programs of every attach type that every kernel has. */
 #include <rtrace.bpf.h>
 
 enum mood { CALM, CROSS = 7 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Does not look whether what it looks up is there. */
+/* The program does not check whether its lookup found anything, so the verifier refuses it. */
 #include <rtrace.bpf.h>
 
 struct {

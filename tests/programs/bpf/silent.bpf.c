@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Wants no event of its own, ever. */
+/* The program always returns 0, so its own event has no record. */
 #include <rtrace.bpf.h>
 
 SEC("tp/syscalls/sys_enter_getppid")

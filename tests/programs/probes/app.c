@@ -1,4 +1,4 @@
-// Functions whose variables probes fetch. It prints what they hold: the truth that fetched values are held against.
+// Functions whose variables probes fetch. The program prints their values, with which the fetched ones are compared.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ NOINLINE int handle(struct req *req, int len, unsigned char tag) {
     return sum;
 }
 
-// More than registers hold.
+// The arguments do not fit into registers.
 NOINLINE long many(long a, long b, long c, long d, long e, long f, long g, short h) {
     served_total += 1;
     return a + b + c + d + e + f + g + h;

@@ -1,4 +1,5 @@
-/* Functions that probes are set on, called a number of times that is printed: by the program, a child, a thread and a child that executes the program again. */
+/* Functions to be probed. The program, a child, a thread, and a child that executes the program again call them, and
+ * print how often. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ __attribute__((noinline)) int handle(const char *text, int number)
 	return number * 2;
 }
 
-/* A probe here is seen at the return of handle() too. */
+/* A probe here is also hit by the return of handle(). */
 __attribute__((noinline)) int middle(const char *text, int number)
 {
 	int twice = handle(text, number);
@@ -42,7 +43,8 @@ static void *waiting(void *unused)
 	return unused;
 }
 
-/* A round for each byte of stdin: the first thread, one that was there before, and a child that is made then. The other thread says first which it is. */
+/* Makes a round of calls for each byte of stdin: in the first thread, in an older thread, which first prints its
+ * tid, and in a new child. */
 static int serve(void)
 {
 	pthread_t made;

@@ -1,4 +1,5 @@
-// Stands for the kernel's own file: at its addresses, with symbols like its, and code that is never executed.
+// Takes the place of the kernel's own file: it has the kernel's addresses, similar symbols, and code that is never
+// executed.
 
 struct filename {
     const char *name;
@@ -28,7 +29,7 @@ NOINLINE struct filename *getname_flags(const char *filename, int flags) {
     return result;
 }
 
-// names_other.c has another.
+// names_other.c has another function of this name.
 static NOINLINE int twin(int number) {
     asm volatile("nop" : "+r"(number)); // the line "twin"
     return number + 1;

@@ -1,4 +1,4 @@
-// Names as C++ has them.
+// Mangled names of C++.
 
 namespace space {
 struct Class {

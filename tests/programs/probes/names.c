@@ -1,4 +1,4 @@
-// Functions that share names with those of names_other.c: what a probe's symbol may stand for.
+// Functions with the same names as those of names_other.c: a probe's symbol may mean either.
 #include <stdio.h>
 
 int shared_counter;

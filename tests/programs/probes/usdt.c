@@ -1,4 +1,4 @@
-// USDT tracepoints, with notes of our own making, so that no header is needed for them.
+// USDT tracepoints. The program writes their notes itself, so that it needs no header.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 
-// As <sys/sdt.h> would have it; `semaphore` is a symbol or 0.
+// A note as <sys/sdt.h> writes it; `semaphore` is a symbol or 0.
 #define NOTE(provider, name, semaphore, arguments)                                                              \
     "990: nop\n"                                                                                                \
     ".pushsection .note.stapsdt,\"\",\"note\"\n"                                                                \
@@ -18,7 +18,7 @@
     ".ifndef _.stapsdt.base\n.pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"             \
     ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n.size _.stapsdt.base,1\n.popsection\n.endif\n"
 
-// How many listen, as the kernel counts them.
+// The number of tracers, as the kernel counts them.
 __attribute__((section(".probes"), used)) volatile unsigned short app_begin_semaphore;
 
 long last_number = 7;
@@ -27,7 +27,7 @@ __attribute__((noinline)) void begin(int number, const char *text) {
     asm volatile(NOTE("app", "begin", "app_begin_semaphore", "-4@%0 8@%1 -4@$5 -8@last_number(%%rip)") : : "r"(number), "r"(text));
 }
 
-// One point, two sites, and an argument that no fetch argument can say.
+// One tracepoint with two sites, and an argument that no fetch argument can express.
 __attribute__((noinline)) void step(long number, long *list) {
     asm volatile(NOTE("app", "step", "0", "-8@%0 8@(%1,%0,8)") : : "r"(number), "r"(list));
     number++;

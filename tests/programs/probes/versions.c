@@ -1,4 +1,4 @@
-// A library in which a function has two versions; versions.map names them.
+// A library with two versions of one function; versions.map names them.
 
 __attribute__((symver("changed@OLD_1"))) int changed_once(int number) { return number; }
 

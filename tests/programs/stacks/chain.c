@@ -1,12 +1,13 @@
 /*
- * Makes one call, lseek(-1, TAG, 9), from a place that it knows, and prints the functions that lead there, innermost first, as a trace should name them.
+ * Makes one call, lseek(-1, TAG, 9), from known functions, and prints these functions, innermost first, as a trace
+ * should name them.
  *
  *   chain plain TAG          through three functions
  *   chain signal TAG         from a signal's handler
  *   chain thread TAG         from a thread
- *   chain deep TAG FRAMES    through so many frames of one function, of half a KiB each
- *   chain library TAG FILE   from a library that is loaded by then (library.c)
- *   chain made TAG           from code that the program writes itself, and names in a file for profilers
+ *   chain deep TAG FRAMES    through FRAMES frames of one function, of half a KiB each
+ *   chain library TAG FILE   from a library that the program loads (library.c)
+ *   chain made TAG           from code that the program generates, and names in a perf-PID.map file
  *   chain alloca TAG         from functions whose frames have no fixed size, or lie at a rounded address
  */
 #define _GNU_SOURCE
@@ -26,7 +27,7 @@
 static long tag;
 static volatile long returned;
 
-/* What comes after each call keeps it from being a jump. */
+/* The statement after each call keeps it from becoming a tail call. */
 APART void innermost(void)
 {
 	returned += lseek(-1, tag, 9);
@@ -93,7 +94,7 @@ APART void rounded(void)
 }
 
 #if defined(__x86_64__)
-/* push rbp; mov rbp, rsp; call rdi; pop rbp; ret: it calls what it is given. */
+/* push rbp; mov rbp, rsp; call rdi; pop rbp; ret: it calls its argument. */
 static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
 #else
 /* stp x29, x30, [sp, #-16]!; mov x29, sp; blr x0; ldp x29, x30, [sp], #16; ret */
@@ -112,7 +113,7 @@ APART void run_made_code(void)
 	fprintf(map, "%lx %lx made_function\n", (unsigned long)made, sizeof(code));
 	fclose(map);
 	((void (*)(void (*)(void)))made)(innermost);
-	/* Who reads the trace wants the name for a moment longer. */
+	/* The reader of the trace needs the file of names for a moment longer. */
 	sleep(1);
 	unlink(name);
 }

@@ -1,5 +1,5 @@
 /*
- * Two threads that wait for each other for ever: each holds the mutex that the other one wants. Prints "stuck" when both are about to wait.
+ * Two deadlocked threads: each holds the mutex that the other one locks. Prints "stuck" when both are about to wait.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-//! Makes lseek(-1, TAG, 9) from functions of several kinds, and prints them as a trace should name them, innermost first.
+//! Makes lseek(-1, TAG, 9) from generic functions and trait methods, and prints them, innermost first, as a trace names
+//! them.
 
 use std::hint::black_box;
 

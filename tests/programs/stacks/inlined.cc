@@ -1,4 +1,5 @@
-// Makes lseek(-1, TAG, 9) from functions of which the compiler inlines some, and prints all of them as --inline should name them, innermost first.
+// Makes lseek(-1, TAG, 9) from functions, some of them inlined, and prints all of them, innermost first, as --inline
+// should name them.
 #include <cstdio>
 #include <cstdlib>
 #include <unistd.h>

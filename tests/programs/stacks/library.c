@@ -1,4 +1,4 @@
-/* What chain.c loads. */
+/* The library that chain.c loads. */
 static volatile int returned;
 
 static __attribute__((noinline, noclone)) void library_helper(void (*what)(void))

@@ -1,5 +1,6 @@
 /*
- * many THREADS ROUNDS: so many threads open and close a file so many times, at full speed; 0 rounds: slowly, until it is killed.
+ * many THREADS ROUNDS: THREADS threads open and close a file ROUNDS times at full speed; with 0 rounds slowly, until
+ * the program is killed.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@ static __attribute__((noinline, noclone)) int open_and_close(void)
 {
 	int fd = open("/dev/null", O_RDONLY);
 
-	/* What comes after it keeps close from being a jump. */
+	/* The statement after it keeps close from becoming a tail call. */
 	returned |= close(fd);
 	return fd < 0;
 }

@@ -1,6 +1,6 @@
 /*
- * A call whose frame pointer register holds something else, as in programs that are compiled without frame pointers: where a
- * return address would stand, there is text. (x86-64)
+ * A call with another value in the frame pointer register, as in programs that are compiled without frame pointers: it
+ * points to text where a return address would be. (x86-64)
  */
 #include <sys/syscall.h>
 

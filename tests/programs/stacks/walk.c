@@ -1,6 +1,7 @@
 /*
- * walk COUNT [LIBRARY]: makes the calls lseek(-1, 1, 9) to lseek(-1, COUNT, 9), each at the end of a path of its own through functions that differ in how their frames are left. The paths look random and are the same in every run.
- * LIBRARY (library.c) is loaded and left on the way.
+ * walk COUNT [LIBRARY]: makes the calls lseek(-1, 1, 9) to lseek(-1, COUNT, 9), each through its own path of functions
+ * with different kinds of frames. The paths are pseudorandom and the same in every run; some pass through LIBRARY
+ * (library.c).
  */
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -22,7 +23,7 @@ static volatile long returned;
 static volatile long tag;
 static unsigned long seed;
 static const char *library_file;
-/* How many functions more there are on the path. */
+/* The number of functions that remain on the path. */
 static int left;
 
 static unsigned long next(unsigned long below)
@@ -88,7 +89,7 @@ APART static void caller_of_many_kinds(void)
 	returned++;
 }
 
-/* The first comparison goes on with the path, the others compare. */
+/* The first comparison continues the path; the others only compare. */
 static int on_the_way;
 
 static int compare(const void *a, const void *b)
@@ -154,7 +155,7 @@ static void handler_of_fault(int signal, siginfo_t *info, void *context)
 
 	(void)info;
 	walk();
-	/* Goes on behind the instruction. */
+	/* Continues after the instruction. */
 #if defined(__x86_64__)
 	interrupted->gregs[REG_RIP] += 2;
 #else
@@ -163,7 +164,7 @@ static void handler_of_fault(int signal, siginfo_t *info, void *context)
 	returned += signal;
 }
 
-/* The signal comes at an instruction, not behind a call. */
+/* The signal interrupts an instruction that does not follow a call. */
 APART static void faulting(void)
 {
 #if defined(__x86_64__)
@@ -258,7 +259,7 @@ static void (*const ways[])(void) = {
 	through_an_unlikely_part, through_a_library, only_once, in_a_thread,
 };
 
-/* One function more, or the call. */
+/* Calls another function of the path, or makes the call. */
 APART static void walk(void)
 {
 	if (left-- > 0)

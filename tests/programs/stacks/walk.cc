@@ -1,4 +1,5 @@
-// walk COUNT: makes the calls lseek(-1, 1, 9) to lseek(-1, COUNT, 9) from functions as C++ has them: virtual ones, templates, lambdas, destructors while an exception is on its way, handlers. The paths look random and are the same in every run.
+// walk COUNT: makes the calls lseek(-1, 1, 9) to lseek(-1, COUNT, 9) from functions of C++: virtual functions,
+// templates, lambdas, destructors during an exception, handlers. The paths are pseudorandom.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -42,7 +43,7 @@ struct Typed : Way {
 	}
 };
 
-// Two bases: calls by the second one come through a thunk.
+// This class has two bases, so calls through the second one pass a thunk.
 struct Other {
 	virtual ~Other() = default;
 	virtual long other(const std::string &name) = 0;

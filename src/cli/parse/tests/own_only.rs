@@ -1,14 +1,14 @@
-//! What is refused where rights are lent, by the words that ask for it.
+//! Tests that an rtrace with lent privileges refuses command lines that would trace other users' tasks.
 
 use super::traced_by;
 use crate::plan::own_only;
 
-fn hindrance(words: &str) -> Option<&'static str> {
-    own_only::hindrances(&traced_by(words)).find_map(|(asked, why)| asked.then_some(why))
+fn reason(words: &str) -> Option<&'static str> {
+    own_only::root_only(&traced_by(words)).find_map(|(asked, why)| asked.then_some(why))
 }
 
 #[test]
-fn what_is_of_others_is_refused_by_the_word_that_asks_for_it() {
+fn options_that_trace_other_users_are_refused_by_name() {
     for (words, beginning) in [
         ("-a", "-a "),
         ("-C 0", "-C "),
@@ -24,10 +24,10 @@ fn what_is_of_others_is_refused_by_the_word_that_asks_for_it() {
         ("-e openat/kernel-stack/ ls", "kernel stacks "),
         ("--engine tracepoint ls", "--engine "),
     ] {
-        let why = hindrance(words).unwrap_or_else(|| panic!("{words}"));
+        let why = reason(words).unwrap_or_else(|| panic!("{words}"));
         assert!(why.starts_with(beginning), "{words}: {why}");
     }
     for words in ["ls", "-p 1", "-t 1 -s", "-e openat,!sched:* ls", "--call-graph fp ls", "--engine bpf -s ls"] {
-        assert_eq!(hindrance(words), None, "{words}");
+        assert_eq!(reason(words), None, "{words}");
     }
 }

@@ -1,16 +1,16 @@
-//! What the kernel may sum up, by the words that ask for it.
+//! Tests for which command lines the BPF programs may aggregate calls in the kernel.
 
 use super::traced_by;
 use crate::plan::sums;
 
-fn hindrance(words: &str) -> Option<&'static str> {
-    sums::hindrance(&traced_by(words))
+fn why_records(words: &str) -> Option<&'static str> {
+    sums::why_records(&traced_by(words))
 }
 
 #[test]
-fn only_what_sums_answer_is_left_to_the_kernel() {
+fn only_plain_summaries_are_aggregated_in_the_kernel() {
     for summed in ["-s -a", "-s -e read,sched:sched_switch -p 1", "--errno-summary -a", "-s -F all --sched --summary-mode cgroup -a"] {
-        assert_eq!(hindrance(summed), None, "{summed}");
+        assert_eq!(why_records(summed), None, "{summed}");
     }
     for (each, why) in [
         ("-S -a", "lines"),
@@ -21,8 +21,8 @@ fn only_what_sums_answer_is_left_to_the_kernel() {
         ("-s --filter ret<0 -a", "--filter"),
         ("-s --max-events 5 -a", "--max-events"),
         ("-s -e read/nr=5/ -a", "nr="),
-        ("-s -e read,write --switch-on read -a", "switches"),
+        ("-s -e read,write --switch-on read -a", "--switch-on"),
     ] {
-        assert!(hindrance(each).is_some_and(|told| told.contains(why)), "{each}: {:?}", hindrance(each));
+        assert!(why_records(each).is_some_and(|told| told.contains(why)), "{each}: {:?}", why_records(each));
     }
 }

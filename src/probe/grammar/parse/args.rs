@@ -1,61 +1,63 @@
-//! `[NAME=]VALUE[:TYPE]`, and what else stands behind the place.
+//! The part of a line behind the place: arguments (`[NAME=]VALUE[:TYPE]`), and the condition of an event probe.
 
-use super::super::ast::{Arg, Fetch, Place};
+use super::super::ast::{Arg, Fetch, ProbePoint};
 use super::super::limits::ARGS_MAX;
 use super::super::piece::{Parsed, Piece};
 use super::{fetch, kind, names};
 
-/// All arguments, and the condition of an event probe.
+/// Parses all arguments, and the condition of an event probe.
 ///
 /// # Errors
-/// A mistake in one of them, two of the same name, or more than the kernel takes.
-pub fn args(place: &mut Place, mut rest: Piece) -> Parsed<Vec<Arg>> {
+/// A syntax error in one of them, two arguments of the same name, or more arguments than the kernel accepts.
+pub fn args(place: &mut ProbePoint, mut rest: Piece) -> Parsed<Vec<Arg>> {
     let mut args: Vec<Arg> = Vec::new();
     while let Some(word) = rest.next_word()? {
-        if let ("if", Place::Event { filter, .. }) = (word.text(), &mut *place) {
+        if let ("if", ProbePoint::Event { filter, .. }) = (word.text(), &mut *place) {
             let condition = rest.trim();
             if condition.is_empty() {
-                return Err(word.wrong_behind("behind `if` a condition on the event's fields is missing"));
+                return Err(word.error_behind("the condition on the event's fields is missing behind `if`"));
             }
             *filter = Some(condition.text().to_owned());
             return Ok(args);
         }
         if args.len() == ARGS_MAX {
-            return Err(word.wrong(format!("a probe has {ARGS_MAX} arguments at most; this is one more")));
+            return Err(word.error(format!("a probe has {ARGS_MAX} arguments at most; this is one more")));
         }
         let arg = arg(word, place)?;
         if let Some(name) = &arg.name
             && args.iter().any(|other| other.name.as_ref() == Some(name))
         {
-            return Err(word.wrong(format!("there is an argument `{name}` already; take another name")));
+            return Err(word.error(format!("there is an argument `{name}` already; choose another name")));
         }
         args.push(arg);
     }
     Ok(args)
 }
 
-fn arg(word: Piece, place: &Place) -> Parsed<Arg> {
+fn arg(word: Piece, place: &ProbePoint) -> Parsed<Arg> {
     let (name, body) = match word.split_once('=') {
-        Some(_) if word.text().starts_with(TEXT) => return Err(word.wrong("a text with = in it needs a name: NAME=\\\"TEXT\"")),
+        Some(_) if word.text().starts_with(TEXT) => return Err(word.error("a text with = in it needs a name: NAME=\\\"TEXT\"")),
         Some((name, body)) => (Some(names::arg(name)?), body),
         None => (None, word),
     };
     let (value, kind) = split_type(body);
     let kind = kind.map(kind::kind).transpose()?;
     if value.is_empty() {
-        return Err(value.wrong("what is to be fetched is missing here: %REGISTER, $stack0, $arg1, +0(%di), @symbol, a variable..."));
+        return Err(value.error("the value to fetch is missing here: %REGISTER, $stack0, $arg1, +0(%di), @symbol, a variable..."));
     }
     let fetched = fetch::fetch(value, place)?;
     if fetched == Fetch::Arguments && (name.is_some() || kind.is_some()) {
-        return Err(word.wrong("`$arg*` stands for all arguments, each with its own name and type: write it alone"));
+        return Err(
+            word.error("`$arg*` stands for all arguments, each with its own name and type: write it without a name and without a type")
+        );
     }
     Ok(Arg { name, value: fetched, kind })
 }
 
-/// How a text begins.
+/// The beginning of an immediate text.
 const TEXT: &str = "\\\"";
 
-/// The type is behind the first colon, or the first behind a text.
+/// Splits off the type, which is behind the first colon, or behind the first colon after an immediate text.
 fn split_type(body: Piece) -> (Piece, Option<Piece>) {
     let quote = if body.text().starts_with(TEXT) { body.text().rfind('"').unwrap_or(0) } else { 0 };
     match body.text()[quote..].find(':') {

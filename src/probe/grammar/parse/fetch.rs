@@ -1,31 +1,31 @@
-//! What is fetched: one value of an argument.
+//! Parses the value that an argument fetches.
 
-use super::super::ast::{Fetch, KernelPlace, Place, Step};
+use super::super::ast::{Fetch, KernelPlace, PathStep, ProbePoint};
 use super::super::piece::{Parsed, Piece};
 use super::names::{is_identifier, symbol};
 use super::number::{index, number, signed};
 use crate::text::near;
 
-/// Parentheses deeper than this are refused, so that no text can exhaust the stack. The kernel takes fewer.
+/// Parentheses nested deeper than this are refused, so that no text can exhaust the stack. The kernel accepts fewer.
 const DEPTH_MAX: usize = 32;
 
-/// A value; the place says what there is to be fetched.
+/// Parses a value. Which values are allowed depends on the kind of probe.
 ///
 /// # Errors
-/// A mistake in it.
-pub fn fetch(value: Piece, place: &Place) -> Parsed<Fetch> {
-    Values { place, depth: 0 }.value(value)
+/// A syntax error in it.
+pub fn fetch(value: Piece, place: &ProbePoint) -> Parsed<Fetch> {
+    ValueParser { place, depth: 0 }.value(value)
 }
 
-struct Values<'a> {
-    place: &'a Place,
+struct ValueParser<'a> {
+    place: &'a ProbePoint,
     depth: usize,
 }
 
-impl Values<'_> {
+impl ValueParser<'_> {
     fn value(&mut self, value: Piece) -> Parsed<Fetch> {
         let Some(first) = value.text().chars().next() else {
-            return Err(value.wrong("there is nothing to fetch here"));
+            return Err(value.error("there is nothing to fetch here"));
         };
         match first {
             '%' => self.register(value),
@@ -38,22 +38,22 @@ impl Values<'_> {
     }
 
     fn on_event(&self) -> bool {
-        matches!(self.place, Place::Event { .. })
+        matches!(self.place, ProbePoint::Event { .. })
     }
 
-    /// The code is the kernel's, and no function of it by ftrace: the probes that were there when `a0` and `rv` were.
+    /// Returns whether this is a kprobe: the oldest kind of probe, the only one with the spellings `a0` and `rv`.
     fn on_kprobe(&self) -> bool {
-        matches!(self.place, Place::Kernel { at: KernelPlace::Symbol { .. } | KernelPlace::Address(_), .. })
+        matches!(self.place, ProbePoint::Kernel { at: KernelPlace::Symbol { .. } | KernelPlace::Address(_), .. })
     }
 
     fn register(&self, value: Piece) -> Parsed<Fetch> {
         let name = value.split_at(1).1;
         if self.on_event() {
-            return Err(value.wrong("a probe on an event has no registers; its fields are $NAME"));
+            return Err(value.error("a probe on an event has no registers; fetch the event's fields as $NAME"));
         }
         if !REGISTERS.contains(&name.text()) {
             let near = near::nearest(name.text(), REGISTERS, 3);
-            return Err(value.wrong(format!("the kernel knows no register `{}`{}", value.text().escape_debug(), near::hint(&near))));
+            return Err(value.error(format!("the kernel knows no register `{}`{}", value.text().escape_debug(), near::hint(&near))));
         }
         Ok(Fetch::Register(name.text().to_owned()))
     }
@@ -63,10 +63,10 @@ impl Values<'_> {
         match name.text() {
             "comm" | "COMM" => return Ok(Fetch::Comm),
             _ if self.on_event() && is_identifier(name.text()) => return Ok(Fetch::Field(name.text().to_owned())),
-            _ if self.on_event() => return Err(value.wrong("a field of the event is written $NAME")),
+            _ if self.on_event() => return Err(value.error("a field of the event is written $NAME")),
             "stack" => return Ok(Fetch::StackAddress),
             "arg*" if self.depth == 0 => return Ok(Fetch::Arguments),
-            "arg*" => return Err(value.wrong("`$arg*` stands alone, not in parentheses")),
+            "arg*" => return Err(value.error("`$arg*` cannot be in parentheses")),
             _ => {}
         }
         if let Some(steps) =
@@ -81,21 +81,21 @@ impl Values<'_> {
             None => {
                 let near = near::nearest(name.text(), ["retval", "stack", "stack0", "arg1", "arg*", "comm"], 2);
                 let what = format!(
-                    "there is no `{}`, but $retval, $stack, $stackN, $argN, $arg* and $comm; $NAME is for the fields of an event (e)",
+                    "there is no `{}`; there are $retval, $stack, $stackN, $argN, $arg* and $comm, and $NAME for the fields of an event (e)",
                     value.text().escape_debug()
                 );
-                Err(value.wrong(what + &near::hint(&near)))
+                Err(value.error(what + &near::hint(&near)))
             }
             Some(number) => match number? {
-                0 => Err(value.wrong("arguments are counted from 1: $arg1")),
+                0 => Err(value.error("arguments are counted from 1: $arg1")),
                 number => Ok(Fetch::Argument(number)),
             },
         }
     }
 
-    fn returned(&self, value: Piece, steps: Vec<Step>) -> Parsed<Fetch> {
+    fn returned(&self, value: Piece, steps: Vec<PathStep>) -> Parsed<Fetch> {
         if !self.place.is_return() {
-            return Err(value.wrong("only a return probe knows what is returned: r, or %return behind the place"));
+            return Err(value.error("only a return probe has the return value: use r, or %return behind the place"));
         }
         Ok(Fetch::Return(steps))
     }
@@ -106,8 +106,8 @@ impl Values<'_> {
             return Ok(Fetch::At(number(behind)?));
         }
         if let Some(offset) = behind.strip_prefix("+") {
-            if !matches!(self.place, Place::File { .. } | Place::Usdt { .. }) {
-                return Err(value.wrong("@+OFFSET is a place in a program's file; the kernel's memory is @ADDRESS or @SYMBOL"));
+            if !matches!(self.place, ProbePoint::File { .. } | ProbePoint::Usdt { .. }) {
+                return Err(value.error("@+OFFSET is a place in a program's file; the kernel's memory is @ADDRESS or @SYMBOL"));
             }
             return Ok(Fetch::AtFileOffset(number(offset)?));
         }
@@ -117,20 +117,20 @@ impl Values<'_> {
 
     fn memory(&mut self, value: Piece) -> Parsed<Fetch> {
         if self.depth == DEPTH_MAX {
-            return Err(value.wrong("this is nested too deep"));
+            return Err(value.error("this is nested too deep"));
         }
         let Some((before, inside)) = value.split_once('(') else {
-            return Err(value.wrong_behind("a parenthesis is missing: memory is fetched by +OFFSET(ADDRESS)"));
+            return Err(value.error_behind("a parenthesis is missing: memory is fetched by +OFFSET(ADDRESS)"));
         };
         let Some(inside) = inside.strip_suffix(")") else {
             return Err(if inside.text().contains(')') {
-                inside.rsplit_once(')').map_or(inside, |(_, behind)| behind).wrong("behind the parenthesis nothing may stand but :TYPE")
+                inside.rsplit_once(')').map_or(inside, |(_, behind)| behind).error("only :TYPE may follow the parenthesis")
             } else {
-                value.wrong_behind("this parenthesis is not closed")
+                value.error_behind("this parenthesis is not closed")
             });
         };
         if inside.text().matches(')').count() > inside.text().matches('(').count() {
-            return Err(value.split_at(value.text().len() - 1).1.wrong("this parenthesis closes nothing"));
+            return Err(value.split_at(value.text().len() - 1).1.error("this closing parenthesis has no opening one"));
         }
         let (sign, digits) = before.split_at(1);
         let (user, digits) = digits.strip_prefix("u").map_or((false, digits), |digits| (true, digits));
@@ -139,7 +139,7 @@ impl Values<'_> {
             digits.strip_prefix("-").filter(|_| sign.text() == "+").map_or((sign.text() == "-", digits), |digits| (true, digits));
         let magnitude = number(digits)?;
         let offset = if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() };
-        let offset = offset.ok_or_else(|| before.wrong("an offset of more than 63 bits leads nowhere"))?;
+        let offset = offset.ok_or_else(|| before.error("the offset does not fit into 64 bits"))?;
         self.depth += 1;
         let of = self.value(inside)?;
         self.depth -= 1;
@@ -150,19 +150,19 @@ impl Values<'_> {
         let behind = value.split_at(1).1;
         if let Some(text) = behind.strip_prefix("\"") {
             let Some(text) = text.strip_suffix("\"") else {
-                return Err(value.wrong("a text ends with a quote: \\\"TEXT\""));
+                return Err(value.error("a text ends with a quote: \\\"TEXT\""));
             };
             if self.depth > 0 {
-                return Err(value.wrong("a text has no address that could stand in parentheses"));
+                return Err(value.error("a text has no address, so it cannot be in parentheses"));
             }
             if text.text().contains(|c: char| "\":#".contains(c) || c.is_whitespace() || c.is_control()) {
-                return Err(text.wrong("the kernel's language has no blanks, colons, quotes and # in a text"));
+                return Err(text.error("the kernel accepts no blanks, colons, quotes or # in a text"));
             }
             return Ok(Fetch::ImmediateText(text.text().to_owned()));
         }
         match behind.text().chars().next() {
             Some('+' | '-') => Ok(Fetch::Immediate(signed(behind)?)),
-            // The same bits: \0xffffffffffffffff is \-1.
+            // The bits are the same: \0xffffffffffffffff is \-1.
             _ => Ok(Fetch::Immediate(number(behind)?.cast_signed())),
         }
     }
@@ -171,13 +171,13 @@ impl Values<'_> {
         let (name, steps) = value.split_while(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_identifier(name.text()) {
             let what = format!(
-                "`{}` is nothing that can be fetched: %REGISTER, $stack0, $arg1, $retval, +0(...), @SYMBOL, \\1, or a variable's name",
+                "`{}` cannot be fetched: write %REGISTER, $stack0, $arg1, $retval, +0(...), @SYMBOL, \\1, or a variable's name",
                 value.text().escape_debug()
             );
-            return Err(value.wrong(what));
+            return Err(value.error(what));
         }
         if self.on_event() {
-            return Err(value.wrong(format!("a field of the event is written ${}", name.text())));
+            return Err(value.error(format!("a field of the event is written ${}", name.text())));
         }
         if steps.is_empty()
             && self.on_kprobe()
@@ -188,13 +188,18 @@ impl Values<'_> {
         Ok(Fetch::Variable { name: name.text().to_owned(), path: self.steps(steps)? })
     }
 
-    /// As it was in 2009, when kprobe events were new (kernel/trace/trace_kprobe.c then): `a0` is the first argument.
+    /// Parses the spellings of 2009, when kprobe events were new (kernel/trace/trace_kprobe.c of that time): `a0` is
+    /// the first argument.
     fn old_spelling(&self, name: Piece) -> Parsed<Option<Fetch>> {
         match name.text() {
             "sa" => return Ok(Some(Fetch::StackAddress)),
             "rv" => return self.returned(name, Vec::new()).map(Some),
             "ra" if self.place.is_return() => return Ok(Some(Fetch::Register(INSTRUCTION_POINTER.to_owned()))),
-            "ra" => return Err(name.wrong("only a return probe knows where it returns to: r, or %return behind the place")),
+            "ra" => {
+                return Err(
+                    name.error("only a return probe has the address that the function returns to: use r, or %return behind the place")
+                );
+            }
             _ => {}
         }
         let (letter, digits) = name.split_at(1);
@@ -204,28 +209,28 @@ impl Values<'_> {
         match letter.text() {
             "a" => match index(digits)?.checked_add(1) {
                 Some(number) => Ok(Some(Fetch::Argument(number))),
-                None => Err(name.wrong("no function has so many arguments")),
+                None => Err(name.error("no function has so many arguments")),
             },
             "s" => Ok(Some(Fetch::Stack(index(digits)?))),
             _ => Ok(None),
         }
     }
 
-    fn steps(&self, steps: Piece) -> Parsed<Vec<Step>> {
+    fn steps(&self, steps: Piece) -> Parsed<Vec<PathStep>> {
         let mut path = Vec::new();
         let mut rest = steps;
         while !rest.is_empty() {
             let (step, behind) = if let Some(behind) = rest.strip_prefix("->") {
                 let (name, behind) = behind.split_while(|c| c.is_ascii_alphanumeric() || c == '_');
-                (Step::Arrow(member(name)?), behind)
+                (PathStep::Arrow(member(name)?), behind)
             } else if let Some(behind) = rest.strip_prefix(".") {
                 let (name, behind) = behind.split_while(|c| c.is_ascii_alphanumeric() || c == '_');
-                (Step::Dot(member(name)?), behind)
+                (PathStep::Dot(member(name)?), behind)
             } else if let Some(behind) = rest.strip_prefix("[") {
-                let (number, behind) = behind.split_once(']').ok_or_else(|| rest.wrong("this bracket is not closed"))?;
-                (Step::Index(element(number)?), behind)
+                let (number, behind) = behind.split_once(']').ok_or_else(|| rest.error("this bracket is not closed"))?;
+                (PathStep::Index(element(number)?), behind)
             } else {
-                return Err(rest.wrong("behind a variable stand ->MEMBER, .MEMBER, [NUMBER] or :TYPE"));
+                return Err(rest.error("only ->MEMBER, .MEMBER, [NUMBER] or :TYPE may follow a variable"));
             };
             path.push(step);
             rest = behind;
@@ -234,10 +239,10 @@ impl Values<'_> {
     }
 }
 
-/// A member's name, or its number in a tuple.
+/// Parses the name of a member, or its number in a tuple.
 fn member(name: Piece) -> Parsed<String> {
     if name.is_empty() {
-        return Err(name.wrong("a member's name is missing here"));
+        return Err(name.error("a member's name is missing here"));
     }
     Ok(name.text().to_owned())
 }
@@ -245,11 +250,11 @@ fn member(name: Piece) -> Parsed<String> {
 fn element(number: Piece) -> Parsed<i64> {
     match number.text().chars().next() {
         Some('+' | '-') => signed(number),
-        _ => i64::try_from(self::number(number)?).map_err(|_| number.wrong("no array has so many elements")),
+        _ => i64::try_from(self::number(number)?).map_err(|_| number.error("no array has so many elements")),
     }
 }
 
-/// What the kernel calls the registers (regs_query_register_offset() in arch/*/kernel/ptrace.c).
+/// The kernel's names of the registers (regs_query_register_offset() in arch/*/kernel/ptrace.c).
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: [&str; 21] = [
     "ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip", "flags", "cs", "ss",

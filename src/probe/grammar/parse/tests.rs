@@ -1,6 +1,6 @@
-//! Lines and mistakes; what is printed again is in `grammar/tests.rs`.
+//! Tests of parsing and of syntax errors; `grammar/tests.rs` tests that printed lines are parsed again.
 
-use super::super::{Fetch, FilePlace, KernelPlace, Line, Place, Probe, Removal, SourceLine, Step, When};
+use super::super::{Fetch, FilePlace, KernelPlace, Line, PathStep, Probe, ProbePoint, Removal, SourceLine, When};
 use super::parse;
 
 fn probe(line: &str) -> Probe {
@@ -14,26 +14,26 @@ fn value(line: &str) -> Fetch {
     probe(line).args.remove(0).value
 }
 
-/// The sentence, and what is above the caret.
+/// Returns the message, and the text that is marked by carets.
 fn mistake(line: &str) -> (String, String) {
     let wrong = parse(line).expect_err(line);
-    (wrong.what.clone(), wrong.text[wrong.at].to_owned())
+    (wrong.message.clone(), wrong.text[wrong.at].to_owned())
 }
 
 #[test]
-fn a_colon_before_a_number_makes_a_line_and_before_a_name_a_module() {
-    let Place::Kernel { at: KernelPlace::Line(line), .. } = probe("p getname_flags:72 result->name").place else { panic!() };
+fn a_number_behind_a_colon_is_a_line_and_a_name_a_symbol() {
+    let ProbePoint::Kernel { at: KernelPlace::Line(line), .. } = probe("p getname_flags:72 result->name").place else { panic!() };
     assert_eq!(line, SourceLine { of: "getname_flags".into(), line: 72 });
-    let Place::Kernel { at, .. } = probe("p xfs:xfs_trans_alloc+0x10").place else { panic!() };
+    let ProbePoint::Kernel { at, .. } = probe("p xfs:xfs_trans_alloc+0x10").place else { panic!() };
     assert_eq!(at, KernelPlace::Symbol { module: Some("xfs".into()), symbol: "xfs_trans_alloc".into(), offset: 16 });
-    let Place::Kernel { at, .. } = probe("p snd-hda-intel:azx_probe").place else { panic!() };
+    let ProbePoint::Kernel { at, .. } = probe("p snd-hda-intel:azx_probe").place else { panic!() };
     assert!(matches!(at, KernelPlace::Symbol { module: Some(module), .. } if module == "snd-hda-intel"));
 }
 
 #[test]
-fn what_has_a_slash_is_in_a_file() {
+fn a_place_with_a_slash_is_in_a_file() {
     let at = |line| match probe(line).place {
-        Place::File { path, at, .. } => (path.to_str().unwrap().to_owned(), at),
+        ProbePoint::File { path, at, .. } => (path.to_str().unwrap().to_owned(), at),
         other => panic!("{line}: {other:?}"),
     };
     assert_eq!(at("p /bin/bash:0x4245c0"), ("/bin/bash".into(), FilePlace::Offset(0x4245c0)));
@@ -48,9 +48,9 @@ fn what_has_a_slash_is_in_a_file() {
 }
 
 #[test]
-fn a_reference_counter_is_behind_the_place() {
+fn a_reference_counter_follows_the_place() {
     let counter = |line| match probe(line).place {
-        Place::File { reference_counter, when, .. } => (reference_counter, when),
+        ProbePoint::File { reference_counter, when, .. } => (reference_counter, when),
         other => panic!("{line}: {other:?}"),
     };
     assert_eq!(counter("p /bin/x:0x10(0x20)"), (Some(0x20), When::Entry));
@@ -60,9 +60,9 @@ fn a_reference_counter_is_behind_the_place() {
 }
 
 #[test]
-fn returns_and_how_many() {
+fn return_probes_and_their_maxactive_are_parsed() {
     let when = |line| match probe(line).place {
-        Place::Kernel { when, .. } | Place::Function { when, .. } | Place::File { when, .. } => when,
+        ProbePoint::Kernel { when, .. } | ProbePoint::Function { when, .. } | ProbePoint::File { when, .. } => when,
         other => panic!("{line}: {other:?}"),
     };
     for line in
@@ -76,7 +76,7 @@ fn returns_and_how_many() {
 }
 
 #[test]
-fn the_oldest_spellings_are_those_of_kprobes() {
+fn the_oldest_spellings_are_for_kprobes_only() {
     assert_eq!(value("p vfs_read a0"), Fetch::Argument(1));
     assert_eq!(value("p vfs_read s2"), Fetch::Stack(2));
     assert_eq!(value("p vfs_read sa"), Fetch::StackAddress);
@@ -86,24 +86,24 @@ fn the_oldest_spellings_are_those_of_kprobes() {
     for line in ["p ./app:handle sa", "f vfs_read sa", "t sched_switch sa"] {
         assert_eq!(value(line), Fetch::Variable { name: "sa".into(), path: vec![] }, "{line}");
     }
-    assert_eq!(value("p connect sa->family"), Fetch::Variable { name: "sa".into(), path: vec![Step::Arrow("family".into())] });
+    assert_eq!(value("p connect sa->family"), Fetch::Variable { name: "sa".into(), path: vec![PathStep::Arrow("family".into())] });
 }
 
 #[test]
-fn values() {
+fn values_of_every_kind_are_parsed() {
     assert_eq!(value("p f \\0xffffffffffffffff"), Fetch::Immediate(-1));
     assert_eq!(value("p f \\-5"), Fetch::Immediate(-5));
     assert_eq!(value("p f \\\"te\\xt\""), Fetch::ImmediateText("te\\xt".into()));
     assert_eq!(value("p f @jiffies-8"), Fetch::AtSymbol { symbol: "jiffies".into(), offset: -8 });
     assert_eq!(value("p /bin/x:0 @+0x20"), Fetch::AtFileOffset(0x20));
     assert_eq!(value("e sched.sched_switch $stack0"), Fetch::Field("stack0".into()));
-    let steps = vec![Step::Arrow("a".into()), Step::Dot("b".into()), Step::Index(3)];
+    let steps = vec![PathStep::Arrow("a".into()), PathStep::Dot("b".into()), PathStep::Index(3)];
     assert_eq!(value("p ./app:f req->a.b[3]:string"), Fetch::Variable { name: "req".into(), path: steps.clone() });
     assert_eq!(value("f f%return $retval->a.b[3]"), Fetch::Return(steps));
 }
 
 #[test]
-fn removals() {
+fn removals_are_parsed() {
     let removal =
         |group: Option<&str>, event: Option<&str>| Line::Remove(Removal { group: group.map(Into::into), event: event.map(Into::into) });
     assert_eq!(parse("-:kprobes/myprobe"), Ok(removal(Some("kprobes"), Some("myprobe"))));
@@ -118,16 +118,16 @@ fn a_line_of_synthetic_events_has_no_kind() {
 }
 
 #[test]
-fn arguments_up_to_the_kernels_number() {
+fn at_most_128_arguments_are_accepted() {
     let line = |count: usize| format!("p f{}", (0..count).map(|nth| format!(" a{nth}=%ax")).collect::<String>());
     assert_eq!(probe(&line(128)).args.len(), 128);
     assert_eq!(mistake(&line(129)), ("a probe has 128 arguments at most; this is one more".into(), "a128=%ax".into()));
 }
 
-/// The sentence's beginning and what is above the caret.
+/// The line, the beginning of the message, and the text that is marked by carets.
 const MISTAKES: &[(&str, &str, &str)] = &[
     ("", "a probe is missing", ""),
-    ("q vfs_read", "`q` is no kind of probe", "q"),
+    ("q vfs_read", "`q` is not a kind of probe", "q"),
     ("p", "the place is missing", ""),
     ("p:", "the name of an event is missing", ""),
     ("p:9x vfs_read", "`9x` cannot be the name of an event", "9x"),
@@ -138,67 +138,67 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "the name of an event has 63",
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     ),
-    ("p16:x vfs_read", "how many calls", "16"),
-    ("r5000 vfs_read", "a return probe follows 4096", "5000"),
-    ("f5 vfs_read", "how many calls", "5"),
-    ("r5 /bin/bash:readline", "a program's return probes", "5"),
-    ("p vfs_read%ret", "behind a place only %return", "%ret"),
-    ("r vfs_read+4", "a function returns as a whole", "vfs_read+4"),
-    ("r ./app:f+4 $retval", "a function returns as a whole", "f+4"),
+    ("p16:x vfs_read", "the number of calls to follow", "16"),
+    ("r5000 vfs_read", "a return probe follows at most 4096 calls", "5000"),
+    ("f5 vfs_read", "the number of calls to follow", "5"),
+    ("r5 /bin/bash:readline", "a return probe of a program", "5"),
+    ("p vfs_read%ret", "only %return may follow a place", "%ret"),
+    ("r vfs_read+4", "a return probe is on a whole function", "vfs_read+4"),
+    ("r ./app:f+4 $retval", "a return probe is on a whole function", "f+4"),
     ("r open.c:72", "a line has no return", "open.c:72"),
     ("t sched_switch%return", "a tracepoint has no return", "%return"),
     ("t sched:sched_switch", "a tracepoint's name", "sched:sched_switch"),
     ("e sched.sched_switch%return", "an event has no return", "%return"),
     ("e sched_switch", "an event is written", "sched_switch"),
-    ("e sched.sched_switch if", "behind `if`", ""),
+    ("e sched.sched_switch if", "the condition on the event's fields is missing", ""),
     ("e sched.sched_switch prev_pid", "a field of the event is written $prev_pid", "prev_pid"),
     ("e sched.sched_switch %ax", "a probe on an event has no registers", "%ax"),
-    ("f vfs_read+4", "f is at a function's entry", "vfs_read+4"),
+    ("f vfs_read+4", "f probes a function's entry", "vfs_read+4"),
     ("usdt /usr/bin/python3:function__entry", "a USDT tracepoint", "/usr/bin/python3:function__entry"),
     ("p /bin/bash", "the place in the file is missing", ""),
-    ("p /bin/bash:", "the place in the file is wanted", ""),
+    ("p /bin/bash:", "the place in the file is expected", ""),
     ("p /bin/bash:0x10(0x20", "the parenthesis of the reference counter", ""),
     ("p /bin/bash:0x10(0x20)%return", "nothing may follow the reference counter", "%return"),
     ("p \"/bin/bash:0", "this quote is not closed", "\"/bin/bash:0"),
-    ("p 0x10g", "`0x10g` is no number", "0x10g"),
-    ("p 099", "`099` is no number (with a leading 0 it is octal)", "099"),
-    ("p f 5", "`5` is nothing that can be fetched", "5"),
+    ("p 0x10g", "`0x10g` is not a number", "0x10g"),
+    ("p 099", "`099` is not a number (with a leading 0 it is octal)", "099"),
+    ("p f 5", "`5` cannot be fetched", "5"),
     ("p f $retval", "only a return probe", "$retval"),
     ("p f rv", "only a return probe", "rv"),
-    ("p f $argv", "`v` is no number", "v"),
+    ("p f $argv", "`v` is not a decimal number", "v"),
     ("p f $arg0", "arguments are counted from 1", "$arg0"),
     ("p f x=$arg*", "`$arg*` stands for all", "x=$arg*"),
-    ("p f +0($arg*)", "`$arg*` stands alone", "$arg*"),
+    ("p f +0($arg*)", "`$arg*` cannot be in parentheses", "$arg*"),
     ("p f $rteval", "there is no `$rteval`", "$rteval"),
-    ("p f x=", "what is to be fetched is missing", ""),
+    ("p f x=", "the value to fetch is missing", ""),
     ("p f =%ax", "the name of an argument is missing", ""),
     ("p f x=%ax x=%bx", "there is an argument `x` already", "x=%bx"),
     ("p f __probe_ip=%ax", "`__probe_ip` is in every event", "__probe_ip"),
     ("p f +0(%ax", "this parenthesis is not closed", ""),
     ("p f +0(+8(%ax)", "this parenthesis is not closed", ""),
-    ("p f +0(%ax)x", "behind the parenthesis", "x"),
-    ("p f +0(%ax))", "this parenthesis closes nothing", ")"),
+    ("p f +0(%ax)x", "only :TYPE may follow the parenthesis", "x"),
+    ("p f +0(%ax))", "this closing parenthesis has no opening one", ")"),
     ("p f +0", "a parenthesis is missing", ""),
-    ("p f +x(%ax)", "`x` is no number", "x"),
+    ("p f +x(%ax)", "`x` is not a number", "x"),
     ("p f +0()", "there is nothing to fetch", ""),
     ("p f @+0x10", "@+OFFSET is a place in a program's file", "@+0x10"),
-    ("p f \\\"a:b\"", "the kernel's language has no", "a:b"),
-    ("p f \\\"a b\":string", "the kernel's language has no", "a b"),
+    ("p f \\\"a:b\"", "the kernel accepts no blanks, colons, quotes or #", "a:b"),
+    ("p f \\\"a b\":string", "the kernel accepts no blanks, colons, quotes or #", "a b"),
     ("p f \\\"a\"b", "a text ends with a quote", "\\\"a\"b"),
     ("p f \\\"a=b\"", "a text with = in it needs a name", "\\\"a=b\""),
     ("p f \\\"ab", "this quote is not closed", "\"ab"),
     ("p f %ax:u32[0]", "an array has 1 to 64", "0"),
-    ("p f %ax:u32[4", "here a ] should end", ""),
+    ("p f %ax:u32[4", "the ] at the end of the type is missing", ""),
     ("p f %ax:b9@0/8", "9 bits from bit 0 on do not fit into 8", "b9@0/8"),
-    ("p f %ax:b1@0/9", "a bit field is in", "9"),
+    ("p f %ax:b1@0/9", "the container of a bit field has", "9"),
     ("p ./app:f req->", "a member's name is missing", ""),
     ("p ./app:f req[1", "this bracket is not closed", "[1"),
     ("s:x", "the fields are missing", ""),
     ("s u64 x", "the event's name is missing", ""),
-    ("s:x foo bar", "a field of such an event cannot be `foo`", "foo bar"),
+    ("s:x foo bar", "a field of a synthetic event cannot have the type `foo`", "foo bar"),
     ("s:kprobes/x u64 a", "the group of synthetic events", "kprobes/x"),
-    ("u:x long a", "a long is not the same", "long a"),
-    ("u:x struct a b", "a struct's field says its bytes", "struct a b"),
+    ("u:x long a", "the size of a long differs", "long a"),
+    ("u:x struct a b", "a field that is a struct needs its size", "struct a b"),
     ("u:x u32 a; u32 a", "there is a field `a` already", "u32 a"),
     ("u:x u32", "a field is written TYPE NAME", "u32"),
     ("- x", "a probe is removed by", "-"),
@@ -207,7 +207,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn each_mistake_is_named_and_shown() {
+fn each_syntax_error_is_explained_and_marked() {
     for (line, what, place) in MISTAKES {
         let (sentence, shown) = mistake(line);
         assert!(sentence.starts_with(what) && shown == *place, "{line}: {sentence} at `{shown}`");
@@ -216,9 +216,9 @@ fn each_mistake_is_named_and_shown() {
 
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn near_names_are_said() {
-    assert_eq!(mistake("p f %rsi").0, "the kernel knows no register `%rsi`; near: si");
-    assert!(mistake("p f %ax:sting").0.ends_with("; near: string"), "{}", mistake("p f %ax:sting").0);
-    assert!(mistake("p f $retvl").0.ends_with("; near: retval"));
-    assert!(mistake("s:x u46 a").0.contains("near: "));
+fn similar_names_are_suggested() {
+    assert_eq!(mistake("p f %rsi").0, "the kernel knows no register `%rsi`; similar: si");
+    assert!(mistake("p f %ax:sting").0.ends_with("; similar: string"), "{}", mistake("p f %ax:sting").0);
+    assert!(mistake("p f $retvl").0.ends_with("; similar: retval"));
+    assert!(mistake("s:x u46 a").0.contains("similar: "));
 }

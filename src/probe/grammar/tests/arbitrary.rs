@@ -1,6 +1,8 @@
-//! Any line that can be said.
+//! Strategies for all lines of the language.
 
-use super::super::{Arg, Base, Fetch, Field, FilePlace, KernelPlace, Line, Place, Probe, Removal, SourceLine, Step, Type, When};
+use super::super::{
+    Arg, BasicType, Fetch, Field, FilePlace, KernelPlace, Line, PathStep, Probe, ProbePoint, Removal, SourceLine, Type, When,
+};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
@@ -20,7 +22,7 @@ pub fn line() -> impl Strategy<Value = Line> {
     ]
 }
 
-/// A part of a line, or anything.
+/// Returns a strategy for fragments of lines and for arbitrary text.
 pub fn word() -> impl Strategy<Value = String> {
     prop_oneof![8 => select(super::parts()), 1 => "[ -~]{0,3}", 1 => any::<char>().prop_map(String::from)]
 }
@@ -57,28 +59,28 @@ fn with_args() -> impl Strategy<Value = Probe> {
     })
 }
 
-fn place() -> impl Strategy<Value = Place> {
+fn place() -> impl Strategy<Value = ProbePoint> {
     prop_oneof![
         4 => (kernel_place(), when()).prop_map(|(at, when)| match &at {
-            KernelPlace::Line(_) => Place::Kernel { at, when: When::Entry },
-            KernelPlace::Symbol { offset, .. } if *offset != 0 => Place::Kernel { at, when: When::Entry },
-            _ => Place::Kernel { at, when },
+            KernelPlace::Line(_) => ProbePoint::Kernel { at, when: When::Entry },
+            KernelPlace::Symbol { offset, .. } if *offset != 0 => ProbePoint::Kernel { at, when: When::Entry },
+            _ => ProbePoint::Kernel { at, when },
         }),
         4 => (path(), file_place(), any::<bool>(), of(any::<u64>())).prop_map(|(path, at, returns, reference_counter)| {
             let whole = !matches!(&at, FilePlace::Line(_)) && !matches!(&at, FilePlace::Symbol { offset, .. } if *offset != 0);
             let when = if returns && whole { When::Return { maxactive: None } } else { When::Entry };
-            Place::File { path, at, when, reference_counter }
+            ProbePoint::File { path, at, when, reference_counter }
         }),
-        1 => ("[a-zA-Z_*?][a-zA-Z0-9_.*?]{0,20}", when()).prop_map(|(name, when)| Place::Function { name, when }),
-        1 => "[a-zA-Z0-9_]{1,20}".prop_map(|name| Place::Tracepoint { name }),
+        1 => ("[a-zA-Z_*?][a-zA-Z0-9_.*?]{0,20}", when()).prop_map(|(name, when)| ProbePoint::Function { name, when }),
+        1 => "[a-zA-Z0-9_]{1,20}".prop_map(|name| ProbePoint::Tracepoint { name }),
         2 => (group(), identifier(), of("[a-z][ -~]{0,20}[a-z0-9\")]")).prop_map(|(subsystem, event, filter)| {
-            // In a file, # begins a comment unless it is in quotes, which are closed at the end.
+            // In a file, # begins a comment unless it is in quotes, and quotes have to be closed.
             let filter = filter.map(|filter| filter.replace(['#', '"'], ""));
-            Place::Event { subsystem, event, filter }
-        }).prop_filter("a condition ends with no blank", |place| {
-            !matches!(place, Place::Event { filter: Some(filter), .. } if filter.trim() != filter)
+            ProbePoint::Event { subsystem, event, filter }
+        }).prop_filter("a condition does not end with a blank", |place| {
+            !matches!(place, ProbePoint::Event { filter: Some(filter), .. } if filter.trim() != filter)
         }),
-        1 => (path(), identifier(), identifier()).prop_map(|(path, provider, name)| Place::Usdt { path, provider, name }),
+        1 => (path(), identifier(), identifier()).prop_map(|(path, provider, name)| ProbePoint::Usdt { path, provider, name }),
     ]
 }
 
@@ -106,7 +108,7 @@ fn file_place() -> impl Strategy<Value = FilePlace> {
     ]
 }
 
-/// Paths are bytes.
+/// Returns a strategy for paths, which may be any bytes.
 fn path() -> impl Strategy<Value = PathBuf> {
     let bytes = prop_oneof![
         4 => "[./][a-zA-Z0-9_./:-]{1,20}".prop_map(String::into_bytes),
@@ -115,26 +117,26 @@ fn path() -> impl Strategy<Value = PathBuf> {
     bytes.prop_map(|bytes| PathBuf::from(OsString::from_vec(bytes)))
 }
 
-fn arg(place: &Place) -> impl Strategy<Value = Arg> + use<> {
+fn arg(place: &ProbePoint) -> impl Strategy<Value = Arg> + use<> {
     let whole = (of("[a-zA-Z][a-zA-Z0-9]{0,20}_"), fetch(place), of(kind())).prop_map(|(name, value, kind)| Arg { name, value, kind });
     let text = (of("[a-zA-Z][a-zA-Z0-9]{0,20}_"), "([!$-9;-~]{0,7}[a-z])?").prop_map(|(name, text)| {
         let text = if name.is_none() { text.replace('=', "") } else { text };
         Arg { name, value: Fetch::ImmediateText(text), kind: None }
     });
     let all = Just(Arg { name: None, value: Fetch::Arguments, kind: None });
-    let all = if matches!(place, Place::Event { .. }) { text.clone().boxed() } else { all.boxed() };
+    let all = if matches!(place, ProbePoint::Event { .. }) { text.clone().boxed() } else { all.boxed() };
     Union::new_weighted(vec![(8, whole.boxed()), (1, text.boxed()), (1, all)])
 }
 
-/// What can be fetched at a place, itself or in parentheses.
-fn fetch(place: &Place) -> BoxedStrategy<Fetch> {
+/// Returns a strategy for the values that can be fetched at a place, also nested in parentheses.
+fn fetch(place: &ProbePoint) -> BoxedStrategy<Fetch> {
     let mut leaves = vec![
         Just(Fetch::Comm).boxed(),
         any::<u64>().prop_map(Fetch::At).boxed(),
         (symbol(), offset()).prop_map(|(symbol, offset)| Fetch::AtSymbol { symbol, offset }).boxed(),
         any::<i64>().prop_map(Fetch::Immediate).boxed(),
     ];
-    if matches!(place, Place::Event { .. }) {
+    if matches!(place, ProbePoint::Event { .. }) {
         let field = identifier().prop_filter("the name of the command", |name| !name.eq_ignore_ascii_case("comm"));
         leaves.push(field.prop_map(Fetch::Field).boxed());
     } else {
@@ -151,27 +153,27 @@ fn fetch(place: &Place) -> BoxedStrategy<Fetch> {
     if place.is_return() {
         leaves.push(vec(step(), 0..4).prop_map(Fetch::Return).boxed());
     }
-    if matches!(place, Place::File { .. } | Place::Usdt { .. }) {
+    if matches!(place, ProbePoint::File { .. } | ProbePoint::Usdt { .. }) {
         leaves.push(any::<u64>().prop_map(Fetch::AtFileOffset).boxed());
     }
     let memory = |inner| (any::<bool>(), offset(), inner).prop_map(|(user, offset, of)| Fetch::Memory { user, offset, of: Box::new(of) });
     Union::new(leaves).prop_recursive(5, 8, 1, memory).boxed()
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = PathStep> {
     prop_oneof![
-        identifier().prop_map(Step::Arrow),
-        prop_oneof![identifier(), "[0-9]{1,3}"].prop_map(Step::Dot),
-        any::<i64>().prop_map(Step::Index),
+        identifier().prop_map(PathStep::Arrow),
+        prop_oneof![identifier(), "[0-9]{1,3}"].prop_map(PathStep::Dot),
+        any::<i64>().prop_map(PathStep::Index),
     ]
 }
 
 fn kind() -> impl Strategy<Value = Type> {
     let bits = (select(vec![8u8, 16, 32, 64]), any::<u8>(), any::<u8>()).prop_map(|(container, width, offset)| {
         let width = width % container + 1;
-        Base::Bits { width, offset: offset % (container - width + 1), container }
+        BasicType::Bits { width, offset: offset % (container - width + 1), container }
     });
-    let base = prop_oneof![4 => select(Base::NAMED.map(|(_, base)| base).to_vec()), 1 => bits];
+    let base = prop_oneof![4 => select(BasicType::NAMED.map(|(_, base)| base).to_vec()), 1 => bits];
     (base, of(1u32..=64)).prop_map(|(base, array)| Type { base, array })
 }
 
@@ -192,14 +194,14 @@ fn with_fields() -> impl Strategy<Value = Probe> {
     let synthetic = (any::<bool>(), identifier(), vec(plain(synthetic.boxed()), 1..5)).prop_map(move |(group, event, fields)| Probe {
         group: group.then(|| "synthetic".into()),
         event: Some(event),
-        place: Place::Synthetic { fields: named(fields) },
+        place: ProbePoint::Synthetic { fields: named(fields) },
         args: Vec::new(),
     });
     let fields = vec(prop_oneof![3 => plain(user.boxed()), 1 => structs], 0..5);
     let user = ("[a-zA-Z_][a-zA-Z0-9_.-]{0,20}", vec(identifier(), 0..3), fields).prop_map(move |(event, flags, fields)| Probe {
         group: None,
         event: Some(event),
-        place: Place::User { flags, fields: named(fields) },
+        place: ProbePoint::User { flags, fields: named(fields) },
         args: Vec::new(),
     });
     prop_oneof![synthetic, user]

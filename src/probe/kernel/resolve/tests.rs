@@ -10,7 +10,7 @@ fn probe(line: &str) -> Probe {
     }
 }
 
-/// The lines that the kernel is given.
+/// Returns the resolved lines, which rtrace writes to tracefs.
 fn lines(line: &str, machine: &mut Machine) -> Result<Vec<String>, String> {
     let found = crate::probe::resolve(&probe(line), machine).map_err(|error| format!("{error:#}"))?;
     Ok(found.probes.iter().map(Probe::to_string).collect())
@@ -28,15 +28,15 @@ fn refused(line: &str) -> String {
     lines(line, &mut with_types()).expect_err(line)
 }
 
-/// Type information in the making (Documentation/bpf/btf.rst).
+/// Builds BTF (Documentation/bpf/btf.rst).
 #[derive(Default)]
-struct Maker {
+struct BtfBuilder {
     strings: Vec<u8>,
     types: Vec<u8>,
     count: u32,
 }
 
-impl Maker {
+impl BtfBuilder {
     fn text(&mut self, text: &str) -> u32 {
         if self.strings.is_empty() {
             self.strings.push(0);
@@ -57,7 +57,7 @@ impl Maker {
         self.count
     }
 
-    /// Members or parameters: name, type and, of members, where they are.
+    /// Adds a type with members (name, type and offset) or parameters (name and type).
     fn of_parts(&mut self, name: &str, kind: u32, word: u32, parts: &[(&str, &[u32])]) -> u32 {
         let rest: Vec<u32> = parts.iter().flat_map(|(name, words)| [&[self.text(name)], *words].concat()).collect();
         self.add(name, kind, parts.len() as u32, word, &rest)
@@ -74,37 +74,37 @@ impl Maker {
 fn types() -> Vec<u8> {
     const SIGNED: u32 = 1 << 24;
     const WITH_BIT_FIELDS: u32 = 0x84;
-    let mut maker = Maker::default();
-    let int = maker.add("int", 1, 0, 4, &[SIGNED | 32]);
-    let long = maker.add("long unsigned int", 1, 0, 8, &[64]);
-    let char = maker.add("char", 1, 0, 1, &[SIGNED | 8]);
-    let of_user = maker.add("user", 18, 0, char, &[]);
-    let user_text = maker.add("", 2, 0, of_user, &[]);
-    let constant = maker.add("", 10, 0, char, &[]);
-    let text = maker.add("", 2, 0, constant, &[]);
-    let letters = maker.add("", 3, 0, 0, &[char, int, 16]);
-    let size = maker.add("size_t", 8, 0, long, &[]);
-    let declared = maker.add("inode", 7, 0, 0, &[]);
-    let to_inode = maker.add("", 2, 0, declared, &[]);
-    let nameless = maker.of_parts("", 5, 8, &[("i_count", &[int, 0]), ("i_long", &[long, 0])]);
-    maker.of_parts(
+    let mut builder = BtfBuilder::default();
+    let int = builder.add("int", 1, 0, 4, &[SIGNED | 32]);
+    let long = builder.add("long unsigned int", 1, 0, 8, &[64]);
+    let char = builder.add("char", 1, 0, 1, &[SIGNED | 8]);
+    let of_user = builder.add("user", 18, 0, char, &[]);
+    let user_text = builder.add("", 2, 0, of_user, &[]);
+    let constant = builder.add("", 10, 0, char, &[]);
+    let text = builder.add("", 2, 0, constant, &[]);
+    let letters = builder.add("", 3, 0, 0, &[char, int, 16]);
+    let size = builder.add("size_t", 8, 0, long, &[]);
+    let declared = builder.add("inode", 7, 0, 0, &[]);
+    let to_inode = builder.add("", 2, 0, declared, &[]);
+    let nameless = builder.of_parts("", 5, 8, &[("i_count", &[int, 0]), ("i_long", &[long, 0])]);
+    builder.of_parts(
         "inode",
         WITH_BIT_FIELDS,
         32,
         &[("i_ino", &[size, 0]), ("i_few", &[int, 3 << 24 | 66]), ("", &[nameless, 128]), ("i_name", &[text, 192])],
     );
-    let file = maker.of_parts("file", 4, 32, &[("f_inode", &[to_inode, 0]), ("f_name", &[letters, 64]), ("f_user", &[user_text, 192])]);
-    let to_file = maker.add("", 2, 0, file, &[]);
-    let read = maker.of_parts("", 13, long, &[("file", &[to_file]), ("buf", &[user_text]), ("count", &[size])]);
-    maker.add("vfs_read", 12, 0, read, &[]);
-    let opened = maker.of_parts("", 13, to_file, &[("how", &[file]), ("flags", &[int])]);
-    maker.add("file_open", 12, 0, opened, &[]);
-    let nothing = maker.of_parts("", 13, 0, &[("number", &[int])]);
-    maker.add("nothing", 12, 0, nothing, &[]);
-    let to_nothing = maker.add("", 2, 0, 0, &[]);
-    let traced = maker.of_parts("", 13, 0, &[("__data", &[to_nothing]), ("preempt", &[int]), ("from", &[to_file])]);
-    maker.add("__traceiter_switched", 12, 0, traced, &[]);
-    maker.finish()
+    let file = builder.of_parts("file", 4, 32, &[("f_inode", &[to_inode, 0]), ("f_name", &[letters, 64]), ("f_user", &[user_text, 192])]);
+    let to_file = builder.add("", 2, 0, file, &[]);
+    let read = builder.of_parts("", 13, long, &[("file", &[to_file]), ("buf", &[user_text]), ("count", &[size])]);
+    builder.add("vfs_read", 12, 0, read, &[]);
+    let opened = builder.of_parts("", 13, to_file, &[("how", &[file]), ("flags", &[int])]);
+    builder.add("file_open", 12, 0, opened, &[]);
+    let nothing = builder.of_parts("", 13, 0, &[("number", &[int])]);
+    builder.add("nothing", 12, 0, nothing, &[]);
+    let to_nothing = builder.add("", 2, 0, 0, &[]);
+    let traced = builder.of_parts("", 13, 0, &[("__data", &[to_nothing]), ("preempt", &[int]), ("from", &[to_file])]);
+    builder.add("__traceiter_switched", 12, 0, traced, &[]);
+    builder.finish()
 }
 
 #[test]
@@ -117,14 +117,14 @@ fn arguments_are_numbered_and_typed() {
 }
 
 #[test]
-fn members_and_text() {
+fn members_and_strings_are_resolved() {
     for (asked, fetched) in [
         ("file->f_name", "file_f_name=+8($arg1):string"),
         ("file->f_inode->i_ino", "file_f_inode_i_ino=+0(+0($arg1)):u64"),
         ("file->f_inode->i_few", "file_f_inode_i_few=+8(+0($arg1)):b3@2/8"),
         ("file->f_inode->i_count", "file_f_inode_i_count=+16(+0($arg1)):s32"),
         ("file->f_inode->i_name:string", "file_f_inode_i_name=+0(+24(+0($arg1))):string"),
-        // What the sources mark as the user's is read as such.
+        // Memory that the sources mark by `__user` is read as user memory.
         ("buf:string", "buf=+u0($arg2):string"),
         ("file->f_user:string", "file_f_user=+u0(+24($arg1)):string"),
     ] {
@@ -133,39 +133,39 @@ fn members_and_text() {
 }
 
 #[test]
-fn what_is_returned() {
+fn return_values_are_typed() {
     assert_eq!(only("r vfs_read $retval"), "r vfs_read $retval:u64");
     assert_eq!(only("f file_open%return $retval->f_inode"), "f file_open%return retval_f_inode=+0($retval):x64");
     assert_eq!(only("r nothing $retval"), "r nothing $retval");
     assert_eq!(only("r unheard_of $retval"), "r unheard_of $retval");
-    assert!(refused("r nothing $retval->x").contains("the type of what the function returns is not known"));
+    assert!(refused("r nothing $retval->x").contains("the function's return type is not known"));
     let early = refused("r vfs_read count");
-    assert_eq!(early, "this kernel (6.1.0-test, before 6.9) has a function's arguments at its entry only, not at its return");
+    assert_eq!(early, "this kernel (6.1.0-test, before 6.9) can fetch a function's arguments only at its entry, not at its return");
 }
 
 #[test]
-fn what_has_no_name_says_which_have() {
+fn errors_list_similar_or_existing_names() {
     for (asked, why) in [
-        ("p vfs_read fiel", "vfs_read has no argument fiel; near: file"),
-        ("p vfs_read zzz", "vfs_read has no argument zzz; it has file, buf, count"),
-        ("p vfs_raed file", "the kernel's type information has no function vfs_raed; near: vfs_read"),
-        ("t switchd preempt", "the kernel's type information has no tracepoint switchd; near: switched"),
+        ("p vfs_read fiel", "vfs_read has no argument fiel; similar: file"),
+        ("p vfs_read zzz", "vfs_read has no argument zzz; its arguments are file, buf, count"),
+        ("p vfs_raed file", "the kernel's type information has no function vfs_raed; similar: vfs_read"),
+        ("t switchd preempt", "the kernel's type information has no tracepoint switchd; similar: switched"),
         ("p vfs_read file.f_name", "file is a pointer: write file->f_name"),
-        ("p vfs_read file->f_nme", "struct file has no member f_nme; near: f_name"),
+        ("p vfs_read file->f_nme", "struct file has no member f_nme; similar: f_name"),
         (
             "p file_open flags",
-            "the argument flags of file_open cannot be located, for how is neither a number nor a pointer; fetch registers instead",
+            "the argument flags of file_open cannot be located, because how is neither a number nor a pointer; fetch registers instead",
         ),
     ] {
         assert_eq!(refused(asked), why);
     }
     let without = lines("p vfs_read file", &mut Machine::default()).unwrap_err();
-    assert!(without.starts_with("the kernel shows no type information (CONFIG_DEBUG_INFO_BTF)"), "{without}");
-    assert!(refused("f vfs_* file").starts_with("vfs_* may be several functions"));
+    assert!(without.starts_with("this kernel has no type information (CONFIG_DEBUG_INFO_BTF)"), "{without}");
+    assert!(refused("f vfs_* file").starts_with("vfs_* may match several functions"));
 }
 
 #[test]
-fn what_needs_nothing_is_left_alone() {
+fn probes_without_names_stay_unchanged() {
     for line in
         ["p vfs_read", "p:g/e ext4:f+8 %di @jiffies", "p 0xffffffff81000000", "f vfs_read%return", "t switched", "r8 vfs_read a=$retval:x8"]
     {
@@ -175,9 +175,9 @@ fn what_needs_nothing_is_left_alone() {
 }
 
 #[test]
-fn the_running_kernels_types() {
+fn the_running_kernels_btf_is_read() {
     let Ok(bytes) = crate::kernel::btf::of_the_kernel() else {
-        eprintln!("SKIPPED: this kernel shows no type information; nothing was tested");
+        eprintln!("SKIPPED: this kernel has no BTF; nothing was tested");
         return;
     };
     let mut machine = Machine { types: Some(bytes.to_vec()), ..Machine::default() };
@@ -187,7 +187,7 @@ fn the_running_kernels_types() {
     assert_eq!(lines("t sched_process_exit p", &mut machine).unwrap(), ["t sched_process_exit p=$arg1:x64"]);
 }
 
-/// A file that stands for the kernel's own.
+/// Compiles a file that takes the role of the kernel's `vmlinux`.
 #[cfg(target_arch = "x86_64")]
 fn kernel_file() -> Option<(Built, Machine)> {
     let other = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/probes/names_other.c");
@@ -200,7 +200,7 @@ fn kernel_file() -> Option<(Built, Machine)> {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn lines_of_the_kernel() {
+fn lines_of_the_kernel_are_resolved() {
     let Some((built, mut machine)) = kernel_file() else { return };
     let source = include_str!("../../../../tests/programs/probes/kernel.c");
     let at = |text: &str| source.lines().position(|line| line.contains(text)).unwrap() + 1;
@@ -212,23 +212,23 @@ fn lines_of_the_kernel() {
     let (place, args) = probe.strip_prefix("p getname_flags+").unwrap().split_once(' ').unwrap();
     assert!(place.parse::<u64>().unwrap() > 0, "{probe}");
     assert!(args.starts_with("result_name=+0(+0(%") && args.contains(")):string count=%") && args.ends_with(":s32"), "{probe}");
-    // The name of two functions says nothing to the kernel.
+    // Two functions have this name, so the place is counted from _text.
     let twin = lines(&format!("p kernel.c:{} number", at("the line \"twin\"")), &mut machine).unwrap().concat();
     let distance = built.svmas_of("twin").into_iter().filter_map(|svma| svma.checked_sub(built.svma_of("_text")));
     assert!(
         twin.starts_with("p _text+") && distance.into_iter().any(|distance| twin.starts_with(&format!("p _text+{distance} "))),
         "{twin}"
     );
-    // Inside a function, and data.
+    // An address inside a function, and static data.
     let inside = lines("p getname_flags+1 shared_name.refcnt", &mut machine).unwrap().concat();
     assert!(inside.starts_with("p getname_flags+1 shared_name_refcnt=@shared_name+8:s32"), "{inside}");
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn the_right_kernels_file_or_none() {
+fn only_the_running_kernels_file_is_used() {
     let nowhere = lines("p getname_flags:3 result", &mut Machine::default()).unwrap_err();
-    for part in ["getname_flags:3 is not found", "/usr/lib/debug/boot/vmlinux-6.1.0-test", "package linux-image-6.1.0-test-dbg"] {
+    for part in ["getname_flags:3 cannot be resolved", "/usr/lib/debug/boot/vmlinux-6.1.0-test", "package linux-image-6.1.0-test-dbg"] {
         assert!(nowhere.contains(part), "{nowhere}");
     }
     let Some((_built, mut machine)) = kernel_file() else { return };

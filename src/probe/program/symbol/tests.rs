@@ -15,7 +15,7 @@ fn names() -> Option<Built> {
 }
 
 #[test]
-fn functions_by_name() {
+fn functions_are_found_by_name() {
     let Some(built) = names() else { return };
     let function = found(&built, "handle_request").unwrap();
     assert_eq!((function.svma, function.note.clone()), (built.svma_of("handle_request"), None));
@@ -28,12 +28,12 @@ fn functions_by_name() {
 }
 
 #[test]
-fn what_is_no_one_function_says_what_it_is() {
+fn data_ifuncs_and_ambiguous_names_are_refused() {
     let Some(built) = names() else { return };
     let refused = |name: &str| found(&built, name).unwrap_err();
     let path = built.path.display();
     assert_eq!(refused("shared_counter"), format!("shared_counter of {path} is data, not code"));
-    assert_eq!(refused("handle_requset"), format!("{path} has no function handle_requset; near: handle_request"));
+    assert_eq!(refused("handle_requset"), format!("{path} has no function handle_requset; similar: handle_request"));
     assert!(refused("chooser").contains("IFUNC"), "{}", refused("chooser"));
     let twins = refused("twin");
     assert!(twins.contains("has 2 functions twin") && twins.contains("(names.c)") && twins.contains("(names_other.c)"), "{twins}");
@@ -43,7 +43,7 @@ fn what_is_no_one_function_says_what_it_is() {
 }
 
 #[test]
-fn what_all_see_comes_before_what_one_file_has() {
+fn global_functions_are_preferred_over_local_ones() {
     let Some(built) = names() else { return };
     let function = found(&built, "widely_seen").unwrap();
     assert!(built.svmas_of("widely_seen").contains(&function.svma));
@@ -51,7 +51,7 @@ fn what_all_see_comes_before_what_one_file_has() {
 }
 
 #[test]
-fn versions() {
+fn versions_of_symbols_are_distinguished() {
     let map = concat!("-Wl,--version-script=", env!("CARGO_MANIFEST_DIR"), "/tests/programs/probes/versions.map");
     for strip in ["-g", "-s"] {
         let Some(built) = Built::new("versions.c", &["-shared", "-fPIC", map, strip]) else { return };
@@ -62,7 +62,7 @@ fn versions() {
 }
 
 #[test]
-fn names_of_other_languages() {
+fn demangled_names_are_found() {
     let Some(built) = Built::new("mangled.cc", &["-O1"]) else { return };
     let one = found(&built, "space::Class::method").unwrap();
     assert_eq!(one.svma, built.svma_of("_ZN5space5Class6methodEi"));

@@ -1,6 +1,6 @@
-//! Registers are named as on x86-64.
+//! Tests of variables on x86-64.
 
-use crate::probe::grammar::{Fetch, FilePlace, Line, Place, Probe, parse};
+use crate::probe::grammar::{Fetch, FilePlace, Line, Probe, ProbePoint, parse};
 use crate::probe::testing::{Built, Machine};
 use crate::probe::{Resolved, resolve};
 
@@ -16,7 +16,7 @@ fn resolved(built: &Built, line: &str) -> Result<Resolved, String> {
     resolve(&probe(&line), &mut Machine::default()).map_err(|error| format!("{error:#}"))
 }
 
-/// The arguments, as the kernel is given them, of the only place.
+/// Returns the resolved arguments of a probe that has one address.
 fn args(built: &Built, line: &str) -> String {
     let found = resolved(built, line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let [probe] = &found.probes[..] else { panic!("{line}: {found:?}") };
@@ -33,7 +33,7 @@ fn optimized() -> Option<Built> {
 }
 
 #[test]
-fn arguments_in_registers() {
+fn arguments_in_registers_are_fetched() {
     let Some(app) = optimized() else { return };
     assert_eq!(args(&app, "p APP:handle req->path:string len"), "req_path=+0(+0(%di)):string len=%si:s32");
     assert_eq!(args(&app, "p APP:handle req len:x8 tag"), "req=%di:x64 len=%si:x8 tag=%dx:u8");
@@ -44,7 +44,7 @@ fn arguments_in_registers() {
 }
 
 #[test]
-fn members_by_their_types() {
+fn members_are_fetched_by_their_types() {
     let Some(app) = optimized() else { return };
     for (asked, fetched) in [
         ("req->len", "req_len=+8(%di):s32"),
@@ -71,12 +71,12 @@ fn members_by_their_types() {
 }
 
 #[test]
-fn data_of_the_programs_own() {
+fn global_variables_are_fetched() {
     for flags in [&["-O2", "-g", "-no-pie"][..], &["-O2", "-g", "-pie", "-fPIE"]] {
         let Some(app) = Built::new("app.c", flags) else { return };
         let found = resolved(&app, "p APP:handle served_total origin.y").unwrap();
-        let Place::File { at: FilePlace::Offset(offset), .. } = found.probes[0].place else { panic!("{found:?}") };
-        // Counted as if the whole file lay in memory as the probed page does.
+        let ProbePoint::File { at: FilePlace::Offset(offset), .. } = found.probes[0].place else { panic!("{found:?}") };
+        // The offset counts as if the whole file were mapped in the same way as the probed page.
         let bias = offset.wrapping_sub(app.svma_of("handle"));
         let [total, origin] = ["served_total", "origin"].map(|name| app.svma_of(name).wrapping_add(bias));
         let values: Vec<&Fetch> = found.probes[0].args.iter().map(|arg| &arg.value).collect();
@@ -84,29 +84,31 @@ fn data_of_the_programs_own() {
     }
 }
 
-/// Code that is not optimized keeps its arguments on the stack, once its first instructions have put them there.
+/// Unoptimized code keeps its arguments on the stack, where the prologue stores them.
 #[test]
-fn arguments_on_the_stack() {
+fn arguments_on_the_stack_move_the_probe_behind_the_prologue() {
     let Some(app) = Built::new("app.c", &["-O0", "-g"]) else { return };
     let found = resolved(&app, "p APP:handle req->len").unwrap();
-    let Place::File { at: FilePlace::Offset(offset), .. } = found.probes[0].place else { panic!("{found:?}") };
+    let ProbePoint::File { at: FilePlace::Offset(offset), .. } = found.probes[0].place else { panic!("{found:?}") };
     let begins = resolved(&app, "p APP:handle").unwrap();
-    let Place::File { at: FilePlace::Offset(first), .. } = begins.probes[0].place else { panic!("{begins:?}") };
+    let ProbePoint::File { at: FilePlace::Offset(first), .. } = begins.probes[0].place else { panic!("{begins:?}") };
     assert!((first + 8..first + 64).contains(&offset), "{first:#x}, {offset:#x}");
-    assert!(found.notes[0].ends_with("bytes behind the beginning of handle, where its arguments are in place"), "{:?}", found.notes);
+    assert!(found.notes[0].ends_with("bytes behind the entry of handle, where its arguments are stored"), "{:?}", found.notes);
     let fetched = args(&app, "p APP:handle req->len");
     assert!(fetched.starts_with("req_len=+8(-") && fetched.ends_with("(%bp)):s32"), "{fetched}");
-    // These two are where the caller put them.
+    // The caller stored this argument.
     assert_eq!(args(&app, "p APP:many g"), "g=+8(%sp):s64");
     let local = refused(&app, "p APP:handle sum");
     assert!(
-        local.ends_with("sum is a variable of handle that has no value at its beginning; probe one of its lines, as in handle:3"),
+        local.ends_with(
+            "sum is a local variable of handle, which has no value at the function's entry; probe a line of the function, as in handle:3"
+        ),
         "{local}"
     );
 }
 
 #[test]
-fn lines_and_what_is_in_scope_there() {
+fn variables_in_scope_at_a_line_are_fetched() {
     let line = source_line("the line \"steps\"");
     for level in ["-O0", "-O2"] {
         let Some(app) = Built::new("app.c", &[level, "-g"]) else { return };
@@ -121,7 +123,7 @@ fn lines_and_what_is_in_scope_there() {
 }
 
 #[test]
-fn inlined_functions_are_probed_wherever_they_are() {
+fn every_inlined_copy_is_probed() {
     let line = source_line("the line \"scaled\"");
     let Some(app) = optimized() else { return };
     let found = resolved(&app, &format!("p APP:app.c:{line} product factor")).unwrap();
@@ -133,7 +135,7 @@ fn inlined_functions_are_probed_wherever_they_are() {
 }
 
 #[test]
-fn what_is_returned_has_a_type() {
+fn return_values_have_a_type() {
     let Some(app) = optimized() else { return };
     assert_eq!(args(&app, "r APP:handle $retval"), "$retval:s32");
     assert_eq!(args(&app, "r APP:named name=$retval:string"), "name=+0($retval):string");
@@ -142,27 +144,27 @@ fn what_is_returned_has_a_type() {
         "retval_len=+8($retval):s32 retval_path=+0(+0($retval)):string"
     );
     let gone = refused(&app, "r APP:handle req");
-    assert!(gone.contains("at a function's return there is $retval, but no variables any more"), "{gone}");
+    assert!(gone.contains("variables cannot be fetched at a function's return, only $retval"), "{gone}");
 }
 
 #[test]
-fn what_cannot_be_fetched_says_why() {
+fn unfetchable_values_are_explained() {
     let Some(app) = optimized() else { return };
     for (asked, why) in [
-        ("handle rec", "handle has no variable rec; near: req"),
+        ("handle rec", "handle has no variable rec; similar: req"),
         ("handle req.len", "req is a pointer: write req->len"),
-        ("handle req->corner->x", "req->corner is no pointer: write req->corner.x"),
-        ("handle req->lenn", "struct req has no member lenn; near: len"),
+        ("handle req->corner->x", "req->corner is not a pointer: write req->corner.x"),
+        ("handle req->lenn", "struct req has no member lenn; similar: len"),
         ("handle req->corner", "req->corner is struct point as a whole; name one of its members: x, y"),
-        ("handle req->hidden->x", "what req->hidden is made of is not known: struct opaque has no members here"),
+        ("handle req->hidden->x", "the members of req->hidden are not known: struct opaque is only declared"),
         ("handle len[0]", "len is neither an array nor a pointer, so it has no elements"),
         ("handle len.x", "len is a number, so it has no member x"),
-        ("handle req->list[4]", "req->list has 4 elements, so no [4]"),
+        ("handle req->list[4]", "req->list has 4 elements, so [4] is out of range"),
         ("handle len:string", "len is a number, not text"),
-        ("handle req->ratio", "req->ratio is a floating-point number, which the kernel cannot show; :x64 or :x32 gives its bits"),
-        ("handle req->points", "req->points is an array whose elements are struct point; name one, as in req->points[0]"),
+        ("handle req->ratio", "req->ratio is a floating-point number, which the kernel cannot show; write :x64 or :x32 to fetch its bits"),
+        ("handle req->points", "req->points is an array whose elements are struct point; name one element, as in req->points[0]"),
         ("handle own_number", "own_number cannot be fetched: it is thread-local"),
-        ("ratio by", "by cannot be fetched: it is in a floating-point register, which the kernel does not read"),
+        ("ratio by", "by cannot be fetched: it is in a floating-point register, which the kernel cannot fetch"),
     ] {
         let said = refused(&app, &format!("p APP:{asked}"));
         assert!(said.ends_with(why), "{asked}: {said}");
@@ -170,20 +172,20 @@ fn what_cannot_be_fetched_says_why() {
 }
 
 #[test]
-fn lines_without_code_say_which_have() {
+fn lines_near_a_line_without_code_are_suggested() {
     let Some(app) = optimized() else { return };
     let comment = source_line("// Functions whose variables");
     assert!(refused(&app, &format!("p APP:app.c:{comment}")).contains(&format!("app.c:{comment} has no code; line ")));
-    assert!(refused(&app, "p APP:apq.c:50").ends_with("no file apq.c has code here; near: app.c"));
+    assert!(refused(&app, "p APP:apq.c:50").ends_with("the debug information has no source file apq.c with code; similar: app.c"));
     assert!(refused(&app, "p APP:handel:2").ends_with("there is no function handel"));
-    // Behind its last line; what has code behind that is another function's.
+    // This line is behind the function's last one; code behind that belongs to another function.
     let behind = refused(&app, "p APP:handle:400");
-    let last = behind.split_once("has no code in handle; line ").and_then(|(_, line)| line.strip_suffix(" has")?.parse::<u32>().ok());
+    let last = behind.split_once("has no code in handle; line ").and_then(|(_, line)| line.strip_suffix(" has code")?.parse::<u32>().ok());
     assert!(last.is_some_and(|line| (5..9).contains(&line)), "{behind}");
 }
 
 #[test]
-fn debug_information_may_be_elsewhere_or_nowhere() {
+fn separate_debug_information_is_found() {
     let Some(bare) = Built::new("app.c", &["-O2"]) else { return };
     let said = refused(&bare, "p APP:handle req");
     assert!(said.contains("has no debug information") && said.contains("build it with -g"), "{said}");
@@ -194,7 +196,7 @@ fn debug_information_may_be_elsewhere_or_nowhere() {
 }
 
 #[test]
-fn versions_of_dwarf() {
+fn all_versions_of_dwarf_are_read() {
     for flags in [&["-gdwarf-2", "-gstrict-dwarf"][..], &["-gdwarf-3"], &["-gdwarf-4"], &["-gdwarf-5"], &["-gdwarf-5", "-gz"]] {
         let Some(app) = Built::new("app.c", &[&["-O1"], flags].concat()) else { return };
         assert_eq!(
@@ -205,9 +207,8 @@ fn versions_of_dwarf() {
     }
 }
 
-/// Whatever a file's bytes are, there is an answer.
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_cause_no_panic() {
     let Some(app) = Built::new("app.c", &["-O2", "-g", "-no-pie"]) else { return };
     let whole = std::fs::read(&app.path).unwrap();
     let asked = [
@@ -222,7 +223,7 @@ fn damaged_files_are_survived() {
         let mut bytes = whole.clone();
         for _ in 0..=round % 40 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Headers and what is before the debug information are others' to survive.
+            // The first third has headers and code; damage to those is tested elsewhere.
             let at = bytes.len() / 3 + (random >> 33) as usize % (bytes.len() * 2 / 3);
             bytes[at] ^= 1 << (random >> 24 & 7);
         }

@@ -1,12 +1,12 @@
 use super::*;
 use crate::request::filter::parse;
 
-/// fd, flags and ret are numbers, filename is a string; flags has open's constants.
+/// The scope of open: fd, flags and ret are numbers, filename is a string, and flags has constants.
 struct Open;
 
 impl Scope for Open {
-    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
-        let names = [("fd", Kind::Number), ("flags", Kind::Number), ("ret", Kind::Number), ("filename", Kind::Text)];
+    fn name(&self, name: &Name) -> Option<(NameId, ValueType)> {
+        let names = [("fd", ValueType::Number), ("flags", ValueType::Number), ("ret", ValueType::Number), ("filename", ValueType::Text)];
         let at = names.iter().position(|(known, _)| *known == name.0)?;
         Some((at as NameId, names[at].1))
     }
@@ -25,7 +25,7 @@ impl Scope for Open {
     }
 }
 
-/// Name, value, and the bits that it is about.
+/// The names, values and masks of the constants.
 const FLAGS: [(&str, i128, u64); 6] = [
     ("RDONLY", 0, 3),
     ("WRONLY", 1, 3),
@@ -35,12 +35,12 @@ const FLAGS: [(&str, i128, u64); 6] = [
     ("TMPFILE", 0o20_200_000, 0o20_200_000),
 ];
 
-/// A call that has nothing but a return.
+/// The scope of a syscall without arguments.
 struct Bare;
 
 impl Scope for Bare {
-    fn name(&self, name: &Name) -> Option<(NameId, Kind)> {
-        (name.0 == "ret").then_some((2, Kind::Number))
+    fn name(&self, name: &Name) -> Option<(NameId, ValueType)> {
+        (name.0 == "ret").then_some((2, ValueType::Number))
     }
 
     fn constant(&self, _: &Name, _: &str) -> Option<Constant> {
@@ -57,7 +57,7 @@ impl Scope for Bare {
 }
 
 fn bound(text: &str) -> Bound {
-    parse(text).unwrap().bind(&Open, &mut Fit::default())
+    parse(text).unwrap().bind(&Open, &mut Bindings::default())
 }
 
 struct Values([Operand<'static>; 4]);
@@ -74,7 +74,7 @@ fn verdict(text: &str, fd: i128, flags: i128) -> Verdict {
 }
 
 #[test]
-fn a_number_that_grows_is_decided_when_growing_changes_nothing() {
+fn growing_numbers_decide_if_growth_cannot_change_the_result() {
     let decided = |op, with| compare_growing(100, op, with);
     assert_eq!([decided(Op::Greater, 99), decided(Op::Greater, 100)], [Verdict::Yes, Verdict::Unknown]);
     assert_eq!([decided(Op::GreaterOrEqual, 100), decided(Op::GreaterOrEqual, 101)], [Verdict::Yes, Verdict::Unknown]);
@@ -85,7 +85,7 @@ fn a_number_that_grows_is_decided_when_growing_changes_nothing() {
 }
 
 #[test]
-fn numbers_and_strings() {
+fn numbers_and_strings_are_compared() {
     for (text, expected) in [
         ("fd == -1", true),
         ("fd < 0 && fd >= -1", true),
@@ -102,7 +102,7 @@ fn numbers_and_strings() {
 }
 
 #[test]
-fn a_symbol_asks_for_all_its_bits_and_a_number_for_any() {
+fn a_symbol_tests_all_its_bits_and_a_number_any_bit() {
     for (text, flags, expected) in [
         ("flags & CREAT", 0o101, true),
         ("flags & O_CREAT", 0o001, false),
@@ -123,7 +123,7 @@ fn a_symbol_asks_for_all_its_bits_and_a_number_for_any() {
 }
 
 #[test]
-fn what_is_unknown_decides_nothing() {
+fn unknown_values_make_the_verdict_unknown() {
     for (text, expected) in [
         ("ret == 0", Verdict::Unknown),
         ("ret != 0", Verdict::Unknown),
@@ -140,7 +140,7 @@ fn what_is_unknown_decides_nothing() {
 }
 
 #[test]
-fn a_comparison_with_a_value_of_another_kind_or_with_none_is_false() {
+fn comparisons_with_values_of_another_type_or_none_are_false() {
     let values = Values([Operand::Text(Cow::Borrowed(b"3")), Operand::Number(0), Operand::Unknown, Operand::Number(1)]);
     for text in ["fd == 3", "fd & 3", "filename == \"x\""] {
         assert_eq!(bound(text).verdict(&values), Verdict::No, "{text}");
@@ -152,30 +152,30 @@ fn a_comparison_with_a_value_of_another_kind_or_with_none_is_false() {
 }
 
 #[test]
-fn what_cannot_be_bound_says_why() {
+fn unresolved_comparisons_are_errors_with_a_reason() {
     for (text, sentence) in [
-        ("fdd == 3", "nothing that is traced has a `fdd`; near: fd"),
-        ("fd == 3 && flags & CREATE", "`CREATE` is no value of flags; near: CREAT"),
-        ("fd == CREAT", "`CREAT` is no value of fd"),
-        ("fd == \"/etc\"", "fd is a number: a string cannot be compared with it"),
-        ("filename == 3", "filename is a string: it can be compared with strings only, with == != ~ !~"),
-        ("filename & 3", "filename is a string: it can be compared with strings only, with == != ~ !~"),
+        ("fdd == 3", "no traced syscall or event has an argument or field `fdd`; similar: fd"),
+        ("fd == 3 && flags & CREATE", "`CREATE` is not a known value of flags; similar: CREAT"),
+        ("fd == CREAT", "`CREAT` is not a known value of fd"),
+        ("fd == \"/etc\"", "fd is a number and cannot be compared with a string"),
+        ("filename == 3", "filename is a string and can only be compared with a string, by == != ~ or !~"),
+        ("filename & 3", "filename is a string and can only be compared with a string, by == != ~ or !~"),
     ] {
-        let (expr, mut fit) = (parse(text).unwrap(), Fit::default());
-        expr.bind(&Open, &mut fit);
-        expr.bind(&Bare, &mut fit);
-        assert_eq!(fit.check(&expr), Err(format!("--filter '{expr}': {sentence}")), "{text}");
+        let (expr, mut bindings) = (parse(text).unwrap(), Bindings::default());
+        expr.bind(&Open, &mut bindings);
+        expr.bind(&Bare, &mut bindings);
+        assert_eq!(bindings.check(&expr), Err(format!("--filter '{expr}': {sentence}")), "{text}");
     }
 }
 
 #[test]
-fn a_bare_word_is_a_string_where_strings_are() {
+fn a_word_without_quotes_is_a_string_if_the_name_is_text() {
     assert_eq!(verdict("filename == passwd", 0, 0), Verdict::No);
     assert_eq!(verdict("filename != passwd", 0, 0), Verdict::Yes);
 }
 
 #[test]
-fn a_comparison_with_what_a_call_does_not_have_is_false() {
+fn comparisons_with_names_outside_the_scope_are_false() {
     for (text, holds) in [
         ("fd == 3", Some(false)),
         ("fd != 3", Some(false)),
@@ -185,20 +185,23 @@ fn a_comparison_with_what_a_call_does_not_have_is_false() {
         ("ret == 0 || fd == 3", None),
         ("ret == 0 && !(fd == 3 && flags & CREAT)", None),
     ] {
-        let bound = parse(text).unwrap().bind(&Bare, &mut Fit::default());
+        let bound = parse(text).unwrap().bind(&Bare, &mut Bindings::default());
         match holds {
-            Some(holds) => assert_eq!(bound, Bound::Known(holds), "{text}"),
-            None => assert_eq!(bound, parse("ret == 0").unwrap().bind(&Bare, &mut Fit::default()), "{text}: the rest is left"),
+            Some(holds) => assert_eq!(bound, Bound::Constant(holds), "{text}"),
+            None => assert_eq!(bound, parse("ret == 0").unwrap().bind(&Bare, &mut Bindings::default()), "{text}: the rest is left"),
         }
     }
 }
 
 #[test]
-fn a_condition_fits_if_each_name_is_somewhere() {
-    let (expr, mut fit) = (parse("fd == 3 || ret == 0").unwrap(), Fit::default());
-    expr.bind(&Bare, &mut fit);
-    assert_eq!(fit.check(&expr), Err("--filter 'fd == 3 || ret == 0': nothing that is traced has a `fd`".to_owned()));
-    expr.bind(&Open, &mut fit);
-    expr.bind(&Bare, &mut fit);
-    assert_eq!(fit.check(&expr), Ok(()));
+fn a_condition_is_valid_if_each_name_exists_in_some_scope() {
+    let (expr, mut bindings) = (parse("fd == 3 || ret == 0").unwrap(), Bindings::default());
+    expr.bind(&Bare, &mut bindings);
+    assert_eq!(
+        bindings.check(&expr),
+        Err("--filter 'fd == 3 || ret == 0': no traced syscall or event has an argument or field `fd`".to_owned())
+    );
+    expr.bind(&Open, &mut bindings);
+    expr.bind(&Bare, &mut bindings);
+    assert_eq!(bindings.check(&expr), Ok(()));
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::request::filter::parse;
 
-/// The fields of a made-up tracepoint: fd and prio are signed, flags is not, comm is a string; ret is nowhere.
+/// The fields of a fictitious tracepoint: fd is signed, flags is not, comm is a string, and ret does not exist.
 struct Fields;
 
 impl KernelScope for Fields {
@@ -23,12 +23,12 @@ impl KernelScope for Fields {
     }
 }
 
-fn there(text: &str) -> Option<String> {
+fn kernel_filter(text: &str) -> Option<String> {
     to_kernel(&parse(text).unwrap(), &Fields)
 }
 
 #[test]
-fn what_the_kernel_can_say() {
+fn conditions_are_converted_to_kernel_filters() {
     for (text, filter) in [
         ("fd == -1", "fd == -1"),
         ("addr >= 0xffffffffffffffff", "addr >= 18446744073709551615"),
@@ -44,12 +44,12 @@ fn what_the_kernel_can_say() {
         ("comm == \"a\\\"b\"", "prev_comm == 'a\"b'"),
         ("fd == 1 || fd == 2 && !(flags & 1)", "(fd == 1) || ((fd == 2) && (!(flags & 1)))"),
     ] {
-        assert_eq!(there(text).as_deref(), Some(filter), "{text}");
+        assert_eq!(kernel_filter(text).as_deref(), Some(filter), "{text}");
     }
 }
 
 #[test]
-fn what_would_mean_something_else_there_stays_here() {
+fn conditions_with_another_meaning_in_the_kernel_are_not_converted() {
     let long = format!("comm == \"{}\"", "x".repeat(256));
     for text in [
         "ret == 0",
@@ -69,15 +69,15 @@ fn what_would_mean_something_else_there_stays_here() {
         "fd ~ \"3\"",
         &long,
     ] {
-        assert_eq!(there(text), None, "{text}");
+        assert_eq!(kernel_filter(text), None, "{text}");
     }
 }
 
 #[test]
-fn a_conjunction_is_split() {
+fn conjunctions_are_split() {
     let split = |text: &str| {
-        let (there, here) = split_for_kernel(&parse(text).unwrap(), &Fields);
-        (there, here.map(|expr| expr.to_string()))
+        let (filter, rest) = split_for_kernel(&parse(text).unwrap(), &Fields);
+        (filter, rest.map(|expr| expr.to_string()))
     };
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(split("fd == 3 && ret < 0 && flags & 1 && errno == 2"), (some("(fd == 3) && (flags & 1)"), some("ret < 0 && errno == 2")));
@@ -88,15 +88,15 @@ fn a_conjunction_is_split() {
 }
 
 #[test]
-fn a_filter_fits_into_the_kernels_page() {
+fn filters_are_not_longer_than_a_page() {
     let long: Vec<String> = (0..1000).map(|fd| format!("fd != {fd}")).collect();
-    assert_eq!(there(&long.join(" && ")), None);
-    let (there, here) = split_for_kernel(&parse(&long.join(" && ")).unwrap(), &Fields);
-    assert!(there.is_some_and(|text| text.len() <= FILTER_BYTES_MAX && text.len() > FILTER_BYTES_MAX / 2));
-    assert!(here.is_some());
+    assert_eq!(kernel_filter(&long.join(" && ")), None);
+    let (filter, rest) = split_for_kernel(&parse(&long.join(" && ")).unwrap(), &Fields);
+    assert!(filter.is_some_and(|text| text.len() <= FILTER_BYTES_MAX && text.len() > FILTER_BYTES_MAX / 2));
+    assert!(rest.is_some());
 }
 
-/// The fields of sched:sched_switch, as every kernel has them.
+/// The fields of sched:sched_switch that all kernels have.
 struct SchedSwitch;
 
 impl KernelScope for SchedSwitch {
@@ -116,7 +116,7 @@ impl KernelScope for SchedSwitch {
     }
 }
 
-/// A tracefs instance: filters can be tried in it without touching anybody's events.
+/// A tracefs instance, in which filters can be tested without a change to other users' events.
 struct Instance(std::path::PathBuf);
 
 impl Drop for Instance {
@@ -126,7 +126,7 @@ impl Drop for Instance {
 }
 
 #[test]
-fn this_kernel_takes_what_is_made_for_it() {
+fn the_running_kernel_accepts_the_filters() {
     let path = std::path::PathBuf::from(format!("/sys/kernel/tracing/instances/rtrace-filter-{}", std::process::id()));
     if let Err(error) = std::fs::create_dir(&path) {
         let required = std::env::var_os("RTRACE_REQUIRE_LIVE").is_some_and(|value| !value.is_empty() && value != "0");
@@ -146,7 +146,7 @@ fn this_kernel_takes_what_is_made_for_it() {
         "prev_comm !~ 'it is \"*\"' && prev_comm == \"it's\"",
     ] {
         let filter = to_kernel(&parse(text).unwrap(), &SchedSwitch).unwrap();
-        let taken = std::fs::write(instance.0.join("events/sched/sched_switch/filter"), &filter);
-        assert!(taken.is_ok(), "{filter}: {taken:?}");
+        let result = std::fs::write(instance.0.join("events/sched/sched_switch/filter"), &filter);
+        assert!(result.is_ok(), "{filter}: {result:?}");
     }
 }

@@ -14,7 +14,7 @@ fn text(text: &str) -> Value {
 }
 
 #[test]
-fn comparisons_of_every_kind() {
+fn all_kinds_of_comparisons_are_parsed() {
     for (written, name, op, value) in [
         ("ret == 0", "ret", Op::Equal, Value::Number(0)),
         ("ret!=-1", "ret", Op::NotEqual, Value::Number(-1)),
@@ -38,7 +38,7 @@ fn comparisons_of_every_kind() {
 }
 
 #[test]
-fn a_bare_duration_is_milliseconds() {
+fn a_duration_without_a_unit_is_milliseconds() {
     let nanoseconds = |ns| Ok(test("duration", Op::Greater, Value::Number(ns)));
     assert_eq!(parse("duration > 10"), nanoseconds(10_000_000));
     assert_eq!(parse("duration > 10ms"), nanoseconds(10_000_000));
@@ -47,7 +47,7 @@ fn a_bare_duration_is_milliseconds() {
 }
 
 #[test]
-fn and_binds_tighter_than_or_and_not_tightest() {
+fn not_binds_tighter_than_and_which_binds_tighter_than_or() {
     let a = || test("a", Op::Equal, Value::Number(1));
     let b = || test("b", Op::Equal, Value::Number(2));
     let c = || test("c", Op::Bits, Value::Number(3));
@@ -58,38 +58,41 @@ fn and_binds_tighter_than_or_and_not_tightest() {
 }
 
 #[test]
-fn mistakes_have_a_caret() {
+fn syntax_errors_have_a_caret_under_the_error() {
     for (written, shown) in [
         ("", "a name is missing at the end\n    \n    ^"),
-        ("ret = 0", "equality is written ==\n    ret = 0\n        ^"),
-        ("ret", "`ret` is compared with nothing; for a number that is not zero write ret != 0\n    ret\n       ^"),
-        ("ret && fd == 3", "`ret` is compared with nothing; for a number that is not zero write ret != 0\n    ret && fd == 3\n        ^"),
-        ("ret 0", "an operator is missing here (== != < <= > >= & ~ !~)\n    ret 0\n        ^"),
+        ("ret = 0", "use == to test for equality\n    ret = 0\n        ^"),
+        ("ret", "`ret` has no operator and no value; to test for a number other than 0, write ret != 0\n    ret\n       ^"),
+        (
+            "ret && fd == 3",
+            "`ret` has no operator and no value; to test for a number other than 0, write ret != 0\n    ret && fd == 3\n        ^",
+        ),
+        ("ret 0", "an operator is missing (== != < <= > >= & ~ !~)\n    ret 0\n        ^"),
         ("ret <", "a value is missing at the end\n    ret <\n         ^"),
         ("ret < && fd == 3", "a value is missing before `&`\n    ret < && fd == 3\n          ^"),
-        ("0 < ret", "`0` is no name; a condition begins with the name of an argument, then operator and value\n    0 < ret\n    ^"),
+        ("0 < ret", "`0` is not a name; a condition consists of a name, an operator and a value, like fd == 3\n    0 < ret\n    ^"),
         (
             "a..b == 1",
-            "`a..b` is no name; a condition begins with the name of an argument, then operator and value\n    a..b == 1\n    ^~~~",
+            "`a..b` is not a name; a condition consists of a name, an operator and a value, like fd == 3\n    a..b == 1\n    ^~~~",
         ),
-        ("fd == 3 ret == 0", "here && or || should join two conditions\n    fd == 3 ret == 0\n            ^"),
-        ("flags & A & B", "two bits in one condition are written A|B; to join conditions write &&\n    flags & A & B\n              ^"),
+        ("fd == 3 ret == 0", "&& or || is missing between two conditions\n    fd == 3 ret == 0\n            ^"),
+        ("flags & A & B", "use A|B to test several bits, and && to join conditions\n    flags & A & B\n              ^"),
         ("(fd == 3", "this parenthesis is not closed\n    (fd == 3\n    ^"),
-        ("(fd == 3]", "here && or || should join two conditions\n    (fd == 3]\n            ^"),
-        ("fd == 3)", "this parenthesis closes nothing\n    fd == 3)\n           ^"),
-        ("comm == \"ba", "this string is not closed\n    comm == \"ba\n            ^~~"),
-        ("comm == \"\\xg0\"", "\\x wants two hexadecimal digits\n    comm == \"\\xg0\"\n             ^~"),
-        ("comm ~ bash", "a pattern is a string: comm ~ \"bash\"\n    comm ~ bash\n           ^~~~"),
-        ("fd ~ 3", "a pattern is a string: put it in quotes\n    fd ~ 3\n         ^"),
-        ("comm < \"a\"", "strings can be compared with == != ~ and !~ only\n    comm < \"a\"\n           ^~~"),
+        ("(fd == 3]", "&& or || is missing between two conditions\n    (fd == 3]\n            ^"),
+        ("fd == 3)", "this closing parenthesis has no opening one\n    fd == 3)\n           ^"),
+        ("comm == \"ba", "this string has no closing quote\n    comm == \"ba\n            ^~~"),
+        ("comm == \"\\xg0\"", "\\x needs two hexadecimal digits\n    comm == \"\\xg0\"\n             ^~"),
+        ("comm ~ bash", "a pattern must be a string in quotes: comm ~ \"bash\"\n    comm ~ bash\n           ^~~~"),
+        ("fd ~ 3", "a pattern must be a string in quotes\n    fd ~ 3\n         ^"),
+        ("comm < \"a\"", "strings can only be compared with == != ~ !~\n    comm < \"a\"\n           ^~~"),
         (
             "comm == \"a\"|\"b\"",
-            "strings cannot be combined with |; write two conditions with || between them\n    comm == \"a\"|\"b\"\n            ^~~~~~~",
+            "strings cannot be combined with |; write two conditions and join them with ||\n    comm == \"a\"|\"b\"\n            ^~~~~~~",
         ),
         ("filename == /etc", "a value is missing before `/`\n    filename == /etc\n                ^"),
-        ("fd == 10x", "`x` is no unit (time: ns us ms s m h; size: K M G)\n    fd == 10x\n          ^~~"),
-        ("fd == 0x1g", "`0x1g` is no hexadecimal number of 64 bits\n    fd == 0x1g\n          ^~~~"),
-        ("mode == 0888", "`0888` is no octal number (it begins with 0)\n    mode == 0888\n            ^~~~"),
+        ("fd == 10x", "`x` is not a unit (of time: ns us ms s m h; of size: K M G)\n    fd == 10x\n          ^~~"),
+        ("fd == 0x1g", "`0x1g` is not a hexadecimal number of at most 64 bits\n    fd == 0x1g\n          ^~~~"),
+        ("mode == 0888", "`0888` is not an octal number (a leading 0 means octal)\n    mode == 0888\n            ^~~~"),
         (
             "fd == 99999999999999999999",
             "`99999999999999999999` is too large\n    fd == 99999999999999999999\n          ^~~~~~~~~~~~~~~~~~~~",
@@ -101,11 +104,11 @@ fn mistakes_have_a_caret() {
 }
 
 #[test]
-fn nesting_is_bounded() {
+fn the_depth_of_nesting_is_limited() {
     let deep = |depth: usize| format!("{}a == 1{}", "(".repeat(depth), ")".repeat(depth));
     assert!(parse(&deep(90)).is_ok());
-    assert_eq!(parse(&deep(100_000)).unwrap_err().what, "the condition is nested too deep");
-    assert_eq!(parse(&"!".repeat(100_000)).unwrap_err().what, "the condition is nested too deep");
+    assert_eq!(parse(&deep(100_000)).unwrap_err().message, "the condition is nested too deeply");
+    assert_eq!(parse(&"!".repeat(100_000)).unwrap_err().message, "the condition is nested too deeply");
     let long = vec!["a == 1"; 10_000].join(" && ");
     assert!(parse(&long).is_ok());
 }
@@ -145,13 +148,13 @@ fn any_expr() -> impl Strategy<Value = Expr> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_parsed_back(expr in any_expr()) {
+    fn printed_conditions_are_parsed_back(expr in any_expr()) {
         let printed = expr.to_string();
         prop_assert_eq!(parse(&printed).map_err(|wrong| wrong.to_string()), Ok(expr), "{}", printed);
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in ".{0,20}|[a-z0-9&|!=<>~()\"'\\\\. ]{0,20}") {
+    fn no_text_makes_the_parser_panic(text in ".{0,20}|[a-z0-9&|!=<>~()\"'\\\\. ]{0,20}") {
         if let Err(wrong) = parse(&text) {
             prop_assert!(wrong.at.start <= wrong.at.end && wrong.at.end <= text.len(), "{:?}", wrong);
         }

@@ -15,7 +15,7 @@ fn event(subsystem: &str, name: &str) -> Selector {
 }
 
 #[test]
-fn selectors_of_every_kind() {
+fn all_kinds_of_selectors_are_parsed() {
     let list = "openat,!close,epoll_*,%file,!%%stat,/^sched_/,sched:sched_process_*,probe_x:my-event";
     let expected = [
         (false, syscall("openat")),
@@ -33,19 +33,19 @@ fn selectors_of_every_kind() {
 }
 
 #[test]
-fn a_regex_ends_at_its_slash_and_may_hold_commas() {
+fn a_regex_ends_at_its_slash_and_may_contain_commas() {
     assert_eq!(selectors("/^(a|b){1,2}$/,close")[0].1, Selector::Regex("^(a|b){1,2}$".to_owned()));
     assert_eq!(selectors(r"/a\/b/")[0].1, Selector::Regex("a/b".to_owned()));
     assert_eq!(selectors(r"/a\.b/")[0].1, Selector::Regex(r"a\.b".to_owned()));
     let with_terms = &parse_list("/^open/nr=3/,/close/", 0);
-    assert_eq!(with_terms.as_ref().unwrap_err().what, "here a comma should separate two items");
+    assert_eq!(with_terms.as_ref().unwrap_err().message, "a comma is missing between two items");
     let with_terms = parse_list("/^open//nr=3/,/close/", 0).unwrap();
     assert_eq!(with_terms[0].terms.nr, Some(3));
     assert_eq!(with_terms[1].selector, Selector::Regex("close".to_owned()));
 }
 
 #[test]
-fn files_of_programs_end_as_such_files_do() {
+fn files_of_programs_are_recognized_by_their_extension() {
     let object = |path: &str| Selector::Object(path.into());
     assert_eq!(selectors("x.bpf.c"), [(false, object("x.bpf.c"))]);
     assert_eq!(selectors("/tmp/a b/x.bpf.o,close"), [(false, object("/tmp/a b/x.bpf.o")), (false, syscall("close"))]);
@@ -57,7 +57,7 @@ fn files_of_programs_end_as_such_files_do() {
 }
 
 #[test]
-fn terms_of_every_kind() {
+fn all_terms_are_parsed() {
     let item = &parse_list("openat/nr=2,max-stack=16,call-graph=dwarf:16K,kernel-stack,name=opens,no-inherit/", 7).unwrap()[0];
     let terms = Terms {
         nr: Some(2),
@@ -72,46 +72,50 @@ fn terms_of_every_kind() {
 }
 
 #[test]
-fn mistakes_have_a_caret() {
+fn syntax_errors_have_a_caret_under_the_error() {
     for (text, shown) in [
-        ("", "a name is missing: a syscall, a glob, %group, /regex/ or subsystem:event\n    \n    ^"),
-        ("openat,", "a name is missing: a syscall, a glob, %group, /regex/ or subsystem:event\n    openat,\n           ^"),
-        ("openat,,close", "a name is missing: a syscall, a glob, %group, /regex/ or subsystem:event\n    openat,,close\n           ^"),
-        ("trace=!", "a name is missing: a syscall, a glob, %group, /regex/ or subsystem:event\n    trace=!\n           ^"),
-        ("open close", "here a comma should separate two items\n    open close\n         ^"),
+        ("", "a name is missing: expected a syscall, a glob, %group, /regex/ or subsystem:event\n    \n    ^"),
+        ("openat,", "a name is missing: expected a syscall, a glob, %group, /regex/ or subsystem:event\n    openat,\n           ^"),
+        (
+            "openat,,close",
+            "a name is missing: expected a syscall, a glob, %group, /regex/ or subsystem:event\n    openat,,close\n           ^",
+        ),
+        ("trace=!", "a name is missing: expected a syscall, a glob, %group, /regex/ or subsystem:event\n    trace=!\n           ^"),
+        ("open close", "a comma is missing between two items\n    open close\n         ^"),
         (
             "openat/nrr=2/",
-            "`nrr` is no term (nr, max-stack, call-graph, kernel-stack, name, no-inherit)\n    openat/nrr=2/\n           ^~~~~",
+            "`nrr` is not a term (use nr, max-stack, call-graph, kernel-stack, name or no-inherit)\n    openat/nrr=2/\n           ^~~~~",
         ),
-        ("openat/nr=0/", "`0` is no count from 1 up to what fits\n    openat/nr=0/\n           ^~~~"),
-        ("openat/nr/", "`nr` wants a value: nr=...\n    openat/nr/\n           ^~"),
+        ("openat/nr=0/", "`0` is not a number from 1 to 18446744073709551615\n    openat/nr=0/\n           ^~~~"),
+        ("openat/max-stack=65536/", "`65536` is not a number from 1 to 65535\n    openat/max-stack=65536/\n           ^~~~~~~~~~~~~~~"),
+        ("openat/nr/", "`nr` needs a value: nr=...\n    openat/nr/\n           ^~"),
         ("openat/kernel-stack=1/", "`kernel-stack` takes no value\n    openat/kernel-stack=1/\n           ^~~~~~~~~~~~~~"),
         (
             "openat/call-graph=lbr/",
-            "`lbr` is no way to take stacks (fp, dwarf, dwarf:SIZE)\n    openat/call-graph=lbr/\n           ^~~~~~~~~~~~~~",
+            "`lbr` is not a call graph method (use fp, dwarf or dwarf:SIZE)\n    openat/call-graph=lbr/\n           ^~~~~~~~~~~~~~",
         ),
-        ("openat/nr=2", "these terms are not closed by a slash\n    openat/nr=2\n          ^~~~~"),
-        ("openat//", "a term is missing (nr, max-stack, call-graph, kernel-stack, name, no-inherit)\n    openat//\n           ^"),
-        ("!openat/nr=2/", "what is taken away with ! can have no terms\n    !openat/nr=2/\n           ^~~~~~"),
-        ("close,/^sched", "this regex is not closed by a slash\n    close,/^sched\n          ^~~~~~~"),
-        ("/(a/", "the regex is wrong: unclosed group\n    /(a/\n    ^~~~"),
+        ("openat/nr=2", "these terms have no closing slash\n    openat/nr=2\n          ^~~~~"),
+        ("openat//", "a term is missing (use nr, max-stack, call-graph, kernel-stack, name or no-inherit)\n    openat//\n           ^"),
+        ("!openat/nr=2/", "an item with ! cannot have terms\n    !openat/nr=2/\n           ^~~~~~"),
+        ("close,/^sched", "this regex has no closing slash\n    close,/^sched\n          ^~~~~~~"),
+        ("/(a/", "the regex is not valid: unclosed group\n    /(a/\n    ^~~~"),
         ("//", "this regex is empty\n    //\n    ^~"),
-        ("%files", "there is no group %files; near: %file\n    %files\n    ^~~~~~"),
-        ("sched:", "an event is written subsystem:event\n    sched:\n    ^~~~~~"),
-        ("a:b:c", "an event is written subsystem:event\n    a:b:c\n    ^~~~~"),
-        ("!x.bpf.c", "programs of a file can only be added, not taken away with !\n    !x.bpf.c\n     ^~~~~~~"),
-        ("open$at", "`$` cannot stand in a name\n    open$at\n        ^"),
+        ("%files", "there is no group %files; similar: %file\n    %files\n    ^~~~~~"),
+        ("sched:", "an event has the form subsystem:event\n    sched:\n    ^~~~~~"),
+        ("a:b:c", "an event has the form subsystem:event\n    a:b:c\n    ^~~~~"),
+        ("!x.bpf.c", "! cannot exclude the programs of a file\n    !x.bpf.c\n     ^~~~~~~"),
+        ("open$at", "`$` is not allowed in a name\n    open$at\n        ^"),
     ] {
         assert_eq!(parse_list(text, 0).unwrap_err().to_string(), shown, "{text}");
     }
 }
 
 #[test]
-fn one_event_for_switches() {
+fn switches_accept_one_event() {
     assert_eq!(parse_event("sched:sched_switch"), Ok(event("sched", "sched_switch")));
     assert_eq!(parse_event("openat"), Ok(syscall("openat")));
     for text in ["%file", "/x/", "a,b", "openat/nr=1/"] {
-        assert!(parse_event(text).unwrap_err().what.starts_with("one event is wanted here"), "{text}");
+        assert!(parse_event(text).unwrap_err().message.starts_with("expected one event"), "{text}");
     }
 }
 
@@ -154,13 +158,13 @@ fn any_item() -> impl Strategy<Value = Item> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_parsed_back(items in proptest::collection::vec(any_item(), 1..5)) {
+    fn printed_items_are_parsed_back(items in proptest::collection::vec(any_item(), 1..5)) {
         let text = print_list(&items);
         prop_assert_eq!(parse_list(&text, 0).map_err(|e| e.to_string()), Ok(items), "{}", text);
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in ".{0,20}|[a-z!/,:%=\\\\]{0,20}") {
+    fn no_text_makes_the_parser_panic(text in ".{0,20}|[a-z!/,:%=\\\\]{0,20}") {
         if let Err(wrong) = parse_list(&text, 0) {
             prop_assert!(wrong.at.start <= wrong.at.end && wrong.at.end <= text.len());
             prop_assert!(wrong.to_string().contains('^'));

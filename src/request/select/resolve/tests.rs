@@ -39,7 +39,7 @@ fn names(lists: &[&str]) -> Vec<&'static str> {
 }
 
 #[test]
-fn names_globs_groups_and_regexes_add_up() {
+fn names_globs_groups_and_regexes_are_combined() {
     assert_eq!(names(&["open*"]), ["open", "openat"]);
     assert_eq!(names(&["%file,!open"]), ["stat", "umount2", "openat", "newfstatat"]);
     assert_eq!(names(&["close", "/^e.*t$/"]), ["close", "epoll_wait"]);
@@ -47,7 +47,7 @@ fn names_globs_groups_and_regexes_add_up() {
 }
 
 #[test]
-fn a_list_that_begins_by_taking_away_starts_from_all() {
+fn a_list_that_begins_with_an_exclusion_starts_with_all_syscalls() {
     assert_eq!(names(&["!%file", "!read"]), ["close", "pread64", "epoll_wait"]);
     let selection = resolved(&["!read,!socketcall"], None).unwrap();
     assert!(selection.unknown);
@@ -55,13 +55,13 @@ fn a_list_that_begins_by_taking_away_starts_from_all() {
 }
 
 #[test]
-fn a_later_list_takes_away_from_the_earlier_ones() {
+fn exclusions_apply_to_earlier_lists() {
     assert_eq!(names(&["%desc", "!read,!close"]), ["pread64", "epoll_wait", "openat"]);
     assert_eq!(names(&["open,!open*,open"]), ["open"]);
 }
 
 #[test]
-fn events_alone_switch_syscalls_off() {
+fn items_for_events_only_deselect_all_syscalls() {
     assert!(resolved(&["sched:*"], None).unwrap().is_empty());
     assert_eq!(resolved(&["sched:*"], Some(true)).unwrap().count(), ROWS.len());
     assert_eq!(resolved(&["sched:*,close"], None).unwrap().count(), 1);
@@ -70,14 +70,14 @@ fn events_alone_switch_syscalls_off() {
 }
 
 #[test]
-fn without_items_all_or_none() {
+fn all_syscalls_are_selected_without_items() {
     let all = resolved(&[], None).unwrap();
     assert_eq!((all.count(), all.unknown, all.others.len()), (ROWS.len(), true, 2));
     assert!(resolved(&[], Some(false)).unwrap().is_empty());
 }
 
 #[test]
-fn each_row_knows_its_items() {
+fn rows_list_the_items_that_select_them() {
     let selection = resolved(&["sched:*,openat/nr=2/", "%desc"], None).unwrap();
     assert_eq!(selection.items[7].as_slice(), [1, 2]);
     assert_eq!(selection.items[0].as_slice(), [2]);
@@ -86,28 +86,25 @@ fn each_row_knows_its_items() {
 }
 
 #[test]
-fn names_of_the_c_library_are_mapped_with_a_note() {
+fn c_library_names_are_mapped_with_a_notice() {
     assert_eq!(names(&["stat"]), ["stat", "newfstatat"]);
     assert_eq!(names(&["pread,umount"]), ["pread64", "umount2"]);
-    let notes = resolved(&["pread"], None).unwrap().notes;
-    assert_eq!(notes, ["pread is traced as pread64: the C library's pread() asks the kernel for pread64"]);
+    let notices = resolved(&["pread"], None).unwrap().notices;
+    assert_eq!(notices, ["pread is traced as pread64: the C library's pread() uses the syscall pread64"]);
     assert_eq!(names(&["open"]), ["open"]);
 }
 
 #[test]
-fn names_that_only_other_abis_have() {
+fn syscalls_of_other_abis_are_selected_by_name() {
     let selection = resolved(&["socketcall"], None).unwrap();
     assert_eq!((selection.count(), selection.others), (0, vec![(Abi::I386, 102)]));
 }
 
 #[test]
-fn mistakes_name_what_is_near() {
-    assert_eq!(resolved(&["opnat"], None).unwrap_err(), "there is no syscall called opnat; near: openat");
-    assert_eq!(resolved(&["file"], None).unwrap_err(), "there is no syscall called file; the group is written %file");
-    assert_eq!(
-        resolved(&["!clsoe,xyzzy"], None).unwrap_err(),
-        "there is no syscall called clsoe; near: close\nthere is no syscall called xyzzy"
-    );
-    assert_eq!(resolved(&["foo*"], None).unwrap_err(), "no syscall matches foo* (`rtrace list syscalls` shows them all)");
-    assert_eq!(resolved(&["%ipc"], None).unwrap_err(), "no syscall matches %ipc (`rtrace list syscalls` shows them all)");
+fn errors_suggest_similar_names() {
+    assert_eq!(resolved(&["opnat"], None).unwrap_err(), "there is no syscall opnat; similar: openat");
+    assert_eq!(resolved(&["file"], None).unwrap_err(), "there is no syscall file; for the group, write %file");
+    assert_eq!(resolved(&["!clsoe,xyzzy"], None).unwrap_err(), "there is no syscall clsoe; similar: close\nthere is no syscall xyzzy");
+    assert_eq!(resolved(&["foo*"], None).unwrap_err(), "no syscall matches foo* (`rtrace list syscalls` shows all syscalls)");
+    assert_eq!(resolved(&["%ipc"], None).unwrap_err(), "no syscall matches %ipc (`rtrace list syscalls` shows all syscalls)");
 }

@@ -1,9 +1,9 @@
-//! Pages as the kernel would write them, and bytes that are none.
+//! Pages as the kernel writes them, and invalid bytes.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Writes a page, record after record.
+/// A writer of a page of records.
 #[derive(Clone, Debug)]
 pub struct PageWriter {
     time: u64,
@@ -16,7 +16,8 @@ impl PageWriter {
         PageWriter { time, last: time, data: Vec::new() }
     }
 
-    /// A record of this time, which is not before the last one's; larger steps take a time of their own.
+    /// Adds a record with this time, which is not before that of the last record. A large delta takes a time-extend
+    /// record.
     pub fn record(&mut self, time: u64, raw: &[u8]) -> &mut Self {
         let delta = time - self.last;
         if delta >> DELTA_BITS != 0 {
@@ -26,14 +27,14 @@ impl PageWriter {
         self.with_delta(if delta >> DELTA_BITS == 0 { delta } else { 0 }, raw)
     }
 
-    /// The same, with its time in full before it.
+    /// Adds a record after an absolute time stamp.
     pub fn stamped(&mut self, time: u64, raw: &[u8]) -> &mut Self {
         self.words(&[head(kind::TIME_STAMP, time & ((1 << DELTA_BITS) - 1)), (time >> DELTA_BITS) as u32]);
         self.last = time;
         self.with_delta(0, raw)
     }
 
-    /// A record that a filter threw away when others were behind it already.
+    /// Adds a record that a filter discarded when other records already followed it.
     pub fn discarded(&mut self, time: u64, bytes: usize) -> &mut Self {
         self.words(&[head(kind::PADDING, (time - self.last).max(1)), bytes as u32 + 4]);
         self.last = time;
@@ -41,14 +42,14 @@ impl PageWriter {
         self
     }
 
-    /// The rest of the page is empty.
+    /// Marks the rest of the page as empty.
     pub fn end(&mut self) -> &mut Self {
         self.words(&[head(kind::PADDING, 0)]);
         self.data.extend([0xee; 24]);
         self
     }
 
-    /// The page, cut to what is used of it.
+    /// Returns the page, cut to its used part.
     pub fn page(&self, missed: Option<Missed>) -> Vec<u8> {
         let flags = missed.map_or(0, |Missed(count)| MISSED | if count.is_some() { STORED } else { 0 });
         let mut page = self.time.to_le_bytes().to_vec();
@@ -82,14 +83,14 @@ fn head(kind: u32, delta: u64) -> u32 {
 /// The time and the bytes of a record.
 type Read = (u64, Vec<u8>);
 
-/// All records, and the fault that ends them.
+/// Returns all records, and the fault that ends them.
 fn read(page: &[u8]) -> (Vec<Read>, Option<(usize, Fault)>) {
     let mut records = Vec::new();
-    for entry in Page::at(page, 0).unwrap().entries() {
-        match entry {
-            Ok(entry) => {
-                assert_eq!(record(page, entry.offset), Some(entry.raw), "what is found again is the same");
-                records.push((entry.time.0, entry.raw.to_vec()));
+    for record in Page::at(page, 0).unwrap().records() {
+        match record {
+            Ok(record) => {
+                assert_eq!(super::record(page, record.offset), Some(record.raw), "the record at an offset is the same");
+                records.push((record.time.0, record.raw.to_vec()));
             }
             Err(fault) => return (records, Some(fault)),
         }
@@ -97,9 +98,10 @@ fn read(page: &[u8]) -> (Vec<Read>, Option<(usize, Fault)>) {
     (records, None)
 }
 
-/// Two pages that a running kernel (6.18, x86-64) gave: sys_enter of getppid(2), the second read begun where the first had ended.
+/// Two pages of a running kernel (6.18, x86-64): sys_enter of getppid(2). The second read began where the first had
+/// ended.
 #[test]
-fn what_a_kernel_wrote() {
+fn a_page_of_a_running_kernel_is_decoded() {
     let page: Vec<u8> = [
         &45_751_961_299_462u64.to_le_bytes()[..],
         &0x44u64.to_le_bytes(),
@@ -114,7 +116,7 @@ fn what_a_kernel_wrote() {
 }
 
 #[test]
-fn every_kind_of_time_and_size() {
+fn every_kind_of_time_and_size_is_decoded() {
     let long = [7u8; 200];
     let mut page = PageWriter::new(1_000);
     page.record(1_000, b"abcd").record(1_005, &long).discarded(1_010, 40).record(1_030, b"after discarded").record(1 << 40, b"much later");
@@ -128,7 +130,7 @@ fn every_kind_of_time_and_size() {
 }
 
 #[test]
-fn a_time_keeps_the_bits_that_a_stamp_has_no_room_for() {
+fn an_absolute_time_keeps_the_upper_bits_of_the_page_s_time() {
     let high = 0x28 << 56;
     let mut page = PageWriter::new(high);
     page.stamped(99, b"abcd");
@@ -136,13 +138,13 @@ fn a_time_keeps_the_bits_that_a_stamp_has_no_room_for() {
 }
 
 #[test]
-fn records_missed_before_a_page() {
+fn missed_records_before_a_page_are_reported() {
     let mut page = PageWriter::new(5);
     page.record(5, b"abcd");
     let missed = |missed| {
         let page = page.page(missed);
         let read = Page::at(&page, 0).unwrap();
-        assert_eq!((read.size(), used(&page), read.entries().count()), (page.len(), page.len(), 1));
+        assert_eq!((read.size(), used(&page), read.records().count()), (page.len(), page.len(), 1));
         read.missed
     };
     assert_eq!(missed(None), None);
@@ -151,7 +153,7 @@ fn records_missed_before_a_page() {
 }
 
 #[test]
-fn pages_stand_one_behind_the_other_and_are_cut_to_what_they_hold() {
+fn consecutive_pages_are_cut_to_their_used_part() {
     let first = PageWriter::new(5).record(6, b"abcd").page(Some(Missed(Some(1))));
     let mut as_read = first.clone();
     as_read.resize(4096, 0);
@@ -164,7 +166,7 @@ fn pages_stand_one_behind_the_other_and_are_cut_to_what_they_hold() {
 }
 
 #[test]
-fn what_is_cut_off_is_said() {
+fn truncated_pages_and_records_are_reported() {
     let page = PageWriter::new(5).record(6, b"abcd").record(7, &[1; 200]).page(None);
     assert_eq!(Page::at(&page[..100], 0), Err(Fault::Size { size: page.len(), left: 100 }));
     let mut shorter = page[..100].to_vec();
@@ -199,14 +201,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200), commit in 0u64..300, offset in 0usize..210) {
+    fn any_bytes_are_decoded_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), commit in 0u64..300, offset in 0usize..210) {
         let _ = (record(&bytes, offset), used(&bytes), Page::at(&bytes, offset));
         let mut page = bytes.clone();
         if let Some(place) = page.get_mut(8..16) {
             place.copy_from_slice(&commit.to_le_bytes());
         }
         if let Ok(page) = Page::at(&page, 0) {
-            prop_assert!(page.entries().count() <= bytes.len() / 4);
+            prop_assert!(page.records().count() <= bytes.len() / 4);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Events that the running kernel records, decoded.
+//! Decoding of events that the running kernel records.
 
-use crate::beauty::tracepoint::Decoder;
+use crate::beauty::tracepoint::TracepointDecoder;
 use crate::beauty::value::{Text, Value};
 use crate::event::{Abi, EventIndex};
 use crate::kernel::{Format, Tracefs};
@@ -11,7 +11,8 @@ use crate::sys::ring::Ring;
 use std::os::fd::AsFd;
 use std::process::Command;
 
-/// What this kernel records of an event in this thread, and in what it starts, while `act` runs.
+/// Records an event in this thread and the children that it starts while `act` runs. Returns the event's format and the
+/// raw bytes of its records.
 fn recorded(subsystem: &str, name: &str, act: impl FnOnce()) -> (Format, Vec<Vec<u8>>) {
     let format = Tracefs::find().unwrap().format(subsystem, name).unwrap();
     let attr = Attr { counts: Counts::Tracepoint(format.id), inherit: true, watermark: 4096, stack: StackFields::default() };
@@ -45,7 +46,7 @@ fn recorded(subsystem: &str, name: &str, act: impl FnOnce()) -> (Format, Vec<Vec
 
 #[test]
 #[ignore = "needs root and tracefs"]
-fn records_of_this_kernel() {
+fn records_of_this_kernel_are_decoded() {
     let mut pid = 0;
     let (format, records) = recorded("sched", "sched_process_exec", || {
         let mut child = Command::new("/bin/true").spawn().unwrap();
@@ -53,25 +54,25 @@ fn records_of_this_kernel() {
         child.wait().unwrap();
     });
     assert_eq!(records.len(), 1);
-    let decoder = Decoder::new(&format, None, Abi::X86_64, 63);
+    let decoder = TracepointDecoder::new(&format, None, Abi::X86_64, 63);
     let values = decoder.decode(&records[0], &|_| None);
     assert_eq!(
         values,
         [
             ("filename", Value::Str(Text { bytes: b"/bin/true".into(), ..Text::default() })),
-            ("pid", Value::Pid { pid, here: None, comm: None }),
-            ("old_pid", Value::Pid { pid, here: None, comm: None })
+            ("pid", Value::Pid { pid, translated: None, comm: None }),
+            ("old_pid", Value::Pid { pid, translated: None, comm: None })
         ]
     );
 
     let path = std::env::temp_dir().join(format!("rtrace-tracepoint-{pid}"));
     let (format, records) = recorded("syscalls", "sys_enter_openat", || drop(std::fs::File::create(&path).unwrap()));
     std::fs::remove_file(&path).unwrap();
-    let decoder = Decoder::new(&format, None, Abi::X86_64, 63);
+    let decoder = TracepointDecoder::new(&format, None, Abi::X86_64, 63);
     let opened: Vec<_> = records.iter().map(|raw| decoder.decode(raw, &|_| None)).collect();
     let created = opened.iter().find(|values| values[3] == ("mode", Value::Octal(0o666))).unwrap();
     assert_eq!(created.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["dfd", "filename", "flags", "mode"]);
     assert_eq!(created[0].1, Value::DirFd { fd: -100, file: None });
-    // The string itself where the kernel copies it, else where it is.
+    // The string if the kernel copies it, or else its address.
     assert!(matches!(&created[1].1, Value::Address(1..) | Value::Str { .. }), "{created:?}");
 }

@@ -1,4 +1,4 @@
-//! Records that the running kernel writes into real rings.
+//! Records that the running kernel writes into perf rings.
 
 use super::table;
 use crate::event::{EventIndex, Time};
@@ -8,14 +8,14 @@ use crate::source::record::{Body, Records};
 use crate::sys::ring::tests::{open_ring, touch_new_pages};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_PAGE_FAULTS, perf_event_attr};
 
-/// The table for one event with this layout and identifier.
+/// Returns a table of one event with this layout and identifier.
 fn table_of(layout: u64, id: u64) -> EventTable {
     EventTable { ids: [(id, EventIndex(0))].into_iter().collect(), ..table(&[layout]) }
 }
 
-/// The kernel's own records: this thread's name, changed often enough to wrap the smallest ring many times.
+/// Reads the kernel's records of this thread's comm, which changes often enough to wrap the smallest ring many times.
 #[test]
-fn a_real_ring_gives_real_side_band_records() {
+fn side_band_records_of_the_kernel_are_decoded() {
     let layout = field::NEEDED | field::CPU;
     let attr = perf_event_attr { config: u64::from(PERF_COUNT_SW_DUMMY), sample_type: layout, ..perf_event_attr::default() };
     let Some((mut ring, id)) = open_ring(attr) else { return };
@@ -42,9 +42,9 @@ fn a_real_ring_gives_real_side_band_records() {
     assert_eq!(names, 1500);
 }
 
-/// The kernel's own samples, with all fields that may be asked for: page faults at addresses that we know.
+/// Reads the kernel's samples of page faults at known addresses, with all optional fields.
 #[test]
-fn a_real_ring_gives_real_samples() {
+fn samples_of_the_kernel_are_decoded() {
     const OPTIONAL: u64 =
         field::IP | field::ADDR | field::ID | field::STREAM_ID | field::CPU | field::PERIOD | field::CALLCHAIN | field::RAW;
     let layout = field::NEEDED | OPTIONAL;

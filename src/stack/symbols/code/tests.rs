@@ -1,11 +1,11 @@
-use super::super::sample::{Directory, elf, name_at, run};
+use super::super::test_files::{Directory, elf, name_at, run};
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Every kind of symbol at a known place; no instructions, so for any machine.
+/// Every kind of symbol at a known address. It has no instructions, so it can be assembled for any machine.
 const PLACED: &str = r#"
     .section .text, "ax"
     .globl _start
@@ -38,7 +38,7 @@ constant: .skip 8
 "#;
 
 fn table(file: &ElfFile) -> SymbolTable {
-    let mut code = Code::default();
+    let mut code = CodeSymbols::default();
     code.add(file);
     code.add_stubs(file);
     code.finish()
@@ -50,7 +50,7 @@ fn placed(directory: &Directory) -> std::path::PathBuf {
 }
 
 #[test]
-fn symbols_labels_and_aliases() {
+fn symbols_labels_and_aliases_name_their_addresses() {
     let directory = Directory::new();
     let table = table(&elf(&placed(&directory)));
     let at = |address| name_at(&table, address);
@@ -65,7 +65,8 @@ fn symbols_labels_and_aliases() {
     assert!(table.iter().all(|(_, _, name)| ![&b"constant"[..], b"data", b"target", b"__sized"].contains(&name)));
 }
 
-/// What objdump calls the stubs: an address and, unless it is only known when the program starts, a name.
+/// Returns the addresses and names of the stubs that objdump prints, without those whose function is only known at run
+/// time.
 fn stubs_by_objdump(path: &Path) -> BTreeSet<(u64, String)> {
     let text = run(Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(path));
     let labels = text.lines().filter_map(|line| line.strip_suffix("@plt>:")?.split_once(" <"));
@@ -74,7 +75,7 @@ fn stubs_by_objdump(path: &Path) -> BTreeSet<(u64, String)> {
 }
 
 #[test]
-fn stubs_of_every_layout() {
+fn plt_stubs_of_all_layouts_have_names() {
     const SOURCE: &str = "#include <unistd.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
         void *taken = 0;\nint main(void) { taken = (void *)getenv; puts(\"x\"); getenv(\"x\"); return (int)write(1, \"\", 0); }\n";
     let directory = Directory::new();
@@ -93,7 +94,7 @@ fn stubs_of_every_layout() {
     for layout in layouts {
         let path = match directory.try_compile("stubs.c", SOURCE, layout) {
             Ok(path) => path,
-            // Branch tracking and a second size of addresses are not for every machine and compiler.
+            // Not every machine and compiler supports branch tracking and 32-bit programs.
             Err(_) if layout.iter().any(|argument| argument.contains("ibtplt") || *argument == "-m32") => {
                 eprintln!("skipped: {layout:?}");
                 continue;
@@ -110,25 +111,26 @@ fn stubs_of_every_layout() {
 }
 
 #[test]
-fn chosen_functions_in_a_static_program() {
+fn ifunc_stubs_of_a_static_program_have_names() {
     let directory = Directory::new();
     let source = "#include <string.h>\nint main(int n, char **v) { return (int)strlen(v[0]); }\n";
-    let path = directory.compile("chosen.c", source, &["-static"]);
+    let path = directory.compile("ifunc.c", source, &["-static"]);
     let table = table(&elf(&path));
-    assert!(table.iter().any(|(_, _, name)| name == b"strlen@plt"), "a stub of a function that is chosen at the start");
+    assert!(table.iter().any(|(_, _, name)| name == b"strlen@plt"), "the stub of an IFUNC");
     assert!(table.iter().any(|(_, _, name)| name == b"main"));
 }
 
-/// Compiled only, not linked: addresses are distances in a section.
+/// Assembles a source without linking it, so that addresses are offsets in a section. Returns `None` if clang cannot do
+/// it.
 fn foreign(directory: &Directory, target: &str, source: &str) -> Option<ElfFile> {
     let (from, to) = (directory.path(&format!("{target}.s")), directory.path(&format!("{target}.o")));
     std::fs::write(&from, source).unwrap();
-    let made = Command::new("clang").args(["-c", &format!("--target={target}"), "-o"]).args([&to, &from]).status();
-    made.is_ok_and(|status| status.success()).then(|| elf(&to))
+    let status = Command::new("clang").args(["-c", &format!("--target={target}"), "-o"]).args([&to, &from]).status();
+    status.is_ok_and(|status| status.success()).then(|| elf(&to))
 }
 
 #[test]
-fn other_machines() {
+fn mapping_symbols_of_other_machines_are_skipped() {
     let directory = Directory::new();
     let source = ".globl f\n.type f, %function\nf: nop\n.word 0\nnop\n.size f, .-f\n.globl g\ng: nop\n";
     for (target, machine, length) in [("aarch64-linux-gnu", Machine::Aarch64, 12), ("i386-linux-gnu", Machine::I386, 4)] {
@@ -145,7 +147,7 @@ fn other_machines() {
 }
 
 #[test]
-fn the_c_library_that_this_test_runs_with() {
+fn the_symbol_of_write_is_found_in_this_tests_c_library() {
     let address = libc::write as *const () as u64;
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let (path, offset) = maps.lines().find_map(|line| mapped_at(line, address)).unwrap();
@@ -155,7 +157,7 @@ fn the_c_library_that_this_test_runs_with() {
     assert!(file.build_id().is_some());
 }
 
-/// The file mapped at an address, and the offset in it, from a line of maps.
+/// Returns the file that a line of maps has at an address, and the offset in it.
 fn mapped_at(line: &str, address: u64) -> Option<(&str, u64)> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
@@ -164,7 +166,7 @@ fn mapped_at(line: &str, address: u64) -> Option<(&str, u64)> {
 }
 
 #[test]
-fn a_file_cut_at_every_byte() {
+fn a_truncated_file_has_no_additional_symbols() {
     let directory = Directory::new();
     let whole = std::fs::read(placed(&directory)).unwrap();
     let named = |bytes: &[u8]| ElfFile::read(Box::new(bytes.to_vec())).map(|file| (file.build_id(), table(&file).len()));
@@ -180,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
+    fn random_bytes_cause_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
         let with_magic = [&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &bytes].concat();
         for bytes in [bytes, with_magic] {
             if let Ok(file) = ElfFile::read(Box::new(bytes)) {
@@ -191,10 +193,10 @@ proptest! {
 }
 
 #[test]
-fn any_byte_changed() {
+fn a_changed_byte_causes_no_panic() {
     let directory = Directory::new();
     let whole = std::fs::read(placed(&directory)).unwrap();
-    // Headers, and every third byte of the rest: symbols, strings, section headers.
+    // Headers, and of the rest all bytes that are not zero and every 64th: symbols, strings, section headers.
     let places = (0..whole.len()).filter(|at| *at < 0x200 || whole[*at] != 0 || at % 64 == 0);
     for at in places {
         for change in [0x01, 0x80, 0xff] {

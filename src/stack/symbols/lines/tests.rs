@@ -1,4 +1,4 @@
-use super::super::sample::{Directory, elf, run};
+use super::super::test_files::{Directory, elf, run};
 use super::*;
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ const SOURCE: &str = "static volatile int sink;\n\
     \x20   return 0;\n\
     }\n";
 
-/// The first address whose innermost line is this one, of all in the program's code.
+/// Returns the first address of the program's code whose innermost line is `line`.
 fn address_of_line(file: &ElfFile, lines: &Lines, line: u32) -> u64 {
     let text = file.section(".text").unwrap();
     let is_there = |address: &u64| lines.at(*address).first().is_some_and(|frame| frame.line == Some(line));
@@ -41,30 +41,30 @@ fn check(path: &Path) {
 }
 
 #[test]
-fn inlined_functions_in_all_packings() {
+fn inlined_functions_are_found_in_all_compressions() {
     let directory = Directory::new();
     for arguments in [&["-g", "-O2"][..], &["-g", "-O2", "-gdwarf-4"], &["-g", "-O2", "-gz=zlib"]] {
         check(&directory.compile("inlined.c", SOURCE, arguments));
     }
     let plain = directory.compile("inlined.c", SOURCE, &["-g", "-O2"]);
-    let packed = directory.path("packed");
-    let by_zstd = Command::new("objcopy").arg("--compress-debug-sections=zstd").args([&plain, &packed]).output().unwrap();
+    let compressed = directory.path("compressed");
+    let by_zstd = Command::new("objcopy").arg("--compress-debug-sections=zstd").args([&plain, &compressed]).output().unwrap();
     if by_zstd.status.success() {
-        check(&packed);
+        check(&compressed);
     } else {
-        eprintln!("skipped zstd: this objcopy has none");
+        eprintln!("skipped zstd: this objcopy does not support it");
     }
 }
 
 #[test]
-fn parts_that_dwz_moved_away() {
+fn dwarf_that_dwz_moved_to_a_shared_file_is_found() {
     let directory = Directory::new();
     let first = directory.compile("inlined.c", SOURCE, &["-g", "-O2"]);
     let second = directory.path("second");
     std::fs::copy(&first, &second).unwrap();
     let shared = directory.path("shared");
     let Ok(output) = Command::new("dwz").arg("-m").arg(&shared).args([&first, &second]).output() else {
-        eprintln!("skipped: no dwz");
+        eprintln!("skipped: dwz is not installed");
         return;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -75,7 +75,7 @@ fn parts_that_dwz_moved_away() {
 }
 
 #[test]
-fn damaged_data() {
+fn damaged_dwarf_causes_no_panic() {
     let directory = Directory::new();
     let path = directory.compile("inlined.c", SOURCE, &["-g", "-O2"]);
     let whole = std::fs::read(&path).unwrap();

@@ -1,12 +1,13 @@
 use super::super::Want;
-use super::super::sample::{Directory, bytes, run};
+use super::super::test_files::{Directory, bytes, run};
 use super::*;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Files below a directory that stands for the root; what was mapped is there under its own path.
+/// Returns an opener of files below a directory that stands for the root. If a file is not there, it opens the path
+/// itself.
 fn files_below(root: &Path) -> impl Files + use<> {
     let root = root.to_owned();
     move |want: Want<'_>| -> Option<Box<dyn ReadAt>> {
@@ -40,7 +41,8 @@ fn name<F: Files>(resolver: &mut Resolver<F>, object: ObjectId, svma: u64) -> Op
 const SOURCE: &str = "static __attribute__((noinline)) int not_exported(int n) { __asm__ volatile(\"\"); return n + 1; }\n\
     int main(int n, char **v) { (void)v; return not_exported(n); }\n";
 
-/// A program with all its symbols, one without, and where the local function is.
+/// Compiles a program. Returns the paths of the program with symbols and of the stripped one, and the address of the
+/// local function.
 fn program(directory: &Directory, arguments: &[&str]) -> (PathBuf, PathBuf, u64) {
     let whole = directory.compile("program.c", SOURCE, &[&["-g", "-O1", "-Wl,--build-id=sha1"][..], arguments].concat());
     let stripped = directory.path("program");
@@ -51,7 +53,7 @@ fn program(directory: &Directory, arguments: &[&str]) -> (PathBuf, PathBuf, u64)
 }
 
 #[test]
-fn a_stripped_program_has_no_names() {
+fn a_stripped_program_has_no_symbols() {
     let directory = Directory::new();
     let (whole, stripped, address) = program(&directory, &[]);
     let mut resolver = Resolver::new(files_below(&directory.0), Options::default());
@@ -71,7 +73,7 @@ fn a_stripped_program_has_no_names() {
 }
 
 #[test]
-fn debug_files_by_build_id() {
+fn a_debug_file_is_found_by_build_id() {
     let directory = Directory::new();
     let (whole, stripped, address) = program(&directory, &[]);
     let id = ElfFile::read(bytes(&whole)).unwrap().build_id().unwrap();
@@ -91,7 +93,7 @@ fn debug_files_by_build_id() {
 }
 
 #[test]
-fn debug_files_by_debuglink() {
+fn a_debug_file_is_found_by_debuglink() {
     let directory = Directory::new();
     let (whole, stripped, address) = program(&directory, &["-Wl,--build-id=none"]);
     let debug = directory.path("program.debug");
@@ -107,18 +109,18 @@ fn debug_files_by_debuglink() {
     std::fs::write(&debug, changed).unwrap();
     let mut resolver = Resolver::new(files_below(&directory.0), Options::default());
     let object = add(&mut resolver, 1, &stripped);
-    assert_eq!(name(&mut resolver, object, address), None, "its checksum is another");
+    assert_eq!(name(&mut resolver, object, address), None, "its checksum differs");
 }
 
 #[test]
-fn packed_symbols_in_the_file() {
+fn symbols_in_gnu_debugdata_are_found() {
     let directory = Directory::new();
     let (whole, stripped, address) = program(&directory, &[]);
     let mini = directory.path("mini");
     run(Command::new("objcopy").arg("--only-keep-debug").args([&whole, &mini]));
     run(Command::new("objcopy").args(["--strip-debug"]).arg(&mini));
     let Ok(xz) = Command::new("xz").arg(&mini).status() else {
-        eprintln!("skipped: there is no xz");
+        eprintln!("skipped: xz is not installed");
         return;
     };
     assert!(xz.success());
@@ -130,22 +132,22 @@ fn packed_symbols_in_the_file() {
 }
 
 #[test]
-fn names_that_come_later() {
+fn names_are_available_after_the_download() {
     let directory = Directory::new();
     let (whole, stripped, address) = program(&directory, &[]);
     let client = directory.path("client");
-    let gate = directory.path("gate");
-    run(Command::new("mkfifo").arg(&gate));
-    // It answers when somebody writes into the gate.
+    let fifo = directory.path("fifo");
+    run(Command::new("mkfifo").arg(&fifo));
+    // The client prints the path when a line is written into the FIFO.
     let script =
-        format!("printf '#!/bin/sh\\nread go < {0}\\necho {1}\\n' > {2}; chmod +x {2}", gate.display(), whole.display(), client.display());
+        format!("printf '#!/bin/sh\\nread go < {0}\\necho {1}\\n' > {2}; chmod +x {2}", fifo.display(), whole.display(), client.display());
     run(Command::new("sh").args(["-c", &script]));
-    let options = Options { debuginfod: Some(Debuginfod::asking(client.into())), ..Options::default() };
+    let options = Options { debuginfod: Some(Debuginfod::with_client(client.into())), ..Options::default() };
     let mut resolver = Resolver::new(files_below(&directory.0), options);
     let object = add(&mut resolver, 1, &stripped);
     assert_eq!(name(&mut resolver, object, address).unwrap(), "not yet");
     assert!(resolver.is_waiting());
-    std::fs::write(&gate, "go\n").unwrap();
+    std::fs::write(&fifo, "go\n").unwrap();
     resolver.wait(Instant::now() + Duration::from_secs(60));
     assert!(!resolver.is_waiting());
     assert_eq!(name(&mut resolver, object, address).unwrap(), "not_exported+0x0");
@@ -153,7 +155,7 @@ fn names_that_come_later() {
 }
 
 #[test]
-fn memory_is_bounded_and_what_was_given_up_is_read_again() {
+fn memory_is_bounded_and_evicted_symbols_are_read_again() {
     let directory = Directory::new();
     let (_, _, _) = program(&directory, &[]);
     let libraries: Vec<PathBuf> = (0..8)
@@ -176,14 +178,14 @@ fn memory_is_bounded_and_what_was_given_up_is_read_again() {
     }
 }
 
-/// Its frame is in the test program, which has debug data.
+/// A function of the test program, which has DWARF.
 #[inline(never)]
 fn marked_function(n: u64) -> u64 {
     std::hint::black_box(n) + 1
 }
 
 #[test]
-fn this_test_program() {
+fn a_function_of_this_test_program_has_a_symbol_and_lines() {
     let address = marked_function as fn(u64) -> u64 as usize as u64;
     assert_eq!(marked_function(1), 2);
     let path = std::env::current_exe().unwrap();
@@ -205,7 +207,7 @@ fn this_test_program() {
 }
 
 #[test]
-fn it_may_move_to_another_thread() {
+fn a_resolver_can_be_sent_to_another_thread() {
     fn is_send<T: Send>() {}
     is_send::<Resolver<fn(Want<'_>) -> Option<Box<dyn ReadAt>>>>();
 }

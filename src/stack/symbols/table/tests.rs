@@ -1,8 +1,9 @@
-use super::super::sample::name_at;
+use super::super::test_files::name_at;
 use super::*;
 use proptest::prelude::*;
 
-/// Name, first address and size; a size of 0 is a label that may go to 0x1000.
+/// Builds a table of symbols with name, address and size. A size of 0 stands for a label in a section that ends at
+/// 0x1000.
 fn table(symbols: &[(&str, u64, u64)]) -> SymbolTable {
     let mut builder = Builder::default();
     for (name, start, size) in symbols {
@@ -14,7 +15,7 @@ fn table(symbols: &[(&str, u64, u64)]) -> SymbolTable {
 }
 
 #[test]
-fn a_symbol_names_what_is_within_its_size() {
+fn a_symbol_names_the_addresses_within_its_size() {
     let table = table(&[("second", 0x200, 0x10), ("first", 0x100, 0x20)]);
     let at = |address| name_at(&table, address);
     assert_eq!((at(0xff), at(0x100), at(0x11f), at(0x120)), (None, Some("first+0x0".into()), Some("first+0x1f".into()), None));
@@ -23,7 +24,7 @@ fn a_symbol_names_what_is_within_its_size() {
 }
 
 #[test]
-fn inner_symbols_and_what_is_behind_them() {
+fn the_innermost_of_nested_symbols_names_an_address() {
     let table = table(&[("outer", 0x100, 0x100), ("inner", 0x120, 0x40), ("innermost", 0x130, 0x8), ("sticks_out", 0x1f0, 0x20)]);
     let at = |address| name_at(&table, address).unwrap();
     assert_eq!(at(0x11f), "outer+0x1f");
@@ -35,7 +36,7 @@ fn inner_symbols_and_what_is_behind_them() {
 }
 
 #[test]
-fn labels_go_to_the_next_symbol_unless_they_are_within_one() {
+fn a_label_outside_of_symbols_extends_to_the_next_symbol() {
     let table = table(&[("sized", 0x100, 0x20), ("jump_target", 0x110, 0), ("label", 0x120, 0), ("next", 0x140, 0), ("last", 0xff0, 0)]);
     let at = |address| name_at(&table, address);
     assert_eq!(at(0x111).unwrap(), "sized+0x11");
@@ -44,7 +45,7 @@ fn labels_go_to_the_next_symbol_unless_they_are_within_one() {
 }
 
 #[test]
-fn versions_are_no_part_of_a_name() {
+fn a_symbol_version_is_no_part_of_the_name() {
     let table = table(&[("memcpy@@GLIBC_2.14", 0x100, 8), ("write@plt", 0x200, 8), ("@odd", 0x300, 8), ("", 0x400, 8)]);
     assert_eq!(name_at(&table, 0x100).unwrap(), "memcpy+0x0");
     assert_eq!(name_at(&table, 0x200).unwrap(), "write@plt+0x0");
@@ -53,7 +54,7 @@ fn versions_are_no_part_of_a_name() {
 }
 
 #[test]
-fn code_that_is_far_apart() {
+fn symbols_more_than_4_gib_apart_are_found() {
     let far = 0x7fff_0000_0000;
     let table = table(&[("near", 0x10, 8), ("all", 0x100, 1 << 40), ("far", far, 8), ("end", u64::MAX - 3, 100)]);
     assert_eq!(name_at(&table, 0x17).unwrap(), "near+0x7");
@@ -65,7 +66,7 @@ fn code_that_is_far_apart() {
 }
 
 #[test]
-fn memory_of_a_million_symbols() {
+fn a_million_symbols_take_less_than_14_mb() {
     let mut builder = Builder::default();
     let strings = builder.strings(b"f\0".to_vec());
     for i in 0..1_000_000 {
@@ -77,9 +78,9 @@ fn memory_of_a_million_symbols() {
 }
 
 proptest! {
-    /// Against a list that is searched from its end.
+    /// The result is compared with that of a search through the list of symbols.
     #[test]
-    fn the_innermost_of_many(symbols in proptest::collection::vec((0u64..200, 1u64..64), 0..40)) {
+    fn the_innermost_of_many_symbols_is_found(symbols in proptest::collection::vec((0u64..200, 1u64..64), 0..40)) {
         let named: Vec<(String, u64, u64)> = symbols.iter().map(|(start, size)| (format!("s{start}_{size}"), *start, *size)).collect();
         let table = table(&named.iter().map(|(name, start, size)| (name.as_str(), *start, *size)).collect::<Vec<_>>());
         for address in 0..300 {

@@ -1,4 +1,4 @@
-//! What files and directories are.
+//! Structs of files and directories.
 
 use super::*;
 
@@ -6,7 +6,7 @@ const STAT: &str = "{.st_dev: 8:1, .st_ino: 7, .st_nlink: 1, .st_mode: IFREG|064
                     .st_blksize: 512, .st_blocks: 8, .st_atime: 1, .st_atime_nsec: 2, .st_mtime: 3, .st_mtime_nsec: 4, .st_ctime: 5, .st_ctime_nsec: 6}";
 
 #[test]
-fn files() {
+fn stat_structs_are_printed_in_each_layout() {
     let stat = bytes![
         0x801u64,
         7u64,
@@ -29,7 +29,7 @@ fn files() {
         0u64,
         0u64
     ];
-    native("fstat", &[3, 0x1000], 0).exit(1, &stat).says(&format!("fd: 3, statbuf: {STAT}"));
+    native("fstat", &[3, 0x1000], 0).exit(1, &stat).prints(&format!("fd: 3, statbuf: {STAT}"));
     let compat_stat = bytes![
         0x801u32,
         7u32,
@@ -51,7 +51,7 @@ fn files() {
         0u32
     ];
     let reordered = STAT.replace(".st_nlink: 1, .st_mode: IFREG|0644", ".st_mode: IFREG|0644, .st_nlink: 1");
-    compat("fstat", &[3, 0x1000], 0).exit(1, &compat_stat).says(&format!("fd: 3, statbuf: {reordered}"));
+    compat("fstat", &[3, 0x1000], 0).exit(1, &compat_stat).prints(&format!("fd: 3, statbuf: {reordered}"));
     let stat64 = bytes![
         0x801u64,
         0u32,
@@ -73,29 +73,33 @@ fn files() {
         6u32,
         7u64
     ];
-    compat("fstat64", &[3, 0x1000], 0).exit(1, &stat64).says(
+    compat("fstat64", &[3, 0x1000], 0).exit(1, &stat64).prints(
         "fd: 3, statbuf: {.st_dev: 8:1, .st_mode: IFDIR|0755, .st_nlink: 2, .st_uid: 0, .st_gid: 0, .st_rdev: 0:0, .st_size: 8589934592, \
          .st_blksize: 512, .st_blocks: 8, .st_atime: 1, .st_atime_nsec: 2, .st_mtime: 3, .st_mtime_nsec: 4, .st_ctime: 5, .st_ctime_nsec: 6, .st_ino: 7}",
     );
+}
+
+#[test]
+fn open_how_locks_and_statfs_are_printed() {
     native("openat2", &[CWD, 0, 0x1000, 24], 3)
         .entry(2, &bytes![0o2000001u64 | 1 << 40, 0o644u64, 0x8u64])
-        .says("dfd: CWD, filename: NULL, how: {.flags: WRONLY|CLOEXEC|0x10000000000, .mode: 0644, .resolve: BENEATH}, usize: 24");
+        .prints("dfd: CWD, filename: NULL, how: {.flags: WRONLY|CLOEXEC|0x10000000000, .mode: 0644, .resolve: BENEATH}, usize: 24");
     native("fcntl", &[3, 6, 0x1000], 0)
         .entry(2, &bytes![1u16, 0u16, 0u32, 10u64, 20u64, 7u32, 0u32])
-        .says("fd: 3, cmd: SETLK, arg: {.l_type: WRLCK, .l_whence: SET, .l_start: 10, .l_len: 20, .l_pid: 7 (x)}");
+        .prints("fd: 3, cmd: SETLK, arg: {.l_type: WRLCK, .l_whence: SET, .l_start: 10, .l_len: 20, .l_pid: 7 (x)}");
     compat("fcntl64", &[3, 13, 0x1000], 0)
         .entry(2, &bytes![0u16, 2u16, -10i64, 20u64, 0u32])
-        .says("fd: 3, cmd: SETLK64, arg: {.l_type: RDLCK, .l_whence: END, .l_start: -10, .l_len: 20, .l_pid: 0}");
+        .prints("fd: 3, cmd: SETLK64, arg: {.l_type: RDLCK, .l_whence: END, .l_start: -10, .l_len: 20, .l_pid: 0}");
     native("statfs", &[0, 0x1000], 0)
         .exit(1, &bytes![0xef53u64, 4096u64, 10u64, 9u64, 8u64, 7u64, 6u64, 1u32, -2i32, 255u64, 4096u64, 0x1020u64, 0u64, 0u64, 0u64, 0u64])
-        .says(
+        .prints(
             "pathname: NULL, buf: {.f_type: EXT4_SUPER_MAGIC, .f_bsize: 4096, .f_blocks: 10, .f_bfree: 9, .f_bavail: 8, .f_files: 7, .f_ffree: 6, .f_fsid: [1, -2], \
              .f_namelen: 255, .f_frsize: 4096, .f_flags: VALID|RELATIME}",
         );
 }
 
 #[test]
-fn files_with_everything() {
+fn statx_statfs64_and_file_handles_are_printed() {
     let stamp = |seconds: i64| bytes![seconds, 5u32, 0u32];
     let statx = [
         bytes![0x7ffu32, 4096u32, 0x10u64, 1u32, 1000u32, 100u32, 0o100_755u16, 0u16, 7u64, 10u64, 8u64, 0x30u64],
@@ -107,7 +111,7 @@ fn files_with_everything() {
         vec![0; 64],
     ]
     .concat();
-    let told = "{.stx_mask: BASIC_STATS, .stx_blksize: 4096, .stx_attributes: IMMUTABLE, \
+    let expected = "{.stx_mask: BASIC_STATS, .stx_blksize: 4096, .stx_attributes: IMMUTABLE, \
                 .stx_nlink: 1, .stx_uid: 1000, .stx_gid: 100, .stx_mode: IFREG|0755, .stx_ino: 7, .stx_size: 10, .stx_blocks: 8, \
                 .stx_attributes_mask: IMMUTABLE|APPEND, .stx_atime: {.tv_sec: 1, .tv_nsec: 5}, .stx_btime: {.tv_sec: 2, .tv_nsec: 5}, \
                 .stx_ctime: {.tv_sec: -3, .tv_nsec: 5}, .stx_mtime: {.tv_sec: 4, .tv_nsec: 5}, .stx_rdev_major: 0, .stx_rdev_minor: 0, \
@@ -115,14 +119,16 @@ fn files_with_everything() {
                 .stx_atomic_write_unit_min: 0, .stx_atomic_write_unit_max: 0, .stx_atomic_write_segments_max: 0, .stx_dio_read_offset_align: 0, \
                 .stx_atomic_write_unit_max_opt: 0}";
     for abi in [Abi::X86_64, Abi::I386] {
-        made(abi, "statx", &[3, 0, 0, 1, 0x1000], 0).exit(4, &statx).says(&format!("dfd: 3, filename: NULL, mask: TYPE, buffer: {told}"));
+        sample_call(abi, "statx", &[3, 0, 0, 1, 0x1000], 0)
+            .exit(4, &statx)
+            .prints(&format!("dfd: 3, filename: NULL, mask: TYPE, buffer: {expected}"));
     }
     compat("statfs64", &[0, 84, 0x1000], 0)
         .exit(
             2,
             &bytes![0x0102_1994u32, 4096u32, 10u64, 9u64, 8u64, 7u64, 6u64, 0u32, 0u32, 255u32, 4096u32, 0x21u32, 0u32, 0u32, 0u32, 0u32],
         )
-        .says(
+        .prints(
             "pathname: NULL, sz: 84, buf: {.f_type: TMPFS_MAGIC, .f_bsize: 4096, .f_blocks: 10, .f_bfree: 9, .f_bavail: 8, .f_files: 7, .f_ffree: 6, \
              .f_fsid: [0, 0], .f_namelen: 255, .f_frsize: 4096, .f_flags: RDONLY|VALID}",
         );
@@ -130,11 +136,11 @@ fn files_with_everything() {
         .entry(2, &bytes![8u32, 0u32])
         .exit(2, &bytes![8u32, 1u32, 0x1122_3344_5566_7788u64])
         .exit(3, &bytes![30u32])
-        .says("dfd: 3, name: NULL, handle: {.handle_bytes: 8, .handle_type: 0 => 1, .f_handle: \"\" => \"\\x88wfUD3\\\"\\x11\"}, mnt_id: [30]");
+        .prints("dfd: 3, name: NULL, handle: {.handle_bytes: 8, .handle_type: 0 => 1, .f_handle: \"\" => \"\\x88wfUD3\\\"\\x11\"}, mnt_id: [30]");
 }
 
 #[test]
-fn directories() {
+fn directory_entries_are_printed_up_to_the_copied_length() {
     let entry = |ino: u64, kind: u8, name: &str| {
         let length = (19 + name.len() + 1).next_multiple_of(8);
         let mut bytes = [&bytes![ino, 9u64, length as u16, kind][..], name.as_bytes()].concat();
@@ -145,11 +151,11 @@ fn directories() {
     let read = |bytes: &[u8]| native("getdents64", &[3, 0x1000, 32768], bytes.len() as i64).exit(1, bytes);
     let first = "{.d_ino: 1, .d_off: 9, .d_reclen: 24, .d_type: DIR, .d_name: \".\"}";
     let second = "{.d_ino: 2, .d_off: 9, .d_reclen: 24, .d_type: REG, .d_name: \"a\\nb\"}";
-    read(&both).says(&format!("fd: 3, dirent: [{first}, {second}], count: 32768"));
-    read(&both[..40]).of(48).says(&format!("fd: 3, dirent: [{first}, ...], count: 32768"));
-    read(&[0; 24]).says("fd: 3, dirent: [...], count: 32768");
+    read(&both).prints(&format!("fd: 3, dirent: [{first}, {second}], count: 32768"));
+    read(&both[..40]).with_length(48).prints(&format!("fd: 3, dirent: [{first}, ...], count: 32768"));
+    read(&[0; 24]).prints("fd: 3, dirent: [...], count: 32768");
     let old = [&bytes![1u32, 9u32, 16u16][..], b"x\0\0\0\0\x08"].concat();
     compat("getdents", &[3, 0x1000, 32768], 16)
         .exit(1, &old)
-        .says("fd: 3, dirent: [{.d_ino: 1, .d_off: 9, .d_reclen: 16, .d_name: \"x\", .d_type: REG}], count: 32768");
+        .prints("fd: 3, dirent: [{.d_ino: 1, .d_off: 9, .d_reclen: 16, .d_name: \"x\", .d_type: REG}], count: 32768");
 }

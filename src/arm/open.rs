@@ -1,0 +1,173 @@
+//! Opens perf events on targets and CPUs, and maps the rings.
+
+use super::{Armed, ArmedEvent, CpuRing};
+use crate::event::EventIndex;
+use crate::kernel::privileges::{Capability, Privileges};
+use crate::kernel::refused;
+use crate::plan::{Plan, PlannedEvent, RingSize, without};
+use crate::session::{Role, Targets};
+use crate::sys::perf::{Attr, Counts, On, PerfEvent};
+use crate::sys::ring::{MapError, Ring};
+use crate::text::os_error::without_error_numbers;
+use anyhow::anyhow;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The smallest ring that rtrace chooses, in bytes.
+const RING_MIN: u64 = 64 << 10;
+
+/// If the threads that already run need more descriptors than this (one per thread and CPU), the side band is opened
+/// for all tasks instead.
+const DESCRIPTORS_MANY: usize = 256;
+
+/// The state of [`super::arm`] while it opens events.
+pub(super) struct Arming<'a> {
+    pub(super) plan: &'a Plan,
+    /// The threads whose records are excluded from a system-wide trace, such as rtrace's own.
+    pub(super) left_out: Vec<i32>,
+    pub(super) armed: Armed,
+    pub(super) ring_bytes: u64,
+}
+
+/// The error of an event that could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("cannot open {what}: {} ({})", without_error_numbers(&.error.to_string()), advice(.error))]
+    Open { what: String, error: io::Error },
+    #[error(transparent)]
+    Map(#[from] MapError),
+}
+
+impl Failure {
+    /// Returns whether the task has ended.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Failure::Open { error, .. } if error.raw_os_error() == Some(libc::ESRCH))
+    }
+}
+
+impl Arming<'_> {
+    /// Opens the events on those of these threads that still exist.
+    pub(super) fn threads(&mut self, tids: &[i32]) -> anyhow::Result<()> {
+        for &tid in tids {
+            match self.target(On::Task(tid)) {
+                Err(failure) if failure.is_gone() => {}
+                other => other?,
+            }
+        }
+        self.require_targets(tids)
+    }
+
+    /// Opens the events on processes, which had this number of threads.
+    pub(super) fn attach_to_processes(&mut self, threads: usize, pids: &[i32]) -> anyhow::Result<()> {
+        if self.can_be_system_wide() && threads * self.plan.cpus.len() > DESCRIPTORS_MANY {
+            return self.open_system_wide(pids);
+        }
+        let is_settled = self.processes(pids)?;
+        if !is_settled && self.can_be_system_wide() {
+            return self.open_system_wide(pids);
+        }
+        self.armed.may_lack_threads = !is_settled;
+        self.require_targets(pids)
+    }
+
+    fn require_targets(&self, targets: &[i32]) -> anyhow::Result<()> {
+        if self.armed.rings.is_empty() {
+            return Err(anyhow!(
+                "all of the traced tasks ({}) have ended",
+                targets.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn target(&mut self, on: On) -> Result<(), Failure> {
+        for &cpu in &self.plan.cpus {
+            for (i, planned) in self.plan.events.iter().enumerate().filter(|(_, planned)| !planned.spec.is_by_instance()) {
+                self.open(EventIndex(i as u16), planned, on, cpu)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, index: EventIndex, planned: &PlannedEvent, on: On, cpu: u32) -> Result<(), Failure> {
+        // The BPF programs select the traced tasks themselves, and only write to their event: one per CPU is enough.
+        // Tasks may be moved between cgroups, and be sent signals, by any task.
+        let is_for_all_tasks = matches!(planned.spec.role, Role::BpfCall | Role::Output | Role::CgroupMove | Role::SignalGenerate);
+        if is_for_all_tasks && self.armed.events.iter().any(|e| e.index == index && e.cpu == cpu) {
+            return Ok(());
+        }
+        let on = if is_for_all_tasks { On::Everyone } else { on };
+        let watermark = (self.ring_bytes / 4).min(1 << 30) as u32;
+        let attr = Attr { counts: planned.counts.clone(), inherit: planned.inherit, watermark, stack: planned.stack };
+        let failure = |error| Failure::Open { what: format!("{} on CPU {cpu}", planned.spec.name), error };
+        let event = PerfEvent::open(&attr, on, cpu).map_err(failure)?;
+        let at = self.armed.events.len();
+        match self.armed.rings.iter_mut().find(|r| r.cpu == cpu) {
+            Some(ring) => {
+                if planned.spec.role == Role::SideBand {
+                    ring.side_bands.push(at);
+                }
+                let owner = ring.owner;
+                event.set_output(self.armed.events[owner].event.as_fd()).map_err(failure)?;
+            }
+            None => {
+                let ring = self.map(event.as_fd())?;
+                self.armed.rings.push(CpuRing { cpu, ring, owner: at, side_bands: vec![at], early: Vec::new() });
+            }
+        }
+        let is_tracepoint = matches!(planned.counts, Counts::Tracepoint(_) | Counts::Weighted(_) | Counts::Probe(_));
+        if let Some(filter) = is_tracepoint.then(|| self.filter_of(planned)).flatten() {
+            let text = CString::new(filter.as_str()).map_err(|e| failure(e.into()))?;
+            event
+                .set_filter(&text)
+                .map_err(|error| Failure::Open { what: format!("the kernel's filter \"{filter}\" for {}", planned.spec.name), error })?;
+        }
+        self.armed.table.ids.insert(event.id(), index);
+        let first = self.armed.table.find(planned.spec.role).unwrap_or(index);
+        let written = match (planned.spec.role, &self.armed.programs) {
+            (Role::BpfCall, Some(programs)) => programs.write_to(u32::from(index.0 - first.0), cpu, event.as_fd()),
+            (Role::Output, _) => self.armed.objects.write_to(usize::from(index.0 - first.0), cpu, event.as_fd()),
+            _ => Ok(()),
+        };
+        written.map_err(|error| failure(io::Error::other(error)))?;
+        // The side band shows which further tasks to open events on.
+        if planned.spec.role == Role::SideBand && matches!((on, &self.plan.targets), (On::Task(_), Targets::Tasks { .. })) {
+            event.enable().map_err(failure)?;
+        }
+        self.armed.events.push(ArmedEvent { index, role: planned.spec.role, cpu, event });
+        Ok(())
+    }
+
+    /// Returns the kernel's filter of an event: it excludes rtrace's own threads, except for the signals that they
+    /// send.
+    fn filter_of(&self, planned: &PlannedEvent) -> Option<String> {
+        let left_out: &[i32] = if planned.spec.role == Role::SignalGenerate { &[] } else { &self.left_out };
+        without(planned.filter.clone(), left_out)
+    }
+
+    /// Maps a ring. A size that rtrace chose itself is halved until it is within the limit of locked memory.
+    fn map(&mut self, event: BorrowedFd) -> Result<Ring, MapError> {
+        loop {
+            match Ring::map(event, self.ring_bytes as usize) {
+                Err(MapError::Locked(_)) if matches!(self.plan.buffers.ring, RingSize::Chosen(_)) && self.ring_bytes / 2 >= RING_MIN => {
+                    self.ring_bytes /= 2
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+/// Returns advice for an error of perf_event_open(2).
+fn advice(error: &io::Error) -> String {
+    let advice = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => return refused::advice("perf_event_open", &Privileges::read(), &[Capability::PerfMon]),
+        Some(libc::EMFILE) => "tracing fewer syscalls, tasks or CPUs needs fewer descriptors",
+        Some(libc::ENFILE) => "too many open files on this machine: raise fs.file-max",
+        Some(libc::ENOMEM) => "the machine is short of memory: use a smaller -m",
+        Some(libc::ENODEV) => "this CPU is offline",
+        _ => "the kernel rejected it; -v shows the plan",
+    };
+    advice.to_owned()
+}

@@ -1,0 +1,67 @@
+//! A pool of calls whose memory is reused.
+
+use crate::event::{Abi, Call, CallId, EntryState, Event, EventKind, ExitState, PidTranslation};
+use smallvec::SmallVec;
+
+/// The maximum number of calls in the pool.
+const POOL_MAX: usize = 16_384;
+/// The maximum payload capacity that a pooled call keeps, in bytes.
+const PAYLOAD_KEPT: usize = 256;
+
+/// Emitted calls, reset to the state of new ones.
+#[derive(Default)]
+pub(super) struct CallPool {
+    #[expect(clippy::vec_box, reason = "the boxes themselves are reused")]
+    calls: Vec<Box<Call>>,
+}
+
+impl CallPool {
+    /// Returns a new call, in the memory of a pooled one if there is any.
+    #[inline]
+    pub fn take(&mut self, id: CallId, abi: Abi, nr: i64) -> Box<Call> {
+        if let Some(mut call) = self.calls.pop() {
+            (call.id, call.abi, call.nr) = (id, abi, nr);
+            return call;
+        }
+        Box::new(Call {
+            id,
+            abi,
+            nr,
+            entry: EntryState::Seen,
+            exit: ExitState::Pending,
+            args: None,
+            pieces: SmallVec::new(),
+            payload: Vec::new(),
+            files: SmallVec::new(),
+            lost_before: 0,
+            shown_pending: false,
+            pids: PidTranslation::default(),
+            ids: Vec::new(),
+            stack: None,
+        })
+    }
+
+    /// Returns the calls among these events to the pool.
+    pub fn recycle(&mut self, events: &mut Vec<Event>) {
+        for event in events.drain(..) {
+            if let EventKind::Call(call) = event.kind {
+                self.put_back(call);
+            }
+        }
+    }
+
+    #[inline]
+    pub fn put_back(&mut self, mut call: Box<Call>) {
+        if self.calls.len() < POOL_MAX {
+            (call.entry, call.exit, call.args, call.shown_pending) = (EntryState::Seen, ExitState::Pending, None, false);
+            call.pids = PidTranslation::default();
+            call.ids.clear();
+            call.pieces.clear();
+            call.payload.clear();
+            call.payload.shrink_to(PAYLOAD_KEPT);
+            call.files.clear();
+            call.stack = None;
+            self.calls.push(call);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Calls from paired records.
+
+use super::fixture::{call_lines, calls, task};
+use crate::bpf::aggregate::tests as aggregate;
+use crate::bpf::record::tests::{returned, written};
+use crate::bpf::record::{CallRecord, RecordKind};
+use crate::engine::{Engine, Settings};
+use crate::event::{Event, EventIndex, EventKind, Synthesized, TaskEnd, TaskId, Time};
+use crate::session::{EventSpec, Role, Scope, Session};
+use crate::source::Round;
+use crate::source::memory::RecordWriter;
+use crate::sys::perf;
+use crate::syscall::ledger::CallsAccount;
+use crate::task::proc_reader::NoProc;
+
+const CALLS: EventIndex = EventIndex(1);
+const READ: i32 = 0;
+
+fn session() -> Session {
+    let mut session = Session { scope: Scope::Command, ..Session::default() };
+    for (role, sample_type) in [(Role::SideBand, perf::SAMPLE_SIDE_BAND), (Role::BpfCall, perf::SAMPLE_BPF)] {
+        let index = EventIndex(session.events.events.len() as u16);
+        session.events.ids.insert(10 + u64::from(index.0), index);
+        let shown = role == Role::BpfCall;
+        session.events.events.push(EventSpec { name: "test".into(), role, sample_type, format: None, shown, terms: Default::default() });
+    }
+    session
+}
+
+/// Returns the events for these records.
+fn run(session: &Session, write: impl FnOnce(&mut RecordWriter), synthesized: Vec<(Time, Synthesized)>) -> (Vec<Event>, Engine) {
+    let mut engine = Engine::new(
+        session,
+        Settings { pending_after: None, fd_paths: true, signals: false, cgroups: false },
+        Box::new(crate::stack::library::Closed),
+    );
+    let mut ring = RecordWriter::new(&session.events, 0);
+    write(&mut ring);
+    let mut events = Vec::new();
+    let round = Round { started: Time(1), chunks: vec![ring.chunk()], synthesized };
+    engine.round(session, round, &mut NoProc, &mut events);
+    engine.end(session, &mut events);
+    (events, engine)
+}
+
+fn record(ring: &mut RecordWriter, of: TaskId, seen: &CallRecord) {
+    ring.sample(CALLS, of, seen.end, &written(seen, &[]));
+}
+
+fn in_flight(seen: &CallRecord, at: u64, last: bool) -> (Time, Synthesized) {
+    let pending = CallRecord { kind: RecordKind::Pending, ..*seen };
+    (Time(at), Synthesized::InFlight { task: task(seen.tid, seen.tid), call: written(&pending, &[]), last, stack: None })
+}
+
+fn counted(issued: u64, lost: u64) -> (Time, Synthesized) {
+    (Time(10_000), Synthesized::Count { event: CALLS, issued, lost, from_afar: 0 })
+}
+
+#[test]
+fn each_paired_record_is_a_call() {
+    let session = session();
+    let unseen = CallRecord { no_entry: true, ret: -13, ..returned(7, READ, 60, 60) };
+    let (events, engine) = run(
+        &session,
+        |ring| {
+            record(ring, task(7, 7), &returned(7, READ, 10, 30));
+            record(ring, task(7, 7), &returned(7, READ, 31, 39));
+            record(ring, task(7, 7), &CallRecord { kind: RecordKind::Unseen, lost: 2, ..returned(7, READ, 40, 50) });
+            record(ring, task(7, 7), &unseen);
+        },
+        vec![counted(6, 2)],
+    );
+    assert_eq!(call_lines(&events), ["7 0@10 = 0 (20)", "7 0@31 = 0 (8)", "7 0@40 Unseen", "7 0@60 unseen = -13 (?)"]);
+    assert_eq!(calls(&events).iter().map(|call| call.lost_before).collect::<Vec<_>>(), [0, 0, 2, 0]);
+    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 6, printed: 4, lost: 2 }));
+    assert_eq!(engine.ledger().disagreements().count(), 0);
+}
+
+#[test]
+fn a_call_in_flight_is_shown_and_completed() {
+    let session = session();
+    let (quick, slow) = (returned(7, READ, 10, 500), CallRecord { shown: true, ..returned(8, READ, 20, 600) });
+    let (events, engine) = run(
+        &session,
+        |ring| {
+            record(ring, task(7, 7), &quick);
+            record(ring, task(8, 8), &slow);
+        },
+        vec![in_flight(&slow, 300, false), in_flight(&returned(9, READ, 30, 0), 700, true), counted(3, 0)],
+    );
+    assert_eq!(call_lines(&events), ["pending: 8 0@20 Pending", "7 0@10 = 0 (490)", "8 0@20 = 0 (580)", "9 0@30 Pending"]);
+    assert!(calls(&events)[1].shown_pending && !calls(&events)[0].shown_pending);
+    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 3, printed: 3, lost: 0 }));
+    assert_eq!(engine.ledger().disagreements().count(), 0);
+}
+
+/// The call was shown as in flight, so its end must be shown too; and it is not counted as lost, because it has its
+/// line.
+#[test]
+fn a_call_in_flight_whose_record_is_lost_ends_unseen() {
+    let session = session();
+    let (first, second) = (returned(7, READ, 10, 0), returned(8, READ, 20, 0));
+    let (events, engine) = run(
+        &session,
+        |ring| record(ring, task(7, 7), &CallRecord { lost: 1, ..returned(7, READ, 800, 900) }),
+        vec![in_flight(&first, 300, false), in_flight(&second, 301, false), counted(3, 2)],
+    );
+    let expected = ["pending: 7 0@10 Pending", "pending: 8 0@20 Pending", "7 0@10 Unseen", "7 0@800 = 0 (100)", "8 0@20 Unseen"];
+    assert_eq!(call_lines(&events), expected);
+    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 3, printed: 3, lost: 0 }));
+}
+
+#[test]
+fn task_ends_have_the_kernel_s_exit_code() {
+    let session = session();
+    let ends = |code: i64| CallRecord { kind: RecordKind::TaskEnd, ret: code, ..returned(7, READ, 0, 40) };
+    for (code, end) in [(0x300, TaskEnd::Exited(3)), (9, TaskEnd::Killed(9)), (0x8b, TaskEnd::Killed(11))] {
+        // Older kernels remove the task's perf events before the programs write the record.
+        for exit_at in [41, 39] {
+            let (events, engine) = run(
+                &session,
+                |ring| {
+                    if exit_at > 40 {
+                        record(ring, task(7, 7), &ends(code));
+                    }
+                    ring.exit(task(7, 7), task(1, 1), Time(exit_at));
+                    if exit_at < 40 {
+                        record(ring, task(7, 7), &ends(code));
+                    }
+                },
+                vec![counted(0, 0)],
+            );
+            let lines: Vec<_> =
+                events.iter().filter_map(|event| if let EventKind::Exit(end) = event.kind { Some(end) } else { None }).collect();
+            assert_eq!(lines, [end]);
+            assert_eq!(engine.ledger().disagreements().count(), 0, "the end of a task is no call");
+        }
+    }
+}
+
+/// One aggregate comes as a record and one from /proc, 8 calls together. Calls of a thread that executed a program keep
+/// the thread's old tid.
+#[test]
+fn aggregated_calls_are_emitted_together() {
+    let session = session();
+    let body = |calls| aggregate::written(&[(READ as u32, [calls, 500 * calls, 500, 500], 0, &[(300, 1)])]);
+    let sums =
+        CallRecord { kind: RecordKind::Aggregate, ret: 5, pid: 7, args: [aggregate::ALL, 0, 0, 0, 0, 0], ..returned(9, READ, 0, 700) };
+    let (events, engine) = run(
+        &session,
+        |ring| {
+            record(ring, task(7, 7), &returned(7, READ, 10, 30));
+            ring.sample(CALLS, task(7, 7), Time(700), &written(&sums, &body(5)));
+            ring.sample(CALLS, task(7, 7), Time(701), &written(&sums, &body(5)[..100]));
+        },
+        vec![
+            (
+                Time(800),
+                Synthesized::InFlight {
+                    task: task(8, 8),
+                    call: written(&CallRecord { tid: 8, ..sums }, &body(3)),
+                    last: true,
+                    stack: None,
+                },
+            ),
+            counted(11, 2),
+        ],
+    );
+    let aggregates: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Aggregate(aggregate) => Some((event.task, aggregate.calls(), aggregate.sums[0].nr)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(aggregates, [(task(7, 9), 5, i64::from(READ)), (task(8, 8), 3, i64::from(READ))]);
+    assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 11, printed: 9, lost: 2 }));
+    assert_eq!(engine.ledger().disagreements().count(), 0);
+}
+
+/// The content of such a record is unknown, but the account shows that it is missing.
+#[test]
+fn an_unreadable_record_shows_in_the_account() {
+    let session = session();
+    let (events, engine) = run(
+        &session,
+        |ring| {
+            record(ring, task(7, 7), &returned(7, READ, 10, 30));
+            ring.sample(CALLS, task(7, 7), Time(50), &[0xff; 100]);
+        },
+        vec![counted(2, 0)],
+    );
+    assert_eq!(call_lines(&events).len(), 1);
+    assert_eq!(engine.ledger().disagreements().count(), 1);
+}

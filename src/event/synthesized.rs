@@ -1,0 +1,110 @@
+//! Synthesized records: facts that rtrace reads outside the rings, stored as records of the stream.
+//!
+//! Examples are the comms of tasks that existed before the trace, the targets of descriptors in /proc/PID/fd, and the
+//! counts of the events. Each record has the time at which its fact held, and is merged with the kernel's records by
+//! time. A replay therefore needs nothing of the machine that it runs on.
+
+use super::{Abi, EventIndex, FileId, TaskId, Time};
+
+/// A mapping of a file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct FileMapping {
+    pub start: u64,
+    /// The address behind the last byte.
+    pub end: u64,
+    /// The offset in the file, in bytes.
+    pub offset: u64,
+    pub file: FileId,
+    pub path: Vec<u8>,
+}
+
+/// The user-space registers and stack of a task that sleeps in a call.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct StackMemory {
+    /// The task's registers have 64 bits; otherwise 32.
+    pub is_wide: bool,
+    /// The registers that are known: one bit for each `PERF_REG_*` (asm/perf_regs.h).
+    pub mask: u64,
+    /// The values of these registers, 8 bytes each, in the order of the bits.
+    pub registers: Vec<u8>,
+    /// The bytes from the stack pointer upwards, as far as they were copied.
+    pub stack: Vec<u8>,
+}
+
+/// A synthesized record: one fact that held at the record's time.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Synthesized {
+    /// rtrace forked a child: the program that it will execute, the descriptors that the program inherits with their
+    /// files (readlink(2) of /proc/PID/fd/N), and its cgroup. All calls of this task before its execve are rtrace's own
+    /// set-up, which does not change those descriptors.
+    Spawned {
+        task: TaskId,
+        path: Vec<u8>,
+        argv: Vec<Vec<u8>>,
+        fds: Vec<(i32, Vec<u8>)>,
+        #[serde(default)]
+        cgroup: Option<Vec<u8>>,
+        /// As in [`Synthesized::Task`].
+        nested: bool,
+    },
+    /// The child that rtrace forked has executed its program, and has this comm now. If only some tasks are traced, the
+    /// stream may not have that execve.
+    Executed { task: TaskId, comm: Vec<u8> },
+    /// A task that existed before the trace: its comm, parent process, and start time (CLOCK_MONOTONIC, from starttime
+    /// in /proc/PID/stat; rounded down). `nested`: the task is in a pid namespace below rtrace's, and uses other
+    /// numbers for tasks.
+    Task { task: TaskId, comm: Vec<u8>, ppid: i32, started: Time, cgroup: Option<Vec<u8>>, abi: Option<Abi>, nested: bool },
+    /// The task had ended before rtrace read its /proc files.
+    NoTask { tid: i32 },
+    /// The target of a process's descriptor (readlink(2) of /proc/PID/fd/N), read between `from` and the record's time;
+    /// `None` if the descriptor was not open.
+    Fd { pid: i32, fd: i32, path: Option<Vec<u8>>, from: Time },
+    /// The executable mappings that a process had before the stream began (/proc/PID/maps).
+    Maps { pid: i32, maps: Vec<FileMapping> },
+    /// An event's count and the number of its dropped records, as read(2) returns them with PERF_FORMAT_LOST, summed
+    /// over all CPUs and tasks. `from_afar` is the maximum number of hits that were counted after the event had been
+    /// disabled, and have no record ([`crate::syscall::ledger::Ledger::count`]).
+    Count {
+        event: EventIndex,
+        issued: u64,
+        lost: u64,
+        #[serde(default)]
+        from_afar: u64,
+    },
+    /// The same counts for all events of the tracefs instance together, from its `per_cpu/cpuN/stats`: the kernel does
+    /// not count the events separately.
+    InstanceCount { issued: u64, lost: u64 },
+    /// The number of calls that the BPF programs filtered out on request, over all CPUs and tasks. No event's count
+    /// includes them.
+    LeftOut { calls: u64 },
+    /// A call in flight, as the BPF programs have it at the record's time ([`crate::bpf::record`]). `last` means that
+    /// tracing has ended and no further record of the call will follow. The record can also hold aggregated sums: those
+    /// of a task that has just ended, or at the end of the trace those of a living task.
+    InFlight {
+        task: TaskId,
+        call: Vec<u8>,
+        last: bool,
+        /// The registers and stack for the call chain, if one was requested.
+        #[serde(default)]
+        stack: Option<StackMemory>,
+    },
+    /// A call in which a task slept when tracing began, if no BPF program records it: its registers as in
+    /// /proc/PID/task/TID/syscall. The task did not run between the beginning of tracing and the record's time, nor
+    /// while its files were read.
+    Sleeping { task: TaskId, nr: i64, args: [u64; 6], stack: Option<StackMemory> },
+    /// A ring was full when rtrace read it, at the record's time. The kernel may have dropped records after the ring's
+    /// last one; it writes a LOST record for them only before the ring's next record.
+    Full { cpu: u32 },
+    /// Other BPF programs on the same tracepoint may have suppressed samples; these are their ids
+    /// (PERF_EVENT_IOC_QUERY_BPF).
+    Silenced { event: EventIndex, programs: Vec<u32> },
+    /// The command ended, with the status word of wait(2).
+    Reaped { pid: i32, status: i32 },
+}
+
+impl Synthesized {
+    /// Returns the approximate size in bytes of the data that the record owns. Only the frequent kinds are counted.
+    pub fn bytes(&self) -> usize {
+        if let Synthesized::InFlight { call, .. } = self { call.len() } else { 0 }
+    }
+}

@@ -1,0 +1,85 @@
+//! Synthesizes records of the state that the first records of a trace build on.
+
+use super::Run;
+use crate::event::{Synthesized, TaskId, Time};
+use crate::kernel::{elf, machine, procfs};
+use crate::say;
+use crate::session::Targets;
+use crate::source::proc_reader;
+use crate::sys::spawn::Program;
+use crate::sys::{caller, clock, rights};
+use anyhow::Context;
+
+impl Run<'_> {
+    /// Synthesizes records of the state before the first record.
+    pub(super) fn synthesize_first(&mut self, program: Option<&Program>) {
+        if let Err(why) = self.drain.enable_moves() {
+            say!("rtrace: moves of tasks between cgroups are not seen: {why:#}");
+        }
+        // In a system-wide trace, the timer's set-up is seen as well.
+        let seen = self.child.as_ref().filter(|_| !matches!(self.plan.targets, Targets::Tasks { .. })).map(|child| child.pid);
+        if let (Some(pid), Some(program)) = (seen, program) {
+            let task = TaskId { pid, tid: pid };
+            let argv = program.argv.iter().map(|a| a.to_bytes().to_vec()).collect();
+            let fds = if self.plan.fds.is_ok() {
+                procfs::inheritable_fds(pid).into_iter().filter(|(fd, _)| !caller::was_closed(*fd)).collect()
+            } else {
+                Vec::new()
+            };
+            let nested = procfs::status(pid).is_none_or(|status| status.is_nested);
+            self.drain.synthesized(Synthesized::Spawned {
+                task,
+                path: program.path.to_bytes().to_vec(),
+                argv,
+                fds,
+                cgroup: procfs::cgroup(pid),
+                nested,
+            });
+        }
+        let mut reader = proc_reader::TaskReader::new(self.plan.engine.cgroups);
+        for task in self.plan.targets.tasks() {
+            // Changes during the read are reported by records with later times.
+            let before = clock::now();
+            if let Some(record) = reader.read(task) {
+                self.drain.synthesize_at(before, record);
+            }
+        }
+    }
+
+    /// Synthesizes the record of the command's exec. In a trace of a cgroup or a user, the command may become a target
+    /// after its execve, which is then not seen.
+    pub(super) fn synthesize_executed(&mut self, at: Time) {
+        let pid = self.child.as_ref().filter(|_| self.plan.targets.is_open_ended()).map(|child| child.pid);
+        if let Some((pid, comm)) = pid.and_then(|pid| Some((pid, procfs::comm(pid)?))) {
+            self.drain.synthesize_at(at, Synthesized::Executed { task: TaskId { pid, tid: pid }, comm });
+        }
+    }
+
+    /// Synthesizes records of the targets' mappings. Later mappings have records of their own.
+    pub(super) fn synthesize_maps(&mut self) {
+        if self.plan.maps {
+            self.plan.targets.processes().into_iter().filter_map(proc_reader::maps).for_each(|record| self.drain.synthesized(record));
+        }
+    }
+
+    /// Enables the events. If no BPF program lists the calls in flight, they are read from /proc.
+    pub(super) fn enable(&mut self) -> anyhow::Result<()> {
+        self.drain.enable().context("cannot enable the events")?;
+        rights::drop_after_arming(self.plan.events.iter().any(|event| event.spec.format.is_some()));
+        if !matches!(self.plan.targets, Targets::Tasks { .. }) || self.plan.bpf.is_some() || !self.plan.traces_calls() {
+            return Ok(());
+        }
+        let wants_stacks = self.plan.events.iter().any(|event| event.stack.sample_type() != 0);
+        for task in self.plan.targets.tasks() {
+            let abi = || match elf::program_of_thread(task) {
+                Ok(elf::Program::Elf(abi)) => abi,
+                _ => machine::NATIVE_ABI,
+            };
+            let wanted = |record: &Synthesized| matches!(record, Synthesized::Sleeping { nr, .. } if self.plan.gate.selects(abi(), *nr));
+            if let Some((time, record)) = proc_reader::sleeping(task, wants_stacks).filter(|(_, record)| wanted(record)) {
+                self.drain.synthesize_at(time, record);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! Describes a run as a [`Session`].
+
+use crate::arm::Armed;
+use crate::kernel::{cgroups, machine, procfs};
+use crate::plan::Plan;
+use crate::session::{Scope, Session, Targets};
+use crate::sys::clock;
+
+/// Returns the session of a trace with this plan and these armed events.
+pub(super) fn session(plan: &Plan, armed: &Armed) -> Session {
+    let cgroups_from_root = procfs::is_in_initial_cgroup_namespace();
+    Session {
+        started: clock::now(),
+        realtime_offset: clock::realtime_offset(),
+        abi: machine::NATIVE_ABI,
+        release: machine::release().unwrap_or_default(),
+        events: armed.table.clone(),
+        scope: match plan.targets {
+            Targets::Command => Scope::Command,
+            Targets::Tasks { .. } => Scope::Tasks,
+            Targets::SystemWide | Targets::Cgroup(_) | Targets::User(_) => Scope::System,
+        },
+        processes: armed.processes().map(<[i32]>::to_vec),
+        fds_complete: plan.fds.is_ok(),
+        namespaces_complete: plan.namespaces_complete,
+        names: plan.names.iter().cloned().collect(),
+        excluded: plan.left_out().into_iter().chain(procfs::pids_outside_namespace().iter().copied()).collect(),
+        frames_max: plan.frames_max.clone(),
+        copied_bytes: plan.copied_bytes,
+        cgroups_from_root,
+        of_cgroup: matches!(plan.targets, Targets::Cgroup(_)) && plan.bpf.is_none(),
+        cgroups: if plan.engine.cgroups && !cgroups_from_root { cgroups::by_number() } else { Vec::new() },
+        fields_have_other_numbers: !procfs::is_in_initial_pid_namespace(),
+    }
+}
