@@ -1,4 +1,4 @@
-//! One run of rtrace and what it left: lines, notes, verdict, status.
+//! One run of rtrace and its results: lines, notices, verdict, status.
 
 use crate::line::{self, Line};
 use crate::machine::{self, Machine};
@@ -11,23 +11,25 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// No run takes so long; a test that hangs fails here. `RTRACE_TEST_PATIENCE` says how many seconds where a machine is slow.
-static PATIENCE: LazyLock<Duration> = LazyLock::new(|| {
+/// The longest time that a run may take; a test that hangs fails after it. `RTRACE_TEST_PATIENCE` sets it in seconds,
+/// for a slow machine.
+pub static PATIENCE: LazyLock<Duration> = LazyLock::new(|| {
     let asked = std::env::var("RTRACE_TEST_PATIENCE").ok().and_then(|seconds| seconds.parse().ok());
     Duration::from_secs(asked.unwrap_or(120))
 });
 
-/// What a finished run left.
+/// The results of a finished run.
 #[derive(Debug, Default)]
 pub struct Trace {
     pub status: i32,
-    /// The file of `-o`.
+    /// The content of the file of `-o`.
     pub text: String,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// `rtrace: N calls issued, P printed, L lost`, and where lines were kept back on request `, H held back as asked`.
+/// The numbers of `rtrace: N calls issued, P printed, L lost`, with `, H held back as asked` if a condition held back
+/// calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub issued: u64,
@@ -38,31 +40,31 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Nothing is unaccounted for.
+    /// Whether the numbers add up.
     pub fn adds_up(&self) -> bool {
         self.printed + self.lost + self.held_back + self.given_up == self.issued
     }
 }
 
-/// A run that is under way. Its lines go to a file, its verdict to stderr (`-v`).
+/// A run in progress. Its lines go to a file, and its verdict to stderr (`-v`).
 pub struct Running<'m> {
     machine: &'m Machine,
     child: Child,
     name: String,
 }
 
-/// Runs `rtrace -v -o FILE` with these options on this command and waits for its end.
+/// Runs `rtrace -v -o FILE` with these options on this command, and waits for its end.
 pub fn trace(machine: &Machine, options: &[&str], command: &[&str]) -> Trace {
     start(machine, options, command).finish()
 }
 
-/// The same on `workload` with these words.
+/// Does the same on `workload` with these words.
 pub fn workload(machine: &Machine, options: &[&str], words: &str) -> Trace {
     start_workload(machine, options, words).finish()
 }
 
-/// The same where rtrace has no CPU before its turn comes, so that a tiny ring is overrun: whoever was given a policy
-/// keeps it.
+/// Does the same with an rtrace that takes no real-time priority, because the caller has set its policy, so that a tiny
+/// ring is overrun.
 pub fn overrun(machine: &Machine, options: &[&str], words: &str) -> Trace {
     let name = new_name();
     let program = machine::workload();
@@ -78,14 +80,15 @@ pub fn start_workload<'m>(machine: &'m Machine, options: &[&str], words: &str) -
     start(machine, options, &command)
 }
 
-/// Starts it in a process group of its own, as a shell would.
+/// Starts rtrace in its own process group, as a shell would.
 pub fn start<'m>(machine: &'m Machine, options: &[&str], command: &[&str]) -> Running<'m> {
     let name = new_name();
     let words = traced(machine, &name, options, command);
     spawn(machine, Place::Background, machine::rtrace(), &words, name)
 }
 
-/// Starts it as the foreground of a terminal of its own, whose other side is given: what is written there is typed.
+/// Starts rtrace as the foreground of its own terminal, and returns the terminal's other side: text that is written
+/// there is typed.
 pub fn start_on_a_terminal<'m>(machine: &'m Machine, options: &[&str], command: &[&str]) -> (Running<'m>, File) {
     use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("there are pseudoterminals");
@@ -96,7 +99,7 @@ pub fn start_on_a_terminal<'m>(machine: &'m Machine, options: &[&str], command: 
     (spawn(machine, Place::Terminal(theirs), machine::rtrace(), &words, name), ours.into())
 }
 
-/// The words for `rtrace -v -o FILE` with these options on this command.
+/// Returns the words for `rtrace -v -o FILE` with these options on this command.
 fn traced(machine: &Machine, name: &str, options: &[&str], command: &[&str]) -> Vec<String> {
     let lines = machine.path(&format!("{name}.lines"));
     let engine = machine::engine_asked_for().filter(|_| !options.contains(&"--engine"));
@@ -110,24 +113,26 @@ fn traced(machine: &Machine, name: &str, options: &[&str], command: &[&str]) -> 
     words
 }
 
-/// Runs rtrace with these words and no others.
+/// Runs rtrace with exactly these words.
 pub fn plain(machine: &Machine, words: &[&str]) -> Trace {
     spawn(machine, Place::Background, machine::rtrace(), words, new_name()).finish()
 }
 
-/// Runs a shell line in which `$rtrace` and `$workload` are what they say and `$dir` is the test's directory.
+/// Runs a shell line in which `$rtrace` and `$workload` are the paths of these programs, and `$dir` is the directory of
+/// the test.
 pub fn shell(machine: &Machine, script: &str) -> Trace {
     start_shell(machine, script).finish()
 }
 
-/// Runs a shell line in which `$engine` is the option for the engine under test, besides; what it writes to its standard output passes for what `-o` wrote.
+/// Runs a shell line in which `$engine` is also defined, as the option for the engine under test. The text of the
+/// result is its standard output, instead of the file of `-o`.
 pub fn shell_with_engine(machine: &Machine, script: &str) -> Trace {
     let engine = machine::engine_asked_for().map(|engine| format!("--engine {engine}")).unwrap_or_default();
     let trace = shell(machine, &format!("engine='{engine}'; export engine; {script}")).succeeded();
     Trace { text: trace.stdout.clone(), ..trace }
 }
 
-/// Starts the same.
+/// Starts such a shell line.
 pub fn start_shell<'m>(machine: &'m Machine, script: &str) -> Running<'m> {
     spawn(machine, Place::Background, "sh", &["-c", script], new_name())
 }
@@ -138,11 +143,11 @@ fn new_name() -> String {
     format!("run{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Where a run takes place.
+/// The session and process group of a run.
 enum Place {
-    /// In a process group of its own.
+    /// In its own process group.
     Background,
-    /// In a session of its own, as the foreground of this terminal.
+    /// In its own session, as the foreground of this terminal.
     Terminal(OwnedFd),
 }
 
@@ -160,7 +165,7 @@ fn spawn<'m>(machine: &'m Machine, place: Place, program: &str, words: &[impl As
             command
         }
     };
-    // Whoever runs the tests in the background of a shell hands down an ignored SIGINT.
+    // A shell that runs the tests in the background makes them ignore SIGINT.
     let child = command
         .args(["--default-signal=INT", program])
         .args(words)
@@ -182,27 +187,27 @@ impl Running<'_> {
         rustix::process::Pid::from_child(&self.child)
     }
 
-    /// Waits until lines fulfil a condition: rtrace shows what it has while it runs.
+    /// Waits until the lines written so far fulfil a condition.
     pub fn wait_for(&mut self, what: &str, condition: impl Fn(&[Line]) -> bool) {
         self.wait_until(what, |run| condition(&line::parse(&run.read("lines"))));
     }
 
-    /// Waits until what was printed fulfils a condition.
+    /// Waits until the messages printed so far fulfil a condition.
     pub fn wait_for_text(&mut self, what: &str, condition: impl Fn(&str) -> bool) {
         self.wait_until(what, |run| condition(&run.read("lines")));
     }
 
-    /// There is something to be seen.
+    /// The condition that there is any line.
     pub fn has_lines(&self) -> bool {
         !self.read("lines").is_empty()
     }
 
-    /// Waits until the command has written just this.
+    /// Waits until the output of the command is exactly this.
     pub fn wait_for_output(&mut self, text: &str) {
         self.wait_until(text, |run| run.read("stdout") == text);
     }
 
-    /// Waits until what the command has written so far fulfils a condition, or the command is over.
+    /// Waits until the output of the command so far fulfils a condition, or the command has ended.
     pub fn wait_for_stdout(&mut self, condition: impl Fn(&str) -> bool) {
         let start = Instant::now();
         while !condition(&self.read("stdout")) && start.elapsed() < *PATIENCE {
@@ -223,7 +228,7 @@ impl Running<'_> {
         }
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the run.
     pub fn finish(mut self) -> Trace {
         let start = Instant::now();
         let status = loop {
@@ -242,7 +247,7 @@ impl Running<'_> {
     }
 }
 
-/// What rtrace did not wait for, or a test gave up on.
+/// Kills processes that rtrace did not wait for, or that a failed test has left.
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         let _ = rustix::process::kill_process_group(self.pid(), rustix::process::Signal::KILL);
@@ -250,7 +255,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// As a shell counts: 128 and the signal's number for a death by signal.
+/// Returns the status as a shell reports it: 128 plus the signal's number for a death by signal.
 fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
@@ -260,13 +265,13 @@ impl Trace {
         line::parse(&self.text)
     }
 
-    /// The verdict, which stands last on stderr.
+    /// Returns the verdict, which is the last line on stderr.
     pub fn verdict(&self) -> Verdict {
         let verdict = self.stderr.lines().rev().find_map(verdict);
         verdict.unwrap_or_else(|| panic!("no verdict, status {}, stderr:\n{}", self.status, self.stderr))
     }
 
-    /// Holds that nothing is unaccounted for, by the test's own count of the lines, and gives the verdict.
+    /// Checks that the numbers add up with the test's own count of the lines, and returns the verdict.
     pub fn conserved(&self) -> Verdict {
         let verdict = self.verdict();
         let lines = self.lines();
@@ -275,7 +280,7 @@ impl Trace {
         verdict
     }
 
-    /// The tags of the tagged calls that have a line, sorted.
+    /// Returns the sorted tags of the tagged calls that have a line.
     pub fn tags(&self) -> Vec<u64> {
         let lines = self.lines();
         let tagged = line::calls(&lines).into_iter().filter(|(_, call)| call.name == "lseek");
@@ -284,7 +289,7 @@ impl Trace {
         tags
     }
 
-    /// How many calls of this name have a line.
+    /// Returns how many calls of this name have a line.
     pub fn count(&self, name: &str) -> u64 {
         line::calls(&self.lines()).iter().filter(|(_, call)| call.name == name).count() as u64
     }
@@ -294,7 +299,7 @@ impl Trace {
         self
     }
 
-    /// What `workload` says it issued of a call.
+    /// Returns how many calls of this name `workload` issued, as it printed itself.
     pub fn issued(&self, name: &str) -> u64 {
         let fact = self.stdout.lines().find_map(|l| l.strip_prefix("issued ")?.strip_prefix(name)?.trim().parse().ok());
         fact.unwrap_or_else(|| panic!("no count of {name} in {:?}, stderr:\n{}", self.stdout, self.stderr))
