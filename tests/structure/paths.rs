@@ -1,11 +1,10 @@
-//! The Rust files below a folder, and the modules that their paths lead to.
+//! Lists the Rust files below a folder, and finds the modules that their paths refer to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All files below `root` that are modules of it, with the names of their modules. `main.rs`, `lib.rs` and `mod.rs` of
-/// `root`
-/// itself have none.
+/// Returns all `.rs` files below `root`, each with the path of its module. The path is empty for `main.rs`, `lib.rs`
+/// and `mod.rs` in `root` itself.
 pub fn files(root: &Path) -> Vec<(PathBuf, Vec<String>)> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -32,23 +31,22 @@ fn module(file: &Path) -> Vec<String> {
     names
 }
 
-/// A path to a module beside the file's own topmost one.
+/// A path in the source that begins at a topmost module.
 #[derive(Debug)]
-pub struct Used {
+pub struct ModulePath {
     pub line: usize,
-    /// The topmost module that it leads to.
+    /// The name of the topmost module.
     pub name: String,
 }
 
-/// The topmost modules that a file's paths lead to: those from `crate` (and `prefix` below it), and those from `super`
-/// that
-/// leave the topmost module. `depth`: how many modules the file's own is below the root, itself included.
-pub fn used(text: &str, depth: usize, prefix: &[&str]) -> Vec<Used> {
+/// Returns the paths of a file that refer to topmost modules: those from `crate` (and `prefix` below it), and those
+/// from `super` that leave the file's own topmost module. `depth` is the length of the path of the file's module.
+pub fn paths_to_modules(text: &str, depth: usize, prefix: &[&str]) -> Vec<ModulePath> {
     let tokens = tokens(text);
     let word = |at: usize| tokens.get(at).map_or("", |token| token.1);
     let is_path = |at: usize| word(at) == ":" && word(at + 1) == ":";
     let mut found = Vec::new();
-    // The braces that are open, and whether a module begins with each.
+    // One entry for each open brace: whether it is that of a module.
     let mut braces: Vec<bool> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -79,9 +77,9 @@ pub fn used(text: &str, depth: usize, prefix: &[&str]) -> Vec<Used> {
     found
 }
 
-/// The first names of the paths that begin here: of one, or of each in braces.
-fn names(tokens: &[(usize, &str)], found: &mut Vec<Used>) {
-    let mut add = |(line, name): (usize, &str)| found.push(Used { line, name: name.to_owned() });
+/// Adds the first names of the paths that begin with these tokens: that of a single path, or those of a list in braces.
+fn names(tokens: &[(usize, &str)], found: &mut Vec<ModulePath>) {
+    let mut add = |(line, name): (usize, &str)| found.push(ModulePath { line, name: name.to_owned() });
     if tokens.first().is_none_or(|token| token.1 != "{") {
         return tokens.first().copied().into_iter().for_each(add);
     }
@@ -98,7 +96,7 @@ fn names(tokens: &[(usize, &str)], found: &mut Vec<Used>) {
     }
 }
 
-/// Names and signs with their lines, without comments, strings, characters and lifetimes.
+/// Returns names and punctuation with their line numbers, without comments, strings, characters and lifetimes.
 fn tokens(text: &str) -> Vec<(usize, &str)> {
     let mut tokens = Vec::new();
     let (mut at, mut line) = (0, 1);
@@ -136,7 +134,7 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Comments nest.
+/// Returns the length of a block comment. Block comments nest in Rust.
 fn comment(text: &str) -> usize {
     let (mut open, mut at) = (1, 2);
     while open > 0 && at < text.len() {
@@ -148,6 +146,7 @@ fn comment(text: &str) -> usize {
     at
 }
 
+/// Returns the length of a string literal.
 fn string(text: &str) -> usize {
     let mut escaped = true;
     let end = text.find(|c| {
@@ -158,7 +157,7 @@ fn string(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 1)
 }
 
-/// A raw string, from its hashes on.
+/// Returns the length of a raw string from its hashes on, or `None` if the text is not one.
 fn raw(text: &str) -> Option<usize> {
     let hashes = text.find(|c| c != '#')?;
     let inside = text[hashes..].strip_prefix('"')?;
@@ -166,7 +165,7 @@ fn raw(text: &str) -> Option<usize> {
     Some(hashes + 1 + inside.find(&closing)? + closing.len())
 }
 
-/// A character, or the sign before a lifetime's name.
+/// Returns the length of a character literal, or 1 for the apostrophe of a lifetime.
 fn character(text: &str) -> usize {
     let mut chars = text.char_indices().skip(1);
     match (chars.next(), chars.next()) {
