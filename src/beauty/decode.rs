@@ -125,6 +125,49 @@ impl<'a> Decoded<'a> {
     }
 }
 
+/// The values of an argument at the entry and at the exit of its call.
+#[derive(Debug, PartialEq)]
+pub enum Values<'a> {
+    Entry(Value<'a>),
+    Exit(Value<'a>),
+    /// At entry, and at exit: the kernel reads and writes this memory. Few arguments have both, so they are boxed.
+    Both(Box<[Value<'a>; 2]>),
+}
+
+impl<'a> Values<'a> {
+    /// Returns the value at entry, if there is one.
+    #[inline]
+    pub fn entry(&self) -> Option<&Value<'a>> {
+        match self {
+            Values::Entry(value) => Some(value),
+            Values::Exit(_) => None,
+            Values::Both(both) => Some(&both[0]),
+        }
+    }
+
+    /// Returns the value at entry, if there is one.
+    pub fn into_entry(self) -> Option<Value<'a>> {
+        match self {
+            Values::Entry(value) => Some(value),
+            Values::Exit(_) => None,
+            Values::Both(both) => {
+                let [entry, _] = *both;
+                Some(entry)
+            }
+        }
+    }
+
+    /// Returns the value at exit, if there is one.
+    #[inline]
+    pub fn exit(&self) -> Option<&Value<'a>> {
+        match self {
+            Values::Entry(_) => None,
+            Values::Exit(value) => Some(value),
+            Values::Both(both) => Some(&both[1]),
+        }
+    }
+}
+
 /// An argument of a call. Its values are decoded on demand.
 #[derive(Clone, Copy)]
 pub struct Argument<'d, 'a> {
@@ -172,46 +215,37 @@ impl<'a> Argument<'_, 'a> {
         is_default(self.decoded.signature.args, self.index, value, registers)
     }
 
-    /// Returns the value at entry: that of the register, or of the memory that it points to. Returns `None` for memory
-    /// that the kernel only writes, and for memory that was copied at exit but not at entry.
+    /// Returns the value at entry, the value at exit, or both. An argument in a register has a value at entry. Memory
+    /// that the kernel writes has one at exit: its content, or its address if it was not copied or not written.
     #[inline]
-    pub fn entry(&self) -> Option<Value<'a>> {
+    pub fn values(&self) -> Values<'a> {
         let call = self.decoded.call;
-        let Some(registers) = &call.args else { return Some(Value::Unknown) };
+        let Some(registers) = &call.args else { return Values::Entry(Value::Unknown) };
         let (Some(arg), Some(word)) = (self.row(), self.word()) else {
-            return Some(registers.get(self.index).map_or(Value::Unknown, |register| Value::Hex(*register)));
+            return Values::Entry(registers.get(self.index).map_or(Value::Unknown, |register| Value::Hex(*register)));
         };
         if arg.kind.is_in_register() {
-            return Some(self.decoded.argument(self.index, word, registers));
+            return Values::Entry(self.decoded.argument(self.index, word, registers));
         }
         let address = word.raw(registers);
-        if call.pieces.is_empty() || address == 0 {
-            return (arg.flow != Flow::Out).then_some(Value::Unread(address));
-        }
-        let reader = |moment| MemoryReader::new(call, self.decoded.context, self.index as u8, moment);
-        let was_copied = |exit| reader(Moment::Exit).was_copied(address, exit);
+        let has_copies = !call.pieces.is_empty() && address != 0;
         match arg.flow {
-            Flow::Out => None,
-            Flow::In => Some(self.pointed(reader(Moment::Entry), arg, address)),
-            Flow::InOut if !was_copied(true) => Some(self.pointed(reader(Moment::Exit).without_written(), arg, address)),
-            Flow::InOut => was_copied(false).then(|| self.pointed(reader(Moment::Entry), arg, address)),
+            Flow::Out if !has_copies => Values::Exit(Value::Unread(address)),
+            _ if !has_copies => Values::Entry(Value::Unread(address)),
+            _ => self.values_in_memory(arg, address),
         }
     }
 
-    /// Returns the value at exit of memory that the kernel writes, or the address if the memory was not copied or not
-    /// written. Returns `None` for all other arguments, which only have the value of [`Argument::entry`].
-    #[inline]
-    pub fn exit(&self) -> Option<Value<'a>> {
-        let call = self.decoded.call;
-        let arg = self.row().filter(|arg| arg.flow != Flow::In && !arg.kind.is_in_register())?;
-        let (Some(registers), Some(word)) = (&call.args, self.word()) else { return None };
-        let address = word.raw(registers);
-        let reader = MemoryReader::new(call, self.decoded.context, self.index as u8, Moment::Exit);
-        let is_there = !call.pieces.is_empty() && address != 0;
+    fn values_in_memory(&self, arg: &Arg, address: u64) -> Values<'a> {
+        let reader = |moment| MemoryReader::new(self.decoded.call, self.decoded.context, self.index as u8, moment);
+        let was_copied = |exit| reader(Moment::Exit).was_copied(address, exit);
+        let value_at = |moment| self.pointed(reader(moment), arg, address);
         match arg.flow {
-            Flow::Out if !is_there => Some(Value::Unread(address)),
-            Flow::InOut if !is_there || !reader.was_copied(address, true) => None,
-            _ => Some(self.pointed(reader, arg, address)),
+            Flow::In => Values::Entry(value_at(Moment::Entry)),
+            Flow::Out => Values::Exit(value_at(Moment::Exit)),
+            Flow::InOut if !was_copied(true) => Values::Entry(self.pointed(reader(Moment::Exit).without_written(), arg, address)),
+            Flow::InOut if was_copied(false) => Values::Both(Box::new([Moment::Entry, Moment::Exit].map(value_at))),
+            Flow::InOut => Values::Exit(value_at(Moment::Exit)),
         }
     }
 

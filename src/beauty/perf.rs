@@ -19,9 +19,10 @@ mod notice;
 pub mod value;
 mod width;
 
-use super::decode::{Argument, Context, Decoded};
+use super::decode::{Argument, Context, Decoded, Values};
+use super::special::Special;
 use super::style::{Style, StyleContext, Verdict};
-use super::value::{Returned, Value};
+use super::value::Returned;
 use super::{errno, lookup, stamp::Stamps, tracepoint::TracepointDecoder};
 use crate::event::{Call, EntryState, Event, EventKind, ExitState, Time};
 use crate::session::Session;
@@ -61,7 +62,7 @@ fn has_line(event: &Event, session: &Session) -> bool {
 fn beginning(event: &Event, session: &Session) -> Time {
     match &event.kind {
         EventKind::Call(call)
-            if call.entry == EntryState::Seen && lookup::row(call.abi, call.nr).is_some_and(|row| row.name == "execve") =>
+            if call.entry == EntryState::Seen && lookup::row(call.abi, call.nr).is_some_and(|row| row.does == Special::Execve) =>
         {
             call.id.start
         }
@@ -206,10 +207,10 @@ impl Perf {
         let zeros = self.show.zeros || !self.show.arg_names;
         let mut first = true;
         for argument in decoded.args().filter(Argument::is_used) {
-            let (entry, exit) = (argument.entry(), argument.exit());
-            let is_default = |value: &Value| !zeros && argument.is_default(value);
-            if let (Some(only), None) | (None, Some(only)) = (&entry, &exit)
-                && is_default(only)
+            let values = argument.values();
+            if let Values::Entry(only) | Values::Exit(only) = &values
+                && !zeros
+                && argument.is_default(only)
             {
                 continue;
             }
@@ -221,7 +222,7 @@ impl Perf {
                 out.extend_from_slice(argument.name().as_bytes());
                 out.extend_from_slice(b": ");
             }
-            write_argument(out, entry.as_ref(), exit.as_ref(), self.show.prefixes);
+            write_argument(out, &values, self.show.prefixes);
         }
     }
 
@@ -321,11 +322,10 @@ impl Columns {
 }
 
 /// Writes an argument's value, or its values at entry and exit if the call changed it.
-pub fn write_argument(out: &mut Vec<u8>, entry: Option<&Value>, exit: Option<&Value>, prefixes: bool) {
-    match (entry, exit) {
-        (Some(entry), Some(exit)) => change::write(out, entry, exit, prefixes),
-        (Some(only), None) | (None, Some(only)) => value::write(out, only, prefixes),
-        (None, None) => {}
+pub fn write_argument(out: &mut Vec<u8>, values: &Values, prefixes: bool) {
+    match values {
+        Values::Entry(only) | Values::Exit(only) => value::write(out, only, prefixes),
+        Values::Both(both) => change::write(out, &both[0], &both[1], prefixes),
     }
 }
 

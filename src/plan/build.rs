@@ -6,6 +6,7 @@ use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
 use super::{Buffers, PathNames, Plan, PlannedEvent, buffers, criteria, fds, filters, hooks, objects, path_names, paths, sums, target};
 use crate::beauty::row::Syscall;
+use crate::beauty::special::Special;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::user::Output;
 use crate::bpf::{self, Hooks, OwnEvents, TaskScope};
@@ -76,7 +77,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut RunEvents, outputs: 
         Mechanism::OwnEvents { .. } => add.own_events(&armed, &selection, &mut notes)?,
         Mechanism::Raw { .. } => add.raw(&armed, selection.unknown, compat)?,
     }
-    let is_armed = |name: &str| selection.unknown || armed.iter().any(|s| s.name == name);
+    let is_armed = |effect: Special| selection.unknown || armed.iter().any(|row| row.does == effect);
     let fds = decided.fds(&armed, by_bpf);
     let cgroups = matches!(request.show.mode, Mode::Summary | Mode::Both) && request.show.summary_by == SummaryBy::Cgroup;
     add.helpers(decided.needs(&is_armed, by_bpf, fds.is_ok(), cgroups));
@@ -98,7 +99,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut RunEvents, outputs: 
         engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals, cgroups },
         gate,
         // Sharing of pid namespaces is derived from the same calls as sharing of descriptors.
-        namespaces_complete: fds.is_ok() && is_armed("unshare") && is_armed("setns"),
+        namespaces_complete: fds.is_ok() && is_armed(Special::Unshare) && is_armed(Special::Setns),
         fds,
         path_names,
         maps,
@@ -186,7 +187,7 @@ impl PlanInputs<'_> {
     /// has no line at all.
     fn exits(&self) -> TaskEvents {
         let Trace { what, show, run, .. } = self.request;
-        let asked = SYSCALLS.iter().zip(&self.selection.rows).any(|(row, on)| *on && row.name == "exit_group");
+        let asked = SYSCALLS.iter().zip(&self.selection.rows).any(|(row, on)| *on && row.does == Special::ExitGroup);
         let is_limited = !what.items.is_empty() || what.filter.is_some() || !show.paths.is_empty();
         match self.follows_tasks() && !run.quiet {
             false => TaskEvents::None,
@@ -245,13 +246,13 @@ impl PlanInputs<'_> {
     }
 
     /// Returns which further facts must be traced to interpret the calls.
-    fn needs(&self, is_armed: &dyn Fn(&str) -> bool, by_bpf: bool, descriptors: bool, cgroups: bool) -> Needs {
+    fn needs(&self, is_armed: &dyn Fn(Special) -> bool, by_bpf: bool, descriptors: bool, cgroups: bool) -> Needs {
         Needs {
             ends: self.follows_tasks() && !by_bpf,
-            exits_seen: is_armed("exit") && is_armed("exit_group"),
+            exits_seen: is_armed(Special::Exit) && is_armed(Special::ExitGroup),
             signals: self.shown_signals != TaskEvents::None && !by_bpf,
             numbers: !procfs::is_in_initial_pid_namespace(),
-            exec: !by_bpf && (is_armed("execve") || is_armed("execveat")),
+            exec: !by_bpf && (is_armed(Special::Execve) || is_armed(Special::Execveat)),
             descriptors,
             cgroups,
         }

@@ -3,6 +3,8 @@
 use super::PlannedEvent;
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
+use crate::beauty::special::Special;
+use crate::beauty::tables::SYSCALLS;
 use crate::bpf::user::Output;
 use crate::event::EventIndex;
 use crate::kernel::format::Format;
@@ -254,7 +256,8 @@ impl EventAdder<'_> {
     /// descriptors.
     pub fn helpers(&mut self, needs: Needs) {
         if needs.ends && !needs.exits_seen {
-            for name in ["exit", "exit_group"] {
+            let ends_tasks = |row: &&Syscall| matches!(row.does, Special::Exit | Special::ExitGroup);
+            for name in SYSCALLS.iter().filter(ends_tasks).map(|row| row.name) {
                 let Some(row) = lookup::index_by_name(name) else { continue };
                 self.optional(Tracepoint::helper("syscalls", &format!("sys_enter_{name}"), Role::Enter { syscall: row }));
             }

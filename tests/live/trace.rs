@@ -165,9 +165,9 @@ fn spawn<'m>(machine: &'m Machine, place: Place, program: &str, words: &[impl As
             command
         }
     };
-    // A shell that runs the tests in the background makes them ignore SIGINT.
+    // A shell that runs the tests in the background makes them ignore SIGINT and SIGQUIT.
     let child = command
-        .args(["--default-signal=INT", program])
+        .args(["--default-signal=INT,QUIT", program])
         .args(words)
         .stdout(file("stdout"))
         .stderr(file("stderr"))

@@ -9,7 +9,8 @@ const CONTEXT: Context = Context::new(&samples::comms, 8);
 fn args<'a>(row: &'static Syscall, call: &'a Call) -> Vec<(&'static str, Value<'a>)> {
     let decoded = Decoded::with_row(call, Some(row), CONTEXT);
     let used = decoded.args().filter(Argument::is_used);
-    let values = used.filter_map(|argument| Some((argument.name(), argument.exit().or_else(|| argument.entry())?)));
+    let last = |values: &Values<'a>| values.exit().or(values.entry()).cloned();
+    let values = used.filter_map(|argument| Some((argument.name(), last(&argument.values())?)));
     values.map(|(name, value)| (name, without_addresses(value))).collect()
 }
 
@@ -170,7 +171,7 @@ fn unseen_registers_and_unknown_calls_are_not_guessed() {
     assert_eq!(Decoded::with_row(&unseen, None, CONTEXT).args().count(), 0);
     let unknown = Call { nr: 9999, exit: ExitState::Returned { at: Time(0), ret: -38 }, ..call([1, 2, 3, 4, 5, u64::MAX], 0) };
     let decoded = Decoded::new(&unknown, CONTEXT);
-    let registers = decoded.args().map(|argument| (argument.name(), argument.entry()));
-    assert_eq!(registers.collect::<Vec<_>>(), [1, 2, 3, 4, 5, u64::MAX].map(|r| ("", Some(Value::Hex(r)))));
+    let registers = decoded.args().map(|argument| (argument.name(), argument.values()));
+    assert_eq!(registers.collect::<Vec<_>>(), [1, 2, 3, 4, 5, u64::MAX].map(|r| ("", Values::Entry(Value::Hex(r)))));
     assert_eq!(decoded.returned(), Returned::Error(38));
 }

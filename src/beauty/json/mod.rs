@@ -238,8 +238,9 @@ fn argument(o: &mut Elements, call: &Call, argument: &Argument) {
     }
     o.mark("unused", !argument.is_used());
     if argument.is_used() {
-        for (name, value) in [("entry", argument.entry()), ("exit", argument.exit())] {
-            value.iter().for_each(|value| value::write(o.member(name), value));
+        let values = argument.values();
+        for (name, value) in [("entry", values.entry()), ("exit", values.exit())] {
+            value.into_iter().for_each(|value| value::write(o.member(name), value));
         }
     }
 }

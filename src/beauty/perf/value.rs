@@ -7,6 +7,7 @@ use super::super::value::{ArrayValue, StateChange, StructValue, Text, Value, Wai
 use super::super::{file, signal};
 use crate::event::File;
 use crate::text::{escape, number};
+use std::io::Write;
 
 /// The value of `dfd` that stands for the current directory (openat(2)).
 const AT_FDCWD: i32 = -100;
@@ -56,7 +57,8 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             number::uint(out, u64::from(*minor));
         }
         Value::Str(text) => string(out, text),
-        Value::Ip(address) => out.extend_from_slice(address.to_string().as_bytes()),
+        // Writing to a Vec does not fail.
+        Value::Ip(address) => _ = write!(out, "{address}"),
         Value::SignalCode { signal: of, code } => match signal::code_name(*of, *code) {
             Some(name) => out.extend_from_slice(name.as_bytes()),
             None => number::int(out, i64::from(*code)),

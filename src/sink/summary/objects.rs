@@ -2,7 +2,7 @@
 //! have rows of their own.
 
 use super::numbers::shown;
-use crate::beauty::decode::{Argument, Context, Decoded};
+use crate::beauty::decode::{Argument, Context, Decoded, Values};
 use crate::beauty::perf::{self, value};
 use crate::beauty::row::ArgumentKind;
 use crate::beauty::value::{Returned, Text, Value};
@@ -125,11 +125,11 @@ fn text(value: &Value) -> String {
 
 fn of_argument(decoded: &Decoded, name: &str) -> CallObject {
     let Some(argument) = decoded.args().find(|argument| argument.name() == name && argument.is_used()) else { return CallObject::None };
-    match (argument.entry(), argument.exit()) {
-        (Some(Value::Unknown), _) => CallObject::Unknown,
-        (entry, exit) => {
+    match argument.values() {
+        Values::Entry(Value::Unknown) => CallObject::Unknown,
+        values => {
             let mut out = Vec::new();
-            perf::write_argument(&mut out, entry.as_ref(), exit.as_ref(), false);
+            perf::write_argument(&mut out, &values, false);
             CallObject::Name(String::from_utf8_lossy(&out).into_owned())
         }
     }
@@ -145,7 +145,7 @@ fn of_path(call: &Call, decoded: &Decoded) -> CallObject {
     let mut directory: Option<Option<&File>> = None;
     let mut file: Option<Option<&File>> = None;
     for argument in decoded.args().filter(Argument::is_used) {
-        let Some(value) = argument.entry() else { continue };
+        let Some(value) = argument.values().into_entry() else { continue };
         match value {
             _ if names_path(argument.name()) => {
                 return match value {
@@ -185,7 +185,7 @@ fn at(directory: Option<&File>, path: &[u8]) -> CallObject {
 
 /// Returns the call's first descriptor argument, or else the returned descriptor.
 fn of_fd(call: &Call, decoded: &Decoded) -> CallObject {
-    let argument = decoded.args().filter(Argument::is_used).find_map(|argument| match argument.entry() {
+    let argument = decoded.args().filter(Argument::is_used).find_map(|argument| match argument.values().into_entry() {
         Some(Value::Fd { fd, file }) => Some((fd, file)),
         _ => None,
     });
@@ -205,11 +205,12 @@ fn of_fd(call: &Call, decoded: &Decoded) -> CallObject {
 
 /// Returns the peer of a call: the address in its arguments, or the other end of its socket.
 fn of_peer(decoded: &Decoded) -> CallObject {
+    // Rows do not say whose address an argument is: that of bind(2) is the caller's own.
     const ADDRESSES: [(&str, &str); 2] = [("connect", "uservaddr"), ("sendto", "addr")];
     let name = decoded.row().map_or("", |row| row.name);
     let mut object = CallObject::None;
     for argument in decoded.args().filter(Argument::is_used) {
-        let Some(value) = argument.entry() else { continue };
+        let Some(value) = argument.values().into_entry() else { continue };
         match value {
             Value::Struct(_) if ADDRESSES.contains(&(name, argument.name())) => return CallObject::Name(text(&value)),
             Value::Fd { file, .. } if matches!(object, CallObject::None) => object = file.map_or(CallObject::Unknown, other_end),
