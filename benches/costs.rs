@@ -1,8 +1,7 @@
 //! Measures rtrace's own work in nanoseconds per record, per call and per line; each is the best of many measurements.
 //! `cargo bench --bench costs`
 
-use rtrace::beauty::decode::{Context, Decoded};
-use rtrace::beauty::perf::Perf;
+use rtrace::beauty::style::{self, StyleContext};
 use rtrace::beauty::{lookup, tables::SYSCALLS};
 use rtrace::cli::{self, Parsed};
 use rtrace::engine::view::View;
@@ -105,17 +104,21 @@ fn lines() {
         ("rt_sigprocmask", call("rt_sigprocmask", &[0, 0x1000, 0, 8], 0).entry(1, &words(&[6]))),
         ("poll of two", call("poll", &[0x1000, 2, 100], 1).entry(0, &polled(0)).exit(0, &polled(1 << 48))),
     ] {
-        println!("a line of {name}: {:.0} ns", cost_of_line(&made.0));
+        let [perf, json] = [&[][..], &["--json"]].map(|options| cost_of_line(&made.0, options));
+        println!("a line of {name}: {perf:.0} ns, as JSON {json:.0} ns");
     }
 }
 
-fn cost_of_line(call: &Call) -> f64 {
-    let mut style = Perf::new(&request(&["rtrace", "--no-config", "true"]).show, &Session::default(), false);
+/// Returns the cost of decoding a call and printing its line in the style that these options choose.
+fn cost_of_line(call: &Call, options: &[&str]) -> f64 {
+    let words = [&["rtrace", "--no-config"], options, &["true"]].concat();
+    let session = Session::default();
+    let mut style = style::create(&request(&words).show, &session, false);
+    let context = StyleContext { session: &session, comm: &|_| None, names: &Nameless };
     let mut out = Vec::with_capacity(1 << 20);
     let event = Event { time: START, cpu: 3, task: TASK, comm: Some(Arc::from(&b"sh"[..])), kind: EventKind::Call(Box::new(call.clone())) };
-    let context = Context::new(&|_| None, 32);
     best(20, 5_000, || {
-        style.call(&mut out, &event, call, &Decoded::new(call, context));
+        style.event(&mut out, &event, &context);
         if out.len() > 1 << 19 {
             out.clear();
         }

@@ -56,11 +56,15 @@ impl Json {
         let decoded = Decoded::new(call, Context::new(context.comm, self.string_limit));
         o.word("abi", call.abi.name());
         o.int("number", call.nr);
-        let mut name = Vec::new();
-        lookup::write_name(&mut name, decoded.row(), call.abi, call.nr);
-        o.bytes("name", &name);
-        let user_name = lookup::index(call.abi, call.nr).and_then(|row| context.session.names.get(&row));
-        user_name.iter().for_each(|name| o.bytes("called", name.as_bytes()));
+        // Names of syscalls need no escapes.
+        let name = o.member("name");
+        name.push(b'"');
+        lookup::write_name(name, decoded.row(), call.abi, call.nr);
+        name.push(b'"');
+        let names = &context.session.names;
+        if let Some(name) = lookup::index(call.abi, call.nr).filter(|_| !names.is_empty()).and_then(|row| names.get(&row)) {
+            o.bytes("called", name.as_bytes());
+        }
         let entry = match call.entry {
             EntryState::Seen => "seen",
             EntryState::Unseen => "none",

@@ -12,6 +12,7 @@ pub struct Elements<'o> {
 }
 
 impl Elements<'_> {
+    #[inline(always)]
     fn separate(&mut self) {
         if !std::mem::take(&mut self.is_first) {
             self.out.push(b',');
@@ -26,6 +27,7 @@ impl Elements<'_> {
 
     /// Begins the next member of an object. The caller appends its value to the returned buffer. The name must not need
     /// escapes.
+    #[inline(always)]
     pub fn member(&mut self, name: &str) -> &mut Vec<u8> {
         self.separate();
         self.out.push(b'"');
@@ -34,19 +36,23 @@ impl Elements<'_> {
         self.out
     }
 
+    #[inline(always)]
     pub fn uint(&mut self, name: &str, value: u64) {
         uint(self.member(name), value);
     }
 
+    #[inline(always)]
     pub fn int(&mut self, name: &str, value: i64) {
         int(self.member(name), value);
     }
 
+    #[inline(always)]
     pub fn hex(&mut self, name: &str, value: u64) {
         hex(self.member(name), value);
     }
 
     /// Writes a member that is a string without characters that need escapes.
+    #[inline(always)]
     pub fn word(&mut self, name: &str, value: &str) {
         word(self.member(name), value);
     }
@@ -139,11 +145,23 @@ pub fn bytes(out: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
+/// Whether a byte of a string needs an escape.
+const IS_ESCAPED: [bool; 256] = {
+    let mut is_escaped = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        is_escaped[byte] = true;
+        byte += 1;
+    }
+    (is_escaped[b'"' as usize], is_escaped[b'\\' as usize], is_escaped[0x7f]) = (true, true, true);
+    is_escaped
+};
+
 /// Writes a string with the escapes of JSON (RFC 8259, section 7).
 fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f)) {
+    while let Some(at) = rest.iter().position(|byte| IS_ESCAPED[usize::from(*byte)]) {
         out.extend_from_slice(&rest[..at]);
         match rest[at] {
             b'\n' => out.extend_from_slice(b"\\n"),
