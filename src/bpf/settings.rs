@@ -97,8 +97,8 @@ pub struct Settings {
     pub min_duration: Option<u64>,
     /// The stacks that the records have.
     pub stacks: Stacks,
-    /// The user and group of the caller who was lent rtrace's privileges ([`crate::sys::file_capabilities`]): only the caller's own
-    /// tasks are traced.
+    /// The user and group of the caller who was lent rtrace's privileges ([`crate::sys::file_capabilities`]): only the
+    /// caller's own tasks are traced.
     pub own_only: Option<(u32, u32)>,
     /// Conditions on calls, by the index of the row and the ABI. Calls that certainly do not satisfy them are only
     /// counted.
