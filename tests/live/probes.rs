@@ -160,7 +160,7 @@ fn stacks_end_at_a_function_with_a_return_probe() {
         let handled = stacks_of(":handle(");
         let inside = &handled[0];
         assert!(inside.len() == 3 && inside[0].starts_with("handle ") && inside[1].starts_with("middle "), "{}", run.text);
-        assert_eq!(inside[2], "[the callers cannot be found: a return probe keeps the address that this function returns to]");
+        assert_eq!(inside[2], "[the callers are unknown: a return probe has replaced the return address of this function]");
         // Stacks after the return, and of calls outside of the function, are complete.
         let returned = stacks_of(":middle__return(main+0x");
         assert!(returned[0].len() > 2 && returned[0][0].starts_with("main "), "{}", run.text);

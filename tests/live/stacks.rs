@@ -86,7 +86,7 @@ fn a_frame_pointer_that_leads_outside_of_code_ends_the_chain() {
     let Some(program) = compiled(&machine, "cc", &options, "stacks/no_chain.c", "no_chain") else { return };
     let trace = trace(&machine, &["-e", "lseek", "--call-graph", "fp"], &[&program]).succeeded();
     let lines: Vec<&str> = trace.text.lines().map(str::trim).skip_while(|line| !line.contains("lseek(")).skip(1).collect();
-    let expected = [format!("main ({program})"), "[the chain of frame pointers ends here; --call-graph dwarf does without one]".to_owned()];
+    let expected = [format!("main ({program})"), "[the chain of frame pointers ends here; --call-graph dwarf needs none]".to_owned()];
     assert_eq!(lines[..2.min(lines.len())], expected, "{}", trace.text);
     assert!(!trace.text.contains("656d616e74"), "{}", trace.text);
 }

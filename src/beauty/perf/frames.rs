@@ -60,15 +60,15 @@ fn end(stack: &Stack) -> Option<String> {
         StackEnd::Root | StackEnd::Limit => return None,
         StackEnd::Truncated => format!("[only {} bytes of stack were copied; --call-graph dwarf,SIZE copies more]", stack.copied),
         StackEnd::OtherStack { .. } => "[the callers are on another stack, which was not copied]".to_owned(),
-        StackEnd::NoRule { .. } => "[the callers cannot be found: here are neither unwind tables nor a frame pointer]".to_owned(),
-        StackEnd::Unread { .. } => "[the callers cannot be found: this file was not read, as its file system does not answer]".to_owned(),
+        StackEnd::NoRule { .. } => "[the callers are unknown: this address has no unwind table and no frame pointer]".to_owned(),
+        StackEnd::Unread { .. } => "[the callers are unknown: the file system of this file does not answer]".to_owned(),
         StackEnd::NoRegister { .. } => {
-            "[the callers cannot be found: of a task that sleeps, only its stack pointer is known without BPF (--engine bpf)]".to_owned()
+            "[the callers are unknown: without BPF, only the stack pointer of a sleeping task is known (--engine bpf)]".to_owned()
         }
-        StackEnd::Unmapped { .. } => "[no code is known to be there]".to_owned(),
-        StackEnd::NoCode { .. } => "[the chain of frame pointers ends here; --call-graph dwarf does without one]".to_owned(),
-        StackEnd::NoProgress { .. } => "[the unwind tables do not fit this stack]".to_owned(),
-        StackEnd::ReturnProbe => "[the callers cannot be found: a return probe keeps the address that this function returns to]".to_owned(),
-        StackEnd::NoRegisters => "[the kernel gave no registers]".to_owned(),
+        StackEnd::Unmapped { .. } => "[no code is mapped at this address]".to_owned(),
+        StackEnd::NoCode { .. } => "[the chain of frame pointers ends here; --call-graph dwarf needs none]".to_owned(),
+        StackEnd::NoProgress { .. } => "[the unwind tables do not match this stack]".to_owned(),
+        StackEnd::ReturnProbe => "[the callers are unknown: a return probe has replaced the return address of this function]".to_owned(),
+        StackEnd::NoRegisters => "[the kernel recorded no registers]".to_owned(),
     })
 }
