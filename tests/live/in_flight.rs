@@ -117,8 +117,8 @@ fn a_task_that_was_already_ending_is_in_the_account() {
     let targets: &[&str] = if machine::engine() == "bpf" { &["-a", "-p $first"] } else { &["-a"] };
     for target in targets {
         let script = format!(
-            r#"rm -f $dir/go; $workload held $dir/go >$dir/held & workload=$!
-            until grep -q held $dir/held; do sleep .05; done; first=$(sed -n 's/held //p' $dir/held)
+            r#"rm -f $dir/go $dir/held; $workload held $dir/go >$dir/held & workload=$!
+            until grep -qs "^held" $dir/held; do sleep .05; done; first=$(sed -n 's/held //p' $dir/held)
             $rtrace $engine -v {target} -e exit_group -o $dir/lines sh -c 'touch $dir/go; until grep -q gone $dir/held; do sleep .05; done; sleep .3'
             status=$?; wait $workload; cat $dir/lines; exit $status"#
         );

@@ -43,7 +43,7 @@ fn a_stopped_reader_does_not_block_the_end() {
     let Some(machine) = Machine::shared() else { return };
     for signals in ["TERM", "HUP TERM", "HUP", "TERM TERM TERM"] {
         let script = format!(
-            r#"mkfifo $dir/fifo; sleep 1000 <$dir/fifo & reader=$!
+            r#"rm -f $dir/out; mkfifo $dir/fifo; sleep 1000 <$dir/fifo & reader=$!
             $rtrace -v $engine -e lseek -o $dir/fifo {MANY} >$dir/out & said $dir/out issued $!; ends $! {signals}
             kill $reader; rm $dir/fifo"#
         );
