@@ -5,6 +5,8 @@
 mod limits;
 #[path = "structure/paths.rs"]
 mod paths;
+#[path = "structure/tree.rs"]
+mod tree;
 
 use paths::{ModulePath, files, paths_to_modules};
 use std::fs;

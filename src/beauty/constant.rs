@@ -50,15 +50,10 @@ impl Constants {
             }
             ArgumentKind::Signal => smallvec![Family::Signals],
             ArgumentKind::DirFd => smallvec![Family::One("AT_FDCWD", -100), Family::One("CWD", -100)],
-            ArgumentKind::Address
-            | ArgumentKind::Bytes
-            | ArgumentKind::StrArray
-            | ArgumentKind::Struct(_)
-            | ArgumentKind::StructArray(_)
-            | ArgumentKind::Number { .. }
-            | ArgumentKind::Pointer => {
-                smallvec![Family::One("NULL", 0)]
-            }
+            // They are compared as text.
+            ArgumentKind::Path | ArgumentKind::Str => SmallVec::new(),
+            ArgumentKind::Address => smallvec![Family::One("NULL", 0)],
+            kind if !kind.is_in_register() => smallvec![Family::One("NULL", 0)],
             _ => SmallVec::new(),
         })
     }

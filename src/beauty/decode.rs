@@ -145,18 +145,6 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the value at entry, if there is one.
-    pub fn into_entry(self) -> Option<Value<'a>> {
-        match self {
-            Values::Entry(value) => Some(value),
-            Values::Exit(_) => None,
-            Values::Both(both) => {
-                let [entry, _] = *both;
-                Some(entry)
-            }
-        }
-    }
-
     /// Returns the value at exit, if there is one.
     #[inline]
     pub fn exit(&self) -> Option<&Value<'a>> {

@@ -3,6 +3,7 @@
 use super::row::Syscall;
 use super::tables::{BY_NUMBER, OTHER_NAMES, SYSCALLS};
 use crate::event::Abi;
+use rustc_hash::FxHashMap;
 
 /// Returns the index in [`SYSCALLS`] of the row for a syscall number.
 pub fn index(abi: Abi, nr: i64) -> Option<u16> {
@@ -13,6 +14,12 @@ pub fn index(abi: Abi, nr: i64) -> Option<u16> {
 /// Returns the row for a syscall number.
 pub fn row(abi: Abi, nr: i64) -> Option<&'static Syscall> {
     SYSCALLS.get(usize::from(index(abi, nr)?))
+}
+
+/// Returns the name that the user gave to a syscall; `names` is by the index of the row.
+pub fn user_name(names: &FxHashMap<u16, String>, abi: Abi, nr: i64) -> Option<&str> {
+    // Users seldom give names, and this is asked for each line.
+    if names.is_empty() { None } else { names.get(&index(abi, nr)?).map(String::as_str) }
 }
 
 /// Returns the index in [`SYSCALLS`], which is sorted by name, of the row with this name.

@@ -127,8 +127,7 @@ impl Perf {
     }
 
     fn name(&self, out: &mut Vec<u8>, call: &Call, decoded: &Decoded) {
-        let chosen = if self.names.is_empty() { None } else { lookup::index(call.abi, call.nr).and_then(|row| self.names.get(&row)) };
-        match chosen {
+        match lookup::user_name(&self.names, call.abi, call.nr) {
             Some(name) => escape::plain(out, name.as_bytes()),
             None => lookup::write_name(out, decoded.row(), call.abi, call.nr),
         }

@@ -256,10 +256,8 @@ impl EventAdder<'_> {
     /// descriptors.
     pub fn helpers(&mut self, needs: Needs) {
         if needs.ends && !needs.exits_seen {
-            let ends_tasks = |row: &&Syscall| matches!(row.does, Special::Exit | Special::ExitGroup);
-            for name in SYSCALLS.iter().filter(ends_tasks).map(|row| row.name) {
-                let Some(row) = lookup::index_by_name(name) else { continue };
-                self.optional(Tracepoint::helper("syscalls", &format!("sys_enter_{name}"), Role::Enter { syscall: row }));
+            for (syscall, row) in (0..).zip(SYSCALLS).filter(|(_, row)| matches!(row.does, Special::Exit | Special::ExitGroup)) {
+                self.optional(Tracepoint::helper("syscalls", &format!("sys_enter_{}", row.name), Role::Enter { syscall }));
             }
         }
         if needs.ends || needs.signals {

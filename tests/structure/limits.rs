@@ -1,6 +1,7 @@
 //! Limits that keep files readable: the length of lines of prose, functions and files, and the existence of the files
 //! that ARCHITECTURE.md names.
 
+use crate::tree::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,25 +15,6 @@ const FILE_LINES_MAX: usize = 450;
 const TABLES: [&str; 1] = ["src/cli/args.rs"];
 /// The folders whose files are ours.
 const FOLDERS: [&str; 9] = ["src", "beauty", "tests", "benches", "mark/src", "bpf-objects", "examples", "fuzz/fuzz_targets", ".ci"];
-
-/// Returns the files below a folder whose names end like this, without corpora of tests and build results.
-fn files(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![PathBuf::from(folder)];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for path in entries.map(|entry| entry.unwrap().path()) {
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() {
-                folders.extend((!matches!(name.as_str(), "corpus" | "snapshots" | "target")).then_some(path));
-            } else if endings.iter().any(|ending| name.ends_with(ending)) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
-}
 
 /// Whether a line of a program or table is a comment.
 fn is_comment(line: &str, path: &Path) -> bool {

@@ -1,26 +1,15 @@
 //! Lists the Rust files below a folder, and finds the modules that their paths refer to.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Returns all `.rs` files below `root`, each with the path of its module. The path is empty for `main.rs`, `lib.rs`
 /// and `mod.rs` in `root` itself.
 pub fn files(root: &Path) -> Vec<(PathBuf, Vec<String>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let module = module(path.strip_prefix(root).unwrap());
-                found.push((path, module));
-            }
-        }
-    }
-    found.sort();
-    found
+    let with_module = |path: PathBuf| {
+        let module = module(path.strip_prefix(root).unwrap());
+        (path, module)
+    };
+    crate::tree::files(root, &[".rs"]).into_iter().map(with_module).collect()
 }
 
 fn module(file: &Path) -> Vec<String> {

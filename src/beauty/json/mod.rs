@@ -15,8 +15,7 @@ use crate::event::frame::StackEnd;
 use crate::event::{
     Call, Caller, Disposition, EntryState, Event, EventIndex, EventKind, ExitState, Fault, Loss, MapRef, Signal, Stack, TaskEnd, Time,
 };
-use crate::session::EventSpec;
-use crate::session::Session;
+use crate::session::{EventSpec, Session};
 use write::{Elements, object};
 
 /// The version of the schema. It increases when an existing member changes or is removed, and stays the same when
@@ -61,8 +60,7 @@ impl Json {
         name.push(b'"');
         lookup::write_name(name, decoded.row(), call.abi, call.nr);
         name.push(b'"');
-        let names = &context.session.names;
-        if let Some(name) = lookup::index(call.abi, call.nr).filter(|_| !names.is_empty()).and_then(|row| names.get(&row)) {
+        if let Some(name) = lookup::user_name(&context.session.names, call.abi, call.nr) {
             o.bytes("called", name.as_bytes());
         }
         let entry = match call.entry {

@@ -24,38 +24,14 @@ const fn word(bytes: u8, kind: ArgumentKind, length: Length) -> MemoryType {
     MemoryType::Number(MemoryNumber { bytes, signed: false, big_endian: false, kind, length })
 }
 
-static WIDE: [StructMember; 2] = [
-    StructMember {
-        name: "base",
-        offset: 0,
-        memory_type: word(8, ArgumentKind::Bytes, Length::Arg(1)),
-        flow: Flow::In,
-        used: Condition::Always,
-    },
-    StructMember {
-        name: "len",
-        offset: 8,
-        memory_type: word(8, ArgumentKind::Ulong, Length::OfType),
-        flow: Flow::In,
-        used: Condition::Always,
-    },
-];
-static NARROW: [StructMember; 2] = [
-    StructMember {
-        name: "base",
-        offset: 0,
-        memory_type: word(4, ArgumentKind::Bytes, Length::Arg(1)),
-        flow: Flow::In,
-        used: Condition::Always,
-    },
-    StructMember {
-        name: "len",
-        offset: 4,
-        memory_type: word(4, ArgumentKind::Ulong, Length::OfType),
-        flow: Flow::In,
-        used: Condition::Always,
-    },
-];
+const fn member(name: &'static str, offset: u32, memory_type: MemoryType) -> StructMember {
+    StructMember { name, offset, memory_type, flow: Flow::In, used: Condition::Always }
+}
+
+static WIDE: [StructMember; 2] =
+    [member("base", 0, word(8, ArgumentKind::Bytes, Length::Arg(1))), member("len", 8, word(8, ArgumentKind::Ulong, Length::OfType))];
+static NARROW: [StructMember; 2] =
+    [member("base", 0, word(4, ArgumentKind::Bytes, Length::Arg(1))), member("len", 4, word(4, ArgumentKind::Ulong, Length::OfType))];
 static SPAN: Struct = Struct {
     name: "span",
     sizes: [16, 8, 16, 16],

@@ -145,16 +145,17 @@ fn of_path(call: &Call, decoded: &Decoded) -> CallObject {
     let mut directory: Option<Option<&File>> = None;
     let mut file: Option<Option<&File>> = None;
     for argument in decoded.args().filter(Argument::is_used) {
-        let Some(value) = argument.values().into_entry() else { continue };
+        let values = argument.values();
+        let Some(value) = values.entry() else { continue };
         match value {
             _ if names_path(argument.name()) => {
                 return match value {
-                    Value::Str(Text { bytes, cut: false, altered: false, .. }) => at(directory.flatten(), &bytes),
+                    Value::Str(Text { bytes, cut: false, altered: false, .. }) => at(directory.flatten(), bytes),
                     _ => CallObject::Unknown,
                 };
             }
-            Value::DirFd { file, .. } => directory = Some(file),
-            Value::Fd { file: found, .. } => file = file.or(Some(found)),
+            Value::DirFd { file, .. } => directory = Some(*file),
+            Value::Fd { file: found, .. } => file = file.or(Some(*found)),
             _ => {}
         }
     }
@@ -185,8 +186,8 @@ fn at(directory: Option<&File>, path: &[u8]) -> CallObject {
 
 /// Returns the call's first descriptor argument, or else the returned descriptor.
 fn of_fd(call: &Call, decoded: &Decoded) -> CallObject {
-    let argument = decoded.args().filter(Argument::is_used).find_map(|argument| match argument.values().into_entry() {
-        Some(Value::Fd { fd, file }) => Some((fd, file)),
+    let argument = decoded.args().filter(Argument::is_used).find_map(|argument| match argument.values().entry() {
+        Some(Value::Fd { fd, file }) => Some((*fd, *file)),
         _ => None,
     });
     let returned = || match decoded.returned() {
@@ -210,9 +211,10 @@ fn of_peer(decoded: &Decoded) -> CallObject {
     let name = decoded.row().map_or("", |row| row.name);
     let mut object = CallObject::None;
     for argument in decoded.args().filter(Argument::is_used) {
-        let Some(value) = argument.values().into_entry() else { continue };
+        let values = argument.values();
+        let Some(value) = values.entry() else { continue };
         match value {
-            Value::Struct(_) if ADDRESSES.contains(&(name, argument.name())) => return CallObject::Name(text(&value)),
+            Value::Struct(_) if ADDRESSES.contains(&(name, argument.name())) => return CallObject::Name(text(value)),
             Value::Fd { file, .. } if matches!(object, CallObject::None) => object = file.map_or(CallObject::Unknown, other_end),
             _ => {}
         }
