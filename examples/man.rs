@@ -124,7 +124,7 @@ mod tests {
             assert!(matches!(parsed, Ok(Request::Trace(_))), "{line}: {parsed:?}");
             seen += 1;
         }
-        assert_eq!(seen, 13);
+        assert!(seen >= 16, "only {seen} examples were found");
     }
 
     /// Checks the definitions after `--probe` and `probe add`.
@@ -139,7 +139,7 @@ mod tests {
             assert!(rtrace::probe::grammar::parse(spec).is_ok_and(|parsed| parsed.to_string() == spec), "{line}");
             seen += 1;
         }
-        assert_eq!(seen, 13);
+        assert!(seen >= 13, "only {seen} examples were found");
     }
 
     /// Checks the bold options in the right column of the tables that compare rtrace with strace and perf trace.
@@ -160,7 +160,7 @@ mod tests {
                 seen += 1;
             }
         }
-        assert_eq!(seen, 26);
+        assert!(seen >= 27, "only {seen} options were found");
     }
 
     #[test]

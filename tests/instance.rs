@@ -82,7 +82,7 @@ fn planned(tracefs: &Tracefs, words: &[&str]) -> Plan {
     let argv = ["rtrace", "--no-config"].iter().chain(words).map(Into::into);
     let Parsed::Request(Request::Trace(trace)) = cli::parse(argv, &cli::environment()) else { panic!("{words:?} is not a trace") };
     let trace: Trace = *trace;
-    plan::build(&trace, tracefs, &mut RunEvents::default(), &[], By::Tracepoint).unwrap()
+    plan::build(&trace, tracefs, &RunEvents::default(), &[], By::Tracepoint).unwrap()
 }
 
 /// Changes the plan so that the events of this name are read through the instance.
@@ -105,7 +105,7 @@ impl Tracer {
         let session = Session { events: armed.table.clone(), scope: Scope::System, excluded: plan.left_out(), ..Session::default() };
         let settings = Settings { pending_after: None, fd_paths: false, signals: false, cgroups: false };
         let engine = Engine::new(&session, settings, Box::new(Closed));
-        let mut drain = Drain::new(armed);
+        let mut drain = Drain::new(armed, Vec::new());
         drain.enable_side_band().unwrap();
         if let Targets::Tasks { tids, .. } = &plan.targets {
             let mut reader = TaskReader::new(false);

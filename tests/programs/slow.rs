@@ -5,6 +5,12 @@ use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::Duration;
 
+/// The call that the C library's `epoll_wait` makes.
+#[cfg(target_arch = "x86_64")]
+const EPOLL_WAIT: libc::c_long = libc::SYS_epoll_wait;
+#[cfg(not(target_arch = "x86_64"))]
+const EPOLL_WAIT: libc::c_long = libc::SYS_epoll_pwait;
+
 /// The data that `read` returns, and for which epoll waits.
 const PAYLOAD: &[u8] = b"the-payload\n";
 
@@ -28,7 +34,7 @@ pub fn run(milliseconds: u64) {
 
 fn read_late(pause: Duration) {
     let (mut reader, writer) = std::io::pipe().expect("there are descriptors");
-    write_after(pause, writer);
+    write_after(pause, libc::SYS_read, writer);
     let mut buffer = [0; 100];
     assert_eq!(reader.read(&mut buffer).expect("somebody writes"), PAYLOAD.len());
 }
@@ -40,14 +46,21 @@ fn poll_late(pause: Duration) {
     let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 42 };
     // SAFETY: the event lives until it returns.
     unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, reader.as_raw_fd(), &raw mut event) };
-    write_after(pause, writer);
+    write_after(pause, EPOLL_WAIT, writer);
     // SAFETY: there is room for one event.
     unsafe { libc::epoll_wait(epoll, &raw mut event, 1, -1) };
     assert_eq!({ event.u64 }, 42);
 }
 
-fn write_after(pause: Duration, mut writer: std::io::PipeWriter) {
+/// Writes the payload so long after the calling thread has made the call `number`, which waits for it.
+fn write_after(pause: Duration, number: libc::c_long, mut writer: std::io::PipeWriter) {
+    // SAFETY: gettid has no preconditions.
+    let waiting = format!("/proc/self/task/{}/syscall", unsafe { libc::gettid() });
     std::thread::spawn(move || {
+        let is_in_call = || std::fs::read_to_string(&waiting).is_ok_and(|text| text.starts_with(&format!("{number} ")));
+        while !is_in_call() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         std::thread::sleep(pause);
         writer.write_all(PAYLOAD).expect("somebody reads");
         // The pipe stays open, because its end would be another event.
