@@ -1,15 +1,19 @@
 //! Emits the tables as Rust text, with the types of `src/beauty/row.rs`.
 
+use super::argument::{Argument, Length};
+use super::brief::{BriefMember, BriefMembers, Shown};
+use super::choice::Choice;
 use super::condition::Comparison;
 use super::constant::{BitTest, Condition};
 use super::kind::{ArgumentKind, Return};
 use super::layout::{self, MemoryType, StructLayout, StructMember};
-use super::link::{Argument, Call, Length};
+use super::link::Call;
 use super::numbers::NumberRow;
 use super::resolve::{BitField, Resolved, TableConstant};
 use super::structs::StructRow;
 use super::syscalls::FlowRow;
 use super::tables::TableKind;
+use super::variants::Variant;
 use std::fmt::{self, Write};
 
 /// A table with the attributes of its row and the constants of the headers.
@@ -24,15 +28,18 @@ pub struct EmittedTable {
     pub twins: Vec<(usize, Resolved)>,
 }
 
+/// A struct with its layout, and the members that perf style shows by default.
+pub struct EmittedStruct {
+    pub row: StructRow,
+    pub layout: StructLayout,
+    pub brief: BriefMembers,
+    pub choice: Option<Choice>,
+}
+
 /// The variants of `event::Abi`, in their order.
 pub const ABIS: [&str; 4] = ["X86_64", "I386", "X32", "Aarch64"];
 
-pub fn emit(
-    calls: &[Call],
-    tables: &[EmittedTable],
-    structs: &[(StructRow, StructLayout)],
-    numbers: &[NumberRow],
-) -> Result<String, fmt::Error> {
+pub fn emit(calls: &[Call], tables: &[EmittedTable], structs: &[EmittedStruct], numbers: &[NumberRow]) -> Result<String, fmt::Error> {
     let mut out = String::new();
     emit_tables(&mut out, tables)?;
     emit_structs(&mut out, structs)?;
@@ -82,33 +89,39 @@ fn emit_table(out: &mut String, item: &str, table: &EmittedTable, resolved: &Res
     writeln!(out, "],\n}};")
 }
 
-fn emit_structs(out: &mut String, structs: &[(StructRow, StructLayout)]) -> fmt::Result {
+fn emit_structs(out: &mut String, structs: &[EmittedStruct]) -> fmt::Result {
     writeln!(out, "/// The structs, each by its name.\npub mod structs {{\nuse super::*;")?;
-    for (row, layout) in structs {
+    for EmittedStruct { row, layout, brief, choice } in structs {
         let name = row.name.to_uppercase();
         let bytes_read = layout::bytes_read(row, layout);
         let layout = emit_layout(out, &name, layout)?;
+        let brief = emit_brief(out, &name, brief)?;
+        let choice = choice.as_ref().map_or("None".to_string(), |Choice { member, structs }| {
+            let structs: Vec<String> = structs.iter().map(|(value, of)| format!("({value:#x}, &{})", of.to_uppercase())).collect();
+            format!("Some(StructChoice {{ member: {member}, structs: &[{}] }})", structs.join(", "))
+        });
         writeln!(out, "/// struct {}", row.name)?;
         writeln!(
             out,
-            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: LengthUnit::{}, copied: CopyMethod::{}, has_length: {}, bytes_read: {}, source: {:?}, layout: {layout} }};",
+            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: LengthUnit::{}, copied: CopyMethod::{}, has_length: {}, bytes_read: {}, source: {:?}, layout: {layout}, brief: Brief {{ elements: {}, members: {brief} }}, choice: {choice} }};",
             row.name,
             row.sizes,
             row.counted,
             row.copied,
             row.length.is_some(),
             bytes_read,
-            row.source.as_deref().unwrap_or_default()
+            row.source.as_deref().unwrap_or_default(),
+            row.elements
         )?;
     }
     writeln!(out, "}}\n/// All structs, by name.\npub static STRUCTS: &[&Struct] = &[")?;
-    for (row, _) in structs {
+    for EmittedStruct { row, .. } in structs {
         writeln!(out, "    &structs::{},", row.name.to_uppercase())?;
     }
     writeln!(out, "];")
 }
 
-/// Emits the lists of members, equal ones only once, and returns the expression of the layout that refers to them.
+/// Emits the lists of members, and returns the expression of the layout that refers to them.
 fn emit_layout(out: &mut String, name: &str, layout: &StructLayout) -> Result<String, fmt::Error> {
     let members = match layout {
         StructLayout::Opaque => return Ok("StructLayout::Opaque".into()),
@@ -118,25 +131,50 @@ fn emit_layout(out: &mut String, name: &str, layout: &StructLayout) -> Result<St
         }
         StructLayout::Members(members) => members,
     };
-    let mut lists = Vec::new();
-    for (abi, list) in members.iter().enumerate() {
-        let first = members.iter().position(|other| other == list).unwrap_or(abi);
+    let lists = emit_lists(out, name, "StructMember", members, |StructMember { name, offset, memory_type: of, written, used }| {
+        let (flow, used) = (if *written { "Out" } else { "In" }, used.as_ref().map_or("Always".to_string(), condition));
+        let of = memory_type(of);
+        format!("StructMember {{ name: {name:?}, offset: {offset}, memory_type: {of}, flow: Flow::{flow}, used: Condition::{used} }}")
+    })?;
+    Ok(format!("StructLayout::Members({lists})"))
+}
+
+/// Emits the lists of the members that perf style shows by default, and returns the expression that refers to them.
+fn emit_brief(out: &mut String, name: &str, brief: &BriefMembers) -> Result<String, fmt::Error> {
+    let Some(members) = brief else { return Ok("None".into()) };
+    let lists = emit_lists(out, &format!("{name}_BRIEF"), "BriefMember", members, |BriefMember { index, shown }| {
+        let shown = match shown {
+            Shown::Always => "Always".to_string(),
+            Shown::NotZero { offset, bytes } => format!("NotZero {{ offset: {offset}, bytes: {bytes} }}"),
+            Shown::If(tested) => format!("If(Condition::{})", condition(tested)),
+        };
+        format!("BriefMember {{ index: {index}, shown: Shown::{shown} }}")
+    })?;
+    Ok(format!("Some({lists})"))
+}
+
+/// Emits a list for each ABI, equal ones only once, and returns the expression of the array that refers to them.
+fn emit_lists<T: PartialEq>(
+    out: &mut String,
+    name: &str,
+    element_type: &str,
+    lists: &[Vec<T>; 4],
+    element: impl Fn(&T) -> String,
+) -> Result<String, fmt::Error> {
+    let mut names = Vec::new();
+    for (abi, list) in lists.iter().enumerate() {
+        let first = lists.iter().position(|other| other == list).unwrap_or(abi);
         let list_name = format!("{name}_IN_{}", ABIS[first].to_uppercase());
         if first == abi {
-            writeln!(out, "static {list_name}: [StructMember; {}] = [", list.len())?;
-            for StructMember { name, offset, memory_type: of, written, used } in list {
-                let (flow, used) = (if *written { "Out" } else { "In" }, used.as_ref().map_or("Always".to_string(), condition));
-                writeln!(
-                    out,
-                    "    StructMember {{ name: {name:?}, offset: {offset}, memory_type: {}, flow: Flow::{flow}, used: Condition::{used} }},",
-                    memory_type(of)
-                )?;
+            writeln!(out, "static {list_name}: [{element_type}; {}] = [", list.len())?;
+            for member in list {
+                writeln!(out, "    {},", element(member))?;
             }
             writeln!(out, "];")?;
         }
-        lists.push(format!("&{list_name}"));
+        names.push(format!("&{list_name}"));
     }
-    Ok(format!("StructLayout::Members([{}])", lists.join(", ")))
+    Ok(format!("[{}]", names.join(", ")))
 }
 
 fn memory_type(of: &MemoryType) -> String {
@@ -168,14 +206,21 @@ fn emit_calls(out: &mut String, calls: &[Call]) -> fmt::Result {
             more => more[1..].iter().fold(more[0].clone(), |all, group| format!("{all}.union({group})")),
         };
         writeln!(out, "], returns: {}, groups: {groups}, does: Special::{}, variants: &[", returns(&call.returns), call.does)?;
-        for variant in &call.variants {
-            writeln!(out, "Variant {{ arg: {}, mask: {:#x}, values: &{:?}, args: &[", variant.arg, variant.mask, variant.values)?;
-            emit_arguments(out, &variant.args)?;
-            writeln!(out, "], returns: {} }},", returns(&variant.returns))?;
-        }
+        emit_variants(out, &call.variants)?;
         writeln!(out, "] }},")?;
     }
     writeln!(out, "];")
+}
+
+fn emit_variants(out: &mut String, variants: &[Variant]) -> fmt::Result {
+    for variant in variants {
+        writeln!(out, "Variant {{ arg: {}, mask: {:#x}, values: &{:?}, args: &[", variant.arg, variant.mask, variant.values)?;
+        emit_arguments(out, &variant.args)?;
+        writeln!(out, "], returns: {}, variants: &[", returns(&variant.returns))?;
+        emit_variants(out, &variant.variants)?;
+        writeln!(out, "] }},")?;
+    }
+    Ok(())
 }
 
 fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {

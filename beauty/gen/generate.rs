@@ -1,7 +1,9 @@
 //! Generates the text of the tables from the files of `beauty/` and the headers, and collects the faults of all steps.
 
+use super::brief;
+use super::choice;
 use super::constant::ConstantValue;
-use super::emit::{self, ABIS, EmittedTable};
+use super::emit::{self, ABIS, EmittedStruct, EmittedTable};
 use super::fault::{Fault, Location, parse_rows};
 use super::header::Target;
 use super::kind::{Vocabulary, is_basic};
@@ -64,9 +66,12 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
         found => found,
     };
     let layouts = layout::layouts(&rows.structs, &vocabulary, &value, &mut faults);
+    let choices = choice::choices(&rows.structs, &layouts, &value, &mut faults);
     let calls = link::calls(&rows.syscalls, &rows.numbers, &vocabulary, &value, &mut faults);
+    let mut briefs = Vec::new();
     // With faults so far, tables and rows that failed would be reported as missing or unused, too.
     if faults.is_empty() {
+        briefs = brief::briefs(&rows.structs, &layouts, &calls, &value, &mut faults);
         link::check_numbers(&rows.numbers, &calls, &mut faults);
         check_use(&rows, &calls, &layouts, &sized, &mut faults);
     }
@@ -75,8 +80,10 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
         faults.dedup();
         return Err(faults);
     }
-    let mut structs: Vec<(StructRow, StructLayout)> = rows.structs.into_iter().zip(layouts).collect();
-    structs.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    let structs = rows.structs.into_iter().zip(layouts).zip(briefs).zip(choices);
+    let emitted = |(((row, layout), brief), choice)| EmittedStruct { row, layout, brief, choice };
+    let mut structs: Vec<EmittedStruct> = structs.map(emitted).collect();
+    structs.sort_by(|a, b| a.row.name.cmp(&b.row.name));
     // Writing to a String does not fail.
     let rust = emit::emit(&calls, &tables, &structs, &rows.numbers).unwrap_or_default();
     Ok(Output { rust, listing: listing(&tables) })
@@ -87,7 +94,7 @@ pub fn parse(files: &[(String, String)], faults: &mut Vec<Fault>) -> Rows {
     for (name, text) in files {
         let parts: Vec<&str> = name.split('/').collect();
         match parts[..] {
-            [.., "syscalls", _] => rows.syscalls.extend(parse_rows(name, text, syscalls::parse, faults)),
+            [.., "syscalls", _] => rows.syscalls.extend(parse_rows(name, text, syscalls::parse, faults).into_iter().flatten()),
             [.., "tables", _] => rows.tables.extend(parse_rows(name, text, tables::parse, faults)),
             [.., "structs", _] => rows.structs.extend(structs::parse_file(name, text, faults)),
             [.., "arch", "numbers.tbl"] => rows.numbers.extend(parse_rows(name, text, numbers::parse, faults)),
@@ -248,7 +255,9 @@ fn table_constant(tables: &[EmittedTable], table: &str, name: &str) -> Result<Op
         constant(&table.base, name).is_some().then_some((table, field.mask))
     });
     let (of, mask) = field.unwrap_or((found, bits));
-    let value = constant(&of.base, name).ok_or_else(|| format!("{name} is not in the table {table}"))?;
+    // If only other ABIs have the constant, its value there is used.
+    let in_others = || of.twins.iter().find_map(|(_, twin)| constant(twin, name));
+    let value = constant(&of.base, name).or_else(in_others).ok_or_else(|| format!("{name} is not in the table {table}"))?;
     let others = of.twins.iter().map(|(abi, twin)| (*abi, constant(twin, name)));
     Ok(Some(constant_value(name, value, others.filter(|(_, value)| value.is_some()), mask)))
 }
@@ -272,6 +281,7 @@ fn check_use(rows: &Rows, calls: &[link::Call], layouts: &[StructLayout], sized:
     let (of_fields, nested) = layout::named(layouts);
     tables.extend(of_fields.into_iter().map(str::to_string));
     structs.extend(nested.into_iter().map(str::to_string));
+    structs.extend(rows.structs.iter().flat_map(|row| row.choices.iter().map(|choice| choice.of.clone())));
     tables.extend(ALWAYS_USED.map(str::to_string));
     tables.extend(rows.tables.iter().flat_map(|row| row.fields.iter().map(|field| field.table.clone())));
     for row in rows.tables.iter().filter(|row| !row.used_by_rust && !tables.contains(&row.name)) {

@@ -1,10 +1,10 @@
 //! Computes the offsets and sizes of struct fields by C's rules, per ABI, and compares them with the sizes in the rows.
 
+use super::argument::Length;
 use super::constant::{Condition, Lookup};
 use super::fault::Fault;
 use super::field_type::{Count, Type};
 use super::kind::{self, ArgumentKind, Vocabulary};
-use super::link::Length;
 use super::structs::{ABI_WORDS, Body, FieldRow, StructRow};
 use super::syscalls::{ArgumentRow, LengthRow};
 
@@ -29,7 +29,8 @@ pub struct StructMember {
     pub memory_type: MemoryType,
     /// The kernel writes the member and never reads it. For a pointer, this is true of the memory that it points to.
     pub written: bool,
-    /// When the kernel writes it; `None` for always.
+    /// The condition under which the member is valid, or under which the kernel writes a member that it writes; `None`
+    /// for always.
     pub used: Option<Condition>,
 }
 
@@ -156,7 +157,7 @@ pub fn bytes_read(row: &StructRow, layout: &StructLayout) -> u32 {
     members[0].iter().find(|member| member.name == *name).map_or(0, end)
 }
 
-/// Resolves the conditions under which the kernel writes members.
+/// Resolves the conditions under which members are valid or written.
 fn resolve_conditions(members: &mut [StructMember], fields: &[FieldRow], row: &StructRow, value: &Lookup) -> Result<(), Fault> {
     let plain = ArgumentKind::Plain("Ulong");
     let all = members.to_vec();

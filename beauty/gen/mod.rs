@@ -3,6 +3,9 @@
 //! The input is the text of rows and headers, the output is Rust text or a list of faults. The generator opens no
 //! files: build.rs reads the input and writes the output, and tests pass small examples.
 
+pub mod argument;
+pub mod brief;
+pub mod choice;
 pub mod condition;
 pub mod constant;
 pub mod ctype;
@@ -28,3 +31,4 @@ pub mod resolve;
 pub mod structs;
 pub mod syscalls;
 pub mod tables;
+pub mod variants;

@@ -1,5 +1,6 @@
 //! Rows of `structs/*.tbl`: a name, the sizes in x86-64, i386, x32 and aarch64, and the fields.
 
+use super::condition::{self, ConditionRow};
 use super::fault::{Fault, Location, Row, is_name, rows};
 use super::field_type::{Count, Type, split_array, type_of};
 use super::syscalls::ArgumentRow;
@@ -14,6 +15,11 @@ const COUNTED: [(&str, &str); 5] = [("bits", "Bits"), ("nodes", "Nodes"), ("page
 /// `row::CopyMethod`.
 const COPIED: [(&str, &str); 5] =
     [("iovec", "Iovec"), ("msghdr", "Msghdr"), ("mmsghdr", "Mmsghdr"), ("pollfd", "Pollfd"), ("command", "Command")];
+
+/// The number of elements of an array that perf style shows by default, if the row has no `elements=`.
+const ELEMENTS: u32 = 8;
+/// The maximum number of elements that are decoded.
+const ELEMENTS_MAX: u32 = 32;
 
 #[derive(Clone, Debug)]
 pub struct StructRow {
@@ -33,7 +39,40 @@ pub struct StructRow {
     pub length: Option<String>,
     /// The last field that the kernel reads of a struct that it reads and writes.
     pub asked: Option<String>,
+    /// The fields that perf style shows by default; empty if it shows all fields.
+    pub brief: Vec<BriefRow>,
+    /// The number of elements of an array of the struct that perf style shows by default.
+    pub elements: u32,
+    /// The structs as which the memory is decoded for some values of a field.
+    pub choices: Vec<ChoiceRow>,
     pub body: Body,
+}
+
+/// A line `sockaddr sa_family=AF_INET sockaddr_in`: the memory of a struct in which a field has one of these values is
+/// another struct.
+#[derive(Clone, Debug)]
+pub struct ChoiceRow {
+    pub location: Location,
+    pub field: String,
+    pub values: Vec<String>,
+    pub of: String,
+}
+
+/// An entry of `brief=`: a field that perf style shows by default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BriefRow {
+    pub name: String,
+    pub shown: ShownRow,
+}
+
+/// The condition under which perf style shows a field by default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShownRow {
+    Always,
+    /// `field?` or `field?other`: the field, or the other one, is not 0.
+    NotZero(String),
+    /// `field?argument&A|B`
+    If(ConditionRow),
 }
 
 /// The contents of a struct.
@@ -75,12 +114,14 @@ impl FieldRow {
     }
 }
 
-/// Parses the structs of a file. A line that begins with a field continues the struct of the line before.
+/// Parses the structs of a file. A line that begins with a field or with `brief=` continues the struct of the line
+/// before.
 pub fn parse_file(file: &str, text: &str, faults: &mut Vec<Fault>) -> Vec<StructRow> {
     let mut structs: Vec<StructRow> = Vec::new();
     let mut open: Option<usize> = None;
     for row in rows(file, text) {
-        let continues = row.fields[0].contains(':') && !row.fields[0].contains(".h");
+        let first = row.fields[0];
+        let continues = first.starts_with("brief=") || first.contains(':') && !first.contains(".h");
         let result = if continues { continuation(&mut structs, open, &row) } else { first_line(&mut structs, &mut open, &row) };
         if let Err(text) = result {
             faults.push(row.location.fault(text));
@@ -89,10 +130,18 @@ pub fn parse_file(file: &str, text: &str, faults: &mut Vec<Fault>) -> Vec<Struct
     structs
 }
 
-/// Adds the fields of a line to the last struct. `open` is the ABI whose own fields are being read, if any.
+/// Adds the fields of a line to the last struct, or the entries of `brief=`. `open` is the ABI whose own fields are
+/// being read, if any.
 fn continuation(structs: &mut [StructRow], open: Option<usize>, row: &Row) -> Result<(), String> {
-    let fields = fields(&row.fields, &row.location)?;
+    let lists: Vec<&str> = row.fields.iter().map_while(|word| word.strip_prefix("brief=")).collect();
+    let fields = fields(&row.fields[lists.len()..], &row.location)?;
     let last = structs.last_mut().ok_or("fields without a struct before them")?;
+    for list in lists {
+        last.brief.extend(brief(list)?);
+    }
+    if fields.is_empty() {
+        return Ok(());
+    }
     match &mut last.body {
         Body::Fields { common, own, .. } => open.map_or(Some(common), |abi| own[abi].as_mut()).unwrap_or(&mut Vec::new()).extend(fields),
         Body::Unknown if open.is_none() => last.body = Body::Fields { packed: false, common: fields, own: Default::default() },
@@ -104,6 +153,15 @@ fn continuation(structs: &mut [StructRow], open: Option<usize>, row: &Row) -> Re
 /// Parses the first line of a struct, or the first line of its fields in another ABI.
 fn first_line(structs: &mut Vec<StructRow>, open: &mut Option<usize>, row: &Row) -> Result<(), String> {
     let (name, words) = row.fields.split_first().ok_or("the name of the struct is missing")?;
+    if let [test, of] = words
+        && let Some((field, values)) = test.split_once('=')
+    {
+        let values = values.split('|').map(str::to_string).collect();
+        let choice = ChoiceRow { location: row.location.clone(), field: field.to_string(), values, of: of.to_string() };
+        let last = structs.last_mut().filter(|last| last.name == **name);
+        last.ok_or_else(|| format!("the choices of {name} must directly follow its fields"))?.choices.push(choice);
+        return Ok(());
+    }
     let Some((name, abi)) = name.split_once('@') else {
         *open = None;
         structs.push(struct_row(name, words, &row.location)?);
@@ -132,6 +190,7 @@ fn struct_row(name: &str, words: &[&str], location: &Location) -> Result<StructR
     let sizes = sizes.ok_or_else(|| format!("{name} needs four sizes in bytes: in x86-64, i386, x32 and aarch64"))?;
     let (mut source, mut used_by_rust, mut packed, mut align, mut counted) = (None, false, false, None, "Bytes");
     let (mut copied, mut length, mut asked) = ("Plain", None, None);
+    let (mut briefs, mut elements) = (Vec::new(), ELEMENTS);
     let mut rest = &words[4..];
     while let Some((word, after)) = rest.split_first() {
         match *word {
@@ -149,6 +208,11 @@ fn struct_row(name: &str, words: &[&str], location: &Location) -> Result<StructR
             }
             word if word.starts_with("length=") => length = Some(word["length=".len()..].to_string()),
             word if word.starts_with("asks=") => asked = Some(word["asks=".len()..].to_string()),
+            word if word.starts_with("brief=") => briefs.extend(brief(&word["brief=".len()..])?),
+            word if word.starts_with("elements=") => {
+                let count = word["elements=".len()..].parse().ok().filter(|count| (1..=ELEMENTS_MAX).contains(count));
+                elements = count.ok_or_else(|| format!("`{word}` is not a number of elements: use 1 to {ELEMENTS_MAX}"))?;
+            }
             word if word.contains(".h") => source = Some(word.to_string()),
             word if word.starts_with("align=") => {
                 let power = word["align=".len()..].parse().ok().filter(|align: &u32| align.is_power_of_two());
@@ -168,7 +232,39 @@ fn struct_row(name: &str, words: &[&str], location: &Location) -> Result<StructR
     if align.is_some() && !matches!(body, Body::Decoder { .. }) {
         return Err(format!("{name}: `align=` is only for structs with a decoder"));
     }
-    Ok(StructRow { location: location.clone(), name: name.to_string(), sizes, source, used_by_rust, counted, copied, length, asked, body })
+    Ok(StructRow {
+        location: location.clone(),
+        name: name.to_string(),
+        sizes,
+        source,
+        used_by_rust,
+        counted,
+        copied,
+        length,
+        asked,
+        brief: briefs,
+        elements,
+        choices: Vec::new(),
+        body,
+    })
+}
+
+/// Parses the text after `brief=`: fields that are separated by commas, each with or without a condition.
+fn brief(list: &str) -> Result<Vec<BriefRow>, String> {
+    let entry = |entry: &str| {
+        let (name, test) = entry.split_once('?').map_or((entry, None), |(name, test)| (name, Some(test)));
+        if !is_name(name) {
+            return Err(format!("brief=: `{entry}` should be `field`, `field?`, `field?other` or `field?argument&A|B`"));
+        }
+        let shown = match test {
+            None => ShownRow::Always,
+            Some("") => ShownRow::NotZero(name.to_string()),
+            Some(other) if is_name(other) => ShownRow::NotZero(other.to_string()),
+            Some(test) => ShownRow::If(condition::parse(test)?),
+        };
+        Ok(BriefRow { name: name.to_string(), shown })
+    };
+    list.split(',').map(entry).collect()
 }
 
 fn fields(words: &[&str], location: &Location) -> Result<Vec<FieldRow>, String> {
@@ -180,11 +276,7 @@ fn fields(words: &[&str], location: &Location) -> Result<Vec<FieldRow>, String> 
         }
         let written = text == "out";
         let of = if written { words.next().ok_or_else(|| format!("no type after `{word}`"))? } else { text };
-        let field = FieldRow { written, ..field_row(name, of, location)? };
-        if !written && field.meaning.as_ref().is_some_and(|meaning| meaning.used.is_some()) {
-            return Err(format!("{name}: a condition (`?`) is only for fields that the kernel writes (`out`)"));
-        }
-        fields.push(field);
+        fields.push(FieldRow { written, ..field_row(name, of, location)? });
     }
     Ok(fields)
 }
@@ -235,6 +327,29 @@ mod tests {
     }
 
     #[test]
+    fn brief_names_fields_and_conditions_in_any_number_of_lists() {
+        let rows =
+            parsed("a 8 8 8 8 brief=f,g? elements=2 brief=h?f\n brief=i?flags&A|B f:u16\n g:u16 h:u16 i:u16\nb 1 1 1 1").expect("good");
+        let shown: Vec<_> = rows[0].brief.iter().map(|entry| (entry.name.as_str(), &entry.shown)).collect();
+        let tested = ShownRow::If(condition::parse("flags&A|B").expect("good"));
+        assert_eq!(
+            shown,
+            [("f", &ShownRow::Always), ("g", &ShownRow::NotZero("g".into())), ("h", &ShownRow::NotZero("f".into())), ("i", &tested)]
+        );
+        let Body::Fields { common, .. } = &rows[0].body else { panic!("{rows:?}") };
+        assert_eq!(common.len(), 4);
+        assert_eq!((rows[0].elements, rows[1].elements, rows[1].brief.len()), (2, 8, 0));
+    }
+
+    #[test]
+    fn a_field_may_choose_another_struct() {
+        let rows = parsed("a 8 8 8 8 f:u16 _:byte[6]\na f=1|X b\na f=2 c").expect("good");
+        let choices = rows[0].choices.iter().map(|choice| (choice.field.as_str(), choice.values.join(" "), choice.of.as_str()));
+        assert_eq!(choices.collect::<Vec<_>>(), [("f", "1 X".to_string(), "b"), ("f", "2".to_string(), "c")]);
+        assert_eq!(parsed("a f=1 b").err(), Some("s.tbl:1: the choices of a must directly follow its fields".into()));
+    }
+
+    #[test]
     fn faults_name_the_line_and_the_problem() {
         for (text, expected) in [
             ("timespec 16 8 16", "s.tbl:1: timespec needs four sizes"),
@@ -245,7 +360,7 @@ mod tests {
             ("a 1 1 1 1 f-:long", "s.tbl:1: `f-` is not a valid name of a field"),
             ("a 1 1 1 1 f:u32[", "s.tbl:1: `u32[` has no closing bracket"),
             ("a 1 1 1 1 f:out", "s.tbl:1: no type after `f:out`"),
-            ("a 1 1 1 1 f:u32/hex?g&1 g:u32", "s.tbl:1: f: a condition (`?`) is only for fields that the kernel writes"),
+            ("a 1 1 1 1 f:u32/hex?g", "s.tbl:1: `?g` is not a condition"),
             ("a 1 1 1 1 f:char[4]/hex", "s.tbl:1: f: `char` is not a number"),
             ("a 1 1 1 1 f:u32/a-b", "s.tbl:1: `a-b` is not a kind"),
             ("a 1 1 1 1 f:u32\na@vax f:u32", "s.tbl:2: `vax` is not an ABI"),
@@ -255,6 +370,12 @@ mod tests {
             ("a 1 1 1 1 count=bytes", "s.tbl:1: `count=bytes` is not known: use one of bits"),
             ("a 1 1 1 1 copy=all", "s.tbl:1: `copy=all` is not known: use one of iovec"),
             ("a 1 1 1 1 align=4 f:u32", "s.tbl:1: a: `align=` is only for structs with a decoder"),
+            ("a 1 1 1 1 brief=f,,g f:u32", "s.tbl:1: brief=: `` should be `field`"),
+            ("a 1 1 1 1 brief=f-g f:u32", "s.tbl:1: brief=: `f-g` should be `field`"),
+            ("a 1 1 1 1 brief=f?g& f:u32", "s.tbl:1: `?g&` is not a condition"),
+            ("brief=f", "s.tbl:1: fields without a struct before them"),
+            ("a 1 1 1 1 elements=0 f:u32", "s.tbl:1: `elements=0` is not a number of elements: use 1 to 32"),
+            ("a 1 1 1 1 elements=33 f:u32", "s.tbl:1: `elements=33` is not a number of elements: use 1 to 32"),
         ] {
             let error = parsed(text).expect_err(text);
             assert!(error.starts_with(expected), "{error}");

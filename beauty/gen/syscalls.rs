@@ -11,8 +11,8 @@ pub struct SyscallRow {
     /// The number of the syscall in all ABIs, from `@N`.
     pub number: Option<u32>,
     pub args: Vec<ArgumentRow>,
-    /// For a variant: the index of the argument that selects it, and the values that do.
-    pub chosen_by: Option<(usize, Vec<String>)>,
+    /// For a variant: the indices of the arguments that select it, each with the values that select it.
+    pub chosen_by: Vec<(usize, Vec<String>)>,
     /// The kind of the return value. `None` in a variant means that of the plain row.
     pub returns: Option<String>,
     pub groups: Vec<String>,
@@ -35,8 +35,20 @@ pub struct ArgumentRow {
     /// The argument that names the process to which this file descriptor belongs.
     pub fd_of: Option<String>,
     pub length: LengthRow,
+    /// The properties that a variant takes from the same argument of the row to which it belongs.
+    pub inherited: Inherited,
     /// When the call uses the argument; `None` for always.
     pub used: Option<ConditionRow>,
+}
+
+/// The properties that a variant's argument takes from the row to which the variant belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inherited {
+    Nothing,
+    /// `optval:like linger`: all properties except the kind.
+    AllButKind,
+    /// `optlen`: the whole argument.
+    All,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +66,22 @@ pub enum LengthRow {
     Fixed(u64),
 }
 
+/// The maximum number of arguments that select a variant together. The BPF programs have the same limit (`plan.h`).
+const CHOICES_MAX: usize = 3;
+
 /// The outcomes of a call: the words of rows, and the constants of `row::Outcomes`.
 const OUTCOMES: [(&str, &str); 4] =
     [("succeeded", "SUCCEEDED"), ("positive", "POSITIVE"), ("interrupted", "INTERRUPTED"), ("failed", "FAILED")];
 
 /// Traits of arguments: the words of rows, and the constants of `row::Traits`.
-const TRAITS: [(&str, &str); 4] = [("optional", "OPTIONAL"), ("shallow", "SHALLOW"), ("sends", "SENDS"), ("counted", "COUNTED")];
+const TRAITS: [(&str, &str); 6] = [
+    ("optional", "OPTIONAL"),
+    ("shallow", "SHALLOW"),
+    ("sends", "SENDS"),
+    ("counted", "COUNTED"),
+    ("varies", "VARIES"),
+    ("array", "ARRAY"),
+];
 
 /// Effects of calls on the state that rtrace tracks: the words of rows, and the variants of `special::Special`.
 const SPECIAL: [(&str, &str); 18] = [
@@ -83,15 +105,24 @@ const SPECIAL: [(&str, &str); 18] = [
     ("splice", "Splice"),
 ];
 
-pub fn parse(row: &Row) -> Result<SyscallRow, Fault> {
-    parse_fields(&row.fields, &row.location).map_err(|text| row.location.fault(text))
+/// Parses a line. A variant may name several syscalls (`getsockopt,setsockopt`), and is then a row of each.
+pub fn parse(row: &Row) -> Result<Vec<SyscallRow>, Fault> {
+    let names = row.fields.first().map_or("", |head| *head);
+    let parsed = names.split(',').map(|name| parse_fields(name, row.fields.get(1..).unwrap_or_default(), &row.location));
+    let rows = parsed.collect::<Result<Vec<SyscallRow>, String>>().map_err(|text| row.location.fault(text))?;
+    match &rows[..] {
+        [first, _, ..] if first.chosen_by.is_empty() => {
+            Err(row.location.fault(format!("`{names}`: only a variant may name several syscalls")))
+        }
+        _ => Ok(rows),
+    }
 }
 
-fn parse_fields(fields: &[&str], location: &Location) -> Result<SyscallRow, String> {
-    let (head, mut rest) = fields.split_first().ok_or("the name of the syscall is missing")?;
+fn parse_fields(head: &str, fields: &[&str], location: &Location) -> Result<SyscallRow, String> {
+    let mut rest = fields;
     let (name, number) = match head.split_once('@') {
         Some((name, number)) => (name, Some(number.parse().map_err(|_| format!("`{number}` is not a syscall number"))?)),
-        None => (*head, None),
+        None => (head, None),
     };
     let (name, event) = name.split_once('/').unwrap_or((name, name));
     if !is_name(name) || !is_name(event) {
@@ -103,7 +134,7 @@ fn parse_fields(fields: &[&str], location: &Location) -> Result<SyscallRow, Stri
         event: event.into(),
         number,
         args: Vec::new(),
-        chosen_by: None,
+        chosen_by: Vec::new(),
         returns: None,
         groups: Vec::new(),
         does: "Plain",
@@ -137,11 +168,12 @@ impl SyscallRow {
         if let Some((name, values)) = word.split_once('=')
             && !word.contains(':')
         {
-            if self.chosen_by.is_some() {
-                return Err("two arguments select this variant: only one is allowed".into());
-            }
-            self.chosen_by = Some((self.args.len(), values.split('|').map(str::to_string).collect()));
-            self.args.push(ArgumentRow::named(name)?);
+            self.chosen_by.push((self.args.len(), values.split('|').map(str::to_string).collect()));
+            self.args.push(ArgumentRow { inherited: Inherited::All, ..ArgumentRow::named(name)? });
+            return Ok(rest);
+        }
+        if is_name(word) {
+            self.args.push(ArgumentRow { inherited: Inherited::All, ..ArgumentRow::named(word)? });
             return Ok(rest);
         }
         let (name, mut kind) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `argument:kind`"))?;
@@ -158,6 +190,13 @@ impl SyscallRow {
     fn check(&self) -> Result<(), String> {
         if self.args.len() > 6 {
             return Err(format!("{} has {} arguments, but a syscall has at most six", self.name, self.args.len()));
+        }
+        if self.chosen_by.len() > CHOICES_MAX {
+            return Err(format!("{} arguments select this variant of {}: at most {CHOICES_MAX} may", self.chosen_by.len(), self.name));
+        }
+        let inherits = |argument: &&ArgumentRow| argument.inherited != Inherited::Nothing;
+        if let Some(argument) = self.args.iter().find(inherits).filter(|_| self.chosen_by.is_empty()) {
+            return Err(format!("`{}` should be `argument:kind`: only a variant takes arguments from another row", argument.name));
         }
         for (at, argument) in self.args.iter().enumerate() {
             if self.args[..at].iter().any(|earlier| earlier.name == argument.name) {
@@ -176,13 +215,13 @@ impl SyscallRow {
                 return Err(format!("the condition of {} tests {tested}, but {} has no such argument", argument.name, self.name));
             }
         }
-        match self.chosen_by {
-            None if self.returns.is_none() => Err(format!("{} has no kind of return value: add `-> kind`", self.name)),
-            Some(_) if self.number.is_some() || self.event != self.name => {
+        match self.chosen_by.is_empty() {
+            true if self.returns.is_none() => Err(format!("{} has no kind of return value: add `-> kind`", self.name)),
+            false if self.number.is_some() || self.event != self.name => {
                 Err(format!("this row of {} is a variant: move the number and the name of the event to the plain row", self.name))
             }
-            Some(_) if self.does != "Plain" => Err(format!("this row of {} is a variant: move `does=` to the plain row", self.name)),
-            Some(_) if !self.groups.is_empty() => Err(format!("this row of {} is a variant: move the groups to the plain row", self.name)),
+            false if self.does != "Plain" => Err(format!("this row of {} is a variant: move `does=` to the plain row", self.name)),
+            false if !self.groups.is_empty() => Err(format!("this row of {} is a variant: move the groups to the plain row", self.name)),
             _ => Ok(()),
         }
     }
@@ -202,6 +241,7 @@ impl ArgumentRow {
             traits: Vec::new(),
             fd_of: None,
             length: LengthRow::OfType,
+            inherited: Inherited::Nothing,
             used: None,
         })
     }
@@ -223,6 +263,10 @@ impl ArgumentRow {
         match (word, value) {
             ("out", _) => self.flow = FlowRow::Out,
             ("inout", _) => self.flow = FlowRow::InOut,
+            ("like", None) => {
+                self.inherited = Inherited::AllButKind;
+                return Ok(true);
+            }
             ("fd_of", Some(owner)) => {
                 self.fd_of = Some(owner.to_string());
                 return Ok(true);
@@ -278,7 +322,7 @@ mod tests {
     use crate::generator::fault::rows;
 
     fn parsed(text: &str) -> Result<SyscallRow, String> {
-        parse(&rows("s.tbl", text)[0]).map_err(|fault| fault.to_string())
+        parse(&rows("s.tbl", text)[0]).map(|mut rows| rows.remove(0)).map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -326,10 +370,22 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_selected_by_values_of_one_argument() {
+    fn a_variant_is_selected_by_values_of_arguments() {
         let row = parsed("fcntl fd:fd cmd=F_SETLK|F_SETLKW arg:flock").expect("good");
-        assert_eq!(row.chosen_by, Some((1, vec!["F_SETLK".into(), "F_SETLKW".into()])));
+        assert_eq!(row.chosen_by, [(1, vec!["F_SETLK".into(), "F_SETLKW".into()])]);
         assert_eq!((row.args.len(), row.args[1].kind.as_str()), (3, ""));
+        let row = parsed("setsockopt fd level=A|B name=C value:like varies linger length").expect("good");
+        assert_eq!(row.chosen_by, [(1, vec!["A".into(), "B".into()]), (2, vec!["C".into()])]);
+        let inherited = row.args.iter().map(|argument| argument.inherited).collect::<Vec<_>>();
+        assert_eq!(inherited, [Inherited::All, Inherited::All, Inherited::All, Inherited::AllButKind, Inherited::All]);
+        assert_eq!((row.args[3].kind.as_str(), &row.args[3].traits[..]), ("linger", &["VARIES"][..]));
+    }
+
+    #[test]
+    fn a_variant_may_name_several_syscalls() {
+        let several = parse(&rows("s.tbl", "get,set a=1 b:int")[0]).expect("good");
+        assert_eq!(several.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["get", "set"]);
+        assert!(several.iter().all(|row| row.chosen_by == [(0, vec!["1".into()])] && row.args.len() == 2));
     }
 
     #[test]
@@ -338,7 +394,11 @@ mod tests {
             ("\n\nread fd:fd", "s.tbl:3: read has no kind of return value: add `-> kind`"),
             ("re-ad -> int", "s.tbl:1: `re-ad` is not a valid name of a syscall"),
             ("read@x -> int", "s.tbl:1: `x` is not a syscall number"),
-            ("read fd -> int", "s.tbl:1: `fd` should be `argument:kind`"),
+            ("read fd -> int", "s.tbl:1: `fd` should be `argument:kind`: only a variant"),
+            ("read fd:like int -> int", "s.tbl:1: `fd` should be `argument:kind`: only a variant"),
+            ("read f-d -> int", "s.tbl:1: `f-d` should be `argument:kind`"),
+            ("read,write fd:fd -> int", "s.tbl:1: `read,write`: only a variant may name several syscalls"),
+            ("read, fd=1", "s.tbl:1: `` is not a valid name of a syscall"),
             ("read a:fd_of(pid) uint -> int", "s.tbl:1: a has fd_of(pid), but read has no such argument"),
             ("read buf:out(always) bytes[4] -> int", "s.tbl:1: `out(always)` is not an outcome: use succeeded, positive"),
             ("read buf:out(failed bytes[4] -> int", "s.tbl:1: `out(failed` has no closing parenthesis"),
@@ -352,7 +412,7 @@ mod tests {
             ("read a:int b:int c:int d:int e:int f:int g:int -> int", "s.tbl:1: read has 7 arguments"),
             ("read buf:mode?creates -> int", "s.tbl:1: `?creates` is not a condition"),
             ("read buf:mode?n&A -> int", "s.tbl:1: the condition of buf tests n, but read has no such argument"),
-            ("read a=1 b=2", "s.tbl:1: two arguments select this variant"),
+            ("read a=1 b=2 c=3 d=4", "s.tbl:1: 4 arguments select this variant of read: at most 3 may"),
             ("read a=1 -> int %file", "s.tbl:1: this row of read is a variant: move the groups"),
             ("read a:int -> int does=all", "s.tbl:1: `does=all` is not known: use one of exit, exit_group"),
             ("read a=1 -> int does=close", "s.tbl:1: this row of read is a variant: move `does=`"),

@@ -3,7 +3,7 @@
 //! If the kernel ignores an argument, its register holds an arbitrary value. Such an argument is not shown, and its
 //! memory is not copied.
 
-/// The condition under which a call uses an argument, or the kernel writes a member.
+/// The condition under which a call uses an argument, or a member of a struct is valid or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     Always,
@@ -17,11 +17,11 @@ pub enum Condition {
     },
 }
 
-/// A test of some bits in the register of another argument. Only the lower 32 bits of the register are compared, since
-/// the kernel reads these arguments as an `int`.
+/// A test of some bits in the register of another argument, or in another member. Only the lower 32 bits are compared,
+/// since the kernel reads these arguments as an `int`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitTest {
-    /// Index of the register, from 0.
+    /// Index of the register, or of the member, from 0.
     pub arg: u8,
     /// The bits that are compared.
     pub mask: u32,
@@ -45,17 +45,24 @@ impl Condition {
     /// Returns whether a call with these registers uses the argument.
     #[inline]
     pub fn holds(&self, registers: &[u64; 6]) -> bool {
+        self.holds_for(|arg| registers.get(usize::from(arg)).copied())
+    }
+
+    /// Returns whether the condition holds for these values of arguments, or of the members of a struct, by their
+    /// indices. A test of an unknown value does not hold.
+    #[inline]
+    pub fn holds_for(&self, value: impl Fn(u8) -> Option<u64>) -> bool {
         match self {
             Condition::Always => true,
             Condition::Never => false,
-            Condition::If { any, .. } => any.iter().any(|test| test.holds(registers)),
+            Condition::If { any, .. } => any.iter().any(|test| value(test.arg).is_some_and(|value| test.holds(value))),
         }
     }
 }
 
 impl BitTest {
-    fn holds(&self, registers: &[u64; 6]) -> bool {
-        let bits = registers.get(usize::from(self.arg)).map_or(0, |register| *register as u32 & self.mask);
+    fn holds(&self, value: u64) -> bool {
+        let bits = value as u32 & self.mask;
         match self.comparison {
             Comparison::SomeBit => bits != 0,
             Comparison::NoBit => bits == 0,

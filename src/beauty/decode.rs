@@ -7,7 +7,7 @@ use super::default::is_default;
 use super::lookup;
 use super::memory::{MemoryReader, Moment};
 use super::resolve::{Signature, Word};
-use super::row::{Arg, ArgumentKind, Flow, Return, Syscall};
+use super::row::{Arg, ArgumentKind, Flow, Length, Return, Syscall};
 use super::scalar::{id, pid, register_constants, scalar};
 use super::value::{Returned, Value};
 use crate::event::{Call, Comm, ExitState, FdPlace, ID_RETURNED, PidTranslation};
@@ -19,13 +19,21 @@ pub struct Context<'a> {
     pub comm: &'a dyn Fn(i32) -> Option<Comm>,
     /// Maximum number of bytes of a string that is not a path.
     pub string_limit: usize,
+    /// Whether only the brief form of structs and arrays is decoded: the members and the number of elements that their
+    /// rows state with `brief=` and `elements=`.
+    pub is_brief: bool,
     /// The translation of the call's pids to those of rtrace's pid namespace; [`Decoded`] sets it from the call.
     pub(super) pids: &'a PidTranslation,
 }
 
 impl<'a> Context<'a> {
     pub const fn new(comm: &'a dyn Fn(i32) -> Option<Comm>, string_limit: usize) -> Context<'a> {
-        Context { comm, string_limit, pids: &PidTranslation::Same }
+        Context { comm, string_limit, is_brief: false, pids: &PidTranslation::Same }
+    }
+
+    /// Sets whether only the brief form of structs and arrays is decoded.
+    pub const fn brief(self, is_brief: bool) -> Context<'a> {
+        Context { is_brief, ..self }
     }
 }
 
@@ -240,7 +248,10 @@ impl<'a> Argument<'_, 'a> {
     fn pointed(&self, mut reader: MemoryReader<'a>, arg: &Arg, address: u64) -> Value<'a> {
         let call = self.decoded.call;
         let count = call.args.as_ref().and_then(|registers| self.decoded.signature.length(self.index, call.abi, registers, call.ret()));
-        reader.pointed(&arg.kind, address, count)
+        match arg.kind {
+            ArgumentKind::Struct(of) if arg.length != Length::OfType => reader.sized_struct(of, arg.traits, address, count),
+            _ => reader.pointed(&arg.kind, address, count),
+        }
     }
 }
 

@@ -13,9 +13,21 @@ pub fn is_default(args: &[Arg], index: usize, value: &Value, registers: &[u64; 6
     match value {
         Value::Flags { table, bits: 0 } => !table.names_zero() || is_optional(arg),
         Value::Unread(0) if is_nullable(&arg.kind) => true,
+        // Flags are plain numbers in rows if the kernel defines none for the call, so that 0 carries no information.
         Value::Int(0) | Value::Uint(0) | Value::Hex(0) if arg.name.starts_with("flag") => true,
         Value::Int(0) | Value::Uint(0) if is_length_of_nothing(args, index, registers) => true,
         Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Address(0) | Value::Unread(0) => is_optional(arg),
+        _ => false,
+    }
+}
+
+/// Returns whether the value of a tracepoint field is a zero, which a style may omit. Descriptor 0 and a zero with a
+/// name carry information.
+pub fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Octal(0) | Value::Address(0) | Value::Unread(0) | Value::Code(0) => true,
+        Value::Signal(0) | Value::Pid { pid: 0, .. } | Value::Dev { major: 0, minor: 0 } => true,
+        Value::Flags { table, bits: 0 } | Value::Symbol { table, value: 0 } => !table.names_zero(),
         _ => false,
     }
 }

@@ -1,7 +1,9 @@
 //! Decodes registers and memory of calls to typed values by the tables of `beauty/`, and prints these values.
 
+pub mod access;
 pub mod condition;
 pub mod constant;
+mod contents;
 pub mod custom;
 pub mod custom_constants;
 pub mod decode;

@@ -9,7 +9,8 @@
 //! This style differs from perf trace where perf's text is wrong or ambiguous. Modes are octal, addresses are printed
 //! in full, errors have their names, and a comm of 15 bytes is not cut to 14. The line of a call that was shown in
 //! flight before begins with `... [continued]: ` as in perf trace, but has all arguments, like every other line. perf
-//! trace omits all arguments that are zero; this style omits only zeros that carry no information (`default.rs`).
+//! trace omits all arguments that are zero; this style omits only zeros that carry no information (`default.rs`). Of a
+//! struct, it shows the members that the row of the struct names (`brief=`), and `...` in place of the others.
 //!
 //! This module only formats: [`super::decode`] provides the values.
 
@@ -21,10 +22,10 @@ mod width;
 
 use super::decode::{Argument, Context, Decoded, Values};
 use super::special::Special;
-use super::style::{Style, StyleContext, Verdict};
+use super::style::{Style, StyleContext};
 use super::value::Returned;
 use super::{errno, lookup, stamp::Stamps, tracepoint::TracepointDecoder};
-use crate::event::{Call, EntryState, Event, EventKind, ExitState, Time};
+use crate::event::{Call, EntryState, Event, EventKind, ExitState, Time, Verdict};
 use crate::session::Session;
 use crate::show::Show;
 use crate::text::{escape, number, time_unit};
@@ -50,7 +51,7 @@ pub struct Perf {
 /// Returns whether this style has a line for the event.
 fn has_line(event: &Event, session: &Session) -> bool {
     match &event.kind {
-        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) => false,
+        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Notice(_) => false,
         EventKind::Tracepoint { event, .. } => session.events.get(*event).is_some_and(|spec| spec.shown),
         _ => true,
     }
@@ -87,7 +88,7 @@ impl Perf {
     fn line(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
         match &event.kind {
             EventKind::Call(call) | EventKind::Pending(call) => {
-                let decoded = Decoded::new(call, Context::new(context.comm, self.show.string_limit));
+                let decoded = Decoded::new(call, Context::new(context.comm, self.show.string_limit).brief(!self.show.full));
                 self.call(out, event, call, &decoded);
             }
             EventKind::Fault(fault) => self.fault(out, event, fault),
@@ -99,7 +100,7 @@ impl Perf {
                     self.tracepoint(out, event, (*index, spec), (raw, caller.as_ref()), context);
                 }
             }
-            EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) => {}
+            EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Notice(_) => {}
         }
     }
 
@@ -263,7 +264,7 @@ impl Perf {
 
 impl Style for Perf {
     /// Writes the line of an event, and the lines of its stack. There is no line for a fork and an exec, since the
-    /// calls that caused them have lines, nor for tracepoints that the user did not request.
+    /// calls that caused them have lines, nor for tracepoints that the user did not request. Notices are on stderr.
     fn event(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
         if self.stamps.has_no_origin() && has_line(event, context.session) {
             self.stamps.count_from(beginning(event, context.session));

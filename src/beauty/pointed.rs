@@ -1,7 +1,7 @@
 //! Decodes the memory that a pointer points to: text, bytes, numbers, structs, and arrays of them.
 
 use super::memory::{ELEMENTS_MAX, Memory, MemoryReader, load, pointer_size};
-use super::row::{ArgumentKind, MemoryType, Struct, StructLayout};
+use super::row::{ArgumentKind, LengthUnit, MemoryType, Struct, StructLayout, Traits};
 use super::value::{ArrayValue, Text, Value};
 use crate::event::PieceState;
 use std::borrow::Cow;
@@ -31,6 +31,29 @@ impl<'a> MemoryReader<'a> {
             ArgumentKind::Number { bytes, signed } => self.numbers(memory, usize::from(*bytes), *signed),
             _ => Value::Unread(address),
         }
+    }
+
+    /// Decodes a struct whose length the call specifies. Memory that is shorter than the struct is shown as bytes,
+    /// unless the row says that the length varies. For a struct that is a number, memory of any other length is shown
+    /// as bytes.
+    pub fn sized_struct(&mut self, of: &'static Struct, traits: Traits, address: u64, count: Option<u64>) -> Value<'a> {
+        let wanted = count.map(|count| of.bytes(count, self.abi()));
+        let Some(memory) = self.find(address, wanted, count) else { return Value::Unread(address) };
+        if matches!(memory.state, PieceState::Altered { .. }) {
+            return Value::Unread(address);
+        }
+        if traits.contains(Traits::ARRAY) {
+            return self.structs(of, memory);
+        }
+        let size = u64::from(of.sizes[self.abi() as usize]);
+        let is_whole = match &of.layout {
+            StructLayout::Number(_) => memory.wanted == size,
+            // The structs that the member can select have different sizes.
+            StructLayout::Members(_) if of.choice.is_some() => memory.wanted == 0 || memory.wanted >= of.chooser_end(self.abi()),
+            StructLayout::Members(_) => memory.wanted >= size || traits.contains(Traits::VARIES) || of.counted != LengthUnit::Bytes,
+            StructLayout::Decoder(_) | StructLayout::Opaque => true,
+        };
+        if is_whole { self.pointed_struct(of, memory) } else { self.text(memory, self.context.string_limit, false) }
     }
 
     /// Decodes text or bytes, cut to `limit` bytes.
@@ -99,11 +122,14 @@ impl<'a> MemoryReader<'a> {
     }
 
     fn structs(&mut self, of: &'static Struct, memory: Memory<'a>) -> Value<'a> {
-        self.elements(memory, of.sizes[self.abi() as usize] as usize, |reader, element| Some(reader.structure(of, element)))
+        let most =
+            if self.context.is_brief && !matches!(of.layout, StructLayout::Number(_)) { of.brief.elements as usize } else { ELEMENTS_MAX };
+        let stride = of.sizes[self.abi() as usize] as usize;
+        self.elements(memory, (stride, most), |reader, element| Some(reader.structure(of, element)))
     }
 
     fn numbers(&mut self, memory: Memory<'a>, bytes: usize, signed: bool) -> Value<'a> {
-        self.elements(memory, bytes, |_, element| {
+        self.elements(memory, (bytes, ELEMENTS_MAX), |_, element| {
             let value = load(element.bytes, signed, false)?;
             Some(if signed { Value::Int(value as i64) } else { Value::Uint(value) })
         })
@@ -111,20 +137,21 @@ impl<'a> MemoryReader<'a> {
 
     /// Decodes an array that is a struct member.
     pub(super) fn array(&mut self, element: &'static MemoryType, stride: usize, memory: Memory<'a>) -> Value<'a> {
-        self.elements(memory, stride, |reader, memory| reader.typed(element, memory, None))
+        self.elements(memory, (stride, ELEMENTS_MAX), |reader, memory| reader.typed(element, memory, None))
     }
 
-    /// Decodes the elements that were copied completely, at most [`ELEMENTS_MAX`].
+    /// Decodes the elements that were copied completely, at most `most` of them and at most [`ELEMENTS_MAX`].
     fn elements(
         &mut self,
         memory: Memory<'a>,
-        stride: usize,
+        (stride, most): (usize, usize),
         mut value: impl FnMut(&mut MemoryReader<'a>, Memory<'a>) -> Option<Value<'a>>,
     ) -> Value<'a> {
         let stride = stride.max(1);
         let whole = memory.bytes.len() / stride;
-        let mut items = Vec::with_capacity(whole.min(ELEMENTS_MAX));
-        for at in 0..whole.min(ELEMENTS_MAX) {
+        let most = whole.min(most).min(ELEMENTS_MAX);
+        let mut items = Vec::with_capacity(most);
+        for at in 0..most {
             let element = memory.part(at * stride, stride).filter(|_| self.spend_value());
             match element.and_then(|element| value(self, element)) {
                 Some(item) => items.push(item),

@@ -4,7 +4,7 @@
 //! All code that needs these facts gets them here, so it cannot disagree: the decoders, the filters (rtrace's and those
 //! of the BPF programs), the tracking of file descriptors and path names, and the plan of what the BPF programs copy.
 
-use super::row::{Arg, ArgumentKind, Length, Return, Syscall};
+use super::row::{Arg, ArgumentKind, Length, Return, Syscall, Variant};
 use crate::event::Abi;
 
 /// The arguments and the return of a call, from its row or from the variant that the call selects.
@@ -44,17 +44,33 @@ impl Syscall {
     /// Returns the signature of a call with these registers.
     #[inline]
     pub fn signature_of(&self, registers: &[u64; 6]) -> Signature {
-        let is_selected = |variant: &&super::row::Variant| {
-            registers.get(usize::from(variant.arg)).is_some_and(|selector| variant.values.contains(&(selector & variant.mask)))
-        };
-        let variant = self.variants.iter().find(is_selected);
-        variant.map_or(self.signature(), |variant| Signature { args: variant.args, returns: variant.returns })
+        let (mut signature, mut variants) = (self.signature(), self.variants);
+        while let Some(variant) = variants.iter().find(|variant| variant.is_selected_by(registers)) {
+            (signature, variants) = (variant.signature(), variant.variants);
+        }
+        signature
     }
 
-    /// Returns all possible signatures: first that without a variant, then those of the variants.
+    /// Returns all possible signatures: first the one without a variant, then those of the variants and of their
+    /// variants.
     pub fn signatures(&self) -> impl Iterator<Item = Signature> + use<> {
-        let variants = self.variants.iter().map(|variant| Signature { args: variant.args, returns: variant.returns });
-        std::iter::once(self.signature()).chain(variants)
+        std::iter::once(self.signature()).chain(signatures_of(self.variants))
+    }
+}
+
+fn signatures_of(variants: &'static [Variant]) -> Box<dyn Iterator<Item = Signature>> {
+    Box::new(variants.iter().flat_map(|variant| std::iter::once(variant.signature()).chain(signatures_of(variant.variants))))
+}
+
+impl Variant {
+    /// Returns the signature of calls that select this variant, but none of the variants within it.
+    pub fn signature(&self) -> Signature {
+        Signature { args: self.args, returns: self.returns }
+    }
+
+    #[inline]
+    fn is_selected_by(&self, registers: &[u64; 6]) -> bool {
+        registers.get(usize::from(self.arg)).is_some_and(|selector| self.values.contains(&(selector & self.mask)))
     }
 }
 
@@ -205,6 +221,30 @@ mod tests {
         assert_eq!(numbers("fcntl", Abi::X86_64, [3, 0x7fff, ONES, 0, 0, 0])[2], i128::from(ONES));
         let get_flags = row("fcntl").signature_of(&[3, libc::F_GETFL as u64, 0, 0, 0, 0]);
         assert!(get_flags.word(2, Abi::X86_64).is_none() && !get_flags.uses(2, &[0; 6]));
+    }
+
+    #[test]
+    fn several_arguments_may_select_a_variant() {
+        let value = |name: &str, level: i32, option: i32| {
+            let kind = row(name).signature_of(&[3, level as u64, 0xffff_ffff_0000_0000 | option as u64, 0, 0, 0]).args[3].kind;
+            if let ArgumentKind::Struct(of) = kind { of.name } else { "" }
+        };
+        for name in ["getsockopt", "setsockopt"] {
+            assert_eq!(value(name, libc::SOL_SOCKET, libc::SO_LINGER), "linger", "{name}");
+            assert_eq!(value(name, libc::SOL_SOCKET, libc::SO_REUSEADDR), "option_value", "{name}");
+            assert_eq!(value(name, libc::SOL_TCP, libc::SO_LINGER), "", "TCP_CONGESTION has the same number and is a string: {name}");
+            assert_eq!(value(name, 0x7777, libc::SO_LINGER), "", "{name}");
+        }
+        let multicast = |length: u64| row("setsockopt").signature_of(&[3, 0, libc::IP_MULTICAST_IF as u64, 0, length, 0]).args[3].kind;
+        let name = |kind: ArgumentKind| if let ArgumentKind::Struct(of) = kind { of.name } else { "" };
+        assert_eq!([4, 8, 12, 5].map(|length| name(multicast(length))), ["in_addr", "ip_mreq", "ip_mreqn", "option_value"]);
+    }
+
+    #[test]
+    fn all_variants_are_among_the_signatures() {
+        let values = row("setsockopt").signatures().filter_map(|of| of.args.get(3)).map(|arg| arg.kind);
+        let linger = values.filter(|kind| matches!(kind, ArgumentKind::Struct(of) if of.name == "linger")).count();
+        assert_eq!(linger, 1);
     }
 
     /// The plans of the BPF programs and the tracking of file descriptors assume that addresses, descriptors and tasks

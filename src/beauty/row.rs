@@ -3,6 +3,7 @@
 //! This module has only data and types. `decode` decodes values by these rows, and styles print the values.
 
 pub use super::condition::{BitTest, Comparison, Condition};
+use super::errno::is_restart;
 pub use super::shape::*;
 pub use super::special::Special;
 use crate::event::Abi;
@@ -47,6 +48,20 @@ bitflags::bitflags! {
     }
 }
 
+impl Outcomes {
+    /// Returns the outcome of a call that returned `ret`: one of [`Outcomes::ZERO`], [`Outcomes::POSITIVE`],
+    /// [`Outcomes::INTERRUPTED`], or the outcome of other failures.
+    pub fn of(ret: i64) -> Outcomes {
+        const EINTR: i32 = 4;
+        match -ret {
+            0 => Outcomes::ZERO,
+            errno @ 1..=4095 if errno as i32 == EINTR || is_restart(errno as i32) => Outcomes::INTERRUPTED,
+            1..=4095 => Outcomes::FAILED.difference(Outcomes::INTERRUPTED),
+            _ => Outcomes::POSITIVE,
+        }
+    }
+}
+
 bitflags::bitflags! {
     /// Further properties of arguments that rows declare.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +75,11 @@ bitflags::bitflags! {
         const SENDS = 4;
         /// The strings of the array are counted and not copied, since they are many and rarely needed (an environment).
         const COUNTED = 8;
+        /// The length of the struct varies: a struct that is shorter than its row is decoded as far as it goes. Without
+        /// this trait, memory that is shorter than its struct is shown as bytes.
+        const VARIES = 16;
+        /// The length counts the bytes of an array of the struct.
+        const ARRAY = 32;
     }
 }
 
@@ -77,12 +97,13 @@ pub struct Syscall {
     pub returns: Return,
     pub groups: Groups,
     pub does: Special,
-    /// Arguments and returns that replace `args` and `returns` for some values of one argument. The first variant that
-    /// matches is used.
+    /// Arguments and returns that replace `args` and `returns` for some values of one argument. All variants test the
+    /// same argument, and a value selects at most one variant.
     pub variants: &'static [Variant],
 }
 
-/// The arguments and the return of a syscall for some values of one argument (a command of `fcntl`).
+/// The arguments and the return of a syscall for some values of one argument (a command of `fcntl`, a level of
+/// `setsockopt`).
 #[derive(Debug)]
 pub struct Variant {
     /// Index of the argument that selects the variant.
@@ -92,6 +113,9 @@ pub struct Variant {
     pub values: &'static [u64],
     pub args: &'static [Arg],
     pub returns: Return,
+    /// The variants of this variant, which another argument selects (an option of the level). All of them test the same
+    /// argument, as in [`Syscall`].
+    pub variants: &'static [Variant],
 }
 
 /// An argument of a syscall.

@@ -64,6 +64,8 @@ pub static FLOCK: Struct = Struct {
     bytes_read: 0,
     source: "",
     layout: StructLayout::Opaque,
+    brief: Brief { elements: 8, members: None },
+    choice: None,
 };
 
 const CREATES: Condition =
@@ -138,6 +140,7 @@ const SET_LOCK: &[Variant] = &[Variant {
     values: &[6],
     args: &[arg("fd", ArgumentKind::Fd), arg("cmd", ArgumentKind::Table(&FCNTL)), arg("lock", ArgumentKind::Struct(&FLOCK))],
     returns: Return::Int,
+    variants: &[],
 }];
 pub static FCNTL_ROW: Syscall = Syscall {
     variants: SET_LOCK,
@@ -227,5 +230,6 @@ pub fn show() -> Show {
         alignment: 70,
         width: crate::show::Width::Any,
         string_limit: 32,
+        full: false,
     }
 }

@@ -24,6 +24,48 @@ pub struct Struct {
     /// if the header's struct is longer. Empty if no header declares it.
     pub source: &'static str,
     pub layout: StructLayout,
+    pub brief: Brief,
+    /// The structs as which the memory is decoded for some values of a member; `layout` is that of all other values.
+    pub choice: Option<StructChoice>,
+}
+
+/// The structs that the value of a member selects.
+#[derive(Clone, Copy, Debug)]
+pub struct StructChoice {
+    /// Index of the member in the layouts of all ABIs.
+    pub member: u8,
+    /// The values of the member, each with its struct.
+    pub structs: &'static [(u64, &'static Struct)],
+}
+
+/// The brief form of a struct: the part that people look for first.
+#[derive(Clone, Copy, Debug)]
+pub struct Brief {
+    /// Number of elements of an array of the struct.
+    pub elements: u32,
+    /// The members for each ABI, indexed by `Abi as usize`, in ascending order of offset; `None` for all members.
+    pub members: Option<[&'static [BriefMember]; 4]>,
+}
+
+/// A member in the brief form of a struct.
+#[derive(Clone, Copy, Debug)]
+pub struct BriefMember {
+    /// Index of the member in the layout.
+    pub index: u8,
+    pub shown: Shown,
+}
+
+/// The condition under which a member is in the brief form of its struct.
+#[derive(Clone, Copy, Debug)]
+pub enum Shown {
+    Always,
+    /// At least one of these bytes of the struct is not 0.
+    NotZero {
+        offset: u32,
+        bytes: u32,
+    },
+    /// The arguments of the call meet the condition.
+    If(Condition),
 }
 
 /// The unit of a struct's length argument.
@@ -76,6 +118,16 @@ impl Struct {
     }
 }
 
+impl Struct {
+    /// Returns the number of bytes up to the end of the member that selects another struct; 0 if there is no such
+    /// member.
+    pub fn chooser_end(&self, abi: Abi) -> u64 {
+        let (Some(choice), StructLayout::Members(layouts)) = (&self.choice, &self.layout) else { return 0 };
+        let chooser = layouts[abi as usize].get(usize::from(choice.member));
+        chooser.map_or(0, |member| u64::from(member.offset) + u64::from(member.memory_type.size(abi)))
+    }
+}
+
 /// The contents of a struct.
 #[derive(Debug)]
 pub enum StructLayout {
@@ -99,7 +151,8 @@ pub struct StructMember {
     /// [`Flow::Out`] if the kernel writes the member and never reads it. For a pointer, this is about the memory that
     /// it points to.
     pub flow: Flow,
-    /// The condition under which the kernel writes the member; it tests members of the same struct.
+    /// The condition under which the member is valid. With [`Flow::Out`], it is the condition under which the kernel
+    /// writes the member. It tests members of the same struct.
     pub used: Condition,
 }
 

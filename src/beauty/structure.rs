@@ -1,7 +1,7 @@
 //! Decodes the bytes of a struct to the values of its members, by the rows of `beauty/structs/`.
 
 use super::memory::{Memory, MemoryReader, load};
-use super::row::{ArgumentKind, Length, MemoryNumber, MemoryType, Struct, StructLayout, StructMember};
+use super::row::{ArgumentKind, BriefMember, Condition, Flow, Length, MemoryNumber, MemoryType, Shown, Struct, StructLayout, StructMember};
 use super::scalar::{memory_constants, scalar};
 use super::value::{StructValue, Text, Value};
 use std::borrow::Cow;
@@ -13,6 +13,10 @@ impl<'a> MemoryReader<'a> {
     /// Decodes a struct.
     pub fn structure(&mut self, of: &'static Struct, memory: Memory<'a>) -> Value<'a> {
         let abi = self.abi() as usize;
+        if let Some(chosen) = chosen(of, memory, abi) {
+            // Programs often pass the size of the largest struct that the member can select.
+            return self.structure(chosen, memory.first(chosen.sizes[abi] as usize));
+        }
         match &of.layout {
             StructLayout::Opaque => Value::Unread(memory.address),
             StructLayout::Decoder(decode) => decode(self, memory),
@@ -24,16 +28,35 @@ impl<'a> MemoryReader<'a> {
         }
     }
 
-    /// Decodes the members that were copied completely. Returns them, and whether the struct of the call has more than
-    /// these. A struct whose layout has no members yields none.
+    /// Decodes the members that were copied completely, or those of the brief form if the context asks for it. Returns
+    /// them, and whether the struct has further members or bytes. A struct whose layout has no members yields none.
     pub fn members(&mut self, of: &'static Struct, memory: Memory<'a>) -> (Members<'a>, bool) {
         let abi = self.abi() as usize;
         let StructLayout::Members(layouts) = &of.layout else { return (Vec::new(), true) };
+        let brief = of.brief.members.filter(|_| self.context.is_brief).map(|lists| lists[abi]);
         let (of, size) = (layouts[abi], of.sizes[abi]);
-        let mut members = Vec::with_capacity(of.len());
+        let count = brief.map_or(of.len(), <[BriefMember]>::len);
+        let mut members = Vec::with_capacity(count);
         let mut more = memory.is_cut() || memory.wanted > u64::from(size) && !ends_open(of);
-        for member in of {
-            if self.is_unwritten && member.is_only_written() {
+        // The index behind the last member that was decoded or left out.
+        let mut next = 0;
+        for at in 0..count {
+            let member = match brief {
+                None => &of[at],
+                Some(brief) => {
+                    let BriefMember { index, shown } = &brief[at];
+                    let index = usize::from(*index);
+                    let is_shown = self.is_shown(shown, memory);
+                    let left_out = next..if is_shown { index } else { index + 1 };
+                    more = more || of[left_out].iter().any(|member| self.is_there(member, of, memory));
+                    next = index + 1;
+                    if !is_shown {
+                        continue;
+                    }
+                    &of[index]
+                }
+            };
+            if !self.has_value(member, of, memory) {
                 continue;
             }
             if let Some(raw) = plain(member, memory).filter(|_| self.spend_value()) {
@@ -64,7 +87,28 @@ impl<'a> MemoryReader<'a> {
                 }
             }
         }
+        more = more || brief.is_some() && of[next..].iter().any(|member| self.is_there(member, of, memory));
         (members, more)
+    }
+
+    /// Returns whether a member belongs to the brief form of its struct.
+    fn is_shown(&self, shown: &Shown, memory: Memory) -> bool {
+        match shown {
+            Shown::Always => true,
+            Shown::NotZero { offset, bytes } => memory.bytes.iter().skip(*offset as usize).take(*bytes as usize).any(|byte| *byte != 0),
+            Shown::If(condition) => self.call.args.as_ref().is_none_or(|registers| condition.holds(registers)),
+        }
+    }
+
+    /// Returns whether the kernel reads or has written a member of a struct with these members.
+    #[inline]
+    fn has_value(&self, member: &StructMember, of: &'static [StructMember], memory: Memory) -> bool {
+        !(self.is_unwritten && member.is_only_written()) && is_valid(member, of, memory)
+    }
+
+    /// Returns whether the copied memory has the value of a member.
+    fn is_there(&self, member: &StructMember, of: &'static [StructMember], memory: Memory) -> bool {
+        (member.offset as usize) < memory.bytes.len() && self.has_value(member, of, memory)
     }
 
     /// Decodes a member or an array element of a type. `length` is the value of the member that has its length. Returns
@@ -105,6 +149,26 @@ impl<'a> MemoryReader<'a> {
     }
 }
 
+/// Returns the struct that a member of this struct selects, if there is one.
+fn chosen(of: &'static Struct, memory: Memory, abi: usize) -> Option<&'static Struct> {
+    let (Some(choice), StructLayout::Members(layouts)) = (&of.choice, &of.layout) else { return None };
+    let value = number_of(layouts[abi].get(usize::from(choice.member))?, memory)?;
+    choice.structs.iter().find(|(known, _)| *known == value).map(|(_, of)| *of)
+}
+
+/// Returns whether a member is valid by the values of the other members.
+fn is_valid(member: &StructMember, of: &'static [StructMember], memory: Memory) -> bool {
+    let value = |at: u8| of.get(usize::from(at)).and_then(|other| number_of(other, memory));
+    member.used == Condition::Always || member.flow == Flow::Out || member.used.holds_for(value)
+}
+
+/// Loads a member that is a number, without its sign.
+fn number_of(member: &StructMember, memory: Memory) -> Option<u64> {
+    let MemoryType::Number(number) = &member.memory_type else { return None };
+    let part = memory.part(member.offset as usize, usize::from(number.bytes))?;
+    load(part.bytes, false, number.big_endian).filter(|_| part.bytes.len() == usize::from(number.bytes))
+}
+
 /// A number without a special meaning, as most members are.
 enum PlainNumber {
     Signed(i64),
@@ -143,11 +207,7 @@ fn length(of_pointer: &MemoryType, of: &'static [StructMember], memory: Memory) 
     let MemoryType::Number(number) = of_pointer else { return None };
     match number.length {
         Length::Fixed(length) => Some(length),
-        Length::Arg(at) => {
-            let other = of.get(usize::from(at))?;
-            let MemoryType::Number(number) = &other.memory_type else { return None };
-            memory.number(other.offset as usize, usize::from(number.bytes), false)
-        }
+        Length::Arg(at) => number_of(of.get(usize::from(at))?, memory),
         Length::OfType | Length::Ret => None,
     }
 }

@@ -149,7 +149,7 @@ impl TracepointDecoder {
                 let items = field.places().map(|place| place.bytes(raw).map_or(Value::Unknown, fetched_text)).collect();
                 Value::Array(ArrayValue { items, ..ArrayValue::default() })
             }
-            FieldDecoder::Char => Value::Formatted { text: character(field.unsigned(raw)? as u8), number: field.unsigned(raw) },
+            FieldDecoder::Char => Value::Char(field.unsigned(raw)? as u8),
             FieldDecoder::Number(number) => number.value(field.unsigned(raw)?),
             FieldDecoder::Pid => Value::Pid { pid: int()?, translated: None, comm: comm(int()?) },
             FieldDecoder::Address => Value::Address(field.unsigned(raw)?),
@@ -169,17 +169,14 @@ impl TracepointDecoder {
             },
             FieldDecoder::Named(names, number) => {
                 let bits = field.unsigned(raw)?;
-                match names.text(number.bytes, &|name| self.number(name, raw)) {
-                    Some(text) => Value::Formatted { text, number: Some(bits) },
-                    None => number.value(bits),
-                }
+                names.named(number.bytes, &|name| self.number(name, raw)).map_or_else(|| number.value(bits), Value::Named)
             }
             FieldDecoder::Array(number) => {
                 let mut elements = field.elements(raw)?;
                 let items = elements.by_ref().take(ITEMS_MAX).map(|element| number.value(element)).collect();
                 Value::Array(ArrayValue { items, more: elements.next().is_some(), ..ArrayValue::default() })
             }
-            FieldDecoder::Bytes(hint) => Value::Formatted { text: bytes::format(field.bytes(raw)?, *hint), number: None },
+            FieldDecoder::Bytes(hint) => bytes::decode(field.bytes(raw)?, *hint),
             FieldDecoder::FromMemory(fetched, how) => match fetched.result(raw, field.size)? {
                 FetchResult::Failed(0) => Value::Address(0),
                 FetchResult::Failed(address) => Value::Unread(address),
@@ -426,14 +423,9 @@ fn constant(table: &'static ConstantTable, abi: Abi, register: u64) -> Value<'st
 /// 6.1 to 6.4 wrote the text `(fault)` instead of an empty field.)
 fn fetched_text(bytes: &[u8]) -> Value<'_> {
     match memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end]) {
-        plain if bytes.is_empty() || plain == probe::UNREAD.as_bytes() => Value::Formatted { text: probe::UNREAD.to_owned(), number: None },
+        plain if bytes.is_empty() || plain == probe::UNREAD => Value::UnreadText,
         plain => text(plain),
     }
-}
-
-/// Returns `'c'` for an ASCII character, and a hexadecimal number for other bytes. Styles escape control characters.
-fn character(byte: u8) -> String {
-    if byte.is_ascii() { format!("'{}'", char::from(byte)) } else { format!("{byte:#x}") }
 }
 
 fn text(bytes: &[u8]) -> Value<'_> {

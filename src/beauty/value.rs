@@ -6,8 +6,10 @@
 use super::row::ConstantTable;
 use super::tables::constants::FILE_TYPE;
 use crate::event::{Comm, File};
+use crate::kernel::print_fmt::NamedNumber;
 use std::borrow::Cow;
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 /// The decoded value of an argument, a return, a struct member, an array element or a tracepoint field.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,11 +72,16 @@ pub enum Value<'a> {
     },
     /// The status of a child as wait4(2) reports it.
     WaitStatus(WaitStatus),
-    /// A tracepoint field as text, formatted according to the event's print format (`S|D`).
-    Formatted {
-        text: String,
-        number: Option<u64>,
-    },
+    /// The number of a tracepoint field, with the names that the event's print format has for it (`S|D`).
+    Named(NamedNumber),
+    /// A character that a probe fetched.
+    Char(u8),
+    /// Bytes of a tracepoint field.
+    Bytes(FieldBytes),
+    /// An IPv4 or IPv6 address and a port.
+    SocketAddress(SocketAddr),
+    /// A string that a probe should fetch and that the kernel could not read.
+    UnreadText,
     /// An array of strings (argv, envp) whose strings were counted but not copied.
     Uncopied {
         /// Address of the array.
@@ -100,9 +107,50 @@ pub enum Value<'a> {
     Array(ArrayValue<'a>),
     /// The complement of a set: every value except these.
     AllBut(ArrayValue<'a>),
+    /// The brief form of directory entries: their number, and the names of the first ones.
+    Entries {
+        count: u64,
+        /// Whether there may be more entries, because not all were copied.
+        or_more: bool,
+        first: ArrayValue<'a>,
+    },
     /// A value that was not recorded: the registers of a call whose entry was not seen, or a field that lies beyond the
     /// end of its record.
     Unknown,
+}
+
+/// Bytes of a tracepoint field that are not text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldBytes {
+    pub bytes: Vec<u8>,
+    pub form: BytesForm,
+    /// Whether the field has more bytes.
+    pub more: bool,
+}
+
+/// The meaning of a field's bytes, by the event's print format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BytesForm {
+    Plain,
+    /// The address of a network interface.
+    Mac,
+    Uuid,
+}
+
+/// Writes two hexadecimal digits for each byte, with the separators of the form: colons in the address of an interface,
+/// and hyphens in a UUID (RFC 9562).
+impl fmt::Display for FieldBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, byte) in self.bytes.iter().enumerate() {
+            f.write_str(match self.form {
+                BytesForm::Mac if at > 0 => ":",
+                BytesForm::Uuid if matches!(at, 4 | 6 | 8 | 10) => "-",
+                _ => "",
+            })?;
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
 }
 
 /// A wait status: how a child exited, stopped or continued (wait(2)).

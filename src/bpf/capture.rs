@@ -20,6 +20,9 @@ pub(super) const OP_BYTES: usize = 20;
 const PIECE_MAX: u32 = 4096;
 /// The maximum number of bytes of a string or buffer, in as many records as they need.
 const STRING_MAX: u32 = 1 << 20;
+/// The limit in bytes for the copy of a struct or a text whose length the call specifies, unless a larger limit
+/// applies. Most of them have the same limit, so that most variants of getsockopt and setsockopt share a plan.
+const SIZED_MAX: u32 = 256;
 /// The maximum number of elements that are copied of an array.
 pub(super) const ELEMENTS_MAX: u32 = memory::ELEMENTS_MAX as u32;
 /// `NO_ARG`
@@ -207,6 +210,8 @@ impl CaptureBuilder<'_> {
         let string_limit = self.string_limit();
         match arg.kind {
             ArgumentKind::Path => (op.kind, op.count) = (OpKind::String, CountSource::One),
+            // The call specifies the length of the string.
+            ArgumentKind::Str if matches!(arg.length, Length::Arg(_)) => op.limit = string_limit.max(SIZED_MAX),
             ArgumentKind::Str => {
                 let limit = if let Length::Fixed(bytes) = arg.length { (bytes as u32).saturating_sub(1) } else { u32::MAX };
                 (op.kind, op.count, op.limit) = (OpKind::String, CountSource::One, string_limit.min(limit));
@@ -224,6 +229,7 @@ impl CaptureBuilder<'_> {
                 (op.kind, op.size, op.limit) = (OpKind::Mmsghdr, self.word_bytes(), arg.traits.contains(Traits::SENDS).into());
             }
             ArgumentKind::Struct(of) if of.copied == CopyMethod::Msghdr => (op.kind, op.size) = (OpKind::Msghdr, self.word_bytes()),
+            ArgumentKind::Struct(of) if arg.traits.contains(Traits::ARRAY) => op.limit = of.sizes[self.abi as usize] * ELEMENTS_MAX,
             ArgumentKind::Struct(of) => self.structure(&mut op, of, arg)?,
             ArgumentKind::StructArray(of) => {
                 let size = of.sizes[self.abi as usize];
@@ -256,6 +262,13 @@ impl CaptureBuilder<'_> {
         } else {
             op.size = fixed(arg.length);
             match of.counted {
+                LengthUnit::Bytes
+                    if matches!(of.layout, StructLayout::Members(_) | StructLayout::Number(_)) && links.1 == 0 && of.choice.is_none() =>
+                {
+                    // Memory whose length is not that of the struct may be shown as bytes, so at least as many bytes
+                    // are copied as of a string.
+                    op.limit = op.limit.max(self.string_limit()).max(SIZED_MAX);
+                }
                 LengthUnit::Bytes | LengthUnit::Entries => {}
                 // The kernel uses words of 64 bits for x32 too.
                 LengthUnit::Bits | LengthUnit::Nodes => {

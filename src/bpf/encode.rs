@@ -7,13 +7,14 @@ use super::settings::{NR_COUNT, Seed, Settings, TaskScope};
 use super::stacks::Kinds;
 use crate::beauty::lookup;
 use crate::beauty::resolve::Signature;
-use crate::beauty::row::Syscall;
+use crate::beauty::row::Variant;
 use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
 use crate::kernel::machine::possible_cpus;
 use crate::kernel::procfs;
 use crate::syscall::special::Special;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// `PLANS_MAX`, `OPS_MAX`: the number of different plans, and of the operations of one plan.
 const PLANS_MAX: usize = 1024;
@@ -154,6 +155,8 @@ struct Writer {
     plans: Vec<u8>,
     known: HashMap<CallPlan, u16>,
     choices: Choices,
+    /// The numbers of the choosers, by the values of each and the plans that these select.
+    choosers: HashMap<Vec<(u32, u16)>, u16>,
     links: Links,
 }
 
@@ -166,6 +169,7 @@ impl Writer {
             plans: Vec::new(),
             known: HashMap::new(),
             choices: Choices::default(),
+            choosers: HashMap::new(),
             links: Links::default(),
         };
         // Plan 0 is that of calls that are not traced.
@@ -183,31 +187,55 @@ impl Writer {
         place
     }
 
+    /// Returns the index of the plan of a row's calls.
     fn row(&mut self, index: usize, abi: Abi, flags: u16, stacks: Kinds) -> u16 {
         let row = &SYSCALLS[index];
-        let mut plan = CallPlan::new(flags, &self.capture(row, abi, None)).with(stacks);
-        let Some(first) = row.variants.first() else { return self.plan(plan) };
-        // All variants of a row are selected by the same bits of the same argument.
-        let chooser = (index * Abi::ALL.len() + abi as usize + 1) as u16;
-        let variants = row
-            .variants
-            .iter()
-            .enumerate()
-            .map(|(at, variant)| (variant.values, CallPlan::new(flags, &self.capture(row, abi, Some(at))).with(stacks)));
-        let different: Vec<_> = variants.filter(|(_, own)| *own != plan).collect();
-        for (values, own) in &different {
-            let place = self.plan(*own);
-            values.iter().for_each(|value| self.choices.add(chooser, *value as u32, place));
-        }
-        if !different.is_empty() {
-            plan.choose(chooser, first.arg, first.mask as u32);
-        }
+        let plan = self.chosen(row.signature(), row.variants, &|writer: &mut Writer, signature: Signature| {
+            CallPlan::new(flags, &writer.capture(signature, abi)).with(stacks)
+        });
         self.plan(plan)
     }
 
-    fn capture(&mut self, row: &'static Syscall, abi: Abi, variant: Option<usize>) -> Capture {
-        let variant = variant.and_then(|at| row.variants.get(at));
-        let signature = variant.map_or(row.signature(), |variant| Signature { args: variant.args, returns: variant.returns });
+    /// Returns the plan of the calls of a row or of one of its variants. The plan has a chooser that selects the plans
+    /// of its own variants.
+    fn chosen(
+        &mut self,
+        signature: Signature,
+        variants: &'static [Variant],
+        of_signature: &dyn Fn(&mut Writer, Signature) -> CallPlan,
+    ) -> CallPlan {
+        let mut plan = of_signature(self, signature);
+        let mut places = Vec::new();
+        for variant in variants {
+            let own = self.chosen(variant.signature(), variant.variants, of_signature);
+            // Most variants copy what their row copies, and need no plan of their own.
+            if own != plan {
+                let place = self.plan(own);
+                places.extend(variant.values.iter().map(|value| (*value as u32, place)));
+            }
+        }
+        if let Some(first) = variants.first().filter(|_| !places.is_empty()) {
+            // All variants of a row are selected by the same bits of the same argument.
+            let chooser = self.chooser(places);
+            plan.choose(chooser, first.arg, first.mask as u32);
+        }
+        plan
+    }
+
+    /// Returns the number of the chooser that selects these plans by these values; equal choosers have the same number.
+    fn chooser(&mut self, places: Vec<(u32, u16)>) -> u16 {
+        // 0 means that there is no chooser.
+        let next = self.choosers.len() as u16 + 1;
+        match self.choosers.entry(places) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                new.key().iter().for_each(|(value, place)| self.choices.add(next, *value, *place));
+                *new.insert(next)
+            }
+        }
+    }
+
+    fn capture(&mut self, signature: Signature, abi: Abi) -> Capture {
         CaptureBuilder { abi, string_limit: self.string_limit, links: &mut self.links }.capture(signature)
     }
 
@@ -239,6 +267,9 @@ mod tests {
     use super::*;
     use crate::beauty::row::Syscall;
     use crate::bpf::{Hooks, Stacks};
+
+    /// `CHOOSERS_MAX` of `plan.h`.
+    const CHOOSERS_MAX: usize = 3;
 
     fn settings(calls: Vec<&'static Syscall>, unknown: bool) -> Settings {
         Settings {
@@ -311,15 +342,50 @@ mod tests {
         assert!(slots > 20 && slots < whole / 2, "{slots} of {whole}");
     }
 
+    /// Returns the operations of the plan that the registers select, as `chosen_place` of `select.h` does.
+    fn operations(constants: &Constants, abi: Abi, nr: usize, registers: [u32; 6]) -> Vec<u8> {
+        let at = abi as usize * NR_COUNT + nr;
+        let mut place = u16::from_ne_bytes([constants.places[at * 2], constants.places[at * 2 + 1]]);
+        for _ in 0..CHOOSERS_MAX {
+            let plan = &constants.plans[usize::from(place) * PLAN_BYTES..][..PLAN_BYTES];
+            let chooser = u16::from_ne_bytes([plan[4], plan[5]]);
+            let mask = u32::from_ne_bytes([plan[8], plan[9], plan[10], plan[11]]);
+            let key = u64::from(chooser) << 32 | u64::from(registers[usize::from(plan[6])] & mask);
+            let slot = constants.choices.chunks_exact(16).find(|slot| chooser != 0 && slot[..8] == key.to_ne_bytes());
+            let Some(slot) = slot else { break };
+            place = u64::from_ne_bytes(std::array::from_fn(|at| slot[8 + at])) as u16;
+        }
+        constants.plans[usize::from(place) * PLAN_BYTES..][OPS_AT..PLAN_BYTES].to_vec()
+    }
+
     #[test]
-    fn variants_of_a_row_test_the_same_bits_of_one_argument() {
-        for row in SYSCALLS {
-            let Some(first) = row.variants.first() else { continue };
-            for variant in row.variants {
-                assert_eq!((variant.arg, variant.mask), (first.arg, first.mask), "{}", row.name);
-                assert!(variant.values.iter().all(|value| *value <= u64::from(u32::MAX)), "{}", row.name);
+    fn several_arguments_select_the_plans_of_their_variants() {
+        let constants = settings(vec![row("setsockopt"), row("getsockopt")], false).constants();
+        for abi in Abi::ALL {
+            for name in ["setsockopt", "getsockopt"] {
+                let row = row(name);
+                let Some(number) = row.numbers[abi as usize] else { continue };
+                let options = [(1, 13), (1, 25), (6, 13), (6, 11), (0, 42), (41, 46), (263, 5), (0x7777, 13)];
+                for (level, option) in options {
+                    let registers = [3, level, option, 0x1000, 4, 0];
+                    let mut writer = Writer { string_limit: 32, ..Writer::new() };
+                    let capture = writer.capture(row.signature_of(&registers.map(u64::from)), abi);
+                    let expected = CallPlan::new(WANTED, &capture).0[OPS_AT..].to_vec();
+                    let found = operations(&constants, abi, number as usize, registers);
+                    assert_eq!(found, expected, "{name} {abi:?} {level} {option}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn the_programs_follow_as_many_choosers_as_a_row_may_have() {
+        fn depth(variants: &[Variant]) -> usize {
+            variants.iter().map(|variant| 1 + depth(variant.variants)).max().unwrap_or_default()
+        }
+        let deepest = SYSCALLS.iter().map(|row| depth(row.variants)).max();
+        assert!(deepest.is_some_and(|deepest| deepest > 1 && deepest <= CHOOSERS_MAX), "{deepest:?}");
+        assert!(include_str!("plan.h").contains(&format!("#define CHOOSERS_MAX {CHOOSERS_MAX}\n")));
     }
 
     #[test]
@@ -330,24 +396,21 @@ mod tests {
         assert!(plans < PLANS_MAX * 9 / 10, "{plans}");
         let slots = constants.choices.chunks_exact(16).filter(|slot| slot[..8] != [0; 8]).count();
         assert_eq!(slots, choosing_values(), "every value has a slot");
+        assert!(slots < constants.choices.len() / 16 / 2, "{slots}");
         let links = constants.links.chunks_exact(LINK_BYTES).filter(|link| link.iter().any(|byte| *byte != 0)).count();
         assert!(links > 0 && links < LINKS_MAX, "{links}");
     }
 
-    /// Counts the argument values for which a call is captured otherwise than by its plain row.
+    /// Counts the values of the choosers of all calls.
     fn choosing_values() -> usize {
-        let mut writer = Writer { string_limit: 32, ..Writer::new() };
-        let mut values = 0;
-        for (row, abi) in
-            SYSCALLS.iter().flat_map(|row| Abi::ALL.map(|abi| (row, abi))).filter(|(row, abi)| row.numbers[*abi as usize].is_some())
-        {
-            let plain = CallPlan::new(0, &writer.capture(row, abi, None));
-            for (at, variant) in row.variants.iter().enumerate() {
-                let differs = CallPlan::new(0, &writer.capture(row, abi, Some(at))) != plain;
-                values += if differs { variant.values.len() } else { 0 };
+        let settings = settings(SYSCALLS.iter().collect(), true);
+        let mut writer = Writer { string_limit: settings.string_limit, ..Writer::new() };
+        for (row, abi) in SYSCALLS.iter().enumerate().flat_map(|(at, _)| Abi::ALL.map(|abi| (at, abi))) {
+            if SYSCALLS[row].numbers[abi as usize].is_some() {
+                writer.row(row, abi, flags_of(SYSCALLS[row].does) | WANTED, settings.stacks.of_row(row as u16));
             }
         }
-        values
+        writer.choosers.keys().map(Vec::len).sum()
     }
 
     #[test]

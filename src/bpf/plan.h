@@ -24,6 +24,8 @@ enum abi { ABI_X86_64, ABI_I386, ABI_X32, ABI_AARCH64, ABI_COUNT };
 #define CHOICES_BITS 12
 #define CHOICES_MAX (1 << CHOICES_BITS)
 #define PROBES_MAX 8
+/* The maximum number of arguments that select a plan. They are looked up one after the other. */
+#define CHOOSERS_MAX 3
 /* The maximum number of pointers in structs that are followed. */
 #define LINKS_MAX 64
 
@@ -276,6 +278,17 @@ enum {
 	FILTER_COMM,
 	/* The string that an argument points to; the index of the argument is added. */
 	FILTER_TEXT = 16,
+	/* A number in the memory that an argument points to; the index of the argument is added. */
+	FILTER_MEMORY = 32,
+};
+
+/* The place of a number in memory: its offset, its size in bytes, and how it is read. */
+enum {
+	FILTER_OFFSET_MASK = 0xffffff,
+	FILTER_SIZE_SHIFT = 24,
+	FILTER_SIZE_MASK = 0xf,
+	FILTER_SIGNED = 1 << 28,
+	FILTER_BIG_ENDIAN = 1 << 29,
 };
 
 enum filter_op {
@@ -308,7 +321,7 @@ struct filter_test {
 	u8 op;
 	u8 width;
 	u8 flags;
-	/* The number of bytes of a prefix. */
+	/* The number of bytes of a prefix, or the place of a number in memory. */
 	u32 length;
 	/* A number, or the index of a text. */
 	u64 with;

@@ -113,18 +113,30 @@ static __always_inline struct which which_call(struct task_struct *current, s32 
 	return which;
 }
 
-/* Returns the index of the plan that the arguments select. */
+/*
+ * Returns the index of the plan that the arguments select. The plan that one argument selects may have a chooser for
+ * another argument.
+ */
 static __always_inline u32 chosen_place(struct which *which, struct pt_regs *regs)
 {
-	const volatile struct plan *plan = plan_at(which->place);
+	u32 place = which->place;
 
-	if (!plan->chooser)
-		return which->place;
+	if (!plan_at(place)->chooser)
+		return place;
 	u64 args[6];
 	arguments(args, regs, which->abi);
-	u64 arg = plan->chooser_arg;
-	barrier_var(arg);
-	return arg < 6 ? chosen(which->place, args[arg]) : which->place;
+	for (u32 i = 0; i < CHOOSERS_MAX; i++) {
+		const volatile struct plan *plan = plan_at(place);
+		u64 arg = plan->chooser_arg;
+		barrier_var(arg);
+		if (!plan->chooser || arg >= 6)
+			break;
+		u32 next = chosen(place, args[arg]);
+		if (next == place)
+			break;
+		place = next;
+	}
+	return place;
 }
 
 /*

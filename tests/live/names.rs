@@ -275,6 +275,18 @@ fn an_event_probe_reads_complete_names_when_calls_return() {
     assert_eq!(left_by_the_dead(), [""; 0]);
 }
 
+#[test]
+fn patterns_do_not_match_the_events_that_rtrace_creates_for_names() {
+    let Some(machine) = Machine::alone() else { return };
+    if machine.lacks(&AT_EXIT) {
+        return;
+    }
+    let options = ["--engine", "tracepoint", "--strings-by", "eprobe", "-e", "openat,synthetic:*path_address"];
+    let trace = trace::trace(&machine, &options, &["true"]);
+    assert!(trace.stderr.contains("rtrace: no event `synthetic:*path_address` in this kernel"), "{}", trace.stderr);
+    assert_eq!((trace.status, left_by_the_dead()), (125, Vec::<String>::new()));
+}
+
 /// All other programs on the machine make the same calls.
 #[test]
 fn names_are_read_at_the_return_of_calls_of_existing_tasks() {

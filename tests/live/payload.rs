@@ -6,8 +6,9 @@ use crate::trace::{Trace, trace, workload};
 use regex::Regex;
 
 /// Runs a scene and returns its calls without those of the program's start: `NAME(ARGS)`, with `ADDRESS` for addresses.
+/// Runs with `--full`, so that structs have all members.
 fn scene(machine: &Machine, name: &str, selection: &str, more: &[&str]) -> (Trace, Vec<String>) {
-    let options = [&["--engine", "bpf", "-e", selection], more].concat();
+    let options = [&["--engine", "bpf", "--full", "-e", selection], more].concat();
     let trace = workload(machine, &options, &format!("payload {name}")).succeeded();
     assert_eq!(trace.conserved().lost, 0);
     let address = Regex::new("0x[0-9a-f]{7,}").expect("it is one");

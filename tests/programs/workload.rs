@@ -26,7 +26,9 @@ mod raw;
 mod seccomp;
 mod signals;
 mod slow;
+mod sockopts;
 mod spans;
+mod structs;
 mod tcp;
 mod zoo;
 
@@ -51,6 +53,8 @@ workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 o
 workload memory SCENE COUNT DIR            paths and data where they are hard to read
 workload names THREADS COUNT DIR           COUNT files that are not there on each of THREADS threads, by names of every kind
 workload payload SCENE                     calls with data that is known, of each kind one
+workload structs DIR                       asks for the status of a file and a device, and reads a directory
+workload sockopts                          sets and gets socket options of every type, with known values
 workload tcp SIZE...                       sends of these sizes over a connection to itself; says between which ports
 workload zoo DIR                           shows one open file of every kind
 workload mark EVENT COUNT                  sets a mark of this name so often
@@ -85,6 +89,8 @@ fn main() -> ExitCode {
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
         ["names", threads, count, dir] => names::run(number(threads), number(count), dir.as_ref()),
         ["payload", scene] => payload::run(scene),
+        ["structs", dir] => structs::run(dir.as_ref()),
+        ["sockopts"] => sockopts::run(),
         ["tcp", sizes @ ..] => tcp::send(&sizes.iter().map(|size| number(size)).collect::<Vec<_>>()),
         ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),
         ["mark", event, count] => mark::run(event, number(count) as u32),

@@ -114,10 +114,85 @@ fn the_rust_text_contains_rows_numbers_and_names() {
 
 #[test]
 fn values_of_tables_and_of_their_fields_select_variants() {
-    let rows = "open name:path flags:open_flags mode:mode -> fd\nopen name:path flags=O_WRONLY mode:int\nopen name:path flags=O_DIR|7 -> int\nread fd:fd -> size\n";
-    let rust = run(&[("syscalls/a.tbl", rows)]).expect("good").rust;
+    let plain = "open name:path flags:open_flags mode:mode -> fd\nread fd:fd -> size\n";
+    let with = |variant: &str| run(&[("syscalls/a.tbl", &format!("{plain}{variant}\n"))]).expect("good").rust;
+    let rust = with("open name:path flags=O_WRONLY mode:int");
     assert!(rust.contains("Variant { arg: 1, mask: 0x3, values: &[1], args: &["), "{rust}");
+    let rust = with("open name:path flags=O_DIR|7 -> int");
     assert!(rust.contains("Variant { arg: 1, mask: 0xffffffff, values: &[64, 7], args: &["), "{rust}");
+}
+
+/// Plain rows of two syscalls, and variants by the first argument and by the first two.
+const OPTIONS: &str = "get@500 level:int name:int value:out bytes[length] length:inout(succeeded|failed) s32* -> int\n\
+                       set@501 level:int name:int value:optional bytes[length] length:int -> int\n\
+                       get,set level=1|2 name:open_flags value:like bytes length\n\
+                       get,set level=3 name:int value:like str length\n\
+                       get,set level=1|2 name=O_DIR value:like varies s32* length\n\
+                       set level=1|2 name=O_DIR value:like sized length=8\n";
+const SIZED: &str = "sized 8 8 8 8 a:u32 b:u32\n";
+
+#[test]
+fn several_arguments_select_a_variant_of_a_variant() {
+    let rows = format!("{SYSCALLS}{OPTIONS}");
+    let rust = run(&[("syscalls/a.tbl", &rows), ("structs/a.tbl", SIZED)]).expect("good").rust;
+    let of = |name: &str| {
+        rust.split(&format!("Syscall {{ name: {name:?}")).nth(1).and_then(|rest| rest.split("\nSyscall {").next()).expect(name)
+    };
+    let selectors = |name: &str| {
+        let variants = of(name).split("Variant { ").skip(1).filter_map(|rest| rest.split(", args:").next());
+        variants.map(|text| text.replace("mask: 0xffffffff, ", "")).collect::<Vec<_>>()
+    };
+    let [level, other, name, length] = ["arg: 0, values: &[1, 2]", "arg: 0, values: &[3]", "arg: 1, values: &[64]", "arg: 3, values: &[8]"];
+    assert_eq!(selectors("get"), [level, name, other]);
+    assert_eq!(selectors("set"), [level, name, length, other]);
+    let inherited = "Arg { name: \"value\", kind: ArgumentKind::Number { bytes: 4, signed: true }, flow: Flow::Out, written: Outcomes::SUCCEEDED, \
+                     length: Length::Arg(3), traits: Traits::VARIES, fd_of: None, used: Condition::Always },";
+    assert!(of("get").contains(inherited), "{}", of("get"));
+    let length = "Arg { name: \"length\", kind: ArgumentKind::Number { bytes: 4, signed: true }, flow: Flow::InOut, \
+                  written: Outcomes::SUCCEEDED.union(Outcomes::FAILED),";
+    assert_eq!(of("get").matches(length).count(), 4, "each variant has the plain row's: {}", of("get"));
+    assert!(of("set").contains("kind: ArgumentKind::Struct(&structs::SIZED), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::Arg(3), traits: Traits::OPTIONAL"));
+}
+
+#[test]
+fn faults_of_variants_name_the_line_and_the_problem() {
+    let with = |rows: &str| format!("{OPTIONS}{rows}\n");
+    let plain = "get@500 level:int name:int value:out bytes[length] length:inout s32* -> int\n";
+    for (rows, expected) in [
+        (
+            format!("{plain}get level=1|2 name:int\nget level=2"),
+            "syscalls/a.tbl:3: 2 already selects an earlier variant of get: syscalls/a.tbl:2",
+        ),
+        (
+            format!("{plain}get level=1\nget level=0x1 name:uint"),
+            "syscalls/a.tbl:3: 0x1 already selects an earlier variant of get: syscalls/a.tbl:2",
+        ),
+        (format!("{plain}get level=1|0x1"), "syscalls/a.tbl:2: 1 and 0x1 are the same value"),
+        (format!("{plain}get level=0x100000000"), "syscalls/a.tbl:2: 0x100000000 has more than 32 bits"),
+        (format!("{plain}get level=1 name=2"), "syscalls/a.tbl:2: no row of get before this one has level=1 without name"),
+        (
+            format!("{plain}get level=1 name:int\nget level name=2"),
+            "syscalls/a.tbl:3: other bits or another argument (level) select the variants of get before this one: syscalls/a.tbl:2",
+        ),
+        (
+            format!("{plain}get level=1|2 name:int\nget level=1 name=2"),
+            "syscalls/a.tbl:3: name all values of level for which the row at syscalls/a.tbl:2 applies",
+        ),
+        (format!("{plain}get level=1\nget level=1 name=2"), "syscalls/a.tbl:3: this row is a variant of a row that does not have name"),
+        (
+            format!("{plain}get level=1 name:int value:like str"),
+            "syscalls/a.tbl:2: get, value: the argument with its length is missing in this variant",
+        ),
+        (format!("{plain}get level=1 name:int value:like int length"), "syscalls/a.tbl:2: get, value: value is a value in a register"),
+        (format!("{plain}get level=1 name value:like none length"), "syscalls/a.tbl:2: get, value: `none` is not a basic kind"),
+        (with("set level=3|1|2 name=64"), "syscalls/a.tbl:7: 64 already selects an earlier variant of set: syscalls/a.tbl:5"),
+        (with("set level=4|1|2 name=65"), "syscalls/a.tbl:7: no row of set before this one has level=4 without name"),
+    ] {
+        let rows = format!("{rows}\n{SYSCALLS}");
+        let files = [("syscalls/a.tbl", rows.as_str()), ("structs/a.tbl", SIZED)];
+        let texts: Vec<String> = run(&files).err().unwrap_or_default().iter().map(ToString::to_string).collect();
+        assert!(texts.iter().any(|text| text.starts_with(expected)), "{texts:#?}\nexpected: {expected}");
+    }
 }
 
 #[test]
@@ -211,6 +286,53 @@ fn members_have_the_offsets_of_c() {
 }
 
 #[test]
+fn brief_members_have_the_indices_and_places_of_each_abi() {
+    let calls = format!("{SYSCALLS}mine@500 a:outer f:open_flags b:other -> int\n");
+    let rows = "outer 24 16 24 24 elements=3 brief=c?f&O_DIR,d?a\n brief=b?\n a:u32 b:long c:u32/hex d:u32\nother 4 4 4 4 a:u32\n";
+    let rust = run(&[("syscalls/a.tbl", &calls), ("structs/a.tbl", rows)]).map(|output| output.rust).expect("good");
+    let list = |abi: &str, wide: &str| {
+        format!(
+            "static OUTER_BRIEF_IN_{abi}: [BriefMember; 3] = [\n    BriefMember {{ index: 1, shown: Shown::NotZero {{ {wide} }} }},\n    \
+             BriefMember {{ index: 2, shown: Shown::If(Condition::If {{ text: \"f&O_DIR\", any: &[BitTest {{ arg: 1, mask: 0x40, \
+             comparison: Comparison::SomeBit }}] }}) }},\n    BriefMember {{ index: 3, shown: Shown::NotZero {{ offset: 0, bytes: 4 }} }},\n];\n"
+        )
+    };
+    assert!(rust.contains(&list("X86_64", "offset: 8, bytes: 8")), "{rust}");
+    assert!(rust.contains(&list("I386", "offset: 4, bytes: 4")), "{rust}");
+    let lists = "&OUTER_BRIEF_IN_X86_64, &OUTER_BRIEF_IN_I386, &OUTER_BRIEF_IN_X86_64, &OUTER_BRIEF_IN_X86_64";
+    assert!(rust.contains(&format!("brief: Brief {{ elements: 3, members: Some([{lists}]) }}, choice: None }};")), "{rust}");
+    assert!(rust.contains("&OTHER_IN_X86_64]), brief: Brief { elements: 8, members: None }, choice: None };"), "{rust}");
+}
+
+#[test]
+fn faults_of_brief_name_the_line_and_the_problem() {
+    let begin = "structs/a.tbl:1: outer, brief=: ";
+    for (row, expected) in [
+        ("outer 8 8 8 8 brief=h f:u32 g:u32", "there is no field h in x86_64"),
+        ("outer 8 8 8 8 brief=f?h f:u32 g:u32", "there is no field h in x86_64"),
+        ("outer 8 8 8 8 brief=f f:u32 g:u32\nouter@i386 e:u32 g:u32", "there is no field f in i386"),
+        ("outer 8 8 8 8 brief=f,f? f:u32 g:u32", "f is named twice"),
+        ("outer 8 8 8 8 brief=f,g f:u32 g:u32", "all fields are named, which is the default: leave it out"),
+        ("outer 4 4 4 4 brief=g? f:u32 g:byte[]", "g has no fixed size, so that it cannot be compared with 0"),
+        ("outer 8 8 8 8 brief=f decoder.sigset", "the struct has no fields"),
+        ("outer 8 8 8 8 brief=f?x&1 f:u32 g:u32", "there is no argument or field x"),
+        ("outer 8 8 8 8 brief=f?at&1 f:u32 g:u32", "the calls that have this struct have the tested argument in different places"),
+        ("outer 8 8 8 8 f:inner\ninner 8 8 8 8 brief=f?at&1 f:u32 g:u32", "structs/a.tbl:2: inner, brief=: no call has this struct"),
+    ] {
+        let calls = format!("{SYSCALLS}mine@500 a:outer at:int -> int\nother@501 at:int a:outer -> int\n");
+        let expected = if expected.starts_with("structs/") { expected.to_string() } else { format!("{begin}{expected}") };
+        faults(&[("syscalls/a.tbl", &calls), ("structs/a.tbl", row)], &[&expected]);
+    }
+}
+
+#[test]
+fn a_member_may_select_another_struct() {
+    let rust = structs("outer 16 16 16 16 of:u16/open_access _:byte[14]\nouter of=O_WRONLY|7 inner\ninner 8 8 8 8 a:u64\n");
+    assert!(rust.contains("choice: Some(StructChoice { member: 0, structs: &[(0x1, &INNER), (0x7, &INNER)] }) };"), "{rust}");
+    assert!(rust.contains("choice: None };"), "{rust}");
+}
+
+#[test]
 fn faults_of_struct_rows_name_the_line_and_the_problem() {
     let with = |row: &str| format!("inner 16 8 8 16 base:pointer/bytes[len] len:word\n{row}\n");
     for (row, expected) in [
@@ -225,6 +347,12 @@ fn faults_of_struct_rows_name_the_line_and_the_problem() {
         ("outer 8 8 8 8 length=g f:u32 g:u32", "structs/a.tbl:2: length=g: this must be the first field of outer and have 32 bits"),
         ("outer 8 8 8 8 asks=g f:u64", "structs/a.tbl:2: asks=g: outer has no field of this name"),
         ("outer 8 8 8 8 f:out u32/hex?h&1 g:u32", "structs/a.tbl:2: outer, f: there is no argument or field h"),
+        ("outer 8 8 8 8 f:u64\nouter g=1 inner", "structs/a.tbl:3: outer: there is no field g that is a number"),
+        ("outer 8 8 8 8 f:u64\nouter f=1 none", "structs/a.tbl:3: outer: there is no struct none"),
+        ("outer 8 8 8 8 f:u64\nouter f=1 inner", "structs/a.tbl:3: outer: inner is larger than outer in x86_64"),
+        ("outer 16 16 16 16 f:u64 g:u64\nouter f=1|X inner", "structs/a.tbl:3: outer: X is not a number, and f has no table"),
+        ("outer 16 16 16 16 f:u64 g:u64\nouter f=1 inner\nouter f=1 inner", "structs/a.tbl:4: outer: 1 already selects inner"),
+        ("outer 16 16 16 16 f:u64 g:u64\nouter f=1 inner\nouter g=2 inner", "structs/a.tbl:4: outer: another field than g selects"),
         ("outer 8 8 8 8 decoder.none", "structs/a.tbl:2: decoder.none is not a function of src/beauty/decoders/"),
         ("outer 4 4 4 4 u16/hex", "structs/a.tbl:2: outer has 2 bytes in x86_64, not 4"),
     ] {

@@ -21,6 +21,11 @@ const DIFFERENT_IN_C: [(&str, Abi, &str); 4] = [
     ("sigaction", Abi::X32, "asm/signal.h has a mask of 32 bits, the kernel one of 64"),
 ];
 
+/// Definitions that linux/sctp.h uses without including them. The C library's definitions exist for one ABI only.
+const BEFORE_SCTP: &str = "#include <linux/types.h>\n\
+    typedef __u8 uint8_t; typedef __u16 uint16_t; typedef __u32 uint32_t; typedef __s32 int32_t; typedef __u64 uint64_t;\n\
+    #define sockaddr_storage __kernel_sockaddr_storage\n#define MSG_FIN 0x200\n";
+
 #[test]
 fn members_have_the_offsets_of_the_c_compiler() {
     let directory = env::temp_dir().join(format!("rtrace-layouts-{}", std::process::id()));
@@ -124,7 +129,8 @@ fn compiler(abi: Abi) -> Result<Command, String> {
 fn assertions(of: &Struct, abi: Abi) -> String {
     let (header, name) = of.source.split_once(':').unwrap_or((of.source, of.name));
     let (name, same) = name.strip_suffix('+').map_or((name, "=="), |name| (name, ">="));
-    let mut text = format!("#include <{header}>\n#define SAME(a, b, what) _Static_assert((a) == (b), what)\n");
+    let before = if header == "linux/sctp.h" { BEFORE_SCTP } else { "" };
+    let mut text = format!("{before}#include <{header}>\n#define SAME(a, b, what) _Static_assert((a) == (b), what)\n");
     text += &format!("_Static_assert(sizeof(struct {name}) {same} {}, \"size of {name}\");\n", of.sizes[abi as usize]);
     let StructLayout::Members(members) = &of.layout else { return text };
     for member in members[abi as usize] {
@@ -155,7 +161,7 @@ fn used_in(abi: Abi) -> BTreeSet<&'static str> {
 }
 
 fn kinds(call: &'static Syscall) -> impl Iterator<Item = &'static ArgumentKind> {
-    call.args.iter().chain(call.variants.iter().flat_map(|variant| variant.args)).map(|arg| &arg.kind)
+    call.signatures().flat_map(|signature| signature.args).map(|arg| &arg.kind)
 }
 
 fn use_kind(kind: &ArgumentKind, abi: Abi, used: &mut BTreeSet<&'static str>) {

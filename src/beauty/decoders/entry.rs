@@ -1,4 +1,5 @@
-//! Decodes directory entries: consecutive structs of different lengths, each of which contains its length.
+//! Decodes directory entries: consecutive structs of different lengths, each of which contains its length. In the brief
+//! form, they are counted, and only the first ones are decoded.
 
 use super::super::memory::{ELEMENTS_MAX, Memory, MemoryReader};
 use super::super::row::Struct;
@@ -28,18 +29,43 @@ fn entries<'a>(
     length_at: usize,
     finish: fn(&mut Members<'a>, &[u8]),
 ) -> Value<'a> {
+    if reader.context.is_brief {
+        return counted(reader, memory, of, length_at);
+    }
     let mut items = Vec::new();
     let mut at = 0;
-    while let Some(length) = memory.number(at + length_at, 2, false).map(|length| length as usize) {
-        // An entry is at least as long as its fixed part; a shorter length would make the entries overlap.
-        if length < of.sizes[reader.abi() as usize] as usize || items.len() == ELEMENTS_MAX {
+    while let Some(entry) = entry_at(at, memory, of.sizes[reader.abi() as usize], length_at) {
+        if items.len() == ELEMENTS_MAX || !reader.spend_value() {
             break;
         }
-        let Some(entry) = memory.part(at, length).filter(|entry| entry.bytes.len() == length && reader.spend_value()) else { break };
         let (mut members, more) = reader.members(of, entry);
         finish(&mut members, entry.bytes);
         items.push(Value::Struct(StructValue { name: of.name, address: entry.address, members, more }));
-        at += length;
+        at += entry.bytes.len();
     }
     Value::Array(ArrayValue { address: memory.address, items, more: at < memory.bytes.len() || memory.is_cut() })
+}
+
+/// Returns the entry at an offset, if it was copied completely. An entry is at least as long as its fixed part; a
+/// shorter length would make the entries overlap.
+fn entry_at<'a>(at: usize, memory: Memory<'a>, fixed: u32, length_at: usize) -> Option<Memory<'a>> {
+    let length = memory.number(at.checked_add(length_at)?, 2, false)? as usize;
+    let entry = memory.part(at, length).filter(|entry| entry.bytes.len() == length)?;
+    (length >= fixed as usize).then_some(entry)
+}
+
+/// Counts the entries, and decodes the members of the first ones that the row of the struct names (`brief=`).
+fn counted<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>, of: &'static Struct, length_at: usize) -> Value<'a> {
+    let (mut count, mut at) = (0, 0);
+    let mut items = Vec::new();
+    while let Some(entry) = entry_at(at, memory, of.sizes[reader.abi() as usize], length_at) {
+        if count < u64::from(of.brief.elements) && reader.spend_value() {
+            items.extend(reader.members(of, entry).0.into_iter().map(|(_, value)| value));
+        }
+        count += 1;
+        at += entry.bytes.len();
+    }
+    let or_more = at < memory.bytes.len() || memory.is_cut();
+    let first = ArrayValue { address: memory.address, more: or_more || (items.len() as u64) < count, items };
+    if count == 0 { Value::Array(first) } else { Value::Entries { count, or_more, first } }
 }

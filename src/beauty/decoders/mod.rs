@@ -4,16 +4,12 @@
 
 mod command;
 mod entry;
-mod option;
 mod set;
-mod sigevent;
 mod siginfo;
 mod socket;
 
 pub use command::ioctl_data;
 pub use entry::{dirents, dirents64};
-pub use option::sockopt;
 pub use set::{cpumask, fd_set, nodemask, page_bytes, sigset};
-pub use sigevent::sigevent;
 pub use siginfo::siginfo;
-pub use socket::{in6_addr, sockaddr, sun_path};
+pub use socket::{in6_addr, sun_path};

@@ -3,15 +3,16 @@
 use super::value::{close, member, write as write_one};
 use crate::beauty::value::{ArrayValue, StructValue, Value};
 
-/// Appends the new value, with `old => new` for the parts that differ. A part that could be read only at entry or only
-/// at exit is printed as unchanged.
+/// Appends the new value, with `old => new` for the parts that differ. A part whose memory could be read only at entry
+/// or only at exit is printed as unchanged.
 pub fn write(out: &mut Vec<u8>, old: &Value, new: &Value, prefixes: bool) {
     if old == new {
         return write_one(out, new, prefixes);
     }
     match (old, new) {
-        (Value::Unread(_), new) => write_one(out, new, prefixes),
-        (old, Value::Unread(_)) => write_one(out, old, prefixes),
+        (Value::Unread(1..), new) => write_one(out, new, prefixes),
+        // A NULL pointer has no memory that could be read.
+        (old, Value::Unread(1..)) if *old != Value::Unread(0) => write_one(out, old, prefixes),
         (Value::Struct(old), Value::Struct(new)) if has_same_members(old, new) => members(out, old, new, prefixes),
         (Value::Array(old), Value::Array(new)) if old.items.len() == new.items.len() => items(out, old, new, prefixes),
         (old, new) => {
@@ -83,5 +84,6 @@ mod tests {
         let of = |value| structure([("a", value)]);
         assert_eq!(written(&of(Value::Unread(9)), &of(Value::Uint(2))), "{.a: 2}");
         assert_eq!(written(&Value::Uint(1), &Value::Unread(9)), "1");
+        assert_eq!(written(&Value::Unread(0), &Value::Unread(9)), "NULL => 0x9", "a null pointer has no memory to read");
     }
 }

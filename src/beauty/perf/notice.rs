@@ -1,6 +1,7 @@
 //! The lines of events other than calls: tracepoints, page faults, signals, exits of tasks, lost records.
 
 use super::{Perf, value};
+use crate::beauty::default::is_zero;
 use crate::beauty::signal;
 use crate::beauty::style::StyleContext;
 use crate::beauty::tracepoint::TracepointDecoder;
@@ -45,7 +46,7 @@ impl Perf {
                 );
                 is_first = false;
             }
-            for (field, value) in decoder.decode(raw, context.comm).iter().filter(|(_, value)| zeros || !value::is_zero(value)) {
+            for (field, value) in decoder.decode(raw, context.comm).iter().filter(|(_, value)| zeros || !is_zero(value)) {
                 if !std::mem::take(&mut is_first) {
                     out.extend_from_slice(b", ");
                 }
@@ -107,9 +108,10 @@ impl Perf {
                 out.extend_from_slice(b"+++ exited with ");
                 number::int(out, i64::from(status));
             }
-            TaskEnd::Killed(signal) => {
+            TaskEnd::Killed { signal, core_dumped } => {
                 out.extend_from_slice(b"+++ killed by ");
                 signal::write_name(out, signal);
+                out.extend_from_slice(if core_dumped == Some(true) { b" (core dumped)" } else { b"" });
             }
             TaskEnd::Unknown => out.extend_from_slice(b"+++ exited with ?"),
             TaskEnd::NotTraced => out.extend_from_slice(b"+++ not traced any more: a set-user-ID program"),
@@ -238,8 +240,7 @@ fn returns(
 
 /// Writes an address in the kernel's code by the name of its function, if it is known.
 fn code(out: &mut Vec<u8>, address: u64, context: &StyleContext) {
-    let is_of_kernel = address >> 63 == 1;
-    match is_of_kernel.then(|| context.names.kernel(address)).flatten() {
+    match context.kernel_function(address) {
         Some((name, offset)) => symbol(out, &name, offset),
         None => number::hex(out, address),
     }

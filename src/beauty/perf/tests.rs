@@ -34,7 +34,7 @@ fn event_line(show: &Show, event: &Event) -> String {
     Perf::new(show, &Session::default(), false).event(
         &mut out,
         event,
-        &StyleContext { session: &Session::default(), comm: &samples::comms, names: &Nameless },
+        &StyleContext { session: &Session::default(), comm: &samples::comms, cgroup: &|_| None, names: &Nameless },
     );
     String::from_utf8(out).unwrap()
 }
@@ -221,7 +221,10 @@ fn signals_exits_and_lost_records_have_lines() {
         "sh/20131 --- SIGTERM {si_signo=SIGTERM} ---\n"
     );
     assert_eq!(shown(EventKind::Exit(TaskEnd::Exited(3))), "sh/20131 +++ exited with 3 +++\n");
-    assert_eq!(shown(EventKind::Exit(TaskEnd::Killed(9))), "sh/20131 +++ killed by SIGKILL +++\n");
+    let killed = |signal, core_dumped| shown(EventKind::Exit(TaskEnd::Killed { signal, core_dumped }));
+    assert_eq!(killed(9, None), "sh/20131 +++ killed by SIGKILL +++\n");
+    assert_eq!(killed(11, Some(false)), "sh/20131 +++ killed by SIGSEGV +++\n");
+    assert_eq!(killed(11, Some(true)), "sh/20131 +++ killed by SIGSEGV (core dumped) +++\n");
     assert_eq!(shown(EventKind::Fork { child: TaskId::default(), flags: None }), "", "no line of its own");
     assert_eq!(shown(EventKind::Lost(Loss { records: Some(1), after: None })), "LOST 1 record on CPU 3 before 2.000\n");
     let mut style = Perf::new(&show(), &Session::default(), false);
@@ -229,12 +232,12 @@ fn signals_exits_and_lost_records_have_lines() {
     style.event(
         &mut out,
         &event(Time(1_000_000), EventKind::Exit(TaskEnd::Exited(0))),
-        &StyleContext { session: &Session::default(), comm: &samples::comms, names: &Nameless },
+        &StyleContext { session: &Session::default(), comm: &samples::comms, cgroup: &|_| None, names: &Nameless },
     );
     style.event(
         &mut out,
         &event(Time(9_000_000), EventKind::Lost(Loss { records: Some(12), after: Some(Time(3_500_000)) })),
-        &StyleContext { session: &Session::default(), comm: &samples::comms, names: &Nameless },
+        &StyleContext { session: &Session::default(), comm: &samples::comms, cgroup: &|_| None, names: &Nameless },
     );
     assert!(String::from_utf8(out).unwrap().ends_with("\n     9.000 (         ): LOST 12 records on CPU 3 between 3.500 and 9.000\n"));
 }
@@ -290,7 +293,7 @@ fn tracepoints_have_their_fields() {
         Perf::new(show, &session, false).event(
             &mut out,
             &raised,
-            &StyleContext { session: &session, comm: &samples::comms, names: &Nameless },
+            &StyleContext { session: &session, comm: &samples::comms, cgroup: &|_| None, names: &Nameless },
         );
         String::from_utf8(out).unwrap()
     };

@@ -64,7 +64,15 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             None => number::int(out, i64::from(*code)),
         },
         Value::WaitStatus(status) => wait_status(out, *status, prefixes),
-        Value::Formatted { text, .. } => escape::plain(out, text.as_bytes()),
+        Value::SocketAddress(address) => _ = write!(out, "{address}"),
+        Value::Named(named) => escape::plain(out, named.to_string().as_bytes()),
+        Value::Char(byte) if byte.is_ascii() => escape::plain(out, &[b'\'', *byte, b'\'']),
+        Value::Char(byte) => number::hex(out, u64::from(*byte)),
+        Value::Bytes(field) => {
+            _ = write!(out, "{field}");
+            out.extend_from_slice(if field.more { b"..." } else { b"" });
+        }
+        Value::UnreadText => out.extend_from_slice(b"(fault)"),
         Value::Uncopied { count, or_more, .. } => {
             out.push(b'[');
             number::uint(out, *count);
@@ -79,18 +87,8 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             out.push(b'~');
             array(out, items, *more, prefixes);
         }
+        Value::Entries { count, or_more, first } => entries(out, *count, *or_more, first, prefixes),
         Value::Unknown => out.push(b'?'),
-    }
-}
-
-/// Returns whether the value of a tracepoint field is a zero, which perf's layout omits. Descriptor 0 and a zero with a
-/// name carry information and are shown.
-pub fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Octal(0) | Value::Address(0) | Value::Unread(0) | Value::Code(0) => true,
-        Value::Signal(0) | Value::Pid { pid: 0, .. } | Value::Dev { major: 0, minor: 0 } => true,
-        Value::Flags { table, bits: 0 } | Value::Symbol { table, value: 0 } => !table.names_zero(),
-        _ => false,
     }
 }
 
@@ -201,6 +199,19 @@ fn array(out: &mut Vec<u8>, items: &[Value], more: bool, prefixes: bool) {
         write(out, item, prefixes);
     }
     close(out, items.is_empty(), more, b']');
+}
+
+/// Writes the number and the first names of directory entries: `[3 entries: ".", "..", "a"]`.
+fn entries(out: &mut Vec<u8>, count: u64, or_more: bool, first: &ArrayValue, prefixes: bool) {
+    out.push(b'[');
+    number::uint(out, count);
+    out.extend_from_slice(if or_more { b" or more" } else { b"" });
+    out.extend_from_slice(if count == 1 && !or_more { b" entry" } else { b" entries" });
+    for (i, name) in first.items.iter().enumerate() {
+        out.extend_from_slice(if i > 0 { b", " } else { b": " });
+        write(out, name, prefixes);
+    }
+    close(out, false, first.more, b']');
 }
 
 /// Writes the end of a struct or array; `more` adds dots for omitted elements.

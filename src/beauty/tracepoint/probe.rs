@@ -5,8 +5,8 @@ use super::{FieldDecoder, by_row, row};
 use crate::beauty::row::Syscall;
 use crate::kernel::format::{FieldPlace, Format, FormatField};
 
-/// The text that the kernel prints for a string that it could not read.
-pub const UNREAD: &str = "(fault)";
+/// The text that some kernels write for a string that they could not read.
+pub const UNREAD: &[u8] = b"(fault)";
 
 /// Returns whether the event is a probe. Records of most probes begin with the address of the probe (FIELD_STRING_IP
 /// and others in kernel/trace/trace_probe.h). Event probes have no such field; their print format begins with the

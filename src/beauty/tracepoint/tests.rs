@@ -14,7 +14,10 @@ fn owned(value: Value<'_>) -> Value<'static> {
         Value::Str(text) => Value::Str(Text { bytes: text.bytes.into_owned().into(), ..text }),
         Value::Array(list) => Value::Array(ArrayValue { items: list.items.into_iter().map(owned).collect(), ..list }),
         Value::Pid { pid, translated, comm } => Value::Pid { pid, translated, comm },
-        Value::Formatted { text, number } => Value::Formatted { text, number },
+        Value::Named(named) => Value::Named(named),
+        Value::Char(byte) => Value::Char(byte),
+        Value::Ip(address) => Value::Ip(address),
+        Value::UnreadText => Value::UnreadText,
         Value::Int(n) => Value::Int(n),
         Value::Uint(n) => Value::Uint(n),
         Value::Hex(n) => Value::Hex(n),
@@ -54,7 +57,8 @@ fn sched_switch_has_comms_pids_and_the_state_as_text() {
     assert_eq!(*one(&values, "prev_comm"), string("cat"));
     assert_eq!(*one(&values, "prev_pid"), Value::Pid { pid: 42, translated: None, comm: Some(Arc::from(&b"cat"[..])) });
     assert_eq!(*one(&values, "prev_prio"), Value::Int(120));
-    assert_eq!(*one(&values, "prev_state"), Value::Formatted { text: "D".into(), number: Some(2) });
+    let Value::Named(state) = one(&values, "prev_state") else { panic!("{values:?}") };
+    assert_eq!((state.to_string().as_str(), state.number, state.rest), ("D", 2, 0));
     assert_eq!(*one(&values, "next_pid"), Value::Pid { pid: 0, translated: None, comm: None });
 }
 
@@ -117,7 +121,7 @@ fn numbers_are_decoded_by_type_and_print_format() {
     raw[20] = 9;
     let values = decode(format, &raw);
     assert_eq!(*one(&values, "dev"), Value::Dev { major: 8, minor: 3 });
-    assert_eq!(*one(&values, "addr"), Value::Formatted { text: "10.0.0.1".into(), number: None });
+    assert_eq!(*one(&values, "addr"), Value::Ip([10, 0, 0, 1].into()));
     assert_eq!(*one(&values, "p"), Value::Address(0));
     assert_eq!(*one(&values, "mask"), Value::Hex(255));
     assert_eq!(*one(&values, "sig"), Value::Signal(9));
@@ -176,12 +180,12 @@ fn the_arguments_of_a_probe_have_the_types_of_its_definition() {
     let decoder = TracepointDecoder::new(&format, Some("openat"), Abi::X86_64, 63);
     let values: Vec<(String, Value<'static>)> =
         decoder.decode(&raw, &|_| None).into_iter().map(|(name, value)| (name.to_owned(), owned(value))).collect();
-    let unread = Value::Formatted { text: "(fault)".to_owned(), number: None };
+    let unread = Value::UnreadText;
     assert_eq!(one(&values, "s"), &unread);
     assert_eq!(one(&values, "sa"), &Value::Array(ArrayValue { items: vec![string("hi"), unread], ..ArrayValue::default() }));
     assert_eq!((one(&values, "n"), one(&values, "a")), (&Value::Int(-3), &Value::Hex(0x7f)));
     assert_eq!(one(&values, "arr"), &Value::Array(ArrayValue { items: (1..=4).map(Value::Uint).collect(), ..ArrayValue::default() }));
-    assert_eq!(one(&values, "c"), &Value::Formatted { text: "'x'".to_owned(), number: Some(u64::from(b'x')) });
+    assert_eq!(one(&values, "c"), &Value::Char(b'x'));
     assert_eq!(one(&values, "ca"), &string("ab"));
     assert_eq!(one(&values, "x"), &Value::Array(ArrayValue { items: vec![Value::Hex(0x10), Value::Hex(0xff)], ..ArrayValue::default() }));
     assert_eq!(one(&values, "at"), &Value::Code(u64::MAX));

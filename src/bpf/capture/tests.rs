@@ -1,11 +1,11 @@
 use super::*;
-use crate::beauty::row::Syscall;
+use crate::beauty::row::{Syscall, Variant};
 use crate::beauty::tables::SYSCALLS;
 
 fn capture(name: &str, abi: Abi, choice: Option<u64>) -> Capture {
     let row = SYSCALLS.iter().find(|row| row.name == name).unwrap();
     let variant = choice.map(|value| row.variants.iter().find(|variant| variant.values.contains(&value)).unwrap());
-    let signature = variant.map_or(row.signature(), |variant| Signature { args: variant.args, returns: variant.returns });
+    let signature = variant.map_or(row.signature(), Variant::signature);
     CaptureBuilder { abi, string_limit: 32, links: &mut Links::default() }.capture(signature)
 }
 
@@ -47,7 +47,7 @@ fn sizes_are_those_that_the_kernel_reads_or_writes() {
     assert_eq!(of("msgrcv"), [Op { room: 2, ..op(1, OpKind::Tail, AT_EXIT, CountSource::Return, 8, 40) }]);
     assert_eq!(of("name_to_handle_at")[1], op(2, OpKind::Tail, AT_ENTRY | AT_EXIT, CountSource::At(2), 8, 4096));
     assert_eq!(of("sched_setattr"), [op(1, OpKind::Bytes, AT_ENTRY | AT_EXIT | FAILED, CountSource::At(1), 1, 56)]);
-    assert_eq!(of("openat2")[1], op(2, OpKind::Bytes, AT_ENTRY, CountSource::Arg(3), 1, 24));
+    assert_eq!(of("openat2")[1], op(2, OpKind::Bytes, AT_ENTRY, CountSource::Arg(3), 1, SIZED_MAX));
     assert_eq!(of("perf_event_open"), [], "the tables have no layout of its struct");
     let words = |name, abi| capture(name, abi, None).ops[0].size;
     assert_eq!([Abi::X86_64, Abi::I386, Abi::X32].map(|abi| words("select", abi)), [8, 4, 8]);

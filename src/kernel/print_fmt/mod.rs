@@ -12,7 +12,7 @@ mod expr;
 mod token;
 mod value_names;
 
-pub use value_names::ValueNames;
+pub use value_names::{NamedNumber, NumberName, ValueNames};
 
 use conversion::conversions;
 use expr::Expr;

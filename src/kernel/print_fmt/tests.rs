@@ -2,7 +2,8 @@ use super::*;
 use crate::kernel::Format;
 
 fn named(print: &str, field: &str, value: i128) -> Option<String> {
-    PrintFormat::parse(print).value_names(field)?.text(8, &|name| (name == field).then_some(value))
+    let print = PrintFormat::parse(print);
+    Some(print.value_names(field)?.named(8, &|name| (name == field).then_some(value))?.to_string())
 }
 
 #[test]
@@ -24,7 +25,7 @@ fn a_name_of_zero_is_used_for_flags() {
     let format = Format::parse(include_str!("../fixtures/kmalloc.format")).unwrap();
     let print = PrintFormat::parse(&format.print);
     let names = print.value_names("gfp_flags").unwrap();
-    assert_eq!(names.text(8, &|_| Some(0)).as_deref(), Some("none"));
+    assert_eq!(names.named(8, &|_| Some(0)).map(|named| named.to_string()).as_deref(), Some("none"));
     assert_eq!(print.hint("call_site"), Some(Hint::Code));
 }
 
@@ -52,8 +53,8 @@ fn computed_values_have_no_names() {
     // The text may have been chosen by either of two fields.
     let print = PrintFormat::parse("\"%s\", REC->errno < 0 ? \"error\" : __print_symbolic(REC->reason, {0, \"UNKNOWN\"})");
     let names = print.value_names("reason").unwrap();
-    assert_eq!(names.text(4, &|name| Some(if name == "errno" { -1 } else { 0 })), None);
-    assert_eq!(names.text(4, &|_| Some(0)).as_deref(), Some("UNKNOWN"));
+    assert_eq!(names.named(4, &|name| Some(if name == "errno" { -1 } else { 0 })), None);
+    assert_eq!(names.named(4, &|_| Some(0)).map(|named| named.to_string()).as_deref(), Some("UNKNOWN"));
 }
 
 #[test]
@@ -121,7 +122,7 @@ proptest::proptest! {
     fn random_lines_cause_no_panic(line in "\"(%s|%pI4|%\\*d|a){0,3}\", (REC->f|__print_flags\\(|\\(int\\)|[a-z0-9(){}<>&|?:,\" -]){0,30}", value: i64) {
         let print = PrintFormat::parse(&line);
         for names in &print.value_names {
-            let _ = names.text(4, &|_| Some(i128::from(value)));
+            let _ = names.named(4, &|_| Some(i128::from(value)));
         }
     }
 }

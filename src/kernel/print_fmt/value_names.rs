@@ -2,6 +2,7 @@
 
 use super::expr::Expr;
 use crate::kernel::constant::Constant;
+use std::fmt;
 
 /// The expressions that the kernel prints names of a field's values with.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,10 +12,53 @@ pub struct ValueNames {
     parts: Vec<(Expr, bool)>,
 }
 
-/// A text, and the bits of the field's number that it stands for.
+/// A number as the kernel prints it: names, and the bits without a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedNumber {
+    pub number: u64,
+    pub names: Vec<NumberName>,
+    pub rest: u64,
+}
+
+/// One name of a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberName {
+    /// The text between the previous name and this one: mostly `|`; empty before the first name.
+    pub separator: String,
+    pub name: String,
+}
+
+/// Writes the names and the rest of the bits in hexadecimal: `S|0x1000`.
+impl fmt::Display for NamedNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.names.iter().try_for_each(|NumberName { separator, name }| write!(f, "{separator}{name}"))?;
+        if self.rest != 0 {
+            write!(f, "|{:#x}", self.rest)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names, and the bits of the field's number that they stand for.
+#[derive(Default)]
 struct NamedBits {
-    text: String,
+    names: Vec<NumberName>,
     bits: u64,
+}
+
+impl NamedBits {
+    fn one(name: &str, bits: u64) -> NamedBits {
+        let mut named = NamedBits { names: Vec::new(), bits };
+        named.add("", name);
+        named
+    }
+
+    fn add(&mut self, between: &str, name: &str) {
+        if !name.is_empty() {
+            let separator = if self.names.is_empty() { "" } else { between };
+            self.names.push(NumberName { separator: separator.to_owned(), name: name.to_owned() });
+        }
+    }
 }
 
 impl ValueNames {
@@ -37,28 +81,24 @@ impl ValueNames {
         found
     }
 
-    /// Returns the names of a value whose size is `bytes`, followed by the bits without a name in hexadecimal. `number`
-    /// returns the values of fields, also this one's. Returns `None` if no bit of the value has a name, so that the
-    /// number is to be printed.
-    pub fn text(&self, bytes: u8, number: &dyn Fn(&str) -> Option<i128>) -> Option<String> {
+    /// Returns the names of a value whose size is `bytes`, and the bits without a name. `number` returns the values of
+    /// fields, including this one. Returns `None` if no bit of the value has a name, so that the number is to be
+    /// printed.
+    pub fn named(&self, bytes: u8, number: &dyn Fn(&str) -> Option<i128>) -> Option<NamedNumber> {
         let width = u64::MAX >> (64 - 8 * u32::from(bytes.clamp(1, 8)));
         let value = number(&self.field)? as u64 & width;
-        let (mut text, mut named_bits) = (String::new(), 0u64);
+        let (mut names, mut named_bits) = (Vec::new(), 0u64);
         for (expr, joined) in &self.parts {
-            let Some(named) = name(expr, &self.field, number) else { continue };
-            if !(*joined || text.is_empty() || named.text.is_empty()) {
-                text.push('|');
+            let Some(mut named) = name(expr, &self.field, number) else { continue };
+            if let Some(first) = named.names.first_mut().filter(|_| !*joined && !names.is_empty()) {
+                first.separator = "|".to_owned();
             }
-            text.push_str(&named.text);
+            names.append(&mut named.names);
             named_bits |= named.bits;
         }
         let rest = value & !named_bits;
-        match (text.is_empty(), rest) {
-            (true, _) => None,
-            (false, 0) => Some(text),
-            (false, rest) if rest == value => None,
-            (false, rest) => Some(format!("{text}|{rest:#x}")),
-        }
+        let has_name = !names.is_empty() && (rest == 0 || rest != value);
+        has_name.then_some(NamedNumber { number: value, names, rest })
     }
 }
 
@@ -122,7 +162,7 @@ fn constants(expr: &Expr, found: &mut Vec<(String, Constant)>) {
     }
 }
 
-/// Evaluates an expression: returns its text, and the bits of the field that the text stands for.
+/// Evaluates an expression. Returns its names, and the bits of the field that they stand for.
 fn name(expr: &Expr, field: &str, number: &dyn Fn(&str) -> Option<i128>) -> Option<NamedBits> {
     match expr {
         Expr::Flags { value, between, names } => {
@@ -132,7 +172,7 @@ fn name(expr: &Expr, field: &str, number: &dyn Fn(&str) -> Option<i128>) -> Opti
         Expr::Symbolic { value, names } => {
             let (mask, number) = (operand(value)?.1, value.value(number)? as u64);
             let found = names.iter().find(|(value, _)| *value == number);
-            Some(found.map_or(NamedBits { text: String::new(), bits: 0 }, |(_, name)| NamedBits { text: name.clone(), bits: mask }))
+            Some(found.map_or(NamedBits::default(), |(_, name)| NamedBits::one(name, mask)))
         }
         Expr::Condition(condition, yes, no) => {
             let holds = condition.value(number)? != 0;
@@ -142,7 +182,7 @@ fn name(expr: &Expr, field: &str, number: &dyn Fn(&str) -> Option<i128>) -> Opti
                     // It stands for a bit if the condition tests that bit alone. A condition on several bits does not
                     // tell which of them is set.
                     let bits = operand(condition).filter(|(_, mask)| holds && mask.is_power_of_two()).map_or(0, |(_, mask)| mask);
-                    Some(NamedBits { text: text.clone(), bits })
+                    Some(NamedBits::one(text, bits))
                 }
                 Expr::Text(_) => None,
                 chosen => name(chosen, field, number),
@@ -154,19 +194,15 @@ fn name(expr: &Expr, field: &str, number: &dyn Fn(&str) -> Option<i128>) -> Opti
 
 /// Returns the names whose bits are all set. Each bit is named once.
 fn flags(bits: u64, mask: u64, between: &str, names: &[(u64, String)]) -> NamedBits {
-    let (mut left, mut text) = (bits, String::new());
-    let zero = names.iter().find(|(value, _)| *value == 0).filter(|_| bits == 0);
+    if let Some((_, name)) = names.iter().find(|(value, _)| bits == 0 && *value == 0) {
+        return NamedBits::one(name, 0);
+    }
+    let (mut left, mut named) = (bits, NamedBits::default());
     for (value, name) in names.iter().filter(|(value, _)| *value != 0) {
         if left & value == *value {
             left &= !value;
-            if !text.is_empty() {
-                text.push_str(between);
-            }
-            text.push_str(name);
+            named.add(between, name);
         }
     }
-    if let Some((_, name)) = zero {
-        text.clone_from(name);
-    }
-    NamedBits { text, bits: bits & !left & mask }
+    NamedBits { bits: bits & !left & mask, ..named }
 }

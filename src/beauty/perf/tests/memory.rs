@@ -13,6 +13,7 @@ macro_rules! bytes {
     }};
 }
 
+mod brief;
 mod files;
 mod sockets;
 mod system;
@@ -62,9 +63,18 @@ impl SampleCall {
         self
     }
 
-    /// Checks the text between the parentheses of the line.
+    /// Checks the text between the parentheses of the line with `--full`.
     fn prints(&self, expected: &str) {
-        let line = event_line(&Show { alignment: 0, ..show() }, &event(Time(1_000_050_000), EventKind::Call(Box::new(self.call.clone()))));
+        self.prints_as(&Show { alignment: 0, full: true, ..show() }, expected);
+    }
+
+    /// Checks the text between the parentheses of the line without `--full`.
+    fn prints_briefly(&self, expected: &str) {
+        self.prints_as(&Show { alignment: 0, ..show() }, expected);
+    }
+
+    fn prints_as(&self, show: &Show, expected: &str) {
+        let line = event_line(show, &event(Time(1_000_050_000), EventKind::Call(Box::new(self.call.clone()))));
         let body = line.split_once("sh/20131 ").unwrap().1.trim_end();
         let arguments = body.rsplit_once(") = ").unwrap().0.split_once('(').unwrap().1;
         assert_eq!(arguments, expected);
@@ -111,7 +121,7 @@ fn memory_that_many_pointers_share_is_printed_up_to_a_limit() {
         0x6000,
         &[0; 32],
     );
-    let line = event_line(&show(), &event(Time(1), EventKind::Call(Box::new(sent.call))));
+    let line = event_line(&Show { full: true, ..show() }, &event(Time(1), EventKind::Call(Box::new(sent.call))));
     assert!(line.matches("iov_base").count() > 500 && line.len() < 1 << 18, "{}", line.len());
     assert!(line.contains(", ...], vlen: 32)"), "{line}");
 }
@@ -152,6 +162,7 @@ proptest! {
         row in 0..crate::beauty::tables::SYSCALLS.len(), abi in 0usize..4, args in proptest::array::uniform6(address()), ret in -2i64..300,
         own in proptest::array::uniform6((when(), memory(), state())),
         others in proptest::collection::vec((0u8..6, when(), address(), memory(), state(), prop_oneof![Just(None), address().prop_map(Some)]), 0..12),
+        full in any::<bool>(),
     ) {
         let nr = crate::beauty::tables::SYSCALLS[row].numbers[abi].map_or(row as i64, i64::from);
         let mut call = Call { abi: Abi::ALL[abi], nr, ..call(args, ret) };
@@ -164,7 +175,7 @@ proptest! {
                 last.wanted = *wanted;
             }
         }
-        let line = event_line(&show(), &event(Time(1), EventKind::Call(Box::new(call))));
+        let line = event_line(&Show { full, ..show() }, &event(Time(1), EventKind::Call(Box::new(call))));
         prop_assert!(line.ends_with('\n') && !line.trim_end_matches('\n').contains(char::is_control), "{line:?}");
         prop_assert!(line.len() < 1 << 20, "{}", line.len());
     }

@@ -90,6 +90,10 @@ fn open_how_locks_and_statfs_are_printed() {
     compat("fcntl64", &[3, 13, 0x1000], 0)
         .entry(2, &bytes![0u16, 2u16, -10i64, 20u64, 0u32])
         .prints("fd: 3, cmd: SETLK64, arg: {.l_type: RDLCK, .l_whence: END, .l_start: -10, .l_len: 20, .l_pid: 0}");
+    native("ioctl", &[3, 0xc018_5879, 0x1000], 0)
+        .entry(2, &bytes![0u64, 1u64 << 40, 4096u64])
+        .exit(2, &bytes![0u64, 8192u64, 4096u64])
+        .prints("fd: 3, cmd: FITRIM, arg: {.start: 0, .len: 1099511627776 => 8192, .minlen: 4096}");
     native("statfs", &[0, 0x1000], 0)
         .exit(1, &bytes![0xef53u64, 4096u64, 10u64, 9u64, 8u64, 7u64, 6u64, 1u32, -2i32, 255u64, 4096u64, 0x1020u64, 0u64, 0u64, 0u64, 0u64])
         .prints(

@@ -26,7 +26,10 @@ fn socket_addresses_are_printed_by_their_family() {
     connect(&bytes![40u16, 0u16, 99u32, 2u32, 0u32])
         .prints("fd: 3, uservaddr: {.svm_family: VSOCK, .svm_port: 99, .svm_cid: HOST, .svm_flags: 0}, addrlen: 16");
     connect(&bytes![99u16, 0x6261u16]).prints("fd: 3, uservaddr: {.sa_family: 0x63, .sa_data: \"ab\"}, addrlen: 4");
-    connect(&[2]).prints("fd: 3, uservaddr: {}, addrlen: 1");
+    connect(&[2]).prints("fd: 3, uservaddr: \"\\x02\", addrlen: 1");
+    connect(&[&bytes![38u16][..], b"hash\0\0\0\0\0\0\0\0\0\0", &[0; 8], b"sha256", &[0; 58]].concat()).prints(
+        "fd: 3, uservaddr: {.salg_family: ALG, .salg_type: \"hash\", .salg_feat: 0, .salg_mask: 0, .salg_name: \"sha256\"}, addrlen: 88",
+    );
     connect(&inet[..6]).with_length(16).prints("fd: 3, uservaddr: {.sin_family: INET, .sin_port: 80, ...}, addrlen: 6");
     native("accept", &[3, 0x1000, 0x2000], 4)
         .exit(1, &inet)
@@ -81,7 +84,41 @@ fn socket_options_and_terminal_ioctls_are_printed() {
     let set = |option: u64, value: &[u8]| native("setsockopt", &[3, 1, option, 0x1000, value.len() as u64], 0).entry(3, value);
     set(2, &bytes![1u32]).prints("fd: 3, level: SOCKET, optname: REUSEADDR, optval: [1], optlen: 4");
     set(13, &bytes![1u32, 30u32]).prints("fd: 3, level: SOCKET, optname: LINGER, optval: {.l_onoff: 1, .l_linger: 30}, optlen: 8");
-    set(25, b"eth0\0").prints("fd: 3, level: SOCKET, optname: BINDTODEVICE, optval: \"eth0\\x00\", optlen: 5");
+    set(25, b"eth0\0").prints("fd: 3, level: SOCKET, optname: BINDTODEVICE, optval: \"eth0\", optlen: 5");
+    set(13, &bytes![1u32]).prints("fd: 3, level: SOCKET, optname: LINGER, optval: \"\\x01\\x00\\x00\\x00\", optlen: 4");
+    set(2, b"\x01").prints("fd: 3, level: SOCKET, optname: REUSEADDR, optval: \"\\x01\", optlen: 1");
+    set(37, &bytes![0x18u32]).prints("fd: 3, level: SOCKET, optname: TIMESTAMPING_OLD, optval: {.flags: RX_SOFTWARE|SOFTWARE}, optlen: 4");
+    set(37, &bytes![0x18u32, 3u32])
+        .prints("fd: 3, level: SOCKET, optname: TIMESTAMPING_OLD, optval: {.flags: RX_SOFTWARE|SOFTWARE}, optlen: 8");
+    set(37, &bytes![0x8010u32, 3u32])
+        .prints("fd: 3, level: SOCKET, optname: TIMESTAMPING_OLD, optval: {.flags: SOFTWARE|BIND_PHC, .bind_phc: 3}, optlen: 8");
+    set(47, &bytes![u32::MAX]).prints("fd: 3, level: SOCKET, optname: MAX_PACING_RATE, optval: [4294967295], optlen: 4");
+    set(47, &bytes![1u64 << 40]).prints("fd: 3, level: SOCKET, optname: MAX_PACING_RATE, optval: [1099511627776], optlen: 8");
+    set(66, &bytes![5u64, 250u64]).prints("fd: 3, level: SOCKET, optname: RCVTIMEO_NEW, optval: {.tv_sec: 5, .tv_usec: 250}, optlen: 16");
+    set(80, &bytes![1u32, 2u32, 3u32, 4u32]).prints(
+        "fd: 3, level: SOCKET, optname: DEVMEM_DONTNEED, optval: [{.token_start: 1, .token_count: 2}, {.token_start: 3, .token_count: 4}], \
+         optlen: 16",
+    );
+    let multicast = |value: &[u8]| native("setsockopt", &[3, 0, 32, 0x1000, value.len() as u64], 0).entry(3, value);
+    multicast(&[127, 0, 0, 1]).prints("fd: 3, level: IP, optname: MULTICAST_IF, optval: [127.0.0.1], optlen: 4");
+    multicast(&[0, 0, 0, 0, 10, 0, 0, 1])
+        .prints("fd: 3, level: IP, optname: MULTICAST_IF, optval: {.imr_multiaddr: 0.0.0.0, .imr_interface: 10.0.0.1}, optlen: 8");
+    native("setsockopt", &[3, 0, 50, 0x1000, 4], 0)
+        .entry(3, &[0, 0, 0, 2])
+        .prints("fd: 3, level: IP, optname: UNICAST_IF, optval: [2], optlen: 4");
+    let label = bytes![0u64, 1u64 << 56, 7u32 << 24, 0u8, 1u8, 3u16, 60u16, 6u16, 0u32];
+    native("setsockopt", &[3, 41, 32, 0x1000, 32], 0).entry(3, &label).prints(
+        "fd: 3, level: IPV6, optname: FLOWLABEL_MGR, optval: {.flr_dst: ::1, .flr_label: 0x7, .flr_action: GET, .flr_share: EXCL, \
+         .flr_flags: CREATE|EXCL, .flr_expires: 60, .flr_linger: 6}, optlen: 32",
+    );
+    native("setsockopt", &[3, 6, 13, 0x1000, 4], 0)
+        .entry(3, b"reno")
+        .prints("fd: 3, level: TCP, optname: CONGESTION, optval: \"reno\", optlen: 4");
+    native("getsockopt", &[3, 1, 59, 0x1000, 0x2000], 0)
+        .exit(3, &bytes![0u32, 27u32])
+        .entry(4, &bytes![8u32])
+        .exit(4, &bytes![8u32])
+        .prints("fd: 3, level: SOCKET, optname: PEERGROUPS, optval: [0, 27], optlen: [8]");
     native("getsockopt", &[3, 1, 4, 0x1000, 0x2000], 0)
         .exit(3, &bytes![111u32])
         .entry(4, &bytes![4u32])
