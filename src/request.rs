@@ -17,16 +17,30 @@ pub enum Request {
     List {
         what: Listing,
         glob: Option<String>,
+        format: AnswerFormat,
     },
     /// List the USDT tracepoints of this program.
-    ListUsdt(PathBuf),
-    Check,
+    ListUsdt {
+        program: PathBuf,
+        format: AnswerFormat,
+    },
+    Check(AnswerFormat),
     /// Print the commands that allow the members of a group to use rtrace.
     Setup(Setup),
     Probe(ProbeCommand),
     Completions(clap_complete::Shell),
     /// Print completions of the last of these words, for completion scripts.
     Complete(Vec<OsString>),
+}
+
+/// The format in which a command prints what it found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnswerFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// `--json`: one JSON object per line.
+    Json,
 }
 
 /// The arguments of `rtrace check --setup`.
@@ -43,6 +57,7 @@ pub struct Setup {
 pub enum ProbeCommand {
     List {
         patterns: Vec<String>,
+        format: AnswerFormat,
     },
     Show {
         event: String,

@@ -78,6 +78,35 @@ static __always_inline int compare_number(u64 number, u32 op, u32 width, u64 wit
 	return 1;
 }
 
+/*
+ * Returns whether a number in the memory that an argument points to passes a test. The test fails if the call failed
+ * and therefore did not write the memory, or if the pointer is NULL. It passes if the memory cannot be read, because
+ * the number is then unknown.
+ */
+static __always_inline int compare_memory(struct call *call, const volatile struct filter_test *test, u64 arg)
+{
+	u32 place = test->length, op = test->op, width = test->width;
+	u64 size = place >> FILTER_SIZE_SHIFT & FILTER_SIZE_MASK, number = 0;
+
+	barrier_var(arg);
+	barrier_var(size);
+	if (arg >= 6 || !size || size > sizeof(number) || call->bits & CALL_NO_ENTRY << 4)
+		return 1;
+	if (test->flags & FILTER_AT_EXIT && call->ret < 0 && call->ret >= -MAX_ERRNO)
+		return 0;
+	u64 address = call->args[arg];
+	if (!address)
+		return 0;
+	if (bpf_probe_read_user(&number, size, (void *)(address + (place & FILTER_OFFSET_MASK))))
+		return 1;
+	u32 unused = 64 - 8 * size;
+	if (place & FILTER_BIG_ENDIAN)
+		number = __builtin_bswap64(number) >> unused;
+	if (place & FILTER_SIGNED)
+		number = (s64)(number << unused) >> unused;
+	return compare_number(number, op, width, test->with);
+}
+
 /* Returns whether a test holds or may hold. */
 __noinline int may_hold(struct call *call, u32 filter, u32 i)
 {
@@ -88,6 +117,8 @@ __noinline int may_hold(struct call *call, u32 filter, u32 i)
 	u32 op = test->op;
 	barrier_var(what);
 
+	if (what >= FILTER_MEMORY)
+		return compare_memory(call, test, what - FILTER_MEMORY);
 	if (what >= FILTER_TEXT || what == FILTER_COMM) {
 		u64 arg = what - FILTER_TEXT, address = 0;
 		barrier_var(arg);

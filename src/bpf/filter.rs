@@ -4,6 +4,7 @@
 //! The programs drop only calls that certainly do not match. If a test cannot be decided in the kernel, the call passes
 //! and the filter is evaluated again in user space.
 
+use crate::beauty::access::Place;
 use crate::beauty::resolve::{Width, Word};
 
 /// The maximum numbers of tests for one syscall, of different filters, and of texts that the kernel decides.
@@ -14,6 +15,8 @@ pub const TEXTS_MAX: usize = 32;
 pub const TEST_BYTES: usize = 16;
 /// The size of a text; longer texts are not compared in the kernel.
 pub const TEXT_BYTES: usize = 64;
+/// Numbers in memory are compared if their offset is below this.
+pub const OFFSET_MAX: u32 = 1 << 24;
 
 /// A disjunction of tests. A test that cannot be decided counts as true.
 pub type Clause = Vec<Test>;
@@ -44,6 +47,12 @@ pub enum Subject {
     /// The string that this register points to.
     Text {
         register: u8,
+    },
+    /// A number in the memory that this register points to. It is read after the call if the call writes the memory.
+    Memory {
+        register: u8,
+        place: Place,
+        is_written: bool,
     },
 }
 
@@ -82,7 +91,12 @@ pub enum With {
 impl Subject {
     /// Returns whether the value is known only when the call returns.
     pub fn is_of_return(self) -> bool {
-        matches!(self, Subject::Ret | Subject::Errno | Subject::Duration)
+        matches!(self, Subject::Ret | Subject::Errno | Subject::Duration | Subject::Memory { is_written: true, .. })
+    }
+
+    /// Returns whether the value is known only when the call begins, because the memory may change during the call.
+    pub fn is_of_entry(self) -> bool {
+        matches!(self, Subject::Memory { is_written: false, .. })
     }
 
     /// Returns the width in which the value is compared.
@@ -91,7 +105,8 @@ impl Subject {
             Subject::Argument(word) => word.width,
             Subject::Ret => Width::Signed64,
             Subject::Errno | Subject::Pid | Subject::Tid => Width::Signed32,
-            Subject::Duration | Subject::Comm | Subject::Text { .. } => Width::Unsigned64,
+            Subject::Memory { place: Place { signed: true, .. }, .. } => Width::Signed64,
+            Subject::Duration | Subject::Comm | Subject::Text { .. } | Subject::Memory { .. } => Width::Unsigned64,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::filter::{Clause, FILTERS_MAX, Subject, TEST_BYTES, TESTS_MAX, TEXT_BYTES, TEXTS_MAX, Test, With};
 use super::settings::{NR_COUNT, Settings};
+use crate::beauty::access::Place;
 use crate::beauty::lookup;
 use crate::event::Abi;
 use rustc_hash::FxHashMap;
@@ -17,8 +18,13 @@ const PID: u8 = 9;
 const TID: u8 = 10;
 const COMM: u8 = 11;
 const TEXT: u8 = 16;
+const MEMORY: u8 = 32;
 const ENDS_CLAUSE: u8 = 1;
 const AT_EXIT: u8 = 2;
+/// `filter_test.length` of a number in memory: `FILTER_SIZE_SHIFT`, `FILTER_SIGNED`, `FILTER_BIG_ENDIAN`
+const SIZE_SHIFT: u32 = 24;
+const SIGNED: u32 = 1 << 28;
+const BIG_ENDIAN: u32 = 1 << 29;
 
 /// The bytes of the constants.
 #[derive(Debug)]
@@ -103,15 +109,22 @@ fn test_bytes(test: &Test, flags: u8, with: u64) -> Vec<u8> {
         Subject::Tid => TID,
         Subject::Comm => COMM,
         Subject::Text { register } => TEXT + register,
+        Subject::Memory { register, .. } => MEMORY + register,
     };
-    let length = match &test.with {
-        With::Text(text) if test.op.is_of_beginning() => text.len() as u32,
+    let length = match (&test.with, test.subject) {
+        (With::Text(text), _) if test.op.is_of_beginning() => text.len() as u32,
+        (_, Subject::Memory { place, .. }) => place_bits(place),
         _ => 0,
     };
     let mut bytes = vec![what, test.op as u8, test.subject.width() as u8, flags];
     bytes.extend(length.to_ne_bytes());
     bytes.extend(with.to_ne_bytes());
     bytes
+}
+
+fn place_bits(place: Place) -> u32 {
+    let Place { offset, bytes, signed, big_endian } = place;
+    offset | u32::from(bytes) << SIZE_SHIFT | if signed { SIGNED } else { 0 } | if big_endian { BIG_ENDIAN } else { 0 }
 }
 
 #[cfg(test)]
@@ -127,5 +140,8 @@ mod tests {
         assert_eq!(test_bytes(&number, ENDS_CLAUSE, 5), [2, 7, 1, 1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
         let text = Test { subject: Subject::Text { register: 1 }, op: Op::BeginsWith, with: With::Text(b"/etc/".to_vec()) };
         assert_eq!(test_bytes(&text, AT_EXIT, 3), [17, 10, 3, 2, 5, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+        let place = Place { offset: 0x102, bytes: 8, signed: true, big_endian: false };
+        let inside = Test { subject: Subject::Memory { register: 2, place, is_written: true }, op: Op::Less, with: With::Number(9) };
+        assert_eq!(test_bytes(&inside, AT_EXIT, 9), [34, 2, 2, 2, 2, 1, 0, 0x18, 9, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

@@ -5,12 +5,38 @@ use crate::beauty::resolve::Signature;
 use crate::beauty::row::{ArgumentKind, Return, Syscall};
 use crate::event::{Call, FdPlace, File, PieceState};
 use crate::text::glob;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 /// The requested paths and globs. If there are none, every call is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paths(pub Vec<Vec<u8>>);
 
 impl Paths {
+    /// Returns each path in two forms: as the user wrote it, which calls may use, and absolute without symbolic links,
+    /// which descriptors have.
+    pub fn find(written: &[OsString]) -> Paths {
+        let mut paths = Vec::new();
+        for path in written {
+            let mut add = |path: Vec<u8>| {
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            };
+            add(path.as_bytes().to_vec());
+            if let Ok(absolute) = std::path::absolute(path) {
+                add(absolute.into_os_string().into_vec());
+            }
+            if !glob::is_pattern(&path.to_string_lossy())
+                && let Ok(real) = Path::new(path).canonicalize()
+            {
+                add(real.into_os_string().into_vec());
+            }
+        }
+        Paths(paths)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -82,6 +108,15 @@ mod tests {
     use super::*;
     use crate::beauty::lookup;
     use crate::beauty::tables::SYSCALLS;
+
+    #[test]
+    fn paths_are_matched_as_written_and_as_the_kernel_names_them() {
+        let of = |path: &str| Paths::find(&[OsString::from(path)]).0;
+        assert_eq!(of("/nonexistent/*"), [b"/nonexistent/*".to_vec()]);
+        assert_eq!(of("/proc/self/../self/../sys"), [b"/proc/self/../self/../sys".to_vec(), b"/proc/sys".to_vec()]);
+        let here = std::env::current_dir().unwrap().join("x.c").into_os_string().into_vec();
+        assert_eq!(of("x.c"), [b"x.c".to_vec(), here]);
+    }
 
     #[test]
     fn syscalls_with_only_numbers_have_no_paths() {

@@ -1,14 +1,17 @@
 //! The names that a `--filter` can use: the arguments of a syscall, the fields of a tracepoint, and the properties that
 //! every event has.
 
+use crate::beauty::access::{self, Found, Step, Target};
 use crate::beauty::constant::Constants;
-use crate::beauty::row::{Arg, ArgumentKind, Return, Syscall};
+use crate::beauty::decode::{Context, Decoded};
+use crate::beauty::row::{Arg, ArgumentKind, Flow, Length, Outcomes, Return, Syscall};
+use crate::beauty::value::Value;
 use crate::beauty::{file, tracepoint};
 use crate::event::{Abi, Call, EntryState, Event, ExitState, FdPlace, File, Piece, PieceState};
 use crate::kernel::constant::Constant;
 use crate::kernel::fetched::FetchResult;
 use crate::kernel::format::Format;
-use crate::request::filter::{Name, NameId, Operand, Scope, Subject, ValueType};
+use crate::request::filter::{Name, NameId, Operand, Reference, Scope, Subject, ValueType, Verdict};
 use std::borrow::Cow;
 
 // Ids of the names that any event has. Arguments and fields count from 0, paths of descriptors from PATHS.
@@ -58,14 +61,17 @@ pub enum CallOperand {
     Comm,
     Pid,
     Tid,
+    /// A part of the value of an argument.
+    Inside(u8),
     /// The path of a descriptor, or the CPU.
     Other,
 }
 
 impl CallOperand {
-    /// Returns the operand that [`CallScope`] assigned this id to.
-    pub fn of(name: NameId) -> CallOperand {
-        match name {
+    /// Returns the operand that [`CallScope`] resolved a name to.
+    pub fn of(reference: &Reference) -> CallOperand {
+        match reference.name {
+            index if index < PATHS && !reference.steps.is_empty() => CallOperand::Inside(index as u8),
             RET => CallOperand::Ret,
             ERRNO => CallOperand::Errno,
             DURATION => CallOperand::Duration,
@@ -93,15 +99,20 @@ impl CallScope {
         signatures.filter_map(move |signature| signature.args.iter().enumerate().find(|(_, arg)| arg.name == name))
     }
 
+    /// Returns the target of a name that begins with an argument's name, for all variants of the row together.
+    fn target(&self, name: &Name) -> Option<Target> {
+        let steps = name.steps();
+        self.arguments(name.head()).filter_map(|(_, arg)| access::target(&arg.kind, &steps, self.abi)).reduce(Target::or)
+    }
+
     /// Returns the constants that the name accepts, whichever variant of its row a call has.
     fn constants(&self, name: &Name) -> Option<Constants> {
-        match (name.head(), name.member()) {
-            (head, None) if self.arguments(head).next().is_some() => {
-                let arguments = self.arguments(head).map(|(_, arg)| Constants::of_kind(&arg.kind, self.abi));
-                arguments.reduce(Constants::and)
-            }
-            ("errno", None) => Some(Constants::of_errno()),
-            ("ret", None) => {
+        if self.arguments(name.head()).next().is_some() {
+            return self.target(name).map(|target| target.constants);
+        }
+        match name.0.as_str() {
+            "errno" => Some(Constants::of_errno()),
+            "ret" => {
                 let returns = self
                     .row
                     .into_iter()
@@ -116,26 +127,24 @@ impl CallScope {
 
 impl Scope for CallScope {
     fn name(&self, name: &Name) -> Option<(NameId, ValueType)> {
-        let is_text = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgumentKind::Path | ArgumentKind::Str);
-        let is_descriptor = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgumentKind::Fd | ArgumentKind::DirFd);
         if let Some((index, _)) = self.arguments(name.head()).next() {
-            let index = index as NameId;
-            let texts = self.arguments(name.head()).filter(|argument| is_text(*argument)).count();
-            return match name.member() {
-                None if texts == 0 => Some((index, ValueType::Number)),
-                None if texts == self.arguments(name.head()).count() => Some((index, ValueType::Text)),
-                None => Some((index, ValueType::Either)),
-                Some("path") if self.arguments(name.head()).any(is_descriptor) => Some((PATHS + index, ValueType::Text)),
-                Some(_) => None,
+            let target = self.target(name)?;
+            let is_descriptor = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgumentKind::Fd | ArgumentKind::DirFd);
+            let is_path = name.steps() == [Step::Member("path".into())] && self.arguments(name.head()).any(is_descriptor);
+            let id = if is_path { PATHS } else { 0 } + index as NameId;
+            let value_type = match (target.is_number, target.is_text) {
+                (_, false) => ValueType::Number,
+                (false, true) => ValueType::Text,
+                (true, true) => ValueType::Either,
             };
+            return Some((id, value_type));
         }
-        match (name.head(), name.member()) {
-            ("ret", None) => Some((RET, ValueType::Number)),
-            ("ret", Some("path")) => Some((RETURN_PATH, ValueType::Text)),
-            ("errno", None) => Some((ERRNO, ValueType::Number)),
-            ("duration", None) => Some((DURATION, ValueType::Number)),
-            (head, None) => common_name(head),
-            _ => None,
+        match name.0.as_str() {
+            "ret" => Some((RET, ValueType::Number)),
+            "ret.path" => Some((RETURN_PATH, ValueType::Text)),
+            "errno" => Some((ERRNO, ValueType::Number)),
+            "duration" => Some((DURATION, ValueType::Number)),
+            name => common_name(name),
         }
     }
 
@@ -144,8 +153,12 @@ impl Scope for CallScope {
     }
 
     fn names(&self) -> Vec<String> {
-        let arguments = self.row.map_or(&[] as &[Arg], |row| row.args).iter().map(|arg| arg.name);
-        arguments.chain(OF_CALLS).chain(COMMON).map(str::to_owned).collect()
+        let arguments = self.row.map_or(&[] as &[Arg], |row| row.args);
+        let parts = arguments.iter().flat_map(|arg| {
+            let members = access::member_names(&arg.kind, self.abi);
+            members.into_iter().map(|member| format!("{}.{member}", arg.name)).collect::<Vec<_>>()
+        });
+        arguments.iter().map(|arg| arg.name).chain(OF_CALLS).chain(COMMON).map(str::to_owned).chain(parts).collect()
     }
 
     fn constants(&self, name: &Name) -> Vec<String> {
@@ -178,6 +191,14 @@ impl Subject for CallSubject<'_> {
             _ => common_value(self.event, name),
         }
     }
+
+    fn test(&self, reference: &Reference, as_text: bool, test: &dyn Fn(Operand<'_>) -> Verdict) -> Verdict {
+        let index = usize::from(reference.name);
+        match reference.name < PATHS && (!reference.steps.is_empty() || (as_text && self.is_bytes(index))) {
+            true => self.test_inside(index, &reference.steps, as_text, test),
+            false => test(self.value(reference.name)),
+        }
+    }
 }
 
 impl CallSubject<'_> {
@@ -194,6 +215,43 @@ impl CallSubject<'_> {
         }
     }
 
+    /// Returns whether the argument points to bytes, or to a string whose length the call specifies.
+    fn is_bytes(&self, index: usize) -> bool {
+        let (Some(row), Some(registers)) = (self.row, self.call.args.as_ref()) else { return false };
+        row.signature_of(registers).args.get(index).is_some_and(|arg| match arg.kind {
+            ArgumentKind::Bytes => true,
+            ArgumentKind::Str => matches!(arg.length, Length::Arg(_)),
+            _ => false,
+        })
+    }
+
+    /// Tests a part of the value of an argument. If the call has written the value, the test is on the value after the
+    /// call. With [`Step::AnyElement`] there may be several parts, and one of them must pass.
+    fn test_inside(&self, index: usize, steps: &[Step], as_text: bool, test: &dyn Fn(Operand<'_>) -> Verdict) -> Verdict {
+        let decoded = Decoded::with_row(self.call, self.row, Context::new(&|_| None, usize::MAX));
+        let Some(argument) = decoded.args().nth(index).filter(|argument| argument.is_used()) else { return test(Operand::Nothing) };
+        let outcome = self.call.ret().map(Outcomes::of);
+        let is_unwritten = |arg: &Arg| arg.flow == Flow::Out && outcome.is_some_and(|outcome| !arg.written.contains(outcome));
+        if argument.row().is_some_and(is_unwritten) {
+            return test(Operand::Nothing);
+        }
+        let values = argument.values();
+        let Some(value) = values.exit().or(values.entry()) else { return test(Operand::Unknown) };
+        let mut verdict = Verdict::No;
+        access::each(value, steps, &mut |found| {
+            let one = match found {
+                Found::Value(value) if as_text => test(text_of(value)),
+                Found::Value(value) => test(number_of(value)),
+                Found::Number(number) => test(Operand::Number(number)),
+                Found::File(file) => test(path(file)),
+                Found::Absent => test(Operand::Nothing),
+                Found::Unknown => test(Operand::Unknown),
+            };
+            verdict = verdict.or(one);
+        });
+        verdict
+    }
+
     /// A string can be compared only if it was copied completely and unchanged.
     fn text(&self, piece: &Piece) -> Operand<'_> {
         match piece.state {
@@ -201,6 +259,46 @@ impl CallSubject<'_> {
             PieceState::Cut | PieceState::Altered { .. } | PieceState::Fault => Operand::Unknown,
         }
     }
+}
+
+/// Returns the operand for a comparison with text.
+fn text_of<'v>(value: &'v Value<'_>) -> Operand<'v> {
+    match value {
+        Value::Str(text) if text.altered => Operand::Unknown,
+        Value::Str(text) if text.cut => Operand::Beginning(&text.bytes),
+        Value::Str(text) => Operand::Text(Cow::Borrowed(&text.bytes)),
+        Value::Ip(address) => Operand::Text(Cow::Owned(address.to_string().into_bytes())),
+        Value::Unread(1..) | Value::Unknown | Value::Uncopied { .. } => Operand::Unknown,
+        _ => Operand::Nothing,
+    }
+}
+
+/// Returns the operand for a comparison with a number. For a value in memory, it is the address.
+fn number_of(value: &Value<'_>) -> Operand<'static> {
+    Operand::Number(match value {
+        Value::Int(number) => (*number).into(),
+        Value::Uint(number) | Value::Hex(number) | Value::Octal(number) | Value::Address(number) | Value::Code(number) => (*number).into(),
+        Value::Flags { bits, .. } => (*bits).into(),
+        Value::Symbol { value, .. } => (*value).into(),
+        Value::Fd { fd, .. } | Value::DirFd { fd, .. } => (*fd).into(),
+        Value::Pid { pid, .. } => (*pid).into(),
+        Value::Id { id, .. } => (*id).into(),
+        Value::Signal(signal) => (*signal).into(),
+        Value::SignalCode { code, .. } => (*code).into(),
+        Value::WaitStatus(status) => status.raw.into(),
+        Value::FileMode(mode) => (*mode).into(),
+        Value::Packed { raw, .. } => (*raw).into(),
+        // The encoding of user space (new_encode_dev in include/linux/kdev_t.h).
+        Value::Dev { major, minor } => (u64::from(minor & 0xff) | u64::from(*major) << 8 | u64::from(minor & !0xff) << 12).into(),
+        Value::Str(text) => text.address.into(),
+        Value::Struct(of) => of.address.into(),
+        Value::Array(of) | Value::AllBut(of) => of.address.into(),
+        Value::Unread(address) | Value::Uncopied { address, .. } => (*address).into(),
+        Value::Unknown => return Operand::Unknown,
+        // An Internet address is compared as text. The other values occur only in fields of tracepoints, which have a
+        // scope of their own.
+        _ => return Operand::Nothing,
+    })
 }
 
 fn path(file: Option<&File>) -> Operand<'_> {

@@ -1,15 +1,16 @@
 //! Selects the parts of `--filter` that the BPF programs can decide: comparisons with numbers and texts, and
 //! alternatives of these.
 
+use crate::beauty::access::{self, Step};
 use crate::beauty::resolve::{Signature, Width, Word};
-use crate::beauty::row::{ArgumentKind, Syscall};
+use crate::beauty::row::{Arg, ArgumentKind, Condition, Flow, Length, Outcomes, Syscall};
 use crate::beauty::tables::SYSCALLS;
-use crate::bpf::filter::{Clause, Op, Subject, TESTS_MAX, TEXT_BYTES, Test, With};
+use crate::bpf::filter::{Clause, OFFSET_MAX, Op, Subject, TESTS_MAX, TEXT_BYTES, Test, With};
 use crate::event::Abi;
 use crate::gate::{self, CallOperand, CallScope};
 use crate::kernel::machine::NATIVE_ABI;
 use crate::request::Item;
-use crate::request::filter::{Bindings, Bound, Expr, Mask, Op as Written};
+use crate::request::filter::{Bindings, Bound, Expr, Mask, Op as Written, Reference};
 use crate::request::select::Selection;
 use crate::syscall::special::Special;
 use std::collections::BTreeMap;
@@ -83,15 +84,20 @@ fn conjuncts(expr: &Expr) -> Vec<&Expr> {
 
 fn clause(row: &Syscall, abi: Abi, bound: &Bound) -> Option<Clause> {
     match bound {
-        Bound::Or(parts) => Some(parts.iter().map(|part| clause(row, abi, part)).collect::<Option<Vec<_>>>()?.concat()),
+        Bound::Or(parts) => {
+            let tests = parts.iter().map(|part| clause(row, abi, part)).collect::<Option<Vec<_>>>()?.concat();
+            // All tests of a clause are evaluated at the same time, at the entry or at the exit.
+            let at_both = tests.iter().any(|test| test.subject.is_of_entry()) && tests.iter().any(|test| test.subject.is_of_return());
+            (!at_both).then_some(tests)
+        }
         Bound::Constant(false) => Some(vec![Test::NEVER]),
         Bound::Constant(true) | Bound::And(_) | Bound::Not(_) => None,
         Bound::Compare { name, op, with } => {
-            let subject = subject(row, abi, CallOperand::of(*name))?;
+            let subject = subject(row, abi, name)?;
             Some(vec![Test { subject, op: number_op(*op)?, with: With::Number(number(subject.width(), *with)?) }])
         }
         Bound::Bits { name, masks } => {
-            let subject = subject(row, abi, CallOperand::of(*name))?;
+            let subject = subject(row, abi, name)?;
             let test = |mask: &Mask| {
                 let (op, bits) = bits_op(*mask)?;
                 Some(Test { subject, op, with: With::Number(bits) })
@@ -99,9 +105,9 @@ fn clause(row: &Syscall, abi: Abi, bound: &Bound) -> Option<Clause> {
             masks.iter().map(test).collect()
         }
         Bound::Text { name, op, with } => {
-            let subject = match CallOperand::of(*name) {
+            let subject = match CallOperand::of(name) {
                 CallOperand::Comm => Subject::Comm,
-                CallOperand::Argument(at) => Subject::Text { register: row.signature().word(usize::from(at), abi)?.register },
+                CallOperand::Argument(at) => Subject::Text { register: string_register(row, abi, usize::from(at))? },
                 _ => return None,
             };
             let (op, with) = text(*op, with)?;
@@ -110,16 +116,39 @@ fn clause(row: &Syscall, abi: Abi, bound: &Bound) -> Option<Clause> {
     }
 }
 
-fn subject(row: &Syscall, abi: Abi, named: CallOperand) -> Option<Subject> {
-    Some(match named {
+fn subject(row: &Syscall, abi: Abi, named: &Reference) -> Option<Subject> {
+    Some(match CallOperand::of(named) {
         CallOperand::Argument(at) => Subject::Argument(number_of_all(row, abi, usize::from(at))?),
         CallOperand::Ret => Subject::Ret,
         CallOperand::Errno => Subject::Errno,
         CallOperand::Duration => Subject::Duration,
         CallOperand::Pid => Subject::Pid,
         CallOperand::Tid => Subject::Tid,
+        CallOperand::Inside(at) => number_in_memory(row, abi, usize::from(at), &named.steps)?,
         CallOperand::Comm | CallOperand::Other => return None,
     })
+}
+
+/// Returns the place of a number in the struct that an argument points to. It returns one only if every call of the
+/// syscall has the number there, and if the kernel either only reads it or writes it in each call that does not fail.
+fn number_in_memory(row: &Syscall, abi: Abi, at: usize, steps: &[Step]) -> Option<Subject> {
+    let (signature, arg) = (row.signature(), row.args.get(at)?);
+    let ArgumentKind::Struct(of) = arg.kind else { return None };
+    let is_fixed = row.variants.is_empty() && arg.used == Condition::Always && matches!(arg.length, Length::OfType) && !of.has_length;
+    let is_written = match arg.flow {
+        Flow::In => false,
+        Flow::Out if arg.written == Outcomes::SUCCEEDED => true,
+        _ => return None,
+    };
+    let place = access::place(of, steps, abi).filter(|place| is_fixed && place.offset < OFFSET_MAX)?;
+    Some(Subject::Memory { register: signature.word(at, abi)?.register, place, is_written })
+}
+
+/// Returns the register of an argument that points to a string in the plain row of the syscall.
+fn string_register(row: &Syscall, abi: Abi, at: usize) -> Option<u8> {
+    let signature = row.signature();
+    let ends_with_nul = |arg: &Arg| matches!(arg.kind, ArgumentKind::Path | ArgumentKind::Str);
+    signature.args.get(at).filter(|arg| ends_with_nul(arg)).and_then(|_| signature.word(at, abi)).map(|word| word.register)
 }
 
 /// Returns the register of an argument if it is the same in all variants where the argument is a number: the programs
@@ -208,6 +237,10 @@ mod tests {
         assert_eq!(written("openat", "flags & RDONLY"), [""; 0], "two bits are one value");
         assert_eq!(written("execve", "comm == \"sh\""), [""; 0], "the caller's comm changes during the call");
         assert_eq!(written("read", "fd == 5G"), [""; 0], "no int is that large");
+        assert_eq!(written("newfstatat", "statbuf.st_size > 4K"), ["statbuf.st_size > 4096"]);
+        assert_eq!(written("clock_nanosleep", "rqtp.tv_nsec == 5 || ret < 0"), [""; 0], "one is read at entry, one at exit");
+        assert_eq!(written("write", "buf ~ \"x*\""), [""; 0], "bytes may contain a NUL");
+        assert_eq!(written("execve", "argv[1] == \"x\""), [""; 0]);
     }
 
     #[test]

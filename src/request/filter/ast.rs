@@ -1,5 +1,6 @@
 //! The syntax tree of a condition.
 
+use crate::beauty::access::Step;
 use std::fmt;
 
 /// A condition. `And` and `Or` have at least two parts.
@@ -19,20 +20,34 @@ pub struct Comparison {
     pub value: Value,
 }
 
-/// The name of an argument, a field, or another property of the event (`ret`, `duration`). Members follow after dots
-/// (`addr.port`, `fd.path`).
+/// The name of an argument, a field, or another property of the event (`ret`, `duration`). A path into its value may
+/// follow: members after dots, and elements in brackets (`fd.path`, `argv[1]`, `events[*].data`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(pub String);
 
 impl Name {
-    /// Returns the part before the first dot.
+    /// Returns the part before the path.
     pub fn head(&self) -> &str {
-        self.0.split('.').next().unwrap_or_default()
+        self.0.split(['.', '[']).next().unwrap_or_default()
     }
 
-    /// Returns the part after the first dot.
-    pub fn member(&self) -> Option<&str> {
-        self.0.split_once('.').map(|(_, member)| member)
+    /// Returns the path into the value.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut rest = &self.0[self.head().len()..];
+        let mut steps = Vec::new();
+        while let Some(first) = rest.chars().next() {
+            let end = match first {
+                '[' => rest.find(']').map_or(rest.len(), |end| end + 1),
+                _ => rest[1..].find(['.', '[']).map_or(rest.len(), |end| end + 1),
+            };
+            steps.push(match (first, rest[1..end].trim_end_matches(']')) {
+                ('[', "*") => Step::AnyElement,
+                ('[', index) => Step::Element(index.parse().unwrap_or(u32::MAX)),
+                (_, member) => Step::Member(member.into()),
+            });
+            rest = &rest[end..];
+        }
+        steps
     }
 
     /// Returns whether values are durations, which are compared in nanoseconds and printed with units.

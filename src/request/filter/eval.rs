@@ -5,6 +5,7 @@
 
 use super::ast::{Comparison, Expr, Name, Op, Value};
 use super::bindings::Bindings;
+use crate::beauty::access::Step;
 use crate::kernel::constant::Constant;
 use crate::text::glob;
 use std::borrow::Cow;
@@ -35,9 +36,24 @@ pub enum ValueType {
     Either,
 }
 
+/// A name that was resolved in a scope, and the path into its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    pub name: NameId,
+    pub steps: Vec<Step>,
+}
+
 /// A call or an event, as an object of evaluation.
 pub trait Subject {
+    /// Returns the value of a name that is not followed by a path.
     fn value(&self, name: NameId) -> Operand<'_>;
+
+    /// Passes the operand that a reference stands for to `test`, and returns its verdict. If the reference stands for
+    /// every element of an array, the result is yes if `test` returns yes for one of them. `as_text` says whether the
+    /// operand is compared as text.
+    fn test(&self, reference: &Reference, _as_text: bool, test: &dyn Fn(Operand<'_>) -> Verdict) -> Verdict {
+        test(self.value(reference.name))
+    }
 }
 
 /// The value of a name in one event.
@@ -46,6 +62,8 @@ pub enum Operand<'a> {
     /// A number with the sign of its type: a negative int is negative.
     Number(i128),
     Text(Cow<'a, [u8]>),
+    /// The beginning of a text whose rest was not copied.
+    Beginning(&'a [u8]),
     /// The event does not have a value of this name. A comparison with it is always false.
     Nothing,
     /// A number that is still growing, and its current value: the duration of a call in flight.
@@ -66,6 +84,15 @@ pub enum Verdict {
 impl Verdict {
     fn of(yes: bool) -> Verdict {
         if yes { Verdict::Yes } else { Verdict::No }
+    }
+
+    /// Returns the verdict of a disjunction.
+    pub fn or(self, other: Verdict) -> Verdict {
+        match (self, other) {
+            (Verdict::Yes, _) | (_, Verdict::Yes) => Verdict::Yes,
+            (Verdict::Unknown, _) | (_, Verdict::Unknown) => Verdict::Unknown,
+            (Verdict::No, Verdict::No) => Verdict::No,
+        }
     }
 
     fn not(self) -> Verdict {
@@ -100,17 +127,17 @@ pub enum Bound {
     And(Vec<Bound>),
     Not(Box<Bound>),
     Compare {
-        name: NameId,
+        name: Reference,
         op: Op,
         with: i128,
     },
     /// At least one of the masks matches.
     Bits {
-        name: NameId,
+        name: Reference,
         masks: Vec<Mask>,
     },
     Text {
-        name: NameId,
+        name: Reference,
         op: Op,
         with: Vec<u8>,
     },
@@ -177,6 +204,7 @@ fn simplified(mut parts: Vec<Bound>, decisive: bool) -> Bound {
 impl Comparison {
     fn bind(&self, scope: &dyn Scope) -> Result<Bound, Unbound> {
         let (name, kind) = scope.name(&self.name).ok_or_else(|| Unbound::Name(self.name.clone()))?;
+        let name = Reference { name, steps: self.name.steps() };
         let textual = matches!(self.op, Op::Equal | Op::NotEqual | Op::Like | Op::Unlike);
         match (kind, &self.value) {
             (ValueType::Text | ValueType::Either, Value::Text(with)) if textual => {
@@ -227,22 +255,23 @@ impl Bound {
             Bound::Or(parts) => any(parts, subject, Verdict::Yes),
             Bound::And(parts) => any(parts, subject, Verdict::No),
             Bound::Not(inner) => inner.verdict(subject).not(),
-            Bound::Compare { name, op, with } => match subject.value(*name) {
+            Bound::Compare { name, op, with } => subject.test(name, false, &|operand| match operand {
                 Operand::Number(number) => Verdict::of(compare(number, *op, *with)),
                 Operand::AtLeast(least) => compare_growing(least, *op, *with),
-                Operand::Nothing | Operand::Text(_) => Verdict::No,
+                Operand::Nothing | Operand::Text(_) | Operand::Beginning(_) => Verdict::No,
                 Operand::Unknown => Verdict::Unknown,
-            },
-            Bound::Bits { name, masks } => match subject.value(*name) {
+            }),
+            Bound::Bits { name, masks } => subject.test(name, false, &|operand| match operand {
                 Operand::Number(number) => Verdict::of(masks.iter().any(|mask| mask.is_in(number as u64))),
-                Operand::Nothing | Operand::Text(_) => Verdict::No,
+                Operand::Nothing | Operand::Text(_) | Operand::Beginning(_) => Verdict::No,
                 Operand::AtLeast(_) | Operand::Unknown => Verdict::Unknown,
-            },
-            Bound::Text { name, op, with } => match subject.value(*name) {
+            }),
+            Bound::Text { name, op, with } => subject.test(name, true, &|operand| match operand {
                 Operand::Text(text) => Verdict::of(compare_text(&text, *op, with)),
+                Operand::Beginning(beginning) => compare_beginning(beginning, *op, with),
                 Operand::Nothing | Operand::Number(_) | Operand::AtLeast(_) => Verdict::No,
                 Operand::Unknown => Verdict::Unknown,
-            },
+            }),
         }
     }
 }
@@ -302,6 +331,28 @@ fn compare_text(text: &[u8], op: Op, with: &[u8]) -> bool {
         Op::Unlike => !glob::matches(with, text),
         _ => false,
     }
+}
+
+/// Compares a text of which only the beginning is known. The result is known only if the rest cannot change it.
+fn compare_beginning(beginning: &[u8], op: Op, with: &[u8]) -> Verdict {
+    let verdict = match op {
+        // The text is longer than `beginning`.
+        Op::Equal | Op::NotEqual => match with.len() > beginning.len() && with.starts_with(beginning) {
+            true => Verdict::Unknown,
+            false => Verdict::No,
+        },
+        _ => {
+            let plain = &with[..with.iter().position(|byte| b"*?[\\".contains(byte)).unwrap_or(with.len())];
+            let both = plain.len().min(beginning.len());
+            let is_open = with.ends_with(b"*") && !with.ends_with(b"\\*") && !with.contains(&b'[');
+            match is_open && glob::matches(with, beginning) {
+                true => Verdict::Yes,
+                false if plain[..both] != beginning[..both] => Verdict::No,
+                false => Verdict::Unknown,
+            }
+        }
+    };
+    if matches!(op, Op::NotEqual | Op::Unlike) { verdict.not() } else { verdict }
 }
 
 #[cfg(test)]

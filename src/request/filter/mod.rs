@@ -5,7 +5,8 @@
 //! and         unary {"&&" unary}
 //! unary       "!" unary | "(" expr ")" | comparison
 //! comparison  name ("==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~" | "!~") value
-//! name        word{"."word}     an argument, a member (addr.port), ret, errno, duration, fd.path, comm, pid, tid, cpu
+//! name        word{step}        an argument, ret, errno, duration, comm, pid, tid, cpu, or a part of an argument
+//! step        "."word | "["(number | "*")"]"      a member (statbuf.st_size, fd.path), an element (argv[1]), or any
 //! value       part{"|"part}
 //! part        number[unit] | "string" | 'string' | a symbol of the argument's table
 //! ```
@@ -26,6 +27,6 @@ mod print;
 
 pub use ast::{Comparison, Expr, Name, Op, Value};
 pub use bindings::Bindings;
-pub use eval::{Bound, Mask, NameId, Operand, Scope, Subject, Unbound, ValueType, Verdict};
+pub use eval::{Bound, Mask, NameId, Operand, Reference, Scope, Subject, Unbound, ValueType, Verdict};
 pub use kernel::{KernelField, KernelScope, split_for_kernel, to_kernel};
 pub use parse::parse;

@@ -72,11 +72,18 @@ impl<'a> Parser<'a> {
 
     fn comparison(&mut self) -> Parsed<Comparison> {
         let start = self.at;
-        let name = self.word();
-        if name.is_empty() {
+        let head = self.word();
+        if head.is_empty() {
             return Err(self.missing(start, "a name"));
         }
-        if !name.split('.').all(is_name) {
+        while self.rest().starts_with('[') {
+            self.element()?;
+            self.word();
+        }
+        let name = &self.text[start..self.at];
+        let mut words = name.split('.').map(|part| part.split('[').next().unwrap_or_default());
+        let elements_end = name.split(']').skip(1).all(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        if !words.all(is_name) || !elements_end {
             return Err(self.wrong(
                 start,
                 self.at,
@@ -87,6 +94,22 @@ impl<'a> Parser<'a> {
         let op = self.op(&name)?;
         let value = self.value(&name, op)?;
         Ok(Comparison { name, op, value })
+    }
+
+    /// Parses the index of an array element, in brackets.
+    fn element(&mut self) -> Parsed<()> {
+        let start = self.at;
+        let Some(end) = self.rest().find(']') else { return Err(self.wrong(start, start + 1, "this bracket is not closed")) };
+        let index = &self.rest()[1..end];
+        self.at += end + 1;
+        match index == "*" || (!index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()) && index.parse::<u32>().is_ok()) {
+            true => Ok(()),
+            false => Err(self.wrong(
+                start,
+                self.at,
+                format!("`[{index}]` is not an element; write [0] for the first one and so on, or [*] for any"),
+            )),
+        }
     }
 
     fn op(&mut self, name: &Name) -> Parsed<Op> {

@@ -1,7 +1,8 @@
 //! Functions of the C library whose syscalls have other names.
 //!
 //! The syscalls are those of glibc 2.33 and later on 64-bit machines. Only thin wrappers are listed; `malloc`, for
-//! example, has no syscall of its own.
+//! example, has no syscall of its own. The names are here because rows describe the kernel, and not what a C library
+//! calls.
 
 /// A function of the C library and the syscalls that it uses.
 #[derive(Debug, PartialEq, Eq)]

@@ -102,6 +102,27 @@ fn numbers_and_strings_are_compared() {
 }
 
 #[test]
+fn the_beginning_of_a_text_decides_if_the_rest_cannot_change_the_result() {
+    let decided = |op, with: &str| compare_beginning(b"GET /a", op, with.as_bytes());
+    for (like, expected) in [
+        ("GET *", Verdict::Yes),
+        ("*", Verdict::Yes),
+        ("POST*", Verdict::No),
+        ("GET /b*", Verdict::No),
+        ("GET /ab*", Verdict::Unknown),
+        ("*x", Verdict::Unknown),
+        ("G?T*", Verdict::Yes),
+        ("[G]*", Verdict::Unknown),
+        ("GET /a\\*", Verdict::Unknown),
+    ] {
+        assert_eq!((decided(Op::Like, like), decided(Op::Unlike, like)), (expected, expected.not()), "{like}");
+    }
+    for (with, expected) in [("GET /a", Verdict::No), ("GET /ab", Verdict::Unknown), ("GET", Verdict::No), ("x", Verdict::No)] {
+        assert_eq!((decided(Op::Equal, with), decided(Op::NotEqual, with)), (expected, expected.not()), "{with}");
+    }
+}
+
+#[test]
 fn a_symbol_tests_all_its_bits_and_a_number_any_bit() {
     for (text, flags, expected) in [
         ("flags & CREAT", 0o101, true),

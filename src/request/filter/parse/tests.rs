@@ -1,4 +1,5 @@
 use super::*;
+use crate::beauty::access::Step;
 use proptest::prelude::*;
 
 fn test(name: &str, op: Op, value: Value) -> Expr {
@@ -75,6 +76,12 @@ fn syntax_errors_have_a_caret_under_the_error() {
             "a..b == 1",
             "`a..b` is not a name; a condition consists of a name, an operator and a value, like fd == 3\n    a..b == 1\n    ^~~~",
         ),
+        ("argv[1 == 1", "this bracket is not closed\n    argv[1 == 1\n        ^"),
+        ("argv[x] == 1", "`[x]` is not an element; write [0] for the first one and so on, or [*] for any\n    argv[x] == 1\n        ^~~"),
+        (
+            "argv[0]x == 1",
+            "`argv[0]x` is not a name; a condition consists of a name, an operator and a value, like fd == 3\n    argv[0]x == 1\n    ^~~~~~~~",
+        ),
         ("fd == 3 ret == 0", "&& or || is missing between two conditions\n    fd == 3 ret == 0\n            ^"),
         ("flags & A & B", "use A|B to test several bits, and && to join conditions\n    flags & A & B\n              ^"),
         ("(fd == 3", "this parenthesis is not closed\n    (fd == 3\n    ^"),
@@ -100,6 +107,22 @@ fn syntax_errors_have_a_caret_under_the_error() {
         ("fd == -+", "a value is missing before `-`\n    fd == -+\n          ^"),
     ] {
         assert_eq!(parse(written).unwrap_err().to_string(), shown, "{written}");
+    }
+}
+
+#[test]
+fn a_name_has_a_path_into_its_value() {
+    let member = |name: &str| Step::Member(name.into());
+    for (name, head, steps) in [
+        ("fd", "fd", vec![]),
+        ("fd.path", "fd", vec![member("path")]),
+        ("argv[1]", "argv", vec![Step::Element(1)]),
+        ("fds[*].fd.path", "fds", vec![Step::AnyElement, member("fd"), member("path")]),
+        ("msg.msg_iov[0].iov_base", "msg", vec![member("msg_iov"), Step::Element(0), member("iov_base")]),
+    ] {
+        let Expr::Test(comparison) = parse(&format!("{name} == 1")).unwrap() else { panic!("{name} is one comparison") };
+        assert_eq!((comparison.name.head(), comparison.name.steps()), (head, steps), "{name}");
+        assert_eq!(comparison.to_string(), format!("{name} == 1"));
     }
 }
 

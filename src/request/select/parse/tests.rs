@@ -67,6 +67,7 @@ fn all_terms_are_parsed() {
         name: Some("opens".to_owned()),
         no_inherit: true,
         function: None,
+        created_for: None,
     };
     assert_eq!((&item.terms, item.list), (&terms, 7));
 }
@@ -134,6 +135,7 @@ fn any_terms() -> impl Strategy<Value = Terms> {
             name,
             no_inherit,
             function: None,
+            created_for: None,
         },
     )
 }

@@ -1,0 +1,59 @@
+//! The contents of the values that the functions in [`super::decoders`] return. A condition names parts of a value
+//! before there is a call, so the functions cannot provide this information.
+
+use super::row::{ArgumentKind, Struct};
+use super::tables::structs;
+
+/// The contents of a value that a function decodes.
+pub enum Contents {
+    /// A struct that has these members, and also the members of one of these structs.
+    Members(&'static [(&'static str, ArgumentKind)], &'static [&'static Struct]),
+    /// An array of one of these structs.
+    Structs(&'static [&'static Struct]),
+    /// An array of numbers of this kind.
+    Numbers(ArgumentKind),
+    Text,
+}
+
+static SIGINFO: [&Struct; 7] = [
+    &structs::SIGINFO_KILL,
+    &structs::SIGINFO_TIMER,
+    &structs::SIGINFO_QUEUE,
+    &structs::SIGINFO_CHILD,
+    &structs::SIGINFO_FAULT,
+    &structs::SIGINFO_POLL,
+    &structs::SIGINFO_SYS,
+];
+/// The members of every siginfo_t, which the decoder adds.
+static SIGINFO_HEAD: [(&str, ArgumentKind); 3] =
+    [("si_signo", ArgumentKind::Signal), ("si_errno", ArgumentKind::Int), ("si_code", ArgumentKind::Int)];
+static DIRENTS: [&Struct; 1] = [&structs::DIRENT];
+static DIRENTS64: [&Struct; 1] = [&structs::DIRENT64];
+
+/// Returns the contents of a struct whose row names a function; `None` for other structs. The names of structs are here
+/// because a row says only which function decodes the struct, and not what the function returns.
+pub fn contents(of: &Struct) -> Option<Contents> {
+    Some(match of.name {
+        "sun_path" | "in6_addr" | "ioctl_data" => Contents::Text,
+        "siginfo" => Contents::Members(&SIGINFO_HEAD, &SIGINFO),
+        "linux_dirent64" => Contents::Structs(&DIRENTS64),
+        "linux_dirent" => Contents::Structs(&DIRENTS),
+        "sigset" => Contents::Numbers(ArgumentKind::Signal),
+        "fd_set" | "cpumask" | "nodemask" | "page_bytes" => Contents::Numbers(ArgumentKind::Uint),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::StructLayout;
+    use super::super::tables::STRUCTS;
+    use super::*;
+
+    #[test]
+    fn every_struct_that_a_function_decodes_has_contents() {
+        for of in STRUCTS {
+            assert_eq!(contents(of).is_some(), matches!(of.layout, StructLayout::Decoder(_)), "{}", of.name);
+        }
+    }
+}
