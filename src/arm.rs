@@ -7,6 +7,7 @@ mod counts;
 pub(crate) mod fallback;
 pub mod live;
 mod open;
+mod path_names;
 pub mod stale;
 mod switch;
 mod system_wide;
@@ -19,7 +20,7 @@ pub use fallback::is_no_permission;
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::user::Objects;
 use crate::bpf::{Mode, Programs, Seed};
-use crate::event::{EventIndex, Synthesized, Time};
+use crate::event::{EventIndex, Notice, Synthesized, Time};
 use crate::kernel::procfs;
 use crate::plan::Plan;
 use crate::session::{EventSpec, EventTable, Role, Targets};
@@ -55,6 +56,8 @@ pub struct Armed {
     may_lack_threads: bool,
     /// The number of events of each kind that were disabled from another CPU than their own.
     disabled_remotely: HashMap<EventIndex, u64>,
+    /// The notices that were printed while the events were opened, with their times.
+    notices: Vec<(Time, Notice)>,
 }
 
 /// An open event.
@@ -102,6 +105,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
             system_wide: None,
             may_lack_threads: false,
             disabled_remotely: HashMap::new(),
+            notices: Vec::new(),
         },
         ring_bytes: plan.buffers.ring.bytes(),
     };

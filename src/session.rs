@@ -191,6 +191,9 @@ pub struct Terms {
     pub no_inherit: bool,
     /// The function that a probe is placed on, if its name is known.
     pub function: Option<String>,
+    /// The index of the item of the request that the event was created for: a probe, or an output of a BPF program. The
+    /// request is the one for which the events were armed.
+    pub created_for: Option<u16>,
 }
 
 /// How user call chains are recorded.

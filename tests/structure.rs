@@ -5,6 +5,8 @@
 mod limits;
 #[path = "structure/paths.rs"]
 mod paths;
+#[path = "structure/plan.rs"]
+mod plan;
 #[path = "structure/tree.rs"]
 mod tree;
 

@@ -1,12 +1,13 @@
 //! Creates the tracefs instance for the events that perf does not deliver, and enables them in it.
 
 use super::open::Arming;
-use crate::event::EventIndex;
+use crate::event::{EventIndex, NoticeCode};
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::plan::{PathNames, Plan, PlannedEvent, Trigger, without};
 use crate::say;
 use crate::session::Targets;
 use crate::source::instance::{Instance, Size, TaskFilter};
+use crate::sys::clock;
 use anyhow::anyhow;
 
 impl Arming<'_> {
@@ -36,22 +37,23 @@ impl Arming<'_> {
             instance.enable(&name, without(planned.filter.clone(), &self.left_out).as_deref())?;
             self.armed.table.types.insert(format.id as u16, EventIndex(at as u16));
         }
-        self.plan.path_names.as_ref().map_or(Ok(()), |path_names| set_triggers(&mut instance, path_names))?;
+        if let Some(path_names) = &self.plan.path_names {
+            let refused = set_triggers(&mut instance, path_names)?;
+            let notice = refused.map(|error| say::notice(NoticeCode::NoPathNames, format!("path names are not available: {error:#}")));
+            self.armed.notices.extend(notice.map(|notice| (clock::now(), notice)));
+        }
         self.armed.instance = Some(instance);
         Ok(())
     }
 }
 
-/// Sets the triggers that read path names. If the user did not request this, an error only prints a message.
-fn set_triggers(instance: &mut Instance, path_names: &PathNames) -> anyhow::Result<()> {
-    let refused = path_names.triggers().iter().find_map(|Trigger { event, line }| instance.trigger(event, line).err());
+/// Sets the triggers that read path names. Returns the kernel's error if it rejects a trigger and the user did not
+/// request path names.
+fn set_triggers(instance: &mut Instance, path_names: &PathNames) -> anyhow::Result<Option<anyhow::Error>> {
+    let refused = path_names.triggers.iter().find_map(|Trigger { event, line }| instance.trigger(event, line).err());
     match refused {
         Some(error) if path_names.asked => Err(error.context("cannot read path names at the exits of calls")),
-        Some(error) => {
-            say!("rtrace: path names are not available: {error:#}");
-            Ok(())
-        }
-        None => Ok(()),
+        refused => Ok(refused),
     }
 }
 

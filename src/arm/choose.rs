@@ -3,23 +3,24 @@
 //! rtrace finds out by loading the programs. Privileges, type information, kernel version and kernel configuration all
 //! matter, and only the kernel knows them all.
 
-use super::{fallback, too_old};
+use super::{fallback, path_names, too_old};
 use crate::bpf::user::Output;
 use crate::bpf::{Programs, Settings};
 use crate::kernel::lockdown;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::tracefs::Tracefs;
-use crate::plan::{self, Plan};
+use crate::plan::{self, PathNames, Plan};
 use crate::probe::run_events::RunEvents;
 use crate::request::{Engine, Trace};
 use crate::sys::file_capabilities;
 use anyhow::anyhow;
 
-/// Builds the plan, and loads the BPF programs if they trace. `outputs` are the outputs of the user's own programs.
+/// Builds the plan, and loads the BPF programs if they trace; otherwise creates the events that read path names.
+/// `outputs` are the outputs of the user's own programs.
 ///
 /// # Errors
-/// The errors of the plan, and that of the BPF engine if the user requires it. If the kernel permits no tracing at all,
-/// that is the error.
+/// The errors of the plan; the error of the BPF engine if the user requires that engine; and the error of the source of
+/// path names if the user requires a certain one. If the kernel permits no tracing at all, the error says so.
 pub fn choose(
     request: &Trace,
     tracefs: &Tracefs,
@@ -33,7 +34,7 @@ fn engine(request: &Trace, tracefs: &Tracefs, run_events: &mut RunEvents, output
     // Tracepoints cannot check at each call whether the task is the caller's own.
     let engine = if file_capabilities::are_present() { Engine::Bpf } else { request.run.engine };
     if engine == Engine::Tracepoint {
-        return Ok((plan::build(request, tracefs, run_events, outputs, Engine::Tracepoint)?, None));
+        return Ok((by_tracepoints(request, tracefs, run_events, outputs)?, None));
     }
     let plan = plan::build(request, tracefs, run_events, outputs, Engine::Bpf)?;
     let Some(settings) = &plan.bpf else { return Ok((plan, None)) };
@@ -45,8 +46,7 @@ fn engine(request: &Trace, tracefs: &Tracefs, run_events: &mut RunEvents, output
     if engine == Engine::Bpf {
         return Err(anyhow!(fallback::advised(&refused, &may)));
     }
-    let plan = plan::build(request, tracefs, run_events, outputs, Engine::Tracepoint);
-    let mut plan = plan.map_err(|error| match tracefs.why_absent() {
+    let mut plan = by_tracepoints(request, tracefs, run_events, outputs).map_err(|error| match tracefs.why_absent() {
         // Without tracefs, BPF is the alternative if it is permitted.
         Some(_) if may.has(Capability::Bpf) && may.has(Capability::PerfMon) => {
             anyhow!("{error:#}; the BPF engine needs no tracefs, but {}", fallback::advised(&refused, &may))
@@ -54,9 +54,20 @@ fn engine(request: &Trace, tracefs: &Tracefs, run_events: &mut RunEvents, output
         _ => error,
     })?;
     plan.notes.push(format!("plan: not by BPF: {refused:#}"));
-    let names = plan.path_names.as_ref().map(|names| &names.source);
+    let names = plan.path_names.as_ref().map(PathNames::source);
     plan.remarks.extend(fallback::sentence(request, names, &refused, &may));
     Ok((plan, None))
+}
+
+/// Builds the plan for tracepoints, and creates the events that read path names.
+///
+/// # Errors
+/// The errors of the plan, and the error of the source of path names if the user requires a certain one.
+fn by_tracepoints(request: &Trace, tracefs: &Tracefs, run_events: &mut RunEvents, outputs: &[Output]) -> anyhow::Result<Plan> {
+    let mut plan = plan::build(request, tracefs, run_events, outputs, Engine::Tracepoint)?;
+    path_names::create(&mut plan, tracefs, run_events)?;
+    plan.remarks.extend(plan::unknown_paths(request, plan.path_names.as_ref()));
+    Ok(plan)
 }
 
 /// Tries to load the BPF programs with this user's privileges.

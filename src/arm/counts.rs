@@ -2,6 +2,7 @@
 
 use super::Armed;
 use crate::event::EventIndex;
+use crate::event::verdict::{Shortage, ShortageKind};
 use crate::session::Role;
 use crate::sys::perf::Count;
 use std::collections::BTreeSet;
@@ -53,52 +54,27 @@ impl Armed {
         tracepoints.filter(|e| queried.insert(e.index)).map(|e| (e.index, e.event.programs())).filter(|(_, ids)| !ids.is_empty()).collect()
     }
 
-    /// Returns a sentence for each kind of data that is missing because the BPF programs or the opening of events fell
-    /// short.
-    pub fn shortages(&self) -> Vec<String> {
-        let skipped = self.objects.skipped();
-        let of_objects = (skipped > 0).then(|| {
-            format!("the kernel skipped BPF programs of -e {skipped} times, because they interrupted another BPF program; on a tracepoint, up to that many records may be missing for each of its tracers")
-        });
-        let unfollowed = self.objects.tasks_lost();
-        let of_tasks = (unfollowed > 0)
-            .then(|| format!("the BPF programs of -e did not run for {unfollowed} tasks: the kernel had no memory to follow them"));
-        let of_start = self.may_lack_threads.then(|| {
-            "threads of the traced processes may be missing: they were created and ended faster than rtrace could open events on them (the BPF engine needs no such events)"
-                .to_owned()
-        });
-        self.shortages_of_calls().into_iter().chain(of_objects).chain(of_tasks).chain(of_start).collect()
+    /// Returns the kinds of data that are missing because the BPF programs had no room for it, or because threads
+    /// started while the events were opened.
+    pub fn shortages(&self) -> Vec<Shortage> {
+        let of_objects =
+            [ShortageKind::SkippedObjects.counted(self.objects.skipped()), ShortageKind::ObjectTasks.counted(self.objects.tasks_lost())];
+        let of_start = self.may_lack_threads.then_some(Shortage { kind: ShortageKind::Threads, count: None });
+        self.shortages_of_calls().into_iter().chain(of_objects).chain([of_start]).flatten().collect()
     }
 
-    fn shortages_of_calls(&self) -> Vec<String> {
+    fn shortages_of_calls(&self) -> Vec<Option<Shortage>> {
         let Some(programs) = &self.programs else { return Vec::new() };
         let account = programs.account();
-        let memory = "the kernel had no memory at that moment";
         let all = [
-            (account.tasks_lost, "tasks were not followed", memory),
-            (account.scratch_lost, "calls are shown without the memory that their arguments point to", memory),
-            (
-                account.parts_lost,
-                "times the data of a call is truncated",
-                "it did not fit into one record, and a further record did not fit into the ring buffer",
-            ),
-            (account.ends_lost, "signals and task exits are missing", "their records did not fit into the ring buffer"),
-            (
-                programs.compat_unseen(),
-                "32-bit programs lack their first calls",
-                "rtrace traces 32-bit calls only after such a program has started",
-            ),
-            (
-                programs.skipped(),
-                "times the kernel skipped a BPF program",
-                "at most that many calls are missing, or lack their entry or exit",
-            ),
-            (
-                programs.skipped_tasks(),
-                "times the kernel skipped a BPF program that follows tasks",
-                "at most that many tasks or task exits are missing",
-            ),
+            (ShortageKind::Tasks, account.tasks_lost),
+            (ShortageKind::Memory, account.scratch_lost),
+            (ShortageKind::Data, account.parts_lost),
+            (ShortageKind::Ends, account.ends_lost),
+            (ShortageKind::CompatCalls, programs.compat_unseen()),
+            (ShortageKind::SkippedCalls, programs.skipped()),
+            (ShortageKind::SkippedTasks, programs.skipped_tasks()),
         ];
-        all.iter().filter(|(count, ..)| *count > 0).map(|(count, what, why)| format!("{count} {what}: {why}")).collect()
+        all.into_iter().map(|(kind, count)| kind.counted(count)).collect()
     }
 }

@@ -5,7 +5,7 @@
 use super::{Armed, CpuRing};
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::is_of_rtrace;
-use crate::event::{Synthesized, Time};
+use crate::event::{Notice, NoticeCode, Synthesized, Time};
 use crate::say;
 use crate::source::chunk::{Chunk, Form, Round};
 use crate::source::instance::Instance;
@@ -37,11 +37,13 @@ pub struct Drain {
 }
 
 impl Drain {
-    pub fn new(armed: Armed) -> Drain {
+    /// Returns the reader of these events. The stream begins with the notices in `said`, which were printed before.
+    pub fn new(mut armed: Armed, said: Vec<(Time, Notice)>) -> Drain {
+        let said = said.into_iter().chain(std::mem::take(&mut armed.notices));
         Drain {
+            synthesized: said.map(|(time, notice)| (time, Synthesized::Notice(notice))).collect(),
             armed,
             programs: BTreeSet::new(),
-            synthesized: Vec::new(),
             spare: Vec::new(),
             overrun_is_reported: false,
             read_error_is_reported: false,
@@ -123,6 +125,12 @@ impl Drain {
         self.synthesized.push((clock::now(), record));
     }
 
+    /// Prints a notice, and adds it to the stream.
+    pub fn notice(&mut self, code: NoticeCode, text: String) {
+        let notice = say::notice(code, text);
+        self.synthesized(Synthesized::Notice(notice));
+    }
+
     /// Adds a synthesized record with this time.
     pub fn synthesize_at(&mut self, time: Time, record: Synthesized) {
         self.synthesized.push((time, record));
@@ -145,7 +153,8 @@ impl Drain {
             if let Err(overrun) = &held
                 && !std::mem::replace(&mut self.overrun_is_reported, true)
             {
-                say!("rtrace: CPU {cpu}: {overrun}; please report this");
+                let notice = say::notice(NoticeCode::InvalidRing, format!("CPU {cpu}: {overrun}; please report this"));
+                round.synthesized.push((clock::now(), Synthesized::Notice(notice)));
             }
             if held.unwrap_or_default() + FULL_AT + self.armed.stack_bytes > ring.bytes() {
                 round.synthesized.push((clock::now(), Synthesized::Full { cpu: *cpu }));
@@ -163,7 +172,8 @@ impl Drain {
                 if let Err(error) = instance.drain(buffer, &mut bytes)
                     && !std::mem::replace(&mut self.read_error_is_reported, true)
                 {
-                    say!("rtrace: CPU {}: cannot read the buffer of the tracefs instance: {error}", buffer.cpu);
+                    let text = format!("CPU {}: cannot read the buffer of the tracefs instance: {error}", buffer.cpu);
+                    round.synthesized.push((clock::now(), Synthesized::Notice(say::notice(NoticeCode::InstanceNotRead, text))));
                 }
                 if bytes.is_empty() {
                     self.spare.push(bytes);
@@ -196,7 +206,7 @@ impl Drain {
         found
     }
 
-    /// Reads the counts of all events and adds them to the stream.
+    /// Reads the counts of all events and the kinds of missing data, and adds both to the stream.
     pub fn take_counts(&mut self) {
         for (event, count) in self.armed.counts() {
             let from_afar = self.armed.disabled_remotely(event);
@@ -204,13 +214,29 @@ impl Drain {
         }
         match self.armed.instance().map(Instance::stats) {
             Some(Ok(stats)) => self.synthesized(Synthesized::InstanceCount { issued: stats.issued(), lost: stats.lost }),
-            Some(Err(error)) => say!("rtrace: cannot read the counts of the tracefs instance: {error}"),
+            Some(Err(error)) => {
+                self.notice(NoticeCode::CountsNotRead, format!("cannot read the counts of the tracefs instance: {error}"));
+            }
             None => {}
         }
         let calls = self.armed.left_out();
         if calls > 0 {
             self.synthesized(Synthesized::LeftOut { calls });
         }
+        let calls = self.armed.withheld();
+        if calls > 0 {
+            self.synthesized(Synthesized::NotPermitted { calls });
+        }
+        for shortage in self.armed.shortages() {
+            self.synthesized(Synthesized::Shortage(shortage));
+        }
+    }
+
+    /// Returns a round with only the records that were synthesized since the last round, or `None` if there are none.
+    /// It does not read the rings, which may be closed.
+    pub fn rest(&mut self) -> Option<Round> {
+        let synthesized = std::mem::take(&mut self.synthesized);
+        (!synthesized.is_empty()).then(|| Round { started: clock::now(), chunks: Vec::new(), synthesized })
     }
 
     /// Removes the tracefs instance, after the last round.

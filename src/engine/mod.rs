@@ -7,7 +7,7 @@ pub mod view;
 #[cfg(test)]
 mod tests;
 
-use crate::event::{Event, Synthesized, Time};
+use crate::event::{Event, Notice, Synthesized, Time};
 use crate::session::Session;
 use crate::source::Round;
 use crate::source::merge::Merge;
@@ -77,6 +77,11 @@ impl Engine {
         if session.of_cgroup {
             self.follower.count_unwritten();
         }
+    }
+
+    /// Adds a notice of the worker, which is about the events that were just shown.
+    pub fn notice(&mut self, notice: Notice, events: &mut Vec<Event>) {
+        self.follower.notice(notice, events);
     }
 
     /// Takes rendered events back, to reuse their memory.

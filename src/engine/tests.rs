@@ -6,6 +6,7 @@ mod fixture;
 mod instance;
 mod kernel_pids;
 mod names_at_exit;
+mod notices;
 mod paired;
 mod path_names;
 mod random;

@@ -3,9 +3,11 @@
 //! The gate runs between engine and sinks, so that no sink selects events and the engine knows none of these options.
 //! It counts the events that it does not show.
 
+mod bind;
 mod paths;
 mod subject;
 
+pub use bind::{Stream, bind, signals};
 pub use paths::{Paths, may_have_paths};
 pub use subject::{CallOperand, CallScope, CallSubject, TracepointScope, TracepointSubject};
 
@@ -41,7 +43,7 @@ pub struct Settings {
     pub show_switches: bool,
     /// Which ends of tasks are shown.
     pub exits: TaskEvents,
-    /// Calls in flight are shown.
+    /// Whether calls in flight are shown. The caller of [`bind()`] sets it.
     pub pending: bool,
     /// Which signals are shown.
     pub signals: TaskEvents,
@@ -60,14 +62,6 @@ pub enum TaskEvents {
 }
 
 impl Settings {
-    /// Returns whether calls of this number can be shown.
-    pub fn selects(&self, abi: Abi, nr: i64) -> bool {
-        match lookup::index(abi, nr) {
-            Some(row) => self.rows[abi as usize].get(usize::from(row)).is_some_and(Option::is_some),
-            None => self.nameless.is_some() || self.names_other(abi, nr),
-        }
-    }
-
     fn names_other(&self, abi: Abi, nr: i64) -> bool {
         self.others.iter().any(|(other, number)| *other == abi && i64::from(*number) == nr)
     }
@@ -175,6 +169,10 @@ impl Gate {
         }
     }
 
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     pub fn account(&self) -> Account {
         self.account
     }
@@ -186,6 +184,10 @@ impl Gate {
 
     /// Returns whether an event is shown. It also sets in a call that has ended whether the call was shown in flight.
     pub fn lets_through(&mut self, event: &mut Event, view: &View) -> bool {
+        // Notices belong to every trace.
+        if matches!(event.kind, EventKind::Notice(_)) {
+            return true;
+        }
         if let EventKind::Call(call) = &mut event.kind
             && call.shown_pending
         {
@@ -253,10 +255,10 @@ impl Gate {
             }
             // The plan uses aggregates only if every one of their calls is shown.
             EventKind::Aggregate(_) => true,
-            EventKind::Exit(TaskEnd::Killed(_)) => self.settings.exits != TaskEvents::None,
+            EventKind::Exit(TaskEnd::Killed { .. }) => self.settings.exits != TaskEvents::None,
             EventKind::Exit(_) => self.includes_process(self.settings.exits, event.task.pid),
             EventKind::Signal(_) => self.includes_process(self.settings.signals, event.task.pid),
-            EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Fault(_) | EventKind::Lost(_) => true,
+            EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Fault(_) | EventKind::Lost(_) | EventKind::Notice(_) => true,
         }
     }
 
@@ -356,7 +358,8 @@ impl Gate {
 /// Returns whether an event was requested itself, and is not an accompanying one.
 fn is_requested(event: &Event, view: &View) -> bool {
     match &event.kind {
-        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Exit(_) | EventKind::Signal(_) | EventKind::Lost(_) => false,
+        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Exit(_) | EventKind::Signal(_) => false,
+        EventKind::Lost(_) | EventKind::Notice(_) => false,
         EventKind::Tracepoint { event, .. } => view.session.events.get(*event).is_some_and(|spec| spec.shown),
         // A pending call counts when it ends.
         EventKind::Pending(_) => false,

@@ -4,13 +4,16 @@ use super::by_instance::InstanceEvents;
 use super::events::{EventAdder, Needs, Tracepoint};
 use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
-use super::{Buffers, PathNames, Plan, PlannedEvent, buffers, criteria, fds, filters, hooks, objects, path_names, paths, sums, target};
+use super::names_at_exit::AtExit;
+use super::{
+    Buffers, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, items, objects, path_names, sums, target,
+};
 use crate::beauty::row::Syscall;
 use crate::beauty::special::Special;
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::bpf::user::Output;
 use crate::bpf::{self, Hooks, OwnEvents, TaskScope};
-use crate::gate::{self, Criteria, Switch, TaskEvents};
+use crate::gate::{self, TaskEvents};
 use crate::kernel::output_readers::OutputReader;
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{machine, procfs, syscall_event};
@@ -29,12 +32,12 @@ const CARRIERS_MAX: usize = 256;
 /// Nanoseconds after which a call in flight is shown as pending, so that no call stays invisible for longer.
 const PENDING_AFTER: u64 = 100_000_000;
 
-/// Makes the plan for this engine. Where no syscalls are selected, the plan does not depend on the engine. `outputs`
-/// are the events of the user's BPF programs.
+/// Builds the plan for this engine. If no syscalls are selected, the plan does not depend on the engine. `made` are the
+/// events that were created for probes, and `outputs` are the events of the user's BPF programs.
 ///
 /// # Errors
 /// A name means nothing on this machine, or a target does not exist.
-pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut RunEvents, outputs: &[Output], engine: Engine) -> anyhow::Result<Plan> {
+pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Output], engine: Engine) -> anyhow::Result<Plan> {
     check_proc()?;
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
@@ -42,7 +45,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut RunEvents, outputs: 
     let (targets, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
     notes.extend(of_this_namespace(&targets));
-    let shown_signals = shown_signals(request, &targets, !selection.is_empty());
+    let shown_signals = gate::signals(request, &selection, targets.scope());
     let signals = shown_signals != TaskEvents::None;
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
     let maps = what.faults.is_some() || graphs::any(request) || made.events().iter().any(RunEvent::returns_in_a_program);
@@ -59,7 +62,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut RunEvents, outputs: 
     let mut mechanism = mechanism::choose(&armed, selection.unknown, facts);
     let decided = PlanInputs { request, selection: &selection, targets: &targets, graphs: &graphs, inherit, shown_signals };
     let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
-    let path_names = if by_bpf { None } else { decided.path_names(&shown, own_events, tracefs, made)? };
+    let path_names = if by_bpf { None } else { decided.path_names(&shown, own_events, tracefs)? };
     let mut hooks = Hooks::All;
     if by_bpf && own_events {
         (hooks, mechanism) = hooks_of(hooks::own(&armed, &selection, tracefs), &cpus, mechanism);
@@ -81,13 +84,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut RunEvents, outputs: 
     let fds = decided.fds(&armed, by_bpf);
     let cgroups = matches!(request.show.mode, Mode::Summary | Mode::Both) && request.show.summary_by == SummaryBy::Cgroup;
     add.helpers(decided.needs(&is_armed, by_bpf, fds.is_ok(), cgroups));
-    if let Some(path_names) = &path_names {
-        path_names.add_events(&mut add)?;
-    }
-    let gate = decided.add_shown(&mut add, outputs)?;
+    decided.add_shown(&mut add, outputs)?;
+    decided.bind(&mut events)?;
     notes.extend(without_stacks(&events, &request.graphs));
-    let mut remarks = selection.notices.clone();
-    remarks.extend(paths::remark(request, path_names.as_ref()));
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
     Ok(Plan {
         buffers,
@@ -97,7 +96,6 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut RunEvents, outputs: 
         mechanism,
         bpf,
         engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals, cgroups },
-        gate,
         // Sharing of pid namespaces is derived from the same calls as sharing of descriptors.
         namespaces_complete: fds.is_ok() && is_armed(Special::Unshare) && is_armed(Special::Setns),
         fds,
@@ -108,8 +106,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &mut RunEvents, outputs: 
         names: names(&selection, &what.items),
         delay: what.delay,
         excluded: excluded(request),
-        remarks,
+        remarks: selection.notices.clone(),
         notes,
+        selection,
     })
 }
 
@@ -162,38 +161,9 @@ fn follows_tasks(targets: &Targets) -> bool {
     matches!(targets, Targets::Command | Targets::Tasks { .. })
 }
 
-/// Decides of which tasks signals are shown. They accompany the lines of calls. Where a filter selects calls, a signal
-/// to a process without a matching call is unrelated to the request; on a whole machine such signals would arrive all
-/// the time.
-fn shown_signals(request: &Trace, targets: &Targets, beside_calls: bool) -> TaskEvents {
-    let Trace { what, show, .. } = request;
-    let filters = what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
-    let is_narrowed = filters || !show.paths.is_empty() || show.failure || show.duration.is_some();
-    match what.signals {
-        _ if show.mode == Mode::Summary => TaskEvents::None,
-        Some(true) => TaskEvents::All,
-        None if beside_calls && !is_narrowed => TaskEvents::All,
-        None if beside_calls && follows_tasks(targets) => TaskEvents::OfShown,
-        _ => TaskEvents::None,
-    }
-}
-
 impl PlanInputs<'_> {
     fn follows_tasks(&self) -> bool {
         follows_tasks(self.targets)
-    }
-
-    /// Decides of which tasks the exits are shown. Where only some calls are selected, a process without such a call
-    /// has no line at all.
-    fn exits(&self) -> TaskEvents {
-        let Trace { what, show, run, .. } = self.request;
-        let asked = SYSCALLS.iter().zip(&self.selection.rows).any(|(row, on)| *on && row.does == Special::ExitGroup);
-        let is_limited = !what.items.is_empty() || what.filter.is_some() || !show.paths.is_empty();
-        match self.follows_tasks() && !run.quiet {
-            false => TaskEvents::None,
-            true if is_limited && !(asked && what.filter.is_none() && show.paths.is_empty()) => TaskEvents::OfShown,
-            true => TaskEvents::All,
-        }
     }
 
     /// Whether events switch the output on or off. Such a call must be seen even if it is not shown itself.
@@ -203,13 +173,7 @@ impl PlanInputs<'_> {
 
     /// Chooses how path names are read without BPF; `None` where no calls are traced. `own_events` says that the
     /// `syscalls:` events are used.
-    fn path_names(
-        &self,
-        shown: &[&'static Syscall],
-        own_events: bool,
-        tracefs: &Tracefs,
-        made: &mut RunEvents,
-    ) -> anyhow::Result<Option<PathNames>> {
+    fn path_names(&self, shown: &[&'static Syscall], own_events: bool, tracefs: &Tracefs) -> anyhow::Result<Option<PathNames>> {
         let Trace { what, show, run, .. } = self.request;
         if self.selection.is_empty() {
             return Ok(None);
@@ -222,8 +186,8 @@ impl PlanInputs<'_> {
             Targets::Tasks { tids, processes } if !self.inherit && processes.is_empty() => Some(tids.as_slice()),
             _ => None,
         };
-        let scope = path_names::PathNameScope { shown, only };
-        path_names::choose(run.strings_by, facts, |source| path_names::make(source, tracefs, made, scope)).map(Some)
+        let at_exit = || PathNameSource::AtExit(AtExit::new(shown, only));
+        path_names::choose(run.strings_by, facts, || path_names::getname(tracefs), at_exit).map(Some)
     }
 
     fn buffers(&self, cpus: usize, by_bpf: bool) -> Buffers {
@@ -258,26 +222,31 @@ impl PlanInputs<'_> {
         }
     }
 
-    /// Adds the events that are shown in addition to calls, and returns the settings of the gate.
-    fn add_shown(&self, add: &mut EventAdder, outputs: &[Output]) -> anyhow::Result<gate::Settings> {
+    /// Adds the events that are shown in addition to calls.
+    fn add_shown(&self, add: &mut EventAdder, outputs: &[Output]) -> anyhow::Result<()> {
         let what = &self.request.what;
-        let mut filters = criteria::Filters::new(&what.items, what.filter.as_ref());
-        let mut event_doors = criteria::of_tracepoints(add, &mut filters)?;
-        let switch_on = criteria::switch(add, what.switch_on.as_ref(), self.selection)?;
-        let switch_off = criteria::switch(add, what.switch_off.as_ref(), self.selection)?;
+        items::tracepoints(add, &what.items)?;
+        items::switch(add, what.switch_on.as_ref())?;
+        items::switch(add, what.switch_off.as_ref())?;
         if let Some(faults) = what.faults {
             add.faults(faults);
         }
         if what.sched {
             add.tracepoint(Tracepoint::helper("sched", "sched_stat_runtime", Role::StatRuntime))?;
         }
-        criteria::of_outputs(add, &mut event_doors, outputs, &mut filters);
-        // The summary counts these events even if they are not shown.
-        let for_summary = add.events.iter().zip(&mut event_doors).filter(|(event, _)| event.spec.role == Role::StatRuntime);
-        for_summary.for_each(|(_, criteria)| _ = criteria.get_or_insert_default());
-        let gate = self.gate(event_doors, switch_on, switch_off, &mut filters);
-        filters.check()?;
-        Ok(gate)
+        items::outputs(add, &what.items, outputs);
+        Ok(())
+    }
+
+    /// Binds the selection and the filters of the request to the planned events. This reports mistakes in filters, and
+    /// lets the kernel evaluate the filters that it can. The gate's settings are bound again when the events are open
+    /// ([`Plan::bind`]).
+    fn bind(&self, events: &mut [PlannedEvent]) -> anyhow::Result<()> {
+        let specs = events.iter().map(|event| &event.spec).collect();
+        let stream = gate::Stream { events: specs, scope: self.targets.scope(), abi: machine::NATIVE_ABI, filtered: Vec::new() };
+        let shown = gate::bind(self.request, self.selection, &stream)?;
+        items::filter_in_kernel(events, &shown.events, &self.request.what.items);
+        Ok(())
     }
 
     /// Returns `Ok` if every call that may change a descriptor table is traced, otherwise the reason why not.
@@ -326,37 +295,6 @@ impl PlanInputs<'_> {
                 Vec::new()
             },
         })
-    }
-
-    /// Returns the settings of the gate: the criteria of events, and the events that switch the output on and off.
-    fn gate(
-        &self,
-        events: Vec<Option<Criteria>>,
-        switch_on: Option<Switch>,
-        switch_off: Option<Switch>,
-        filters: &mut criteria::Filters,
-    ) -> gate::Settings {
-        let Trace { what, show, graphs, .. } = self.request;
-        let (rows, nameless) = criteria::of_syscalls(self.selection, filters);
-        gate::Settings {
-            rows,
-            nameless,
-            others: self.selection.others.clone(),
-            events,
-            amounts: what.items.iter().map(|item| item.terms.nr).collect(),
-            paths: paths::find(&show.paths),
-            duration: show.duration,
-            failure: show.failure,
-            max: show.max_events,
-            switch_on,
-            switch_off,
-            show_switches: what.show_on_off_events,
-            // Whether pending calls are shown depends on the output, which is opened later ([`Plan::show_pending`]).
-            pending: true,
-            exits: self.exits(),
-            signals: self.shown_signals,
-            frames_min: graphs.min.map_or(0, usize::from),
-        }
     }
 }
 

@@ -44,15 +44,13 @@ pub struct Tracepoint<'a> {
     pub terms: Terms,
     pub filter: Option<String>,
     pub graph: Graph,
-    /// Set for an event that must be read from a tracefs instance and that [`InstanceEvents`] does not list.
-    pub by_instance: bool,
 }
 
 impl<'a> Tracepoint<'a> {
     /// Returns a tracepoint that rtrace needs to interpret other events.
     pub fn helper(subsystem: &'a str, name: &'a str, role: Role) -> Tracepoint<'a> {
         let (terms, graph) = (Terms::default(), Graph::default());
-        Tracepoint { subsystem, name, role, shown: false, terms, filter: None, graph, by_instance: false }
+        Tracepoint { subsystem, name, role, shown: false, terms, filter: None, graph }
     }
 }
 
@@ -70,7 +68,8 @@ impl EventAdder<'_> {
             let (index, known) = (EventIndex(at as u16), &mut self.events[at].spec);
             known.shown |= point.shown;
             if point.terms != Terms::default() {
-                known.terms = point.terms;
+                let created_for = point.terms.created_for.or(known.terms.created_for);
+                known.terms = Terms { created_for, ..point.terms };
             }
             if !point.graph.is_none() {
                 self.take_stack(index, point.graph.fields());
@@ -84,24 +83,6 @@ impl EventAdder<'_> {
         Ok(self.push(name, point, format))
     }
 
-    /// Returns the index of an event that the user asked for.
-    pub fn position(&self, subsystem: &str, name: &str) -> Option<EventIndex> {
-        let name = format!("{subsystem}:{name}");
-        let is_it = |event: &PlannedEvent| event.spec.name == name && event.spec.role == Role::Tracepoint;
-        self.events.iter().position(is_it).map(|at| EventIndex(at as u16))
-    }
-
-    pub fn format(&self, index: EventIndex) -> Option<Format> {
-        self.events.get(usize::from(index.0))?.spec.format.clone()
-    }
-
-    /// Sets an event's filter, in the kernel's filter language: the kernel drops records that do not match.
-    pub fn filter(&mut self, index: EventIndex, text: String) {
-        if let Some(event) = self.events.get_mut(usize::from(index.0)) {
-            event.filter = Some(text);
-        }
-    }
-
     /// Adds a tracepoint if the kernel has it; older kernels may not.
     fn optional(&mut self, point: Tracepoint) {
         let _ = self.tracepoint(point);
@@ -111,7 +92,6 @@ impl EventAdder<'_> {
         let device = self.made.device(point.subsystem, point.name);
         let inherit = self.inherit && !point.terms.no_inherit && device.is_none();
         let (counts, sample_type) = match (point.role, device) {
-            _ if point.by_instance => (Counts::Tracepoint(format.id), 0),
             (Role::Tracepoint, Some(device)) => (Counts::Probe(Arc::clone(&device.probe)), perf::SAMPLE_TRACEPOINT),
             (Role::Tracepoint, None) if self.by_instance.has(point.subsystem, point.name) => (Counts::Tracepoint(format.id), 0),
             (Role::Tracepoint | Role::StatRuntime, _) => (Counts::Weighted(format.id), perf::SAMPLE_WEIGHTED),
@@ -130,7 +110,7 @@ impl EventAdder<'_> {
 
     /// Adds an event of one of the user's BPF programs, which may run in any task.
     pub fn output(&mut self, output: &Output, terms: &Terms) {
-        let terms = Terms { no_inherit: terms.no_inherit || !self.inherit, ..terms.clone() };
+        let terms = Terms { no_inherit: terms.no_inherit || !self.inherit, created_for: Some(output.item), ..terms.clone() };
         let graph = Graph::of_output(&terms, self.general);
         let spec = EventSpec {
             name: output.name.clone(),
@@ -241,15 +221,6 @@ impl EventAdder<'_> {
     fn end_of<'a>(&self, syscall: &Syscall, shown: bool, point: Tracepoint<'a>) -> Tracepoint<'a> {
         let exit = matches!(point.role, Role::Exit { .. });
         Tracepoint { shown, graph: self.graphs.at(syscall, exit), ..point }
-    }
-
-    /// Removes the kernel's copies of strings from the formats of entry events.
-    pub fn without_copied_strings(&mut self) {
-        let of_calls = self.events.iter_mut().filter(|event| matches!(event.spec.role, Role::Enter { .. }));
-        for format in of_calls.filter_map(|event| event.spec.format.as_mut()) {
-            let strings: Vec<String> = format.user_copies().into_iter().filter(|copy| copy.is_text).map(|copy| copy.field.name).collect();
-            format.fields.retain(|field| !strings.contains(&field.name));
-        }
     }
 
     /// Adds the tracepoints that rtrace needs to interpret the others: how tasks end, what they execute, who shares

@@ -1,6 +1,6 @@
 //! Chooses the tracepoints by which syscalls are traced, and makes the kernel's filters for them.
 
-use crate::beauty::row::Syscall;
+use crate::beauty::row::{Special, Syscall};
 use crate::event::Abi;
 use crate::kernel::tracefs::Tracefs;
 
@@ -38,6 +38,7 @@ pub struct MechanismInputs {
 /// # Errors
 /// The reason why it has none, or why they cannot be found.
 pub fn own_events(tracefs: &Tracefs) -> Result<(), &'static str> {
+    // Every kernel has read(2), and a kernel that has an event for one syscall has events for all.
     if tracefs.has("syscalls", "sys_enter_read") {
         return Ok(());
     }
@@ -92,8 +93,8 @@ pub fn raw_filter(armed: &[&'static Syscall], native: Abi, compat: bool, exit: b
 /// Returns the ranges of numbers that the entries or exits of these calls have.
 fn runs(calls: &[&'static Syscall], native: Abi, compat: bool, exit: bool) -> impl Iterator<Item = (i64, i64)> {
     let runs = ranges(&numbers(calls, native, compat)).into_iter().map(|(first, last)| (i64::from(first), i64::from(last)));
-    // rt_sigreturn replaces the registers, so that its exit has the number -1.
-    let nameless = exit && calls.iter().any(|s| s.name == "rt_sigreturn");
+    // sigreturn(2) replaces the registers of the task, so that its exit has the number -1.
+    let nameless = exit && calls.iter().any(|call| call.does == Special::SigReturn);
     runs.chain(nameless.then_some((-1, -1)))
 }
 

@@ -1,25 +1,27 @@
 //! Turns the user's request and the facilities of the running kernel into a [`Plan`]: which events are opened, for
 //! which tasks, with which filters and buffers.
 //!
-//! The [`Plan`] is made once, before anything is opened. No code below this folder reads a command-line option. `-v`
-//! prints the plan with its reasons.
+//! The [`Plan`] is built once, before anything is opened, and building it creates nothing. It only describes the events
+//! that the kernel may reject, such as probes for path names; [`crate::arm`] creates them. No code below this folder
+//! reads a command-line option. `-v` prints the plan with its reasons.
 
 mod buffers;
 mod build;
 mod by_device;
 mod by_instance;
 mod command;
-mod criteria;
 mod events;
 mod explain;
 mod fds;
 mod filters;
 mod graphs;
 mod hooks;
+mod items;
 mod mechanism;
 mod names_at_exit;
 mod objects;
 pub mod own_only;
+mod path_name_events;
 mod path_names;
 mod paths;
 pub(crate) mod sums;
@@ -31,14 +33,20 @@ pub use by_device::probes;
 pub use command::program;
 pub use mechanism::{Mechanism, without};
 pub use names_at_exit::{AtExit, Trigger};
+pub use path_name_events::{PathNameEvent, PathNameEvents};
 pub use path_names::{PathNameSource, PathNames, has_vfs_getname};
+pub use paths::unknown_paths;
 
+use crate::beauty::lookup;
+use crate::event::{Abi, EventIndex};
 use crate::gate;
 use crate::kernel::output_readers::OutputReader;
-use crate::session::{EventSpec, FramesMax, Role, Targets};
+use crate::request::Trace;
+use crate::request::select::Selection;
+use crate::session::{EventSpec, FramesMax, Role, Session, Targets};
 use crate::sys::perf::{Counts, StackFields};
 
-/// Which events are armed, for which tasks, and which of them are shown.
+/// The plan of a trace: which events are armed, for which tasks.
 #[derive(Debug)]
 pub struct Plan {
     pub targets: Targets,
@@ -52,7 +60,8 @@ pub struct Plan {
     pub bpf: Option<crate::bpf::Settings>,
     pub buffers: Buffers,
     pub engine: crate::engine::Settings,
-    pub gate: gate::Settings,
+    /// The syscalls that the request selects.
+    pub selection: Selection,
     /// `Ok` if every call that may change a descriptor table is traced, otherwise the reason why not.
     pub fds: Result<(), &'static str>,
     /// Whether every call that may select another pid namespace for new tasks is traced.
@@ -99,13 +108,36 @@ impl Plan {
     /// Sets whether a call that takes long is shown while it is in flight. If not, the tasks are not searched for such
     /// calls.
     pub fn show_pending(&mut self, shown: bool) {
-        self.gate.pending = shown;
         self.engine.pending_after = self.engine.pending_after.filter(|_| shown);
     }
 
     /// Whether calls are shown while they are in flight.
     pub fn shows_pending(&self) -> bool {
-        self.gate.pending
+        self.engine.pending_after.is_some()
+    }
+
+    /// Binds the selection and the filters of the request to the events of the session.
+    ///
+    /// # Errors
+    /// A part of a filter applies to no event. Building the plan has already checked this for the planned events.
+    pub fn bind(&self, request: &Trace, session: &Session) -> anyhow::Result<gate::Settings> {
+        let by_kernel = |event: &PlannedEvent| event.spec.role == Role::Tracepoint && event.filter.is_some();
+        let filtered = (0..).map(EventIndex).zip(&self.events).filter(|(_, event)| by_kernel(event)).map(|(index, _)| index);
+        let stream = gate::Stream {
+            events: session.events.events.iter().collect(),
+            scope: session.scope,
+            abi: session.abi,
+            filtered: filtered.collect(),
+        };
+        Ok(gate::Settings { pending: self.shows_pending(), ..gate::bind(request, &self.selection, &stream)? })
+    }
+
+    /// Returns whether the request selects calls of this number.
+    pub fn selects(&self, abi: Abi, nr: i64) -> bool {
+        match lookup::index(abi, nr) {
+            Some(row) => self.selection.rows.get(usize::from(row)).copied().unwrap_or_default(),
+            None => self.selection.unknown || self.selection.others.iter().any(|(of, number)| *of == abi && i64::from(*number) == nr),
+        }
     }
 
     /// Whether the output of the user's BPF programs is also wanted from the tasks that the traced tasks create.

@@ -1,5 +1,5 @@
-//! Path names that are read when calls return: the events that rtrace creates in tracefs for kernels that accept no
-//! probes in their code.
+//! Path names that are read when calls return: the events that rtrace needs in tracefs on kernels that accept no probes
+//! in their code.
 //!
 //! ```text
 //! syscalls:sys_enter_X ─ histogram: keeps each thread's address ─┐
@@ -17,7 +17,6 @@ use crate::kernel::format::{FieldPlace, Format};
 use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::probe::grammar::{self, Line, Probe};
 use crate::probe::owner::Owner;
-use crate::probe::run_events::RunEvents;
 use anyhow::{anyhow, bail};
 
 /// The subsystem of the events of single syscalls.
@@ -29,18 +28,32 @@ const THREADS_MIN: usize = 1 << 11;
 const THREADS_MAX: usize = 1 << 14;
 /// The maximum number of threads that a filter names.
 const ONLY_MAX: usize = 16;
+/// Each call has a histogram at its entry and one at its exit.
+const TRIGGERS_OF_CALL: usize = 2;
 
-/// The created events, and the triggers that are still to be set in the instance.
+/// The calls and threads whose path names are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtExit {
-    /// The synthetic event, which carries the address. The instance records it too. The kernel discards the record of
-    /// an event that only triggers others, and the record that is read after the discarded one gets a time stamp that
-    /// is too early (rb_update_read_stamp() in kernel/trace/ring_buffer.c skips such records).
-    pub addresses: EventName,
-    /// The event probe, which reads the string.
-    pub names: EventName,
-    /// The triggers, in the order in which they are set.
-    pub triggers: Vec<Trigger>,
+    calls: Vec<PathArguments>,
+    /// The traced threads, if no others can join them; otherwise `None`.
+    only: Option<Vec<i32>>,
+}
+
+/// The events that are created to read the path names of these calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtExitEvents {
+    calls: Vec<CallPaths>,
+    only: Option<Vec<i32>>,
+}
+
+/// A syscall, and the arguments that are paths in its plain row or in any variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PathArguments {
+    /// The X of `sys_enter_X`.
+    call: &'static str,
+    arguments: Vec<usize>,
+    /// Whether the paths are still in memory at the exit only if the call failed.
+    if_failed: bool,
 }
 
 /// A trigger of an event.
@@ -60,28 +73,67 @@ struct CallPaths {
     if_failed: bool,
 }
 
-/// Creates the events for the calls in `shown`. `only` are the traced threads, if no others can join them.
-///
-/// # Errors
-/// The kernel lacks a facility that this needs, or rejects one of the events.
-pub fn make(tracefs: &Tracefs, made: &mut RunEvents, shown: &[&'static Syscall], only: Option<&[i32]>) -> anyhow::Result<AtExit> {
-    if !features::has_histograms(tracefs) {
-        bail!("this kernel was built without histograms of events (CONFIG_HIST_TRIGGERS)");
+impl AtExit {
+    /// Selects the calls in `shown` that have paths. `only` are the traced threads, if no others can join them.
+    pub fn new(shown: &[&'static Syscall], only: Option<&[i32]>) -> AtExit {
+        let of_call = |call: &&'static Syscall| {
+            let (arguments, if_failed) = (path_args(call), call.does.path_argument().is_some());
+            (!arguments.is_empty()).then_some(PathArguments { call: call.event, arguments, if_failed })
+        };
+        AtExit { calls: shown.iter().filter_map(of_call).collect(), only: only.map(<[i32]>::to_vec) }
     }
-    if !tracefs.root().join("instances").exists() {
-        bail!("this kernel's tracefs has no instances");
+
+    /// Returns the number of syscalls that become slower. `triggers` are the triggers that were set, if the events
+    /// exist.
+    pub fn calls(&self, triggers: &[Trigger]) -> usize {
+        if triggers.is_empty() { self.calls.len() } else { triggers.len() / TRIGGERS_OF_CALL }
     }
-    if Owner::this().is_none_or(|owner| owner.is_of_other_namespace()) {
-        bail!("a tracefs instance has the thread numbers of the first pid namespace, and rtrace is in another one");
+
+    /// Finds the fields of this kernel's events that have the paths, and returns the events to create for them.
+    ///
+    /// # Errors
+    /// The kernel lacks a feature that these events need.
+    pub fn events(&self, tracefs: &Tracefs) -> anyhow::Result<AtExitEvents> {
+        if !features::has_histograms(tracefs) {
+            bail!("this kernel was built without histograms of events (CONFIG_HIST_TRIGGERS)");
+        }
+        if !tracefs.root().join("instances").exists() {
+            bail!("this kernel's tracefs has no instances");
+        }
+        if Owner::this().is_none_or(|owner| owner.is_of_other_namespace()) {
+            bail!("a tracefs instance has the thread numbers of the first pid namespace, and rtrace is in another one");
+        }
+        let calls: Vec<CallPaths> = self.calls.iter().filter_map(|call| call.fields(tracefs)).collect();
+        if calls.is_empty() {
+            bail!("this kernel has no syscalls: events for the traced calls with paths (CONFIG_FTRACE_SYSCALLS)");
+        }
+        Ok(AtExitEvents { calls, only: self.only.clone() })
     }
-    let calls: Vec<CallPaths> = shown.iter().filter_map(|call| paths(tracefs, call)).collect();
-    if calls.is_empty() {
-        bail!("this kernel has no syscalls: events for the traced calls with paths (CONFIG_FTRACE_SYSCALLS)");
+}
+
+impl AtExitEvents {
+    /// Returns the synthetic event, which carries the address. The instance records it too. The kernel discards the
+    /// record of an event that only triggers others, and the record that is read after the discarded one gets a time
+    /// stamp that is too early (rb_update_read_stamp() in kernel/trace/ring_buffer.c skips such records).
+    ///
+    /// # Errors
+    /// The definition is not in the language of probes, which is a mistake in rtrace.
+    pub fn addresses(&self) -> anyhow::Result<Probe> {
+        probe("s:path_address u64 address")
     }
-    let addresses = made.create_own(tracefs, &[probe("s:path_address u64 address")?])?;
-    let line = format!("e:path_name {}.{} address=$address:x64 name=+0($address):ustring", addresses.subsystem, addresses.name);
-    let names = made.create_own(tracefs, &[probe(&line)?]).inspect_err(|_| made.remove_own(&addresses))?;
-    Ok(AtExit { triggers: triggers(&calls, &addresses.name, only), addresses, names })
+
+    /// Returns the event probe on this synthetic event. It reads the string.
+    ///
+    /// # Errors
+    /// The definition is not in the language of probes, which is a mistake in rtrace.
+    pub fn names(&self, addresses: &EventName) -> anyhow::Result<Probe> {
+        probe(&format!("e:path_name {}.{} address=$address:x64 name=+0($address):ustring", addresses.subsystem, addresses.name))
+    }
+
+    /// Returns the triggers that write this synthetic event, in the order in which they are to be set.
+    pub fn triggers(&self, addresses: &EventName) -> Vec<Trigger> {
+        triggers(&self.calls, &addresses.name, self.only.as_deref())
+    }
 }
 
 fn probe(line: &str) -> anyhow::Result<Probe> {
@@ -91,17 +143,14 @@ fn probe(line: &str) -> anyhow::Result<Probe> {
     }
 }
 
-/// Returns the path fields of a call; `None` if it has no path or this kernel has no event for it.
-fn paths(tracefs: &Tracefs, call: &'static Syscall) -> Option<CallPaths> {
-    let args = path_args(call);
-    if args.is_empty() {
-        return None;
+impl PathArguments {
+    /// Returns the fields with the paths; `None` if this kernel has no event for the call.
+    fn fields(&self, tracefs: &Tracefs) -> Option<CallPaths> {
+        let name = format!("sys_enter_{}", self.call);
+        let format = tracefs.has(SYSCALLS, &name).then(|| tracefs.format(SYSCALLS, &name).ok()).flatten()?;
+        let fields: Vec<String> = self.arguments.iter().filter_map(|arg| field(&format, *arg)).collect();
+        (!fields.is_empty()).then_some(CallPaths { call: self.call, fields, if_failed: self.if_failed })
     }
-    let name = format!("sys_enter_{}", call.event);
-    let format = tracefs.has(SYSCALLS, &name).then(|| tracefs.format(SYSCALLS, &name).ok()).flatten()?;
-    let fields: Vec<String> = args.into_iter().filter_map(|arg| field(&format, arg)).collect();
-    let if_failed = call.does.path_argument().is_some();
-    (!fields.is_empty()).then_some(CallPaths { call: call.event, fields, if_failed })
 }
 
 /// Returns the indices of the arguments that are paths in any variant of the call.
@@ -119,8 +168,7 @@ fn field(format: &Format, arg: usize) -> Option<String> {
 }
 
 fn triggers(calls: &[CallPaths], synthetic: &str, only: Option<&[i32]>) -> Vec<Trigger> {
-    // Each call has two histograms.
-    let room = (THREADS_OF_ALL / (2 * calls.len().max(1))).clamp(THREADS_MIN, THREADS_MAX);
+    let room = (THREADS_OF_ALL / (TRIGGERS_OF_CALL * calls.len().max(1))).clamp(THREADS_MIN, THREADS_MAX);
     let only = only.filter(|tids| (1..=ONLY_MAX).contains(&tids.len()));
     let filter_of = |tids: &[i32]| tids.iter().map(|tid| format!("common_pid == {tid}")).collect::<Vec<_>>().join(" || ");
     let filter_of = only.map(|tids| format!("({})", filter_of(tids)));

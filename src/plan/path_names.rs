@@ -1,57 +1,66 @@
-//! Chooses how path names are read without BPF. Of the sources that this kernel offers, the most accurate one is taken.
+//! Chooses how path names are read without BPF. It lists the sources that this kernel may offer, the most accurate one
+//! first, and creates nothing. Arming uses the first source whose events the kernel accepts (`arm/path_names.rs`).
 
-use super::events::{EventAdder, Tracepoint};
-use super::names_at_exit::{self, AtExit, Trigger};
+use super::names_at_exit::{AtExit, Trigger};
 use crate::beauty::row::{ArgumentKind, Syscall};
-use crate::kernel::tracefs::{EventName, Tracefs};
+use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{features, machine};
 use crate::probe::grammar::{self, Line, Probe};
-use crate::probe::run_events::RunEvents;
 use crate::request::StringsBy;
-use crate::session::{Role, Terms};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
+use std::collections::VecDeque;
 use std::fmt;
 
 /// The probe that reads path names by perf's convention: its group, its event, and the field with the name.
-const CONVENTION: (&str, &str, &str) = ("probe", "vfs_getname", "pathname");
+pub(super) const CONVENTION: (&str, &str, &str) = ("probe", "vfs_getname", "pathname");
 
-/// The source of path names and the reason for its choice.
+/// The sources of path names that arming has not tried yet, and the reasons why earlier ones are not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathNames {
-    pub source: PathNameSource,
-    why: String,
+    /// The source that is used if the kernel accepts its events.
+    first: Candidate,
+    /// The sources to which rtrace falls back, in this order.
+    others: VecDeque<Candidate>,
+    /// The reasons why better sources are not used.
+    refusals: Vec<String>,
+    /// Why the `syscalls:` events have no copies of strings, if that source is skipped when the return probe cannot be
+    /// used.
+    no_copies: Option<&'static str>,
     /// Whether the user asked for this source (`--strings-by`).
     pub asked: bool,
+    /// The triggers that are to be set in the tracefs instance, once the source's events exist.
+    pub triggers: Vec<Trigger>,
 }
 
-/// The source of path names.
+/// A source of path names and the reason for its choice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Candidate {
+    source: PathNameSource,
+    because: Because,
+}
+
+/// The reason why a source is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Because {
+    /// The choice needs no comparison with other sources; this text says why.
+    Known(&'static str),
+    /// Better sources are not available. These words introduce the reasons.
+    Refusals(&'static str),
+}
+
+/// A source of path names, with the descriptions of the events that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathNameSource {
     /// No source: path names are printed as addresses.
     None,
-    /// The named event, a return probe that rtrace made on the kernel's function that copies names.
-    Getname(EventName),
+    /// A return probe on the kernel's function that copies names: the first of these probes that the kernel accepts.
+    Getname(Vec<Probe>),
     /// The existing event `probe:vfs_getname`.
     VfsGetname,
     /// The copies of strings that the `syscalls:` events have from Linux 6.19 on.
     Events,
     /// An event probe that reads the names when the calls return.
     AtExit(AtExit),
-}
-
-/// The sources for which rtrace creates events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CreatedSource {
-    Getname,
-    AtExit,
-}
-
-/// The calls and threads for which the events are created.
-#[derive(Clone, Copy, Debug)]
-pub struct PathNameScope<'a> {
-    pub shown: &'a [&'static Syscall],
-    /// The traced threads, where no others can join them.
-    pub only: Option<&'a [i32]>,
 }
 
 /// The facts that the choice depends on.
@@ -113,23 +122,16 @@ const DO_GETNAME: (u32, u32) = (7, 0);
 /// names of further calls are missed.
 const AT_ONCE: u32 = 512;
 
-/// Creates the events that this source needs.
+/// Returns the source that reads names by a return probe.
 ///
 /// # Errors
-/// The kernel rejects them.
-pub fn make(created: CreatedSource, tracefs: &Tracefs, made: &mut RunEvents, scope: PathNameScope) -> anyhow::Result<PathNameSource> {
-    match created {
-        CreatedSource::Getname => getname(tracefs, made).map(PathNameSource::Getname),
-        CreatedSource::AtExit => names_at_exit::make(tracefs, made, scope.shown, scope.only).map(PathNameSource::AtExit),
-    }
-}
-
-fn getname(tracefs: &Tracefs, made: &mut RunEvents) -> anyhow::Result<EventName> {
+/// This kernel has no kprobes.
+pub fn getname(tracefs: &Tracefs) -> anyhow::Result<PathNameSource> {
     if !features::has_kprobes(tracefs) {
         return Err(anyhow!("this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)"));
     }
     let version = machine::release().ok().and_then(|release| machine::version(&release));
-    made.create_own(tracefs, &probes(version.is_some_and(|version| version < DO_GETNAME)))
+    Ok(PathNameSource::Getname(probes(version.is_some_and(|version| version < DO_GETNAME))))
 }
 
 /// Returns the candidate probes, one for each function.
@@ -148,91 +150,116 @@ fn probe(function: &str, address: &str) -> Option<Probe> {
     }
 }
 
-/// Chooses the source of path names, or takes the one that the user asked for. `make` creates the events of a source.
+/// Lists the sources of path names, or only the one that the user requires. `getname` and `at_exit` return the sources
+/// for which events are created, or the reason why there can be none.
 ///
 /// # Errors
 /// The source that the user asked for is not available.
 pub fn choose(
     asked: StringsBy,
     facts: PathNameInputs,
-    mut make: impl FnMut(CreatedSource) -> anyhow::Result<PathNameSource>,
+    getname: impl FnOnce() -> anyhow::Result<PathNameSource>,
+    at_exit: impl FnOnce() -> PathNameSource,
 ) -> anyhow::Result<PathNames> {
-    let taken = |source, why: &str| Ok(PathNames { source, why: why.to_owned(), asked: asked != StringsBy::Auto });
+    let by =
+        |source, why| Ok(PathNames { asked: asked != StringsBy::Auto, ..PathNames::from(Candidate::new(source, Because::Known(why))) });
     let as_asked = "--strings-by asks for it";
     match asked {
-        _ if !facts.wanted => taken(PathNameSource::None, "none are shown"),
-        StringsBy::None => taken(PathNameSource::None, "--strings-by none asks for addresses"),
-        StringsBy::Getname => taken(make(CreatedSource::Getname).context("--strings-by getname: no probe can be made")?, as_asked),
-        StringsBy::Eprobe => {
-            taken(make(CreatedSource::AtExit).context("--strings-by eprobe: rtrace cannot read names when calls return")?, as_asked)
-        }
-        StringsBy::VfsGetname if facts.vfs_getname => taken(PathNameSource::VfsGetname, as_asked),
+        _ if !facts.wanted => by(PathNameSource::None, "none are shown"),
+        StringsBy::None => by(PathNameSource::None, "--strings-by none asks for addresses"),
+        StringsBy::Getname => by(getname().map_err(|refused| refused.context(NO_PROBE_AS_ASKED))?, as_asked),
+        StringsBy::Eprobe => by(at_exit(), as_asked),
+        StringsBy::VfsGetname if facts.vfs_getname => by(PathNameSource::VfsGetname, as_asked),
         StringsBy::VfsGetname => {
             Err(anyhow!("--strings-by vfs_getname: there is no event probe:vfs_getname with a string named pathname; perf probe makes one"))
         }
         StringsBy::Events => match facts.copies {
-            Ok(()) => taken(PathNameSource::Events, as_asked),
+            Ok(()) => by(PathNameSource::Events, as_asked),
             Err(why) => Err(anyhow!("--strings-by events: no event has copies of strings: {why}")),
         },
-        StringsBy::Auto => match make(CreatedSource::Getname) {
-            Ok(source) => taken(source, "it reads complete names and the argument of each"),
-            Err(_) if facts.vfs_getname => taken(PathNameSource::VfsGetname, "that probe exists, and reads names of any length"),
-            Err(refused) => match facts.copies {
-                Ok(()) => taken(PathNameSource::Events, &format!("they have copies of the names, and no probe can be made: {refused:#}")),
-                Err(why) => last(make(CreatedSource::AtExit), &format!("no probe can be made: {refused:#}; {why}")),
-            },
-        },
+        StringsBy::Auto => Ok(available(facts, getname(), at_exit)),
     }
 }
 
-/// Chooses the last source, or none if its events cannot be created either.
-fn last(made: anyhow::Result<PathNameSource>, why: &str) -> anyhow::Result<PathNames> {
-    Ok(match made {
-        Ok(source) => PathNames { source, why: why.to_owned(), asked: false },
-        Err(refused) => PathNames {
-            source: PathNameSource::None,
-            why: format!("{why}; and they cannot be read when calls return: {refused:#}"),
-            asked: false,
-        },
-    })
+/// Lists the sources that this kernel may offer, the most accurate one first. `getname` is the return probe, or the
+/// reason why there can be none.
+fn available(facts: PathNameInputs, getname: anyhow::Result<PathNameSource>, at_exit: impl FnOnce() -> PathNameSource) -> PathNames {
+    let others: VecDeque<Candidate> = match facts.copies {
+        _ if facts.vfs_getname => {
+            [Candidate::new(PathNameSource::VfsGetname, Because::Known("that probe exists, and reads names of any length"))].into()
+        }
+        Ok(()) => [Candidate::new(PathNameSource::Events, Because::Refusals("they have copies of the names, and "))].into(),
+        Err(_) => [at_exit(), PathNameSource::None].map(|source| Candidate::new(source, Because::Refusals(""))).into(),
+    };
+    let no_copies = facts.copies.err().filter(|_| !facts.vfs_getname);
+    let (probe, refused) = match getname {
+        Ok(probe) => (probe, None),
+        Err(refused) => (PathNameSource::Getname(Vec::new()), Some(refused)),
+    };
+    let first = Candidate::new(probe, Because::Known("it reads complete names and the argument of each"));
+    let mut names = PathNames { others, no_copies, ..PathNames::from(first) };
+    if let Some(refused) = refused {
+        names.fall_back(&refused);
+    }
+    names
+}
+
+/// The message if the kernel rejects the events of the source that the user requires.
+const NO_PROBE_AS_ASKED: &str = "--strings-by getname: no probe can be made";
+const NOT_AT_EXIT_AS_ASKED: &str = "--strings-by eprobe: rtrace cannot read names when calls return";
+
+impl Candidate {
+    fn new(source: PathNameSource, because: Because) -> Candidate {
+        Candidate { source, because }
+    }
 }
 
 impl PathNames {
-    /// Adds the events that the source needs to the plan.
-    ///
-    /// # Errors
-    /// One of the events no longer exists.
-    pub fn add_events(&self, add: &mut EventAdder) -> anyhow::Result<()> {
-        let (group, event, _) = CONVENTION;
-        match &self.source {
-            PathNameSource::None => add.without_copied_strings(),
-            PathNameSource::Getname(name) => _ = add.tracepoint(Tracepoint::helper(&name.subsystem, &name.name, Role::PathName))?,
-            PathNameSource::VfsGetname => _ = add.tracepoint(Tracepoint::helper(group, event, Role::PathName))?,
-            PathNameSource::AtExit(AtExit { addresses, names, .. }) => {
-                for (event, role, name) in [(addresses, Role::Tracepoint, "paths' addresses"), (names, Role::PathName, "path names")] {
-                    let terms = Terms { name: Some(name.to_owned()), ..Terms::default() };
-                    let helper = Tracepoint::helper(&event.subsystem, &event.name, role);
-                    add.tracepoint(Tracepoint { by_instance: true, terms, ..helper })?;
-                }
-            }
-            PathNameSource::Events => {}
-        }
-        Ok(())
+    /// Returns a source without alternatives.
+    fn from(first: Candidate) -> PathNames {
+        PathNames { first, others: VecDeque::new(), refusals: Vec::new(), no_copies: None, asked: false, triggers: Vec::new() }
     }
 
-    /// Returns the triggers that are to be set in the instance.
-    pub fn triggers(&self) -> &[Trigger] {
-        match &self.source {
-            PathNameSource::AtExit(AtExit { triggers, .. }) => triggers,
-            _ => &[],
+    /// Returns the source that is used if the kernel accepts its events.
+    pub fn source(&self) -> &PathNameSource {
+        &self.first.source
+    }
+
+    /// Falls back to the next source, because the events of the current one cannot be created.
+    ///
+    /// # Errors
+    /// The user requires this source, so there is no other.
+    pub fn refuse(&mut self, refused: anyhow::Error) -> anyhow::Result<()> {
+        let as_asked = if self.is_at_exit() { NOT_AT_EXIT_AS_ASKED } else { NO_PROBE_AS_ASKED };
+        if self.fall_back(&refused) { Ok(()) } else { Err(refused.context(as_asked)) }
+    }
+
+    /// Falls back to the next source. Returns false if there is none.
+    fn fall_back(&mut self, refused: &anyhow::Error) -> bool {
+        let what = if self.is_at_exit() { "and they cannot be read when calls return" } else { "no probe can be made" };
+        let Some(next) = self.others.pop_front() else { return false };
+        self.first = next;
+        self.refusals.push(format!("{what}: {refused:#}"));
+        self.refusals.extend(self.no_copies.take().map(str::to_owned));
+        true
+    }
+
+    fn is_at_exit(&self) -> bool {
+        matches!(self.first.source, PathNameSource::AtExit(_))
+    }
+
+    fn why(&self) -> String {
+        match self.first.because {
+            Because::Known(why) => why.to_owned(),
+            Because::Refusals(before) => format!("{before}{}", self.refusals.join("; ")),
         }
     }
 }
 
 impl fmt::Display for PathNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = &self.why;
-        match &self.source {
+        let why = self.why();
+        match self.source() {
             PathNameSource::Getname(_) => write!(
                 f,
                 "path names by a return probe in the kernel, because {why}; it slows down every call on this machine that names a path"
@@ -242,10 +269,10 @@ impl fmt::Display for PathNames {
                 f,
                 "path names by the event probe:vfs_getname, because {why}; the names of calls with two paths are missing, since the event does not say which one it read"
             ),
-            PathNameSource::AtExit(AtExit { triggers, .. }) => write!(
+            PathNameSource::AtExit(at_exit) => write!(
                 f,
                 "path names by an event probe when calls return, because {why}; it slows down {} on this machine",
-                match triggers.len() / 2 {
+                match at_exit.calls(&self.triggers) {
                     1 => "each such call".to_owned(),
                     calls => format!("each call of {calls} syscalls"),
                 }
@@ -263,59 +290,83 @@ mod tests {
     use super::*;
     use crate::beauty::tables::SYSCALLS;
 
-    const NOTHING: PathNameInputs = PathNameInputs { wanted: true, vfs_getname: false, copies: Err("no") };
+    const NOTHING: PathNameInputs = PathNameInputs { wanted: true, vfs_getname: false, copies: Err("no copies") };
     const ALL: PathNameInputs = PathNameInputs { vfs_getname: true, copies: Ok(()), ..NOTHING };
 
-    fn made(created: CreatedSource) -> anyhow::Result<PathNameSource> {
-        let event = |name: &str| EventName { subsystem: "rtrace_1_2".into(), name: name.into() };
-        Ok(match created {
-            CreatedSource::Getname => PathNameSource::Getname(event("getname")),
-            CreatedSource::AtExit => {
-                PathNameSource::AtExit(AtExit { addresses: event("path_address"), names: event("path_name"), triggers: Vec::new() })
-            }
-        })
+    fn at_exit() -> PathNameSource {
+        PathNameSource::AtExit(AtExit::new(&SYSCALLS.iter().filter(|call| call.name == "openat").collect::<Vec<_>>(), None))
     }
 
-    fn none(created: CreatedSource) -> anyhow::Result<PathNameSource> {
-        Err(anyhow!("it may not make {created:?}"))
+    /// Lists the sources on a kernel with kprobes.
+    fn with_kprobes(facts: PathNameInputs) -> PathNames {
+        choose(StringsBy::Auto, facts, || Ok(PathNameSource::Getname(probes(false))), at_exit).unwrap()
     }
 
-    /// Creates only sources that need no probe in the kernel's code.
-    fn no_kprobes(created: CreatedSource) -> anyhow::Result<PathNameSource> {
-        if created == CreatedSource::AtExit { made(created) } else { none(created) }
+    /// Refuses one source after the other, and returns how the plan describes each.
+    fn descriptions(mut names: PathNames) -> Vec<String> {
+        let mut said = vec![names.to_string()];
+        while names.refuse(anyhow!("refusal {}", said.len())).is_ok() {
+            said.push(names.to_string());
+        }
+        said
     }
 
-    #[test]
-    fn the_most_accurate_source_is_chosen() {
-        let source =
-            |facts, make: fn(CreatedSource) -> anyhow::Result<PathNameSource>| choose(StringsBy::Auto, facts, make).unwrap().source;
-        assert_eq!(source(NOTHING, none), PathNameSource::None);
-        assert_eq!(source(NOTHING, no_kprobes), made(CreatedSource::AtExit).unwrap());
-        assert_eq!(source(PathNameInputs { copies: Ok(()), ..NOTHING }, no_kprobes), PathNameSource::Events);
-        assert_eq!(source(ALL, no_kprobes), PathNameSource::VfsGetname);
-        assert_eq!(source(ALL, made), made(CreatedSource::Getname).unwrap());
-        assert_eq!(source(PathNameInputs { wanted: false, ..ALL }, made), PathNameSource::None);
+    /// Returns each sentence up to its semicolon. The part behind the semicolon says what the source costs.
+    fn beginnings(said: &[String]) -> Vec<&str> {
+        let costs = ["; it slows down", "; the names of calls", "; the kernel cuts"];
+        said.iter().map(|said| costs.iter().fold(said.as_str(), |said, cost| said.split(cost).next().unwrap())).collect()
     }
 
     #[test]
-    fn the_plan_says_why_no_probe_can_be_made() {
-        let text = |facts| choose(StringsBy::Auto, facts, none).unwrap().to_string();
-        assert!(
-            text(PathNameInputs { vfs_getname: false, ..ALL }).contains(
-                "by the syscalls: events, because they have copies of the names, and no probe can be made: it may not make Getname"
-            )
+    fn sources_are_tried_in_the_order_of_their_accuracy_and_the_plan_says_why() {
+        let probe = "path names by a return probe in the kernel, because it reads complete names and the argument of each";
+        assert_eq!(
+            beginnings(&descriptions(with_kprobes(NOTHING))),
+            [
+                probe,
+                "path names by an event probe when calls return, because no probe can be made: refusal 1; no copies",
+                "path names are not known, only their addresses: no probe can be made: refusal 1; no copies; \
+                 and they cannot be read when calls return: refusal 2",
+            ]
         );
-        assert!(text(NOTHING).ends_with("it may not make Getname; no; and they cannot be read when calls return: it may not make AtExit"));
+        assert_eq!(
+            beginnings(&descriptions(with_kprobes(PathNameInputs { vfs_getname: false, ..ALL }))),
+            [probe, "path names by the syscalls: events, because they have copies of the names, and no probe can be made: refusal 1"]
+        );
+        assert_eq!(
+            beginnings(&descriptions(with_kprobes(ALL))),
+            [probe, "path names by the event probe:vfs_getname, because that probe exists, and reads names of any length"]
+        );
+    }
+
+    #[test]
+    fn a_kernel_without_kprobes_begins_with_the_next_source() {
+        let sources = |facts| choose(StringsBy::Auto, facts, || Err(anyhow!("no kprobes")), at_exit).unwrap();
+        assert_eq!(*sources(NOTHING).source(), at_exit());
+        assert!(sources(NOTHING).to_string().contains("because no probe can be made: no kprobes; no copies; it slows down each such call"));
+        assert_eq!(*sources(PathNameInputs { copies: Ok(()), ..NOTHING }).source(), PathNameSource::Events);
+        assert_eq!(*sources(ALL).source(), PathNameSource::VfsGetname);
     }
 
     #[test]
     fn a_requested_source_that_is_not_available_is_an_error() {
-        let error = |asked| choose(asked, NOTHING, none).unwrap_err().to_string();
+        let error = |asked| format!("{:#}", choose(asked, NOTHING, || Err(anyhow!("no kprobes")), at_exit).unwrap_err());
         assert!(error(StringsBy::VfsGetname).contains("no event probe:vfs_getname"));
-        assert!(error(StringsBy::Events).ends_with(": no"));
-        assert!(error(StringsBy::Getname).starts_with("--strings-by getname: "));
-        assert!(error(StringsBy::Eprobe).starts_with("--strings-by eprobe: "));
-        assert_eq!(choose(StringsBy::None, ALL, |_| panic!("it makes one all the same")).unwrap().source, PathNameSource::None);
+        assert!(error(StringsBy::Events).ends_with(": no copies"));
+        assert_eq!(error(StringsBy::Getname), "--strings-by getname: no probe can be made: no kprobes");
+        let refused = |asked| {
+            let mut names = choose(asked, NOTHING, || Ok(PathNameSource::Getname(probes(false))), at_exit).unwrap();
+            format!("{:#}", names.refuse(anyhow!("not accepted")).unwrap_err())
+        };
+        assert_eq!(refused(StringsBy::Getname), "--strings-by getname: no probe can be made: not accepted");
+        assert_eq!(refused(StringsBy::Eprobe), "--strings-by eprobe: rtrace cannot read names when calls return: not accepted");
+    }
+
+    #[test]
+    fn no_source_is_looked_up_for_names_that_are_not_shown() {
+        let none = |asked, facts| choose(asked, facts, || panic!("it looks up a probe"), || panic!("it looks up events")).unwrap();
+        assert_eq!(*none(StringsBy::None, ALL).source(), PathNameSource::None);
+        assert_eq!(*none(StringsBy::Auto, PathNameInputs { wanted: false, ..ALL }).source(), PathNameSource::None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The targets that events are opened on.
 
+use super::Scope;
 use crate::event::TaskId;
 use crate::kernel::procfs;
 use std::collections::BTreeSet;
@@ -22,6 +23,15 @@ pub enum Targets {
 }
 
 impl Targets {
+    /// Returns the scope of a trace of these targets.
+    pub fn scope(&self) -> Scope {
+        match self {
+            Targets::Command => Scope::Command,
+            Targets::Tasks { .. } => Scope::Tasks,
+            Targets::SystemWide | Targets::Cgroup(_) | Targets::User(_) => Scope::System,
+        }
+    }
+
     /// Returns whether the targets are not individual tasks. Tasks that appear later are then traced as well, so rtrace
     /// itself and the processes that read its output must be excluded.
     pub fn is_open_ended(&self) -> bool {

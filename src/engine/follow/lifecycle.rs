@@ -244,14 +244,14 @@ impl Follower {
         self.emit_end(context, end, events);
     }
 
-    /// Emits the end of a task. If it is not known how the task ended, the event waits for that.
+    /// Emits the end of a task. The event waits until it is completely known how the task ended.
     fn emit_end(&mut self, context: RecordContext, end: TaskEnd, events: &mut Vec<Event>) {
         let thread = &self.threads[context.slot.index()];
         if thread.excluded || thread.set_up {
             return;
         }
         let is_command = self.command.is(context.task);
-        let waits = end == TaskEnd::Unknown && (is_command || self.stream.bpf.is_some() && self.stream.scope != Scope::System);
+        let waits = ends::is_incomplete(end) && (is_command || self.stream.bpf.is_some() && self.stream.scope != Scope::System);
         if waits && is_command {
             self.command.end_waits(self.outbox.next());
         } else if waits {

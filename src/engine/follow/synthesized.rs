@@ -2,7 +2,7 @@
 
 use super::Follower;
 use crate::event::synthesized::FileMapping;
-use crate::event::{Event, PidTranslation, Synthesized, Time};
+use crate::event::{Event, Notice, PidTranslation, Synthesized, Time};
 use crate::task::ends;
 
 impl Follower {
@@ -36,6 +36,9 @@ impl Follower {
                 (self.ledger.instance.issued, self.ledger.instance.lost) = (Some(*issued), Some(*lost));
             }
             Synthesized::LeftOut { calls } => self.ledger.left_out = *calls,
+            Synthesized::NotPermitted { calls } => self.ledger.not_permitted = *calls,
+            Synthesized::Shortage(shortage) => self.ledger.shortages.push(*shortage),
+            Synthesized::Notice(notice) => self.notice(notice.clone(), events),
             Synthesized::Reaped { pid, status } => self.reaped(*pid, *status, events),
             Synthesized::Full { cpu } => self.gap_ends(*cpu, time),
             Synthesized::InFlight { task, call, last, stack } => self.in_flight(time, *task, (call, stack.as_ref()), *last, events),
@@ -47,6 +50,11 @@ impl Follower {
             }
             Synthesized::Silenced { .. } => {}
         }
+    }
+
+    /// Emits a notice as an event that belongs to no task.
+    pub fn notice(&mut self, notice: Notice, events: &mut Vec<Event>) {
+        self.outbox.push(Event::of_notice(self.now, notice), 0, events);
     }
 
     /// Releases the events that waited for a read of a task's /proc files.

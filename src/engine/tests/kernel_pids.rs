@@ -57,7 +57,7 @@ fn a_signal_goes_to_the_task_with_the_kernel_s_pid() {
     ring.deliver(140, CHILD, SIGKILL, 0).end(150, CHILD);
     let (events, _) = run(&session, vec![&mut ring], vec![]);
     assert_eq!(signals(&events), [(8, SIGTERM, Disposition::Kills)]);
-    assert_eq!(end_of_child(&events), Some(TaskEnd::Killed(SIGTERM)));
+    assert_eq!(end_of_child(&events), Some(TaskEnd::Killed { signal: SIGTERM, core_dumped: None }));
     let forks: Vec<_> = events.iter().filter_map(|e| if let EventKind::Fork { child, .. } = e.kind { Some(child) } else { None }).collect();
     assert_eq!(forks, [CHILD], "the kernel's pid adds no task");
 }

@@ -114,7 +114,8 @@ fn a_call_in_flight_whose_record_is_lost_ends_unseen() {
 fn task_ends_have_the_kernel_s_exit_code() {
     let session = session();
     let ends = |code: i64| CallRecord { kind: RecordKind::TaskEnd, ret: code, ..returned(7, READ, 0, 40) };
-    for (code, end) in [(0x300, TaskEnd::Exited(3)), (9, TaskEnd::Killed(9)), (0x8b, TaskEnd::Killed(11))] {
+    let killed = |signal, core_dumped| TaskEnd::Killed { signal, core_dumped: Some(core_dumped) };
+    for (code, end) in [(0x300, TaskEnd::Exited(3)), (9, killed(9, false)), (0x8b, killed(11, true))] {
         // Older kernels remove the task's perf events before the programs write the record.
         for exit_at in [41, 39] {
             let (events, engine) = run(

@@ -42,7 +42,7 @@ fn task_ends_have_a_status_or_signal() {
         (8, TaskEnd::Exited(5)),
         (9, TaskEnd::Exited(9)),
         (7, TaskEnd::Exited(9)),
-        (4, TaskEnd::Killed(11)),
+        (4, TaskEnd::Killed { signal: 11, core_dumped: None }),
         (5, TaskEnd::Unknown),
         (6, TaskEnd::Exited(0)),
     ];
@@ -77,7 +77,7 @@ fn the_command_s_end_waits_for_its_wait_status() {
     let mut ring = Ring::new(&session, 0);
     ring.call(100, a, EXECVE, &[], 0).deliver(200, a, 9, 0).end(210, a).call(220, task(8, 8), READ, &[], 0);
     let (events, _) = run(&session, vec![&mut ring], vec![(Time(50), spawned), (Time(300), reaped)]);
-    assert_eq!(ends(&events), [(7, TaskEnd::Killed(15))]);
+    assert_eq!(ends(&events), [(7, TaskEnd::Killed { signal: 15, core_dumped: Some(false) })]);
     assert_eq!(call_lines(&events).len(), 2);
 }
 
