@@ -8,17 +8,21 @@
 mod aggregate;
 mod file;
 pub mod frame;
+mod notice;
 mod pid_translation;
 mod signal;
 mod stack;
 pub mod synthesized;
+pub mod verdict;
 
 pub use aggregate::{Aggregate, Sum, Times};
 pub use file::{File, Socket, SocketAddresses, UnixName};
+pub use notice::{Notice, NoticeCode, Severity};
 pub use pid_translation::PidTranslation;
 pub use signal::{Disposition, SigInfo, Signal};
 pub use stack::Stack;
 pub use synthesized::Synthesized;
+pub use verdict::Verdict;
 
 use frame::Frame;
 use smallvec::SmallVec;
@@ -84,6 +88,13 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+impl Event {
+    /// Returns the event of a notice. It has no task.
+    pub fn of_notice(time: Time, notice: Notice) -> Event {
+        Event { time, cpu: 0, task: TaskId::default(), comm: None, kind: EventKind::Notice(Box::new(notice)) }
+    }
+}
+
 /// A task's comm: at most 15 bytes, not necessarily UTF-8. It is shared because every event carries one.
 pub type Comm = Arc<[u8]>;
 
@@ -112,6 +123,8 @@ pub enum EventKind {
     Exit(TaskEnd),
     /// The kernel dropped records between the previous record of this CPU's ring and this time.
     Lost(Loss),
+    /// rtrace printed a message about the trace. The event has no task.
+    Notice(Box<Notice>),
 }
 
 impl EventKind {
@@ -147,8 +160,9 @@ impl EventKind {
 pub enum TaskEnd {
     /// The task called exit(2) or exit_group(2) with this status (0..=255).
     Exited(i32),
-    /// This signal killed the task.
-    Killed(i32),
+    /// This signal killed the task. `core_dumped` says whether the kernel wrote a core dump; `None` if that is not
+    /// known.
+    Killed { signal: i32, core_dumped: Option<bool> },
     /// The stream does not show how the task ended.
     Unknown,
     /// The task still runs, but the kernel has removed the events that were opened on it, because it executed a program

@@ -34,11 +34,11 @@ fn main() -> std::process::ExitCode {
 fn carry_out(request: &Request) -> anyhow::Result<ExitCode> {
     match request {
         Request::Trace(trace) => run::trace(trace),
-        Request::List { what, glob } => cli::list::list(*what, glob.as_deref()),
+        Request::List { what, glob, format } => cli::list::list(*what, glob.as_deref(), *format),
         Request::Probe(what) => cli::probe::carry_out(what),
-        Request::Check => cli::check::check(),
+        Request::Check(format) => cli::check::check(*format),
         Request::Setup(setup) => cli::setup::print(setup),
-        Request::ListUsdt(program) => cli::list::usdt::list(program),
+        Request::ListUsdt { program, format } => cli::list::usdt::list(program, *format),
         Request::Complete(words) => cli::complete::print(words),
         Request::Completions(shell) => cli::completions::print(*shell),
     }

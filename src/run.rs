@@ -7,9 +7,10 @@
 
 mod end;
 mod initial_state;
+mod sentences;
 mod session;
 mod signals;
-pub mod verdict;
+mod verdict;
 mod watch;
 pub mod worker;
 
@@ -18,7 +19,7 @@ use crate::arm::live::Drain;
 use crate::arm::stale;
 use crate::beauty::signal;
 use crate::bpf::user::Objects;
-use crate::event::Synthesized;
+use crate::event::{Notice, NoticeCode, Synthesized, Time};
 use crate::interrupt;
 use crate::kernel::descriptors;
 use crate::kernel::output_readers::{self, OutputReader};
@@ -69,9 +70,10 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let (mut plan, programs) = arm::choose(request, &tracefs, &mut run_events, objects.outputs())?;
     own_only::check_plan(&plan)?;
     objects.load(&plan.targets, plan.outputs_inherit(), programs.as_ref())?;
+    let mut notices = Notices::default();
     // With file capabilities, other events are not permitted anyway.
     if let Some(why) = tracefs.why_absent().filter(|_| !file_capabilities::are_present()) {
-        say!("rtrace: only syscalls are traced, without signals and other events: {why}");
+        notices.say(NoticeCode::OnlySyscalls, format!("only syscalls are traced, without signals and other events: {why}"));
     }
     let command = match &request.target {
         Target::Command(command) => Some(command),
@@ -100,19 +102,18 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     }
     plan.show_pending(request.show.pending.unwrap_or_else(|| output.is_watched()));
     let plan = plan;
-    print_plan(request, &plan);
+    print_plan(request, &plan, &mut notices);
     let (sender, receiver) = queue(plan.buffers.queue);
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough), files)?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| run_events.refusal(&tracefs).unwrap_or(error))?;
     let session = Arc::new(session::session(&plan, &armed));
+    let shown = plan.bind(request, &session)?;
     let mut run = Run {
         request,
         plan: &plan,
-        drain: Drain::new(armed),
+        drain: Drain::new(armed, notices.0),
         run_events,
-        names_missed: 0,
-        names_dropped: 0,
         queue: Some(sender),
         enough,
         child,
@@ -121,7 +122,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
         verbose: request.run.verbose > 0,
         draining: Duration::ZERO,
     };
-    worker.begin(session);
+    worker.begin(session, shown);
     interrupt::tracing();
     let started = run.run(program.as_ref());
     interrupt::over();
@@ -134,13 +135,24 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
+/// The notices that were printed before the rings are drained, with their times.
+#[derive(Debug, Default)]
+struct Notices(Vec<(Time, Notice)>);
+
+impl Notices {
+    /// Prints a notice, and keeps it for the stream.
+    fn say(&mut self, code: NoticeCode, text: String) {
+        self.0.push((clock::now(), say::notice(code, text)));
+    }
+}
+
 /// Prints the plan with `-v`, and the notices of the request and the plan without `--quiet`.
-fn print_plan(request: &Trace, plan: &Plan) {
+fn print_plan(request: &Trace, plan: &Plan, notices: &mut Notices) {
     if request.run.verbose > 0 {
         say::list("plan: ", &plan.to_string());
     }
     if !request.run.quiet {
-        request.notices.iter().chain(&plan.remarks).for_each(|notice| say!("rtrace: {notice}"));
+        request.notices.iter().chain(&plan.remarks).for_each(|remark| notices.say(NoticeCode::Remark, remark.clone()));
     }
 }
 
@@ -164,10 +176,6 @@ struct Run<'a> {
     /// The events of `--probe`. The field comes after those with descriptors of the events, since it must be dropped
     /// after them.
     run_events: RunEvents,
-    /// The maximum number of path names that are shown as addresses because the probe that reads them was missed.
-    names_missed: u64,
-    /// The maximum number of path names that are shown as addresses because histograms had no room for their threads.
-    names_dropped: u64,
     /// The queue to the worker; `None` once everything was sent.
     queue: Option<Sender>,
     /// Set when the worker needs no more records: enough was printed, or the output has no reader.
@@ -198,7 +206,7 @@ impl Run<'_> {
         }
         self.report_other_programs();
         if let (Some(signal), Some(_)) = (interrupt::first().and_then(signal::name), &self.child) {
-            say!("rtrace: the command was not started, because {signal} arrived first");
+            self.drain.notice(NoticeCode::CommandNotStarted, format!("the command was not started, because {signal} arrived first"));
             return Ok(());
         }
         match self.child.as_mut().map(Child::start) {
@@ -211,7 +219,9 @@ impl Run<'_> {
         self.draining = clock::of_thread() - before;
         self.report_other_programs();
         match end {
-            End::Enough if self.verbose => say!("rtrace: the trace is complete; the command continues untraced"),
+            End::Enough if self.verbose => {
+                self.drain.notice(NoticeCode::TraceComplete, "the trace is complete; the command continues untraced".to_owned());
+            }
             End::Late => self.report_overdue(),
             _ => {}
         }
@@ -225,7 +235,8 @@ impl Run<'_> {
             Target::Running { timer, .. } => timer.as_ref().and_then(|c| c.argv.first()),
         };
         let name = name.map(|n| n.to_string_lossy()).unwrap_or_default();
-        say!("rtrace: {name}: {}", without_error_numbers(&error.to_string()));
+        let text = format!("{name}: {}", without_error_numbers(&error.to_string()));
+        self.drain.notice(NoticeCode::CommandNotExecuted, text);
         self.reap(true);
         Ok(())
     }

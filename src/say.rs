@@ -3,7 +3,11 @@
 //! Most messages contain names, patterns, paths and values that others chose. So control characters and the like are
 //! escaped here, where all messages pass, and not where each message is created. Only the first line of a message can
 //! begin as rtrace's lines do.
+//!
+//! A message that is printed while a trace runs is a notice ([`notice`]). The caller adds it to the stream, so that all
+//! sinks get it.
 
+use crate::event::{Notice, NoticeCode};
 use crate::interrupt::Waiter;
 use crate::stream::{Stream, is_given_up};
 use crate::text::escape;
@@ -33,6 +37,13 @@ static STDERR: Mutex<Stderr> = Mutex::new(Stderr::NotYetOpen);
 /// indented.
 pub fn line(text: fmt::Arguments) {
     write(&message(&text.to_string(), ""));
+}
+
+/// Prints a notice like [`say!`], and returns it for the stream.
+#[must_use = "a message that is no event of the stream is printed with say!"]
+pub fn notice(code: NoticeCode, text: String) -> Notice {
+    line(format_args!("rtrace: {text}"));
+    Notice { code, text }
 }
 
 /// Writes a list whose entries all begin with `label`.

@@ -37,6 +37,8 @@ pub struct Show {
     /// `--width`: the maximum length of lines on a terminal.
     pub width: Width,
     pub string_limit: usize,
+    /// `--full`: all members of structs, and up to 32 elements of arrays.
+    pub full: bool,
 }
 
 /// The format of events.

@@ -4,7 +4,8 @@
 //! counts of the events. Each record has the time at which its fact held, and is merged with the kernel's records by
 //! time. A replay therefore needs nothing of the machine that it runs on.
 
-use super::{Abi, EventIndex, FileId, TaskId, Time};
+use super::verdict::Shortage;
+use super::{Abi, EventIndex, FileId, Notice, TaskId, Time};
 
 /// A mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -77,6 +78,12 @@ pub enum Synthesized {
     /// The number of calls that the BPF programs filtered out on request, over all CPUs and tasks. No event's count
     /// includes them.
     LeftOut { calls: u64 },
+    /// The number of calls that the BPF programs passed over, because the caller may not trace their programs.
+    NotPermitted { calls: u64 },
+    /// Data that is missing for another reason than a lost record.
+    Shortage(Shortage),
+    /// A message that rtrace printed at this time.
+    Notice(Notice),
     /// A call in flight, as the BPF programs have it at the record's time ([`crate::bpf::record`]). `last` means that
     /// tracing has ended and no further record of the call will follow. The record can also hold aggregated sums: those
     /// of a task that has just ended, or at the end of the trace those of a living task.

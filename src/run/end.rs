@@ -1,7 +1,9 @@
 //! The end of a trace: disables the events, prints the verdict, and returns the exit status.
 
 use super::worker::Outcome;
-use super::{Run, verdict};
+use super::{Run, sentences};
+use crate::event::verdict::ShortageKind;
+use crate::event::{NoticeCode, Synthesized};
 use crate::interrupt;
 use crate::kernel::procfs;
 use crate::say;
@@ -16,20 +18,27 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::Ordering;
 
 impl Run<'_> {
-    /// Disables all events, and sends the last records and the kernel's counts to the worker.
+    /// Disables all events, and sends the last records and the kernel's counts to the worker. The worker ends after the
+    /// events of this run are removed, so that it still gets notices about their removal.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         let off = self.drain.disable().context("cannot disable the events");
         let last = self.drain.round();
         self.drain.take_counts();
+        let names_dropped = self.drain.armed().instance().map_or(0, Instance::dropped);
+        let shortages = [ShortageKind::NamesOfCalls.counted(self.run_events.misses()), ShortageKind::NamesOfThreads.counted(names_dropped)];
+        shortages.into_iter().flatten().for_each(|shortage| self.drain.synthesized(Synthesized::Shortage(shortage)));
         let counts = self.drain.round();
-        if let Some(queue) = self.queue.take() {
+        let queue = self.queue.take();
+        if let Some(queue) = &queue {
             for round in [last, counts] {
                 queue.push(round)?;
             }
         }
-        self.names_dropped = self.drain.armed().instance().map_or(0, Instance::dropped);
         let instance = self.drain.remove_instance();
         self.end_probes();
+        if let (Some(queue), Some(rest)) = (queue, self.drain.rest()) {
+            queue.push(rest)?;
+        }
         off.and(instance)
     }
 
@@ -40,42 +49,20 @@ impl Run<'_> {
         if names.is_empty() {
             return;
         }
-        self.names_missed = self.run_events.misses();
         self.drain.armed_mut().close(|event| names.contains(&event.name));
         if let Err(error) = self.run_events.remove() {
-            say!("rtrace: {}", without_error_numbers(&format!("{error:#}")));
+            self.drain.notice(NoticeCode::ProbesNotRemoved, without_error_numbers(&format!("{error:#}")));
         }
     }
 
-    /// Returns a message about calls that were not shown because the caller may not trace their programs.
-    fn withheld(&self) -> Option<String> {
-        let calls = self.drain.armed().withheld();
-        (calls > 0).then(|| {
-            format!(
-                "{calls} calls are neither shown nor counted, because you may not trace the programs that made them (set-user-ID, with capabilities, \
-                 of another user namespace, or not dumpable); root can trace them (sudo rtrace ...)"
-            )
-        })
-    }
-
-    /// Returns the exit status when the worker has ended. If the command continues untraced, waits for it, since its
-    /// status is rtrace's.
+    /// Prints the verdict and returns the exit status after the worker has ended. If the command continues untraced,
+    /// this waits for it, because its exit status is rtrace's exit status.
     pub(super) fn exit_code(&mut self, outcome: &Outcome) -> ExitCode {
         if self.traced.is_some() && self.enough.load(Ordering::Relaxed) {
             self.wait_for_command();
         }
-        let mut shortages = self.drain.armed().shortages();
-        for (names, users) in
-            [(self.names_missed, "calls used path names at once"), (self.names_dropped, "threads of this machine used path names")]
-        {
-            if names > 0 {
-                shortages.push(format!("up to {names} path names are not known: more {users} than the kernel had room for"));
-            }
-        }
-        for sentence in shortages.iter().chain(&self.withheld()) {
-            say!("rtrace: {sentence}");
-        }
-        if let Some(sentence) = verdict::unanswered_files(&outcome.unanswered) {
+        let verdict = &outcome.verdict;
+        for sentence in sentences::missing_data(verdict) {
             say!("rtrace: {sentence}");
         }
         closer::hand_over(self.drain.armed().slow_to_close(), procfs::is_in_initial_pid_namespace());
@@ -87,13 +74,13 @@ impl Run<'_> {
         if let Some(error) = failed {
             say!("rtrace: {}", without_error_numbers(&format!("{error:#}")));
         }
-        for sentence in verdict::sentences(self.request, self.plan, outcome) {
+        for sentence in sentences::account(verdict, &self.request.run, outcome.is_quiet()) {
             say!("rtrace: {sentence}");
         }
         if failed.is_some_and(|error| !error.downcast_ref().is_some_and(is_given_up)) {
             return ExitCode::Failed;
         }
-        if self.request.run.strict && (outcome.ledger.lost_records() > 0 || outcome.given_up > 0 || !shortages.is_empty()) {
+        if self.request.run.strict && (verdict.lost_records > 0 || verdict.given_up > 0 || !verdict.shortages.is_empty()) {
             return ExitCode::Lost;
         }
         match (self.traced, self.status) {

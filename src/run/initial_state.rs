@@ -1,9 +1,8 @@
 //! Synthesizes records of the state that the first records of a trace build on.
 
 use super::Run;
-use crate::event::{Synthesized, TaskId, Time};
+use crate::event::{NoticeCode, Synthesized, TaskId, Time};
 use crate::kernel::{elf, machine, procfs};
-use crate::say;
 use crate::session::Targets;
 use crate::source::proc_reader;
 use crate::sys::spawn::Program;
@@ -14,7 +13,7 @@ impl Run<'_> {
     /// Synthesizes records of the state before the first record.
     pub(super) fn synthesize_first(&mut self, program: Option<&Program>) {
         if let Err(why) = self.drain.enable_moves() {
-            say!("rtrace: moves of tasks between cgroups are not seen: {why:#}");
+            self.drain.notice(NoticeCode::CgroupMovesUnseen, format!("moves of tasks between cgroups are not seen: {why:#}"));
         }
         // In a system-wide trace, the timer's set-up is seen as well.
         let seen = self.child.as_ref().filter(|_| !matches!(self.plan.targets, Targets::Tasks { .. })).map(|child| child.pid);
@@ -75,7 +74,7 @@ impl Run<'_> {
                 Ok(elf::Program::Elf(abi)) => abi,
                 _ => machine::NATIVE_ABI,
             };
-            let wanted = |record: &Synthesized| matches!(record, Synthesized::Sleeping { nr, .. } if self.plan.gate.selects(abi(), *nr));
+            let wanted = |record: &Synthesized| matches!(record, Synthesized::Sleeping { nr, .. } if self.plan.selects(abi(), *nr));
             if let Some((time, record)) = proc_reader::sleeping(task, wants_stacks).filter(|(_, record)| wanted(record)) {
                 self.drain.synthesize_at(time, record);
             }

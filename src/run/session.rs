@@ -3,7 +3,7 @@
 use crate::arm::Armed;
 use crate::kernel::{cgroups, machine, procfs};
 use crate::plan::Plan;
-use crate::session::{Scope, Session, Targets};
+use crate::session::{Session, Targets};
 use crate::sys::clock;
 
 /// Returns the session of a trace with this plan and these armed events.
@@ -15,11 +15,7 @@ pub(super) fn session(plan: &Plan, armed: &Armed) -> Session {
         abi: machine::NATIVE_ABI,
         release: machine::release().unwrap_or_default(),
         events: armed.table.clone(),
-        scope: match plan.targets {
-            Targets::Command => Scope::Command,
-            Targets::Tasks { .. } => Scope::Tasks,
-            Targets::SystemWide | Targets::Cgroup(_) | Targets::User(_) => Scope::System,
-        },
+        scope: plan.targets.scope(),
         processes: armed.processes().map(<[i32]>::to_vec),
         fds_complete: plan.fds.is_ok(),
         namespaces_complete: plan.namespaces_complete,

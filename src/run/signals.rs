@@ -3,8 +3,8 @@
 use super::Run;
 use super::watch::PAUSE_IDLE_MS;
 use crate::beauty::signal;
+use crate::event::NoticeCode;
 use crate::interrupt;
-use crate::say;
 use crate::sys::signals::ReceivedSignal;
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
@@ -61,9 +61,11 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn report_overdue(&self) {
+    /// Reports that the command has not ended. If the output is already closed, the notice is only on stderr.
+    pub(super) fn report_overdue(&mut self) {
         let pid = self.traced.unwrap_or_default();
         let name = interrupt::first().and_then(signal::name).unwrap_or("a signal");
-        say!("rtrace: the command (pid {pid}) has not ended within a second after {name} was forwarded to it; it continues untraced");
+        let text = format!("the command (pid {pid}) has not ended within a second after {name} was forwarded to it; it continues untraced");
+        self.drain.notice(NoticeCode::CommandOverdue, text);
     }
 }

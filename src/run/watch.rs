@@ -2,8 +2,8 @@
 
 use super::Run;
 use super::signals::EndRequest;
+use crate::event::NoticeCode;
 use crate::interrupt;
-use crate::say;
 use crate::sys::clock;
 use crate::sys::priority::RealtimePriority;
 use crate::sys::signals::ReceivedSignal;
@@ -48,7 +48,9 @@ impl Run<'_> {
     /// would otherwise wait for as many of them.
     pub(super) fn watch_with_priority(&mut self, priority: io::Result<RealtimePriority>, enable_at: Option<u64>) -> anyhow::Result<End> {
         if let (Err(error), true) = (&priority, self.verbose) {
-            say!("rtrace: the rings are drained without real-time priority ({error}): more records may be lost while all CPUs are busy");
+            let text =
+                format!("the rings are drained without real-time priority ({error}): more records may be lost while all CPUs are busy");
+            self.drain.notice(NoticeCode::NoRealtimePriority, text);
         }
         self.watch(enable_at)
     }
@@ -102,9 +104,8 @@ impl Run<'_> {
             }
             if reaped && !waiting_is_reported && !self.request.run.quiet {
                 waiting_is_reported = true;
-                say!(
-                    "rtrace: the command has ended; waiting for the processes that it left running (Ctrl-C ends the trace, --no-wait does not wait)"
-                );
+                let text = "the command has ended; waiting for the processes that it left running (Ctrl-C ends the trace, --no-wait does not wait)";
+                self.drain.notice(NoticeCode::WaitingForProcesses, text.to_owned());
             }
         }
     }
@@ -148,9 +149,10 @@ impl Run<'_> {
     pub(super) fn report_other_programs(&mut self) {
         for (event, ids) in self.drain.find_other_programs() {
             let ids = ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-            say!(
-                "rtrace: a BPF program of another tracer (id {ids}) is attached to {event}: if it returns 0, the kernel drops records of rtrace without counting them (`bpftool prog show id N` shows the program)"
+            let text = format!(
+                "a BPF program of another tracer (id {ids}) is attached to {event}: if it returns 0, the kernel drops records of rtrace without counting them (`bpftool prog show id N` shows the program)"
             );
+            self.drain.notice(NoticeCode::OtherBpfPrograms, text);
         }
     }
 }

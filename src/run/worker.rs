@@ -1,17 +1,18 @@
 //! The worker thread: it merges rounds, pairs and decodes records, and prints lines while the main thread drains the
 //! rings.
 
+use super::verdict::Selection;
 use crate::engine::view::View;
 use crate::engine::{Engine, Settings};
-use crate::event::Event;
-use crate::gate::{self, Account, Gate};
+use crate::event::{Event, Notice, NoticeCode, Verdict};
+use crate::gate::{self, Gate};
 use crate::interrupt::{self, Waiter};
 use crate::kernel::remote_files::Guarded;
 use crate::plan::Plan;
 use crate::request::{Graphs, Trace};
 use crate::say;
 use crate::session::Session;
-use crate::show::Mode;
+use crate::show::{Mode, Style};
 use crate::sink::graph::Graph;
 use crate::sink::output::{Output, SharedOutput, is_quiet_end};
 use crate::sink::stack_summary::StackSummary;
@@ -26,7 +27,6 @@ use crate::stack::naming::{LibraryNames, Naming, Wanted};
 use crate::stack::symbols::Options;
 use crate::stack::symbols::debuginfod::Debuginfod;
 use crate::sys::{clock, rights};
-use crate::syscall::ledger::Ledger;
 use anyhow::Context;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,22 +40,16 @@ const NAMES_WAIT: Duration = Duration::from_secs(60);
 /// The running worker.
 #[derive(Debug)]
 pub struct Worker {
-    begin: mpsc::Sender<Arc<Session>>,
+    begin: mpsc::Sender<(Arc<Session>, gate::Settings)>,
     thread: JoinHandle<Outcome>,
 }
 
 /// The result of a trace.
 #[derive(Debug)]
 pub struct Outcome {
-    pub session: Arc<Session>,
-    pub ledger: Ledger,
-    pub account: Account,
-    /// The number of calls that were selected but not shown because the output could not be written.
-    pub given_up: u64,
+    pub verdict: Verdict,
     /// The error of the output.
     pub failed: Option<anyhow::Error>,
-    /// The files of frames that were not read because their file systems do not answer.
-    pub unanswered: Vec<Vec<u8>>,
     /// The CPU time of the worker.
     pub cpu: Duration,
 }
@@ -82,8 +76,8 @@ pub fn start(
     enough: Arc<AtomicBool>,
     files: Guarded,
 ) -> anyhow::Result<Worker> {
-    let (begin, session) = mpsc::channel::<Arc<Session>>();
-    let (show, settings, gate) = (request.show.clone(), plan.engine, plan.gate.clone());
+    let (begin, session) = mpsc::channel::<(Arc<Session>, gate::Settings)>();
+    let (show, settings, selection) = (request.show.clone(), plan.engine, Selection::of(request));
     let color = output.color(request.output.color);
     let graph = Graph::new(&request.graphs)?;
     let graphs = request.graphs.clone();
@@ -94,35 +88,28 @@ pub fn start(
         session.recv()
     };
     let work = move || match receive() {
-        Ok(session) => {
+        Ok((session, shown)) => {
             let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
             if let Some(graph) = graph {
                 sinks.push(Box::new(graph));
             }
             let shared = output.shared();
-            if matches!(show.mode, Mode::Lines | Mode::Both) {
+            // In JSON, this sink writes the first and the last object, and the objects of a summary stand between them.
+            if matches!(show.mode, Mode::Lines | Mode::Both) || show.style == Style::Json {
                 sinks.push(Box::new(Text::new(&show, color, shared.clone())));
             }
             if matches!(show.mode, Mode::Summary | Mode::Both) {
                 sinks.push(Box::new(Summary::new(&show, shared.clone())));
             }
-            if let Some(paths) = StackSummary::new(&graphs, shared.clone()) {
+            if let Some(paths) = StackSummary::new(&graphs, show.style, shared.clone()) {
                 sinks.push(Box::new(paths));
             }
-            let mut work = Work::new(session, settings, gate, sinks, shared, enough, naming(&graphs, live_names, files));
+            let mut work = Work::new(session, settings, (shown, selection), sinks, shared, enough, naming(&graphs, live_names, files));
             work.deferred = graphs.names_at_end.then(Vec::new);
             work.process_rounds(&rounds)
         }
         // Arming failed, which the main thread reports.
-        Err(mpsc::RecvError) => Outcome {
-            session: Arc::default(),
-            ledger: Ledger::default(),
-            account: Account::default(),
-            given_up: 0,
-            failed: None,
-            unanswered: Vec::new(),
-            cpu: Duration::ZERO,
-        },
+        Err(mpsc::RecvError) => Outcome { verdict: Verdict::default(), failed: None, cpu: Duration::ZERO },
     };
     let thread = std::thread::Builder::new().name("rtrace-worker".to_owned()).spawn(work).context("cannot create the worker thread")?;
     Ok(Worker { begin, thread })
@@ -136,10 +123,10 @@ fn naming(graphs: &Graphs, live: LiveNames, files: Guarded) -> Naming<Guarded> {
 }
 
 impl Worker {
-    /// Sends the session to the worker, which then starts to work.
-    pub fn begin(&self, session: Arc<Session>) {
+    /// Sends the session and the gate's settings to the worker, which then starts to work.
+    pub fn begin(&self, session: Arc<Session>, shown: gate::Settings) {
         // If the worker has ended, its error is returned by `join`.
-        let _ = self.begin.send(session);
+        let _ = self.begin.send((session, shown));
     }
 
     /// Waits until all records that were sent are printed.
@@ -156,6 +143,7 @@ struct Work {
     session: Arc<Session>,
     engine: Engine,
     gate: Gate,
+    selection: Selection,
     sinks: Vec<Box<dyn Sink>>,
     naming: Naming<Guarded>,
     /// The events that are shown when all symbols are available (`--resolve-at-end`).
@@ -174,7 +162,7 @@ impl Work {
     fn new(
         session: Arc<Session>,
         settings: Settings,
-        gate: gate::Settings,
+        (gate, selection): (gate::Settings, Selection),
         sinks: Vec<Box<dyn Sink>>,
         output: SharedOutput,
         enough: Arc<AtomicBool>,
@@ -185,6 +173,7 @@ impl Work {
             session,
             engine,
             gate: Gate::new(gate),
+            selection,
             sinks,
             naming,
             deferred: None,
@@ -207,26 +196,21 @@ impl Work {
         }
         self.engine.end(&self.session, &mut events);
         self.emit(&mut events);
-        self.end();
+        let verdict = self.end();
         let finished = self.output.lock().unwrap_or_else(PoisonError::into_inner).finish();
-        let unwritten = self.sinks.iter().map(|sink| sink.unwritten()).max().unwrap_or_default();
-        Outcome {
-            session: Arc::clone(&self.session),
-            ledger: self.engine.ledger().clone(),
-            account: self.gate.account(),
-            given_up: self.unwritten_calls + unwritten,
-            failed: self.failed.take().map(Into::into).or(finished.err()),
-            unanswered: self.naming.files().unanswered(),
-            cpu: clock::of_thread(),
-        }
+        Outcome { verdict, failed: self.failed.take().map(Into::into).or(finished.err()), cpu: clock::of_thread() }
     }
 
     /// Shows the events that are due.
     fn emit(&mut self, events: &mut Vec<Event>) {
         self.show(events);
-        self.report_missing_names();
         self.engine.gone().into_iter().for_each(|pid| self.naming.end(pid));
         self.engine.recycle(events);
+        if let Some(why) = self.naming.take_problem() {
+            self.engine.notice(say::notice(NoticeCode::NamesMissing, why), events);
+            self.show(events);
+            self.engine.recycle(events);
+        }
         if self.gate.is_full() || self.failed.is_some() {
             self.enough.store(true, Ordering::Relaxed);
         }
@@ -257,7 +241,8 @@ impl Work {
         }
     }
 
-    fn end(&mut self) {
+    /// Shows the deferred events, ends the sinks, and returns the verdict.
+    fn end(&mut self) -> Verdict {
         if self.deferred.is_some() && self.naming.is_waiting() {
             let until = Instant::now() + NAMES_WAIT;
             // Symbols that are not available by then are not shown.
@@ -266,24 +251,36 @@ impl Work {
                 (!self.naming.is_waiting() || Instant::now() >= until).then_some(())
             });
         }
-        let Work { session, engine, gate, sinks, naming, deferred, failed, unwritten_calls, .. } = self;
+        let Work { session, engine, gate, selection, sinks, naming, deferred, failed, unwritten_calls, .. } = self;
         let names = LibraryNames { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
         for event in deferred.take().unwrap_or_default() {
             pass_to_sinks(sinks, &event, &view, failed, unwritten_calls);
         }
+        let mut verdict = selection.verdict(session, engine.ledger(), gate);
+        verdict.unanswered_files = naming.files().unanswered();
         if failed.is_none() {
-            let result = TraceResult { ledger: engine.ledger(), account: gate.account() };
-            *failed = sinks.iter_mut().try_for_each(|sink| sink.end(&result, &view)).err();
+            let result = TraceResult { ledger: engine.ledger(), verdict: &verdict };
+            *failed = end_sinks(sinks, &result, &view).err();
+            // The final output may have stacks that needed further files.
+            verdict.unanswered_files = naming.files().unanswered();
         }
+        if failed.is_some() {
+            verdict.give_up(*unwritten_calls + sinks.iter().map(|sink| sink.unwritten()).max().unwrap_or_default());
+        }
+        verdict
     }
+}
 
-    /// Reports on stderr why symbols are missing, so that no output line is disturbed.
-    fn report_missing_names(&self) {
-        if let Some(why) = self.naming.take_problem() {
-            say!("rtrace: {why}");
-        }
+/// Lets the sinks write their final output. If a sink returns a notice about it, all sinks get that notice.
+fn end_sinks(sinks: &mut [Box<dyn Sink>], result: &TraceResult, view: &View) -> io::Result<()> {
+    sinks.iter_mut().try_for_each(|sink| sink.end(result, view))?;
+    let said: Vec<Notice> = sinks.iter_mut().filter_map(|sink| sink.said()).collect();
+    for notice in said {
+        let event = Event::of_notice(view.now, notice);
+        sinks.iter_mut().try_for_each(|sink| sink.event(&event, view))?;
     }
+    sinks.iter_mut().try_for_each(|sink| sink.finish(result, view))
 }
 
 /// Passes an event to the sinks, unless a write has failed.

@@ -9,8 +9,7 @@ pub mod summary;
 pub mod text;
 
 use crate::engine::view::View;
-use crate::event::Event;
-use crate::gate::Account;
+use crate::event::{Event, Notice, Verdict};
 use crate::syscall::ledger::Ledger;
 
 /// A consumer of events, which it gets in order.
@@ -27,7 +26,17 @@ pub trait Sink {
     /// Writes the final output, after the last event.
     fn end(&mut self, result: &TraceResult, view: &View) -> std::io::Result<()>;
 
-    /// Returns the number of calls that the sink could not write.
+    /// Returns the notice that the sink printed about its final output, for all sinks.
+    fn said(&mut self) -> Option<Notice> {
+        None
+    }
+
+    /// Writes the part of the output that must follow the final output of all sinks.
+    fn finish(&mut self, _: &TraceResult, _: &View) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    /// Returns the number of calls that the sink could not write, after a write has failed.
     fn unwritten(&self) -> u64 {
         0
     }
@@ -37,6 +46,6 @@ pub trait Sink {
 pub struct TraceResult<'a> {
     /// The counts of issued, received and lost records.
     pub ledger: &'a Ledger,
-    /// The counts of shown calls and events.
-    pub account: Account,
+    /// The verdict of the trace, on the condition that the sinks can write the rest of their output.
+    pub verdict: &'a Verdict,
 }

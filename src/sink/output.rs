@@ -35,6 +35,10 @@ pub struct Output {
     /// The name of the output in error messages.
     name: String,
     rotation: Option<Rotating>,
+    /// The text that each file begins with.
+    header: Vec<u8>,
+    /// Whether the header was written. (The files of processes are in [`Destination::Processes`].)
+    has_begun: bool,
 }
 
 /// An output that several sinks write to: the text lines and the summary.
@@ -64,21 +68,30 @@ impl Output {
     /// The file cannot be created, the command cannot be started, or `--output-separately` is given without a file.
     pub fn open(output: &request::Output) -> Result<Output> {
         match &output.to {
-            request::Sink::File(path) if output.separately => Ok(Output {
-                to: Destination::Processes { path: path.clone(), created: FxHashSet::default() },
-                name: path.display().to_string(),
-                rotation: None,
-            }),
+            request::Sink::File(path) if output.separately => {
+                let to = Destination::Processes { path: path.clone(), created: FxHashSet::default() };
+                Ok(Output::new(to, path.display().to_string(), None))
+            }
             _ if output.separately => bail!("--output-separately needs -o FILE: it writes each process to FILE.PID"),
             request::Sink::File(path) => {
                 let file = path::create(path).with_context(|| format!("cannot write to {}", path.display()))?;
                 let rotation = output.rotation.map(|rotation| Rotating::new(path, &file, rotation)).transpose()?;
-                Ok(Output { to: Destination::Stream(Stream::own(file, Waiter::Worker)?), name: path.display().to_string(), rotation })
+                Ok(Output::new(Destination::Stream(Stream::own(file, Waiter::Worker)?), path.display().to_string(), rotation))
             }
             request::Sink::Stderr => Output::stream(io::stderr().as_fd(), "stderr"),
             request::Sink::Stdout => Output::stream(io::stdout().as_fd(), "stdout"),
             request::Sink::Pipe(command) => Output::command(command),
         }
+    }
+
+    fn new(to: Destination, name: String, rotation: Option<Rotating>) -> Output {
+        Output { to, name, rotation, header: Vec::new(), has_begun: false }
+    }
+
+    /// Sets the text that each file begins with. It is written before the first lines of the file.
+    pub fn begin_files_with(&mut self, header: &[u8]) {
+        self.header = header.to_vec();
+        self.rotation.iter_mut().for_each(|rotation| rotation.begin_files_with(header));
     }
 
     /// Wraps the output for use by several sinks.
@@ -92,17 +105,20 @@ impl Output {
     /// The write failed after some bytes. The message names the file. [`is_quiet_end`] distinguishes a reader that has
     /// ended from errors that need a message.
     pub fn write(&mut self, pid: Option<i32>, bytes: &[u8]) -> Result<(), Unwritten> {
+        let header = if std::mem::replace(&mut self.has_begun, true) { &[] } else { &self.header[..] };
         let done = match &mut self.to {
             Destination::Stream(stream) => match &mut self.rotation {
                 Some(rotation) => rotation.write(stream, bytes),
-                None => stream.write_all(bytes),
+                None => write_after(stream, header, bytes),
             },
-            Destination::Command { input: Some(stream), .. } => stream.write_all(bytes),
+            Destination::Command { input: Some(stream), .. } => write_after(stream, header, bytes),
             Destination::Command { input: None, .. } => Ok(()),
             Destination::Processes { path, created } => {
                 let path = of_process(path, pid);
+                let header = if created.contains(&pid) { &[] } else { &self.header[..] };
                 let opened = open_for(&path, created, pid).and_then(|file| Stream::own(file, Waiter::Worker));
-                let done = opened.map_err(|error| Unwritten { error, written: 0 }).and_then(|mut stream| stream.write_all(bytes));
+                let done =
+                    opened.map_err(|error| Unwritten { error, written: 0 }).and_then(|mut stream| write_after(&mut stream, header, bytes));
                 return done.map_err(|failed| failed.named(&path.display().to_string()));
             }
         };
@@ -177,7 +193,7 @@ impl Output {
             bail!("cannot write to stdout: it is closed");
         }
         let stream = Stream::shared(fd, Waiter::Worker).with_context(|| format!("cannot write to {name}"))?;
-        Ok(Output { to: Destination::Stream(stream), name: name.to_owned(), rotation: None })
+        Ok(Output::new(Destination::Stream(stream), name.to_owned(), None))
     }
 
     /// Starts the command. The shell ignores SIGINT, and so do its children unless they have a handler: a Ctrl-C that
@@ -191,7 +207,7 @@ impl Output {
             .with_context(|| format!("cannot start the output's command '{name}'"))?;
         let input = child.stdin.take().with_context(|| format!("the output's command '{name}' has no input"))?;
         let input = Stream::own(File::from(OwnedFd::from(input)), Waiter::Worker)?;
-        Ok(Output { to: Destination::Command { input: Some(input), child }, name, rotation: None })
+        Ok(Output::new(Destination::Command { input: Some(input), child }, name, None))
     }
 }
 
@@ -201,6 +217,14 @@ impl Drop for Output {
         // Callers that need the result have called `finish`.
         let _ = self.finish();
     }
+}
+
+/// Writes a header, which is no line and does not count as written, and lines.
+fn write_after(stream: &mut Stream, header: &[u8], bytes: &[u8]) -> Result<(), Unwritten> {
+    if !header.is_empty() {
+        stream.write_all(header).map_err(|unwritten| Unwritten { written: 0, ..unwritten })?;
+    }
+    stream.write_all(bytes)
 }
 
 /// Returns whether an error only means that the reader has ended, which needs no message.

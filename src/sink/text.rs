@@ -5,10 +5,9 @@
 
 use super::output::SharedOutput;
 use super::{Sink, TraceResult, View};
-use crate::beauty::style::{self, CallsVerdict, EventVerdict, Style, StyleContext, Verdict};
+use crate::beauty::style::{self, Style, StyleContext};
 use crate::event::{Event, EventKind, ExitState};
-use crate::session::Session;
-use crate::show::{Show, Width};
+use crate::show::{self, Mode, Show, Width};
 use crate::stream::Unwritten;
 use rustc_hash::FxHashMap;
 use std::io;
@@ -78,6 +77,16 @@ impl Text {
         Text { show: show.clone(), color, style: None, output, lines, unwritten: 0 }
     }
 
+    /// Creates the style if it does not exist yet.
+    fn begin(&mut self, view: &View) {
+        if self.style.is_none() {
+            let style = style::create(&self.show, view.session, self.color);
+            self.output.lock().unwrap_or_else(PoisonError::into_inner).begin_files_with(style.header());
+            self.style = Some(style);
+            self.update_terminal_width();
+        }
+    }
+
     /// Reads the terminal's width, which may have changed.
     fn update_terminal_width(&mut self) {
         let columns = self.output.lock().unwrap_or_else(PoisonError::into_inner).columns_of_terminal();
@@ -110,11 +119,12 @@ impl Text {
 
 impl Sink for Text {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
-        if self.style.is_none() {
-            self.style = Some(style::create(&self.show, view.session, self.color));
-            self.update_terminal_width();
+        self.begin(view);
+        // If only a summary is shown, JSON has no objects of events other than notices.
+        if self.show.mode == Mode::Summary && !matches!(event.kind, EventKind::Notice(_)) {
+            return Ok(());
         }
-        let style = self.style.get_or_insert_with(|| style::create(&self.show, view.session, self.color));
+        let Some(style) = &mut self.style else { return Ok(()) };
         let full = match &mut self.lines {
             Lines::Together(batch) => {
                 print(style.as_mut(), &mut batch.lines, event, view);
@@ -123,7 +133,7 @@ impl Sink for Text {
             }
             Lines::Separately { line, waiting, bytes } => {
                 print(style.as_mut(), line, event, view);
-                let pid = if matches!(event.kind, EventKind::Lost(_)) { None } else { Some(event.task.pid) };
+                let pid = if matches!(event.kind, EventKind::Lost(_) | EventKind::Notice(_)) { None } else { Some(event.task.pid) };
                 if !line.is_empty() {
                     let batch = waiting.entry(pid).or_default();
                     batch.lines.extend_from_slice(line);
@@ -137,24 +147,38 @@ impl Sink for Text {
         if full { self.flush() } else { Ok(()) }
     }
 
-    fn tick(&mut self, _: &View) -> io::Result<()> {
+    fn tick(&mut self, view: &View) -> io::Result<()> {
+        // Other sinks may write to this output before the first event.
+        self.begin(view);
         self.update_terminal_width();
         self.flush()
     }
 
     fn end(&mut self, result: &TraceResult, view: &View) -> io::Result<()> {
         self.flush()?;
-        let verdict = verdict(result, view.session, self.unwritten);
-        let mut last = Vec::new();
-        self.style.get_or_insert_with(|| style::create(&self.show, view.session, self.color)).end(&mut last, &verdict, view.session);
-        match last.is_empty() {
-            true => Ok(()),
-            false => Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &last)?),
-        }
+        self.begin(view);
+        if self.show.style == show::Style::Json { Ok(()) } else { self.write_end(result, view) }
+    }
+
+    /// In JSON, the verdict is the last object, after the objects of the summary.
+    fn finish(&mut self, result: &TraceResult, view: &View) -> io::Result<()> {
+        self.flush()?;
+        if self.show.style == show::Style::Json { self.write_end(result, view) } else { Ok(()) }
     }
 
     fn unwritten(&self) -> u64 {
         self.unwritten
+    }
+}
+
+impl Text {
+    fn write_end(&mut self, result: &TraceResult, view: &View) -> io::Result<()> {
+        let mut last = Vec::new();
+        self.style.iter_mut().for_each(|style| style.end(&mut last, result.verdict, view.session));
+        match last.is_empty() {
+            true => Ok(()),
+            false => Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &last)?),
+        }
     }
 }
 
@@ -164,27 +188,8 @@ fn print(style: &mut dyn Style, out: &mut Vec<u8>, event: &Event, view: &View) {
         return;
     }
     let comm = |tid| view.tasks.comm_at(tid, event.time);
-    style.event(out, event, &StyleContext { session: view.session, comm: &comm, names: view.names });
-}
-
-/// Returns the account of the trace for the style. `given_up` is the number of calls that could not be written.
-fn verdict(result: &TraceResult, session: &Session, given_up: u64) -> Verdict {
-    let TraceResult { ledger, account } = result;
-    let calls = ledger.calls_account().map(|calls| CallsVerdict {
-        issued: calls.issued + ledger.left_out,
-        shown: account.calls_shown.saturating_sub(given_up),
-        lost: calls.lost,
-        held_back: account.calls_held_back + ledger.left_out,
-        given_up,
-    });
-    let shown = session.events.events.iter().zip(&ledger.events).filter(|(spec, _)| spec.shown && !spec.role.records_calls());
-    let events = shown.filter_map(|(spec, counts)| {
-        let (issued, lost) = (counts.issued?, counts.lost?);
-        Some(EventVerdict { name: spec.name.clone(), issued, received: counts.counted, lost })
-    });
-    let events = events.collect();
-    let unplaced = ledger.lost_records().saturating_sub(ledger.lost_placed);
-    Verdict { calls, events, unplaced, gaps_without_size: ledger.gaps_unsized > 0 }
+    let cgroup = |tid| view.tasks.cgroup_history(tid)?.at(event.time)?.cgroup.clone();
+    style.event(out, event, &StyleContext { session: view.session, comm: &comm, cgroup: &cgroup, names: view.names });
 }
 
 #[cfg(test)]

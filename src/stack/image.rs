@@ -17,6 +17,7 @@ use crate::stack::full_row::FullRow;
 use crate::stack::index::Index;
 use crate::stack::registers::Architecture;
 use crate::stack::rule::Rule;
+use crate::stack::symbols::build_id::BuildId;
 use crate::stack::symbols::elf::{ElfError, ElfFile, Machine};
 use crate::stack::symbols::order::ByteOrder;
 use crate::stack::symbols::read_at::ReadAt;
@@ -54,6 +55,7 @@ pub struct Image {
     base_svma: u64,
     /// svma at which the program or its loader begins.
     entry_svma: u64,
+    build_id: Option<BuildId>,
     segments: Vec<Segment>,
     /// In the order in which they are searched.
     tables: Vec<CfiTable>,
@@ -102,7 +104,8 @@ impl Image {
         let addressing =
             Addressing { layout: architecture.layout(), address_bytes: elf.address_bytes(), base_svma, code: code_start..code_end };
         let tables = [eh_frame(&elf, &addressing), debug_frame(&elf, &addressing)].into_iter().flatten().collect();
-        Ok(Self { id: next_id(), architecture, base_svma, entry_svma: elf.entry_svma(), segments, tables, is_unread: false })
+        let (entry_svma, build_id) = (elf.entry_svma(), elf.build_id());
+        Ok(Self { id: next_id(), architecture, base_svma, entry_svma, build_id, segments, tables, is_unread: false })
     }
 
     /// Creates the image of a file that could not be read. Its svmas are offsets in the file, and it has no unwind
@@ -111,7 +114,16 @@ impl Image {
     pub fn unread() -> Self {
         let whole = Segment { file_offset: 0, file_bytes: u64::MAX, svma: 0, is_executable: true };
         let architecture = Architecture::host().unwrap_or(Architecture::X86_64);
-        Self { id: next_id(), architecture, base_svma: 0, entry_svma: 0, segments: vec![whole], tables: Vec::new(), is_unread: true }
+        Self {
+            id: next_id(),
+            architecture,
+            base_svma: 0,
+            entry_svma: 0,
+            build_id: None,
+            segments: vec![whole],
+            tables: Vec::new(),
+            is_unread: true,
+        }
     }
 
     #[must_use]
@@ -149,6 +161,26 @@ impl Image {
         let executable = self.segments.iter().filter(|segment| segment.is_executable).find(holds);
         let segment = executable.or_else(|| self.segments.iter().find(holds))?;
         segment.svma.checked_add_signed(file_offset.wrapping_sub(segment.file_offset).cast_signed())
+    }
+
+    /// Returns the offset in the file of the byte that is loaded at an svma.
+    #[must_use]
+    pub fn offset_of_svma(&self, svma: u64) -> Option<u64> {
+        // A segment's first and last page also map the neighbouring bytes of the file.
+        let holds = |segment: &&Segment| {
+            let start = segment.svma & !(PAGE_BYTES - 1);
+            let end = segment.svma.saturating_add(segment.file_bytes);
+            svma >= start && end.checked_next_multiple_of(PAGE_BYTES).is_none_or(|end| svma < end)
+        };
+        let exact = |segment: &&Segment| svma.checked_sub(segment.svma).is_some_and(|at| at < segment.file_bytes);
+        let segment = self.segments.iter().find(exact).or_else(|| self.segments.iter().find(holds))?;
+        segment.file_offset.checked_add_signed(svma.wrapping_sub(segment.svma).cast_signed())
+    }
+
+    /// The build ID: a number that the linker wrote into the file to identify the file and its debug file.
+    #[must_use]
+    pub const fn build_id(&self) -> Option<BuildId> {
+        self.build_id
     }
 
     /// Whether an address is in the code at the ELF entry point, which the kernel starts and which has no caller. Often
@@ -307,6 +339,7 @@ mod tests {
             architecture: Architecture::X86_64,
             base_svma: 0x40_0000,
             entry_svma: 0,
+            build_id: None,
             segments: vec![
                 Segment { file_offset: 0, file_bytes: 0x1234, svma: 0x40_0000, is_executable: false },
                 Segment { file_offset: 0x1240, file_bytes: 0x2000, svma: 0x40_2240, is_executable: true },
@@ -318,5 +351,7 @@ mod tests {
         assert_eq!(image.svma_of_offset(0x1000), Some(0x40_2000));
         assert_eq!(image.svma_of_offset(0x3000), Some(0x40_4000));
         assert_eq!(image.svma_of_offset(0x4000), None);
+        assert_eq!([0x40_0000, 0x40_2010].map(|svma| image.offset_of_svma(svma)), [Some(0), Some(0x1010)]);
+        assert_eq!([0x3f_ffff, 0x50_0000].map(|svma| image.offset_of_svma(svma)), [None, None]);
     }
 }

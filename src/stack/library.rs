@@ -74,6 +74,7 @@ pub struct Library {
     /// `None` for a file that is not a usable ELF file.
     by_file: FxHashMap<FileKey, Option<Arc<Image>>>,
     by_id: FxHashMap<ImageId, (MappedFile, Option<Opened>)>,
+    images: FxHashMap<ImageId, Arc<Image>>,
     /// By process: the path of the jit-PID.dump that a just-in-time compiler writes and has mapped.
     jitdumps: FxHashMap<i32, Arc<[u8]>>,
     /// Processes that ended or executed another program since the last [`Self::take_gone`].
@@ -89,12 +90,24 @@ enum FileKey {
 
 impl Library {
     pub fn new(open: Box<dyn Open>) -> Library {
-        Library { open, by_file: FxHashMap::default(), by_id: FxHashMap::default(), jitdumps: FxHashMap::default(), gone: Vec::new() }
+        Library {
+            open,
+            by_file: FxHashMap::default(),
+            by_id: FxHashMap::default(),
+            images: FxHashMap::default(),
+            jitdumps: FxHashMap::default(),
+            gone: Vec::new(),
+        }
     }
 
     /// Returns the mapping by which an image was found, and the opened file if it could be opened.
     pub fn file(&self, id: ImageId) -> Option<&(MappedFile, Option<Opened>)> {
         self.by_id.get(&id)
+    }
+
+    /// Returns an image of this library.
+    pub fn mapped_image(&self, id: ImageId) -> Option<&Image> {
+        self.images.get(&id).map(|image| &**image)
     }
 
     /// Returns the path of the jit-PID.dump that a process has mapped.
@@ -150,6 +163,7 @@ impl Library {
         let image = opened.as_ref().map_or_else(|| Some(Image::unread()), image_of).map(Arc::new);
         if let Some(image) = &image {
             self.by_id.insert(image.id(), (mapped, opened));
+            self.images.insert(image.id(), Arc::clone(image));
         }
         self.by_file.insert(key, image.clone());
         image

@@ -1,5 +1,6 @@
 //! The names of a frame, and the trait of what looks them up.
 
+use super::symbols::BuildId;
 use crate::event::Stack;
 use crate::event::frame::Frame;
 
@@ -14,6 +15,15 @@ pub struct NamedFrame<'a> {
     pub file: Option<&'a [u8]>,
     /// The address as the file's headers and symbols state it (svma), or the address in memory if there is no file.
     pub address: u64,
+    /// The address in the memory of the process, or of the kernel (avma).
+    pub memory_address: u64,
+    pub build_id: Option<BuildId>,
+    /// The position in the file of the byte at the address.
+    pub file_offset: Option<u64>,
+    /// The distance of the address from the start of the function, in bytes; `None` for an inlined function.
+    pub function_offset: Option<u64>,
+    /// Whether the compiler inlined the function into that of the next frame.
+    pub is_inlined: bool,
     /// Source file and line, if requested and known.
     pub line: Option<(&'a [u8], u32)>,
     /// Whether the frame is one of the kernel's.
@@ -52,7 +62,8 @@ pub struct Nameless;
 impl Names for Nameless {
     fn frames(&self, _: i32, stack: &Stack, each: &mut dyn FnMut(NamedFrame)) {
         for (at, frame) in stack.frames.iter().enumerate() {
-            each(NamedFrame { address: frame.avma, kernel: at < stack.kernel, ..NamedFrame::default() });
+            let (address, kernel) = (frame.avma, at < stack.kernel);
+            each(NamedFrame { address, memory_address: address, kernel, ..NamedFrame::default() });
         }
     }
 

@@ -1,6 +1,7 @@
 //! The names of frames: looked up in symbol tables, line tables, /proc/kallsyms and the files that just-in-time
 //! compilers write, and cached.
 
+use super::image::Image;
 use super::library::{Library, MappedFile, Opened};
 use super::name::{NamedFrame, Names};
 use super::symbols::{Files, Jit, KernelNames, Name, ObjectId, Options, ReadAt, Resolver};
@@ -54,9 +55,11 @@ struct State<F> {
 }
 
 /// The name and the source line of one function that runs at an address.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct NamedFunction {
     function: Option<Box<[u8]>>,
+    /// The distance of the address from the start of the function in bytes; `None` if the function was inlined.
+    offset: Option<u64>,
     line: Option<(Box<[u8]>, u32)>,
 }
 
@@ -122,7 +125,10 @@ impl<F: Files> Names for LibraryNames<'_, F> {
                 continue;
             }
             match frame.image.and_then(|id| Some((id, self.library?.file(id)?))) {
-                Some((id, opened)) => state.mapped_frame(self.naming.wanted, id, opened, frame, each),
+                Some((id, opened)) => {
+                    let image = self.library.and_then(|library| library.mapped_image(id));
+                    state.mapped_frame(self.naming.wanted, (id, image), opened, frame, each);
+                }
                 None => state.jit_frame(pid, self.library.and_then(|library| library.jitdump(pid)), frame, each),
             }
         }
@@ -157,15 +163,17 @@ impl<F: Files> State<F> {
             function: found.as_ref().map(|found| found.name),
             file: Some(module.as_deref().unwrap_or(b"[kernel]")),
             address: frame.avma,
-            line: None,
+            memory_address: frame.avma,
+            function_offset: found.as_ref().map(|found| offset_at_frame(found.offset, frame)),
             kernel: true,
+            ..NamedFrame::default()
         });
     }
 
     fn mapped_frame(
         &mut self,
         wanted: Wanted,
-        id: ImageId,
+        (id, image): (ImageId, Option<&Image>),
         file: &(MappedFile, Option<Opened>),
         frame: &Frame,
         each: &mut dyn FnMut(NamedFrame),
@@ -185,11 +193,17 @@ impl<F: Files> State<F> {
                 functions
             }
         };
-        for one in functions.iter() {
+        let outermost = functions.len().saturating_sub(1);
+        for (at, one) in functions.iter().enumerate() {
             each(NamedFrame {
                 function: one.function.as_deref(),
                 file: Some(&file.0.path),
                 address: frame.svma,
+                memory_address: frame.avma,
+                build_id: image.and_then(Image::build_id),
+                file_offset: image.and_then(|image| image.offset_of_svma(frame.svma)),
+                function_offset: one.offset.map(|offset| offset_at_frame(offset, frame)),
+                is_inlined: at < outermost,
                 line: one.line.as_ref().map(|(file, line)| (&**file, *line)),
                 kernel: false,
             });
@@ -206,11 +220,12 @@ impl<F: Files> State<F> {
         svma: u64,
     ) -> (Vec<NamedFunction>, bool) {
         let object = *self.objects.entry(id).or_insert_with(|| object(&mut self.resolver, opened.as_ref()?));
-        let Some(object) = object else { return (vec![NamedFunction { function: None, line: None }], true) };
+        let Some(object) = object else { return (vec![NamedFunction::default()], true) };
         let mut all: Vec<NamedFunction> = Vec::new();
         if wanted.lines || wanted.inlined {
             let frames = self.resolver.lines(object, svma).iter().map(|frame| NamedFunction {
                 function: frame.function.as_deref().map(|name| name.as_bytes().into()),
+                offset: None,
                 line: frame.file.as_deref().zip(frame.line).filter(|_| wanted.lines).map(|(file, line)| (file.as_bytes().into(), line)),
             });
             all.extend(frames);
@@ -221,12 +236,13 @@ impl<F: Files> State<F> {
             }
         }
         if all.is_empty() {
-            all.push(NamedFunction { function: None, line: None });
+            all.push(NamedFunction::default());
         }
         let outermost = all.len() - 1;
         let is_final = match self.resolver.resolve(object, svma) {
-            Name::Symbol { name, .. } => {
+            Name::Symbol { name, offset } => {
                 all[outermost].function = Some(name.into());
+                all[outermost].offset = Some(offset);
                 true
             }
             Name::Unknown => true,
@@ -244,9 +260,10 @@ impl<F: Files> State<F> {
     }
 
     fn jit_frame(&mut self, pid: i32, dump: Option<&[u8]>, frame: &Frame, each: &mut dyn FnMut(NamedFrame)) {
-        let function = self.jit_function(pid, dump, frame).map(|(name, _)| name);
+        let (function, offset) = self.jit_function(pid, dump, frame).unzip();
         let file = function.is_some().then_some(&b"[jit]"[..]);
-        each(NamedFrame { function, file, address: frame.avma, line: None, kernel: false });
+        let function_offset = offset.map(|offset| offset_at_frame(offset, frame));
+        each(NamedFrame { function, file, address: frame.avma, memory_address: frame.avma, function_offset, ..NamedFrame::default() });
     }
 
     /// Returns the function at a frame in code that is mapped from no file, which is mostly a just-in-time compiler's,
@@ -266,7 +283,11 @@ impl<F: Files> State<F> {
 /// Returns a function and the offset at which it goes on, from the offset of the address by which it was looked up.
 /// That is the address before for a return address.
 fn at_frame(name: &[u8], offset: u64, frame: &Frame) -> (Box<[u8]>, u64) {
-    (name.into(), offset + u64::from(frame.is_after))
+    (name.into(), offset_at_frame(offset, frame))
+}
+
+fn offset_at_frame(offset: u64, frame: &Frame) -> u64 {
+    offset + u64::from(frame.is_after)
 }
 
 /// Returns the resolver's number of a file.

@@ -21,6 +21,7 @@
 //! A record of the BPF engine is a call. Its issued count is incremented where a call begins, and where a call without
 //! an entry ends, so nothing is added to it.
 
+use crate::event::verdict::Shortage;
 use crate::event::{EntryState, EventIndex, ExitState};
 use crate::session::{EventSpec, Role, Session};
 
@@ -43,6 +44,10 @@ pub struct Ledger {
     pub known_in_flight: u64,
     /// Calls that the BPF programs filtered out at their return, on request: neither issued nor printed here.
     pub left_out: u64,
+    /// Calls that the BPF programs skipped, because the user may not trace the programs that made them.
+    pub not_permitted: u64,
+    /// Data that is missing for other reasons than lost records.
+    pub shortages: Vec<Shortage>,
     /// Exits that are doubtful because of a gap: their calls are among those without an exit, or among the lost ones.
     pub untrusted_exits: u64,
     /// Returns of clone in the new task, which are not calls.

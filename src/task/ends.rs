@@ -6,7 +6,7 @@
 //! (`signal:signal_generate`), or if the kernel's exit code could be read. Otherwise the end is unknown here, and the
 //! status of wait(2) is used for the command.
 
-use super::signals::{PendingSignals, SentSignal, is_fatal};
+use super::signals::{PendingSignals, SentSignal, dumps_core, is_fatal};
 use crate::event::{Disposition, Signal, TaskEnd, TaskId};
 use rustc_hash::FxHashMap;
 
@@ -64,7 +64,7 @@ impl TaskEnds {
         let mut signal = process.sent.join(task.tid, delivered);
         if signal.disposition == Disposition::Default && is_fatal(signal.number) {
             signal.disposition = Disposition::Kills;
-            process.end.get_or_insert(TaskEnd::Killed(signal.number));
+            process.end.get_or_insert(killed_by(signal.number));
         }
         signal
     }
@@ -78,7 +78,7 @@ impl TaskEnds {
         }
         let only_number = || number.map(|number| Signal { number, ..Signal::default() });
         let signal = process.sent.fatal(number).or_else(only_number)?;
-        process.end = Some(TaskEnd::Killed(signal.number));
+        process.end = Some(killed_by(signal.number));
         Some(Signal { disposition: Disposition::Kills, ..signal })
     }
 
@@ -105,7 +105,11 @@ impl TaskEnds {
     pub fn end(&mut self, pid: i32, tid: i32) -> TaskEnd {
         let own = self.threads.remove(&tid);
         let Some(process) = self.processes.get_mut(&pid) else { return own.unwrap_or(TaskEnd::Unknown) };
-        let end = process.end.or(own).unwrap_or(TaskEnd::Unknown);
+        let end = match (process.end, own) {
+            // The exit code also says whether the kernel wrote a core dump.
+            (Some(TaskEnd::Killed { signal, .. }), Some(code @ TaskEnd::Killed { signal: same, .. })) if signal == same => code,
+            (end, own) => end.or(own).unwrap_or(TaskEnd::Unknown),
+        };
         process.threads = process.threads.saturating_sub(1);
         if process.threads == 0 {
             self.processes.remove(&pid);
@@ -116,7 +120,24 @@ impl TaskEnds {
 
 /// Decodes the status word of wait(2).
 pub fn of_status(status: i32) -> TaskEnd {
-    if libc::WIFEXITED(status) { TaskEnd::Exited(libc::WEXITSTATUS(status)) } else { TaskEnd::Killed(libc::WTERMSIG(status)) }
+    if libc::WIFEXITED(status) {
+        return TaskEnd::Exited(libc::WEXITSTATUS(status));
+    }
+    TaskEnd::Killed { signal: libc::WTERMSIG(status), core_dumped: Some(libc::WCOREDUMP(status)) }
+}
+
+/// Returns whether the kernel's exit code would add information to this end of a task.
+pub fn is_incomplete(end: TaskEnd) -> bool {
+    match end {
+        TaskEnd::Unknown => true,
+        TaskEnd::Killed { signal, core_dumped: None } => dumps_core(signal),
+        _ => false,
+    }
+}
+
+/// Returns the end by a signal for which it is not yet known whether the kernel wrote a core dump.
+fn killed_by(signal: i32) -> TaskEnd {
+    TaskEnd::Killed { signal, core_dumped: None }
 }
 
 #[cfg(test)]
@@ -154,9 +175,21 @@ mod tests {
             (shown, ends.end(1, 1))
         };
         assert_eq!(end(&[], None), ([None, None], TaskEnd::Unknown));
-        assert_eq!(end(&[SIGTERM], None), ([Some(SIGTERM), None], TaskEnd::Killed(SIGTERM)));
-        assert_eq!(end(&[SIGTERM, SIGKILL], None), ([Some(SIGKILL), None], TaskEnd::Killed(SIGKILL)));
-        assert_eq!(end(&[], Some(SIGTERM)), ([Some(SIGTERM), None], TaskEnd::Killed(SIGTERM)));
+        assert_eq!(end(&[SIGTERM], None), ([Some(SIGTERM), None], killed_by(SIGTERM)));
+        assert_eq!(end(&[SIGTERM, SIGKILL], None), ([Some(SIGKILL), None], killed_by(SIGKILL)));
+        assert_eq!(end(&[], Some(SIGTERM)), ([Some(SIGTERM), None], killed_by(SIGTERM)));
+    }
+
+    #[test]
+    fn the_exit_code_says_whether_a_core_was_dumped() {
+        for (code, core_dumped) in [(SIGSEGV, false), (SIGSEGV | 0x80, true)] {
+            let mut ends = TaskEnds::default();
+            ends.begin(1);
+            ends.delivered(TASK, signal(SIGSEGV, Disposition::Default));
+            ends.exit_code(1, code);
+            assert_eq!(ends.end(1, 1), TaskEnd::Killed { signal: SIGSEGV, core_dumped: Some(core_dumped) });
+        }
+        assert!(is_incomplete(killed_by(SIGSEGV)) && !is_incomplete(killed_by(SIGTERM)) && !is_incomplete(of_status(SIGSEGV)));
     }
 
     #[test]
@@ -167,7 +200,7 @@ mod tests {
             let disposition = ends.delivered(TASK, delivered).disposition;
             (disposition, ends.end(1, 1))
         };
-        assert_eq!(end(signal(SIGSEGV, Disposition::Default)), (Disposition::Kills, TaskEnd::Killed(SIGSEGV)));
+        assert_eq!(end(signal(SIGSEGV, Disposition::Default)), (Disposition::Kills, killed_by(SIGSEGV)));
         assert_eq!(end(signal(SIGSEGV, Disposition::Handled)), (Disposition::Handled, TaskEnd::Unknown));
         assert_eq!(end(signal(SIGCHLD, Disposition::Default)), (Disposition::Default, TaskEnd::Unknown));
     }

@@ -76,6 +76,12 @@ pub fn is_fatal(number: i32) -> bool {
     (1..=64).contains(&number) && ![SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH].contains(&number)
 }
 
+/// Returns whether the default action writes a core dump (signal(7)), if the limits of the process permit one.
+pub fn dumps_core(number: i32) -> bool {
+    use libc::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ};
+    [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS].contains(&number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

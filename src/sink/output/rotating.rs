@@ -1,7 +1,8 @@
 //! `--max-size` and `--rotate`: a file that has reached its maximum size is replaced by a new one, and old files are
 //! kept as FILE.1 (the newest) to FILE.N.
 //!
-//! A file ends with a complete line. A line that is longer than the maximum size has a file of its own.
+//! A file ends with a complete line. A line that is longer than the maximum size has a file of its own. Each file
+//! begins with the header of the output, if it has one.
 
 use super::path;
 use crate::interrupt::Waiter;
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 pub struct Rotating {
     path: PathBuf,
     rotation: Rotation,
+    /// The text that each file begins with.
+    header: Vec<u8>,
     /// The size of the present file in bytes.
     written: u64,
     /// The sizes of the old files in bytes, the newest first.
@@ -36,17 +39,26 @@ impl Rotating {
         }
         // The absolute path stays valid if rtrace changes its directory.
         let path = std::path::absolute(path)?;
-        Ok(Rotating { path, rotation, written: 0, old: Vec::new(), deleted: 0 })
+        Ok(Rotating { path, rotation, header: Vec::new(), written: 0, old: Vec::new(), deleted: 0 })
+    }
+
+    /// Sets the text that each file begins with.
+    pub fn begin_files_with(&mut self, header: &[u8]) {
+        self.header = header.to_vec();
     }
 
     /// Writes lines, and starts a new file between lines where the present one would become too large.
     pub fn write(&mut self, stream: &mut Stream, bytes: &[u8]) -> Result<(), Unwritten> {
         let mut written = 0;
         while written < bytes.len() {
+            if self.written == 0 && !self.header.is_empty() {
+                stream.write_all(&self.header).map_err(|unwritten| Unwritten { written, ..unwritten })?;
+                self.written = self.header.len() as u64;
+            }
             let rest = &bytes[written..];
             let room = self.rotation.max_size.saturating_sub(self.written);
             let fits = lines_within(rest, room);
-            if fits == 0 && self.written > 0 {
+            if fits == 0 && self.written > self.header.len() as u64 {
                 *stream = self.rotate().map_err(|error| Unwritten { error, written })?;
                 continue;
             }
@@ -111,6 +123,23 @@ fn first_line(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_rotated_file_begins_with_the_header() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        let file = path::create(&path).unwrap();
+        let mut output = Rotating::new(&path, &file, Rotation { max_size: 20, keep: 9 }).unwrap();
+        output.begin_files_with(b"header\n");
+        let mut stream = Stream::own(file, Waiter::Worker).unwrap();
+        output.write(&mut stream, b"12345\n12345\n12345\n").unwrap();
+        output.write(&mut stream, b"a line that is longer than a file\n12345\n").unwrap();
+        let read = |number| fs::read_to_string(output.numbered(number)).unwrap();
+        let files: Vec<String> = (0..=3).rev().map(read).collect();
+        let expected = ["12345\n12345\n", "12345\n", "a line that is longer than a file\n", "12345\n"];
+        assert_eq!(files, expected.map(|lines| format!("header\n{lines}")));
+        assert!(!output.numbered(4).exists());
+    }
 
     #[test]
     fn rotated_files_have_complete_lines_without_gaps() {

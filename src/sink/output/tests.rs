@@ -154,6 +154,22 @@ fn separate_output_has_a_file_per_process() {
 }
 
 #[test]
+fn each_file_begins_with_the_header() {
+    let directory = Directory::new();
+    for (name, separately, expected) in
+        [("one", false, [None, None, Some("header\na\nb\nc\n")]), ("each", true, [Some("header\na\nc\n"), Some("header\nb\n"), None])]
+    {
+        let mut output = open(request::Sink::File(directory.path(name)), separately).unwrap();
+        output.begin_files_with(b"header\n");
+        for (pid, text) in [(Some(7), "a\n"), (Some(8), "b\n"), (Some(7), "c\n")] {
+            output.write(pid, text.as_bytes()).unwrap();
+        }
+        let read = |ending: &str| std::fs::read_to_string(directory.path(&format!("{name}{ending}"))).ok();
+        assert_eq!([".7", ".8", ""].map(read), expected.map(|text| text.map(str::to_owned)), "{name}");
+    }
+}
+
+#[test]
 fn colours_are_used_on_terminals_unless_requested_otherwise() {
     let chosen = |color, terminal, no_color, force| chooses_color(color, terminal, no_color, force);
     assert!(chosen(Color::Always, false, true, false) && !chosen(Color::Never, true, false, true));

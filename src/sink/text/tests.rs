@@ -1,7 +1,6 @@
 use super::*;
 use crate::beauty::samples;
-use crate::event::{Call, EventIndex, ExitState, Loss, TaskEnd, TaskId, Time};
-use crate::gate::Account;
+use crate::event::{Call, ExitState, Loss, TaskEnd, TaskId, Time, Verdict};
 use crate::request::{self, Color};
 use crate::session::Session;
 use crate::sink::output::Output;
@@ -53,7 +52,7 @@ fn lines_are_written_together_at_the_tick() {
     sink.tick(&view).unwrap();
     assert_eq!(std::fs::read_to_string(&scratch.0).unwrap(), LINE);
     sink.event(&unknown, &view).unwrap();
-    sink.end(&TraceResult { ledger: &Ledger::default(), account: Account::default() }, &view).unwrap();
+    sink.end(&TraceResult { ledger: &Ledger::default(), verdict: &Verdict::default() }, &view).unwrap();
     let text = scratch.text("");
     assert!(text.starts_with(LINE) && text.contains("sh/20131 syscall_9990(0x1, 0x2, 0, 0, 0, 0)"), "{text}");
 }
@@ -83,7 +82,7 @@ fn separate_files_have_their_process_s_lines_and_gaps_are_common() {
     sink.tick(&view).unwrap();
     sink.event(&ended, &view).unwrap();
     sink.event(&samples::event(Time(1), EventKind::Lost(Loss { records: Some(2), after: None })), &view).unwrap();
-    sink.end(&TraceResult { ledger: &Ledger::default(), account: Account::default() }, &view).unwrap();
+    sink.end(&TraceResult { ledger: &Ledger::default(), verdict: &Verdict::default() }, &view).unwrap();
     assert_eq!(scratch.text(".20131"), LINE);
     assert_eq!(scratch.text(".5"), LINE.replace("20131", "6").repeat(2));
     assert_eq!(scratch.text(""), "     0.000 (         ): LOST 2 records on CPU 3 before 0.000\n");
@@ -111,11 +110,9 @@ fn losses_without_a_record_are_reported_at_the_end() {
     let scratch = Scratch::new("lost");
     let mut sink = sink(&scratch, false);
     let (session, tasks) = (Session::default(), Tasks::default());
-    let mut ledger = Ledger::default();
-    ledger.account(EventIndex(0)).lost = Some(12);
-    ledger.lost_placed = 10;
+    let verdict = Verdict { unplaced: 2, ..Verdict::default() };
     sink.end(
-        &TraceResult { ledger: &ledger, account: Account::default() },
+        &TraceResult { ledger: &Ledger::default(), verdict: &verdict },
         &View { session: &session, tasks: &tasks, now: Time(0), names: &Nameless },
     )
     .unwrap();
