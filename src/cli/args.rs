@@ -67,6 +67,9 @@ pub enum Sub {
         /// What to list, then a name or glob that selects from it; either may be left out
         #[arg(value_name = "KIND|GLOB", num_args = 0..=2)]
         words: Vec<String>,
+        /// Print one JSON object per line, with everything that is known about each thing (rtrace-json(5))
+        #[arg(long)]
+        json: bool,
     },
     /// Report what this user can trace here, what is missing, and which commands enable it
     Check {
@@ -79,6 +82,9 @@ pub enum Sub {
         /// The rtrace file that the members run, if it is not this one
         #[arg(long, value_name = "FILE", requires = "setup", value_hint = clap::ValueHint::FilePath)]
         program: Option<PathBuf>,
+        /// Print one JSON object per line (rtrace-json(5))
+        #[arg(long, conflicts_with = "setup")]
+        json: bool,
     },
     /// Add probes that stay after rtrace ends; list, show and delete them; write records of user events
     #[command(subcommand_required = true, arg_required_else_help = false)]
@@ -103,6 +109,9 @@ pub enum ProbeSub {
         /// Names or globs of the events to list: GROUP:EVENT or EVENT
         #[arg(value_name = "EVENT")]
         events: Vec<String>,
+        /// Print one JSON object per line (rtrace-json(5))
+        #[arg(long)]
+        json: bool,
     },
     /// Show the definition, fields, filter, triggers and histograms of an event
     Show {
@@ -274,7 +283,7 @@ pub struct SummaryArgs {
     /// Print a table for each such interval, and one for the whole trace at its end (a bare number is milliseconds)
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     pub interval: Option<u64>,
-    /// Print at most N rows of a table; 0 prints all [default: 12 with -a, otherwise all]
+    /// Print at most N rows of a table; 0 prints all [default: 12 with -a, otherwise all; all with --json]
     #[arg(long, value_name = "N")]
     pub max_summary: Option<u64>,
 }
@@ -303,6 +312,9 @@ pub struct LinesArgs {
     /// Print all arguments that are zero, even those for which nearly every caller passes zero
     #[arg(long)]
     pub show_zeros: bool,
+    /// Print all members of structs and up to 32 elements of arrays, instead of those that people look for first
+    #[arg(long)]
+    pub full: bool,
     /// Print a call that takes long while it is still in flight, and again when it returns [default: to a terminal or a
     /// pipe]
     #[arg(long, overrides_with = "no_pending")]

@@ -2,22 +2,25 @@
 //!
 //! Each line is one syscall, group, table, struct or event. It begins with the name, and blanks separate the columns,
 //! so that grep, cut and a person read the same lines. The exact name of a syscall, table, struct or group shows all
-//! that is known about it; structs are listed among the tables. Of the machine, only tracefs is read.
+//! that is known about it; structs are listed among the tables. Of the machine, only tracefs is read. With `--json`,
+//! each thing is an object that has everything that is known about it.
 
+mod json;
 mod row;
 mod structs;
+mod text;
 pub mod usdt;
 
 use super::ExitCode;
 use super::stdout;
-use crate::beauty::row::{ConstantTable, Groups, Struct, Syscall, TableKind};
+use crate::beauty::row::{ConstantTable, Groups, Struct, StructLayout, Syscall, TableConstant};
 use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
-use crate::kernel::tracefs::{Tracefs, TracefsError};
-use crate::request::Listing;
+use crate::kernel::tracefs::{EventName, Tracefs, TracefsError};
 use crate::request::select::GROUPS;
+use crate::request::{AnswerFormat, Listing};
+use crate::say;
 use crate::text::{glob, near};
 use anyhow::bail;
-use std::io::{self, Write};
 
 /// The things to list: rtrace's built-in tables, and the events in this kernel's tracefs.
 pub struct Catalog<'a> {
@@ -27,52 +30,109 @@ pub struct Catalog<'a> {
     pub tracefs: Result<Tracefs, TracefsError>,
 }
 
+/// The things of a catalog that match a pattern, in the order in which they are listed.
+pub struct Found<'a> {
+    items: Vec<Item<'a>>,
+    /// Why there are no events among these things, although the request includes events.
+    no_events: Option<String>,
+}
+
+/// A thing that is listed. `whole` means that the pattern is exactly its name.
+enum Item<'a> {
+    Syscall {
+        row: &'a Syscall,
+        seen_by: Option<SeenBy>,
+        whole: bool,
+    },
+    /// A syscall that has an event in this kernel, but no row in rtrace's tables.
+    SyscallWithoutRow {
+        event: String,
+    },
+    Group {
+        name: &'static str,
+        members: Vec<&'a str>,
+    },
+    Table {
+        table: &'a ConstantTable,
+        whole: bool,
+    },
+    /// A constant whose name matches the pattern.
+    Constant {
+        constant: &'a TableConstant,
+        table: &'a ConstantTable,
+    },
+    Struct {
+        of: &'static Struct,
+        whole: bool,
+    },
+    Event(EventName),
+}
+
+/// The tracepoints that show a syscall on this kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SeenBy {
+    /// The syscall's own tracepoints.
+    Event,
+    /// `raw_syscalls:sys_enter` and `raw_syscalls:sys_exit`.
+    RawSyscalls,
+}
+
 /// Prints the list on stdout.
 ///
 /// # Errors
 /// Nothing matches (the message suggests similar names), or events were asked for and tracefs cannot be read.
-pub fn list(what: Listing, pattern: Option<&str>) -> anyhow::Result<ExitCode> {
+pub fn list(what: Listing, pattern: Option<&str>, format: AnswerFormat) -> anyhow::Result<ExitCode> {
     let catalog = Catalog { syscalls: SYSCALLS, tables: TABLES, structs: STRUCTS, tracefs: Tracefs::find() };
-    let mut text = Vec::new();
-    write(what, pattern, &catalog, &mut text)?;
-    stdout::print(&text)
+    let found = find(what, pattern, &catalog)?;
+    match format {
+        AnswerFormat::Text => stdout::print(&text::lines(&found)?),
+        AnswerFormat::Json => {
+            if let Some(why) = &found.no_events {
+                say!("rtrace: no events are listed: {why}");
+            }
+            super::json::print("list", json::objects(&found, catalog.tracefs.as_ref().ok()))
+        }
+    }
 }
 
-/// Writes the lines of the list.
+/// Finds the things that match a pattern, or all of them if there is no pattern.
 ///
 /// # Errors
 /// Those of [`list`].
-pub fn write(what: Listing, pattern: Option<&str>, catalog: &Catalog, out: &mut Vec<u8>) -> anyhow::Result<()> {
-    let lister = Lister { catalog, pattern };
+pub fn find<'a>(what: Listing, pattern: Option<&str>, catalog: &'a Catalog<'a>) -> anyhow::Result<Found<'a>> {
+    let finder = Finder { catalog, pattern };
     let is_asked_for = |one: Listing| what == one || what == Listing::Everything;
+    let mut items = Vec::new();
+    let mut no_events = None;
     if is_asked_for(Listing::Syscalls) {
-        lister.syscalls(out)?;
+        finder.syscalls(&mut items);
     }
     if is_asked_for(Listing::Groups) {
-        lister.groups(out)?;
+        finder.groups(&mut items);
     }
     if is_asked_for(Listing::Tables) {
-        lister.tables(out)?;
-        lister.structs(out)?;
+        finder.tables(&mut items);
+        finder.structs(&mut items);
     }
     if is_asked_for(Listing::Events) {
-        match lister.events(out) {
-            // If other things have been listed, an unreadable tracefs is a remark and not an error.
-            Err(error) if what == Listing::Everything && !out.is_empty() => writeln!(out, "# no events: {error}")?,
-            Err(error) if what == Listing::Everything => bail!("{} (events: {error})", lister.no_match(what)),
-            result => result?,
+        match finder.events() {
+            Ok(events) => items.extend(events),
+            // If other things match, an unreadable tracefs is reported as a remark and not as an error.
+            Err(error) if what == Listing::Everything && !items.is_empty() => no_events = Some(error.to_string()),
+            Err(error) if what == Listing::Everything => bail!("{} (events: {error})", finder.no_match(what)),
+            Err(error) => return Err(error),
         }
     }
-    if out.is_empty() { bail!(lister.no_match(what)) } else { Ok(()) }
+    if items.is_empty() { bail!(finder.no_match(what)) } else { Ok(Found { items, no_events }) }
 }
 
-/// Writes those things of a catalog that match a pattern; all of them without a pattern.
-struct Lister<'a> {
+/// Finds the things of a catalog that match a pattern, or all of them if there is no pattern.
+struct Finder<'a, 'p> {
     catalog: &'a Catalog<'a>,
-    pattern: Option<&'a str>,
+    pattern: Option<&'p str>,
 }
 
-impl Lister<'_> {
+impl<'a> Finder<'a, '_> {
     fn matches(&self, name: &str) -> bool {
         self.pattern.is_none_or(|pattern| glob::matches(pattern.as_bytes(), name.as_bytes()))
     }
@@ -82,75 +142,55 @@ impl Lister<'_> {
         self.pattern == Some(name)
     }
 
-    fn syscalls(&self, out: &mut Vec<u8>) -> io::Result<()> {
+    fn syscalls(&self, items: &mut Vec<Item<'a>>) {
         let events = self.catalog.tracefs.as_ref().map(Tracefs::syscalls).ok();
-        let seen_by = |event: &str| match &events {
-            Some(events) if events.iter().any(|name| name == event) => "event",
-            Some(_) => "raw",
-            None => "?",
+        let seen_by = |event: &str| {
+            let events = events.as_ref()?;
+            Some(if events.iter().any(|name| name == event) { SeenBy::Event } else { SeenBy::RawSyscalls })
         };
-        for syscall in self.catalog.syscalls {
-            if self.is(syscall.name) || (self.is(syscall.event) && self.pattern.is_some_and(|name| !self.has_row(name))) {
-                row::full(syscall, seen_by(syscall.event), out)?;
-            } else if self.matches(syscall.name) {
-                row::line(syscall, seen_by(syscall.event), out)?;
+        for row in self.catalog.syscalls {
+            let whole = self.is(row.name) || (self.is(row.event) && self.pattern.is_some_and(|name| !self.has_row(name)));
+            if whole || self.matches(row.name) {
+                items.push(Item::Syscall { row, seen_by: seen_by(row.event), whole });
             }
         }
         let unknown = events.iter().flatten().filter(|event| self.catalog.syscalls.iter().all(|syscall| syscall.event != **event));
-        for event in unknown.filter(|event| self.matches(event)) {
-            writeln!(out, "{event:<24} {:>4} event {:<24} not in rtrace's tables: printed by the event's format file", "-", "-")?;
-        }
-        Ok(())
+        items.extend(unknown.filter(|event| self.matches(event)).map(|event| Item::SyscallWithoutRow { event: event.clone() }));
     }
 
     fn has_row(&self, name: &str) -> bool {
         self.catalog.syscalls.iter().any(|syscall| syscall.name == name)
     }
 
-    fn groups(&self, out: &mut Vec<u8>) -> io::Result<()> {
+    fn groups(&self, items: &mut Vec<Item<'a>>) {
         let bare = self.pattern.map(|pattern| pattern.strip_prefix('%').unwrap_or(pattern));
         for (name, group) in GROUPS {
-            if bare.is_some_and(|pattern| !glob::matches(pattern.as_bytes(), name.as_bytes())) {
-                continue;
+            if bare.is_none_or(|pattern| glob::matches(pattern.as_bytes(), name.as_bytes())) {
+                let members = self.catalog.syscalls.iter().filter(|s| s.groups.contains(*group)).map(|s| s.name).collect();
+                items.push(Item::Group { name, members });
             }
-            let members: Vec<&str> = self.catalog.syscalls.iter().filter(|s| s.groups.contains(*group)).map(|s| s.name).collect();
-            writeln!(out, "{:<24} {:>4} {}", format!("%{name}"), members.len(), members.join(" "))?;
         }
-        Ok(())
     }
 
-    fn tables(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        for table in self.catalog.tables {
-            if self.matches(table.name) {
-                let kind = match table.kind {
-                    TableKind::Flags => "flags",
-                    TableKind::Enum => "enum",
-                };
-                writeln!(out, "{:<24} {:>4} {kind:<5} {}", table.name, table.entries.len(), table.header)?;
-                if self.is(table.name) {
-                    constants(table, out)?;
-                }
-            }
-        }
+    fn tables(&self, items: &mut Vec<Item<'a>>) {
+        let tables = self.catalog.tables;
+        let matching = tables.iter().filter(|table| self.matches(table.name));
+        items.extend(matching.map(|table| Item::Table { table, whole: self.is(table.name) }));
         // The name of a constant finds the tables that have it.
-        let Some(pattern) = self.pattern else { return Ok(()) };
-        for table in self.catalog.tables {
-            let found = |name: &str| pattern.contains('_') && glob::matches(pattern.as_bytes(), name.as_bytes());
-            for entry in table.entries.iter().filter(|entry| found(entry.name)) {
-                writeln!(out, "{:<24} {:<18} {} {}", entry.name, format!("{:#x}", entry.value), table.name, table.header)?;
-            }
+        let Some(pattern) = self.pattern.filter(|pattern| pattern.contains('_')) else { return };
+        for table in tables {
+            let matching = table.entries.iter().filter(|entry| glob::matches(pattern.as_bytes(), entry.name.as_bytes()));
+            items.extend(matching.map(|constant| Item::Constant { constant, table }));
         }
-        Ok(())
     }
 
-    fn structs(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        for of in self.catalog.structs.iter().filter(|of| self.matches(of.name)) {
-            if self.is(of.name) { structs::full(of, out)? } else { structs::line(of, out)? }
-        }
-        Ok(())
+    /// Finds structs. A struct whose members are not known is not listed.
+    fn structs(&self, items: &mut Vec<Item<'a>>) {
+        let known = self.catalog.structs.iter().filter(|of| !matches!(of.layout, StructLayout::Opaque));
+        items.extend(known.filter(|of| self.matches(of.name)).map(|of| Item::Struct { of, whole: self.is(of.name) }));
     }
 
-    fn events(&self, out: &mut Vec<u8>) -> anyhow::Result<()> {
+    fn events(&self) -> anyhow::Result<Vec<Item<'a>>> {
         let tracefs = self.catalog.tracefs.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
         let found = match self.pattern.and_then(|pattern| pattern.split_once(':')) {
             Some((subsystem, name)) => tracefs.matching(subsystem, name)?,
@@ -160,10 +200,7 @@ impl Lister<'_> {
                 .filter(|event| self.matches(&event.name) || self.matches(&event.subsystem))
                 .collect(),
         };
-        for event in found {
-            writeln!(out, "{event}")?;
-        }
-        Ok(())
+        Ok(found.into_iter().map(Item::Event).collect())
     }
 
     /// Returns the error message for a pattern that matches nothing.
@@ -200,25 +237,6 @@ impl Lister<'_> {
         let has_subsystem = self.pattern.is_some_and(|pattern| pattern.contains(':'));
         all.into_iter().map(|event| if has_subsystem { event.to_string() } else { event.name }).collect()
     }
-}
-
-/// Writes the constants of a table, those of its multi-bit fields, and those whose values differ in other ABIs.
-fn constants(table: &ConstantTable, out: &mut Vec<u8>) -> io::Result<()> {
-    for entry in table.entries {
-        writeln!(out, "    {:<18} {}", format!("{:#x}", entry.value), entry.name)?;
-    }
-    for field in table.fields {
-        writeln!(out, "    {:<18} one of {}:", format!("{:#x}", field.mask), field.table.name)?;
-        for entry in field.table.entries {
-            writeln!(out, "        {:<14} {}", format!("{:#x}", entry.value), entry.name)?;
-        }
-    }
-    for (abi, twin) in table.per_abi {
-        let differing = twin.entries.iter().filter(|entry| !table.entries.contains(entry));
-        let names: Vec<String> = differing.map(|entry| format!("{}={:#x}", entry.name, entry.value)).collect();
-        writeln!(out, "    in {}: {}", abi.name(), names.join(" "))?;
-    }
-    Ok(())
 }
 
 /// Returns the names of groups; of a group with several names, the first one.

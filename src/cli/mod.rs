@@ -8,6 +8,7 @@ pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod habits;
+mod json;
 pub mod list;
 pub mod parse;
 pub mod parsed;

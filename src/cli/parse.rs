@@ -14,7 +14,7 @@ use super::config::Config;
 use super::habits;
 use super::short_help::SHORT_HELP;
 use super::words;
-use crate::request::{Listing, Request, Setup, Trace};
+use crate::request::{AnswerFormat, Listing, Request, Setup, Trace};
 use crate::text::near;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -70,8 +70,8 @@ pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop
 
 fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
     match subcommand {
-        Sub::List { words } => list(&words),
-        Sub::Check { setup: false, .. } => Ok(Request::Check),
+        Sub::List { words, json } => list(&words, answer_format(json)),
+        Sub::Check { setup: false, json, .. } => Ok(Request::Check(answer_format(json))),
         Sub::Check { group, program, .. } => setup(group, program),
         Sub::Probe { what } => Ok(Request::Probe(probe::probing(what))),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
@@ -206,13 +206,18 @@ fn read_config(around: &Surroundings) -> Result<Config, Stop> {
     Ok(config)
 }
 
-fn list(words: &[String]) -> Result<Request, Stop> {
+/// Returns the format of a command's answer: JSON with `--json`, otherwise text.
+fn answer_format(json: bool) -> AnswerFormat {
+    if json { AnswerFormat::Json } else { AnswerFormat::Text }
+}
+
+fn list(words: &[String], format: AnswerFormat) -> Result<Request, Stop> {
     if let [word] = words
         && let Some(program) = word.strip_prefix("usdt:")
     {
         return match program {
             "" => Err(wrong("usdt: needs a program or library: rtrace list usdt:/usr/bin/python3")),
-            program => Ok(Request::ListUsdt(PathBuf::from(program))),
+            program => Ok(Request::ListUsdt { program: PathBuf::from(program), format }),
         };
     }
     let kind = words.first().and_then(|word| {
@@ -224,11 +229,12 @@ fn list(words: &[String]) -> Result<Request, Stop> {
             _ => return None,
         })
     });
+    let of = |what, glob: Option<&String>| Ok(Request::List { what, glob: glob.cloned(), format });
     match (kind, words) {
-        (Some(what), [_]) => Ok(Request::List { what, glob: None }),
-        (Some(what), [_, glob]) => Ok(Request::List { what, glob: Some(glob.clone()) }),
-        (None, []) => Ok(Request::List { what: Listing::Everything, glob: None }),
-        (None, [glob]) => Ok(Request::List { what: Listing::Everything, glob: Some(glob.clone()) }),
+        (Some(what), [_]) => of(what, None),
+        (Some(what), [_, glob]) => of(what, Some(glob)),
+        (None, []) => of(Listing::Everything, None),
+        (None, [glob]) => of(Listing::Everything, Some(glob)),
         _ => Err(wrong(format!("`{}` cannot be listed, only syscalls, groups, events and tables can", words[0]))),
     }
 }

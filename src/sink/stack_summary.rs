@@ -2,13 +2,18 @@
 
 use super::output::SharedOutput;
 use super::{Sink, TraceResult, View};
+use crate::beauty::json::stack as stack_object;
 use crate::beauty::lookup;
 use crate::beauty::perf::frames;
 use crate::event::frame::ImageId;
 use crate::event::{Call, Event, EventKind, Stack};
 use crate::request::{Graphs, Weight};
+use crate::show::Style;
+use crate::text::json::{self, Bytes, Integer};
 use crate::text::number;
 use rustc_hash::FxHashMap;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::cmp::Reverse;
 use std::io;
 use std::sync::{Arc, PoisonError};
@@ -20,6 +25,7 @@ const PATHS_MAX: usize = 1 << 16;
 pub struct StackSummary {
     most: usize,
     weight: Weight,
+    style: Style,
     output: SharedOutput,
     calls: FxHashMap<Vec<u8>, FxHashMap<Key, Path>>,
     paths: usize,
@@ -41,9 +47,9 @@ struct Path {
 
 impl StackSummary {
     /// Creates the sink, or returns `None` if no stack summary is requested.
-    pub fn new(graphs: &Graphs, output: SharedOutput) -> Option<StackSummary> {
+    pub fn new(graphs: &Graphs, style: Style, output: SharedOutput) -> Option<StackSummary> {
         let most = usize::from(graphs.summary?);
-        Some(StackSummary { most, weight: graphs.weight, output, calls: FxHashMap::default(), paths: 0 })
+        Some(StackSummary { most, weight: graphs.weight, style, output, calls: FxHashMap::default(), paths: 0 })
     }
 
     fn call(&mut self, event: &Event, call: &Call) {
@@ -67,16 +73,21 @@ impl StackSummary {
         }
     }
 
-    fn print(&self, view: &View) -> Vec<u8> {
-        let mut out = b"\n Call paths:\n".to_vec();
-        let mut calls: Vec<(&Vec<u8>, u64, Vec<&Path>)> = Vec::new();
+    /// Returns the syscalls with their weights and their paths, the heaviest first.
+    fn sorted(&self) -> Vec<(&Vec<u8>, u64, Vec<&Path>)> {
+        let mut calls = Vec::new();
         for (name, paths) in &self.calls {
             let mut paths: Vec<&Path> = paths.values().collect();
             paths.sort_by_key(|path| (Reverse(self.weight(path)), path.stack.as_ref().map(|stack| stack.frames.len())));
             calls.push((name, paths.iter().map(|path| self.weight(path)).sum(), paths));
         }
         calls.sort_by_key(|(name, weight, _)| (Reverse(*weight), *name));
-        for (name, weight, paths) in calls {
+        calls
+    }
+
+    fn text(&self, view: &View) -> Vec<u8> {
+        let mut out = b"\n Call paths:\n".to_vec();
+        for (name, weight, paths) in self.sorted() {
             for path in paths.iter().take(self.most) {
                 out.extend_from_slice(b"\n   ");
                 out.extend_from_slice(name);
@@ -97,6 +108,41 @@ impl StackSummary {
         out.push(b'\n');
         out
     }
+
+    /// Returns an object for each path that is shown.
+    fn objects(&self, view: &View) -> serde_json::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        for (name, _, paths) in self.sorted() {
+            for path in paths.iter().take(self.most) {
+                let mut stack = Vec::new();
+                path.stack.iter().for_each(|of| stack_object::write(&mut stack, path.pid, of, view.names));
+                let object = PathObject {
+                    name: Bytes(name),
+                    calls: Integer(path.calls),
+                    total: Integer(path.total),
+                    paths: Integer(paths.len() as u64),
+                    stack: serde_json::from_slice(&stack).unwrap_or_default(),
+                };
+                json::line(&mut out, &object)?;
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The calls of one syscall from one path.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "call_path")]
+struct PathObject<'a> {
+    name: Bytes<'a>,
+    calls: Integer,
+    /// The sum of the durations in nanoseconds.
+    total: Integer,
+    /// The number of paths of this syscall, including those that are left out.
+    paths: Integer,
+    /// The frames, and the reason why the stack has no more of them.
+    #[serde(flatten)]
+    stack: Map<String, Value>,
 }
 
 impl Sink for StackSummary {
@@ -112,7 +158,10 @@ impl Sink for StackSummary {
     }
 
     fn end(&mut self, _: &TraceResult, view: &View) -> io::Result<()> {
-        let text = self.print(view);
+        let text = match self.style {
+            Style::Perf => self.text(view),
+            Style::Json => self.objects(view)?,
+        };
         Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &text)?)
     }
 }

@@ -4,10 +4,14 @@
 //! Groups are ordered by their number of events, the busiest first (perf trace prints it last). A call is counted once,
 //! when it has ended. A call whose entry or exit was not seen is counted but not timed. If the kernel dropped records,
 //! the head has the number of missing calls.
+//!
+//! The sink first computes the tables, and then formats them as text or as JSON objects. It writes them at the next
+//! tick, so that they follow the lines that were printed to the same output before.
 
 mod columns;
 mod groups;
 mod histogram;
+mod json;
 mod numbers;
 mod objects;
 mod stat;
@@ -18,12 +22,13 @@ use super::{Sink, TraceResult, View};
 use crate::beauty::stamp::Stamps;
 use crate::event::{Event, EventKind, TaskId, Time};
 use crate::session::{EventSpec, Role};
-use crate::show::{Mode, Show, SummaryBy, TimeFormat};
+use crate::show::{Mode, Show, Style, SummaryBy, TimeFormat};
 use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;
 use groups::{Groups, Span};
-use numbers::{Counts, GroupNumbers, Numbers};
-use objects::Objects;
+use numbers::{CallKey, Counts, GroupNumbers, Numbers};
+use objects::{ObjectId, Objects};
+use stat::Stat;
 use std::cmp::Reverse;
 use std::fmt::Write;
 use std::io;
@@ -39,6 +44,8 @@ pub struct Summary {
     /// The numbers since the present interval began, or since the start.
     numbers: Numbers,
     interval: Option<Interval>,
+    /// The formatted tables that are not written yet.
+    waiting: Vec<u8>,
     /// The number of calls that are printed only in the tables.
     calls: u64,
     /// Whether the last table could be written.
@@ -47,11 +54,29 @@ pub struct Summary {
 
 /// Options of the tables.
 struct TableOptions {
+    style: Style,
     by: SummaryBy,
     errnos: bool,
     histogram: bool,
     max_rows: Option<usize>,
     beside_lines: bool,
+}
+
+/// The table of a group.
+#[derive(Default)]
+struct Table {
+    group: u32,
+    counts: Counts,
+    /// All rows, in descending order of their total duration.
+    rows: Vec<Row>,
+}
+
+/// The time that tables cover.
+struct Period {
+    from: Time,
+    to: Time,
+    /// Whether the period is an interval of `--interval` and not the whole trace.
+    is_interval: bool,
 }
 
 /// The state of `--interval`.
@@ -74,6 +99,7 @@ impl Summary {
             show.interval.map(|length| Interval { length: length.max(1), begun: None, before: None, format: show.time, stamps: None });
         Summary {
             options: TableOptions {
+                style: show.style,
                 by: show.summary_by,
                 errnos: show.errno_summary,
                 histogram: show.histogram,
@@ -82,9 +108,10 @@ impl Summary {
             },
             output,
             groups: Groups::new(show.summary_by),
-            objects: Objects::new(show.summary_object.clone(), show.string_limit),
+            objects: Objects::new(show.summary_object.clone(), show.string_limit, show.style),
             numbers: Numbers::default(),
             interval,
+            waiting: Vec::new(),
             calls: 0,
             is_written: true,
         }
@@ -126,53 +153,94 @@ impl Summary {
         self.print_interval(begun, end, view)
     }
 
-    fn print_interval(&mut self, begun: Time, end: Time, view: &View) -> io::Result<()> {
+    fn print_interval(&mut self, from: Time, to: Time, view: &View) -> io::Result<()> {
         let numbers = std::mem::take(&mut self.numbers);
+        let tables = self.tables(&numbers, view.tasks);
         let Some(interval) = &mut self.interval else { return Ok(()) };
+        interval.before.get_or_insert_default().add(&numbers);
+        if self.options.style == Style::Json {
+            return self.print_objects(&tables, &Period { from, to, is_interval: true }, view);
+        }
         let stamps = interval.stamps.get_or_insert_with(|| Stamps::new(interval.format, view.session));
         let mut stamp = |time| {
             let mut text = Vec::new();
             stamps.moment(&mut text, time);
             String::from_utf8_lossy(&text).into_owned()
         };
-        let mut out = format!("\n Summary of events from {} to {}:\n\n", stamp(begun), stamp(end));
-        interval.before.get_or_insert_default().add(&numbers);
+        let mut out = format!("\n Summary of events from {} to {}:\n\n", stamp(from), stamp(to));
         if numbers.events() == 0 {
             out.push_str(" no events\n\n");
         }
-        self.tables(&mut out, &numbers, view.tasks);
-        self.write(&out)
+        self.print_tables(&mut out, &tables);
+        self.waiting.extend_from_slice(out.as_bytes());
+        Ok(())
+    }
+
+    /// Prints the tables of the whole trace.
+    fn print_trace(&mut self, ledger: &Ledger, view: &View) -> io::Result<()> {
+        match self.options.style {
+            Style::Json => {
+                let tables = self.tables_of_trace(view.tasks);
+                self.print_objects(&tables, &Period { from: view.session.started, to: view.now, is_interval: false }, view)
+            }
+            Style::Perf => {
+                let text = self.text(ledger, view.tasks);
+                self.waiting.extend_from_slice(text.as_bytes());
+                Ok(())
+            }
+        }
+    }
+
+    fn print_objects(&mut self, tables: &[Table], period: &Period, view: &View) -> io::Result<()> {
+        Ok(json::write(&mut self.waiting, tables, period, (&self.groups, &self.objects, &self.options), view.session)?)
     }
 
     fn text(&mut self, ledger: &Ledger, tasks: &Tasks) -> String {
         let mut out = String::from("\n Summary of events:\n\n");
         missing(&mut out, ledger);
-        let numbers = std::mem::take(&mut self.numbers);
-        self.tables(&mut out, &numbers, tasks);
-        self.numbers = numbers;
+        let tables = self.tables_of_trace(tasks);
+        self.print_tables(&mut out, &tables);
         out
     }
 
-    fn tables(&mut self, out: &mut String, numbers: &Numbers, tasks: &Tasks) {
+    fn tables_of_trace(&mut self, tasks: &Tasks) -> Vec<Table> {
+        let numbers = std::mem::take(&mut self.numbers);
+        let tables = self.tables(&numbers, tasks);
+        self.numbers = numbers;
+        tables
+    }
+
+    /// Returns the tables of a period, beginning with that of the busiest group.
+    fn tables(&mut self, numbers: &Numbers, tasks: &Tasks) -> Vec<Table> {
         let same = self.groups.resolve_cgroups(tasks);
-        let all = numbers.events();
         let mut groups = numbers.of_groups(&same);
         groups.sort_by_key(|(group, of)| (Reverse(of.counts.events), *group));
-        for (group, GroupNumbers { counts, stats }) in groups {
-            let calls: u64 = stats.values().map(|stat| stat.calls).sum();
-            self.head(out, group, &counts, (calls, all));
-            let mut legends: Vec<&str> = stats.keys().filter_map(|(object, _)| self.objects.legend(*object)).collect();
-            let row = |((object, key), stat): ((objects::ObjectId, numbers::CallKey), stat::Stat)| Row {
-                name: key.name(),
-                object: self.objects.name(object).to_owned(),
-                stat,
-            };
-            let rows = stats.into_iter().map(row).collect();
+        let row = |((object, call), stat): ((ObjectId, CallKey), Stat)| Row {
+            call,
+            name: call.name(),
+            object,
+            object_name: self.objects.name(object).to_owned(),
+            stat,
+        };
+        let table = |(group, GroupNumbers { counts, stats }): (u32, GroupNumbers)| {
+            let mut rows: Vec<Row> = stats.into_iter().map(row).collect();
+            table::sort(&mut rows);
+            Table { group, counts, rows }
+        };
+        groups.into_iter().map(table).collect()
+    }
+
+    fn print_tables(&self, out: &mut String, tables: &[Table]) {
+        let all = tables.iter().map(|table| table.counts.events).sum();
+        for Table { group, counts, rows } in tables {
+            let calls: u64 = rows.iter().map(|row| row.stat.calls).sum();
+            self.head(out, *group, counts, (calls, all));
             if self.options.by == SummaryBy::OneTable || self.objects.title().is_some() {
                 columns::write(out, rows, &self.options, self.objects.title());
             } else {
                 table::write(out, rows, &self.options);
             }
+            let mut legends: Vec<&str> = rows.iter().filter_map(|row| self.objects.legend(row.object)).collect();
             legends.sort_unstable();
             legends.dedup();
             legends.into_iter().for_each(|legend| _ = writeln!(out, "   {legend}"));
@@ -201,13 +269,21 @@ impl Summary {
         }
     }
 
-    fn write(&self, text: &str) -> io::Result<()> {
-        Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, text.as_bytes())?)
+    fn write_waiting(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let written = self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &self.waiting);
+        self.waiting.clear();
+        Ok(written?)
     }
 }
 
 impl Sink for Summary {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
+        if matches!(event.kind, EventKind::Notice(_)) {
+            return Ok(());
+        }
         self.print_finished_intervals(event.time, view)?;
         if !self.options.beside_lines {
             self.calls += event.kind.calls();
@@ -231,12 +307,14 @@ impl Sink for Summary {
                 aggregate.sums.iter().for_each(|sum| self.numbers.sum(group, sum, self.options.errnos));
             }
             EventKind::Pending(_) | EventKind::Signal(_) | EventKind::Exec { .. } | EventKind::Exit(_) | EventKind::Lost(_) => {}
+            EventKind::Notice(_) => {}
         }
         Ok(())
     }
 
     fn tick(&mut self, view: &View) -> io::Result<()> {
-        self.print_finished_intervals(view.now, view)
+        self.print_finished_intervals(view.now, view)?;
+        self.write_waiting()
     }
 
     fn end(&mut self, result: &TraceResult, view: &View) -> io::Result<()> {
@@ -247,8 +325,8 @@ impl Sink for Summary {
         if let Some(before) = self.interval.as_mut().and_then(|interval| interval.before.take()) {
             self.numbers.add(&before);
         }
-        let text = self.text(result.ledger, view.tasks);
-        let written = self.write(&text);
+        self.print_trace(result.ledger, view)?;
+        let written = self.write_waiting();
         self.is_written = written.is_ok();
         written
     }

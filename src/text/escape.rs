@@ -137,7 +137,7 @@ fn beyond_ascii(out: &mut Vec<u8>, bytes: &[u8]) -> usize {
 
 /// Returns whether a character could hide text from a reader: it moves the cursor, ends the line, changes the direction
 /// of text, or is invisible.
-fn is_deceptive(c: char) -> bool {
+pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }

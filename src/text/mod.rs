@@ -3,6 +3,7 @@
 pub mod caret;
 pub mod escape;
 pub mod glob;
+pub mod json;
 pub mod near;
 pub mod number;
 pub mod os_error;

@@ -19,12 +19,16 @@ mod edges;
 mod ending;
 mod errors;
 mod filters;
+#[cfg(feature = "bpf")]
+mod filters_inside;
 mod gdb;
 mod habits;
 mod handed_down;
 mod in_flight;
 mod interrupted;
 mod json;
+mod json_commands;
+mod json_lines;
 mod kernel_documents;
 mod kernel_names;
 mod kernel_probes;
@@ -39,6 +43,7 @@ mod messages;
 mod names;
 mod namespaces;
 mod needs;
+mod notices;
 #[cfg(feature = "bpf")]
 mod objects;
 mod output;
@@ -59,8 +64,12 @@ mod rights;
 mod schema;
 mod selection;
 mod signals;
+#[cfg(feature = "bpf")]
+mod sockopts;
 mod spans;
 mod stacks;
+#[cfg(feature = "bpf")]
+mod structs;
 mod summary;
 mod summary_of_cgroups;
 mod system_wide;

@@ -3,52 +3,58 @@
 //! An object has the known facts as typed values; formatting them as text is left to the reader. Unknown values are
 //! omitted, or `null` in an array.
 
-mod value;
+mod end;
+mod other;
+#[cfg(test)]
+mod round_trip;
+pub mod stack;
+mod tracepoint;
+pub mod value;
 mod write;
 
-use super::decode::{Argument, Context, Decoded};
-use super::style::{EventVerdict, Style, StyleContext, Verdict};
+use super::decode::{Argument, Context, Decoded, Values};
+use super::special::Special;
+use super::style::{Style, StyleContext};
 use super::tracepoint::TracepointDecoder;
-use super::value::{Returned, Value};
+use super::value::Returned;
 use super::{errno, lookup};
-use crate::event::frame::StackEnd;
-use crate::event::{
-    Call, Caller, Disposition, EntryState, Event, EventIndex, EventKind, ExitState, Fault, Loss, MapRef, Signal, Stack, TaskEnd, Time,
-};
-use crate::session::{EventSpec, Session};
+use crate::event::{Call, EntryState, Event, EventKind, ExitState, Time, Verdict};
+use crate::session::{Scope, Session};
+use stack::stack;
 use write::{Elements, object};
 
 /// The version of the schema. It increases when an existing member changes or is removed, and stays the same when
 /// members are added.
-const SCHEMA: u64 = 1;
+pub const SCHEMA: u64 = 1;
 
 /// The JSON style, which writes each event as an object.
 pub struct Json {
     string_limit: usize,
-    has_begun: bool,
+    /// The first object, which describes the trace.
+    header: Vec<u8>,
     /// Decoders by event index, created at the first record of an event.
     tracepoints: Vec<Option<TracepointDecoder>>,
 }
 
 impl Json {
     /// Creates the style. `string_limit` is the maximum number of bytes of a string that is not a path.
-    pub fn new(string_limit: usize) -> Json {
-        Json { string_limit, has_begun: false, tracepoints: Vec::new() }
-    }
-
-    /// Writes the first object, which describes the trace, unless it was written before.
-    fn begin(&mut self, out: &mut Vec<u8>, session: &Session) {
-        if std::mem::replace(&mut self.has_begun, true) {
-            return;
-        }
-        line(out, |o| {
+    pub fn new(string_limit: usize, session: &Session) -> Json {
+        let mut header = Vec::new();
+        line(&mut header, |o| {
             o.word("type", "trace");
             o.uint("schema", SCHEMA);
             o.word("rtrace", env!("CARGO_PKG_VERSION"));
             o.bytes("release", session.release.as_bytes());
             o.word("abi", session.abi.name());
+            let scope = match session.scope {
+                Scope::Command => "command",
+                Scope::Tasks => "tasks",
+                Scope::System => "system",
+            };
+            o.word("scope", scope);
             time(o, "started", session.started, session);
         });
+        Json { string_limit, header, tracepoints: Vec::new() }
     }
 
     fn call(&self, o: &mut Elements, event: &Event, call: &Call, context: &StyleContext) {
@@ -80,76 +86,30 @@ impl Json {
             time(o, "start", call.id.start, context.session);
         }
         call.duration().iter().for_each(|duration| o.uint("duration", *duration));
+        let has_none = decoded.row().is_some_and(|row| row.args.is_empty());
         match call.args {
-            Some(_) => o.array("arguments", |a| decoded.args().for_each(|of| object(a.item(), |o| argument(o, call, &of)))),
-            None => o.member("arguments").extend_from_slice(b"null"),
+            None if !has_none => o.member("arguments").extend_from_slice(b"null"),
+            _ => o.array("arguments", |a| decoded.args().for_each(|of| object(a.item(), |o| argument(o, call, &of)))),
         }
         if let ExitState::Returned { ret, .. } = call.exit {
             o.object("return", |o| returned(o, ret, &decoded.returned()));
         }
+        o.mark("executes", decoded.row().is_some_and(|row| row.does == Special::Execve));
         o.mark("shown_pending", call.shown_pending && call.exit != ExitState::Pending);
         if call.lost_before > 0 {
             o.uint("lost_before", call.lost_before);
         }
         stack(o, event, call.stack.as_deref(), context);
     }
-
-    fn tracepoint(
-        &mut self,
-        o: &mut Elements,
-        event: &Event,
-        (index, spec): (EventIndex, &EventSpec),
-        (raw, caller): (&[u8], Option<&Caller>),
-        context: &StyleContext,
-    ) {
-        o.bytes("name", spec.name.as_bytes());
-        spec.terms.name.iter().for_each(|name| o.bytes("called", name.as_bytes()));
-        let place = usize::from(index.0);
-        if self.tracepoints.len() <= place {
-            self.tracepoints.resize_with(place + 1, || None);
-        }
-        let Some(format) = &spec.format else { return };
-        let Session { abi, copied_bytes, .. } = context.session;
-        let decoder = self.tracepoints[place]
-            .get_or_insert_with(|| TracepointDecoder::new(format, spec.terms.function.as_deref(), *abi, *copied_bytes));
-        if let Some((function, returned_to)) = decoder.returned(raw) {
-            o.object("function", |o| {
-                o.hex("address", function);
-                let named = spec.terms.function.as_ref().map(|name| (name.as_bytes().into(), 0)).or_else(|| context.names.kernel(function));
-                symbol(o, named);
-            });
-            o.object("returned_to", |o| {
-                o.hex("address", returned_to);
-                match caller {
-                    Some(caller) => {
-                        symbol(o, context.names.function(event.task.pid, &caller.frame));
-                        map(o, "file", Some(&caller.place));
-                    }
-                    None => symbol(o, context.names.kernel(returned_to)),
-                }
-            });
-        }
-        o.array("fields", |a| {
-            for (name, value) in decoder.decode(raw, context.comm) {
-                object(a.item(), |o| {
-                    o.bytes("name", name.as_bytes());
-                    match value {
-                        Value::Code(address) => o.object("value", |o| {
-                            o.hex("code", address);
-                            symbol(o, context.names.kernel(address));
-                        }),
-                        value => value::write(o.member("value"), &value),
-                    }
-                });
-            }
-        });
-    }
 }
 
 impl Style for Json {
+    fn header(&self) -> &[u8] {
+        &self.header
+    }
+
     fn event(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
         let session = context.session;
-        self.begin(out, session);
         let kind = match &event.kind {
             EventKind::Call(_) => "call",
             EventKind::Pending(_) => "pending",
@@ -157,7 +117,8 @@ impl Style for Json {
             EventKind::Fault(_) => "fault",
             EventKind::Signal(_) => "signal",
             EventKind::Exit(_) => "exit",
-            EventKind::Lost(loss) => return lost(out, event, *loss, session),
+            EventKind::Lost(loss) => return other::lost(out, event, *loss, session),
+            EventKind::Notice(notice) => return end::notice(out, event, notice, session),
             EventKind::Tracepoint { .. } | EventKind::Aggregate(_) | EventKind::Fork { .. } | EventKind::Exec { .. } => return,
         };
         line(out, |o| {
@@ -166,6 +127,7 @@ impl Style for Json {
             o.int("pid", i64::from(event.task.pid));
             o.int("tid", i64::from(event.task.tid));
             event.comm.iter().for_each(|comm| o.bytes("comm", comm));
+            (context.cgroup)(event.task.tid).iter().for_each(|cgroup| o.bytes("cgroup", cgroup));
             o.uint("cpu", u64::from(event.cpu));
             match &event.kind {
                 EventKind::Call(call) | EventKind::Pending(call) => self.call(o, event, call, context),
@@ -176,41 +138,18 @@ impl Style for Json {
                     stack(o, event, of.as_deref(), context);
                 }
                 EventKind::Fault(of) => {
-                    fault(o, of);
+                    other::fault(o, of);
                     stack(o, event, of.stack.as_deref(), context);
                 }
-                EventKind::Signal(of) => signal(o, of),
-                EventKind::Exit(end) => task_end(o, *end),
+                EventKind::Signal(of) => other::signal(o, of, context),
+                EventKind::Exit(end) => other::task_end(o, *end),
                 _ => {}
             }
         });
     }
 
-    fn end(&mut self, out: &mut Vec<u8>, verdict: &Verdict, session: &Session) {
-        self.begin(out, session);
-        line(out, |o| {
-            o.word("type", "end");
-            if let Some(calls) = &verdict.calls {
-                o.object("calls", |o| {
-                    o.uint("issued", calls.issued);
-                    o.uint("shown", calls.shown);
-                    o.uint("lost", calls.lost);
-                    o.uint("held_back", calls.held_back);
-                    o.uint("given_up", calls.given_up);
-                });
-            }
-            o.array("events", |a| {
-                for EventVerdict { name, issued, received, lost } in &verdict.events {
-                    object(a.item(), |o| {
-                        o.bytes("name", name.as_bytes());
-                        o.uint("issued", *issued);
-                        o.uint("received", *received);
-                        o.uint("lost", *lost);
-                    });
-                }
-            });
-            o.uint("unplaced_losses", verdict.unplaced);
-        });
+    fn end(&mut self, out: &mut Vec<u8>, verdict: &Verdict, _: &Session) {
+        line(out, |o| end::end(o, verdict));
     }
 }
 
@@ -244,6 +183,8 @@ fn argument(o: &mut Elements, call: &Call, argument: &Argument) {
         for (name, value) in [("entry", values.entry()), ("exit", values.exit())] {
             value.into_iter().for_each(|value| value::write(o.member(name), value));
         }
+        let is_default = matches!(&values, Values::Entry(only) | Values::Exit(only) if argument.is_default(only));
+        o.mark("default", is_default);
     }
 }
 
@@ -258,128 +199,5 @@ fn returned(o: &mut Elements, raw: i64, returned: &Returned) {
             o.mark("restarts", matches!(returned, Returned::Restart(_)));
         }
         Returned::Never | Returned::Unseen | Returned::Pending => {}
-    }
-}
-
-fn symbol(o: &mut Elements, named: Option<(Box<[u8]>, u64)>) {
-    if let Some((name, offset)) = named {
-        o.bytes("symbol", &name);
-        o.uint("offset", offset);
-    }
-}
-
-fn map(o: &mut Elements, name: &str, map: Option<&MapRef>) {
-    if let Some(map) = map {
-        o.object(name, |o| {
-            o.bytes("path", &map.path);
-            o.hex("offset", map.offset);
-            o.mark("executable", map.executable);
-        });
-    }
-}
-
-fn fault(o: &mut Elements, fault: &Fault) {
-    o.word("fault", if fault.major { "major" } else { "minor" });
-    o.hex("ip", fault.ip);
-    map(o, "ip_file", fault.ip_at.as_ref());
-    o.hex("address", fault.address);
-    map(o, "address_file", fault.address_at.as_ref());
-}
-
-fn signal(o: &mut Elements, signal: &Signal) {
-    value::write(o.member("signal"), &Value::Signal(signal.number));
-    o.word(
-        "fate",
-        match signal.disposition {
-            Disposition::Default => "default",
-            Disposition::Kills => "kills",
-            Disposition::Handled => "handled",
-            Disposition::Ignored => "ignored",
-        },
-    );
-    if let Some(sender) = &signal.sender {
-        o.object("sender", |o| {
-            o.int("pid", i64::from(sender.pid));
-            o.int("tid", i64::from(sender.tid));
-        });
-    }
-    o.object("siginfo", |o| {
-        o.int("si_signo", i64::from(signal.number));
-        signal.errno.iter().for_each(|errno| o.int("si_errno", i64::from(*errno)));
-        if let Some(code) = signal.code {
-            value::write(o.member("si_code"), &Value::SignalCode { signal: signal.number, code });
-        }
-        let of = &signal.info;
-        let numbers = [
-            ("si_pid", of.pid.map(i64::from)),
-            ("si_uid", of.uid.map(i64::from)),
-            ("si_status", of.status.map(i64::from)),
-            ("si_utime", of.utime),
-            ("si_stime", of.stime),
-            ("si_timerid", of.timer.map(i64::from)),
-            ("si_overrun", of.overrun.map(i64::from)),
-            ("si_band", of.band),
-            ("si_fd", of.fd.map(i64::from)),
-            ("si_syscall", of.call.map(i64::from)),
-            ("si_arch", of.arch.map(i64::from)),
-        ];
-        numbers.iter().for_each(|(name, number)| number.iter().for_each(|number| o.int(name, *number)));
-        for (name, address) in [("si_addr", of.address), ("si_value", of.value), ("si_call_addr", of.call_address)] {
-            address.iter().for_each(|address| o.hex(name, *address));
-        }
-    });
-}
-
-fn task_end(o: &mut Elements, end: TaskEnd) {
-    match end {
-        TaskEnd::Exited(status) => o.int("status", i64::from(status)),
-        TaskEnd::Killed(signal) => value::write_signal(o.member("killed"), signal),
-        TaskEnd::Unknown => o.mark("unknown", true),
-        TaskEnd::NotTraced => o.mark("not_traced", true),
-    }
-}
-
-/// Writes the line of lost records. A ring buffer lost them, so the object has no task.
-fn lost(out: &mut Vec<u8>, event: &Event, loss: Loss, session: &Session) {
-    line(out, |o| {
-        o.word("type", "lost");
-        time(o, "time", event.time, session);
-        o.uint("cpu", u64::from(event.cpu));
-        loss.records.iter().for_each(|records| o.uint("records", *records));
-        loss.after.iter().for_each(|after| time(o, "after", *after, session));
-    });
-}
-
-fn stack(o: &mut Elements, event: &Event, stack: Option<&Stack>, context: &StyleContext) {
-    let Some(stack) = stack else { return };
-    o.array("stack", |a| {
-        context.names.frames(event.task.pid, stack, &mut |frame| {
-            object(a.item(), |o| {
-                o.hex("address", frame.address);
-                frame.file.iter().for_each(|file| o.bytes("file", file));
-                frame.function.iter().for_each(|function| o.bytes("function", function));
-                if let Some((file, line)) = frame.line {
-                    o.bytes("source", file);
-                    o.uint("line", u64::from(line));
-                }
-                o.mark("kernel", frame.kernel);
-            });
-        });
-    });
-    if let Some(end) = stack.end.filter(|end| *end != StackEnd::Root) {
-        let why = match end {
-            StackEnd::Root => "root",
-            StackEnd::Limit => "limit",
-            StackEnd::Truncated => "truncated",
-            StackEnd::OtherStack { .. } => "other_stack",
-            StackEnd::NoRule { .. } => "no_unwind_rule",
-            StackEnd::Unread { .. } => "file_not_read",
-            StackEnd::NoRegister { .. } | StackEnd::NoRegisters => "no_registers",
-            StackEnd::Unmapped { .. } => "unmapped",
-            StackEnd::NoCode { .. } => "no_code",
-            StackEnd::NoProgress { .. } => "no_progress",
-            StackEnd::ReturnProbe => "return_probe",
-        };
-        o.word("stack_ends", why);
     }
 }

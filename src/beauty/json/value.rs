@@ -1,14 +1,16 @@
 //! Writes values as JSON: typed, and with full names of constants. rtrace-json(5) documents each form.
 
-use super::write::{Elements, array, hex, int, object, uint};
+use super::write::{Elements, array, bytes, hex, int, object, uint, word};
 use crate::beauty::file::is_set;
 use crate::beauty::row::ConstantTable;
 use crate::beauty::signal;
 use crate::beauty::table::FlagPart;
-use crate::beauty::tables::constants::{PTRACE_EVENT, SOCKET_FAMILY};
-use crate::beauty::value::{ArrayValue, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
+use crate::beauty::tables::constants::{ETHERNET_PROTOCOL, NETLINK_FAMILY, PTRACE_EVENT, SOCKET_FAMILY};
+use crate::beauty::value::{ArrayValue, BytesForm, FieldBytes, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
 use crate::event::{File, Socket, SocketAddresses, UnixName};
+use crate::kernel::print_fmt::NamedNumber;
 use crate::text::number;
+use smallvec::SmallVec;
 use std::net::SocketAddr;
 
 const AT_FDCWD: i32 = -100;
@@ -27,7 +29,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
         }),
         Value::Code(address) => object(out, |o| o.hex("code", *address)),
         Value::Flags { table, bits } => flags(out, table, *bits),
-        Value::Symbol { table, value } => constant(out, table.name(*value), |o| o.uint("value", *value)),
+        Value::Symbol { table, value } => symbol(out, table, *value),
         Value::Fd { fd, file } => object(out, |o| descriptor(o, *fd, *file)),
         Value::DirFd { fd, file } => object(out, |o| {
             if *fd == AT_FDCWD {
@@ -45,7 +47,13 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
             o.uint("here", u64::from(*initial));
         }),
         Value::Signal(signal) => write_signal(out, *signal),
-        Value::SignalCode { signal: of, code } => constant(out, signal::code_name(*of, *code), |o| o.int("value", i64::from(*code))),
+        Value::SignalCode { signal: of, code } => {
+            let name = signal::code_name(*of, *code);
+            constant(out, name, |o| {
+                o.int("value", i64::from(*code));
+                o.mark("decimal", name.is_none());
+            });
+        }
         Value::Dev { major, minor } => object(out, |o| {
             o.uint("major", u64::from(*major));
             o.uint("minor", u64::from(*minor));
@@ -53,10 +61,11 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
         Value::Str(text) => string(out, text),
         Value::Ip(address) => object(out, |o| o.word("ip", &address.to_string())),
         Value::WaitStatus(status) => object(out, |o| o.object("wait_status", |o| wait_status(o, *status))),
-        Value::Formatted { text, number } => object(out, |o| {
-            o.bytes("formatted", text.as_bytes());
-            number.iter().for_each(|number| o.uint("value", *number));
-        }),
+        Value::SocketAddress(address) => object(out, |o| socket_address(o, *address)),
+        Value::Named(named) => object(out, |o| named_number(o, named)),
+        Value::Char(byte) => object(out, |o| o.uint("char", u64::from(*byte))),
+        Value::Bytes(field) => object(out, |o| field_bytes(o, field)),
+        Value::UnreadText => object(out, |o| o.mark("unread", true)),
         Value::Uncopied { address, count, or_more } => object(out, |o| {
             o.uint("strings", *count);
             o.mark("or_more", *or_more);
@@ -76,8 +85,20 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
         }),
         Value::Array(list) => object(out, |o| write_list(o, "array", list)),
         Value::AllBut(list) => object(out, |o| write_list(o, "all_but", list)),
+        // JSON has the entries themselves. This brief form is for perf style.
+        Value::Entries { first, .. } => object(out, |o| write_list(o, "array", first)),
         Value::Unknown => out.extend_from_slice(b"null"),
     }
+}
+
+fn field_bytes(o: &mut Elements, field: &FieldBytes) {
+    let form = match field.form {
+        BytesForm::Plain => "data",
+        BytesForm::Mac => "mac",
+        BytesForm::Uuid => "uuid",
+    };
+    o.word(form, &field.to_string());
+    o.mark("more", field.more);
 }
 
 fn write_members(o: &mut Elements, members: &[(&'static str, Value)]) {
@@ -97,22 +118,71 @@ fn write_address(o: &mut Elements, address: u64) {
     }
 }
 
-/// Writes the names of a flag word's parts, and the bits without a name as a number.
+/// Writes the names of the flags in a number, the bits without a name as a number, and the prefixes of the names.
 fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
-    let (mut rest, mut rest_is_there) = (0, false);
+    let mut rest = 0;
+    // Bit fields have tables of their own.
+    let mut prefixes: SmallVec<[&str; 2]> = SmallVec::new();
     object(out, |o| {
         o.array("flags", |a| {
             for part in table.flags(bits) {
                 match part {
-                    FlagPart::Constant { name, .. } => super::write::word(a.item(), name),
-                    FlagPart::Rest(bits) => (rest, rest_is_there) = (bits, true),
+                    FlagPart::Constant { table, name } => {
+                        if has_prefix(table, name) && !prefixes.contains(&table.prefix) {
+                            prefixes.push(table.prefix);
+                        }
+                        word(a.item(), name);
+                    }
+                    FlagPart::Rest(bits) => rest = bits,
                 }
             }
         });
-        if rest_is_there && rest != 0 {
+        if rest != 0 {
             o.hex("rest", rest);
         }
+        if !prefixes.is_empty() {
+            o.array("prefixes", |a| prefixes.iter().for_each(|prefix| word(a.item(), prefix)));
+        }
     });
+}
+
+/// Writes a constant of a table, with the prefix of its name.
+fn symbol(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
+    let name = table.name(value);
+    constant(out, name, |o| {
+        o.uint("value", value);
+        if name.is_some_and(|name| has_prefix(table, name)) {
+            o.array("prefixes", |a| word(a.item(), table.prefix));
+        }
+    });
+}
+
+/// Returns whether the name is longer than the prefix of its table.
+#[inline]
+fn has_prefix(table: &'static ConstantTable, name: &'static str) -> bool {
+    table.short(name).len() != name.len()
+}
+
+/// Writes the names that an event's print format has for a number, and the separators between them unless all are `|`.
+fn named_number(o: &mut Elements, named: &NamedNumber) {
+    o.array("names", |a| named.names.iter().for_each(|name| bytes(a.item(), name.name.as_bytes())));
+    if named.names.iter().skip(1).any(|name| name.separator != "|") {
+        o.array("separators", |a| named.names.iter().skip(1).for_each(|name| bytes(a.item(), name.separator.as_bytes())));
+    }
+    if named.rest != 0 {
+        o.hex("rest", named.rest);
+    }
+    o.uint("value", named.number);
+}
+
+fn socket_address(o: &mut Elements, address: SocketAddr) {
+    o.word("ip", &address.ip().to_string());
+    o.uint("port", u64::from(address.port()));
+    if let SocketAddr::V6(address) = address
+        && address.scope_id() != 0
+    {
+        o.uint("scope", u64::from(address.scope_id()));
+    }
 }
 
 /// Writes a number with its name; the name is `null` if the number has none.
@@ -155,7 +225,7 @@ fn wait_status(o: &mut Elements, status: WaitStatus) {
         StateChange::Stopped { signal, event } => {
             write_signal(o.member("stopped"), signal);
             if let Some(event) = event.map(u64::from) {
-                constant(o.member("event"), PTRACE_EVENT.name(event), |o| o.uint("value", event));
+                symbol(o.member("event"), &PTRACE_EVENT, event);
             }
         }
         StateChange::Killed { signal, dumped } => {
@@ -207,7 +277,7 @@ fn write_socket(o: &mut Elements, socket: &Socket) {
     }
     if socket.family != 0 {
         let family = u64::from(socket.family);
-        constant(o.member("family"), SOCKET_FAMILY.name(family), |o| o.uint("value", family));
+        symbol(o.member("family"), &SOCKET_FAMILY, family);
     }
     match &socket.ends {
         SocketAddresses::Unknown => {}
@@ -226,11 +296,11 @@ fn write_socket(o: &mut Elements, socket: &Socket) {
             }
         }
         SocketAddresses::Netlink { protocol, port } => {
-            o.uint("number", u64::from(*protocol));
+            symbol(o.member("number"), &NETLINK_FAMILY, u64::from(*protocol));
             o.uint("port", u64::from(*port));
         }
         SocketAddresses::Packet { protocol, interface } => {
-            o.uint("number", u64::from(*protocol));
+            symbol(o.member("number"), &ETHERNET_PROTOCOL, u64::from(*protocol));
             o.uint("interface", u64::from(*interface));
         }
         SocketAddresses::Vsock { local, remote } => {
@@ -246,10 +316,7 @@ fn write_socket(o: &mut Elements, socket: &Socket) {
 
 fn internet(o: &mut Elements, name: &str, address: SocketAddr) {
     if is_set(address) {
-        o.object(name, |o| {
-            o.word("ip", &address.ip().to_string());
-            o.uint("port", u64::from(address.port()));
-        });
+        o.object(name, |o| socket_address(o, address));
     }
 }
 

@@ -1,11 +1,12 @@
 use super::*;
 use crate::kernel::tracefs::NoMount;
+use serde_json::{Value, json};
 
 fn support() -> TracingSupport {
     TracingSupport {
         release: "6.18.0".into(),
         is_locked_down: false,
-        tracefs: Ok("/sys/kernel/tracing".into()),
+        tracefs: Ok(Some("/sys/kernel/tracing".into())),
         raw_syscalls: Some(443),
         syscall_events: 360,
         vfs_getname: false,
@@ -27,9 +28,15 @@ fn support() -> TracingSupport {
 }
 
 fn reported(support: &TracingSupport, try_open: TryOpen) -> (String, ExitCode) {
-    let mut out = Vec::new();
-    let code = report(support, try_open, &mut out).unwrap();
-    (String::from_utf8(out).unwrap(), code)
+    let report = report(support, try_open);
+    (report.items.iter().map(Item::line).collect(), report.exit_code())
+}
+
+/// Returns the object of an item.
+fn object(support: &TracingSupport, try_open: TryOpen, item: &str) -> Value {
+    let items = report(support, try_open).items;
+    let objects = items.iter().map(|item| serde_json::to_value(item).unwrap());
+    objects.into_iter().find(|object| object["item"] == item).unwrap()
 }
 
 fn line<'t>(text: &'t str, thing: &str) -> &'t str {
@@ -47,6 +54,39 @@ fn root_can_trace_everything() {
     let (text, _) = reported(&TracingSupport { bpf: Err("no BPF here (os error 1)".into()), ..support() }, &|_| Ok(()));
     let without = "limited  engine           tracepoint: addresses instead of strings; bpf: no BPF here";
     assert_eq!(line(&text, "engine"), without);
+}
+
+#[test]
+fn an_object_has_the_numbers_of_the_finding_and_the_remedy() {
+    let mut support = support();
+    support.privileges = Privileges { capabilities: 0, uid: 1000, paranoid: Some(1), ..support.privileges };
+    let refused = |_| Err(io::Error::from_raw_os_error(13));
+    let object = |item: &str| object(&support, &refused, item);
+    let expected = json!({
+        "type": "check_item",
+        "item": "own commands",
+        "state": "missing",
+        "finding": "perf_event_open: Permission denied",
+        "facts": {"errno": 13},
+        "command": "rtrace check --setup"
+    });
+    assert_eq!(object("own commands"), expected);
+    assert_eq!(object("perf events")["facts"], json!({"cap_perfmon": false, "perf_event_paranoid": 1}));
+    assert_eq!(object("descriptors")["facts"], json!({"limit": 4096, "needed": 112, "syscalls_by_name": 498}));
+    assert_eq!(object("ring memory")["facts"], json!({"bytes_per_cpu": 2564 * 1024}));
+    assert_eq!(object("kprobes")["facts"], json!({"option": "CONFIG_KPROBE_EVENTS"}));
+    assert_eq!((&object("kernel")["state"], &object("uprobes")["state"]), (&json!("ok"), &json!("ok")));
+    assert_eq!(object("path names")["facts"], json!({"methods": []}));
+}
+
+#[test]
+fn root_in_a_container_gets_advice_in_a_member_of_its_own() {
+    let mut support = support();
+    (support.privileges.is_in_user_namespace, support.bpf) = (true, Err("no BPF here (os error 1)".into()));
+    let own = object(&support, &|_| Err(io::Error::from_raw_os_error(1)), "own commands");
+    assert!(own["advice"].as_str().unwrap().contains("`--userns=host --cap-add SYS_ADMIN`") && own["command"].is_null(), "{own}");
+    assert_eq!(own["finding"], "perf_event_open: Operation not permitted");
+    assert_eq!(object(&support, &|_| Ok(()), "engine")["facts"], json!({"bpf": "no BPF here", "engine": "tracepoint"}));
 }
 
 #[test]

@@ -201,7 +201,7 @@ pub const HABITS: &[Habit] = &[
     option(
         &["--abbrev"],
         "--abbrev=all ls",
-        "--abbrev has no equivalent in rtrace; --string-limit N sets how much of a string is shown",
+        "rtrace abbreviates structs unless --full is given; --string-limit N sets how much of a string is shown",
         "ls",
     ),
     option(&["--always-show-pid"], "--always-show-pid ls", "rtrace always shows the thread of a line: leave --always-show-pid out", "ls"),
@@ -231,8 +231,8 @@ pub const HABITS: &[Habit] = &[
     option(
         &["--no-abbrev"],
         "--no-abbrev ls",
-        "rtrace always shows all members of a struct; for long strings, write --string-limit N",
-        "--string-limit 4096 ls",
+        "--no-abbrev is strace's; write --full, and for long strings --string-limit N",
+        "--full --string-limit 4096 ls",
     ),
     option(
         &["--raw"],
@@ -322,8 +322,8 @@ pub const HABITS: &[Habit] = &[
     item(
         &["abbrev=", "a=", "verbose=", "v=", "raw=", "x="],
         "-e abbrev=none ls",
-        "-e abbrev=, verbose= and raw= have no equivalent in rtrace; --string-limit N sets how much of a string is shown",
-        "--string-limit 4096 ls",
+        "-e abbrev=, verbose= and raw= are strace's; --full shows whole structs, and --string-limit N more of strings",
+        "--full --string-limit 4096 ls",
     ),
     item(
         &["status="],

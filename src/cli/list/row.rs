@@ -1,7 +1,7 @@
 //! Prints the row of a syscall.
 
-use super::group_names;
-use crate::beauty::row::{Arg, ArgumentKind, Condition, Flow, Length, Outcomes, Return, StructLayout, Syscall, Traits};
+use super::{SeenBy, group_names};
+use crate::beauty::row::{Arg, ArgumentKind, Condition, Flow, Length, Outcomes, Return, StructLayout, Syscall, Traits, Variant};
 use crate::beauty::value::Value;
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
@@ -9,7 +9,12 @@ use std::io::{self, Write};
 
 /// Writes `NAME NR SEEN_BY GROUPS SIGNATURE`. SEEN_BY is `event` if the kernel has a tracepoint of its own for this
 /// syscall, `raw` if only raw_syscalls shows it, and `?` if tracefs cannot be read.
-pub fn line(syscall: &Syscall, seen_by: &str, out: &mut Vec<u8>) -> io::Result<()> {
+pub fn line(syscall: &Syscall, seen_by: Option<SeenBy>, out: &mut Vec<u8>) -> io::Result<()> {
+    let seen_by = match seen_by {
+        Some(SeenBy::Event) => "event",
+        Some(SeenBy::RawSyscalls) => "raw",
+        None => "?",
+    };
     let number = syscall.numbers[NATIVE_ABI as usize].map_or("-".to_owned(), |number| number.to_string());
     let groups = Some(group_names(syscall.groups).join(",")).filter(|groups| !groups.is_empty()).unwrap_or_else(|| "-".to_owned());
     let (arguments, returned) = (arguments(syscall.args), returned(&syscall.returns));
@@ -17,7 +22,7 @@ pub fn line(syscall: &Syscall, seen_by: &str, out: &mut Vec<u8>) -> io::Result<(
 }
 
 /// Writes the line of [`line()`], and below it the other facts of the row.
-pub fn full(syscall: &Syscall, seen_by: &str, out: &mut Vec<u8>) -> io::Result<()> {
+pub fn full(syscall: &Syscall, seen_by: Option<SeenBy>, out: &mut Vec<u8>) -> io::Result<()> {
     line(syscall, seen_by, out)?;
     let number = |abi: &Abi| {
         let number = syscall.numbers[*abi as usize].map_or("-".to_owned(), |number| number.to_string());
@@ -25,9 +30,9 @@ pub fn full(syscall: &Syscall, seen_by: &str, out: &mut Vec<u8>) -> io::Result<(
     };
     writeln!(out, "    numbers   {}", Abi::ALL.iter().map(number).collect::<Vec<_>>().join(", "))?;
     let explanation = match seen_by {
-        "event" => "this kernel has it",
-        "raw" => "this kernel does not have it: traced through raw_syscalls",
-        _ => "tracefs cannot be read",
+        Some(SeenBy::Event) => "this kernel has it",
+        Some(SeenBy::RawSyscalls) => "this kernel does not have it: traced through raw_syscalls",
+        None => "tracefs cannot be read",
     };
     writeln!(out, "    event     syscalls:sys_enter_{}, {explanation}", syscall.event)?;
     for (index, arg) in syscall.args.iter().enumerate() {
@@ -38,26 +43,33 @@ pub fn full(syscall: &Syscall, seen_by: &str, out: &mut Vec<u8>) -> io::Result<(
         };
         writeln!(out, "    argument  {} {}: {}{used}{}", index + 1, arg.name, kind_and_length(arg, syscall.args), reference(&arg.kind))?;
     }
-    for variant in syscall.variants {
-        let chooser = syscall.args.get(usize::from(variant.arg));
-        let names = variant.values.iter().map(|value| constant(chooser, *value)).collect::<Vec<_>>().join("|");
-        let name = chooser.map_or("?", |arg| arg.name);
-        writeln!(out, "    if        {name}={names}: ({}) = {}", arguments(variant.args), returned(&variant.returns))?;
+    variants("", syscall.variants, syscall.args, out)
+}
+
+/// Writes the variants of a row with the arguments `args`. Each variant is followed by its own variants. `tested` is
+/// the text of the values that select this row.
+fn variants(tested: &str, of: &[Variant], args: &[Arg], out: &mut Vec<u8>) -> io::Result<()> {
+    for variant in of {
+        let chooser = args.get(usize::from(variant.arg));
+        let named = |value: &u64| constant(chooser, *value).unwrap_or_else(|| value.to_string());
+        let names = variant.values.iter().map(named).collect::<Vec<_>>().join("|");
+        let tested = format!("{tested}{}={names}", chooser.map_or("?", |arg| arg.name));
+        writeln!(out, "    if        {tested}: ({}) = {}", arguments(variant.args), returned(&variant.returns))?;
+        variants(&format!("{tested} "), variant.variants, variant.args, out)?;
     }
     Ok(())
 }
 
-/// Returns the name of a value of the argument that chooses a variant, or its digits if it has no name.
-fn constant(chooser: Option<&Arg>, value: u64) -> String {
-    let name = chooser.and_then(|arg| match arg.kind {
+/// Returns the constant that names a value of `chooser`, the argument that selects a variant.
+pub fn constant(chooser: Option<&Arg>, value: u64) -> Option<String> {
+    chooser.and_then(|arg| match arg.kind {
         ArgumentKind::Table(table) => table.entries.iter().find(|entry| entry.value == value).map(|entry| entry.name.to_owned()),
         ArgumentKind::Custom(decode, _) => match decode(&[value; 6], 0, NATIVE_ABI) {
             Value::Symbol { table, value } => table.name(value).map(str::to_owned),
             _ => None,
         },
         _ => None,
-    });
-    name.unwrap_or_else(|| value.to_string())
+    })
 }
 
 /// Returns the command that lists the constants or members of this kind.
@@ -82,7 +94,14 @@ fn kind_and_length(arg: &Arg, args: &[Arg]) -> String {
         Flow::Out => format!("out{} ", written(arg.written)),
         Flow::InOut => format!("inout{} ", written(arg.written)),
     };
-    let words = [(Traits::OPTIONAL, "optional "), (Traits::SHALLOW, "shallow "), (Traits::SENDS, "sends "), (Traits::COUNTED, "counted ")];
+    let words = [
+        (Traits::OPTIONAL, "optional "),
+        (Traits::SHALLOW, "shallow "),
+        (Traits::SENDS, "sends "),
+        (Traits::COUNTED, "counted "),
+        (Traits::VARIES, "varies "),
+        (Traits::ARRAY, "array "),
+    ];
     let mut prefixes: String = words.iter().filter(|(is, _)| arg.traits.contains(*is)).map(|(_, word)| *word).collect();
     if let Some(owner) = arg.fd_of.and_then(|owner| args.get(usize::from(owner))) {
         prefixes += &format!("fd_of({}) ", owner.name);
@@ -92,6 +111,11 @@ fn kind_and_length(arg: &Arg, args: &[Arg]) -> String {
 
 /// Returns the outcomes of the call with which it writes memory, as `(interrupted)`; nothing if it must succeed.
 fn written(outcomes: Outcomes) -> String {
+    if outcomes == Outcomes::SUCCEEDED { String::new() } else { format!("({})", outcome_names(outcomes).join("|")) }
+}
+
+/// Returns the names of outcomes of a call.
+pub fn outcome_names(outcomes: Outcomes) -> Vec<&'static str> {
     let words = [
         (Outcomes::SUCCEEDED, "succeeded"),
         (Outcomes::POSITIVE, "positive"),
@@ -106,7 +130,7 @@ fn written(outcomes: Outcomes) -> String {
             names.push(word);
         }
     }
-    if outcomes == Outcomes::SUCCEEDED { String::new() } else { format!("({})", names.join("|")) }
+    names
 }
 
 /// Returns a length as `[count]`, with the name of the argument or member that has it.
@@ -153,7 +177,8 @@ pub fn kind(kind: &ArgumentKind) -> String {
     name.to_owned()
 }
 
-fn returned(returns: &Return) -> &'static str {
+/// Returns the kind of a return as the row files spell it.
+pub fn returned(returns: &Return) -> &'static str {
     match returns {
         Return::Int => "int",
         Return::Uint => "uint",

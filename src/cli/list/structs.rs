@@ -1,7 +1,9 @@
 //! Prints the row of a struct.
 
 use super::row::{kind, length};
-use crate::beauty::row::{Condition, Flow, LengthUnit, MemoryNumber, MemoryType, Struct, StructLayout, StructMember};
+use crate::beauty::row::{
+    ArgumentKind, BriefMember, Condition, Flow, LengthUnit, MemoryNumber, MemoryType, Shown, Struct, StructLayout, StructMember,
+};
 use crate::event::Abi;
 use crate::kernel::machine::NATIVE_ABI;
 use std::io::{self, Write};
@@ -38,7 +40,11 @@ pub fn full(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
         writeln!(out, "    length    in {}", first.name)?;
     }
     match &of.layout {
-        StructLayout::Members(all) => members(all, out),
+        StructLayout::Members(all) => {
+            members(all, out)?;
+            choice(of, all[NATIVE_ABI as usize], out)?;
+            brief(of, all[NATIVE_ABI as usize], out)
+        }
         StructLayout::Number(forms) => writeln!(out, "    is        {}", form(&forms[NATIVE_ABI as usize], &[])),
         StructLayout::Decoder(_) | StructLayout::Opaque => writeln!(out, "    members   depend on the struct's contents"),
     }
@@ -61,6 +67,40 @@ fn members(all: &[&'static [StructMember]; 4], out: &mut Vec<u8>) -> io::Result<
         }
     }
     Ok(())
+}
+
+/// Writes the structs that a member selects.
+fn choice(of: &Struct, members: &[StructMember], out: &mut Vec<u8>) -> io::Result<()> {
+    let Some(choice) = &of.choice else { return Ok(()) };
+    let member = &members[usize::from(choice.member)];
+    for (value, chosen) in choice.structs {
+        let constant = match &member.memory_type {
+            MemoryType::Number(MemoryNumber { kind: ArgumentKind::Table(table), .. }) => table.name(*value),
+            _ => None,
+        };
+        writeln!(out, "    if        {}={}: {}", member.name, constant.map_or_else(|| value.to_string(), str::to_owned), chosen.name)?;
+    }
+    Ok(())
+}
+
+/// Writes the members of a struct that lines show without `--full`. Writes nothing if lines show all members.
+fn brief(of: &Struct, members: &[StructMember], out: &mut Vec<u8>) -> io::Result<()> {
+    let Some(lists) = of.brief.members else { return Ok(()) };
+    let text = |BriefMember { index, shown }: &BriefMember| {
+        let member = &members[usize::from(*index)];
+        let condition = match shown {
+            Shown::Always | Shown::If(Condition::Always | Condition::Never) => return member.name.to_owned(),
+            Shown::If(Condition::If { text, .. }) => (*text).to_owned(),
+            Shown::NotZero { offset, .. } if *offset == member.offset => "it is not 0".to_owned(),
+            Shown::NotZero { offset, .. } => {
+                let tested = members.iter().find(|other| other.offset == *offset);
+                format!("{} is not 0", tested.map_or("?", |tested| tested.name))
+            }
+        };
+        format!("{} if {condition}", member.name)
+    };
+    let shown: Vec<String> = lists[NATIVE_ABI as usize].iter().map(text).collect();
+    writeln!(out, "    lines     have {}; with --full, all members", shown.join(", "))
 }
 
 /// Returns a member's type, and after a slash its meaning, as the row files spell them.

@@ -1,9 +1,10 @@
 use super::*;
 use crate::beauty::row::{
-    Arg, ArgumentKind, Condition, CopyMethod, Flow, Length, LengthUnit, MemoryNumber, MemoryType, Outcomes, Return, Special, StructLayout,
-    StructMember, TableConstant, Traits,
+    Arg, ArgumentKind, Brief, BriefMember, Condition, CopyMethod, Flow, Length, LengthUnit, MemoryNumber, MemoryType, Outcomes, Return,
+    Shown, Special, StructLayout, StructMember, TableConstant, TableKind, Traits,
 };
 use crate::kernel::tracefs::NoMount;
+use serde_json::{Value, json};
 
 static FLAGS: ConstantTable = ConstantTable {
     name: "open_flags",
@@ -32,6 +33,8 @@ static WIDE: [StructMember; 2] =
     [member("base", 0, word(8, ArgumentKind::Bytes, Length::Arg(1))), member("len", 8, word(8, ArgumentKind::Ulong, Length::OfType))];
 static NARROW: [StructMember; 2] =
     [member("base", 0, word(4, ArgumentKind::Bytes, Length::Arg(1))), member("len", 4, word(4, ArgumentKind::Ulong, Length::OfType))];
+static SPAN_BRIEF: [BriefMember; 2] =
+    [BriefMember { index: 0, shown: Shown::Always }, BriefMember { index: 1, shown: Shown::NotZero { offset: 8, bytes: 8 } }];
 static SPAN: Struct = Struct {
     name: "span",
     sizes: [16, 8, 16, 16],
@@ -41,6 +44,8 @@ static SPAN: Struct = Struct {
     bytes_read: 0,
     source: "linux/span.h",
     layout: StructLayout::Members([&WIDE, &NARROW, &WIDE, &WIDE]),
+    brief: Brief { elements: 8, members: Some([&SPAN_BRIEF; 4]) },
+    choice: None,
 };
 
 static ROWS: &[Syscall] = &[
@@ -90,9 +95,19 @@ static ROWS: &[Syscall] = &[
 fn listed(what: Listing, pattern: Option<&str>) -> Result<String, String> {
     let catalog =
         Catalog { syscalls: ROWS, tables: &[&FLAGS], structs: &[&SPAN], tracefs: Err(TracefsError::NotMounted(NoMount::NotRoot)) };
-    let mut out = Vec::new();
-    write(what, pattern, &catalog, &mut out).map_err(|error| error.to_string())?;
-    Ok(String::from_utf8(out).unwrap())
+    let found = find(what, pattern, &catalog).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8(text::lines(&found).unwrap()).unwrap())
+}
+
+/// Returns the objects of `--json`, without the first one.
+fn objects(what: Listing, pattern: &str) -> Vec<Value> {
+    let catalog = Catalog { syscalls: ROWS, tables: &[&FLAGS], structs: &[&SPAN], tracefs: Err(TracefsError::NotBuilt) };
+    let found = find(what, Some(pattern), &catalog).unwrap();
+    let lines = crate::cli::json::lines("list", json::objects(&found, None)).unwrap();
+    let objects: Vec<Value> =
+        lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).unwrap()).collect();
+    assert_eq!((&objects[0]["type"], &objects[0]["schema"]), (&json!("list"), &json!(1)));
+    objects[1..].to_vec()
 }
 
 #[test]
@@ -138,8 +153,54 @@ fn structs_are_listed_with_the_offsets_of_their_members() {
     let line = listed(Listing::Tables, Some("sp*")).unwrap();
     assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["span", "2", "struct", "linux/span.h"]);
     let whole = listed(Listing::Everything, Some("span")).unwrap();
-    let expected = "    bytes     x86_64 16, i386 8, x32 16, aarch64 16\n    at 0      base: u64/bytes[len]\n    at 8      len: u64\n    in i386: base 0, len 4\n";
+    let expected = "    bytes     x86_64 16, i386 8, x32 16, aarch64 16\n    at 0      base: u64/bytes[len]\n    at 8      len: u64\n    in i386: base 0, len 4\n    \
+                    lines     have base, len if it is not 0; with --full, all members\n";
     assert!(whole.contains(&format!("{line}{expected}")), "{whole}");
+}
+
+#[test]
+fn the_object_of_a_syscall_has_typed_arguments() {
+    let expected = json!({
+        "type": "syscall",
+        "name": "read",
+        "event": "syscalls:sys_enter_read",
+        "numbers": {"aarch64": 63, "i386": 3, "x32": 0, "x86_64": 0},
+        "groups": ["%desc"],
+        "arguments": [
+            {"name": "fd", "kind": "fd", "flow": "in"},
+            {"name": "buf", "kind": "bytes", "length": {"returned": true}, "flow": "out", "written": ["succeeded"]},
+            {"name": "count", "kind": "size", "flow": "in"}
+        ],
+        "returns": {"kind": "size"}
+    });
+    assert_eq!(objects(Listing::Syscalls, "r*"), [expected]);
+    let writev = &objects(Listing::Syscalls, "writev")[0];
+    let vec = json!({"name": "vec", "kind": "structs", "struct": "span", "length": {"argument": "vlen"}, "flow": "in"});
+    assert_eq!(writev["arguments"][1], vec);
+    let flags = json!({"name": "flags", "kind": "table", "table": "open_flags", "flow": "in"});
+    assert_eq!(objects(Listing::Syscalls, "open")[0]["arguments"][1], flags);
+}
+
+#[test]
+fn the_objects_of_groups_tables_and_structs_are_complete() {
+    assert_eq!(objects(Listing::Groups, "%desc"), [json!({"type": "group", "name": "%desc", "syscalls": ["open", "read"]})]);
+    let constants = json!([{"name": "O_CREAT", "value": 0x40}, {"name": "O_EXCL", "value": 0x80}]);
+    let header = "asm-generic/fcntl.h";
+    let table = json!({"type": "table", "name": "open_flags", "kind": "flags", "bits": 32, "headers": [header], "constants": constants});
+    assert_eq!(objects(Listing::Tables, "open*"), [table]);
+    let constant = json!({"type": "constant", "name": "O_CREAT", "value": 0x40, "table": "open_flags", "headers": [header]});
+    assert_eq!(objects(Listing::Tables, "O_CR*"), [constant]);
+    let span = &objects(Listing::Tables, "span")[0];
+    assert_eq!((&span["sizes"]["i386"], &span["source"]), (&json!(8), &json!("linux/span.h")));
+    assert_eq!(span["brief"]["x86_64"], json!([{"name": "base"}, {"name": "len", "not_zero": "len"}]));
+    let number = |bits: u32| json!({"bits": bits, "signed": false});
+    let mut base = number(32);
+    (base["meaning"], base["length"]) = (json!({"kind": "bytes"}), json!({"member": "len"}));
+    assert_eq!(
+        span["members"]["i386"],
+        json!([{"name": "base", "offset": 0, "number": base}, {"name": "len", "offset": 4, "number": number(32)}])
+    );
+    assert_eq!(span["members"]["x86_64"][1], json!({"name": "len", "offset": 8, "number": number(64)}));
 }
 
 #[test]
@@ -160,10 +221,7 @@ fn a_pattern_without_a_match_gets_similar_names() {
 #[ignore = "needs root and tracefs"]
 fn events_of_this_kernel_are_listed() {
     let catalog = Catalog { syscalls: ROWS, tables: &[], structs: &[], tracefs: Tracefs::find() };
-    let listed = |what, pattern| {
-        let mut out = Vec::new();
-        write(what, Some(pattern), &catalog, &mut out).map(|()| String::from_utf8(out).unwrap())
-    };
+    let listed = |what, pattern| find(what, Some(pattern), &catalog).map(|found| String::from_utf8(text::lines(&found).unwrap()).unwrap());
     assert_eq!(listed(Listing::Events, "sched:sched_switch").unwrap(), "sched:sched_switch\n");
     assert!(listed(Listing::Events, "sched").unwrap().lines().count() > 10);
     let wrong = listed(Listing::Events, "sched_swich").unwrap_err().to_string();

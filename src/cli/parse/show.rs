@@ -25,12 +25,12 @@ fn is_json_file(cli: &Cli) -> bool {
 /// Two options cannot be combined, or a value is wrong.
 pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let summary = &cli.summary;
-    // With --folded or --flamegraph, lines are printed only if -o says where.
+    // With --folded or --flamegraph, lines are printed only if -o or --json asks for them.
     let is_drawn = cli.graphs.folded.is_some() || cli.graphs.flamegraph.is_some();
     let mode = match (summary.summary || summary.errno_summary, summary.with_summary) {
         (_, true) => Mode::Both,
         (true, false) => Mode::Summary,
-        (false, false) if is_drawn && cli.output.output.is_none() => Mode::Nothing,
+        (false, false) if is_drawn && cli.output.output.is_none() && !cli.lines.json => Mode::Nothing,
         (false, false) => Mode::Lines,
     };
     if matches!(mode, Mode::Lines | Mode::Nothing) {
@@ -57,18 +57,12 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let lines = &cli.lines;
     let arg_names = config.show_arg_names.unwrap_or(true);
     let style = if lines.json || is_json_file(cli) { Style::Json } else { Style::Perf };
-    if style == Style::Json && mode != Mode::Lines {
-        return Err(wrong("--json writes calls and events, and cannot be combined with a summary (-s, -S) yet: leave one of them out"));
-    }
-    if style == Style::Json && cli.output.output_separately {
-        return Err(wrong("--json writes one stream, and cannot be combined with --output-separately: leave one of them out"));
-    }
     Ok(Show {
         style,
         mode,
         errno_summary: summary.errno_summary,
         summary_by,
-        max_summary: max_summary.or(is_of_all.then_some(ROWS_OF_ALL)).filter(|rows| *rows > 0),
+        max_summary: max_summary.or((is_of_all && style == Style::Perf).then_some(ROWS_OF_ALL)).filter(|rows| *rows > 0),
         summary_object: summary.by.clone(),
         histogram: summary.histogram,
         interval: summary.interval,
@@ -94,6 +88,7 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         alignment: config.args_alignment.unwrap_or(70),
         width: lines.width.unwrap_or_default(),
         string_limit: lines.string_limit.or(config.string_limit).unwrap_or(32),
+        full: lines.full,
     })
 }
 

@@ -1,10 +1,12 @@
 mod fallback;
 mod own_only;
+mod plan;
+mod shown;
 mod sums;
 
 use super::*;
 use crate::request::filter::Expr;
-use crate::request::{Color, Engine, Faults, Setup, Sink, Target, TaskSelection};
+use crate::request::{Color, Engine, Faults, ProbeCommand, Setup, Sink, Target, TaskSelection};
 use crate::session::CallGraph;
 use crate::show::{Mode, SummaryBy, TimeFormat};
 use std::io;
@@ -70,19 +72,19 @@ fn the_command_begins_at_the_first_word_that_is_no_option() {
 
 #[test]
 fn subcommand_names_win_except_after_two_dashes() {
-    let list = |what, glob: Option<&str>| Ok(Request::List { what, glob: glob.map(str::to_owned) });
+    let list = |what, glob: Option<&str>| Ok(Request::List { what, glob: glob.map(str::to_owned), format: AnswerFormat::Text });
     let world = World::default();
     assert_eq!(world.parse(&["list"]), list(Listing::Everything, None));
     assert_eq!(world.parse(&["list", "open*"]), list(Listing::Everything, Some("open*")));
     assert_eq!(world.parse(&["list", "tables", "open_flags"]), list(Listing::Tables, Some("open_flags")));
-    assert_eq!(world.parse(&["check"]), Ok(Request::Check));
+    assert_eq!(world.parse(&["check"]), Ok(Request::Check(AnswerFormat::Text)));
     assert_eq!(world.parse(&["completions", "fish"]), Ok(Request::Completions(clap_complete::Shell::Fish)));
     assert_eq!(argv(&traced(&["--", "list", "-a"]).target), ["list", "-a"]);
     assert_eq!(argv(&traced(&["-s", "--", "record"]).target), ["record"]);
     assert_eq!(argv(&traced(&["sh", "list"]).target), ["sh", "list"]);
     let sentence = "`rtrace list` does not accept the options before it; to trace a program called list, put -- before its name";
     assert_eq!(refused(&["-e", "openat", "list"]), sentence);
-    assert_eq!(world.parse(&["--no-config", "check"]), Ok(Request::Check));
+    assert_eq!(world.parse(&["--no-config", "check"]), Ok(Request::Check(AnswerFormat::Text)));
     let setup =
         |group: &str, program: Option<&str>| Ok(Request::Setup(Setup { group: group.to_owned(), program: program.map(Into::into) }));
     assert_eq!(world.parse(&["check", "--setup"]), setup("rtrace", None));
@@ -92,6 +94,20 @@ fn subcommand_names_win_except_after_two_dashes() {
     }
     assert!(world.parse(&["check", "--group", "x"]).is_err());
     assert_eq!(refused(&["list", "syscals", "x"]), "`syscals` cannot be listed, only syscalls, groups, events and tables can");
+}
+
+#[test]
+fn commands_that_list_something_accept_json() {
+    let world = World::default();
+    let format = AnswerFormat::Json;
+    let list = |what, glob: Option<&str>| Ok(Request::List { what, glob: glob.map(str::to_owned), format });
+    assert_eq!(world.parse(&["list", "--json"]), list(Listing::Everything, None));
+    assert_eq!(world.parse(&["list", "events", "sched:*", "--json"]), list(Listing::Events, Some("sched:*")));
+    assert_eq!(world.parse(&["list", "--json", "usdt:/x"]), Ok(Request::ListUsdt { program: "/x".into(), format }));
+    assert_eq!(world.parse(&["check", "--json"]), Ok(Request::Check(format)));
+    let patterns = vec!["x*".to_owned()];
+    assert_eq!(world.parse(&["probe", "list", "--json", "x*"]), Ok(Request::Probe(ProbeCommand::List { patterns, format })));
+    assert!(world.parse(&["check", "--setup", "--json"]).is_err());
 }
 
 #[test]
@@ -300,7 +316,7 @@ fn the_command_line_overrides_the_environment() {
     assert_eq!((trace.what.items.len(), trace.output.color, trace.show.time), (3, Color::Always, TimeFormat::Monotonic));
     let Ok(Request::Trace(trace)) = world.parse(&["--no-config", "ls"]) else { panic!("refused") };
     assert_eq!((trace.what.items.len(), trace.show.time), (0, TimeFormat::Relative));
-    assert_eq!(world.parse(&["check"]), Ok(Request::Check), "RTRACE_OPTS has no effect on check");
+    assert_eq!(world.parse(&["check"]), Ok(Request::Check(AnswerFormat::Text)), "RTRACE_OPTS has no effect on check");
     for (text, sentence) in [
         ("-T ls", "in RTRACE_OPTS: `ls` is not an option"),
         ("list", "in RTRACE_OPTS: `list` is not an option"),

@@ -13,7 +13,7 @@ use crate::request::ProbeCommand;
 pub fn carry_out(what: &ProbeCommand) -> anyhow::Result<ExitCode> {
     let tracefs = Tracefs::find()?;
     let text = match what {
-        ProbeCommand::List { patterns } => list::list(&tracefs, patterns)?,
+        ProbeCommand::List { patterns, format } => return list::list(&tracefs, patterns, *format),
         ProbeCommand::Show { event } => show::show(&tracefs, event)?,
         ProbeCommand::Add { lines, force } => add::add(&tracefs, lines, *force)?,
         ProbeCommand::Delete { patterns, force } => return del::delete(&tracefs, patterns, *force),

@@ -2,21 +2,39 @@
 //!
 //! A line is `EVENT OWNER COUNTS DEFINITION`. OWNER is `probe-add`, `run:PID` for an event that a running rtrace
 //! created for itself, `gone:PID` for one that a killed rtrace left behind, or `other`. COUNTS is `hits=N`, for kprobes
-//! also `misses=N`, and for user events `listeners=NAME,...`.
+//! also `misses=N`, and for user events `listeners=NAME,...`. With `--json`, each event is an object.
 
+use super::object::Object;
 use super::pattern::{Pattern, no_match};
+use crate::cli::{ExitCode, json, stdout};
 use crate::kernel::tracefs::Tracefs;
 use crate::probe::inventory::{self, Creator, DynamicEvent};
+use crate::probe::state;
+use crate::request::AnswerFormat;
 use crate::say;
 use crate::text::escape;
 use anyhow::bail;
 use std::fmt::Write;
 
-/// Returns the lines of the events that match any of the patterns, or of all events if there are no patterns.
+/// Prints the events that match any of the patterns on stdout, or all events if there are no patterns.
 ///
 /// # Errors
-/// The files of tracefs cannot be read, or a pattern matches nothing.
-pub fn list(tracefs: &Tracefs, patterns: &[String]) -> anyhow::Result<String> {
+/// The files of tracefs cannot be read, a pattern matches nothing, or stdout cannot be written.
+pub fn list(tracefs: &Tracefs, patterns: &[String], format: AnswerFormat) -> anyhow::Result<ExitCode> {
+    let found = find(tracefs, patterns)?;
+    if found.is_empty() {
+        say!("rtrace: this kernel has no dynamic events at the moment");
+    }
+    match format {
+        AnswerFormat::Text => stdout::print(found.iter().map(line).collect::<String>().as_bytes()),
+        AnswerFormat::Json => {
+            let is_enabled = |event: &DynamicEvent| state::read(tracefs, &event.name).iter().any(|state| state.enabled);
+            json::print("probe_list", found.iter().map(|event| Object::new(event, is_enabled(event))))
+        }
+    }
+}
+
+fn find(tracefs: &Tracefs, patterns: &[String]) -> anyhow::Result<Vec<DynamicEvent>> {
     let all = inventory::read(tracefs)?;
     for word in patterns {
         let pattern = Pattern::of(word);
@@ -25,11 +43,8 @@ pub fn list(tracefs: &Tracefs, patterns: &[String]) -> anyhow::Result<String> {
         }
     }
     let patterns: Vec<Pattern> = patterns.iter().map(|word| Pattern::of(word)).collect();
-    if all.is_empty() {
-        say!("rtrace: this kernel has no dynamic events at the moment");
-    }
-    let is_asked_for = |entry: &&DynamicEvent| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&entry.name));
-    Ok(all.iter().filter(is_asked_for).map(line).collect())
+    let is_asked_for = |entry: &DynamicEvent| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&entry.name));
+    Ok(all.into_iter().filter(is_asked_for).collect())
 }
 
 fn line(entry: &DynamicEvent) -> String {

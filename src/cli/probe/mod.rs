@@ -5,6 +5,7 @@ mod carry_out;
 mod del;
 mod emit;
 mod list;
+mod object;
 mod pattern;
 mod show;
 

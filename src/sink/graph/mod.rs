@@ -6,7 +6,7 @@ mod tree;
 
 use super::{Sink, TraceResult, View, path};
 use crate::beauty::lookup;
-use crate::event::{Call, Event, EventKind};
+use crate::event::{Call, Event, EventKind, Notice, NoticeCode};
 use crate::interrupt::Waiter;
 use crate::request::{Graphs, Weight};
 use crate::say;
@@ -39,6 +39,8 @@ pub struct Graph {
     title: String,
     /// The frames of the present call, kept for its allocation.
     names: Vec<(Vec<u8>, NodeKind)>,
+    /// The notice that names the files that were written.
+    said: Option<Notice>,
 }
 
 impl Graph {
@@ -60,7 +62,16 @@ impl Graph {
             Weight::Time => "System calls by call path: total time",
             Weight::Count => "System calls by call path: number of calls",
         };
-        Ok(Some(Graph { tree: Tree::new(), weight: graphs.weight, folded, picture, calls: 0, title: title.to_owned(), names: Vec::new() }))
+        Ok(Some(Graph {
+            tree: Tree::new(),
+            weight: graphs.weight,
+            folded,
+            picture,
+            calls: 0,
+            title: title.to_owned(),
+            names: Vec::new(),
+            said: None,
+        }))
     }
 
     fn call(&mut self, event: &Event, call: &Call, view: &View) {
@@ -115,7 +126,11 @@ impl Sink for Graph {
             files.push(format!("{} (flame graph)", picture.name));
         }
         let calls = if self.calls == 1 { "1 call".to_owned() } else { format!("{} calls", self.calls) };
-        say!("rtrace: the call paths of {calls} are in {}", files.join(" and "));
+        self.said = Some(say::notice(NoticeCode::GraphsWritten, format!("the call paths of {calls} are in {}", files.join(" and "))));
         Ok(())
+    }
+
+    fn said(&mut self) -> Option<Notice> {
+        self.said.take()
     }
 }

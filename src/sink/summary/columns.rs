@@ -2,7 +2,7 @@
 //! last column, since it may be long.
 
 use super::stat::Stat;
-use super::table::{Row, errnos, sort};
+use super::table::{Row, errnos};
 use super::{TableOptions, histogram};
 use crate::text::time_unit::Unit;
 use std::fmt::Write;
@@ -19,17 +19,16 @@ struct Cells<'a> {
 
 const TIMES: [&str; 6] = ["total", "avg", "p50", "p95", "p99", "max"];
 
-/// Writes a table with the rows that took longest first, `options.max_rows` of them, and the total of all rows.
-pub fn write(out: &mut String, mut rows: Vec<Row>, options: &TableOptions, object: Option<&str>) {
+/// Writes a table with the first `options.max_rows` rows, and the total of all rows.
+pub fn write(out: &mut String, rows: &[Row], options: &TableOptions, object: Option<&str>) {
     if rows.is_empty() {
         return;
     }
-    sort(&mut rows);
     let mut all = Stat::default();
     rows.iter().for_each(|row| all.add(&row.stat));
     let whole = all.times.total;
     let limit = options.max_rows.unwrap_or(rows.len());
-    let shown = rows.iter().take(limit).map(|row| Cells::new(&row.name, &row.object, &row.stat, whole));
+    let shown = rows.iter().take(limit).map(|row| Cells::new(&row.name, &row.object_name, &row.stat, whole));
     let cells: Vec<Cells> = shown.chain([Cells::new("total", "", &all, whole)]).collect();
     let layout = ColumnLayout::new(&cells, object);
     layout.head(out);

@@ -27,11 +27,29 @@ pub struct Group {
     name: Option<Comm>,
 }
 
+/// The tasks that are counted in a group.
+#[derive(Clone, Copy, Debug)]
+pub enum Members<'g> {
+    Thread {
+        task: TaskId,
+        comm: Option<&'g [u8]>,
+    },
+    Process {
+        pid: i32,
+        comm: Option<&'g [u8]>,
+    },
+    /// The tasks of a cgroup, or the tasks that were in several cgroups one after the other; `None` if the cgroups are
+    /// unknown.
+    Cgroups(Option<&'g [Cgroup]>),
+    All,
+}
+
 /// What a group stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum GroupKey {
-    /// A thread or a process.
-    Task(i32),
+    Thread(TaskId),
+    /// A process, by its PID.
+    Process(i32),
     Cgroup(TaskCgroups),
     Total,
 }
@@ -67,10 +85,10 @@ impl Groups {
     /// Returns the group of a task. A group has the latest comm of its thread, or of its process's first thread.
     pub fn of(&mut self, task: TaskId, comm: Option<&Comm>, time: Time, span: Span, view: &View) -> u32 {
         let group = match self.by {
-            SummaryBy::Thread => self.of_task(task.tid, time, view),
-            SummaryBy::Process => self.of_task(task.pid, time, view),
+            SummaryBy::Thread => self.of_task(task.tid, GroupKey::Thread(task), time, view),
+            SummaryBy::Process => self.of_task(task.pid, GroupKey::Process(task.pid), time, view),
             SummaryBy::Cgroup => return self.of_cgroup(task.tid, time, span, view.tasks),
-            SummaryBy::Total | SummaryBy::OneTable => return self.of_task(0, time, view),
+            SummaryBy::Total | SummaryBy::OneTable => return self.of_task(0, GroupKey::Total, time, view),
         };
         let name = &mut self.all[group as usize].name;
         if let Some(comm) = comm
@@ -82,22 +100,22 @@ impl Groups {
         group
     }
 
-    fn of_task(&mut self, key: i32, time: Time, view: &View) -> u32 {
-        if let Some((_, _, group)) = self.recent.filter(|(recent, ..)| *recent == key) {
+    /// Returns the group with this number, which is a TID, a PID, or 0 for all tasks. Creates it with this key if there
+    /// is none.
+    fn of_task(&mut self, number: i32, key: GroupKey, time: Time, view: &View) -> u32 {
+        if let Some((_, _, group)) = self.recent.filter(|(recent, ..)| *recent == number) {
             return group;
         }
-        let group = match self.of_task.get(&key) {
+        let group = match self.of_task.get(&number) {
             Some(group) => *group,
             None => {
-                let group = match self.by {
-                    SummaryBy::Total | SummaryBy::OneTable => self.begin(GroupKey::Total, None),
-                    _ => self.begin(GroupKey::Task(key), view.tasks.comm_at(key, time)),
-                };
-                self.of_task.insert(key, group);
+                let name = if key == GroupKey::Total { None } else { view.tasks.comm_at(number, time) };
+                let group = self.begin(key, name);
+                self.of_task.insert(number, group);
                 group
             }
         };
-        self.recent = Some((key, None, group));
+        self.recent = Some((number, None, group));
         group
     }
 
@@ -152,17 +170,31 @@ impl Groups {
         same
     }
 
+    /// Returns the members of a group; `None` if there is no such group.
+    pub fn members(&self, group: u32) -> Option<Members<'_>> {
+        let Group { key, name } = self.all.get(group as usize)?;
+        Some(match key {
+            GroupKey::Thread(task) => Members::Thread { task: *task, comm: name.as_deref() },
+            GroupKey::Process(pid) => Members::Process { pid: *pid, comm: name.as_deref() },
+            GroupKey::Cgroup(TaskCgroups::Known(cgroups)) => Members::Cgroups(Some(cgroups)),
+            GroupKey::Cgroup(_) => Members::Cgroups(None),
+            GroupKey::Total => Members::All,
+        })
+    }
+
     /// Returns the name of a group: ` sh (7)`.
     pub fn name(&self, group: u32) -> String {
-        let Some(group) = self.all.get(group as usize) else { return "?".to_owned() };
-        match &group.key {
-            GroupKey::Task(id) => format!("{} ({id})", group.name.as_deref().map_or_else(|| "?".to_owned(), shown)),
-            GroupKey::Cgroup(TaskCgroups::Known(cgroups)) => {
+        let of_task = |comm: Option<&[u8]>, id: i32| format!("{} ({id})", comm.map_or_else(|| "?".to_owned(), shown));
+        match self.members(group) {
+            Some(Members::Thread { task, comm }) => of_task(comm, task.tid),
+            Some(Members::Process { pid, comm }) => of_task(comm, pid),
+            Some(Members::Cgroups(Some(cgroups))) => {
                 let names: Vec<String> = cgroups.iter().map(|cgroup| shown(cgroup)).collect();
                 format!("cgroup {}", names.join(" -> "))
             }
-            GroupKey::Cgroup(_) => "cgroup ?".to_owned(),
-            GroupKey::Total => "total".to_owned(),
+            Some(Members::Cgroups(None)) => "cgroup ?".to_owned(),
+            Some(Members::All) => "total".to_owned(),
+            None => "?".to_owned(),
         }
     }
 }

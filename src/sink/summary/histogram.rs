@@ -7,24 +7,34 @@ use std::fmt::Write;
 /// The length of the longest bar in characters.
 const BAR: u64 = 40;
 
-/// Counts the durations below 1 ns, from 1 to below 2 ns, from 2 to below 4 ns, and so on.
-fn buckets(times: &Durations) -> [u64; 65] {
-    let mut buckets = [0; 65];
-    times.each(&mut |nanoseconds, count| buckets[nanoseconds.checked_ilog2().map_or(0, |log| log as usize + 1)] += count);
-    buckets
+/// The number of calls with durations from `from` to below `to`, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    pub from: u64,
+    pub to: u64,
+    pub calls: u64,
 }
 
-/// Writes the lines from the first to the last bucket that has a call.
+/// Counts the durations below 1 ns, from 1 to below 2 ns, from 2 to below 4 ns, and so on. Returns the buckets from the
+/// first to the last that has a call.
+pub fn buckets(times: &Durations) -> Vec<Bucket> {
+    let mut counts = [0; 65];
+    times.each(&mut |nanoseconds, count| counts[nanoseconds.checked_ilog2().map_or(0, |log| log as usize + 1)] += count);
+    let bound = |at: usize| if at == 0 { 0 } else { 1u64.checked_shl(at as u32 - 1).unwrap_or(u64::MAX) };
+    let first = counts.iter().position(|count| *count > 0).unwrap_or(counts.len());
+    let last = counts.iter().rposition(|count| *count > 0).unwrap_or(0);
+    let bucket = |(at, calls): (usize, &u64)| Bucket { from: bound(at), to: bound(at + 1), calls: *calls };
+    counts.iter().enumerate().take(last + 1).skip(first).map(bucket).collect()
+}
+
+/// Writes a line for each bucket.
 pub fn write(out: &mut String, times: &Durations) {
     let buckets = buckets(times);
-    let (Some(first), Some(last)) = (buckets.iter().position(|count| *count > 0), buckets.iter().rposition(|count| *count > 0)) else {
-        return;
-    };
-    let most = buckets.iter().copied().max().unwrap_or(1).max(1);
-    for (at, count) in buckets.iter().enumerate().take(last + 1).skip(first) {
-        let bound = |at: usize| time_unit::short(if at == 0 { 0 } else { 1u64.checked_shl(at as u32 - 1).unwrap_or(u64::MAX) });
-        let bar = (u128::from(*count) * u128::from(BAR)).div_ceil(u128::from(most)) as usize;
-        let _ = writeln!(out, "      {:>9} .. {:>9} {count:>10} |{:<40}|", bound(at), bound(at + 1), "#".repeat(bar));
+    let most = buckets.iter().map(|bucket| bucket.calls).max().unwrap_or(1).max(1);
+    for Bucket { from, to, calls } in buckets {
+        let bar = (u128::from(calls) * u128::from(BAR)).div_ceil(u128::from(most)) as usize;
+        let (from, to) = (time_unit::short(from), time_unit::short(to));
+        let _ = writeln!(out, "      {from:>9} .. {to:>9} {calls:>10} |{:<40}|", "#".repeat(bar));
     }
 }
 
@@ -36,7 +46,8 @@ mod tests {
     fn every_call_is_counted_in_a_bucket() {
         let mut times = Durations::default();
         (0..1000u64).for_each(|i| times.add(i * i * 17));
-        assert_eq!(buckets(&times).iter().sum::<u64>(), 1000);
+        assert_eq!(buckets(&times).iter().map(|bucket| bucket.calls).sum::<u64>(), 1000);
+        assert_eq!(buckets(&Durations::default()), []);
     }
 
     #[test]

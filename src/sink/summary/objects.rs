@@ -1,16 +1,14 @@
 //! `--by`: the objects of calls, such as paths and peers. Calls without an object, and calls whose object is unknown,
 //! have rows of their own.
 
-use super::numbers::shown;
-use crate::beauty::decode::{Argument, Context, Decoded, Values};
-use crate::beauty::perf::{self, value};
-use crate::beauty::row::ArgumentKind;
-use crate::beauty::value::{Returned, Text, Value};
-use crate::beauty::{errno, file};
-use crate::event::{Call, Event, ExitState, File};
-use crate::show::SummaryObject;
+mod of_call;
+
+use crate::event::{Call, Event};
+use crate::show::{Style, SummaryObject};
 use crate::sink::View;
+use of_call::CallObject;
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 
 /// The maximum number of objects. Calls of further objects are counted in one row.
 const OBJECTS_MAX: usize = 1 << 16;
@@ -35,20 +33,15 @@ impl ObjectId {
 pub struct Objects {
     kind: Option<SummaryObject>,
     names: Vec<String>,
+    /// The values of the objects, for JSON. If several objects have the same name, this is the value of the first.
+    values: Option<Vec<Value>>,
     ids: FxHashMap<String, ObjectId>,
     string_limit: usize,
 }
 
-/// The object of a call.
-enum CallObject {
-    Name(String),
-    Unknown,
-    None,
-}
-
 impl Objects {
-    pub fn new(kind: Option<SummaryObject>, string_limit: usize) -> Objects {
-        Objects { kind, names: Vec::new(), ids: FxHashMap::default(), string_limit }
+    pub fn new(kind: Option<SummaryObject>, string_limit: usize, style: Style) -> Objects {
+        Objects { kind, names: Vec::new(), values: (style == Style::Json).then(Vec::new), ids: FxHashMap::default(), string_limit }
     }
 
     /// Returns the title of the objects' column.
@@ -66,6 +59,18 @@ impl Objects {
         }
     }
 
+    /// Returns the value of an object for JSON, or the reason why there is none; `None` if the summary is not by
+    /// objects.
+    pub fn value(&self, id: ObjectId) -> Option<Result<&Value, &'static str>> {
+        Some(match id {
+            ObjectId::ANY => return None,
+            ObjectId::UNKNOWN => Err("unknown"),
+            ObjectId::NONE => Err("none"),
+            ObjectId::BEYOND => Err("others"),
+            ObjectId(id) => self.values.as_ref()?.get((id - ObjectId::FIRST) as usize).ok_or("unknown"),
+        })
+    }
+
     /// Returns the meaning of a sign in the objects' column.
     pub fn legend(&self, id: ObjectId) -> Option<&'static str> {
         match id {
@@ -76,25 +81,18 @@ impl Objects {
     }
 
     pub fn of(&mut self, event: &Event, call: &Call, view: &View) -> ObjectId {
-        let Some(kind) = &self.kind else { return ObjectId::ANY };
-        let comm = |tid| view.tasks.comm_at(tid, event.time);
-        let decoded = Decoded::new(call, Context::new(&comm, self.string_limit));
-        let object = match kind {
-            SummaryObject::Comm => event.comm.as_ref().map_or(CallObject::Unknown, |comm| CallObject::Name(shown(comm))),
-            SummaryObject::Errno => of_errno(call),
-            SummaryObject::Path => of_path(call, &decoded),
-            SummaryObject::Fd => of_fd(call, &decoded),
-            SummaryObject::Peer => of_peer(&decoded),
-            SummaryObject::Arg(name) => of_argument(&decoded, name),
-        };
-        match object {
-            CallObject::Name(name) => self.id(name),
-            CallObject::Unknown => ObjectId::UNKNOWN,
-            CallObject::None => ObjectId::NONE,
-        }
+        let Some(kind) = self.kind.take() else { return ObjectId::ANY };
+        let id = of_call::with(&kind, event, call, view, self.string_limit, |object| self.id(object));
+        self.kind = Some(kind);
+        id
     }
 
-    fn id(&mut self, name: String) -> ObjectId {
+    fn id(&mut self, object: &CallObject) -> ObjectId {
+        let name = match object {
+            CallObject::Unknown => return ObjectId::UNKNOWN,
+            CallObject::None => return ObjectId::NONE,
+            known => known.name(),
+        };
         if let Some(id) = self.ids.get(&name) {
             return *id;
         }
@@ -102,138 +100,11 @@ impl Objects {
             return ObjectId::BEYOND;
         }
         let id = ObjectId(ObjectId::FIRST + self.names.len() as u32);
+        if let Some(values) = &mut self.values {
+            values.push(object.value());
+        }
         self.names.push(name.clone());
         self.ids.insert(name, id);
         id
-    }
-}
-
-fn of_errno(call: &Call) -> CallObject {
-    match (call.exit, call.errno()) {
-        (ExitState::Never, _) => CallObject::None,
-        (ExitState::Returned { .. }, None) => CallObject::Name("0".to_owned()),
-        (_, Some(number)) => CallObject::Name(errno::name(number).map_or_else(|| number.to_string(), str::to_owned)),
-        _ => CallObject::Unknown,
-    }
-}
-
-fn text(value: &Value) -> String {
-    let mut out = Vec::new();
-    value::write(&mut out, value, false);
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-fn of_argument(decoded: &Decoded, name: &str) -> CallObject {
-    let Some(argument) = decoded.args().find(|argument| argument.name() == name && argument.is_used()) else { return CallObject::None };
-    match argument.values() {
-        Values::Entry(Value::Unknown) => CallObject::Unknown,
-        values => {
-            let mut out = Vec::new();
-            perf::write_argument(&mut out, &values, false);
-            CallObject::Name(String::from_utf8_lossy(&out).into_owned())
-        }
-    }
-}
-
-/// Returns the file that a call opened, that its path names, or that its descriptor refers to.
-fn of_path(call: &Call, decoded: &Decoded) -> CallObject {
-    if let Returned::Value(Value::Fd { file: Some(file), .. }) = decoded.returned() {
-        return CallObject::Name(named(file));
-    }
-    let Some(row) = decoded.row() else { return CallObject::None };
-    let names_path = |name: &str| row.args.iter().any(|arg| arg.name == name && matches!(arg.kind, ArgumentKind::Path));
-    let mut directory: Option<Option<&File>> = None;
-    let mut file: Option<Option<&File>> = None;
-    for argument in decoded.args().filter(Argument::is_used) {
-        let values = argument.values();
-        let Some(value) = values.entry() else { continue };
-        match value {
-            _ if names_path(argument.name()) => {
-                return match value {
-                    Value::Str(Text { bytes, cut: false, altered: false, .. }) => at(directory.flatten(), bytes),
-                    _ => CallObject::Unknown,
-                };
-            }
-            Value::DirFd { file, .. } => directory = Some(*file),
-            Value::Fd { file: found, .. } => file = file.or(Some(*found)),
-            _ => {}
-        }
-    }
-    match file.or(directory) {
-        Some(Some(file)) => CallObject::Name(named(file)),
-        Some(None) => CallObject::Unknown,
-        None if call.args.is_none() && row.args.iter().any(|arg| matches!(arg.kind, ArgumentKind::Path | ArgumentKind::Fd)) => {
-            CallObject::Unknown
-        }
-        None => CallObject::None,
-    }
-}
-
-fn named(file: &File) -> String {
-    shown(&file::name(file))
-}
-
-/// Returns a path joined to its directory if that is known, or else the path as the program wrote it.
-fn at(directory: Option<&File>, path: &[u8]) -> CallObject {
-    match directory {
-        Some(File::Path(directory)) if !path.starts_with(b"/") && directory.starts_with(b"/") => {
-            let between: &[u8] = if path.is_empty() || directory.ends_with(b"/") { b"" } else { b"/" };
-            CallObject::Name(shown(&[directory, between, path].concat()))
-        }
-        _ => CallObject::Name(shown(path)),
-    }
-}
-
-/// Returns the call's first descriptor argument, or else the returned descriptor.
-fn of_fd(call: &Call, decoded: &Decoded) -> CallObject {
-    let argument = decoded.args().filter(Argument::is_used).find_map(|argument| match argument.values().entry() {
-        Some(Value::Fd { fd, file }) => Some((*fd, *file)),
-        _ => None,
-    });
-    let returned = || match decoded.returned() {
-        Returned::Value(Value::Fd { fd, file }) => Some((fd, file)),
-        _ => None,
-    };
-    match argument.or_else(returned) {
-        Some((fd, Some(file))) => CallObject::Name(format!("{fd}<{}>", named(file))),
-        Some((fd, None)) => CallObject::Name(format!("{fd}<?>")),
-        None if call.args.is_none() && decoded.row().is_some_and(|row| row.args.iter().any(|arg| matches!(arg.kind, ArgumentKind::Fd))) => {
-            CallObject::Unknown
-        }
-        None => CallObject::None,
-    }
-}
-
-/// Returns the peer of a call: the address in its arguments, or the other end of its socket.
-fn of_peer(decoded: &Decoded) -> CallObject {
-    // Rows do not say whose address an argument is: that of bind(2) is the caller's own.
-    const ADDRESSES: [(&str, &str); 2] = [("connect", "uservaddr"), ("sendto", "addr")];
-    let name = decoded.row().map_or("", |row| row.name);
-    let mut object = CallObject::None;
-    for argument in decoded.args().filter(Argument::is_used) {
-        let values = argument.values();
-        let Some(value) = values.entry() else { continue };
-        match value {
-            Value::Struct(_) if ADDRESSES.contains(&(name, argument.name())) => return CallObject::Name(text(value)),
-            Value::Fd { file, .. } if matches!(object, CallObject::None) => object = file.map_or(CallObject::Unknown, other_end),
-            _ => {}
-        }
-    }
-    match decoded.returned() {
-        Returned::Value(Value::Fd { file: Some(file), .. }) if matches!(object, CallObject::None | CallObject::Unknown) => other_end(file),
-        _ => object,
-    }
-}
-
-/// Returns the part after the arrow of `TCP:[127.0.0.1:51234->127.0.0.1:80]`.
-fn other_end(file: &File) -> CallObject {
-    let File::Socket(socket) = file else { return CallObject::None };
-    if socket.protocol.is_empty() {
-        return CallObject::Unknown;
-    }
-    let name = named(file);
-    match (name.split_once(":["), name.rsplit_once("->")) {
-        (Some((protocol, _)), Some((_, end))) => CallObject::Name(format!("{protocol} {}", end.trim_end_matches(']'))),
-        _ => CallObject::None,
     }
 }

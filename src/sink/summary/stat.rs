@@ -2,6 +2,7 @@
 
 use crate::event::Times;
 use hdrhistogram::Histogram;
+use std::cmp::Reverse;
 
 /// The most durations that are kept exactly. More are kept in a histogram, which takes kilobytes.
 const FEW: usize = 64;
@@ -37,6 +38,13 @@ impl Stat {
             Some((_, count)) => *count += more,
             None => self.errnos.push((errno, more)),
         }
+    }
+
+    /// Returns the number of calls by errno, the most frequent first.
+    pub fn errnos_by_count(&self) -> Vec<(i32, u64)> {
+        let mut errnos = self.errnos.clone();
+        errnos.sort_by_key(|(errno, count)| (Reverse(*count), *errno));
+        errnos
     }
 }
 

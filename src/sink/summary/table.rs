@@ -2,16 +2,20 @@
 
 use super::TableOptions;
 use super::histogram;
+use super::numbers::CallKey;
+use super::objects::ObjectId;
 use super::stat::Stat;
 use crate::beauty::errno;
 use std::fmt::Write;
 
-/// A line of the table.
+/// A row of a table.
 #[derive(Debug)]
 pub struct Row {
+    pub call: CallKey,
     pub name: String,
-    /// The object of `--by`, for which this table has no column.
-    pub object: String,
+    /// The object of `--by`. Perf's table has no column for it.
+    pub object: ObjectId,
+    pub object_name: String,
     pub stat: Stat,
 }
 
@@ -24,16 +28,15 @@ const HEAD: &str = "   syscall            calls  errors  total       min       a
 pub fn sort(rows: &mut [Row]) {
     rows.sort_by(|a, b| {
         let by_time = (b.stat.times.total, b.stat.calls).cmp(&(a.stat.times.total, a.stat.calls));
-        by_time.then_with(|| a.name.cmp(&b.name)).then_with(|| a.object.cmp(&b.object))
+        by_time.then_with(|| a.name.cmp(&b.name)).then_with(|| a.object_name.cmp(&b.object_name))
     });
 }
 
-/// Writes a group's table with the syscalls that took longest first, `options.max_rows` of them.
-pub fn write(out: &mut String, mut rows: Vec<Row>, options: &TableOptions) {
+/// Writes the table of a group: the first `options.max_rows` rows.
+pub fn write(out: &mut String, rows: &[Row], options: &TableOptions) {
     if rows.is_empty() {
         return;
     }
-    sort(&mut rows);
     out.push_str(HEAD);
     let limit = options.max_rows.unwrap_or(rows.len());
     for row in rows.iter().take(limit) {
@@ -69,9 +72,7 @@ fn line(out: &mut String, Row { name, stat, .. }: &Row) {
 
 /// Writes the number of calls by errno, the most frequent first.
 pub fn errnos(out: &mut String, stat: &Stat) {
-    let mut errnos = stat.errnos.clone();
-    errnos.sort_by_key(|(errno, count)| (std::cmp::Reverse(*count), *errno));
-    for (errno, count) in errnos {
+    for (errno, count) in stat.errnos_by_count() {
         let _ = match errno::name(errno) {
             Some(name) => writeln!(out, "\t\t\t\t{name}: {count}"),
             None => writeln!(out, "\t\t\t\terrno {errno}: {count}"),

@@ -8,6 +8,7 @@ use crate::show::SummaryBy;
 use crate::sink::output::Output;
 use crate::stack::name::Nameless;
 use crate::task::Tasks;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 const START: Time = Time(1_000_000_000);
@@ -144,6 +145,52 @@ fn the_table_of_all_tasks_has_shares_and_a_total() {
         "{}",
         run.text()
     );
+}
+
+/// Returns the JSON objects of the whole trace.
+fn objects(run: &mut Run) -> Vec<Value> {
+    run.sink.options.style = Style::Json;
+    let view = View { session: &run.session, tasks: &run.tasks, now: Time(START.0 + 5), names: &Nameless };
+    run.sink.print_trace(&Ledger::default(), &view).unwrap();
+    let lines = std::mem::take(&mut run.sink.waiting);
+    lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).unwrap()).collect()
+}
+
+#[test]
+fn rows_and_totals_are_objects_with_raw_numbers() {
+    let mut run = Run::new(SummaryBy::Thread);
+    for (microseconds, ret) in [(2_000, 1), (4_000, -2), (6_000, -2)] {
+        run.call(7, 8, 9990, microseconds, ret);
+    }
+    run.call(7, 8, 9991, 1, 0);
+    run.sink.options.max_rows = Some(1);
+    run.sink.options.histogram = true;
+    let objects = objects(&mut run);
+    let time = |nanoseconds: u64| json!({"monotonic": nanoseconds.to_string(), "realtime": nanoseconds.to_string()});
+    let durations = json!({
+        "calls": 3, "total": 12_000_000, "min": 2_000_000, "average": 4_000_000, "max": 6_000_000,
+        "p50": 4_000_000, "p95": 6_000_000, "p99": 6_000_000, "relative_error": objects[0]["durations"]["relative_error"]
+    });
+    let row = json!({
+        "type": "summary", "span": "trace", "from": time(0), "to": time(START.0 + 5), "pid": 7, "tid": 8, "comm": "sh",
+        "name": "syscall_9990", "abi": "x86_64", "number": 9990, "calls": 3, "errors": 2, "untimed": 0, "durations": durations,
+        "errnos": [{"errno": 2, "name": "ENOENT", "calls": 2}],
+        "histogram": [{"from": 1 << 20, "to": 1 << 21, "calls": 1}, {"from": 1 << 21, "to": 1 << 22, "calls": 1},
+            {"from": 1 << 22, "to": 1 << 23, "calls": 1}]
+    });
+    assert_eq!(objects[0], row);
+    let error = objects[0]["durations"]["relative_error"].as_f64().unwrap();
+    assert!((error - (4.0f64 / 3.0).sqrt() / 4.0).abs() < 1e-9, "{error}");
+    let of_total = ["type", "events", "calls", "errors", "left_out"].map(|member| objects[1][member].clone());
+    assert_eq!(of_total, [json!("summary_total"), json!(4), json!(4), json!(2), json!({"rows": 1, "calls": 1, "total": 1_000})]);
+    assert_eq!((objects.len(), &objects[1]["durations"]["total"]), (2, &json!(12_001_000)));
+}
+
+#[test]
+fn a_trace_without_events_has_a_total_of_zero() {
+    let objects = objects(&mut Run::new(SummaryBy::OneTable));
+    assert_eq!((objects.len(), &objects[0]["type"], &objects[0]["events"]), (1, &json!("summary_total"), &json!(0)));
+    assert_eq!((&objects[0]["durations"], &objects[0]["pid"]), (&Value::Null, &Value::Null));
 }
 
 #[test]
