@@ -114,7 +114,7 @@ fn cost_of_line(call: &Call, options: &[&str]) -> f64 {
     let words = [&["rtrace", "--no-config"], options, &["true"]].concat();
     let session = Session::default();
     let mut style = style::create(&request(&words).show, &session, false);
-    let context = StyleContext { session: &session, comm: &|_| None, names: &Nameless };
+    let context = StyleContext { session: &session, comm: &|_| None, cgroup: &|_| None, names: &Nameless };
     let mut out = Vec::with_capacity(1 << 20);
     let event = Event { time: START, cpu: 3, task: TASK, comm: Some(Arc::from(&b"sh"[..])), kind: EventKind::Call(Box::new(call.clone())) };
     best(20, 5_000, || {
