@@ -5,7 +5,7 @@
 
 use super::default::is_default;
 use super::lookup;
-use super::memory::{MemoryReader, Moment};
+use super::memory::{ELEMENTS_MAX, MemoryReader, Moment};
 use super::resolve::{Signature, Word};
 use super::row::{Arg, ArgumentKind, Flow, Length, Return, Syscall};
 use super::scalar::{id, pid, register_constants, scalar};
@@ -19,6 +19,8 @@ pub struct Context<'a> {
     pub comm: &'a dyn Fn(i32) -> Option<Comm>,
     /// Maximum number of bytes of a string that is not a path.
     pub string_limit: usize,
+    /// Maximum number of array elements, set members and directory entries.
+    pub elements_max: usize,
     /// Whether only the brief form of structs and arrays is decoded: the members and the number of elements that their
     /// rows state with `brief=` and `elements=`.
     pub is_brief: bool,
@@ -28,7 +30,12 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub const fn new(comm: &'a dyn Fn(i32) -> Option<Comm>, string_limit: usize) -> Context<'a> {
-        Context { comm, string_limit, is_brief: false, pids: &PidTranslation::Same }
+        Context { comm, string_limit, elements_max: ELEMENTS_MAX, is_brief: false, pids: &PidTranslation::Same }
+    }
+
+    /// Sets the maximum number of array elements, set members and directory entries. The default is 32.
+    pub const fn elements(self, elements_max: usize) -> Context<'a> {
+        Context { elements_max, ..self }
     }
 
     /// Sets whether only the brief form of structs and arrays is decoded.

@@ -16,8 +16,8 @@ pub type StructDecoder = for<'a> fn(&mut MemoryReader<'a>, Memory<'a>) -> Value<
 const COST_MAX: usize = 64 << 10;
 const VALUE_COST: usize = 16;
 
-/// The maximum number of array elements, set members and directory entries that are shown. The BPF programs copy no
-/// more elements of an array (`nested.h` has the same number).
+/// The maximum number of elements of an array that the BPF programs copy (`nested.h` has the same number). It is also
+/// the default of [`Context::elements_max`].
 pub const ELEMENTS_MAX: usize = 32;
 
 /// A copied range of the traced program's memory.
@@ -115,6 +115,11 @@ impl<'a> MemoryReader<'a> {
 
     pub fn abi(&self) -> Abi {
         self.call.abi
+    }
+
+    /// Returns the maximum number of elements that an array of the value has.
+    pub(super) fn elements_max(&self) -> usize {
+        self.context.elements_max
     }
 
     /// Deducts the cost of a value. Returns whether the limit permits it.

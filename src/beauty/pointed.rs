@@ -91,7 +91,7 @@ impl<'a> MemoryReader<'a> {
                 more = false;
                 break;
             }
-            if items.len() == ELEMENTS_MAX || !self.spend_value() {
+            if items.len() == self.elements_max() || !self.spend_value() {
                 break;
             }
             items.push(self.pointed(&ArgumentKind::Str, pointer, None));
@@ -122,14 +122,14 @@ impl<'a> MemoryReader<'a> {
     }
 
     fn structs(&mut self, of: &'static Struct, memory: Memory<'a>) -> Value<'a> {
-        let most =
-            if self.context.is_brief && !matches!(of.layout, StructLayout::Number(_)) { of.brief.elements as usize } else { ELEMENTS_MAX };
+        let is_brief = self.context.is_brief && !matches!(of.layout, StructLayout::Number(_));
+        let most = if is_brief { of.brief.elements as usize } else { usize::MAX };
         let stride = of.sizes[self.abi() as usize] as usize;
         self.elements(memory, (stride, most), |reader, element| Some(reader.structure(of, element)))
     }
 
     fn numbers(&mut self, memory: Memory<'a>, bytes: usize, signed: bool) -> Value<'a> {
-        self.elements(memory, (bytes, ELEMENTS_MAX), |_, element| {
+        self.elements(memory, (bytes, usize::MAX), |_, element| {
             let value = load(element.bytes, signed, false)?;
             Some(if signed { Value::Int(value as i64) } else { Value::Uint(value) })
         })
@@ -137,10 +137,11 @@ impl<'a> MemoryReader<'a> {
 
     /// Decodes an array that is a struct member.
     pub(super) fn array(&mut self, element: &'static MemoryType, stride: usize, memory: Memory<'a>) -> Value<'a> {
-        self.elements(memory, (stride, ELEMENTS_MAX), |reader, memory| reader.typed(element, memory, None))
+        self.elements(memory, (stride, usize::MAX), |reader, memory| reader.typed(element, memory, None))
     }
 
-    /// Decodes the elements that were copied completely, at most `most` of them and at most [`ELEMENTS_MAX`].
+    /// Decodes the elements that were copied completely, at most `most` of them and at most as many as the
+    /// context permits.
     fn elements(
         &mut self,
         memory: Memory<'a>,
@@ -149,7 +150,7 @@ impl<'a> MemoryReader<'a> {
     ) -> Value<'a> {
         let stride = stride.max(1);
         let whole = memory.bytes.len() / stride;
-        let most = whole.min(most).min(ELEMENTS_MAX);
+        let most = whole.min(most).min(self.elements_max());
         let mut items = Vec::with_capacity(most);
         for at in 0..most {
             let element = memory.part(at * stride, stride).filter(|_| self.spend_value());

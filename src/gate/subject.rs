@@ -228,7 +228,7 @@ impl CallSubject<'_> {
     /// Tests a part of the value of an argument. If the call has written the value, the test is on the value after the
     /// call. With [`Step::AnyElement`] there may be several parts, and one of them must pass.
     fn test_inside(&self, index: usize, steps: &[Step], as_text: bool, test: &dyn Fn(Operand<'_>) -> Verdict) -> Verdict {
-        let decoded = Decoded::with_row(self.call, self.row, Context::new(&|_| None, usize::MAX));
+        let decoded = Decoded::with_row(self.call, self.row, Context::new(&|_| None, usize::MAX).elements(usize::MAX));
         let Some(argument) = decoded.args().nth(index).filter(|argument| argument.is_used()) else { return test(Operand::Nothing) };
         let outcome = self.call.ret().map(Outcomes::of);
         let is_unwritten = |arg: &Arg| arg.flow == Flow::Out && outcome.is_some_and(|outcome| !arg.written.contains(outcome));

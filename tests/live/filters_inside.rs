@@ -55,6 +55,16 @@ fn a_filter_compares_one_element_of_an_array_or_any() {
     assert_only(&machine, "execve", "argv[2] ~ \"f*\"", script, "\"three\", \"four\"");
 }
 
+/// Lines show at most 32 elements of an array.
+#[test]
+fn a_filter_compares_elements_that_lines_do_not_show() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let full = machine.path("full");
+    std::fs::create_dir(&full).expect("the test's directory is writable");
+    (0..60).for_each(|at| std::fs::write(format!("{full}/{at}"), "").expect("the directory is writable"));
+    assert_only(&machine, "getdents64", "dirent[61].d_ino > 0", &format!("ls {full} > /dev/null; true"), "62 entries");
+}
+
 #[test]
 fn a_filter_compares_bytes_with_patterns() {
     let Some(machine) = Machine::shared_with_bpf() else { return };

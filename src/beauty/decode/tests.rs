@@ -1,5 +1,6 @@
 use super::super::samples::{self, *};
 use super::*;
+use crate::beauty::tables::SYSCALLS;
 use crate::beauty::value::{ArrayValue, Text};
 use crate::event::{Abi, EntryState, File, PieceState, PieceTime, Time};
 use std::borrow::Cow;
@@ -174,4 +175,35 @@ fn unseen_registers_and_unknown_calls_are_not_guessed() {
     let registers = decoded.args().map(|argument| (argument.name(), argument.values()));
     assert_eq!(registers.collect::<Vec<_>>(), [1, 2, 3, 4, 5, u64::MAX].map(|r| ("", Values::Entry(Value::Hex(r)))));
     assert_eq!(decoded.returned(), Returned::Error(38));
+}
+
+/// Returns the number of elements of an argument's value in a context with this bound, and whether there are more.
+fn elements(syscall: &str, at: usize, call: &Call, elements_max: usize) -> (usize, bool) {
+    let row = lookup::index_by_name(syscall).map(|index| &SYSCALLS[usize::from(index)]);
+    let decoded = Decoded::with_row(call, row, CONTEXT.elements(elements_max));
+    let values = decoded.args().nth(at).unwrap().values();
+    match values.exit().or(values.entry()) {
+        Some(Value::Array(array)) => (array.items.len(), array.more),
+        other => panic!("{syscall}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_context_bounds_the_number_of_elements() {
+    let pointers = [0x5000u64; 40].iter().chain(&[0]).flat_map(|pointer| pointer.to_le_bytes()).collect::<Vec<u8>>();
+    let argv = with_piece(call([0x1000, 0x2000, 0, 0, 0, 0], 0), 1, &pointers, PieceState::Ok);
+    let argv = with_memory(argv, 1, PieceTime::Entry, 0x5000, b"x\0", PieceState::Ok);
+    // The length of an entry, 24 bytes, is at its offset 16.
+    let entry = [&[1; 16][..], &[24, 0, 8], b"name\0"].concat();
+    let entries = with_memory(call([3, 0x1000, 960, 0, 0, 0], 960), 1, PieceTime::Exit, 0x1000, &entry.repeat(40), PieceState::Ok);
+    let descriptors = with_piece(call([40, 0x1000, 0, 0, 0, 0], 1), 1, &[0xff; 8], PieceState::Ok);
+    let polled = with_piece(call([0x1000, 40, 0, 0, 0, 0], 1), 0, &[0; 320], PieceState::Ok);
+    let groups = with_piece(call([40, 0x1000, 0, 0, 0, 0], 0), 1, &[0; 160], PieceState::Ok);
+    let mapped = with_memory(call([0, 40 << 12, 0x1000, 0, 0, 0], 0), 2, PieceTime::Exit, 0x1000, &[1; 40], PieceState::Ok);
+    let calls =
+        [("execve", 1, argv), ("getdents64", 1, entries), ("select", 1, descriptors), ("poll", 0, polled), ("setgroups", 1, groups)];
+    for (syscall, at, call) in calls.iter().chain(&[("mincore", 2, mapped)]) {
+        let found = [3, ELEMENTS_MAX, 40, usize::MAX].map(|most| elements(syscall, *at, call, most));
+        assert_eq!(found, [(3, true), (32, true), (40, false), (40, false)], "{syscall}");
+    }
 }

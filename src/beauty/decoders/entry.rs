@@ -1,7 +1,7 @@
 //! Decodes directory entries: consecutive structs of different lengths, each of which contains its length. In the brief
 //! form, they are counted, and only the first ones are decoded.
 
-use super::super::memory::{ELEMENTS_MAX, Memory, MemoryReader};
+use super::super::memory::{Memory, MemoryReader};
 use super::super::row::Struct;
 use super::super::structure::Members;
 use super::super::tables::{constants, structs};
@@ -35,7 +35,7 @@ fn entries<'a>(
     let mut items = Vec::new();
     let mut at = 0;
     while let Some(entry) = entry_at(at, memory, of.sizes[reader.abi() as usize], length_at) {
-        if items.len() == ELEMENTS_MAX || !reader.spend_value() {
+        if items.len() == reader.elements_max() || !reader.spend_value() {
             break;
         }
         let (mut members, more) = reader.members(of, entry);
@@ -56,10 +56,11 @@ fn entry_at<'a>(at: usize, memory: Memory<'a>, fixed: u32, length_at: usize) -> 
 
 /// Counts the entries, and decodes the members of the first ones that the row of the struct names (`brief=`).
 fn counted<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>, of: &'static Struct, length_at: usize) -> Value<'a> {
+    let first_max = u64::from(of.brief.elements).min(reader.elements_max() as u64);
     let (mut count, mut at) = (0, 0);
     let mut items = Vec::new();
     while let Some(entry) = entry_at(at, memory, of.sizes[reader.abi() as usize], length_at) {
-        if count < u64::from(of.brief.elements) && reader.spend_value() {
+        if count < first_max && reader.spend_value() {
             items.extend(reader.members(of, entry).0.into_iter().map(|(_, value)| value));
         }
         count += 1;

@@ -1,6 +1,6 @@
 //! Decodes sets that are bits or bytes in memory: signals, descriptors, CPUs, memory nodes, pages.
 
-use super::super::memory::{ELEMENTS_MAX, Memory, MemoryReader};
+use super::super::memory::{Memory, MemoryReader};
 use super::super::value::{ArrayValue, Value};
 
 /// Decodes a sigset_t of the kernel, in which bit N-1 is signal N. If more than half of the bits are set, the value is
@@ -29,32 +29,32 @@ fn signals(mut set: u64) -> Vec<Value<'static>> {
 }
 
 /// Decodes an fd_set to the numbers of its descriptors. Its length is in bits.
-pub fn fd_set<'a>(_: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
-    numbers(memory, memory.count)
+pub fn fd_set<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    numbers(reader, memory, memory.count)
 }
 
 /// Decodes a cpumask to the numbers of its CPUs.
-pub fn cpumask<'a>(_: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
-    numbers(memory, None)
+pub fn cpumask<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    numbers(reader, memory, None)
 }
 
 /// Decodes a mask of memory nodes to their numbers. Its length is the number of bits plus one (man 2 set_mempolicy).
-pub fn nodemask<'a>(_: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
-    numbers(memory, memory.count.map(|bits| bits.saturating_sub(1)))
+pub fn nodemask<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    numbers(reader, memory, memory.count.map(|bits| bits.saturating_sub(1)))
 }
 
 /// Decodes the result of mincore: one byte for each page, whose lowest bit is set if the page is in memory.
-pub fn page_bytes<'a>(_: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
-    let items: Vec<Value> = memory.bytes.iter().take(ELEMENTS_MAX).map(|byte| Value::Uint(u64::from(*byte))).collect();
+pub fn page_bytes<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    let items: Vec<Value> = memory.bytes.iter().take(reader.elements_max()).map(|byte| Value::Uint(u64::from(*byte))).collect();
     Value::Array(ArrayValue { address: memory.address, more: items.len() < memory.bytes.len() || memory.is_cut(), items })
 }
 
-/// Returns the numbers of the set bits below `end`.
-fn numbers<'a>(memory: Memory<'a>, end: Option<u64>) -> Value<'a> {
+/// Returns the numbers of the set bits below `end`, at most as many as the context permits.
+fn numbers<'a>(reader: &MemoryReader<'a>, memory: Memory<'a>, end: Option<u64>) -> Value<'a> {
     let bits = memory.bytes.len() * 8;
     let end = end.map_or(bits, |end| usize::try_from(end).map_or(bits, |end| end.min(bits)));
     let mut set = (0..end).filter(|bit| is_set(memory.bytes, *bit));
-    let items: Vec<Value> = set.by_ref().take(ELEMENTS_MAX).map(|bit| Value::Uint(bit as u64)).collect();
+    let items: Vec<Value> = set.by_ref().take(reader.elements_max()).map(|bit| Value::Uint(bit as u64)).collect();
     Value::Array(ArrayValue { address: memory.address, items, more: set.next().is_some() || memory.is_cut() })
 }
 
