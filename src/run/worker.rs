@@ -259,12 +259,11 @@ impl Work {
         }
         let mut verdict = selection.verdict(session, engine.ledger(), gate);
         verdict.unanswered_files = naming.files().unanswered();
-        if failed.is_none() {
-            let result = TraceResult { ledger: engine.ledger(), verdict: &verdict };
-            *failed = end_sinks(sinks, &result, &view).err();
-            // The final output may have stacks that needed further files.
-            verdict.unanswered_files = naming.files().unanswered();
-        }
+        let result = TraceResult { ledger: engine.ledger(), verdict: &verdict };
+        let ended = end_sinks(sinks, &result, &view);
+        *failed = failed.take().or(ended.err());
+        // The final output may have stacks that needed further files.
+        verdict.unanswered_files = naming.files().unanswered();
         if failed.is_some() {
             verdict.give_up(*unwritten_calls + sinks.iter().map(|sink| sink.unwritten()).max().unwrap_or_default());
         }
@@ -272,15 +271,22 @@ impl Work {
     }
 }
 
-/// Lets the sinks write their final output. If a sink returns a notice about it, all sinks get that notice.
+/// Lets the sinks write their final output. If a sink returns a notice about it, all sinks get that notice. A sink whose
+/// output cannot be written does not keep the others from writing theirs; the first error is returned.
 fn end_sinks(sinks: &mut [Box<dyn Sink>], result: &TraceResult, view: &View) -> io::Result<()> {
-    sinks.iter_mut().try_for_each(|sink| sink.end(result, view))?;
+    let mut done = each_sink(sinks, |sink| sink.end(result, view));
     let said: Vec<Notice> = sinks.iter_mut().filter_map(|sink| sink.said()).collect();
     for notice in said {
         let event = Event::of_notice(view.now, notice);
-        sinks.iter_mut().try_for_each(|sink| sink.event(&event, view))?;
+        done = done.and(each_sink(sinks, |sink| sink.event(&event, view)));
     }
-    sinks.iter_mut().try_for_each(|sink| sink.finish(result, view))
+    let finished = each_sink(sinks, |sink| sink.finish(result, view));
+    done.and(finished)
+}
+
+/// Calls a function for every sink, and returns the first error.
+fn each_sink(sinks: &mut [Box<dyn Sink>], mut call: impl FnMut(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
+    sinks.iter_mut().map(|sink| call(sink.as_mut())).fold(Ok(()), io::Result::and)
 }
 
 /// Passes an event to the sinks, unless a write has failed.

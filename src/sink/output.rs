@@ -39,6 +39,9 @@ pub struct Output {
     header: Vec<u8>,
     /// Whether the header was written. (The files of processes are in [`Destination::Processes`].)
     has_begun: bool,
+    /// The error of the first write that failed. Later writes fail as well, because text would be missing before theirs.
+    /// (A file per process is written independently of the others.)
+    failed: Option<ErrorKind>,
 }
 
 /// An output that several sinks write to: the text lines and the summary.
@@ -85,7 +88,7 @@ impl Output {
     }
 
     fn new(to: Destination, name: String, rotation: Option<Rotating>) -> Output {
-        Output { to, name, rotation, header: Vec::new(), has_begun: false }
+        Output { to, name, rotation, header: Vec::new(), has_begun: false, failed: None }
     }
 
     /// Sets the text that each file begins with. It is written before the first lines of the file.
@@ -102,9 +105,12 @@ impl Output {
     /// Writes lines of a process. `pid` is `None` for lines of no single process (a summary, a gap).
     ///
     /// # Errors
-    /// The write failed after some bytes. The message names the file. [`is_quiet_end`] distinguishes a reader that has
-    /// ended from errors that need a message.
+    /// The write, or one before it, failed after some bytes. The message names the file. [`is_quiet_end`] distinguishes
+    /// a reader that has ended from errors that need a message.
     pub fn write(&mut self, pid: Option<i32>, bytes: &[u8]) -> Result<(), Unwritten> {
+        if let Some(kind) = self.failed {
+            return Err(Unwritten { error: kind.into(), written: 0 });
+        }
         let header = if std::mem::replace(&mut self.has_begun, true) { &[] } else { &self.header[..] };
         let done = match &mut self.to {
             Destination::Stream(stream) => match &mut self.rotation {
@@ -122,7 +128,9 @@ impl Output {
                 return done.map_err(|failed| failed.named(&path.display().to_string()));
             }
         };
-        done.map_err(|failed| failed.named(&self.name))
+        let done = done.map_err(|failed| failed.named(&self.name));
+        self.failed = done.as_ref().err().map(|failed| failed.error.kind());
+        done
     }
 
     /// Returns whether each process has its own file.

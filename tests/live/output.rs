@@ -116,6 +116,30 @@ fn an_output_that_cannot_be_opened_is_refused() {
     assert!(!std::fs::exists(&ran).unwrap_or(true), "the command was not started");
 }
 
+/// Each write to /dev/full fails.
+#[test]
+fn an_output_that_cannot_be_written_does_not_affect_the_others() {
+    let Some(machine) = Machine::shared() else { return };
+    let failed = "rtrace: cannot write to /dev/full: No space left on device\n";
+    let run = plain(&machine, &[&["-s", "--flamegraph", "/dev/full"][..], &TRUE].concat());
+    assert_eq!(run.status, 125, "{}", run.stderr);
+    assert!(run.stderr.contains(failed) && run.stderr.contains("execve"), "the table of the summary is there: {}", run.stderr);
+
+    let graph = machine.path("graph");
+    let run = plain(&machine, &[&["-s", "--folded", &graph, "--flamegraph", "/dev/full"][..], &TRUE].concat());
+    assert_eq!((run.status, run.stderr.matches(failed).count()), (125, 1), "{}", run.stderr);
+    assert!(run.stderr.contains(&format!(" are in {graph} (folded stacks)\n")), "{}", run.stderr);
+    assert!(read(&graph).contains(";execve"), "{}", read(&graph));
+
+    let last = machine.path("last");
+    let run = plain(&machine, &[&["-o", "/dev/full", "--folded", &last][..], &TRUE].concat());
+    assert_eq!((run.status, run.stderr.matches(failed).count()), (125, 1), "{}", run.stderr);
+    assert!(read(&last).contains(";execve"), "{}", read(&last));
+
+    let run = plain(&machine, &[&["--json", "-o", "-", "-s", "--flamegraph", "/dev/full"][..], &TRUE].concat());
+    assert!(run.stdout.lines().last().is_some_and(|line| line.starts_with("{\"type\":\"end\"")), "{}", run.stdout);
+}
+
 #[test]
 fn output_separately_writes_a_file_for_each_process() {
     let Some(machine) = Machine::shared() else { return };

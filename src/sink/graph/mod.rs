@@ -116,18 +116,22 @@ impl Sink for Graph {
     }
 
     fn end(&mut self, _: &TraceResult, _: &View) -> io::Result<()> {
-        let mut files = Vec::new();
-        if let Some(folded) = &mut self.folded {
-            folded.write(&folded::folded(&self.tree))?;
-            files.push(format!("{} (folded stacks)", folded.name));
+        let folded = self.folded.as_mut().map(|file| (file.write(&folded::folded(&self.tree)), &file.name, "folded stacks"));
+        let picture = self.picture.as_mut().map(|file| {
+            let picture = svg::picture(&self.tree, &self.title, self.weight);
+            (file.write(picture.as_bytes()), &file.name, "flame graph")
+        });
+        let (mut files, mut done) = (Vec::new(), Ok(()));
+        for (written, name, what) in folded.into_iter().chain(picture) {
+            files.extend(written.is_ok().then(|| format!("{name} ({what})")));
+            done = done.and(written);
         }
-        if let Some(picture) = &mut self.picture {
-            picture.write(svg::picture(&self.tree, &self.title, self.weight).as_bytes())?;
-            files.push(format!("{} (flame graph)", picture.name));
+        if files.is_empty() {
+            return done;
         }
         let calls = if self.calls == 1 { "1 call".to_owned() } else { format!("{} calls", self.calls) };
         self.said = Some(say::notice(NoticeCode::GraphsWritten, format!("the call paths of {calls} are in {}", files.join(" and "))));
-        Ok(())
+        done
     }
 
     fn said(&mut self) -> Option<Notice> {
