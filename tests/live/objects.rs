@@ -103,7 +103,7 @@ fn objects_have_members_of_every_type_and_programs_of_every_type() {
     let kinds = events(&run, "kinds");
     assert_eq!(kinds.len(), 40, "{}\n{}", run.text, run.stderr);
     let (before, behind) = kinds[0].split_once("inner.pid: ").expect("it is a member");
-    assert_eq!(before, "minus: -5, mood: CROSS, inner.small: 200, ", "{}", run.text);
+    assert_eq!(before, "minus: -5, mood: CROSS, level: LOW, inner.small: 200, ", "{}", run.text);
     let behind = behind.split_once(", ").expect("there is more").1;
     assert_eq!(behind, "text: \"seven..\", words: [1, 0, 3], where: 0xfeed, yes: 1", "{}", run.text);
     assert_eq!(events(&run, "saying"), [r#"text: "half a \"word\"""#; 40], "{}", run.text);
@@ -112,6 +112,9 @@ fn objects_have_members_of_every_type_and_programs_of_every_type() {
     let of_all = ["syscalls:sys_exit_getppid", "raw_tp:sys_enter"].map(|name| events(&run, name).len());
     // Two programs are on the raw tracepoint, one of them BTF-typed.
     assert_eq!(of_all, [40, 80], "{}", run.text);
+    let with_level = |level: &str| of_getppid(&machine, &["-e", &program("kinds"), "--filter", &format!("level == {level}")]);
+    let [low, medium] = ["LOW", "MEDIUM"].map(|level| events(&with_level(level), "kinds").len());
+    assert_eq!((low, medium), (40, 0));
     let raw = |text: &str| events(&run, "raw_tp:sys_enter").iter().filter(|one| one.starts_with(text)).count();
     assert_eq!((raw("number: "), raw("id: 0x")), (40, 40), "{}", run.text);
 }

@@ -3,6 +3,7 @@
 use super::{FieldDecoder, by_format, row};
 use crate::beauty::constant::Constants;
 use crate::beauty::row::Return;
+use crate::kernel::constant::Constant;
 use crate::kernel::format::Format;
 use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::print_fmt::PrintFormat;
@@ -18,8 +19,17 @@ pub fn constants(format: &Format, field: &str) -> Constants {
     }
     let Some(field) = format.field(field) else { return Constants::default() };
     match by_format(field, &PrintFormat::parse(&format.print)) {
+        FieldDecoder::Named(naming, _) if field.signed => Constants::printed(naming.constants().into_iter().map(signed).collect()),
         FieldDecoder::Named(naming, _) => Constants::printed(naming.constants()),
         FieldDecoder::Signal => Constants::of_signal(),
         _ => Constants::default(),
+    }
+}
+
+/// Returns the constant of a signed field. A print format has the number without its sign.
+fn signed((name, constant): (String, Constant)) -> (String, Constant) {
+    match constant.mask {
+        u64::MAX => (name, Constant { value: i128::from(constant.value as u64 as i64), ..constant }),
+        _ => (name, constant),
     }
 }

@@ -38,7 +38,7 @@ pub enum Shape {
         name: String,
         bytes: u32,
         signed: bool,
-        /// Values and names. A negative value is extended with zeros from the width of BTF's own number.
+        /// Values and names. A negative value of a signed enum is extended to 64 bits.
         values: Vec<(u64, String)>,
     },
     /// A type without values: a function, void, a declaration without a definition.
@@ -81,7 +81,8 @@ impl Btf<'_> {
             kind::STRUCT => Shape::Struct { bytes, members: self.members_of(of) },
             kind::UNION => Shape::Union { bytes },
             kind::ENUM => {
-                let value = |one: &[u8]| (u64::from(word(one, 4)), self.text(word(one, 0)));
+                let number = |raw: u32| if signed { i64::from(raw.cast_signed()).cast_unsigned() } else { u64::from(raw) };
+                let value = |one: &[u8]| (number(word(one, 4)), self.text(word(one, 0)));
                 Shape::Enum { name: name(), bytes, signed, values: of.rest.chunks_exact(8).map(value).collect() }
             }
             kind::ENUM64 => {

@@ -100,6 +100,14 @@ fn the_btf_of_this_kernel_is_read() {
     let functions = ["vfs_read", "vfs_rea", "task_struct"].map(|name| is_there(LookupKind::Function, name));
     assert_eq!(functions, [true, false, false]);
     assert!(is_there(LookupKind::Typedef, "btf_trace_sys_enter"));
+    let values = (1..btf.starts.len() as u32).find_map(|id| match btf.shape(id).shape {
+        Shape::Enum { name, signed, values, .. } if name == "perf_event_state" => Some((signed, values)),
+        _ => None,
+    });
+    let (signed, values) = values.expect("it is part of perf");
+    let off = values.iter().find(|(_, name)| name == "PERF_EVENT_STATE_OFF").map(|(value, _)| *value);
+    // Encoders before pahole 1.24 do not mark signed enums.
+    assert_eq!(off, Some(if signed { u64::MAX } else { u64::from(u32::MAX) }));
     assert!(excerpt.len() * 20 < all.len(), "{} of {} bytes", excerpt.len(), all.len());
 }
 

@@ -3,6 +3,7 @@
 #include <rtrace.bpf.h>
 
 enum mood { CALM, CROSS = 7 };
+enum level { LOW = -2, MEDIUM };
 
 struct inner {
 	__u8 small;
@@ -12,6 +13,7 @@ struct inner {
 struct kinds {
 	__s32 minus;
 	enum mood mood;
+	enum level level;
 	struct inner inner;
 	char text[8];
 	__u32 words[3];
@@ -28,6 +30,7 @@ static __always_inline void give(void *context)
 	__builtin_memset(&record, 0, sizeof(record));
 	record.minus = -5;
 	record.mood = CROSS;
+	record.level = LOW;
 	record.inner.small = 200;
 	record.inner.pid = bpf_get_current_pid_tgid() >> 32;
 	__builtin_memcpy(record.text, "seven..", 8);
