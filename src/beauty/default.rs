@@ -48,3 +48,31 @@ fn is_length_of_nothing(args: &[Arg], index: usize, registers: &[u64; 6]) -> boo
         arg.length == Length::Arg(index as u8) && registers.get(other) == Some(&0) && arg.used.holds(registers) && is_nullable(&arg.kind)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::beauty::decode::{Context, Decoded};
+    use crate::beauty::{lookup, samples, tables};
+
+    /// Returns the names of the arguments of a call whose values are not defaults.
+    fn informative(syscall: &str, registers: [u64; 6]) -> Vec<&'static str> {
+        let row = lookup::index_by_name(syscall).map(|index| &tables::SYSCALLS[usize::from(index)]);
+        let call = samples::call(registers, 0);
+        let decoded = Decoded::with_row(&call, row, Context::new(&samples::comms, 32));
+        let has_information = |argument: &super::super::decode::Argument| {
+            let values = argument.values();
+            argument.is_used() && values.entry().is_some_and(|value| !argument.is_default(value))
+        };
+        decoded.args().filter(has_information).map(|argument| argument.name()).collect()
+    }
+
+    #[test]
+    fn a_zero_that_selects_something_is_not_a_default() {
+        const KEYCTL_CHOWN: u64 = 4;
+        const KEYCTL_SET_TIMEOUT: u64 = 15;
+        assert_eq!(informative("keyctl", [KEYCTL_CHOWN, 7, 0, 0, 0, 0]), ["option", "arg2", "arg3", "arg4"], "root and its group");
+        assert_eq!(informative("keyctl", [KEYCTL_SET_TIMEOUT, 7, 0, 0, 0, 0]), ["option", "arg2", "arg3"], "the timeout is removed");
+        assert_eq!(informative("semctl", [7, 1, libc::SETVAL as u64, 0, 0, 0]), ["semid", "semnum", "cmd", "arg"]);
+        assert_eq!(informative("mmap", [0, 4096, 0, 0x22, 0, 0]), ["len", "prot", "flags"], "the kernel chooses the address");
+    }
+}
