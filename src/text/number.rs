@@ -1,14 +1,56 @@
 //! Formats numbers directly into a byte buffer. A line has a dozen numbers, and formatting them with `std::fmt` would
 //! cost more than the rest of the line.
 
+/// The numbers below this have at most eight digits.
+const NINE_DIGITS_MIN: u64 = 100_000_000;
+
 /// Appends a number in decimal.
+#[inline]
 pub fn uint(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    match value {
+        0..10 => out.push(b'0' + value as u8),
+        10..NINE_DIGITS_MIN => {
+            let digits = eight_digits(value as u32);
+            let zeros = digits.trailing_zeros() / 8;
+            out.extend_from_slice(&(digits >> (8 * zeros) | ZEROS).to_le_bytes());
+            out.truncate(out.len() - zeros as usize);
+        }
+        _ => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
+    }
 }
 
 /// Appends a signed number in decimal.
+#[inline]
 pub fn int(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    if value < 0 {
+        out.push(b'-');
+    }
+    uint(out, value.unsigned_abs());
+}
+
+/// Eight characters `0`.
+const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
+
+/// Returns the eight decimal digits of a number below [`NINE_DIGITS_MIN`], the first in the lowest byte. The number is
+/// split into two halves, these into pairs, and the pairs into digits, all parts at once. The products are quotients by
+/// 100 and by 10 that are exact for numbers of four and of two digits.
+#[inline]
+fn eight_digits(value: u32) -> u64 {
+    let halves = u64::from(value / 10_000) | u64::from(value % 10_000) << 32;
+    let hundreds = (halves * 10_486) >> 20 & 0x0000_007f_0000_007f;
+    let pairs = hundreds | (halves - 100 * hundreds) << 16;
+    let tens = (pairs * 103) >> 10 & 0x000f_000f_000f_000f;
+    tens | (pairs - 10 * tens) << 8
+}
+
+/// Returns the nine digits of a number below 1,000,000,000, with leading zeros.
+#[inline]
+pub fn nine_digits(value: u32) -> [u8; 9] {
+    let mut text = [b'0' + (value / NINE_DIGITS_MIN as u32) as u8; 9];
+    if let Some(rest) = text.last_chunk_mut() {
+        *rest = (eight_digits(value % NINE_DIGITS_MIN as u32) | ZEROS).to_le_bytes();
+    }
+    text
 }
 
 /// Appends a number in hexadecimal with `0x`. Zero is `0`, as with C's `%#x`.
@@ -21,13 +63,29 @@ pub fn hex(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Appends a number in hexadecimal without `0x`.
+#[inline]
 pub fn hex_digits(out: &mut Vec<u8>, value: u64) {
-    let digits = (16 - value.leading_zeros() as usize / 4).max(1);
-    let mut text = [0; 16];
-    for (byte, digit) in text[..digits].iter_mut().zip((0..digits).rev()) {
-        *byte = HEX[(value >> (4 * digit)) as usize & 15];
+    if value < 16 {
+        return out.push(HEX[value as usize]);
     }
-    out.extend_from_slice(&text[..digits]);
+    // The leading zeros are moved to the end, where they are cut off.
+    let zeros = value.leading_zeros() / 4;
+    let value = value << (4 * zeros);
+    let text = u128::from(eight_hex_digits((value >> 32) as u32)) << 64 | u128::from(eight_hex_digits(value as u32));
+    out.extend_from_slice(&text.to_be_bytes());
+    out.truncate(out.len() - zeros as usize);
+}
+
+/// Returns the eight hexadecimal digits of a number, the first in the highest byte. The bits are spread, so that each
+/// byte has four of them.
+#[inline]
+fn eight_hex_digits(value: u32) -> u64 {
+    let wide = u64::from(value);
+    let pairs = (wide | wide << 16) & 0x0000_ffff_0000_ffff;
+    let bytes = (pairs | pairs << 8) & 0x00ff_00ff_00ff_00ff;
+    let nibbles = (bytes | bytes << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    let is_letter = (nibbles + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+    nibbles + ZEROS + is_letter * u64::from(b'a' - b'0' - 10)
 }
 
 /// Appends a number in octal with a leading zero.
@@ -93,7 +151,10 @@ mod tests {
 
     #[test]
     fn numbers_are_formatted_as_by_std_fmt() {
-        for value in [0u64, 1, 7, 8, 15, 16, 63, 64, 0o644, 0xdead_beef, 1 << 63, u64::MAX] {
+        let lengths = (0..20).flat_map(|digits| [10u64.pow(digits) - 1, 10u64.pow(digits), 10u64.pow(digits) / 3 * 2]);
+        let bits = (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, 0x0123_4567_89ab_cdef_u64.rotate_left(bit) >> (bit / 2)]);
+        let halves = (0..10_000).flat_map(|half| [half, 10_000 * half]);
+        for value in [0o644, 0xdead_beef, 99_999_999, u64::MAX].into_iter().chain(lengths).chain(bits).chain(halves) {
             assert_eq!(text(|o| uint(o, value)), format!("{value}"));
             assert_eq!(text(|o| int(o, value as i64)), format!("{}", value as i64));
             if value != 0 {
@@ -105,6 +166,15 @@ mod tests {
         assert_eq!(text(|o| octal(o, 0)), "0");
         assert_eq!(text(|o| zero_padded(o, 7, 3)), "007");
         assert_eq!(text(|o| zero_padded(o, 1234, 3)), "1234");
+    }
+
+    #[test]
+    fn nine_digits_begin_with_zeros() {
+        for value in
+            (0..9).flat_map(|digits| [10u32.pow(digits) - 1, 10u32.pow(digits), 123_456_789 / 10u32.pow(digits)]).chain([999_999_999])
+        {
+            assert_eq!(String::from_utf8(nine_digits(value).to_vec()).unwrap(), format!("{value:09}"));
+        }
     }
 
     #[test]

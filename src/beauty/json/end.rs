@@ -1,15 +1,15 @@
 //! The objects about the trace itself: notices, and the verdict, which is the last object.
 
-use super::{Elements, line, object, time};
+use super::write::array;
+use super::{Clock, Elements, line, object};
 use crate::event::verdict::{EventVerdict, InstanceVerdict, NothingShown};
 use crate::event::{Event, Notice, Verdict};
-use crate::session::Session;
 
 /// Writes the object of a notice.
-pub(super) fn notice(out: &mut Vec<u8>, event: &Event, notice: &Notice, session: &Session) {
+pub(super) fn notice(out: &mut Vec<u8>, event: &Event, notice: &Notice, clock: &mut Clock) {
     line(out, |o| {
         o.word("type", "notice");
-        time(o, "time", event.time, session);
+        clock.write(o.member("time"), event.time);
         o.word("severity", notice.code.severity().name());
         o.word("code", notice.code.name());
         o.bytes("text", notice.text.as_bytes());
@@ -58,7 +58,7 @@ pub(super) fn end(o: &mut Elements, verdict: &Verdict) {
 }
 
 fn events(o: &mut Elements, name: &str, events: &[EventVerdict]) {
-    o.array(name, |a| {
+    array(o.named(name), |a| {
         for EventVerdict { name, called, issued, received, lost } in events {
             object(a.item(), |o| {
                 o.bytes("name", name.as_bytes());
@@ -95,6 +95,7 @@ mod tests {
     use crate::beauty::style::{Style, StyleContext};
     use crate::event::verdict::{CallsVerdict, Shortage, ShortageKind};
     use crate::event::{EventKind, NoticeCode, Time};
+    use crate::session::Session;
     use crate::stack::name::Nameless;
 
     /// Returns the lines that the style writes.

@@ -3,7 +3,9 @@
 //! An object has the known facts as typed values; formatting them as text is left to the reader. Unknown values are
 //! omitted, or `null` in an array.
 
+mod clock;
 mod end;
+mod heads;
 mod other;
 #[cfg(test)]
 mod round_trip;
@@ -13,13 +15,15 @@ pub mod value;
 mod write;
 
 use super::decode::{Argument, Context, Decoded, Values};
+use super::errno;
 use super::special::Special;
 use super::style::{Style, StyleContext};
 use super::tracepoint::TracepointDecoder;
 use super::value::Returned;
-use super::{errno, lookup};
-use crate::event::{Call, EntryState, Event, EventKind, ExitState, Time, Verdict};
+use crate::event::{Call, EntryState, Event, EventKind, ExitState, Verdict};
 use crate::session::{Scope, Session};
+use clock::Clock;
+use heads::{Heads, begin_argument};
 use stack::stack;
 use write::{Elements, object};
 
@@ -32,6 +36,8 @@ pub struct Json {
     string_limit: usize,
     /// The first object, which describes the trace.
     header: Vec<u8>,
+    clock: Clock,
+    heads: Heads,
     /// Decoders by event index, created at the first record of an event.
     tracepoints: Vec<Option<TracepointDecoder>>,
 }
@@ -39,7 +45,7 @@ pub struct Json {
 impl Json {
     /// Creates the style. `string_limit` is the maximum number of bytes of a string that is not a path.
     pub fn new(string_limit: usize, session: &Session) -> Json {
-        let mut header = Vec::new();
+        let (mut header, mut clock) = (Vec::new(), Clock::new(session.realtime_offset));
         line(&mut header, |o| {
             o.word("type", "trace");
             o.uint("schema", SCHEMA);
@@ -52,44 +58,49 @@ impl Json {
                 Scope::System => "system",
             };
             o.word("scope", scope);
-            time(o, "started", session.started, session);
+            clock.write(o.member("started"), session.started);
         });
-        Json { string_limit, header, tracepoints: Vec::new() }
+        Json { string_limit, header, clock, heads: Heads::default(), tracepoints: Vec::new() }
     }
 
-    fn call(&self, o: &mut Elements, event: &Event, call: &Call, context: &StyleContext) {
+    fn call(&mut self, o: &mut Elements, event: &Event, call: &Call, context: &StyleContext) {
         let decoded = Decoded::new(call, Context::new(context.comm, self.string_limit));
-        o.word("abi", call.abi.name());
-        o.int("number", call.nr);
-        // Names of syscalls need no escapes.
-        let name = o.member("name");
-        name.push(b'"');
-        lookup::write_name(name, decoded.row(), call.abi, call.nr);
-        name.push(b'"');
-        if let Some(name) = lookup::user_name(&context.session.names, call.abi, call.nr) {
-            o.bytes("called", name.as_bytes());
+        let head = self.heads.call(o, call, decoded.row(), context.session);
+        if let (EntryState::Seen, ExitState::Returned { .. }) = (call.entry, call.exit) {
+            // Nearly all calls are such.
+            o.members(br#","entry":"seen","exit":"returned""#);
+        } else {
+            let entry = match call.entry {
+                EntryState::Seen => "seen",
+                EntryState::Unseen => "none",
+                EntryState::Lost => "lost",
+            };
+            o.word("entry", entry);
+            let exit = match call.exit {
+                ExitState::Returned { .. } => "returned",
+                ExitState::Never => "never",
+                ExitState::Pending => "pending",
+                ExitState::Unseen => "unseen",
+            };
+            o.word("exit", exit);
         }
-        let entry = match call.entry {
-            EntryState::Seen => "seen",
-            EntryState::Unseen => "none",
-            EntryState::Lost => "lost",
-        };
-        o.word("entry", entry);
-        let exit = match call.exit {
-            ExitState::Returned { .. } => "returned",
-            ExitState::Never => "never",
-            ExitState::Pending => "pending",
-            ExitState::Unseen => "unseen",
-        };
-        o.word("exit", exit);
         if call.entry == EntryState::Seen {
-            time(o, "start", call.id.start, context.session);
+            self.clock.write(o.member("start"), call.id.start);
         }
         call.duration().iter().for_each(|duration| o.uint("duration", *duration));
         let has_none = decoded.row().is_some_and(|row| row.args.is_empty());
         match call.args {
             None if !has_none => o.member("arguments").extend_from_slice(b"null"),
-            _ => o.array("arguments", |a| decoded.args().for_each(|of| object(a.item(), |o| argument(o, call, &of)))),
+            _ => o.array("arguments", |a| {
+                for of in decoded.args() {
+                    let out = a.item();
+                    match head.and_then(|head| head.argument(&of)) {
+                        Some(text) => out.extend_from_slice(text),
+                        None => begin_argument(out, of.name()),
+                    }
+                    argument(out, call, &of);
+                }
+            }),
         }
         if let ExitState::Returned { ret, .. } = call.exit {
             o.object("return", |o| returned(o, ret, &decoded.returned()));
@@ -117,17 +128,14 @@ impl Style for Json {
             EventKind::Fault(_) => "fault",
             EventKind::Signal(_) => "signal",
             EventKind::Exit(_) => "exit",
-            EventKind::Lost(loss) => return other::lost(out, event, *loss, session),
-            EventKind::Notice(notice) => return end::notice(out, event, notice, session),
+            EventKind::Lost(loss) => return other::lost(out, event, *loss, &mut self.clock),
+            EventKind::Notice(notice) => return end::notice(out, event, notice, &mut self.clock),
             EventKind::Tracepoint { .. } | EventKind::Aggregate(_) | EventKind::Fork { .. } | EventKind::Exec { .. } => return,
         };
         line(out, |o| {
             o.word("type", kind);
-            time(o, "time", event.time, session);
-            o.int("pid", i64::from(event.task.pid));
-            o.int("tid", i64::from(event.task.tid));
-            event.comm.iter().for_each(|comm| o.bytes("comm", comm));
-            (context.cgroup)(event.task.tid).iter().for_each(|cgroup| o.bytes("cgroup", cgroup));
+            self.clock.write(o.member("time"), event.time);
+            self.heads.task(o, event, (context.cgroup)(event.task.tid));
             o.uint("cpu", u64::from(event.cpu));
             match &event.kind {
                 EventKind::Call(call) | EventKind::Pending(call) => self.call(o, event, call, context),
@@ -158,34 +166,32 @@ fn line(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
     out.push(b'\n');
 }
 
-/// Writes a time by CLOCK_MONOTONIC and by CLOCK_REALTIME, in nanoseconds.
-fn time(o: &mut Elements, name: &str, time: Time, session: &Session) {
-    o.object(name, |o| {
-        value::nanoseconds(o.member("monotonic"), i128::from(time.0));
-        value::nanoseconds(o.member("realtime"), i128::from(time.0) + i128::from(session.realtime_offset));
-    });
-}
-
-fn argument(o: &mut Elements, call: &Call, argument: &Argument) {
-    if !argument.name().is_empty() {
-        o.word("name", argument.name());
-    }
-    if let Some(registers) = &call.args {
-        let (first, count) = match argument.word() {
-            Some(word) => (usize::from(word.register), word.registers()),
-            None => (argument.index(), 1),
-        };
-        value::registers(o.member("registers"), registers.iter().copied().skip(first).take(count));
-    }
-    o.mark("unused", !argument.is_used());
-    if argument.is_used() {
-        let values = argument.values();
-        for (name, value) in [("entry", values.entry()), ("exit", values.exit())] {
-            value.into_iter().for_each(|value| value::write(o.member(name), value));
+/// Writes an argument from its registers on.
+fn argument(out: &mut Vec<u8>, call: &Call, argument: &Argument) {
+    let (first, count) = match argument.word() {
+        Some(word) => (usize::from(word.register), word.registers()),
+        None => (argument.index(), 1),
+    };
+    // There are arguments only if the registers were recorded.
+    let registers = call.args.as_ref().map_or(&[][..], |registers| &registers[first.min(6)..(first + count).min(6)]);
+    for (at, register) in registers.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
         }
+        write::hex(out, *register);
+    }
+    out.push(b']');
+    let o = &mut Elements::further(out);
+    let is_used = argument.is_used();
+    o.mark("unused", !is_used);
+    if is_used {
+        let values = argument.values();
+        values.entry().into_iter().for_each(|value| value::write(o.member("entry"), value));
+        values.exit().into_iter().for_each(|value| value::write(o.member("exit"), value));
         let is_default = matches!(&values, Values::Entry(only) | Values::Exit(only) if argument.is_default(only));
         o.mark("default", is_default);
     }
+    o.out.push(b'}');
 }
 
 fn returned(o: &mut Elements, raw: i64, returned: &Returned) {

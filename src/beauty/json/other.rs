@@ -1,10 +1,9 @@
 //! The objects of page faults, signals, ends of tasks, and lost records.
 
-use super::{Elements, line, time, value};
+use super::{Clock, Elements, line, object, value, write};
 use crate::beauty::style::StyleContext;
 use crate::beauty::value::Value;
 use crate::event::{Disposition, Event, Fault, Loss, MapRef, Signal, TaskEnd};
-use crate::session::Session;
 
 /// Adds the function at an address, and the offset of the address in it.
 pub(super) fn symbol(o: &mut Elements, named: Option<(Box<[u8]>, u64)>) {
@@ -17,7 +16,7 @@ pub(super) fn symbol(o: &mut Elements, named: Option<(Box<[u8]>, u64)>) {
 /// Adds a position in a mapped file.
 pub(super) fn map(o: &mut Elements, name: &str, map: Option<&MapRef>) {
     if let Some(map) = map {
-        o.object(name, |o| {
+        object(o.named(name), |o| {
             o.bytes("path", &map.path);
             o.hex("offset", map.offset);
             o.mark("executable", map.executable);
@@ -81,9 +80,9 @@ pub(super) fn signal(o: &mut Elements, signal: &Signal, context: &StyleContext) 
             let value = if signal.code == Some(libc::CLD_EXITED) { Value::Int(status.into()) } else { Value::Signal(status) };
             value::write(o.member("si_status"), &value);
         }
-        numbers.iter().for_each(|(name, number)| number.iter().for_each(|number| o.int(name, *number)));
+        numbers.iter().for_each(|(name, number)| number.iter().for_each(|number| write::int(o.named(name), *number)));
         for (name, address) in [("si_addr", of.address), ("si_value", of.value), ("si_call_addr", of.call_address)] {
-            address.iter().for_each(|address| o.hex(name, *address));
+            address.iter().for_each(|address| write::hex(o.named(name), *address));
         }
     });
 }
@@ -101,12 +100,12 @@ pub(super) fn task_end(o: &mut Elements, end: TaskEnd) {
 }
 
 /// Writes the object of lost records. A ring buffer lost them, so the object has no task.
-pub(super) fn lost(out: &mut Vec<u8>, event: &Event, loss: Loss, session: &Session) {
+pub(super) fn lost(out: &mut Vec<u8>, event: &Event, loss: Loss, clock: &mut Clock) {
     line(out, |o| {
         o.word("type", "lost");
-        time(o, "time", event.time, session);
+        clock.write(o.member("time"), event.time);
         o.uint("cpu", u64::from(event.cpu));
         loss.records.iter().for_each(|records| o.uint("records", *records));
-        loss.after.iter().for_each(|after| time(o, "after", *after, session));
+        loss.after.iter().for_each(|after| clock.write(o.member("after"), *after));
     });
 }

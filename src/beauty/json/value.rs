@@ -1,6 +1,6 @@
 //! Writes values as JSON: typed, and with full names of constants. rtrace-json(5) documents each form.
 
-use super::write::{Elements, array, bytes, hex, int, object, uint, word};
+use super::write::{Elements, array, bytes, int, object, uint, word};
 use crate::beauty::file::is_set;
 use crate::beauty::row::ConstantTable;
 use crate::beauty::signal;
@@ -9,14 +9,24 @@ use crate::beauty::tables::constants::{ETHERNET_PROTOCOL, NETLINK_FAMILY, PTRACE
 use crate::beauty::value::{ArrayValue, BytesForm, FieldBytes, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
 use crate::event::{File, Socket, SocketAddresses, UnixName};
 use crate::kernel::print_fmt::NamedNumber;
-use crate::text::number;
 use smallvec::SmallVec;
 use std::net::SocketAddr;
+use std::ptr;
 
 const AT_FDCWD: i32 = -100;
 
-/// Appends a value in the form that rtrace-json(5) documents.
+/// Appends a value in the form that rtrace-json(5) documents. Plain numbers are written in place, because most members
+/// of structs are such.
+#[inline]
 pub fn write(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Int(value) => int(out, *value),
+        Value::Uint(value) => uint(out, *value),
+        _ => write_any(out, value),
+    }
+}
+
+fn write_any(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Int(value) => int(out, *value),
         Value::Uint(value) => uint(out, *value),
@@ -97,16 +107,16 @@ fn field_bytes(o: &mut Elements, field: &FieldBytes) {
         BytesForm::Mac => "mac",
         BytesForm::Uuid => "uuid",
     };
-    o.word(form, &field.to_string());
+    word(o.named(form), &field.to_string());
     o.mark("more", field.more);
 }
 
 fn write_members(o: &mut Elements, members: &[(&'static str, Value)]) {
-    members.iter().for_each(|(name, value)| write(o.member(name), value));
+    members.iter().for_each(|(name, value)| write(o.named(name), value));
 }
 
 fn write_list(o: &mut Elements, name: &str, ArrayValue { address, items, more }: &ArrayValue) {
-    o.array(name, |a| items.iter().for_each(|item| write(a.item(), item)));
+    array(o.named(name), |a| items.iter().for_each(|item| write(a.item(), item)));
     o.mark("more", *more);
     write_address(o, *address);
 }
@@ -128,10 +138,13 @@ fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
             for part in table.flags(bits) {
                 match part {
                     FlagPart::Constant { table, name } => {
-                        if has_prefix(table, name) && !prefixes.contains(&table.prefix) {
+                        // Most flags are of the same table as the flag before.
+                        let is_listed =
+                            prefixes.last().is_some_and(|last| ptr::eq(*last, table.prefix)) || prefixes.contains(&table.prefix);
+                        if !is_listed && has_prefix(table, name) {
                             prefixes.push(table.prefix);
                         }
-                        word(a.item(), name);
+                        a.word_item(name);
                     }
                     FlagPart::Rest(bits) => rest = bits,
                 }
@@ -141,7 +154,7 @@ fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
             o.hex("rest", rest);
         }
         if !prefixes.is_empty() {
-            o.array("prefixes", |a| prefixes.iter().for_each(|prefix| word(a.item(), prefix)));
+            o.array("prefixes", |a| prefixes.iter().for_each(|prefix| a.word_item(prefix)));
         }
     });
 }
@@ -152,7 +165,7 @@ fn symbol(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
     constant(out, name, |o| {
         o.uint("value", value);
         if name.is_some_and(|name| has_prefix(table, name)) {
-            o.array("prefixes", |a| word(a.item(), table.prefix));
+            o.array("prefixes", |a| a.word_item(table.prefix));
         }
     });
 }
@@ -305,7 +318,7 @@ fn write_socket(o: &mut Elements, socket: &Socket) {
         }
         SocketAddresses::Vsock { local, remote } => {
             for (name, (context, port)) in [("local", local), ("remote", remote)] {
-                o.object(name, |o| {
+                object(o.named(name), |o| {
                     o.uint("context", u64::from(*context));
                     o.uint("port", u64::from(*port));
                 });
@@ -316,21 +329,6 @@ fn write_socket(o: &mut Elements, socket: &Socket) {
 
 fn internet(o: &mut Elements, name: &str, address: SocketAddr) {
     if is_set(address) {
-        o.object(name, |o| socket_address(o, address));
+        object(o.named(name), |o| socket_address(o, address));
     }
-}
-
-/// Writes an array of registers.
-pub fn registers(out: &mut Vec<u8>, registers: impl Iterator<Item = u64>) {
-    array(out, |a| registers.for_each(|register| hex(a.item(), register)));
-}
-
-/// Writes a time in nanoseconds, always as a string.
-pub fn nanoseconds(out: &mut Vec<u8>, value: i128) {
-    out.push(b'"');
-    match u64::try_from(value) {
-        Ok(value) => number::uint(out, value),
-        Err(_) => out.extend_from_slice(value.to_string().as_bytes()),
-    }
-    out.push(b'"');
 }

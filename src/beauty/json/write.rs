@@ -1,97 +1,168 @@
 //! A writer of JSON objects and arrays that appends to a buffer.
+//!
+//! Most of an object is text that the compiler knows. The functions with `inline(always)` put it together in an array
+//! of fixed size, byte by byte, and the compiler makes a few moves of it that append a name with its punctuation.
 
 use crate::text::number;
 
 /// The largest integer that every JSON reader represents exactly (RFC 8259, section 6).
 const EXACT_MAX: u64 = 1 << 53;
 
+/// Maximum number of bytes that are put together before they are appended: a name with its punctuation.
+const TEXT_MAX: usize = 40;
+
 /// An object or array under construction. It writes the commas between the elements.
 pub struct Elements<'o> {
     pub out: &'o mut Vec<u8>,
-    is_first: bool,
+    /// The byte before the next element: the opening bracket, or a comma.
+    before: u8,
 }
 
-impl Elements<'_> {
+impl<'o> Elements<'o> {
+    /// Continues an object that has members already.
+    pub fn further(out: &'o mut Vec<u8>) -> Elements<'o> {
+        Elements { out, before: b',' }
+    }
+
     #[inline(always)]
-    fn separate(&mut self) {
-        if !std::mem::take(&mut self.is_first) {
-            self.out.push(b',');
-        }
+    fn separator(&mut self) -> u8 {
+        std::mem::replace(&mut self.before, b',')
     }
 
     /// Begins the next element of an array. The caller appends its value to the returned buffer.
+    #[inline(always)]
     pub fn item(&mut self) -> &mut Vec<u8> {
-        self.separate();
+        let separator = self.separator();
+        self.out.push(separator);
         self.out
     }
 
-    /// Begins the next member of an object. The caller appends its value to the returned buffer. The name must not need
-    /// escapes.
+    /// Writes a string without characters that need escapes as the next element of an array.
     #[inline(always)]
-    pub fn member(&mut self, name: &str) -> &mut Vec<u8> {
-        self.separate();
+    pub fn word_item(&mut self, value: &str) {
+        let separator = self.separator();
+        self.out.extend_from_slice(&[separator, b'"']);
+        self.out.extend_from_slice(value.as_bytes());
         self.out.push(b'"');
+    }
+
+    /// Begins the next member of an object. The caller appends its value to the returned buffer. The name is a literal
+    /// without characters that need escapes; [`Elements::named`] is for other names.
+    #[inline(always)]
+    pub fn member(&mut self, name: &'static str) -> &mut Vec<u8> {
+        self.begin(name, b"")
+    }
+
+    /// Begins the next member of an object with the first bytes of its value.
+    #[inline(always)]
+    fn begin<const BYTES: usize>(&mut self, name: &'static str, value: &[u8; BYTES]) -> &mut Vec<u8> {
+        let colon = 3 + name.len();
+        let end = colon + 1 + BYTES;
+        if end > TEXT_MAX {
+            let out = self.named(name);
+            out.extend_from_slice(value);
+            return out;
+        }
+        let mut text = [b'"'; TEXT_MAX];
+        text[0] = self.separator();
+        text[2..].iter_mut().zip(name.as_bytes()).for_each(|(to, from)| *to = *from);
+        text[colon] = b':';
+        text[colon + 1..].iter_mut().zip(value).for_each(|(to, from)| *to = *from);
+        self.out.extend_from_slice(&text[..end]);
+        self.out
+    }
+
+    /// Begins the next member of an object, whose name is not a literal. The name must not need escapes.
+    pub fn named(&mut self, name: &str) -> &mut Vec<u8> {
+        let separator = self.separator();
+        self.out.extend_from_slice(&[separator, b'"']);
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
         self.out
     }
 
+    /// Appends members whose text begins with the comma before the first. The object has a member already.
     #[inline(always)]
-    pub fn uint(&mut self, name: &str, value: u64) {
+    pub fn members(&mut self, text: &[u8]) {
+        self.out.extend_from_slice(text);
+    }
+
+    #[inline(always)]
+    pub fn uint(&mut self, name: &'static str, value: u64) {
         uint(self.member(name), value);
     }
 
     #[inline(always)]
-    pub fn int(&mut self, name: &str, value: i64) {
+    pub fn int(&mut self, name: &'static str, value: i64) {
         int(self.member(name), value);
     }
 
     #[inline(always)]
-    pub fn hex(&mut self, name: &str, value: u64) {
-        hex(self.member(name), value);
+    pub fn hex(&mut self, name: &'static str, value: u64) {
+        let out = self.begin(name, b"\"0x");
+        number::hex_digits(out, value);
+        out.push(b'"');
     }
 
     /// Writes a member that is a string without characters that need escapes.
     #[inline(always)]
-    pub fn word(&mut self, name: &str, value: &str) {
-        word(self.member(name), value);
+    pub fn word(&mut self, name: &'static str, value: &str) {
+        let out = self.begin(name, b"\"");
+        out.extend_from_slice(value.as_bytes());
+        out.push(b'"');
     }
 
-    pub fn bytes(&mut self, name: &str, value: &[u8]) {
+    #[inline(always)]
+    pub fn bytes(&mut self, name: &'static str, value: &[u8]) {
         bytes(self.member(name), value);
     }
 
     /// Writes a member `true`, or omits the member if the value is false.
-    pub fn mark(&mut self, name: &str, value: bool) {
+    #[inline(always)]
+    pub fn mark(&mut self, name: &'static str, value: bool) {
         if value {
-            self.member(name).extend_from_slice(b"true");
+            self.begin(name, b"true");
         }
     }
 
-    pub fn object(&mut self, name: &str, fill: impl FnOnce(&mut Elements)) {
+    #[inline(always)]
+    pub fn object(&mut self, name: &'static str, fill: impl FnOnce(&mut Elements)) {
         object(self.member(name), fill);
     }
 
-    pub fn array(&mut self, name: &str, fill: impl FnOnce(&mut Elements)) {
+    #[inline(always)]
+    pub fn array(&mut self, name: &'static str, fill: impl FnOnce(&mut Elements)) {
         array(self.member(name), fill);
+    }
+
+    /// Closes the object or array, which may be empty.
+    #[inline(always)]
+    fn close(self, open: u8, close: u8) {
+        if self.before == open {
+            self.out.push(open);
+        }
+        self.out.push(close);
     }
 }
 
 /// Writes an object whose members `fill` adds.
+#[inline(always)]
 pub fn object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
-    out.push(b'{');
-    fill(&mut Elements { out, is_first: true });
-    out.push(b'}');
+    let mut members = Elements { out, before: b'{' };
+    fill(&mut members);
+    members.close(b'{', b'}');
 }
 
 /// Writes an array whose elements `fill` adds.
+#[inline(always)]
 pub fn array(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
-    out.push(b'[');
-    fill(&mut Elements { out, is_first: true });
-    out.push(b']');
+    let mut items = Elements { out, before: b'[' };
+    fill(&mut items);
+    items.close(b'[', b']');
 }
 
 /// Writes a number, or a string with its digits if a reader might round it.
+#[inline]
 pub fn uint(out: &mut Vec<u8>, value: u64) {
     if value <= EXACT_MAX {
         return number::uint(out, value);
@@ -100,6 +171,7 @@ pub fn uint(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Writes a signed number, or a string with its digits if a reader might round it.
+#[inline]
 pub fn int(out: &mut Vec<u8>, value: i64) {
     if value.unsigned_abs() <= EXACT_MAX {
         return number::int(out, value);
@@ -124,6 +196,7 @@ pub fn hex(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Writes a string without characters that need escapes.
+#[inline(always)]
 pub fn word(out: &mut Vec<u8>, value: &str) {
     out.push(b'"');
     out.extend_from_slice(value.as_bytes());
@@ -132,6 +205,11 @@ pub fn word(out: &mut Vec<u8>, value: &str) {
 
 /// Writes arbitrary bytes: a string if they are UTF-8, otherwise an object with two hexadecimal digits for each byte.
 pub fn bytes(out: &mut Vec<u8>, value: &[u8]) {
+    if is_plain(value) {
+        out.push(b'"');
+        out.extend_from_slice(value);
+        return out.push(b'"');
+    }
     match str::from_utf8(value) {
         Ok(text) => string(out, text),
         Err(_) => object(out, |o| {
@@ -143,6 +221,30 @@ pub fn bytes(out: &mut Vec<u8>, value: &[u8]) {
             digits.push(b'"');
         }),
     }
+}
+
+/// Returns whether all bytes are ASCII characters that need no escapes. Eight bytes are tested at once; the last eight
+/// overlap those before.
+fn is_plain(bytes: &[u8]) -> bool {
+    let Some(last) = bytes.last_chunk() else {
+        return bytes.iter().all(|byte| byte.is_ascii() && !IS_ESCAPED[usize::from(*byte)]);
+    };
+    let (chunks, _) = bytes.as_chunks();
+    chunks.iter().all(|chunk| are_plain(*chunk)) && are_plain(*last)
+}
+
+/// Returns whether eight bytes are ASCII characters that need no escapes. The top bit of a byte is set in the result of
+/// a test if the byte fails it. A borrow may also set that of the next byte, but only if there is a byte that fails.
+#[inline(always)]
+fn are_plain(bytes: [u8; 8]) -> bool {
+    const fn each(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; 8])
+    }
+    let bytes = u64::from_ne_bytes(bytes);
+    let is_control = bytes.wrapping_sub(each(0x20)) | bytes.wrapping_add(each(1));
+    let is_quote = (bytes ^ each(b'"')).wrapping_sub(each(1));
+    let is_backslash = (bytes ^ each(b'\\')).wrapping_sub(each(1));
+    (bytes | is_control | is_quote | is_backslash) & each(0x80) == 0
 }
 
 /// Whether a byte of a string needs an escape.
@@ -208,6 +310,42 @@ mod tests {
     }
 
     #[test]
+    fn each_byte_is_escaped_at_each_place() {
+        for (byte, length) in (0..=0xffu8).flat_map(|byte| (1..=17).map(move |length| (byte, length))) {
+            for place in 0..length {
+                let mut value = vec![b'a'; length];
+                value[place] = byte;
+                let json = written(|out| bytes(out, &value));
+                let is_escaped = byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7f..);
+                assert_eq!(json == format!("\"{}\"", String::from_utf8_lossy(&value)), !is_escaped, "{json}");
+                match String::from_utf8(value) {
+                    Ok(text) => assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text, "{json}"),
+                    Err(_) => assert!(json.starts_with("{\"bytes\":\""), "{json}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_any_length_are_written() {
+        let json = written(|out| {
+            object(out, |o| {
+                o.uint("a_name_that_is_longer_than_the_text_that_is_put_together", 1);
+                o.word("a_name_of_36_bytes_is_put_in_3_parts", "x");
+                o.word("a_name_of_35_bytes_is_put_together_", "x");
+                o.named("b").extend_from_slice(b"null");
+                o.mark("", true);
+                o.hex("c", 0xabc);
+            });
+        });
+        assert_eq!(
+            json,
+            "{\"a_name_that_is_longer_than_the_text_that_is_put_together\":1,\"a_name_of_36_bytes_is_put_in_3_parts\":\"x\",\
+             \"a_name_of_35_bytes_is_put_together_\":\"x\",\"b\":null,\"\":true,\"c\":\"0xabc\"}"
+        );
+    }
+
+    #[test]
     fn elements_are_separated_by_commas() {
         let json = written(|out| {
             object(out, |o| {
@@ -215,8 +353,10 @@ mod tests {
                 o.mark("left_out", false);
                 o.array("b", |a| (0..2).for_each(|i| int(a.item(), i)));
                 o.object("c", |_| {});
+                o.array("d", |_| {});
+                o.array("e", |a| ["f", "g"].iter().for_each(|word| a.word_item(word)));
             });
         });
-        assert_eq!(json, r#"{"a":1,"b":[0,1],"c":{}}"#);
+        assert_eq!(json, r#"{"a":1,"b":[0,1],"c":{},"d":[],"e":["f","g"]}"#);
     }
 }
