@@ -46,3 +46,53 @@ pub enum Special {
     /// Returns 0 without checking its descriptors if the length is 0 (splice, tee).
     Splice,
 }
+
+impl Special {
+    /// Returns the word of `does=` in rows, and what the call does, with arguments counted from 1. Returns `None` for a
+    /// call without an effect.
+    pub fn described(self) -> Option<(&'static str, &'static str)> {
+        Some(match self {
+            Special::Plain => return None,
+            Special::Exit => ("exit", "ends the thread with the status in argument 1"),
+            Special::ExitGroup => ("exit_group", "ends the process with the status in argument 1"),
+            Special::Execve => ("execve", "executes the program in argument 1"),
+            Special::Execveat => ("execveat", "executes the program in argument 2, relative to argument 1"),
+            Special::SigReturn => ("sigreturn", "ends a signal handler"),
+            Special::Clone => ("clone", "creates a task, in which the call returns 0"),
+            Special::Close => ("close", "closes the descriptor in argument 1"),
+            Special::CloseRange => ("close_range", "closes the descriptors from argument 1 to 2, or marks them close-on-exec"),
+            Special::Dup => ("dup", "returns a duplicate of the descriptor in argument 1"),
+            Special::DupTo => ("dup_to", "duplicates the descriptor in argument 1 to the number in argument 2"),
+            Special::Fcntl => ("fcntl", "duplicates a descriptor with some commands"),
+            Special::Unshare => ("unshare", "may give the thread its own descriptors, and its children a pid namespace"),
+            Special::Setns => ("setns", "may put the thread's children into another pid namespace"),
+            Special::IoUring => ("io_uring", "may change descriptors of the process later, without a call"),
+            Special::Ioctl => ("ioctl", "replaces a descriptor of another process with one command"),
+            Special::Rename => ("rename", "renames the task with PR_SET_NAME"),
+            Special::MaybeDescriptor => ("socketcall", "may return a descriptor, depending on argument 1"),
+            Special::Splice => ("splice", "returns 0 without a check of its descriptors if the length is 0"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::beauty::{lookup, tables};
+    use std::path::Path;
+
+    #[test]
+    fn effects_have_the_words_of_the_rows() {
+        let rows = Path::new(env!("CARGO_MANIFEST_DIR")).join("beauty/syscalls");
+        let mut found = 0;
+        for file in std::fs::read_dir(rows).unwrap() {
+            for line in std::fs::read_to_string(file.unwrap().path()).unwrap().lines() {
+                let Some((row, word)) = line.split_once(" does=") else { continue };
+                let name = row.split([' ', '/', '@']).next().unwrap();
+                let row = &tables::SYSCALLS[usize::from(lookup::index_by_name(name).unwrap())];
+                assert_eq!(row.does.described().map(|(known, _)| known), word.split_whitespace().next(), "{name}");
+                found += 1;
+            }
+        }
+        assert_eq!(found, tables::SYSCALLS.iter().filter(|row| row.does.described().is_some()).count());
+    }
+}

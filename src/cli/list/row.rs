@@ -35,6 +35,9 @@ pub fn full(syscall: &Syscall, seen_by: Option<SeenBy>, out: &mut Vec<u8>) -> io
         None => "tracefs cannot be read",
     };
     writeln!(out, "    event     syscalls:sys_enter_{}, {explanation}", syscall.event)?;
+    if let Some((word, effect)) = syscall.does.described() {
+        writeln!(out, "    does      {word}: {effect}")?;
+    }
     for (index, arg) in syscall.args.iter().enumerate() {
         let used = match arg.used {
             Condition::Always => String::new(),

@@ -73,7 +73,7 @@ static ROWS: &[Syscall] = &[
         ],
         returns: Return::Size,
         groups: Groups::DESC,
-        does: Special::Plain,
+        does: Special::Splice,
         variants: &[],
     },
     Syscall {
@@ -124,6 +124,9 @@ fn a_syscall_has_one_line() {
 fn an_exact_name_shows_all_of_the_row() {
     let text = listed(Listing::Syscalls, Some("open")).unwrap();
     assert!(text.contains("\n    numbers   x86_64 2, i386 5, x32 2, aarch64 -\n"), "{text}");
+    assert!(!text.contains("    does "), "{text}");
+    let splicing = listed(Listing::Syscalls, Some("read")).unwrap();
+    assert!(splicing.contains("\n    does      splice: returns 0 without"), "{splicing}");
     assert!(listed(Listing::Syscalls, Some("writev")).unwrap().contains("\n    argument  2 vec: span*[vlen] (rtrace list tables span)\n"));
     assert!(
         text.contains("\n    argument  2 flags: open_flags (2 names from asm-generic/fcntl.h: rtrace list tables open_flags)\n"),
@@ -171,7 +174,8 @@ fn the_object_of_a_syscall_has_typed_arguments() {
             {"name": "buf", "kind": "bytes", "length": {"returned": true}, "flow": "out", "written": ["succeeded"]},
             {"name": "count", "kind": "size", "flow": "in"}
         ],
-        "returns": {"kind": "size"}
+        "returns": {"kind": "size"},
+        "does": "splice"
     });
     assert_eq!(objects(Listing::Syscalls, "r*"), [expected]);
     let writev = &objects(Listing::Syscalls, "writev")[0];

@@ -27,6 +27,9 @@ struct Row {
     groups: Vec<String>,
     arguments: Vec<Argument>,
     returns: Kind,
+    /// The effect on the state that rtrace tracks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    does: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     variants: Vec<Variant>,
 }
@@ -124,6 +127,7 @@ impl<'a> Syscall<'a> {
                 groups: group_names(row.groups),
                 arguments: arguments(row.args),
                 returns: Kind::of_return(&row.returns),
+                does: row.does.described().map(|(word, _)| word),
                 variants: row.variants.iter().map(|variant| Variant::new(variant, row.args)).collect(),
             }),
         }
