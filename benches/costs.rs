@@ -1,25 +1,14 @@
 //! Measures rtrace's own work in nanoseconds per record, per call and per line; each is the best of many measurements.
 //! `cargo bench --bench costs`
 
-use rtrace::beauty::style::{self, StyleContext};
-use rtrace::beauty::{lookup, tables::SYSCALLS};
-use rtrace::cli::{self, Parsed};
-use rtrace::engine::view::View;
-use rtrace::event::frame::Frame;
-use rtrace::event::{
-    Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Piece, PieceState, PieceTime, Stack,
-    TaskId, Time,
+use rtrace::events::{
+    Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Frame, PidTranslation, Piece,
+    PieceState, PieceTime, Stack, TaskId, Time,
 };
-use rtrace::request::{Request, Trace};
-use rtrace::session::{EventSpec, EventTable, Role, Session};
-use rtrace::sink::Sink;
-use rtrace::sink::output::Output;
-use rtrace::sink::summary::Summary;
-use rtrace::source::memory::RecordWriter;
-use rtrace::source::{Body, Merge, Round};
-use rtrace::stack::name::{NamedFrame, Names};
-use rtrace::sys::perf;
-use rtrace::task::Tasks;
+use rtrace::output::{NamedFrame, Names, Output, Sink, StyleContext, Summary, Tasks, View, create_style};
+use rtrace::program::{self, Parsed, Request, Trace};
+use rtrace::records::{Body, EventSpec, EventTable, Merge, RecordWriter, Role, Round, SAMPLE_TRACEPOINT, Session};
+use rtrace::tables::{SYSCALLS, syscall_by_name};
 use smallvec::SmallVec;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -41,7 +30,7 @@ fn records() {
     let event = |name: &str, role| EventSpec {
         name: name.to_owned(),
         role,
-        sample_type: perf::SAMPLE_TRACEPOINT,
+        sample_type: SAMPLE_TRACEPOINT,
         format: None,
         shown: true,
         terms: Default::default(),
@@ -113,7 +102,7 @@ fn lines() {
 fn cost_of_line(call: &Call, options: &[&str]) -> f64 {
     let words = [&["rtrace", "--no-config"], options, &["true"]].concat();
     let session = Session::default();
-    let mut style = style::create(&request(&words).show, &session, false);
+    let mut style = create_style(&request(&words).show, &session, false);
     let context = StyleContext { session: &session, comm: &|_| None, cgroup: &|_| None, names: &Nameless };
     let mut out = Vec::with_capacity(1 << 20);
     let event = Event { time: START, cpu: 3, task: TASK, comm: Some(Arc::from(&b"sh"[..])), kind: EventKind::Call(Box::new(call.clone())) };
@@ -165,7 +154,7 @@ impl Names for Nameless {
 
 /// Parses a command line for a trace.
 fn request(words: &[&str]) -> Trace {
-    match cli::parse(words.iter().map(Into::into), &cli::environment()) {
+    match program::parse(words.iter().map(Into::into), &program::environment()) {
         Parsed::Request(Request::Trace(trace)) => *trace,
         _ => unreachable!("these are words for a trace"),
     }
@@ -189,7 +178,7 @@ fn words(numbers: &[u64]) -> Vec<u8> {
 struct CallBuilder(Call);
 
 fn call(name: &str, args: &[u64], ret: i64) -> CallBuilder {
-    let row = &SYSCALLS[usize::from(lookup::index_by_name(name).expect("the call has a row"))];
+    let row = &SYSCALLS[usize::from(syscall_by_name(name).expect("the call has a row"))];
     let mut registers = [0; 6];
     registers[..args.len()].copy_from_slice(args);
     CallBuilder(Call {
@@ -204,7 +193,7 @@ fn call(name: &str, args: &[u64], ret: i64) -> CallBuilder {
         files: SmallVec::new(),
         lost_before: 0,
         shown_pending: false,
-        pids: rtrace::event::PidTranslation::Same,
+        pids: PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
     })

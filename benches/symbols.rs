@@ -1,8 +1,8 @@
 //! Measures the time and memory for looking up names and source lines of addresses.
 
-use rtrace::kernel::objects::{self, LiveFiles};
-use rtrace::stack::symbols::{
-    CodeSymbols, ElfFile, Files, Identity, KernelNames, Name, ObjectId, Options, Origin, ReadAt, Resolver, SymbolTable, Want,
+use rtrace::symbols::{
+    CodeSymbols, ElfFile, Files, Identity, KernelNames, LiveFiles, Name, ObjectId, Options, Origin, ReadAt, Resolver, SymbolTable, Want,
+    kallsyms,
 };
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn measure(path: &Path) {
 }
 
 fn measure_kernel() {
-    let (read, text) = timed(objects::kallsyms);
+    let (read, text) = timed(kallsyms);
     let Ok(text) = text else { return };
     let mut names = KernelNames::default();
     let (parse, _) = timed(|| names.at(u64::MAX, Instant::now(), || Ok(text)).is_some());

@@ -5,7 +5,7 @@
 
 use clap::{Arg, Command};
 use clap_complete::Shell;
-use rtrace::cli::{args, completions};
+use rtrace::command_line::{command, completion_script};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -24,14 +24,13 @@ fn root() -> &'static Path {
 
 /// Returns the path of every generated file, relative to the project, and its contents.
 fn generated() -> Vec<(PathBuf, Vec<u8>)> {
-    let page = include_str!("../man/rtrace.1.in")
-        .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
-        .replace("@OPTIONS@\n", &options(args::command()));
+    let page =
+        include_str!("../man/rtrace.1.in").replace("@VERSION@", env!("CARGO_PKG_VERSION")).replace("@OPTIONS@\n", &options(command()));
     vec![
         ("man/rtrace.1".into(), page.into_bytes()),
-        ("man/completions/rtrace.bash".into(), completions::script(Shell::Bash)),
-        ("man/completions/_rtrace".into(), completions::script(Shell::Zsh)),
-        ("man/completions/rtrace.fish".into(), completions::script(Shell::Fish)),
+        ("man/completions/rtrace.bash".into(), completion_script(Shell::Bash)),
+        ("man/completions/_rtrace".into(), completion_script(Shell::Zsh)),
+        ("man/completions/rtrace.fish".into(), completion_script(Shell::Fish)),
     ]
 }
 
@@ -92,9 +91,8 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtrace::cli::parse::{Surroundings, request};
-    use rtrace::cli::words;
-    use rtrace::request::Request;
+    use rtrace::command_line::{Surroundings, parse_probe, request, split_words};
+    use rtrace::program::Request;
     use std::ffi::OsString;
 
     #[test]
@@ -108,7 +106,7 @@ mod tests {
     /// Splits a command line of a manual page into words as a shell does.
     fn words_of(line: &str) -> Vec<OsString> {
         let plain = line.replace("\\-", "-").replace("\\(aq", "'").replace("\\(dq", "\"").replace("\\e", "\\").replace("sudo ", "");
-        words::split(plain.trim_start_matches(".B ")).unwrap().into_iter().map(OsString::from).collect()
+        split_words(plain.trim_start_matches(".B ")).unwrap().into_iter().map(OsString::from).collect()
     }
 
     #[test]
@@ -136,7 +134,7 @@ mod tests {
             let words = words_of(line);
             let at = words.iter().position(|word| word == "--probe" || word == "add").unwrap();
             let spec = words[at + 1].to_str().unwrap();
-            assert!(rtrace::probe::grammar::parse(spec).is_ok_and(|parsed| parsed.to_string() == spec), "{line}");
+            assert!(parse_probe(spec).is_ok_and(|parsed| parsed.to_string() == spec), "{line}");
             seen += 1;
         }
         assert!(seen >= 13, "only {seen} examples were found");
@@ -165,8 +163,8 @@ mod tests {
 
     #[test]
     fn the_page_documents_every_option() {
-        let page = options(args::command());
-        for arg in args::command().get_arguments().filter(|arg| !arg.is_hide_set()) {
+        let page = options(command());
+        for arg in command().get_arguments().filter(|arg| !arg.is_hide_set()) {
             if let Some(long) = arg.get_long() {
                 assert!(page.contains(&format!("\\fB{}\\fR", escaped(&format!("--{long}")))), "--{long} is missing");
             }

@@ -36,7 +36,9 @@ use system_wide::SystemWide;
 /// The open events, rings and programs.
 #[derive(Debug)]
 pub struct Armed {
+    /// The open events, each on one CPU and one target.
     pub events: Vec<ArmedEvent>,
+    /// The ring buffers, one for each CPU.
     pub rings: Vec<CpuRing>,
     /// The plan's event for each identifier in the records.
     pub table: EventTable,
@@ -63,16 +65,22 @@ pub struct Armed {
 /// An open event.
 #[derive(Debug)]
 pub struct ArmedEvent {
+    /// The index of the event in the plan and in the session's table.
     pub index: EventIndex,
+    /// What the records mean to the engine.
     pub role: Role,
+    /// The CPU whose ring the records are written to.
     pub cpu: u32,
+    /// The descriptor of the event.
     pub event: PerfEvent,
 }
 
 /// The ring buffer of a CPU.
 #[derive(Debug)]
 pub struct CpuRing {
+    /// The CPU that writes to the ring.
     pub cpu: u32,
+    /// The mapped ring buffer.
     pub ring: Ring,
     /// The index in `events` of the event that the ring belongs to. It reports by POLLHUP that its tasks have ended.
     pub owner: usize,

@@ -6,6 +6,7 @@
 //! guesses.
 
 mod aggregate;
+mod call;
 mod file;
 pub mod frame;
 mod notice;
@@ -16,8 +17,9 @@ pub mod synthesized;
 pub mod verdict;
 
 pub use aggregate::{Aggregate, Sum, Times};
+pub use call::{Call, CallFile, CallId, EntryState, ExitState, FdPlace, ID_RETURNED, Piece, PieceState, PieceTime};
 pub use file::{File, Socket, SocketAddresses, UnixName};
-pub use notice::{Notice, NoticeCode, Severity};
+pub use notice::{Notice, NoticeCode};
 pub use pid_translation::PidTranslation;
 pub use signal::{Disposition, SigInfo, Signal};
 pub use stack::Stack;
@@ -25,7 +27,6 @@ pub use synthesized::Synthesized;
 pub use verdict::Verdict;
 
 use frame::Frame;
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A point in time: nanoseconds of CLOCK_MONOTONIC of the traced machine.
@@ -53,14 +54,19 @@ pub struct TaskId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum Abi {
+    /// 64-bit calls of x86-64 (`syscall`).
     #[default]
     X86_64 = 0,
+    /// 32-bit calls on x86 (`int 0x80`, `sysenter`), also when a 64-bit program makes them.
     I386 = 1,
+    /// Calls of x86-64 with bit 30 set in their number: 64-bit registers, 32-bit pointers.
     X32 = 2,
+    /// 64-bit calls of arm64 (`svc #0`).
     Aarch64 = 3,
 }
 
 impl Abi {
+    /// All ABIs, each at the index `Abi as usize`.
     pub const ALL: [Abi; 4] = [Abi::X86_64, Abi::I386, Abi::X32, Abi::Aarch64];
 
     /// Returns the name that answers and JSON use.
@@ -82,9 +88,11 @@ pub struct Event {
     pub time: Time,
     /// The CPU whose ring held the record.
     pub cpu: u32,
+    /// The task that the event happened to; zero if the event has none.
     pub task: TaskId,
     /// The task's comm at that time; `None` if no record or /proc file has named the task.
     pub comm: Option<Comm>,
+    /// What happened.
     pub kind: EventKind,
 }
 
@@ -107,18 +115,35 @@ pub enum EventKind {
     Pending(Box<Call>),
     /// Completed calls of the task as sums. None of these calls has an event of its own.
     Aggregate(Box<Aggregate>),
-    /// The raw record of a tracepoint or probe; `event` selects its format in the session's event table. `caller` is
-    /// the place that the function returned to, for a return probe in a program.
-    Tracepoint { event: EventIndex, raw: Box<[u8]>, stack: Option<Arc<Stack>>, caller: Option<Caller> },
+    /// A tracepoint or probe.
+    Tracepoint {
+        /// The event, whose format is in the session's event table.
+        event: EventIndex,
+        /// The raw bytes of the record, from `common_type` on.
+        raw: Box<[u8]>,
+        /// The call chain, if one was requested and recorded.
+        stack: Option<Arc<Stack>>,
+        /// The place that the function returned to, for a return probe in a program.
+        caller: Option<Caller>,
+    },
     /// A page fault.
     Fault(Fault),
     /// A signal that is delivered to the task, or that was sent to the task and kills it or is ignored.
     Signal(Box<Signal>),
     /// The task created a child task.
-    Fork { child: TaskId, flags: Option<u64> },
-    /// The task executed a program. `old_tid` differs from the task's tid if a thread other than the leader called
-    /// execve.
-    Exec { path: Box<[u8]>, old_tid: i32 },
+    Fork {
+        /// The new task.
+        child: TaskId,
+        /// The flags of clone(2) (CLONE_*), if `task:task_newtask` was traced.
+        flags: Option<u64>,
+    },
+    /// The task executed a program.
+    Exec {
+        /// The program's path as the kernel has it; not escaped.
+        path: Box<[u8]>,
+        /// The thread that called execve(2). It differs from the task's tid if it was not the leader of its process.
+        old_tid: i32,
+    },
     /// The task ended.
     Exit(TaskEnd),
     /// The kernel dropped records between the previous record of this CPU's ring and this time.
@@ -160,9 +185,13 @@ impl EventKind {
 pub enum TaskEnd {
     /// The task called exit(2) or exit_group(2) with this status (0..=255).
     Exited(i32),
-    /// This signal killed the task. `core_dumped` says whether the kernel wrote a core dump; `None` if that is not
-    /// known.
-    Killed { signal: i32, core_dumped: Option<bool> },
+    /// A signal killed the task.
+    Killed {
+        /// The number of the signal.
+        signal: i32,
+        /// Whether the kernel wrote a core dump; `None` if that is not known.
+        core_dumped: Option<bool>,
+    },
     /// The stream does not show how the task ended.
     Unknown,
     /// The task still runs, but the kernel has removed the events that were opened on it, because it executed a program
@@ -182,19 +211,24 @@ pub struct Loss {
 /// A page fault (PERF_COUNT_SW_PAGE_FAULTS_MIN and _MAJ).
 #[derive(Clone, Debug)]
 pub struct Fault {
+    /// Whether the kernel had to do I/O for the page.
     pub major: bool,
     /// The address of the instruction that faulted.
     pub ip: u64,
     /// The address that the instruction accessed.
     pub address: u64,
+    /// The mapped file at the instruction, if the process's mappings are known.
     pub ip_at: Option<MapRef>,
+    /// The mapped file at the address, if the process's mappings are known.
     pub address_at: Option<MapRef>,
+    /// The call chain, if one was requested and recorded.
     pub stack: Option<Arc<Stack>>,
 }
 
 /// The place that called a function of a program, as far as the process's mappings are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
+    /// The mapped file that contains the return address.
     pub place: MapRef,
     /// The same place as a frame, for sinks that look up symbols.
     pub frame: Frame,
@@ -203,8 +237,11 @@ pub struct Caller {
 /// A position in a mapped file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapRef {
+    /// The path as the kernel reported it when the file was mapped; not escaped.
     pub path: Arc<[u8]>,
+    /// The position in the file, in bytes.
     pub offset: u64,
+    /// Whether the mapping may be executed.
     pub executable: bool,
 }
 
@@ -212,179 +249,14 @@ pub struct MapRef {
 /// is not known). All zero stands for no file (anonymous memory, the vdso).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct FileId {
+    /// The major and the minor number of the device.
     pub device: (u32, u32),
+    /// The inode number.
     pub inode: u64,
+    /// The inode's generation, which differs if a file system uses an inode number again.
     pub generation: u64,
 }
 
 /// The index of an armed event in the session's event table ([`crate::session::EventTable`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct EventIndex(pub u16);
-
-/// Identifies a call within a session, because a thread is in one call at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct CallId {
-    pub tid: i32,
-    /// The time of the entry; if the entry was not seen, the time of the return.
-    pub start: Time,
-}
-
-/// The position that stands for the return value in [`Call::ids`].
-pub const ID_RETURNED: u8 = 6;
-
-/// One syscall, recorded by either engine (tracepoints or BPF).
-#[derive(Clone, Debug)]
-pub struct Call {
-    pub id: CallId,
-    pub abi: Abi,
-    /// The number in the call's ABI (x32's without its bit 30). It can be negative: a program may call syscall(-1).
-    pub nr: i64,
-    pub entry: EntryState,
-    pub exit: ExitState,
-    /// The argument registers; `None` if the entry was not seen and the exit's record does not have them.
-    pub args: Option<[u64; 6]>,
-    /// The copies of the caller's memory.
-    pub pieces: SmallVec<[Piece; 2]>,
-    /// The bytes that the pieces refer to.
-    pub payload: Vec<u8>,
-    /// The files behind the descriptors in arguments and return value, at the time of the call.
-    pub files: SmallVec<[CallFile; 2]>,
-    /// The number of records lost since the previous call of this task, if the engine knows it; otherwise zero.
-    pub lost_before: u64,
-    /// The call was already shown as pending.
-    pub shown_pending: bool,
-    /// The tasks that the pids in the arguments and the return value stand for.
-    pub pids: PidTranslation,
-    /// The users and groups that have another number in the initial user namespace (user_namespaces(7)), as far as that
-    /// is known: the argument's position ([`ID_RETURNED`] for the return value), and the number there.
-    pub ids: Vec<(u8, u32)>,
-    /// The call chain, if one was requested and recorded.
-    pub stack: Option<Arc<Stack>>,
-}
-
-/// What is known of a call's entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryState {
-    Seen,
-    /// The call has no entry record for a known reason: a seccomp filter answered it, a thread other than the leader
-    /// executed a program, or the call began before the trace.
-    Unseen,
-    /// The entry record may be among the lost ones.
-    Lost,
-}
-
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitState {
-    /// The call returned `ret` at `at`.
-    Returned { at: Time, ret: i64 },
-    /// The call does not return: exit, exit_group, or the task was killed inside it.
-    Never,
-    /// The call is still in flight.
-    Pending,
-    /// The exit record may be among the lost ones, or the next call of the task came without one.
-    Unseen,
-}
-
-impl Call {
-    /// Returns the nanoseconds between entry and exit, if both were seen.
-    pub fn duration(&self) -> Option<u64> {
-        match (self.entry, self.exit) {
-            (EntryState::Seen, ExitState::Returned { at, .. }) => Some(at.since(self.id.start)),
-            _ => None,
-        }
-    }
-
-    /// Returns the return value, if the call returned.
-    pub fn ret(&self) -> Option<i64> {
-        match self.exit {
-            ExitState::Returned { ret, .. } => Some(ret),
-            _ => None,
-        }
-    }
-
-    /// Returns the errno, if the return value is one (-4095..=-1).
-    pub fn errno(&self) -> Option<i32> {
-        self.ret().filter(|ret| (-4095..0).contains(ret)).map(|ret| -ret as i32)
-    }
-
-    /// Returns the number in the initial user namespace of the user or group at this argument, if it is another number
-    /// there.
-    pub fn initial_id(&self, place: u8) -> Option<u32> {
-        self.ids.iter().find(|(of, _)| *of == place).map(|(_, here)| *here)
-    }
-
-    /// Returns the file behind the descriptor at this position, if it is known.
-    pub fn file(&self, place: FdPlace) -> Option<&File> {
-        self.files.iter().find(|f| f.place == place).map(|f| &f.file)
-    }
-
-    /// Returns the bytes of a piece.
-    pub fn bytes(&self, piece: &Piece) -> &[u8] {
-        self.payload.get(piece.start as usize..(piece.start + piece.len) as usize).unwrap_or_default()
-    }
-
-    /// Returns the first piece that was copied for this argument.
-    pub fn piece(&self, arg: usize) -> Option<&Piece> {
-        self.pieces.iter().find(|p| usize::from(p.arg) == arg)
-    }
-}
-
-/// A copy of some of the caller's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// The argument that the copy belongs to (0..=5).
-    pub arg: u8,
-    pub when: PieceTime,
-    /// The address that was read.
-    pub address: u64,
-    /// The length of the data in bytes according to the call; it can exceed the number of bytes copied.
-    pub wanted: u64,
-    /// Offset and length of the piece's bytes in the call's payload.
-    pub start: u32,
-    pub len: u32,
-    pub state: PieceState,
-}
-
-/// When a piece was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PieceTime {
-    /// At entry, or during the call by the kernel itself, whose copy it is.
-    Entry,
-    Exit,
-    /// At exit, after it could not be read at entry.
-    Retry,
-}
-
-/// The result of reading a piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PieceState {
-    /// The piece is complete.
-    Ok,
-    /// The piece was truncated at a limit; the bytes that are present are correct.
-    Cut,
-    /// The kernel may have truncated the piece, and replaced unprintable bytes by dots (the strings of `syscalls:`
-    /// records of kernels from 6.19).
-    Altered { cut: bool },
-    /// The memory could not be read; sinks show the address.
-    Fault,
-}
-
-/// The position of a descriptor in a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FdPlace {
-    Arg(u8),
-    /// In memory that the argument points to, identified by the descriptor's number.
-    Inside {
-        arg: u8,
-        fd: i32,
-    },
-    Return,
-}
-
-/// The file behind one descriptor of a call.
-#[derive(Clone, Debug)]
-pub struct CallFile {
-    pub place: FdPlace,
-    pub file: File,
-}

@@ -5,29 +5,142 @@
 //! argv ──cli──▶ Request ──plan──▶ Plan ──source──▶ Rounds of Records ──engine──▶ Events ──sink──▶ text, summary, ...
 //! ```
 //! ARCHITECTURE.md describes the modules and the invariants.
+//!
+//! The library is the program rtrace, and it has no interface for other programs. Its modules are private. What is
+//! public is listed in this file: the steps of the program, for `main.rs`, and the parts that the repository's own
+//! tests, benchmarks and fuzz targets call. All of it may change with each version.
 #![deny(clippy::print_stderr)]
+#![warn(missing_docs)]
+#![allow(rustdoc::private_intra_doc_links, reason = "the documentation is for those who change rtrace, and is built with private items")]
 
-pub mod arm;
-pub mod beauty;
-pub mod bpf;
-pub mod cli;
-pub mod engine;
-pub mod event;
-pub mod gate;
-pub mod interrupt;
-pub mod kernel;
-pub mod plan;
-pub mod probe;
-pub mod request;
-pub mod run;
-pub mod say;
-pub mod session;
-pub mod show;
-pub mod sink;
-pub mod source;
-pub mod stack;
-pub mod stream;
-pub mod sys;
-pub mod syscall;
-pub mod task;
-pub mod text;
+mod arm;
+mod beauty;
+mod bpf;
+mod cli;
+mod engine;
+mod event;
+mod gate;
+mod interrupt;
+mod kernel;
+mod plan;
+mod probe;
+mod request;
+mod run;
+mod say;
+mod session;
+mod show;
+mod sink;
+mod source;
+mod stack;
+mod stream;
+mod sys;
+mod syscall;
+mod task;
+mod text;
+
+use say::say;
+
+/// The steps of the program, which `main.rs` takes one after the other.
+pub mod program {
+    pub use crate::cli::{ExitCode, Parsed, carry_out, environment, parse};
+    pub use crate::kernel::remote_files::serve_if_started_as_reader;
+    pub use crate::request::{Request, Trace};
+    pub use crate::say::line as say_line;
+    pub use crate::sys::caller::{save_state, set_up_signals};
+    pub use crate::sys::file_capabilities::clear_effective;
+}
+
+/// The languages of the command line, for the generator of the manual pages and for fuzz targets.
+pub mod command_line {
+    pub use crate::cli::args::command;
+    pub use crate::cli::completions::script as completion_script;
+    pub use crate::cli::parse::{Surroundings, request};
+    pub use crate::cli::words::split as split_words;
+    pub use crate::probe::grammar::{parse as parse_probe, parse_file as parse_probe_file};
+}
+
+/// The tables that are generated from `beauty/*.tbl`, for the tests that compare them with headers, the C compiler and
+/// the running kernel.
+pub mod tables {
+    pub use crate::beauty::lookup::index_by_name as syscall_by_name;
+    pub use crate::beauty::resolve::Width;
+    pub use crate::beauty::row::{ArgumentKind, MemoryType, Struct, StructLayout, Syscall, TableConstant, TableKind};
+    pub use crate::beauty::tables::{BY_NUMBER, OTHER_NAMES, STRUCTS, SYSCALLS, TABLES};
+    pub use crate::event::Abi;
+}
+
+/// The types of events.
+pub mod events {
+    pub use crate::event::frame::{Frame, StackEnd};
+    pub use crate::event::{
+        Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, PidTranslation, Piece, PieceState,
+        PieceTime, Stack, TaskId, Time,
+    };
+}
+
+/// Records, and their way from ring buffers, BPF programs and chunk files to the engine.
+pub mod records {
+    pub use crate::bpf::aggregate::parse as parse_aggregate;
+    pub use crate::bpf::record::{CallRecord, add_pieces, listed as listed_calls, task as call_task, time as call_time};
+    pub use crate::session::{EventSpec, EventTable, Role, Scope, Session, Targets, Terms};
+    pub use crate::source::dump::{Dump, chain as call_chain};
+    pub use crate::source::file::{FileSource, Writer};
+    pub use crate::source::frame::field;
+    pub use crate::source::memory::RecordWriter;
+    pub use crate::source::record::Records;
+    pub use crate::source::{Body, Merge, Round, Source};
+    pub use crate::sys::perf::SAMPLE_TRACEPOINT;
+}
+
+/// From a plan to events, for tests that trace in their own process.
+pub mod tracing {
+    pub use crate::arm::arm;
+    pub use crate::arm::live::Drain;
+    pub use crate::bpf::user::Objects;
+    pub use crate::engine::{Engine, Settings};
+    pub use crate::kernel::procfs::task as proc_task;
+    pub use crate::kernel::tracefs::{EventName, TracePath, Tracefs};
+    pub use crate::plan::{Plan, build as build_plan, probes as planned_probes};
+    pub use crate::probe::run_events::{RunEvents, Wanted};
+    pub use crate::request::Engine as EngineChoice;
+    pub use crate::source::instance::stale::remove_stale;
+    pub use crate::source::instance::{Instance, Size, TaskFilter};
+    pub use crate::source::proc_reader::{LiveProcReader, TaskReader};
+    pub use crate::stack::library::Closed;
+}
+
+/// Styles and sinks, for the benchmark of their costs.
+pub mod output {
+    pub use crate::beauty::style::{StyleContext, create as create_style};
+    pub use crate::engine::view::View;
+    pub use crate::sink::Sink;
+    pub use crate::sink::output::Output;
+    pub use crate::sink::summary::Summary;
+    pub use crate::stack::name::{NamedFrame, Names};
+    pub use crate::task::Tasks;
+}
+
+/// Unwinding: from registers and a copy of the stack to the addresses of the callers.
+pub mod unwinding {
+    pub use crate::stack::image::Image;
+    pub use crate::stack::registers::{Architecture, NONE, Registers};
+    pub use crate::stack::space::AddressSpace;
+    pub use crate::stack::unwind::{Sampled, Unwinder, Unwound};
+}
+
+/// The names and source lines of addresses.
+pub mod symbols {
+    pub use crate::kernel::objects::{LiveFiles, kallsyms};
+    pub use crate::stack::symbols::build_id::BuildId;
+    pub use crate::stack::symbols::compression::Compression;
+    pub use crate::stack::symbols::demangle::demangle;
+    pub use crate::stack::symbols::jitdump::Jitdump;
+    pub use crate::stack::symbols::kallsyms::Kallsyms;
+    pub use crate::stack::symbols::lines::Lines;
+    pub use crate::stack::symbols::order::ByteOrder;
+    pub use crate::stack::symbols::perf_map::{JitFunctions, PerfMap};
+    pub use crate::stack::symbols::separate::{DebugAltLink, DebugLink};
+    pub use crate::stack::symbols::{
+        CodeSymbols, ElfFile, Files, Identity, KernelNames, Name, ObjectId, Options, Origin, ReadAt, Resolver, SymbolTable, Want,
+    };
+}

@@ -13,21 +13,31 @@ use std::path::PathBuf;
 /// A command of rtrace with its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
+    /// Trace a command or running tasks.
     Trace(Box<Trace>),
+    /// `rtrace list`: list what can be traced.
     List {
+        /// What to list.
         what: Listing,
+        /// The pattern that the names of listed entries match; `None` for all.
         glob: Option<String>,
+        /// The format of the answer.
         format: AnswerFormat,
     },
     /// List the USDT tracepoints of this program.
     ListUsdt {
+        /// The path of the program or library.
         program: PathBuf,
+        /// The format of the answer.
         format: AnswerFormat,
     },
+    /// `rtrace check`: print what this machine and the rights of the caller allow.
     Check(AnswerFormat),
     /// Print the commands that allow the members of a group to use rtrace.
     Setup(Setup),
+    /// `rtrace probe`: list, create or delete dynamic events.
     Probe(ProbeCommand),
+    /// Print the completion script of this shell.
     Completions(clap_complete::Shell),
     /// Print completions of the last of these words, for completion scripts.
     Complete(Vec<OsString>),
@@ -55,25 +65,37 @@ pub struct Setup {
 /// A subcommand of `rtrace probe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProbeCommand {
+    /// List dynamic events.
     List {
+        /// Patterns of `group:event`, of which an event matches at least one; none for all events.
         patterns: Vec<String>,
+        /// The format of the list.
         format: AnswerFormat,
     },
+    /// Print what is known of one event.
     Show {
+        /// `group:event`.
         event: String,
     },
-    /// With `force`, lines that delete events may delete those that rtrace did not create.
+    /// Create events that stay until they are deleted.
     Add {
+        /// The definitions.
         lines: ProbeSource,
+        /// Whether lines that delete events may delete those that rtrace did not create.
         force: bool,
     },
+    /// Delete events.
     Delete {
+        /// Patterns of `group:event`.
         patterns: Vec<String>,
+        /// Whether events that rtrace did not create may be deleted.
         force: bool,
     },
-    /// The values are `NAME=VALUE`, one or more in a word.
+    /// Write a user event.
     Emit {
+        /// The name of the user event.
         event: String,
+        /// The values `NAME=VALUE`, one or more in a word.
         values: Vec<String>,
     },
 }
@@ -90,21 +112,32 @@ pub enum ProbeSource {
 /// The subject of `rtrace list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
+    /// All of the others together.
     Everything,
+    /// The syscalls that have a row.
     Syscalls,
+    /// The groups of syscalls (`%file`).
     Groups,
+    /// The events of tracefs.
     Events,
+    /// The tables of constants and the structs.
     Tables,
 }
 
 /// A tracing run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
+    /// The tasks that are traced.
     pub target: Target,
+    /// The events that are traced, and the conditions under which they are shown.
     pub what: EventSelection,
+    /// Which parts of an event are shown, and how.
     pub show: Show,
+    /// The call chains that are recorded, and the graphs that are written from them.
     pub graphs: Graphs,
+    /// Where the lines go.
     pub output: Output,
+    /// The options for the run of rtrace itself.
     pub run: Run,
     /// Messages about the command line, which `-q` suppresses.
     pub notices: Vec<String>,
@@ -115,8 +148,13 @@ pub struct Trace {
 pub enum Target {
     /// A command, and the tasks that it creates.
     Command(Command),
-    /// Running tasks. If there is a command `timer`, tracing ends when it ends.
-    Running { tasks: TaskSelection, timer: Option<Command> },
+    /// Running tasks.
+    Running {
+        /// The options that select them.
+        tasks: TaskSelection,
+        /// The command at whose end tracing ends. It is not traced unless the options select it.
+        timer: Option<Command>,
+    },
 }
 
 /// The options that select running tasks.
@@ -139,6 +177,7 @@ pub enum TaskSelection {
 /// A command to start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
+    /// The program and its arguments.
     pub argv: Vec<OsString>,
     /// `--run-as`
     pub run_as: Option<String>,
@@ -159,12 +198,15 @@ pub struct EventSelection {
     pub syscalls: Option<bool>,
     /// `-F`
     pub faults: Option<Faults>,
+    /// `--sched`: show in the summary how long each thread ran on a CPU.
     pub sched: bool,
     /// `--signals` or `--no-signals`. By default, signals are traced if syscalls are.
     pub signals: Option<bool>,
-    /// The events of `--switch-on` and `--switch-off`.
+    /// `--switch-on`: the event at which printing starts.
     pub switch_on: Option<Selector>,
+    /// `--switch-off`: the event at which printing stops.
     pub switch_off: Option<Selector>,
+    /// `--show-on-off-events`: print these events too.
     pub show_on_off_events: bool,
     /// `--fd-paths`: arm the events that are needed for paths of file descriptors, even if these are not printed.
     pub fd_paths: bool,
@@ -181,8 +223,11 @@ pub struct EventSelection {
 /// The page faults of `-F`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faults {
+    /// Both kinds.
     All,
+    /// Page faults that needed I/O.
     Major,
+    /// Page faults without I/O.
     Minor,
 }
 
@@ -191,7 +236,9 @@ pub enum Faults {
 pub struct Item {
     /// `!`: the item excludes.
     pub negated: bool,
+    /// What the item selects.
     pub selector: Selector,
+    /// The terms between slashes after the name.
     pub terms: Terms,
     /// The `--filter` options after the item's `-e` or `--probe`, joined by `&&`.
     pub filter: Option<Expr>,
@@ -210,7 +257,12 @@ pub enum Selector {
     /// `/regex/`, without the slashes.
     Regex(String),
     /// `subsystem:event`; both may be globs.
-    Event { subsystem: String, name: String },
+    Event {
+        /// The trace system or the group of a probe.
+        subsystem: String,
+        /// The event in it.
+        name: String,
+    },
     /// `--probe`: a probe that rtrace creates for this run.
     Probe(Box<Probe>),
     /// A file with BPF programs of the user: an object file (`.bpf.o`), or C source that rtrace compiles (`.bpf.c`).
@@ -218,6 +270,7 @@ pub enum Selector {
 }
 
 impl Selector {
+    /// Returns the probe, if the selector is one of `--probe`.
     pub fn probe(&self) -> Option<&Probe> {
         match self {
             Selector::Probe(probe) => Some(probe),
@@ -238,15 +291,19 @@ pub struct Graphs {
     pub user: Option<CallGraph>,
     /// `--kernel-stack`
     pub kernel: bool,
-    /// `--max-stack` and `--min-stack`, in frames.
+    /// `--max-stack`: the maximum number of frames that are shown.
     pub max: Option<u16>,
+    /// `--min-stack`: only events with at least as many frames are shown.
     pub min: Option<u16>,
-    /// `--lines` and `--inline`
+    /// `--lines`: show the source file and line of each frame.
     pub lines: bool,
+    /// `--inline`: show inlined functions as frames.
     pub inlined: bool,
     /// `--resolve-at-end`
     pub names_at_end: bool,
+    /// `--folded`: the file for call paths with their weights.
     pub folded: Option<PathBuf>,
+    /// `--flamegraph`: the file for the SVG picture of call paths.
     pub flamegraph: Option<PathBuf>,
     /// The quantity that `--folded`, `--flamegraph` and `--stack-summary` add up.
     pub weight: Weight,
@@ -267,9 +324,13 @@ pub enum Weight {
 /// The destination of the output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
+    /// `-o`: the stream, file or command.
     pub to: Sink,
+    /// `--output-separately`: write a file for each process.
     pub separately: bool,
+    /// `--color`: when to color text.
     pub color: Color,
+    /// `--max-size`: when to start a new file; `None` for never.
     pub rotation: Option<Rotation>,
 }
 
@@ -285,8 +346,11 @@ pub struct Rotation {
 /// The stream, file or command that receives the lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sink {
+    /// Standard error, without `-o`.
     Stderr,
+    /// `-`: standard output.
     Stdout,
+    /// A file; an existing one is renamed to `FILE.old`.
     File(PathBuf),
     /// `'|command'`, which the shell runs.
     Pipe(OsString),
@@ -295,9 +359,12 @@ pub enum Sink {
 /// `--color`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Color {
+    /// On a terminal, subject to the variables NO_COLOR and CLICOLOR_FORCE.
     #[default]
     Auto,
+    /// In files and pipes too.
     Always,
+    /// Nowhere.
     Never,
 }
 
@@ -326,7 +393,9 @@ pub enum Engine {
     /// The cheapest one that supports all options.
     #[default]
     Auto,
+    /// Only perf events: tracepoints and probes.
     Tracepoint,
+    /// The BPF programs. The run fails if the kernel does not take them.
     Bpf,
 }
 

@@ -18,10 +18,10 @@ use std::sync::{Mutex, PoisonError};
 
 /// Prints a message like `eprintln!`, but without a panic if stderr has no reader (`rtrace … 2>&1 | head -n 1`): rtrace
 /// must continue, since it still has to return the command's exit status.
-#[macro_export]
 macro_rules! say {
     ($($part:tt)*) => { $crate::say::line(format_args!($($part)*)) };
 }
+pub(crate) use say;
 
 /// The state of stderr.
 enum Stderr {

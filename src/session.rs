@@ -20,6 +20,7 @@ pub struct Session {
     pub abi: Abi,
     /// `uname -r`.
     pub release: String,
+    /// The armed events, and how to read their records.
     pub events: EventTable,
     /// The scope of the trace: the stream has records of these tasks, and of tasks that inherit the events.
     pub scope: Scope,
@@ -94,6 +95,7 @@ pub enum Scope {
 /// The armed events, and how to read the records of each.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct EventTable {
+    /// The events, each at the index that [`EventIndex`] has.
     pub events: Vec<EventSpec>,
     /// Maps the kernel's event ids in the records to the events. An event has one id for each CPU and target.
     pub ids: FxHashMap<u64, EventIndex>,
@@ -107,6 +109,7 @@ pub struct EventTable {
 pub struct EventSpec {
     /// `subsystem:name`, or the software event's name.
     pub name: String,
+    /// What the records mean to the engine.
     pub role: Role,
     /// PERF_SAMPLE_* bits: the layout of its samples. 0 if the records come from a tracefs instance
     /// ([`EventSpec::is_by_instance`]).
@@ -130,14 +133,18 @@ impl EventSpec {
 /// The meaning of an event's records to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Role {
-    /// `raw_syscalls:sys_enter` and `sys_exit`.
+    /// `raw_syscalls:sys_enter`: the entries of all syscalls.
     RawEnter,
+    /// `raw_syscalls:sys_exit`: the exits of all syscalls.
     RawExit,
-    /// `syscalls:sys_enter_X` and `sys_exit_X`, with the row index in [`crate::beauty::tables::SYSCALLS`].
+    /// `syscalls:sys_enter_X`: the entries of one syscall.
     Enter {
+        /// The index of its row in [`crate::beauty::tables::SYSCALLS`].
         syscall: u16,
     },
+    /// `syscalls:sys_exit_X`: the exits of one syscall.
     Exit {
+        /// The index of its row in [`crate::beauty::tables::SYSCALLS`].
         syscall: u16,
     },
     /// Paired records of calls, and records of how tasks ended, written by rtrace's BPF programs
@@ -148,10 +155,13 @@ pub enum Role {
     Output,
     /// `signal:signal_generate` of all tasks, because any task may be the sender.
     SignalGenerate,
-    /// `sched:sched_process_exec`, `task:task_newtask`, `signal:signal_deliver`, `sched:sched_process_exit`.
+    /// `sched:sched_process_exec`: a task executed a program.
     ProcessExec,
+    /// `task:task_newtask`: a task created another one, with the flags of clone(2).
     NewTask,
+    /// `signal:signal_deliver`: the kernel is about to run a task's handler or default action.
     SignalDeliver,
+    /// `sched:sched_process_exit`: a thread ends.
     ProcessExit,
     /// `cgroup:cgroup_attach_task`: a task, traced or not, moved a task to another cgroup.
     CgroupMove,
@@ -160,8 +170,9 @@ pub enum Role {
     PathName,
     /// `sched:sched_stat_runtime`.
     StatRuntime,
-    /// The software events for page faults.
+    /// PERF_COUNT_SW_PAGE_FAULTS_MAJ: page faults that needed I/O.
     FaultMajor,
+    /// PERF_COUNT_SW_PAGE_FAULTS_MIN: page faults without I/O.
     FaultMinor,
     /// PERF_COUNT_SW_DUMMY with task, comm and mmap records.
     SideBand,
@@ -185,9 +196,11 @@ pub struct Terms {
     pub max_stack: Option<u16>,
     /// `call-graph=fp|dwarf[:SIZE]`
     pub call_graph: Option<CallGraph>,
+    /// `kernel-stack`: the kernel records its own call chain with each event.
     pub kernel_stack: bool,
     /// `name=X`: the name that is printed instead of the event's own.
     pub name: Option<String>,
+    /// `no-inherit`: the tasks that the targets create are not traced by this event.
     pub no_inherit: bool,
     /// The function that a probe is placed on, if its name is known.
     pub function: Option<String>,
@@ -199,14 +212,17 @@ pub struct Terms {
 /// How user call chains are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum CallGraph {
+    /// The kernel follows the chain of frame pointers (`fp`).
     FramePointer,
-    /// The maximum number of stack bytes that are copied.
+    /// The kernel copies the stack, and rtrace unwinds the copy (`dwarf`).
     Dwarf {
+        /// The maximum number of stack bytes that are copied; `None` for the default.
         size: Option<u32>,
     },
 }
 
 impl EventTable {
+    /// Returns the event with this index; `None` if the table, which may come from a file, has no such event.
     pub fn get(&self, index: EventIndex) -> Option<&EventSpec> {
         self.events.get(usize::from(index.0))
     }

@@ -4,7 +4,7 @@
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
 
-use rtrace::stack::symbols::compression::Compression;
+use rtrace::symbols::Compression;
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};

@@ -2,20 +2,13 @@
 //! an instance; the tests read ordinary tracepoints through it, which all kernels have. The tests need root, and are
 //! skipped with a message without a writable tracefs.
 
-use rtrace::arm;
-use rtrace::arm::live::Drain;
-use rtrace::cli::{self, Parsed};
-use rtrace::engine::{Engine, Settings};
-use rtrace::event::{Event, EventKind};
-use rtrace::kernel::tracefs::{EventName, TracePath, Tracefs};
-use rtrace::plan::{self, Plan};
-use rtrace::probe::run_events::RunEvents;
-use rtrace::request::{Engine as By, Request, Trace};
-use rtrace::session::{Role, Scope, Session, Targets};
-use rtrace::source::Round;
-use rtrace::source::instance::{Instance, Size, TaskFilter, stale};
-use rtrace::source::proc_reader::{LiveProcReader, TaskReader};
-use rtrace::stack::library::Closed;
+use rtrace::events::{Event, EventKind};
+use rtrace::program::{self, Parsed, Request, Trace};
+use rtrace::records::{Role, Round, Scope, Session, Targets};
+use rtrace::tracing::{
+    self, Closed, Drain, Engine, EngineChoice, EventName, Instance, LiveProcReader, Objects, Plan, RunEvents, Settings, Size, TaskFilter,
+    TaskReader, TracePath, Tracefs,
+};
 use rustix::fs::OFlags;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -80,9 +73,9 @@ impl Drop for Shell {
 /// Builds the plan for a command line.
 fn planned(tracefs: &Tracefs, words: &[&str]) -> Plan {
     let argv = ["rtrace", "--no-config"].iter().chain(words).map(Into::into);
-    let Parsed::Request(Request::Trace(trace)) = cli::parse(argv, &cli::environment()) else { panic!("{words:?} is not a trace") };
+    let Parsed::Request(Request::Trace(trace)) = program::parse(argv, &program::environment()) else { panic!("{words:?} is not a trace") };
     let trace: Trace = *trace;
-    plan::build(&trace, tracefs, &RunEvents::default(), &[], By::Tracepoint).unwrap()
+    tracing::build_plan(&trace, tracefs, &RunEvents::default(), &[], EngineChoice::Tracepoint).unwrap()
 }
 
 /// Changes the plan so that the events of this name are read through the instance.
@@ -101,7 +94,7 @@ struct Tracer {
 
 impl Tracer {
     fn new(plan: &Plan, child: Option<i32>) -> Tracer {
-        let armed = arm::arm(plan, child, None, rtrace::bpf::user::Objects::default()).unwrap();
+        let armed = tracing::arm(plan, child, None, Objects::default()).unwrap();
         let session = Session { events: armed.table.clone(), scope: Scope::System, excluded: plan.left_out(), ..Session::default() };
         let settings = Settings { pending_after: None, fd_paths: false, signals: false, cgroups: false };
         let engine = Engine::new(&session, settings, Box::new(Closed));
@@ -109,7 +102,7 @@ impl Tracer {
         drain.enable_side_band().unwrap();
         if let Targets::Tasks { tids, .. } = &plan.targets {
             let mut reader = TaskReader::new(false);
-            tids.iter().filter_map(|&tid| reader.read(rtrace::kernel::procfs::task(tid)?)).for_each(|record| drain.synthesized(record));
+            tids.iter().filter_map(|&tid| reader.read(tracing::proc_task(tid)?)).for_each(|record| drain.synthesized(record));
         }
         drain.enable().unwrap();
         Tracer { drain, session, engine, events: Vec::new() }
@@ -317,7 +310,7 @@ fn stale_instances_are_removed_and_instances_in_use_are_not() {
     by_instance(&mut plan, FORK);
     let tracer = Tracer::new(&plan, None);
     let living: Vec<TracePath> = own(&tracefs).iter().map(|name| tracefs.root().join("instances").join(name)).collect();
-    stale::remove_stale(&tracefs);
+    tracing::remove_stale(&tracefs);
     assert!(!dead.exists() && living.len() == 1 && living[0].exists());
     drop(tracer);
     assert!(!living[0].exists(), "dropping the drain removes the instance");

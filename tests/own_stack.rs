@@ -7,11 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use rtrace::event::frame::{Frame, StackEnd};
-use rtrace::stack::image::Image;
-use rtrace::stack::registers::{Architecture, Registers};
-use rtrace::stack::space::AddressSpace;
-use rtrace::stack::unwind::{Sampled, Unwinder};
+use rtrace::events::{Frame, StackEnd};
+use rtrace::unwinding::{AddressSpace, Architecture, Image, Registers, Sampled, Unwinder};
 
 /// The output of the program.
 struct OwnStack {

@@ -1,8 +1,7 @@
 //! Compares the frames of the two unwinders.
 
-use rtrace::event::frame::{Frame, StackEnd};
-use rtrace::stack::unwind::Unwinder;
-use rtrace::stack::unwind::Unwound;
+use rtrace::events::{Frame, StackEnd};
+use rtrace::unwinding::{Unwinder, Unwound};
 
 use crate::oracle::Oracle;
 use crate::recording::Sample;

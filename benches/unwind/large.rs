@@ -10,10 +10,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use rtrace::stack::image::Image;
-use rtrace::stack::registers::{Architecture, Registers};
-use rtrace::stack::symbols::ReadAt;
-use rtrace::stack::unwind::{Sampled, Unwinder};
+use rtrace::symbols::ReadAt;
+use rtrace::unwinding::{Architecture, Image, Registers, Sampled, Unwinder};
 
 use crate::compare;
 use crate::oracle::Oracle;

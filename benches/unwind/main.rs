@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use rtrace::stack::unwind::Unwinder;
+use rtrace::unwinding::Unwinder;
 
 use compare::{Comparison, FRAMES_MAX};
 use oracle::Oracle;

@@ -11,11 +11,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use linux_perf_data::linux_perf_event_reader::{EventRecord, SampleRecord};
 use linux_perf_data::{PerfFileReader, PerfFileRecord};
-use rtrace::event::frame::Frame;
-use rtrace::stack::image::Image;
-use rtrace::stack::registers::{Architecture, NONE, Registers};
-use rtrace::stack::space::AddressSpace;
-use rtrace::stack::unwind::Sampled;
+use rtrace::events::Frame;
+use rtrace::unwinding::{AddressSpace, Architecture, Image, NONE, Registers, Sampled};
 
 /// PROT_EXEC.
 const EXECUTABLE: u32 = 4;

@@ -4,7 +4,7 @@
 //! the stack. If there is a sorted table, its length follows in two bytes.
 
 use super::walk::walk;
-use rtrace::stack::image::Image;
+use rtrace::unwinding::Image;
 
 /// The stated address (svma) and file offset of the section. All addresses around it are code.
 const SECTION: u64 = 0x2000;

@@ -1,7 +1,7 @@
 //! An ELF file that is read for unwinding, and through which stacks are unwound.
 
 use super::walk::walk;
-use rtrace::stack::image::Image;
+use rtrace::unwinding::Image;
 
 pub fn run(file: &[u8]) {
     if let Ok(image) = Image::read(Box::new(file.to_vec())) {

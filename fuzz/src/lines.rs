@@ -2,8 +2,7 @@
 //! which several files share.
 
 use super::symbols::{addresses, split, table};
-use rtrace::stack::symbols::ElfFile;
-use rtrace::stack::symbols::lines::Lines;
+use rtrace::symbols::{ElfFile, Lines};
 
 pub fn run(bytes: &[u8]) {
     let (file, shared) = split(bytes);

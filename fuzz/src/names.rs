@@ -2,14 +2,7 @@
 //!
 //! The first byte chooses the kind of input.
 
-use rtrace::stack::symbols::build_id::BuildId;
-use rtrace::stack::symbols::compression::Compression;
-use rtrace::stack::symbols::demangle::demangle;
-use rtrace::stack::symbols::jitdump::Jitdump;
-use rtrace::stack::symbols::kallsyms::Kallsyms;
-use rtrace::stack::symbols::order::ByteOrder;
-use rtrace::stack::symbols::perf_map::{JitFunctions, PerfMap};
-use rtrace::stack::symbols::separate::{DebugAltLink, DebugLink};
+use rtrace::symbols::{BuildId, ByteOrder, Compression, DebugAltLink, DebugLink, JitFunctions, Jitdump, Kallsyms, PerfMap, demangle};
 use std::path::Path;
 
 pub fn run(bytes: &[u8]) {

@@ -2,26 +2,20 @@
 //!
 //! The first byte chooses the kind of input.
 
-use rtrace::bpf::aggregate;
-use rtrace::bpf::record::{self, CallRecord};
-use rtrace::event::{Call, CallId, EntryState, EventIndex, ExitState};
-use rtrace::session::{EventSpec, EventTable, Role, Session, Terms};
-use rtrace::source::dump::{self, Dump};
-use rtrace::source::file::{FileSource, Writer};
-use rtrace::source::frame::field;
-use rtrace::source::merge::Merge;
-use rtrace::source::record::Records;
-use rtrace::source::{Body, Source};
+use rtrace::events::{Call, CallId, EntryState, EventIndex, ExitState, PidTranslation};
+use rtrace::records::{
+    self, Body, CallRecord, Dump, EventSpec, EventTable, FileSource, Merge, Records, Role, Session, Source, Terms, Writer, field,
+};
 
 pub fn run(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     match kind % 6 {
         0 => read(&table(), bytes),
         1 => call(bytes),
-        2 => record::listed(bytes).iter().for_each(|listed| call(listed.call)),
+        2 => records::listed_calls(bytes).iter().for_each(|listed| call(listed.call)),
         3 => {
             let Some((bits, body)) = bytes.split_first_chunk() else { return };
-            let _ = aggregate::parse(body, u64::from_le_bytes(*bits));
+            let _ = records::parse_aggregate(body, u64::from_le_bytes(*bits));
         }
         4 => chunk_file(bytes),
         _ => chunk_file(&[session(), bytes.to_vec()].concat()),
@@ -49,13 +43,13 @@ fn read(table: &EventTable, bytes: &[u8]) {
         if let Body::Sample(sample) = record.body {
             call(sample.raw);
             let layout = table.get(sample.event).map_or(0, |event| event.sample_type);
-            let _ = (Dump::parse(sample.dump, layout, 0xff_0fff), dump::chain(sample.chain).count());
+            let _ = (Dump::parse(sample.dump, layout, 0xff_0fff), records::call_chain(sample.chain).count());
         }
     }
 }
 
 fn call(raw: &[u8]) {
-    let _ = (record::time(raw), record::task(raw));
+    let _ = (records::call_time(raw), records::call_task(raw));
     let Some(seen) = CallRecord::parse(raw) else { return };
     let _ = seen.parts_before();
     let mut call = Call {
@@ -70,11 +64,11 @@ fn call(raw: &[u8]) {
         files: Default::default(),
         lost_before: 0,
         shown_pending: seen.shown,
-        pids: rtrace::event::PidTranslation::Same,
+        pids: PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
     };
-    let _ = record::add_pieces(seen.pieces, &mut call);
+    let _ = records::add_pieces(seen.pieces, &mut call);
     for piece in &call.pieces {
         assert!(call.payload.get(piece.start as usize..(piece.start + piece.len) as usize).is_some(), "pieces are within the payload");
     }

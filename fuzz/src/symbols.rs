@@ -3,7 +3,7 @@
 //! If the input contains a second ELF file, that is the debug file of the first. Otherwise the file is its own debug
 //! file.
 
-use rtrace::stack::symbols::{CodeSymbols, ElfFile, Identity, Options, Origin, ReadAt, Resolver, SymbolTable, Want};
+use rtrace::symbols::{CodeSymbols, ElfFile, Identity, Options, Origin, ReadAt, Resolver, SymbolTable, Want};
 use std::path::PathBuf;
 
 /// The maximum number of symbols whose addresses are resolved.

@@ -1,10 +1,7 @@
 //! Unwinds stacks of arbitrary bytes through an image.
 
-use rtrace::event::frame::Frame;
-use rtrace::stack::image::Image;
-use rtrace::stack::registers::{Architecture, Registers};
-use rtrace::stack::space::AddressSpace;
-use rtrace::stack::unwind::{Sampled, Unwinder};
+use rtrace::events::Frame;
+use rtrace::unwinding::{AddressSpace, Architecture, Image, Registers, Sampled, Unwinder};
 use std::sync::Arc;
 
 /// The address at which images are mapped. It has 32 bits, so that it is valid in all architectures.

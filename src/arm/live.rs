@@ -50,6 +50,7 @@ impl Drain {
         }
     }
 
+    /// Returns the armed events, programs and rings that this drain empties.
     pub fn armed(&self) -> &Armed {
         &self.armed
     }

@@ -19,6 +19,7 @@ pub struct Signature {
 pub struct Word {
     /// Index of the register, from 0; with [`Width::Split`], of the first of two.
     pub register: u8,
+    /// The width and sign of the value there.
     pub width: Width,
 }
 
@@ -26,10 +27,15 @@ pub struct Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Width {
+    /// Signed, 32 bits: the entry point ignores the upper half of a 64-bit register.
     Signed32 = 0,
+    /// Unsigned, 32 bits.
     Unsigned32 = 1,
+    /// Signed, 64 bits.
     Signed64 = 2,
+    /// Unsigned, 64 bits; also addresses.
     Unsigned64 = 3,
+    /// Unsigned, 16 bits (`umode_t`).
     Unsigned16 = 4,
     /// Signed, 64 bits: the lower half is in this register, the upper half in the next (i386's `loff_t`).
     Split = 5,

@@ -93,9 +93,13 @@ pub struct Syscall {
     /// The number in each ABI, indexed by `Abi as usize`; `None` if the ABI does not have the syscall. The numbers of
     /// x32 are without bit 30.
     pub numbers: [Option<u32>; 4],
+    /// The arguments in the order of the registers, at most six.
     pub args: &'static [Arg],
+    /// The kind of the value that the syscall returns if it succeeds.
     pub returns: Return,
+    /// The groups of `-e %GROUP` that the syscall belongs to.
     pub groups: Groups,
+    /// What the syscall does to the state that rtrace follows, such as creating a task.
     pub does: Special,
     /// Arguments and returns that replace `args` and `returns` for some values of one argument. All variants test the
     /// same argument, and a value selects at most one variant.
@@ -185,7 +189,9 @@ pub enum ArgumentKind {
     DirFd,
     /// A process or thread id (pid_t).
     Pid,
+    /// A user ID of the caller's user namespace (uid_t); -1 means that it stays as it is.
     Uid,
+    /// A group ID of the caller's user namespace (gid_t); -1 means that it stays as it is.
     Gid,
     /// A signal number.
     Signal,
@@ -211,7 +217,9 @@ pub enum ArgumentKind {
     StructArray(&'static Struct),
     /// A pointer to a number, or to an array of numbers if the argument has a length.
     Number {
+        /// The size of one number: 1, 2, 4 or 8.
         bytes: u8,
+        /// Whether the number is negative if its highest bit is set.
         signed: bool,
     },
     /// A pointer to memory that no row describes.
@@ -278,7 +286,9 @@ pub enum TableKind {
 /// A constant of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableConstant {
+    /// The value in the header, with at most as many bits as the table has.
     pub value: u64,
+    /// The full name in the header (`O_CLOEXEC`).
     pub name: &'static str,
 }
 

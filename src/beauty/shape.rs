@@ -9,12 +9,14 @@ use crate::event::Abi;
 /// A struct of the kernel's ABI: a row of `beauty/structs/*.tbl`.
 #[derive(Debug)]
 pub struct Struct {
+    /// The name in rows, which is mostly the one in the header (`sigaction`, without `struct`).
     pub name: &'static str,
     /// Size in bytes in each ABI, indexed by `Abi as usize`. For a struct whose length the call specifies, this is the
     /// size of its fixed part, or the largest size.
     pub sizes: [u32; 4],
     /// The unit of the length argument that belongs to the struct.
     pub counted: LengthUnit,
+    /// How the BPF programs copy the struct from the caller's memory.
     pub copied: CopyMethod,
     /// The first member, of 32 bits, holds the length of the struct, and no argument does.
     pub has_length: bool,
@@ -23,7 +25,9 @@ pub struct Struct {
     /// The header that declares the struct. A colon and the name in the header follow if that name differs; `+` follows
     /// if the header's struct is longer. Empty if no header declares it.
     pub source: &'static str,
+    /// The members, or what else the memory contains.
     pub layout: StructLayout,
+    /// The part that is shown without `--full`.
     pub brief: Brief,
     /// The structs as which the memory is decoded for some values of a member; `layout` is that of all other values.
     pub choice: Option<StructChoice>,
@@ -167,6 +171,7 @@ impl StructMember {
 /// The type of a value in memory: a struct member or an array element.
 #[derive(Debug)]
 pub enum MemoryType {
+    /// A number, which may be a pointer, a descriptor or a constant of a table.
     Number(MemoryNumber),
     /// Text of this many bytes, which a NUL may end earlier; 0 if it extends to the end of the memory.
     Text(u32),
@@ -176,8 +181,11 @@ pub enum MemoryType {
     Struct(&'static Struct),
     /// `count` elements, `stride` bytes apart; a count of 0 means that they extend to the end of the memory.
     Array {
+        /// The type of one element.
         element: &'static MemoryType,
+        /// The distance from the start of one element to that of the next, in bytes.
         stride: u32,
+        /// The number of elements; 0 if they extend to the end of the memory.
         count: u32,
     },
 }

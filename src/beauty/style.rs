@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 /// The data, besides an event, that a style may need to format it.
 pub struct StyleContext<'a> {
+    /// The session of the stream: its events with their formats, and the machine.
     pub session: &'a Session,
     /// Returns the comm of a task at the time of the event.
     pub comm: &'a dyn Fn(i32) -> Option<Comm>,

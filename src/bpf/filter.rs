@@ -7,11 +7,16 @@
 use crate::beauty::access::Place;
 use crate::beauty::resolve::{Width, Word};
 
-/// The maximum numbers of tests for one syscall, of different filters, and of texts that the kernel decides.
+/// The maximum number of tests for one syscall.
 pub const TESTS_MAX: usize = 8;
+/// The maximum number of different filters that the kernel decides.
+#[cfg(feature = "bpf")]
 pub const FILTERS_MAX: usize = 32;
+/// The maximum number of texts that the kernel compares.
+#[cfg(feature = "bpf")]
 pub const TEXTS_MAX: usize = 32;
 /// `sizeof(struct test)`
+#[cfg(feature = "bpf")]
 pub const TEST_BYTES: usize = 16;
 /// The size of a text; longer texts are not compared in the kernel.
 pub const TEXT_BYTES: usize = 64;

@@ -46,7 +46,6 @@ mod programs;
 #[path = "absent.rs"]
 mod programs;
 
-pub use account::Account;
 pub use programs::{Programs, is_of_rtrace, may_be_interrupted};
 pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, TaskScope};
 pub use stacks::Stacks;

@@ -9,8 +9,14 @@ mod pieces;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use files::{FILE_INFO_BYTES, FileInfo, FileName, RecordedFile, SOCKET_INFO_BYTES, SocketInfo};
-pub use listed::{LISTED_BYTES, LISTED_STACK_BYTES, ListedCall, ListedStack, listed, listed_stacks};
+#[cfg(test)]
+pub use files::{FILE_INFO_BYTES, SOCKET_INFO_BYTES};
+pub use files::{FileInfo, FileName, RecordedFile, SocketInfo};
+#[cfg(all(test, feature = "bpf"))]
+pub use listed::LISTED_BYTES;
+#[cfg(test)]
+pub use listed::LISTED_STACK_BYTES;
+pub use listed::{ListedCall, listed, listed_stacks};
 pub(super) use pieces::ARG_RETURN;
 pub use pieces::{PIECE_BYTES, add_pieces};
 
@@ -69,13 +75,18 @@ const RECORD_KINDS: [RecordKind; 10] = [
 /// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallRecord<'a> {
+    /// When the call began; if its entry was not seen, when it returned.
     pub start: Time,
     /// When the call ended.
     pub end: Time,
+    /// The return value as the kernel's exit tracepoint has it: a negative errno if the call failed. 0 unless the call
+    /// returned.
     pub ret: i64,
+    /// The argument registers in the order of the ABI.
     pub args: [u64; 6],
     /// The syscall number; of x32 without its bit.
     pub nr: i32,
+    /// The ABI of the call, which decides what `nr` and `args` mean.
     pub abi: Abi,
     /// The thread that entered the call.
     pub tid: i32,
@@ -83,7 +94,9 @@ pub struct CallRecord<'a> {
     pub pid: i32,
     /// The number of this task's records that were lost since its previous one.
     pub lost: u32,
+    /// How the call ended, or what else the record holds.
     pub kind: RecordKind,
+    /// Whether the programs did not see the call begin.
     pub no_entry: bool,
     /// Whether the call was listed as pending before.
     pub shown: bool,

@@ -17,10 +17,12 @@ use walk::{TypedOption, walk};
 pub struct Habit {
     pub when: When,
     /// An example: a command line with the habit, without the program's name, to be split at blanks.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test parses the examples"))]
     pub typed: &'static str,
     /// The error message: one line.
     pub answer: &'static str,
     /// The command line for rtrace that comes closest to the example.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test parses the examples"))]
     pub instead: &'static str,
 }
 

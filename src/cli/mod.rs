@@ -2,6 +2,7 @@
 //! carries out the subcommands.
 
 pub mod args;
+mod carry_out;
 pub mod check;
 mod choices;
 pub mod complete;
@@ -19,4 +20,5 @@ pub mod stdout;
 pub mod words;
 
 pub use crate::sys::exit_code::ExitCode;
+pub use carry_out::carry_out;
 pub use parsed::{Parsed, environment, parse};

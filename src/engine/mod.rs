@@ -116,10 +116,12 @@ impl Engine {
         self.follower.gone()
     }
 
+    /// Returns the state of all tasks at the stream's present time.
     pub fn tasks(&self) -> &Tasks {
         &self.follower.tasks
     }
 
+    /// Returns the account of the calls and records that the engine has received so far.
     pub fn ledger(&self) -> &Ledger {
         &self.follower.ledger
     }

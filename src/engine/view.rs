@@ -7,7 +7,9 @@ use crate::task::Tasks;
 
 /// The state at the time of an event.
 pub struct View<'a> {
+    /// The session of the stream: its events with their formats, and the machine.
     pub session: &'a Session,
+    /// The tasks as the stream describes them up to the event: comms, processes, cgroups.
     pub tasks: &'a Tasks,
     /// The stream's time at this round: no later event is older.
     pub now: Time,

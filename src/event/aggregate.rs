@@ -7,6 +7,7 @@ use super::Abi;
 /// disjoint and add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
+    /// The sums, one for each ABI and syscall number.
     pub sums: Vec<Sum>,
 }
 
@@ -20,6 +21,7 @@ impl Aggregate {
 /// The calls of one syscall.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
+    /// The ABI of the calls.
     pub abi: Abi,
     /// As in [`super::Call::nr`].
     pub nr: i64,
@@ -34,8 +36,11 @@ pub struct Sum {
 /// Durations of calls, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
+    /// The sum of the durations.
     pub total: u64,
+    /// The shortest duration.
     pub min: u64,
+    /// The longest duration.
     pub max: u64,
     /// The sum of the squares.
     pub squares: u128,

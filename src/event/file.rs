@@ -10,6 +10,7 @@ pub enum File {
     Path(Arc<[u8]>),
     /// A file whose path no longer exists, or whose path is known without its beginning.
     OldPath {
+        /// The path that the file had, or the end of its path.
         path: Arc<[u8]>,
         /// The file was deleted. If only readlink(2) reports it, a file whose name ends in ` (deleted)` is
         /// indistinguishable.
@@ -17,21 +18,27 @@ pub enum File {
         /// The beginning of the path was cut off because it did not fit.
         cut: bool,
     },
+    /// A socket (socket(7)).
     Socket(Arc<Socket>),
+    /// A pipe without a path (pipe(2)).
     Pipe {
+        /// The inode number in pipefs, which both ends have.
         inode: u64,
     },
     /// A file created by memfd_create(2), with the name that was passed to it.
     Memory(Arc<[u8]>),
     /// An anonymous inode, with the kernel's name for its kind: `[eventpoll]`, `[eventfd]`.
     Anonymous(Arc<[u8]>),
-    /// A namespace (namespaces(7)) with its kind: `net`, `mnt`.
+    /// A namespace (namespaces(7)).
     Namespace {
+        /// The kind as in /proc/PID/ns: `net`, `mnt`.
         kind: Arc<[u8]>,
+        /// The inode number in nsfs, which identifies the namespace.
         inode: u64,
     },
-    /// A process (pidfd_open(2)), with the number that [`super::TaskId`] has.
+    /// A process (pidfd_open(2)).
     Process {
+        /// The number of the process, as [`super::TaskId`] has it.
         pid: i32,
     },
 }
@@ -45,6 +52,7 @@ pub struct Socket {
     pub family: u16,
     /// The inode number in sockfs.
     pub inode: u64,
+    /// The addresses of both ends, in the form that the family has.
     pub ends: SocketAddresses,
     /// The socket's description in output lines, rendered on first use.
     pub(crate) name: OnceLock<Box<[u8]>>,
@@ -53,30 +61,42 @@ pub struct Socket {
 /// The addresses of a socket. An end that the socket does not have is unspecified: address and port are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SocketAddresses {
+    /// The addresses were not recorded, or rtrace does not decode those of the family.
     #[default]
     Unknown,
+    /// An IPv4 or IPv6 socket (ip(7), ipv6(7)).
     Internet {
+        /// The address that the socket is bound to.
         local: SocketAddr,
+        /// The address that the socket is connected to.
         remote: SocketAddr,
     },
+    /// A UNIX socket (unix(7)).
     Unix {
         /// The inode of the peer socket; 0 if there is none.
         peer: u64,
+        /// The address that the socket is bound to.
         name: UnixName,
     },
-    /// A netlink socket. The port is 0, which is the kernel's own, until the socket is bound.
+    /// A netlink socket (netlink(7)).
     Netlink {
+        /// `NETLINK_*`.
         protocol: u32,
+        /// The port that the socket is bound to; 0, which is the kernel's own, if it is not bound.
         port: u32,
     },
-    /// A packet socket: the protocol that it receives, in the machine's byte order, and the interface, where 0 is any.
+    /// A packet socket (packet(7)).
     Packet {
+        /// The protocol that it receives (`ETH_P_*`), in the machine's byte order.
         protocol: u32,
+        /// The index of the network interface; 0 for any.
         interface: u32,
     },
-    /// Context identifier and port.
+    /// A socket to a virtual machine or its host (vsock(7)).
     Vsock {
+        /// The context identifier and the port of this end.
         local: (u32, u32),
+        /// The context identifier and the port of the other end.
         remote: (u32, u32),
     },
 }
@@ -84,9 +104,12 @@ pub enum SocketAddresses {
 /// The address that a UNIX socket is bound to (unix(7)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum UnixName {
+    /// The socket is not bound.
     #[default]
     Unnamed,
+    /// A path in the file system; not escaped.
     Path(Box<[u8]>),
+    /// A name in the abstract namespace, without the leading NUL; not escaped.
     Abstract(Box<[u8]>),
 }
 

@@ -60,23 +60,44 @@ pub enum StackEnd {
     /// far above.
     Truncated,
     /// Unwinding needs the word at this address, which is not on the copied stack: the program has switched stacks.
-    OtherStack { address: u64 },
+    OtherStack {
+        /// The address of the word.
+        address: u64,
+    },
     /// The file has no unwind rule for the function at this address, and the frame pointer register does not hold a
     /// frame pointer.
-    NoRule { avma: u64 },
+    NoRule {
+        /// The address in the function.
+        avma: u64,
+    },
     /// The function at this address is in a file that could not be read, and the frame pointer register does not hold a
     /// frame pointer.
-    Unread { avma: u64 },
+    Unread {
+        /// The address in the function.
+        avma: u64,
+    },
     /// The CFA or return address of the function at this address depends on a register whose value was not recorded.
-    NoRegister { avma: u64 },
+    NoRegister {
+        /// The address in the function.
+        avma: u64,
+    },
     /// No code is mapped at the last frame's address.
-    Unmapped { avma: u64 },
+    Unmapped {
+        /// The address of the last frame.
+        avma: u64,
+    },
     /// A chain of frame pointers leads to this address, which is not in code: the program does not maintain such a
     /// chain.
-    NoCode { avma: u64 },
+    NoCode {
+        /// The address that the chain leads to.
+        avma: u64,
+    },
     /// The caller's frame would be at or below the frame of the function at this address: the stack does not match the
     /// unwind table.
-    NoProgress { avma: u64 },
+    NoProgress {
+        /// The address in the function.
+        avma: u64,
+    },
     /// A return probe has replaced the return address of the last frame's function on the stack by its trampoline; the
     /// kernel keeps the original address.
     ReturnProbe,

@@ -4,6 +4,7 @@
 /// of the stream as well.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Notice {
+    /// The subject, by which programs recognize the message.
     pub code: NoticeCode,
     /// The sentence. It may contain names and paths that others chose, which are not escaped.
     pub text: String,
@@ -21,6 +22,7 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Returns the name that JSON uses.
     pub const fn name(self) -> &'static str {
         match self {
             Severity::Note => "note",
@@ -70,6 +72,7 @@ pub enum NoticeCode {
 }
 
 impl NoticeCode {
+    /// All subjects.
     pub const ALL: [NoticeCode; 17] = [
         NoticeCode::Remark,
         NoticeCode::OnlySyscalls,
@@ -118,6 +121,7 @@ impl NoticeCode {
         self.row().0
     }
 
+    /// Returns how much notices on this subject matter.
     pub const fn severity(self) -> Severity {
         self.row().1
     }

@@ -12,12 +12,14 @@ pub struct Signal {
     pub errno: Option<i32>,
     /// `si_code`: together with the number it determines which other members siginfo_t has.
     pub code: Option<i32>,
+    /// The members of siginfo_t that depend on the number and the code.
     pub info: SigInfo,
     /// The sending task, if a task sent the signal.
     pub sender: Option<TaskId>,
     /// [`SigInfo::pid`] is certainly a number as [`TaskId`] has it. A receiver in another pid namespace gets another
     /// number.
     pub pids_are_known: bool,
+    /// What the signal does to the task.
     pub disposition: Disposition,
 }
 
@@ -31,6 +33,7 @@ pub enum Disposition {
     Kills,
     /// A function of the program handles it.
     Handled,
+    /// The signal has no effect.
     Ignored,
 }
 
@@ -57,22 +60,27 @@ pub struct SigInfo {
     pub uid: Option<u32>,
     /// A child's exit status, or the signal that changed its state.
     pub status: Option<i32>,
-    /// CPU time of a child in user mode (`stime`: in the kernel), in clock ticks (USER_HZ).
+    /// CPU time of a child in user mode, in clock ticks (USER_HZ).
     pub utime: Option<i64>,
+    /// CPU time of a child in the kernel, in clock ticks (USER_HZ).
     pub stime: Option<i64>,
     /// The address of a fault.
     pub address: Option<u64>,
-    /// The timer's id, and its overrun count.
+    /// The ID of the POSIX timer.
     pub timer: Option<i32>,
+    /// How often the timer expired since its signal was sent (timer_getoverrun(2)).
     pub overrun: Option<i32>,
     /// `si_value`, the value that the sender passed, as a pointer.
     pub value: Option<u64>,
-    /// The poll events, and the descriptor that they happened on.
+    /// The poll events (`POLL*`).
     pub band: Option<i64>,
+    /// The descriptor that the poll events happened on.
     pub fd: Option<i32>,
-    /// The call that a seccomp filter refused: address, number, and ABI (`AUDIT_ARCH_*`).
+    /// The address after the call that a seccomp filter refused.
     pub call_address: Option<u64>,
+    /// The number of that call.
     pub call: Option<i32>,
+    /// The ABI of that call (`AUDIT_ARCH_*`).
     pub arch: Option<u32>,
 }
 

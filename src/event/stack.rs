@@ -5,6 +5,7 @@ use super::frame::{Frame, StackEnd};
 /// A call chain, innermost frame first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stack {
+    /// The frames of the kernel, if there are any, and then those of user space.
     pub frames: Box<[Frame]>,
     /// The number of kernel frames at the beginning.
     pub kernel: usize,

@@ -10,12 +10,15 @@ use super::{Abi, EventIndex, FileId, Notice, TaskId, Time};
 /// A mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FileMapping {
+    /// The address of the first byte.
     pub start: u64,
     /// The address behind the last byte.
     pub end: u64,
     /// The offset in the file, in bytes.
     pub offset: u64,
+    /// The file's identity.
     pub file: FileId,
+    /// The path as /proc/PID/maps has it; not escaped.
     pub path: Vec<u8>,
 }
 
@@ -35,14 +38,18 @@ pub struct StackMemory {
 /// A synthesized record: one fact that held at the record's time.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Synthesized {
-    /// rtrace forked a child: the program that it will execute, the descriptors that the program inherits with their
-    /// files (readlink(2) of /proc/PID/fd/N), and its cgroup. All calls of this task before its execve are rtrace's own
-    /// set-up, which does not change those descriptors.
+    /// rtrace forked a child for the command. All calls of this task before its execve are rtrace's own set-up, which
+    /// does not change the descriptors.
     Spawned {
+        /// The child.
         task: TaskId,
+        /// The path of the program that it will execute.
         path: Vec<u8>,
+        /// The arguments of the program.
         argv: Vec<Vec<u8>>,
+        /// The descriptors that the program inherits, with their files (readlink(2) of /proc/PID/fd/N).
         fds: Vec<(i32, Vec<u8>)>,
+        /// The cgroup as in /proc/PID/cgroup, if cgroups are followed.
         #[serde(default)]
         cgroup: Option<Vec<u8>>,
         /// As in [`Synthesized::Task`].
@@ -50,63 +57,134 @@ pub enum Synthesized {
     },
     /// The child that rtrace forked has executed its program, and has this comm now. If only some tasks are traced, the
     /// stream may not have that execve.
-    Executed { task: TaskId, comm: Vec<u8> },
-    /// A task that existed before the trace: its comm, parent process, and start time (CLOCK_MONOTONIC, from starttime
-    /// in /proc/PID/stat; rounded down). `nested`: the task is in a pid namespace below rtrace's, and uses other
-    /// numbers for tasks.
-    Task { task: TaskId, comm: Vec<u8>, ppid: i32, started: Time, cgroup: Option<Vec<u8>>, abi: Option<Abi>, nested: bool },
+    Executed {
+        /// The child.
+        task: TaskId,
+        /// Its comm.
+        comm: Vec<u8>,
+    },
+    /// A task that existed before the trace.
+    Task {
+        /// The task.
+        task: TaskId,
+        /// Its comm.
+        comm: Vec<u8>,
+        /// Its parent process.
+        ppid: i32,
+        /// When it started: CLOCK_MONOTONIC, from `starttime` in /proc/PID/stat, rounded down.
+        started: Time,
+        /// The cgroup as in /proc/PID/cgroup, if cgroups are followed.
+        cgroup: Option<Vec<u8>>,
+        /// The ABI of its program, if that could be read.
+        abi: Option<Abi>,
+        /// The task is in a pid namespace below rtrace's, and uses other numbers for tasks.
+        nested: bool,
+    },
     /// The task had ended before rtrace read its /proc files.
-    NoTask { tid: i32 },
-    /// The target of a process's descriptor (readlink(2) of /proc/PID/fd/N), read between `from` and the record's time;
-    /// `None` if the descriptor was not open.
-    Fd { pid: i32, fd: i32, path: Option<Vec<u8>>, from: Time },
+    NoTask {
+        /// The thread.
+        tid: i32,
+    },
+    /// The target of a process's descriptor (readlink(2) of /proc/PID/fd/N).
+    Fd {
+        /// The process.
+        pid: i32,
+        /// The descriptor.
+        fd: i32,
+        /// The target; `None` if the descriptor was not open.
+        path: Option<Vec<u8>>,
+        /// The link was read between this time and that of the record.
+        from: Time,
+    },
     /// The executable mappings that a process had before the stream began (/proc/PID/maps).
-    Maps { pid: i32, maps: Vec<FileMapping> },
-    /// An event's count and the number of its dropped records, as read(2) returns them with PERF_FORMAT_LOST, summed
-    /// over all CPUs and tasks. `from_afar` is the maximum number of hits that were counted after the event had been
-    /// disabled, and have no record ([`crate::syscall::ledger::Ledger::count`]).
+    Maps {
+        /// The process.
+        pid: i32,
+        /// Its mappings.
+        maps: Vec<FileMapping>,
+    },
+    /// The counts of an event as read(2) returns them with PERF_FORMAT_LOST, summed over all CPUs and tasks.
     Count {
+        /// The event.
         event: EventIndex,
+        /// How often the event happened.
         issued: u64,
+        /// The number of records that the kernel dropped.
         lost: u64,
+        /// The maximum number of hits that were counted after the event had been disabled, and have no record
+        /// ([`crate::syscall::ledger::Ledger::count`]).
         #[serde(default)]
         from_afar: u64,
     },
     /// The same counts for all events of the tracefs instance together, from its `per_cpu/cpuN/stats`: the kernel does
     /// not count the events separately.
-    InstanceCount { issued: u64, lost: u64 },
+    InstanceCount {
+        /// How often the events happened.
+        issued: u64,
+        /// The number of records that were overwritten.
+        lost: u64,
+    },
     /// The number of calls that the BPF programs filtered out on request, over all CPUs and tasks. No event's count
     /// includes them.
-    LeftOut { calls: u64 },
+    LeftOut {
+        /// The number of calls.
+        calls: u64,
+    },
     /// The number of calls that the BPF programs passed over, because the caller may not trace their programs.
-    NotPermitted { calls: u64 },
+    NotPermitted {
+        /// The number of calls.
+        calls: u64,
+    },
     /// Data that is missing for another reason than a lost record.
     Shortage(Shortage),
     /// A message that rtrace printed at this time.
     Notice(Notice),
-    /// A call in flight, as the BPF programs have it at the record's time ([`crate::bpf::record`]). `last` means that
-    /// tracing has ended and no further record of the call will follow. The record can also hold aggregated sums: those
-    /// of a task that has just ended, or at the end of the trace those of a living task.
+    /// A call in flight, as the BPF programs have it at the record's time. The record can also hold aggregated sums:
+    /// those of a task that has just ended, or at the end of the trace those of a living task.
     InFlight {
+        /// The task that made the call.
         task: TaskId,
+        /// The bytes of the record ([`crate::bpf::record`]).
         call: Vec<u8>,
+        /// Tracing has ended, and no further record of the call will follow.
         last: bool,
         /// The registers and stack for the call chain, if one was requested.
         #[serde(default)]
         stack: Option<StackMemory>,
     },
-    /// A call in which a task slept when tracing began, if no BPF program records it: its registers as in
+    /// A call in which a task slept when tracing began, if no BPF program records it: the contents of
     /// /proc/PID/task/TID/syscall. The task did not run between the beginning of tracing and the record's time, nor
     /// while its files were read.
-    Sleeping { task: TaskId, nr: i64, args: [u64; 6], stack: Option<StackMemory> },
+    Sleeping {
+        /// The task.
+        task: TaskId,
+        /// The number of the syscall.
+        nr: i64,
+        /// The argument registers.
+        args: [u64; 6],
+        /// The registers and stack for the call chain, if one was requested.
+        stack: Option<StackMemory>,
+    },
     /// A ring was full when rtrace read it, at the record's time. The kernel may have dropped records after the ring's
     /// last one; it writes a LOST record for them only before the ring's next record.
-    Full { cpu: u32 },
-    /// Other BPF programs on the same tracepoint may have suppressed samples; these are their ids
-    /// (PERF_EVENT_IOC_QUERY_BPF).
-    Silenced { event: EventIndex, programs: Vec<u32> },
-    /// The command ended, with the status word of wait(2).
-    Reaped { pid: i32, status: i32 },
+    Full {
+        /// The CPU of the ring.
+        cpu: u32,
+    },
+    /// Other BPF programs on the same tracepoint may have suppressed samples.
+    Silenced {
+        /// The event of the tracepoint.
+        event: EventIndex,
+        /// The kernel's IDs of the programs (PERF_EVENT_IOC_QUERY_BPF).
+        programs: Vec<u32>,
+    },
+    /// The command ended.
+    Reaped {
+        /// The process.
+        pid: i32,
+        /// The status word of wait(2).
+        status: i32,
+    },
 }
 
 impl Synthesized {

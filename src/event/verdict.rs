@@ -48,8 +48,11 @@ impl Verdict {
 /// The account of the issued calls. `shown`, `lost`, `held_back` and `given_up` add up to `issued`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallsVerdict {
+    /// Calls that the kernel counted where they began.
     pub issued: u64,
+    /// Calls that are in the output.
     pub shown: u64,
+    /// Calls of which a record was lost.
     pub lost: u64,
     /// Calls that a filter, a switch or a limit excluded from the output.
     pub held_back: u64,
@@ -64,8 +67,11 @@ pub struct EventVerdict {
     pub name: String,
     /// The name that the user gave to the event, if any.
     pub called: Option<String>,
+    /// The kernel's count of the event.
     pub issued: u64,
+    /// The records that rtrace received.
     pub received: u64,
+    /// The records that the kernel dropped.
     pub lost: u64,
 }
 
@@ -74,8 +80,11 @@ pub struct EventVerdict {
 pub struct InstanceVerdict {
     /// The names of its events. An event that the user has named has that name.
     pub events: Vec<String>,
+    /// The events that the kernel counted.
     pub issued: u64,
+    /// The records that rtrace received.
     pub received: u64,
+    /// The records that were overwritten before rtrace read them.
     pub lost: u64,
     /// Whether the counts do not add up.
     pub disagrees: bool,
@@ -99,6 +108,7 @@ pub struct NothingShown {
 /// A kind of data that is missing, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Shortage {
+    /// What is missing.
     pub kind: ShortageKind,
     /// How often data is missing, or at most how often; `None` if the number is not known.
     pub count: Option<u64>,
@@ -134,6 +144,7 @@ pub enum ShortageKind {
 }
 
 impl ShortageKind {
+    /// All kinds.
     pub const ALL: [ShortageKind; 12] = [
         ShortageKind::Tasks,
         ShortageKind::Memory,

@@ -3,14 +3,19 @@
 //! The format is that of Documentation/bpf/btf.rst and include/uapi/linux/btf.h, in the machine's own byte order. Any
 //! bytes yield types or an error, never a panic.
 
+#[cfg(any(feature = "bpf", test))]
 mod excerpt;
+#[cfg(any(feature = "bpf", test))]
 pub mod function;
+#[cfg(any(feature = "bpf", test))]
 pub mod shape;
 mod sources;
 mod types;
 
-pub use sources::{Blob, VMLINUX, modules, of_a_module, of_the_kernel};
-pub use types::{Member, Parameter, TypeKind, Types};
+#[cfg(any(feature = "bpf", test))]
+pub use sources::VMLINUX;
+pub use sources::{Blob, modules, of_a_module, of_the_kernel};
+pub use types::{TypeKind, Types};
 
 use rustc_hash::FxHashSet;
 

@@ -7,11 +7,13 @@
 use super::format::{Format, FormatField};
 
 /// Returns the name of the field with a fetched field's address.
+#[cfg(feature = "bpf")]
 pub fn from_field(name: &str) -> String {
     format!("__{name}_from")
 }
 
 /// Returns the name of the field with the result of reading a fetched field.
+#[cfg(feature = "bpf")]
 pub fn got_field(name: &str) -> String {
     format!("__{name}_got")
 }

@@ -4,7 +4,6 @@ use crate::event::Abi;
 use anyhow::{Context, anyhow};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
-use std::sync::LazyLock;
 
 /// The machine's native ABI, which is the one that rtrace was built for.
 pub const NATIVE_ABI: Abi = if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 };
@@ -38,8 +37,9 @@ pub fn online_cpus() -> anyhow::Result<Vec<u32>> {
 }
 
 /// Returns the number of CPUs that the machine may ever have. All CPU numbers are lower.
+#[cfg(feature = "bpf")]
 pub fn possible_cpus() -> u32 {
-    static COUNT: LazyLock<u32> = LazyLock::new(|| {
+    static COUNT: std::sync::LazyLock<u32> = std::sync::LazyLock::new(|| {
         let list = fs::read_to_string("/sys/devices/system/cpu/possible").ok();
         list.as_deref().and_then(parse_cpu_list).and_then(|cpus| cpus.last().copied()).map_or(1, |last| last + 1)
     });

@@ -24,6 +24,3 @@ pub mod refused;
 pub mod remote_files;
 pub mod syscall_event;
 pub mod tracefs;
-
-pub use format::{FieldPlace, Format, FormatError, FormatField};
-pub use tracefs::{EventError, EventName, Tracefs, TracefsError};

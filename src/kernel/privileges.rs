@@ -9,9 +9,7 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
     IpcLock = 14,
-    SysPtrace = 19,
     SysAdmin = 21,
-    SysResource = 24,
     PerfMon = 38,
     Bpf = 39,
 }
@@ -21,9 +19,7 @@ impl Capability {
     pub fn name(self) -> &'static str {
         match self {
             Capability::IpcLock => "cap_ipc_lock",
-            Capability::SysPtrace => "cap_sys_ptrace",
             Capability::SysAdmin => "cap_sys_admin",
-            Capability::SysResource => "cap_sys_resource",
             Capability::PerfMon => "cap_perfmon",
             Capability::Bpf => "cap_bpf",
         }
@@ -93,11 +89,6 @@ impl Privileges {
         self.paranoid.is_some_and(|level| level > LEVEL_MAX) && !self.has(Capability::SysAdmin)
     }
 
-    /// Whether the process may trace whole CPUs.
-    pub fn may_trace_cpus(&self) -> bool {
-        self.has(Capability::PerfMon) || self.paranoid.is_some_and(|level| level <= 0)
-    }
-
     /// Whether the process may read the records of all tracepoints, not only those of syscalls.
     pub fn may_read_tracepoints(&self) -> bool {
         self.has(Capability::PerfMon) || self.paranoid.is_some_and(|level| level <= -1)
@@ -150,12 +141,12 @@ mod tests {
     #[test]
     fn capabilities_and_the_paranoid_level_permit_tracing() {
         let nobody = privileges(0, 1);
-        assert!(nobody.may_trace_own() && !nobody.may_trace_cpus() && !nobody.may_read_tracepoints());
+        assert!(nobody.may_trace_own() && !nobody.may_read_tracepoints());
         assert!(!privileges(0, 2).may_trace_own());
-        assert!(privileges(0, 0).may_trace_cpus() && privileges(0, -1).may_read_tracepoints());
+        assert!(privileges(0, -1).may_read_tracepoints());
         let admin = privileges(1 << 21, 4);
         assert!(!Privileges { is_in_user_namespace: true, ..admin }.has(Capability::PerfMon));
-        assert!(admin.has(Capability::PerfMon) && admin.has(Capability::Bpf) && !admin.has(Capability::IpcLock) && admin.may_trace_cpus());
+        assert!(admin.has(Capability::PerfMon) && admin.has(Capability::Bpf) && !admin.has(Capability::IpcLock));
     }
 
     #[test]

@@ -57,11 +57,14 @@ pub enum EventError {
 /// The name of an event: `subsystem:name`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventName {
+    /// The directory below `events/`: the trace system, or the group of a probe.
     pub subsystem: String,
+    /// The directory of the event below that of its subsystem.
     pub name: String,
 }
 
 impl EventName {
+    /// Returns the name of the event `subsystem:name`. It is not looked up.
     pub fn new(subsystem: &str, name: &str) -> EventName {
         EventName { subsystem: subsystem.to_owned(), name: name.to_owned() }
     }
@@ -125,6 +128,7 @@ impl Tracefs {
         self.absent.as_ref()
     }
 
+    /// Returns the topmost directory of tracefs.
     pub fn root(&self) -> &TracePath {
         &self.root
     }

@@ -33,7 +33,7 @@ pub use by_device::probes;
 pub use command::program;
 pub use mechanism::{Mechanism, without};
 pub use names_at_exit::{AtExit, Trigger};
-pub use path_name_events::{PathNameEvent, PathNameEvents};
+pub use path_name_events::PathNameEvents;
 pub use path_names::{PathNameSource, PathNames, has_vfs_getname};
 pub use paths::unknown_paths;
 
@@ -49,16 +49,20 @@ use crate::sys::perf::{Counts, StackFields};
 /// The plan of a trace: which events are armed, for which tasks.
 #[derive(Debug)]
 pub struct Plan {
+    /// The tasks that are traced.
     pub targets: Targets,
     /// The CPUs that have a ring.
     pub cpus: Vec<u32>,
     /// The events in the order of their indices. The first is the side band; all other events of a CPU write to its
     /// ring.
     pub events: Vec<PlannedEvent>,
+    /// By which events or programs the calls are traced.
     pub mechanism: Mechanism,
     /// The settings of the BPF programs, if these trace the calls.
     pub bpf: Option<crate::bpf::Settings>,
+    /// The sizes of the rings and of the queue to the worker, in bytes.
     pub buffers: Buffers,
+    /// What the engine emits besides calls.
     pub engine: crate::engine::Settings,
     /// The syscalls that the request selects.
     pub selection: Selection,
@@ -72,6 +76,7 @@ pub struct Plan {
     pub maps: bool,
     /// The names that the user gave to syscalls (`name=`), by the index of their row.
     pub names: Vec<(u16, String)>,
+    /// The maximum number of frames of a stack, in general and for single syscalls.
     pub frames_max: FramesMax,
     /// The maximum number of bytes of user memory that the kernel copies into one record of a `syscalls:` event.
     pub copied_bytes: u32,
@@ -88,11 +93,15 @@ pub struct Plan {
 /// One event that is opened on every CPU and target.
 #[derive(Clone, Debug)]
 pub struct PlannedEvent {
+    /// What the session says of the event.
     pub spec: EventSpec,
+    /// What the event counts.
     pub counts: Counts,
     /// The filter, in the kernel's filter language (Documentation/trace/events.rst).
     pub filter: Option<String>,
+    /// Whether the event is also opened on the tasks that the targets create.
     pub inherit: bool,
+    /// The stack data that each sample has.
     pub stack: StackFields,
 }
 

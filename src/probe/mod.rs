@@ -37,4 +37,4 @@ mod testing;
 pub mod user_events;
 mod value;
 
-pub use resolve::{Resolved, resolve};
+pub use resolve::resolve;

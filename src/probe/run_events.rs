@@ -82,6 +82,7 @@ impl RunEvent {
 pub struct Wanted<'a> {
     /// The index of the request's item that it belongs to, counted from 0.
     pub item: usize,
+    /// The definition of the probe, whose names are not resolved yet.
     pub probe: &'a Probe,
     /// How many perf events of it are opened, if a PMU may create it.
     pub by_device: Option<usize>,
@@ -249,6 +250,7 @@ impl RunEvents {
         self.file.as_ref().filter(|_| !own.is_empty()).map_or(0, |file| file.misses(&own))
     }
 
+    /// Returns the events that exist now, in the order of their probes.
     pub fn events(&self) -> &[RunEvent] {
         &self.events
     }

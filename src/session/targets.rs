@@ -11,9 +11,13 @@ use std::path::PathBuf;
 pub enum Targets {
     /// The command that rtrace starts.
     Command,
-    /// Tasks that exist already. With `processes`, the threads of those processes are listed repeatedly until no new
-    /// one appears.
-    Tasks { tids: Vec<i32>, processes: Vec<i32> },
+    /// Tasks that exist already.
+    Tasks {
+        /// The threads that existed when the plan was made.
+        tids: Vec<i32>,
+        /// The processes whose threads are all traced. They are listed repeatedly until no new thread appears.
+        processes: Vec<i32>,
+    },
     /// All tasks on the plan's CPUs.
     SystemWide,
     /// The tasks of a cgroup, given by its directory.

@@ -5,8 +5,11 @@ use crate::event::{Synthesized, Time};
 /// The bytes that one ring held, in the ring's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
+    /// The CPU of the ring.
     pub cpu: u32,
+    /// The format of the bytes.
     pub form: Form,
+    /// The content of the ring: whole records or whole pages.
     pub bytes: Vec<u8>,
 }
 

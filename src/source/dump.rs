@@ -10,6 +10,7 @@ use crate::event::synthesized::StackMemory;
 /// User-space registers and stack memory at the moment of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dump<'a> {
+    /// The width of the registers, which is that of the program that ran.
     pub abi: RegisterAbi,
     /// The registers that are present: one bit for each `PERF_REG_*`, as in the event's `sample_regs_user`.
     pub mask: u64,
@@ -24,7 +25,9 @@ pub struct Dump<'a> {
 /// `enum perf_sample_regs_abi`: the width of the task's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegisterAbi {
+    /// Registers of 32 bits (PERF_SAMPLE_REGS_ABI_32).
     Bits32,
+    /// Registers of 64 bits (PERF_SAMPLE_REGS_ABI_64).
     Bits64,
 }
 

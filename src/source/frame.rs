@@ -15,30 +15,51 @@ use crate::session::EventTable;
 
 /// `enum perf_event_type` (include/uapi/linux/perf_event.h): the records that are decoded. All others are skipped.
 pub mod kind {
+    /// The kernel dropped records because the ring was full.
     pub const LOST: u32 = 2;
+    /// A task changed its comm.
     pub const COMM: u32 = 3;
+    /// A task ended.
     pub const EXIT: u32 = 4;
+    /// A task was created.
     pub const FORK: u32 = 7;
+    /// An event happened.
     pub const SAMPLE: u32 = 9;
+    /// A file was mapped, with its device and inode number.
     pub const MMAP2: u32 = 10;
+    /// The number of samples that were dropped, from events of hardware.
     pub const LOST_SAMPLES: u32 = 13;
 }
 
 /// `PERF_SAMPLE_*` (include/uapi/linux/perf_event.h): the sample fields that are decoded.
 pub mod field {
+    /// The instruction pointer.
     pub const IP: u64 = 1 << 0;
+    /// The process and the thread, 4 bytes each.
     pub const TID: u64 = 1 << 1;
+    /// The time stamp in nanoseconds of the event's clock.
     pub const TIME: u64 = 1 << 2;
+    /// The data address; that of the access for a page fault.
     pub const ADDR: u64 = 1 << 3;
+    /// The counter of the event, as read(2) returns it.
     pub const READ: u64 = 1 << 4;
+    /// The call chain that the kernel walked: a number of entries, and 8 bytes for each.
     pub const CALLCHAIN: u64 = 1 << 5;
+    /// The identifier of the event that was opened, also for the events that inherited from it.
     pub const ID: u64 = 1 << 6;
+    /// The CPU, and 4 reserved bytes.
     pub const CPU: u64 = 1 << 7;
+    /// How much the event's counter rose since its last sample.
     pub const PERIOD: u64 = 1 << 8;
+    /// The identifier of the event itself, which is another one for each event that inherited.
     pub const STREAM_ID: u64 = 1 << 9;
+    /// The raw bytes of a tracepoint or of a BPF program, after their size in 4 bytes.
     pub const RAW: u64 = 1 << 10;
+    /// The ABI and the values of the user-space registers that `sample_regs_user` selects.
     pub const REGS_USER: u64 = 1 << 12;
+    /// A copy of the user-space stack from the stack pointer upwards, between its requested and its real size.
     pub const STACK_USER: u64 = 1 << 13;
+    /// The same as [`ID`], at the beginning of samples and at the end of all other records.
     pub const IDENTIFIER: u64 = 1 << 16;
     /// The fields of events whose raw bytes contain the time and the task: the output of the BPF programs
     /// ([`crate::bpf::record`]).
@@ -86,6 +107,7 @@ pub struct Stamp {
 pub struct Frame<'a> {
     /// The type of the record, one of [`kind`].
     pub kind: u32,
+    /// PERF_RECORD_MISC_* bits; what some of them mean depends on the type.
     pub misc: u16,
     /// The bytes after the header.
     pub body: &'a [u8],

@@ -8,7 +8,6 @@ use super::Source;
 use super::chunk::{Chunk, Form, Round};
 use super::frame::{HEADER_BYTES, MISC_COMM_EXEC, PROT_EXEC, field, kind};
 use crate::event::{EventIndex, Synthesized, TaskId, Time};
-use crate::kernel::format::Format;
 use crate::session::{EventTable, Role, Session};
 use std::collections::VecDeque;
 
@@ -38,7 +37,7 @@ impl Source for MemorySource {
 /// A writer of the records of one ring.
 ///
 /// ```
-/// # use rtrace::{event::*, session::Session, source::{memory::RecordWriter, Round}};
+/// # use rtrace::{events::*, records::{RecordWriter, Round, Session}};
 /// # fn example(session: &Session, enter: EventIndex, raw: &[u8]) -> Round {
 /// let task = TaskId { pid: 10, tid: 10 };
 /// let mut ring = RecordWriter::new(&session.events, 0);
@@ -54,11 +53,12 @@ pub struct RecordWriter<'a> {
 }
 
 impl<'a> RecordWriter<'a> {
+    /// Returns a writer for the ring of this CPU. The table has the layouts of the records.
     pub fn new(table: &'a EventTable, cpu: u32) -> RecordWriter<'a> {
         RecordWriter { table, cpu, bytes: Vec::new() }
     }
 
-    /// Writes a sample of a tracepoint. `raw` begins with `common_type` (see [`raw_record`]).
+    /// Writes a sample of a tracepoint. `raw` begins with `common_type` (see `raw_record`).
     pub fn sample(&mut self, event: EventIndex, task: TaskId, time: Time, raw: &[u8]) -> &mut Self {
         self.sample_from(self.identifier(event), task, time, raw)
     }
@@ -203,7 +203,8 @@ impl<'a> RecordWriter<'a> {
 
 /// Returns a tracepoint's raw bytes with these values in the fields of these names, and zero in all others. Names that
 /// the format does not have are ignored.
-pub fn raw_record(format: &Format, values: &[(&str, u64)]) -> Vec<u8> {
+#[cfg(test)]
+pub fn raw_record(format: &crate::kernel::format::Format, values: &[(&str, u64)]) -> Vec<u8> {
     let end = |field: &crate::kernel::format::FormatField| (field.offset + field.size) as usize;
     let mut raw = vec![0; format.fields.iter().map(end).max().unwrap_or(0)];
     let common_type = ("common_type", format.id);
@@ -229,7 +230,7 @@ fn push_text(body: &mut Vec<u8>, text: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::format::{FieldPlace, FormatField};
+    use crate::kernel::format::{FieldPlace, Format, FormatField};
 
     #[test]
     fn rounds_are_returned_in_order_until_the_end() {

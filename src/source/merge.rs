@@ -73,6 +73,7 @@ pub struct Trouble {
 }
 
 impl Merge {
+    /// Returns a merge that has no rounds yet.
     pub fn new() -> Merge {
         Merge::default()
     }
@@ -98,6 +99,7 @@ impl Merge {
         self.horizon
     }
 
+    /// Returns how many records so far were late or unreadable.
     pub fn trouble(&self) -> &Trouble {
         &self.trouble
     }

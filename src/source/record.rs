@@ -9,53 +9,72 @@ use crate::session::EventTable;
 /// A record with its time stamp, CPU and task.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
+    /// When the kernel wrote the record.
     pub time: Time,
+    /// The CPU of the ring.
     pub cpu: u32,
     /// The task that was running on the CPU. Records of a tracefs instance have only the thread's ID, which is then
     /// used as the process ID too.
     pub task: TaskId,
+    /// What the record says.
     pub body: Body<'a>,
 }
 
 /// The type-specific content of a record.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {
+    /// PERF_RECORD_SAMPLE: an event happened; also the records of a tracefs instance.
     Sample(Sample<'a>),
-    /// PERF_RECORD_COMM: a task's comm has changed. `exec` is set if an exec changed it.
+    /// PERF_RECORD_COMM: a task's comm has changed.
     Comm {
+        /// The task that has the comm now.
         task: TaskId,
+        /// The new comm, at most 15 bytes; not escaped.
         comm: &'a [u8],
+        /// Whether an exec changed it.
         exec: bool,
     },
     /// PERF_RECORD_FORK: a task was created.
     Fork {
+        /// The new task.
         child: TaskId,
+        /// The task that created it.
         parent: TaskId,
     },
     /// PERF_RECORD_EXIT: a task has exited.
     Exit {
+        /// The task, of which this is mostly the last record.
         task: TaskId,
     },
     /// PERF_RECORD_MMAP2: a file was mapped.
     Map {
+        /// The task whose process mapped it.
         task: TaskId,
+        /// The first address of the mapping.
         start: u64,
+        /// The size of the mapping in bytes.
         len: u64,
+        /// The position in the file of the first byte that is mapped.
         offset: u64,
+        /// The file's identity.
         file: FileId,
+        /// Whether the memory may be executed.
         executable: bool,
+        /// The file's path, or the kernel's name for memory without a file (`[vdso]`, `//anon`); not escaped.
         path: &'a [u8],
     },
-    /// PERF_RECORD_LOST: the number of records that the kernel dropped since the last record of this ring. `after` is
-    /// the time of that last record, which only the merge knows.
+    /// PERF_RECORD_LOST: the kernel dropped records because the ring was full.
     Lost {
+        /// The number of records that were dropped since the last record of this ring.
         records: u64,
+        /// The time of that last record, which only the merge knows.
         after: Option<Time>,
     },
-    /// The number of records that were overwritten in a CPU's buffer of a tracefs instance since the last record of
-    /// this CPU, if the page had room for that number. `after` is the time of that last record.
+    /// Records were overwritten in a CPU's buffer of a tracefs instance.
     Missed {
+        /// The number of records since the last one of this CPU, if the page had room for that number.
         records: Option<u64>,
+        /// The time of that last record, which only the merge knows.
         after: Option<Time>,
     },
     /// A record that rtrace synthesized from /proc.
@@ -65,6 +84,7 @@ pub enum Body<'a> {
 /// PERF_RECORD_SAMPLE.
 #[derive(Clone, Debug)]
 pub struct Sample<'a> {
+    /// The event that happened.
     pub event: EventIndex,
     /// The ID of the opened event, which all events inherited from it share. If a task has samples of one event with
     /// two origins, both opened events recorded it.
@@ -87,9 +107,11 @@ pub struct Sample<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the record at byte {offset} of a chunk of CPU {cpu} {fault}")]
 pub struct Malformed {
+    /// The CPU of the ring.
     pub cpu: u32,
     /// The record's offset in the chunk.
     pub offset: usize,
+    /// What is wrong with the record.
     pub fault: Fault,
 }
 
@@ -106,6 +128,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
+    /// Returns the records in the bytes of one ring, which is that of this CPU. The table says how to read them.
     pub fn new(table: &'a EventTable, cpu: u32, bytes: &'a [u8]) -> Records<'a> {
         Records { table, cpu, bytes, offset: 0, before: None }
     }

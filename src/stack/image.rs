@@ -126,11 +126,13 @@ impl Image {
         }
     }
 
+    /// Returns the number of the image in this run of rtrace, which frames refer to.
     #[must_use]
     pub const fn id(&self) -> ImageId {
         self.id
     }
 
+    /// Returns the architecture that the file's code is for.
     #[must_use]
     pub const fn architecture(&self) -> Architecture {
         self.architecture

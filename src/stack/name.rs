@@ -17,6 +17,7 @@ pub struct NamedFrame<'a> {
     pub address: u64,
     /// The address in the memory of the process, or of the kernel (avma).
     pub memory_address: u64,
+    /// The build-id of the file, by which its debug file can be found later; `None` if the file has none.
     pub build_id: Option<BuildId>,
     /// The position in the file of the byte at the address.
     pub file_offset: Option<u64>,

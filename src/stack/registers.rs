@@ -12,8 +12,11 @@ const COUNT: usize = 33;
 /// The architecture of a task, not of the machine: a 32-bit program on a 64-bit kernel is `X86`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
+    /// A 64-bit or x32 program of x86-64.
     X86_64,
+    /// A 32-bit program of x86 (i386).
     X86,
+    /// A 64-bit program of arm64.
     Aarch64,
 }
 
@@ -65,6 +68,7 @@ impl Architecture {
         }
     }
 
+    /// Returns the properties of the architecture that unwinding needs.
     #[must_use]
     pub const fn layout(self) -> &'static Layout {
         match self {
@@ -111,6 +115,7 @@ impl Registers {
         registers
     }
 
+    /// Returns the architecture of the task.
     #[must_use]
     pub const fn architecture(&self) -> Architecture {
         self.architecture
@@ -124,6 +129,7 @@ impl Registers {
         }
     }
 
+    /// Returns the value of a register by its DWARF number; `None` if it is not known.
     #[must_use]
     pub fn get(&self, number: u8) -> Option<u64> {
         (number < COUNT as u8 && self.known >> number & 1 == 1).then(|| self.values[usize::from(number)])
@@ -136,11 +142,13 @@ impl Registers {
         self.known & !(1 << layout.program_counter | 1 << layout.stack_pointer) == 0
     }
 
+    /// Returns the address of the next instruction of the task; `None` if it is not known.
     #[must_use]
     pub fn program_counter(&self) -> Option<u64> {
         self.get(self.architecture.layout().program_counter)
     }
 
+    /// Returns the address of the lowest byte of the stack that is in use; `None` if it is not known.
     #[must_use]
     pub fn stack_pointer(&self) -> Option<u64> {
         self.get(self.architecture.layout().stack_pointer)

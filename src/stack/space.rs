@@ -115,6 +115,7 @@ impl AddressSpace {
         self.probes.as_ref().is_some_and(|page| page.contains(&avma))
     }
 
+    /// Removes the mappings, or the parts of mappings, in this range of addresses.
     pub fn unmap(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;

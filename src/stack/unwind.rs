@@ -15,6 +15,7 @@ use crate::stack::space::{AddressSpace, Mapping};
 /// The outcome of one unwinding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unwound {
+    /// Why the stack has no further frames.
     pub end: StackEnd,
     /// The number of bytes of stack that were read, from the sampled stack pointer on. If the end is
     /// [`StackEnd::Truncated`], the number that the next frame needs.

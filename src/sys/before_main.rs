@@ -4,7 +4,7 @@
 //! and the system calls for it must not appear in traces of themselves.
 #![allow(unsafe_code)]
 
-use rtrace::sys::caller;
+use rtrace::program;
 
 /// The C library calls each function in this section before `main` (generic ABI, "Initialization and Termination
 /// Functions").
@@ -15,5 +15,5 @@ use rtrace::sys::caller;
 static SAVE_STATE: extern "C" fn() = save_state;
 
 extern "C" fn save_state() {
-    caller::save_state();
+    program::save_state();
 }

@@ -37,9 +37,13 @@ pub struct Slot(u32);
 /// A tid, and the task that has it or had it last.
 #[derive(Debug, Default)]
 pub struct Task {
+    /// The numbers of the thread and its process.
     pub id: TaskId,
+    /// The ABI of its program, as far as it is known.
     pub abi: Abi,
+    /// Whether it has ended.
     pub ended: bool,
+    /// The process that created it; 0 if that is not known.
     pub parent: i32,
     /// The cgroups of the tasks that had this tid, if cgroups are tracked.
     pub cgroup_history: CgroupHistory,
@@ -98,11 +102,13 @@ impl Tasks {
         Some(slot)
     }
 
+    /// Returns the task in a slot.
     #[inline]
     pub fn at(&self, slot: Slot) -> &Task {
         &self.tasks[slot.index()]
     }
 
+    /// Returns the task in a slot, to be changed.
     #[inline]
     pub fn at_mut(&mut self, slot: Slot) -> &mut Task {
         &mut self.tasks[slot.index()]

@@ -5,11 +5,8 @@ use crate::compiled::compiled;
 use crate::machine::{self, Machine};
 use crate::needs::{reads, unsupported};
 use crate::trace::{Trace, plain, shell, start, start_on_a_terminal, trace};
-use rtrace::cli;
-use rtrace::kernel::tracefs::Tracefs;
-use rtrace::plan;
-use rtrace::probe::run_events::{RunEvents, Wanted};
-use rtrace::request::Request;
+use rtrace::program::{self, Parsed, Request};
+use rtrace::tracing::{self, RunEvents, Tracefs, Wanted};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 
@@ -300,10 +297,10 @@ fn no_event_is_left_after_a_panic() {
     let probe = format!("p {program}:handle number=%si:s32");
     let panicked = std::panic::catch_unwind(|| {
         let words = ["rtrace", "--probe", &probe, "true"].map(std::ffi::OsString::from);
-        let cli::Parsed::Request(request) = cli::parse(words, &cli::environment()) else { panic!("{probe} is valid") };
+        let Parsed::Request(request) = program::parse(words, &program::environment()) else { panic!("{probe} is valid") };
         let Request::Trace(trace) = request else { panic!("it is a trace") };
         let tracefs = Tracefs::find().expect("tracefs is mounted");
-        let made = RunEvents::create(&tracefs, plan::probes(&trace).map(|wanted| Wanted { by_device: None, ..wanted }))
+        let made = RunEvents::create(&tracefs, tracing::planned_probes(&trace).map(|wanted| Wanted { by_device: None, ..wanted }))
             .expect("the kernel accepts the probe");
         assert_ne!(made.events().len(), 0);
         assert_ne!(left(&program).len(), 0, "the probe is listed");

@@ -4,9 +4,7 @@ use crate::files::Headers;
 use crate::generator::generate::is_ahead;
 use crate::generator::header::Target;
 use crate::generator::library::Library;
-use rtrace::beauty::row::TableKind;
-use rtrace::beauty::tables::{BY_NUMBER, SYSCALLS, TABLES};
-use rtrace::event::Abi;
+use rtrace::tables::{Abi, BY_NUMBER, SYSCALLS, TABLES, TableConstant, TableKind};
 use std::collections::HashMap;
 
 /// All tables, all names, all values: reviewed like code.
@@ -84,8 +82,7 @@ fn composites_come_before_their_parts_and_values_are_unique() {
 fn an_abi_with_other_values_has_its_own_table() {
     let open_flags = TABLES.iter().find(|table| table.name == "open_flags").expect("open_flags");
     let (_, aarch64) = open_flags.per_abi.iter().find(|(abi, _)| *abi == Abi::Aarch64).expect("a table of aarch64");
-    let value =
-        |entries: &[rtrace::beauty::row::TableConstant], name| entries.iter().find(|entry| entry.name == name).map(|entry| entry.value);
+    let value = |entries: &[TableConstant], name| entries.iter().find(|entry| entry.name == name).map(|entry| entry.value);
     assert_eq!(value(open_flags.entries, "O_DIRECTORY"), Some(0o200000));
     assert_eq!(value(aarch64.entries, "O_DIRECTORY"), Some(0o40000));
     assert_eq!(value(aarch64.entries, "O_TMPFILE"), Some(0o20040000));

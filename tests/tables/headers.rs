@@ -6,8 +6,7 @@ use crate::generator::header::Target;
 use crate::generator::library::Library;
 use crate::generator::preprocess::read;
 use crate::report;
-use rtrace::beauty::tables::{BY_NUMBER, OTHER_NAMES, SYSCALLS};
-use rtrace::event::Abi;
+use rtrace::tables::{Abi, BY_NUMBER, OTHER_NAMES, SYSCALLS};
 use std::collections::HashMap;
 use std::path::Path;
 

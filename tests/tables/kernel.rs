@@ -1,6 +1,6 @@
 //! Compares the rows of syscalls with the running kernel's format files.
 
-use rtrace::beauty::tables::SYSCALLS;
+use rtrace::tables::SYSCALLS;
 use std::fs;
 use std::path::Path;
 

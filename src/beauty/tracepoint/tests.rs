@@ -130,7 +130,7 @@ fn numbers_are_decoded_by_type_and_print_format() {
 #[test]
 #[ignore = "needs root and tracefs"]
 fn any_bytes_are_decoded_as_any_event_of_this_kernel() {
-    let tracefs = crate::kernel::Tracefs::find().unwrap();
+    let tracefs = crate::kernel::tracefs::Tracefs::find().unwrap();
     let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for (event, format) in crate::kernel::tracefs::tests::formats(&tracefs) {
         let decoder = TracepointDecoder::new(&format, None, Abi::X86_64, 63);

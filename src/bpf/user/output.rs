@@ -9,5 +9,6 @@ pub struct Output {
     pub item: u16,
     /// The name of the events.
     pub name: String,
+    /// The members of the record, read from the type information of the program.
     pub format: Format,
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::kernel::Format;
+use crate::kernel::format::Format;
 
 fn named(print: &str, field: &str, value: i128) -> Option<String> {
     let print = PrintFormat::parse(print);
@@ -104,7 +104,7 @@ fn hostile_lines_yield_no_names_and_cause_no_panic() {
 #[test]
 #[ignore = "needs root and tracefs"]
 fn nine_tenths_of_this_kernels_names_are_understood() {
-    let tracefs = crate::kernel::Tracefs::find().unwrap();
+    let tracefs = crate::kernel::tracefs::Tracefs::find().unwrap();
     let (mut understood, mut printed) = (0, 0);
     for (event, format) in crate::kernel::tracefs::tests::formats(&tracefs) {
         printed += usize::from(format.print.contains("__print_flags") || format.print.contains("__print_symbolic"));

@@ -38,6 +38,7 @@ pub fn detached() -> io::Result<TracePath> {
 }
 
 impl TracePath {
+    /// Returns a path from the root directory on, for a tracefs that is mounted.
     pub fn mounted(path: impl Into<PathBuf>) -> TracePath {
         TracePath { mount: TracefsMount::Attached, path: path.into() }
     }
@@ -47,10 +48,12 @@ impl TracePath {
         TracePath { mount: TracefsMount::Absent, path: PathBuf::from(".") }
     }
 
+    /// Whether the path is one that other programs can use too: tracefs is mounted at a place of the file system.
     pub fn is_mounted(&self) -> bool {
         matches!(self.mount, TracefsMount::Attached)
     }
 
+    /// Returns the path of a file below this directory.
     pub fn join(&self, below: impl AsRef<Path>) -> TracePath {
         TracePath { mount: self.mount.clone(), path: self.path.join(below) }
     }
@@ -101,10 +104,12 @@ impl TracePath {
         String::from_utf8(self.read()?).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
+    /// Whether the file exists and can be found with the present rights (fstatat(2)).
     pub fn exists(&self) -> bool {
         self.kind().is_ok()
     }
 
+    /// Whether the path is that of a directory that can be found with the present rights.
     pub fn is_dir(&self) -> bool {
         self.kind().is_ok_and(FileType::is_dir)
     }

@@ -97,7 +97,7 @@ fn all_formats_of_this_kernel_are_parsed() {
         for field in &format.fields {
             let whole = u32::from(field.element_bytes()) * field.array.unwrap_or(1);
             assert!(
-                field.place != super::super::FieldPlace::Here || field.size % u32::from(field.element_bytes()) == 0,
+                field.place != super::super::format::FieldPlace::Here || field.size % u32::from(field.element_bytes()) == 0,
                 "{subsystem}:{name} {field:?}"
             );
             assert!(field.array.is_none_or(|count| count == 0 || whole == field.size), "{subsystem}:{name} {field:?}");

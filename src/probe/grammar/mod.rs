@@ -54,7 +54,7 @@ mod piece;
 mod print;
 
 pub use ast::*;
-pub use file::{LineError, parse_file};
+pub use file::parse_file;
 pub use limits::*;
 pub use parse::{is_on_file, parse};
 

@@ -35,33 +35,6 @@ pub fn to_kernel(expr: &Expr, scope: &dyn KernelScope) -> Option<String> {
     converted(expr, scope).filter(|text| text.len() <= FILTER_BYTES_MAX)
 }
 
-/// Splits a condition into a kernel filter and the rest, which rtrace evaluates. An event matches if both hold.
-pub fn split_for_kernel(expr: &Expr, scope: &dyn KernelScope) -> (Option<String>, Option<Expr>) {
-    let (mut filters, mut rest) = (Vec::new(), Vec::new());
-    for part in conjuncts(expr) {
-        match converted(part, scope) {
-            Some(text) if filters.iter().map(|t: &String| t.len() + 6).sum::<usize>() + text.len() + 2 <= FILTER_BYTES_MAX => {
-                filters.push(text)
-            }
-            _ => rest.push(part.clone()),
-        }
-    }
-    let filter = match filters.len() {
-        0 => None,
-        1 => filters.pop(),
-        _ => Some(join(filters.into_iter(), " && ")),
-    };
-    let rest = if rest.len() > 1 { Some(Expr::And(rest)) } else { rest.pop() };
-    (filter, rest)
-}
-
-fn conjuncts(expr: &Expr) -> Vec<&Expr> {
-    match expr {
-        Expr::And(parts) => parts.iter().flat_map(conjuncts).collect(),
-        one => vec![one],
-    }
-}
-
 fn converted(expr: &Expr, scope: &dyn KernelScope) -> Option<String> {
     match expr {
         Expr::Or(parts) => all(parts, scope).map(|parts| join(parts.into_iter(), " || ")),

@@ -16,7 +16,7 @@
 //! * [`Expr::bind`] resolves the names and symbols in a [`Scope`] (the arguments of a syscall, the fields of a
 //!   tracepoint). It returns a [`Bound`] condition, which is cheap to evaluate, and records in [`Bindings`] whether
 //!   each comparison could be resolved in at least one scope.
-//! * [`split_for_kernel`] separates the part that the kernel can evaluate.
+//! * [`to_kernel`] converts a condition to the kernel's filter language, if the kernel can evaluate all of it.
 
 mod ast;
 mod bindings;
@@ -25,8 +25,8 @@ mod kernel;
 mod parse;
 mod print;
 
-pub use ast::{Comparison, Expr, Name, Op, Value};
+pub use ast::{Expr, Name, Op};
 pub use bindings::Bindings;
-pub use eval::{Bound, Mask, NameId, Operand, Reference, Scope, Subject, Unbound, ValueType, Verdict};
-pub use kernel::{KernelField, KernelScope, split_for_kernel, to_kernel};
+pub use eval::{Bound, Mask, NameId, Operand, Reference, Scope, Subject, ValueType, Verdict};
+pub use kernel::{KernelField, KernelScope, to_kernel};
 pub use parse::parse;

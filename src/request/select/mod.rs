@@ -14,8 +14,6 @@ mod parse;
 mod print;
 mod resolve;
 
-pub use groups::{GROUPS, group};
-pub use libc_names::{LibcName, libc_name};
+pub use groups::GROUPS;
 pub use parse::{call_graph, parse_event, parse_list};
-pub use print::print_list;
-pub use resolve::{Selection, regex, resolve};
+pub use resolve::{Selection, resolve};

@@ -1,14 +1,6 @@
-//! Prints items as text that parses to the same items.
+//! Prints selectors as text that parses to the same selectors.
 
-use crate::request::{Item, Selector};
-use crate::session::{CallGraph, Terms};
-
-/// Formats items as a list for `-e`.
-pub fn print_list(items: &[Item]) -> String {
-    let items: Vec<String> =
-        items.iter().map(|item| format!("{}{}{}", if item.negated { "!" } else { "" }, item.selector, terms(&item.terms))).collect();
-    items.join(",")
-}
+use crate::request::Selector;
 
 impl std::fmt::Display for Selector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -34,19 +26,4 @@ fn with_slashes_escaped(pattern: &str) -> String {
         }
     }
     escaped
-}
-
-fn terms(terms: &Terms) -> String {
-    let mut all = Vec::new();
-    all.extend(terms.nr.map(|n| format!("nr={n}")));
-    all.extend(terms.max_stack.map(|n| format!("max-stack={n}")));
-    all.extend(terms.call_graph.map(|how| match how {
-        CallGraph::FramePointer => "call-graph=fp".to_owned(),
-        CallGraph::Dwarf { size: None } => "call-graph=dwarf".to_owned(),
-        CallGraph::Dwarf { size: Some(bytes) } => format!("call-graph=dwarf:{bytes}"),
-    }));
-    all.extend(terms.kernel_stack.then(|| "kernel-stack".to_owned()));
-    all.extend(terms.name.as_ref().map(|name| format!("name={name}")));
-    all.extend(terms.no_inherit.then(|| "no-inherit".to_owned()));
-    if all.is_empty() { String::new() } else { format!("/{}/", all.join(",")) }
 }

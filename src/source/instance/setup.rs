@@ -55,11 +55,15 @@ pub struct Size<'a> {
 /// The tasks whose events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskFilter<'a> {
+    /// All tasks of the machine, except those that the filters of the events exclude.
     All,
-    /// These threads, all present threads of these processes, and, with `inherit`, the tasks that all of them create.
+    /// These threads and processes.
     Tasks {
+        /// The threads.
         tids: &'a [i32],
+        /// The processes, with all their present threads.
         processes: &'a [i32],
+        /// Whether the tasks that all of them create are recorded too (`event-fork`).
         inherit: bool,
     },
 }
@@ -177,6 +181,7 @@ impl Instance {
         self.write("tracing_on", if on { "1" } else { "0" })
     }
 
+    /// Returns the buffers that are read, one for each CPU.
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
     }

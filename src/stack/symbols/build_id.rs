@@ -30,6 +30,7 @@ impl BuildId {
         BuildId::new(found.contents)
     }
 
+    /// Returns the 1 to 20 bytes of the build-id.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }

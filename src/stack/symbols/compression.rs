@@ -8,8 +8,11 @@ const WINDOW_MAX: u64 = 64 << 20;
 /// A compressed section's algorithm (`ch_type`, man 5 elf).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
+    /// `ELFCOMPRESS_ZLIB`: zlib's format around deflate.
     Zlib,
+    /// `ELFCOMPRESS_ZSTD`: Zstandard (RFC 8878).
     Zstd,
+    /// The format of xz(1), which `.gnu_debugdata` has and no compression header names.
     Xz,
 }
 

@@ -87,6 +87,7 @@ impl ElfFile {
         Ok(file)
     }
 
+    /// Returns the architecture that the file's code is for (`e_machine`).
     pub fn machine(&self) -> Machine {
         self.machine
     }
@@ -99,6 +100,7 @@ impl ElfFile {
         self.context
     }
 
+    /// Returns the byte order of the numbers in the file.
     pub fn byte_order(&self) -> ByteOrder {
         if self.context.le == goblin::container::Endian::Big { ByteOrder::Big } else { ByteOrder::Little }
     }
@@ -113,6 +115,7 @@ impl ElfFile {
         self.entry_svma
     }
 
+    /// Returns the program headers in the file's order.
     pub fn segments(&self) -> &[ProgramHeader] {
         &self.segments
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Identity {
     /// The device number (`st_dev` of stat(2)).
     pub device: u64,
+    /// The inode number (`st_ino`).
     pub inode: u64,
     /// In bytes.
     pub size: u64,
@@ -32,10 +33,19 @@ pub struct Origin {
 #[derive(Clone, Copy, Debug)]
 pub enum Want<'a> {
     /// A file that was read before. Only the file with this identity is returned.
-    Again { identity: Identity, origin: &'a Origin },
-    /// The file at a path, in the mount namespace of the process `seen_by` or in rtrace's own. The caller verifies that
-    /// it is the right file.
-    Path { path: &'a Path, seen_by: Option<i32> },
+    Again {
+        /// The identity that the file had when it was read.
+        identity: Identity,
+        /// The mapping by which it was found.
+        origin: &'a Origin,
+    },
+    /// The file at a path. The caller verifies that it is the right file.
+    Path {
+        /// The absolute path.
+        path: &'a Path,
+        /// The process in whose mount namespace the path is valid; `None` for rtrace's own.
+        seen_by: Option<i32>,
+    },
 }
 
 /// Opens files.

@@ -54,12 +54,6 @@ impl Jit {
         self.function_at(address)
     }
 
-    /// Returns the memory in bytes, roughly.
-    pub fn footprint(&self) -> usize {
-        let map = self.map.as_ref().map_or(0, |map| map.names.functions().footprint());
-        map + self.dump.as_ref().map_or(0, |dump| dump.names.functions().footprint())
-    }
-
     fn function_at(&self, address: u64) -> Option<SymbolAt<'_>> {
         let dump = self.dump.as_ref().and_then(|dump| dump.names.functions().at(address));
         dump.or_else(|| self.map.as_ref()?.names.functions().at(address))
@@ -135,6 +129,5 @@ mod tests {
         *file.0.lock().unwrap() = b"1000 10 anew\n".to_vec();
         now += READ_INTERVAL;
         assert_eq!((name(&mut jit, 0x1000, now), name(&mut jit, 0x2000, now)), (Some("anew".into()), None));
-        assert!(jit.footprint() > 0);
     }
 }

@@ -135,6 +135,7 @@ impl Kallsyms {
         self.table.len()
     }
 
+    /// Whether the file named no functions.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }

@@ -37,11 +37,10 @@ mod test_files;
 
 pub use build_id::BuildId;
 pub use code::CodeSymbols;
-pub use elf::{ElfError, ElfFile};
+pub use elf::ElfFile;
 pub use files::{Files, Identity, Origin, Want};
 pub use jit::Jit;
-pub use kallsyms::{KernelName, KernelNames};
-pub use lines::InlinedFrame;
+pub use kallsyms::KernelNames;
 pub use read_at::ReadAt;
 pub use resolver::{Name, ObjectId, Options, Resolver};
 pub use table::SymbolTable;

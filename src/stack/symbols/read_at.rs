@@ -45,24 +45,16 @@ pub fn range(source: &dyn ReadAt, offset: u64, size: u64, most: u64) -> io::Resu
     Ok(bytes)
 }
 
-/// Reads the part of a range that is within the source. Returns `None` if it cannot be read.
-pub fn up_to(source: &dyn ReadAt, offset: u64, size: usize) -> Option<Vec<u8>> {
-    let size = source.size().saturating_sub(offset).min(size as u64);
-    range(source, offset, size, size).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_range_beyond_the_end_is_refused_or_cut() {
+    fn a_range_beyond_the_end_is_refused() {
         let bytes = b"0123456789";
         assert_eq!(range(bytes, 3, 4, 100).unwrap(), b"3456");
         assert_eq!(range(bytes, 10, 0, 100).unwrap(), b"");
         assert!(range(bytes, 3, 8, 100).is_err() && range(bytes, u64::MAX, 2, 100).is_err());
-        assert_eq!((up_to(bytes, 8, 8).unwrap(), up_to(bytes, 1, 2).unwrap()), (b"89".to_vec(), b"12".to_vec()));
-        assert_eq!((up_to(bytes, 10, 8), up_to(bytes, u64::MAX, 8)), (Some(Vec::new()), None));
         assert_eq!(range(bytes, 0, 9, 8).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 }

@@ -19,8 +19,13 @@ pub struct ObjectId(u32);
 /// The result of a symbol lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name<'a> {
-    /// A function, and the offset in bytes from its start. The name is demangled but not escaped.
-    Symbol { name: &'a [u8], offset: u64 },
+    /// A function.
+    Symbol {
+        /// The name, demangled but not escaped.
+        name: &'a [u8],
+        /// The distance of the address from the start of the function, in bytes.
+        offset: u64,
+    },
     /// No symbol holds this address: the caller prints file and svma.
     Unknown,
     /// As `Unknown`, but debuginfod is downloading the file's symbols, so there may be a name later.
@@ -55,6 +60,7 @@ pub struct Resolver<F> {
 }
 
 impl<F: Files> Resolver<F> {
+    /// Returns a resolver that has read nothing yet, and that opens debug files by `files`.
     pub fn new(files: F, options: Options) -> Resolver<F> {
         Resolver {
             files,

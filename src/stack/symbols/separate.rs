@@ -77,6 +77,7 @@ impl DebugLink {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DebugAltLink {
     path: Vec<u8>,
+    /// The build-id that the shared file must have.
     pub build_id: BuildId,
 }
 

@@ -57,6 +57,7 @@ impl SymbolTable {
         self.starts.len()
     }
 
+    /// Whether the table has no symbols.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }

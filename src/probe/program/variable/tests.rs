@@ -1,8 +1,8 @@
 //! Tests of variables on x86-64.
 
 use crate::probe::grammar::{Fetch, FilePlace, Line, Probe, ProbePoint, parse};
+use crate::probe::resolve::{Resolved, resolve};
 use crate::probe::testing::{Built, Machine};
-use crate::probe::{Resolved, resolve};
 
 fn probe(line: &str) -> Probe {
     match parse(line) {

@@ -1,5 +1,4 @@
 use super::*;
-use crate::request::select::print_list;
 use proptest::prelude::*;
 
 fn selectors(text: &str) -> Vec<(bool, Selector)> {
@@ -156,6 +155,28 @@ fn any_item() -> impl Strategy<Value = Item> {
         let terms = if negated { Terms::default() } else { terms };
         Item { negated, selector, terms, filter: None, list: 0 }
     })
+}
+
+/// Formats items as a list for `-e`.
+fn print_list(items: &[Item]) -> String {
+    let items: Vec<String> =
+        items.iter().map(|item| format!("{}{}{}", if item.negated { "!" } else { "" }, item.selector, terms(&item.terms))).collect();
+    items.join(",")
+}
+
+fn terms(terms: &Terms) -> String {
+    let mut all = Vec::new();
+    all.extend(terms.nr.map(|n| format!("nr={n}")));
+    all.extend(terms.max_stack.map(|n| format!("max-stack={n}")));
+    all.extend(terms.call_graph.map(|how| match how {
+        CallGraph::FramePointer => "call-graph=fp".to_owned(),
+        CallGraph::Dwarf { size: None } => "call-graph=dwarf".to_owned(),
+        CallGraph::Dwarf { size: Some(bytes) } => format!("call-graph=dwarf:{bytes}"),
+    }));
+    all.extend(terms.kernel_stack.then(|| "kernel-stack".to_owned()));
+    all.extend(terms.name.as_ref().map(|name| format!("name={name}")));
+    all.extend(terms.no_inherit.then(|| "no-inherit".to_owned()));
+    if all.is_empty() { String::new() } else { format!("/{}/", all.join(",")) }
 }
 
 proptest! {

@@ -3,7 +3,8 @@
 use crate::beauty::tracepoint::TracepointDecoder;
 use crate::beauty::value::{Text, Value};
 use crate::event::{Abi, EventIndex};
-use crate::kernel::{Format, Tracefs};
+use crate::kernel::format::Format;
+use crate::kernel::tracefs::Tracefs;
 use crate::session::{EventSpec, EventTable, Role, Terms};
 use crate::source::record::{Body, Records};
 use crate::sys::perf::{Attr, Counts, On, PerfEvent, SAMPLE_TRACEPOINT, StackFields};
