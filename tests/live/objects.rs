@@ -119,6 +119,23 @@ fn objects_have_members_of_every_type_and_programs_of_every_type() {
     assert_eq!((raw("number: "), raw("id: 0x")), (40, 40), "{}", run.text);
 }
 
+/// The calls of one process are those of a real user, of another one those of an effective user.
+#[test]
+fn objects_run_for_real_and_effective_users() {
+    let Some(machine) = machine() else { return };
+    if Machine::shared_with_bpf().is_none() || machine.lacks(&[Need::Program("setpriv")]) {
+        return;
+    }
+    let workload = machine.path("workload");
+    std::fs::copy(machine::workload(), &workload).expect("the test's directory is writable");
+    let calls = |options: &str| format!("{options} {workload} calls getppid 1 40");
+    // No other test traces this user.
+    let script = ["setpriv --euid=5", "", "setpriv --ruid=5", "setpriv --reuid=6"].map(calls).join("; ");
+    let options = ["--engine", "bpf", "-u", "5", "-e", &format!("{},getppid", program("kinds"))];
+    let run = start(&machine, &options, &["sh", "-c", &script]).finish().succeeded();
+    assert_eq!((run.count("getppid"), events(&run, "kinds").len()), (80, 80), "{}\n{}", run.text, run.stderr);
+}
+
 #[test]
 fn objects_probe_functions_of_programs_and_their_returns() {
     let Some(machine) = machine() else { return };

@@ -9,6 +9,7 @@ mod attach;
 mod code;
 mod compile;
 mod context;
+mod credentials;
 mod objects;
 mod output;
 mod program_event;

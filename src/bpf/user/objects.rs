@@ -2,6 +2,7 @@
 //! loaded when the plan is opened.
 
 use super::attach::{Attached, attach};
+use super::credentials::Credentials;
 use super::output::Output;
 use super::program_event::ProgramEvent;
 use super::section::{AttachPoint, Section};
@@ -153,7 +154,7 @@ impl Objects {
         match targets {
             Targets::Command | Targets::Tasks { .. } => Ok((self.of_tasks(targets, inherit, on_calls), None)),
             Targets::SystemWide => Ok((TaskFilter::Anyone, None)),
-            Targets::User(uid) => Ok((TaskFilter::User(*uid), None)),
+            Targets::User(uid) => Ok((TaskFilter::User(*uid, Credentials::of_the_kernel()), None)),
             Targets::Cgroup(path) => {
                 let dir = File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;
                 let map = bpf::descriptors(MapType::CgroupArray, 1)?;

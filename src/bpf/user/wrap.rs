@@ -17,6 +17,7 @@
 //! verifier checks the result like any other program.
 
 use super::code::{self, STACK};
+use super::credentials::Credentials;
 use super::program_event::Fetch;
 use crate::sys::bpf::Instruction;
 
@@ -31,8 +32,9 @@ pub enum TaskFilter {
     Anyone,
     /// The tasks that have a value in the task storage with this descriptor.
     Tasks(i32),
-    /// Tasks with this user id (bpf_get_current_uid_gid()).
-    User(u32),
+    /// Tasks whose real or effective user ID is this one, as with the programs that trace calls. Without the places of
+    /// the IDs, only the real one is known (bpf_get_current_uid_gid()).
+    User(u32, Option<Credentials>),
     /// The tasks of the cgroup that is element 0 of the map with this descriptor.
     Cgroup(i32),
 }
@@ -112,8 +114,8 @@ pub fn wrap(program: &[Instruction], tasks: TaskFilter, own: Option<&EventOutput
     let decide = before.len() + main;
     for (at, one) in before.iter().enumerate() {
         let mut one = *one;
-        // The check of the task leaves the program.
-        if code::is_branch(&one) {
+        // A jump of the check that has no distance yet leaves the program.
+        if code::is_branch(&one) && one.off == 0 {
             one.off = distance(decide + out - at - 1)?;
         }
         instructions.push(one);
@@ -158,7 +160,7 @@ fn stack_used(function: &[Instruction]) -> u32 {
 }
 
 /// Returns the instructions that jump to `out` unless the program runs for this task. The caller sets the distance of
-/// the jump.
+/// that jump, which is 0.
 fn test(tasks: TaskFilter, context: i16) -> Vec<Instruction> {
     let mut test = match tasks {
         TaskFilter::Anyone => return Vec::new(),
@@ -167,7 +169,14 @@ fn test(tasks: TaskFilter, context: i16) -> Vec<Instruction> {
             let (current, get) = (code::call(code::GET_CURRENT_TASK), code::call(code::TASK_STORAGE_GET));
             vec![current, map[0], map[1], code::copy(2, 0), code::set(3, 0), code::set(4, 0), get, code::jump_if_null(0, 0)]
         }
-        TaskFilter::User(uid) => vec![code::call(code::GET_UID_GID), code::jump_unless(0, uid as i32, 0)],
+        TaskFilter::User(uid, None) => vec![code::call(code::GET_UID_GID), code::jump_unless(0, uid as i32, 0)],
+        TaskFilter::User(uid, Some(at)) => {
+            let (uid, cred) = (uid as i32, code::load(1, 0, at.cred, 8));
+            // A task whose real ID is the right one skips the test of the effective one.
+            let (real, is_real) = (code::load(2, 1, at.uid, 4), code::jump_if(2, uid, 2));
+            let (effective, unless_effective) = (code::load(2, 1, at.euid, 4), code::jump_unless(2, uid, 0));
+            vec![code::call(code::GET_CURRENT_TASK), cred, real, is_real, effective, unless_effective]
+        }
         TaskFilter::Cgroup(map) => {
             let map = code::map(1, map);
             vec![map[0], map[1], code::set(2, 0), code::call(code::TASK_UNDER_CGROUP), code::jump_unless(0, 1, 0)]
@@ -249,8 +258,11 @@ mod tests {
     fn programs_run_only_for_the_selected_tasks() {
         // Register 0 is 0 at first, and helpers do not change it.
         let wrapped = |tasks| wrap(&program(5), tasks, Some(&EventOutput { map: 4, fetches: &[], bytes: 8 }), 1).unwrap().instructions;
-        assert_eq!(run(&wrapped(TaskFilter::User(0))), (vec![code::GET_UID_GID, code::PERF_EVENT_OUTPUT], 1));
-        assert_eq!(run(&wrapped(TaskFilter::User(33))), (vec![code::GET_UID_GID], 1));
+        assert_eq!(run(&wrapped(TaskFilter::User(0, None))), (vec![code::GET_UID_GID, code::PERF_EVENT_OUTPUT], 1));
+        assert_eq!(run(&wrapped(TaskFilter::User(33, None))), (vec![code::GET_UID_GID], 1));
+        let places = Some(Credentials { cred: 2400, uid: 8, euid: 24 });
+        assert_eq!(run(&wrapped(TaskFilter::User(0, places))), (vec![code::GET_CURRENT_TASK, code::PERF_EVENT_OUTPUT], 1));
+        assert_eq!(run(&wrapped(TaskFilter::User(33, places))), (vec![code::GET_CURRENT_TASK], 1));
         assert_eq!(run(&wrapped(TaskFilter::Cgroup(3))), (vec![code::TASK_UNDER_CGROUP], 1));
         assert_eq!(run(&wrapped(TaskFilter::Tasks(3))), (vec![code::GET_CURRENT_TASK, code::TASK_STORAGE_GET], 1));
     }
@@ -258,7 +270,7 @@ mod tests {
     #[test]
     fn calls_and_line_numbers_move_with_their_instructions() {
         let program = program(5);
-        let wrapped = wrap(&program, TaskFilter::User(33), None, 1).unwrap();
+        let wrapped = wrap(&program, TaskFilter::User(33, None), None, 1).unwrap();
         for (was, one) in program.iter().enumerate().filter(|(was, one)| *was > 0 && !code::is_exit(one)) {
             let now = &wrapped.instructions[wrapped.place(was as u32) as usize];
             assert_eq!((now.code, now.off), (one.code, one.off), "{was}");
