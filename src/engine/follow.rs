@@ -137,10 +137,6 @@ impl Follower {
         self.now
     }
 
-    pub fn is_waiting(&self) -> bool {
-        self.outbox.is_waiting()
-    }
-
     /// Announces gaps, by CPU, with the time of the last record before each.
     pub fn gaps_ahead(&mut self, gaps: impl Iterator<Item = (u32, Option<Time>)>) {
         gaps.for_each(|(cpu, after)| self.gaps.ahead(cpu, after));

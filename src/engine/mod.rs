@@ -99,12 +99,6 @@ impl Engine {
         self.follower.now()
     }
 
-    /// Returns whether events are held until a requested synthesized record has passed through the stream. The sooner
-    /// the next round comes, the sooner they are emitted.
-    pub fn is_waiting(&self) -> bool {
-        self.follower.is_waiting()
-    }
-
     /// Returns the image files that stacks have been unwound through.
     pub fn library(&self) -> Option<&Library> {
         self.follower.library()

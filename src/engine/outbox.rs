@@ -37,11 +37,6 @@ impl Outbox {
         self.first + self.held.len() as Ticket
     }
 
-    /// Returns whether events are held.
-    pub fn is_waiting(&self) -> bool {
-        !self.held.is_empty()
-    }
-
     /// Returns whether the event with this number is still held.
     pub fn holds(&self, ticket: Ticket) -> bool {
         ticket >= self.first

@@ -73,6 +73,7 @@ pub enum NoticeCode {
 
 impl NoticeCode {
     /// All subjects.
+    #[cfg(test)]
     pub const ALL: [NoticeCode; 17] = [
         NoticeCode::Remark,
         NoticeCode::OnlySyscalls,

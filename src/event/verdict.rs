@@ -145,6 +145,7 @@ pub enum ShortageKind {
 
 impl ShortageKind {
     /// All kinds.
+    #[cfg(test)]
     pub const ALL: [ShortageKind; 12] = [
         ShortageKind::Tasks,
         ShortageKind::Memory,

@@ -139,6 +139,7 @@ impl Image {
     }
 
     /// Whether the file has unwind tables.
+    #[cfg(test)]
     #[must_use]
     pub const fn has_rules(&self) -> bool {
         !self.tables.is_empty()

@@ -23,7 +23,6 @@ pub enum Architecture {
 /// The properties of an architecture that unwinding needs. Registers are DWARF numbers.
 #[derive(Debug)]
 pub struct Layout {
-    pub name: &'static str,
     /// The size of a stack slot: 8, or 4 in a 32-bit program.
     pub word_bytes: u8,
     /// The number of the program counter in [`Registers`]. On x86 it is also the psABI's return address column.
@@ -180,15 +179,15 @@ mod tests {
             let layout = architecture.layout();
             let mut numbers = Vec::new();
             for (perf, &number) in layout.of_perf.iter().enumerate() {
-                assert_eq!(layout.sample_mask >> perf & 1 == 1, number != NONE, "{} perf register {perf}", layout.name);
+                assert_eq!(layout.sample_mask >> perf & 1 == 1, number != NONE, "{architecture:?} perf register {perf}");
                 numbers.extend((number != NONE).then_some(number));
             }
             numbers.sort_unstable();
             let count = numbers.len();
             numbers.dedup();
-            assert_eq!(count, numbers.len(), "{}: two perf registers are the same DWARF register", layout.name);
+            assert_eq!(count, numbers.len(), "{architecture:?}: two perf registers are the same DWARF register");
             for needed in [layout.program_counter, layout.stack_pointer, layout.frame_pointer] {
-                assert!(numbers.contains(&needed), "{} has no register {needed}", layout.name);
+                assert!(numbers.contains(&needed), "{architecture:?} has no register {needed}");
             }
         }
     }

@@ -50,11 +50,6 @@ impl Mapping {
         Self { start: range.start, end: range.end, origin: 0, base_svma: 0, key: 0, image: None }
     }
 
-    #[must_use]
-    pub const fn range(&self) -> Range<u64> {
-        self.start..self.end
-    }
-
     /// Returns the image that is mapped. It is `None` for code that the program generated, and for a file that is not a
     /// usable ELF file.
     #[must_use]
@@ -183,7 +178,7 @@ mod tests {
     use crate::stack::test_elf::{CODE, CODE_BYTES, Form, elf};
 
     fn ranges(space: &AddressSpace) -> Vec<(u64, u64)> {
-        space.mappings().iter().map(|mapping| (mapping.range().start, mapping.range().end)).collect()
+        space.mappings().iter().map(|mapping| (mapping.start, mapping.end)).collect()
     }
 
     #[test]

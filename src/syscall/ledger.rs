@@ -104,6 +104,7 @@ pub struct CallsAccount {
     pub lost: u64,
 }
 
+#[cfg(test)]
 impl CallsAccount {
     /// Returns whether printed + lost = issued.
     pub fn is_conserved(&self) -> bool {

@@ -34,6 +34,7 @@ impl Selection {
     }
 
     /// Returns the number of selected rows.
+    #[cfg(test)]
     pub fn count(&self) -> usize {
         self.rows.iter().filter(|selected| **selected).count()
     }

@@ -4,7 +4,6 @@
 use super::Layout;
 
 pub const LAYOUT: Layout = Layout {
-    name: "aarch64",
     word_bytes: 8,
     program_counter: 32,
     stack_pointer: 31,

@@ -4,7 +4,6 @@
 use super::{Layout, NONE};
 
 pub const LAYOUT: Layout = Layout {
-    name: "i386",
     word_bytes: 4,
     program_counter: 8,
     stack_pointer: 4,

@@ -4,7 +4,6 @@
 use super::{Layout, NONE};
 
 pub const LAYOUT: Layout = Layout {
-    name: "x86-64",
     word_bytes: 8,
     program_counter: 16,
     stack_pointer: 7,

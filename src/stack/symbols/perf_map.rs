@@ -59,11 +59,6 @@ impl JitFunctions {
         })
     }
 
-    /// Returns the memory in bytes, roughly.
-    pub fn footprint(&self) -> usize {
-        self.names.capacity() + self.by_start.len() * (size_of::<(u64, Function)>() + 8)
-    }
-
     fn put(&mut self, function: Function) {
         let (start, end) = (function.start, function.end);
         let first = self.by_start.range(..=start).next_back().map_or(start, |(first, _)| *first);
