@@ -1,5 +1,17 @@
 //! Measures rtrace's own work in nanoseconds per record, per call and per line; each is the best of many measurements.
-//! `cargo bench --bench costs`
+//!
+//! ```text
+//! cargo bench --bench costs                   # everything
+//! cargo bench --bench costs -- lines          # only the lines
+//! cargo bench --bench costs -- lines 1000     # writes each line 1000 times and measures nothing
+//! ```
+//! The last form is for counting instructions, which a busy machine does not disturb. callgrind writes a file for each
+//! line and style, in the order in which they are printed; `totals:` in it is the number of instructions of all 1000.
+//!
+//! ```text
+//! valgrind --tool=callgrind --toggle-collect=costs::repeat --dump-after=costs::repeat \
+//!     target/release/deps/costs-* lines 1000
+//! ```
 
 use rtrace::events::{
     Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Frame, PidTranslation, Piece,
@@ -15,13 +27,32 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const START: Time = Time(1_000_000_000);
+/// The end of a call that is printed.
+const END: Time = Time(START.0 + 19_000);
+/// CLOCK_REALTIME minus CLOCK_MONOTONIC in nanoseconds, so that times have as many digits as in a trace.
+const REALTIME_OFFSET: i64 = 1_763_694_000_123_456_789;
 const TASK: TaskId = TaskId { pid: 20131, tid: 20131 };
 const CWD: u64 = -100i64 as u64;
 
 fn main() {
-    records();
-    lines();
-    summary();
+    // cargo adds `--bench`.
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => {
+            records();
+            lines(cost);
+            summary();
+        }
+        ["lines"] => lines(cost),
+        ["lines", count] => {
+            let count = count.parse().expect("the second word is how often each line is written");
+            lines(|work| {
+                repeat(count, work);
+                format!("{count} times")
+            });
+        }
+        _ => panic!("the words are `lines`, and a number after it"),
+    }
 }
 
 /// Measures merging, for several numbers of ring buffers and of consecutive records in one of them.
@@ -68,8 +99,8 @@ fn records() {
     }
 }
 
-/// Measures decoding and printing one line.
-fn lines() {
+/// Measures decoding and printing one line. `measure` measures the work for one line.
+fn lines(measure: impl Fn(&mut dyn FnMut()) -> String) {
     let stat = words(&[0x801, 7, 1, 0o100_644, 100, 0, 4096, 512, 8, 1, 2, 3, 4, 5, 6, 0, 0, 0]);
     let inet = [&2u16.to_le_bytes()[..], &[0, 80, 127, 0, 0, 1], &[0; 8]].concat();
     let of_file = |name: &str| call(name, &[CWD, 0x5000, 0x1000, 0], 0);
@@ -93,25 +124,36 @@ fn lines() {
         ("rt_sigprocmask", call("rt_sigprocmask", &[0, 0x1000, 0, 8], 0).entry(1, &words(&[6]))),
         ("poll of two", call("poll", &[0x1000, 2, 100], 1).entry(0, &polled(0)).exit(0, &polled(1 << 48))),
     ] {
-        let [perf, json] = [&[][..], &["--json"]].map(|options| cost_of_line(&made.0, options));
-        println!("a line of {name}: {perf:.0} ns, as JSON {json:.0} ns");
+        let [perf, json] = [&[][..], &["--json"]].map(|options| measure_line(&made.0, options, &measure));
+        println!("a line of {name}: {perf}, as JSON {json}");
     }
 }
 
-/// Returns the cost of decoding a call and printing its line in the style that these options choose.
-fn cost_of_line(call: &Call, options: &[&str]) -> f64 {
+/// Measures decoding a call and printing its line in the style that these options choose.
+fn measure_line(call: &Call, options: &[&str], measure: impl Fn(&mut dyn FnMut()) -> String) -> String {
     let words = [&["rtrace", "--no-config"], options, &["true"]].concat();
-    let session = Session::default();
+    let session = Session { realtime_offset: REALTIME_OFFSET, ..Session::default() };
     let mut style = create_style(&request(&words).show, &session, false);
     let context = StyleContext { session: &session, comm: &|_| None, cgroup: &|_| None, names: &Nameless };
     let mut out = Vec::with_capacity(1 << 20);
-    let event = Event { time: START, cpu: 3, task: TASK, comm: Some(Arc::from(&b"sh"[..])), kind: EventKind::Call(Box::new(call.clone())) };
-    best(20, 5_000, || {
+    let event = Event { time: END, cpu: 3, task: TASK, comm: Some(Arc::from(&b"sh"[..])), kind: EventKind::Call(Box::new(call.clone())) };
+    measure(&mut || {
         style.event(&mut out, &event, &context);
         if out.len() > 1 << 19 {
             out.clear();
         }
     })
+}
+
+/// Returns the nanoseconds of the work for one line.
+fn cost(work: &mut dyn FnMut()) -> String {
+    format!("{:.0} ns", best(20, 5_000, work))
+}
+
+/// Does the work `count` times. A profiler finds this function by its name.
+#[inline(never)]
+fn repeat(count: u32, work: &mut dyn FnMut()) {
+    (0..count).for_each(|_| work());
 }
 
 /// Measures adding one call to a summary.
@@ -186,7 +228,7 @@ fn call(name: &str, args: &[u64], ret: i64) -> CallBuilder {
         abi: Abi::X86_64,
         nr: i64::from(row.numbers[Abi::X86_64 as usize].expect("x86-64 has the call")),
         entry: EntryState::Seen,
-        exit: ExitState::Returned { at: Time(START.0 + 19_000), ret },
+        exit: ExitState::Returned { at: END, ret },
         args: Some(registers),
         pieces: SmallVec::new(),
         payload: Vec::new(),

@@ -73,6 +73,7 @@ impl<'o> Elements<'o> {
     }
 
     /// Begins the next member of an object, whose name is not a literal. The name must not need escapes.
+    #[inline]
     pub fn named(&mut self, name: &str) -> &mut Vec<u8> {
         let separator = self.separator();
         self.out.extend_from_slice(&[separator, b'"']);
