@@ -271,8 +271,8 @@ impl Work {
     }
 }
 
-/// Lets the sinks write their final output. If a sink returns a notice about it, all sinks get that notice. A sink whose
-/// output cannot be written does not keep the others from writing theirs; the first error is returned.
+/// Lets the sinks write their final output. If a sink returns a notice about it, all sinks get that notice. A sink
+/// whose output cannot be written does not keep the others from writing theirs; the first error is returned.
 fn end_sinks(sinks: &mut [Box<dyn Sink>], result: &TraceResult, view: &View) -> io::Result<()> {
     let mut done = each_sink(sinks, |sink| sink.end(result, view));
     let said: Vec<Notice> = sinks.iter_mut().filter_map(|sink| sink.said()).collect();

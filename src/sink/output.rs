@@ -39,7 +39,7 @@ pub struct Output {
     header: Vec<u8>,
     /// Whether the header was written. (The files of processes are in [`Destination::Processes`].)
     has_begun: bool,
-    /// The error of the first write that failed. Later writes fail as well, because text would be missing before theirs.
+    /// The error of the first write that failed. Later writes fail too, because text would be missing before theirs.
     /// (A file per process is written independently of the others.)
     failed: Option<ErrorKind>,
 }
