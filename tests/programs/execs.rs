@@ -22,7 +22,7 @@ pub fn run(who: &str) {
 
 /// Returns the number of threads that are in poll(2) according to /proc/PID/task/TID/syscall.
 fn sleepers() -> usize {
-    let in_poll = format!("{} ", libc::SYS_poll);
+    let in_poll = format!("{} ", raw::POLL);
     let tasks = std::fs::read_dir("/proc/self/task").expect("a process has tasks");
     tasks
         .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("syscall")).ok())

@@ -248,8 +248,8 @@ fn elsewhere(files: &Files) {
     raw::dup2(twenty_two, HERE);
     raw::dup2(eleven, THERE);
     let mut polled = [HERE, THERE, -1, HERE].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    raw::poll(&mut polled, 0);
     unsafe {
-        libc::syscall(libc::SYS_poll, polled.as_mut_ptr(), polled.len(), 0);
         let pidfd = libc::syscall(libc::SYS_pidfd_open, child, 0);
         while libc::syscall(libc::SYS_kcmp, child, libc::getpid(), 0, 102, eleven) != 0 {
             raw::poll_nothing(1);

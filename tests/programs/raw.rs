@@ -34,6 +34,10 @@ pub fn close(fd: i32) {
 }
 
 pub fn dup2(from: i32, to: i32) {
+    // aarch64 has no dup2.
+    #[cfg(target_arch = "aarch64")]
+    let fd = unsafe { libc::syscall(libc::SYS_dup3, from, to, 0) };
+    #[cfg(not(target_arch = "aarch64"))]
     let fd = unsafe { libc::syscall(libc::SYS_dup2, from, to) };
     assert_eq!(fd, i64::from(to), "dup2: {}", std::io::Error::last_os_error());
 }
@@ -84,15 +88,36 @@ pub fn chroot_to(dir: i32) {
     chroot(Path::new("."));
 }
 
-/// Sleeps by a call that has the duration in a register, where a tracer sees it.
+/// The number of the call that [`poll`] makes. aarch64 has no poll.
+#[cfg(target_arch = "aarch64")]
+pub const POLL: libc::c_long = libc::SYS_ppoll;
+#[cfg(not(target_arch = "aarch64"))]
+pub const POLL: libc::c_long = libc::SYS_poll;
+
+/// Waits for files. Where there is poll(2), a register has the duration, and a tracer sees it there.
+pub fn poll(files: &mut [libc::pollfd], milliseconds: u64) -> i64 {
+    let start = if files.is_empty() { std::ptr::null_mut() } else { files.as_mut_ptr() };
+    #[cfg(target_arch = "aarch64")]
+    let (duration, nothing) = {
+        let (seconds, nanoseconds) = (milliseconds / 1000, milliseconds % 1000 * 1_000_000);
+        (libc::timespec { tv_sec: seconds as i64, tv_nsec: nanoseconds as i64 }, std::ptr::null::<libc::sigset_t>())
+    };
+    #[cfg(target_arch = "aarch64")]
+    return unsafe { libc::syscall(POLL, start, files.len(), &raw const duration, nothing, 0) };
+    #[cfg(not(target_arch = "aarch64"))]
+    unsafe {
+        libc::syscall(POLL, start, files.len(), milliseconds)
+    }
+}
+
+/// Sleeps.
 pub fn poll_nothing(milliseconds: u64) {
-    unsafe { libc::syscall(libc::SYS_poll, std::ptr::null::<libc::pollfd>(), 0, milliseconds) };
+    poll(&mut [], milliseconds);
 }
 
 /// Waits this many milliseconds, and returns whether stdin has data or has ended.
 pub fn poll_stdin(milliseconds: u64) -> bool {
-    let mut stdin = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
-    unsafe { libc::syscall(libc::SYS_poll, &raw mut stdin, 1, milliseconds) > 0 }
+    poll(&mut [libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 }], milliseconds) > 0
 }
 
 /// Makes the kernel kill this process when the thread that started it ends.
