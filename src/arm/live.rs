@@ -5,11 +5,12 @@
 use super::{Armed, CpuRing};
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::is_of_rtrace;
-use crate::event::{Notice, NoticeCode, Synthesized, Time};
+use crate::event::{EventIndex, Notice, NoticeCode, Synthesized, Time};
 use crate::say;
 use crate::source::chunk::{Chunk, Form, Round};
 use crate::source::instance::Instance;
 use crate::sys::clock;
+use crate::sys::perf::Count;
 use rustix::event::{PollFd, PollFlags, epoll};
 use std::collections::BTreeSet;
 use std::io;
@@ -21,6 +22,9 @@ const FULL_AT: usize = 8 << 10;
 
 /// The epoll data of the aggregates of ended tasks; rings have their index.
 const AGGREGATES: u64 = u64::MAX - 1;
+
+/// The most times that the rings are emptied after the events were disabled.
+const LAST_ROUNDS_MAX: usize = 16;
 
 /// The reader of all armed rings.
 #[derive(Debug)]
@@ -207,9 +211,29 @@ impl Drain {
         found
     }
 
-    /// Reads the counts of all events and the kinds of missing data, and adds both to the stream.
-    pub fn take_counts(&mut self) {
-        for (event, count) in self.armed.counts() {
+    /// Empties the rings after the events were disabled, and adds the counts of all events to the stream.
+    ///
+    /// A task that is created while the events of its parent are disabled may inherit them enabled, because the kernel
+    /// reads the parent's state before others can find the new task's event (Linux 6.18: `inherit_event`). So this
+    /// disables the events until two counts agree. All that these count is then in the returned rounds.
+    pub fn last_rounds(&mut self) -> Vec<Round> {
+        let (mut rounds, mut counts) = (Vec::new(), self.armed.counts());
+        for _ in 0..LAST_ROUNDS_MAX {
+            rounds.push(self.round());
+            let before = std::mem::replace(&mut counts, self.armed.counts());
+            if counts == before {
+                break;
+            }
+            // Events that cannot be disabled were reported when this was tried first.
+            let _ = self.armed.disable_events();
+        }
+        self.add_counts(counts);
+        rounds
+    }
+
+    /// Adds the counts of all events and the kinds of missing data to the stream.
+    fn add_counts(&mut self, counts: Vec<(EventIndex, Count)>) {
+        for (event, count) in counts {
             let from_afar = self.armed.disabled_remotely(event);
             self.synthesized(Synthesized::Count { event, issued: count.issued, lost: count.lost.unwrap_or_default(), from_afar });
         }

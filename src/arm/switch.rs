@@ -35,10 +35,15 @@ impl Armed {
     pub fn disable(&mut self) -> anyhow::Result<InFlight> {
         let in_flight = self.programs.as_mut().map_or(Ok(InFlight::default()), Programs::stop);
         self.objects.detach();
-        self.disable_on_own_cpu(|e| begins_calls(e.role))?;
-        self.disable_on_own_cpu(|e| !begins_calls(e.role))?;
+        self.disable_events()?;
         self.instance.as_ref().map_or(Ok(()), |instance| instance.record(false))?;
         in_flight
+    }
+
+    /// Disables the perf events, entries first.
+    pub(super) fn disable_events(&mut self) -> io::Result<()> {
+        self.disable_on_own_cpu(|e| begins_calls(e.role))?;
+        self.disable_on_own_cpu(|e| !begins_calls(e.role))
     }
 
     /// Disables events, each from its own CPU. The kernel counts an occurrence before it writes the record. If the

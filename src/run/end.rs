@@ -22,15 +22,13 @@ impl Run<'_> {
     /// events of this run are removed, so that it still gets notices about their removal.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         let off = self.drain.disable().context("cannot disable the events");
-        let last = self.drain.round();
-        self.drain.take_counts();
+        let rounds = self.drain.last_rounds();
         let names_dropped = self.drain.armed().instance().map_or(0, Instance::dropped);
         let shortages = [ShortageKind::NamesOfCalls.counted(self.run_events.misses()), ShortageKind::NamesOfThreads.counted(names_dropped)];
         shortages.into_iter().flatten().for_each(|shortage| self.drain.synthesized(Synthesized::Shortage(shortage)));
-        let counts = self.drain.round();
         let queue = self.queue.take();
         if let Some(queue) = &queue {
-            for round in [last, counts] {
+            for round in rounds.into_iter().chain(self.drain.rest()) {
                 queue.push(round)?;
             }
         }

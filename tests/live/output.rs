@@ -205,7 +205,7 @@ fn lines_fit_the_terminal_and_keep_the_return_value() {
 #[test]
 fn durations_have_the_unit_that_fits_on_a_terminal_and_milliseconds_elsewhere() {
     let Some(machine) = Machine::shared() else { return };
-    let command = ["-e", "clock_nanosleep", "--color", "never", "--", "sleep", "0.02"];
+    let command = ["-e", "clock_nanosleep", "--no-pending", "--color", "never", "--", "sleep", "0.02"];
     let (path, mut ours, _theirs) = terminal(200);
     plain(&machine, &[&["-o", &path][..], &command].concat()).succeeded();
     let mut bytes = vec![0; 4096];

@@ -408,5 +408,7 @@ fn sums_include_tasks_that_outlive_the_trace() {
     let verdict = trace.verdict();
     assert_eq!((verdict.lost, verdict.printed), (0, verdict.issued), "{}", trace.stderr);
     let lseek = row(&Trace { text: trace.stdout.clone(), ..trace }, "lseek");
-    assert!(lseek.0 > 0 && lseek.0 == lseek.1 && lseek.0 <= verdict.issued, "{lseek:?}, {verdict:?}");
+    // Each of the two threads may be in a call when the trace ends.
+    let open = lseek.0.saturating_sub(lseek.1);
+    assert!(lseek.1 > 0 && lseek.1 <= lseek.0 && open <= 2 && lseek.0 <= verdict.issued, "{lseek:?}, {verdict:?}");
 }
