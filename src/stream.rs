@@ -41,6 +41,7 @@ enum WriteMode {
 /// The error of a write, with the number of bytes that were written.
 #[derive(Debug)]
 pub struct Unwritten {
+    /// The error of write(2), or the one for a write that was given up.
     pub error: io::Error,
     /// The number of bytes that were written.
     pub written: usize,
@@ -81,6 +82,7 @@ impl Stream {
         Ok(Stream { file, mode: WriteMode::Plain, waiter })
     }
 
+    /// Returns the file that the stream writes to.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -123,9 +123,8 @@ impl Tracer {
     /// Ends the trace as `run.rs` does.
     fn end(&mut self) {
         self.drain.disable().unwrap();
-        self.round();
-        self.drain.take_counts();
-        self.round();
+        let rounds = self.drain.last_rounds();
+        rounds.into_iter().chain(self.drain.rest()).for_each(|round| self.take(round));
         self.engine.end(&self.session, &mut self.events);
         self.drain.remove_instance().unwrap();
     }

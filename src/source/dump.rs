@@ -67,7 +67,9 @@ impl<'a> From<&'a StackMemory> for Dump<'a> {
 /// The part of the system to which an address of a call chain belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
+    /// The kernel (PERF_CONTEXT_KERNEL).
     Kernel,
+    /// The program (PERF_CONTEXT_USER).
     User,
 }
 

@@ -98,7 +98,9 @@ pub enum Fault {
 /// The fields of a record that the merge needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
+    /// When the kernel wrote the record.
     pub time: Time,
+    /// The event that the record belongs to.
     pub event: EventIndex,
 }
 

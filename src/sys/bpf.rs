@@ -44,8 +44,11 @@ pub enum ProgramType {
 /// A program, ready to be loaded.
 #[derive(Debug)]
 pub struct Code<'a> {
+    /// The name of the program in the kernel, of which it keeps 15 bytes.
     pub name: &'a CStr,
+    /// The attach point, which decides what the program may read and call.
     pub program_type: ProgramType,
+    /// The instructions, with the descriptors of maps filled in.
     pub instructions: Vec<Instruction>,
     /// The program's license: the kernel permits some helpers only to GPL-compatible programs.
     pub license: &'a CStr,
@@ -62,6 +65,7 @@ pub struct Code<'a> {
 /// The error for a program that the kernel rejects.
 #[derive(Debug)]
 pub struct LoadError {
+    /// The error of bpf(2).
     pub error: io::Error,
     /// The verifier's log.
     pub log: String,

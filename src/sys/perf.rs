@@ -45,7 +45,9 @@ pub enum Counts {
     Weighted(u64),
     /// Executions of a place in the kernel or in a program.
     Probe(Arc<Probe>),
+    /// Page faults that needed I/O (PERF_COUNT_SW_PAGE_FAULTS_MAJ).
     FaultsMajor,
+    /// Page faults without I/O (PERF_COUNT_SW_PAGE_FAULTS_MIN).
     FaultsMinor,
     /// Nothing: a BPF program writes its records by bpf_perf_event_output().
     BpfOutput,
@@ -53,6 +55,7 @@ pub enum Counts {
     UserOutput,
     /// Nothing: the event writes the records about tasks, comms and, with `maps`, mappings.
     SideBand {
+        /// Whether it writes a record for each mapping of a file too.
         maps: bool,
     },
 }
@@ -95,11 +98,13 @@ pub struct Probe {
 /// The attributes with which an event is opened.
 #[derive(Clone, Debug)]
 pub struct Attr {
+    /// What the event counts, and thereby its type and configuration.
     pub counts: Counts,
     /// Whether tasks that a followed task creates are followed too.
     pub inherit: bool,
     /// The number of unread bytes at which the reader is woken.
     pub watermark: u32,
+    /// The stack data of each sample.
     pub stack: StackFields,
 }
 
@@ -137,6 +142,7 @@ pub struct PerfEvent {
 /// The counts that read(2) returns for an event, including those of inherited events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
+    /// How often the event happened, whether or not a record was written.
     pub issued: u64,
     /// Records that did not fit into the ring. `None` on kernels before 6.0, which do not count them.
     pub lost: Option<u64>,
@@ -285,11 +291,19 @@ impl PerfEvent {
         check(file_capabilities::with_raised(|| unsafe { sys::ioctls::SET_BPF(self.fd.as_raw_fd(), program.as_raw_fd() as u32) }))
     }
 
+    /// Starts counting and writing of records.
+    ///
+    /// # Errors
+    /// Fails as PERF_EVENT_IOC_ENABLE.
     pub fn enable(&self) -> io::Result<()> {
         // SAFETY: PERF_EVENT_IOC_ENABLE takes no memory.
         check(unsafe { sys::ioctls::ENABLE(self.fd.as_raw_fd(), 0) })
     }
 
+    /// Stops counting and writing of records.
+    ///
+    /// # Errors
+    /// Fails as PERF_EVENT_IOC_DISABLE.
     pub fn disable(&self) -> io::Result<()> {
         // SAFETY: PERF_EVENT_IOC_DISABLE takes no memory.
         check(unsafe { sys::ioctls::DISABLE(self.fd.as_raw_fd(), 0) })

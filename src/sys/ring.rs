@@ -41,8 +41,11 @@ pub enum MapError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a ring of {size} bytes was overrun: its head is at {head}, its tail at {tail}")]
 pub struct Overrun {
+    /// The size of the ring in bytes.
     pub size: u64,
+    /// The position up to which the kernel says that it has written, in bytes since the ring was mapped.
     pub head: u64,
+    /// The position up to which rtrace has read, in bytes since the ring was mapped.
     pub tail: u64,
 }
 

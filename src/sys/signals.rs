@@ -10,6 +10,7 @@ const HANDLED: [i32; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQ
 /// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedSignal {
+    /// The number of the signal.
     pub signal: i32,
     /// Whether a process sent it by kill(2). Otherwise the kernel did, as the terminal driver sends Ctrl-C to all
     /// processes in the foreground.

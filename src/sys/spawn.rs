@@ -17,15 +17,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Program {
     /// The path of the file, absolute or relative to the start directory. PATH was searched before.
     pub path: CString,
+    /// The arguments, of which the first is the name that the user typed.
     pub argv: Vec<CString>,
+    /// The environment, as `NAME=VALUE`.
     pub envp: Vec<CString>,
+    /// The start directory; `None` for that of rtrace.
     pub directory: Option<CString>,
+    /// The user who executes the program; `None` for the caller.
     pub user: Option<User>,
 }
 
 /// The command's process, before and after its exec.
 #[derive(Debug)]
 pub struct Child {
+    /// The number of the process in rtrace's pid namespace.
     pub pid: i32,
     /// The pipe that starts the command: a byte starts it, closing the pipe without one ends it.
     start_pipe: Option<OwnedFd>,

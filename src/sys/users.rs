@@ -7,12 +7,17 @@ use std::os::unix::ffi::OsStringExt;
 /// A user of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
+    /// The user ID.
     pub uid: u32,
+    /// The ID of the user's login group.
     pub gid: u32,
     /// All groups of the user, including `gid`.
     pub groups: Vec<u32>,
+    /// The login name.
     pub name: OsString,
+    /// The path of the home directory.
     pub home: OsString,
+    /// The path of the login shell.
     pub shell: OsString,
 }
 

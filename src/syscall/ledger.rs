@@ -75,12 +75,15 @@ pub struct Ledger {
 /// The account of one event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventAccount {
+    /// The records that arrived.
     pub received: u64,
     /// The hits that the received records stand for. It equals `received`, unless the tracepoint counts another
     /// quantity (as `sched:sched_stat_runtime` does).
     pub counted: u64,
     /// The event's count as read(2) returned it; `None` before it is read.
     pub issued: Option<u64>,
+    /// The records that the kernel dropped (PERF_FORMAT_LOST); `None` if it does not count them, or before they are
+    /// read.
     pub lost: Option<u64>,
     /// The records begin calls that are shown.
     pub entries: bool,
@@ -91,16 +94,22 @@ pub struct EventAccount {
 /// Why a record is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftOut {
+    /// It belongs to a call by which rtrace sets up the command's process.
     SetUp,
+    /// Another opened event has recorded the same hit.
     Duplicate,
+    /// It is of a task that the trace excludes.
     Excluded,
 }
 
 /// The final counts of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallsAccount {
+    /// The kernel's count of entries.
     pub issued: u64,
+    /// The calls that the engine emitted.
     pub printed: u64,
+    /// The calls of which the kernel dropped a record.
     pub lost: u64,
 }
 
@@ -113,6 +122,7 @@ impl CallsAccount {
 }
 
 impl Ledger {
+    /// Returns a ledger with an empty account for each event of the session.
     pub fn new(session: &Session) -> Ledger {
         let begins_wanted = |spec: &EventSpec| spec.shown && matches!(spec.role, Role::RawEnter | Role::Enter { .. } | Role::BpfCall);
         let account = |spec: &EventSpec| EventAccount {
@@ -123,6 +133,7 @@ impl Ledger {
         Ledger { events: session.events.events.iter().map(account).collect(), ..Ledger::default() }
     }
 
+    /// Returns the account of an event.
     pub fn account(&mut self, event: EventIndex) -> &mut EventAccount {
         let i = usize::from(event.0);
         if self.events.len() <= i {

@@ -20,6 +20,7 @@ pub struct CgroupHistory(SmallVec<[CgroupPeriod; 1]>);
 /// A period in one cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CgroupPeriod {
+    /// When the period began; it lasts until the next one.
     pub since: Time,
     /// `None` if the cgroup is not known.
     pub cgroup: Option<Cgroup>,

@@ -48,7 +48,9 @@ pub type Ticket = u64;
 /// One descriptor that a call in progress uses.
 #[derive(Clone, Debug)]
 pub struct FdUse {
+    /// Where the call has the descriptor.
     pub place: FdPlace,
+    /// The descriptor.
     pub fd: i32,
     /// The descriptor's version at entry; 0, which no descriptor has, if a change was in progress.
     version: u64,
@@ -63,7 +65,9 @@ pub struct FdUse {
 /// What is known of a descriptor's file when a call ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FdFile {
+    /// The file's name at the call.
     Known(Path),
+    /// The name is not known, and cannot become known.
     Unknown,
     /// Reading /proc would show it, if the descriptor does not change before.
     NeedsRead,

@@ -30,8 +30,11 @@ pub struct Area {
     pub end: u64,
     /// The offset in the file, in bytes.
     pub offset: u64,
+    /// The path as the kernel reported it when the file was mapped; not escaped.
     pub path: Arc<[u8]>,
+    /// The file's identity.
     pub file: FileId,
+    /// Whether the memory may be executed.
     pub executable: bool,
 }
 

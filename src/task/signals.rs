@@ -21,6 +21,7 @@ pub struct SentSignal {
 pub struct PendingSignals(Vec<SentSignal>);
 
 impl PendingSignals {
+    /// Adds a signal that was sent. If there are too many, the oldest is forgotten.
     pub fn add(&mut self, sent: SentSignal) {
         if !is_queued(sent.signal.number) {
             // Only one such signal can be pending, so the previous one is not pending any more.
@@ -60,6 +61,7 @@ impl PendingSignals {
         is_fatal(self.0[last].signal.number).then(|| self.0.remove(last).signal)
     }
 
+    /// Forgets the undelivered signals, as after a gap in the stream.
     pub fn clear(&mut self) {
         self.0.clear();
     }

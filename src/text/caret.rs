@@ -15,6 +15,7 @@ pub struct SyntaxError {
 }
 
 impl SyntaxError {
+    /// Returns the error for this range of a text.
     pub fn new(text: &str, at: Range<usize>, message: impl Into<String>) -> SyntaxError {
         SyntaxError { text: text.to_owned(), at, message: message.into() }
     }

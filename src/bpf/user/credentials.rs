@@ -14,8 +14,8 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Looks the offsets up in the kernel's type information. Returns `None` if the kernel has none, or if it randomizes
-    /// the layout of these structs.
+    /// Looks the offsets up in the kernel's type information. Returns `None` if the kernel has none, or if it
+    /// randomizes the layout of these structs.
     pub fn of_the_kernel() -> Option<Credentials> {
         let blob = btf::of_the_kernel().ok()?;
         let types = Types::of_kernel(Btf::parse(&blob).ok()?);
