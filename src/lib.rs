@@ -78,17 +78,16 @@ pub mod events {
     };
 }
 
-/// Records, and their way from ring buffers, BPF programs and chunk files to the engine.
+/// Records, and their way from ring buffers and BPF programs to the engine.
 pub mod records {
     pub use crate::bpf::aggregate::parse as parse_aggregate;
     pub use crate::bpf::record::{CallRecord, add_pieces, listed as listed_calls, task as call_task, time as call_time};
     pub use crate::session::{EventSpec, EventTable, Role, Scope, Session, Targets, Terms};
     pub use crate::source::dump::{Dump, chain as call_chain};
-    pub use crate::source::file::{FileSource, Writer};
     pub use crate::source::frame::field;
-    pub use crate::source::memory::RecordWriter;
     pub use crate::source::record::Records;
-    pub use crate::source::{Body, Merge, Round, Source};
+    pub use crate::source::record_writer::RecordWriter;
+    pub use crate::source::{Body, Chunk, Form, Input, Merge, Round};
     pub use crate::sys::perf::SAMPLE_TRACEPOINT;
 }
 
@@ -97,7 +96,7 @@ pub mod tracing {
     pub use crate::arm::arm;
     pub use crate::arm::live::Drain;
     pub use crate::bpf::user::Objects;
-    pub use crate::engine::{Engine, Settings};
+    pub use crate::engine::Engine;
     pub use crate::kernel::procfs::task as proc_task;
     pub use crate::kernel::tracefs::{EventName, TracePath, Tracefs};
     pub use crate::plan::{Plan, build as build_plan, probes as planned_probes};
@@ -107,6 +106,7 @@ pub mod tracing {
     pub use crate::source::instance::{Instance, Size, TaskFilter};
     pub use crate::source::proc_reader::{LiveProcReader, TaskReader};
     pub use crate::stack::library::Closed;
+    pub use crate::task::ProcReader;
 }
 
 /// Styles and sinks, for the benchmark of their costs.

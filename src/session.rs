@@ -30,6 +30,10 @@ pub struct Session {
     pub processes: Option<Vec<i32>>,
     /// The stream has every call that can change a descriptor table, so that the files of descriptors can be followed.
     pub fds_complete: bool,
+    /// Signals are reported as events.
+    pub signals: bool,
+    /// The cgroup of each task is followed.
+    pub follows_cgroups: bool,
     /// The stream has every call that can place new tasks in another pid namespace. (The flags of clone come with
     /// [`Role::NewTask`].)
     #[serde(default)]

@@ -4,9 +4,9 @@
 
 use rtrace::events::{Event, EventKind};
 use rtrace::program::{self, Parsed, Request, Trace};
-use rtrace::records::{Role, Round, Scope, Session, Targets};
+use rtrace::records::{Input, Role, Round, Scope, Session, Targets};
 use rtrace::tracing::{
-    self, Closed, Drain, Engine, EngineChoice, EventName, Instance, LiveProcReader, Objects, Plan, RunEvents, Settings, Size, TaskFilter,
+    self, Closed, Drain, Engine, EngineChoice, EventName, Instance, LiveProcReader, Objects, Plan, ProcReader, RunEvents, Size, TaskFilter,
     TaskReader, TracePath, Tracefs,
 };
 use rustix::fs::OFlags;
@@ -90,14 +90,15 @@ struct Tracer {
     session: Session,
     engine: Engine,
     events: Vec<Event>,
+    /// The engine's input.
+    inputs: Vec<Input>,
 }
 
 impl Tracer {
     fn new(plan: &Plan, child: Option<i32>) -> Tracer {
         let armed = tracing::arm(plan, child, None, Objects::default()).unwrap();
         let session = Session { events: armed.table.clone(), scope: Scope::System, excluded: plan.left_out(), ..Session::default() };
-        let settings = Settings { pending_after: None, fd_paths: false, signals: false, cgroups: false };
-        let engine = Engine::new(&session, settings, Box::new(Closed));
+        let engine = Engine::new(&session, None, Box::new(Closed));
         let mut drain = Drain::new(armed, Vec::new());
         drain.enable_side_band().unwrap();
         if let Targets::Tasks { tids, .. } = &plan.targets {
@@ -105,7 +106,7 @@ impl Tracer {
             tids.iter().filter_map(|&tid| reader.read(tracing::proc_task(tid)?)).for_each(|record| drain.synthesized(record));
         }
         drain.enable().unwrap();
-        Tracer { drain, session, engine, events: Vec::new() }
+        Tracer { drain, session, engine, events: Vec::new(), inputs: Vec::new() }
     }
 
     fn round(&mut self) -> usize {
@@ -116,17 +117,30 @@ impl Tracer {
     }
 
     fn take(&mut self, round: Round) {
-        self.engine.round(&self.session, round, &mut LiveProcReader::default(), &mut self.events);
+        self.pass(Input::Round(round));
+        let answers = LiveProcReader::default().answer(&self.engine.take_reads());
+        self.pass(Input::Answers(answers));
         self.drain.recycle(self.engine.spent());
     }
 
-    /// Ends the trace as `run.rs` does.
+    fn pass(&mut self, input: Input) {
+        self.inputs.push(input.clone());
+        self.engine.input(&self.session, input, &mut self.events);
+    }
+
+    /// Ends the trace as `run.rs` does, and checks that another engine makes the same events of the same input, without
+    /// /proc.
     fn end(&mut self) {
         self.drain.disable().unwrap();
-        let rounds = self.drain.last_rounds();
-        rounds.into_iter().chain(self.drain.rest()).for_each(|round| self.take(round));
+        let last = self.drain.last_rounds();
+        let rest = self.drain.rest();
+        last.into_iter().chain(rest).for_each(|round| self.take(round));
         self.engine.end(&self.session, &mut self.events);
         self.drain.remove_instance().unwrap();
+        let (mut replay, mut events) = (Engine::new(&self.session, None, Box::new(Closed)), Vec::new());
+        self.inputs.iter().for_each(|input| replay.input(&self.session, input.clone(), &mut events));
+        replay.end(&self.session, &mut events);
+        assert_eq!(format!("{events:?}"), format!("{:?}", self.events));
     }
 
     /// Returns the names and the tasks of the emitted tracepoint events.

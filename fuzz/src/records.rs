@@ -1,11 +1,9 @@
-//! Records of perf's ring buffers and of the BPF programs, and chunk files with them.
+//! Records of perf's ring buffers, of the BPF programs and of tracefs instances, and their merge.
 //!
 //! The first byte chooses the kind of input.
 
-use rtrace::events::{Call, CallId, EntryState, EventIndex, ExitState, PidTranslation};
-use rtrace::records::{
-    self, Body, CallRecord, Dump, EventSpec, EventTable, FileSource, Merge, Records, Role, Session, Source, Terms, Writer, field,
-};
+use rtrace::events::{Call, CallId, EntryState, EventIndex, ExitState, PidTranslation, Time};
+use rtrace::records::{self, Body, CallRecord, Chunk, Dump, EventSpec, EventTable, Form, Merge, Records, Role, Round, Terms, field};
 
 pub fn run(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
@@ -17,8 +15,8 @@ pub fn run(bytes: &[u8]) {
             let Some((bits, body)) = bytes.split_first_chunk() else { return };
             let _ = records::parse_aggregate(body, u64::from_le_bytes(*bits));
         }
-        4 => chunk_file(bytes),
-        _ => chunk_file(&[session(), bytes.to_vec()].concat()),
+        4 => merge(Form::Records, bytes),
+        _ => merge(Form::Pages, bytes),
     }
 }
 
@@ -74,25 +72,14 @@ fn call(raw: &[u8]) {
     }
 }
 
-/// Returns the beginning of a chunk file, up to its first frame.
-fn session() -> Vec<u8> {
-    /// The kind, the length, and the number of rounds.
-    const END_FRAME_BYTES: usize = 4 + 8 + 8;
-    let session = Session { events: table(), ..Session::default() };
-    let mut file = Writer::new(Vec::new(), &session).and_then(Writer::finish).expect("memory can be written");
-    file.truncate(file.len() - END_FRAME_BYTES);
-    file
-}
-
-fn chunk_file(bytes: &[u8]) {
-    let Ok(mut source) = FileSource::new(bytes) else { return };
+/// Merges two rounds of two rings, each of which held these bytes.
+fn merge(form: Form, bytes: &[u8]) {
+    let table = table();
     let mut merge = Merge::new();
-    while let Ok(Some(round)) = source.next_round() {
-        let table = &source.session().events;
-        round.chunks.iter().for_each(|chunk| read(table, &chunk.bytes));
-        merge.add(table, round);
-        merge.release(table, |_| {});
-        source.recycle(merge.spent());
+    for started in [Time(1 << 32), Time(1 << 33)] {
+        let chunks = [0, 1].map(|cpu| Chunk { cpu, form, bytes: bytes.to_vec() });
+        merge.add(&table, Round { started, chunks: chunks.into(), synthesized: Vec::new() });
+        merge.release(&table, |_| {});
     }
-    merge.release_all(&source.session().events, |_| {});
+    merge.release_all(&table, |_| {});
 }

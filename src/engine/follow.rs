@@ -19,10 +19,9 @@ mod stream_properties;
 mod synthesized;
 mod task_reads;
 
-use super::Settings;
 use super::outbox::Outbox;
 use crate::beauty::row::Syscall;
-use crate::event::{Event, EventKind, ExitState, Synthesized, TaskId, Time};
+use crate::event::{Event, EventKind, ExitState, TaskId, Time};
 use crate::session::Session;
 use crate::source::merge::Trouble;
 use crate::source::{Body, Record};
@@ -38,7 +37,7 @@ use crate::task::fds::FdTables;
 use crate::task::kernel_pids::KernelPids;
 use crate::task::maps::Maps;
 use crate::task::tasks::Slot;
-use crate::task::{ProcReader, Tasks};
+use crate::task::{ProcRead, Tasks};
 use call_pool::CallPool;
 use cgroups::Cgroups;
 use command::Command;
@@ -103,9 +102,9 @@ struct RecordContext {
 }
 
 impl Follower {
-    pub fn new(session: &Session, settings: Settings, rows: &'static [Syscall], files: Box<dyn OpenFile>) -> Follower {
+    pub fn new(session: &Session, pending_after: Option<u64>, rows: &'static [Syscall], files: Box<dyn OpenFile>) -> Follower {
         Follower {
-            stream: StreamProperties::new(session, settings),
+            stream: StreamProperties::new(session, pending_after),
             reported: Reported::default(),
             process_filter: session.processes.as_deref().map(ProcessFilter::new),
             layouts: layout::layouts(session),
@@ -119,7 +118,7 @@ impl Follower {
             outbox: Outbox::default(),
             command: Command::default(),
             task_reads: TaskReads::default(),
-            cgroups: settings.cgroups.then(|| Cgroups::new(session)),
+            cgroups: session.follows_cgroups.then(|| Cgroups::new(session)),
             child_pids: ChildPids::default(),
             kernel_pids: session.fields_have_other_numbers.then(KernelPids::default),
             writer_fields: session.events.events.iter().map(layout::writer).collect(),
@@ -173,7 +172,7 @@ impl Follower {
     /// Does what is due at a round's end, when the stream's time is `now`.
     pub fn tick(&mut self, now: Time, events: &mut Vec<Event>) {
         self.now = self.now.max(now);
-        if let Some(after) = self.stream.settings.pending_after {
+        if let Some(after) = self.stream.pending_after {
             self.emit_pending(after, events);
         }
         self.settle(events);
@@ -181,16 +180,14 @@ impl Follower {
         self.outbox.expire(self.now, events);
     }
 
-    /// Performs the requested reads of /proc, and returns the synthesized records for the stream.
-    pub fn read_proc(&mut self, proc: &mut dyn ProcReader) -> Vec<(Time, Synthesized)> {
+    /// Takes the reads of /proc that are necessary now.
+    pub fn take_reads(&mut self) -> Vec<ProcRead> {
         let mut fds = if self.stream.descriptors { self.tables.take_requests() } else { Vec::new() };
         for (pid, fd) in fds.drain(READS_MAX.min(fds.len())..) {
             self.tables.store_read(pid, fd, None, self.now, self.now);
         }
-        let tids = self.task_reads.take(READS_MAX);
-        let mut records: Vec<(Time, Synthesized)> = fds.iter().filter_map(|&(pid, fd)| proc.fd(pid, fd)).collect();
-        records.extend(tids.iter().chain(&self.cgroups_to_read()).filter_map(|&tid| proc.task(tid)));
-        records
+        let tids = self.task_reads.take(READS_MAX).into_iter().chain(self.cgroups_to_read());
+        fds.into_iter().map(|(pid, fd)| ProcRead::Fd { pid, fd }).chain(tids.map(|tid| ProcRead::Task { tid })).collect()
     }
 
     /// Takes emitted calls back, to reuse their memory.

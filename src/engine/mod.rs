@@ -9,49 +9,54 @@ mod tests;
 
 use crate::event::{Event, Notice, Synthesized, Time};
 use crate::session::Session;
-use crate::source::Round;
 use crate::source::merge::Merge;
+use crate::source::{Input, Round};
 #[cfg(test)]
 use crate::stack::library::Closed;
 use crate::stack::library::{Library, Open};
 use crate::syscall::ledger::Ledger;
-use crate::task::{ProcReader, Tasks};
+use crate::task::{ProcRead, Tasks};
 use follow::Follower;
 
-/// The options of the engine.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Calls that are in flight for longer than this, in nanoseconds, are reported as pending; with `None`, none is
-    /// reported before the end.
-    pub pending_after: Option<u64>,
-    /// Look up the files that descriptors refer to.
-    pub fd_paths: bool,
-    /// Report signals as events.
-    pub signals: bool,
-    /// Look up the cgroup of each task.
-    pub cgroups: bool,
-}
-
-/// The state of one run.
+/// The state of one run. Its events follow from the session and from what is passed to [`Engine::input`]; their stacks
+/// also from the files of the processes.
 pub struct Engine {
     merge: Merge,
     follower: Follower,
+    /// The reads of /proc that the last round has made necessary.
+    reads: Vec<ProcRead>,
 }
 
 impl Engine {
-    /// Creates an engine. `files` opens the files that processes have mapped, for unwinding.
-    pub fn new(session: &Session, settings: Settings, files: Box<dyn Open>) -> Engine {
-        Engine { merge: Merge::new(), follower: Follower::new(session, settings, crate::beauty::tables::SYSCALLS, files) }
+    /// Creates an engine. Calls that are in flight for longer than `pending_after` nanoseconds are reported as pending;
+    /// with `None`, none is reported before the end. `files` opens the files that processes have mapped, for unwinding.
+    pub fn new(session: &Session, pending_after: Option<u64>, files: Box<dyn Open>) -> Engine {
+        let follower = Follower::new(session, pending_after, crate::beauty::tables::SYSCALLS, files);
+        Engine { merge: Merge::new(), follower, reads: Vec::new() }
     }
 
     /// As [`Engine::new`], with other rows than the built-in ones.
     #[cfg(test)]
-    fn with_rows(session: &Session, settings: Settings, rows: &'static [crate::beauty::row::Syscall]) -> Engine {
-        Engine { merge: Merge::new(), follower: Follower::new(session, settings, rows, Box::new(Closed)) }
+    fn with_rows(session: &Session, pending_after: Option<u64>, rows: &'static [crate::beauty::row::Syscall]) -> Engine {
+        let follower = Follower::new(session, pending_after, rows, Box::new(Closed));
+        Engine { merge: Merge::new(), follower, reads: Vec::new() }
     }
 
-    /// Processes one round; events that are due are appended to `events` in order.
-    pub fn round(&mut self, session: &Session, round: Round, proc: &mut dyn ProcReader, events: &mut Vec<Event>) {
+    /// Takes one piece of input; events that are due are appended to `events` in order.
+    pub fn input(&mut self, session: &Session, input: Input, events: &mut Vec<Event>) {
+        match input {
+            Input::Round(round) => self.round(session, round, events),
+            Input::Answers(records) => records.into_iter().for_each(|(time, record)| self.merge.synthesized(time, record)),
+        }
+    }
+
+    /// Takes the reads of /proc that the last round has made necessary. Their answers are the next input. In a replay
+    /// nobody takes them, because the answers are recorded.
+    pub fn take_reads(&mut self) -> Vec<ProcRead> {
+        std::mem::take(&mut self.reads)
+    }
+
+    fn round(&mut self, session: &Session, round: Round, events: &mut Vec<Event>) {
         let full: Vec<u32> = round
             .synthesized
             .iter()
@@ -63,9 +68,7 @@ impl Engine {
         self.follower.gaps_ahead(full.into_iter().map(|cpu| (cpu, merge.last_of_ring(cpu))));
         self.merge.release(&session.events, |record| self.follower.record(record, events));
         self.follower.tick(self.merge.horizon(), events);
-        for (time, record) in self.follower.read_proc(proc) {
-            self.merge.synthesized(time, record);
-        }
+        self.reads = self.follower.take_reads();
         self.follower.trouble(self.merge.trouble());
     }
 
@@ -79,7 +82,8 @@ impl Engine {
         }
     }
 
-    /// Adds a notice of the worker, which is about the events that were just shown.
+    /// Emits a notice on how the events that were just emitted are shown. It is no input: whoever shows the events of
+    /// a recording makes such notices anew.
     pub fn notice(&mut self, notice: Notice, events: &mut Vec<Event>) {
         self.follower.notice(notice, events);
     }
@@ -89,7 +93,7 @@ impl Engine {
         self.follower.recycle(events);
     }
 
-    /// Returns used buffers of rounds, for [`crate::source::Source::recycle`].
+    /// Returns used buffers of rounds, for reuse.
     pub fn spent(&mut self) -> Round {
         self.merge.spent()
     }

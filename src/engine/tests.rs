@@ -10,4 +10,5 @@ mod notices;
 mod paired;
 mod path_names;
 mod random;
+mod replay;
 mod tasks;

@@ -95,7 +95,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         events,
         mechanism,
         bpf,
-        engine: crate::engine::Settings { pending_after: Some(PENDING_AFTER), fd_paths: fds.is_ok(), signals, cgroups },
+        pending_after: Some(PENDING_AFTER),
+        signals,
+        cgroups,
         // Sharing of pid namespaces is derived from the same calls as sharing of descriptors.
         namespaces_complete: fds.is_ok() && is_armed(Special::Unshare) && is_armed(Special::Setns),
         fds,

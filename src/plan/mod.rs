@@ -62,8 +62,12 @@ pub struct Plan {
     pub bpf: Option<crate::bpf::Settings>,
     /// The sizes of the rings and of the queue to the worker, in bytes.
     pub buffers: Buffers,
-    /// What the engine emits besides calls.
-    pub engine: crate::engine::Settings,
+    /// Calls that are in flight for longer than this, in nanoseconds, are shown as pending. `None` if none is shown.
+    pub pending_after: Option<u64>,
+    /// Whether signals are reported as events.
+    pub signals: bool,
+    /// Whether the cgroup of each task is followed.
+    pub cgroups: bool,
     /// The syscalls that the request selects.
     pub selection: Selection,
     /// `Ok` if every call that may change a descriptor table is traced, otherwise the reason why not.
@@ -117,12 +121,12 @@ impl Plan {
     /// Sets whether a call that takes long is shown while it is in flight. If not, the tasks are not searched for such
     /// calls.
     pub fn show_pending(&mut self, shown: bool) {
-        self.engine.pending_after = self.engine.pending_after.filter(|_| shown);
+        self.pending_after = self.pending_after.filter(|_| shown);
     }
 
     /// Whether calls are shown while they are in flight.
     pub fn shows_pending(&self) -> bool {
-        self.engine.pending_after.is_some()
+        self.pending_after.is_some()
     }
 
     /// Binds the selection and the filters of the request to the events of the session.

@@ -35,7 +35,7 @@ impl Run<'_> {
                 nested,
             });
         }
-        let mut reader = proc_reader::TaskReader::new(self.plan.engine.cgroups);
+        let mut reader = proc_reader::TaskReader::new(self.plan.cgroups);
         for task in self.plan.targets.tasks() {
             // Changes during the read are reported by records with later times.
             let before = clock::now();

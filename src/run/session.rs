@@ -18,6 +18,8 @@ pub(super) fn session(plan: &Plan, armed: &Armed) -> Session {
         scope: plan.targets.scope(),
         processes: armed.processes().map(<[i32]>::to_vec),
         fds_complete: plan.fds.is_ok(),
+        signals: plan.signals,
+        follows_cgroups: plan.cgroups,
         namespaces_complete: plan.namespaces_complete,
         names: plan.names.iter().cloned().collect(),
         excluded: plan.left_out().into_iter().chain(procfs::pids_outside_namespace().iter().copied()).collect(),
@@ -25,7 +27,7 @@ pub(super) fn session(plan: &Plan, armed: &Armed) -> Session {
         copied_bytes: plan.copied_bytes,
         cgroups_from_root,
         of_cgroup: matches!(plan.targets, Targets::Cgroup(_)) && plan.bpf.is_none(),
-        cgroups: if plan.engine.cgroups && !cgroups_from_root { cgroups::by_number() } else { Vec::new() },
+        cgroups: if plan.cgroups && !cgroups_from_root { cgroups::by_number() } else { Vec::new() },
         fields_have_other_numbers: !procfs::is_in_initial_pid_namespace(),
     }
 }

@@ -2,8 +2,8 @@
 //! rings.
 
 use super::verdict::Selection;
+use crate::engine::Engine;
 use crate::engine::view::View;
-use crate::engine::{Engine, Settings};
 use crate::event::{Event, Notice, NoticeCode, Verdict};
 use crate::gate::{self, Gate};
 use crate::interrupt::{self, Waiter};
@@ -19,6 +19,7 @@ use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
 use crate::sink::text::Text;
 use crate::sink::{Sink, TraceResult};
+use crate::source::Input;
 use crate::source::files::{LiveMappings, LiveNames};
 use crate::source::proc_reader::LiveProcReader;
 use crate::source::queue::Receiver;
@@ -27,6 +28,7 @@ use crate::stack::naming::{LibraryNames, Naming, Wanted};
 use crate::stack::symbols::Options;
 use crate::stack::symbols::debuginfod::Debuginfod;
 use crate::sys::{clock, rights};
+use crate::task::ProcReader;
 use anyhow::Context;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,7 +79,7 @@ pub fn start(
     files: Guarded,
 ) -> anyhow::Result<Worker> {
     let (begin, session) = mpsc::channel::<(Arc<Session>, gate::Settings)>();
-    let (show, settings, selection) = (request.show.clone(), plan.engine, Selection::of(request));
+    let (show, pending_after, selection) = (request.show.clone(), plan.pending_after, Selection::of(request));
     let color = output.color(request.output.color);
     let graph = Graph::new(&request.graphs)?;
     let graphs = request.graphs.clone();
@@ -104,7 +106,8 @@ pub fn start(
             if let Some(paths) = StackSummary::new(&graphs, show.style, shared.clone()) {
                 sinks.push(Box::new(paths));
             }
-            let mut work = Work::new(session, settings, (shown, selection), sinks, shared, enough, naming(&graphs, live_names, files));
+            let naming = naming(&graphs, live_names, files);
+            let mut work = Work::new(session, pending_after, (shown, selection), sinks, shared, enough, naming);
             work.deferred = graphs.names_at_end.then(Vec::new);
             work.process_rounds(&rounds)
         }
@@ -161,14 +164,14 @@ struct Work {
 impl Work {
     fn new(
         session: Arc<Session>,
-        settings: Settings,
+        pending_after: Option<u64>,
         (gate, selection): (gate::Settings, Selection),
         sinks: Vec<Box<dyn Sink>>,
         output: SharedOutput,
         enough: Arc<AtomicBool>,
         naming: Naming<Guarded>,
     ) -> Work {
-        let engine = Engine::new(&session, settings, Box::new(LiveMappings(naming.files())));
+        let engine = Engine::new(&session, pending_after, Box::new(LiveMappings(naming.files())));
         Work {
             session,
             engine,
@@ -190,7 +193,8 @@ impl Work {
     fn process_rounds(&mut self, rounds: &Receiver) -> Outcome {
         let mut events = Vec::new();
         while let Some(round) = rounds.pop() {
-            self.engine.round(&self.session, round, &mut self.proc, &mut events);
+            self.pass(Input::Round(round), &mut events);
+            self.answer(&mut events);
             rounds.recycle(self.engine.spent());
             self.emit(&mut events);
         }
@@ -199,6 +203,20 @@ impl Work {
         let verdict = self.end();
         let finished = self.output.lock().unwrap_or_else(PoisonError::into_inner).finish();
         Outcome { verdict, failed: self.failed.take().map(Into::into).or(finished.err()), cpu: clock::of_thread() }
+    }
+
+    /// Passes input to the engine. This function is the tap: all that the events follow from passes here, in order.
+    fn pass(&mut self, input: Input, events: &mut Vec<Event>) {
+        self.engine.input(&self.session, input, events);
+    }
+
+    /// Performs the reads of /proc that the engine asks for, and passes the answers to it.
+    fn answer(&mut self, events: &mut Vec<Event>) {
+        let reads = self.engine.take_reads();
+        if !reads.is_empty() {
+            let answers = self.proc.answer(&reads);
+            self.pass(Input::Answers(answers), events);
+        }
     }
 
     /// Shows the events that are due.

@@ -5,7 +5,7 @@
 //! merge.add(&session.events, round);              // takes ownership of the round; nothing is copied
 //! merge.synthesized(time, record);                // a record that was synthesized since the round
 //! merge.release(&session.events, |record| ...);   // emits all records older than merge.horizon()
-//! source.recycle(merge.spent());                  // emptied buffers
+//! merge.spent();                                  // emptied buffers
 //! merge.release_all(&session.events, |record| ...) // at the end of the stream
 //! merge.trouble()                                  // late and unreadable records, counted
 //! ```

@@ -1,8 +1,8 @@
 //! The tracked state of the traced tasks: tasks and their comms, file descriptors, mappings, signals.
 //!
 //! This code is pure: it processes records in time order, and answers queries about the time of the current record. It
-//! reads nothing of the live machine itself. It requests such reads through [`ProcReader`], and the results come back
-//! as [`crate::event::Synthesized`] records in the stream.
+//! reads nothing of the live machine itself. It asks for such reads ([`ProcRead`]), and the answers come back as
+//! [`crate::event::Synthesized`] records in the stream.
 
 pub mod cgroup_history;
 pub mod child_pids;
@@ -14,5 +14,5 @@ pub mod proc_reader;
 pub mod signals;
 pub mod tasks;
 
-pub use proc_reader::ProcReader;
+pub use proc_reader::{ProcRead, ProcReader};
 pub use tasks::Tasks;

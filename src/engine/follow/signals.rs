@@ -177,7 +177,7 @@ impl Follower {
     }
 
     fn emit_signal(&mut self, context: RecordContext, signal: Signal, events: &mut Vec<Event>) {
-        if !self.stream.settings.signals {
+        if !self.stream.signals {
             return;
         }
         let unknown = signal.sender.filter(|sender| self.task_reads.is_awaited(sender.tid));

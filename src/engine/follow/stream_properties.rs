@@ -1,14 +1,16 @@
-//! The constant inputs of the follower: which records the stream has, and which events are requested.
+//! The constant inputs of the follower: which records the stream has.
 
-use crate::engine::Settings;
 use crate::event::{Abi, EventIndex, TaskId};
 use crate::kernel::format::FormatField;
 use crate::session::{EventSpec, Role, Scope, Session};
 use crate::source::frame::field;
 
-/// The properties of session and settings that the follower queries. They do not change.
+/// The properties of the session that the follower queries. They do not change.
 pub(super) struct StreamProperties {
-    pub settings: Settings,
+    /// Calls that are in flight for longer than this, in nanoseconds, are reported as pending.
+    pub pending_after: Option<u64>,
+    /// Signals are reported as events.
+    pub signals: bool,
     pub abi: Abi,
     pub scope: Scope,
     /// Descriptors are tracked.
@@ -44,14 +46,15 @@ struct EventProperties {
 }
 
 impl StreamProperties {
-    pub fn new(session: &Session, settings: Settings) -> StreamProperties {
+    pub fn new(session: &Session, pending_after: Option<u64>) -> StreamProperties {
         let events = &session.events.events;
         let armed = |role| session.events.find(role).is_some();
         StreamProperties {
-            settings,
+            pending_after,
+            signals: session.signals,
             abi: session.abi,
             scope: session.scope,
-            descriptors: settings.fd_paths && session.fds_complete,
+            descriptors: session.fds_complete,
             follows_maps: armed(Role::FaultMajor)
                 || armed(Role::FaultMinor)
                 || events.iter().any(|event| returns(event).is_some() || event.sample_type & field::STACK != 0),

@@ -1,10 +1,8 @@
 //! Pairing of entries and exits to calls.
 
 use super::fixture::*;
-use crate::engine::Settings;
 use crate::event::{Abi, EventKind, ExitState, PieceState, Synthesized, TaskEnd, Time};
 use crate::session::Scope;
-use crate::task::proc_reader::NoProc;
 
 #[test]
 fn entry_and_exit_are_one_call() {
@@ -141,7 +139,7 @@ fn a_task_s_abi_comes_from_its_synthesized_record() {
 fn calls_in_flight_are_shown_and_then_completed() {
     let session = session();
     let a = task(7, 7);
-    let mut run = Run::with(&session, Settings { pending_after: Some(100), ..SETTINGS });
+    let mut run = Run::with_pending(&session, Some(100));
     let mut ring = Ring::new(&session, 0);
     run.round(50, vec![ring.enter(60, a, READ, &[]).chunk()], vec![], &mut NoProc);
     run.round(100, vec![], vec![], &mut NoProc).round(150, vec![], vec![], &mut NoProc);

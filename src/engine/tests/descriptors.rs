@@ -5,7 +5,7 @@ use super::random::Dice;
 use crate::beauty::row::{Arg, ArgumentKind, Groups, Return, Special, Syscall};
 use crate::beauty::samples::arg;
 use crate::event::{Call, Event, FdPlace, Synthesized, TaskId, Time};
-use crate::task::proc_reader::ProcReader;
+use crate::task::ProcReader;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -41,9 +41,10 @@ pub static ROWS: &[Syscall] = &[
 ];
 
 const PIPE: u64 = 22;
+pub(super) const KILL: u64 = 62;
 const CLOSE_RANGE: u64 = 436;
 const EBADF: i64 = -9;
-const AT_FDCWD: u64 = 0xffff_ff9c;
+pub(super) const AT_FDCWD: u64 = 0xffff_ff9c;
 
 /// Answers reads of /proc from memory; each read takes from `from` to `time`.
 #[derive(Default)]
@@ -80,13 +81,14 @@ impl ProcReader for ProcFiles {
 }
 
 /// Begins a ring with the fork of a process, so that its descriptors are known from the start.
-fn ring_with_process<'a>(session: &'a crate::session::Session, child: TaskId) -> Ring<'a> {
+pub(super) fn ring_with_process<'a>(session: &'a crate::session::Session, child: TaskId) -> Ring<'a> {
     let mut ring = Ring::new(session, 0);
     ring.fork(1, child, task(1, 1));
     ring
 }
 
-fn file(call: &Call, place: FdPlace) -> Option<String> {
+/// Returns the name of a call's file.
+pub(super) fn file(call: &Call, place: FdPlace) -> Option<String> {
     call.file(place).map(|file| String::from_utf8_lossy(&crate::beauty::file::name(file)).into_owned())
 }
 
@@ -161,7 +163,7 @@ fn unknown_tasks_are_read_once() {
     let session = session();
     let a = task(7, 7);
     let mut first = ring_with_process(&session, a);
-    first.call(100, a, 62, &[77, 0], 0).call(200, a, 62, &[78, 0], -3).call(300, a, 62, &[77, 0], 0);
+    first.call(100, a, KILL, &[77, 0], 0).call(200, a, KILL, &[78, 0], -3).call(300, a, KILL, &[77, 0], 0);
     let mut run = Run::new(&session);
     let mut files = ProcFiles { from: 1_001, time: 1_002, ..ProcFiles::default() };
     run.round(1_000, vec![first.chunk()], vec![], &mut files).round(1_100, vec![], vec![], &mut files);

@@ -1,13 +1,13 @@
 //! Test fixture: a session, rings to write records into, and the resulting events.
 
-use crate::engine::{Engine, Settings};
+use crate::engine::Engine;
 use crate::event::{Call, EntryState, Event, EventIndex, EventKind, ExitState, Synthesized, TaskId, Time};
 use crate::kernel::format::{FieldPlace, Format, FormatField};
 use crate::session::{EventSpec, Role, Scope, Session};
-use crate::source::memory::RecordWriter;
-use crate::source::memory::raw_record;
-use crate::source::{Chunk, Round};
-use crate::task::proc_reader::{NoProc, ProcReader};
+use crate::source::record_writer::RecordWriter;
+use crate::source::record_writer::raw_record;
+use crate::source::{Chunk, Input, Round};
+use crate::task::ProcReader;
 use perf_event_open_sys::bindings as perf;
 
 pub const ENTER: EventIndex = EventIndex(0);
@@ -109,10 +109,10 @@ pub fn session() -> Session {
         ("probe:vfs_getname", Role::PathName, format(9, &[("pathname", "__data_loc char[]", 16, 4, DataLoc)], "")),
     ];
     let mut session = Session {
-        started: Time(0),
         release: "6.18".into(),
         scope: Scope::System,
         fds_complete: true,
+        signals: true,
         copied_bytes: 63,
         ..Session::default()
     };
@@ -248,22 +248,37 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// An engine, and all events that it has emitted.
+/// A [`ProcReader`] that reads nothing.
+pub struct NoProc;
+
+impl ProcReader for NoProc {
+    fn fd(&mut self, _: i32, _: i32) -> Option<(Time, Synthesized)> {
+        None
+    }
+
+    fn task(&mut self, _: i32) -> Option<(Time, Synthesized)> {
+        None
+    }
+}
+
+/// An engine, its input, and all events that it has emitted.
 pub struct Run<'a> {
     pub session: &'a Session,
     pub engine: Engine,
     pub events: Vec<Event>,
+    pub inputs: Vec<Input>,
+    pending_after: Option<u64>,
 }
-
-pub const SETTINGS: Settings = Settings { pending_after: None, fd_paths: true, signals: true, cgroups: false };
 
 impl<'a> Run<'a> {
     pub fn new(session: &'a Session) -> Run<'a> {
-        Run::with(session, SETTINGS)
+        Run::with_pending(session, None)
     }
 
-    pub fn with(session: &'a Session, settings: Settings) -> Run<'a> {
-        Run { session, engine: Engine::with_rows(session, settings, super::descriptors::ROWS), events: Vec::new() }
+    /// As [`Run::new`], and calls that are in flight for longer than this are reported as pending.
+    pub fn with_pending(session: &'a Session, pending_after: Option<u64>) -> Run<'a> {
+        let engine = Engine::with_rows(session, pending_after, super::descriptors::ROWS);
+        Run { session, engine, events: Vec::new(), inputs: Vec::new(), pending_after }
     }
 
     pub fn round(
@@ -273,16 +288,40 @@ impl<'a> Run<'a> {
         synthesized: Vec<(Time, Synthesized)>,
         proc: &mut dyn ProcReader,
     ) -> &mut Self {
-        self.engine.round(self.session, Round { started: Time(started), chunks, synthesized }, proc, &mut self.events);
+        self.pass(Input::Round(Round { started: Time(started), chunks, synthesized }));
+        let reads = self.engine.take_reads();
+        self.pass(Input::Answers(proc.answer(&reads)));
         self
     }
 
-    /// Ends the stream, and returns the events.
+    fn pass(&mut self, input: Input) {
+        self.inputs.push(input.clone());
+        self.engine.input(self.session, input, &mut self.events);
+    }
+
+    /// Ends the stream, and returns the events. Checks that another engine makes the same events of the same input,
+    /// without reading /proc.
     pub fn end(mut self) -> (Vec<Event>, Engine) {
         self.engine.end(self.session, &mut self.events);
         assert!(self.events.is_sorted_by_key(|event| event.time), "events leave in order");
+        let replayed = replay(self.session, self.pending_after, self.inputs);
+        assert_eq!(debug_lines(&replayed), debug_lines(&self.events), "the input alone gives the same events");
         (self.events, self.engine)
     }
+}
+
+/// Returns the events that an engine makes of this input.
+pub fn replay(session: &Session, pending_after: Option<u64>, inputs: Vec<Input>) -> Vec<Event> {
+    let mut engine = Engine::with_rows(session, pending_after, super::descriptors::ROWS);
+    let mut events = Vec::new();
+    inputs.into_iter().for_each(|input| engine.input(session, input, &mut events));
+    engine.end(session, &mut events);
+    events
+}
+
+/// Returns everything that the events have, as one line per event.
+pub fn debug_lines(events: &[Event]) -> Vec<String> {
+    events.iter().map(|event| format!("{event:?}")).collect()
 }
 
 /// Runs one round with these rings and synthesized records, and ends the stream.

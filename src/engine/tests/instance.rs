@@ -7,7 +7,6 @@ use crate::source::instance::page::Missed;
 use crate::source::instance::page::tests::PageWriter;
 use crate::source::{Chunk, Form};
 use crate::task::ProcReader;
-use crate::task::proc_reader::NoProc;
 
 const TYPE: u16 = 900;
 

@@ -5,7 +5,7 @@ use super::fixture::*;
 use crate::event::{Disposition, Event, EventIndex, EventKind, TaskEnd, TaskId, Time};
 use crate::kernel::format::FieldPlace::Here;
 use crate::session::{EventSpec, Role, Session};
-use crate::source::memory::raw_record;
+use crate::source::record_writer::raw_record;
 use libc::{SIGINT, SIGKILL, SIGTERM};
 
 const GENERATE: EventIndex = EventIndex(11);

@@ -7,7 +7,6 @@ use crate::kernel::format::FieldPlace;
 use crate::session::{EventSpec, Role, Session};
 use crate::source::instance::page::tests::PageWriter;
 use crate::source::{Chunk, Form};
-use crate::task::proc_reader::NoProc;
 
 const TYPE: u16 = 900;
 const READLINK: u64 = 89;

@@ -4,14 +4,13 @@ use super::fixture::{call_lines, calls, task};
 use crate::bpf::aggregate::tests as aggregate;
 use crate::bpf::record::tests::{returned, written};
 use crate::bpf::record::{CallRecord, RecordKind};
-use crate::engine::{Engine, Settings};
+use crate::engine::Engine;
 use crate::event::{Event, EventIndex, EventKind, Synthesized, TaskEnd, TaskId, Time};
 use crate::session::{EventSpec, Role, Scope, Session};
-use crate::source::Round;
-use crate::source::memory::RecordWriter;
+use crate::source::record_writer::RecordWriter;
+use crate::source::{Input, Round};
 use crate::sys::perf;
 use crate::syscall::ledger::CallsAccount;
-use crate::task::proc_reader::NoProc;
 
 const CALLS: EventIndex = EventIndex(1);
 const READ: i32 = 0;
@@ -29,16 +28,12 @@ fn session() -> Session {
 
 /// Returns the events for these records.
 fn run(session: &Session, write: impl FnOnce(&mut RecordWriter), synthesized: Vec<(Time, Synthesized)>) -> (Vec<Event>, Engine) {
-    let mut engine = Engine::new(
-        session,
-        Settings { pending_after: None, fd_paths: true, signals: false, cgroups: false },
-        Box::new(crate::stack::library::Closed),
-    );
+    let mut engine = Engine::new(session, None, Box::new(crate::stack::library::Closed));
     let mut ring = RecordWriter::new(&session.events, 0);
     write(&mut ring);
     let mut events = Vec::new();
     let round = Round { started: Time(1), chunks: vec![ring.chunk()], synthesized };
-    engine.round(session, round, &mut NoProc, &mut events);
+    engine.input(session, Input::Round(round), &mut events);
     engine.end(session, &mut events);
     (events, engine)
 }

@@ -3,7 +3,6 @@
 
 use super::fixture::*;
 use crate::event::{Call, EntryState, ExitState, Synthesized, TaskId, Time};
-use crate::task::proc_reader::NoProc;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::bpf::record::tests::{returned, written};
 use crate::source::frame::field;
 use crate::source::instance::page::tests::PageWriter;
-use crate::source::memory::RecordWriter;
+use crate::source::record_writer::RecordWriter;
 use crate::source::record::tests::{TASK, table};
 use proptest::prelude::*;
 

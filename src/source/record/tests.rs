@@ -1,4 +1,4 @@
-//! Records of the writer in [`crate::source::memory`], handwritten records, and invalid bytes.
+//! Records of the writer in [`crate::source::record_writer`], handwritten records, and invalid bytes.
 
 mod events;
 mod real;
@@ -7,7 +7,7 @@ use super::*;
 use crate::event::FileId;
 use crate::session::{EventSpec, Role, Terms};
 use crate::source::frame::{HEADER_BYTES, field, kind};
-use crate::source::memory::RecordWriter;
+use crate::source::record_writer::RecordWriter;
 use proptest::prelude::*;
 
 pub const TASK: TaskId = TaskId { pid: 70, tid: 71 };

@@ -1,38 +1,13 @@
-//! A source of rounds in memory, and a writer of records, for tests and benchmarks.
+//! A writer of records in memory, for tests and benchmarks.
 //!
 //! [`RecordWriter`] writes the bytes that the kernel writes for the sample layouts of the session's events. It is the
 //! inverse of [`super::frame`], so tests need no privileges to produce records. It neither sorts nor checks the
 //! records.
 
-use super::Source;
 use super::chunk::{Chunk, Form, Round};
 use super::frame::{HEADER_BYTES, MISC_COMM_EXEC, PROT_EXEC, field, kind};
 use crate::event::{EventIndex, Synthesized, TaskId, Time};
-use crate::session::{EventTable, Role, Session};
-use std::collections::VecDeque;
-
-/// A source whose rounds are in memory.
-#[derive(Clone, Debug, Default)]
-pub struct MemorySource {
-    session: Session,
-    rounds: VecDeque<Round>,
-}
-
-impl MemorySource {
-    pub fn new(session: Session, rounds: impl IntoIterator<Item = Round>) -> MemorySource {
-        MemorySource { session, rounds: rounds.into_iter().collect() }
-    }
-}
-
-impl Source for MemorySource {
-    fn session(&self) -> &Session {
-        &self.session
-    }
-
-    fn next_round(&mut self) -> anyhow::Result<Option<Round>> {
-        Ok(self.rounds.pop_front())
-    }
-}
+use crate::session::{EventTable, Role};
 
 /// A writer of the records of one ring.
 ///
@@ -231,16 +206,6 @@ fn push_text(body: &mut Vec<u8>, text: &[u8]) {
 mod tests {
     use super::*;
     use crate::kernel::format::{FieldPlace, Format, FormatField};
-
-    #[test]
-    fn rounds_are_returned_in_order_until_the_end() {
-        let round = |started| Round { started: Time(started), ..Round::default() };
-        let mut source = MemorySource::new(Session { release: "6.18".into(), ..Session::default() }, [round(1), round(2)]);
-        assert_eq!(source.session().release, "6.18");
-        assert_eq!(source.next_round().unwrap(), Some(round(1)));
-        assert_eq!(source.next_round().unwrap(), Some(round(2)));
-        assert_eq!(source.next_round().unwrap(), None);
-    }
 
     #[test]
     fn raw_bytes_have_the_values_at_their_fields_offsets() {
