@@ -2,8 +2,10 @@
 //! from a file.
 
 pub mod targets;
+pub mod zone;
 
 pub use targets::Targets;
+pub use zone::Zone;
 
 use crate::event::{Abi, EventIndex, Time};
 use crate::kernel::format::Format;
@@ -16,6 +18,8 @@ pub struct Session {
     pub started: Time,
     /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the start, in nanoseconds, for wall-clock time stamps.
     pub realtime_offset: i64,
+    /// The machine's time zone, for wall-clock time stamps.
+    pub zone: Zone,
     /// The machine's native ABI.
     pub abi: Abi,
     /// `uname -r`.

@@ -1,14 +1,14 @@
 //! The time stamps at the beginning of lines, in the seven formats of `--time-format`.
 //!
-//! Events have times of CLOCK_MONOTONIC. The wall-clock formats add the session's offset, so a replay shows the time of
-//! the recording. Wall-clock and monotonic stamps have nine digits after the point; the two formats in milliseconds
-//! have three, as in perf trace.
+//! Events have times of CLOCK_MONOTONIC. The wall-clock formats add the session's offset, and those in local time use the
+//! session's time zone, so a replay shows the time of the recording. Wall-clock and monotonic stamps have nine digits
+//! after the point; the two formats in milliseconds have three, as in perf trace.
 
 use crate::event::Time;
-use crate::session::{Scope, Session};
+use crate::session::{Scope, Session, Zone};
 use crate::show::TimeFormat;
 use crate::text::number;
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -22,7 +22,7 @@ pub struct Stamps {
     previous: Option<Time>,
     /// CLOCK_REALTIME minus CLOCK_MONOTONIC, in nanoseconds.
     realtime_offset: i64,
-    zone: TimeZone,
+    zone: Zone,
     /// The second that `date` and `zone_offset` are of. They are kept because most lines share it with the previous
     /// line.
     second: i64,
@@ -35,11 +35,8 @@ impl Stamps {
     /// trace, since its first call to end is rarely the first that began. In a trace of a command,
     /// [`Stamps::count_from`] sets the origin at the first line.
     pub fn new(format: TimeFormat, session: &Session) -> Stamps {
-        let zone = if matches!(format, TimeFormat::Local | TimeFormat::LocalDate) { TimeZone::system() } else { TimeZone::UTC };
-        Stamps::in_zone(format, session, zone)
-    }
-
-    fn in_zone(format: TimeFormat, session: &Session, zone: TimeZone) -> Stamps {
+        let is_local = matches!(format, TimeFormat::Local | TimeFormat::LocalDate);
+        let zone = if is_local { session.zone.clone() } else { Zone::utc() };
         let origin = (session.scope != Scope::Command).then_some(session.started);
         Stamps {
             format,
@@ -115,7 +112,8 @@ impl Stamps {
             return;
         }
         self.second = second;
-        let zoned = jiff::Timestamp::from_second(second).unwrap_or_default().to_zoned(self.zone.clone());
+        let zone = Offset::from_seconds(self.zone.offset_at(second)).unwrap_or(Offset::UTC);
+        let zoned = jiff::Timestamp::from_second(second).unwrap_or_default().to_zoned(TimeZone::fixed(zone));
         let (date, offset) = match self.format {
             TimeFormat::Local => ("%H:%M:%S", ""),
             TimeFormat::Utc => ("%Y-%m-%dT%H:%M:%S", "Z"),
@@ -151,9 +149,10 @@ mod tests {
     const BOOT: i64 = 1_763_694_000 * SECOND;
 
     fn stamps(format: TimeFormat, times: &[Option<u64>]) -> Vec<String> {
-        let session = Session { realtime_offset: BOOT, ..Session::default() };
-        let zone = if format == TimeFormat::Utc { TimeZone::UTC } else { TimeZone::fixed(jiff::tz::offset(-3)) };
-        let mut stamps = Stamps::in_zone(format, &session, zone);
+        // Three hours behind UTC, and two from the next day on.
+        let zone = serde_json::from_str(r#"{"offset":-10800,"changes":[[1763780400,-7200]]}"#).unwrap();
+        let session = Session { realtime_offset: BOOT, zone, ..Session::default() };
+        let mut stamps = Stamps::new(format, &session);
         times
             .iter()
             .map(|time| {
@@ -198,6 +197,7 @@ mod tests {
         );
         assert_eq!(stamps(TimeFormat::LocalDate, &TIMES)[0], "2025-11-21T00:00:30.000000007-03:00");
         assert_eq!(stamps(TimeFormat::LocalDate, &TIMES)[2].len(), 35);
+        assert_eq!(stamps(TimeFormat::LocalDate, &[Some(86_430_000_000_000)]), ["2025-11-22T01:00:30.000000000-02:00"]);
         assert_eq!(stamps(TimeFormat::Local, &TIMES[..3]), ["00:00:30.000000007", "00:00:30.001500000", "                 ?"]);
     }
 }

@@ -24,7 +24,7 @@ pub struct Stream<'a> {
     /// The events, in the order of their indices.
     pub events: Vec<&'a EventSpec>,
     pub scope: session::Scope,
-    /// The ABI of calls that have no row.
+    /// The machine's ABI.
     pub abi: Abi,
     /// The events for which the kernel evaluates the filter of their item, and writes only the records that match it.
     pub filtered: Vec<EventIndex>,
@@ -172,7 +172,7 @@ fn of_events(stream: &Stream, filters: &mut Filters) -> Vec<Option<Criteria>> {
             // The summary counts these events even if they are not shown.
             _ if spec.role == Role::StatRuntime => Some(Criteria::default()),
             Some(format) if !selected_by.is_empty() => {
-                let mut criteria = filters.criteria(&TracepointScope { format }, &selected_by);
+                let mut criteria = filters.criteria(&TracepointScope { format, abi: stream.abi }, &selected_by);
                 if let ([(_, own)], true) = (criteria.items.as_mut_slice(), stream.filtered.contains(&index)) {
                     *own = Condition::Always;
                 }

@@ -312,6 +312,8 @@ fn path(file: Option<&File>) -> Operand<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct TracepointScope<'a> {
     pub format: &'a Format,
+    /// The machine's ABI.
+    pub abi: Abi,
 }
 
 impl Scope for TracepointScope<'_> {
@@ -324,7 +326,7 @@ impl Scope for TracepointScope<'_> {
     }
 
     fn constant(&self, name: &Name, symbol: &str) -> Option<Constant> {
-        tracepoint::constants(self.format, &name.0).find(symbol)
+        tracepoint::constants(self.format, &name.0, self.abi).find(symbol)
     }
 
     fn names(&self) -> Vec<String> {
@@ -332,7 +334,7 @@ impl Scope for TracepointScope<'_> {
     }
 
     fn constants(&self, name: &Name) -> Vec<String> {
-        tracepoint::constants(self.format, &name.0).names()
+        tracepoint::constants(self.format, &name.0, self.abi).names()
     }
 }
 

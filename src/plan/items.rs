@@ -8,6 +8,7 @@ use crate::bpf::user::Output;
 use crate::gate::{Criteria, TracepointScope};
 use crate::kernel::constant::Constant;
 use crate::kernel::format::{FieldPlace, Format};
+use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::tracefs::EventName;
 use crate::probe::grammar::ProbePoint;
 use crate::probe::run_events::RunEvent;
@@ -97,6 +98,6 @@ impl KernelScope for KernelFields<'_> {
     }
 
     fn constant(&self, name: &Name, symbol: &str) -> Option<Constant> {
-        TracepointScope { format: self.0 }.constant(name, symbol)
+        TracepointScope { format: self.0, abi: NATIVE_ABI }.constant(name, symbol)
     }
 }

@@ -3,15 +3,17 @@
 use crate::arm::Armed;
 use crate::kernel::{cgroups, machine, procfs};
 use crate::plan::Plan;
-use crate::session::{Session, Targets};
+use crate::session::{Session, Targets, Zone};
 use crate::sys::clock;
 
 /// Returns the session of a trace with this plan and these armed events.
 pub(super) fn session(plan: &Plan, armed: &Armed) -> Session {
     let cgroups_from_root = procfs::is_in_initial_cgroup_namespace();
+    let (started, realtime_offset) = (clock::now(), clock::realtime_offset());
     Session {
-        started: clock::now(),
-        realtime_offset: clock::realtime_offset(),
+        started,
+        realtime_offset,
+        zone: Zone::of_machine((started.0 as i64).saturating_add(realtime_offset) / 1_000_000_000),
         abi: machine::NATIVE_ABI,
         release: machine::release().unwrap_or_default(),
         events: armed.table.clone(),

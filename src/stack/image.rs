@@ -108,12 +108,11 @@ impl Image {
         Ok(Self { id: next_id(), architecture, base_svma, entry_svma, build_id, segments, tables, is_unread: false })
     }
 
-    /// Creates the image of a file that could not be read. Its svmas are offsets in the file, and it has no unwind
-    /// tables.
+    /// Creates the image of a file that could not be read, of a program for this architecture. Its svmas are offsets in
+    /// the file, and it has no unwind tables.
     #[must_use]
-    pub fn unread() -> Self {
+    pub fn unread(architecture: Architecture) -> Self {
         let whole = Segment { file_offset: 0, file_bytes: u64::MAX, svma: 0, is_executable: true };
-        let architecture = Architecture::host().unwrap_or(Architecture::X86_64);
         Self {
             id: next_id(),
             architecture,
@@ -326,7 +325,7 @@ mod tests {
 
     #[test]
     fn svmas_of_an_unread_file_are_its_offsets() {
-        let image = Image::unread();
+        let image = Image::unread(Architecture::Aarch64);
         assert!(image.is_unread() && !image.has_rules() && !image.is_entry(0x1000));
         assert_eq!(
             [0, 0x1000, 0x7fff_ffff_f000].map(|offset| image.svma_of_offset(offset)),

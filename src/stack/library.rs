@@ -4,6 +4,7 @@
 use crate::event::FileId;
 use crate::event::frame::ImageId;
 use crate::stack::image::Image;
+use crate::stack::registers::Architecture;
 use crate::stack::space::AddressSpace;
 use crate::stack::symbols::{Identity, Origin, ReadAt};
 use crate::task::maps::{Area, Areas};
@@ -71,6 +72,8 @@ impl Open for Closed {
 /// The images of all files that were mapped in this run.
 pub struct Library {
     open: Box<dyn Open>,
+    /// The machine's architecture.
+    architecture: Architecture,
     /// `None` for a file that is not a usable ELF file.
     by_file: FxHashMap<FileKey, Option<Arc<Image>>>,
     by_id: FxHashMap<ImageId, (MappedFile, Option<Opened>)>,
@@ -89,9 +92,11 @@ enum FileKey {
 }
 
 impl Library {
-    pub fn new(open: Box<dyn Open>) -> Library {
+    /// Creates the library of a machine with this architecture. `open` opens its files.
+    pub fn new(open: Box<dyn Open>, architecture: Architecture) -> Library {
         Library {
             open,
+            architecture,
             by_file: FxHashMap::default(),
             by_id: FxHashMap::default(),
             images: FxHashMap::default(),
@@ -160,7 +165,12 @@ impl Library {
             Err(Unopened::Gone) => return None,
             Err(Unopened::Unanswered) => None,
         };
-        let image = opened.as_ref().map_or_else(|| Some(Image::unread()), image_of).map(Arc::new);
+        let unread = || Image::unread(self.architecture);
+        let image = match &opened {
+            Some(opened) => image_of(opened, unread),
+            None => Some(unread()),
+        };
+        let image = image.map(Arc::new);
         if let Some(image) = &image {
             self.by_id.insert(image.id(), (mapped, opened));
             self.images.insert(image.id(), Arc::clone(image));
@@ -170,11 +180,11 @@ impl Library {
     }
 }
 
-/// Reads the image of a file. It is `None` if the file is not a usable ELF file, and [`Image::unread`] if its file
-/// system stopped answering.
-fn image_of(opened: &Opened) -> Option<Image> {
+/// Reads the image of a file. It is `None` if the file is not a usable ELF file, and `unread` if its file system stopped
+/// answering.
+fn image_of(opened: &Opened, unread: impl Fn() -> Image) -> Option<Image> {
     match Image::read(Box::new(opened.clone())) {
-        Err(error) if error.is_unanswered() => Some(Image::unread()),
+        Err(error) if error.is_unanswered() => Some(unread()),
         image => image.ok(),
     }
 }

@@ -76,12 +76,14 @@ fn no_stamp_is_negative() {
 #[test]
 fn local_time_has_a_date_on_request() {
     let Some(machine) = Machine::shared() else { return };
-    let script = r#"export TZ=UTC; $rtrace --time-format local -q -e execve true; $rtrace --time-format local-date -q -e execve true"#;
+    let script = r#"export TZ=UTC; $rtrace --time-format local -q -e execve true; $rtrace --time-format local-date -q -e execve true
+        TZ=XYZ-5:45 $rtrace --time-format local-date -q -e execve true"#;
     let run = shell(&machine, script);
     let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains("execve(")).collect();
     let is = |pattern: &str, line: &str| regex::Regex::new(pattern).expect("the pattern is right").is_match(line);
     assert!(is(r"^\d\d:\d\d:\d\d\.\d{9} \(", lines[0]), "{}", run.stderr);
     assert!(is(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}\+00:00 \(", lines[1]), "{}", run.stderr);
+    assert!(is(r"\+05:45 \(", lines[2]), "the offset is that of TZ: {}", run.stderr);
 }
 
 /// For engines that read memory: the remaining time of a sleep that was not interrupted, and the events that a waiting

@@ -3,19 +3,20 @@
 use super::{FieldDecoder, by_format, row};
 use crate::beauty::constant::Constants;
 use crate::beauty::row::Return;
+use crate::event::Abi;
 use crate::kernel::constant::Constant;
 use crate::kernel::format::Format;
-use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::print_fmt::PrintFormat;
 
-/// Returns the constants that a field of this event is printed with; none if it is printed as a number.
-pub fn constants(format: &Format, field: &str) -> Constants {
+/// Returns the constants that a field of this event is printed with; none if it is printed as a number. `abi` is the
+/// machine's own.
+pub fn constants(format: &Format, field: &str, abi: Abi) -> Constants {
     if let Some(row) = format.name.strip_prefix("sys_enter_").and_then(row) {
         let argument = row.args.iter().find(|arg| arg.name == field);
-        return argument.map(|arg| Constants::of_kind(&arg.kind, NATIVE_ABI)).unwrap_or_default();
+        return argument.map(|arg| Constants::of_kind(&arg.kind, abi)).unwrap_or_default();
     }
     if format.name.starts_with("sys_exit_") && field == "ret" {
-        return Constants::of_return(Return::Long, NATIVE_ABI);
+        return Constants::of_return(Return::Long, abi);
     }
     let Some(field) = format.field(field) else { return Constants::default() };
     match by_format(field, &PrintFormat::parse(&format.print)) {

@@ -5,7 +5,6 @@ use crate::event::synthesized::StackMemory;
 use crate::event::{
     Abi, Call, CallFile, CallId, EntryState, Event, EventKind, ExitState, FdPlace, File, PidTranslation, PieceState, TaskId, Time,
 };
-use crate::kernel::machine::NATIVE_ABI;
 use crate::source::Sample;
 use crate::syscall::behavior::{Behavior, Returns};
 use crate::syscall::gaps::Gaps;
@@ -147,7 +146,7 @@ impl Follower {
             let bit = if *abi == Abi::X32 { X32_BIT } else { 0 };
             Special::Execve.number(*abi).is_some_and(|number| i64::from(number) | bit == raw_nr)
         };
-        let abis: &[Abi] = if NATIVE_ABI == Abi::X86_64 { &[Abi::X86_64, Abi::I386, Abi::X32] } else { &[] };
+        let abis: &[Abi] = if self.stream.abi == Abi::X86_64 { &[Abi::X86_64, Abi::I386, Abi::X32] } else { &[] };
         match abis.iter().find(|abi| returns_as(abi)) {
             Some(abi) => {
                 // Each number shows by itself whether the call is an x32 call.

@@ -56,7 +56,7 @@ impl Stacks {
             most_of_events: session.events.events.iter().map(|event| most.of_event(&event.terms)).collect(),
             most,
             unwinder: Unwinder::default(),
-            library: Library::new(open),
+            library: Library::new(open, architecture),
             spaces: FxHashMap::default(),
             frames: Vec::new(),
             knows_all_code: true,
