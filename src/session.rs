@@ -46,6 +46,9 @@ pub struct Session {
     pub names: FxHashMap<u16, String>,
     /// Tasks whose records are dropped: rtrace's own, and those of the process that reads its output.
     pub excluded: Vec<i32>,
+    /// The paths of `--path`, as the traced machine named them when tracing began.
+    #[serde(default)]
+    pub paths: Vec<PathNames>,
     /// The maximum number of frames of a displayed stack.
     pub frames_max: FramesMax,
     /// The maximum number of bytes of user memory that the kernel copies into records of `syscalls:` events.
@@ -65,6 +68,14 @@ pub struct Session {
     /// own numbers, but pids in the fields of tracepoints are numbers of the initial namespace.
     #[serde(default)]
     pub fields_have_other_numbers: bool,
+}
+
+/// A path that the user wrote, and its other names on the traced machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PathNames {
+    pub written: Vec<u8>,
+    /// The absolute path, and the one without symbolic links.
+    pub others: Vec<Vec<u8>>,
 }
 
 /// The maximum number of frames of a displayed stack.

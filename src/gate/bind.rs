@@ -1,8 +1,7 @@
 //! Binds the selection and the filters of a request to the events of a stream.
 //!
 //! The names, formats and roles of the events come from the stream's session, and nothing is read from the traced
-//! machine. A stream that is read from a file can therefore be bound in the same way as one that was just armed. Only
-//! `--path` reads the file system: it resolves relative paths and symbolic links on the machine on which rtrace runs.
+//! machine. A stream that is read from a file can therefore be bound in the same way as one that was just armed.
 
 use super::{CallScope, Condition, Criteria, Paths, Settings, Switch, TaskEvents, TracepointScope};
 use crate::beauty::special::Special;
@@ -26,6 +25,8 @@ pub struct Stream<'a> {
     pub scope: session::Scope,
     /// The machine's ABI.
     pub abi: Abi,
+    /// The paths of `--path`, as the traced machine named them.
+    pub paths: &'a [session::PathNames],
     /// The events for which the kernel evaluates the filter of their item, and writes only the records that match it.
     pub filtered: Vec<EventIndex>,
 }
@@ -48,7 +49,7 @@ pub fn bind(request: &Trace, selection: &Selection, stream: &Stream) -> anyhow::
         others: selection.others.clone(),
         events,
         amounts: what.items.iter().map(|item| item.terms.nr).collect(),
-        paths: Paths::find(&show.paths),
+        paths: Paths::new(&show.paths, stream.paths),
         duration: show.duration,
         failure: show.failure,
         max: show.max_events,

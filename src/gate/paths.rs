@@ -4,34 +4,26 @@ use crate::beauty::file;
 use crate::beauty::resolve::Signature;
 use crate::beauty::row::{ArgumentKind, Return, Syscall};
 use crate::event::{Call, FdPlace, File, PieceState};
+use crate::session::PathNames;
 use crate::text::glob;
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
 
 /// The requested paths and globs. If there are none, every call is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paths(pub Vec<Vec<u8>>);
 
 impl Paths {
-    /// Returns each path in two forms: as the user wrote it, which calls may use, and absolute without symbolic links,
-    /// which descriptors have.
-    pub fn find(written: &[OsString]) -> Paths {
-        let mut paths = Vec::new();
-        for path in written {
-            let mut add = |path: Vec<u8>| {
-                if !paths.contains(&path) {
-                    paths.push(path);
+    /// Returns each path as the user wrote it, which calls may use, and with the other names that the traced machine had
+    /// for it, which descriptors have. Nothing is looked up: a path that is not in `known` has no other names.
+    pub fn new(written: &[OsString], known: &[PathNames]) -> Paths {
+        let mut paths: Vec<Vec<u8>> = Vec::new();
+        for path in written.iter().map(|path| path.as_bytes()) {
+            let others = known.iter().filter(|names| names.written == path).flat_map(|names| names.others.iter().map(Vec::as_slice));
+            for name in std::iter::once(path).chain(others) {
+                if !paths.iter().any(|known| known == name) {
+                    paths.push(name.to_vec());
                 }
-            };
-            add(path.as_bytes().to_vec());
-            if let Ok(absolute) = std::path::absolute(path) {
-                add(absolute.into_os_string().into_vec());
-            }
-            if !glob::is_pattern(&path.to_string_lossy())
-                && let Ok(real) = Path::new(path).canonicalize()
-            {
-                add(real.into_os_string().into_vec());
             }
         }
         Paths(paths)
@@ -110,12 +102,13 @@ mod tests {
     use crate::beauty::tables::SYSCALLS;
 
     #[test]
-    fn paths_are_matched_as_written_and_as_the_kernel_names_them() {
-        let of = |path: &str| Paths::find(&[OsString::from(path)]).0;
-        assert_eq!(of("/nonexistent/*"), [b"/nonexistent/*".to_vec()]);
-        assert_eq!(of("/proc/self/../self/../sys"), [b"/proc/self/../self/../sys".to_vec(), b"/proc/sys".to_vec()]);
-        let here = std::env::current_dir().unwrap().join("x.c").into_os_string().into_vec();
-        assert_eq!(of("x.c"), [b"x.c".to_vec(), here]);
+    fn a_path_has_the_names_that_the_traced_machine_had_for_it() {
+        let names = |written: &str, other: &str| PathNames { written: written.into(), others: vec![other.into()] };
+        let known = [names("x.c", "/no/such/directory/x.c"), names("link", "/x")];
+        let of = |path: &str| Paths::new(&[OsString::from(path)], &known).0;
+        assert_eq!(of("x.c"), [&b"x.c"[..], b"/no/such/directory/x.c"]);
+        assert_eq!(of("/proc/self/../self/../sys"), [b"/proc/self/../self/../sys"], "the machine that reads the stream is not asked");
+        assert_eq!(Paths::new(&["/x".into(), "link".into()], &known).0, [&b"/x"[..], b"link"]);
     }
 
     #[test]

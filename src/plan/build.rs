@@ -6,7 +6,7 @@ use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
 use super::names_at_exit::AtExit;
 use super::{
-    Buffers, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, items, objects, path_names, sums, target,
+    Buffers, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, items, objects, path_names, paths, sums, target,
 };
 use crate::beauty::row::Syscall;
 use crate::beauty::special::Special;
@@ -104,6 +104,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         path_names,
         maps,
         copied_bytes: if copies { syscall_event::copy_limit(&machine::release()?) } else { syscall_event::COPY_LIMIT_DEFAULT },
+        paths: paths::named(&request.show.paths),
         frames_max: graphs::frames_max(&selection, &what.items, &request.graphs),
         names: names(&selection, &what.items),
         delay: what.delay,
@@ -245,7 +246,7 @@ impl PlanInputs<'_> {
     /// ([`Plan::bind`]).
     fn bind(&self, events: &mut [PlannedEvent]) -> anyhow::Result<()> {
         let specs = events.iter().map(|event| &event.spec).collect();
-        let stream = gate::Stream { events: specs, scope: self.targets.scope(), abi: machine::NATIVE_ABI, filtered: Vec::new() };
+        let stream = gate::Stream { events: specs, scope: self.targets.scope(), abi: machine::NATIVE_ABI, paths: &[], filtered: Vec::new() };
         let shown = gate::bind(self.request, self.selection, &stream)?;
         items::filter_in_kernel(events, &shown.events, &self.request.what.items);
         Ok(())

@@ -43,7 +43,7 @@ use crate::gate;
 use crate::kernel::output_readers::OutputReader;
 use crate::request::Trace;
 use crate::request::select::Selection;
-use crate::session::{EventSpec, FramesMax, Role, Session, Targets};
+use crate::session::{self, EventSpec, FramesMax, Role, Session, Targets};
 use crate::sys::perf::{Counts, StackFields};
 
 /// The plan of a trace: which events are armed, for which tasks.
@@ -80,6 +80,8 @@ pub struct Plan {
     pub maps: bool,
     /// The names that the user gave to syscalls (`name=`), by the index of their row.
     pub names: Vec<(u16, String)>,
+    /// The paths of `--path`, as this machine names them.
+    pub paths: Vec<session::PathNames>,
     /// The maximum number of frames of a stack, in general and for single syscalls.
     pub frames_max: FramesMax,
     /// The maximum number of bytes of user memory that the kernel copies into one record of a `syscalls:` event.
@@ -140,6 +142,7 @@ impl Plan {
             events: session.events.events.iter().collect(),
             scope: session.scope,
             abi: session.abi,
+            paths: &session.paths,
             filtered: filtered.collect(),
         };
         Ok(gate::Settings { pending: self.shows_pending(), ..gate::bind(request, &self.selection, &stream)? })

@@ -25,6 +25,7 @@ pub(super) fn session(plan: &Plan, armed: &Armed) -> Session {
         namespaces_complete: plan.namespaces_complete,
         names: plan.names.iter().cloned().collect(),
         excluded: plan.left_out().into_iter().chain(procfs::pids_outside_namespace().iter().copied()).collect(),
+        paths: plan.paths.clone(),
         frames_max: plan.frames_max.clone(),
         copied_bytes: plan.copied_bytes,
         cgroups_from_root,
