@@ -61,8 +61,9 @@ const SCALARS: [(&str, &str); 17] = [
 const POINTERS: [(&str, &str); 5] = [("path", "Path"), ("str", "Str"), ("bytes", "Bytes"), ("strings", "StrArray"), ("pointer", "Pointer")];
 
 /// Basic kinds of return values: the word of rows, and the variant of `row::Return`.
-const RETURNS: [(&str, &str); 14] = [
+const RETURNS: [(&str, &str); 15] = [
     ("int", "Int"),
+    ("int32", "Int32"),
     ("uint", "Uint"),
     ("long", "Long"),
     ("size", "Size"),

@@ -99,7 +99,7 @@ impl<'a> Decoded<'a> {
 
     fn returned_value(&self, ret: i64) -> Value<'a> {
         match self.signature.returns {
-            Return::Int | Return::Long | Return::Offset | Return::Ready | Return::Never => Value::Int(ret),
+            Return::Int | Return::Int32 | Return::Long | Return::Offset | Return::Ready | Return::Never => Value::Int(ret),
             Return::Uint => Value::Uint(u64::from(ret as u32)),
             Return::Size => Value::Uint(ret as u64),
             Return::Hex => Value::Hex(ret as u64),

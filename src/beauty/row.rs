@@ -233,6 +233,8 @@ pub enum ArgumentKind {
 #[derive(Clone, Copy, Debug)]
 pub enum Return {
     Int,
+    /// An int of which the kernel's function returns only the lower half (modify_ldt).
+    Int32,
     Uint,
     Long,
     Size,

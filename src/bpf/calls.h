@@ -299,6 +299,8 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 		return;
 	if (!is_traced_here(which.abi))
 		return;
+	if (flags & PLAN_RETURNS_INT)
+		ret = (s32)ret;
 	struct task *task = caller(current, 0);
 	if (!task)
 		return;

@@ -7,7 +7,7 @@ use super::settings::{NR_COUNT, Seed, Settings, TaskScope};
 use super::stacks::Kinds;
 use crate::beauty::lookup;
 use crate::beauty::resolve::Signature;
-use crate::beauty::row::Variant;
+use crate::beauty::row::{Return, Syscall, Variant};
 use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
 use crate::kernel::machine::possible_cpus;
@@ -32,6 +32,7 @@ const NEVER_RETURNS: u16 = 16;
 const SIGRETURN: u16 = 32;
 const OPENS: u16 = 64;
 const WORKS_AT_EXIT: u16 = 128;
+const RETURNS_INT: u16 = 256;
 
 impl Seed {
     /// Returns the key of the map `seeds`.
@@ -82,7 +83,7 @@ impl Settings {
         self.calls.iter().filter_map(|call| lookup::index_by_name(call.name)).for_each(|row| wanted[usize::from(row)] = true);
         let mut writer = Writer { string_limit: self.string_limit, ..Writer::new() };
         for (at, (abi, nr)) in Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as u32).map(move |nr| (abi, nr))).enumerate() {
-            let flags = lookup::row(abi, i64::from(nr)).map_or(0, |row| flags_of(row.does));
+            let flags = lookup::row(abi, i64::from(nr)).map_or(0, flags_of);
             let place = match lookup::index(abi, i64::from(nr)).map(usize::from) {
                 Some(row) if wanted[row] && !self.sums => writer.row(row, abi, flags | WANTED, self.stacks.of_row(row as u16)),
                 Some(row) if wanted[row] => writer.plan(CallPlan::of_flags(flags | WANTED)),
@@ -250,22 +251,23 @@ impl Writer {
 }
 
 /// Returns the flags of a call that do not depend on whether it is traced.
-fn flags_of(special: Special) -> u16 {
-    match special {
-        // An execveat that changes the ABI returns under the number of execve.
-        Special::Execve | Special::Execveat => EXECUTES | EXIT_MATTERS,
-        Special::Clone => CLONES,
-        Special::Exit | Special::ExitGroup => NEVER_RETURNS,
-        Special::SigReturn => SIGRETURN,
-        _ => 0,
-    }
+fn flags_of(row: &Syscall) -> u16 {
+    let returns = if matches!(row.returns, Return::Int32) { RETURNS_INT } else { 0 };
+    returns
+        | match row.does {
+            // An execveat that changes the ABI returns under the number of execve.
+            Special::Execve | Special::Execveat => EXECUTES | EXIT_MATTERS,
+            Special::Clone => CLONES,
+            Special::Exit | Special::ExitGroup => NEVER_RETURNS,
+            Special::SigReturn => SIGRETURN,
+            _ => 0,
+        }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::links::{LINK_BYTES, LINKS_MAX};
     use super::*;
-    use crate::beauty::row::Syscall;
     use crate::bpf::{Hooks, Stacks};
 
     /// `CHOOSERS_MAX` of `plan.h`.
@@ -407,7 +409,7 @@ mod tests {
         let mut writer = Writer { string_limit: settings.string_limit, ..Writer::new() };
         for (row, abi) in SYSCALLS.iter().enumerate().flat_map(|(at, _)| Abi::ALL.map(|abi| (at, abi))) {
             if SYSCALLS[row].numbers[abi as usize].is_some() {
-                writer.row(row, abi, flags_of(SYSCALLS[row].does) | WANTED, settings.stacks.of_row(row as u16));
+                writer.row(row, abi, flags_of(&SYSCALLS[row]) | WANTED, settings.stacks.of_row(row as u16));
             }
         }
         writer.choosers.keys().map(Vec::len).sum()

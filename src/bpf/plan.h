@@ -101,6 +101,8 @@ enum {
 	PLAN_OPENS = 64,
 	/* Memory is copied at the call's exit, so that its record is written noticeably later. */
 	PLAN_WORKS_AT_EXIT = 128,
+	/* The call returns an int in the lower half of the register, and 0 in the upper half. */
+	PLAN_RETURNS_INT = 256,
 };
 
 /* What is copied of the caller's memory. */

@@ -35,6 +35,8 @@ pub enum Returns {
     Fd,
     /// A process or thread id.
     Pid,
+    /// An int in the lower half of the register, whose upper half is 0.
+    Int32,
 }
 
 /// The properties of all syscalls.
@@ -129,10 +131,17 @@ impl Behavior {
 }
 
 impl Returns {
+    /// Returns the value of a return register, with the sign that the call's return has.
+    #[inline]
+    pub fn extended(self, ret: i64) -> i64 {
+        if self == Returns::Int32 { i64::from(ret as i32) } else { ret }
+    }
+
     fn of(returns: Return) -> Returns {
         match returns {
             Return::Fd => Returns::Fd,
             Return::Pid => Returns::Pid,
+            Return::Int32 => Returns::Int32,
             _ => Returns::Other,
         }
     }

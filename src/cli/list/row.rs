@@ -183,7 +183,7 @@ pub fn kind(kind: &ArgumentKind) -> String {
 /// Returns the kind of a return as the row files spell it.
 pub fn returned(returns: &Return) -> &'static str {
     match returns {
-        Return::Int => "int",
+        Return::Int | Return::Int32 => "int",
         Return::Uint => "uint",
         Return::Long => "long",
         Return::Size => "size",

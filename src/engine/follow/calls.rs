@@ -97,7 +97,8 @@ impl Follower {
             _ => raw_nr,
         };
         let (abi, nr) = self.abi_and_number(context, raw_nr);
-        let special = self.behaviors.get(abi, nr).special;
+        let behavior = self.behaviors.get(abi, nr);
+        let (special, ret) = (behavior.special, behavior.returns.extended(ret));
         let mark = self.gaps.mark(context.cpu);
         let record = ExitRecord { time: context.time, mark, raw_nr, ret, special, covers_all: layout.covers_all };
         let outcome = self.threads[context.slot.index()].exit(record);
