@@ -70,8 +70,14 @@ pub enum LengthRow {
 const CHOICES_MAX: usize = 3;
 
 /// The outcomes of a call: the words of rows, and the constants of `row::Outcomes`.
-const OUTCOMES: [(&str, &str); 4] =
-    [("succeeded", "SUCCEEDED"), ("positive", "POSITIVE"), ("interrupted", "INTERRUPTED"), ("failed", "FAILED")];
+const OUTCOMES: [(&str, &str); 6] = [
+    ("succeeded", "SUCCEEDED"),
+    ("positive", "POSITIVE"),
+    ("interrupted", "INTERRUPTED"),
+    ("failed", "FAILED"),
+    ("E2BIG", "TOO_BIG"),
+    ("EOVERFLOW", "OVERFLOW"),
+];
 
 /// Traits of arguments: the words of rows, and the constants of `row::Traits`.
 const TRAITS: [(&str, &str); 6] = [
@@ -279,7 +285,9 @@ impl ArgumentRow {
         }
         let outcome = |name: &str| {
             let known = OUTCOMES.iter().find(|(known, _)| *known == name).map(|(_, rust)| *rust);
-            known.ok_or_else(|| format!("`{word}({name})` is not an outcome: use succeeded, positive, interrupted or failed"))
+            known.ok_or_else(|| {
+                format!("`{word}({name})` is not an outcome: use succeeded, positive, interrupted, failed, E2BIG or EOVERFLOW")
+            })
         };
         if let Some(outcomes) = value {
             self.written = outcomes.split('|').map(outcome).collect::<Result<_, _>>()?;

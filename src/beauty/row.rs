@@ -43,20 +43,28 @@ bitflags::bitflags! {
         const SUCCEEDED = 3;
         /// A signal interrupted the call: it failed with EINTR, or the kernel restarts it.
         const INTERRUPTED = 4;
-        /// The call failed, interrupted or not.
-        const FAILED = 12;
+        /// The call failed with E2BIG, after which some calls say how much room they need.
+        const TOO_BIG = 16;
+        /// The call failed with EOVERFLOW, likewise.
+        const OVERFLOW = 32;
+        /// The call failed, with whatever error.
+        const FAILED = 60;
     }
 }
 
 impl Outcomes {
     /// Returns the outcome of a call that returned `ret`: one of [`Outcomes::ZERO`], [`Outcomes::POSITIVE`],
-    /// [`Outcomes::INTERRUPTED`], or the outcome of other failures.
+    /// [`Outcomes::INTERRUPTED`], [`Outcomes::TOO_BIG`], [`Outcomes::OVERFLOW`], or the outcome of other failures.
     pub fn of(ret: i64) -> Outcomes {
         const EINTR: i32 = 4;
+        const E2BIG: i64 = 7;
+        const EOVERFLOW: i64 = 75;
         match -ret {
             0 => Outcomes::ZERO,
             errno @ 1..=4095 if errno as i32 == EINTR || is_restart(errno as i32) => Outcomes::INTERRUPTED,
-            1..=4095 => Outcomes::FAILED.difference(Outcomes::INTERRUPTED),
+            E2BIG => Outcomes::TOO_BIG,
+            EOVERFLOW => Outcomes::OVERFLOW,
+            1..=4095 => Outcomes::FAILED.difference(Outcomes::INTERRUPTED | Outcomes::TOO_BIG | Outcomes::OVERFLOW),
             _ => Outcomes::POSITIVE,
         }
     }

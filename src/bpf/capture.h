@@ -8,8 +8,8 @@
 #include "parts.h"
 #include "translate.h"
 
-/* include/uapi/asm-generic/errno-base.h, include/linux/errno.h */
-enum { EINTR = 4, ERESTARTSYS = 512, ERESTART_RESTARTBLOCK = 516 };
+/* include/uapi/asm-generic/errno-base.h and errno.h, include/linux/errno.h */
+enum { EINTR = 4, E2BIG = 7, EOVERFLOW = 75, ERESTARTSYS = 512, ERESTART_RESTARTBLOCK = 516 };
 
 /* Returns an argument by an index that the compiler does not know. */
 static __always_inline u64 argument(struct call *call, u32 arg)
@@ -198,7 +198,8 @@ __noinline u32 due_at_exit(u32 when, s64 ret)
 {
 	if ((ret <= 0 && when & OP_POSITIVE) || (ret >= 0 && when & OP_NOT_DONE))
 		return 0;
-	if (ret >= 0 || when & OP_FAILED)
+	int is_too_small = ret == -E2BIG || ret == -EOVERFLOW;
+	if (ret >= 0 || when & OP_FAILED || (is_too_small && when & OP_TOO_SMALL))
 		return when & OP_AT_EXIT;
 	int interrupted = ret == -EINTR || (ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK);
 

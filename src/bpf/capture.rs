@@ -28,7 +28,7 @@ pub(super) const ELEMENTS_MAX: u32 = memory::ELEMENTS_MAX as u32;
 /// `NO_ARG`
 const NO_ARG: u8 = 6;
 
-/// `OP_AT_ENTRY` to `OP_NOT_DONE`.
+/// `OP_AT_ENTRY` to `OP_TOO_SMALL`.
 const AT_ENTRY: u8 = 1;
 const AT_EXIT: u8 = 2;
 const INTERRUPTED: u8 = 4;
@@ -36,6 +36,7 @@ const COUNT_32: u8 = 8;
 const FAILED: u8 = 16;
 const POSITIVE: u8 = 32;
 const NOT_DONE: u8 = 64;
+const TOO_SMALL: u8 = 128;
 
 /// `enum op_kind`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -321,6 +322,7 @@ fn when(arg: &Arg) -> u8 {
 fn written(outcomes: Outcomes) -> u8 {
     let failed = match outcomes {
         _ if outcomes.contains(Outcomes::FAILED) => FAILED,
+        _ if outcomes.intersects(Outcomes::TOO_BIG | Outcomes::OVERFLOW) => TOO_SMALL,
         _ if outcomes.contains(Outcomes::INTERRUPTED) => INTERRUPTED,
         _ => 0,
     };

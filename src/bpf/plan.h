@@ -158,6 +158,8 @@ enum {
 	OP_POSITIVE = 32,
 	/* At exit not if the call succeeded. */
 	OP_NOT_DONE = 64,
+	/* At exit also if the call failed with E2BIG or EOVERFLOW. */
+	OP_TOO_SMALL = 128,
 };
 
 /* Whether the call uses the argument at all: a test of the lower half of another argument. */

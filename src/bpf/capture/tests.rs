@@ -45,8 +45,8 @@ fn sizes_are_those_that_the_kernel_reads_or_writes() {
     assert_eq!(of("set_mempolicy"), [op(1, OpKind::Nodes, AT_ENTRY, CountSource::Arg(2), 8, 4096)]);
     assert_eq!(of("msgsnd"), [op(1, OpKind::Tail, AT_ENTRY, CountSource::Arg(2), 8, 40)]);
     assert_eq!(of("msgrcv"), [Op { room: 2, ..op(1, OpKind::Tail, AT_EXIT, CountSource::Return, 8, 40) }]);
-    assert_eq!(of("name_to_handle_at")[1], op(2, OpKind::Tail, AT_ENTRY | AT_EXIT, CountSource::At(2), 8, 4096));
-    assert_eq!(of("sched_setattr"), [op(1, OpKind::Bytes, AT_ENTRY | AT_EXIT | FAILED, CountSource::At(1), 1, 56)]);
+    assert_eq!(of("name_to_handle_at")[1], op(2, OpKind::Tail, AT_ENTRY | AT_EXIT | TOO_SMALL, CountSource::At(2), 8, 4096));
+    assert_eq!(of("sched_setattr"), [op(1, OpKind::Bytes, AT_ENTRY | AT_EXIT | NOT_DONE | TOO_SMALL, CountSource::At(1), 1, 56)]);
     assert_eq!(of("openat2")[1], op(2, OpKind::Bytes, AT_ENTRY, CountSource::Arg(3), 1, SIZED_MAX));
     assert_eq!(of("perf_event_open"), [], "the tables have no layout of its struct");
     let words = |name, abi| capture(name, abi, None).ops[0].size;

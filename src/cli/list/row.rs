@@ -124,6 +124,8 @@ pub fn outcome_names(outcomes: Outcomes) -> Vec<&'static str> {
         (Outcomes::POSITIVE, "positive"),
         (Outcomes::FAILED, "failed"),
         (Outcomes::INTERRUPTED, "interrupted"),
+        (Outcomes::TOO_BIG, "E2BIG"),
+        (Outcomes::OVERFLOW, "EOVERFLOW"),
     ];
     let mut left = outcomes;
     let mut names = Vec::new();
