@@ -267,7 +267,7 @@ __noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u32
 	return 0;
 }
 
-/* Copies a pointer to `at`. Returns 1 if it is not null, 0 if it is, -1 if it cannot be read. */
+/* Copies a pointer to `at`. Returns 1 if it is not null, 0 if it is, -1 if it cannot be read, and is null in the copy. */
 __noinline int copy_pointer(struct scratch *scratch, u64 at, u64 address, u32 word)
 {
 	u64 pointer = 0;
@@ -275,18 +275,17 @@ __noinline int copy_pointer(struct scratch *scratch, u64 at, u64 address, u32 wo
 	barrier_var(at);
 	if (!scratch || at > sizeof(scratch->payload) - 8)
 		return 0;
-	if (bpf_probe_read_user(&pointer, word == 8 ? 8 : 4, (void *)address))
-		return -1;
+	int failed = bpf_probe_read_user(&pointer, word == 8 ? 8 : 4, (void *)address) != 0;
 	if (word == 8)
 		*(u64 *)(scratch->payload + at) = pointer;
 	else
 		*(u32 *)(scratch->payload + at) = pointer;
-	return pointer != 0;
+	return failed ? -1 : pointer != 0;
 }
 
 /*
  * Copies a block of pointers, or those up to a null pointer. Returns their number, including the null pointer; or
- * POINTERS_BLOCK + 1 if there is none in the block; or -1.
+ * POINTERS_BLOCK + 1 if there is none in the block; or, if a pointer cannot be read, -1 less the number before it.
  */
 __noinline int copy_block(struct scratch *scratch, u64 at, u64 address, u32 word)
 {
@@ -295,7 +294,7 @@ __noinline int copy_block(struct scratch *scratch, u64 at, u64 address, u32 word
 	for (u32 i = 0; i < POINTERS_BLOCK; i++) {
 		int more = copy_pointer(scratch, at + i * word, address + i * word, word);
 		if (more < 0)
-			return -1;
+			return -1 - (int)i;
 		if (!more)
 			return i + 1;
 	}
@@ -316,8 +315,14 @@ __noinline int copy_pointers(struct scratch *scratch, u64 address, u32 tag)
 		return add_empty(scratch, address, 0, plain, PIECE_CUT);
 	for (u32 i = 0; i < POINTERS_MAX / POINTERS_BLOCK && more; i++) {
 		int copied = copy_block(scratch, at + sizeof(struct piece) + length, address + length, word);
-		if (copied < 0)
-			return -1;
+		if (copied < 0) {
+			u32 readable = -1 - copied;
+			/* At entry the page may not have been touched yet. At exit, these pointers are all that there are. */
+			if ((tag >> 8 & 0xff) == WHEN_ENTRY || readable > POINTERS_BLOCK || !(length + readable))
+				return -1;
+			length += readable * word;
+			break;
+		}
 		more = copied > POINTERS_BLOCK;
 		length += (more ? POINTERS_BLOCK : copied) * word;
 	}

@@ -150,8 +150,16 @@ __noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 
 	if (room > PIECE_MAX)
 		room = PIECE_MAX;
 	s64 read = bpf_probe_read_user_str(piece + 1, room, (void *)address);
-	if (read <= 0)
-		return -1;
+	if (read <= 0) {
+		/* The bytes up to the limit may be all that there are, and all that the kernel reads. */
+		u64 length = room - 1;
+		barrier_var(length);
+		if (!length || length >= PIECE_MAX || bpf_probe_read_user(piece + 1, length, (void *)address))
+			return -1;
+		describe(piece, address, length + 1, length, tag, PIECE_CUT);
+		scratch->call.payload = at + sizeof(struct piece) + ((length + 7) & ~7ULL);
+		return 0;
+	}
 	/* If the buffer is full, the last byte tells whether the string continues. */
 	u8 last = 0;
 	if (read == room && bpf_probe_read_user(&last, 1, (void *)(address + read - 1)))

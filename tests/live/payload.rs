@@ -123,17 +123,17 @@ fn counted(from: usize, bytes: usize) -> String {
 #[test]
 fn long_data_is_complete_up_to_the_limit() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
-    let selection = "write,writev,memfd_create,read";
+    let selection = "write,writev,finit_module,read";
     let (trace, calls) = scene(&machine, "large", selection, &["--string-limit", "65536"]);
     let iovec: Vec<String> = (0..10).map(|i| format!("{{.iov_base: \"{}\", .iov_len: 10000}}", counted(i * 10_000, 10_000))).collect();
     assert!(calls.contains(&format!("write(fd: -1, buf: \"{}\", count: 65536)", counted(0, 65_536))), "{calls:.300?}");
     assert!(calls.contains(&format!("writev(fd: -1, vec: [{}], vlen: 10)", iovec.join(", "))), "{calls:.300?}");
-    assert!(calls.contains(&format!("memfd_create(uname: \"{}\")", counted(0, 30_000))), "{calls:.300?}");
+    assert!(calls.contains(&format!("finit_module(fd: -1, uargs: \"{}\")", counted(0, 30_000))), "{calls:.300?}");
     assert!(calls.contains(&format!("read(fd: 3</dev/zero>, buf: \"{}\", count: 50000)", "\\x00".repeat(50_000))), "{calls:.300?}");
     assert!(!trace.stderr.contains("is cut"), "{}", trace.stderr);
     let (_, calls) = scene(&machine, "large", selection, &["--string-limit", "5000"]);
     assert!(calls.contains(&format!("write(fd: -1, buf: \"{}\"..., count: 65536)", counted(0, 5000))), "{calls:.300?}");
-    assert!(calls.contains(&format!("memfd_create(uname: \"{}\"...)", counted(0, 5000))), "{calls:.300?}");
+    assert!(calls.contains(&format!("finit_module(fd: -1, uargs: \"{}\"...)", counted(0, 5000))), "{calls:.300?}");
 }
 
 /// Deferred copies that find no room shorten the data of their call; the call itself is printed or counted as lost.

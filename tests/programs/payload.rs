@@ -140,7 +140,7 @@ fn large() {
     unsafe {
         libc::syscall(libc::SYS_write, -1, text.as_ptr(), 65_536);
         libc::syscall(libc::SYS_writev, -1, iovec.as_ptr(), iovec.len());
-        libc::syscall(libc::SYS_memfd_create, string.as_ptr(), 0);
+        libc::syscall(libc::SYS_finit_module, -1, string.as_ptr(), 0);
         libc::syscall(libc::SYS_read, std::os::fd::AsRawFd::as_raw_fd(&file), zeros.as_mut_ptr(), zeros.len());
     }
 }

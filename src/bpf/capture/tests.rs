@@ -40,6 +40,20 @@ fn rows_become_operations() {
 }
 
 #[test]
+fn strings_are_copied_as_far_as_the_kernel_reads_them() {
+    let limit = |name: &str, choice: Option<u64>, string_limit| {
+        let row = SYSCALLS.iter().find(|row| row.name == name).unwrap();
+        let variant = choice.map(|value| row.variants.iter().find(|variant| variant.values.contains(&value)).unwrap());
+        let signature = variant.map_or(row.signature(), Variant::signature);
+        let builder = CaptureBuilder { abi: Abi::X86_64, string_limit, links: &mut Links::default() }.capture(signature);
+        builder.ops.iter().find(|op| op.kind == OpKind::String).map(|op| op.limit)
+    };
+    let set_name = Some(libc::PR_SET_NAME as u64);
+    assert_eq!([limit("prctl", set_name, 1000), limit("memfd_create", None, 1000), limit("reboot", None, 1000)], [15, 249, 255].map(Some));
+    assert_eq!(limit("reboot", None, 32), Some(32));
+}
+
+#[test]
 fn sizes_are_those_that_the_kernel_reads_or_writes() {
     assert_eq!(of("mincore"), [op(2, OpKind::Pages, AT_EXIT, CountSource::Arg(1), 1, 32)]);
     assert_eq!(of("set_mempolicy"), [op(1, OpKind::Nodes, AT_ENTRY, CountSource::Arg(2), 8, 4096)]);
