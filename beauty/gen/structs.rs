@@ -9,7 +9,8 @@ use super::syscalls::ArgumentRow;
 pub const ABI_WORDS: [&str; 4] = ["x86_64", "i386", "x32", "aarch64"];
 
 /// The units of lengths other than bytes: the words of `count=`, and the variants of `row::LengthUnit`.
-const COUNTED: [(&str, &str); 5] = [("bits", "Bits"), ("nodes", "Nodes"), ("pages", "Pages"), ("tail", "Tail"), ("entries", "Entries")];
+const COUNTED: [(&str, &str); 6] =
+    [("bits", "Bits"), ("nodes", "Nodes"), ("files", "Files"), ("pages", "Pages"), ("tail", "Tail"), ("entries", "Entries")];
 
 /// Structs that the BPF programs copy with code of their own: the words of `copy=`, and the variants of
 /// `row::CopyMethod`.

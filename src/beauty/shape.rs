@@ -79,6 +79,9 @@ pub enum LengthUnit {
     Bytes,
     /// Bits; the kernel copies whole words (`long`).
     Bits,
+    /// Bits of descriptors; the kernel copies whole words, and ignores bits for which the caller's table of descriptors
+    /// has no room.
+    Files,
     /// The number of bits plus one, as the kernel counts memory nodes; it copies whole words.
     Nodes,
     /// Bytes of the memory range that the call is about; the struct has one byte for each page.
@@ -114,7 +117,7 @@ impl Struct {
         let word_bits = if abi == Abi::I386 { 32 } else { 64 };
         match self.counted {
             LengthUnit::Bytes | LengthUnit::Entries => count,
-            LengthUnit::Bits => count.div_ceil(word_bits).saturating_mul(word_bits / 8),
+            LengthUnit::Bits | LengthUnit::Files => count.div_ceil(word_bits).saturating_mul(word_bits / 8),
             LengthUnit::Nodes => count.saturating_sub(1).div_ceil(word_bits).saturating_mul(word_bits / 8),
             LengthUnit::Pages => count.div_ceil(PAGE_BYTES),
             LengthUnit::Tail => count.saturating_add(u64::from(self.sizes[abi as usize])),

@@ -81,6 +81,17 @@ static __always_inline u64 product(u64 count, u64 size)
 	return count >> 32 ? count : count * size;
 }
 
+/* Returns the number of files for which the caller's table of descriptors has room. */
+__noinline u32 files_max(void)
+{
+	const void *files = MEMBER(task_struct, bpf_get_current_task_btf(), files);
+
+	if (!files)
+		return 0;
+	const void *table = MEMBER(files_struct, files, fdt);
+	return table ? MEMBER(fdtable, table, max_fds) : 0;
+}
+
 /* Returns the number of bytes of an operation whose memory contains no pointers. */
 static __always_inline u64 bytes_of(struct scratch *scratch, const volatile struct op *op, u64 count, u32 when)
 {
@@ -89,6 +100,7 @@ static __always_inline u64 bytes_of(struct scratch *scratch, const volatile stru
 	switch (op->kind) {
 	case OP_NODES:
 		count -= count != 0;
+	case OP_FILES:
 	case OP_BITS:
 		return ((count + 7) / 8 + size - 1) & ~(size - 1);
 	case OP_TAIL:
@@ -119,6 +131,14 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 	if (kind == OP_STRING)
 		return copy_string(scratch, address, limit, tag);
 	u64 count = count_of(scratch, op, when);
+	if (kind == OP_FILES) {
+		u32 most = files_max();
+		/* The kernel reads no set if the number, an int, is negative. */
+		if ((s32)count < 0)
+			return 0;
+		if (count > most)
+			count = most;
+	}
 	if (kind <= OP_COMMAND) {
 		/* Nearly all operations are OP_BYTES. */
 		u64 wanted = kind == OP_BYTES ? product(count, op->size) : bytes_of(scratch, op, count, when);

@@ -48,6 +48,8 @@ enum OpKind {
     Bits,
     /// The same with one bit less.
     Nodes,
+    /// A bit mask of descriptors, which ends where the caller's table of descriptors does.
+    Files,
     /// A fixed part followed by a counted number of bytes.
     Tail,
     /// One byte for each page.
@@ -272,8 +274,12 @@ impl CaptureBuilder<'_> {
                 }
                 LengthUnit::Bytes | LengthUnit::Entries => {}
                 // The kernel uses words of 64 bits for x32 too.
-                LengthUnit::Bits | LengthUnit::Nodes => {
-                    op.kind = if of.counted == LengthUnit::Bits { OpKind::Bits } else { OpKind::Nodes };
+                LengthUnit::Bits | LengthUnit::Nodes | LengthUnit::Files => {
+                    op.kind = match of.counted {
+                        LengthUnit::Nodes => OpKind::Nodes,
+                        LengthUnit::Files => OpKind::Files,
+                        _ => OpKind::Bits,
+                    };
                     (op.size, op.limit) = (if self.abi == Abi::I386 { 4 } else { 8 }, PIECE_MAX);
                 }
                 LengthUnit::Tail => (op.kind, op.size, op.limit) = (OpKind::Tail, size as u16, size + self.string_limit()),

@@ -98,11 +98,12 @@ const FILTER_OPS: [&str; 12] = [
     "FILTER_BEGINS_OTHERWISE",
 ];
 
-const OP_KINDS: [&str; 12] = [
+const OP_KINDS: [&str; 13] = [
     "OP_STRING",
     "OP_BYTES",
     "OP_BITS",
     "OP_NODES",
+    "OP_FILES",
     "OP_TAIL",
     "OP_PAGES",
     "OP_COMMAND",

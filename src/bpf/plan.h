@@ -115,6 +115,8 @@ enum op_kind {
 	OP_BITS,
 	/* A node mask, of which the kernel reads one bit less than the call says (mm/mempolicy.c). */
 	OP_NODES,
+	/* A mask of descriptors, of which the kernel reads only those for which the caller's table has room. */
+	OP_FILES,
 	/* `size` bytes followed by `count` more. At entry, only the `size` bytes if the call overwrites the rest. */
 	OP_TAIL,
 	/* One byte for each page of `count` bytes. */

@@ -30,7 +30,7 @@ fn rows_become_operations() {
         of("newfstatat"),
         [op(1, OpKind::String, AT_ENTRY, CountSource::One, 1, 4096), op(2, OpKind::Bytes, AT_EXIT, CountSource::One, 144, 144)]
     );
-    assert_eq!(of("select")[0], op(1, OpKind::Bits, AT_ENTRY | AT_EXIT | COUNT_32, CountSource::Arg(0), 8, 4096));
+    assert_eq!(of("select")[0], op(1, OpKind::Files, AT_ENTRY | AT_EXIT | COUNT_32, CountSource::Arg(0), 8, 4096));
     let strings = |arg, limit| op(arg, OpKind::Strings, AT_ENTRY, CountSource::One, 8, limit);
     assert_eq!(of("execve"), [op(0, OpKind::String, AT_ENTRY, CountSource::One, 1, 4096), strings(1, 32), strings(2, 0)]);
     assert_eq!(of("writev"), [op(1, OpKind::Iovec, AT_ENTRY, CountSource::Arg(2), 8, 4096)]);

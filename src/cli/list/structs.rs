@@ -30,7 +30,7 @@ pub fn full(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
     writeln!(out, "    bytes     {}", Abi::ALL.map(size).join(", "))?;
     match of.counted {
         LengthUnit::Bytes => {}
-        LengthUnit::Bits => writeln!(out, "    [length]  in bits")?,
+        LengthUnit::Bits | LengthUnit::Files => writeln!(out, "    [length]  in bits")?,
         LengthUnit::Nodes => writeln!(out, "    [length]  in bits, plus one")?,
         LengthUnit::Pages => writeln!(out, "    [length]  in bytes of memory; the array has a byte for each page")?,
         LengthUnit::Tail => writeln!(out, "    [length]  in bytes of the data that follows the struct")?,

@@ -172,7 +172,7 @@ fn brief(list: &'static [BriefMember], members: &'static [StructMember]) -> Vec<
 fn unit(unit: LengthUnit) -> Option<&'static str> {
     match unit {
         LengthUnit::Bytes => None,
-        LengthUnit::Bits => Some("bits"),
+        LengthUnit::Bits | LengthUnit::Files => Some("bits"),
         LengthUnit::Nodes => Some("bits_plus_one"),
         LengthUnit::Pages => Some("bytes_of_pages"),
         LengthUnit::Tail => Some("bytes_after_struct"),
