@@ -61,6 +61,19 @@ pub fn wait_status(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     Value::WaitStatus(WaitStatus::new(args[index] as u32))
 }
 
+/// A number of 32 bits in hexadecimal.
+pub fn hex32(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    Value::Hex(u64::from(args[index] as u32))
+}
+
+/// A signal number of which the kernel reads 64 bits (PR_SET_PDEATHSIG).
+pub fn wide_signal(args: &[u64; 6], index: usize, abi: Abi) -> Value<'static> {
+    match args[index] {
+        number if abi == Abi::I386 || number <= u64::from(u32::MAX) => Value::Signal(number as i32),
+        number => Value::Hex(number),
+    }
+}
+
 /// An IPv4 address, as a number in the machine's byte order.
 pub fn ipv4(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     Value::Ip(Ipv4Addr::from(args[index] as u32).into())
@@ -243,6 +256,14 @@ mod tests {
         for table in IOCTL_CMD.iter().map(|field| field.table) {
             assert!(table.entries.is_sorted_by_key(|entry| entry.value), "{}", table.name);
         }
+    }
+
+    #[test]
+    fn numbers_have_the_width_that_the_kernel_reads() {
+        assert_eq!(decoded(hex32, 0xbad_0000_5305), "0x5305");
+        assert_eq!(decoded(wide_signal, 0xbad_0000_0009), "0xbad00000009");
+        assert_eq!(wide_signal(&[0xbad_0000_0009; 6], 0, Abi::X86_64), Value::Hex(0xbad_0000_0009));
+        assert_eq!(wide_signal(&[9; 6], 0, Abi::X86_64), Value::Signal(9));
     }
 
     #[test]

@@ -225,6 +225,10 @@ mod tests {
         let set_owner = libc::F_SETOWN as u64;
         assert_eq!(numbers("fcntl", Abi::X86_64, [3, set_owner, ONES, 0, 0, 0])[2], -1);
         assert_eq!(numbers("fcntl", Abi::X86_64, [3, 0x7fff, ONES, 0, 0, 0])[2], i128::from(ONES));
+        let dumpable = |abi| numbers("prctl", abi, [libc::PR_SET_DUMPABLE as u64, 0xbad_0000_0001, 0, 0, 0, 0])[1];
+        assert_eq!([Abi::X86_64, Abi::X32, Abi::I386].map(dumpable), [0xbad_0000_0001, 0xbad_0000_0001, 1], "an unsigned long");
+        let wake = numbers("futex", Abi::X86_64, [0, libc::FUTEX_WAKE_BITSET as u64, 1, 0, 0, 0xbad_0000_0003]);
+        assert_eq!(wake[5], 3, "a u32");
         let get_flags = row("fcntl").signature_of(&[3, libc::F_GETFL as u64, 0, 0, 0, 0]);
         assert!(get_flags.word(2, Abi::X86_64).is_none() && !get_flags.uses(2, &[0; 6]));
     }

@@ -9,9 +9,6 @@ const ANY: u8 = 1;
 const NO: u8 = 2;
 const IS: u8 = 3;
 const IS_NOT: u8 = 4;
-const AMONG: u8 = 5;
-/// The bits that `TEST_AMONG` tests.
-const AMONG_BITS: u32 = 0x7f;
 
 /// A test of the programs: its code, the index of the argument, and a mask or a value.
 pub(super) type CodedTest = (u8, u8, u32);
@@ -32,10 +29,6 @@ fn of_test(test: &BitTest) -> Option<CodedTest> {
         Comparison::NoBit => (NO, test.mask),
         Comparison::OneOf([value]) if test.mask == u32::MAX => (IS, *value),
         Comparison::NoneOf([value]) if test.mask == u32::MAX => (IS_NOT, *value),
-        Comparison::OneOf(values) if test.mask == AMONG_BITS => {
-            let bits = values.iter().map(|value| 1u32.checked_shl(*value)).collect::<Option<Vec<u32>>>()?;
-            (AMONG, bits.iter().fold(0, |all, bit| all | bit))
-        }
         Comparison::OneOf(_) | Comparison::NoneOf(_) => return None,
     };
     Some((code, test.arg, mask))
@@ -55,7 +48,6 @@ mod tests {
             NO => low & mask == 0,
             IS => low == mask,
             IS_NOT => low != mask,
-            AMONG => low & 0x7f < 32 && mask >> (low & 0x1f) & 1 == 1,
             _ => true,
         }
     }

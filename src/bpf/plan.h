@@ -173,8 +173,6 @@ enum op_test {
 	/* The value equals the mask, or does not. */
 	TEST_IS,
 	TEST_IS_NOT,
-	/* The lower seven bits of the value are the number of a set bit of the mask. */
-	TEST_AMONG,
 };
 
 struct op {
