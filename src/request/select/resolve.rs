@@ -153,9 +153,13 @@ impl SyscallTable<'_> {
         if let Some(libc) = libc_name(name).filter(|libc| libc.always || missing) {
             let more = self.filtered(|known| libc.syscalls.contains(&known));
             if !more.rows.is_empty() {
+                let alone = match libc.syscalls.contains(&name) {
+                    true => format!("; /^{name}$/ selects only the syscall {name}"),
+                    false => String::new(),
+                };
                 found.rows = more.rows;
                 let names: Vec<&str> = found.rows.iter().map(|row| self.rows[*row].name).collect();
-                found.notice = Some(format!("{name} is traced as {}: {}", names.join(", "), libc.explanation()));
+                found.notice = Some(format!("{name} is traced as {}: {}{alone}", names.join(", "), libc.explanation()));
             }
         }
         if found.rows.is_empty() && found.others.is_empty() { Err(self.unknown(name)) } else { Ok(found) }

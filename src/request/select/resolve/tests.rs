@@ -92,6 +92,11 @@ fn c_library_names_are_mapped_with_a_notice() {
     let notices = resolved(&["pread"], None).unwrap().notices;
     assert_eq!(notices, ["pread is traced as pread64: the C library's pread() uses the syscall pread64"]);
     assert_eq!(names(&["open"]), ["open"]);
+    let told = "stat is traced as newfstatat, stat: the C library's stat() uses the syscall newfstatat or stat; /^stat$/ selects only the \
+                syscall stat";
+    let notice = &resolved(&["stat"], None).unwrap().notices[0];
+    assert_eq!(*notice, told.replace("newfstatat, stat:", &format!("{}:", names(&["stat"]).join(", "))));
+    assert_eq!(names(&["/^stat$/"]), ["stat"]);
 }
 
 #[test]
