@@ -15,6 +15,7 @@ mod contained;
 mod containers;
 mod copies;
 mod descriptors;
+mod edge_values;
 mod edges;
 mod ending;
 mod errors;

@@ -14,6 +14,7 @@ mod burst;
 mod calls;
 mod children;
 mod churn;
+mod edge_values;
 mod execs;
 mod fds;
 mod held;
@@ -54,6 +55,7 @@ workload memory SCENE COUNT DIR            paths and data where they are hard to
 workload names THREADS COUNT DIR           COUNT files that are not there on each of THREADS threads, by names of every kind
 workload payload SCENE                     calls with data that is known, of each kind one
 workload structs DIR                       asks for the status of a file and a device, and reads a directory
+workload edge-values SCENE                 values at the edges of what the kernel reads
 workload sockopts                          sets and gets socket options of every type, with known values
 workload tcp SIZE...                       sends of these sizes over a connection to itself; says between which ports
 workload zoo DIR                           shows one open file of every kind
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         ["names", threads, count, dir] => names::run(number(threads), number(count), dir.as_ref()),
         ["payload", scene] => payload::run(scene),
         ["structs", dir] => structs::run(dir.as_ref()),
+        ["edge-values", scene] => edge_values::run(scene),
         ["sockopts"] => sockopts::run(),
         ["tcp", sizes @ ..] => tcp::send(&sizes.iter().map(|size| number(size)).collect::<Vec<_>>()),
         ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),
