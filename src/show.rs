@@ -53,6 +53,8 @@ pub struct Show {
     pub width: Width,
     /// `--string-limit`: the maximum number of bytes of a string that are printed.
     pub string_limit: usize,
+    /// `--struct-limit`: the maximum number of bytes that are copied of netlink messages and of control messages.
+    pub struct_limit: usize,
     /// `--full`: all members of structs, and up to 32 elements of arrays.
     pub full: bool,
 }

@@ -13,6 +13,7 @@ pub struct Argument {
     pub written: Vec<&'static str>,
     pub traits: Vec<&'static str>,
     pub fd_of: Option<usize>,
+    pub socket: Option<usize>,
     pub length: Length,
     pub used: Option<Condition>,
 }
@@ -63,6 +64,7 @@ fn like(argument: &ArgumentRow, plain: &Argument, row: &SyscallRow, known: &Voca
     let more = plain.traits.iter().filter(|word| !argument.traits.contains(*word) && !is_of_kind(word));
     linked.traits.extend(more);
     linked.fd_of = plain.fd_of;
+    linked.socket = plain.socket;
     Ok(linked)
 }
 
@@ -77,6 +79,11 @@ fn plain_length(plain: &Argument, row: &SyscallRow) -> Result<LengthRow, String>
             LengthRow::Argument(counter.name.clone())
         }
     })
+}
+
+/// Returns the index of the argument with a name.
+fn place(name: Option<&String>, row: &SyscallRow) -> Option<usize> {
+    name.and_then(|name| row.args.iter().position(|other| other.name == *name))
 }
 
 fn link(argument: &ArgumentRow, row: &SyscallRow, known: &Vocabulary) -> Result<Argument, String> {
@@ -95,7 +102,8 @@ fn link(argument: &ArgumentRow, row: &SyscallRow, known: &Vocabulary) -> Result<
         flow: argument.flow,
         written: argument.written.clone(),
         traits: argument.traits.clone(),
-        fd_of: argument.fd_of.as_ref().and_then(|owner| row.args.iter().position(|other| other.name == *owner)),
+        fd_of: place(argument.fd_of.as_ref(), row),
+        socket: place(argument.socket.as_ref(), row),
         length,
         used: None,
     })

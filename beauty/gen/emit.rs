@@ -177,7 +177,8 @@ fn emit_lists<T: PartialEq>(
     Ok(format!("[{}]", names.join(", ")))
 }
 
-fn memory_type(of: &MemoryType) -> String {
+/// Returns the expression of a type.
+pub fn memory_type(of: &MemoryType) -> String {
     match of {
         MemoryType::Number { bytes, signed, big_endian, kind: meaning, length: of } => format!(
             "MemoryType::Number(MemoryNumber {{ bytes: {bytes}, signed: {signed}, big_endian: {big_endian}, kind: ArgumentKind::{}, length: Length::{} }})",
@@ -237,11 +238,11 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
             [] => "Traits::empty()".to_string(),
             [first, more @ ..] => more.iter().fold(format!("Traits::{first}"), |all, more| format!("{all}.union(Traits::{more})")),
         };
-        let (fd_of, length) = (argument.fd_of, length(argument.length));
+        let (fd_of, socket, length) = (argument.fd_of, argument.socket, length(argument.length));
         let used = argument.used.as_ref().map_or("Always".to_string(), condition);
         writeln!(
             out,
-            "    Arg {{ name: {:?}, kind: ArgumentKind::{}, flow: Flow::{flow}, written: {written}, length: Length::{length}, traits: {traits}, fd_of: {fd_of:?}, used: Condition::{used} }},",
+            "    Arg {{ name: {:?}, kind: ArgumentKind::{}, flow: Flow::{flow}, written: {written}, length: Length::{length}, traits: {traits}, fd_of: {fd_of:?}, socket: {socket:?}, used: Condition::{used} }},",
             argument.name,
             kind(&argument.kind)
         )?;

@@ -1,15 +1,18 @@
 //! Generates the text of the tables from the files of `beauty/` and the headers, and collects the faults of all steps.
 
+use super::attributes::{self, Messages};
 use super::brief;
 use super::choice;
 use super::constant::ConstantValue;
 use super::emit::{self, ABIS, EmittedStruct, EmittedTable};
+use super::emit_messages;
 use super::fault::{Fault, Location, parse_rows};
 use super::header::Target;
 use super::kind::{Vocabulary, is_basic};
 use super::layout::{self, StructLayout};
 use super::library::{Library, Load};
 use super::link;
+use super::messages::{self, MessageRows};
 use super::numbers::{self, NumberRow};
 use super::overlay::{self, ArchRow};
 use super::resolve::{self, Overlays, Resolved, Sources, common_prefix};
@@ -50,6 +53,7 @@ pub struct Rows {
     pub syscalls: Vec<SyscallRow>,
     pub tables: Vec<TableRow>,
     pub structs: Vec<StructRow>,
+    pub messages: MessageRows,
     pub numbers: Vec<NumberRow>,
     pub overlays: Overlays,
 }
@@ -67,13 +71,14 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     };
     let layouts = layout::layouts(&rows.structs, &vocabulary, &value, &mut faults);
     let choices = choice::choices(&rows.structs, &layouts, &value, &mut faults);
+    let messages = attributes::messages(&rows.messages, &rows.structs, &vocabulary, &value, &mut faults);
     let calls = link::calls(&rows.syscalls, &rows.numbers, &vocabulary, &value, &mut faults);
     let mut briefs = Vec::new();
     // With faults so far, tables and rows that failed would be reported as missing or unused, too.
     if faults.is_empty() {
         briefs = brief::briefs(&rows.structs, &layouts, &calls, &value, &mut faults);
         link::check_numbers(&rows.numbers, &calls, &mut faults);
-        check_use(&rows, &calls, &layouts, &sized, &mut faults);
+        check_use(&rows, &calls, &layouts, &messages, &sized, &mut faults);
     }
     if !faults.is_empty() {
         faults.sort();
@@ -85,7 +90,8 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     let mut structs: Vec<EmittedStruct> = structs.map(emitted).collect();
     structs.sort_by(|a, b| a.row.name.cmp(&b.row.name));
     // Writing to a String does not fail.
-    let rust = emit::emit(&calls, &tables, &structs, &rows.numbers).unwrap_or_default();
+    let mut rust = emit::emit(&calls, &tables, &structs, &rows.numbers).unwrap_or_default();
+    rust += &emit_messages::emit(&messages).unwrap_or_default();
     Ok(Output { rust, listing: listing(&tables) })
 }
 
@@ -96,6 +102,7 @@ pub fn parse(files: &[(String, String)], faults: &mut Vec<Fault>) -> Rows {
         match parts[..] {
             [.., "syscalls", _] => rows.syscalls.extend(parse_rows(name, text, syscalls::parse, faults).into_iter().flatten()),
             [.., "tables", _] => rows.tables.extend(parse_rows(name, text, tables::parse, faults)),
+            [.., "messages", _] => messages::parse_file(name, text, &mut rows.messages, faults),
             [.., "structs", _] => rows.structs.extend(structs::parse_file(name, text, faults)),
             [.., "arch", "numbers.tbl"] => rows.numbers.extend(parse_rows(name, text, numbers::parse, faults)),
             [.., "arch", abi] => rows.overlays.arch.extend(parse_arch(name, text, abi, faults)),
@@ -276,8 +283,18 @@ fn constant(resolved: &Resolved, name: &str) -> Option<u64> {
     resolved.entries.iter().find(|entry| entry.name == name).map(|entry| entry.value)
 }
 
-fn check_use(rows: &Rows, calls: &[link::Call], layouts: &[StructLayout], sized: &BTreeSet<String>, faults: &mut Vec<Fault>) {
+fn check_use(
+    rows: &Rows,
+    calls: &[link::Call],
+    layouts: &[StructLayout],
+    messages: &Messages,
+    sized: &BTreeSet<String>,
+    faults: &mut Vec<Fault>,
+) {
     let (mut tables, mut structs) = link::named(calls);
+    let (of_messages, headers) = attributes::used(messages);
+    tables.extend(of_messages);
+    structs.extend(headers);
     let (of_fields, nested) = layout::named(layouts);
     tables.extend(of_fields.into_iter().map(str::to_string));
     structs.extend(nested.into_iter().map(str::to_string));

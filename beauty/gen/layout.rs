@@ -203,7 +203,8 @@ fn element_size(of: &Type, abi: usize, structs: &[StructRow], depth: u32) -> Res
     }
 }
 
-fn memory_type(
+/// Returns the type of a field in one ABI. `siblings` are the fields of its struct.
+pub fn memory_type(
     field: &FieldRow,
     abi: usize,
     siblings: &[FieldRow],

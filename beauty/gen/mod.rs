@@ -4,12 +4,14 @@
 //! files: build.rs reads the input and writes the output, and tests pass small examples.
 
 pub mod argument;
+pub mod attributes;
 pub mod brief;
 pub mod choice;
 pub mod condition;
 pub mod constant;
 pub mod ctype;
 pub mod emit;
+pub mod emit_messages;
 pub mod enums;
 pub mod expression;
 pub mod fault;
@@ -23,6 +25,7 @@ pub mod layout;
 pub mod lex;
 pub mod library;
 pub mod link;
+pub mod messages;
 pub mod numbers;
 pub mod overlay;
 pub mod plain;

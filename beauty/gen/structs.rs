@@ -282,7 +282,8 @@ fn fields(words: &[&str], location: &Location) -> Result<Vec<FieldRow>, String> 
     Ok(fields)
 }
 
-fn field_row(name: &str, text: &str, location: &Location) -> Result<FieldRow, String> {
+/// Parses a field's type, and the meaning after a slash.
+pub fn field_row(name: &str, text: &str, location: &Location) -> Result<FieldRow, String> {
     let (of, meaning) = text.split_once('/').map_or((text, None), |(of, meaning)| (of, Some(meaning)));
     let (word, count) = split_array(of)?;
     let meaning = meaning.map(|meaning| ArgumentRow::of_field(name, meaning)).transpose()?;

@@ -34,6 +34,8 @@ pub struct ArgumentRow {
     pub traits: Vec<&'static str>,
     /// The argument that names the process to which this file descriptor belongs.
     pub fd_of: Option<String>,
+    /// The argument that is the socket whose messages the bytes are.
+    pub socket: Option<String>,
     pub length: LengthRow,
     /// The properties that a variant takes from the same argument of the row to which it belongs.
     pub inherited: Inherited,
@@ -213,8 +215,10 @@ impl SyscallRow {
             {
                 return Err(format!("the length of {} is {length}, but {} has no such argument", argument.name, self.name));
             }
-            if let Some(owner) = argument.fd_of.as_ref().filter(|owner| !self.args.iter().any(|other| other.name == **owner)) {
-                return Err(format!("{} has fd_of({owner}), but {} has no such argument", argument.name, self.name));
+            for (word, named) in [("fd_of", &argument.fd_of), ("socket", &argument.socket)] {
+                if let Some(owner) = named.as_ref().filter(|owner| !self.args.iter().any(|other| other.name == **owner)) {
+                    return Err(format!("{} has {word}({owner}), but {} has no such argument", argument.name, self.name));
+                }
             }
             let tested = argument.used.iter().flat_map(ConditionRow::arguments);
             if let Some(tested) = tested.into_iter().find(|tested| !self.args.iter().any(|other| other.name == **tested)) {
@@ -246,6 +250,7 @@ impl ArgumentRow {
             written: vec!["SUCCEEDED"],
             traits: Vec::new(),
             fd_of: None,
+            socket: None,
             length: LengthRow::OfType,
             inherited: Inherited::Nothing,
             used: None,
@@ -275,6 +280,10 @@ impl ArgumentRow {
             }
             ("fd_of", Some(owner)) => {
                 self.fd_of = Some(owner.to_string());
+                return Ok(true);
+            }
+            ("socket", Some(socket)) => {
+                self.socket = Some(socket.to_string());
                 return Ok(true);
             }
             _ => {
@@ -408,6 +417,7 @@ mod tests {
             ("read,write fd:fd -> int", "s.tbl:1: `read,write`: only a variant may name several syscalls"),
             ("read, fd=1", "s.tbl:1: `` is not a valid name of a syscall"),
             ("read a:fd_of(pid) uint -> int", "s.tbl:1: a has fd_of(pid), but read has no such argument"),
+            ("read a:socket(fd) bytes[4] -> int", "s.tbl:1: a has socket(fd), but read has no such argument"),
             ("read buf:out(always) bytes[4] -> int", "s.tbl:1: `out(always)` is not an outcome: use succeeded, positive"),
             ("read buf:out(failed bytes[4] -> int", "s.tbl:1: `out(failed` has no closing parenthesis"),
             ("read buf:out", "s.tbl:1: no kind after `buf:out`"),

@@ -5,7 +5,8 @@
 
 use super::constant::Constants;
 use super::contents::{Contents, contents};
-use super::row::{ArgumentKind, Condition, MemoryNumber, MemoryType, Struct, StructLayout};
+use super::row::{Arg, ArgumentKind, Condition, MemoryNumber, MemoryType, Struct, StructLayout};
+use super::tables::structs;
 use super::value::Value;
 use crate::event::{Abi, File};
 
@@ -48,6 +49,15 @@ impl Target {
             constants: self.constants.and(other.constants),
         }
     }
+}
+
+/// Returns the target of the steps from an argument in the calls of an ABI. Bytes that may be the messages of a socket
+/// have the targets of both.
+pub fn argument_target(arg: &Arg, steps: &[Step], abi: Abi) -> Option<Target> {
+    let own = target(&arg.kind, steps, abi);
+    let is_data = arg.socket.is_some() && matches!(arg.kind, ArgumentKind::Bytes) && !steps.is_empty();
+    let messages = if is_data { in_struct(&structs::NETLINK_MESSAGES, steps, abi) } else { None };
+    own.into_iter().chain(messages).reduce(Target::or)
 }
 
 /// Returns the target of the steps from an argument or a number in memory of this kind, in the calls of an ABI. Returns

@@ -27,6 +27,14 @@ static SIGINFO: [&Struct; 7] = [
 /// The members of every siginfo_t, which the decoder adds.
 static SIGINFO_HEAD: [(&str, ArgumentKind); 3] =
     [("si_signo", ArgumentKind::Signal), ("si_errno", ArgumentKind::Int), ("si_code", ArgumentKind::Int)];
+static CONTROL_MESSAGES: [&Struct; 1] = [&structs::CONTROL_MESSAGE];
+static CONTROL_HEAD: [&Struct; 1] = [&structs::CMSGHDR];
+static CONTROL_DATA: [(&str, ArgumentKind); 1] = [("cmsg_data", ArgumentKind::Bytes)];
+static NETLINK_MESSAGES: [&Struct; 1] = [&structs::NETLINK_MESSAGE];
+static NETLINK_HEAD: [&Struct; 1] = [&structs::NLMSGHDR];
+/// What follows the header depends on the message. Conditions compare it with a number or with text.
+static NETLINK_DATA: [(&str, ArgumentKind); 2] = [("payload", ArgumentKind::Bytes), ("attributes", ArgumentKind::Bytes)];
+static NEXTHOPS: [&Struct; 1] = [&structs::RTNEXTHOP];
 static DIRENTS: [&Struct; 1] = [&structs::DIRENT];
 static DIRENTS64: [&Struct; 1] = [&structs::DIRENT64];
 
@@ -34,7 +42,12 @@ static DIRENTS64: [&Struct; 1] = [&structs::DIRENT64];
 /// because a row says only which function decodes the struct, and not what the function returns.
 pub fn contents(of: &Struct) -> Option<Contents> {
     Some(match of.name {
-        "sun_path" | "in6_addr" | "ioctl_data" => Contents::Text,
+        "sun_path" | "in6_addr" | "ioctl_data" | "net_address" | "interface_address" => Contents::Text,
+        "control_messages" => Contents::Structs(&CONTROL_MESSAGES),
+        "control_message" => Contents::Members(&CONTROL_DATA, &CONTROL_HEAD),
+        "netlink_messages" => Contents::Structs(&NETLINK_MESSAGES),
+        "netlink_message" => Contents::Members(&NETLINK_DATA, &NETLINK_HEAD),
+        "nexthops" => Contents::Structs(&NEXTHOPS),
         "siginfo" => Contents::Members(&SIGINFO_HEAD, &SIGINFO),
         "linux_dirent64" => Contents::Structs(&DIRENTS64),
         "linux_dirent" => Contents::Structs(&DIRENTS),

@@ -6,6 +6,7 @@
 use super::default::is_default;
 use super::lookup;
 use super::memory::{ELEMENTS_MAX, MemoryReader, Moment};
+use super::netlink;
 use super::resolve::{Signature, Word};
 use super::row::{Arg, ArgumentKind, Flow, Length, Return, Syscall};
 use super::scalar::{id, pid, register_constants, scalar};
@@ -240,7 +241,9 @@ impl<'a> Argument<'_, 'a> {
     }
 
     fn values_in_memory(&self, arg: &Arg, address: u64) -> Values<'a> {
-        let reader = |moment| MemoryReader::new(self.decoded.call, self.decoded.context, self.index as u8, moment);
+        let protocol = arg.socket.and_then(|socket| netlink::protocol(self.decoded.call, socket));
+        let reader =
+            |moment| MemoryReader::new(self.decoded.call, self.decoded.context, self.index as u8, moment).of_protocol(protocol);
         let was_copied = |exit| reader(Moment::Exit).was_copied(address, exit);
         let value_at = |moment| self.pointed(reader(moment), arg, address);
         match arg.flow {

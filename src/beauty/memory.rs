@@ -4,6 +4,7 @@
 //! This module reads no process's memory. If the memory behind a pointer was not copied, the value is the address. The
 //! total size of the values of an argument is bounded, whatever the bytes contain.
 
+use super::attribute::NetlinkProtocol;
 use super::decode::Context;
 use super::value::Value;
 use crate::event::{Abi, Call, FdPlace, File, Piece, PieceState, PieceTime};
@@ -90,6 +91,8 @@ pub struct MemoryReader<'a> {
     pub(super) context: Context<'a>,
     arg: u8,
     moment: Moment,
+    /// The protocol of the netlink socket that the bytes in the memory are written to or read from, if it is one.
+    pub(super) protocol: Option<&'static NetlinkProtocol>,
     /// The kernel has not written the memory, so output-only members have arbitrary contents and are omitted.
     pub(super) is_unwritten: bool,
     /// The remaining cost of the argument's values (see [`COST_MAX`]).
@@ -103,6 +106,7 @@ impl<'a> MemoryReader<'a> {
             context,
             arg,
             moment,
+            protocol: None,
             is_unwritten: moment == Moment::Entry,
             left: COST_MAX.saturating_add(context.string_limit),
         }
@@ -111,6 +115,11 @@ impl<'a> MemoryReader<'a> {
     /// Omits output-only members, for memory that the call did not write.
     pub fn without_written(self) -> MemoryReader<'a> {
         MemoryReader { is_unwritten: true, ..self }
+    }
+
+    /// Sets the protocol whose messages the bytes in the memory are.
+    pub fn of_protocol(self, protocol: Option<&'static NetlinkProtocol>) -> MemoryReader<'a> {
+        MemoryReader { protocol, ..self }
     }
 
     pub fn abi(&self) -> Abi {

@@ -1,6 +1,8 @@
 //! Decodes registers and memory of calls to typed values by the tables of `beauty/`, and prints these values.
 
 pub mod access;
+pub mod attribute;
+pub mod attributes;
 pub mod condition;
 pub mod constant;
 mod contents;
@@ -14,6 +16,7 @@ pub mod file;
 pub mod json;
 pub mod lookup;
 pub mod memory;
+pub mod netlink;
 pub mod perf;
 pub mod pointed;
 pub mod resolve;

@@ -1,5 +1,6 @@
 //! Decodes the memory that a pointer points to: text, bytes, numbers, structs, and arrays of them.
 
+use super::decoders;
 use super::memory::{ELEMENTS_MAX, Memory, MemoryReader, load, pointer_size};
 use super::row::{ArgumentKind, LengthUnit, MemoryType, Struct, StructLayout, Traits};
 use super::value::{ArrayValue, Text, Value};
@@ -24,6 +25,9 @@ impl<'a> MemoryReader<'a> {
         match kind {
             ArgumentKind::Path => self.text(memory, usize::MAX, true),
             ArgumentKind::Str => self.text(memory, self.context.string_limit, true),
+            ArgumentKind::Bytes if self.protocol.is_some() && !matches!(memory.state, PieceState::Altered { .. }) => {
+                decoders::netlink_messages(self, memory)
+            }
             ArgumentKind::Bytes => self.text(memory, self.context.string_limit, false),
             ArgumentKind::StrArray => self.strings(memory),
             ArgumentKind::Struct(of) => self.pointed_struct(of, memory),

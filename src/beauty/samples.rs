@@ -25,6 +25,7 @@ pub const fn arg(name: &'static str, kind: ArgumentKind) -> Arg {
         written: Outcomes::SUCCEEDED,
         traits: Traits::empty(),
         fd_of: None,
+        socket: None,
         length: Length::OfType,
         used: Condition::Always,
     }
@@ -230,6 +231,7 @@ pub fn show() -> Show {
         alignment: 70,
         width: crate::show::Width::Any,
         string_limit: 32,
+        struct_limit: 4096,
         full: false,
     }
 }

@@ -1,9 +1,9 @@
 //! Decodes the bytes of a struct to the values of its members, by the rows of `beauty/structs/`.
 
 use super::memory::{Memory, MemoryReader, load};
-use super::row::{ArgumentKind, BriefMember, Condition, Flow, Length, MemoryNumber, MemoryType, Shown, Struct, StructLayout, StructMember};
+use super::row::{ArgumentKind, BriefMember, Condition, Flow, Length, LengthUnit, MemoryNumber, MemoryType, Shown, Struct, StructLayout, StructMember};
 use super::scalar::{memory_constants, scalar};
-use super::value::{StructValue, Text, Value};
+use super::value::{ArrayValue, StructValue, Text, Value};
 use std::borrow::Cow;
 
 /// The names and values of a struct's members, in the order of their offsets.
@@ -125,12 +125,23 @@ impl<'a> MemoryReader<'a> {
 
     #[inline]
     fn number(&mut self, number: &'static MemoryNumber, memory: Memory<'a>, length: Option<u64>) -> Option<Value<'a>> {
-        let bytes = memory.bytes.get(..usize::from(number.bytes))?;
-        let raw = load(bytes, number.signed, number.big_endian)?;
+        self.number_of(number, memory.bytes.get(..usize::from(number.bytes))?, number.big_endian, length)
+    }
+
+    /// Decodes a number that is as wide as the memory, whatever the width of its row. Returns `None` if the memory is
+    /// not as long as a number, or was not copied completely.
+    pub(super) fn any_width(&mut self, number: &'static MemoryNumber, memory: Memory<'a>, big_endian: bool) -> Option<Value<'a>> {
+        let is_number = memory.wanted == memory.bytes.len() as u64 && matches!(memory.wanted, 1 | 2 | 4 | 8);
+        self.number_of(number, memory.bytes, number.big_endian || big_endian, None).filter(|_| is_number)
+    }
+
+    #[inline]
+    fn number_of(&mut self, number: &'static MemoryNumber, bytes: &[u8], big_endian: bool, length: Option<u64>) -> Option<Value<'a>> {
+        let raw = load(bytes, number.signed, big_endian)?;
         match number.kind {
-            ArgumentKind::Table(table) => return Some(memory_constants(table, load(bytes, false, number.big_endian)?, self.abi())),
+            ArgumentKind::Table(table) => return Some(memory_constants(table, load(bytes, false, big_endian)?, self.abi())),
             ArgumentKind::Mode => return Some(Value::Octal(raw)),
-            ArgumentKind::Fd if number.bytes == 4 => return Some(Value::Fd { fd: raw as i32, file: self.file(raw as i32) }),
+            ArgumentKind::Fd if bytes.len() == 4 => return Some(Value::Fd { fd: raw as i32, file: self.file(raw as i32) }),
             _ if is_narrow(&number.kind) && i32::try_from(raw as i64).is_err() && u32::try_from(raw).is_err() => {
                 return Some(Value::Hex(raw));
             }
@@ -140,6 +151,9 @@ impl<'a> MemoryReader<'a> {
             return Some(value);
         }
         Some(match (self.pointed(&number.kind, raw, length), number.kind) {
+            (Value::Unread(address @ 1..), ArgumentKind::Struct(of)) if length == Some(0) && of.counted == LengthUnit::Entries => {
+                Value::Array(ArrayValue { address, ..ArrayValue::default() })
+            }
             // The length is 0, so there was nothing to copy.
             (Value::Unread(address @ 1..), ArgumentKind::Bytes) if length == Some(0) => {
                 Value::Str(Text { bytes: Cow::Borrowed(b""), address, wanted: Some(0), ..Text::default() })
@@ -150,7 +164,7 @@ impl<'a> MemoryReader<'a> {
 }
 
 /// Returns the struct that a member of this struct selects, if there is one.
-fn chosen(of: &'static Struct, memory: Memory, abi: usize) -> Option<&'static Struct> {
+pub(super) fn chosen(of: &'static Struct, memory: Memory, abi: usize) -> Option<&'static Struct> {
     let (Some(choice), StructLayout::Members(layouts)) = (&of.choice, &of.layout) else { return None };
     let value = number_of(layouts[abi].get(usize::from(choice.member))?, memory)?;
     choice.structs.iter().find(|(known, _)| *known == value).map(|(_, of)| *of)

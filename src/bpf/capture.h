@@ -126,7 +126,7 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 
 	if (!address || (op->test && !is_used(&scratch->call, op)))
 		return 0;
-	u32 kind = op->kind, limit = op->limit;
+	u32 kind = op->kind, limit = op->limit == LIMIT_OF_SOCKET ? scratch->data_limit : op->limit;
 
 	if (kind == OP_STRING)
 		return copy_string(scratch, address, limit, tag);
@@ -168,6 +168,17 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 	return 0;
 }
 
+/* Adds the files of the descriptors that were found in control messages, which are in the memory of argument 1. */
+__noinline int add_passed_files(struct scratch *scratch, u32 when)
+{
+	if (!scratch)
+		return 0;
+	for (u32 i = 0; i < PASSED_MAX && i < scratch->passed_count; i++)
+		add_file(scratch, scratch->passed[i], TAG(ARG_FILE | ARG_INSIDE | 1, when));
+	scratch->passed_count = 0;
+	return 0;
+}
+
 /* Copies what is read before the kernel executes the call. */
 __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 {
@@ -176,9 +187,15 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 	if (!scratch)
 		return 0;
 	u32 fds = plan->fds;
+	scratch->walk.kind = FILE_ROOTED;
 	for (u32 i = 0; i < 6; i++)
 		if (fds & 1 << i)
 			add_file(scratch, scratch->call.args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
+	/* Calls that read or write the data of a socket have no other descriptor. */
+	scratch->data_limit = settings.string_limit;
+	if (scratch->walk.kind == FILE_SOCKET && scratch->walk.socket.family == AF_NETLINK && settings.struct_limit > settings.string_limit)
+		scratch->data_limit = settings.struct_limit;
+	scratch->passed_count = 0;
 	if (plan->indirect_fds)
 		add_indirect_files(scratch, plan->indirect_fds);
 	u32 pids = scratch->call.bits & CALL_NESTED << 4 ? plan->pids : 0;
@@ -207,6 +224,8 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 				scratch->room = room;
 		}
 	}
+	if (scratch->passed_count)
+		add_passed_files(scratch, WHEN_ENTRY);
 	return 0;
 }
 
@@ -273,6 +292,8 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 		if (due_at_exit(plan->ops[i].when, scratch->call.ret))
 			operate_at_exit(scratch, place, i, WHEN_EXIT);
 	}
+	if (scratch->passed_count)
+		add_passed_files(scratch, WHEN_EXIT);
 	return 0;
 }
 

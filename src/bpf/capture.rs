@@ -19,14 +19,15 @@ pub(super) const OP_BYTES: usize = 20;
 /// `PIECE_MAX`: the maximum number of bytes of one piece.
 const PIECE_MAX: u32 = 4096;
 /// The maximum number of bytes of a string or buffer, in as many records as they need.
-const STRING_MAX: u32 = 1 << 20;
+pub(super) const STRING_MAX: u32 = 1 << 20;
 /// The limit in bytes for the copy of a struct or a text whose length the call specifies, unless a larger limit
 /// applies. Most of them have the same limit, so that most variants of getsockopt and setsockopt share a plan.
 const SIZED_MAX: u32 = 256;
 /// The maximum number of elements that are copied of an array.
 pub(super) const ELEMENTS_MAX: u32 = memory::ELEMENTS_MAX as u32;
-/// `NO_ARG`
+/// `NO_ARG` and `LIMIT_OF_SOCKET`
 const NO_ARG: u8 = 6;
+const LIMIT_OF_SOCKET: u32 = u32::MAX;
 
 /// `OP_AT_ENTRY` to `OP_TOO_SMALL`.
 const AT_ENTRY: u8 = 1;
@@ -219,6 +220,7 @@ impl CaptureBuilder<'_> {
                 let limit = if let Length::Fixed(bytes) = arg.length { (bytes as u32).saturating_sub(1) } else { u32::MAX };
                 (op.kind, op.count, op.limit) = (OpKind::String, CountSource::One, string_limit.min(limit));
             }
+            ArgumentKind::Bytes if arg.socket.is_some() => (op.size, op.limit) = (fixed(arg.length), LIMIT_OF_SOCKET),
             ArgumentKind::Bytes => (op.size, op.limit) = (fixed(arg.length), string_limit),
             ArgumentKind::StrArray => {
                 let limit = if arg.traits.contains(Traits::COUNTED) { 0 } else { string_limit.max(1) };

@@ -1,6 +1,6 @@
 //! Encodes the settings as constants of the BPF programs, in the layout of `plan.h`.
 
-use super::capture::{Capture, CaptureBuilder, OP_BYTES, Op};
+use super::capture::{Capture, CaptureBuilder, OP_BYTES, Op, STRING_MAX};
 use super::choices::Choices;
 use super::links::Links;
 use super::settings::{NR_COUNT, Seed, Settings, TaskScope};
@@ -72,7 +72,8 @@ impl Settings {
         let choosing = [on as u32, self.failures.into(), user, (!self.filters.is_empty()).into(), cpus];
         let mut bytes: Vec<u8> = words.iter().chain(&choosing).flat_map(|word| word.to_ne_bytes()).collect();
         bytes.extend(self.min_duration.unwrap_or_default().to_ne_bytes());
-        let last = [u32::from(!procfs::is_in_initial_pid_namespace()), self.own_only.is_some().into(), group, 0];
+        let struct_limit = self.struct_limit.min(STRING_MAX as usize) as u32;
+        let last = [u32::from(!procfs::is_in_initial_pid_namespace()), self.own_only.is_some().into(), group, struct_limit];
         bytes.extend(last.iter().flat_map(|word| word.to_ne_bytes()));
         bytes
     }
@@ -287,6 +288,7 @@ mod tests {
             others: Vec::new(),
             unknown,
             string_limit: 32,
+            struct_limit: 4096,
             sums: false,
             ended_tasks_bytes: 0,
             failures: false,

@@ -144,7 +144,7 @@ __noinline s64 copy_element(struct scratch *scratch, u64 start, u32 i, u64 total
 
 	if (length > total)
 		length = total;
-	if (copy_inner(scratch, base, length, settings.string_limit, WITHOUT_WORD(tag)))
+	if (copy_inner(scratch, base, length, scratch->data_limit, WITHOUT_WORD(tag)))
 		return -1;
 	return length & ~(1ULL << 63);
 }
@@ -182,6 +182,64 @@ __noinline int copy_iovec(struct scratch *scratch, u64 address, u64 count, u64 t
 	return 0;
 }
 
+/* Control messages (include/linux/socket.h) of which descriptors are recorded, and how many of them are examined. */
+enum { SOL_SOCKET = 1, SCM_RIGHTS = 1, SCM_PIDFD = 4 };
+#define CONTROL_MAX 8
+
+/* Remembers the descriptor at `address`. Returns 0 if it cannot be read, or if there are too many. */
+__noinline int pass_descriptor(struct scratch *scratch, u64 address)
+{
+	s32 fd;
+
+	if (!scratch || bpf_probe_read_user(&fd, sizeof(fd), (void *)address))
+		return 0;
+	u64 place = scratch->passed_count;
+	barrier_var(place);
+	if (place >= PASSED_MAX)
+		return 0;
+	scratch->passed[place] = fd;
+	scratch->passed_count = place + 1;
+	return 1;
+}
+
+/*
+ * Remembers the descriptors in the control message at `address`, after which the memory has `left` bytes. Returns the
+ * distance to the next message, or 0 if this is the last one.
+ */
+__noinline u64 pass_message(struct scratch *scratch, u64 address, u64 left, u32 word)
+{
+	u64 length = 0;
+	u32 kind[2];
+	u32 head = word + sizeof(kind);
+
+	if (!scratch || left < head || bpf_probe_read_user(&length, word == 8 ? 8 : 4, (void *)address))
+		return 0;
+	if (length < head || length > left || bpf_probe_read_user(kind, sizeof(kind), (void *)(address + word)))
+		return 0;
+	if (kind[0] == SOL_SOCKET && (kind[1] == SCM_RIGHTS || kind[1] == SCM_PIDFD))
+		for (u32 i = 0; i < PASSED_MAX && head + 4 * (i + 1) <= length; i++)
+			if (!pass_descriptor(scratch, address + head + 4 * i))
+				break;
+	return (length + word - 1) & ~((u64)word - 1);
+}
+
+/* Copies control messages, and remembers the descriptors in them. */
+__noinline int copy_control(struct scratch *scratch, u64 address, u64 length, u32 tag)
+{
+	if (!scratch || !address || !length)
+		return 0;
+	if (copy_inner(scratch, address, length, settings.struct_limit, WITHOUT_WORD(tag)))
+		return -1;
+	u64 at = 0;
+	for (u32 i = 0; i < CONTROL_MAX && at < length; i++) {
+		u64 distance = pass_message(scratch, address + at, length - at, WORD_OF(tag));
+		if (!distance)
+			break;
+		at += distance;
+	}
+	return 0;
+}
+
 /*
  * Copies a struct msghdr and, if `total` is not 0, the memory that it points to: the address, at most `total` bytes of
  * data, and control messages.
@@ -209,7 +267,7 @@ __noinline int copy_msghdr(struct scratch *scratch, u64 address, u64 total, u32 
 		name_length = scratch->room;
 	if (copy_inner(scratch, word_at(scratch, start, 0, word), name_length, 128, plain) ||
 	    copy_iovec(scratch, word_at(scratch, start, 2, word), word_at(scratch, start, 3, word), total, tag) ||
-	    copy_inner(scratch, word_at(scratch, start, 4, word), word_at(scratch, start, 5, word), PIECE_MAX, plain)) {
+	    copy_control(scratch, word_at(scratch, start, 4, word), word_at(scratch, start, 5, word), tag)) {
 		scratch->call.payload = start;
 		return -1;
 	}

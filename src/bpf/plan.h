@@ -84,7 +84,8 @@ struct settings {
 	 */
 	u32 own_only;
 	u32 group;
-	u32 unused;
+	/* The maximum number of bytes that are copied of netlink messages and of control messages. */
+	u32 struct_limit;
 };
 
 enum {
@@ -196,6 +197,8 @@ struct op {
 };
 
 #define NO_ARG 6
+/* The limit of bytes that are the data of a socket: it depends on the socket. */
+#define LIMIT_OF_SOCKET 0xffffffff
 
 /* File descriptors that are not plain arguments. */
 enum indirect_fds {

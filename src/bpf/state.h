@@ -21,6 +21,9 @@
 /* The maximum number of messages of an array that are followed. */
 #define MESSAGES_MAX 8
 
+/* The maximum number of descriptors in control messages whose files are recorded. */
+#define PASSED_MAX 16
+
 /* The values of struct task's mode. */
 enum mode {
 	MODE_UNKNOWN,
@@ -152,9 +155,14 @@ struct scratch {
 	 */
 	u32 unread;
 	u32 unread_tag;
+	/* The maximum number of bytes that are copied of the data of a socket. */
+	u32 data_limit;
+	/* The descriptors in the control messages that were copied. */
+	s32 passed[PASSED_MAX];
+	u32 passed_count;
 	u32 unused;
 	struct call call;
-	u8 payload[SCRATCH_BYTES - FILES_MAX * sizeof(struct known_file) - sizeof(struct walk) - sizeof(struct call) - 32 - 4 * MESSAGES_MAX];
+	u8 payload[SCRATCH_BYTES - FILES_MAX * sizeof(struct known_file) - sizeof(struct walk) - sizeof(struct call) - 40 - 4 * (MESSAGES_MAX + PASSED_MAX)];
 };
 
 _Static_assert(sizeof(struct scratch) == SCRATCH_BYTES, "no padding");

@@ -329,6 +329,9 @@ pub struct LinesArgs {
     /// Print at most N bytes of a string [default: 32]
     #[arg(long, value_name = "N")]
     pub string_limit: Option<usize>,
+    /// Copy at most N bytes of netlink messages and of control messages, which have to be decoded [default: 4096]
+    #[arg(long, value_name = "N")]
+    pub struct_limit: Option<usize>,
 }
 
 #[derive(Debug, Args)]

@@ -26,6 +26,7 @@ pub struct Config {
     pub signals: Option<bool>,
     pub fd_paths: Option<bool>,
     pub string_limit: Option<usize>,
+    pub struct_limit: Option<usize>,
     pub time_format: Option<TimeArg>,
     pub summary_mode: Option<SummaryArg>,
     pub max_summary: Option<u64>,
@@ -35,7 +36,7 @@ pub struct Config {
 }
 
 /// All keys. The first nine are perf's own.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "show_arg_names",
     "show_duration",
     "show_timestamp",
@@ -50,6 +51,7 @@ const KEYS: [&str; 19] = [
     "signals",
     "fd_paths",
     "string_limit",
+    "struct_limit",
     "time_format",
     "summary_mode",
     "max_summary",
@@ -130,6 +132,7 @@ impl Config {
             "fd_paths" => self.fd_paths = switch()?,
             "args_alignment" => self.args_alignment = count()?,
             "string_limit" => self.string_limit = count()?,
+            "struct_limit" => self.struct_limit = count()?,
             "max_summary" => self.max_summary = count()?.map(|n: usize| n as u64),
             "time_format" => self.time_format = Some(choice(value).map_err(wrong)?),
             "summary_mode" => self.summary_mode = Some(choice(value).map_err(wrong)?),

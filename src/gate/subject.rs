@@ -102,7 +102,7 @@ impl CallScope {
     /// Returns the target of a name that begins with an argument's name, for all variants of the row together.
     fn target(&self, name: &Name) -> Option<Target> {
         let steps = name.steps();
-        self.arguments(name.head()).filter_map(|(_, arg)| access::target(&arg.kind, &steps, self.abi)).reduce(Target::or)
+        self.arguments(name.head()).filter_map(|(_, arg)| access::argument_target(arg, &steps, self.abi)).reduce(Target::or)
     }
 
     /// Returns the constants that the name accepts, whichever variant of its row a call has.

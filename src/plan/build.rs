@@ -287,6 +287,7 @@ impl PlanInputs<'_> {
             others: self.selection.others.clone(),
             unknown: self.selection.unknown,
             string_limit: show.string_limit,
+            struct_limit: show.struct_limit,
             sums,
             ended_tasks_bytes: buffers.ended_tasks.unwrap_or_default(),
             stacks,

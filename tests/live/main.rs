@@ -66,6 +66,8 @@ mod schema;
 mod selection;
 mod signals;
 #[cfg(feature = "bpf")]
+mod socket_messages;
+#[cfg(feature = "bpf")]
 mod sockopts;
 mod spans;
 mod stacks;

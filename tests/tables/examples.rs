@@ -100,9 +100,9 @@ fn the_rust_text_contains_rows_numbers_and_names() {
     let rust = run(&[]).expect("good").rust;
     for part in [
         "Syscall { name: \"open\", event: \"open\", numbers: [Some(2), Some(5), Some(2), None], args: &[",
-        "Arg { name: \"flags\", kind: ArgumentKind::Table(&constants::OPEN_FLAGS), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
+        "Arg { name: \"flags\", kind: ArgumentKind::Table(&constants::OPEN_FLAGS), flow: Flow::In, written: Outcomes::SUCCEEDED, length: Length::OfType, traits: Traits::empty(), fd_of: None, socket: None, used: Condition::Always },",
         "used: Condition::If { text: \"flags&8|__SYNC\", any: &[BitTest { arg: 1, mask: 0x28, comparison: Comparison::SomeBit }] } },",
-        "Arg { name: \"buf\", kind: ArgumentKind::Bytes, flow: Flow::Out, written: Outcomes::SUCCEEDED, length: Length::Ret, traits: Traits::empty(), fd_of: None, used: Condition::Always },",
+        "Arg { name: \"buf\", kind: ArgumentKind::Bytes, flow: Flow::Out, written: Outcomes::SUCCEEDED, length: Length::Ret, traits: Traits::empty(), fd_of: None, socket: None, used: Condition::Always },",
         "returns: Return::Fd, groups: Groups::FILE, does: Special::Plain, variants: &[",
         "&[1, 65535, 0],",
         "(Abi::I386, 9, \"old\"),",
@@ -146,7 +146,7 @@ fn several_arguments_select_a_variant_of_a_variant() {
     assert_eq!(selectors("get"), [level, name, other]);
     assert_eq!(selectors("set"), [level, name, length, other]);
     let inherited = "Arg { name: \"value\", kind: ArgumentKind::Number { bytes: 4, signed: true }, flow: Flow::Out, written: Outcomes::SUCCEEDED, \
-                     length: Length::Arg(3), traits: Traits::VARIES, fd_of: None, used: Condition::Always },";
+                     length: Length::Arg(3), traits: Traits::VARIES, fd_of: None, socket: None, used: Condition::Always },";
     assert!(of("get").contains(inherited), "{}", of("get"));
     let length = "Arg { name: \"length\", kind: ArgumentKind::Number { bytes: 4, signed: true }, flow: Flow::InOut, \
                   written: Outcomes::SUCCEEDED.union(Outcomes::FAILED),";

@@ -3,13 +3,17 @@
 //! The build script regards every `pub fn` in these files as such a function.
 
 mod command;
+mod control;
 mod entry;
+mod netlink;
 mod set;
 mod siginfo;
 mod socket;
 
 pub use command::ioctl_data;
+pub use control::{control_message, control_messages};
 pub use entry::{dirents, dirents64};
+pub use netlink::{interface_address, net_address, netlink_message, netlink_messages, nexthops};
 pub use set::{cpumask, fd_set, nodemask, page_bytes, sigset};
 pub use siginfo::siginfo;
 pub use socket::{in6_addr, sun_path};

@@ -20,8 +20,8 @@ fn op(arg: u8, kind: OpKind, when: u8, count: CountSource, size: u16, limit: u32
 #[test]
 fn rows_become_operations() {
     assert_eq!(of("openat"), [op(1, OpKind::String, AT_ENTRY, CountSource::One, 1, 4096)]);
-    assert_eq!(of("read"), [Op { room: 2, ..op(1, OpKind::Bytes, AT_EXIT, CountSource::Return, 1, 32) }]);
-    assert_eq!(of("write"), [op(1, OpKind::Bytes, AT_ENTRY, CountSource::Arg(2), 1, 32)]);
+    assert_eq!(of("read"), [Op { room: 2, ..op(1, OpKind::Bytes, AT_EXIT, CountSource::Return, 1, LIMIT_OF_SOCKET) }]);
+    assert_eq!(of("write"), [op(1, OpKind::Bytes, AT_ENTRY, CountSource::Arg(2), 1, LIMIT_OF_SOCKET)]);
     assert_eq!(of("connect"), [op(1, OpKind::Bytes, AT_ENTRY | COUNT_32, CountSource::Arg(2), 1, 128)]);
     let accept =
         [op(1, OpKind::Bytes, AT_EXIT, CountSource::At(2), 1, 128), op(2, OpKind::Bytes, AT_ENTRY | AT_EXIT, CountSource::One, 4, 128)];

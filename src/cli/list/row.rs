@@ -109,6 +109,9 @@ fn kind_and_length(arg: &Arg, args: &[Arg]) -> String {
     if let Some(owner) = arg.fd_of.and_then(|owner| args.get(usize::from(owner))) {
         prefixes += &format!("fd_of({}) ", owner.name);
     }
+    if let Some(socket) = arg.socket.and_then(|socket| args.get(usize::from(socket))) {
+        prefixes += &format!("socket({}) ", socket.name);
+    }
     format!("{prefixes}{flow}{}{}", kind(&arg.kind), length(arg.length, |index| args.get(index).map(|arg| arg.name)))
 }
 

@@ -88,6 +88,7 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         alignment: config.args_alignment.unwrap_or(70),
         width: lines.width.unwrap_or_default(),
         string_limit: lines.string_limit.or(config.string_limit).unwrap_or(32),
+        struct_limit: lines.struct_limit.or(config.struct_limit).unwrap_or(4096),
         full: lines.full,
     })
 }

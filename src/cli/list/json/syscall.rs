@@ -81,6 +81,9 @@ struct Argument {
     /// The argument that names the process whose descriptor this is.
     #[serde(skip_serializing_if = "Option::is_none")]
     fd_of: Option<&'static str>,
+    /// The argument that is the socket whose messages the bytes are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket: Option<&'static str>,
     #[serde(skip_serializing_if = "Not::not")]
     unused: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,6 +183,7 @@ fn arguments(args: &'static [row::Arg]) -> Vec<Argument> {
         varies: arg.traits.contains(Traits::VARIES),
         array: arg.traits.contains(Traits::ARRAY),
         fd_of: arg.fd_of.and_then(name),
+        socket: arg.socket.and_then(name),
         unused: arg.used == Condition::Never,
         used_if: condition(&arg.used),
     };

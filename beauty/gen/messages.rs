@@ -1,0 +1,210 @@
+//! Rows of `messages/*.tbl`: sets of attributes and of control messages, and the messages of netlink's protocols.
+
+use super::fault::{Fault, Location, Row, is_name, rows};
+use super::structs::{FieldRow, field_row};
+
+/// A set: attributes that occur together, or the control messages of a level.
+#[derive(Clone, Debug)]
+pub struct SetRow {
+    pub location: Location,
+    pub name: String,
+    /// The table with the names of the attributes.
+    pub table: String,
+    /// The level of a set of control messages.
+    pub level: Option<String>,
+    /// The structs that the set follows in messages.
+    pub after: Vec<String>,
+    /// Rust code uses the set, so that no row has to.
+    pub used_by_rust: bool,
+    pub attributes: Vec<FieldRow>,
+    pub choices: Vec<TextChoiceRow>,
+}
+
+/// A line `link_info IFLA_INFO_KIND=vlan IFLA_INFO_DATA:link_vlan`: the text of one attribute decides what another one
+/// of the same set contains.
+#[derive(Clone, Debug)]
+pub struct TextChoiceRow {
+    pub by: String,
+    pub texts: Vec<String>,
+    pub attribute: FieldRow,
+}
+
+/// A line `NETLINK_ROUTE types=route_message`, or `NETLINK_KOBJECT_UEVENT text`.
+#[derive(Clone, Debug)]
+pub struct ProtocolRow {
+    pub location: Location,
+    pub name: String,
+    /// The table with the names of the messages; `None` for a protocol whose messages are text.
+    pub types: Option<String>,
+}
+
+/// A line `NETLINK_ROUTE RTM_NEWLINK|RTM_SETLINK flags=netlink_new_flags ifinfomsg`.
+#[derive(Clone, Debug)]
+pub struct MessageRow {
+    pub location: Location,
+    pub protocol: String,
+    /// The types; empty for all that no other row has.
+    pub types: Vec<String>,
+    pub flags: Option<String>,
+    /// The struct at the beginning of a request, and at that of other messages.
+    pub request: Option<String>,
+    pub reply: Option<String>,
+    pub set: Option<String>,
+}
+
+/// The rows of all files in `messages/`.
+#[derive(Clone, Debug, Default)]
+pub struct MessageRows {
+    pub sets: Vec<SetRow>,
+    pub protocols: Vec<ProtocolRow>,
+    pub messages: Vec<MessageRow>,
+}
+
+/// Parses a file. A line that begins with an attribute continues the set of the line before.
+pub fn parse_file(file: &str, text: &str, rows_of_all: &mut MessageRows, faults: &mut Vec<Fault>) {
+    for row in rows(file, text) {
+        let first = row.fields[0];
+        let parsed = match (first.contains(':'), first.starts_with("NETLINK_")) {
+            (true, _) => continuation(rows_of_all, &row),
+            (_, true) => message(rows_of_all, &row),
+            _ => set(rows_of_all, &row),
+        };
+        if let Err(text) = parsed {
+            faults.push(row.location.fault(text));
+        }
+    }
+}
+
+fn attribute(word: &str, location: &Location) -> Result<FieldRow, String> {
+    let (name, of) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `ATTRIBUTE:type`"))?;
+    if !is_name(name) {
+        return Err(format!("`{name}` is not a valid name of an attribute"));
+    }
+    field_row(name, of, location)
+}
+
+fn continuation(all: &mut MessageRows, row: &Row) -> Result<(), String> {
+    let attributes: Vec<FieldRow> = row.fields.iter().map(|word| attribute(word, &row.location)).collect::<Result<_, _>>()?;
+    all.sets.last_mut().ok_or("attributes without a set before them")?.attributes.extend(attributes);
+    Ok(())
+}
+
+fn set(all: &mut MessageRows, row: &Row) -> Result<(), String> {
+    let [name, table, words @ ..] = &row.fields[..] else { return Err("a set consists of a name, a table and attributes".into()) };
+    if let (Some((by, texts)), [of]) = (table.split_once('='), words) {
+        let choice = TextChoiceRow {
+            by: by.to_string(),
+            texts: texts.split('|').map(str::to_string).collect(),
+            attribute: attribute(of, &row.location)?,
+        };
+        let last = all.sets.last_mut().filter(|last| last.name == **name);
+        last.ok_or_else(|| format!("the choices of {name} must directly follow its attributes"))?.choices.push(choice);
+        return Ok(());
+    }
+    if !is_name(name) || !is_name(table) {
+        return Err(format!("`{name} {table}` should be the name of a set and the name of a table"));
+    }
+    let mut set = SetRow {
+        location: row.location.clone(),
+        name: name.to_string(),
+        table: table.to_string(),
+        level: None,
+        after: Vec::new(),
+        used_by_rust: false,
+        attributes: Vec::new(),
+        choices: Vec::new(),
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("level", level)) => set.level = Some(level.to_string()),
+            None if *word == "rust" => set.used_by_rust = true,
+            Some(("after", structs)) => set.after.extend(structs.split('|').map(str::to_string)),
+            _ => set.attributes.push(attribute(word, &row.location)?),
+        }
+    }
+    all.sets.push(set);
+    Ok(())
+}
+
+fn message(all: &mut MessageRows, row: &Row) -> Result<(), String> {
+    let (protocol, words) = row.fields.split_first().ok_or("the protocol is missing")?;
+    let of_protocol =
+        |types: Option<&str>| ProtocolRow { location: row.location.clone(), name: protocol.to_string(), types: types.map(str::to_string) };
+    match words {
+        ["text"] => all.protocols.push(of_protocol(None)),
+        [types] if types.starts_with("types=") => all.protocols.push(of_protocol(Some(&types["types=".len()..]))),
+        [types, words @ ..] => {
+            let types = if *types == "*" { Vec::new() } else { types.split('|').map(str::to_string).collect() };
+            let mut message = MessageRow {
+                location: row.location.clone(),
+                protocol: protocol.to_string(),
+                types,
+                flags: None,
+                request: None,
+                reply: None,
+                set: None,
+            };
+            for word in words {
+                match word.split_once('=') {
+                    Some(("flags", table)) => message.flags = Some(table.to_string()),
+                    Some(("request", of)) => message.request = Some(of.to_string()),
+                    Some(("reply", of)) => message.reply = Some(of.to_string()),
+                    Some(("set", of)) => message.set = Some(of.to_string()),
+                    None if is_name(word) => (message.request, message.reply) = (Some(word.to_string()), Some(word.to_string())),
+                    _ => return Err(format!("`{word}` is neither a struct nor one of flags=, request=, reply= and set=")),
+                }
+            }
+            all.messages.push(message);
+        }
+        [] => return Err(format!("{protocol} needs `types=TABLE`, `text`, or the types of messages")),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<MessageRows, String> {
+        let (mut rows, mut faults) = (MessageRows::default(), Vec::new());
+        parse_file("m.tbl", text, &mut rows, &mut faults);
+        faults.first().map_or(Ok(rows), |fault| Err(fault.to_string()))
+    }
+
+    #[test]
+    fn a_set_has_attributes_on_any_number_of_lines() {
+        let rows = parsed("a t level=L A:u32 # x\n B:s32[]/fd C:other\na A=x|y C:more\nb t after=s|r").expect("good");
+        let names: Vec<&str> = rows.sets[0].attributes.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!((names, rows.sets[0].level.as_deref()), (vec!["A", "B", "C"], Some("L")));
+        let choice = &rows.sets[0].choices[0];
+        assert_eq!((choice.by.as_str(), choice.texts.join(" "), choice.attribute.name.as_str()), ("A", "x y".into(), "C"));
+        assert_eq!(rows.sets[1].after, ["s", "r"]);
+    }
+
+    #[test]
+    fn a_message_has_types_flags_and_structs() {
+        let rows = parsed("NETLINK_X types=t\nNETLINK_Y text\nNETLINK_X A|B flags=f s\nNETLINK_X * request=q reply=r set=a").expect("good");
+        let protocols: Vec<_> = rows.protocols.iter().map(|row| (row.name.as_str(), row.types.as_deref())).collect();
+        assert_eq!(protocols, [("NETLINK_X", Some("t")), ("NETLINK_Y", None)]);
+        let [first, second] = &rows.messages[..] else { panic!("{rows:?}") };
+        assert_eq!((first.types.join(" "), first.flags.as_deref(), first.request == first.reply), ("A B".into(), Some("f"), true));
+        let other = [&second.request, &second.reply, &second.set].map(Option::as_deref);
+        assert_eq!((second.types.len(), other), (0, [Some("q"), Some("r"), Some("a")]));
+    }
+
+    #[test]
+    fn faults_name_the_line_and_the_problem() {
+        for (text, expected) in [
+            ("A:u32", "m.tbl:1: attributes without a set before them"),
+            ("a", "m.tbl:1: a set consists of a name, a table and attributes"),
+            ("a t x", "m.tbl:1: `x` should be `ATTRIBUTE:type`"),
+            ("a t A-:u32", "m.tbl:1: `A-` is not a valid name of an attribute"),
+            ("a A=x C:b", "m.tbl:1: the choices of a must directly follow its attributes"),
+            ("NETLINK_X", "m.tbl:1: NETLINK_X needs `types=TABLE`"),
+            ("NETLINK_X A b=c", "m.tbl:1: `b=c` is neither a struct nor one of"),
+        ] {
+            let error = parsed(text).expect_err(text);
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}
