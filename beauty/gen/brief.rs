@@ -77,8 +77,8 @@ fn brief(
     let mut lists: [Vec<BriefMember>; 4] = Default::default();
     for (abi, (list, members)) in lists.iter_mut().zip(by_abi).enumerate() {
         for BriefRow { name, shown } in &row.brief {
-            let index = position(name, members, abi)?;
-            if list.iter().any(|known: &BriefMember| known.index == index) {
+            let first = position(name, members, abi)?;
+            if list.iter().any(|known: &BriefMember| known.index == first) {
                 return Err(format!("{name} is named twice"));
             }
             let shown = match shown {
@@ -92,7 +92,9 @@ fn brief(
                 }
                 ShownRow::If(condition) => Shown::If(tested_arguments(condition, row, signatures, value)?),
             };
-            list.push(BriefMember { index, shown });
+            // The fields of a union may have one name.
+            let named = members.iter().enumerate().filter(|(_, member)| member.name == *name);
+            list.extend(named.map(|(index, _)| BriefMember { index, shown: shown.clone() }));
         }
         list.sort_by_key(|member| member.index);
     }

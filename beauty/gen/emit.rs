@@ -93,7 +93,7 @@ fn emit_structs(out: &mut String, structs: &[EmittedStruct]) -> fmt::Result {
     writeln!(out, "/// The structs, each by its name.\npub mod structs {{\nuse super::*;")?;
     for EmittedStruct { row, layout, brief, choice } in structs {
         let name = row.name.to_uppercase();
-        let bytes_read = layout::bytes_read(row, layout);
+        let (length_at, bytes_read) = (layout::length_at(row, layout), layout::bytes_read(row, layout));
         let layout = emit_layout(out, &name, layout)?;
         let brief = emit_brief(out, &name, brief)?;
         let choice = choice.as_ref().map_or("None".to_string(), |Choice { member, structs }| {
@@ -103,12 +103,12 @@ fn emit_structs(out: &mut String, structs: &[EmittedStruct]) -> fmt::Result {
         writeln!(out, "/// struct {}", row.name)?;
         writeln!(
             out,
-            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: LengthUnit::{}, copied: CopyMethod::{}, has_length: {}, bytes_read: {}, source: {:?}, layout: {layout}, brief: Brief {{ elements: {}, members: {brief} }}, choice: {choice} }};",
+            "pub static {name}: Struct = Struct {{ name: {:?}, sizes: {:?}, counted: LengthUnit::{}, copied: CopyMethod::{}, length_at: {:?}, bytes_read: {}, source: {:?}, layout: {layout}, brief: Brief {{ elements: {}, members: {brief} }}, choice: {choice} }};",
             row.name,
             row.sizes,
             row.counted,
             row.copied,
-            row.length.is_some(),
+            length_at,
             bytes_read,
             row.source.as_deref().unwrap_or_default(),
             row.elements
@@ -131,8 +131,8 @@ fn emit_layout(out: &mut String, name: &str, layout: &StructLayout) -> Result<St
         }
         StructLayout::Members(members) => members,
     };
-    let lists = emit_lists(out, name, "StructMember", members, |StructMember { name, offset, memory_type: of, written, used }| {
-        let (flow, used) = (if *written { "Out" } else { "In" }, used.as_ref().map_or("Always".to_string(), condition));
+    let lists = emit_lists(out, name, "StructMember", members, |StructMember { name, offset, memory_type: of, flow, used }| {
+        let (flow, used) = (emit_flow(*flow), used.as_ref().map_or("Always".to_string(), condition));
         let of = memory_type(of);
         format!("StructMember {{ name: {name:?}, offset: {offset}, memory_type: {of}, flow: Flow::{flow}, used: Condition::{used} }}")
     })?;
@@ -224,13 +224,17 @@ fn emit_variants(out: &mut String, variants: &[Variant]) -> fmt::Result {
     Ok(())
 }
 
+fn emit_flow(flow: FlowRow) -> &'static str {
+    match flow {
+        FlowRow::In => "In",
+        FlowRow::Out => "Out",
+        FlowRow::InOut => "InOut",
+    }
+}
+
 fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
     for argument in arguments {
-        let flow = match argument.flow {
-            FlowRow::In => "In",
-            FlowRow::Out => "Out",
-            FlowRow::InOut => "InOut",
-        };
+        let flow = emit_flow(argument.flow);
         let written = argument.written[1..]
             .iter()
             .fold(format!("Outcomes::{}", argument.written[0]), |all, more| format!("{all}.union(Outcomes::{more})"));

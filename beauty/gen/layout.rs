@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::field_type::{Count, Type};
 use super::kind::{self, ArgumentKind, Vocabulary};
 use super::structs::{ABI_WORDS, Body, FieldRow, StructRow};
-use super::syscalls::{ArgumentRow, LengthRow};
+use super::syscalls::{ArgumentRow, FlowRow, LengthRow};
 
 /// The depth of nested structs beyond which a struct is reported as containing itself.
 const DEPTH_MAX: u32 = 8;
@@ -27,8 +27,9 @@ pub struct StructMember {
     pub name: String,
     pub offset: u32,
     pub memory_type: MemoryType,
-    /// The kernel writes the member and never reads it. For a pointer, this is true of the memory that it points to.
-    pub written: bool,
+    /// `Out` if the kernel writes the member and never reads it; for a pointer, this is true of the memory that it points
+    /// to. `InOut` if the kernel reads the member and writes it.
+    pub flow: FlowRow,
     /// The condition under which the member is valid, or under which the kernel writes a member that it writes; `None`
     /// for always.
     pub used: Option<Condition>,
@@ -98,27 +99,32 @@ fn fields(row: &StructRow, abi: usize) -> Option<(&[FieldRow], bool)> {
 fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabulary, value: &Lookup) -> Result<Vec<StructMember>, Fault> {
     let (fields, packed) = fields(row, abi).unwrap_or_default();
     let mut members: Vec<StructMember> = Vec::new();
-    let mut end = 0;
+    // The offsets at which the last union or field begins, and at which the fields so far end.
+    let (mut begin, mut end) = (0u32, 0u32);
     let mut widest = 1;
     for field in fields {
         let fault = |text: String| field.location.fault(format!("{}, {}: {text}", row.name, field.name));
         let (size, align) = element_size(&field.of, abi, structs, 0).map_err(fault)?;
         let align = if packed { 1 } else { align };
         widest = widest.max(align);
-        let offset = u32::next_multiple_of(end, align);
-        end = offset
-            + size
-                * match field.count {
-                    Count::One => 1,
-                    Count::Array(count) => count,
-                    Count::Open => 0,
-                };
+        let offset = if field.overlaps { begin } else { end.next_multiple_of(align) };
+        if !offset.is_multiple_of(align) {
+            return Err(fault(format!("the fields of its union begin at {offset}, which is not a multiple of {align}: put it first")));
+        }
+        let count = match field.count {
+            Count::One => 1,
+            Count::Array(count) => count,
+            Count::Open => 0,
+        };
+        (begin, end) = (offset, if field.overlaps { end.max(offset + size * count) } else { offset + size * count });
         if field.is_shown() {
-            if members.iter().any(|member| member.name == field.name) {
+            // The fields of a union may have one name, if they differ in their meaning only.
+            let is_same = |member: &StructMember| field.overlaps && member.offset == offset;
+            if members.iter().any(|member| member.name == field.name && !is_same(member)) {
                 return Err(fault("another field has the same name".into()));
             }
             let memory_type = memory_type(field, abi, fields, structs, known).map_err(fault)?;
-            members.push(StructMember { name: field.name.clone(), offset, memory_type, written: field.written, used: None });
+            members.push(StructMember { name: field.name.clone(), offset, memory_type, flow: field.flow, used: None });
         }
     }
     check_named_fields(&members, row)?;
@@ -133,15 +139,21 @@ fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabular
 
 /// Checks the fields that the row names with `length=` and `asks=`.
 fn check_named_fields(members: &[StructMember], row: &StructRow) -> Result<(), Fault> {
-    let is_length = |member: &StructMember| member.offset == 0 && matches!(member.memory_type, MemoryType::Number { bytes: 4, .. });
-    if let Some(length) = row.length.as_ref().filter(|name| !members.first().is_some_and(|first| first.name == **name && is_length(first)))
-    {
-        return Err(row.location.fault(format!("length={length}: this must be the first field of {} and have 32 bits", row.name)));
+    let is_length =
+        |member: &StructMember| u8::try_from(member.offset).is_ok() && matches!(member.memory_type, MemoryType::Number { bytes: 4, .. });
+    if let Some(length) = row.length.as_ref().filter(|name| !members.iter().any(|member| member.name == **name && is_length(member))) {
+        return Err(row.location.fault(format!("length={length}: {} has no such field of 32 bits in its first 256 bytes", row.name)));
     }
     if let Some(asked) = row.asked.as_ref().filter(|name| !members.iter().any(|member| member.name == **name)) {
         return Err(row.location.fault(format!("asks={asked}: {} has no field of this name", row.name)));
     }
     Ok(())
+}
+
+/// Returns the offset of the field that the row names with `length=`, which is the same in all ABIs.
+pub fn length_at(row: &StructRow, layout: &StructLayout) -> Option<u32> {
+    let (Some(name), StructLayout::Members(members)) = (&row.length, layout) else { return None };
+    members[0].iter().find(|member| member.name == *name).map(|member| member.offset)
 }
 
 /// Returns how many bytes the kernel reads of a struct that it reads and writes: those up to the end of the field that
@@ -165,7 +177,7 @@ fn resolve_conditions(members: &mut [StructMember], fields: &[FieldRow], row: &S
     let kinds: Vec<ArgumentKind> = all.iter().map(kind).collect();
     let named: Vec<(&str, &ArgumentKind)> = all.iter().map(|member| member.name.as_str()).zip(&kinds).collect();
     for (member, field) in members.iter_mut().zip(fields.iter().filter(|field| field.is_shown())) {
-        if let Some(used) = field.meaning.as_ref().and_then(|meaning| meaning.used.as_ref()) {
+        if let Some(used) = &field.used {
             let condition = used.resolve(&named, value);
             member.used = condition.map_err(|text| field.location.fault(format!("{}, {}: {text}", row.name, field.name)))?;
         }

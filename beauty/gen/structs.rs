@@ -3,7 +3,7 @@
 use super::condition::{self, ConditionRow};
 use super::fault::{Fault, Location, Row, is_name, rows};
 use super::field_type::{Count, Type, split_array, type_of};
-use super::syscalls::ArgumentRow;
+use super::syscalls::{ArgumentRow, FlowRow};
 
 /// The names of the ABIs in rows, in the order of the sizes.
 pub const ABI_WORDS: [&str; 4] = ["x86_64", "i386", "x32", "aarch64"];
@@ -14,8 +14,7 @@ const COUNTED: [(&str, &str); 6] =
 
 /// Structs that the BPF programs copy with code of their own: the words of `copy=`, and the variants of
 /// `row::CopyMethod`.
-const COPIED: [(&str, &str); 5] =
-    [("iovec", "Iovec"), ("msghdr", "Msghdr"), ("mmsghdr", "Mmsghdr"), ("pollfd", "Pollfd"), ("command", "Command")];
+const COPIED: [(&str, &str); 4] = [("iovec", "Iovec"), ("msghdr", "Msghdr"), ("mmsghdr", "Mmsghdr"), ("pollfd", "Pollfd")];
 
 /// The number of elements of an array that perf style shows by default, if the row has no `elements=`.
 const ELEMENTS: u32 = 8;
@@ -36,7 +35,7 @@ pub struct StructRow {
     pub counted: &'static str,
     /// How the BPF programs copy the struct, if not by its layout: a variant of `row::CopyMethod`.
     pub copied: &'static str,
-    /// The field that contains the size of the struct.
+    /// The field that contains the size of the struct; its offset is the same in all ABIs.
     pub length: Option<String>,
     /// The last field that the kernel reads of a struct that it reads and writes.
     pub asked: Option<String>,
@@ -105,8 +104,13 @@ pub struct FieldRow {
     pub count: Count,
     /// The meaning of a number, written like the kind of an argument.
     pub meaning: Option<ArgumentRow>,
-    /// The kernel writes the field and never reads it. For a pointer, this is true of the memory that it points to.
-    pub written: bool,
+    /// `Out` if the kernel writes the field and never reads it; for a pointer, this is true of the memory that it points
+    /// to. `InOut` if the kernel reads the field and writes it.
+    pub flow: FlowRow,
+    /// The values of other fields with which the field is valid, or with which the kernel writes it; `None` for all.
+    pub used: Option<ConditionRow>,
+    /// The field begins where the first field of its union does (`|name:type`).
+    pub overlaps: bool,
 }
 
 impl FieldRow {
@@ -272,26 +276,33 @@ fn fields(words: &[&str], location: &Location) -> Result<Vec<FieldRow>, String> 
     let (mut fields, mut words) = (Vec::new(), words.iter());
     while let Some(word) = words.next() {
         let (name, text) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `field:type`"))?;
+        let (name, overlaps) = name.strip_prefix('|').map_or((name, false), |name| (name, true));
         if !is_name(name) {
             return Err(format!("`{name}` is not a valid name of a field"));
         }
-        let written = text == "out";
-        let of = if written { words.next().ok_or_else(|| format!("no type after `{word}`"))? } else { text };
-        fields.push(FieldRow { written, ..field_row(name, of, location)? });
+        let flow = match text {
+            "out" => FlowRow::Out,
+            "inout" => FlowRow::InOut,
+            _ => FlowRow::In,
+        };
+        let of = if flow == FlowRow::In { text } else { words.next().ok_or_else(|| format!("no type after `{word}`"))? };
+        fields.push(FieldRow { flow, overlaps, ..field_row(name, of, location)? });
     }
     Ok(fields)
 }
 
 /// Parses a field's type, and the meaning after a slash.
 pub fn field_row(name: &str, text: &str, location: &Location) -> Result<FieldRow, String> {
+    let (text, used) = text.split_once('?').map_or((text, None), |(text, used)| (text, Some(used)));
     let (of, meaning) = text.split_once('/').map_or((text, None), |(of, meaning)| (of, Some(meaning)));
     let (word, count) = split_array(of)?;
     let meaning = meaning.map(|meaning| ArgumentRow::of_field(name, meaning)).transpose()?;
+    let used = used.map(condition::parse).transpose()?;
     let of = type_of(word)?;
     if meaning.is_some() && !matches!(of, Type::Number { .. }) {
         return Err(format!("{name}: `{word}` is not a number, so it cannot have a meaning after `/`"));
     }
-    Ok(FieldRow { location: location.clone(), name: name.to_string(), of, count, meaning, written: false })
+    Ok(FieldRow { location: location.clone(), name: name.to_string(), of, count, meaning, flow: FlowRow::In, used, overlaps: false })
 }
 
 #[cfg(test)]
@@ -322,9 +333,10 @@ mod tests {
         );
         assert_eq!(common[1].meaning.as_ref().map(|meaning| meaning.kind.as_str()), Some("hex"));
         assert_eq!(own[1].as_ref().map(Vec::len), Some(2));
-        let rows_out = parsed("a 8 8 8 8 f:out u32/hex g:u32").expect("good");
+        let rows_out = parsed("a 12 12 12 12 f:out u32/hex g:inout u32 h:u32 |i:out u16").expect("good");
         let Body::Fields { common, .. } = &rows_out[0].body else { panic!("{rows_out:?}") };
-        assert_eq!(common.iter().map(|field| field.written).collect::<Vec<_>>(), [true, false]);
+        let attributes = common.iter().map(|field| (field.flow, field.overlaps)).collect::<Vec<_>>();
+        assert_eq!(attributes, [(FlowRow::Out, false), (FlowRow::InOut, false), (FlowRow::In, false), (FlowRow::Out, true)]);
         assert!(matches!(&rows[1].body, Body::Number(_)) && matches!(&rows[2].body, Body::Decoder { function, .. } if function == "c"));
     }
 

@@ -37,6 +37,8 @@ pub struct ArgumentRow {
     /// The argument that is the socket whose messages the bytes are.
     pub socket: Option<String>,
     pub length: LengthRow,
+    /// The constants of which only the bits are compared, if the argument selects a variant (`flags&A|B=A`).
+    pub bits: Vec<String>,
     /// The properties that a variant takes from the same argument of the row to which it belongs.
     pub inherited: Inherited,
     /// When the call uses the argument; `None` for always.
@@ -82,13 +84,14 @@ const OUTCOMES: [(&str, &str); 6] = [
 ];
 
 /// Traits of arguments: the words of rows, and the constants of `row::Traits`.
-const TRAITS: [(&str, &str); 6] = [
+const TRAITS: [(&str, &str); 7] = [
     ("optional", "OPTIONAL"),
     ("shallow", "SHALLOW"),
     ("sends", "SENDS"),
     ("counted", "COUNTED"),
     ("varies", "VARIES"),
     ("array", "ARRAY"),
+    ("encoded", "ENCODED"),
 ];
 
 /// Effects of calls on the state that rtrace tracks: the words of rows, and the variants of `special::Special`.
@@ -176,8 +179,10 @@ impl SyscallRow {
         if let Some((name, values)) = word.split_once('=')
             && !word.contains(':')
         {
+            let (name, bits) = name.split_once('&').map_or((name, ""), |(name, bits)| (name, bits));
+            let words = |list: &str| list.split('|').filter(|word| !word.is_empty()).map(str::to_string).collect::<Vec<String>>();
             self.chosen_by.push((self.args.len(), values.split('|').map(str::to_string).collect()));
-            self.args.push(ArgumentRow { inherited: Inherited::All, ..ArgumentRow::named(name)? });
+            self.args.push(ArgumentRow { inherited: Inherited::All, bits: words(bits), ..ArgumentRow::named(name)? });
             return Ok(rest);
         }
         if is_name(word) {
@@ -252,6 +257,7 @@ impl ArgumentRow {
             fd_of: None,
             socket: None,
             length: LengthRow::OfType,
+            bits: Vec::new(),
             inherited: Inherited::Nothing,
             used: None,
         })
@@ -294,9 +300,7 @@ impl ArgumentRow {
         }
         let outcome = |name: &str| {
             let known = OUTCOMES.iter().find(|(known, _)| *known == name).map(|(_, rust)| *rust);
-            known.ok_or_else(|| {
-                format!("`{word}({name})` is not an outcome: use succeeded, positive, interrupted, failed, E2BIG or EOVERFLOW")
-            })
+            known.ok_or_else(|| format!("`{word}({name})` is not an outcome: use succeeded, positive, interrupted, failed, E2BIG or EOVERFLOW"))
         };
         if let Some(outcomes) = value {
             self.written = outcomes.split('|').map(outcome).collect::<Result<_, _>>()?;
@@ -391,6 +395,8 @@ mod tests {
         let row = parsed("fcntl fd:fd cmd=F_SETLK|F_SETLKW arg:flock").expect("good");
         assert_eq!(row.chosen_by, [(1, vec!["F_SETLK".into(), "F_SETLKW".into()])]);
         assert_eq!((row.args.len(), row.args[1].kind.as_str()), (3, ""));
+        let row = parsed("io_uring_enter flags&A|B=A|C arg:str").expect("good");
+        assert_eq!((&row.chosen_by[..], &row.args[0].bits[..]), (&[(0, vec!["A".into(), "C".into()])][..], &["A".into(), "B".into()][..]));
         let row = parsed("setsockopt fd level=A|B name=C value:like varies linger length").expect("good");
         assert_eq!(row.chosen_by, [(1, vec!["A".into(), "B".into()]), (2, vec!["C".into()])]);
         let inherited = row.args.iter().map(|argument| argument.inherited).collect::<Vec<_>>();

@@ -58,7 +58,7 @@ fn insert(
 ) -> Result<(), String> {
     let (Some(((arg, words), deeper)), row) = (selectors.split_first(), adding.row) else { return Ok(()) };
     let chosen_by = args.get(*arg).ok_or_else(|| format!("this row is a variant of a row that does not have {}", row.args[*arg].name))?;
-    let Some((values, mask)) = selected(words, chosen_by, adding.value)? else { return Ok(()) };
+    let Some((values, mask)) = selected(words, &row.args[*arg].bits, chosen_by, adding.value)? else { return Ok(()) };
     if let Some(other) = variants.iter().find(|other| other.arg != *arg || other.mask != mask) {
         let (by, at) = (&args[other.arg].name, place(&other.location));
         return Err(format!("other bits or another argument ({by}) select the variants of {} before this one: {at}", row.name));
@@ -101,10 +101,16 @@ fn tested(selectors: &[(usize, Vec<String>)], row: &SyscallRow) -> String {
 /// The values that select a variant, each with its word in the row, and the bits of the argument that are compared.
 type Selected = (Vec<(String, u64)>, u64);
 
-/// Resolves the values that select a variant. Returns `None` if a table could not be resolved.
-fn selected(words: &[String], chosen_by: &Argument, value: &Lookup) -> Result<Option<Selected>, String> {
+/// Resolves the values that select a variant. If the row names `bits` of the argument, only these are compared. Returns
+/// `None` if a table could not be resolved.
+fn selected(words: &[String], bits: &[String], chosen_by: &Argument, value: &Lookup) -> Result<Option<Selected>, String> {
     let mut mask = u64::from(u32::MAX);
     let mut values: Vec<(String, u64)> = Vec::new();
+    let mut named = 0;
+    for word in bits {
+        let Some((number, _)) = constant::constant(word, (&chosen_by.name, &chosen_by.kind), value)? else { return Ok(None) };
+        named |= number;
+    }
     for word in words {
         let Some((numbers, bits)) = constant::constants(word, (&chosen_by.name, &chosen_by.kind), value)? else { return Ok(None) };
         if condition::number(word).is_none() {
@@ -117,10 +123,13 @@ fn selected(words: &[String], chosen_by: &Argument, value: &Lookup) -> Result<Op
             if let Some((first, _)) = values.iter().find(|(_, known)| *known == number) {
                 return Err(format!("{first} and {word} are the same value"));
             }
+            if named != 0 && number & !named != 0 {
+                return Err(format!("{word} has bits outside the mask {named:#x}, so that it is never equal"));
+            }
             values.push((word.clone(), number));
         }
     }
-    Ok(Some((values, mask)))
+    Ok(Some((values, if named == 0 { mask } else { named })))
 }
 
 fn variant(

@@ -27,6 +27,8 @@ static SIGINFO: [&Struct; 7] = [
 /// The members of every siginfo_t, which the decoder adds.
 static SIGINFO_HEAD: [(&str, ArgumentKind); 3] =
     [("si_signo", ArgumentKind::Signal), ("si_errno", ArgumentKind::Int), ("si_code", ArgumentKind::Int)];
+static USER_REGS: [&Struct; 3] = [&structs::USER_REGS_X86_64, &structs::USER_REGS_I386, &structs::USER_REGS_AARCH64];
+static USER_FPREGS: [&Struct; 3] = [&structs::USER_FPREGS_FXSAVE, &structs::USER_FPREGS_FSAVE, &structs::USER_FPREGS_SIMD];
 static CONTROL_MESSAGES: [&Struct; 1] = [&structs::CONTROL_MESSAGE];
 static CONTROL_HEAD: [&Struct; 1] = [&structs::CMSGHDR];
 static CONTROL_DATA: [(&str, ArgumentKind); 1] = [("cmsg_data", ArgumentKind::Bytes)];
@@ -49,6 +51,8 @@ pub fn contents(of: &Struct) -> Option<Contents> {
         "netlink_message" => Contents::Members(&NETLINK_DATA, &NETLINK_HEAD),
         "nexthops" => Contents::Structs(&NEXTHOPS),
         "siginfo" => Contents::Members(&SIGINFO_HEAD, &SIGINFO),
+        "user_regs" => Contents::Members(&[], &USER_REGS),
+        "user_fpregs" => Contents::Members(&[], &USER_FPREGS),
         "linux_dirent64" => Contents::Structs(&DIRENTS64),
         "linux_dirent" => Contents::Structs(&DIRENTS),
         "sigset" => Contents::Numbers(ArgumentKind::Signal),

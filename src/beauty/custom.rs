@@ -3,12 +3,15 @@
 //! Each function gets the argument registers, the index of the register to decode, and the ABI. The functions read no
 //! memory and never fail: an unknown value stays a number.
 
-use super::custom_constants::IOCTL_CMD;
+use super::command;
 use super::row::ConstantTable;
 use super::tables::constants;
 use super::value::{Value, WaitStatus};
 use crate::event::Abi;
 use std::net::Ipv4Addr;
+
+/// The bits of a BPF instruction's code that are its class.
+const BPF_CLASS: u32 = 7;
 
 fn symbol(table: &'static ConstantTable, value: u32) -> Value<'static> {
     Value::Symbol { table, value: u64::from(value) }
@@ -116,6 +119,56 @@ pub fn ioprio(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     packed("ioprio", value, members)
 }
 
+/// `code` of an instruction of classic BPF (linux/bpf_common.h, linux/filter.h).
+pub fn bpf_filter_code(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let code = args[index] as u32;
+    flags(
+        match code & BPF_CLASS {
+            0..=3 => &constants::BPF_FILTER_LOAD,
+            4 => &constants::BPF_FILTER_ALU,
+            5 => &constants::BPF_FILTER_JMP,
+            6 => &constants::BPF_FILTER_RET,
+            _ => &constants::BPF_FILTER_MISC,
+        },
+        code,
+    )
+}
+
+/// `code` of an instruction of a BPF program (linux/bpf.h).
+pub fn bpf_insn_code(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let code = args[index] as u32;
+    flags(
+        match code & BPF_CLASS {
+            0..=3 => &constants::BPF_INSN_LOAD,
+            4 | 7 => &constants::BPF_INSN_ALU,
+            _ => &constants::BPF_INSN_JMP,
+        },
+        code,
+    )
+}
+
+/// `config` of a perf event of a hardware cache (linux/perf_event.h): eight bits each of cache, operation and result.
+pub fn perf_cache(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let config = args[index];
+    if config > 0xff_ffff {
+        return Value::Hex(config);
+    }
+    let part = |table, shift: u32| symbol(table, (config >> shift) as u32 & 0xff);
+    let members = vec![
+        ("cache", part(&constants::PERF_CACHE, 0)),
+        ("op", part(&constants::PERF_CACHE_OP, 8)),
+        ("result", part(&constants::PERF_CACHE_RESULT, 16)),
+    ];
+    packed("perf_cache", config as u32, members)
+}
+
+/// The registers of an instruction of a BPF program: four bits of the destination, four of the source.
+pub fn bpf_registers(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let registers = args[index] as u32;
+    let number = |register: u32| Value::Uint(u64::from(register & 0xf));
+    packed("bpf_registers", registers, vec![("dst_reg", number(registers)), ("src_reg", number(registers >> 4))])
+}
+
 /// `cmd` of quotactl (linux/quota.h): the type of the quota in the lowest byte, the command above.
 pub fn quota_cmd(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     let value = args[index] as u32;
@@ -147,15 +200,9 @@ pub fn futex_wake_op(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     packed("futex_wake_op", value, members)
 }
 
-/// `cmd` of ioctl, by the tables of known commands.
+/// `cmd` of ioctl for a file that is not known. See [`super::command`] for known files.
 pub fn ioctl_cmd(args: &[u64; 6], index: usize, abi: Abi) -> Value<'static> {
-    let command = u64::from(args[index] as u32);
-    let of_abi = |table: &'static ConstantTable| table.per_abi.iter().find(|(other, _)| *other == abi).map_or(table, |(_, twin)| twin);
-    let has_command = |table: &&'static ConstantTable| of_abi(table).entries.binary_search_by_key(&command, |entry| entry.value).is_ok();
-    match IOCTL_CMD.iter().map(|field| field.table).find(has_command) {
-        Some(table) => Value::Symbol { table: of_abi(table), value: command },
-        None => Value::Hex(command),
-    }
+    command::of_any_file(args[index] as u32, abi)
 }
 
 /// `protocol` of socket for AF_PACKET: an Ethernet protocol in network byte order.
@@ -239,23 +286,6 @@ mod tests {
         assert_eq!(decoded(futex_wake_op, 4 << 24 | 1), "op=FUTEX_OP_SET oparg=0 cmp=FUTEX_OP_CMP_GT cmparg=1");
         assert_eq!(decoded(futex_wake_op, 0x1fff_ffff), "op=FUTEX_OP_ADD oparg=-1 cmp=futex_wake_compare(0xf) cmparg=-1");
         assert_eq!(decoded(futex_wake_op, 0xa000_5000), "op=FUTEX_OP_OR oparg=0x20 cmp=FUTEX_OP_CMP_EQ cmparg=0");
-    }
-
-    #[test]
-    fn ioctl_commands_have_the_name_of_the_first_table_with_them() {
-        assert_eq!(decoded(ioctl_cmd, libc::TCGETS), "TCGETS");
-        assert_eq!(decoded(ioctl_cmd, libc::TIOCGPTN), "TIOCGPTN");
-        assert_eq!(decoded(ioctl_cmd, libc::SIOCGIFFLAGS), "SIOCGIFFLAGS");
-        assert_eq!(decoded(ioctl_cmd, libc::FICLONE | 0xff00_0000_0000_0000), "FICLONE");
-        assert_eq!(decoded(ioctl_cmd, libc::BLKSSZGET), "BLKSSZGET");
-        assert_eq!(decoded(ioctl_cmd, 0xc0de_4242), "0xc0de4242");
-    }
-
-    #[test]
-    fn ioctl_tables_are_sorted_by_value() {
-        for table in IOCTL_CMD.iter().map(|field| field.table) {
-            assert!(table.entries.is_sorted_by_key(|entry| entry.value), "{}", table.name);
-        }
     }
 
     #[test]

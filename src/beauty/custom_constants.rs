@@ -6,7 +6,7 @@
 
 use super::constant::PackedField;
 use super::row::ConstantTable;
-use super::tables::constants;
+use super::tables::{COMMAND_TABLES, constants};
 
 /// The whole number consists of the table's constants.
 const fn whole(table: &'static ConstantTable) -> PackedField {
@@ -43,27 +43,33 @@ pub static FUTEX_WAKE_OP: &[PackedField] = &[
     shifted(&constants::FUTEX_WAKE_OP, 7 << 28, |op| op << 28),
     shifted(&constants::FUTEX_WAKE_COMPARE, 15 << 24, |compare| compare << 24),
 ];
-/// In the order in which [`super::custom::ioctl_cmd`] searches the tables.
-pub static IOCTL_CMD: &[PackedField] = &[
-    whole(&constants::IOCTL_TTY),
-    whole(&constants::IOCTL_FS),
-    whole(&constants::IOCTL_SOCKET),
-    whole(&constants::IOCTL_TUN),
-    whole(&constants::IOCTL_CONSOLE),
-    whole(&constants::IOCTL_NAMESPACE),
-    whole(&constants::IOCTL_NOTIFY),
-    whole(&constants::IOCTL_PERF),
-    whole(&constants::IOCTL_USERFAULTFD),
-    whole(&constants::IOCTL_RANDOM),
-    whole(&constants::IOCTL_LOOP),
-    whole(&constants::IOCTL_DM),
-    whole(&constants::IOCTL_BTRFS),
-    whole(&constants::IOCTL_DISK),
-    whole(&constants::IOCTL_CDROM),
-    whole(&constants::IOCTL_SYNC),
-    whole(&constants::IOCTL_CLOCK),
-    whole(&constants::IOCTL_INPUT),
-    whole(&constants::IOCTL_USB),
-];
+/// The tables of all ioctl commands.
+pub static IOCTL_CMD: &[PackedField] = &commands();
+
+const fn commands() -> [PackedField; COMMAND_TABLES.len()] {
+    let mut fields = [whole(COMMAND_TABLES[0].table); COMMAND_TABLES.len()];
+    let mut at = 1;
+    while at < fields.len() {
+        fields[at] = whole(COMMAND_TABLES[at].table);
+        at += 1;
+    }
+    fields
+}
+
 pub static PACKET_PROTOCOL: &[PackedField] =
     &[shifted(&constants::ETHERNET_PROTOCOL, 0, |protocol| u64::from((protocol as u16).swap_bytes()))];
+pub static BPF_FILTER_CODE: &[PackedField] = &[
+    whole(&constants::BPF_FILTER_LOAD),
+    whole(&constants::BPF_FILTER_ALU),
+    whole(&constants::BPF_FILTER_JMP),
+    whole(&constants::BPF_FILTER_RET),
+    whole(&constants::BPF_FILTER_MISC),
+];
+pub static BPF_INSN_CODE: &[PackedField] =
+    &[whole(&constants::BPF_INSN_LOAD), whole(&constants::BPF_INSN_ALU), whole(&constants::BPF_INSN_JMP)];
+pub static BPF_REGISTERS: &[PackedField] = &[];
+pub static PERF_CACHE: &[PackedField] = &[
+    masked(&constants::PERF_CACHE, 0xff),
+    shifted(&constants::PERF_CACHE_OP, 0xff00, |op| op << 8),
+    shifted(&constants::PERF_CACHE_RESULT, 0xff_0000, |result| result << 16),
+];

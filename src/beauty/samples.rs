@@ -61,7 +61,7 @@ pub static FLOCK: Struct = Struct {
     sizes: [32, 16, 16, 32],
     counted: LengthUnit::Bytes,
     copied: CopyMethod::Plain,
-    has_length: false,
+    length_at: None,
     bytes_read: 0,
     source: "",
     layout: StructLayout::Opaque,

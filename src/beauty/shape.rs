@@ -18,8 +18,8 @@ pub struct Struct {
     pub counted: LengthUnit,
     /// How the BPF programs copy the struct from the caller's memory.
     pub copied: CopyMethod,
-    /// The first member, of 32 bits, holds the length of the struct, and no argument does.
-    pub has_length: bool,
+    /// The offset of the member, of 32 bits, that has the length of the struct, if no argument has it.
+    pub length_at: Option<u32>,
     /// Number of leading bytes that the kernel reads of a struct that it reads and writes; 0 if it reads all of it.
     pub bytes_read: u32,
     /// The header that declares the struct. A colon and the name in the header follow if that name differs; `+` follows
@@ -106,8 +106,6 @@ pub enum CopyMethod {
     Mmsghdr,
     /// Elements that have a file descriptor each.
     Pollfd,
-    /// Data of an ioctl; the command encodes direction and size.
-    Command,
 }
 
 impl Struct {

@@ -1,10 +1,15 @@
 //! Decodes the bytes of a struct to the values of its members, by the rows of `beauty/structs/`.
 
 use super::memory::{Memory, MemoryReader, load};
-use super::row::{ArgumentKind, BriefMember, Condition, Flow, Length, LengthUnit, MemoryNumber, MemoryType, Shown, Struct, StructLayout, StructMember};
+use super::row::{
+    ArgumentKind, BriefMember, Condition, Flow, Length, LengthUnit, MemoryNumber, MemoryType, Shown, Struct, StructLayout, StructMember,
+};
 use super::scalar::{memory_constants, scalar};
 use super::value::{ArrayValue, StructValue, Text, Value};
 use std::borrow::Cow;
+
+/// The name of the bytes that follow the members of a struct which is longer in the call than in its row.
+const TAIL: &str = "tail";
 
 /// The names and values of a struct's members, in the order of their offsets.
 pub type Members<'a> = Vec<(&'static str, Value<'a>)>;
@@ -37,7 +42,8 @@ impl<'a> MemoryReader<'a> {
         let (of, size) = (layouts[abi], of.sizes[abi]);
         let count = brief.map_or(of.len(), <[BriefMember]>::len);
         let mut members = Vec::with_capacity(count);
-        let mut more = memory.is_cut() || memory.wanted > u64::from(size) && !ends_open(of);
+        let tail = if memory.wanted > u64::from(size) && !ends_open(of) { memory.part(size as usize, memory.bytes.len()) } else { None };
+        let mut more = memory.is_cut();
         // The index behind the last member that was decoded or left out.
         let mut next = 0;
         for at in 0..count {
@@ -88,6 +94,11 @@ impl<'a> MemoryReader<'a> {
             }
         }
         more = more || brief.is_some() && of[next..].iter().any(|member| self.is_there(member, of, memory));
+        // The kernel accepts members of newer kernels only if they are 0 (copy_struct_from_user() in
+        // include/linux/uaccess.h).
+        if let Some(tail) = tail.filter(|tail| tail.bytes.iter().any(|byte| *byte != 0)) {
+            members.push((TAIL, self.text(tail, self.context.string_limit, false)));
+        }
         (members, more)
     }
 
@@ -213,6 +224,7 @@ fn is_narrow(kind: &ArgumentKind) -> bool {
             | ArgumentKind::Gid
             | ArgumentKind::Signal
             | ArgumentKind::Dev
+            | ArgumentKind::Port
     )
 }
 

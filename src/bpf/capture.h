@@ -5,6 +5,7 @@
 #pragma once
 
 #include "indirect_fds.h"
+#include "links.h"
 #include "parts.h"
 #include "translate.h"
 
@@ -20,22 +21,7 @@ static __always_inline u64 argument(struct call *call, u32 arg)
 /* Returns whether the call uses the argument of this operation. */
 static __always_inline int is_used(struct call *call, const volatile struct op *op)
 {
-	u32 value = argument(call, op->test_arg);
-	u32 mask = op->test_mask;
-
-	switch (op->test) {
-	case TEST_ANY:
-		return (value & mask) != 0;
-	case TEST_NO:
-		return (value & mask) == 0;
-	case TEST_IS:
-		return value == mask;
-	case TEST_IS_NOT:
-		return value != mask;
-	case TEST_AMONG:
-		return (value & 0x7f) < 32 && mask >> (value & 0x1f) & 1;
-	}
-	return 1;
+	return passes(op->test, argument(call, op->test_arg), op->test_mask);
 }
 
 /*
@@ -60,7 +46,7 @@ static __always_inline u64 count_of(struct scratch *scratch, const volatile stru
 	if (count == COUNT_ONE)
 		return 1;
 	u32 length = 0;
-	if (bpf_probe_read_user(&length, sizeof(length), (void *)argument(&scratch->call, count - COUNT_AT)))
+	if (bpf_probe_read_user(&length, sizeof(length), (void *)(argument(&scratch->call, count - COUNT_AT) + op->count_offset)))
 		return 0;
 	return when == WHEN_ENTRY || length < scratch->room ? length : scratch->room;
 }
@@ -220,7 +206,7 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 		}
 		if (op->when & OP_AT_EXIT && count >= COUNT_AT) {
 			u32 room = 0;
-			if (!bpf_probe_read_user(&room, sizeof(room), (void *)argument(&scratch->call, count - COUNT_AT)))
+			if (!bpf_probe_read_user(&room, sizeof(room), (void *)(argument(&scratch->call, count - COUNT_AT) + op->count_offset)))
 				scratch->room = room;
 		}
 	}

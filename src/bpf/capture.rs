@@ -94,6 +94,8 @@ pub(super) struct Op {
     asks: u16,
     /// The index of the first link, and the number of links.
     links: (u8, u8),
+    /// The offset of the count in the memory that an argument points to ([`CountSource::At`]).
+    count_offset: u8,
     /// The maximum number of bytes that are copied.
     limit: u32,
 }
@@ -114,7 +116,7 @@ impl Op {
         let mut bytes = [0; OP_BYTES];
         bytes[..4].copy_from_slice(&[self.arg, self.kind as u8, self.when, count]);
         bytes[4..6].copy_from_slice(&self.size.to_ne_bytes());
-        bytes[6..11].copy_from_slice(&[self.room, test, test_arg, self.links.0, self.links.1]);
+        bytes[6..12].copy_from_slice(&[self.room, test, test_arg, self.links.0, self.links.1, self.count_offset]);
         bytes[12..16].copy_from_slice(&mask.to_ne_bytes());
         bytes[16..].copy_from_slice(&self.limit.to_ne_bytes());
         bytes
@@ -170,6 +172,8 @@ impl IndirectFds {
 pub(super) struct CaptureBuilder<'a> {
     pub abi: Abi,
     pub string_limit: usize,
+    /// Whether the strings of arrays that are usually counted are copied.
+    pub full: bool,
     pub links: &'a mut Links,
 }
 
@@ -209,9 +213,18 @@ impl CaptureBuilder<'_> {
             condition: coded(&arg.used)?,
             asks: 0,
             links: (0, 0),
+            count_offset: 0,
             limit: PIECE_MAX,
         };
         let string_limit = self.string_limit();
+        if arg.traits.contains(Traits::ENCODED) {
+            // All commands with little data have the same limit, so that they need no plans of their own.
+            let size = if let ArgumentKind::Struct(of) = arg.kind { of.sizes[self.abi as usize].min(PIECE_MAX) } else { 0 };
+            let is_unknown = matches!(arg.kind, ArgumentKind::Struct(Struct { layout: StructLayout::Decoder(_), .. }));
+            let least = string_limit.max(SIZED_MAX);
+            (op.kind, op.limit) = (OpKind::Command, if is_unknown { least } else { size.max(least) });
+            return Some(op);
+        }
         match arg.kind {
             ArgumentKind::Path => (op.kind, op.count) = (OpKind::String, CountSource::One),
             // The call specifies the length of the string.
@@ -223,7 +236,7 @@ impl CaptureBuilder<'_> {
             ArgumentKind::Bytes if arg.socket.is_some() => (op.size, op.limit) = (fixed(arg.length), LIMIT_OF_SOCKET),
             ArgumentKind::Bytes => (op.size, op.limit) = (fixed(arg.length), string_limit),
             ArgumentKind::StrArray => {
-                let limit = if arg.traits.contains(Traits::COUNTED) { 0 } else { string_limit.max(1) };
+                let limit = if arg.traits.contains(Traits::COUNTED) && !self.full { 0 } else { string_limit.max(1) };
                 (op.kind, op.size, op.limit) = (OpKind::Strings, self.word_bytes(), limit);
             }
             ArgumentKind::StructArray(of) if of.copied == CopyMethod::Iovec && !arg.traits.contains(Traits::SHALLOW) => {
@@ -259,20 +272,22 @@ impl CaptureBuilder<'_> {
         if arg.length == Length::OfType {
             (op.count, op.size) = (CountSource::One, size as u16);
             match of.counted {
-                _ if of.copied == CopyMethod::Command => (op.kind, op.limit) = (OpKind::Command, self.string_limit()),
-                LengthUnit::Tail if of.has_length => (op.kind, op.count) = (OpKind::Tail, CountSource::At(op.arg)),
-                _ if of.has_length => (op.count, op.size) = (CountSource::At(op.arg), 1),
+                LengthUnit::Tail if of.length_at.is_some() => (op.kind, op.count) = (OpKind::Tail, CountSource::At(op.arg)),
+                _ if of.length_at.is_some() => {
+                    (op.count, op.size, op.limit) = (CountSource::At(op.arg), 1, op.limit.max(SIZED_MAX));
+                    op.count_offset = of.length_at.and_then(|at| u8::try_from(at).ok()).unwrap_or_default();
+                }
                 _ => {}
             }
         } else {
             op.size = fixed(arg.length);
             match of.counted {
                 LengthUnit::Bytes
-                    if matches!(of.layout, StructLayout::Members(_) | StructLayout::Number(_)) && links.1 == 0 && of.choice.is_none() =>
+                    if matches!(of.layout, StructLayout::Members(_) | StructLayout::Number(_)) && of.choice.is_none() =>
                 {
                     // Memory whose length is not that of the struct may be shown as bytes, so at least as many bytes
-                    // are copied as of a string.
-                    op.limit = op.limit.max(self.string_limit()).max(SIZED_MAX);
+                    // are copied as of a string. With pointers, it is not shown as bytes, but it may be longer.
+                    op.limit = op.limit.max(if links.1 == 0 { self.string_limit() } else { 0 }).max(SIZED_MAX);
                 }
                 LengthUnit::Bytes | LengthUnit::Entries => {}
                 // The kernel uses words of 64 bits for x32 too.

@@ -5,7 +5,7 @@
 //! table is small enough to fit into them.
 
 /// `CHOICES_BITS`, `PROBES_MAX`
-const CHOICES_BITS: u32 = 12;
+const CHOICES_BITS: u32 = 13;
 const CHOICES_MAX: usize = 1 << CHOICES_BITS;
 const PROBES_MAX: usize = 8;
 
@@ -26,6 +26,13 @@ impl Choices {
         if let Some(slot) = slots(key).find(|slot| self.0[*slot].0 == 0) {
             self.0[slot] = (key, place.into());
         }
+    }
+
+    /// Returns the plan that a value selects.
+    #[cfg(test)]
+    pub fn get(&self, chooser: u16, value: u32) -> Option<u16> {
+        let key = u64::from(chooser) << 32 | u64::from(value);
+        slots(key).find(|slot| self.0[*slot].0 == key).map(|slot| self.0[slot].1 as u16)
     }
 
     /// Returns the bytes of `choices`.

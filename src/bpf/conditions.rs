@@ -7,7 +7,7 @@ use crate::beauty::row::{BitTest, Comparison, Condition};
 const NONE: u8 = 0;
 const ANY: u8 = 1;
 const NO: u8 = 2;
-const IS: u8 = 3;
+pub(super) const IS: u8 = 3;
 const IS_NOT: u8 = 4;
 
 /// A test of the programs: its code, the index of the argument, and a mask or a value.
@@ -40,7 +40,7 @@ mod tests {
     use crate::beauty::row::Syscall;
     use crate::beauty::tables::SYSCALLS;
 
-    /// Computes what `is_used` of `capture.h` does.
+    /// Computes what `passes` of `plan.h` does.
     fn holds((code, arg, mask): CodedTest, args: &[u64; 6]) -> bool {
         let low = args[usize::from(arg)] as u32;
         match code {

@@ -82,7 +82,7 @@ impl Settings {
     pub(super) fn constants(&self) -> Constants {
         let mut wanted = vec![false; SYSCALLS.len()];
         self.calls.iter().filter_map(|call| lookup::index_by_name(call.name)).for_each(|row| wanted[usize::from(row)] = true);
-        let mut writer = Writer { string_limit: self.string_limit, ..Writer::new() };
+        let mut writer = Writer { string_limit: self.string_limit, full: self.full, ..Writer::new() };
         for (at, (abi, nr)) in Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as u32).map(move |nr| (abi, nr))).enumerate() {
             let flags = lookup::row(abi, i64::from(nr)).map_or(0, flags_of);
             let place = match lookup::index(abi, i64::from(nr)).map(usize::from) {
@@ -153,6 +153,7 @@ impl CallPlan {
 
 struct Writer {
     string_limit: usize,
+    full: bool,
     places: Vec<u8>,
     plans: Vec<u8>,
     known: HashMap<CallPlan, u16>,
@@ -167,6 +168,7 @@ impl Writer {
         let places = vec![0; (Abi::ALL.len() * NR_COUNT + 1) * 2];
         let mut writer = Writer {
             string_limit: 0,
+            full: false,
             places,
             plans: Vec::new(),
             known: HashMap::new(),
@@ -238,7 +240,7 @@ impl Writer {
     }
 
     fn capture(&mut self, signature: Signature, abi: Abi) -> Capture {
-        CaptureBuilder { abi, string_limit: self.string_limit, links: &mut self.links }.capture(signature)
+        CaptureBuilder { abi, string_limit: self.string_limit, full: self.full, links: &mut self.links }.capture(signature)
     }
 
     fn put_place(&mut self, at: usize, place: u16) {
@@ -288,6 +290,7 @@ mod tests {
             others: Vec::new(),
             unknown,
             string_limit: 32,
+            full: false,
             struct_limit: 4096,
             sums: false,
             ended_tasks_bytes: 0,
@@ -360,6 +363,23 @@ mod tests {
             place = u64::from_ne_bytes(std::array::from_fn(|at| slot[8 + at])) as u16;
         }
         constants.plans[usize::from(place) * PLAN_BYTES..][OPS_AT..PLAN_BYTES].to_vec()
+    }
+
+    #[test]
+    fn the_plans_of_all_calls_and_their_variants_fit() {
+        let mut writer = Writer { string_limit: 512, ..Writer::new() };
+        for (abi, row) in Abi::ALL.into_iter().flat_map(|abi| (0..SYSCALLS.len()).map(move |row| (abi, row))) {
+            writer.row(row, abi, WANTED, Kinds::default());
+        }
+        assert!(writer.known.len() <= PLANS_MAX, "{} plans", writer.known.len());
+        let missing = writer.choosers.iter().flat_map(|(places, chooser)| {
+            let is_missing = |(value, place): &&(u32, u16)| writer.choices.get(*chooser, *value) != Some(*place);
+            places.iter().filter(is_missing).map(|(value, _)| format!("{value:#x}")).collect::<Vec<_>>()
+        });
+        let missing: Vec<String> = missing.collect();
+        let all: usize = writer.choosers.keys().map(Vec::len).sum();
+        assert!(missing.is_empty(), "{} of {all} values have no place: {missing:?}", missing.len());
+        eprintln!("{} plans, {all} values", writer.known.len());
     }
 
     #[test]

@@ -67,10 +67,11 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
     .concat();
     assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&plan)));
     let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("room", 6), ("test", 7), ("test_arg", 8), ("link", 9)];
-    let rest = [("links_count", 10), ("unused", 11), ("test_mask", 12), ("limit", 16)];
+    let rest = [("links_count", 10), ("count_offset", 11), ("test_mask", 12), ("limit", 16)];
     assert_eq!(members("op"), (capture::OP_BYTES, named(&[&op[..], &rest].concat())));
     let link = [("offset", 0), ("count_offset", 2), ("bytes", 4), ("count_bytes", 5), ("count", 6), ("when", 7), ("size", 8)];
-    assert_eq!(members("link"), (links::LINK_BYTES, named(&[&link[..], &[("limit", 12), ("flags", 16)]].concat())));
+    let more = [("limit", 12), ("test_mask", 16), ("test_offset", 20), ("test", 22), ("unused", 23)];
+    assert_eq!(members("link"), (links::LINK_BYTES, named(&[&link[..], &more].concat())));
     assert_eq!(members("choice"), (16, named(&[("key", 0), ("place", 8)])));
     let sum = [("key", 0), ("calls", 4), ("total", 8), ("min", 16), ("max", 24), ("squares", 32), ("squares_high", 40)];
     assert_eq!(members("sum"), (aggregate::SUM_BYTES, named(&sum)));

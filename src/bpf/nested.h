@@ -17,8 +17,6 @@
 #define POINTERS_BLOCK 32
 /* Copies of more bytes than this are deferred until all pointers were followed. */
 #define INNER_MAX 512
-/* The maximum number of pointers of a struct that are followed. */
-#define LINKS_OF_ONE 4
 
 /* A tag may contain the size of the ABI's words. */
 #define TAG_WITH_WORD(tag, word) ((tag) | (word) << 16)
@@ -55,80 +53,6 @@ static __always_inline int copy_inner(struct scratch *scratch, u64 address, u64 
 	if ((tag >> 8 & 0xff) == WHEN_ENTRY)
 		return -1;
 	return add_empty(scratch, address, wanted, tag, PIECE_FAULT);
-}
-
-/* The links to follow, in a tag: the index of the first, and their number. */
-#define LINKS(first, count) ((u32)(first) << 16 | (u32)(count) << 24)
-
-/* Returns a number of 4 or 8 bytes at `offset` in the memory that was copied to the piece at `start`. */
-static __always_inline u64 number_at(struct scratch *scratch, u64 start, u32 offset, u32 bytes)
-{
-	u64 at = start + sizeof(struct piece) + offset;
-
-	barrier_var(at);
-	if (at > sizeof(scratch->payload) - 8)
-		return 0;
-	return bytes == 8 ? *(u64 *)(scratch->payload + at) : *(u32 *)(scratch->payload + at);
-}
-
-/* Copies the memory that one pointer of the struct in the piece at `start` points to. */
-__noinline int copy_link(struct scratch *scratch, u64 start, u32 place, u32 length, u32 tag)
-{
-	u64 at = place;
-
-	barrier_var(at);
-	if (!scratch || at >= LINKS_MAX)
-		return 0;
-	const volatile struct link *link = &links[at];
-	u32 when = tag >> 8 & 0xff;
-	u32 flags = link->flags;
-	if (!(link->when & (when == WHEN_EXIT ? OP_AT_EXIT : OP_AT_ENTRY)) || link->offset + link->bytes > length)
-		return 0;
-	if (flags && !(number_at(scratch, start, 0, 4) & flags))
-		return 0;
-	u64 count = 1;
-	if (link->count == COUNT_RETURN)
-		count = scratch->call.ret > 0 ? scratch->call.ret : 0;
-	if (link->count_bytes) {
-		u64 named = link->count_offset + link->count_bytes <= length ? number_at(scratch, start, link->count_offset, link->count_bytes) : 0;
-		if (link->count != COUNT_RETURN || named < count)
-			count = named;
-	}
-	u64 pointer = number_at(scratch, start, link->offset, link->bytes);
-	return copy_inner(scratch, pointer, count >> 32 ? count : count * link->size, link->limit, tag);
-}
-
-/*
- * Returns the size of the piece at `start`. It is a function because the verifier of Linux 6.1 forgets a comparison if
- * the compiler keeps the number on the stack.
- */
-__noinline u32 length_at(struct scratch *scratch, u64 start)
-{
-	barrier_var(start);
-	return scratch && start <= START_MAX ? ((struct piece *)(scratch->payload + start))->length : 0;
-}
-
-/* Copies a struct of `wanted` bytes, and the memory that its links point to. */
-__noinline int copy_linked(struct scratch *scratch, u64 address, u64 wanted, u32 limit, u32 tag)
-{
-	if (!scratch)
-		return 0;
-	u64 start = scratch->call.payload;
-	u32 first = tag >> 16 & 0xff, count = tag >> 24, plain = WITHOUT_WORD(tag);
-
-	if (copy_bytes(scratch, address, wanted, limit, plain))
-		return -1;
-	barrier_var(start);
-	if (start > START_MAX)
-		return 0;
-	u32 length = length_at(scratch, start);
-	for (u32 i = 0; i < LINKS_OF_ONE && i < count; i++) {
-		if (copy_link(scratch, start, first + i, length, plain)) {
-			scratch->call.payload = start;
-			return -1;
-		}
-	}
-	return 0;
 }
 
 /*

@@ -21,13 +21,13 @@ enum abi { ABI_X86_64, ABI_I386, ABI_X32, ABI_AARCH64, ABI_COUNT };
  * Values of arguments that select a plan, in a hash table with open addressing: each value is in one of the first few
  * slots from the one that its hash selects.
  */
-#define CHOICES_BITS 12
+#define CHOICES_BITS 13
 #define CHOICES_MAX (1 << CHOICES_BITS)
 #define PROBES_MAX 8
 /* The maximum number of arguments that select a plan. They are looked up one after the other. */
 #define CHOOSERS_MAX 3
 /* The maximum number of pointers in structs that are followed. */
-#define LINKS_MAX 64
+#define LINKS_MAX 192
 
 enum scope {
 	/* The tasks in the map seeds, and the tasks that they create. */
@@ -144,7 +144,7 @@ enum op_kind {
 enum {
 	COUNT_RETURN = 6,
 	COUNT_ONE,
-	/* The u32 that an argument points to; the index of the argument is added. */
+	/* A u32 in the memory that an argument points to; the index of the argument is added. */
 	COUNT_AT = 16,
 };
 
@@ -190,7 +190,8 @@ struct op {
 	/* The index of the first link, and the number of links. */
 	u8 link;
 	u8 links_count;
-	u8 unused;
+	/* The offset of a count in the memory that an argument points to. */
+	u8 count_offset;
 	u32 test_mask;
 	/* The maximum number of bytes that are copied. */
 	u32 limit;
@@ -263,10 +264,14 @@ struct link {
 	u8 count_bytes;
 	u8 count;
 	u8 when;
+	/* 0: the pointer is that of a string that ends with NUL. */
 	u32 size;
 	u32 limit;
-	/* If not 0, the link is followed only if one of these bits is set in the struct's first word. */
-	u32 flags;
+	/* An op_test of the u32 at test_offset: the link is followed only if it holds. */
+	u32 test_mask;
+	u16 test_offset;
+	u8 test;
+	u8 unused;
 };
 
 /* The part of --filter that is decided in the kernel (filter.rs). */
@@ -353,6 +358,22 @@ const volatile struct choice choices[CHOICES_MAX] SEC(".rodata.choices");
 const volatile struct link links[LINKS_MAX] SEC(".rodata.links");
 /* The number of bytes of stack of each kind. */
 const volatile u32 stack_bytes[STACKS_MAX] SEC(".rodata.stacks");
+
+/* Returns whether a value passes a test: an op_test with its mask. */
+static __always_inline int passes(u32 test, u32 value, u32 mask)
+{
+	switch (test) {
+	case TEST_ANY:
+		return (value & mask) != 0;
+	case TEST_NO:
+		return (value & mask) == 0;
+	case TEST_IS:
+		return value == mask;
+	case TEST_IS_NOT:
+		return value != mask;
+	}
+	return 1;
+}
 
 /*
  * An element of an array, or the first one if the index is out of bounds. The barriers keep the compiler from

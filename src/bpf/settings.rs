@@ -86,6 +86,8 @@ pub struct Settings {
     pub unknown: bool,
     /// The maximum number of bytes that are copied of strings other than paths, and of buffers.
     pub string_limit: usize,
+    /// Whether strings that are usually only counted (an environment) are copied.
+    pub full: bool,
     /// The maximum number of bytes that are copied of netlink messages and of control messages.
     pub struct_limit: usize,
     /// Whether calls are aggregated in the kernel ([`crate::event::Aggregate`]). The memory that their arguments point

@@ -21,7 +21,7 @@ use crate::probe::run_events::{RunEvent, RunEvents};
 use crate::request::select::{self, Selection};
 use crate::request::{Engine, Graphs, Item, Target, TaskSelection, Trace};
 use crate::session::{EventSpec, Role, Targets, Terms};
-use crate::show::{Mode, SummaryBy, SummaryObject};
+use crate::show::{Mode, Style, SummaryBy, SummaryObject};
 use crate::sys::file_capabilities;
 use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
@@ -246,7 +246,8 @@ impl PlanInputs<'_> {
     /// ([`Plan::bind`]).
     fn bind(&self, events: &mut [PlannedEvent]) -> anyhow::Result<()> {
         let specs = events.iter().map(|event| &event.spec).collect();
-        let stream = gate::Stream { events: specs, scope: self.targets.scope(), abi: machine::NATIVE_ABI, paths: &[], filtered: Vec::new() };
+        let stream =
+            gate::Stream { events: specs, scope: self.targets.scope(), abi: machine::NATIVE_ABI, paths: &[], filtered: Vec::new() };
         let shown = gate::bind(self.request, self.selection, &stream)?;
         items::filter_in_kernel(events, &shown.events, &self.request.what.items);
         Ok(())
@@ -287,6 +288,7 @@ impl PlanInputs<'_> {
             others: self.selection.others.clone(),
             unknown: self.selection.unknown,
             string_limit: show.string_limit,
+            full: show.full || show.style == Style::Json,
             struct_limit: show.struct_limit,
             sums,
             ended_tasks_bytes: buffers.ended_tasks.unwrap_or_default(),

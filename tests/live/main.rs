@@ -27,11 +27,14 @@ mod habits;
 mod handed_down;
 mod in_flight;
 mod interrupted;
+#[cfg(feature = "bpf")]
+mod ioctls;
 mod json;
 mod json_commands;
 mod json_lines;
 mod kernel_documents;
 mod kernel_names;
+mod kernel_objects;
 mod kernel_probes;
 mod killed;
 #[cfg(feature = "bpf")]

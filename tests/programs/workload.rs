@@ -18,6 +18,8 @@ mod edge_values;
 mod execs;
 mod fds;
 mod held;
+mod ioctls;
+mod kernel_objects;
 mod mark;
 mod memory;
 mod messages;
@@ -56,11 +58,10 @@ workload memory SCENE COUNT DIR            paths and data where they are hard to
 workload names THREADS COUNT DIR           COUNT files that are not there on each of THREADS threads, by names of every kind
 workload payload SCENE                     calls with data that is known, of each kind one
 workload structs DIR                       asks for the status of a file and a device, and reads a directory
-<<<<<<< /tmp/h7/merged/tests/programs/workload.rs
-workload messages control|netlink          control messages and netlink messages with known contents
-=======
 workload edge-values SCENE                 values at the edges of what the kernel reads
->>>>>>> /tmp/h7/merged/tests/programs/workload.rs.head
+workload kernel-objects FAMILY             calls about objects of the kernel with known values: bpf perf filter ring trace other
+workload messages control|netlink          control messages and netlink messages with known contents
+workload ioctls                            makes ioctls of many drivers, with known values; needs CAP_SYS_ADMIN
 workload sockopts                          sets and gets socket options of every type, with known values
 workload tcp SIZE...                       sends of these sizes over a connection to itself; says between which ports
 workload zoo DIR                           shows one open file of every kind
@@ -97,11 +98,10 @@ fn main() -> ExitCode {
         ["names", threads, count, dir] => names::run(number(threads), number(count), dir.as_ref()),
         ["payload", scene] => payload::run(scene),
         ["structs", dir] => structs::run(dir.as_ref()),
-<<<<<<< /tmp/h7/merged/tests/programs/workload.rs
-        ["messages", scene] => messages::run(scene),
-=======
         ["edge-values", scene] => edge_values::run(scene),
->>>>>>> /tmp/h7/merged/tests/programs/workload.rs.head
+        ["kernel-objects", family] => kernel_objects::run(family),
+        ["messages", scene] => messages::run(scene),
+        ["ioctls"] => ioctls::run(),
         ["sockopts"] => sockopts::run(),
         ["tcp", sizes @ ..] => tcp::send(&sizes.iter().map(|size| number(size)).collect::<Vec<_>>()),
         ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),

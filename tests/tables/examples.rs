@@ -264,7 +264,7 @@ fn members_have_the_offsets_of_c() {
     );
     assert!(
         rust.contains(
-            "sizes: [56, 40, 48, 56], counted: LengthUnit::Bytes, copied: CopyMethod::Plain, has_length: false, bytes_read: 0, source: \"a.h:b\""
+            "sizes: [56, 40, 48, 56], counted: LengthUnit::Bytes, copied: CopyMethod::Plain, length_at: None, bytes_read: 0, source: \"a.h:b\""
         ),
         "{rust}"
     );
@@ -282,7 +282,7 @@ fn members_have_the_offsets_of_c() {
     assert_eq!((offsets("len"), offsets("_")), ("8 4".into(), String::new()), "{problem}");
     assert!(rust.contains("StructLayout::Members([&OUTER_IN_X86_64, &OUTER_IN_I386, &OUTER_IN_X32, &OUTER_IN_X86_64])"), "{rust}");
     assert!(rust.contains("big_endian: false, kind: ArgumentKind::Bytes, length: Length::Arg(1) })"), "{rust}");
-    assert!(rust.contains("counted: LengthUnit::Bits, copied: CopyMethod::Plain, has_length: false, bytes_read: 0, source: \"\", layout: StructLayout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
+    assert!(rust.contains("counted: LengthUnit::Bits, copied: CopyMethod::Plain, length_at: None, bytes_read: 0, source: \"\", layout: StructLayout::Decoder(crate::beauty::decoders::sigset)"), "{rust}");
 }
 
 #[test]
@@ -326,6 +326,30 @@ fn faults_of_brief_name_the_line_and_the_problem() {
 }
 
 #[test]
+fn the_fields_of_a_union_begin_at_one_place() {
+    let rust = structs(
+        "outer 24 24 24 24 length=size kind:u32 size:u32 a:u64/hex?kind==1 |a:inout u64/ulong?kind==2 |b:inner?kind==3 end:u32 _:u32\n\
+         inner 8 8 8 8 of:u32 more:u32\n",
+    );
+    let offset = |name: &str, rest: &str| rust.contains(&format!("StructMember {{ name: {name:?}, offset: {rest}"));
+    assert!(offset("a", "8, memory_type: MemoryType::Number(MemoryNumber { bytes: 8, signed: false, big_endian: false, kind: ArgumentKind::Hex"));
+    assert!(offset("a", "8, memory_type: MemoryType::Number(MemoryNumber { bytes: 8, signed: false, big_endian: false, kind: ArgumentKind::Ulong"));
+    assert!(offset("b", "8, memory_type: MemoryType::Struct(&INNER), flow: Flow::In, used: Condition::If { text: \"kind==3\""), "{rust}");
+    assert!(offset("end", "16,") && rust.contains("flow: Flow::InOut, used: Condition::If { text: \"kind==2\""), "{rust}");
+    assert!(rust.contains("length_at: Some(4)"), "{rust}");
+}
+
+#[test]
+fn a_variant_may_test_some_bits() {
+    let rows = format!("{SYSCALLS}mine@500 f:open_flags b:hex -> int\nmine f&O_DIR|0x2=O_DIR b:int\n");
+    let rust = run(&[("syscalls/a.tbl", &rows)]).map(|output| output.rust).expect("good");
+    assert!(rust.contains("Variant { arg: 0, mask: 0x42, values: &[64]"), "{rust}");
+    let outside = format!("{SYSCALLS}mine@500 f:open_flags b:hex -> int\nmine f&O_DIR=0x2 b:int\n");
+    let fault = run(&[("syscalls/a.tbl", &outside)]).err().unwrap_or_default();
+    assert!(fault.iter().any(|fault| fault.to_string().contains("0x2 has bits outside the mask 0x40")), "{fault:?}");
+}
+
+#[test]
 fn a_member_may_select_another_struct() {
     let rust = structs("outer 16 16 16 16 of:u16/open_access _:byte[14]\nouter of=O_WRONLY|7 inner\ninner 8 8 8 8 a:u64\n");
     assert!(rust.contains("choice: Some(StructChoice { member: 0, structs: &[(0x1, &INNER), (0x7, &INNER)] }) };"), "{rust}");
@@ -344,7 +368,9 @@ fn faults_of_struct_rows_name_the_line_and_the_problem() {
         ("outer 8 4 4 8 f:pointer/bytes[ret]", "structs/a.tbl:2: outer, f: the length of a field cannot be the return value of the call"),
         ("outer 8 4 4 8 f:word/none", "structs/a.tbl:2: outer, f: `none` is not a basic kind, a table or a struct"),
         ("outer 8 8 8 8 f:u32 f:u32", "structs/a.tbl:2: outer, f: another field has the same name"),
-        ("outer 8 8 8 8 length=g f:u32 g:u32", "structs/a.tbl:2: length=g: this must be the first field of outer and have 32 bits"),
+        ("outer 8 8 8 8 length=g f:u32 g:u16", "structs/a.tbl:2: length=g: outer has no such field of 32 bits in its first 256 bytes"),
+        ("outer 16 12 16 16 a:u32 f:u32 |g:u64", "structs/a.tbl:2: outer, g: the fields of its union begin at 4, which is not a multiple of 8"),
+        ("outer 8 8 8 8 f:u32 |g:u32 f:u32", "structs/a.tbl:2: outer, f: another field has the same name"),
         ("outer 8 8 8 8 asks=g f:u64", "structs/a.tbl:2: asks=g: outer has no field of this name"),
         ("outer 8 8 8 8 f:out u32/hex?h&1 g:u32", "structs/a.tbl:2: outer, f: there is no argument or field h"),
         ("outer 8 8 8 8 f:u64\nouter g=1 inner", "structs/a.tbl:3: outer: there is no field g that is a number"),

@@ -12,12 +12,28 @@ use std::process::Command;
 use std::{env, fs};
 
 /// Structs whose definition in the headers of an ABI is not the kernel's, and the reason.
-const DIFFERENT_IN_C: [(&str, Abi, &str); 4] = [
+const DIFFERENT_IN_C: [(&str, Abi, &str); 7] = [
+    ("bpf_tracing", Abi::I386, "linux/bpf.h has 64 bits that need no alignment there, but 32-bit programs use the struct of the 64-bit kernel"),
+    ("bpf_link_tracing", Abi::I386, "it contains bpf_tracing"),
+    ("ptrace_syscall_info", Abi::I386, "headers before Linux 6.16 lack the padding that the kernel's struct has"),
     ("statfs", Abi::X32, "asm-generic/statfs.h has 32-bit words if a long has 32 bits, but x32 uses x86-64's syscall"),
     ("shmid_ds", Abi::X32, "asm/shmbuf.h has a size of 32 bits with padding behind it, but x32 uses x86-64's syscall"),
     ("sigaction", Abi::I386, "asm/signal.h has the struct of the old sigaction"),
     ("sigaction", Abi::X32, "asm/signal.h has a mask of 32 bits, the kernel one of 64"),
 ];
+
+/// Members that are bit-fields with names of their own in C.
+const BIT_FIELDS: [(&str, &str); 3] = [("perf_event_attr", "flags"), ("bpf_insn", "regs"), ("user_desc", "flags")];
+
+/// Lines before headers that include headers of the C library, which exist for one ABI only: the beginning of the
+/// header's name, and definitions of what it uses of them.
+const BEFORE: [(&str, &str); 4] =
+    [("linux/sctp.h", BEFORE_SCTP), ("linux/videodev2.h", BEFORE_VIDEODEV2), ("linux/if.h", BEFORE_IF), ("linux/if_arp.h", BEFORE_IF)];
+const BEFORE_IF: &str = "#define _SYS_SOCKET_H 1\n#include <linux/socket.h>\n\
+    struct sockaddr { __kernel_sa_family_t sa_family; char sa_data[14]; };\n";
+
+const BEFORE_VIDEODEV2: &str = "#define _SYS_TIME_H 1\n#include <linux/time_types.h>\n\
+    #define timeval __kernel_old_timeval\n#define timespec __kernel_old_timespec\n";
 
 /// Definitions that linux/sctp.h uses without including them. The C library's definitions exist for one ABI only.
 const BEFORE_SCTP: &str = "#include <linux/types.h>\n\
@@ -127,20 +143,33 @@ fn compiler(abi: Abi) -> Result<Command, String> {
 fn assertions(of: &Struct, abi: Abi) -> String {
     let (header, name) = of.source.split_once(':').unwrap_or((of.source, of.name));
     let (name, same) = name.strip_suffix('+').map_or((name, "=="), |name| (name, ">="));
-    let before = if header == "linux/sctp.h" { BEFORE_SCTP } else { "" };
+    let before = BEFORE.iter().find(|(beginning, _)| header.starts_with(beginning)).map_or("", |(_, lines)| lines);
     let mut text = format!("{before}#include <{header}>\n#define SAME(a, b, what) _Static_assert((a) == (b), what)\n");
-    text += &format!("_Static_assert(sizeof(struct {name}) {same} {}, \"size of {name}\");\n", of.sizes[abi as usize]);
+    let c_type = c_type(name);
+    text += &format!("_Static_assert(sizeof({c_type}) {same} {}, \"size of {name}\");\n", of.sizes[abi as usize]);
     let StructLayout::Members(members) = &of.layout else { return text };
     for member in members[abi as usize] {
         let field = member.name;
-        text += &format!("SAME(__builtin_offsetof(struct {name}, {field}), {}, \"offset of {name}.{field}\");\n", member.offset);
+        if BIT_FIELDS.contains(&(of.name, field)) {
+            continue;
+        }
+        text += &format!("SAME(__builtin_offsetof({c_type}, {field}), {}, \"offset of {name}.{field}\");\n", member.offset);
         // A flexible array has no size.
         if member.memory_type.size(abi) > 0 {
-            text +=
-                &format!("SAME(sizeof(((struct {name} *)0)->{field}), {}, \"bytes of {name}.{field}\");\n", member.memory_type.size(abi));
+            text += &format!("SAME(sizeof((({c_type} *)0)->{field}), {}, \"bytes of {name}.{field}\");\n", member.memory_type.size(abi));
         }
     }
     text
+}
+
+/// Returns the type in C of the struct that a row names: `stat`, `union.bpf_attr`, or `union.bpf_attr.query`, the member of
+/// a union.
+fn c_type(name: &str) -> String {
+    match name.strip_prefix("union.").map(|path| path.split_once('.').ok_or(path)) {
+        None => format!("struct {name}"),
+        Some(Err(union)) => format!("union {union}"),
+        Some(Ok((union, member))) => format!("__typeof__(((union {union} *)0)->{member})"),
+    }
 }
 
 /// Returns the structs that syscalls of the ABI use, and those that no syscall uses (Rust code does).

@@ -6,7 +6,7 @@ fn capture(name: &str, abi: Abi, choice: Option<u64>) -> Capture {
     let row = SYSCALLS.iter().find(|row| row.name == name).unwrap();
     let variant = choice.map(|value| row.variants.iter().find(|variant| variant.values.contains(&value)).unwrap());
     let signature = variant.map_or(row.signature(), Variant::signature);
-    CaptureBuilder { abi, string_limit: 32, links: &mut Links::default() }.capture(signature)
+    CaptureBuilder { abi, string_limit: 32, full: false, links: &mut Links::default() }.capture(signature)
 }
 
 fn of(name: &str) -> Vec<Op> {
@@ -14,7 +14,7 @@ fn of(name: &str) -> Vec<Op> {
 }
 
 fn op(arg: u8, kind: OpKind, when: u8, count: CountSource, size: u16, limit: u32) -> Op {
-    Op { arg, kind, when, count, size, limit, room: NO_ARG, condition: (0, 0, 0), asks: 0, links: (0, 0) }
+    Op { arg, kind, when, count, size, limit, room: NO_ARG, condition: (0, 0, 0), asks: 0, links: (0, 0), count_offset: 0 }
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn strings_are_copied_as_far_as_the_kernel_reads_them() {
         let row = SYSCALLS.iter().find(|row| row.name == name).unwrap();
         let variant = choice.map(|value| row.variants.iter().find(|variant| variant.values.contains(&value)).unwrap());
         let signature = variant.map_or(row.signature(), Variant::signature);
-        let builder = CaptureBuilder { abi: Abi::X86_64, string_limit, links: &mut Links::default() }.capture(signature);
+        let builder = CaptureBuilder { abi: Abi::X86_64, string_limit, full: false, links: &mut Links::default() }.capture(signature);
         builder.ops.iter().find(|op| op.kind == OpKind::String).map(|op| op.limit)
     };
     let set_name = Some(libc::PR_SET_NAME as u64);
@@ -60,9 +60,11 @@ fn sizes_are_those_that_the_kernel_reads_or_writes() {
     assert_eq!(of("msgsnd"), [op(1, OpKind::Tail, AT_ENTRY, CountSource::Arg(2), 8, 40)]);
     assert_eq!(of("msgrcv"), [Op { room: 2, ..op(1, OpKind::Tail, AT_EXIT, CountSource::Return, 8, 40) }]);
     assert_eq!(of("name_to_handle_at")[1], op(2, OpKind::Tail, AT_ENTRY | AT_EXIT | TOO_SMALL, CountSource::At(2), 8, 4096));
-    assert_eq!(of("sched_setattr"), [op(1, OpKind::Bytes, AT_ENTRY | AT_EXIT | NOT_DONE | TOO_SMALL, CountSource::At(1), 1, 56)]);
+    assert_eq!(of("sched_setattr"), [op(1, OpKind::Bytes, AT_ENTRY | AT_EXIT | NOT_DONE | TOO_SMALL, CountSource::At(1), 1, 256)]);
     assert_eq!(of("openat2")[1], op(2, OpKind::Bytes, AT_ENTRY, CountSource::Arg(3), 1, SIZED_MAX));
-    assert_eq!(of("perf_event_open"), [], "the tables have no layout of its struct");
+    let attr = op(0, OpKind::Bytes, AT_ENTRY | AT_EXIT | NOT_DONE | TOO_SMALL, CountSource::At(0), 1, SIZED_MAX);
+    assert_eq!(of("perf_event_open"), [Op { count_offset: 4, ..attr }], "the length is the second member");
+    assert_eq!(of("rt_sigreturn"), []);
     let words = |name, abi| capture(name, abi, None).ops[0].size;
     assert_eq!([Abi::X86_64, Abi::I386, Abi::X32].map(|abi| words("select", abi)), [8, 4, 8]);
     assert_eq!([Abi::X86_64, Abi::I386, Abi::X32].map(|abi| words("writev", abi)), [8, 4, 4]);
@@ -140,7 +142,7 @@ fn the_programs_copy_as_many_elements_as_are_shown() {
 fn no_row_has_more_operations_than_fit_into_a_plan() {
     for row in SYSCALLS {
         let mut links = Links::default();
-        let mut maker = CaptureBuilder { abi: Abi::X86_64, string_limit: 32, links: &mut links };
+        let mut maker = CaptureBuilder { abi: Abi::X86_64, string_limit: 32, full: false, links: &mut links };
         for signature in row.signatures() {
             let with_memory = (0..signature.args.len()).filter(|at| maker.op(&signature, *at).is_some()).count();
             assert!(with_memory <= OPS_MAX, "{}", row.name);

@@ -36,8 +36,10 @@ pub fn full(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
         LengthUnit::Tail => writeln!(out, "    [length]  in bytes of the data that follows the struct")?,
         LengthUnit::Entries => writeln!(out, "    [length]  in bytes of all entries")?,
     }
-    if let (true, StructLayout::Members([[first, ..], ..])) = (of.has_length, &of.layout) {
-        writeln!(out, "    length    in {}", first.name)?;
+    if let (Some(at), StructLayout::Members([members, ..])) = (of.length_at, &of.layout)
+        && let Some(member) = members.iter().find(|member| member.offset == at)
+    {
+        writeln!(out, "    length    in {}", member.name)?;
     }
     match &of.layout {
         StructLayout::Members(all) => {

@@ -40,7 +40,7 @@ static SPAN: Struct = Struct {
     sizes: [16, 8, 16, 16],
     counted: LengthUnit::Bytes,
     copied: CopyMethod::Plain,
-    has_length: false,
+    length_at: None,
     bytes_read: 0,
     source: "linux/span.h",
     layout: StructLayout::Members([&WIDE, &NARROW, &WIDE, &WIDE]),

@@ -15,6 +15,7 @@ macro_rules! bytes {
 
 mod brief;
 mod files;
+mod kernel_objects;
 mod sockets;
 mod system;
 mod tasks;

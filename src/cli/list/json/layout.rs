@@ -119,8 +119,8 @@ struct Number {
 
 impl Struct {
     pub fn new(of: &'static row::Struct) -> Struct {
-        let first = match &of.layout {
-            StructLayout::Members([[first, ..], ..]) if of.has_length => Some(first.name),
+        let has_length = match &of.layout {
+            StructLayout::Members([members, ..]) => members.iter().find(|member| Some(member.offset) == of.length_at),
             _ => None,
         };
         let contents = match &of.layout {
@@ -133,7 +133,7 @@ impl Struct {
             source: of.source,
             sizes: by_abi(|abi| of.sizes[abi as usize]),
             length_in: unit(of.counted),
-            length_member: first,
+            length_member: has_length.map(|member| member.name),
             contents,
             choice: choice(of),
             brief: of.brief.members.and_then(|lists| match &of.layout {
