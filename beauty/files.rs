@@ -11,7 +11,7 @@ const MULTIARCH: &str = "x86_64-linux-gnu";
 
 /// The directories that are searched for headers, in this order.
 pub struct Headers {
-    directories: Vec<PathBuf>,
+    pub directories: Vec<PathBuf>,
 }
 
 impl Headers {

@@ -15,7 +15,7 @@ use generator::library::Load;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-const USAGE: &str = "expected one of: tables, unselected, outdated, newer OLD_HEADERS, changed OLD_HEADERS, arch ABI ASM_DIRECTORY (RTRACE_UAPI=dir names headers other than the installed ones)";
+const USAGE: &str = "expected one of: tables, unselected, commands, outdated, newer OLD_HEADERS, changed OLD_HEADERS, arch ABI ASM_DIRECTORY (RTRACE_UAPI=dir names headers other than the installed ones)";
 
 fn main() -> Result<()> {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -28,6 +28,7 @@ fn main() -> Result<()> {
     let rows = rows()?;
     let lines = match words[..] {
         ["unselected"] => report::unselected(&rows, &load),
+        ["commands"] => report::unnamed_commands(&rows, &load, &report::header_names(&headers.directories)),
         ["outdated"] => report::outdated(&rows, &load),
         ["newer", old] => report::newer(&rows, &loader(&Headers::below(old.into())), &load),
         ["changed", old] => report::changed(&rows, &loader(&Headers::below(old.into())), &load),

@@ -8,6 +8,8 @@ mod generator;
 #[path = "../beauty/gen/report.rs"]
 mod report;
 
+#[path = "tables/commands.rs"]
+mod commands;
 #[path = "tables/examples.rs"]
 mod examples;
 #[path = "tables/generated.rs"]

@@ -31,6 +31,7 @@ pub fn type_of(tokens: &[Token], names: &dyn Names) -> Option<Type> {
         ["short"] => 2,
         ["long"] => names.word(),
         ["long", "long"] => 8,
+        ["enum", _] => 4,
         ["struct" | "union", name] => return Some(Type { bytes: names.size(name)?, signed: false }),
         [name] => return named_type(name, names),
         _ => return None,
@@ -48,7 +49,7 @@ fn named_type(name: &str, names: &dyn Names) -> Option<Type> {
         "loff_t" | "__kernel_loff_t" => (8, true),
         "__kernel_key_t" | "__kernel_pid_t" | "__kernel_clockid_t" | "__kernel_mqd_t" => (4, true),
         "bool" => (1, false),
-        "__poll_t" | "__kernel_rwf_t" | "dev_t" => (4, false),
+        "compat_ulong_t" | "__poll_t" | "__kernel_rwf_t" | "dev_t" => (4, false),
         _ => {
             let core = name.trim_start_matches('_').trim_end_matches("_t");
             let digits = core.trim_start_matches(|c: char| c.is_ascii_alphabetic());

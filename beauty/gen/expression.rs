@@ -7,6 +7,15 @@ use super::lex::{Token, tokens};
 /// The depth of nested macro calls beyond which macros are reported as calling each other in a circle.
 const DEPTH_MAX: u32 = 32;
 
+/// The macros of `asm-generic/ioctl.h` that make a command, each with the number of its parameters.
+const MACROS: [(&str, usize); 8] =
+    [("_IO", 2), ("_IOR", 3), ("_IOW", 3), ("_IOWR", 3), ("_IOC", 4), ("_IOR_BAD", 3), ("_IOW_BAD", 3), ("_IOWR_BAD", 3)];
+
+/// Returns the number of parameters of a macro that makes a command.
+pub fn parameters_of(name: &str) -> Option<usize> {
+    MACROS.iter().find(|(known, _)| *known == name).map(|(_, count)| *count)
+}
+
 pub fn evaluate(text: &str, names: &dyn Names) -> Result<Int, String> {
     evaluate_tokens(&tokens(text), names, 0)
 }

@@ -48,6 +48,7 @@ pub fn type_of(word: &str) -> Result<Type, String> {
         "long" => number([8, 4, 8, 8], true, false),
         "ulong" => number([8, 4, 8, 8], false, false),
         "word" => number([8, 4, 4, 8], false, false),
+        "sword" => number([8, 4, 4, 8], true, false),
         "pointer" => number([8, 4, 4, 8], false, true),
         "char" => Type::Char,
         "byte" => Type::Byte,

@@ -5,6 +5,7 @@ use super::brief;
 use super::choice;
 use super::constant::ConstantValue;
 use super::emit::{self, ABIS, EmittedStruct, EmittedTable};
+use super::emit_commands;
 use super::emit_messages;
 use super::fault::{Fault, Location, parse_rows};
 use super::header::Target;
@@ -92,6 +93,7 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     // Writing to a String does not fail.
     let mut rust = emit::emit(&calls, &tables, &structs, &rows.numbers).unwrap_or_default();
     rust += &emit_messages::emit(&messages).unwrap_or_default();
+    rust += &emit_commands::emit(&rows.tables, &tables).unwrap_or_default();
     Ok(Output { rust, listing: listing(&tables) })
 }
 

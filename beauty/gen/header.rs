@@ -19,12 +19,18 @@ impl Target {
     pub fn predefined(self, name: &str) -> Option<i64> {
         let wide = matches!(self, Target::X86_64 | Target::Aarch64);
         let defined = match name {
+            // asm-generic/ioctl.h, which headers with ioctl commands need not include.
+            "_IOC_NONE" => return Some(0),
+            "_IOC_WRITE" => return Some(1),
+            "_IOC_READ" => return Some(2),
             "__BITS_PER_LONG" | "__WORDSIZE" => return Some(if wide { 64 } else { 32 }),
             "__x86_64__" => matches!(self, Target::X86_64 | Target::X32),
             "__i386__" => self == Target::I386,
             "__ILP32__" => self == Target::X32,
             "__LP64__" => wide,
             "__aarch64__" => self == Target::Aarch64,
+            // linux/ioctl.h, on which linux/soundcard.h relies without including it.
+            "_IOWR" => true,
             "__linux__" | "__LITTLE_ENDIAN" | "__LITTLE_ENDIAN_BITFIELD" | "__GNUC__" => true,
             // linux/libc-compat.h: the header's own definitions, not the C library's.
             _ => name.starts_with("__UAPI_DEF_"),

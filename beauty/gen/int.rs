@@ -33,6 +33,10 @@ pub trait Names {
     /// Returns the parameters and the body of a function-like macro.
     fn function(&self, name: &str) -> Option<(Vec<String>, String)>;
     fn defined(&self, name: &str) -> bool;
+    /// Returns the text of the definition of a macro without parameters.
+    fn definition(&self, _: &str) -> Option<String> {
+        None
+    }
     /// Returns the size in bytes of a struct, or of a type that is not built into C.
     fn size(&self, type_name: &str) -> Option<u64>;
     /// Returns the size in bytes of a long and of a pointer.

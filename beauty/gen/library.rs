@@ -3,7 +3,7 @@
 //! A table selects among the constants of the headers that it names. Names in their definitions are also looked up in
 //! the included headers.
 
-use super::expression::evaluate;
+use super::expression::{evaluate, parameters_of};
 use super::header::{Body, Header, Target};
 use super::int::{Int, Names};
 use super::preprocess::read;
@@ -99,6 +99,11 @@ impl<'a> Library<'a> {
         evaluate(text, &Scope { library: self, header, others })
     }
 
+    /// Calls the closure with the names of the header, its includes, and the other headers.
+    pub fn with_names<T>(&self, header: &str, others: &[String], of: impl FnOnce(&dyn Names) -> T) -> T {
+        of(&Scope { library: self, header, others })
+    }
+
     fn body(&self, body: &Body, scope: &Scope) -> Result<Int, String> {
         if self.depth.get() > DEPTH_MAX {
             return Err("refers to itself".into());
@@ -164,7 +169,21 @@ impl Names for Scope<'_> {
     }
 
     fn function(&self, name: &str) -> Option<(Vec<String>, String)> {
-        self.library.search(self, |header, _| header.function(name).cloned())
+        let other_name = |header: &Header| {
+            let Some(Body::Expression(text)) = header.constant(name).map(|constant| &constant.body) else { return None };
+            // A macro may be another name of `_IOR`.
+            let parameters: Vec<String> = (0..parameters_of(text.trim())?).map(|at| format!("p{at}")).collect();
+            let body = format!("{text}({})", parameters.join(","));
+            Some((parameters, body))
+        };
+        self.library.search(self, |header, _| header.function(name).cloned().or_else(|| other_name(header)))
+    }
+
+    fn definition(&self, name: &str) -> Option<String> {
+        self.library.search(self, |header, _| match header.constant(name).map(|constant| &constant.body) {
+            Some(Body::Expression(text)) => Some(text.clone()),
+            _ => None,
+        })
     }
 
     fn defined(&self, name: &str) -> bool {

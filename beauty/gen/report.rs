@@ -1,5 +1,6 @@
 //! Compares the tables with the headers of a kernel, for the maintenance of the tables (`examples/uapi.rs`).
 
+use crate::generator::commands;
 use crate::generator::generate::Rows;
 use crate::generator::glob;
 use crate::generator::header::Target;
@@ -7,6 +8,8 @@ use crate::generator::library::{Library, Load};
 use crate::generator::resolve::{Overlays, Sources};
 use crate::generator::tables::TableRow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::PathBuf;
 
 /// Returns lines for `newer.tbl`: constants that a table mentions and that only the newer headers define.
 pub fn newer(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
@@ -16,7 +19,7 @@ pub fn newer(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
         for header in table.headers.iter().filter(|header| *header != "kernel.tbl") {
             let Some(read) = new.header(header) else { continue };
             let before = old.header(header);
-            for constant in read.constants.iter().filter(|constant| mentions(table, &constant.name)) {
+            for constant in read.constants.iter().filter(|constant| mentions(&new, header, table, &constant.name)) {
                 if before.as_ref().is_some_and(|before| before.constant(&constant.name).is_some()) {
                     continue;
                 }
@@ -38,7 +41,7 @@ pub fn changed(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
     for table in &rows.tables {
         for header in &table.headers {
             let Some(read) = old.header(header) else { continue };
-            for name in read.constants.iter().map(|constant| &constant.name).filter(|name| mentions(table, name)) {
+            for name in read.constants.iter().map(|constant| &constant.name).filter(|name| mentions(&old, header, table, name)) {
                 let value = |library: &Library| library.in_header(header, name, &table.headers).and_then(Result::ok).map(|int| int.value);
                 match (value(&old), value(&new)) {
                     (Some(before), Some(now)) if before != now => {
@@ -67,8 +70,75 @@ pub fn unselected(rows: &Rows, load: &Load) -> Vec<String> {
     let mut lines = Vec::new();
     for (header, tables) in by_header {
         let Some(read) = library.header(header) else { continue };
-        for constant in read.constants.iter().filter(|constant| !tables.iter().any(|table| mentions(table, &constant.name))) {
+        for constant in
+            read.constants.iter().filter(|constant| !tables.iter().any(|table| mentions(&library, header, table, &constant.name)))
+        {
             lines.push(format!("{header}:{}: {}", constant.line, constant.name));
+        }
+    }
+    lines
+}
+
+/// The directories of the headers that the kernel exports.
+const EXPORTED: [&str; 13] = ["asm", "asm-generic", "cxl", "drm", "fwctl", "linux", "misc", "mtd", "rdma", "scsi", "sound", "video", "xen"];
+
+/// Returns the names of the kernel's headers in the directories, sorted.
+pub fn header_names(directories: &[PathBuf]) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for base in directories {
+        let mut queue: Vec<PathBuf> = EXPORTED.iter().map(|name| base.join(name)).collect();
+        while let Some(directory) = queue.pop() {
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    queue.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "h") {
+                    names.extend(path.strip_prefix(base).map(|name| name.display().to_string()));
+                }
+            }
+        }
+    }
+    names.into_iter().collect()
+}
+
+/// Returns the ioctl commands of the headers that no table has, neither to name nor to exclude them.
+///
+/// Commands are the constants that `_IO()` and the like make, and in the headers of tables of commands also the numbers
+/// without a size whose second byte is that of a command of the table (`0x54xx` of terminals).
+pub fn unnamed_commands(rows: &Rows, load: &Load, headers: &[String]) -> Vec<String> {
+    let library = library(rows, load, 0);
+    let sources = Sources { library: &library, overlays: &rows.overlays, ahead: true };
+    let tables: Vec<&TableRow> = rows.tables.iter().filter(|table| table.commands).collect();
+    let resolved: Vec<Vec<u64>> = tables
+        .iter()
+        .map(|table| sources.resolve(table).map(|table| table.entries.iter().map(|entry| entry.value).collect()).unwrap_or_default())
+        .collect();
+    let mut lines = Vec::new();
+    for header in headers {
+        let Some(read) = library.header(header) else { continue };
+        let own: Vec<(&TableRow, &Vec<u64>)> = tables
+            .iter()
+            .zip(&resolved)
+            .filter(|(table, _)| table.headers.contains(header))
+            .map(|(table, values)| (*table, values))
+            .collect();
+        for constant in &read.constants {
+            let others: Vec<String> = own.iter().flat_map(|(table, _)| table.headers.clone()).collect();
+            let value = library.in_header(header, &constant.name, &others).and_then(Result::ok).map(|int| int.value as u64);
+            let is_old = |(_, values): &(&TableRow, &Vec<u64>)| {
+                value.is_some_and(|value| value >> 16 == 0 && values.iter().any(|other| other >> 8 == value >> 8 && value > 0xff))
+            };
+            if !commands::is_command(&library, header, &constant.name, &others) && !own.iter().any(is_old) {
+                continue;
+            }
+            let has = |(table, values): &(&TableRow, &Vec<u64>)| {
+                let is_excluded =
+                    table.selectors.iter().any(|selector| !selector.takes && glob::matches(&selector.pattern, &constant.name));
+                is_excluded || value.is_some_and(|value| values.contains(&value))
+            };
+            if !own.iter().any(has) {
+                lines.push(format!("{header}:{}: {}", constant.line, constant.name));
+            }
         }
     }
     lines
@@ -83,7 +153,7 @@ pub fn outdated(rows: &Rows, load: &Load) -> Vec<String> {
         if library.header(&row.header).is_some_and(|header| header.constant(&row.name).is_some()) {
             lines.push(row.location.fault(format!("{} is now in {}", row.name, row.header)).to_string());
         }
-        if !rows.tables.iter().any(|table| table.headers.contains(&row.header) && mentions(table, &row.name)) {
+        if !rows.tables.iter().any(|table| table.headers.contains(&row.header) && mentions(&library, &row.header, table, &row.name)) {
             lines.push(row.location.fault(format!("no table mentions {}", row.name)).to_string());
         }
     }
@@ -151,9 +221,17 @@ fn library<'a>(rows: &Rows, load: &'a Load<'a>, abi: usize) -> Library<'a> {
 }
 
 /// Returns whether the table's row mentions the name, be it to exclude it.
-fn mentions(table: &TableRow, name: &str) -> bool {
+fn mentions(library: &Library, header: &str, table: &TableRow, name: &str) -> bool {
     let selected = table.selectors.iter().any(|selector| glob::matches(&selector.pattern, name));
-    selected || table.fields.iter().any(|field| field.mask == name) || table.zero.as_deref() == Some(name)
+    let is_command = || match library.header(header).is_some_and(|read| read.constant(name).is_some()) {
+        true => commands::is_command(library, header, name, &table.headers),
+        // It is a constant of an overlay.
+        false => true,
+    };
+    selected
+        || table.takes_commands && is_command()
+        || table.fields.iter().any(|field| field.mask == name)
+        || table.zero.as_deref() == Some(name)
 }
 
 /// Returns an ioctl command as an expression with the struct whose size it contains, because sizes differ per ABI.

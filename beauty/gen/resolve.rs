@@ -1,6 +1,7 @@
 //! Resolves the rows of `tables/` with the headers and overlays: names and values, in the order in which a value is
 //! compared with them.
 
+use super::commands;
 use super::fault::{Fault, Location};
 use super::glob;
 use super::header::Target;
@@ -58,12 +59,14 @@ impl Sources<'_> {
     pub fn resolve(&self, table: &TableRow) -> Result<Resolved, Vec<Fault>> {
         let candidates = self.candidates(table).map_err(|fault| vec![fault])?;
         // Another ABI may lack the constants of a selector.
-        let mut faults = if self.library.target == Target::X86_64 { unmatched_selectors(table, &candidates) } else { Vec::new() };
+        let lacks_header = table.commands && !table.headers.iter().all(|header| self.has_header(header));
+        let is_checked = self.library.target == Target::X86_64 && !lacks_header;
+        let mut faults = if is_checked { unmatched_selectors(table, &candidates) } else { Vec::new() };
         let mut entries = Vec::new();
-        for candidate in candidates.iter().filter(|candidate| selects(table, &candidate.name)) {
+        for candidate in candidates.iter().filter(|candidate| self.selects(table, candidate)) {
             match self.value(candidate, table).and_then(|value| register_value(value, table.bits)) {
                 Ok(value) => entries.push(TableConstant { name: candidate.name.clone(), value }),
-                Err(_) if self.ahead => {}
+                Err(_) if self.ahead || table.takes_commands && !selects(table, &candidate.name) => {}
                 Err(text) => faults.push(table.location.fault(format!("{} of {} {text}", candidate.name, candidate.header))),
             }
         }
@@ -100,11 +103,19 @@ impl Sources<'_> {
     fn candidates(&self, table: &TableRow) -> Result<Vec<Candidate>, Fault> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for header in &table.headers {
+            // A distribution need not install all headers with ioctl commands, and newer kernels lack some.
+            if table.commands && !self.has_header(header) {
+                continue;
+            }
             let mut found = self.candidates_of(header, &table.location)?;
             found.retain(|new| !candidates.iter().any(|known| known.name == new.name));
             candidates.extend(found);
         }
         Ok(candidates)
+    }
+
+    fn has_header(&self, header: &str) -> bool {
+        header == "kernel.tbl" || self.library.header(header).is_some() || self.overlays.newer.iter().any(|row| row.header == header)
     }
 
     fn candidates_of(&self, header: &str, location: &Location) -> Result<Vec<Candidate>, Fault> {
@@ -147,6 +158,17 @@ impl Sources<'_> {
         Ok(found)
     }
 
+    /// Returns whether the table has the constant: its selectors take it, or it is an ioctl command and the table takes
+    /// all of them.
+    fn selects(&self, table: &TableRow, candidate: &Candidate) -> bool {
+        let Candidate { name, header, overlay_value } = candidate;
+        let is_command = || match overlay_value {
+            Some(text) => text.starts_with("_IO"),
+            None => commands::is_command(self.library, header, name, &table.headers),
+        };
+        selects(table, name) || table.takes_commands && !excludes(table, name) && is_command()
+    }
+
     fn value(&self, candidate: &Candidate, table: &TableRow) -> Result<Int, String> {
         let Candidate { name, header, overlay_value } = candidate;
         match overlay_value {
@@ -184,8 +206,12 @@ impl Sources<'_> {
 
 /// Returns whether the table's selectors select the name and do not exclude it.
 pub fn selects(table: &TableRow, name: &str) -> bool {
-    let matches = |takes: bool| table.selectors.iter().any(|selector| selector.takes == takes && glob::matches(&selector.pattern, name));
-    matches(true) && !matches(false)
+    table.selectors.iter().any(|selector| selector.takes && glob::matches(&selector.pattern, name)) && !excludes(table, name)
+}
+
+/// Returns whether the table's selectors exclude the name.
+fn excludes(table: &TableRow, name: &str) -> bool {
+    table.selectors.iter().any(|selector| !selector.takes && glob::matches(&selector.pattern, name))
 }
 
 fn unmatched_selectors(table: &TableRow, candidates: &[Candidate]) -> Vec<Fault> {

@@ -45,6 +45,12 @@ pub struct TableRow {
     pub clash: Clash,
     /// Rust code uses the table, so that no row has to.
     pub used_by_rust: bool,
+    /// The constants are ioctl commands.
+    pub commands: bool,
+    /// It selects the constants that are made by `_IO()` and the like.
+    pub takes_commands: bool,
+    /// The files whose ioctl commands these are: globs of their names. Empty for any file.
+    pub files: Vec<String>,
 }
 
 pub fn parse(row: &Row) -> Result<TableRow, Fault> {
@@ -72,6 +78,9 @@ pub fn parse(row: &Row) -> Result<TableRow, Fault> {
         zero: None,
         clash: Clash::Fails,
         used_by_rust: false,
+        commands: false,
+        takes_commands: false,
+        files: Vec::new(),
     };
     if let Some(bad) = table.headers.iter().find(|header| !header.ends_with(".h") && *header != "kernel.tbl") {
         return fault(format!("`{bad}` is neither a header nor kernel.tbl"));
@@ -79,7 +88,7 @@ pub fn parse(row: &Row) -> Result<TableRow, Fault> {
     for word in options {
         table.option(word).map_err(|text| row.location.fault(text))?;
     }
-    if !table.selectors.iter().any(|selector| selector.takes) {
+    if !table.takes_commands && !table.selectors.iter().any(|selector| selector.takes) {
         return fault(format!("{name} selects no constants: add names or globs after the header"));
     }
     if kind == TableKind::Enum && !(table.fields.is_empty() && table.zero.is_none()) {
@@ -100,11 +109,18 @@ impl TableRow {
             Some(("bits", other)) => return Err(format!("`bits={other}` is not supported: use 32 or 64")),
             Some(("prefix", prefix)) => self.prefix = Some(prefix.to_string()),
             Some(("zero", name)) => self.zero = Some(name.to_string()),
-            Some(_) => return Err(format!("`{word}` is not an option of a table: use field=, bits=, prefix= or zero=")),
+            Some(("of", files)) => self.files = files.split(',').map(str::to_string).collect(),
+            Some(_) => return Err(format!("`{word}` is not an option of a table: use field=, bits=, of=, prefix= or zero=")),
             None => match word {
                 "first" => self.clash = Clash::First,
                 "last" => self.clash = Clash::Last,
                 "rust" => self.used_by_rust = true,
+                // The names of commands are not shortened, and a number has the name that comes first in the headers.
+                "ioctl" => {
+                    (self.commands, self.used_by_rust) = (true, true);
+                    (self.prefix, self.clash) = (Some(String::new()), Clash::First);
+                }
+                "_IO()" => self.takes_commands = true,
                 _ => return self.selector(word),
             },
         }

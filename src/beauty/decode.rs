@@ -3,6 +3,8 @@
 //! A style iterates over the arguments and prints each value before the next is decoded. Decoding a register does not
 //! allocate. Decoding never fails: what was not recorded becomes [`Value::Unknown`] or an address.
 
+use super::command;
+use super::custom_constants::IOCTL_CMD;
 use super::default::is_default;
 use super::lookup;
 use super::memory::{ELEMENTS_MAX, MemoryReader, Moment};
@@ -135,6 +137,10 @@ impl<'a> Decoded<'a> {
                 Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) }
             }
             ArgumentKind::Uid | ArgumentKind::Gid => self.id(raw as u32, index as u8),
+            // The file behind the descriptor may tell apart commands of the same number.
+            ArgumentKind::Custom(_, constants) if std::ptr::eq(*constants, IOCTL_CMD) => {
+                command::of_file(raw as u32, abi, self.call.file(FdPlace::Arg(0)))
+            }
             ArgumentKind::Custom(decode, _) => decode(registers, usize::from(word.register), abi),
             _ => scalar(kind, raw, abi, self.context).unwrap_or(Value::Unread(raw)),
         }

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod attribute;
 pub mod attributes;
+pub mod command;
 pub mod condition;
 pub mod constant;
 mod contents;

@@ -5,7 +5,10 @@
 //! of the BPF programs), the tracking of file descriptors and path names, and the plan of what the BPF programs copy.
 
 use super::row::{Arg, ArgumentKind, Length, Return, Syscall, Variant};
+use super::tables::SYSCALLS;
 use crate::event::Abi;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// The arguments and the return of a call, from its row or from the variant that the call selects.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +54,7 @@ impl Syscall {
     #[inline]
     pub fn signature_of(&self, registers: &[u64; 6]) -> Signature {
         let (mut signature, mut variants) = (self.signature(), self.variants);
-        while let Some(variant) = variants.iter().find(|variant| variant.is_selected_by(registers)) {
+        while let Some(variant) = select(variants, registers) {
             (signature, variants) = (variant.signature(), variant.variants);
         }
         signature
@@ -62,6 +65,39 @@ impl Syscall {
     pub fn signatures(&self) -> impl Iterator<Item = Signature> + use<> {
         std::iter::once(self.signature()).chain(signatures_of(self.variants))
     }
+}
+
+/// The number of variants up to which trying them one after the other is fastest.
+const VARIANTS_FEW: usize = 16;
+
+/// The values of many variants (ioctl has hundreds), sorted, each with the index of its variant, by the address of the
+/// variants.
+static BY_VALUE: LazyLock<HashMap<usize, Vec<(u64, u16)>>> = LazyLock::new(|| {
+    let mut found = HashMap::new();
+    let mut lists: Vec<&'static [Variant]> = SYSCALLS.iter().map(|row| row.variants).collect();
+    while let Some(variants) = lists.pop() {
+        lists.extend(variants.iter().map(|variant| variant.variants));
+        if variants.len() > VARIANTS_FEW {
+            let values = (0u16..).zip(variants).flat_map(|(index, variant)| variant.values.iter().map(move |value| (*value, index)));
+            let mut values: Vec<(u64, u16)> = values.collect();
+            values.sort_unstable();
+            found.insert(variants.as_ptr().addr(), values);
+        }
+    }
+    found
+});
+
+/// Returns the variant that the registers select.
+#[inline]
+fn select(variants: &'static [Variant], registers: &[u64; 6]) -> Option<&'static Variant> {
+    let sorted = if variants.len() > VARIANTS_FEW { BY_VALUE.get(&variants.as_ptr().addr()) } else { None };
+    let (Some(sorted), Some(first)) = (sorted, variants.first()) else {
+        return variants.iter().find(|variant| variant.is_selected_by(registers));
+    };
+    // All variants of a row are selected by the same bits of the same argument.
+    let value = registers.get(usize::from(first.arg))? & first.mask;
+    let place = sorted.binary_search_by_key(&value, |(value, _)| *value).ok()?;
+    variants.get(usize::from(sorted[place].1))
 }
 
 fn signatures_of(variants: &'static [Variant]) -> Box<dyn Iterator<Item = Signature>> {
@@ -133,7 +169,8 @@ impl Width {
         };
         match kind {
             ArgumentKind::Int | ArgumentKind::Fd | ArgumentKind::DirFd | ArgumentKind::Pid | ArgumentKind::Signal => Width::Signed32,
-            ArgumentKind::Uint | ArgumentKind::Uid | ArgumentKind::Gid | ArgumentKind::Dev | ArgumentKind::Custom(..) => Width::Unsigned32,
+            ArgumentKind::Uint | ArgumentKind::Uid | ArgumentKind::Gid => Width::Unsigned32,
+            ArgumentKind::Dev | ArgumentKind::Port | ArgumentKind::Custom(..) => Width::Unsigned32,
             ArgumentKind::Table(table) if table.bits == 32 => Width::Unsigned32,
             ArgumentKind::Mode => Width::Unsigned16,
             ArgumentKind::Loff if abi == Abi::I386 => Width::Split,
@@ -248,6 +285,21 @@ mod tests {
         let multicast = |length: u64| row("setsockopt").signature_of(&[3, 0, libc::IP_MULTICAST_IF as u64, 0, length, 0]).args[3].kind;
         let name = |kind: ArgumentKind| if let ArgumentKind::Struct(of) = kind { of.name } else { "" };
         assert_eq!([4, 8, 12, 5].map(|length| name(multicast(length))), ["in_addr", "ip_mreq", "ip_mreqn", "option_value"]);
+    }
+
+    #[test]
+    fn each_value_selects_its_variant() {
+        let rows = || SYSCALLS.iter().filter(|row| row.variants.len() > VARIANTS_FEW);
+        assert!(rows().any(|row| row.name == "ioctl"));
+        for variant in rows().flat_map(|row| row.variants.iter().map(move |variant| (row, variant))) {
+            let (row, variant) = variant;
+            for value in variant.values {
+                let mut registers = [ONES; 6];
+                registers[usize::from(variant.arg)] = *value;
+                let selected = select(row.variants, &registers).expect("the variant of its value");
+                assert!(std::ptr::eq(selected, variant), "{} {value:#x}", row.name);
+            }
+        }
     }
 
     #[test]

@@ -89,6 +89,8 @@ bitflags::bitflags! {
         const VARIES = 16;
         /// The length counts the bytes of an array of the struct.
         const ARRAY = 32;
+        /// The ioctl command contains the direction and the size of the memory.
+        const ENCODED = 64;
     }
 }
 
@@ -290,6 +292,15 @@ pub struct ConstantTable {
 
 /// How a number consists of a table's constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A table of ioctl commands.
+#[derive(Debug)]
+pub struct CommandTable {
+    pub table: &'static ConstantTable,
+    /// The files whose commands these are: globs of their names (`/dev/v4l-subdev*`, `UNIX*` for sockets). Empty for a
+    /// table of commands of any file.
+    pub files: &'static [&'static str],
+}
+
 pub enum TableKind {
     /// The number is an OR of constants.
     Flags,

@@ -130,8 +130,13 @@ fn socket_options_and_terminal_ioctls_are_printed() {
     compat("ioctl", &[1, 0x5401, 0x1000], 0).exit(2, &[&bytes![0x500u32, 5u32, 0xbfu32, 0x8a3bu32, 0u8][..], &[0; 19]].concat()).prints(
         &format!(
             "fd: 1, cmd: TCGETS, arg: {{.c_iflag: ICRNL|IXON, .c_oflag: OPOST|ONLCR, .c_cflag: B38400|CS8|CREAD, \
-             .c_lflag: ISIG|ICANON|ECHO|ECHOE|ECHOK|ECHOCTL|ECHOKE|IEXTEN, .c_line: 0, .c_cc: \"{}\"}}",
-            "\\x00".repeat(19)
+             .c_lflag: ISIG|ICANON|ECHO|ECHOE|ECHOK|ECHOCTL|ECHOKE|IEXTEN, .c_line: 0, .c_cc: {{{}}}}}",
+            [
+                "VINTR", "VQUIT", "VERASE", "VKILL", "VEOF", "VTIME", "VMIN", "VSWTC", "VSTART", "VSTOP", "VSUSP", "VEOL", "VREPRINT",
+                "VDISCARD", "VWERASE", "VLNEXT", "VEOL2"
+            ]
+            .map(|name| format!(".{name}: 0"))
+            .join(", ")
         ),
     );
     native("ioctl", &[1, 0x541b, 0x1000], 0).exit(2, &bytes![9u32]).prints("fd: 1, cmd: FIONREAD, arg: [9]");
