@@ -37,7 +37,7 @@ pub enum Return {
 }
 
 /// Basic kinds whose value is in the register itself: the word of rows, and the variant of `row::ArgumentKind`.
-const SCALARS: [(&str, &str); 17] = [
+const SCALARS: [(&str, &str); 18] = [
     ("int", "Int"),
     ("uint", "Uint"),
     ("long", "Long"),
@@ -54,6 +54,7 @@ const SCALARS: [(&str, &str); 17] = [
     ("signal", "Signal"),
     ("mode", "Mode"),
     ("dev", "Dev"),
+    ("port", "Port"),
     ("address", "Address"),
 ];
 

@@ -5,7 +5,7 @@
 //! socket has only its inode.
 
 use super::tables::constants::{ETHERNET_PROTOCOL, NETLINK_FAMILY};
-use crate::event::{File, Socket, SocketAddresses, UnixName};
+use crate::event::{File, Port, Socket, SocketAddresses, UnixName};
 use std::borrow::Cow;
 use std::net::SocketAddr;
 
@@ -82,7 +82,7 @@ fn unix(inode: u64, peer: u64, name: &UnixName) -> Vec<u8> {
 }
 
 /// Returns protocol and port of a netlink socket: `ROUTE:1234`.
-fn netlink(protocol: u32, port: u32) -> String {
+fn netlink(protocol: u32, Port(port): Port) -> String {
     let protocol = match NETLINK_FAMILY.name(u64::from(protocol)) {
         Some(name) => NETLINK_FAMILY.short(name).to_owned(),
         None => protocol.to_string(),
@@ -99,9 +99,9 @@ fn packet(protocol: u32, interface: u32) -> String {
     format!("{protocol}@{interface}")
 }
 
-fn vsock(local: (u32, u32), remote: (u32, u32)) -> Option<String> {
+fn vsock(local: (u32, Port), remote: (u32, Port)) -> Option<String> {
     let number = |number: u32| if number == VSOCK_ANY { "*".to_owned() } else { number.to_string() };
-    let end = |(context, port): (u32, u32)| format!("{}:{}", number(context), number(port));
+    let end = |(context, Port(port)): (u32, Port)| format!("{}:{}", number(context), number(port));
     let (local, remote) = (end(local), end(remote));
     match (local.as_str(), remote.as_str()) {
         ("0:0" | "*:*", "0:0" | "*:*") => None,
@@ -143,11 +143,11 @@ mod tests {
 
     #[test]
     fn other_sockets_are_named_by_the_addresses_of_their_family() {
-        assert_eq!(text("NETLINK", SocketAddresses::Netlink { protocol: 0, port: 77 }), "NETLINK:[ROUTE:77]");
+        assert_eq!(text("NETLINK", SocketAddresses::Netlink { protocol: 0, port: Port(77) }), "NETLINK:[ROUTE:77]");
         assert_eq!(text("PACKET", SocketAddresses::Packet { protocol: 3, interface: 2 }), "PACKET:[ALL@2]");
-        let any = (VSOCK_ANY, VSOCK_ANY);
-        assert_eq!(text("AF_VSOCK", SocketAddresses::Vsock { local: any, remote: (0, 0) }), "AF_VSOCK:[42]");
-        assert_eq!(text("AF_VSOCK", SocketAddresses::Vsock { local: (1, 5000), remote: (0, 0) }), "AF_VSOCK:[1:5000]");
+        let (any, none) = ((VSOCK_ANY, Port(VSOCK_ANY)), (0, Port(0)));
+        assert_eq!(text("AF_VSOCK", SocketAddresses::Vsock { local: any, remote: none }), "AF_VSOCK:[42]");
+        assert_eq!(text("AF_VSOCK", SocketAddresses::Vsock { local: (1, Port(5000)), remote: none }), "AF_VSOCK:[1:5000]");
         assert_eq!(text("HCI", SocketAddresses::Unknown), "HCI:[42]");
         assert_eq!(text("", SocketAddresses::Unknown), "socket:[42]");
     }

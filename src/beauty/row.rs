@@ -213,6 +213,8 @@ pub enum ArgumentKind {
     Mode,
     /// A device number.
     Dev,
+    /// The port in the address of a socket.
+    Port,
     /// A user-space address whose memory is not shown (brk, mmap, futex words).
     Address,
     /// Constants of a table: flags or one value, according to the table.

@@ -3,7 +3,7 @@
 use super::decode::Context;
 use super::row::{ArgumentKind, ConstantTable, TableKind};
 use super::value::Value;
-use crate::event::Abi;
+use crate::event::{Abi, Port};
 
 /// Decodes a number of a kind. Returns `None` for kinds that point to memory. `raw` is extended from the width and sign
 /// that the kind has in the ABI.
@@ -22,6 +22,7 @@ pub fn scalar<'a>(kind: &ArgumentKind, raw: u64, abi: Abi, context: Context<'a>)
         ArgumentKind::Signal => Value::Signal(raw as i32),
         ArgumentKind::Mode => Value::Octal(u64::from(raw as u16)),
         ArgumentKind::Dev => device(raw as u32),
+        ArgumentKind::Port => Value::Port(Port(raw as u32)),
         ArgumentKind::Address => Value::Address(raw),
         ArgumentKind::Table(table) => register_constants(table, raw, abi),
         ArgumentKind::Custom(decode, _) => decode(&[raw, 0, 0, 0, 0, 0], 0, abi),

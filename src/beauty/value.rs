@@ -5,7 +5,7 @@
 
 use super::row::ConstantTable;
 use super::tables::constants::FILE_TYPE;
-use crate::event::{Comm, File};
+use crate::event::{Comm, File, Port};
 use crate::kernel::print_fmt::NamedNumber;
 use std::borrow::Cow;
 use std::fmt;
@@ -65,6 +65,8 @@ pub enum Value<'a> {
     Str(Text<'a>),
     /// An IPv4 or IPv6 address.
     Ip(IpAddr),
+    /// The port in the address of a socket.
+    Port(Port),
     /// The `si_code` of a signal; positive codes have a meaning of their own for each signal.
     SignalCode {
         signal: i32,

@@ -1,7 +1,7 @@
 //! Converts the programs' description of a socket to a [`Socket`].
 
 use super::record::SocketInfo;
-use crate::event::{Socket, SocketAddresses, UnixName};
+use crate::event::{Port, Socket, SocketAddresses, UnixName};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// include/linux/socket.h
@@ -18,9 +18,9 @@ pub(super) fn socket(info: &SocketInfo<'_>, inode: u64) -> Socket {
     let ends = match info.family {
         AF_UNIX => SocketAddresses::Unix { peer: info.peer, name: unix_name(info.address) },
         AF_INET | AF_INET6 => SocketAddresses::Internet { local: internet(info.family, local), remote: internet(info.family, remote) },
-        AF_NETLINK => SocketAddresses::Netlink { protocol: info.protocol, port: info.local[0] },
+        AF_NETLINK => SocketAddresses::Netlink { protocol: info.protocol, port: Port(info.local[0]) },
         AF_PACKET => SocketAddresses::Packet { protocol: info.protocol, interface: info.local[0] },
-        AF_VSOCK => SocketAddresses::Vsock { local: (local.0[0], local.1), remote: (remote.0[0], remote.1) },
+        AF_VSOCK => SocketAddresses::Vsock { local: (local.0[0], Port(local.1)), remote: (remote.0[0], Port(remote.1)) },
         _ => SocketAddresses::Unknown,
     };
     Socket { protocol: info.protocol_name.into(), family: info.family, inode, ends, ..Socket::default() }
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn sockets_of_other_families_have_numbers() {
         let of = |family| socket(&SocketInfo { protocol: 3, local: [2, 0, 0, 0], local_port: 5000, ..info(family) }, 42).ends;
-        assert_eq!(of(AF_NETLINK), SocketAddresses::Netlink { protocol: 3, port: 2 });
+        assert_eq!(of(AF_NETLINK), SocketAddresses::Netlink { protocol: 3, port: Port(2) });
         assert_eq!(of(AF_PACKET), SocketAddresses::Packet { protocol: 3, interface: 2 });
-        assert_eq!(of(AF_VSOCK), SocketAddresses::Vsock { local: (2, 5000), remote: (0, 0) });
+        assert_eq!(of(AF_VSOCK), SocketAddresses::Vsock { local: (2, Port(5000)), remote: (0, Port(0)) });
         assert_eq!(of(31), SocketAddresses::Unknown);
     }
 }

@@ -58,6 +58,10 @@ pub struct Socket {
     pub(crate) name: OnceLock<Box<[u8]>>,
 }
 
+/// A port: the number by which a transport protocol (TCP, UDP, vsock) or netlink tells sockets of one address apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Port(pub u32);
+
 /// The addresses of a socket. An end that the socket does not have is unspecified: address and port are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SocketAddresses {
@@ -83,7 +87,7 @@ pub enum SocketAddresses {
         /// `NETLINK_*`.
         protocol: u32,
         /// The port that the socket is bound to; 0, which is the kernel's own, if it is not bound.
-        port: u32,
+        port: Port,
     },
     /// A packet socket (packet(7)).
     Packet {
@@ -95,9 +99,9 @@ pub enum SocketAddresses {
     /// A socket to a virtual machine or its host (vsock(7)).
     Vsock {
         /// The context identifier and the port of this end.
-        local: (u32, u32),
+        local: (u32, Port),
         /// The context identifier and the port of the other end.
-        remote: (u32, u32),
+        remote: (u32, Port),
     },
 }
 

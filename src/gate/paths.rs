@@ -86,6 +86,7 @@ pub fn may_have_paths(row: &Syscall) -> bool {
                 | ArgumentKind::Signal
                 | ArgumentKind::Mode
                 | ArgumentKind::Dev
+                | ArgumentKind::Port
                 | ArgumentKind::Address
                 | ArgumentKind::Table(_)
                 | ArgumentKind::Custom(..)

@@ -287,6 +287,7 @@ fn number_of(value: &Value<'_>) -> Operand<'static> {
         Value::SignalCode { code, .. } => (*code).into(),
         Value::WaitStatus(status) => status.raw.into(),
         Value::FileMode(mode) => (*mode).into(),
+        Value::Port(port) => port.0.into(),
         Value::Packed { raw, .. } => (*raw).into(),
         // The encoding of user space (new_encode_dev in include/linux/kdev_t.h).
         Value::Dev { major, minor } => (u64::from(minor & 0xff) | u64::from(*major) << 8 | u64::from(minor & !0xff) << 12).into(),

@@ -2,7 +2,7 @@ use super::super::samples::{self, *};
 use super::*;
 use crate::beauty::tables::SYSCALLS;
 use crate::beauty::value::{ArrayValue, Text};
-use crate::event::{Abi, EntryState, File, PieceState, PieceTime, Time};
+use crate::event::{Abi, EntryState, File, PieceState, PieceTime, Port, Time};
 use std::borrow::Cow;
 
 const CONTEXT: Context = Context::new(&samples::comms, 8);
@@ -186,6 +186,24 @@ fn elements(syscall: &str, at: usize, call: &Call, elements_max: usize) -> (usiz
         Some(Value::Array(array)) => (array.items.len(), array.more),
         other => panic!("{syscall}: {other:?}"),
     }
+}
+
+#[test]
+fn ports_have_a_type_of_their_own() {
+    let port = |family: u16, bytes: &[u8]| {
+        let address = [&family.to_le_bytes(), bytes].concat();
+        let call = with_piece(call([3, 0x1000, address.len() as u64, 0, 0, 0], 0), 1, &address, PieceState::Ok);
+        let row = lookup::index_by_name("connect").map(|index| &SYSCALLS[usize::from(index)]);
+        match Decoded::with_row(Box::leak(Box::new(call)), row, CONTEXT).args().nth(1).unwrap().values().entry() {
+            Some(Value::Struct(of)) => of.members[1].clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let big_endian = [&[1, 0xbb][..], &[0; 24]].concat();
+    assert_eq!(port(2, &big_endian[..14]), ("sin_port", Value::Port(Port(443))));
+    assert_eq!(port(10, &big_endian), ("sin6_port", Value::Port(Port(443))));
+    assert_eq!(port(16, &[0, 0, 7, 0, 0, 0, 0, 0, 0, 0]), ("nl_pid", Value::Port(Port(7))));
+    assert_eq!(port(40, &[&[0, 0, 0x88, 0x13][..], &[0; 10]].concat()), ("svm_port", Value::Port(Port(5000))));
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn write_any(out: &mut Vec<u8>, value: &Value) {
         }),
         Value::Str(text) => string(out, text),
         Value::Ip(address) => object(out, |o| o.word("ip", &address.to_string())),
+        Value::Port(port) => uint(out, u64::from(port.0)),
         Value::WaitStatus(status) => object(out, |o| o.object("wait_status", |o| wait_status(o, *status))),
         Value::SocketAddress(address) => object(out, |o| socket_address(o, *address)),
         Value::Named(named) => object(out, |o| named_number(o, named)),
@@ -310,7 +311,7 @@ fn write_socket(o: &mut Elements, socket: &Socket) {
         }
         SocketAddresses::Netlink { protocol, port } => {
             symbol(o.member("number"), &NETLINK_FAMILY, u64::from(*protocol));
-            o.uint("port", u64::from(*port));
+            o.uint("port", u64::from(port.0));
         }
         SocketAddresses::Packet { protocol, interface } => {
             symbol(o.member("number"), &ETHERNET_PROTOCOL, u64::from(*protocol));
@@ -320,7 +321,7 @@ fn write_socket(o: &mut Elements, socket: &Socket) {
             for (name, (context, port)) in [("local", local), ("remote", remote)] {
                 object(o.named(name), |o| {
                     o.uint("context", u64::from(*context));
-                    o.uint("port", u64::from(*port));
+                    o.uint("port", u64::from(port.0));
                 });
             }
         }

@@ -59,6 +59,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
         Value::Str(text) => string(out, text),
         // Writing to a Vec does not fail.
         Value::Ip(address) => _ = write!(out, "{address}"),
+        Value::Port(port) => number::uint(out, u64::from(port.0)),
         Value::SignalCode { signal: of, code } => match signal::code_name(*of, *code) {
             Some(name) => out.extend_from_slice(name.as_bytes()),
             None => number::int(out, i64::from(*code)),

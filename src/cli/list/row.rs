@@ -170,6 +170,7 @@ pub fn kind(kind: &ArgumentKind) -> String {
         ArgumentKind::Signal => "signal",
         ArgumentKind::Mode => "mode",
         ArgumentKind::Dev => "dev",
+        ArgumentKind::Port => "port",
         ArgumentKind::Address => "address",
         ArgumentKind::Table(table) => table.name,
         ArgumentKind::Path => "path",

@@ -5,7 +5,7 @@ use crate::beauty::samples;
 use crate::event::frame::{Frame, StackEnd};
 use crate::event::{
     Abi, Call, CallFile, CallId, Disposition, EntryState, Event, EventKind, ExitState, FdPlace, File, ID_RETURNED, PidTranslation,
-    PieceState, PieceTime, SigInfo, Signal, Socket, SocketAddresses, Stack, TaskId, Time, UnixName,
+    PieceState, PieceTime, Port, SigInfo, Signal, Socket, SocketAddresses, Stack, TaskId, Time, UnixName,
 };
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -113,9 +113,12 @@ pub fn file(random: &mut Random) -> File {
         File::Socket(Arc::new(Socket { protocol: protocol.as_bytes().into(), family, inode: 42, ends, ..Socket::default() }))
     };
     let internet = |local: &str, remote: &str| SocketAddresses::Internet { local: local.parse().unwrap(), remote: remote.parse().unwrap() };
-    let vsock = |local, remote| socket(SocketAddresses::Vsock { local, remote }, "AF_VSOCK", 40);
+    let vsock = |local: (u32, u32), remote: (u32, u32)| {
+        let [local, remote] = [local, remote].map(|(context, port)| (context, Port(port)));
+        socket(SocketAddresses::Vsock { local, remote }, "AF_VSOCK", 40)
+    };
     let unix = |peer, name| socket(SocketAddresses::Unix { peer, name }, "UNIX-STREAM", 1);
-    let netlink = |protocol| socket(SocketAddresses::Netlink { protocol, port: 77 }, "NETLINK", 16);
+    let netlink = |protocol| socket(SocketAddresses::Netlink { protocol, port: Port(77) }, "NETLINK", 16);
     let packet = |protocol| socket(SocketAddresses::Packet { protocol, interface: 2 }, "PACKET", 17);
     let (name, any) = (random.name(), u32::MAX);
     let path: Box<[u8]> = (&*name).into();

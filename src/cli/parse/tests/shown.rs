@@ -32,7 +32,8 @@ fn bind(words: &[&str], filtered: &[EventIndex]) -> Result<Settings, String> {
     let events = [event("sched:sched_switch", None), event("sched:sched_wakeup", None), event("rtrace_1_2:f", Some(2)), own];
     let request = traced(words);
     let selection = select::resolve(&request.what.items, request.what.syscalls, SYSCALLS, &[]).unwrap();
-    let stream = Stream { events: events.iter().collect(), scope: Scope::Command, abi: NATIVE_ABI, paths: &[], filtered: filtered.to_vec() };
+    let stream =
+        Stream { events: events.iter().collect(), scope: Scope::Command, abi: NATIVE_ABI, paths: &[], filtered: filtered.to_vec() };
     gate::bind(&request, &selection, &stream).map_err(|error| format!("{error:#}"))
 }
 
