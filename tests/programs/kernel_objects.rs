@@ -48,8 +48,9 @@ fn call(number: i64, args: [u64; 6]) -> i64 {
     unsafe { libc::syscall(number, a, b, c, d, e, f) }
 }
 
-fn text(text: &'static std::ffi::CStr) -> u64 {
-    text.as_ptr() as u64
+/// Returns the address of a copy of a text. Its page has been touched, so that it can be read before the call.
+fn text(text: &std::ffi::CStr) -> u64 {
+    Box::leak(text.to_owned().into_boxed_c_str()).as_ptr() as u64
 }
 
 /// Makes the calls of a family: `bpf`, `perf`, `filter`, `ring`, `trace` or `other`.
