@@ -8,6 +8,7 @@ use super::memory::{Memory, MemoryReader};
 use super::row::{MemoryType, StructLayout};
 use super::tables::{constants, structs};
 use super::value::{ArrayValue, StructValue, Value};
+use crate::event::PieceState;
 
 /// The depth of nested attributes that are decoded; the kernel's own are at most half as deep.
 const DEPTH_MAX: u32 = 16;
@@ -134,7 +135,10 @@ impl<'a> MemoryReader<'a> {
         let as_bytes = |reader: &mut Self| reader.text(data, reader.context.string_limit, false);
         let value = match of {
             MemoryType::Number(number) => self.any_width(number, data, big_endian),
-            MemoryType::Text(_) => Some(self.text(data, usize::MAX, true)),
+            MemoryType::Text(_) => {
+                let state = if data.is_cut() { PieceState::Cut } else { data.state };
+                Some(self.text(Memory { state, ..data }, usize::MAX, true))
+            }
             MemoryType::Struct(of) if matches!(of.layout, StructLayout::Number(_)) && data.wanted != u64::from(of.sizes[0]) => None,
             _ => self.typed(of, data, None),
         };

@@ -9,6 +9,8 @@ use std::sync::Arc;
 /// `NETLINK_*`
 const ROUTE: u32 = 0;
 const SOCK_DIAG: u32 = 4;
+const AUDIT: u32 = 9;
+const NETFILTER: u32 = 12;
 const KOBJECT_UEVENT: u32 = 15;
 const GENERIC: u32 = 16;
 
@@ -143,6 +145,17 @@ fn families_without_rows_have_numbered_attributes() {
     let other = full(GENERIC, &message(0x1c, 1, &[&[5, 0, 0, 0][..], &attribute(3 | NESTED, &attribute(1, b"ab"))].concat()));
     let expected = ".attributes: [{.nla_len: 12, .nla_type: NESTED|0x3, .data: [{.nla_len: 6, .nla_type: 1, .data: \"ab\"}]}]}]";
     assert!(other.contains(".nlmsg_type: 0x1c") && other.ends_with(expected), "{other}");
+}
+
+#[test]
+fn other_protocols_have_their_headers() {
+    let table = [&[2, 0, 0, 0][..], &attribute(1, b"filter\0")].concat();
+    let netfilter = full(NETFILTER, &message(0xa00, 0x401, &table));
+    let expected =
+        ".payload: {.nfgen_family: INET, .version: 0, .res_id: 0}, .attributes: [{.nla_len: 11, .nla_type: 1, .data: \"filter\\x00\"}]}]";
+    assert!(netfilter.contains(".nlmsg_type: 0xa00, ") && netfilter.ends_with(expected), "{netfilter}");
+    let audit = full(AUDIT, &message(1000, 5, &[]));
+    assert!(audit.ends_with(".nlmsg_type: GET, .nlmsg_flags: REQUEST|ACK, .nlmsg_seq: 1, .nlmsg_pid: 0}]"), "{audit}");
 }
 
 #[test]
