@@ -1,7 +1,7 @@
 //! Decodes netlink attributes (linux/netlink.h, `struct nlattr`): consecutive values, each with its length and type.
 //!
-//! The bytes are those of the traced process or of its peer and may be anything. The decoder reads only what was copied,
-//! follows nested attributes to a limited depth, and stops where a length does not fit.
+//! The bytes are those of the traced process or of its peer and may be anything. The decoder reads only what was
+//! copied, follows nested attributes to a limited depth, and stops where a length does not fit.
 
 use super::attribute::{AttributeContent, AttributeSet};
 use super::memory::{Memory, MemoryReader};

@@ -1,5 +1,5 @@
-//! Decodes netlink messages (man 7 netlink): consecutive messages, each with a header (`struct nlmsghdr`), a struct that
-//! the type determines, and attributes.
+//! Decodes netlink messages (man 7 netlink): consecutive messages, each with a header (`struct nlmsghdr`), a struct
+//! that the type determines, and attributes.
 //!
 //! The protocol of the socket and the type of the message say what follows the header. Requests have `NLM_F_REQUEST`;
 //! replies may begin with another struct. Like the decoder of attributes, this one accepts any bytes.

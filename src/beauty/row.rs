@@ -146,8 +146,8 @@ pub struct Arg {
     /// For a file descriptor of another process: the index of the argument that identifies that process, by its pid or
     /// by a pidfd.
     pub fd_of: Option<u8>,
-    /// For bytes that are written to a socket or read from it: the index of the argument that is the socket's descriptor.
-    /// The bytes are decoded as messages of the socket's protocol.
+    /// For bytes that are written to a socket or read from it: the index of the argument that is the socket's
+    /// descriptor. The bytes are decoded as messages of the socket's protocol.
     pub socket: Option<u8>,
     pub length: Length,
     /// The condition under which the call uses the argument (openat uses `mode` only with O_CREAT).
