@@ -64,7 +64,6 @@ pub mod command_line {
 pub mod tables {
     pub use crate::beauty::lookup::index_by_name as syscall_by_name;
     pub use crate::beauty::resolve::Width;
-    pub use crate::beauty::resolve::Width;
     pub use crate::beauty::row::{ArgumentKind, MemoryType, Struct, StructLayout, Syscall, TableConstant, TableKind};
     pub use crate::beauty::tables::{BY_NUMBER, OTHER_NAMES, STRUCTS, SYSCALLS, TABLES};
     pub use crate::event::Abi;

@@ -292,8 +292,6 @@ pub struct ConstantTable {
     pub per_abi: &'static [(Abi, &'static ConstantTable)],
 }
 
-/// How a number consists of a table's constants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 /// A table of ioctl commands.
 #[derive(Debug)]
 pub struct CommandTable {
@@ -303,6 +301,8 @@ pub struct CommandTable {
     pub files: &'static [&'static str],
 }
 
+/// How a number consists of a table's constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
     /// The number is an OR of constants.
     Flags,
