@@ -14,8 +14,8 @@ use std::os::unix::ffi::OsStrExt;
 pub struct Paths(pub Vec<Vec<u8>>);
 
 impl Paths {
-    /// Returns each path as the user wrote it, which calls may use, and with the other names that the traced machine had
-    /// for it, which descriptors have. Nothing is looked up: a path that is not in `known` has no other names.
+    /// Returns each path as the user wrote it, which calls may use, and with the other names that the traced machine
+    /// had for it, which descriptors have. Nothing is looked up: a path that is not in `known` has no other names.
     pub fn new(written: &[OsString], known: &[PathNames]) -> Paths {
         let mut paths: Vec<Vec<u8>> = Vec::new();
         for path in written.iter().map(|path| path.as_bytes()) {
