@@ -242,9 +242,10 @@ def changed(old, new):
         return shown(new)
     if is_unread(new):
         return shown(old)
-    if is_form("struct", old, new) and list(new["members"])[: len(old["members"])] == list(old["members"]):
+    if is_form("struct", old, new) and all(a == b for a, b in zip(old["members"], new["members"])):
         before, after = old["members"], new["members"]
         members = [f".{name}: {changed(before[name], value) if name in before else shown(value)}" for name, value in after.items()]
+        members += [f".{name}: {shown(value)}" for name, value in before.items() if name not in after]
         return "{" + ", ".join(more(new, members)) + "}"
     if is_form("array", old, new) and len(old["array"]) == len(new["array"]):
         return "[" + ", ".join(more(new, list(map(changed, old["array"], new["array"])))) + "]"

@@ -23,9 +23,10 @@ pub fn write(out: &mut Vec<u8>, old: &Value, new: &Value, prefixes: bool) {
     }
 }
 
-/// Returns whether `new` begins with the members of `old`. A call may read fewer members than it writes.
+/// Returns whether one of the structs begins with the members of the other. A call may read fewer members than it
+/// writes, or the other way round.
 fn has_same_members(old: &StructValue, new: &StructValue) -> bool {
-    old.members.len() <= new.members.len() && old.members.iter().zip(&new.members).all(|((old, _), (new, _))| old == new)
+    old.members.iter().zip(&new.members).all(|((old, _), (new, _))| old == new)
 }
 
 fn members(out: &mut Vec<u8>, old: &StructValue, new: &StructValue, prefixes: bool) {
@@ -36,6 +37,10 @@ fn members(out: &mut Vec<u8>, old: &StructValue, new: &StructValue, prefixes: bo
             Some((_, old)) => write(out, old, value, prefixes),
             None => write_one(out, value, prefixes),
         }
+    }
+    for (i, (name, value)) in old.members.iter().enumerate().skip(new.members.len()) {
+        member(out, i, name);
+        write_one(out, value, prefixes);
     }
     close(out, new.members.is_empty(), new.more, b'}');
 }
@@ -75,6 +80,7 @@ mod tests {
         let of = |b| structure([("a", Value::Uint(1)), ("b", Value::Uint(b))]);
         assert_eq!(written(&of(2), &of(3)), "{.a: 1, .b: 2 => 3}");
         assert_eq!(written(&structure([("a", Value::Uint(1))]), &of(3)), "{.a: 1, .b: 3}");
+        assert_eq!(written(&of(3), &structure([("a", Value::Uint(2))])), "{.a: 1 => 2, .b: 3}", "the call wrote only `a`");
         assert_eq!(written(&array(&[0, 4]), &array(&[0, 5])), "[0, 4 => 5]");
         assert_eq!(written(&array(&[]), &array(&[5])), "[] => [5]");
     }
