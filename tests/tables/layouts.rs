@@ -12,7 +12,9 @@ use std::process::Command;
 use std::{env, fs};
 
 /// Structs whose definition in the headers of an ABI is not the kernel's, and the reason.
-const DIFFERENT_IN_C: [(&str, Abi, &str); 7] = [
+const DIFFERENT_IN_C: [(&str, Abi, &str); 9] = [
+    ("timespec", Abi::X32, "linux/time_types.h has nanoseconds of 32 bits with padding behind them; the kernel writes 64 bits"),
+    ("utimespec", Abi::X32, "linux/time_types.h has nanoseconds of 32 bits with padding behind them; the kernel writes 64 bits"),
     ("bpf_tracing", Abi::I386, "linux/bpf.h has 64 bits that need no alignment there, but 32-bit programs use the struct of the 64-bit kernel"),
     ("bpf_link_tracing", Abi::I386, "it contains bpf_tracing"),
     ("ptrace_syscall_info", Abi::I386, "headers before Linux 6.16 lack the padding that the kernel's struct has"),
