@@ -14,6 +14,7 @@ status is 0 if nothing else differs, 1 if something does, and 2 for a usage erro
 import argparse
 import fnmatch
 import json
+import re
 import sys
 from collections import Counter, defaultdict
 
@@ -24,6 +25,7 @@ MASKS = (1 << 64) - 1, (1 << 32) - 1, (1 << 16) - 1
 RENAMED = {"umount": "umount2", "stat": "newstat", "fadvise64": "fadvise64"}
 
 
+HEX = re.compile("(?:[0-9a-f]{2})*")
 REAL_TIME = {"RTMIN": "SIGRT_0", "SIGRTMIN": "SIGRT_0"}
 # The names of strace for arguments that it does not show in the order of the registers.
 LABELS = {"child_stack": ("newsp", "stack"), "flags": ("clone_flags", "flags"), "parent_tid": ("parent_tidptr",), "child_tidptr": ("child_tidptr",)}
@@ -52,7 +54,7 @@ class Facts:
             for item in value:
                 self.add(item)
         elif isinstance(value, dict):
-            if set(value) == {"bytes"}:
+            if set(value) == {"bytes"} and isinstance(value["bytes"], str) and HEX.fullmatch(value["bytes"]):
                 self.texts.append(bytes.fromhex(value["bytes"]))
             for name, item in value.items():
                 if name not in ("prefixes", "struct", "unread", "cut", "more"):
@@ -89,6 +91,15 @@ def members_of(value):
     return found
 
 
+def command_number(values):
+    """Returns the number of an ioctl command that has no name: _IOC(direction, type, number, size), asm-generic/ioctl.h."""
+    directions = {"_IOC_NONE": 0, "_IOC_WRITE": 1, "_IOC_READ": 2}
+    parts = values[0].values if isinstance(values[0], Either) else values[:1]
+    direction = sum(directions[part.text] if isinstance(part, Name) else part.value for part in parts)
+    kind, number, size = (value.value for value in values[1:])
+    return direction << 30 | size << 16 | kind << 8 | number
+
+
 def missing(wanted, known):
     """Returns what strace says and rtrace does not, as words."""
     if isinstance(wanted, Change):
@@ -111,6 +122,8 @@ def missing(wanted, known):
         return [gap for value in values for gap in missing(value, known)]
     if isinstance(wanted, Function) and wanted.name == "if_nametoindex":
         return []  # the number of an interface, which rtrace has, instead of its name
+    if isinstance(wanted, Function) and wanted.name == "_IOC":
+        return missing(Number(command_number(wanted.values)), known)
     if isinstance(wanted, Function):
         # Its names are those of the members and macros of C, as in inet_pton(AF_INET6, "::1", &sin6_addr).
         return [gap for value in wanted.values if not isinstance(value, Name) for gap in missing(value, known)]

@@ -36,7 +36,7 @@ TOKEN = re.compile(
   | (?P<uuid>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})
   | (?P<number>-?(?:0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![A-Za-z_]))
   | (?P<char>'(?:[^'\\]|\\x[0-9a-f]{2}|\\.)')
-  | (?P<word>[A-Za-z_?*][A-Za-z0-9_?.:]*(?:-\d+)?)
+  | (?P<word>[A-Za-z_?][A-Za-z0-9_?.:]*(?:-\d+)?)
   | (?P<operator><<|>>|\|\||&&|==|[|*&+])
   | (?P<mark>[][(){},=~!@<>;%$/-])
 )""",
@@ -173,6 +173,9 @@ class Parser:
         if token == "-":
             self.next()
             return self.single()
+        if token == "*":
+            self.next()
+            return Name("?*")  # any
         if kind == "uuid":
             self.next()
             return Text(bytes.fromhex(token.replace("-", "")), False)
