@@ -88,7 +88,7 @@ fn events_of_all_calls_are_shown_beside_some_calls() {
 #[test]
 fn events_of_signals_and_run_time_are_shown_beside_the_features_that_need_them() {
     let Some(machine) = Machine::shared() else { return };
-    let script = "trap 'echo caught' USR1; kill -USR1 $$; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done";
+    let script = "trap 'echo caught' USR1; kill -USR1 $$; i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
     for more in [&[][..], &["--signals"], &["--sched"], &["--sched", "-e", "kill"]] {
         let events = "signal:signal_deliver,signal:signal_generate,sched:sched_stat_runtime";
         let trace = trace(&machine, &[more, &["-e", events]].concat(), &["sh", "-c", script]).succeeded();

@@ -24,8 +24,7 @@ impl Target {
 
     /// Starts it as another user, who may have no access to the directory of the build.
     fn of_nobody(machine: &Machine) -> Target {
-        let program = machine.path("workload");
-        std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
+        let program = machine.copy_of(&machine::workload(), "workload");
         Target::start(Command::new("setpriv").args(["--reuid=65534", "--clear-groups", &program, "attach"]))
     }
 
@@ -159,8 +158,7 @@ fn all_processes_of_a_user_are_traced() {
 fn a_call_is_traced_if_its_task_has_the_user_at_that_moment() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     // This is not the user of the test above, whose trace would contain these calls.
-    let program = machine.path("workload");
-    std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
+    let program = machine.copy_of(&machine::workload(), "workload");
     let script = format!("setpriv --reuid=1 --clear-groups {program} tag 8101; {program} tag 8102");
     for events in ["lseek", "*"] {
         let trace = start(&machine, &["--engine", "bpf", "-u", "daemon", "-e", events], &["sh", "-c", &script]).finish().succeeded();

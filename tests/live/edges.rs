@@ -62,8 +62,7 @@ fn exit_group_is_the_last_call_of_every_thread_or_of_its_leader() {
 #[test]
 fn a_set_user_id_program_is_traced_or_reported() {
     let Some(machine) = Machine::shared() else { return };
-    let program = machine.path("set-user-id");
-    std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
+    let program = machine.copy_of(&machine::workload(), "set-user-id");
     std::fs::set_permissions(&program, Permissions::from_mode(0o4755)).expect("the copy is ours");
     let trace = untouched(trace(&machine, &["--run-as", "nobody"], &["sh", "-c", "$dir/set-user-id tag 5; true"]).succeeded());
     let is_traced = trace.tags() == [5];

@@ -50,8 +50,7 @@ fn an_unknown_option_or_a_bad_amount_is_refused() {
 #[test]
 fn a_missing_privilege_is_named() {
     let Some(machine) = Machine::shared() else { return };
-    let program = machine.path("rtrace");
-    std::fs::copy(machine::rtrace(), &program).expect("the test's directory is writable");
+    machine.copy_of(machine::rtrace(), "rtrace");
     let script = r#"chmod 755 "$dir"; cd /; exec setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/rtrace" -- echo started"#;
     let run = shell(&machine, script);
     fails(&run, &[]);

@@ -348,8 +348,7 @@ fn dynamic_events_are_listed_as_objects() {
     }
     let events = Events::new(&machine);
     // The kernel counts the hits of all programs with this file, and other tests run the workload as well.
-    let (group, program) = (&events.prefix, machine.path("counted"));
-    fs::copy(machine::workload(), &program).expect("the test's directory is writable");
+    let (group, program) = (&events.prefix, machine.copy_of(&machine::workload(), "counted"));
     let name = format!("{group}:begins");
     events.stdout_of(&["add", &format!("p:{group}/begins {program}:main number=%di:u32")]);
     events.stdout_of(&["add", &format!("r:{group}/ends {program}:main")]);

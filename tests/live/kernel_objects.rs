@@ -286,7 +286,7 @@ fn structs_of_newer_kernels_show_the_bytes_that_follow() {
             "SCHEDULE" => {
                 assert!(call.contains(".size: 64 => 56, .sched_policy: FIFO, ") && call.contains(".tail: \"schedule\""), "{call}");
             }
-            "CLONE" => assert!(call.contains("{.flags: 0x10000000000, ") && call.contains(".tail: \"clone\"}"), "{call}"),
+            "CLONE" => assert!(call.contains("{.flags: PIDFD_AUTOKILL, ") && call.contains(".tail: \"clone\"}"), "{call}"),
             _ => assert_eq!(**call, format!("{before}{memory}{after}")),
         }
     }

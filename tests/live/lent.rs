@@ -38,7 +38,7 @@ fn machine_with_lent() -> Option<Machine> {
         return None;
     }
     mode(&machine.path("."), 0o755);
-    fs::copy(machine::rtrace(), machine.path("rtrace")).expect("the test's directory is writable");
+    machine.copy_of(machine::rtrace(), "rtrace");
     give(&machine.path("rtrace"), &file_capabilities(false, PERFMON_AND_BPF))?;
     fs::create_dir(machine.path("own")).expect("the test's directory is writable");
     fs::write(machine.path("own/file"), "mine\n").expect("the test's directory is writable");

@@ -49,6 +49,15 @@ impl Machine {
         self.dir.join(name).to_str().expect("the temporary directory's name is UTF-8").to_owned()
     }
 
+    /// Copies a program, and returns the path of the copy. Another process writes the copy: a process that another
+    /// thread of the tests is starting would inherit the open file, and the copy could not be executed meanwhile.
+    pub fn copy_of(&self, program: &str, name: &str) -> String {
+        let path = self.path(name);
+        let status = std::process::Command::new("cp").args(["--", program, &path]).status();
+        assert!(status.is_ok_and(|status| status.success()), "{program} cannot be copied to {path}");
+        path
+    }
+
     /// Creates a file of this size.
     pub fn file(&self, name: &str, bytes: usize) -> String {
         let path = self.path(name);

@@ -125,8 +125,7 @@ fn text_from_the_configuration_is_escaped() {
 #[test]
 fn text_from_traced_programs_is_escaped() {
     let Some(machine) = Machine::shared() else { return };
-    let named = machine.path(&HOSTILE.replace('/', "-"));
-    std::fs::copy("/bin/true", &named).expect("the test's directory is writable");
+    let named = machine.copy_of("/bin/true", &HOSTILE.replace('/', "-"));
     for options in
         [&["-v"][..], &["-v", "-e", "openat", "--filter", "filename == \"\x1b[31m\""], &["-v", "--path", HOSTILE], &["-v", "-p", "1"]]
     {
@@ -211,8 +210,7 @@ fn a_file_that_the_caller_may_not_read_is_refused() {
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap_or_else(|e| panic!("{path}: {e}"));
     };
     mode(&machine.path("."), 0o755);
-    let program = machine.path("rtrace");
-    std::fs::copy(machine::rtrace(), &program).expect("the test's directory is writable");
+    let program = machine.copy_of(machine::rtrace(), "rtrace");
     for (folder, folder_mode, file_mode) in [("open", 0o755, 0o644), ("secret", 0o755, 0o600), ("closed", 0o700, 0o644)] {
         std::fs::create_dir(machine.path(folder)).expect("the test's directory is writable");
         std::fs::create_dir(machine.path(&format!("{folder}/rtrace"))).expect("the test's directory is writable");

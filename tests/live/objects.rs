@@ -126,8 +126,7 @@ fn objects_run_for_real_and_effective_users() {
     if Machine::shared_with_bpf().is_none() || machine.lacks(&[Need::Program("setpriv")]) {
         return;
     }
-    let workload = machine.path("workload");
-    std::fs::copy(machine::workload(), &workload).expect("the test's directory is writable");
+    let workload = machine.copy_of(&machine::workload(), "workload");
     let calls = |options: &str| format!("{options} {workload} calls getppid 1 40");
     // No other test traces this user.
     let script = ["setpriv --euid=5", "", "setpriv --ruid=5", "setpriv --reuid=6"].map(calls).join("; ");

@@ -93,8 +93,7 @@ fn a_probe_stays_until_it_is_deleted() {
     }
     let events = Events::new(&machine);
     // The kernel counts the hits of all programs with this file, and other tests run the workload as well.
-    let program = machine.path("counted");
-    std::fs::copy(machine::workload(), &program).expect("the test's directory is writable");
+    let program = machine.copy_of(&machine::workload(), "counted");
     let name = format!("{}:begins", events.prefix);
     assert_eq!(events.stdout_of(&["add", &format!("p:{}/begins {program}:main", events.prefix)]), format!("{name}\n"));
     let listed = events.listed();

@@ -120,7 +120,7 @@ tracepoint:raw_syscalls:sys_exit /comm == "{comm}" && args->id == 8/ {{ @exits =
 "#
     );
     std::fs::write(&script, program).expect("the test's directory is writable");
-    std::fs::copy(machine::workload(), machine.path(&comm)).expect("the test's directory is writable");
+    machine.copy_of(&machine::workload(), &comm);
     let workload = format!("{} calls lseek 2 2000", machine.path(&comm));
     let counted = machine.path("counted");
     let beside = [bpftrace, "-q", "-o", &counted, &script, "-c"];

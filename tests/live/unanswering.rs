@@ -158,8 +158,7 @@ fn call_graphs_through_files_on_answering_mounts_are_complete() {
 #[test]
 fn the_helper_process_of_a_privileged_program_serves_nobody_else() {
     let Some(machine) = Machine::shared() else { return };
-    let program = machine.path("rtrace");
-    std::fs::copy(machine::rtrace(), &program).expect("the test's directory is writable");
+    let program = machine.copy_of(machine::rtrace(), "rtrace");
     for (mode, reads) in [(0o755, true), (0o4755, false)] {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(mode)).expect("it is ours");
         let (mut ours, theirs) = UnixStream::pair().expect("there are descriptors left");
