@@ -80,7 +80,7 @@ fn files(dir: &Path) {
     unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) };
     open(dir.join("fifo"), libc::O_RDWR).iter().for_each(show);
     terminal();
-    let deep = (0..60).fold(dir.to_owned(), |path, i| path.join(format!("{i}")));
+    let deep = (0..56).fold(dir.to_owned(), |path, i| path.join(format!("{i}")));
     std::fs::create_dir_all(&deep).expect("there is room");
     show(&open(deep, libc::O_RDONLY).expect("it is there"));
 }

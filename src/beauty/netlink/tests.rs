@@ -2,7 +2,7 @@ use super::*;
 use crate::beauty::decode::{Context, Decoded};
 use crate::beauty::perf::value;
 use crate::beauty::{lookup, samples};
-use crate::event::{CallFile, PieceState, PieceTime, Port, Socket};
+use crate::event::{CallFile, PieceState, PieceTime, Socket};
 use proptest::prelude::*;
 use std::sync::Arc;
 
