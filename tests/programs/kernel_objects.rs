@@ -246,6 +246,7 @@ fn other() {
     call(libc::SYS_mount_setattr, [libc::AT_FDCWD as u64, text(c"/nonexistent/mount"), 0, attributes.address(), attributes.size(), 0]);
     let policy = Bytes::default().u32(64).u32(1).upto(56).bytes(b"schedule");
     call(libc::SYS_sched_setattr, [0, policy.address(), 0, 0, 0, 0]);
-    let clone = Bytes::default().u64(1 << 40).upto(88).bytes(b"clone");
+    // CLONE_PIDFD_AUTOKILL
+    let clone = Bytes::default().u64(1 << 36).upto(88).bytes(b"clone");
     call(libc::SYS_clone3, [clone.address(), clone.size(), 0, 0, 0, 0]);
 }
