@@ -27,8 +27,8 @@ pub struct StructMember {
     pub name: String,
     pub offset: u32,
     pub memory_type: MemoryType,
-    /// `Out` if the kernel writes the member and never reads it; for a pointer, this is true of the memory that it points
-    /// to. `InOut` if the kernel reads the member and writes it.
+    /// `Out` if the kernel writes the member and never reads it; for a pointer, this is true of the memory that it
+    /// points to. `InOut` if the kernel reads the member and writes it.
     pub flow: FlowRow,
     /// The condition under which the member is valid, or under which the kernel writes a member that it writes; `None`
     /// for always.

@@ -104,8 +104,8 @@ pub struct FieldRow {
     pub count: Count,
     /// The meaning of a number, written like the kind of an argument.
     pub meaning: Option<ArgumentRow>,
-    /// `Out` if the kernel writes the field and never reads it; for a pointer, this is true of the memory that it points
-    /// to. `InOut` if the kernel reads the field and writes it.
+    /// `Out` if the kernel writes the field and never reads it; for a pointer, this is true of the memory that it
+    /// points to. `InOut` if the kernel reads the field and writes it.
     pub flow: FlowRow,
     /// The values of other fields with which the field is valid, or with which the kernel writes it; `None` for all.
     pub used: Option<ConditionRow>,

@@ -1,8 +1,8 @@
 //! The time stamps at the beginning of lines, in the seven formats of `--time-format`.
 //!
-//! Events have times of CLOCK_MONOTONIC. The wall-clock formats add the session's offset, and those in local time use the
-//! session's time zone, so a replay shows the time of the recording. Wall-clock and monotonic stamps have nine digits
-//! after the point; the two formats in milliseconds have three, as in perf trace.
+//! Events have times of CLOCK_MONOTONIC. The wall-clock formats add the session's offset, and those in local time use
+//! the session's time zone, so a replay shows the time of the recording. Wall-clock and monotonic stamps have nine
+//! digits after the point; the two formats in milliseconds have three, as in perf trace.
 
 use crate::event::Time;
 use crate::session::{Scope, Session, Zone};

@@ -249,7 +249,7 @@ __noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u32
 	return 0;
 }
 
-/* Copies a pointer to `at`. Returns 1 if it is not null, 0 if it is, -1 if it cannot be read, and is null in the copy. */
+/* Copies a pointer to `at`. Returns 1 if it is not null, 0 if it is, and -1 if it cannot be read (null in the copy). */
 __noinline int copy_pointer(struct scratch *scratch, u64 at, u64 address, u32 word)
 {
 	u64 pointer = 0;

@@ -180,8 +180,8 @@ impl Library {
     }
 }
 
-/// Reads the image of a file. It is `None` if the file is not a usable ELF file, and `unread` if its file system stopped
-/// answering.
+/// Reads the image of a file. It is `None` if the file is not a usable ELF file, and `unread` if its file system
+/// stopped answering.
 fn image_of(opened: &Opened, unread: impl Fn() -> Image) -> Option<Image> {
     match Image::read(Box::new(opened.clone())) {
         Err(error) if error.is_unanswered() => Some(unread()),

@@ -1,13 +1,13 @@
-//! Calls about objects of the kernel: BPF programs, perf events, filters, rings, keys, traced tasks. The structs that they
-//! pass depend on a command, on a type, or on flags.
+//! Calls about objects of the kernel: BPF programs, perf events, filters, rings, keys, traced tasks. The structs that
+//! they pass depend on a command, on a type, or on flags.
 
 use crate::line;
 use crate::machine::Machine;
 use crate::trace::{Trace, workload};
 use regex::Regex;
 
-/// Traces a family of calls of `workload kernel-objects`. Returns its calls, with `ADDRESS` in place of each address and
-/// without the files behind descriptors.
+/// Traces a family of calls of `workload kernel-objects`. Returns its calls, with `ADDRESS` in place of each address
+/// and without the files behind descriptors.
 fn calls(machine: &Machine, engine: &str, names: &str, family: &str) -> (Trace, Vec<String>) {
     let options = ["--engine", engine, "--full", "-e", names];
     let trace = workload(machine, &options, &format!("kernel-objects {family}")).succeeded();

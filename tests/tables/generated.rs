@@ -46,8 +46,8 @@ fn the_generated_tables_are_the_reviewed_ones() {
     }
 }
 
-/// The version of the headers whose ioctl commands were reviewed. The tables have all commands of the installed headers,
-/// so that those of other versions have others.
+/// The version of the headers whose ioctl commands were reviewed. The tables have all commands of the installed
+/// headers, so that those of other versions have others.
 const COMMANDS_REVIEWED: i128 = 6 << 16 | 1 << 8;
 
 /// Returns the text of each table of a list.

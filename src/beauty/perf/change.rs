@@ -42,7 +42,7 @@ fn members(out: &mut Vec<u8>, old: &StructValue, new: &StructValue, prefixes: bo
         member(out, i, name);
         write_one(out, value, prefixes);
     }
-    close(out, new.members.is_empty(), new.more, b'}');
+    close(out, old.members.is_empty() && new.members.is_empty(), new.more, b'}');
 }
 
 fn items(out: &mut Vec<u8>, old: &ArrayValue, new: &ArrayValue, prefixes: bool) {
@@ -81,6 +81,8 @@ mod tests {
         assert_eq!(written(&of(2), &of(3)), "{.a: 1, .b: 2 => 3}");
         assert_eq!(written(&structure([("a", Value::Uint(1))]), &of(3)), "{.a: 1, .b: 3}");
         assert_eq!(written(&of(3), &structure([("a", Value::Uint(2))])), "{.a: 1 => 2, .b: 3}", "the call wrote only `a`");
+        let nothing = Value::Struct(StructValue { name: "s", address: 0x1000, members: [].into(), more: true });
+        assert_eq!(written(&of(3), &nothing), "{.a: 1, .b: 3, ...}");
         assert_eq!(written(&array(&[0, 4]), &array(&[0, 5])), "[0, 4 => 5]");
         assert_eq!(written(&array(&[]), &array(&[5])), "[] => [5]");
     }
