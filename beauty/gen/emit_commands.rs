@@ -56,8 +56,13 @@ pub fn emit(rows: &[TableRow], tables: &[EmittedTable]) -> Result<String, fmt::E
     Ok(out)
 }
 
+/// Commands, and the index of the table or of the list of tables that have each.
+type Commands = Vec<(u32, u16)>;
+/// Commands with several names, and these names joined by ` or `.
+type JoinedNames = Vec<(u64, String)>;
+
 /// Returns the commands of an ABI with the indices of their tables, and the joined names of those with several.
-fn of_abi(commands: &[(&TableRow, &EmittedTable)], abi: usize) -> (Vec<(u32, u16)>, Vec<(u64, String)>) {
+fn of_abi(commands: &[(&TableRow, &EmittedTable)], abi: usize) -> (Commands, JoinedNames) {
     let mut found: BTreeMap<u64, Vec<(usize, &str)>> = BTreeMap::new();
     for (index, (_, table)) in commands.iter().enumerate() {
         let own: &Resolved = table.twins.iter().find(|(other, _)| *other == abi).map_or(&table.base, |(_, twin)| twin);

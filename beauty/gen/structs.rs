@@ -86,7 +86,7 @@ pub enum Body {
         own: [Option<Vec<FieldRow>>; 4],
     },
     /// A single number.
-    Number(FieldRow),
+    Number(Box<FieldRow>),
     /// A function of `src/beauty/decoders/`, and the alignment if it is not that of a word.
     Decoder {
         function: String,
@@ -231,7 +231,7 @@ fn struct_row(name: &str, words: &[&str], location: &Location) -> Result<StructR
         [] if packed => Body::Fields { packed, common: Vec::new(), own: Default::default() },
         [] => Body::Unknown,
         [decoder] if decoder.starts_with("decoder.") => Body::Decoder { function: decoder["decoder.".len()..].to_string(), align },
-        [number] if !number.contains(':') => Body::Number(field_row("value", number, location)?),
+        [number] if !number.contains(':') => Body::Number(Box::new(field_row("value", number, location)?)),
         _ => Body::Fields { packed, common: fields(rest, location)?, own: Default::default() },
     };
     if align.is_some() && !matches!(body, Body::Decoder { .. }) {

@@ -248,8 +248,7 @@ impl<'a> Argument<'_, 'a> {
 
     fn values_in_memory(&self, arg: &Arg, address: u64) -> Values<'a> {
         let protocol = arg.socket.and_then(|socket| netlink::protocol(self.decoded.call, socket));
-        let reader =
-            |moment| MemoryReader::new(self.decoded.call, self.decoded.context, self.index as u8, moment).of_protocol(protocol);
+        let reader = |moment| MemoryReader::new(self.decoded.call, self.decoded.context, self.index as u8, moment).of_protocol(protocol);
         let was_copied = |exit| reader(Moment::Exit).was_copied(address, exit);
         let value_at = |moment| self.pointed(reader(moment), arg, address);
         match arg.flow {

@@ -282,9 +282,7 @@ impl CaptureBuilder<'_> {
         } else {
             op.size = fixed(arg.length);
             match of.counted {
-                LengthUnit::Bytes
-                    if matches!(of.layout, StructLayout::Members(_) | StructLayout::Number(_)) && of.choice.is_none() =>
-                {
+                LengthUnit::Bytes if matches!(of.layout, StructLayout::Members(_) | StructLayout::Number(_)) && of.choice.is_none() => {
                     // Memory whose length is not that of the struct may be shown as bytes, so at least as many bytes
                     // are copied as of a string. With pointers, it is not shown as bytes, but it may be longer.
                     op.limit = op.limit.max(if links.1 == 0 { self.string_limit() } else { 0 }).max(SIZED_MAX);

@@ -134,7 +134,8 @@ fn subject(row: &Syscall, abi: Abi, named: &Reference) -> Option<Subject> {
 fn number_in_memory(row: &Syscall, abi: Abi, at: usize, steps: &[Step]) -> Option<Subject> {
     let (signature, arg) = (row.signature(), row.args.get(at)?);
     let ArgumentKind::Struct(of) = arg.kind else { return None };
-    let is_fixed = row.variants.is_empty() && arg.used == Condition::Always && matches!(arg.length, Length::OfType) && of.length_at.is_none();
+    let is_fixed =
+        row.variants.is_empty() && arg.used == Condition::Always && matches!(arg.length, Length::OfType) && of.length_at.is_none();
     let is_written = match arg.flow {
         Flow::In => false,
         Flow::Out if arg.written == Outcomes::SUCCEEDED => true,

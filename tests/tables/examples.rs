@@ -332,8 +332,14 @@ fn the_fields_of_a_union_begin_at_one_place() {
          inner 8 8 8 8 of:u32 more:u32\n",
     );
     let offset = |name: &str, rest: &str| rust.contains(&format!("StructMember {{ name: {name:?}, offset: {rest}"));
-    assert!(offset("a", "8, memory_type: MemoryType::Number(MemoryNumber { bytes: 8, signed: false, big_endian: false, kind: ArgumentKind::Hex"));
-    assert!(offset("a", "8, memory_type: MemoryType::Number(MemoryNumber { bytes: 8, signed: false, big_endian: false, kind: ArgumentKind::Ulong"));
+    assert!(offset(
+        "a",
+        "8, memory_type: MemoryType::Number(MemoryNumber { bytes: 8, signed: false, big_endian: false, kind: ArgumentKind::Hex"
+    ));
+    assert!(offset(
+        "a",
+        "8, memory_type: MemoryType::Number(MemoryNumber { bytes: 8, signed: false, big_endian: false, kind: ArgumentKind::Ulong"
+    ));
     assert!(offset("b", "8, memory_type: MemoryType::Struct(&INNER), flow: Flow::In, used: Condition::If { text: \"kind==3\""), "{rust}");
     assert!(offset("end", "16,") && rust.contains("flow: Flow::InOut, used: Condition::If { text: \"kind==2\""), "{rust}");
     assert!(rust.contains("length_at: Some(4)"), "{rust}");
@@ -369,7 +375,10 @@ fn faults_of_struct_rows_name_the_line_and_the_problem() {
         ("outer 8 4 4 8 f:word/none", "structs/a.tbl:2: outer, f: `none` is not a basic kind, a table or a struct"),
         ("outer 8 8 8 8 f:u32 f:u32", "structs/a.tbl:2: outer, f: another field has the same name"),
         ("outer 8 8 8 8 length=g f:u32 g:u16", "structs/a.tbl:2: length=g: outer has no such field of 32 bits in its first 256 bytes"),
-        ("outer 16 12 16 16 a:u32 f:u32 |g:u64", "structs/a.tbl:2: outer, g: the fields of its union begin at 4, which is not a multiple of 8"),
+        (
+            "outer 16 12 16 16 a:u32 f:u32 |g:u64",
+            "structs/a.tbl:2: outer, g: the fields of its union begin at 4, which is not a multiple of 8",
+        ),
         ("outer 8 8 8 8 f:u32 |g:u32 f:u32", "structs/a.tbl:2: outer, f: another field has the same name"),
         ("outer 8 8 8 8 asks=g f:u64", "structs/a.tbl:2: asks=g: outer has no field of this name"),
         ("outer 8 8 8 8 f:out u32/hex?h&1 g:u32", "structs/a.tbl:2: outer, f: there is no argument or field h"),

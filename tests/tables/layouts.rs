@@ -15,7 +15,11 @@ use std::{env, fs};
 const DIFFERENT_IN_C: [(&str, Abi, &str); 9] = [
     ("timespec", Abi::X32, "linux/time_types.h has nanoseconds of 32 bits with padding behind them; the kernel writes 64 bits"),
     ("utimespec", Abi::X32, "linux/time_types.h has nanoseconds of 32 bits with padding behind them; the kernel writes 64 bits"),
-    ("bpf_tracing", Abi::I386, "linux/bpf.h has 64 bits that need no alignment there, but 32-bit programs use the struct of the 64-bit kernel"),
+    (
+        "bpf_tracing",
+        Abi::I386,
+        "linux/bpf.h has 64 bits that need no alignment there, but 32-bit programs use the struct of the 64-bit kernel",
+    ),
     ("bpf_link_tracing", Abi::I386, "it contains bpf_tracing"),
     ("ptrace_syscall_info", Abi::I386, "headers before Linux 6.16 lack the padding that the kernel's struct has"),
     ("statfs", Abi::X32, "asm-generic/statfs.h has 32-bit words if a long has 32 bits, but x32 uses x86-64's syscall"),

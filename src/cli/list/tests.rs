@@ -18,7 +18,17 @@ static FLAGS: ConstantTable = ConstantTable {
 };
 
 const fn arg(name: &'static str, kind: ArgumentKind, flow: Flow, length: Length) -> Arg {
-    Arg { name, kind, flow, written: Outcomes::SUCCEEDED, traits: Traits::empty(), fd_of: None, socket: None, length, used: Condition::Always }
+    Arg {
+        name,
+        kind,
+        flow,
+        written: Outcomes::SUCCEEDED,
+        traits: Traits::empty(),
+        fd_of: None,
+        socket: None,
+        length,
+        used: Condition::Always,
+    }
 }
 
 const fn word(bytes: u8, kind: ArgumentKind, length: Length) -> MemoryType {

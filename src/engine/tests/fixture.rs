@@ -108,14 +108,8 @@ pub fn session() -> Session {
         ),
         ("probe:vfs_getname", Role::PathName, format(9, &[("pathname", "__data_loc char[]", 16, 4, DataLoc)], "")),
     ];
-    let mut session = Session {
-        release: "6.18".into(),
-        scope: Scope::System,
-        fds_complete: true,
-        signals: true,
-        copied_bytes: 63,
-        ..Session::default()
-    };
+    let mut session =
+        Session { release: "6.18".into(), scope: Scope::System, fds_complete: true, signals: true, copied_bytes: 63, ..Session::default() };
     for (i, (name, role, format)) in events.into_iter().enumerate() {
         let extra = if role == Role::FaultMinor { perf::PERF_SAMPLE_IP | perf::PERF_SAMPLE_ADDR } else { perf::PERF_SAMPLE_RAW };
         let every = perf::PERF_SAMPLE_IDENTIFIER | perf::PERF_SAMPLE_TID | perf::PERF_SAMPLE_TIME | perf::PERF_SAMPLE_CPU;

@@ -4,8 +4,8 @@ use super::*;
 use crate::bpf::record::tests::{returned, written};
 use crate::source::frame::field;
 use crate::source::instance::page::tests::PageWriter;
-use crate::source::record_writer::RecordWriter;
 use crate::source::record::tests::{TASK, table};
+use crate::source::record_writer::RecordWriter;
 use proptest::prelude::*;
 
 const LAYOUT: u64 = field::NEEDED | field::IP | field::CPU | field::RAW;
