@@ -300,9 +300,7 @@ impl ArgumentRow {
         }
         let outcome = |name: &str| {
             let known = OUTCOMES.iter().find(|(known, _)| *known == name).map(|(_, rust)| *rust);
-            known.ok_or_else(|| {
-                format!("`{word}({name})` is not an outcome: use succeeded, positive, interrupted, failed, E2BIG or EOVERFLOW")
-            })
+            known.ok_or_else(|| format!("`{word}({name})` is not an outcome: use {}", OUTCOMES.map(|(name, _)| name).join(", ")))
         };
         if let Some(outcomes) = value {
             self.written = outcomes.split('|').map(outcome).collect::<Result<_, _>>()?;

@@ -168,8 +168,8 @@ fn assertions(of: &Struct, abi: Abi) -> String {
     text
 }
 
-/// Returns the type in C of the struct that a row names: `stat`, `union.bpf_attr`, or `union.bpf_attr.query`, the member
-/// of a union.
+/// Returns the type in C of the struct that a row names: `stat`, `union.bpf_attr`, or `union.bpf_attr.query`, which is
+/// the member of a union.
 fn c_type(name: &str) -> String {
     match name.strip_prefix("union.").map(|path| path.split_once('.').ok_or(path)) {
         None => format!("struct {name}"),
