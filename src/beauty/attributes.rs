@@ -43,10 +43,9 @@ enum Content {
 
 /// Returns the attribute at an offset, if its header was copied and its length is possible.
 fn attribute_at(memory: Memory<'_>, at: usize) -> Option<Attribute<'_>> {
-    let length = memory.number(at, 2, false)? as usize;
+    let length = memory.record_length(at, 2, HEAD)?;
     let kind = memory.number(at + 2, 2, false)? as u16;
-    let is_possible = length >= HEAD && length as u64 <= memory.wanted.saturating_sub(at as u64);
-    is_possible.then(|| Some(Attribute { memory: memory.part(at, length)?, length, kind }))?
+    Some(Attribute { memory: memory.part(at, length)?, length, kind })
 }
 
 /// Returns the text of the first attribute with a number.

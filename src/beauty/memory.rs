@@ -60,6 +60,15 @@ impl<'a> Memory<'a> {
     pub fn number(&self, offset: usize, bytes: usize, signed: bool) -> Option<u64> {
         load(self.bytes.get(offset..offset.checked_add(bytes)?)?, signed, false)
     }
+
+    /// Returns the length of the record at an offset, which begins with its length in `bytes` bytes: a netlink message,
+    /// an attribute, a control message. It is `None` if the length was not copied, is less than that of the record's
+    /// header, or exceeds the memory that the call names.
+    pub fn record_length(&self, offset: usize, bytes: usize, header: usize) -> Option<usize> {
+        let length = self.number(offset, bytes, false)?;
+        let is_possible = length >= header as u64 && length <= self.wanted.saturating_sub(offset as u64);
+        usize::try_from(length).ok().filter(|_| is_possible)
+    }
 }
 
 /// Loads a number of 1, 2, 4 or 8 bytes and extends it to a register. Returns `None` for other sizes.

@@ -53,7 +53,7 @@ impl<'a> MemoryReader<'a> {
         let most = if self.context.is_brief { structs::NLMSGHDR.brief.elements as usize } else { self.elements_max() };
         let mut items = Vec::new();
         let mut at = 0;
-        while let Some(length) = message_length(memory, at) {
+        while let Some(length) = memory.record_length(at, 4, HEAD) {
             let Some(message) = memory.part(at, length).filter(|_| items.len() < most && self.spend_value()) else { break };
             items.push(self.netlink_message(protocol, message, 0));
             at = at.saturating_add(length.next_multiple_of(ALIGNMENT));
@@ -147,7 +147,7 @@ impl<'a> MemoryReader<'a> {
         const NUMBER: usize = 4;
         let mut members = Vec::new();
         members.extend(error_number(memory).map(|error| ("error", error)));
-        let named = message_length(memory, NUMBER).unwrap_or(HEAD);
+        let named = memory.record_length(NUMBER, 4, HEAD).unwrap_or(HEAD);
         let length = if head.flags & CAPPED != 0 { HEAD } else { named };
         if let Some(cause) = memory.part(NUMBER, length).filter(|_| depth < DEPTH_MAX && self.spend_value()) {
             members.push(("msg", self.netlink_message(protocol, cause, depth + 1)));
@@ -162,13 +162,6 @@ impl<'a> MemoryReader<'a> {
 
 /// The attributes that follow a struct, and their set.
 type Following<'a> = Option<(Option<&'static AttributeSet>, Memory<'a>)>;
-
-/// Returns the length of the message at an offset, if its length was copied and is possible.
-fn message_length(memory: Memory, at: usize) -> Option<usize> {
-    let length = memory.number(at, 4, false)?;
-    let is_possible = length >= HEAD as u64 && length <= memory.wanted.saturating_sub(at as u64);
-    usize::try_from(length).ok().filter(|_| is_possible)
-}
 
 fn types(protocol: &'static NetlinkProtocol, kind: u16) -> &'static ConstantTable {
     protocol.types.filter(|_| kind >= FIRST_OF_PROTOCOL).unwrap_or(&constants::NETLINK_CONTROL_MESSAGE)

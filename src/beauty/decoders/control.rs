@@ -13,10 +13,9 @@ pub fn control_messages<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -
     let most = if reader.context.is_brief { structs::CMSGHDR.brief.elements as usize } else { reader.elements_max() };
     let mut items = Vec::new();
     let mut at = 0;
-    while let Some(length) = memory.number(at, word, false).and_then(|length| usize::try_from(length).ok()) {
-        // CMSG_OK() of the kernel: the header is whole, and the message is inside of the memory that the call names.
-        let left = memory.wanted.saturating_sub(at as u64);
-        if length < head || length as u64 > left || items.len() == most || !reader.spend_value() {
+    // CMSG_OK() of the kernel: the header is whole, and the message is inside of the memory that the call names.
+    while let Some(length) = memory.record_length(at, word, head) {
+        if items.len() == most || !reader.spend_value() {
             break;
         }
         let Some(message) = memory.part(at, length) else { break };
