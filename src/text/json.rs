@@ -8,7 +8,7 @@ use super::number::HEX;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// The largest integer that every JSON reader represents exactly (RFC 8259, section 6).
-const EXACT_MAX: u64 = 1 << 53;
+pub const EXACT_MAX: u64 = 1 << 53;
 
 /// Appends an object and a newline. Characters that could hide text on a terminal are escaped.
 ///

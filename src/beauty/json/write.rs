@@ -3,10 +3,8 @@
 //! Most of an object is text that the compiler knows. The functions with `inline(always)` put it together in an array
 //! of fixed size, byte by byte, and the compiler makes a few moves of it that append a name with its punctuation.
 
+use crate::text::json::EXACT_MAX;
 use crate::text::number;
-
-/// The largest integer that every JSON reader represents exactly (RFC 8259, section 6).
-const EXACT_MAX: u64 = 1 << 53;
 
 /// Maximum number of bytes that are put together before they are appended: a name with its punctuation.
 const TEXT_MAX: usize = 40;
