@@ -20,11 +20,7 @@ from collections import Counter, defaultdict
 
 from strace_text import Array, Change, Either, Function, Name, Number, Struct, Text, calls
 
-MASKS = (1 << 64) - 1, (1 << 32) - 1, (1 << 16) - 1
-# Calls that strace shows under other names.
-RENAMED = {"umount": "umount2", "stat": "newstat", "fadvise64": "fadvise64"}
-
-
+MASKS = (1 << 64) - 1, (1 << 32) - 1
 HEX = re.compile("(?:[0-9a-f]{2})*")
 REAL_TIME = {"RTMIN": "SIGRT_0", "SIGRTMIN": "SIGRT_0"}
 # The names of strace for arguments that it does not show in the order of the registers.
@@ -63,7 +59,7 @@ class Facts:
                 self.numbers.add(0)
 
     def has_number(self, number):
-        return any(number & mask in {n & mask for n in self.numbers} for mask in MASKS[:2])
+        return any(number & mask in {n & mask for n in self.numbers} for mask in MASKS)
 
     def has_text(self, text):
         wanted = text.bytes
@@ -208,7 +204,7 @@ def rtrace_calls(path):
 
 def same_call(text, event):
     name = event["name"]
-    if text.name not in (name, event.get("called")) and RENAMED.get(text.name) != name:
+    if text.name not in (name, event.get("called")):
         return False
     result = event.get("return", {})
     if text.error:

@@ -23,12 +23,8 @@ fn calls(machine: &Machine, engine: &str, scene: &str, more: &[&str]) -> (Trace,
     ];
     let patterns = patterns.map(|(pattern, with)| (Regex::new(pattern).expect("the pattern is right"), with));
     let lines = trace.lines();
-    let text = |(_, call): (&line::Line, line::Call)| match call.result {
-        line::Result::Returned(result) => format!("{}({}) = {result}", call.name, call.args),
-        other => panic!("{}: {other:?}", call.args),
-    };
     let plain = |text: String| patterns.iter().fold(text, |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned());
-    let all: Vec<String> = line::calls(&lines).into_iter().map(|found| plain(text(found))).collect();
+    let all: Vec<String> = line::calls(&lines).into_iter().map(|(_, call)| plain(call.returned())).collect();
     // The program's own start makes calls of these kinds as well.
     let begin = all.iter().position(|call| call.contains(first_of(scene))).unwrap_or_else(|| panic!("{}", trace.text));
     (trace, all[begin..].to_vec())

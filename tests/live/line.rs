@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 /// One line of the trace.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The duration as printed; `None` for `?`.
+    /// The time stamp as printed; `None` for `?`.
     pub time: Option<String>,
-    /// The time stamp, in milliseconds.
+    /// The duration in milliseconds.
     pub duration: Option<f64>,
     pub comm: String,
     pub tid: i32,
@@ -71,6 +71,14 @@ impl Call {
     /// Returns the value of an argument that is a decimal number.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.arg(name)?.parse().ok()
+    }
+
+    /// Returns a call that has returned as `NAME(ARGS) = RESULT`.
+    pub fn returned(&self) -> String {
+        match &self.result {
+            Result::Returned(result) => format!("{}({}) = {result}", self.name, self.args),
+            other => panic!("{}: {other:?}", self.args),
+        }
     }
 
     /// Whether this is the return of a new task from the clone, fork or vfork that its parent called.

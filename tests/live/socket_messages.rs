@@ -10,11 +10,7 @@ fn scene(machine: &Machine, name: &str, options: &[&str]) -> (Trace, Vec<String>
     let trace = workload(machine, options, &format!("messages {name}")).succeeded();
     assert_eq!(trace.conserved().lost, 0);
     let lines = trace.lines();
-    let text = |(_, call): (&line::Line, line::Call)| match call.result {
-        line::Result::Returned(result) => format!("{}({}) = {result}", call.name, call.args),
-        other => panic!("{}: {other:?}", call.args),
-    };
-    let calls = line::calls(&lines).into_iter().map(text).collect();
+    let calls = line::calls(&lines).into_iter().map(|(_, call)| call.returned()).collect();
     (trace, calls)
 }
 

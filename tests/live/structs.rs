@@ -16,11 +16,7 @@ fn calls(machine: &Machine, more: &[&str]) -> (Trace, Vec<String>) {
     assert_eq!(trace.conserved().lost, 0);
     let lines = trace.lines();
     let own = line::calls(&lines).into_iter().filter(|(_, call)| call.args.contains(&dir) || call.args.contains("\"/dev/null\""));
-    let text = |(_, call): (&line::Line, line::Call)| match call.result {
-        line::Result::Returned(result) => format!("{}({}) = {result}", call.name, call.args),
-        other => panic!("{}: {other:?}", call.args),
-    };
-    let calls = own.map(text).collect();
+    let calls = own.map(|(_, call)| call.returned()).collect();
     (trace, calls)
 }
 
