@@ -81,9 +81,16 @@ impl Arming<'_> {
         Ok(())
     }
 
+    /// Opens all events on all CPUs.
     pub(super) fn target(&mut self, on: On) -> Result<(), Failure> {
+        self.target_by_role(on, |_| true)
+    }
+
+    /// Opens the events of these roles on all CPUs.
+    pub(super) fn target_by_role(&mut self, on: On, roles: impl Fn(Role) -> bool) -> Result<(), Failure> {
+        let is_opened = |planned: &PlannedEvent| !planned.spec.is_by_instance() && roles(planned.spec.role);
         for &cpu in &self.plan.cpus {
-            for (i, planned) in self.plan.events.iter().enumerate().filter(|(_, planned)| !planned.spec.is_by_instance()) {
+            for (i, planned) in self.plan.events.iter().enumerate().filter(|(_, planned)| is_opened(planned)) {
                 self.open(EventIndex(i as u16), planned, on, cpu)?;
             }
         }

@@ -18,6 +18,8 @@ pub struct Stat {
     /// `R`, `S`, `Z`, ...
     pub state: u8,
     pub ppid: i32,
+    /// The number of threads of its process that were not reaped yet, or 0 if this one was reaped meanwhile.
+    pub threads: u32,
     /// The start time in clock ticks since boot (CLOCK_BOOTTIME), rounded down.
     pub start_ticks: u64,
 }
@@ -182,7 +184,11 @@ pub fn task(tid: i32) -> Option<TaskId> {
 
 /// Returns the threads of a process, in ascending order. It is empty if the process has ended.
 pub fn threads(pid: i32) -> Vec<i32> {
-    numbers_in(Path::new(&format!("/proc/{pid}/task")))
+    /// The list may be empty while a thread that executes a program takes over the TID of the first thread.
+    const READS_MAX: u32 = 100;
+    let path = format!("/proc/{pid}/task");
+    let lists = (0..READS_MAX).map(|_| numbers_in(Path::new(&path)));
+    lists.take_while(|tids| !tids.is_empty() || fs::exists(&path).unwrap_or_default()).find(|tids| !tids.is_empty()).unwrap_or_default()
 }
 
 /// Returns all processes, in ascending order.
@@ -257,9 +263,10 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     let mut fields = rest.split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
     let ppid = fields.next()?.parse().ok()?;
-    // The start time is field 22, the 18th field behind the parent's pid, which is field 4.
-    let start_ticks = fields.nth(17)?.parse().ok()?;
-    Some(Stat { tid, comm: text.get(open + 1..close)?.to_vec(), state, ppid, start_ticks })
+    // Fields 20 and 22. The parent's pid is field 4.
+    let threads = fields.nth(15)?.parse().ok()?;
+    let start_ticks = fields.nth(1)?.parse().ok()?;
+    Some(Stat { tid, comm: text.get(open + 1..close)?.to_vec(), state, ppid, threads, start_ticks })
 }
 
 /// Parses the line `NSpid:`, which has the pids from the outermost to the innermost namespace.
@@ -346,7 +353,7 @@ mod tests {
 
     #[test]
     fn start_times_leave_out_suspended_time() {
-        let stat = Stat { tid: 1, comm: Vec::new(), state: b'S', ppid: 0, start_ticks: 500 };
+        let stat = Stat { tid: 1, comm: Vec::new(), state: b'S', ppid: 0, threads: 1, start_ticks: 500 };
         let ticks = rustix::param::clock_ticks_per_second();
         let nanoseconds = 500 * 1_000_000_000 / ticks;
         assert_eq!(stat.started(ClockOffsets { realtime: 0, boottime: 0 }), Time(nanoseconds));
