@@ -34,10 +34,16 @@ impl Machine {
 
     fn new(share: Share) -> Machine {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("rtrace-live-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let dir = std::env::temp_dir().join(name);
-        std::fs::create_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
-        Machine { _share: share, dir }
+        loop {
+            let name = format!("rtrace-live-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let dir = std::env::temp_dir().join(name);
+            match std::fs::create_dir(&dir) {
+                Ok(()) => return Machine { _share: share, dir },
+                // An earlier process with this pid left the directory of a test that failed.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => panic!("{}: {error}", dir.display()),
+            }
+        }
     }
 
     /// The directory of the test, which is kept if the test fails.
