@@ -22,6 +22,7 @@ from strace_text import Array, Change, Either, Function, Name, Number, Struct, T
 
 MASKS = (1 << 64) - 1, (1 << 32) - 1
 HEX = re.compile("(?:[0-9a-f]{2})*")
+HARDWARE_ADDRESS = re.compile("[0-9a-f]{2}(?::[0-9a-f]{2})+")
 REAL_TIME = {"RTMIN": "SIGRT_0", "SIGRTMIN": "SIGRT_0"}
 # The names of strace for arguments that it does not show in the order of the registers.
 LABELS = {"child_stack": ("newsp", "stack"), "flags": ("clone_flags", "flags"), "parent_tid": ("parent_tidptr",), "child_tidptr": ("child_tidptr",)}
@@ -87,6 +88,19 @@ def members_of(value):
     return found
 
 
+def is_named_bit(name, value, known):
+    """Whether the member is a single bit (`disabled=1`) that rtrace has as a flag, or leaves out as it is not set."""
+    flags = {flag for found in members_of(known).get("flags", []) if isinstance(found, dict) for flag in found.get("flags", [])}
+    is_set = any(flag.endswith("_" + name) for flag in flags)
+    return isinstance(value, Number) and value.value == is_set and (is_set or name not in members_of(known))
+
+
+def shows_payload(known):
+    """Whether rtrace decodes the payload of a message, which strace may show as bytes."""
+    payloads = members_of(known).get("payload", [])
+    return any(isinstance(payload, dict) and {"struct", "array"} & set(payload) for payload in payloads)
+
+
 def command_number(values):
     """Returns the number of an ioctl command that has no name: _IOC(direction, type, number, size), asm-generic/ioctl.h."""
     directions = {"_IOC_NONE": 0, "_IOC_WRITE": 1, "_IOC_READ": 2}
@@ -104,10 +118,13 @@ def missing(wanted, known):
         by_name, out = members_of(known), []
         for name, value in wanted.members:
             candidates = by_name.get(name)
-            if candidates:
+            if candidates and isinstance(value, Change):
+                sides = value.before, value.after
+                gaps = [gap for side in sides for gap in min((missing(side, candidate) for candidate in candidates), key=len)]
+            elif candidates:
                 gaps = min((missing(value, candidate) for candidate in candidates), key=len)
             else:
-                gaps = missing(value, known)
+                gaps = [] if name and is_named_bit(name, value, known) else missing(value, known)
             out += [f"{name or ''}={gap}" if name else gap for gap in gaps]
         return out
     if isinstance(wanted, Array):
@@ -115,7 +132,8 @@ def missing(wanted, known):
         values = [value for _, value in wanted.values]
         if isinstance(items, list) and len(items) >= len(values):
             return [gap for value, item in zip(values, items) for gap in missing(value, item)]
-        return [gap for value in values for gap in missing(value, known)]
+        is_decoded = shows_payload(known)
+        return [gap for value in values if not (is_decoded and isinstance(value, Text)) for gap in missing(value, known)]
     if isinstance(wanted, Function) and wanted.name == "if_nametoindex":
         return []  # the number of an interface, which rtrace has, instead of its name
     if isinstance(wanted, Function) and wanted.name == "_IOC":
@@ -138,6 +156,8 @@ def missing(wanted, known):
         text = wanted.text
         if text.startswith("?"):
             return []  # strace does not know either
+        if HARDWARE_ADDRESS.fullmatch(text) and facts.has_text(Text(bytes.fromhex(text.replace(":", "")), False)):
+            return []
         if facts.names & {text, "SIG" + text, REAL_TIME.get(text)}:
             return []
         # strace has one name for a futex operation and its flag.
@@ -152,6 +172,8 @@ def is_deeper(wanted, known):
     sides = [known.get(side) for side in ("entry", "exit")]
     is_struct = any(isinstance(side, dict) and ({"struct", "flags", "array", "constant"} & set(side)) for side in sides)
     is_text = any(isinstance(side, dict) and "text" in side for side in sides)
+    if isinstance(wanted, Change):
+        return is_deeper(wanted.before, known) and is_deeper(wanted.after, known)
     if isinstance(wanted, Text):
         return is_struct
     is_number = isinstance(wanted, Array) and len(wanted.values) == 1 and isinstance(wanted.values[0][1], Number)

@@ -119,7 +119,8 @@ class Parser:
                 name = self.token
                 self.next()
                 self.next()
-                return name, self.value()
+                # strace writes nothing for a set of flags that is empty: {c_iflag=, c_oflag=NL0|CR0|}
+                return name, Struct([], False) if self.token in (",", "}") else self.value()
         if self.token == "[" and (index := INDEX.match(self.text, self.at)):
             self.at = index.end()
             self.next()
@@ -142,6 +143,8 @@ class Parser:
         while self.kind == "operator" or (self.kind == "word" and self.token == "or"):
             operator = self.token
             self.next()
+            if self.token in (",", "}"):
+                break
             values.append(self.single())
             if operator in COMPUTED and all(isinstance(value, Number) for value in values[-2:]):
                 right, left = values.pop(), values.pop()
