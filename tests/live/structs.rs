@@ -8,14 +8,14 @@ use std::os::unix::fs::MetadataExt;
 
 const CALLS: &str = "newfstatat,statx,getdents64";
 
-/// Runs the program, and returns its calls on its own files and on `/dev/null`: `NAME(ARGS) = RESULT`.
+/// Runs the program, and returns its calls on its own files and on `/dev/full`, to which no other program writes: `NAME(ARGS) = RESULT`.
 fn calls(machine: &Machine, more: &[&str]) -> (Trace, Vec<String>) {
     let dir = machine.dir().display().to_string();
     let options = [&["--engine", "bpf", "-e", CALLS], more].concat();
     let trace = workload(machine, &options, &format!("structs {dir}")).succeeded();
     assert_eq!(trace.conserved().lost, 0);
     let lines = trace.lines();
-    let own = line::calls(&lines).into_iter().filter(|(_, call)| call.args.contains(&dir) || call.args.contains("\"/dev/null\""));
+    let own = line::calls(&lines).into_iter().filter(|(_, call)| call.args.contains(&dir) || call.args.contains("\"/dev/full\""));
     let calls = own.map(|(_, call)| call.returned()).collect();
     (trace, calls)
 }
@@ -49,8 +49,8 @@ fn lines_show_what_people_look_for_and_dots() {
     let first: Vec<String> = names[..6].iter().map(|name| format!("\"{name}\"")).collect();
     let fds = |call: &String| call.split_once("fd: ").and_then(|(_, rest)| rest.split_once('<')).map(|(fd, _)| fd.to_owned());
     let directory = format!("{}<{}>", calls.iter().rev().find_map(fds).unwrap_or_default(), machine.path("entries"));
-    let null = metadata("/dev/null");
-    let null_time = format!("{{.tv_sec: {}, .tv_nsec: {}}}", null.mtime(), null.mtime_nsec());
+    let full = metadata("/dev/full");
+    let full_time = format!("{{.tv_sec: {}, .tv_nsec: {}}}", full.mtime(), full.mtime_nsec());
     let expected = [
         format!("newfstatat(dfd: CWD, filename: \"{file}\", statbuf: {{.st_mode: IFREG|0640, {}.st_size: 7, ...}}) = 0", owner(&of)),
         format!("statx(dfd: CWD, filename: \"{file}\", mask: MODE|SIZE, buffer: {{.stx_mode: IFREG|0640, .stx_size: 7, ...}}) = 0"),
@@ -59,13 +59,13 @@ fn lines_show_what_people_look_for_and_dots() {
              .stx_mtime: {time}, ...}}) = 0",
             of.uid()
         ),
-        "newfstatat(dfd: CWD, filename: \"/dev/null\", statbuf: {.st_mode: IFCHR|0666, .st_rdev: 1:3, .st_size: 0, ...}) = 0".to_owned(),
-        "statx(dfd: CWD, filename: \"/dev/null\", mask: MODE|SIZE, buffer: {.stx_mode: IFCHR|0666, .stx_size: 0, .stx_rdev_major: 1, \
-         .stx_rdev_minor: 3, ...}) = 0"
+        "newfstatat(dfd: CWD, filename: \"/dev/full\", statbuf: {.st_mode: IFCHR|0666, .st_rdev: 1:7, .st_size: 0, ...}) = 0".to_owned(),
+        "statx(dfd: CWD, filename: \"/dev/full\", mask: MODE|SIZE, buffer: {.stx_mode: IFCHR|0666, .stx_size: 0, .stx_rdev_major: 1, \
+         .stx_rdev_minor: 7, ...}) = 0"
             .to_owned(),
         format!(
-            "statx(dfd: CWD, filename: \"/dev/null\", mask: TYPE|NLINK|UID|MTIME, buffer: {{.stx_nlink: 1, .stx_uid: 0, .stx_mode: IFCHR|0666, \
-             .stx_mtime: {null_time}, .stx_rdev_major: 1, .stx_rdev_minor: 3, ...}}) = 0"
+            "statx(dfd: CWD, filename: \"/dev/full\", mask: TYPE|NLINK|UID|MTIME, buffer: {{.stx_nlink: 1, .stx_uid: 0, .stx_mode: IFCHR|0666, \
+             .stx_mtime: {full_time}, .stx_rdev_major: 1, .stx_rdev_minor: 7, ...}}) = 0"
         ),
         format!("getdents64(fd: {directory}, dirent: [10 entries: {}, ...], count: 4096) = {bytes}", first.join(", ")),
         format!("getdents64(fd: {directory}, dirent: [], count: 4096) = 0"),

@@ -18,7 +18,7 @@ pub fn run(dir: &Path) {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).expect("the file is ours");
     // Only root may do this; the tests compare lines with the owner that the file has.
     _ = std::os::unix::fs::chown(&file, Some(OWNER), Some(0));
-    for path in [&file, Path::new("/dev/null")] {
+    for path in [&file, Path::new("/dev/full")] {
         stat(path);
         statx(path, libc::STATX_MODE | libc::STATX_SIZE);
         statx(path, libc::STATX_TYPE | libc::STATX_NLINK | libc::STATX_UID | libc::STATX_MTIME);
