@@ -8,7 +8,8 @@ use std::os::unix::fs::MetadataExt;
 
 const CALLS: &str = "newfstatat,statx,getdents64";
 
-/// Runs the program, and returns its calls on its own files and on `/dev/full`, to which no other program writes: `NAME(ARGS) = RESULT`.
+/// Runs the program, and returns its calls on its own files and on `/dev/full`, to which no other program writes:
+/// `NAME(ARGS) = RESULT`.
 fn calls(machine: &Machine, more: &[&str]) -> (Trace, Vec<String>) {
     let dir = machine.dir().display().to_string();
     let options = [&["--engine", "bpf", "-e", CALLS], more].concat();
