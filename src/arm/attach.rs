@@ -67,7 +67,7 @@ struct Followed {
     guards: FxHashMap<i32, PerfEvent>,
     /// The tasks that had ended before their events were opened, or whose TID only remains because they are zombies.
     ended: BTreeSet<i32>,
-    /// The processes of the tasks, by TID, that may have some of the events, or none: they were created while these were
+    /// The processes of the tasks, by TID, that may have only some of the events: they were created while these were
     /// opened, or they executed a program meanwhile.
     partly: FxHashMap<i32, i32>,
     /// The tasks on which the last event may have been opened while they created another task, which inherited only
