@@ -133,6 +133,11 @@ fn no_thread_keeps_privileges_after_arming() {
     assert!(sets.iter().all(|set| set.ends_with("0000000000000000")), "{}", seen.stdout);
 }
 
+/// The words of a shell script that wait until the process `$other` has executed the program `name`.
+fn executes(name: &str) -> String {
+    format!("until grep -qx {name} /proc/$other/comm; do sleep .05; done; ")
+}
+
 #[test]
 fn targets_of_other_users_are_refused() {
     let Some(machine) = machine_with_lent() else { return };
@@ -156,14 +161,18 @@ fn targets_of_other_users_are_refused() {
     refused("--probe 'p:x do_exit' true", "--probe changes the kernel");
     refused("-e own/x.bpf.c true", "BPF programs of -e");
     refused("-s --summary-mode cgroup true", "a summary by cgroup");
-    for (other, what) in [
-        ("sleep 30 & other=$!", "(sleep): its users and groups are not all yours"),
+    for (other, name, what) in [
+        ("sleep 30 & other=$!", "sleep", "(sleep): its users and groups are not all yours"),
         // The memory of a program that the caller may not read is not shown.
-        ("cp $(command -v sleep) unreadable; chmod 711 unreadable; $member ./unreadable 30 & other=$!", "(unreadable)"),
-        ("setpriv --reuid=61234 --regid=0 --clear-groups sleep 30 & other=$!", "(sleep)"),
+        (
+            "cp --remove-destination $(command -v sleep) unreadable; chmod 711 unreadable; $member ./unreadable 30 & other=$!",
+            "unreadable",
+            "(unreadable)",
+        ),
+        ("setpriv --reuid=61234 --regid=0 --clear-groups sleep 30 & other=$!", "sleep", "(sleep)"),
     ] {
         for option in ["-p", "-t"] {
-            refused_after(&format!("{other}; sleep 0.5; "), &format!("{option} $other"), what);
+            refused_after(&format!("{other}; {}", executes(name)), &format!("{option} $other"), what);
         }
     }
 }
@@ -263,7 +272,7 @@ fn calls_do_not_reveal_files_behind_descriptors_of_other_users() {
     assert!(by_root.text.contains("/secret>"), "it is there to be seen:\n{}", by_root.text);
     let by_member = run(&machine, &format!("rm own/lines; sleep 30 <secret & other=$!; $lent {asks}"));
     assert!(by_member.text.contains(" kcmp(") && !by_member.text.contains("secret"), "{}\n{}", by_member.text, by_member.stderr);
-    let of_own = run(&machine, &format!("$member sh -c 'exec sleep 30 <own/file' & other=$!; sleep 0.5; $lent {asks}"));
+    let of_own = run(&machine, &format!("$member sh -c 'exec sleep 30 <own/file' & other=$!; {} $lent {asks}", executes("sleep")));
     assert!(of_own.text.contains("/own/file>"), "{}\n{}", of_own.text, of_own.stderr);
 }
 
