@@ -40,7 +40,7 @@ fn write_tables() -> Result<(), String> {
     })
     .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let out = out_dir()?;
-    for (name, text) in [("tables.rs", output.rust), ("tables.txt", output.listing)] {
+    for (name, text) in [("tables.rs", output.rust), ("tables.txt", output.listing), ("coverage.txt", output.coverage)] {
         fs::write(out.join(name), text).map_err(|error| format!("failed to write {}/{name}: {error}", out.display()))?;
     }
     Ok(())

@@ -15,7 +15,7 @@ use generator::library::Load;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-const USAGE: &str = "expected one of: tables, unselected, commands, outdated, newer OLD_HEADERS, changed OLD_HEADERS, arch ABI ASM_DIRECTORY (RTRACE_UAPI=dir names headers other than the installed ones)";
+const USAGE: &str = "expected one of: tables, unselected, commands, constants, outdated, newer OLD_HEADERS, changed OLD_HEADERS, arch ABI ASM_DIRECTORY (RTRACE_UAPI=dir names headers other than the installed ones)";
 
 fn main() -> Result<()> {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -29,6 +29,7 @@ fn main() -> Result<()> {
     let lines = match words[..] {
         ["unselected"] => report::unselected(&rows, &load),
         ["commands"] => report::unnamed_commands(&rows, &load, &report::header_names(&headers.directories)),
+        ["constants"] => report::without_row(&rows, &load, &report::header_names(&headers.directories)),
         ["outdated"] => report::outdated(&rows, &load),
         ["newer", old] => report::newer(&rows, &loader(&Headers::below(old.into())), &load),
         ["changed", old] => report::changed(&rows, &loader(&Headers::below(old.into())), &load),
@@ -46,7 +47,9 @@ fn tables(load: &Load) -> Result<()> {
     let custom_rs = text("src/beauty/custom.rs")?;
     let decoders_rs = files::rust(Path::new("src/beauty/decoders")).map_err(anyhow::Error::msg)?;
     match generate(&Input { files: &files, custom_rs: &custom_rs, decoders_rs: &decoders_rs, load }) {
-        Ok(output) => println!("{}{} bytes of Rust", output.listing, output.rust.len()),
+        Ok(output) => {
+            println!("{}{} bytes of Rust, and {} of the list of what is decoded", output.listing, output.rust.len(), output.coverage.len())
+        }
         Err(faults) => {
             faults.iter().for_each(|fault| println!("{fault}"));
             bail!("the rows have {} faults", faults.len());

@@ -125,6 +125,8 @@ pub enum EventKind {
         stack: Option<Arc<Stack>>,
         /// The place that the function returned to, for a return probe in a program.
         caller: Option<Caller>,
+        /// The call at whose entry or exit the tracepoint is, as far as it is known at that moment.
+        call: Option<Arc<Call>>,
     },
     /// A page fault.
     Fault(Fault),

@@ -64,7 +64,9 @@ pub mod command_line {
 pub mod tables {
     pub use crate::beauty::lookup::index_by_name as syscall_by_name;
     pub use crate::beauty::resolve::Width;
-    pub use crate::beauty::row::{ArgumentKind, MemoryType, Struct, StructLayout, Syscall, TableConstant, TableKind};
+    pub use crate::beauty::row::{
+        Arg, ArgumentKind, Flow, Length, MemoryType, Struct, StructLayout, Syscall, TableConstant, TableKind, Variant,
+    };
     pub use crate::beauty::tables::{BY_NUMBER, OTHER_NAMES, STRUCTS, SYSCALLS, TABLES};
     pub use crate::event::Abi;
 }
@@ -74,7 +76,7 @@ pub mod events {
     pub use crate::event::frame::{Frame, StackEnd};
     pub use crate::event::{
         Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, PidTranslation, Piece, PieceState,
-        PieceTime, Stack, TaskId, Time,
+        PieceTime, Socket, SocketAddresses, Stack, TaskId, Time,
     };
 }
 
@@ -111,7 +113,7 @@ pub mod tracing {
 
 /// Styles and sinks, for the benchmark of their costs.
 pub mod output {
-    pub use crate::beauty::style::{StyleContext, create as create_style};
+    pub use crate::beauty::style::{Style, StyleContext, create as create_style};
     pub use crate::engine::view::View;
     pub use crate::sink::Sink;
     pub use crate::sink::output::Output;

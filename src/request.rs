@@ -263,6 +263,8 @@ pub enum Selector {
         /// The event in it.
         name: String,
     },
+    /// `io_uring:NAME` or `%io_uring`: the requests of io_uring with this name (`openat`) or pattern.
+    Request(String),
     /// `--probe`: a probe that rtrace creates for this run.
     Probe(Box<Probe>),
     /// A file with BPF programs of the user: an object file (`.bpf.o`), or C source that rtrace compiles (`.bpf.c`).
@@ -280,7 +282,7 @@ impl Selector {
 
     /// Returns whether it selects syscalls; otherwise it selects events.
     pub fn selects_syscalls(&self) -> bool {
-        !matches!(self, Selector::Event { .. } | Selector::Probe(_) | Selector::Object(_))
+        !matches!(self, Selector::Event { .. } | Selector::Request(_) | Selector::Probe(_) | Selector::Object(_))
     }
 }
 

@@ -107,7 +107,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough), files)?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| run_events.refusal(&tracefs).unwrap_or(error))?;
-    let session = Arc::new(session::session(&plan, &armed));
+    let session = Arc::new(session::session(&plan, &armed, request.show.time.is_local()));
     let shown = plan.bind(request, &session)?;
     let mut run = Run {
         request,

@@ -1,9 +1,11 @@
 //! The armed events and the machine that they were armed on: all that is needed to read a stream's records, live or
 //! from a file.
 
+mod call_set;
 pub mod targets;
 pub mod zone;
 
+pub use call_set::{CallSet, EventCalls};
 pub use targets::Targets;
 pub use zone::Zone;
 
@@ -18,7 +20,7 @@ pub struct Session {
     pub started: Time,
     /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the start, in nanoseconds, for wall-clock time stamps.
     pub realtime_offset: i64,
-    /// The machine's time zone, for wall-clock time stamps.
+    /// The machine's time zone, for wall-clock time stamps; UTC if no local time is shown.
     pub zone: Zone,
     /// The machine's native ABI.
     pub abi: Abi,
@@ -42,8 +44,8 @@ pub struct Session {
     /// [`Role::NewTask`].)
     #[serde(default)]
     pub namespaces_complete: bool,
-    /// The user's names for syscalls (`name=` of an item), by row index in [`crate::beauty::tables::SYSCALLS`].
-    pub names: FxHashMap<u16, String>,
+    /// The user's names for syscalls (`name=` of an item), by the name of the row.
+    pub names: FxHashMap<String, String>,
     /// Tasks whose records are dropped: rtrace's own, and those of the process that reads its output.
     pub excluded: Vec<i32>,
     /// The paths of `--path`, as the traced machine named them when tracing began.
@@ -60,6 +62,13 @@ pub struct Session {
     /// namespace.
     #[serde(default)]
     pub cgroups: Vec<(u64, Vec<u8>)>,
+    /// The calls that complete tracepoints at their entry and exit.
+    #[serde(default)]
+    pub event_calls: EventCalls,
+    /// Requests of io_uring that the stream has and the user did not ask for: their names without `io_uring:`. The
+    /// kernel's events are of all requests.
+    #[serde(default)]
+    pub other_requests: Vec<String>,
     /// The events are opened on a cgroup. The kernel then counts some hits that it does not write
     /// ([`crate::syscall::ledger::Ledger::count_unwritten`]).
     #[serde(default)]
@@ -83,16 +92,11 @@ pub struct PathNames {
 pub struct FramesMax {
     /// `--max-stack`
     pub general: Option<u16>,
-    /// `max-stack=` of the items that select a syscall, by row index.
-    pub rows: FxHashMap<u16, u16>,
+    /// `max-stack=` of the items that select a syscall, by the name of the row.
+    pub calls: FxHashMap<String, u16>,
 }
 
 impl FramesMax {
-    /// Returns the limit for a call with this row.
-    pub fn of_row(&self, row: Option<u16>) -> Option<u16> {
-        row.and_then(|row| self.rows.get(&row)).copied().or(self.general)
-    }
-
     /// Returns the limit for an event with these terms.
     pub fn of_event(&self, terms: &Terms) -> Option<u16> {
         terms.max_stack.or(self.general)
@@ -157,15 +161,9 @@ pub enum Role {
     /// `raw_syscalls:sys_exit`: the exits of all syscalls.
     RawExit,
     /// `syscalls:sys_enter_X`: the entries of one syscall.
-    Enter {
-        /// The index of its row in [`crate::beauty::tables::SYSCALLS`].
-        syscall: u16,
-    },
+    Enter,
     /// `syscalls:sys_exit_X`: the exits of one syscall.
-    Exit {
-        /// The index of its row in [`crate::beauty::tables::SYSCALLS`].
-        syscall: u16,
-    },
+    Exit,
     /// Paired records of calls, and records of how tasks ended, written by rtrace's BPF programs
     /// ([`crate::bpf::record`]).
     BpfCall,
@@ -195,14 +193,22 @@ pub enum Role {
     FaultMinor,
     /// PERF_COUNT_SW_DUMMY with task, comm and mmap records.
     SideBand,
+    /// `io_uring:io_uring_submit_req` and `io_uring_req_failed`: a request of io_uring was submitted. In the second
+    /// case, the kernel found it invalid.
+    RequestSubmitted,
+    /// `io_uring:io_uring_complete` and `io_uring_cqe_overflow`: a request of io_uring completed.
+    RequestCompleted,
+    /// `io_uring:io_uring_fail_link`: a request of io_uring is canceled, because a request before it in a chain failed.
+    RequestCanceled,
     /// Any other tracepoint or probe.
     Tracepoint,
 }
 
 impl Role {
-    /// Returns whether the records are entries or exits of calls.
+    /// Returns whether the records are entries or exits of calls, or of requests that are shown as calls.
     pub fn records_calls(self) -> bool {
-        matches!(self, Role::RawEnter | Role::RawExit | Role::Enter { .. } | Role::Exit { .. } | Role::BpfCall)
+        matches!(self, Role::RawEnter | Role::RawExit | Role::Enter | Role::Exit | Role::BpfCall)
+            || matches!(self, Role::RequestSubmitted | Role::RequestCompleted | Role::RequestCanceled)
     }
 }
 

@@ -165,3 +165,10 @@ pub enum TimeFormat {
     /// The time of CLOCK_MONOTONIC.
     Monotonic,
 }
+
+impl TimeFormat {
+    /// Returns whether the stamps are in the machine's time zone.
+    pub fn is_local(self) -> bool {
+        matches!(self, TimeFormat::Local | TimeFormat::LocalDate)
+    }
+}

@@ -10,6 +10,10 @@ mod report;
 
 #[path = "tables/commands.rs"]
 mod commands;
+#[path = "tables/constants.rs"]
+mod constants;
+#[path = "tables/coverage.rs"]
+mod coverage;
 #[path = "tables/examples.rs"]
 mod examples;
 #[path = "tables/generated.rs"]

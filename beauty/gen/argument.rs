@@ -60,7 +60,7 @@ fn inherited(plain: &Argument, row: &SyscallRow) -> Result<Argument, String> {
 fn like(argument: &ArgumentRow, plain: &Argument, row: &SyscallRow, known: &Vocabulary) -> Result<Argument, String> {
     let own = ArgumentRow { flow: plain.flow, written: plain.written.clone(), length: plain_length(plain, row)?, ..argument.clone() };
     let mut linked = link(&own, row, known)?;
-    let is_of_kind = |word: &str| matches!(word, "VARIES" | "ARRAY");
+    let is_of_kind = |word: &str| matches!(word, "VARIES" | "ARRAY" | "NUMBER");
     let more = plain.traits.iter().filter(|word| !argument.traits.contains(*word) && !is_of_kind(word));
     linked.traits.extend(more);
     linked.fd_of = plain.fd_of;
@@ -96,9 +96,13 @@ fn link(argument: &ArgumentRow, row: &SyscallRow, known: &Vocabulary) -> Result<
             Length::Argument(at.ok_or_else(|| format!("there is no argument {name}"))?)
         }
     };
+    let kind = kind::of_argument(argument, known)?;
+    if argument.traits.contains(&"NUMBER") && !kind.is_type_of_number() {
+        return Err(format!("`number` is for kinds that are only types, and `{}` has a meaning", argument.kind));
+    }
     Ok(Argument {
         name: argument.name.clone(),
-        kind: kind::of_argument(argument, known)?,
+        kind,
         flow: argument.flow,
         written: argument.written.clone(),
         traits: argument.traits.clone(),

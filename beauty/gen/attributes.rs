@@ -5,8 +5,8 @@ use super::fault::Fault;
 use super::field_type::{Count, Type};
 use super::kind::Vocabulary;
 use super::layout::{self, MemoryType, StructLayout};
-use super::messages::{MessageRow, MessageRows, ProtocolRow, SetRow};
-use super::structs::{FieldRow, StructRow};
+use super::messages::{AttributeRow, ChoiceRow, GENERIC, MessageRow, MessageRows, ProtocolRow, SUBSYSTEM, SetRow};
+use super::structs::StructRow;
 use std::collections::BTreeSet;
 
 /// A resolved set, from which a `row::AttributeSet` is emitted.
@@ -18,32 +18,47 @@ pub struct Set {
     pub after: Vec<String>,
     /// In ascending order of the numbers.
     pub attributes: Vec<(u64, Content)>,
-    pub choices: Vec<TextChoice>,
+    pub choices: Vec<Choice>,
 }
 
-/// What an attribute contains: memory of a type, a nested set, or numbered attributes that have a set each.
+/// What an attribute contains: memory of a type, a nested set, or numbered attributes that have the same content each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     Memory(MemoryType),
     Set(String),
-    List(String),
+    Each(Box<Content>),
 }
 
-/// The content of an attribute if the text of another attribute is `text`.
+/// The content of an attribute if another attribute contains these bytes.
 #[derive(Clone, Debug)]
-pub struct TextChoice {
-    pub by: u64,
-    pub text: String,
+pub struct Choice {
+    /// The number of the other attribute; `None` for the address family at the beginning of the message.
+    pub by: Option<u64>,
+    pub bytes: Vec<u8>,
     pub attribute: u64,
     pub content: Content,
 }
 
+/// A protocol of netlink, a subsystem of netfilter, or a generic family.
 #[derive(Clone, Debug)]
 pub struct Protocol {
+    pub kind: ProtocolKind,
+    /// The number of the protocol or subsystem; 0 for a generic family, whose number the kernel assigns.
     pub number: u64,
+    /// The name that the kernel has for a generic family.
+    pub name: String,
     /// `None` for a protocol whose messages are text.
     pub types: Option<String>,
     pub messages: Vec<Message>,
+    /// The table and the messages of the kernel, if their numbers are others than those of requests.
+    pub replies: Option<(String, Vec<Message>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolKind {
+    Netlink,
+    Subsystem,
+    Generic,
 }
 
 #[derive(Clone, Debug)]
@@ -120,8 +135,9 @@ impl Names<'_> {
         let level = row.level.as_ref().map(|level| self.constant("socket_level", level)).transpose().map_err(fault)?;
         let mut attributes: Vec<(u64, Content)> = Vec::new();
         for attribute in &row.attributes {
-            let fault = |text: String| attribute.location.fault(format!("{}, {}: {text}", row.name, attribute.name));
-            let number = self.constant(&row.table, &attribute.name).map_err(fault)?;
+            let of = &attribute.content;
+            let fault = |text: String| of.location.fault(format!("{}, {}: {text}", row.name, of.name));
+            let number = self.constant(&row.table, &of.name).map_err(fault)?;
             if attributes.iter().any(|(known, _)| *known == number) {
                 return Err(fault("another attribute has the same number".into()));
             }
@@ -130,23 +146,54 @@ impl Names<'_> {
         attributes.sort_by_key(|(number, _)| *number);
         let mut choices = Vec::new();
         for choice in &row.choices {
-            let fault = |text: String| choice.attribute.location.fault(format!("{}: {text}", row.name));
-            let by = self.constant(&row.table, &choice.by).map_err(fault)?;
-            let attribute = self.constant(&row.table, &choice.attribute.name).map_err(fault)?;
-            let content = self.content(&choice.attribute).map_err(fault)?;
-            choices.extend(choice.texts.iter().map(|text| TextChoice { by, text: text.clone(), attribute, content: content.clone() }));
+            let fault = |text: String| choice.attribute.content.location.fault(format!("{}: {text}", row.name));
+            choices.extend(self.choices(row, choice).map_err(fault)?);
         }
         Ok(Set { name: row.name.clone(), table: row.table.clone(), level, after: row.after.clone(), attributes, choices })
     }
 
-    fn content(&self, field: &FieldRow) -> Result<Content, String> {
+    /// Resolves what a choice's attribute contains for each value of the attribute that decides it.
+    fn choices(&self, row: &SetRow, choice: &ChoiceRow) -> Result<Vec<Choice>, String> {
+        let attribute = self.constant(&row.table, &choice.attribute.content.name)?;
+        let content = self.content(&choice.attribute)?;
+        let resolved = |by, bytes| Choice { by, bytes, attribute, content: content.clone() };
+        if choice.by == "family" {
+            let family = |name: &String| self.constant("socket_family", name).map(|number| resolved(None, vec![number as u8]));
+            return choice.values.iter().map(family).collect();
+        }
+        let by = self.constant(&row.table, &choice.by)?;
+        let decides = row.attributes.iter().find(|attribute| attribute.content.name == choice.by);
+        let number = decides.filter(|decides| decides.depth == 0 && decides.content.count == Count::One).map(|decides| &decides.content);
+        let bytes = |value: &String| -> Result<Vec<u8>, String> {
+            match number.map(|field| (&field.of, field)) {
+                Some((Type::Number { bytes, big_endian, .. }, field)) => {
+                    let table = field.meaning.as_ref().map_or("", |meaning| meaning.kind.as_str());
+                    let number = self.constant(table, value)?.to_le_bytes();
+                    let mut bytes = number[..usize::from(bytes[0])].to_vec();
+                    if *big_endian {
+                        bytes.reverse();
+                    }
+                    Ok(bytes)
+                }
+                _ => Ok(value.clone().into_bytes()),
+            }
+        };
+        choice.values.iter().map(|value| Ok(resolved(Some(by), bytes(value)?))).collect()
+    }
+
+    fn content(&self, row: &AttributeRow) -> Result<Content, String> {
+        let inner = self.inner_content(row)?;
+        Ok((0..row.depth).fold(inner, |content, _| Content::Each(Box::new(content))))
+    }
+
+    fn inner_content(&self, row: &AttributeRow) -> Result<Content, String> {
+        let field = &row.content;
         if let Type::Struct(name) = &field.of
             && self.rows.sets.iter().any(|set| set.name == *name)
         {
             return match field.count {
                 Count::One => Ok(Content::Set(name.clone())),
-                Count::Open => Ok(Content::List(name.clone())),
-                Count::Array(_) => Err(format!("{name} is a set: use `{name}`, or `{name}[]` for numbered attributes")),
+                _ => Err(format!("{name} is a set: use `{name}`, or `each.{name}` for numbered attributes")),
             };
         }
         let types: Vec<MemoryType> =
@@ -158,11 +205,27 @@ impl Names<'_> {
     }
 
     fn protocol(&self, row: &ProtocolRow) -> Result<Protocol, Fault> {
-        let number = self.constant("netlink_family", &row.name).map_err(|text| row.location.fault(text))?;
-        self.named("table", row.types.as_ref(), &self.known.tables).map_err(|text| row.location.fault(text))?;
-        let own = self.rows.messages.iter().filter(|message| message.protocol == row.name);
-        let messages = own.map(|message| self.message(message, row.types.as_deref().unwrap_or_default()));
-        Ok(Protocol { number, types: row.types.clone(), messages: messages.collect::<Result<_, Fault>>()? })
+        let (kind, number, name) = match row.name.strip_prefix(GENERIC) {
+            Some(name) => (ProtocolKind::Generic, Ok(0), name),
+            None if row.name.starts_with(SUBSYSTEM) => (ProtocolKind::Subsystem, self.constant("netfilter_subsystem", &row.name), ""),
+            None => (ProtocolKind::Netlink, self.constant("netlink_family", &row.name), ""),
+        };
+        let number = number.map_err(|text| row.location.fault(text))?;
+        for table in [&row.types, &row.replies] {
+            self.named("table", table.as_ref(), &self.known.tables).map_err(|text| row.location.fault(text))?;
+        }
+        let own = |is_reply: bool| {
+            let rows = self.rows.messages.iter().filter(move |message| message.protocol == row.name && message.is_reply == is_reply);
+            let table = if is_reply { &row.replies } else { &row.types };
+            rows.map(|message| self.message(message, table.as_deref().unwrap_or_default())).collect::<Result<Vec<_>, Fault>>()
+        };
+        if let (None, Some(reply)) =
+            (&row.replies, self.rows.messages.iter().find(|message| message.protocol == row.name && message.is_reply))
+        {
+            return Err(reply.location.fault(format!("{} has no `replies=TABLE`", row.name)));
+        }
+        let replies = row.replies.clone().map(|table| own(true).map(|messages| (table, messages))).transpose()?;
+        Ok(Protocol { kind, number, name: name.to_string(), types: row.types.clone(), messages: own(false)?, replies })
     }
 
     fn message(&self, row: &MessageRow, types: &str) -> Result<Message, Fault> {
@@ -190,7 +253,7 @@ impl Names<'_> {
 fn check_use(rows: &MessageRows, faults: &mut Vec<Fault>) {
     let attributes =
         |set: &SetRow| set.attributes.iter().chain(set.choices.iter().map(|choice| &choice.attribute)).cloned().collect::<Vec<_>>();
-    let nested = rows.sets.iter().flat_map(attributes).filter_map(|field| match field.of {
+    let nested = rows.sets.iter().flat_map(attributes).filter_map(|row| match row.content.of {
         Type::Struct(name) => Some(name),
         _ => None,
     });
@@ -207,9 +270,14 @@ pub fn used(messages: &Messages) -> (Vec<String>, Vec<String>) {
         .sets
         .iter()
         .flat_map(|set| set.attributes.iter().map(|(_, content)| content).chain(set.choices.iter().map(|choice| &choice.content)));
-    let types = contents.filter_map(|content| match content {
-        Content::Memory(of) => Some(of.clone()),
-        Content::Set(_) | Content::List(_) => None,
+    let types = contents.filter_map(|mut content| {
+        while let Content::Each(inner) = content {
+            content = inner;
+        }
+        match content {
+            Content::Memory(of) => Some(of.clone()),
+            Content::Set(_) | Content::Each(_) => None,
+        }
     });
     let layouts: Vec<StructLayout> = types.map(|of| StructLayout::Number([of.clone(), of.clone(), of.clone(), of])).collect();
     let (tables, structs) = layout::named(&layouts);
@@ -219,8 +287,10 @@ pub fn used(messages: &Messages) -> (Vec<String>, Vec<String>) {
     structs.extend(messages.sets.iter().flat_map(|set| set.after.clone()));
     for protocol in &messages.protocols {
         tables.extend(protocol.types.clone());
-        tables.extend(protocol.messages.iter().filter_map(|message| message.flags.clone()));
-        structs.extend(protocol.messages.iter().flat_map(|message| [&message.request, &message.reply]).flatten().cloned());
+        tables.extend(protocol.replies.as_ref().map(|(table, _)| table.clone()));
+        let own = protocol.messages.iter().chain(protocol.replies.iter().flat_map(|(_, messages)| messages));
+        tables.extend(own.clone().filter_map(|message| message.flags.clone()));
+        structs.extend(own.flat_map(|message| [&message.request, &message.reply]).flatten().cloned());
     }
     (tables, structs)
 }

@@ -238,7 +238,8 @@ fn emit_arguments(out: &mut String, arguments: &[Argument]) -> fmt::Result {
         let written = argument.written[1..]
             .iter()
             .fold(format!("Outcomes::{}", argument.written[0]), |all, more| format!("{all}.union(Outcomes::{more})"));
-        let traits = match &argument.traits[..] {
+        let traits: Vec<&str> = argument.traits.iter().filter(|word| **word != "NUMBER").copied().collect();
+        let traits = match &traits[..] {
             [] => "Traits::empty()".to_string(),
             [first, more @ ..] => more.iter().fold(format!("Traits::{first}"), |all, more| format!("{all}.union(Traits::{more})")),
         };
@@ -289,16 +290,19 @@ fn kind(kind: &ArgumentKind) -> String {
         ArgumentKind::Struct(name) => format!("Struct(&structs::{})", name.to_uppercase()),
         ArgumentKind::StructArray(name) => format!("StructArray(&structs::{})", name.to_uppercase()),
         ArgumentKind::Number { bytes, signed } => format!("Number {{ bytes: {bytes}, signed: {signed} }}"),
-        ArgumentKind::Custom(function) => {
-            format!("Custom(crate::beauty::custom::{function}, crate::beauty::custom_constants::{})", function.to_uppercase())
-        }
+        ArgumentKind::Custom(function) => custom(function),
     }
+}
+
+fn custom(function: &str) -> String {
+    format!("Custom(crate::beauty::custom::{function}, crate::beauty::custom_constants::{})", function.to_uppercase())
 }
 
 fn returns(of: &Return) -> String {
     match of {
         Return::Plain(name) => format!("Return::{name}"),
         Return::Table(name) => format!("Return::Table(&constants::{})", name.to_uppercase()),
+        Return::Custom(function) => format!("Return::{}", custom(function)),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Emits the list that leads from the number of an ioctl command to the table that names it.
 
 use super::emit::{ABIS, EmittedTable};
+use super::macro_row::Parameter;
+use super::macros::Macro;
 use super::resolve::Resolved;
 use super::tables::TableRow;
 use std::collections::BTreeMap;
@@ -14,7 +16,7 @@ const OF_FILES: u16 = 0x8000;
 ///
 /// A number that several tables name has its names in an extra table, joined by ` or `. Tables of the commands of
 /// certain files only (`of=`) are left out there if another table has the number.
-pub fn emit(rows: &[TableRow], tables: &[EmittedTable]) -> Result<String, fmt::Error> {
+pub fn emit(rows: &[TableRow], tables: &[EmittedTable], macros: &[Macro]) -> Result<String, fmt::Error> {
     // In the order of the rows, which is that of the alternatives.
     let commands: Vec<(&TableRow, &EmittedTable)> =
         rows.iter().filter(|row| row.commands).filter_map(|row| Some((row, tables.iter().find(|table| table.name == row.name)?))).collect();
@@ -53,7 +55,27 @@ pub fn emit(rows: &[TableRow], tables: &[EmittedTable]) -> Result<String, fmt::E
         writeln!(out, "    &{list:?},")?;
     }
     writeln!(out, "];")?;
+    emit_macros(&mut out, &commands, macros)?;
     Ok(out)
+}
+
+/// Emits the macros that make commands of parameters, in the order of their tables.
+fn emit_macros(out: &mut String, commands: &[(&TableRow, &EmittedTable)], macros: &[Macro]) -> fmt::Result {
+    writeln!(out, "/// The macros that make ioctl commands of parameters.\npub static COMMAND_MACROS: &[CommandMacro] = &[")?;
+    for (of, table) in macros.iter().filter_map(|of| Some((of, commands.iter().position(|(row, _)| row.name == of.table)?))) {
+        writeln!(out, "    CommandMacro {{ name: {:?}, table: {table}, first: {:?}, parameters: &[", of.name, of.first)?;
+        for parameter in &of.parameters {
+            match parameter {
+                Parameter::Size => writeln!(out, "        CommandParameter::Size {{ unit: {} }},", of.unit)?,
+                Parameter::Added { table, count } => {
+                    let table = table.as_ref().map_or("None".to_string(), |table| format!("Some(&constants::{})", table.to_uppercase()));
+                    writeln!(out, "        CommandParameter::Added {{ count: {count}, table: {table} }},")?;
+                }
+            }
+        }
+        writeln!(out, "    ] }},")?;
+    }
+    writeln!(out, "];")
 }
 
 /// Commands, and the index of the table or of the list of tables that have each.

@@ -1,6 +1,6 @@
 //! Emits the sets of attributes and the messages of protocols as Rust text, with the types of `src/beauty/row.rs`.
 
-use super::attributes::{Content, Message, Messages, Set};
+use super::attributes::{Choice, Content, Message, Messages, Protocol, ProtocolKind, Set};
 use super::emit::memory_type;
 use std::fmt::{self, Write};
 
@@ -24,17 +24,27 @@ pub fn emit(messages: &Messages) -> Result<String, fmt::Error> {
             writeln!(out, "    (&structs::{}, &sets::{}),", of.to_uppercase(), set.name.to_uppercase())?;
         }
     }
-    writeln!(out, "];\n/// The protocols of netlink.\npub static NETLINK_PROTOCOLS: &[NetlinkProtocol] = &[")?;
-    for protocol in &messages.protocols {
-        let types = reference("constants", protocol.types.as_ref());
-        writeln!(out, "    NetlinkProtocol {{ number: {:#x}, types: {types}, messages: &[", protocol.number)?;
-        for message in &protocol.messages {
-            emit_message(&mut out, message)?;
-        }
-        writeln!(out, "    ] }},")?;
-    }
     writeln!(out, "];")?;
+    for (kind, text, name) in [
+        (ProtocolKind::Netlink, "The protocols of netlink", "NETLINK_PROTOCOLS"),
+        (ProtocolKind::Subsystem, "The subsystems of netfilter", "NETFILTER_SUBSYSTEMS"),
+        (ProtocolKind::Generic, "The generic families, by the names that the kernel has for them", "GENERIC_FAMILIES"),
+    ] {
+        writeln!(out, "/// {text}.\npub static {name}: &[NetlinkProtocol] = &[")?;
+        messages.protocols.iter().filter(|protocol| protocol.kind == kind).try_for_each(|protocol| emit_protocol(&mut out, protocol))?;
+        writeln!(out, "];")?;
+    }
     Ok(out)
+}
+
+fn emit_protocol(out: &mut String, protocol: &Protocol) -> fmt::Result {
+    let types = reference("constants", protocol.types.as_ref());
+    writeln!(out, "    NetlinkProtocol {{ number: {:#x}, name: {:?}, types: {types}, messages: &[", protocol.number, protocol.name)?;
+    protocol.messages.iter().try_for_each(|message| emit_message(out, message))?;
+    let replies = reference("constants", protocol.replies.as_ref().map(|(table, _)| table));
+    writeln!(out, "    ], reply_types: {replies}, replies: &[")?;
+    protocol.replies.iter().flat_map(|(_, messages)| messages).try_for_each(|message| emit_message(out, message))?;
+    writeln!(out, "    ] }},")
 }
 
 fn emit_set(out: &mut String, set: &Set) -> fmt::Result {
@@ -55,14 +65,12 @@ fn emit_set(out: &mut String, set: &Set) -> fmt::Result {
         writeln!(out, "    ({number:#x}, AttributeContent::{}),", content(of))?;
     }
     writeln!(out, "], choices: &[")?;
-    for choice in &set.choices {
+    for Choice { by, bytes, attribute, content: of } in &set.choices {
+        let by = by.map_or("AttributeChoice::FAMILY".to_string(), |by| format!("{by:#x}"));
         writeln!(
             out,
-            "    TextChoice {{ by: {:#x}, text: b{:?}, attribute: {:#x}, content: AttributeContent::{} }},",
-            choice.by,
-            choice.text,
-            choice.attribute,
-            content(&choice.content)
+            "    AttributeChoice {{ by: {by}, bytes: &{bytes:?}, attribute: {attribute:#x}, content: AttributeContent::{} }},",
+            content(of)
         )?;
     }
     writeln!(out, "] }};")
@@ -72,7 +80,7 @@ fn content(of: &Content) -> String {
     match of {
         Content::Memory(of) => format!("Memory({})", memory_type(of)),
         Content::Set(set) => format!("Set(&{})", set.to_uppercase()),
-        Content::List(set) => format!("List(&{})", set.to_uppercase()),
+        Content::Each(inner) => format!("Each(&AttributeContent::{})", content(inner)),
     }
 }
 

@@ -54,6 +54,8 @@ pub fn type_of(word: &str) -> Result<Type, String> {
         "byte" => Type::Byte,
         "be16" => Type::Number { bytes: [2; 4], signed: false, big_endian: true, pointer: false },
         "be32" => Type::Number { bytes: [4; 4], signed: false, big_endian: true, pointer: false },
+        "be64" => Type::Number { bytes: [8; 4], signed: false, big_endian: true, pointer: false },
+        "sbe32" => Type::Number { bytes: [4; 4], signed: true, big_endian: true, pointer: false },
         _ => match kind::number(word) {
             Some((bytes, signed)) => number([bytes; 4], signed, false),
             None if is_name(word) => Type::Struct(word.to_string()),

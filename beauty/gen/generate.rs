@@ -4,6 +4,7 @@ use super::attributes::{self, Messages};
 use super::brief;
 use super::choice;
 use super::constant::ConstantValue;
+use super::coverage;
 use super::emit::{self, ABIS, EmittedStruct, EmittedTable};
 use super::emit_commands;
 use super::emit_messages;
@@ -13,6 +14,7 @@ use super::kind::{Vocabulary, is_basic};
 use super::layout::{self, StructLayout};
 use super::library::{Library, Load};
 use super::link;
+use super::macros::{self, Macro};
 use super::messages::{self, MessageRows};
 use super::numbers::{self, NumberRow};
 use super::overlay::{self, ArchRow};
@@ -38,6 +40,8 @@ pub struct Output {
     pub rust: String,
     /// All tables with all names and values, for review.
     pub listing: String,
+    /// How each argument is shown, for review.
+    pub coverage: String,
 }
 
 /// Tables that are used without a row that names them: the errors of failed calls, and the kind `signal`.
@@ -65,9 +69,13 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     let libraries = Libraries::new(&rows, input.load);
     let tables = resolve_tables(&rows, &libraries, &mut faults);
     let sized = libraries.base.take_sized();
+    let macros = libraries.macros(&rows, &mut faults);
     let vocabulary = vocabulary(&rows, input, &mut faults);
     let value = |table: &str, name: &str| match table_constant(&tables, table, name) {
-        Err(text) => libraries.value_in_headers(&rows, table, name).map(Some).ok_or(text),
+        Err(text) => {
+            let of_macro = || macros::constant(&macros, &tables, table, name);
+            libraries.value_in_headers(&rows, table, name).or_else(of_macro).map(Some).ok_or(text)
+        }
         found => found,
     };
     let layouts = layout::layouts(&rows.structs, &vocabulary, &value, &mut faults);
@@ -93,8 +101,9 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     // Writing to a String does not fail.
     let mut rust = emit::emit(&calls, &tables, &structs, &rows.numbers).unwrap_or_default();
     rust += &emit_messages::emit(&messages).unwrap_or_default();
-    rust += &emit_commands::emit(&rows.tables, &tables).unwrap_or_default();
-    Ok(Output { rust, listing: listing(&tables) })
+    rust += &emit_commands::emit(&rows.tables, &tables, &macros).unwrap_or_default();
+    let listed = coverage::Tables { calls: &calls, rows: &rows.tables, tables: &tables, structs: &structs, messages: &messages };
+    Ok(Output { rust, listing: listing(&tables), coverage: coverage::report(&listed) })
 }
 
 pub fn parse(files: &[(String, String)], faults: &mut Vec<Fault>) -> Rows {
@@ -158,6 +167,13 @@ impl<'a> Libraries<'a> {
         };
         let others = TARGETS.into_iter().enumerate().skip(1).map(other).collect();
         Libraries { base, others }
+    }
+
+    /// Returns the macros of the tables that make commands of parameters.
+    fn macros(&self, rows: &Rows, faults: &mut Vec<Fault>) -> Vec<Macro> {
+        let others = self.others.iter().map(|(abi, library)| (*abi, library));
+        let all: Vec<(usize, &Library)> = std::iter::once((0, &self.base)).chain(others).collect();
+        macros::resolve(&rows.tables, &all, faults)
     }
 
     /// Returns the value of a constant that the table's headers define but the table does not select; the mask is that

@@ -29,11 +29,25 @@ pub enum ArgumentKind {
     Custom(String),
 }
 
+impl ArgumentKind {
+    /// Returns whether the kind is only the type of a number or of a pointer to numbers.
+    pub fn is_type_of_number(&self) -> bool {
+        match self {
+            ArgumentKind::Plain(kind) => ["Int", "Uint", "Long", "Ulong", "Hex"].contains(kind),
+            ArgumentKind::Custom(function) => function == "hex32",
+            ArgumentKind::Struct(_) | ArgumentKind::Number { .. } => true,
+            ArgumentKind::Table(_) | ArgumentKind::StructArray(_) => false,
+        }
+    }
+}
+
 /// The kind of a return value, from which a `row::Return` is emitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Return {
     Plain(&'static str),
     Table(String),
+    /// A function of `src/beauty/custom.rs`.
+    Custom(String),
 }
 
 /// Basic kinds whose value is in the register itself: the word of rows, and the variant of `row::ArgumentKind`.
@@ -84,6 +98,18 @@ fn lookup(list: &[(&str, &'static str)], word: &str) -> Option<&'static str> {
     list.iter().find(|(known, _)| *known == word).map(|&(_, rust)| rust)
 }
 
+/// Returns the word of rows for a kind.
+pub fn word(kind: &ArgumentKind) -> String {
+    let basic = |rust: &str| SCALARS.iter().chain(&POINTERS).find(|(_, known)| *known == rust).map_or("", |(word, _)| word);
+    match kind {
+        ArgumentKind::Plain(rust) => basic(rust).to_string(),
+        ArgumentKind::Table(name) | ArgumentKind::Struct(name) => name.clone(),
+        ArgumentKind::StructArray(name) => format!("{name}*"),
+        ArgumentKind::Number { bytes, signed } => format!("{}{}*", if *signed { 's' } else { 'u' }, bytes * 8),
+        ArgumentKind::Custom(function) => format!("custom.{function}"),
+    }
+}
+
 /// Returns whether the word is a basic kind, so that no table or struct may have this name.
 pub fn is_basic(word: &str) -> bool {
     number(word).is_some() || lookup(&SCALARS, word).is_some() || lookup(&POINTERS, word).is_some()
@@ -132,7 +158,10 @@ pub fn of_return(word: &str, known: &Vocabulary) -> Result<Return, String> {
     match lookup(&RETURNS, word) {
         Some(plain) => Ok(Return::Plain(plain)),
         None if known.tables.contains(word) => Ok(Return::Table(word.into())),
-        None => Err(format!("`{word}` is not a kind of return value or a table")),
+        None => match word.strip_prefix("custom.").filter(|function| known.custom.contains(*function)) {
+            Some(function) => Ok(Return::Custom(function.into())),
+            None => Err(format!("`{word}` is not a kind of return value, a table, or a function of src/beauty/custom.rs")),
+        },
     }
 }
 

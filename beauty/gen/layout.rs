@@ -139,9 +139,15 @@ fn members(row: &StructRow, abi: usize, structs: &[StructRow], known: &Vocabular
 
 /// Checks the fields that the row names with `length=` and `asks=`.
 fn check_named_fields(members: &[StructMember], row: &StructRow) -> Result<(), Fault> {
-    let is_length =
-        |member: &StructMember| u8::try_from(member.offset).is_ok() && matches!(member.memory_type, MemoryType::Number { bytes: 4, .. });
-    if let Some(length) = row.length.as_ref().filter(|name| !members.iter().any(|member| member.name == **name && is_length(member))) {
+    // The programs read 32 bits, of which the lower 16 are the number of elements if the field has no more.
+    let is_wide = |bytes: u8| bytes >= 4 || bytes == 2 && row.counted == "Elements";
+    let is_length = |member: &StructMember| {
+        u8::try_from(member.offset).is_ok() && matches!(member.memory_type, MemoryType::Number { bytes, .. } if is_wide(bytes))
+    };
+    let has = |name: &str| members.iter().any(|member| member.name == name && is_length(member));
+    if let Some(length) = &row.length
+        && !length_of(length).is_some_and(|(name, _, written)| has(name) && written.is_none_or(has))
+    {
         return Err(row.location.fault(format!("length={length}: {} has no such field of 32 bits in its first 256 bytes", row.name)));
     }
     if let Some(asked) = row.asked.as_ref().filter(|name| !members.iter().any(|member| member.name == **name)) {
@@ -150,10 +156,36 @@ fn check_named_fields(members: &[StructMember], row: &StructRow) -> Result<(), F
     Ok(())
 }
 
-/// Returns the offset of the field that the row names with `length=`, which is the same in all ABIs.
-pub fn length_at(row: &StructRow, layout: &StructLayout) -> Option<u32> {
-    let (Some(name), StructLayout::Members(members)) = (&row.length, layout) else { return None };
-    members[0].iter().find(|member| member.name == *name).map(|member| member.offset)
+/// The field that contains the length of the struct; `row::LengthMember` is the same.
+#[derive(Debug)]
+pub struct LengthMember {
+    /// Only the emitted text has the members.
+    #[allow(dead_code, reason = "the text is made by Debug")]
+    pub offset: u32,
+    #[allow(dead_code, reason = "the text is made by Debug")]
+    pub bytes: u8,
+    #[allow(dead_code, reason = "the text is made by Debug")]
+    pub of_zero: u8,
+    #[allow(dead_code, reason = "the text is made by Debug")]
+    pub written: Option<u32>,
+}
+
+/// Returns the field that the row names with `length=`, whose offset is the same in all ABIs.
+pub fn length_at(row: &StructRow, layout: &StructLayout) -> Option<LengthMember> {
+    let (Some((name, of_zero, written)), StructLayout::Members(members)) = (row.length.as_deref().and_then(length_of), layout) else {
+        return None;
+    };
+    let named = |name: &str| members[0].iter().find(|member| member.name == name);
+    let member = named(name)?;
+    let MemoryType::Number { bytes, .. } = member.memory_type else { return None };
+    Some(LengthMember { offset: member.offset, bytes, of_zero, written: written.and_then(named).map(|member| member.offset) })
+}
+
+/// Parses the text after `length=`: the name of the field, and the number of bytes for which 0 in it stands, after a
+/// colon (0 if the row has none), and after `>` the name of the field with the number of elements that were written.
+fn length_of(text: &str) -> Option<(&str, u8, Option<&str>)> {
+    let (text, written) = text.split_once('>').map_or((text, None), |(text, written)| (text, Some(written)));
+    text.split_once(':').map_or(Some((text, 0, written)), |(name, zero)| Some((name, zero.parse().ok()?, written)))
 }
 
 /// Returns how many bytes the kernel reads of a struct that it reads and writes: those up to the end of the field that

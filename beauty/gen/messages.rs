@@ -16,26 +16,38 @@ pub struct SetRow {
     pub after: Vec<String>,
     /// Rust code uses the set, so that no row has to.
     pub used_by_rust: bool,
-    pub attributes: Vec<FieldRow>,
-    pub choices: Vec<TextChoiceRow>,
+    pub attributes: Vec<AttributeRow>,
+    pub choices: Vec<ChoiceRow>,
 }
 
-/// A line `link_info IFLA_INFO_KIND=vlan IFLA_INFO_DATA:link_vlan`: the text of one attribute decides what another one
-/// of the same set contains.
+/// An attribute and what it contains.
 #[derive(Clone, Debug)]
-pub struct TextChoiceRow {
-    pub by: String,
-    pub texts: Vec<String>,
-    pub attribute: FieldRow,
+pub struct AttributeRow {
+    /// How often `each.` stands before the type: the attribute contains numbered attributes of that type, or numbered
+    /// attributes with such attributes.
+    pub depth: usize,
+    pub content: FieldRow,
 }
 
-/// A line `NETLINK_ROUTE types=route_message`, or `NETLINK_KOBJECT_UEVENT text`.
+/// A line `link_info IFLA_INFO_KIND=vlan IFLA_INFO_DATA:link_vlan`: the content of one attribute, or the address family
+/// of the message, decides what another attribute of the same set contains.
+#[derive(Clone, Debug)]
+pub struct ChoiceRow {
+    pub by: String,
+    pub values: Vec<String>,
+    pub attribute: AttributeRow,
+}
+
+/// A line `NETLINK_ROUTE types=route_message`, or `NETLINK_KOBJECT_UEVENT text`. The protocol may also be a subsystem
+/// of netfilter (`NFNL_SUBSYS_QUEUE`) or a generic family (`generic.ethtool`).
 #[derive(Clone, Debug)]
 pub struct ProtocolRow {
     pub location: Location,
     pub name: String,
     /// The table with the names of the messages; `None` for a protocol whose messages are text.
     pub types: Option<String>,
+    /// The table with the names of the kernel's messages, if those have numbers of their own.
+    pub replies: Option<String>,
 }
 
 /// A line `NETLINK_ROUTE RTM_NEWLINK|RTM_SETLINK flags=netlink_new_flags ifinfomsg`.
@@ -50,6 +62,8 @@ pub struct MessageRow {
     pub request: Option<String>,
     pub reply: Option<String>,
     pub set: Option<String>,
+    /// The kernel sends the message, in a protocol where its messages have numbers of their own.
+    pub is_reply: bool,
 }
 
 /// The rows of all files in `messages/`.
@@ -64,7 +78,7 @@ pub struct MessageRows {
 pub fn parse_file(file: &str, text: &str, rows_of_all: &mut MessageRows, faults: &mut Vec<Fault>) {
     for row in rows(file, text) {
         let first = row.fields[0];
-        let parsed = match (first.contains(':'), first.starts_with("NETLINK_")) {
+        let parsed = match (first.contains(':'), is_protocol(first)) {
             (true, _) => continuation(rows_of_all, &row),
             (_, true) => message(rows_of_all, &row),
             _ => set(rows_of_all, &row),
@@ -75,26 +89,40 @@ pub fn parse_file(file: &str, text: &str, rows_of_all: &mut MessageRows, faults:
     }
 }
 
-fn attribute(word: &str, location: &Location) -> Result<FieldRow, String> {
-    let (name, of) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `ATTRIBUTE:type`"))?;
+/// The word before the name of a generic family.
+pub const GENERIC: &str = "generic.";
+/// The beginning of the constants of netfilter's subsystems.
+pub const SUBSYSTEM: &str = "NFNL_SUBSYS_";
+
+fn is_protocol(word: &str) -> bool {
+    ["NETLINK_", SUBSYSTEM, GENERIC].iter().any(|prefix| word.starts_with(prefix))
+}
+
+fn attribute(word: &str, location: &Location) -> Result<AttributeRow, String> {
+    const EACH: &str = "each.";
+    let (name, mut of) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `ATTRIBUTE:type`"))?;
     if !is_name(name) {
         return Err(format!("`{name}` is not a valid name of an attribute"));
     }
-    field_row(name, of, location)
+    let mut depth = 0;
+    while let Some(inner) = of.strip_prefix(EACH) {
+        (of, depth) = (inner, depth + 1);
+    }
+    Ok(AttributeRow { depth, content: field_row(name, of, location)? })
 }
 
 fn continuation(all: &mut MessageRows, row: &Row) -> Result<(), String> {
-    let attributes: Vec<FieldRow> = row.fields.iter().map(|word| attribute(word, &row.location)).collect::<Result<_, _>>()?;
+    let attributes: Vec<AttributeRow> = row.fields.iter().map(|word| attribute(word, &row.location)).collect::<Result<_, _>>()?;
     all.sets.last_mut().ok_or("attributes without a set before them")?.attributes.extend(attributes);
     Ok(())
 }
 
 fn set(all: &mut MessageRows, row: &Row) -> Result<(), String> {
     let [name, table, words @ ..] = &row.fields[..] else { return Err("a set consists of a name, a table and attributes".into()) };
-    if let (Some((by, texts)), [of]) = (table.split_once('='), words) {
-        let choice = TextChoiceRow {
+    if let (Some((by, values)), [of]) = (table.split_once('='), words) {
+        let choice = ChoiceRow {
             by: by.to_string(),
-            texts: texts.split('|').map(str::to_string).collect(),
+            values: values.split('|').map(str::to_string).collect(),
             attribute: attribute(of, &row.location)?,
         };
         let last = all.sets.last_mut().filter(|last| last.name == **name);
@@ -128,11 +156,22 @@ fn set(all: &mut MessageRows, row: &Row) -> Result<(), String> {
 
 fn message(all: &mut MessageRows, row: &Row) -> Result<(), String> {
     let (protocol, words) = row.fields.split_first().ok_or("the protocol is missing")?;
-    let of_protocol =
-        |types: Option<&str>| ProtocolRow { location: row.location.clone(), name: protocol.to_string(), types: types.map(str::to_string) };
+    let of_protocol = |types: Option<&str>, replies: Option<&str>| ProtocolRow {
+        location: row.location.clone(),
+        name: protocol.to_string(),
+        types: types.map(str::to_string),
+        replies: replies.map(str::to_string),
+    };
+    let words_of = |word: &&str| word.split_once('=').map(|(name, of)| (name.to_string(), of.to_string()));
     match words {
-        ["text"] => all.protocols.push(of_protocol(None)),
-        [types] if types.starts_with("types=") => all.protocols.push(of_protocol(Some(&types["types=".len()..]))),
+        ["text"] => all.protocols.push(of_protocol(None, None)),
+        [types, more @ ..] if types.starts_with("types=") => match more.iter().map(words_of).collect::<Vec<_>>().as_slice() {
+            [] => all.protocols.push(of_protocol(Some(&types["types=".len()..]), None)),
+            [Some((name, replies))] if name == "replies" => {
+                all.protocols.push(of_protocol(Some(&types["types=".len()..]), Some(replies)));
+            }
+            _ => return Err("after `types=TABLE`, there may only be `replies=TABLE`".into()),
+        },
         [types, words @ ..] => {
             let types = if *types == "*" { Vec::new() } else { types.split('|').map(str::to_string).collect() };
             let mut message = MessageRow {
@@ -143,9 +182,11 @@ fn message(all: &mut MessageRows, row: &Row) -> Result<(), String> {
                 request: None,
                 reply: None,
                 set: None,
+                is_reply: false,
             };
             for word in words {
                 match word.split_once('=') {
+                    None if *word == "replies" => message.is_reply = true,
                     Some(("flags", table)) => message.flags = Some(table.to_string()),
                     Some(("request", of)) => message.request = Some(of.to_string()),
                     Some(("reply", of)) => message.reply = Some(of.to_string()),
@@ -173,11 +214,12 @@ mod tests {
 
     #[test]
     fn a_set_has_attributes_on_any_number_of_lines() {
-        let rows = parsed("a t level=L A:u32 # x\n B:s32[]/fd C:other\na A=x|y C:more\nb t after=s|r").expect("good");
-        let names: Vec<&str> = rows.sets[0].attributes.iter().map(|row| row.name.as_str()).collect();
+        let rows = parsed("a t level=L A:u32 # x\n B:s32[]/fd C:each.each.other\na A=x|y C:more\nb t after=s|r").expect("good");
+        assert_eq!(rows.sets[0].attributes.iter().map(|row| row.depth).collect::<Vec<_>>(), [0, 0, 2]);
+        let names: Vec<&str> = rows.sets[0].attributes.iter().map(|row| row.content.name.as_str()).collect();
         assert_eq!((names, rows.sets[0].level.as_deref()), (vec!["A", "B", "C"], Some("L")));
         let choice = &rows.sets[0].choices[0];
-        assert_eq!((choice.by.as_str(), choice.texts.join(" "), choice.attribute.name.as_str()), ("A", "x y".into(), "C"));
+        assert_eq!((choice.by.as_str(), choice.values.join(" "), choice.attribute.content.name.as_str()), ("A", "x y".into(), "C"));
         assert_eq!(rows.sets[1].after, ["s", "r"]);
     }
 
@@ -186,6 +228,9 @@ mod tests {
         let rows = parsed("NETLINK_X types=t\nNETLINK_Y text\nNETLINK_X A|B flags=f s\nNETLINK_X * request=q reply=r set=a").expect("good");
         let protocols: Vec<_> = rows.protocols.iter().map(|row| (row.name.as_str(), row.types.as_deref())).collect();
         assert_eq!(protocols, [("NETLINK_X", Some("t")), ("NETLINK_Y", None)]);
+        let generic = parsed("generic.x types=t replies=r\ngeneric.x A replies set=a").expect("good");
+        assert_eq!((generic.protocols[0].name.as_str(), generic.protocols[0].replies.as_deref()), ("generic.x", Some("r")));
+        assert!(generic.messages[0].is_reply && generic.messages[0].request.is_none());
         let [first, second] = &rows.messages[..] else { panic!("{rows:?}") };
         assert_eq!((first.types.join(" "), first.flags.as_deref(), first.request == first.reply), ("A B".into(), Some("f"), true));
         let other = [&second.request, &second.reply, &second.set].map(Option::as_deref);
@@ -201,6 +246,7 @@ mod tests {
             ("a t A-:u32", "m.tbl:1: `A-` is not a valid name of an attribute"),
             ("a A=x C:b", "m.tbl:1: the choices of a must directly follow its attributes"),
             ("NETLINK_X", "m.tbl:1: NETLINK_X needs `types=TABLE`"),
+            ("NETLINK_X types=t b=c", "m.tbl:1: after `types=TABLE`"),
             ("NETLINK_X A b=c", "m.tbl:1: `b=c` is neither a struct nor one of"),
         ] {
             let error = parsed(text).expect_err(text);

@@ -60,23 +60,44 @@ pub fn changed(rows: &Rows, old: &Load, new: &Load) -> Vec<String> {
 
 /// Returns the constants of the tables' headers that no table mentions, neither to select nor to exclude them.
 pub fn unselected(rows: &Rows, load: &Load) -> Vec<String> {
-    let library = library(rows, load, 0);
+    let headers = headers_of_tables(rows);
+    unselected_constants(rows, load, &headers).iter().map(|(header, line, name)| format!("{header}:{line}: {name}")).collect()
+}
+
+/// Returns the constants of the headers that no row has, and the headers that no table reads, sorted by header.
+pub fn without_row(rows: &Rows, load: &Load, names: &[String]) -> Vec<String> {
+    let mut headers = headers_of_tables(rows);
+    headers.retain(|header, _| names.iter().any(|name| name == header));
+    let unread = names.iter().filter(|name| !headers.contains_key(name.as_str())).map(|name| format!("{name}: no table reads it"));
+    let constants = unselected_constants(rows, load, &headers);
+    let mut lines: Vec<String> = constants.iter().map(|(header, _, name)| format!("{header}: {name}")).chain(unread).collect();
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+/// Returns the headers of the tables, each with the tables that read it.
+fn headers_of_tables(rows: &Rows) -> BTreeMap<&str, Vec<&TableRow>> {
     let mut by_header: BTreeMap<&str, Vec<&TableRow>> = BTreeMap::new();
     for table in &rows.tables {
         for header in &table.headers {
             by_header.entry(header).or_default().push(table);
         }
     }
-    let mut lines = Vec::new();
-    for (header, tables) in by_header {
+    by_header
+}
+
+/// Returns the constants of the headers that none of their tables mentions, each with its header and line.
+fn unselected_constants(rows: &Rows, load: &Load, headers: &BTreeMap<&str, Vec<&TableRow>>) -> Vec<(String, usize, String)> {
+    let library = library(rows, load, 0);
+    let mut found = Vec::new();
+    for (header, tables) in headers {
         let Some(read) = library.header(header) else { continue };
-        for constant in
-            read.constants.iter().filter(|constant| !tables.iter().any(|table| mentions(&library, header, table, &constant.name)))
-        {
-            lines.push(format!("{header}:{}: {}", constant.line, constant.name));
-        }
+        let is_mentioned = |name: &str| tables.iter().any(|table| mentions(&library, header, table, name));
+        let constants = read.constants.iter().filter(|constant| !is_mentioned(&constant.name));
+        found.extend(constants.map(|constant| (header.to_string(), constant.line, constant.name.clone())));
     }
-    lines
+    found
 }
 
 /// The directories of the headers that the kernel exports.

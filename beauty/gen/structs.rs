@@ -9,12 +9,20 @@ use super::syscalls::{ArgumentRow, FlowRow};
 pub const ABI_WORDS: [&str; 4] = ["x86_64", "i386", "x32", "aarch64"];
 
 /// The units of lengths other than bytes: the words of `count=`, and the variants of `row::LengthUnit`.
-const COUNTED: [(&str, &str); 6] =
-    [("bits", "Bits"), ("nodes", "Nodes"), ("files", "Files"), ("pages", "Pages"), ("tail", "Tail"), ("entries", "Entries")];
+const COUNTED: [(&str, &str); 7] = [
+    ("bits", "Bits"),
+    ("nodes", "Nodes"),
+    ("files", "Files"),
+    ("pages", "Pages"),
+    ("tail", "Tail"),
+    ("elements", "Elements"),
+    ("entries", "Entries"),
+];
 
 /// Structs that the BPF programs copy with code of their own: the words of `copy=`, and the variants of
 /// `row::CopyMethod`.
-const COPIED: [(&str, &str); 4] = [("iovec", "Iovec"), ("msghdr", "Msghdr"), ("mmsghdr", "Mmsghdr"), ("pollfd", "Pollfd")];
+const COPIED: [(&str, &str); 6] =
+    [("iovec", "Iovec"), ("msghdr", "Msghdr"), ("mmsghdr", "Mmsghdr"), ("pollfd", "Pollfd"), ("pointers", "Pointers"), ("fd", "Fd")];
 
 /// The number of elements of an array that perf style shows by default, if the row has no `elements=`.
 const ELEMENTS: u32 = 8;
@@ -31,6 +39,8 @@ pub struct StructRow {
     pub source: Option<String>,
     /// Rust code uses the struct, so that no row has to.
     pub used_by_rust: bool,
+    /// The members without a meaning are plain numbers.
+    pub numbers: bool,
     /// The unit of a length behind the struct's name: a variant of `row::LengthUnit`.
     pub counted: &'static str,
     /// How the BPF programs copy the struct, if not by its layout: a variant of `row::CopyMethod`.
@@ -194,13 +204,14 @@ fn struct_row(name: &str, words: &[&str], location: &Location) -> Result<StructR
     let sizes = sizes.and_then(|sizes| sizes.try_into().ok());
     let sizes = sizes.ok_or_else(|| format!("{name} needs four sizes in bytes: in x86-64, i386, x32 and aarch64"))?;
     let (mut source, mut used_by_rust, mut packed, mut align, mut counted) = (None, false, false, None, "Bytes");
-    let (mut copied, mut length, mut asked) = ("Plain", None, None);
+    let (mut copied, mut length, mut asked, mut numbers) = ("Plain", None, None, false);
     let (mut briefs, mut elements) = (Vec::new(), ELEMENTS);
     let mut rest = &words[4..];
     while let Some((word, after)) = rest.split_first() {
         match *word {
             "rust" => used_by_rust = true,
             "packed" => packed = true,
+            "numbers" => numbers = true,
             word if word.starts_with("count=") => {
                 let unit = COUNTED.iter().find(|(known, _)| *known == &word["count=".len()..]);
                 let known = COUNTED.map(|(known, _)| known).join(", ");
@@ -243,6 +254,7 @@ fn struct_row(name: &str, words: &[&str], location: &Location) -> Result<StructR
         sizes,
         source,
         used_by_rust,
+        numbers,
         counted,
         copied,
         length,

@@ -30,7 +30,7 @@ pub struct ArgumentRow {
     pub flow: FlowRow,
     /// The outcomes of the call with which the kernel has written the memory: constants of `row::Outcomes`.
     pub written: Vec<&'static str>,
-    /// Constants of `row::Traits`.
+    /// Constants of `row::Traits`, or `NUMBER`, which only the list of what is decoded uses.
     pub traits: Vec<&'static str>,
     /// The argument that names the process to which this file descriptor belongs.
     pub fd_of: Option<String>,
@@ -83,8 +83,9 @@ const OUTCOMES: [(&str, &str); 6] = [
     ("EOVERFLOW", "OVERFLOW"),
 ];
 
-/// Traits of arguments: the words of rows, and the constants of `row::Traits`.
-const TRAITS: [(&str, &str); 7] = [
+/// Traits of arguments: the words of rows, and the constants of `row::Traits` (except for `NUMBER`).
+const TRAITS: [(&str, &str); 8] = [
+    ("number", "NUMBER"),
     ("optional", "OPTIONAL"),
     ("shallow", "SHALLOW"),
     ("sends", "SENDS"),
@@ -129,8 +130,7 @@ pub fn parse(row: &Row) -> Result<Vec<SyscallRow>, Fault> {
     }
 }
 
-fn parse_fields(head: &str, fields: &[&str], location: &Location) -> Result<SyscallRow, String> {
-    let mut rest = fields;
+fn parse_fields<'a>(head: &str, mut rest: &'a [&'a str], location: &Location) -> Result<SyscallRow, String> {
     let (name, number) = match head.split_once('@') {
         Some((name, number)) => (name, Some(number.parse().map_err(|_| format!("`{number}` is not a syscall number"))?)),
         None => (head, None),

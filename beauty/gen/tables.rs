@@ -1,6 +1,7 @@
 //! Rows of `tables/*.tbl`: which constants of which headers a table consists of.
 
 use super::fault::{Fault, Location, Row, is_name};
+use super::macro_row::{self, MacroRow};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
@@ -49,6 +50,8 @@ pub struct TableRow {
     pub commands: bool,
     /// It selects the constants that are made by `_IO()` and the like.
     pub takes_commands: bool,
+    /// The macros that make commands of parameters.
+    pub macros: Vec<MacroRow>,
     /// The files whose ioctl commands these are: globs of their names. Empty for any file.
     pub files: Vec<String>,
 }
@@ -80,6 +83,7 @@ pub fn parse(row: &Row) -> Result<TableRow, Fault> {
         used_by_rust: false,
         commands: false,
         takes_commands: false,
+        macros: Vec::new(),
         files: Vec::new(),
     };
     if let Some(bad) = table.headers.iter().find(|header| !header.ends_with(".h") && *header != "kernel.tbl") {
@@ -121,7 +125,10 @@ impl TableRow {
                     (self.prefix, self.clash) = (Some(String::new()), Clash::First);
                 }
                 "_IO()" => self.takes_commands = true,
-                _ => return self.selector(word),
+                _ => match macro_row::parse(word) {
+                    Some(parsed) => self.macros.push(parsed?),
+                    None => return self.selector(word),
+                },
             },
         }
         Ok(())

@@ -59,19 +59,21 @@ fn insert(
     let (Some(((arg, words), deeper)), row) = (selectors.split_first(), adding.row) else { return Ok(()) };
     let chosen_by = args.get(*arg).ok_or_else(|| format!("this row is a variant of a row that does not have {}", row.args[*arg].name))?;
     let Some((values, mask)) = selected(words, &row.args[*arg].bits, chosen_by, adding.value)? else { return Ok(()) };
-    if let Some(other) = variants.iter().find(|other| other.arg != *arg || other.mask != mask) {
+    // A variant that compares fewer bits than the first one follows those that compare all of them.
+    if let Some(other) = variants.first().filter(|other| other.arg != *arg || mask & !other.mask != 0) {
         let (by, at) = (&args[other.arg].name, place(&other.location));
         return Err(format!("other bits or another argument ({by}) select the variants of {} before this one: {at}", row.name));
     }
     if deeper.is_empty() {
         let known = |(word, number): &(String, u64)| {
-            let other = variants.iter().find(|other| other.values.contains(number))?;
+            let other = variants.iter().find(|other| other.mask == mask && other.values.contains(number))?;
             Some(format!("{word} already selects an earlier variant of {}: {}", row.name, place(&other.location)))
         };
         if let Some(text) = values.iter().find_map(known) {
             return Err(text);
         }
-        variants.push(variant(adding, *arg, mask, &values, args, returns)?);
+        let place = variants.iter().take_while(|other| mask & !other.mask == 0).count();
+        variants.insert(place, variant(adding, *arg, mask, &values, args, returns)?);
         return Ok(());
     }
     let missing = values.iter().find(|(_, number)| !variants.iter().any(|other| other.values.contains(number)));

@@ -3,7 +3,7 @@
 use super::open::Arming;
 use crate::event::{EventIndex, NoticeCode};
 use crate::kernel::tracefs::{EventName, Tracefs};
-use crate::plan::{PathNames, Plan, PlannedEvent, Trigger, without};
+use crate::plan::{PathNames, Plan, PlannedEvent, without};
 use crate::say;
 use crate::session::Targets;
 use crate::source::instance::{Instance, Size, TaskFilter};
@@ -50,7 +50,7 @@ impl Arming<'_> {
 /// Sets the triggers that read path names. Returns the kernel's error if it rejects a trigger and the user did not
 /// request path names.
 fn set_triggers(instance: &mut Instance, path_names: &PathNames) -> anyhow::Result<Option<anyhow::Error>> {
-    let refused = path_names.triggers.iter().find_map(|Trigger { event, line }| instance.trigger(event, line).err());
+    let refused = path_names.triggers.iter().find_map(|trigger| instance.trigger(&trigger.event, &trigger.to_string()).err());
     match refused {
         Some(error) if path_names.asked => Err(error.context("cannot read path names at the exits of calls")),
         refused => Ok(refused),

@@ -71,5 +71,5 @@ impl Armed {
 }
 
 fn begins_calls(role: Role) -> bool {
-    matches!(role, Role::RawEnter | Role::Enter { .. })
+    matches!(role, Role::RawEnter | Role::Enter | Role::RequestSubmitted)
 }

@@ -1,7 +1,10 @@
 //! Paths into a value: the members of structs and elements of arrays that conditions name (`statbuf.st_size`,
 //! `argv[1]`, `events[*].data`).
 //!
-//! [`target`] follows a path through the rows, before there is a call. [`each`] follows it through a decoded value.
+//! [`target`] follows a path through the rows, before there is a call, and [`each`] follows it through a decoded value.
+//! These are two walks because they answer different questions: before a call, it is open which struct a member selects
+//! and how long an array is, so the rows yield the union of all possible targets; a value has one of them, and also the
+//! parts that are missing or unknown.
 
 use super::constant::Constants;
 use super::contents::{Contents, contents};
@@ -30,6 +33,19 @@ pub struct Target {
     pub is_text: bool,
     /// The constants by which the number is printed.
     pub constants: Constants,
+    /// The place of the number in the memory that the argument points to. It is there only if every such argument has
+    /// the number there, and if the decoded value is equal to the number in memory.
+    pub place: Option<Place>,
+}
+
+/// A number at a fixed place in the memory that an argument points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The distance in bytes from the address in the argument.
+    pub offset: u32,
+    pub bytes: u8,
+    pub signed: bool,
+    pub big_endian: bool,
 }
 
 impl Target {
@@ -38,7 +54,7 @@ impl Target {
     }
 
     fn number(constants: Constants) -> Target {
-        Target { is_number: true, constants, is_text: false }
+        Target { is_number: true, constants, ..Target::default() }
     }
 
     /// Returns a target that may be either of two.
@@ -47,7 +63,19 @@ impl Target {
             is_number: self.is_number || other.is_number,
             is_text: self.is_text || other.is_text,
             constants: self.constants.and(other.constants),
+            place: None,
         }
+    }
+
+    /// Returns the target in memory that begins `offset` bytes after the argument's address.
+    fn after(self, offset: u32) -> Target {
+        let place = self.place.and_then(|place| Some(Place { offset: place.offset.checked_add(offset)?, ..place }));
+        Target { place, ..self }
+    }
+
+    /// Returns the target without its place: it is in other memory, or not in every call.
+    fn anywhere(self) -> Target {
+        Target { place: None, ..self }
     }
 }
 
@@ -72,7 +100,7 @@ pub fn target(kind: &ArgumentKind, steps: &[Step], abi: Abi) -> Option<Target> {
         (ArgumentKind::Fd | ArgumentKind::DirFd, [Step::Member(name)]) if **name == *"path" => Some(Target::text()),
         (ArgumentKind::Dev, [Step::Member(name)]) if matches!(&**name, "major" | "minor") => Some(Target::number(Constants::default())),
         (ArgumentKind::Struct(of), _) => in_struct(of, steps, abi),
-        (ArgumentKind::StructArray(of), [Step::Element(_) | Step::AnyElement, rest @ ..]) => in_struct(of, rest, abi),
+        (ArgumentKind::StructArray(of), [Step::Element(_) | Step::AnyElement, rest @ ..]) => in_struct(of, rest, abi).map(Target::anywhere),
         (ArgumentKind::StrArray, [Step::Element(_) | Step::AnyElement]) => Some(Target::text()),
         (ArgumentKind::Number { .. }, [Step::Element(_) | Step::AnyElement]) => Some(Target::number(Constants::default())),
         _ => None,
@@ -83,15 +111,19 @@ fn in_struct(of: &Struct, steps: &[Step], abi: Abi) -> Option<Target> {
     match (&of.layout, steps) {
         (StructLayout::Members(layouts), [Step::Member(name), rest @ ..]) => {
             let member = layouts[abi as usize].iter().find(|member| *member.name == **name);
-            let own = member.and_then(|member| in_memory(&member.memory_type, rest, abi));
-            own.into_iter().chain(chosen(of).filter_map(|of| in_struct(of, steps, abi))).reduce(Target::or)
+            let own = member.and_then(|member| {
+                let target = in_memory(&member.memory_type, rest, abi)?.after(member.offset);
+                let is_always_there = member.used == Condition::Always && of.choice.is_none();
+                Some(if is_always_there { target } else { target.anywhere() })
+            });
+            own.into_iter().chain(chosen(of).filter_map(|of| in_struct(of, steps, abi).map(Target::anywhere))).reduce(Target::or)
         }
         (StructLayout::Number(types), _) => match steps {
             // An argument that points to numbers is an array of them.
-            [Step::Element(_) | Step::AnyElement, rest @ ..] => in_memory(&types[abi as usize], rest, abi),
-            _ => in_memory(&types[abi as usize], steps, abi),
+            [Step::Element(_) | Step::AnyElement, rest @ ..] => in_memory(&types[abi as usize], rest, abi).map(Target::anywhere),
+            _ => in_memory(&types[abi as usize], steps, abi).map(Target::anywhere),
         },
-        (StructLayout::Decoder(_), _) => decoded(of, steps, abi),
+        (StructLayout::Decoder(_), _) => decoded(of, steps, abi).map(Target::anywhere),
         // Without further steps, the value is the address of the memory.
         (StructLayout::Members(_) | StructLayout::Opaque, []) => Some(Target::number(Constants::default())),
         _ => None,
@@ -105,12 +137,29 @@ fn chosen(of: &Struct) -> impl Iterator<Item = &'static Struct> {
 
 fn in_memory(of: &MemoryType, steps: &[Step], abi: Abi) -> Option<Target> {
     match (of, steps) {
-        (MemoryType::Number(number), _) => target(&number.kind, steps, abi),
+        (MemoryType::Number(number), []) => Some(Target { place: in_place(number), ..target(&number.kind, steps, abi)? }),
+        (MemoryType::Number(number), _) => target(&number.kind, steps, abi).map(Target::anywhere),
         (MemoryType::Text(_) | MemoryType::Bytes(_), []) => Some(Target::text()),
         (MemoryType::Struct(of), _) => in_struct(of, steps, abi),
-        (MemoryType::Array { element, .. }, [Step::Element(_) | Step::AnyElement, rest @ ..]) => in_memory(element, rest, abi),
+        (MemoryType::Array { element, stride, count }, [Step::Element(at), rest @ ..]) if at < count => {
+            in_memory(element, rest, abi).map(|target| target.after(at * stride))
+        }
+        (MemoryType::Array { element, .. }, [Step::Element(_) | Step::AnyElement, rest @ ..]) => {
+            in_memory(element, rest, abi).map(Target::anywhere)
+        }
         _ => None,
     }
+}
+
+/// Returns a number at the beginning of memory as a place, if its decoded value is equal to it.
+fn in_place(number: &MemoryNumber) -> Option<Place> {
+    let is_unchanged = match number.kind {
+        ArgumentKind::Long | ArgumentKind::Ulong | ArgumentKind::Hex | ArgumentKind::Size => true,
+        ArgumentKind::Table(table) => !number.signed && number.bytes * 8 <= table.bits,
+        _ => false,
+    };
+    let MemoryNumber { bytes, signed, big_endian, .. } = *number;
+    is_unchanged.then_some(Place { offset: 0, bytes, signed, big_endian })
 }
 
 /// Returns the target of the steps in the value that a function decodes.
@@ -152,48 +201,6 @@ fn names_in(of: &Struct, abi: Abi) -> Vec<&'static str> {
             _ => Vec::new(),
         },
         _ => Vec::new(),
-    }
-}
-
-/// A number at a fixed place in the memory that an argument points to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// The distance in bytes from the address in the argument.
-    pub offset: u32,
-    pub bytes: u8,
-    pub signed: bool,
-    pub big_endian: bool,
-}
-
-/// Returns the place of the number that the steps lead to in a struct. It returns one only if every such struct has the
-/// number there, and if the decoded value is equal to the number in memory.
-pub fn place(of: &Struct, steps: &[Step], abi: Abi) -> Option<Place> {
-    let (StructLayout::Members(layouts), [Step::Member(name), rest @ ..], None) = (&of.layout, steps, of.choice) else { return None };
-    let member = layouts[abi as usize].iter().find(|member| *member.name == **name)?;
-    let inner = match member.used == Condition::Always {
-        true => place_in_memory(&member.memory_type, rest, abi)?,
-        false => return None,
-    };
-    Some(Place { offset: member.offset + inner.offset, ..inner })
-}
-
-fn place_in_memory(of: &MemoryType, steps: &[Step], abi: Abi) -> Option<Place> {
-    match (of, steps) {
-        (MemoryType::Number(number), []) => {
-            let is_unchanged = match number.kind {
-                ArgumentKind::Long | ArgumentKind::Ulong | ArgumentKind::Hex | ArgumentKind::Size => true,
-                ArgumentKind::Table(table) => !number.signed && number.bytes * 8 <= table.bits,
-                _ => false,
-            };
-            let MemoryNumber { bytes, signed, big_endian, .. } = *number;
-            is_unchanged.then_some(Place { offset: 0, bytes, signed, big_endian })
-        }
-        (MemoryType::Struct(of), _) => place(of, steps, abi),
-        (MemoryType::Array { element, stride, count }, [Step::Element(at), rest @ ..]) if at < count => {
-            let inner = place_in_memory(element, rest, abi)?;
-            Some(Place { offset: inner.offset + at * stride, ..inner })
-        }
-        _ => None,
     }
 }
 
@@ -331,13 +338,15 @@ mod tests {
 
     #[test]
     fn a_number_has_a_place_in_memory_if_its_value_is_the_number() {
-        let place = |syscall, argument, steps: &[Step]| match kind(syscall, argument) {
-            ArgumentKind::Struct(of) => place(of, steps, ABI),
-            _ => None,
-        };
+        let place = |syscall, argument, steps: &[Step]| target(kind(syscall, argument), steps, ABI).and_then(|target| target.place);
         let size = Place { offset: 48, bytes: 8, signed: true, big_endian: false };
         assert_eq!(place("newfstatat", "statbuf", &[member("st_size")]), Some(size));
         assert_eq!(place("newfstatat", "statbuf", &[member("st_dev")]), None, "device numbers are decoded");
         assert_eq!(place("connect", "uservaddr", &[member("sin_port")]), None, "the family decides which members there are");
+        assert_eq!(place("newfstatat", "statbuf", &[]), None, "an address is no number in memory");
+        assert_eq!(place("poll", "ufds", &[Step::Element(0), member("events")]), None, "there may be no element");
+        assert_eq!(place("sendmsg", "msg", &[member("msg_iov"), Step::Element(0), member("iov_len")]), None, "it is behind a pointer");
+        let nanoseconds = Place { offset: 8, ..size };
+        assert_eq!(place("clock_nanosleep", "rqtp", &[member("tv_nsec")]), Some(nanoseconds));
     }
 }

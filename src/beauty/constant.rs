@@ -45,9 +45,7 @@ impl Constants {
     pub fn of_kind(kind: &ArgumentKind, abi: Abi) -> Constants {
         Constants(match kind {
             ArgumentKind::Table(table) => smallvec![Family::Table(table.in_abi(abi))],
-            ArgumentKind::Custom(_, fields) => {
-                fields.iter().map(|field| Family::Packed(PackedField { table: field.table.in_abi(abi), ..*field })).collect()
-            }
+            ArgumentKind::Custom(_, fields) => packed(fields, abi).collect(),
             ArgumentKind::Signal => smallvec![Family::Signals],
             ArgumentKind::DirFd => smallvec![Family::One("AT_FDCWD", -100), Family::One("CWD", -100)],
             // They are compared as text.
@@ -63,6 +61,7 @@ impl Constants {
         let mut families: SmallVec<[Family; 1]> = smallvec![Family::Errnos { returned: true }];
         match returns {
             Return::Table(table) => families.push(Family::Table(table.in_abi(abi))),
+            Return::Custom(_, fields) => families.extend(packed(fields, abi)),
             Return::Ready => families.push(Family::One("Timeout", 0)),
             _ => {}
         }
@@ -99,6 +98,11 @@ impl Constants {
     pub fn names(&self) -> Vec<String> {
         self.0.iter().flat_map(Family::names).collect()
     }
+}
+
+/// Returns the constants that a function of [`super::custom`] prints.
+fn packed(fields: &'static [PackedField], abi: Abi) -> impl Iterator<Item = Family> {
+    fields.iter().map(move |field| Family::Packed(PackedField { table: field.table.in_abi(abi), ..*field }))
 }
 
 impl Family {

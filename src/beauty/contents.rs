@@ -2,7 +2,7 @@
 //! before there is a call, so the functions cannot provide this information.
 
 use super::row::{ArgumentKind, Struct};
-use super::tables::structs;
+use super::tables::{constants, structs};
 
 /// The contents of a value that a function decodes.
 pub enum Contents {
@@ -15,12 +15,16 @@ pub enum Contents {
     Text,
 }
 
-static SIGINFO: [&Struct; 7] = [
+static SIGINFO: [&Struct; 11] = [
     &structs::SIGINFO_KILL,
     &structs::SIGINFO_TIMER,
     &structs::SIGINFO_QUEUE,
     &structs::SIGINFO_CHILD,
     &structs::SIGINFO_FAULT,
+    &structs::SIGINFO_MACHINE_CHECK,
+    &structs::SIGINFO_BOUNDS,
+    &structs::SIGINFO_KEY,
+    &structs::SIGINFO_PERF,
     &structs::SIGINFO_POLL,
     &structs::SIGINFO_SYS,
 ];
@@ -37,6 +41,10 @@ static NETLINK_HEAD: [&Struct; 1] = [&structs::NLMSGHDR];
 /// What follows the header depends on the message. Conditions compare it with a number or with text.
 static NETLINK_DATA: [(&str, ArgumentKind); 2] = [("payload", ArgumentKind::Bytes), ("attributes", ArgumentKind::Bytes)];
 static NEXTHOPS: [&Struct; 1] = [&structs::RTNEXTHOP];
+static BPF_INFOS: [&Struct; 4] = [&structs::BPF_PROG_INFO, &structs::BPF_MAP_INFO, &structs::BPF_LINK_INFO, &structs::BPF_BTF_INFO];
+const CAPABILITY_SET: ArgumentKind = ArgumentKind::Struct(&structs::CAPABILITY_SET);
+static CAPABILITIES: [(&str, ArgumentKind); 3] =
+    [("effective", CAPABILITY_SET), ("permitted", CAPABILITY_SET), ("inheritable", CAPABILITY_SET)];
 static DIRENTS: [&Struct; 1] = [&structs::DIRENT];
 static DIRENTS64: [&Struct; 1] = [&structs::DIRENT64];
 
@@ -44,18 +52,31 @@ static DIRENTS64: [&Struct; 1] = [&structs::DIRENT64];
 /// because a row says only which function decodes the struct, and not what the function returns.
 pub fn contents(of: &Struct) -> Option<Contents> {
     Some(match of.name {
-        "sun_path" | "in6_addr" | "ioctl_data" | "net_address" | "interface_address" => Contents::Text,
+        "sun_path" | "in6_addr" | "ioctl_data" | "ioctl_text" | "net_address" | "interface_address" => Contents::Text,
         "control_messages" => Contents::Structs(&CONTROL_MESSAGES),
         "control_message" => Contents::Members(&CONTROL_DATA, &CONTROL_HEAD),
         "netlink_messages" => Contents::Structs(&NETLINK_MESSAGES),
         "netlink_message" => Contents::Members(&NETLINK_DATA, &NETLINK_HEAD),
         "nexthops" => Contents::Structs(&NEXTHOPS),
+        "bpf_info" => Contents::Members(&[], &BPF_INFOS),
+        "capabilities" => Contents::Members(&CAPABILITIES, &[]),
         "siginfo" => Contents::Members(&SIGINFO_HEAD, &SIGINFO),
         "user_regs" => Contents::Members(&[], &USER_REGS),
         "user_fpregs" => Contents::Members(&[], &USER_FPREGS),
         "linux_dirent64" => Contents::Structs(&DIRENTS64),
         "linux_dirent" => Contents::Structs(&DIRENTS),
-        "sigset" => Contents::Numbers(ArgumentKind::Signal),
+        "capability_set" => Contents::Numbers(ArgumentKind::Table(&constants::CAPABILITY)),
+        "sigset" | "old_sigset" => Contents::Numbers(ArgumentKind::Signal),
+        "input_event_types" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_EVENT_TYPE)),
+        "input_keys" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_KEY)),
+        "input_relative_axes" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_RELATIVE_AXIS)),
+        "input_absolute_axes" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_ABSOLUTE_AXIS)),
+        "input_miscellaneous_bits" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_MISCELLANEOUS)),
+        "input_leds" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_LED)),
+        "input_sounds" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_SOUND)),
+        "input_switches" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_SWITCH)),
+        "input_effects" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_EFFECT)),
+        "input_properties" => Contents::Numbers(ArgumentKind::Table(&constants::INPUT_PROPERTY)),
         "fd_set" | "cpumask" | "nodemask" | "page_bytes" => Contents::Numbers(ArgumentKind::Uint),
         _ => return None,
     })

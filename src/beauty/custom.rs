@@ -7,11 +7,13 @@ use super::command;
 use super::row::ConstantTable;
 use super::tables::constants;
 use super::value::{Value, WaitStatus};
-use crate::event::Abi;
+use crate::event::{Abi, Port};
 use std::net::Ipv4Addr;
 
 /// The bits of a BPF instruction's code that are its class.
 const BPF_CLASS: u32 = 7;
+/// `PR_SVE_VL_LEN_MASK`
+const VECTOR_LENGTH: u64 = 0xffff;
 
 fn symbol(table: &'static ConstantTable, value: u32) -> Value<'static> {
     Value::Symbol { table, value: u64::from(value) }
@@ -165,8 +167,92 @@ pub fn perf_cache(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
 /// The registers of an instruction of a BPF program: four bits of the destination, four of the source.
 pub fn bpf_registers(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
     let registers = args[index] as u32;
-    let number = |register: u32| Value::Uint(u64::from(register & 0xf));
-    packed("bpf_registers", registers, vec![("dst_reg", number(registers)), ("src_reg", number(registers >> 4))])
+    let register = |bits: u32| symbol(&constants::BPF_REGISTER, bits & 0xf);
+    packed("bpf_registers", registers, vec![("dst_reg", register(registers)), ("src_reg", register(registers >> 4))])
+}
+
+/// The sixth byte of struct tcp_info, counted from 0: the scale of the window that is sent, and of the one that is
+/// received, with four bits each.
+pub fn tcp_window_scales(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let scales = args[index] as u32;
+    let scale = |bits: u32| Value::Uint(u64::from(bits & 0xf));
+    packed("tcp_window_scales", scales, vec![("tcpi_snd_wscale", scale(scales)), ("tcpi_rcv_wscale", scale(scales >> 4))])
+}
+
+/// The seventh byte of struct tcp_info: a bit that says whether the application limits the rate, and two bits with the
+/// reason for which the connection could not begin with data.
+pub fn tcp_limits(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let limits = args[index] as u32;
+    let members = vec![
+        ("tcpi_delivery_rate_app_limited", Value::Uint(u64::from(limits & 1))),
+        ("tcpi_fastopen_client_fail", symbol(&constants::TCP_FASTOPEN_CLIENT_FAIL, limits >> 1 & 3)),
+    ];
+    packed("tcp_limits", limits, members)
+}
+
+/// `kern_version` of a BPF program (KERNEL_VERSION in linux/version.h): major and minor number and patch level. Most
+/// programs have none.
+pub fn kernel_version(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let version = args[index] as u32;
+    if version == 0 {
+        return Value::Uint(0);
+    }
+    let part = |shift: u32, mask: u32| Value::Uint(u64::from(version >> shift & mask));
+    packed("kernel_version", version, vec![("major", part(16, 0xffff)), ("minor", part(8, 0xff)), ("patch", part(0, 0xff))])
+}
+
+/// The length of the vectors of SVE, in bytes, and its flags (PR_SVE_SET_VL in linux/prctl.h).
+pub fn sve_vector_length(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    vector_length(&constants::PRCTL_SVE_FLAGS, args[index])
+}
+
+/// The length of the vectors of SME, like [`sve_vector_length`].
+pub fn sme_vector_length(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    vector_length(&constants::PRCTL_SME_FLAGS, args[index])
+}
+
+fn vector_length(table: &'static ConstantTable, raw: u64) -> Value<'static> {
+    let (length, bits) = (Value::Uint(raw & VECTOR_LENGTH), raw & !VECTOR_LENGTH);
+    if bits == 0 {
+        return length;
+    }
+    Value::Packed { name: "vector_length", raw, members: vec![("vl", length), ("flags", Value::Flags { table, bits })] }
+}
+
+/// The control of tagged addresses (PR_SET_TAGGED_ADDR_CTRL in linux/prctl.h): flags, the tags that IRG may generate
+/// (arm64), and the number of masked bits (RISC-V).
+pub fn tagged_address(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    const TAGS: u64 = 0xffff << 3;
+    const MASKED_BITS: u64 = 0x7f << 24;
+    let raw = args[index];
+    let flags = Value::Flags { table: &constants::PRCTL_TAGGED_ADDR, bits: raw & !(TAGS | MASKED_BITS) };
+    if raw & (TAGS | MASKED_BITS) == 0 {
+        return flags;
+    }
+    let members = vec![("flags", flags), ("tags", Value::Hex((raw & TAGS) >> 3)), ("pmlen", Value::Uint((raw & MASKED_BITS) >> 24))];
+    Value::Packed { name: "tagged_address", raw, members }
+}
+
+/// The control of RISC-V's vectors (PR_RISCV_V_SET_CONTROL in linux/prctl.h): for this program and for the next one.
+pub fn riscv_vector(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    let raw = args[index];
+    let state = |shift: u32| Value::Symbol { table: &constants::PRCTL_RISCV_V, value: raw >> shift & 3 };
+    let flags = Value::Flags { table: &constants::PRCTL_RISCV_V_FLAGS, bits: raw & !0xf };
+    Value::Packed { name: "riscv_vector", raw, members: vec![("cur", state(0)), ("next", state(2)), ("flags", flags)] }
+}
+
+/// The port in the address of a vsock socket, where one value is any port (linux/vm_sockets.h).
+pub fn vsock_port(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    known_or(&constants::VSOCK_PORT, args[index] as u32, |port| Value::Port(Port(port)))
+}
+
+/// The context ID in the address of a vsock socket, which is that of a virtual machine or has a name.
+pub fn vsock_cid(args: &[u64; 6], index: usize, _: Abi) -> Value<'static> {
+    known_or(&constants::VSOCK_CID, args[index] as u32, |cid| Value::Uint(u64::from(cid)))
+}
+
+fn known_or(table: &'static ConstantTable, value: u32, other: fn(u32) -> Value<'static>) -> Value<'static> {
+    if table.name(u64::from(value)).is_some() { symbol(table, value) } else { other(value) }
 }
 
 /// `cmd` of quotactl (linux/quota.h): the type of the quota in the lowest byte, the command above.
@@ -294,6 +380,38 @@ mod tests {
         assert_eq!(decoded(wide_signal, 0xbad_0000_0009), "0xbad00000009");
         assert_eq!(wide_signal(&[0xbad_0000_0009; 6], 0, Abi::X86_64), Value::Hex(0xbad_0000_0009));
         assert_eq!(wide_signal(&[9; 6], 0, Abi::X86_64), Value::Signal(9));
+    }
+
+    #[test]
+    fn processor_controls_are_split_into_their_parts() {
+        assert_eq!(decoded(sve_vector_length, 32), "32");
+        assert_eq!(decoded(sve_vector_length, 1 << 18 | 64), "vl=64 flags=prctl_sve_flags(0x40000)");
+        assert_eq!(decoded(sme_vector_length, 1 << 17), "vl=0 flags=prctl_sme_flags(0x20000)");
+        assert_eq!(decoded(tagged_address, 3), "prctl_tagged_addr(0x3)");
+        assert_eq!(decoded(tagged_address, 7 << 24 | 0xfffe << 3 | 5), "flags=prctl_tagged_addr(0x5) tags=0xfffe pmlen=7");
+        let vector = decoded(riscv_vector, 0b1_1001);
+        assert_eq!(vector, "cur=PR_RISCV_V_VSTATE_CTRL_OFF next=PR_RISCV_V_VSTATE_CTRL_ON flags=prctl_riscv_v_flags(0x10)");
+    }
+
+    #[test]
+    fn versions_and_registers_of_bpf_programs_are_split() {
+        assert_eq!(decoded(kernel_version, 0), "0");
+        assert_eq!(decoded(kernel_version, 6 << 16 | 18 << 8 | 44), "major=6 minor=18 patch=44");
+        assert_eq!(decoded(bpf_registers, 0xa1), "dst_reg=BPF_REG_1 src_reg=BPF_REG_10");
+    }
+
+    #[test]
+    fn bit_fields_of_tcp_connections_are_split() {
+        assert_eq!(decoded(tcp_window_scales, 0x97), "tcpi_snd_wscale=7 tcpi_rcv_wscale=9");
+        assert_eq!(decoded(tcp_limits, 1), "tcpi_delivery_rate_app_limited=1 tcpi_fastopen_client_fail=TFO_STATUS_UNSPEC");
+        assert_eq!(decoded(tcp_limits, 6), "tcpi_delivery_rate_app_limited=0 tcpi_fastopen_client_fail=TFO_SYN_RETRANSMITTED");
+    }
+
+    #[test]
+    fn ports_of_vsock_have_a_name_if_they_are_any_port() {
+        assert_eq!(decoded(vsock_port, u64::from(u32::MAX)), "VMADDR_PORT_ANY");
+        assert_eq!(vsock_port(&[0xffff_fffe; 6], 0, Abi::X86_64), Value::Port(Port(0xffff_fffe)));
+        assert_eq!([2, 77].map(|cid| decoded(vsock_cid, cid)), ["VMADDR_CID_HOST", "77"]);
     }
 
     #[test]

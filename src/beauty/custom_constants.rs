@@ -67,7 +67,17 @@ pub static BPF_FILTER_CODE: &[PackedField] = &[
 ];
 pub static BPF_INSN_CODE: &[PackedField] =
     &[whole(&constants::BPF_INSN_LOAD), whole(&constants::BPF_INSN_ALU), whole(&constants::BPF_INSN_JMP)];
-pub static BPF_REGISTERS: &[PackedField] = &[];
+pub static BPF_REGISTERS: &[PackedField] =
+    &[masked(&constants::BPF_REGISTER, 0xf), shifted(&constants::BPF_REGISTER, 0xf0, |register| register << 4)];
+pub static TCP_WINDOW_SCALES: &[PackedField] = &[];
+pub static TCP_LIMITS: &[PackedField] = &[shifted(&constants::TCP_FASTOPEN_CLIENT_FAIL, 6, |reason| reason << 1)];
+pub static KERNEL_VERSION: &[PackedField] = &[];
+pub static SVE_VECTOR_LENGTH: &[PackedField] = &[whole(&constants::PRCTL_SVE_FLAGS)];
+pub static SME_VECTOR_LENGTH: &[PackedField] = &[whole(&constants::PRCTL_SME_FLAGS)];
+pub static TAGGED_ADDRESS: &[PackedField] = &[whole(&constants::PRCTL_TAGGED_ADDR)];
+pub static RISCV_VECTOR: &[PackedField] = &[masked(&constants::PRCTL_RISCV_V, 3), whole(&constants::PRCTL_RISCV_V_FLAGS)];
+pub static VSOCK_PORT: &[PackedField] = &[whole(&constants::VSOCK_PORT)];
+pub static VSOCK_CID: &[PackedField] = &[whole(&constants::VSOCK_CID)];
 pub static PERF_CACHE: &[PackedField] = &[
     masked(&constants::PERF_CACHE, 0xff),
     shifted(&constants::PERF_CACHE_OP, 0xff00, |op| op << 8),

@@ -27,18 +27,41 @@ pub struct Context<'a> {
     /// Whether only the brief form of structs and arrays is decoded: the members and the number of elements that their
     /// rows state with `brief=` and `elements=`.
     pub is_brief: bool,
+    /// The numbers of generic netlink families that are known.
+    pub(super) families: Option<&'a netlink::Families>,
+    /// The memory for messages that are in several parts of the caller's memory.
+    pub(super) joined: Option<&'a netlink::Joined>,
     /// The translation of the call's pids to those of rtrace's pid namespace; [`Decoded`] sets it from the call.
     pub(super) pids: &'a PidTranslation,
 }
 
 impl<'a> Context<'a> {
     pub const fn new(comm: &'a dyn Fn(i32) -> Option<Comm>, string_limit: usize) -> Context<'a> {
-        Context { comm, string_limit, elements_max: ELEMENTS_MAX, is_brief: false, pids: &PidTranslation::Same }
+        Context {
+            comm,
+            string_limit,
+            elements_max: ELEMENTS_MAX,
+            is_brief: false,
+            families: None,
+            joined: None,
+            pids: &PidTranslation::Same,
+        }
     }
 
     /// Sets the maximum number of array elements, set members and directory entries. The default is 32.
     pub const fn elements(self, elements_max: usize) -> Context<'a> {
         Context { elements_max, ..self }
+    }
+
+    /// Sets the numbers of generic netlink families that are known.
+    pub const fn families(self, families: &'a netlink::Families) -> Context<'a> {
+        Context { families: Some(families), ..self }
+    }
+
+    /// Provides memory for netlink messages that are in several parts of the caller's memory. Without it, such messages
+    /// are shown as bytes.
+    pub const fn joined(self, joined: &'a netlink::Joined) -> Context<'a> {
+        Context { joined: Some(joined), ..self }
     }
 
     /// Sets whether only the brief form of structs and arrays is decoded.
@@ -112,6 +135,7 @@ impl<'a> Decoded<'a> {
             Return::Uid | Return::Gid => self.id(ret as u32, ID_RETURNED),
             Return::Mode => Value::Octal(ret as u64),
             Return::Table(table) => register_constants(table, ret as u64, self.call.abi),
+            Return::Custom(decode, _) => decode(&[ret as u64; 6], 0, self.call.abi),
         }
     }
 

@@ -1,4 +1,7 @@
-//! Lookup of rows and names of syscalls by number, and of rows by name.
+//! Lookup of rows and names of syscalls by number, and of rows by name. Requests of io_uring have numbers of their own
+//! ([`requests`]).
+
+pub mod requests;
 
 use super::row::Syscall;
 use super::tables::{BY_NUMBER, OTHER_NAMES, SYSCALLS};
@@ -11,15 +14,18 @@ pub fn index(abi: Abi, nr: i64) -> Option<u16> {
     (usize::from(index) < SYSCALLS.len()).then_some(index)
 }
 
-/// Returns the row for a syscall number.
+/// Returns the row for the number of a syscall or of a request.
 pub fn row(abi: Abi, nr: i64) -> Option<&'static Syscall> {
-    SYSCALLS.get(usize::from(index(abi, nr)?))
+    match index(abi, nr) {
+        Some(index) => SYSCALLS.get(usize::from(index)),
+        None => requests::opcode(nr).map(|_| &requests::ROW),
+    }
 }
 
-/// Returns the name that the user gave to a syscall; `names` is by the index of the row.
-pub fn user_name(names: &FxHashMap<u16, String>, abi: Abi, nr: i64) -> Option<&str> {
+/// Returns the name that the user gave to a syscall; `names` is by the name of the row.
+pub fn user_name(names: &FxHashMap<String, String>, abi: Abi, nr: i64) -> Option<&str> {
     // Users seldom give names, and this is asked for each line.
-    if names.is_empty() { None } else { names.get(&index(abi, nr)?).map(String::as_str) }
+    if names.is_empty() { None } else { names.get(row(abi, nr)?.name).map(String::as_str) }
 }
 
 /// Returns the index in [`SYSCALLS`], which is sorted by name, of the row with this name.
@@ -33,8 +39,12 @@ pub fn other_name(abi: Abi, nr: i64) -> Option<&'static str> {
     OTHER_NAMES.binary_search_by_key(&key, |&(abi, nr, _)| (abi, nr)).ok().map(|index| OTHER_NAMES[index].2)
 }
 
-/// Writes the name of a syscall as in the kernel's table, or `syscall_N` for a number without a known name.
+/// Writes the name of a syscall as in the kernel's table, or `syscall_N` for a number without a known name. The name of
+/// a request is `io_uring:` and that of its opcode.
 pub fn write_name(out: &mut Vec<u8>, row: Option<&Syscall>, abi: Abi, nr: i64) {
+    if let Some(opcode) = requests::opcode(nr) {
+        return requests::write_name(out, opcode);
+    }
     match row.map(|row| row.name).or_else(|| other_name(abi, nr)) {
         Some(name) => out.extend_from_slice(name.as_bytes()),
         None => {

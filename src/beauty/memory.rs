@@ -6,6 +6,7 @@
 
 use super::attribute::NetlinkProtocol;
 use super::decode::Context;
+use super::netlink::Parts;
 use super::value::Value;
 use crate::event::{Abi, Call, FdPlace, File, Piece, PieceState, PieceTime};
 
@@ -50,7 +51,8 @@ impl<'a> Memory<'a> {
     pub fn part(&self, offset: usize, bytes: usize) -> Option<Memory<'a>> {
         let rest = self.bytes.get(offset..).filter(|rest| !rest.is_empty() || bytes == 0)?;
         let rest = &rest[..rest.len().min(bytes)];
-        let address = self.address.wrapping_add(offset as u64);
+        // Memory that was put together from several parts has no address.
+        let address = if self.address == 0 { 0 } else { self.address.wrapping_add(offset as u64) };
         let wanted = self.wanted.saturating_sub(offset as u64).min(bytes as u64);
         Some(Memory { bytes: rest, address, wanted, state: PieceState::Ok, count: None })
     }
@@ -59,15 +61,6 @@ impl<'a> Memory<'a> {
     /// completely.
     pub fn number(&self, offset: usize, bytes: usize, signed: bool) -> Option<u64> {
         load(self.bytes.get(offset..offset.checked_add(bytes)?)?, signed, false)
-    }
-
-    /// Returns the length of the record at an offset, which begins with its length in `bytes` bytes: a netlink message,
-    /// an attribute, a control message. It is `None` if the length was not copied, is less than that of the record's
-    /// header, or exceeds the memory that the call names.
-    pub fn record_length(&self, offset: usize, bytes: usize, header: usize) -> Option<usize> {
-        let length = self.number(offset, bytes, false)?;
-        let is_possible = length >= header as u64 && length <= self.wanted.saturating_sub(offset as u64);
-        usize::try_from(length).ok().filter(|_| is_possible)
     }
 }
 
@@ -102,8 +95,14 @@ pub struct MemoryReader<'a> {
     moment: Moment,
     /// The protocol of the netlink socket that the bytes in the memory are written to or read from, if it is one.
     pub(super) protocol: Option<&'static NetlinkProtocol>,
+    /// The address family at the beginning of the netlink message that is decoded, as one byte.
+    pub(super) family: Option<&'a [u8]>,
+    /// The parts of the messages that are decoded.
+    pub(super) parts: Parts,
     /// The kernel has not written the memory, so output-only members have arbitrary contents and are omitted.
     pub(super) is_unwritten: bool,
+    /// The number of records around those that are decoded (see [`super::sized_records`]).
+    pub(super) depth: u32,
     /// The remaining cost of the argument's values (see [`COST_MAX`]).
     left: usize,
 }
@@ -116,7 +115,10 @@ impl<'a> MemoryReader<'a> {
             arg,
             moment,
             protocol: None,
+            family: None,
+            parts: Parts::default(),
             is_unwritten: moment == Moment::Entry,
+            depth: 0,
             left: COST_MAX.saturating_add(context.string_limit),
         }
     }

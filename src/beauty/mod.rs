@@ -27,6 +27,7 @@ pub mod samples;
 pub mod scalar;
 pub mod shape;
 pub mod signal;
+pub mod sized_records;
 pub mod special;
 pub mod stamp;
 pub mod structure;

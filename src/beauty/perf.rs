@@ -21,9 +21,10 @@ pub mod value;
 mod width;
 
 use super::decode::{Argument, Context, Decoded, Values};
+use super::netlink::{Families, Joined};
 use super::special::Special;
 use super::style::{Style, StyleContext};
-use super::value::Returned;
+use super::value::{Failure, Returned};
 use super::{errno, lookup, stamp::Stamps, tracepoint::TracepointDecoder};
 use crate::event::{Call, EntryState, Event, EventKind, ExitState, Time, Verdict};
 use crate::session::Session;
@@ -40,8 +41,10 @@ pub struct Perf {
     stamps: Stamps,
     /// Decoders by event index, created at the first record of an event.
     tracepoints: Vec<Option<TracepointDecoder>>,
-    /// The names that the user gave to syscalls, by the index of their row.
-    names: FxHashMap<u16, String>,
+    /// The numbers of generic netlink families that the calls up to now were told.
+    families: Families,
+    /// The names that the user gave to syscalls, by the name of their row.
+    names: FxHashMap<String, String>,
     /// The output is a terminal, so durations have units that are easy to read instead of always milliseconds.
     terminal: bool,
     /// Maximum number of columns of a line.
@@ -78,6 +81,7 @@ impl Perf {
             color,
             stamps: Stamps::new(show.time, session),
             tracepoints: Vec::new(),
+            families: Families::default(),
             names: session.names.clone(),
             terminal: false,
             width: None,
@@ -88,16 +92,21 @@ impl Perf {
     fn line(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
         match &event.kind {
             EventKind::Call(call) | EventKind::Pending(call) => {
-                let decoded = Decoded::new(call, Context::new(context.comm, self.show.string_limit).brief(!self.show.full));
-                self.call(out, event, call, &decoded);
+                let mut families = std::mem::take(&mut self.families);
+                families.learn(call);
+                let joined = Joined::default();
+                let of_call = Context::new(context.comm, self.show.string_limit).brief(!self.show.full);
+                let of_call = of_call.families(&families).joined(&joined);
+                self.call(out, event, call, &Decoded::new(call, of_call));
+                self.families = families;
             }
             EventKind::Fault(fault) => self.fault(out, event, fault),
             EventKind::Signal(signal) => self.signal(out, event, signal, context),
             EventKind::Exit(end) => self.task_end(out, event, *end),
             EventKind::Lost(loss) => self.lost(out, event, *loss),
-            EventKind::Tracepoint { event: index, raw, caller, .. } => {
+            EventKind::Tracepoint { event: index, raw, caller, call, .. } => {
                 if let Some(spec) = context.session.events.get(*index).filter(|spec| spec.shown) {
-                    self.tracepoint(out, event, (*index, spec), (raw, caller.as_ref()), context);
+                    self.tracepoint(out, event, (*index, spec), (raw, caller.as_ref(), call.as_deref()), context);
                 }
             }
             EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Notice(_) => {}
@@ -121,6 +130,9 @@ impl Perf {
         let args = args..out.len();
         out.push(b')');
         let outcome = self.outcome(out, &decoded.returned(), columns);
+        if call.exit == ExitState::Never && lookup::requests::opcode(call.nr).is_some() {
+            out.extend_from_slice(b" (no completion asked)");
+        }
         if let Some(width) = self.width {
             width::fit_call(out, line, args, outcome, width);
         }
@@ -238,9 +250,9 @@ impl Perf {
         out.extend_from_slice(b"= ");
         match returned {
             Returned::Value(value) => value::write(out, value, self.show.prefixes),
-            Returned::Timeout => out.extend_from_slice(b"0 (Timeout)"),
-            Returned::Error(errno) => _ = self.colored(out, Red::ANSI_FG, |out| error(out, b"-1 ", *errno)),
-            Returned::Restart(errno) => error(out, b"? ", *errno),
+            Returned::Timeout => failure(out, Failure::Timeout),
+            Returned::Error(errno) => _ = self.colored(out, Red::ANSI_FG, |out| failure(out, Failure::Error(*errno))),
+            Returned::Restart(errno) => failure(out, Failure::Restart(*errno)),
             Returned::Never | Returned::Pending => out.push(b'?'),
             Returned::Unseen => out.extend_from_slice(b"? (exit not seen)"),
         }
@@ -326,6 +338,15 @@ pub fn write_argument(out: &mut Vec<u8>, values: &Values, prefixes: bool) {
     match values {
         Values::Entry(only) | Values::Exit(only) => value::write(out, only, prefixes),
         Values::Both(both) => change::write(out, &both[0], &both[1], prefixes),
+    }
+}
+
+/// Writes the result of a call that returned no value.
+fn failure(out: &mut Vec<u8>, failure: Failure) {
+    match failure {
+        Failure::Timeout => out.extend_from_slice(b"0 (Timeout)"),
+        Failure::Error(errno) => error(out, b"-1 ", errno),
+        Failure::Restart(errno) => error(out, b"? ", errno),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::decoders;
 use super::memory::{ELEMENTS_MAX, Memory, MemoryReader, load, pointer_size};
 use super::row::{ArgumentKind, LengthUnit, MemoryType, Struct, StructLayout, Traits};
+use super::tables::structs;
 use super::value::{ArrayValue, Text, Value};
 use crate::event::PieceState;
 use std::borrow::Cow;
@@ -126,6 +127,9 @@ impl<'a> MemoryReader<'a> {
     }
 
     fn structs(&mut self, of: &'static Struct, memory: Memory<'a>) -> Value<'a> {
+        if self.protocol.is_some() && std::ptr::eq(of, &structs::IOVEC) {
+            self.begin_parts(memory);
+        }
         let is_brief = self.context.is_brief && !matches!(of.layout, StructLayout::Number(_));
         let most = if is_brief { of.brief.elements as usize } else { usize::MAX };
         let stride = of.sizes[self.abi() as usize] as usize;

@@ -78,7 +78,9 @@ static BY_VALUE: LazyLock<HashMap<usize, Vec<(u64, u16)>>> = LazyLock::new(|| {
     while let Some(variants) = lists.pop() {
         lists.extend(variants.iter().map(|variant| variant.variants));
         if variants.len() > VARIANTS_FEW {
-            let values = (0u16..).zip(variants).flat_map(|(index, variant)| variant.values.iter().map(move |value| (*value, index)));
+            let whole = variants[0].mask;
+            let exact = (0u16..).zip(variants).filter(|(_, variant)| variant.mask == whole);
+            let values = exact.flat_map(|(index, variant)| variant.values.iter().map(move |value| (*value, index)));
             let mut values: Vec<(u64, u16)> = values.collect();
             values.sort_unstable();
             found.insert(variants.as_ptr().addr(), values);
@@ -94,10 +96,15 @@ fn select(variants: &'static [Variant], registers: &[u64; 6]) -> Option<&'static
     let (Some(sorted), Some(first)) = (sorted, variants.first()) else {
         return variants.iter().find(|variant| variant.is_selected_by(registers));
     };
-    // All variants of a row are selected by the same bits of the same argument.
+    // All variants of a row are selected by the same bits of the same argument, or by fewer bits if they are the last.
     let value = registers.get(usize::from(first.arg))? & first.mask;
-    let place = sorted.binary_search_by_key(&value, |(value, _)| *value).ok()?;
-    variants.get(usize::from(sorted[place].1))
+    match sorted.binary_search_by_key(&value, |(value, _)| *value) {
+        Ok(place) => variants.get(usize::from(sorted[place].1)),
+        Err(_) => {
+            let mut wide = variants.iter().rev().take_while(|variant| variant.mask != first.mask);
+            wide.find(|variant| variant.is_selected_by(registers))
+        }
+    }
 }
 
 fn signatures_of(variants: &'static [Variant]) -> Box<dyn Iterator<Item = Signature>> {

@@ -125,8 +125,11 @@ pub struct Variant {
     pub arg: u8,
     /// The bits of that argument's register that are compared with `values`.
     pub mask: u64,
+    /// The values of these bits that select the variant.
     pub values: &'static [u64],
+    /// The arguments, in place of the syscall's.
     pub args: &'static [Arg],
+    /// The kind of the value that a call that succeeds returns, in place of the syscall's.
     pub returns: Return,
     /// The variants of this variant, which another argument selects (an option of the level). All of them test the same
     /// argument, as in [`Syscall`].
@@ -138,10 +141,13 @@ pub struct Variant {
 pub struct Arg {
     /// The kernel's name for the argument, as in the event's format file.
     pub name: &'static str,
+    /// The width and the meaning of the register, or what it points to.
     pub kind: ArgumentKind,
+    /// The direction of the memory that the argument points to.
     pub flow: Flow,
     /// The outcomes of the call after which the kernel has written the memory that the argument points to.
     pub written: Outcomes,
+    /// Further properties of the argument.
     pub traits: Traits,
     /// For a file descriptor of another process: the index of the argument that identifies that process, by its pid or
     /// by a pidfd.
@@ -149,6 +155,7 @@ pub struct Arg {
     /// For bytes that are written to a socket or read from it: the index of the argument that is the socket's
     /// descriptor. The bytes are decoded as messages of the socket's protocol.
     pub socket: Option<u8>,
+    /// The source of the length of the memory.
     pub length: Length,
     /// The condition under which the call uses the argument (openat uses `mode` only with O_CREAT).
     pub used: Condition,
@@ -175,6 +182,7 @@ pub enum Length {
     Arg(u8),
     /// The return value is the length.
     Ret,
+    /// The length is this number.
     Fixed(u64),
 }
 
@@ -242,8 +250,11 @@ pub enum ArgumentKind {
     Pointer,
     /// A function of `crate::beauty::custom` that decodes a number which a row cannot describe, and the constants that
     /// the function prints.
-    Custom(fn(&[u64; 6], usize, Abi) -> super::value::Value<'static>, &'static [super::constant::PackedField]),
+    Custom(CustomDecoder, &'static [super::constant::PackedField]),
 }
+
+/// A function of `crate::beauty::custom`: decodes the value of the register with an index.
+pub type CustomDecoder = fn(&[u64; 6], usize, Abi) -> super::value::Value<'static>;
 
 /// The kind of the value that a successful syscall returns.
 #[derive(Clone, Copy, Debug)]
@@ -267,6 +278,8 @@ pub enum Return {
     /// The syscall does not return.
     Never,
     Table(&'static ConstantTable),
+    /// A function that decodes the value, and the constants that it prints, as for an argument.
+    Custom(CustomDecoder, &'static [super::constant::PackedField]),
 }
 
 /// A table of constants: a row of `beauty/tables/*.tbl` with the values from the headers.
@@ -299,6 +312,26 @@ pub struct CommandTable {
     /// The files whose commands these are: globs of their names (`/dev/v4l-subdev*`, `UNIX*` for sockets). Empty for a
     /// table of commands of any file.
     pub files: &'static [&'static str],
+}
+
+/// A macro of a header that makes ioctl commands of parameters (`EVIOCGNAME(len)`).
+#[derive(Debug)]
+pub struct CommandMacro {
+    pub name: &'static str,
+    /// Index of its table of commands in `COMMAND_TABLES`.
+    pub table: u16,
+    /// The command of which all parameters are 0, indexed by `Abi as usize`.
+    pub first: [u32; 4],
+    pub parameters: &'static [CommandParameter],
+}
+
+/// What the parameter of a macro does to the ioctl command.
+#[derive(Debug)]
+pub enum CommandParameter {
+    /// The size of the memory, which the command contains, is the parameter multiplied by this number of bytes.
+    Size { unit: u32 },
+    /// The parameter, which is less than `count`, is added to the number of the command. A table may name its values.
+    Added { count: u32, table: Option<&'static ConstantTable> },
 }
 
 /// How a number consists of a table's constants.

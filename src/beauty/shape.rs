@@ -18,8 +18,8 @@ pub struct Struct {
     pub counted: LengthUnit,
     /// How the BPF programs copy the struct from the caller's memory.
     pub copied: CopyMethod,
-    /// The offset of the member, of 32 bits, that has the length of the struct, if no argument has it.
-    pub length_at: Option<u32>,
+    /// The member that has the length of the struct, if no argument has it.
+    pub length_at: Option<LengthMember>,
     /// Number of leading bytes that the kernel reads of a struct that it reads and writes; 0 if it reads all of it.
     pub bytes_read: u32,
     /// The header that declares the struct. A colon and the name in the header follow if that name differs; `+` follows
@@ -31,6 +31,19 @@ pub struct Struct {
     pub brief: Brief,
     /// The structs as which the memory is decoded for some values of a member; `layout` is that of all other values.
     pub choice: Option<StructChoice>,
+}
+
+/// A member that has the length of its struct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LengthMember {
+    pub offset: u32,
+    /// The size of the member: 4, 8 (of which the lower half counts), or 2.
+    pub bytes: u8,
+    /// The length in bytes for which 0 stands; 0 if it stands for none.
+    pub of_zero: u8,
+    /// The offset of the member, of 32 bits, with the number of elements of the flexible array that the kernel has
+    /// written.
+    pub written: Option<u32>,
 }
 
 /// The structs that the value of a member selects.
@@ -88,6 +101,8 @@ pub enum LengthUnit {
     Pages,
     /// Bytes of the data that follows the fixed part of the struct.
     Tail,
+    /// Elements of the flexible array that follows the fixed part of the struct.
+    Elements,
     /// Bytes of a buffer that holds several entries of variable length (directory entries).
     Entries,
 }
@@ -106,6 +121,10 @@ pub enum CopyMethod {
     Mmsghdr,
     /// Elements that have a file descriptor each.
     Pollfd,
+    /// Pointers to structs of a fixed size.
+    Pointers,
+    /// The layout determines what is copied. The first member is a file descriptor, whose file is recorded.
+    Fd,
 }
 
 impl Struct {
@@ -119,6 +138,18 @@ impl Struct {
             LengthUnit::Nodes => count.saturating_sub(1).div_ceil(word_bits).saturating_mul(word_bits / 8),
             LengthUnit::Pages => count.div_ceil(PAGE_BYTES),
             LengthUnit::Tail => count.saturating_add(u64::from(self.sizes[abi as usize])),
+            LengthUnit::Elements => {
+                count.saturating_mul(u64::from(self.element_bytes(abi))).saturating_add(u64::from(self.sizes[abi as usize]))
+            }
+        }
+    }
+
+    /// Returns the size in bytes of an element of the flexible array at the end of the struct; 0 if it has none.
+    pub fn element_bytes(&self, abi: Abi) -> u32 {
+        let StructLayout::Members(layouts) = &self.layout else { return 0 };
+        match layouts[abi as usize].last().map(|last| &last.memory_type) {
+            Some(MemoryType::Array { stride, count: 0, .. }) => *stride,
+            _ => 0,
         }
     }
 }

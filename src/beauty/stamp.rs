@@ -35,8 +35,7 @@ impl Stamps {
     /// trace, since its first call to end is rarely the first that began. In a trace of a command,
     /// [`Stamps::count_from`] sets the origin at the first line.
     pub fn new(format: TimeFormat, session: &Session) -> Stamps {
-        let is_local = matches!(format, TimeFormat::Local | TimeFormat::LocalDate);
-        let zone = if is_local { session.zone.clone() } else { Zone::utc() };
+        let zone = if format.is_local() { session.zone.clone() } else { Zone::utc() };
         let origin = (session.scope != Scope::Command).then_some(session.started);
         Stamps {
             format,

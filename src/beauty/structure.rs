@@ -38,12 +38,14 @@ impl<'a> MemoryReader<'a> {
     pub fn members(&mut self, of: &'static Struct, memory: Memory<'a>) -> (Members<'a>, bool) {
         let abi = self.abi() as usize;
         let StructLayout::Members(layouts) = &of.layout else { return (Vec::new(), true) };
+        let whole = of;
         let brief = of.brief.members.filter(|_| self.context.is_brief).map(|lists| lists[abi]);
         let (of, size) = (layouts[abi], of.sizes[abi]);
         let count = brief.map_or(of.len(), <[BriefMember]>::len);
         let mut members = Vec::with_capacity(count);
         let tail = if memory.wanted > u64::from(size) && !ends_open(of) { memory.part(size as usize, memory.bytes.len()) } else { None };
-        let mut more = memory.is_cut();
+        // A struct without members to show, such as a key, has its bytes as what is not shown.
+        let mut more = memory.is_cut() || of.is_empty();
         // The index behind the last member that was decoded or left out.
         let mut next = 0;
         for at in 0..count {
@@ -75,7 +77,7 @@ impl<'a> MemoryReader<'a> {
                 continue;
             }
             let bytes = match member.memory_type.size(self.abi()) as usize {
-                0 => memory.bytes.len().saturating_sub(member.offset as usize),
+                0 => self.open_bytes(whole, member, memory),
                 bytes => bytes,
             };
             // The call may specify a struct that is shorter than the row's.
@@ -100,6 +102,17 @@ impl<'a> MemoryReader<'a> {
             members.push((TAIL, self.text(tail, self.context.string_limit, false)));
         }
         (members, more)
+    }
+
+    /// Returns the number of bytes of the member at the end of a struct: those to the end of the memory, or those of
+    /// the elements that the kernel says it has written.
+    fn open_bytes(&self, of: &Struct, member: &StructMember, memory: Memory) -> usize {
+        let rest = memory.bytes.len().saturating_sub(member.offset as usize);
+        let (Some(at), MemoryType::Array { stride, .. }) = (of.length_at.and_then(|at| at.written), &member.memory_type) else {
+            return rest;
+        };
+        let written = memory.number(at as usize, 4, false).filter(|_| !self.is_unwritten);
+        written.map_or(rest, |count| usize::try_from(count.saturating_mul(u64::from(*stride))).unwrap_or(rest).min(rest))
     }
 
     /// Returns whether a member belongs to the brief form of its struct.

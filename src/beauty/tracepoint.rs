@@ -18,9 +18,11 @@ use std::borrow::Cow;
 
 mod bytes;
 mod constants;
+mod of_call;
 mod probe;
 
 pub use constants::constants;
+pub use of_call::{Field, Part};
 
 /// The maximum number of array elements that are shown.
 const ITEMS_MAX: usize = 64;
@@ -32,6 +34,8 @@ pub struct TracepointDecoder {
     /// The argument registers of a `sys_enter_X` event.
     registers: Vec<FormatField>,
     is_probe: bool,
+    /// For a tracepoint at the entry or exit of calls: which of the two.
+    end: Option<of_call::End>,
     /// For a return probe: the fields with the addresses of the function and of the caller that it returns to.
     returns: Option<(FormatField, FormatField)>,
     abi: Abi,
@@ -114,12 +118,7 @@ impl TracepointDecoder {
             };
             (fields, Vec::new())
         };
-        TracepointDecoder { fields, registers, is_probe, returns: probe::returns(format), abi, copy_limit }
-    }
-
-    /// Returns whether the event is a probe.
-    pub fn is_probe(&self) -> bool {
-        self.is_probe
+        TracepointDecoder { fields, registers, is_probe, end: of_call::end(format), returns: probe::returns(format), abi, copy_limit }
     }
 
     /// Returns the addresses of the function and of the caller that it returned to, from the record of a return probe.

@@ -32,6 +32,12 @@ pub enum Value<'a> {
         table: &'static ConstantTable,
         value: u64,
     },
+    /// A call of a macro of a header as the name of a number (`EVIOCGNAME(256)`).
+    Macro {
+        name: &'static str,
+        parameters: Vec<Value<'a>>,
+        value: u64,
+    },
     /// A file descriptor, and the file that it referred to at the call, if that is known.
     Fd {
         fd: i32,
@@ -116,9 +122,24 @@ pub enum Value<'a> {
         or_more: bool,
         first: ArrayValue<'a>,
     },
+    /// An error in memory, which holds the negative of this errno (`nlmsgerr`).
+    Errno(i32),
+    /// The result of a call that returned no value, in the event at its exit.
+    Failure(Failure),
     /// A value that was not recorded: the registers of a call whose entry was not seen, or a field that lies beyond the
     /// end of its record.
     Unknown,
+}
+
+/// Why a call returned no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// As [`Returned::Timeout`].
+    Timeout,
+    /// As [`Returned::Error`].
+    Error(i32),
+    /// As [`Returned::Restart`].
+    Restart(i32),
 }
 
 /// Bytes of a tracepoint field that are not text.

@@ -115,6 +115,23 @@ static __always_inline void emit_stack(void *ctx, struct task_struct *current, s
 	call->how = HOW_PENDING;
 }
 
+/*
+ * Writes what is known of a call at its entry. `unread` is not 0 if some memory could not be read, and will be read
+ * when the call returns. If the record is lost, only the event at the entry lacks data.
+ */
+static __always_inline void emit_entry(void *ctx, struct call *call, u64 payload, u64 unread)
+{
+	call->how = HOW_ENTRY;
+	call->ret = unread;
+	call->lost = 0;
+	/* Records of deferred copies precede this one. */
+	call->time = bpf_ktime_get_ns();
+	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, call, sizeof(*call) + payload))
+		COUNT(parts_lost);
+	call->ret = 0;
+	call->how = HOW_PENDING;
+}
+
 /* Handles the entry of a call. */
 static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 {
@@ -173,6 +190,12 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 		if (!settings.sums || !sum_up_unreturned(ctx, current, task))
 			emit_open(ctx, current, task, open, HOW_NEVER, STACKED);
 		return;
+	}
+	if (settings.entries && flags & PLAN_RECORDS_ENTRY) {
+		if (scratch)
+			emit_entry(ctx, &scratch->call, payload_of(scratch), scratch->retry | scratch->unread);
+		else
+			emit_entry(ctx, &task->call, 0, 0);
 	}
 	if (settings.cpus && flags & (PLAN_EXECUTES | PLAN_SIGRETURN))
 		emit_stack(ctx, current, task, scratch ? &scratch->call : &task->call);

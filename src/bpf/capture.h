@@ -48,6 +48,8 @@ static __always_inline u64 count_of(struct scratch *scratch, const volatile stru
 	u32 length = 0;
 	if (bpf_probe_read_user(&length, sizeof(length), (void *)(argument(&scratch->call, count - COUNT_AT) + op->count_offset)))
 		return 0;
+	if (!length && op->room != NO_ARG)
+		length = op->room;
 	return when == WHEN_ENTRY || length < scratch->room ? length : scratch->room;
 }
 
@@ -90,6 +92,10 @@ static __always_inline u64 bytes_of(struct scratch *scratch, const volatile stru
 	case OP_BITS:
 		return ((count + 7) / 8 + size - 1) & ~(size - 1);
 	case OP_TAIL:
+		if (op->link == 2)
+			count = (u16)count;
+		if (op->links_count)
+			count = product(count, op->links_count);
 		return when == WHEN_ENTRY && op->when & OP_AT_EXIT ? size : size + count;
 	case OP_PAGES:
 		return (count + PAGE_BYTES - 1) / PAGE_BYTES;
@@ -149,6 +155,8 @@ __noinline int operate(struct scratch *scratch, u32 place, u32 i, u32 when)
 	int is_before = when != WHEN_EXIT && op->when & OP_AT_EXIT;
 	if (kind == OP_MSGHDR)
 		return copy_msghdr(scratch, address, is_before ? 0 : total, tag);
+	if (kind == OP_POINTERS)
+		return copy_targets(scratch, address, count, limit, tag);
 	if (kind == OP_MMSGHDR)
 		return copy_mmsghdr(scratch, address, count, limit ? SENDS : 0, tag);
 	return 0;

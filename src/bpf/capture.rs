@@ -3,14 +3,14 @@
 //! An operation is data, not code: an argument, a time, a number of bytes. Anything that needs more than that is a kind
 //! of operation with its own code in `capture.h`.
 
+use super::call_plan::OPS_MAX;
 use super::conditions::{CodedTest, coded};
-use super::encode::OPS_MAX;
 use super::links::Links;
 use super::record::ARG_RETURN;
 use crate::beauty::memory;
 use crate::beauty::resolve::Signature;
 use crate::beauty::row::{
-    Arg, ArgumentKind, CopyMethod, Flow, Length, LengthUnit, MemoryType, Outcomes, Return, Struct, StructLayout, Traits,
+    Arg, ArgumentKind, CopyMethod, Flow, Length, LengthUnit, MemoryNumber, MemoryType, Outcomes, Return, Struct, StructLayout, Traits,
 };
 use crate::event::Abi;
 
@@ -65,6 +65,8 @@ enum OpKind {
     Iovec,
     Msghdr,
     Mmsghdr,
+    /// An array of pointers to structs.
+    Pointers,
 }
 
 /// `COUNT_*`: the source of a count.
@@ -86,16 +88,19 @@ pub(super) struct Op {
     count: CountSource,
     /// The size of an element, in bytes.
     size: u16,
-    /// The argument that bounds a count from the return value.
+    /// The argument that bounds a count from the return value. For a count in memory, the count for which 0 stands.
     room: u8,
     /// The test of whether the call uses the argument.
     condition: CodedTest,
     /// The number of bytes that the kernel reads of memory that it also writes; 0: all of them.
     asks: u16,
-    /// The index of the first link, and the number of links.
+    /// The index of the first link, and the number of links. For [`OpKind::Tail`], the size of the count in memory, and
+    /// the number of bytes that it counts; 0 stands for 1.
     links: (u8, u8),
     /// The offset of the count in the memory that an argument points to ([`CountSource::At`]).
     count_offset: u8,
+    /// The kernel reads the whole memory that it also writes, and not only the fixed part ([`OpKind::Tail`]).
+    reads_tail: bool,
     /// The maximum number of bytes that are copied.
     limit: u32,
 }
@@ -152,17 +157,21 @@ pub(super) enum IndirectFds {
     ComparedOne = 3,
     /// A descriptor of the process from which pidfd_getfd(2) copies it.
     Fetched = 4,
+    /// At the beginning of the memory that argument 1 points to.
+    First = 5,
 }
 
 impl IndirectFds {
     fn of(args: &[Arg]) -> IndirectFds {
         let owner = |at: usize| args.get(at).and_then(|arg| arg.fd_of);
         let is_polled = |arg: &Arg| matches!(arg.kind, ArgumentKind::StructArray(of) if of.copied == CopyMethod::Pollfd);
+        let begins_with_one = |arg: &Arg| matches!(arg.kind, ArgumentKind::Struct(of) if of.copied == CopyMethod::Fd);
         match (owner(1), owner(3), owner(4)) {
             (Some(0), None, None) => IndirectFds::Fetched,
             (None, Some(0), Some(1)) => IndirectFds::Compared,
             (None, Some(0), None) => IndirectFds::ComparedOne,
             _ if args.first().is_some_and(is_polled) => IndirectFds::Polled,
+            _ if args.get(1).is_some_and(begins_with_one) => IndirectFds::First,
             _ => IndirectFds::None,
         }
     }
@@ -214,6 +223,7 @@ impl CaptureBuilder<'_> {
             asks: 0,
             links: (0, 0),
             count_offset: 0,
+            reads_tail: false,
             limit: PIECE_MAX,
         };
         let string_limit = self.string_limit();
@@ -246,6 +256,9 @@ impl CaptureBuilder<'_> {
             ArgumentKind::StructArray(of) if of.copied == CopyMethod::Mmsghdr => {
                 (op.kind, op.size, op.limit) = (OpKind::Mmsghdr, self.word_bytes(), arg.traits.contains(Traits::SENDS).into());
             }
+            ArgumentKind::StructArray(of) if of.copied == CopyMethod::Pointers => {
+                (op.kind, op.size, op.limit) = (OpKind::Pointers, self.word_bytes(), target_bytes(of, self.abi));
+            }
             ArgumentKind::Struct(of) if of.copied == CopyMethod::Msghdr => (op.kind, op.size) = (OpKind::Msghdr, self.word_bytes()),
             ArgumentKind::Struct(of) if arg.traits.contains(Traits::ARRAY) => op.limit = of.sizes[self.abi as usize] * ELEMENTS_MAX,
             ArgumentKind::Struct(of) => self.structure(&mut op, of, arg)?,
@@ -272,12 +285,23 @@ impl CaptureBuilder<'_> {
         if arg.length == Length::OfType {
             (op.count, op.size) = (CountSource::One, size as u16);
             match of.counted {
-                LengthUnit::Tail if of.length_at.is_some() => (op.kind, op.count) = (OpKind::Tail, CountSource::At(op.arg)),
-                _ if of.length_at.is_some() => {
-                    (op.count, op.size, op.limit) = (CountSource::At(op.arg), 1, op.limit.max(SIZED_MAX));
-                    op.count_offset = of.length_at.and_then(|at| u8::try_from(at).ok()).unwrap_or_default();
+                LengthUnit::Tail | LengthUnit::Elements if of.length_at.is_some() => {
+                    (op.kind, op.count) = (OpKind::Tail, CountSource::At(op.arg));
+                    if let Some(at) = of.length_at {
+                        op.count_offset = u8::try_from(at.offset).unwrap_or_default();
+                        op.links.0 = if at.bytes == 2 { at.bytes } else { 0 };
+                    }
+                    if of.counted == LengthUnit::Elements {
+                        op.links.1 = of.element_bytes(self.abi) as u8;
+                        op.reads_tail = arg.flow == Flow::InOut && reads_tail(of, self.abi);
+                    }
                 }
-                _ => {}
+                _ => {
+                    if let Some(at) = of.length_at {
+                        (op.count, op.size, op.limit) = (CountSource::At(op.arg), 1, op.limit.max(SIZED_MAX));
+                        (op.count_offset, op.room) = (u8::try_from(at.offset).unwrap_or_default(), at.of_zero.max(NO_ARG));
+                    }
+                }
             }
         } else {
             op.size = fixed(arg.length);
@@ -298,6 +322,11 @@ impl CaptureBuilder<'_> {
                     (op.size, op.limit) = (if self.abi == Abi::I386 { 4 } else { 8 }, PIECE_MAX);
                 }
                 LengthUnit::Tail => (op.kind, op.size, op.limit) = (OpKind::Tail, size as u16, size + self.string_limit()),
+                LengthUnit::Elements => {
+                    let element = of.element_bytes(self.abi);
+                    (op.kind, op.size, op.limit) = (OpKind::Tail, size as u16, size + element * ELEMENTS_MAX);
+                    op.links = (0, element as u8);
+                }
                 LengthUnit::Pages => (op.kind, op.limit) = (OpKind::Pages, ELEMENTS_MAX),
             }
         }
@@ -316,11 +345,13 @@ impl CaptureBuilder<'_> {
     }
 }
 
-/// Splits an operation into two if the kernel reads fewer bytes of the memory than it writes.
+/// Splits an operation into two if the kernel reads fewer bytes of the memory than it writes. An operation that is not
+/// split reads only the fixed part of a struct with a tail.
 fn parted(op: Op) -> impl Iterator<Item = Op> {
-    let asks = Op { when: op.when & !AT_EXIT, size: op.asks, limit: op.asks.into(), ..op };
+    let entry = Op { when: op.when & !AT_EXIT, ..op };
+    let asks = if op.reads_tail { entry } else { Op { size: op.asks, limit: op.asks.into(), ..entry } };
     let tells = Op { when: op.when & !AT_ENTRY, ..op };
-    if op.asks > 0 { [Some(asks), Some(tells)] } else { [Some(op), None] }.into_iter().flatten()
+    if op.asks > 0 || op.reads_tail { [Some(asks), Some(tells)] } else { [Some(op), None] }.into_iter().flatten()
 }
 
 /// Returns whether a struct ends with a member of variable length.
@@ -329,6 +360,21 @@ fn ends_open(of: &Struct, abi: Abi) -> bool {
     all[abi as usize]
         .last()
         .is_some_and(|last| matches!(last.memory_type, MemoryType::Text(0) | MemoryType::Bytes(0) | MemoryType::Array { count: 0, .. }))
+}
+
+/// Returns whether the kernel reads the member of variable length at the end of a struct.
+fn reads_tail(of: &Struct, abi: Abi) -> bool {
+    let StructLayout::Members(all) = &of.layout else { return false };
+    all[abi as usize].last().is_some_and(|last| last.flow != Flow::Out)
+}
+
+/// Returns the size in bytes of the struct that a pointer which is a struct by itself points to.
+fn target_bytes(of: &Struct, abi: Abi) -> u32 {
+    let StructLayout::Number(types) = &of.layout else { return 0 };
+    match &types[abi as usize] {
+        MemoryType::Number(MemoryNumber { kind: ArgumentKind::Struct(target), .. }) => target.sizes[abi as usize],
+        _ => 0,
+    }
 }
 
 fn when(arg: &Arg) -> u8 {

@@ -5,7 +5,7 @@
 //! table is small enough to fit into them.
 
 /// `CHOICES_BITS`, `PROBES_MAX`
-const CHOICES_BITS: u32 = 13;
+const CHOICES_BITS: u32 = 15;
 const CHOICES_MAX: usize = 1 << CHOICES_BITS;
 const PROBES_MAX: usize = 8;
 

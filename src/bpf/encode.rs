@@ -1,6 +1,9 @@
 //! Encodes the settings as constants of the BPF programs, in the layout of `plan.h`.
 
-use super::capture::{Capture, CaptureBuilder, OP_BYTES, Op, STRING_MAX};
+use super::call_plan::{
+    CLONES, CallPlan, EXECUTES, EXIT_MATTERS, NEVER_RETURNS, PLAN_BYTES, RECORDS_ENTRY, RETURNS_INT, SIGRETURN, WANTED,
+};
+use super::capture::{Capture, CaptureBuilder, STRING_MAX};
 use super::choices::Choices;
 use super::links::Links;
 use super::settings::{NR_COUNT, Seed, Settings, TaskScope};
@@ -16,23 +19,8 @@ use crate::syscall::special::Special;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// `PLANS_MAX`, `OPS_MAX`: the number of different plans, and of the operations of one plan.
+/// `PLANS_MAX`: the number of different plans.
 const PLANS_MAX: usize = 1024;
-pub(super) const OPS_MAX: usize = 6;
-/// `sizeof(struct plan)`
-pub(super) const PLAN_BYTES: usize = OPS_AT + OPS_MAX * OP_BYTES;
-const OPS_AT: usize = 20;
-
-/// `PLAN_*`
-const WANTED: u16 = 1;
-const EXIT_MATTERS: u16 = 2;
-const CLONES: u16 = 4;
-const EXECUTES: u16 = 8;
-const NEVER_RETURNS: u16 = 16;
-const SIGRETURN: u16 = 32;
-const OPENS: u16 = 64;
-const WORKS_AT_EXIT: u16 = 128;
-const RETURNS_INT: u16 = 256;
 
 impl Seed {
     /// Returns the key of the map `seeds`.
@@ -73,7 +61,14 @@ impl Settings {
         let mut bytes: Vec<u8> = words.iter().chain(&choosing).flat_map(|word| word.to_ne_bytes()).collect();
         bytes.extend(self.min_duration.unwrap_or_default().to_ne_bytes());
         let struct_limit = self.struct_limit.min(STRING_MAX as usize) as u32;
-        let last = [u32::from(!procfs::is_in_initial_pid_namespace()), self.own_only.is_some().into(), group, struct_limit];
+        let last = [
+            u32::from(!procfs::is_in_initial_pid_namespace()),
+            self.own_only.is_some().into(),
+            group,
+            struct_limit,
+            self.entries.is_any().into(),
+            0,
+        ];
         bytes.extend(last.iter().flat_map(|word| word.to_ne_bytes()));
         bytes
     }
@@ -84,8 +79,10 @@ impl Settings {
         self.calls.iter().filter_map(|call| lookup::index_by_name(call.name)).for_each(|row| wanted[usize::from(row)] = true);
         let mut writer = Writer { string_limit: self.string_limit, full: self.full, ..Writer::new() };
         for (at, (abi, nr)) in Abi::ALL.into_iter().flat_map(|abi| (0..NR_COUNT as u32).map(move |nr| (abi, nr))).enumerate() {
-            let flags = lookup::row(abi, i64::from(nr)).map_or(0, flags_of);
-            let place = match lookup::index(abi, i64::from(nr)).map(usize::from) {
+            let row = lookup::index(abi, i64::from(nr));
+            let entry = if self.entries.contains(row) { RECORDS_ENTRY } else { 0 };
+            let flags = row.map_or(0, |row| flags_of(&SYSCALLS[usize::from(row)])) | entry;
+            let place = match row.map(usize::from) {
                 Some(row) if wanted[row] && !self.sums => writer.row(row, abi, flags | WANTED, self.stacks.of_row(row as u16)),
                 Some(row) if wanted[row] => writer.plan(CallPlan::of_flags(flags | WANTED)),
                 None if self.wants_without_row(abi, nr) => writer.plan(CallPlan::of_flags(flags | WANTED).with(self.stacks.nameless)),
@@ -93,7 +90,9 @@ impl Settings {
             };
             writer.put_place(at, place);
         }
-        let other = writer.plan(if self.unknown { CallPlan::of_flags(WANTED).with(self.stacks.nameless) } else { CallPlan::of_flags(0) });
+        let entry = if self.entries.contains(None) { RECORDS_ENTRY } else { 0 };
+        let other =
+            writer.plan(if self.unknown { CallPlan::of_flags(WANTED | entry).with(self.stacks.nameless) } else { CallPlan::of_flags(0) });
         writer.put_place(Abi::ALL.len() * NR_COUNT, other);
         writer.finish()
     }
@@ -112,43 +111,6 @@ pub(super) struct Constants {
     pub plans: Vec<u8>,
     pub choices: Vec<u8>,
     pub links: Vec<u8>,
-}
-
-/// `struct plan`
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct CallPlan([u8; PLAN_BYTES]);
-
-impl CallPlan {
-    fn of_flags(flags: u16) -> CallPlan {
-        let mut plan = CallPlan([0; PLAN_BYTES]);
-        plan.0[..2].copy_from_slice(&flags.to_ne_bytes());
-        plan
-    }
-
-    fn new(flags: u16, capture: &Capture) -> CallPlan {
-        let opens = if capture.opens { OPENS | WORKS_AT_EXIT } else { 0 };
-        let works_at_exit = if capture.ops.iter().copied().any(Op::is_at_exit) { WORKS_AT_EXIT } else { 0 };
-        let mut plan = CallPlan::of_flags(flags | opens | works_at_exit);
-        (plan.0[2], plan.0[3]) = (capture.ops.len() as u8, capture.descriptors);
-        plan.0[7] = capture.indirect_fds as u8;
-        plan.0[15..18].copy_from_slice(&[capture.pids, capture.uids, capture.gids]);
-        for (place, op) in plan.0[OPS_AT..].chunks_exact_mut(OP_BYTES).zip(&capture.ops) {
-            place.copy_from_slice(&op.bytes());
-        }
-        plan
-    }
-
-    /// Sets the kinds of stacks that the call's records have.
-    fn with(mut self, kinds: Kinds) -> CallPlan {
-        (self.0[12], self.0[13], self.0[14]) = (kinds.first, kinds.last, kinds.usual);
-        self
-    }
-
-    fn choose(&mut self, chooser: u16, arg: u8, mask: u32) {
-        self.0[4..6].copy_from_slice(&chooser.to_ne_bytes());
-        self.0[6] = arg;
-        self.0[8..12].copy_from_slice(&mask.to_ne_bytes());
-    }
 }
 
 struct Writer {
@@ -212,8 +174,8 @@ impl Writer {
         let mut places = Vec::new();
         for variant in variants {
             let own = self.chosen(variant.signature(), variant.variants, of_signature);
-            // Most variants copy what their row copies, and need no plan of their own.
-            if own != plan {
+            // Most variants copy what their row copies, and need no plan. Those that compare fewer bits have none.
+            if own != plan && variant.mask == variants[0].mask {
                 let place = self.plan(own);
                 places.extend(variant.values.iter().map(|value| (*value as u32, place)));
             }
@@ -269,37 +231,18 @@ fn flags_of(row: &Syscall) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::call_plan::{OPENS, OPS_AT, WORKS_AT_EXIT};
     use super::super::links::{LINK_BYTES, LINKS_MAX};
     use super::*;
-    use crate::bpf::{Hooks, Stacks};
+    use crate::bpf::{Entries, Hooks};
 
     /// `CHOOSERS_MAX` of `plan.h`.
     const CHOOSERS_MAX: usize = 3;
 
     fn settings(calls: Vec<&'static Syscall>, unknown: bool) -> Settings {
-        Settings {
-            scope: TaskScope::Tasks,
-            hooks: Hooks::All,
-            seeds_max: 1,
-            attaches: false,
-            inherit: true,
-            ends: true,
-            signals: false,
-            pending_after: 5,
-            calls,
-            others: Vec::new(),
-            unknown,
-            string_limit: 32,
-            full: false,
-            struct_limit: 4096,
-            sums: false,
-            ended_tasks_bytes: 0,
-            failures: false,
-            min_duration: None,
-            stacks: Stacks::default(),
-            own_only: None,
-            filters: Vec::new(),
-        }
+        let (scope, hooks) = (TaskScope::Tasks, Hooks::All);
+        let given = Settings { scope, hooks, seeds_max: 1, inherit: true, ends: true, pending_after: 5, ..Settings::default() };
+        Settings { calls, unknown, string_limit: 32, struct_limit: 4096, ..given }
     }
 
     fn row(name: &str) -> &'static Syscall {
@@ -418,6 +361,23 @@ mod tests {
         assert!(slots < constants.choices.len() / 16 / 2, "{slots}");
         let links = constants.links.chunks_exact(LINK_BYTES).filter(|link| link.iter().any(|byte| *byte != 0)).count();
         assert!(links > 0 && links < LINKS_MAX, "{links}");
+    }
+
+    /// Plans of calls with and without a record of the entry differ, so there are most of them if some calls have one.
+    #[test]
+    fn plans_of_calls_some_of_which_record_their_entry_fit_into_the_constants() {
+        let entries = Entries { rows: (0..SYSCALLS.len() as u16).filter(|row| row % 2 == 0).collect(), nameless: false };
+        let constants = Settings { entries, ..settings(SYSCALLS.iter().collect(), true) }.constants();
+        assert_eq!(constants.plans.len(), PLANS_MAX * PLAN_BYTES);
+        let records_entry = |plan: &[u8]| u16::from_ne_bytes([plan[0], plan[1]]) & (RECORDS_ENTRY | WANTED) == RECORDS_ENTRY | WANTED;
+        let of = |row: usize| {
+            let nr = SYSCALLS[row].numbers[Abi::X86_64 as usize]? as usize;
+            let place = u16::from_ne_bytes([constants.places[nr * 2], constants.places[nr * 2 + 1]]);
+            Some(&constants.plans[usize::from(place) * PLAN_BYTES..][..PLAN_BYTES])
+        };
+        for (row, syscall) in SYSCALLS.iter().enumerate() {
+            assert!(of(row).is_none_or(|plan| records_entry(plan) == (row % 2 == 0)), "{}", syscall.name);
+        }
     }
 
     /// Counts the values of the choosers of all calls.

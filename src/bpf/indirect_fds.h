@@ -79,6 +79,15 @@ static __always_inline void add_polled_files(struct scratch *scratch)
 	}
 }
 
+/* Adds the file of the descriptor at the beginning of the memory that argument 1 points to. */
+static __always_inline void add_first_file(struct scratch *scratch)
+{
+	s32 fd;
+
+	if (!bpf_probe_read_user(&fd, sizeof(fd), (void *)scratch->call.args[1]))
+		add_file(scratch, fd, TAG(ARG_FILE | ARG_INSIDE | 1, WHEN_ENTRY));
+}
+
 /* Adds the files of descriptors that are not plain arguments, at entry. */
 __noinline int add_indirect_files(struct scratch *scratch, u32 indirect_fds)
 {
@@ -98,6 +107,9 @@ __noinline int add_indirect_files(struct scratch *scratch, u32 indirect_fds)
 		break;
 	case INDIRECT_FETCHED:
 		add_task_file(scratch, task_of_pidfd(walk, scratch->call.args[0]), 1);
+		break;
+	case INDIRECT_FIRST:
+		add_first_file(scratch);
 		break;
 	}
 	return 0;

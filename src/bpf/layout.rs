@@ -1,7 +1,7 @@
 //! Tests that the C structs and enums have the layout and values that the Rust code reads and writes, by the type
 //! information of the compiled object.
 
-use super::{aggregate, capture, encode, filter, filter_bytes, links, record};
+use super::{aggregate, call_plan, capture, filter, filter_bytes, links, record};
 use libbpf_rs::HasSize;
 use libbpf_rs::btf::{Btf, types};
 use rtrace_bpf_objects::PLAIN_LOADS;
@@ -44,8 +44,8 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
     let settings =
         [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
     let more = [("hooks", 28), ("failures", 32), ("user", 36), ("filters", 40), ("cpus", 44), ("min_duration", 48)];
-    let last = [("nested", 56), ("own_only", 60), ("group", 64), ("struct_limit", 68)];
-    assert_eq!(members("settings"), (72, named(&[&settings[..], &more, &last].concat())));
+    let last = [("nested", 56), ("own_only", 60), ("group", 64), ("struct_limit", 68), ("entries", 72), ("unused", 76)];
+    assert_eq!(members("settings"), (80, named(&[&settings[..], &more, &last].concat())));
     let test = [("what", 0), ("op", 1), ("width", 2), ("flags", 3), ("length", 4), ("with", 8)];
     assert_eq!(members("filter_test"), (filter::TEST_BYTES, named(&test)));
     assert_eq!(members("filter"), (filter_bytes::FILTER_BYTES, named(&[("count", 0), ("unused", 4), ("tests", 8)])));
@@ -65,7 +65,7 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
         ],
     ]
     .concat();
-    assert_eq!(members("plan"), (encode::PLAN_BYTES, named(&plan)));
+    assert_eq!(members("plan"), (call_plan::PLAN_BYTES, named(&plan)));
     let op = [("arg", 0), ("kind", 1), ("when", 2), ("count", 3), ("size", 4), ("room", 6), ("test", 7), ("test_arg", 8), ("link", 9)];
     let rest = [("links_count", 10), ("count_offset", 11), ("test_mask", 12), ("limit", 16)];
     assert_eq!(members("op"), (capture::OP_BYTES, named(&[&op[..], &rest].concat())));
@@ -99,7 +99,7 @@ const FILTER_OPS: [&str; 12] = [
     "FILTER_BEGINS_OTHERWISE",
 ];
 
-const OP_KINDS: [&str; 13] = [
+const OP_KINDS: [&str; 14] = [
     "OP_STRING",
     "OP_BYTES",
     "OP_BITS",
@@ -113,6 +113,7 @@ const OP_KINDS: [&str; 13] = [
     "OP_IOVEC",
     "OP_MSGHDR",
     "OP_MMSGHDR",
+    "OP_POINTERS",
 ];
 
 /// The enumerators of C and Rust must have the same values.
@@ -133,12 +134,16 @@ fn c_enums_have_the_values_that_rust_reads_and_writes() {
                 "HOW_STACK",
                 "HOW_SIGNAL_SENT",
                 "HOW_SIGNAL",
+                "HOW_ENTRY",
             ][..],
         ),
         ("piece_when", &["WHEN_ENTRY", "WHEN_EXIT", "WHEN_RETRY"]),
         ("piece_state", &["PIECE_WHOLE", "PIECE_CUT", "PIECE_FAULT"]),
         ("file_kind", &["FILE_ROOTED", "FILE_CUT", "FILE_PATHLESS", "FILE_SOCKET"]),
-        ("indirect_fds", &["INDIRECT_NONE", "INDIRECT_POLLED", "INDIRECT_COMPARED", "INDIRECT_COMPARED_ONE", "INDIRECT_FETCHED"]),
+        (
+            "indirect_fds",
+            &["INDIRECT_NONE", "INDIRECT_POLLED", "INDIRECT_COMPARED", "INDIRECT_COMPARED_ONE", "INDIRECT_FETCHED", "INDIRECT_FIRST"],
+        ),
         ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP", "SCOPE_USER"]),
         ("kernel_function", &["RDONLY_CAST", "TASK_FROM_PID", "TASK_FROM_VPID", "TASK_RELEASE"]),
         ("hooks", &["HOOKS_ALL", "HOOKS_OWN", "HOOKS_COMPAT"]),

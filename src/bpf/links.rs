@@ -134,7 +134,11 @@ fn link(member: &StructMember, members: &[StructMember], base: u32, abi: Abi, st
         bytes: number.bytes,
         count_bytes,
         count: if returned { COUNT_RETURN } else { COUNT_ONE },
-        when: if is_written { AT_EXIT } else { AT_ENTRY },
+        when: match member.flow {
+            Flow::In => AT_ENTRY,
+            Flow::Out => AT_EXIT,
+            Flow::InOut => AT_ENTRY | AT_EXIT,
+        },
         size,
         limit,
         test_mask: 0,

@@ -6,6 +6,8 @@
 mod account;
 pub mod aggregate;
 #[cfg(feature = "bpf")]
+mod call_plan;
+#[cfg(feature = "bpf")]
 mod capture;
 #[cfg(feature = "bpf")]
 mod choices;
@@ -47,5 +49,5 @@ mod programs;
 mod programs;
 
 pub use programs::{Programs, is_of_rtrace, may_be_interrupted};
-pub use settings::{Hooks, Mode, OwnEvents, Seed, Settings, TaskScope};
+pub use settings::{Entries, Hooks, Mode, OwnEvents, Seed, Settings, TaskScope};
 pub use stacks::Stacks;

@@ -249,6 +249,34 @@ __noinline int copy_mmsghdr(struct scratch *scratch, u64 address, u64 count, u32
 	return 0;
 }
 
+/* Copies the `size` bytes that pointer `i` in the piece at `start` points to; -1 if they cannot be read at entry. */
+__noinline int copy_target(struct scratch *scratch, u64 start, u32 i, u32 size, u32 tag)
+{
+	if (!scratch)
+		return 0;
+	return copy_inner(scratch, word_at(scratch, start, i, WORD_OF(tag)), size, size, WITHOUT_WORD(tag));
+}
+
+/* Copies an array of pointers, and the `size` bytes that each of them points to. */
+__noinline int copy_targets(struct scratch *scratch, u64 address, u64 count, u32 size, u32 tag)
+{
+	if (!scratch || !address || !count)
+		return 0;
+	u64 start = scratch->call.payload;
+
+	if (copy_array(scratch, address, &count, WORD_OF(tag), tag))
+		return -1;
+	if (start > START_MAX)
+		return 0;
+	for (u32 i = 0; i < ELEMENTS_MAX && i < count; i++) {
+		if (copy_target(scratch, start, i, size, tag)) {
+			scratch->call.payload = start;
+			return -1;
+		}
+	}
+	return 0;
+}
+
 /* Copies a pointer to `at`. Returns 1 if it is not null, 0 if it is, and -1 if it cannot be read (null in the copy). */
 __noinline int copy_pointer(struct scratch *scratch, u64 at, u64 address, u32 word)
 {

@@ -166,7 +166,7 @@ __noinline int copy_string(struct scratch *scratch, u64 address, u32 limit, u32 
 		last = 0;
 	describe(piece, address, read + (last != 0), read - 1, tag, last ? PIECE_CUT : PIECE_WHOLE);
 	scratch->call.payload = at + sizeof(struct piece) + ((read - 1 + 7) & ~7ULL);
-	if (last && limit > PIECE_MAX)
+	if (last && limit >= PIECE_MAX)
 		defer_copy(scratch, address + read - 1, 0, limit - (read - 1), tag, DEFERRED_STRING | DEFERRED_BEGUN);
 	return 0;
 }

@@ -21,7 +21,7 @@ enum abi { ABI_X86_64, ABI_I386, ABI_X32, ABI_AARCH64, ABI_COUNT };
  * Values of arguments that select a plan, in a hash table with open addressing: each value is in one of the first few
  * slots from the one that its hash selects.
  */
-#define CHOICES_BITS 13
+#define CHOICES_BITS 15
 #define CHOICES_MAX (1 << CHOICES_BITS)
 #define PROBES_MAX 8
 /* The maximum number of arguments that select a plan. They are looked up one after the other. */
@@ -86,6 +86,9 @@ struct settings {
 	u32 group;
 	/* The maximum number of bytes that are copied of netlink messages and of control messages. */
 	u32 struct_limit;
+	/* Some calls have a record of their entry. */
+	u32 entries;
+	u32 unused;
 };
 
 enum {
@@ -104,6 +107,8 @@ enum {
 	PLAN_WORKS_AT_EXIT = 128,
 	/* The call returns an int in the lower half of the register, and 0 in the upper half. */
 	PLAN_RETURNS_INT = 256,
+	/* The call's entry has a record of its own. */
+	PLAN_RECORDS_ENTRY = 512,
 };
 
 /* What is copied of the caller's memory. */
@@ -118,7 +123,10 @@ enum op_kind {
 	OP_NODES,
 	/* A mask of descriptors, of which the kernel reads only those for which the caller's table has room. */
 	OP_FILES,
-	/* `size` bytes followed by `count` more. At entry, only the `size` bytes if the call overwrites the rest. */
+	/*
+	 * `size` bytes followed by `count` more, or by `count` elements. At entry, only the `size` bytes if the call
+	 * overwrites the rest.
+	 */
 	OP_TAIL,
 	/* One byte for each page of `count` bytes. */
 	OP_PAGES,
@@ -138,6 +146,8 @@ enum op_kind {
 	OP_IOVEC,
 	OP_MSGHDR,
 	OP_MMSGHDR,
+	/* `count` pointers, and the `limit` bytes that each of them points to. */
+	OP_POINTERS,
 };
 
 /* The source of a count; smaller values are the index of an argument. */
@@ -183,11 +193,17 @@ struct op {
 	u8 count;
 	/* The size of an element, in bytes. */
 	u16 size;
-	/* The argument with the size of the buffer whose used part the return value counts; NO_ARG if there is none. */
+	/*
+	 * The argument with the size of the buffer whose used part the return value counts, or the count for which 0 in
+	 * memory stands; NO_ARG if there is none.
+	 */
 	u8 room;
 	u8 test;
 	u8 test_arg;
-	/* The index of the first link, and the number of links. */
+	/*
+	 * The index of the first link, and the number of links. For OP_TAIL: the bytes of the count in memory, and
+	 * those of an element.
+	 */
 	u8 link;
 	u8 links_count;
 	/* The offset of a count in the memory that an argument points to. */
@@ -211,6 +227,8 @@ enum indirect_fds {
 	INDIRECT_COMPARED_ONE,
 	/* Argument 1, of the process whose pidfd is argument 0 (pidfd_getfd). */
 	INDIRECT_FETCHED,
+	/* At the beginning of the memory that argument 1 points to. */
+	INDIRECT_FIRST,
 };
 
 struct plan {
@@ -409,6 +427,9 @@ __noinline u32 chosen(u32 place, u32 value)
 		const volatile struct choice *choice = &choices[(hash + i) & (CHOICES_MAX - 1)];
 		if (choice->key == key)
 			return choice->place;
+		/* A value is in the first slot that was free. */
+		if (!choice->key)
+			break;
 	}
 	return place;
 }

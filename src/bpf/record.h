@@ -30,6 +30,11 @@ enum how {
 	/* Not a call: a signal was sent, or is delivered to a task (signals.h). */
 	HOW_SIGNAL_SENT,
 	HOW_SIGNAL,
+	/*
+	 * A call at its entry, with what was copied there. Its record follows later. If `ret` is not 0, some memory
+	 * could not be read, and is read again when the call returns.
+	 */
+	HOW_ENTRY,
 };
 
 /* Flags of a record, in the upper half of `bits`. */

@@ -56,10 +56,13 @@ pub enum RecordKind {
     SignalSent,
     /// Not a call: a signal that is delivered to a task ([`super::signals`]).
     Signal,
+    /// A call at its entry, with the memory and files of that moment. The call's own record follows later. If
+    /// [`CallRecord::ret`] is not 0, some memory could not be read yet.
+    Entry,
 }
 
 /// In the order of `enum how`.
-const RECORD_KINDS: [RecordKind; 10] = [
+const RECORD_KINDS: [RecordKind; 11] = [
     RecordKind::Returned,
     RecordKind::Never,
     RecordKind::Unseen,
@@ -70,6 +73,7 @@ const RECORD_KINDS: [RecordKind; 10] = [
     RecordKind::Stack,
     RecordKind::SignalSent,
     RecordKind::Signal,
+    RecordKind::Entry,
 ];
 
 /// A record.

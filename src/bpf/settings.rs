@@ -61,6 +61,28 @@ pub struct OwnEvents {
     pub exit: u64,
 }
 
+/// The calls whose entries have records of their own, with the memory and files of that moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// The indices of their rows.
+    pub rows: Vec<u16>,
+    /// Whether calls without a row are among them.
+    pub nameless: bool,
+}
+
+impl Entries {
+    /// Returns whether there is any such call.
+    pub fn is_any(&self) -> bool {
+        self.nameless || !self.rows.is_empty()
+    }
+
+    /// Returns whether the entries of calls with this row have records; `None` stands for calls without a row.
+    #[cfg(feature = "bpf")]
+    pub(super) fn contains(&self, row: Option<u16>) -> bool {
+        row.map_or(self.nameless, |row| self.rows.contains(&row))
+    }
+}
+
 /// The settings. By default, nothing is traced.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -104,6 +126,8 @@ pub struct Settings {
     /// The user and group of the caller who was lent rtrace's privileges ([`crate::sys::file_capabilities`]): only the
     /// caller's own tasks are traced.
     pub own_only: Option<(u32, u32)>,
+    /// The calls whose entries have records of their own.
+    pub entries: Entries,
     /// Conditions on calls, by the index of the row and the ABI. Calls that certainly do not satisfy them are only
     /// counted.
     pub filters: Vec<(u16, Abi, Vec<Clause>)>,

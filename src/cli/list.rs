@@ -13,10 +13,11 @@ pub mod usdt;
 
 use super::ExitCode;
 use super::stdout;
+use crate::beauty::lookup::requests;
 use crate::beauty::row::{ConstantTable, Groups, Struct, StructLayout, Syscall, TableConstant};
 use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
 use crate::kernel::tracefs::{EventName, Tracefs, TracefsError};
-use crate::request::select::GROUPS;
+use crate::request::select::{GROUPS, REQUESTS};
 use crate::request::{AnswerFormat, Listing};
 use crate::say;
 use crate::text::{glob, near};
@@ -170,6 +171,9 @@ impl<'a> Finder<'a, '_> {
                 items.push(Item::Group { name, members });
             }
         }
+        if bare.is_none_or(|pattern| glob::matches(pattern.as_bytes(), REQUESTS.as_bytes())) {
+            items.push(Item::Group { name: REQUESTS, members: requests::names().collect() });
+        }
     }
 
     fn tables(&self, items: &mut Vec<Item<'a>>) {
@@ -207,7 +211,7 @@ impl<'a> Finder<'a, '_> {
     fn no_match(&self, what: Listing) -> String {
         let (noun, mut names): (_, Vec<String>) = match what {
             Listing::Syscalls => ("syscall", self.syscall_names()),
-            Listing::Groups => ("group", GROUPS.iter().map(|(name, _)| format!("%{name}")).collect()),
+            Listing::Groups => ("group", GROUPS.iter().map(|(name, _)| *name).chain([REQUESTS]).map(|name| format!("%{name}")).collect()),
             Listing::Tables => ("table, struct or constant", self.table_names()),
             Listing::Events => ("event", self.event_names()),
             Listing::Everything => {

@@ -1,5 +1,6 @@
 //! Processes one record after the other in time order: updates tasks, calls and descriptors, and emits events.
 
+mod call_events;
 mod call_pool;
 mod calls;
 mod cgroups;
@@ -11,6 +12,7 @@ mod paired;
 mod path_names;
 mod process_filter;
 mod reported;
+mod requests;
 mod samples;
 mod side_band;
 mod signals;
@@ -38,12 +40,14 @@ use crate::task::kernel_pids::KernelPids;
 use crate::task::maps::Maps;
 use crate::task::tasks::Slot;
 use crate::task::{ProcRead, Tasks};
+use call_events::CallEvents;
 use call_pool::CallPool;
 use cgroups::Cgroups;
 use command::Command;
 use path_names::UnnamedCalls;
 use process_filter::ProcessFilter;
 use reported::Reported;
+use requests::Requests;
 use signals::UnclaimedSignal;
 use stacks::Stacks;
 use stream_properties::StreamProperties;
@@ -87,6 +91,10 @@ pub struct Follower {
     /// Completed calls that wait for path names.
     unnamed_calls: UnnamedCalls,
     call_pool: CallPool,
+    /// The requests of io_uring in flight, if they are traced.
+    requests: Requests,
+    /// Tracepoints at the entry and exit of calls, which the user asked for as events.
+    call_events: CallEvents,
     now: Time,
     pub tasks: Tasks,
     pub ledger: Ledger,
@@ -126,6 +134,8 @@ impl Follower {
             stale_calls: Vec::new(),
             unnamed_calls: UnnamedCalls::default(),
             call_pool: CallPool::default(),
+            requests: Requests::new(session),
+            call_events: CallEvents::new(session),
             now: Time::default(),
             tasks: Tasks::default(),
             ledger: Ledger::new(session),
@@ -174,6 +184,7 @@ impl Follower {
         self.now = self.now.max(now);
         if let Some(after) = self.stream.pending_after {
             self.emit_pending(after, events);
+            self.emit_pending_requests(after, events);
         }
         self.settle(events);
         self.expire_unnamed(events);
@@ -198,6 +209,7 @@ impl Follower {
     /// Ends the stream: emits all held events, and the calls in flight.
     pub fn end(&mut self, events: &mut Vec<Event>) {
         self.emit_in_flight(events);
+        self.emit_requests_in_flight(events);
         self.emit_without_record(events);
         self.outbox.emit_all(events);
     }

@@ -6,6 +6,7 @@
 use crate::event::{Call, CallFile, Event, EventKind, FdPlace, File, Stack, TaskEnd, Time};
 use crate::task::fds::{Path, Ticket};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The longest time that an event waits, in nanoseconds of the stream's time.
 const WAIT_MAX: u64 = 1_000_000_000;
@@ -80,6 +81,16 @@ impl Outbox {
         }
     }
 
+    /// Stores the call at whose entry or exit the held event is.
+    pub fn set_call_of_event(&mut self, ticket: Ticket, of: Arc<Call>) {
+        let Some(held) = ticket.checked_sub(self.first).and_then(|at| self.held.get_mut(at as usize)) else { return };
+        let before = owned_bytes(&held.event);
+        if let EventKind::Tracepoint { call, .. } = &mut held.event.kind {
+            *call = Some(of);
+        }
+        self.bytes = (self.bytes + owned_bytes(&held.event)).saturating_sub(before);
+    }
+
     /// Stores how a task ended, in the held event of its end.
     pub fn set_task_end(&mut self, ticket: Ticket, end: TaskEnd, events: &mut Vec<Event>) {
         if let Some(EventKind::Exit(unknown)) = self.waiting(ticket) {
@@ -135,7 +146,7 @@ impl Outbox {
 fn owned_bytes(event: &Event) -> usize {
     match &event.kind {
         EventKind::Call(call) | EventKind::Pending(call) => call.payload.len() + call.stack.as_deref().map_or(0, Stack::bytes),
-        EventKind::Tracepoint { raw, .. } => raw.len(),
+        EventKind::Tracepoint { raw, call, .. } => raw.len() + call.as_ref().map_or(0, |call| call.payload.len()),
         _ => 0,
     }
 }

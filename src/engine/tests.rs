@@ -1,5 +1,6 @@
 //! Tests of the engine with real records from memory.
 
+mod call_events;
 mod calls;
 mod descriptors;
 mod fixture;
@@ -11,4 +12,5 @@ mod paired;
 mod path_names;
 mod random;
 mod replay;
+mod requests;
 mod tasks;

@@ -4,7 +4,8 @@ use super::{Abi, File, PidTranslation, Stack, Time};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Identifies a call within a session, because a thread is in one call at a time.
+/// Identifies a call within a session, because a thread is in one call at a time, and submits requests of io_uring one
+/// after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     /// The thread that made the call.

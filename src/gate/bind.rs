@@ -4,6 +4,7 @@
 //! machine. A stream that is read from a file can therefore be bound in the same way as one that was just armed.
 
 use super::{CallScope, Condition, Criteria, Paths, Settings, Switch, TaskEvents, TracepointScope};
+use crate::beauty::lookup::requests;
 use crate::beauty::special::Special;
 use crate::beauty::tables::SYSCALLS;
 use crate::event::{Abi, EventIndex};
@@ -42,11 +43,13 @@ pub fn bind(request: &Trace, selection: &Selection, stream: &Stream) -> anyhow::
     let switch_on = switch(what.switch_on.as_ref(), selection, stream)?;
     let switch_off = switch(what.switch_off.as_ref(), selection, stream)?;
     let (rows, nameless) = of_syscalls(selection, stream.abi, &mut filters);
+    let requests = of_requests(selection, stream.abi, &mut filters);
     filters.check()?;
     Ok(Settings {
         rows,
         nameless,
         others: selection.others.clone(),
+        requests,
         events,
         amounts: what.items.iter().map(|item| item.terms.nr).collect(),
         paths: Paths::new(&show.paths, stream.paths),
@@ -162,6 +165,12 @@ fn of_syscalls(selection: &Selection, nameless_abi: Abi, filters: &mut Filters) 
     });
     let nameless = selection.unknown.then(|| filters.criteria(&CallScope { abi: nameless_abi, row: None }, &[]));
     (rows, nameless)
+}
+
+/// Returns the criteria of requests of io_uring, by opcode.
+fn of_requests(selection: &Selection, abi: Abi, filters: &mut Filters) -> Vec<Option<Criteria>> {
+    let scope = CallScope { abi, row: Some(&requests::ROW) };
+    selection.requests.iter().map(|by| (!by.is_empty()).then(|| filters.criteria(&scope, by))).collect()
 }
 
 /// Returns the criteria of the events that are not calls, by their index.

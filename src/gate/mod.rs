@@ -13,9 +13,9 @@ pub use subject::{CallOperand, CallScope, CallSubject, TracepointScope, Tracepoi
 
 use crate::beauty::lookup;
 use crate::engine::view::View;
-use crate::event::{Abi, Call, Event, EventIndex, EventKind, ExitState, TaskEnd, Time};
+use crate::event::{Abi, Call, CallId, Event, EventIndex, EventKind, ExitState, TaskEnd, Time};
 use crate::request::filter::{Bound, Subject, Verdict};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 /// The criteria for showing events.
@@ -27,6 +27,8 @@ pub struct Settings {
     pub nameless: Option<Criteria>,
     /// Selected calls that have no row, by number.
     pub others: Vec<(Abi, u32)>,
+    /// Requests of io_uring by opcode ([`crate::beauty::lookup::requests`]); empty if none is selected.
+    pub requests: Vec<Option<Criteria>>,
     /// By event index; `None` if the event is not shown.
     pub events: Vec<Option<Criteria>>,
     /// `nr=N` of the items of `-e`, by item index.
@@ -123,8 +125,8 @@ pub struct Gate {
     on: bool,
     /// The criteria of calls that are shown unconditionally.
     unconditional: Criteria,
-    /// Calls that were shown in flight and have not ended: the entry's time, by thread.
-    in_flight: FxHashMap<i32, Time>,
+    /// Calls that were shown in flight and have not ended. A thread can have several requests of io_uring.
+    in_flight: FxHashSet<CallId>,
     account: Account,
 }
 
@@ -162,7 +164,7 @@ impl Gate {
             unconditional: Criteria::default(),
             passed_by_item: vec![0; settings.amounts.len()],
             on,
-            in_flight: FxHashMap::default(),
+            in_flight: FxHashSet::default(),
             shown_processes: FxHashSet::default(),
             settings,
             account: Account::default(),
@@ -191,7 +193,7 @@ impl Gate {
         if let EventKind::Call(call) = &mut event.kind
             && call.shown_pending
         {
-            call.shown_pending = self.in_flight.remove(&call.id.tid) == Some(call.id.start);
+            call.shown_pending = self.in_flight.remove(&call.id);
         }
         let event = &*event;
         let switches = self.switch(event);
@@ -205,7 +207,7 @@ impl Gate {
         }
         *(if shown { &mut self.account.calls_shown } else { &mut self.account.calls_held_back }) += calls;
         if let (EventKind::Pending(call), true) = (&event.kind, shown) {
-            self.in_flight.insert(call.id.tid, call.id.start);
+            self.in_flight.insert(call.id);
         }
         self.account.signals_shown += u64::from(shown && matches!(event.kind, EventKind::Signal(_)));
         if shown && is_requested(event, view) {
@@ -315,7 +317,10 @@ impl Gate {
         match lookup::index(call.abi, call.nr) {
             Some(row) => self.settings.rows[call.abi as usize].get(usize::from(row))?.as_ref(),
             None if self.settings.names_other(call.abi, call.nr) => Some(&self.unconditional),
-            None => self.settings.nameless.as_ref(),
+            None => match lookup::requests::opcode(call.nr) {
+                Some(opcode) => self.settings.requests.get(usize::from(opcode))?.as_ref(),
+                None => self.settings.nameless.as_ref(),
+            },
         }
     }
 

@@ -279,7 +279,7 @@ fn number_of(value: &Value<'_>) -> Operand<'static> {
         Value::Int(number) => (*number).into(),
         Value::Uint(number) | Value::Hex(number) | Value::Octal(number) | Value::Address(number) | Value::Code(number) => (*number).into(),
         Value::Flags { bits, .. } => (*bits).into(),
-        Value::Symbol { value, .. } => (*value).into(),
+        Value::Symbol { value, .. } | Value::Macro { value, .. } => (*value).into(),
         Value::Fd { fd, .. } | Value::DirFd { fd, .. } => (*fd).into(),
         Value::Pid { pid, .. } => (*pid).into(),
         Value::Id { id, .. } => (*id).into(),

@@ -1,12 +1,14 @@
 //! Makes the [`Plan`] of a request on the running kernel.
 
 use super::by_instance::InstanceEvents;
+use super::event_calls::CallsOfEvents;
 use super::events::{EventAdder, Needs, Tracepoint};
 use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
 use super::names_at_exit::AtExit;
 use super::{
-    Buffers, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, items, objects, path_names, paths, sums, target,
+    Buffers, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, items, objects, path_names, paths, requests,
+    sums, target,
 };
 use crate::beauty::row::Syscall;
 use crate::beauty::special::Special;
@@ -42,25 +44,27 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = made.notes.clone();
-    let (targets, compat) = target::find(&request.target, engine == Engine::Bpf && !selection.is_empty())?;
+    let of_events = if engine == Engine::Bpf { CallsOfEvents::new(request, &selection) } else { CallsOfEvents::default() };
+    let by_bpf = engine == Engine::Bpf && (!selection.is_empty() || of_events.is_any());
+    let (targets, compat) = target::find(&request.target, by_bpf)?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
     notes.extend(of_this_namespace(&targets));
     let shown_signals = gate::signals(request, &selection, targets.scope());
-    let signals = shown_signals != TaskEvents::None;
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
     let maps = what.faults.is_some() || graphs::any(request) || made.events().iter().any(RunEvent::returns_in_a_program);
     let mut events = vec![side_band(maps, inherit)];
-    let shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
+    let mut shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();
     let object = request.show.summary_object.as_ref();
     objects::check(object, &shown, selection.unknown)?;
     let fd_paths = what.fd_paths || object.is_some_and(SummaryObject::requires_descriptors);
-    let by_bpf = engine == Engine::Bpf && !selection.is_empty();
+    of_events.add_to(&mut shown);
     let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
     let kernel_frames = !by_bpf && graphs.has_kernel_frames();
     let facts = MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames };
-    let mut mechanism = mechanism::choose(&armed, selection.unknown, facts);
-    let decided = PlanInputs { request, selection: &selection, targets: &targets, graphs: &graphs, inherit, shown_signals };
+    let mut mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
+    let decided =
+        PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };
     let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
     let path_names = if by_bpf { None } else { decided.path_names(&shown, own_events, tracefs)? };
     let mut hooks = Hooks::All;
@@ -96,7 +100,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         mechanism,
         bpf,
         pending_after: Some(PENDING_AFTER),
-        signals,
+        signals: shown_signals != TaskEvents::None,
         cgroups,
         // Sharing of pid namespaces is derived from the same calls as sharing of descriptors.
         namespaces_complete: fds.is_ok() && is_armed(Special::Unshare) && is_armed(Special::Setns),
@@ -109,6 +113,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         names: names(&selection, &what.items),
         delay: what.delay,
         excluded: excluded(request),
+        event_calls: of_events.calls,
         remarks: selection.notices.clone(),
         notes,
         selection,
@@ -154,6 +159,7 @@ fn without_stacks(events: &[PlannedEvent], general: &Graphs) -> impl Iterator<It
 struct PlanInputs<'a> {
     request: &'a Trace,
     selection: &'a Selection,
+    of_events: &'a CallsOfEvents,
     targets: &'a Targets,
     graphs: &'a CallGraphs,
     inherit: bool,
@@ -238,6 +244,9 @@ impl PlanInputs<'_> {
             add.tracepoint(Tracepoint::helper("sched", "sched_stat_runtime", Role::StatRuntime))?;
         }
         items::outputs(add, &what.items, outputs);
+        if self.selection.has_requests() {
+            requests::add(add)?;
+        }
         Ok(())
     }
 
@@ -265,7 +274,9 @@ impl PlanInputs<'_> {
 
     /// Returns the settings of the BPF programs for tracing these calls.
     fn bpf(&self, hooks: Hooks, calls: Vec<&'static Syscall>, buffers: &Buffers, notes: &mut Vec<String>) -> anyhow::Result<bpf::Settings> {
-        let (what, show, in_kernel) = (&self.request.what, &self.request.show, !self.is_switched());
+        let (what, show) = (&self.request.what, &self.request.show);
+        // Events need calls that are not shown themselves.
+        let in_kernel = !self.is_switched() && !self.of_events.is_any();
         let stacks = self.graphs.of_bpf();
         if stacks.is_over() {
             return Err(anyhow!(
@@ -285,8 +296,9 @@ impl PlanInputs<'_> {
             own_only: file_capabilities::caller(),
             pending_after: PENDING_AFTER as u32,
             calls,
-            others: self.selection.others.clone(),
-            unknown: self.selection.unknown,
+            others: self.selection.others.iter().chain(&self.of_events.calls.recorded.others).copied().collect(),
+            unknown: self.selection.unknown || self.of_events.calls.recorded.nameless,
+            entries: self.of_events.entries.clone(),
             string_limit: show.string_limit,
             full: show.full || show.style == Style::Json,
             struct_limit: show.struct_limit,
@@ -304,11 +316,11 @@ impl PlanInputs<'_> {
     }
 }
 
-/// Returns the names that the user gave to syscalls, by the index of their row. The first item with a name that selects
+/// Returns the names that the user gave to syscalls, by the name of their row. The first item with a name that selects
 /// the syscall counts.
-fn names(selection: &Selection, items: &[Item]) -> Vec<(u16, String)> {
+fn names(selection: &Selection, items: &[Item]) -> Vec<(String, String)> {
     let name = |selected_by: &[u16]| selected_by.iter().find_map(|at| items.get(usize::from(*at))?.terms.name.clone());
-    selection.items.iter().enumerate().filter_map(|(row, by)| Some((row as u16, name(by)?))).collect()
+    SYSCALLS.iter().zip(&selection.items).filter_map(|(row, by)| Some((row.name.to_owned(), name(by)?))).collect()
 }
 
 /// Returns how many tasks and processes may be written to the map `seeds` of the BPF programs.

@@ -202,10 +202,8 @@ impl EventAdder<'_> {
             let (enter, exit) = (format!("sys_enter_{}", syscall.event), format!("sys_exit_{}", syscall.event));
             let shown = selection.rows.get(usize::from(row)).copied().unwrap_or_default();
             let added = self
-                .tracepoint(self.end_of(syscall, shown, Tracepoint::helper("syscalls", &enter, Role::Enter { syscall: row })))
-                .and_then(|_| {
-                    self.tracepoint(self.end_of(syscall, shown, Tracepoint::helper("syscalls", &exit, Role::Exit { syscall: row })))
-                });
+                .tracepoint(self.end_of(syscall, shown, Tracepoint::helper("syscalls", &enter, Role::Enter)))
+                .and_then(|_| self.tracepoint(self.end_of(syscall, shown, Tracepoint::helper("syscalls", &exit, Role::Exit))));
             if added.is_err() && shown {
                 notes.push(format!("this kernel has no events for {}: it cannot be traced", syscall.name));
             }
@@ -219,7 +217,7 @@ impl EventAdder<'_> {
 
     /// Completes the event of a syscall's entry or exit: whether it is shown, and whether it records stacks.
     fn end_of<'a>(&self, syscall: &Syscall, shown: bool, point: Tracepoint<'a>) -> Tracepoint<'a> {
-        let exit = matches!(point.role, Role::Exit { .. });
+        let exit = point.role == Role::Exit;
         Tracepoint { shown, graph: self.graphs.at(syscall, exit), ..point }
     }
 
@@ -227,8 +225,8 @@ impl EventAdder<'_> {
     /// descriptors.
     pub fn helpers(&mut self, needs: Needs) {
         if needs.ends && !needs.exits_seen {
-            for (syscall, row) in (0..).zip(SYSCALLS).filter(|(_, row)| matches!(row.does, Special::Exit | Special::ExitGroup)) {
-                self.optional(Tracepoint::helper("syscalls", &format!("sys_enter_{}", row.name), Role::Enter { syscall }));
+            for row in SYSCALLS.iter().filter(|row| matches!(row.does, Special::Exit | Special::ExitGroup)) {
+                self.optional(Tracepoint::helper("syscalls", &format!("sys_enter_{}", row.name), Role::Enter));
             }
         }
         if needs.ends || needs.signals {

@@ -141,7 +141,7 @@ fn number_in_memory(row: &Syscall, abi: Abi, at: usize, steps: &[Step]) -> Optio
         Flow::Out if arg.written == Outcomes::SUCCEEDED => true,
         _ => return None,
     };
-    let place = access::place(of, steps, abi).filter(|place| is_fixed && place.offset < OFFSET_MAX)?;
+    let place = access::target(&arg.kind, steps, abi)?.place.filter(|place| is_fixed && place.offset < OFFSET_MAX)?;
     Some(Subject::Memory { register: signature.word(at, abi)?.register, place, is_written })
 }
 

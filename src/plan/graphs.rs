@@ -2,6 +2,7 @@
 
 use crate::beauty::lookup;
 use crate::beauty::row::Syscall;
+use crate::beauty::tables::SYSCALLS;
 use crate::bpf::Stacks;
 use crate::request::select::Selection;
 use crate::request::{Graphs, Item, Trace};
@@ -123,6 +124,6 @@ pub fn any(request: &Trace) -> bool {
 /// Returns how many frames are shown of the calls that the items select.
 pub fn frames_max(selection: &Selection, items: &[Item], general: &Graphs) -> FramesMax {
     let most = |selected_by: &[u16]| selected_by.iter().filter_map(|at| items.get(usize::from(*at))?.terms.max_stack).max();
-    let rows = selection.items.iter().enumerate().filter_map(|(row, by)| Some((row as u16, most(by)?)));
-    FramesMax { general: general.max, rows: rows.collect() }
+    let calls = SYSCALLS.iter().zip(&selection.items).filter_map(|(row, by)| Some((row.name.to_owned(), most(by)?)));
+    FramesMax { general: general.max, calls: calls.collect() }
 }

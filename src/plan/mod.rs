@@ -10,6 +10,7 @@ mod build;
 mod by_device;
 mod by_instance;
 mod command;
+mod event_calls;
 mod events;
 mod explain;
 mod fds;
@@ -24,6 +25,7 @@ pub mod own_only;
 mod path_name_events;
 mod path_names;
 mod paths;
+mod requests;
 pub(crate) mod sums;
 mod target;
 
@@ -32,7 +34,7 @@ pub use build::build;
 pub use by_device::probes;
 pub use command::program;
 pub use mechanism::{Mechanism, without};
-pub use names_at_exit::{AtExit, Trigger};
+pub use names_at_exit::AtExit;
 pub use path_name_events::PathNameEvents;
 pub use path_names::{PathNameSource, PathNames, has_vfs_getname};
 pub use paths::unknown_paths;
@@ -43,7 +45,7 @@ use crate::gate;
 use crate::kernel::output_readers::OutputReader;
 use crate::request::Trace;
 use crate::request::select::Selection;
-use crate::session::{self, EventSpec, FramesMax, Role, Session, Targets};
+use crate::session::{self, EventCalls, EventSpec, FramesMax, Role, Session, Targets};
 use crate::sys::perf::{Counts, StackFields};
 
 /// The plan of a trace: which events are armed, for which tasks.
@@ -70,6 +72,8 @@ pub struct Plan {
     pub cgroups: bool,
     /// The syscalls that the request selects.
     pub selection: Selection,
+    /// The calls that are recorded to complete tracepoints at their entry and exit.
+    pub event_calls: EventCalls,
     /// `Ok` if every call that may change a descriptor table is traced, otherwise the reason why not.
     pub fds: Result<(), &'static str>,
     /// Whether every call that may select another pid namespace for new tasks is traced.
@@ -78,8 +82,8 @@ pub struct Plan {
     pub path_names: Option<PathNames>,
     /// Whether the mappings of processes are followed; page faults and stacks need them.
     pub maps: bool,
-    /// The names that the user gave to syscalls (`name=`), by the index of their row.
-    pub names: Vec<(u16, String)>,
+    /// The names that the user gave to syscalls (`name=`), by the name of their row.
+    pub names: Vec<(String, String)>,
     /// The paths of `--path`, as this machine names them.
     pub paths: Vec<session::PathNames>,
     /// The maximum number of frames of a stack, in general and for single syscalls.
@@ -154,6 +158,11 @@ impl Plan {
             Some(row) => self.selection.rows.get(usize::from(row)).copied().unwrap_or_default(),
             None => self.selection.unknown || self.selection.others.iter().any(|(of, number)| *of == abi && i64::from(*number) == nr),
         }
+    }
+
+    /// The names of the requests of io_uring that the events have and the request does not select.
+    pub fn other_requests(&self) -> Vec<String> {
+        requests::others(&self.selection)
     }
 
     /// Whether the output of the user's BPF programs is also wanted from the tasks that the traced tasks create.

@@ -18,6 +18,7 @@ use crate::kernel::tracefs::{EventName, Tracefs};
 use crate::probe::grammar::{self, Line, Probe};
 use crate::probe::owner::Owner;
 use anyhow::{anyhow, bail};
+use std::fmt;
 
 /// The subsystem of the events of single syscalls.
 const SYSCALLS: &str = "syscalls";
@@ -56,11 +57,54 @@ struct PathArguments {
     if_failed: bool,
 }
 
-/// A trigger of an event.
+/// A trigger of an event: a histogram by thread. Its text is the line that the event's file `trigger` takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
+    /// The event that hits.
     pub event: EventName,
-    pub line: String,
+    /// What a hit does.
+    action: Action,
+    /// The number of threads that the histogram holds.
+    threads: usize,
+    /// The threads whose hits count; empty for all.
+    only: Vec<i32>,
+    /// Whether only hits with a negative return value count.
+    if_failed: bool,
+}
+
+/// What a hit of an event with a histogram does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Action {
+    /// It keeps these fields as the thread's variables `path0`, `path1`...
+    Keep { fields: Vec<String> },
+    /// It writes an event for each variable that the histogram of another event keeps for the thread.
+    Write { kept_by: EventName, variables: usize, event: String },
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("hist:keys=common_pid")?;
+        match &self.action {
+            Action::Keep { fields } => {
+                for (n, field) in fields.iter().enumerate() {
+                    write!(f, "{}path{n}={field}", if n == 0 { ':' } else { ',' })?;
+                }
+            }
+            Action::Write { kept_by: EventName { subsystem, name }, variables, event } => {
+                for n in 0..*variables {
+                    write!(f, ":onmatch({subsystem}.{name}).trace({event},$path{n})")?;
+                }
+            }
+        }
+        write!(f, ":size={}", self.threads)?;
+        let only = self.only.iter().map(|tid| format!("common_pid == {tid}")).collect::<Vec<_>>().join(" || ");
+        match (only.is_empty(), self.if_failed) {
+            (true, false) => Ok(()),
+            (true, true) => f.write_str(" if ret < 0"),
+            (false, false) => write!(f, " if ({only})"),
+            (false, true) => write!(f, " if ({only}) && ret < 0"),
+        }
+    }
 }
 
 /// A call and the fields of its entry event that hold paths.
@@ -168,24 +212,19 @@ fn field(format: &Format, arg: usize) -> Option<String> {
 }
 
 fn triggers(calls: &[CallPaths], synthetic: &str, only: Option<&[i32]>) -> Vec<Trigger> {
-    let room = (THREADS_OF_ALL / (TRIGGERS_OF_CALL * calls.len().max(1))).clamp(THREADS_MIN, THREADS_MAX);
-    let only = only.filter(|tids| (1..=ONLY_MAX).contains(&tids.len()));
-    let filter_of = |tids: &[i32]| tids.iter().map(|tid| format!("common_pid == {tid}")).collect::<Vec<_>>().join(" || ");
-    let filter_of = only.map(|tids| format!("({})", filter_of(tids)));
-    let trigger = |end: &str, call: &str, what: &str, if_failed: bool| {
-        let filter: Vec<&str> = filter_of.as_deref().into_iter().chain(if_failed.then_some("ret < 0")).collect();
-        let filter = if filter.is_empty() { String::new() } else { format!(" if {}", filter.join(" && ")) };
-        Trigger {
-            event: EventName { subsystem: SYSCALLS.to_owned(), name: format!("sys_{end}_{call}") },
-            line: format!("hist:keys=common_pid:{what}:size={room}{filter}"),
-        }
-    };
+    let threads = (THREADS_OF_ALL / (TRIGGERS_OF_CALL * calls.len().max(1))).clamp(THREADS_MIN, THREADS_MAX);
+    let only = only.filter(|tids| tids.len() <= ONLY_MAX).unwrap_or_default();
     let of_call = |CallPaths { call, fields, if_failed }: &CallPaths| {
-        let numbered = || fields.iter().enumerate();
-        let kept: Vec<String> = numbered().map(|(n, field)| format!("path{n}={field}")).collect();
-        let traced = numbered().map(|(n, _)| format!("onmatch({SYSCALLS}.sys_enter_{call}).trace({synthetic},$path{n})"));
-        let traced: Vec<String> = traced.collect();
-        [trigger("enter", call, &kept.join(","), false), trigger("exit", call, &traced.join(":"), *if_failed)]
+        let [enter, exit] = ["enter", "exit"].map(|end| EventName { subsystem: SYSCALLS.to_owned(), name: format!("sys_{end}_{call}") });
+        let keep = Action::Keep { fields: fields.clone() };
+        let write = Action::Write { kept_by: enter.clone(), variables: fields.len(), event: synthetic.to_owned() };
+        [(enter, keep, false), (exit, write, *if_failed)].map(|(event, action, if_failed)| Trigger {
+            event,
+            action,
+            threads,
+            only: only.to_vec(),
+            if_failed,
+        })
     };
     calls.iter().flat_map(of_call).collect()
 }
@@ -205,7 +244,7 @@ mod tests {
             CallPaths { call: "openat", fields: vec!["filename".into()], if_failed: false },
             CallPaths { call: "rename", fields: vec!["oldname".into(), "newname".into()], if_failed: false },
         ];
-        let lines: Vec<String> = triggers(&calls, "rtrace_1_2__x", None).iter().map(|t| format!("{} {}", t.event, t.line)).collect();
+        let lines: Vec<String> = triggers(&calls, "rtrace_1_2__x", None).iter().map(|t| format!("{} {t}", t.event)).collect();
         assert_eq!(
             lines,
             [
@@ -221,7 +260,7 @@ mod tests {
     #[test]
     fn filters_name_few_threads_and_many_calls_get_small_histograms() {
         let calls = vec![CallPaths { call: "execve", fields: vec!["filename".into()], if_failed: true }; 60];
-        let lines = |only: Option<&[i32]>| triggers(&calls, "x", only).into_iter().map(|trigger| trigger.line).take(2).collect::<Vec<_>>();
+        let lines = |only: Option<&[i32]>| triggers(&calls, "x", only).iter().map(Trigger::to_string).take(2).collect::<Vec<_>>();
         let two = lines(Some(&[7, 8]));
         assert_eq!(two[0], "hist:keys=common_pid:path0=filename:size=2048 if (common_pid == 7 || common_pid == 8)");
         assert!(two[1].ends_with(".trace(x,$path0):size=2048 if (common_pid == 7 || common_pid == 8) && ret < 0"), "{}", two[1]);

@@ -51,6 +51,7 @@ pub(crate) fn root_only(request: &Trace) -> impl Iterator<Item = (bool, &'static
         (matches!(who, Some(TaskSelection::User(_))), "-u shows all tasks of a user, also those with more rights"),
         (matches!(who, Some(TaskSelection::Cgroup(_))), "-G shows what all users' programs do in a cgroup"),
         (matches!(who, Some(TaskSelection::Container(_))), "--container shows what all users' programs do in a container"),
+        (any(|one| matches!(one, Selector::Request(_))), "requests of io_uring are recorded whichever user's program submits them"),
         (any(|one| matches!(one, Selector::Probe(_))), "--probe changes the kernel for all users"),
         (any(|one| matches!(one, Selector::Object(_))), "BPF programs of -e see the memory of all programs and of the kernel"),
         (any(|one| matches!(one, Selector::Event { .. })), "events other than syscalls show other users' programs and the kernel's memory"),

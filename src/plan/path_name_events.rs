@@ -88,7 +88,7 @@ impl PathNameEvent {
 
 /// Removes the kernel's copies of strings from the format of a call's entry.
 fn without_copied_strings(event: &mut PlannedEvent) {
-    let Some(format) = event.spec.format.as_mut().filter(|_| matches!(event.spec.role, Role::Enter { .. })) else { return };
+    let Some(format) = event.spec.format.as_mut().filter(|_| event.spec.role == Role::Enter) else { return };
     let strings: Vec<String> = format.user_copies().into_iter().filter(|copy| copy.is_text).map(|copy| copy.field.name).collect();
     format.fields.retain(|field| !strings.contains(&field.name));
 }

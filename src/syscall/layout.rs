@@ -3,6 +3,7 @@
 //!
 //! Records may come from a file: a field outside a record reads as zero or as absent, and never panics.
 
+use super::requests::{CanceledLayout, CompletedLayout, SubmittedLayout};
 use crate::event::{Call, Piece, PieceState, PieceTime};
 use crate::kernel::format::{FieldPlace, Format, FormatField};
 use crate::session::{EventSpec, Role, Session};
@@ -26,6 +27,9 @@ pub enum Layout {
     TaskExit,
     CgroupMove(CgroupMoveLayout),
     PathName(PathNameLayout),
+    Submitted(SubmittedLayout),
+    Completed(CompletedLayout),
+    Canceled(CanceledLayout),
     Fault {
         major: bool,
     },
@@ -165,24 +169,10 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
     let none = Format::default();
     let format = spec.format.as_ref().unwrap_or(&none);
     match spec.role {
-        Role::RawEnter => {
-            let args = format.fields.iter().find(|f| f.name == "args").map_or(16, |f| f.offset as u16);
-            Layout::Enter(EnterLayout {
-                nr: field(format, "id"),
-                args,
-                count: 6,
-                single: false,
-                shown: spec.shown,
-                copies: SmallVec::new(),
-            })
-        }
-        Role::RawExit => {
-            Layout::Exit(ExitLayout { nr: field(format, "id"), ret: field(format, "ret"), covers_all: true, shown: spec.shown })
-        }
-        Role::Enter { .. } => Layout::Enter(EnterLayout::single(format, spec.shown, copied_bytes)),
-        Role::Exit { .. } => {
-            Layout::Exit(ExitLayout { nr: field(format, "__syscall_nr"), ret: field(format, "ret"), covers_all: false, shown: spec.shown })
-        }
+        Role::RawEnter => Layout::Enter(EnterLayout::of_all(format, spec.shown)),
+        Role::RawExit => Layout::Exit(ExitLayout::of_all(format, spec.shown)),
+        Role::Enter => Layout::Enter(EnterLayout::single(format, spec.shown, copied_bytes)),
+        Role::Exit => Layout::Exit(ExitLayout::single(format, spec.shown)),
         Role::ProcessExec => Layout::Exec(ExecLayout { filename: field(format, "filename"), old_pid: field(format, "old_pid") }),
         Role::NewTask => {
             Layout::NewTask(NewTaskLayout { pid: field(format, "pid"), comm: field(format, "comm"), flags: field(format, "clone_flags") })
@@ -201,6 +191,9 @@ fn layout(spec: &EventSpec, copied_bytes: u32) -> Layout {
             pid: field(format, "pid"),
             path: field(format, "dst_path"),
         }),
+        Role::RequestSubmitted => Layout::Submitted(SubmittedLayout::new(format)),
+        Role::RequestCompleted => Layout::Completed(CompletedLayout::new(format)),
+        Role::RequestCanceled => Layout::Canceled(CanceledLayout::new(format)),
         Role::PathName => Layout::PathName(PathNameLayout::new(format, spec.is_by_instance())),
         Role::FaultMajor => Layout::Fault { major: true },
         Role::FaultMinor => Layout::Fault { major: false },
@@ -225,7 +218,7 @@ fn entered(spec: &EventSpec, format: &Format) -> Field {
     }
 }
 
-fn field(format: &Format, name: &str) -> Field {
+pub(super) fn field(format: &Format, name: &str) -> Field {
     let found = format.fields.iter().find(|f| f.name == name);
     found.map_or(Field::default(), |f| Field { offset: f.offset.min(u32::from(u16::MAX)) as u16, size: f.size.min(64) as u8 })
 }
@@ -243,6 +236,7 @@ impl Field {
             8 => self.load::<8>(raw).map_or(0, i64::from_le_bytes),
             4 => self.load::<4>(raw).map_or(0, |b| i64::from(i32::from_le_bytes(b))),
             2 => self.load::<2>(raw).map_or(0, |b| i64::from(i16::from_le_bytes(b))),
+            1 => self.load::<1>(raw).map_or(0, |b| i64::from(i8::from_le_bytes(b))),
             _ => 0,
         }
     }
@@ -273,8 +267,27 @@ impl Field {
     }
 }
 
+impl ExitLayout {
+    /// Returns the layout of `raw_syscalls:sys_exit`.
+    pub fn of_all(format: &Format, shown: bool) -> ExitLayout {
+        ExitLayout { nr: field(format, "id"), ret: field(format, "ret"), covers_all: true, shown }
+    }
+
+    /// Returns the layout of `syscalls:sys_exit_X`.
+    pub fn single(format: &Format, shown: bool) -> ExitLayout {
+        ExitLayout { nr: field(format, "__syscall_nr"), ret: field(format, "ret"), covers_all: false, shown }
+    }
+}
+
 impl EnterLayout {
-    fn single(format: &Format, shown: bool, copied_bytes: u32) -> EnterLayout {
+    /// Returns the layout of `raw_syscalls:sys_enter`.
+    pub fn of_all(format: &Format, shown: bool) -> EnterLayout {
+        let args = format.fields.iter().find(|f| f.name == "args").map_or(16, |f| f.offset as u16);
+        EnterLayout { nr: field(format, "id"), args, count: 6, single: false, shown, copies: SmallVec::new() }
+    }
+
+    /// Returns the layout of `syscalls:sys_enter_X`.
+    pub fn single(format: &Format, shown: bool, copied_bytes: u32) -> EnterLayout {
         let nr = format.fields.iter().position(|f| f.name == "__syscall_nr");
         let after = nr.map_or(&[][..], |nr| &format.fields[nr + 1..]);
         let args: Vec<&FormatField> = after.iter().filter(|f| f.place == FieldPlace::Here).take(6).collect();

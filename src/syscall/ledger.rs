@@ -62,13 +62,17 @@ pub struct Ledger {
     pub duplicates: u64,
     /// Records of excluded tasks.
     pub excluded: u64,
+    /// Records of calls that only complete events.
+    pub of_events: u64,
+    /// Records of requests of io_uring that the user did not ask for.
+    pub not_asked: u64,
     /// Records that arrived after the stream had passed their time.
     pub late: u64,
     /// Records that could not be parsed.
     pub unreadable: u64,
     /// Hits that the kernel counted, but neither wrote nor counted as lost.
     pub unwritten: u64,
-    /// Entries among `set_up`, `duplicates` and `excluded`.
+    /// Entries among `set_up`, `duplicates`, `excluded`, `of_events` and `not_asked`.
     entries_left_out: u64,
 }
 
@@ -100,6 +104,10 @@ pub enum LeftOut {
     Duplicate,
     /// It is of a task that the trace excludes.
     Excluded,
+    /// It is of a call that only completes events ([`crate::session::EventCalls`]).
+    OfEvent,
+    /// It is of a request of io_uring that the user did not ask for ([`Session::other_requests`]).
+    NotAsked,
 }
 
 /// The final counts of calls.
@@ -124,7 +132,10 @@ impl CallsAccount {
 impl Ledger {
     /// Returns a ledger with an empty account for each event of the session.
     pub fn new(session: &Session) -> Ledger {
-        let begins_wanted = |spec: &EventSpec| spec.shown && matches!(spec.role, Role::RawEnter | Role::Enter { .. } | Role::BpfCall);
+        // Calls that the BPF programs record only to complete events are not calls that the user asked for.
+        let calls = &session.event_calls;
+        let by_bpf = calls.recorded.is_empty() || !calls.shown.is_empty();
+        let begins_wanted = |spec: &EventSpec| spec.shown && begins_calls(spec.role) && (spec.role != Role::BpfCall || by_bpf);
         let account = |spec: &EventSpec| EventAccount {
             entries: begins_wanted(spec),
             is_uncounted: spec.role == Role::Output,
@@ -184,6 +195,8 @@ impl Ledger {
             LeftOut::SetUp => self.set_up += 1,
             LeftOut::Duplicate => self.duplicates += 1,
             LeftOut::Excluded => self.excluded += 1,
+            LeftOut::OfEvent => self.of_events += 1,
+            LeftOut::NotAsked => self.not_asked += 1,
         }
     }
 
@@ -225,6 +238,11 @@ impl Ledger {
         account.lost = account.lost.saturating_sub(lost_entries + self.known_in_flight);
         Some(account)
     }
+}
+
+/// Returns whether the records of an event begin calls, or requests that are shown as calls.
+fn begins_calls(role: Role) -> bool {
+    matches!(role, Role::RawEnter | Role::Enter | Role::BpfCall | Role::RequestSubmitted)
 }
 
 impl EventAccount {

@@ -5,4 +5,5 @@ pub mod gaps;
 pub mod layout;
 pub mod ledger;
 pub mod pairing;
+pub mod requests;
 pub mod special;

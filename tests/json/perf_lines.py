@@ -108,6 +108,8 @@ def flags(value):
 
 
 def constant(value):
+    if "parameters" in value:
+        return f"{value['constant']}({', '.join(map(shown, value['parameters']))})"
     if value["constant"] is not None:
         return without_prefix(value["constant"], value.get("prefixes", []))
     return str(number(value["value"])) if "decimal" in value else hexadecimal(number(value["value"]))
@@ -180,6 +182,14 @@ def code(value):
     return symbol(value) if "symbol" in value else hexadecimal(number(value["code"]))
 
 
+def failure(value):
+    """Returns the result of a call that returned no value."""
+    if "timeout" in value:
+        return "0 (Timeout)"
+    first, errno = "?" if "restarts" in value else "-1", value["errno"]
+    return f"{first} {value['name']} ({ERRORS[errno]})" if "name" in value else f"{first} (unknown error {errno})"
+
+
 def more(value, parts):
     return [*parts, "..."] if "more" in value else parts
 
@@ -193,9 +203,14 @@ def array(value, items):
     return "[" + ", ".join(more(value, [shown(item) for item in items])) + "]"
 
 
+# The texts of errors, by their numbers: the schema has them.
+ERRORS = {}
+
 # The forms of values, each with a member by which it is recognized. A form that also has the member of another form
 # stands before that form.
 FORMS = [
+    ("failure", lambda value: failure(value["failure"])),
+    ("errno", lambda value: f"-{value.get('name', value['errno'])}"),
     ("hex", lambda value: hexadecimal(number(value["hex"]))),
     ("permissions", permissions),
     ("code", code),
@@ -344,8 +359,7 @@ def milliseconds(nanoseconds, width=0):
 class Lines:
     """The lines of one stream of objects."""
 
-    def __init__(self, errors):
-        self.errors = errors
+    def __init__(self):
         self.origin = None
 
     def line(self, event):
@@ -404,17 +418,12 @@ class Lines:
     def result(self, event):
         if event["exit"] == "unseen":
             return "? (exit not seen)"
+        if event["exit"] == "never" and event["abi"] == "io_uring":
+            return "? (no completion asked)"
         returned = event.get("return")
         if returned is None:
             return "?"
-        if "timeout" in returned:
-            return "0 (Timeout)"
-        if "errno" not in returned:
-            return shown(returned["value"])
-        first, errno = "?" if "restarts" in returned else "-1", returned["errno"]
-        if "name" not in returned:
-            return f"{first} (unknown error {errno})"
-        return f"{first} {returned['name']} ({self.errors[errno]})"
+        return failure(returned) if "timeout" in returned or "errno" in returned else shown(returned["value"])
 
     def event(self, event):
         fields = [self.returns(event)] if "function" in event else []
@@ -528,7 +537,8 @@ def unique(pairs):
 def main():
     with open(sys.argv[1], encoding="utf-8") as schema:
         known = json.load(schema)["$defs"]["error"]["oneOf"]
-    lines = Lines({error["const"]: error["description"] for error in known})
+    ERRORS.update((error["const"], error["description"]) for error in known)
+    lines = Lines()
     for row in sys.stdin.buffer:
         line = lines.line(json.loads(row, object_pairs_hook=unique))
         if line is not None:

@@ -58,7 +58,7 @@ fn a_value_has_the_width_that_the_kernel_reads() {
     for (machine, engine) in engines() {
         let (_, calls) = calls(&machine, engine, "widths", &[]);
         let mut expected = vec![
-            "prctl(option: SET_DUMPABLE, arg2: 12837657247745) = -1 EINVAL",
+            "prctl(option: SET_DUMPABLE, arg2: 0xbad00000001) = -1 EINVAL",
             "prctl(option: SET_KEEPCAPS, arg2: 12837657247745) = -1 EINVAL",
             "prctl(option: CAPBSET_READ, arg2: 0xbad00000000) = -1 EINVAL",
             "prctl(option: SET_PDEATHSIG, arg2: 0xbad00000009) = -1 EINVAL",
@@ -86,7 +86,7 @@ fn arguments_that_must_be_zero_are_shown_if_they_are_not() {
             "prctl(option: SET_NO_NEW_PRIVS, arg2: 1, arg5: 0x5) = -1 EINVAL",
             "prctl(option: GET_NO_NEW_PRIVS, arg3: 0xbad00000000) = -1 EINVAL",
             "prctl(option: GET_NO_NEW_PRIVS) = 0",
-            "prctl(option: GET_DUMPABLE) = 1",
+            "prctl(option: GET_DUMPABLE) = USER",
             "prctl(option: CAP_AMBIENT, arg2: CLEAR_ALL, arg3: 0x6) = -1 EINVAL",
             "prctl(option: CAP_AMBIENT, arg2: IS_SET, arg3: CHOWN, arg4: 0x8) = -1 EINVAL",
             "fsconfig(fd: -1, cmd: CMD_CREATE, _key: 0x11, aux: 3) = -1 EINVAL",
@@ -132,7 +132,7 @@ fn text_is_read_as_far_as_the_kernel_reads_it() {
     let expected = [
         "prctl(option: SET_NAME, arg2: \"fifteen-letters\"...) = 0".to_owned(),
         "prctl(option: SET_NAME, arg2: ADDRESS) = -1 EFAULT".to_owned(),
-        format!("memfd_create(uname: \"{}\"...) = -1 EINVAL", "m".repeat(249)),
+        format!("memfd_create(uname: \"{}\"...) = -1 EINVAL", "m".repeat(250)),
         "execve(filename: \"/bin/true\", argv: [\"one\", \"two\", ...], envp: NULL) = -1 EFAULT".to_owned(),
         "execve(filename: \"/bin/true\", argv: [\"one\"], envp: [\"one\", \"two\", ...]) = -1 EFAULT".to_owned(),
         "ioctl(fd: -1, cmd: PERF_EVENT_IOC_SET_FILTER, arg: \"common_pid != 7\") = -1 EBADF".to_owned(),
@@ -149,8 +149,8 @@ fn lengths_have_the_unit_of_the_kernel() {
     let expected = [
         "pselect6(n: 2147483647, outp: [1], tsp: {.tv_sec: 0, .tv_nsec: 0}) = 1",
         "pselect6(n: -1, outp: ADDRESS, tsp: {.tv_sec: 0, .tv_nsec: 0}) = -1 EINVAL",
-        "ATTACH_FILTER, optval: [{.code: LD|W|LEN, .jt: 0, .jf: 0, .k: 0}, {.code: RET|A, .jt: 0, .jf: 0, .k: 0}], optlen: [2]) = 0",
-        "ATTACH_FILTER, optval: [], optlen: [0 => 2]) = 0",
+        "GET_FILTER, optval: [{.code: LD|W|LEN, .jt: 0, .jf: 0, .k: 0}, {.code: RET|A, .jt: 0, .jf: 0, .k: 0}], optlen: [2]) = 0",
+        "GET_FILTER, optval: [], optlen: [0 => 2]) = 0",
     ];
     assert_eq!(calls.into_iter().map(of).collect::<Vec<_>>(), expected);
 }

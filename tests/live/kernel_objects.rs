@@ -6,11 +6,11 @@ use crate::machine::Machine;
 use crate::trace::{Trace, workload};
 use regex::Regex;
 
-/// Traces a family of calls of `workload kernel-objects`. Returns its calls, with `ADDRESS` in place of each address
-/// and without the files behind descriptors.
-fn calls(machine: &Machine, engine: &str, names: &str, family: &str) -> (Trace, Vec<String>) {
+/// Traces calls of a scene of `workload`. Returns them, with `ADDRESS` in place of each address and without the files
+/// behind descriptors.
+pub fn calls(machine: &Machine, engine: &str, names: &str, scene: &str) -> (Trace, Vec<String>) {
     let options = ["--engine", engine, "--full", "-e", names];
-    let trace = workload(machine, &options, &format!("kernel-objects {family}")).succeeded();
+    let trace = workload(machine, &options, scene).succeeded();
     assert_eq!(trace.conserved().lost, 0);
     let [file, address] = ["([fF]d: [0-9]+)<[^>]*>", "0x[0-9a-f]{9,}"].map(|text| Regex::new(text).expect("it is one"));
     let lines = trace.lines();
@@ -19,19 +19,19 @@ fn calls(machine: &Machine, engine: &str, names: &str, family: &str) -> (Trace, 
     (trace, calls)
 }
 
-/// Compares the calls of a family in both engines: the BPF programs copy structs, and the tracepoints have their
+/// Compares the calls of a scene in both engines: the BPF programs copy structs, and the tracepoints have their
 /// addresses.
-fn assert_calls(names: &str, family: &str, expected: &[(&str, &str, &str)]) {
+pub fn assert_calls(names: &str, scene: &str, expected: &[(&str, &str, &str)]) {
     let of = |calls: Vec<String>, value: fn(&(&str, &str, &str)) -> String| {
         let wanted: Vec<String> = expected.iter().map(value).collect();
         assert_eq!(calls.len(), wanted.len(), "{calls:#?}");
         calls.into_iter().zip(wanted).for_each(|(call, wanted)| assert_eq!(call, wanted));
     };
     if let Some(machine) = Machine::shared_with_bpf() {
-        of(calls(&machine, "bpf", names, family).1, |(before, memory, after)| format!("{before}{memory}{after}"));
+        of(calls(&machine, "bpf", names, scene).1, |(before, memory, after)| format!("{before}{memory}{after}"));
     }
     let Some(machine) = Machine::shared() else { return };
-    of(calls(&machine, "tracepoint", names, family).1, |(before, memory, after)| {
+    of(calls(&machine, "tracepoint", names, scene).1, |(before, memory, after)| {
         format!("{before}{}{after}", if memory.is_empty() { "" } else { "ADDRESS" })
     });
 }
@@ -39,7 +39,7 @@ fn assert_calls(names: &str, family: &str, expected: &[(&str, &str, &str)]) {
 #[test]
 fn the_command_of_bpf_says_what_the_attributes_are() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
-    let (trace, calls) = calls(&machine, "bpf", "bpf", "bpf");
+    let (trace, calls) = calls(&machine, "bpf", "bpf", "kernel-objects bpf");
     let loaded =
         trace.stdout.lines().find_map(|line| line.strip_prefix("loaded ")).unwrap_or_else(|| panic!("{}", trace.stdout)).to_owned();
     let log = Regex::new(r#"\.log_buf: "([^"]*)"(\.\.\.)?"#).expect("it is one");
@@ -54,7 +54,7 @@ fn the_command_of_bpf_says_what_the_attributes_are() {
          0}, .off: 0, .imm: 42}, {.code: JMP|EXIT|K, .regs: {.dst_reg: 0, .src_reg: 0}, .off: 0, .imm: 0}], .license: \"Dual BSD/GPL\", \
          .log_level: LEVEL1, .log_size: 4096, LOG, .kern_version: 0, .prog_flags: 0, .prog_name: \"forty_two\"}, size: 64)"
             .to_owned(),
-        "bpf(cmd: OBJ_GET, uattr: {.pathname: \"/nonexistent/objects\", .file_flags: RDONLY}, size: 16)".to_owned(),
+        "bpf(cmd: OBJ_GET, uattr: {.pathname: \"/nonexistent/objects\", .bpf_fd: 0, .file_flags: RDONLY}, size: 16)".to_owned(),
         "bpf(cmd: PROG_ATTACH, uattr: {.target_fd: 71, .attach_bpf_fd: 72, .attach_type: CGROUP_SOCK_OPS, .attach_flags: ALLOW_MULTI|REPLACE, \
          .replace_bpf_fd: 73}, size: 20)"
             .to_owned(),
@@ -66,19 +66,17 @@ fn the_command_of_bpf_says_what_the_attributes_are() {
         "bpf(cmd: LINK_CREATE, uattr: {.prog_fd: 997, .target_ifindex: 7, .attach_type: TCX_INGRESS, .flags: 0, .tcx: {.relative_fd: 74, \
          .expected_revision: 75}}, size: 32)"
             .to_owned(),
-        format!("bpf(cmd: OBJ_GET_INFO_BY_FD, uattr: {{.bpf_fd: {loaded}, .info_len: 16, .info: INFO}}, size: 16)"),
+        format!("bpf(cmd: OBJ_GET_INFO_BY_FD, uattr: {{.bpf_fd: {loaded}, .info_len: 16, .info: {{.type: SOCKET_FILTER, .id: ID, .tag: TAG}}}}, size: 16)"),
         "bpf(cmd: 0x270f, uattr: ADDRESS, size: 8)".to_owned(),
     ];
-    let info = Regex::new(r#"\.info: "(.*)""#).expect("it is one");
+    let info = Regex::new(r#"\.id: [0-9]+, \.tag: ".*"\}\}"#).expect("it is one");
     for (call, expected) in calls.iter().zip(&expected) {
         let call = log.replace(call, "LOG");
-        assert_eq!(info.replace(&call, ".info: INFO"), *expected);
+        assert_eq!(info.replace(&call, ".id: ID, .tag: TAG}}"), *expected);
     }
     assert_eq!(calls.len(), expected.len(), "{calls:#?}");
-    // The type of a program's information is its first number: SOCKET_FILTER.
-    assert!(calls[9].contains(r#".info: "\x01\x00\x00\x00"#), "{}", calls[9]);
     let Some(machine) = Machine::shared() else { return };
-    let (_, calls) = self::calls(&machine, "tracepoint", "bpf", "bpf");
+    let (_, calls) = self::calls(&machine, "tracepoint", "bpf", "kernel-objects bpf");
     assert_eq!(calls[0], "bpf(cmd: MAP_CREATE, uattr: ADDRESS, size: 44)");
     assert_eq!(calls.len(), expected.len());
 }
@@ -91,49 +89,49 @@ fn the_type_of_a_perf_event_says_what_its_configuration_is() {
     let attributes = [
         (
             format!(
-                "{{.type: HARDWARE, .size: 64, .config: INSTRUCTIONS, .sample_period: 1000, {samples}, .flags: disabled|exclude_kernel, \
+                "{{.type: HARDWARE, .size: VER0, .config: INSTRUCTIONS, .sample_period: 1000, {samples}, .flags: disabled|exclude_kernel, \
                  .wakeup_events: 0, .config1: 0}}"
             ),
             ", flags: FD_CLOEXEC)",
         ),
         (
             format!(
-                "{{.type: SOFTWARE, .size: 72, .config: PAGE_FAULTS, .sample_freq: 4999, {samples}, .flags: requested_skid_0|freq, \
+                "{{.type: SOFTWARE, .size: VER1, .config: PAGE_FAULTS, .sample_freq: 4999, {samples}, .flags: requested_skid_0|freq, \
                  .wakeup_events: 17, .config1: 0, .config2: 0}}"
             ),
             ")",
         ),
         (
             format!(
-                "{{.type: TRACEPOINT, .size: 64, .config: 321, .sample_period: 0, {samples}, .flags: watermark, .wakeup_watermark: 4096, \
+                "{{.type: TRACEPOINT, .size: VER0, .config: 321, .sample_period: 0, {samples}, .flags: watermark, .wakeup_watermark: 4096, \
                  .config1: 0}}"
             ),
             ")",
         ),
         (
             format!(
-                "{{.type: HW_CACHE, .size: 64, .config: {{.cache: L1D, .op: WRITE, .result: MISS}}, .sample_period: 0, {samples}, .flags: \
+                "{{.type: HW_CACHE, .size: VER0, .config: {{.cache: L1D, .op: WRITE, .result: MISS}}, .sample_period: 0, {samples}, .flags: \
                  disabled, .wakeup_events: 0, .config1: 0}}"
             ),
             ")",
         ),
         (
             format!(
-                "{{.type: BREAKPOINT, .size: 72, .config: 0, .sample_period: 0, {samples}, .flags: disabled, .wakeup_events: 0, .bp_type: RW, \
+                "{{.type: BREAKPOINT, .size: VER1, .config: 0, .sample_period: 0, {samples}, .flags: disabled, .wakeup_events: 0, .bp_type: RW, \
                  .bp_addr: 0x12345678, .bp_len: 4}}"
             ),
             ")",
         ),
         (
             format!(
-                "{{.type: 0x2a, .size: 72, .config: 0xabc, .sample_period: 0, {samples}, .flags: 0, .wakeup_events: 0, .config1: 0xdef, \
+                "{{.type: 0x2a, .size: VER1, .config: 0xabc, .sample_period: 0, {samples}, .flags: 0, .wakeup_events: 0, .config1: 0xdef, \
                  .config2: 0x123}}"
             ),
             ")",
         ),
         (
             format!(
-                "{{.type: SOFTWARE, .size: 64, .config: CPU_CLOCK, .sample_period: 0, {samples}, .flags: 0, .wakeup_events: 0, .config1: 0}}"
+                "{{.type: SOFTWARE, .size: VER0, .config: CPU_CLOCK, .sample_period: 0, {samples}, .flags: 0, .wakeup_events: 0, .config1: 0}}"
             ),
             ", flags: PID_CGROUP)",
         ),
@@ -142,7 +140,7 @@ fn the_type_of_a_perf_event_says_what_its_configuration_is() {
     let after: Vec<String> = attributes.iter().map(|(_, flags)| format!("{after}{flags}")).collect();
     let expected: Vec<(&str, &str, &str)> =
         attributes.iter().zip(&after).map(|((memory, _), after)| (before, &**memory, &**after)).collect();
-    assert_calls("perf_event_open", "perf", &expected);
+    assert_calls("perf_event_open", "kernel-objects perf", &expected);
 }
 
 #[test]
@@ -161,7 +159,7 @@ fn filters_show_their_instructions() {
         ("seccomp(op: GET_NOTIF_SIZES, uargs: ", "{.seccomp_notif: 80, .seccomp_notif_resp: 24, .seccomp_data: 64}", ")"),
         ("setsockopt(fd: -1, level: SOCKET, optname: ATTACH_FILTER, optval: ", &*socket, ", optlen: 16)"),
     ];
-    assert_calls("seccomp,setsockopt", "filter", &expected);
+    assert_calls("seccomp,setsockopt", "kernel-objects filter", &expected);
 }
 
 #[test]
@@ -203,7 +201,7 @@ fn registrations_of_io_uring_have_their_structs() {
             ", nr_args: 1)",
         ),
     ];
-    assert_calls("io_uring_setup,io_uring_enter,io_uring_register", "ring", &expected);
+    assert_calls("io_uring_setup,io_uring_enter,io_uring_register", "kernel-objects ring", &expected);
 }
 
 #[test]
@@ -254,7 +252,8 @@ fn structs_of_newer_kernels_show_the_bytes_that_follow() {
         ),
         (
             "rseq(rseq: ",
-            "{.cpu_id_start: 0x1, .cpu_id: 0x2, .rseq_cs: 0x33333333, .flags: 0, .node_id: 0, .mm_cid: 0}",
+            "{.cpu_id_start: 0x1, .cpu_id: 0x2, .rseq_cs: 0x33333333, .flags: 0, .node_id: 0, .mm_cid: 0, .slice_ctrl: \
+             {.request: 0, .granted: 0}}",
             ", rseq_len: 32, flags: 0x40000000, sig: 0x53053053)",
         ),
         (
@@ -277,7 +276,7 @@ fn structs_of_newer_kernels_show_the_bytes_that_follow() {
     ];
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let names = "keyctl,quotactl,rseq,openat2,mount_setattr,sched_setattr,clone3";
-    let (_, calls) = calls(&machine, "bpf", names, "other");
+    let (_, calls) = calls(&machine, "bpf", names, "kernel-objects other");
     // The C library and the runtime have registered their own rseq and opened files before.
     let own: Vec<&String> = calls.iter().skip_while(|call| !call.contains("DH_COMPUTE")).collect();
     assert_eq!(own.len(), expected.len(), "{calls:#?}");

@@ -121,8 +121,9 @@ fn what(body: &str) -> What {
 }
 
 fn call(body: &str, continued: bool) -> Option<Call> {
-    static CALL: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^([a-z_][a-z0-9_-]*)\((.*?)\)? *(?:(\.\.\.)|\) += (.*))$").expect("the pattern is right"));
+    static CALL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^((?:io_uring:)?[a-z_][a-z0-9_-]*)\((.*?)\)? *(?:(\.\.\.)|\) += (.*))$").expect("the pattern is right")
+    });
     let parts = CALL.captures(body)?;
     let result = match parts.get(4).map(|m| m.as_str()) {
         None => Result::Pending,

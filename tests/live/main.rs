@@ -1,8 +1,10 @@
 //! Tests that run rtrace as a user does, on programs whose calls are known. `tests/README.md` says what these tests
 //! need and what they may assert.
 
+mod arguments;
 mod asked_for;
 mod attach;
+mod call_events;
 mod cgroup;
 mod churn;
 #[cfg(all(feature = "bpf", target_arch = "x86_64"))]
@@ -82,6 +84,7 @@ mod system_wide;
 mod trace;
 mod unanswering;
 mod unmounted;
+mod uring;
 mod zeros;
 #[cfg(feature = "bpf")]
 mod zoo;

@@ -134,6 +134,9 @@ fn long_data_is_complete_up_to_the_limit() {
     let (_, calls) = scene(&machine, "large", selection, &["--string-limit", "5000"]);
     assert!(calls.contains(&format!("write(fd: -1, buf: \"{}\"..., count: 65536)", counted(0, 5000))), "{calls:.300?}");
     assert!(calls.contains(&format!("finit_module(fd: -1, uargs: \"{}\"...)", counted(0, 5000))), "{calls:.300?}");
+    // One byte more than a string in the first piece, of which the last byte is its NUL.
+    let (_, calls) = scene(&machine, "large", selection, &["--string-limit", "4096"]);
+    assert!(calls.contains(&format!("finit_module(fd: -1, uargs: \"{}\"...)", counted(0, 4096))), "{calls:.300?}");
 }
 
 /// Deferred copies that find no room shorten the data of their call; the call itself is printed or counted as lost.

@@ -146,6 +146,7 @@ fn sockets_and_generic_families_are_decoded() {
     );
     let told = with(&calls, ".cmd: NEWFAMILY");
     assert!(told.contains(".nla_type: FAMILY_ID, .data: 16}") && told.contains(".nla_type: OPS, .data: [{"), "{told}");
+    assert!(told.contains(".nla_type: ID, .data: GETFAMILY}"), "{told}");
 }
 
 /// The limit for strings does not cut messages, and that for structs does.
@@ -167,4 +168,81 @@ fn a_filter_compares_the_type_of_a_message() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let (_, calls) = scene(&machine, "netlink", &["--engine", "bpf", "-e", "sendto", "--filter", "buff[0].nlmsg_type == 18"]);
     assert!(calls.len() == 1 && calls[0].contains("GETLINK"), "{calls:#?}");
+}
+
+/// The calls of a scene that creates interfaces, queueing disciplines and tables in a network namespace of its own.
+fn kernel(machine: &Machine) -> (Trace, Vec<String>) {
+    scene(machine, "kernel", &["--engine", "bpf", "--full", "-e", NETLINK_CALLS])
+}
+
+/// Asserts that one of the calls has all parts, and returns it.
+fn one_has<'a>(calls: &'a [String], parts: &[&str]) -> &'a str {
+    let found = calls.iter().find(|call| parts.iter().all(|part| call.contains(part)));
+    found.unwrap_or_else(|| panic!("{parts:?}: {calls:#?}"))
+}
+
+#[test]
+fn kinds_of_interfaces_and_queues_have_their_options() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let (_, calls) = kernel(&machine);
+    one_has(
+        &calls,
+        &[
+            ".nlmsg_type: NEWLINK, ",
+            ".nla_type: KIND, .data: \"veth\"}",
+            ".nla_type: PEER, .data: {.ifi_family: UNSPEC, ",
+            ".ifi_change: 0, .attributes: [{.nla_len: 12, .nla_type: IFNAME, .data: \"rtrace1\"}]}}",
+        ],
+    );
+    one_has(&calls, &[".data: \"bridge\"}", ".nla_type: FORWARD_DELAY, .data: 1500}"]);
+    one_has(&calls, &[".nlmsg_type: GETMDB, ", ".payload: {.family: BRIDGE, .ifindex: 0}"]);
+    one_has(&calls, &[".nlmsg_type: NEWQDISC, .nlmsg_flags: REQUEST|ACK|EXCL|CREATE, ", ".nla_type: OPTIONS, .data: {.limit: 77}}"]);
+    let told = one_has(&calls, &["recvfrom(", ".nlmsg_type: NEWQDISC, .nlmsg_flags: MULTI, ", ".data: \"pfifo\"}"]);
+    assert!(told.contains(".nla_type: OPTIONS, .data: {.limit: 77}}") && told.contains(".nla_type: STATS2, .data: [{"), "{told}");
+    one_has(&calls, &[".data: \"tbf\"}", ".nla_type: PARMS, .data: "]);
+    one_has(&calls, &["recvfrom(", ".nlmsg_type: ERROR, ", ".payload: {.error: -EINVAL, .msg: {"]);
+    one_has(&calls, &[".nlmsg_type: NEWSTATS, ", ".nla_type: LINK_64, .data: {.rx_packets: 0, "]);
+    one_has(&calls, &[".nlmsg_type: NEWNEXTHOP, ", ".nla_type: ID, .data: 7}", ".nla_type: GATEWAY, .data: 192.0.2.1}"]);
+}
+
+/// The program asks for the numbers of two generic families; after the kernel's answers, rtrace knows them, too.
+#[test]
+fn generic_families_are_known_once_the_kernel_told_their_numbers() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let (_, calls) = kernel(&machine);
+    let asked = one_has(&calls, &["sendto(", ".nlmsg_type: ethtool, ", ".cmd: FEATURES_GET, "]);
+    assert!(asked.contains(".nla_type: HEADER|NESTED, .data: [{.nla_len: 7, .nla_type: DEV_NAME, .data: \"lo\"}]}"), "{asked}");
+    let told = one_has(&calls, &["recvfrom(", ".nlmsg_type: ethtool, ", ".cmd: FEATURES_GET_REPLY, "]);
+    assert!(told.contains(".nla_type: DEV_INDEX, .data: 1}") && told.contains(".nla_type: ACTIVE|NESTED, "), "{told}");
+    let asked = one_has(&calls, &["sendto(", ".nlmsg_type: TASKSTATS, ", ".cmd: GET, "]);
+    assert!(Regex::new(r"\.nla_type: PID, \.data: [0-9]+").expect("it is one").is_match(asked), "{asked}");
+}
+
+#[test]
+fn subsystems_of_netfilter_have_messages_of_their_own() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let (_, calls) = kernel(&machine);
+    let asked = one_has(&calls, &["sendto(", ".nlmsg_type: BEGIN, ", ".nlmsg_type: END, "]);
+    let table = ".nla_type: NAME, .data: \"rtracetable\"}";
+    assert!(asked.contains(".nlmsg_type: {.subsystem: NFTABLES, .message: NEWTABLE}, ") && asked.contains(table), "{asked}");
+    let told = one_has(&calls, &["recvfrom(", ".message: NEWTABLE}, ", table]);
+    assert!(Regex::new(r"\.nla_type: HANDLE, \.data: [1-9][0-9]*\}").expect("it is one").is_match(told), "{told}");
+}
+
+#[test]
+fn internet_sockets_have_their_extensions() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let (_, calls) = kernel(&machine);
+    let told = one_has(&calls, &["recvfrom(", ".idiag_family: INET, .idiag_state: LISTEN, ", ".idiag_sport: 7, "]);
+    for part in [".nla_type: MEMINFO, .data: {.idiag_rmem: ", ".nla_type: CONG, .data: \"", ".nla_type: INFO, .data: {.tcpi_state: "] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+/// An error in a message is a number with a name in JSON, as that of a call is.
+#[test]
+fn json_has_the_errors_in_messages() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let trace = workload(&machine, &["--engine", "bpf", "--json", "-e", "recvfrom"], "messages kernel").succeeded();
+    assert!(trace.text.contains(r#""error":{"errno":22,"name":"EINVAL"}"#), "{}", trace.text);
 }

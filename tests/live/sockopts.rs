@@ -56,7 +56,9 @@ fn expected(value: impl Fn(&'static str) -> &'static str) -> Vec<String> {
         get(
             TCP,
             "level: TCP, optname: INFO",
-            "{.tcpi_state: CLOSE, .tcpi_ca_state: Open, .tcpi_retransmits: 0, .tcpi_probes: 0, .tcpi_backoff: 0, .tcpi_options: 0}",
+            "{.tcpi_state: CLOSE, .tcpi_ca_state: Open, .tcpi_retransmits: 0, .tcpi_probes: 0, .tcpi_backoff: 0, .tcpi_options: 0, \
+             .tcpi_wscale: {.tcpi_snd_wscale: 0, .tcpi_rcv_wscale: 0}, .tcpi_limits: {.tcpi_delivery_rate_app_limited: 1, \
+             .tcpi_fastopen_client_fail: STATUS_UNSPEC}}",
             "[8]",
         ),
         set(UDP, "level: IP, optname: TTL", "[9]", 4),

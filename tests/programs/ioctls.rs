@@ -15,6 +15,11 @@ const SNDCTL_TMR_START: u64 = 0x5402;
 const TUNSETIFF: u64 = 0x4004_54ca;
 const VIDIOC_REQBUFS: u64 = 0xc014_5608;
 const USBDEVFS_CONTROL: u64 = 0xc018_5500;
+/// SPI_IOC_MESSAGE(1) and EVIOCSABS(ABS_Y): macros make these commands.
+const SPI_MESSAGE: u64 = 0x4020_6b00;
+const SET_AXIS: u64 = 0x4018_45c1;
+const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+const FIDEDUPERANGE: u64 = 0xc018_9436;
 
 pub fn run() {
     of_an_interface();
@@ -86,6 +91,14 @@ fn refused() {
     // The struct is smaller than the number of bytes that the command has for a pointer that is not one.
     call(fd, TUNSETIFF, &[b"tap0\0\0\0\0\0\0\0\0\0\0\0\0", &[2, 0x10][..], &[0; 22]].concat());
     call(fd, USBDEVFS_CONTROL, &[&[0x80, 6, 0, 1, 0, 0, 18, 0][..], &words(&[1000, 0]), &0u64.to_ne_bytes()].concat());
+    let transfer = [0x7000u64, 0x8000].map(u64::to_ne_bytes).concat();
+    call(fd, SPI_MESSAGE, &[transfer, words(&[4, 500_000, 0x0108_000a, 0])].concat());
+    call(fd, SET_AXIS, &words(&[5, 0, 255, 1, 2, 3]));
+    call(fd, FS_IOC_SETFLAGS, &words(&[0x30]));
+    // One range of another file follows the struct.
+    let range = [1u64, 2, 1, 77, 4096, 0, 0].map(u64::to_ne_bytes).concat();
+    call(fd, FIDEDUPERANGE, &range);
+    unsafe { libc::syscall(libc::SYS_ioctl, fd, libc::TCFLSH, libc::TCIOFLUSH) };
     // Several drivers have these numbers: a terminal's, the sound system's, and none of a file's.
     call(fd, SNDCTL_TMR_START, &[0; 36]);
     call(fd, 0x89e1, &[0; 8]);

@@ -33,11 +33,12 @@ pub fn run(scene: &str) {
             sockets();
             families();
         }
+        "kernel" => crate::netlink::run(),
         _ => panic!("there is no scene {scene}"),
     }
 }
 
-fn check(result: isize, call: &str) -> usize {
+pub fn check(result: isize, call: &str) -> usize {
     usize::try_from(result).unwrap_or_else(|_| panic!("{call}: {}", Error::last_os_error()))
 }
 
@@ -108,13 +109,13 @@ fn datagram() {
     receive(socket, 16);
 }
 
-fn netlink(protocol: i32) -> i32 {
+pub fn netlink(protocol: i32) -> i32 {
     let socket = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
     check(socket as isize, "socket");
     socket
 }
 
-fn message(kind: u16, flags: u16, payload: &[u8]) -> Vec<u8> {
+pub fn message(kind: u16, flags: u16, payload: &[u8]) -> Vec<u8> {
     let mut bytes = (16 + payload.len() as u32).to_ne_bytes().to_vec();
     bytes.extend([kind.to_ne_bytes(), flags.to_ne_bytes()].concat());
     bytes.extend([77u32.to_ne_bytes(), 0u32.to_ne_bytes()].concat());
@@ -122,19 +123,19 @@ fn message(kind: u16, flags: u16, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
+pub fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
     let mut bytes = [(4 + payload.len() as u16).to_ne_bytes(), kind.to_ne_bytes()].concat();
     bytes.extend(payload);
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes
 }
 
-fn send_to(socket: i32, bytes: &[u8]) {
+pub fn send_to(socket: i32, bytes: &[u8]) {
     check(unsafe { libc::sendto(socket, bytes.as_ptr().cast(), bytes.len(), 0, std::ptr::null(), 0) }, "sendto");
 }
 
 /// Receives the messages of a dump up to its end.
-fn drain(mut receive: impl FnMut() -> Vec<u8>) {
+pub fn drain(mut receive: impl FnMut() -> Vec<u8>) {
     loop {
         let bytes = receive();
         let mut rest = &bytes[..];
@@ -191,7 +192,7 @@ fn families() {
     received(socket, 4096);
 }
 
-fn received(socket: i32, room: usize) -> Vec<u8> {
+pub fn received(socket: i32, room: usize) -> Vec<u8> {
     let mut data = vec![0u8; room];
     let length = check(unsafe { libc::recv(socket, data.as_mut_ptr().cast(), data.len(), 0) }, "recv");
     data.truncate(length);

@@ -9,11 +9,13 @@
 //! runtime makes such a call.
 #![allow(unsafe_code, reason = "it issues system calls by number")]
 
+mod arguments;
 mod attach;
 mod burst;
 mod calls;
 mod children;
 mod churn;
+mod cost;
 mod edge_values;
 mod execs;
 mod fds;
@@ -24,6 +26,7 @@ mod mark;
 mod memory;
 mod messages;
 mod names;
+mod netlink;
 mod odd;
 mod payload;
 mod raw;
@@ -34,6 +37,7 @@ mod sockopts;
 mod spans;
 mod structs;
 mod tcp;
+mod uring;
 mod zoo;
 
 use std::process::ExitCode;
@@ -52,6 +56,7 @@ workload exec leader|thread                starts itself anew, from the first th
 workload churn threads|exec|exec-thread    threads that come and go, or a program that starts itself anew, until it is killed
 workload signals SCENE                     is sent signals: fault thread queue timer alarm wait pipe many
 workload held FILE                         the first process of a pid namespace that cannot end until FILE is there
+workload cost KIND COUNT                    COUNT calls, and the CPU time of one; KIND: getppid sendmsg ioctl setsockopt bpf
 workload seccomp COUNT                     getppid, answered with EXDEV by a filter
 workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
 workload memory SCENE COUNT DIR            paths and data where they are hard to read
@@ -59,11 +64,14 @@ workload names THREADS COUNT DIR           COUNT files that are not there on eac
 workload payload SCENE                     calls with data that is known, of each kind one
 workload structs DIR                       asks for the status of a file and a device, and reads a directory
 workload edge-values SCENE                 values at the edges of what the kernel reads
+workload arguments SCENE                   arguments with parts: controls capabilities flags lengths options requests objects
 workload kernel-objects FAMILY             calls about objects of the kernel with known values: bpf perf filter ring trace other
-workload messages control|netlink          control messages and netlink messages with known contents
+workload messages control|netlink|kernel   control messages and netlink messages with known contents
 workload ioctls                            makes ioctls of many drivers, with known values; needs CAP_SYS_ADMIN
 workload sockopts                          sets and gets socket options of every type, with known values
 workload tcp SIZE...                       sends of these sizes over a connection to itself; says between which ports
+workload uring SCENE FILE                  requests of io_uring with known results: plain chains multishot full polled messages
+workload uring-many COUNT                  COUNT requests of io_uring that do nothing
 workload zoo DIR                           shows one open file of every kind
 workload mark EVENT COUNT                  sets a mark of this name so often
 workload mark-fork EVENT                   sets one in itself and in a child, as long as somebody traces it
@@ -91,6 +99,7 @@ fn main() -> ExitCode {
         ["attach", others] => attach::run(number(others)),
         ["exec", who] => execs::run(who),
         ["churn", how] => churn::run(how),
+        ["cost", kind, count] => cost::run(kind, number(count)),
         ["signals", scene] => return signals::run(scene),
         ["held", file] => held::run(file.as_ref()),
         ["seccomp", count] => seccomp::run(number(count)),
@@ -99,10 +108,13 @@ fn main() -> ExitCode {
         ["payload", scene] => payload::run(scene),
         ["structs", dir] => structs::run(dir.as_ref()),
         ["edge-values", scene] => edge_values::run(scene),
+        ["arguments", scene] => arguments::run(scene),
         ["kernel-objects", family] => kernel_objects::run(family),
         ["messages", scene] => messages::run(scene),
         ["ioctls"] => ioctls::run(),
         ["sockopts"] => sockopts::run(),
+        ["uring", scene, file] => uring::run(scene, file.as_ref()),
+        ["uring-many", count] => uring::many(number(count)),
         ["tcp", sizes @ ..] => tcp::send(&sizes.iter().map(|size| number(size)).collect::<Vec<_>>()),
         ["memory", scene, count, dir] => memory::run(scene, number(count), dir.as_ref()),
         ["mark", event, count] => mark::run(event, number(count) as u32),

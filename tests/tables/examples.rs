@@ -5,6 +5,8 @@ use crate::generator::generate::{Input, Output, Rows, generate, parse};
 use crate::generator::header::Target;
 use crate::report;
 
+#[path = "examples/coverage.rs"]
+mod coverage;
 #[path = "examples/structs.rs"]
 mod structs;
 
@@ -217,7 +219,7 @@ fn faults_of_syscall_rows_name_the_line_and_the_problem() {
         ("mine@500 a:bytes -> fd", "syscalls/a.tbl:3: mine, a: `bytes` needs a [LENGTH]"),
         ("mine@500 a:int[4] -> fd", "syscalls/a.tbl:3: mine, a: a is a value in a register"),
         ("mine@500 a:fd* -> fd", "syscalls/a.tbl:3: mine, a: `fd*`: only a number"),
-        ("mine@500 -> none", "syscalls/a.tbl:3: `none` is not a kind of return value or a table"),
+        ("mine@500 -> none", "syscalls/a.tbl:3: `none` is not a kind of return value, a table, or a function of"),
         ("mine@500 -> int %none", "syscalls/a.tbl:3: %none is not a group"),
         ("open path:path flags=O_DIR", "syscalls/a.tbl:3: the arguments of this variant of open have other names"),
         ("open name:path flags=O_NONE", "syscalls/a.tbl:3: O_NONE is not in the table open_flags"),

@@ -70,12 +70,17 @@ fn lacks_header(table: &str) -> bool {
     is_of_commands(table) && names.split(',').any(lacks)
 }
 
-/// Returns the part of a list that is compared with the reviewed list for these headers.
-fn compared(list: &str) -> String {
+/// Returns whether the headers are those with which the ioctl commands were reviewed.
+pub fn has_reviewed_headers() -> bool {
     let headers = Headers::from_env();
     let load = |name: &str| headers.load(name).map(|(_, text)| text);
     let version = Library::new(&load, Target::X86_64, HashMap::new()).in_header("linux/version.h", "LINUX_VERSION_CODE", &[]);
-    let is_reviewed = version.is_some_and(|version| version.is_ok_and(|version| version.value >> 8 == COMMANDS_REVIEWED >> 8));
+    version.is_some_and(|version| version.is_ok_and(|version| version.value >> 8 == COMMANDS_REVIEWED >> 8))
+}
+
+/// Returns the part of a list that is compared with the reviewed list for these headers.
+fn compared(list: &str) -> String {
+    let is_reviewed = has_reviewed_headers();
     if !is_reviewed {
         eprintln!("SKIPPED: the names of ioctl commands were reviewed for the headers of Linux 6.1");
     }

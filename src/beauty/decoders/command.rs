@@ -1,4 +1,4 @@
-//! Decodes the data of ioctl commands that no row describes, of which only direction and size are known.
+//! Decodes the data of ioctl commands of which only the direction and the size are known, or that are text.
 
 use super::super::memory::{Memory, MemoryReader};
 use super::super::value::Value;
@@ -7,4 +7,10 @@ use super::super::value::Value;
 pub fn ioctl_data<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
     let limit = reader.context.string_limit;
     reader.text(memory, limit, false)
+}
+
+/// Decodes a string that ends with NUL.
+pub fn ioctl_text<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    let limit = reader.context.string_limit;
+    reader.text(memory, limit, true)
 }

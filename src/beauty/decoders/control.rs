@@ -1,31 +1,15 @@
 //! Decodes control messages, the ancillary data of sendmsg and recvmsg (man 3 cmsg).
 
 use super::super::attribute::AttributeContent;
-use super::super::memory::{Memory, MemoryReader, pointer_size};
+use super::super::memory::{Memory, MemoryReader};
+use super::super::sized_records::CONTROL_MESSAGE;
 use super::super::tables::{CONTROL_LEVELS, structs};
-use super::super::value::{ArrayValue, StructValue, Value};
+use super::super::value::{StructValue, Value};
 
 /// Decodes all control messages. Each begins with a header (`struct cmsghdr`), which contains the length of header and
-/// data. The next message begins at the next multiple of a word. Bytes that do not begin with a header stay bytes.
+/// data.
 pub fn control_messages<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
-    let head = structs::CMSGHDR.sizes[reader.abi() as usize] as usize;
-    let word = pointer_size(reader.abi());
-    let most = if reader.context.is_brief { structs::CMSGHDR.brief.elements as usize } else { reader.elements_max() };
-    let mut items = Vec::new();
-    let mut at = 0;
-    // CMSG_OK() of the kernel: the header is whole, and the message is inside of the memory that the call names.
-    while let Some(length) = memory.record_length(at, word, head) {
-        if items.len() == most || !reader.spend_value() {
-            break;
-        }
-        let Some(message) = memory.part(at, length) else { break };
-        items.push(control_message(reader, message));
-        at = at.saturating_add(length.next_multiple_of(word));
-    }
-    if items.is_empty() && memory.wanted > 0 {
-        return reader.text(memory, reader.context.string_limit, false);
-    }
-    Value::Array(ArrayValue { address: memory.address, items, more: (at as u64) < memory.wanted })
+    reader.records(&CONTROL_MESSAGE, memory, |reader, message| Some(control_message(reader, message)))
 }
 
 /// Decodes one control message. Level and type determine the data.

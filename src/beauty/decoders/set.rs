@@ -1,6 +1,8 @@
 //! Decodes sets that are bits or bytes in memory: signals, descriptors, CPUs, memory nodes, pages.
 
 use super::super::memory::{Memory, MemoryReader};
+use super::super::row::ConstantTable;
+use super::super::tables::constants;
 use super::super::value::{ArrayValue, Value};
 
 /// Decodes a sigset_t of the kernel, in which bit N-1 is signal N. If more than half of the bits are set, the value is
@@ -62,4 +64,62 @@ fn numbers<'a>(reader: &MemoryReader<'a>, memory: Memory<'a>, end: Option<u64>) 
 /// N / 8.
 fn is_set(bytes: &[u8], bit: usize) -> bool {
     bytes.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+}
+
+/// Decodes the bits of an input device to the names of their numbers (struct input_dev in linux/input.h).
+fn named<'a>(reader: &MemoryReader<'a>, memory: Memory<'a>, table: &'static ConstantTable) -> Value<'a> {
+    let mut set = (0..memory.bytes.len() * 8).filter(|bit| is_set(memory.bytes, *bit));
+    let symbol = |bit: usize| Value::Symbol { table, value: bit as u64 };
+    let items: Vec<Value> = set.by_ref().take(reader.elements_max()).map(symbol).collect();
+    Value::Array(ArrayValue { address: memory.address, items, more: set.next().is_some() || memory.is_cut() })
+}
+
+/// Decodes the types of events that an input device has.
+pub fn input_event_types<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_EVENT_TYPE)
+}
+
+/// Decodes keys and buttons.
+pub fn input_keys<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_KEY)
+}
+
+/// Decodes relative axes.
+pub fn input_relative_axes<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_RELATIVE_AXIS)
+}
+
+/// Decodes absolute axes.
+pub fn input_absolute_axes<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_ABSOLUTE_AXIS)
+}
+
+/// Decodes miscellaneous events.
+pub fn input_miscellaneous<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_MISCELLANEOUS)
+}
+
+/// Decodes LEDs.
+pub fn input_leds<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_LED)
+}
+
+/// Decodes sounds.
+pub fn input_sounds<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_SOUND)
+}
+
+/// Decodes switches.
+pub fn input_switches<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_SWITCH)
+}
+
+/// Decodes effects of force feedback.
+pub fn input_effects<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_EFFECT)
+}
+
+/// Decodes properties of input devices.
+pub fn input_properties<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Value<'a> {
+    named(reader, memory, &constants::INPUT_PROPERTY)
 }

@@ -66,7 +66,8 @@ impl Heads {
     /// Writes the members of a call's syscall: ABI, number and names. Returns the texts of the syscall, if they are
     /// kept.
     pub fn call(&mut self, o: &mut Elements, call: &Call, row: Option<&'static Syscall>, session: &Session) -> Option<&CallHead> {
-        let Some((row, number)) = row.zip(usize::try_from(call.nr).ok()) else {
+        let number = usize::try_from(call.nr).ok().filter(|_| lookup::requests::opcode(call.nr).is_none());
+        let Some((row, number)) = row.zip(number) else {
             syscall(o, call, row, session);
             return None;
         };
@@ -110,8 +111,9 @@ pub fn begin_argument(out: &mut Vec<u8>, name: &str) {
 }
 
 fn syscall(o: &mut Elements, call: &Call, row: Option<&Syscall>, session: &Session) {
-    o.word("abi", call.abi.name());
-    o.int("number", call.nr);
+    let opcode = lookup::requests::opcode(call.nr);
+    o.word("abi", if opcode.is_some() { "io_uring" } else { call.abi.name() });
+    o.int("number", opcode.map_or(call.nr, i64::from));
     // Names of syscalls need no escapes.
     let name = o.member("name");
     name.push(b'"');
@@ -155,7 +157,7 @@ mod tests {
     #[test]
     fn members_of_a_syscall_are_those_of_its_number_and_abi() {
         let mut session = Session::default();
-        session.names.insert(lookup::index_by_name("read").unwrap(), "get".to_owned());
+        session.names.insert("read".to_owned(), "get".to_owned());
         let mut heads = Heads::default();
         let mut members = |abi, nr| {
             let (mut text, call) = (Vec::new(), Call { abi, nr, ..samples::call([0; 6], 0) });

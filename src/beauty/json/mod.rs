@@ -15,11 +15,11 @@ pub mod value;
 mod write;
 
 use super::decode::{Argument, Context, Decoded, Values};
-use super::errno;
+use super::netlink::{Families, Joined};
 use super::special::Special;
 use super::style::{Style, StyleContext};
 use super::tracepoint::TracepointDecoder;
-use super::value::Returned;
+use super::value::{Failure, Returned};
 use crate::event::{Call, EntryState, Event, EventKind, ExitState, Verdict};
 use crate::session::{Scope, Session};
 use clock::Clock;
@@ -40,6 +40,8 @@ pub struct Json {
     heads: Heads,
     /// Decoders by event index, created at the first record of an event.
     tracepoints: Vec<Option<TracepointDecoder>>,
+    /// The numbers of generic netlink families that the calls up to now were told.
+    families: Families,
 }
 
 impl Json {
@@ -60,11 +62,14 @@ impl Json {
             o.word("scope", scope);
             clock.write(o.member("started"), session.started);
         });
-        Json { string_limit, header, clock, heads: Heads::default(), tracepoints: Vec::new() }
+        Json { string_limit, header, clock, heads: Heads::default(), tracepoints: Vec::new(), families: Families::default() }
     }
 
     fn call(&mut self, o: &mut Elements, event: &Event, call: &Call, context: &StyleContext) {
-        let decoded = Decoded::new(call, Context::new(context.comm, self.string_limit));
+        self.families.learn(call);
+        let joined = Joined::default();
+        let of_call = Context::new(context.comm, self.string_limit).families(&self.families).joined(&joined);
+        let decoded = Decoded::new(call, of_call);
         let head = self.heads.call(o, call, decoded.row(), context.session);
         if let (EntryState::Seen, ExitState::Returned { .. }) = (call.entry, call.exit) {
             // Nearly all calls are such.
@@ -139,9 +144,9 @@ impl Style for Json {
             o.uint("cpu", u64::from(event.cpu));
             match &event.kind {
                 EventKind::Call(call) | EventKind::Pending(call) => self.call(o, event, call, context),
-                EventKind::Tracepoint { event: index, raw, caller, stack: of } => {
+                EventKind::Tracepoint { event: index, raw, caller, call, stack: of } => {
                     if let Some(spec) = session.events.get(*index) {
-                        self.tracepoint(o, event, (*index, spec), (raw, caller.as_ref()), context);
+                        self.tracepoint(o, event, (*index, spec), (raw, caller.as_ref(), call.as_deref()), context);
                     }
                     stack(o, event, of.as_deref(), context);
                 }
@@ -198,12 +203,9 @@ fn returned(o: &mut Elements, raw: i64, returned: &Returned) {
     o.int("raw", raw);
     match returned {
         Returned::Value(value) => value::write(o.member("value"), value),
-        Returned::Timeout => o.mark("timeout", true),
-        Returned::Error(number) | Returned::Restart(number) => {
-            o.int("errno", i64::from(*number));
-            errno::name(*number).iter().for_each(|name| o.word("name", name));
-            o.mark("restarts", matches!(returned, Returned::Restart(_)));
-        }
+        Returned::Timeout => value::failure(o, Failure::Timeout),
+        Returned::Error(number) => value::failure(o, Failure::Error(*number)),
+        Returned::Restart(number) => value::failure(o, Failure::Restart(*number)),
         Returned::Never | Returned::Unseen | Returned::Pending => {}
     }
 }

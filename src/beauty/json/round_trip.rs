@@ -22,6 +22,7 @@ use corpus::{HOSTILE, Random, call, calls_of, event, signal, stack};
 use std::fs;
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 mod corpus;
 #[path = "../../../tests/live/schema.rs"]
@@ -148,7 +149,8 @@ fn lines_of_every_syscall_can_be_written_from_objects() {
             events.push(event(random, nr.unsigned_abs() as usize, EventKind::Call(Box::new(call))));
         }
         let mut stream = Stream::new(Scope::Tasks, events);
-        stream.session.names = [(3, "mine\n\u{202e}".to_owned()), (9, "\"".to_owned())].into_iter().collect();
+        let names = [("read", "mine\n\u{202e}"), ("openat", "\"")];
+        stream.session.names = names.map(|(row, name)| (row.to_owned(), name.to_owned())).into_iter().collect();
         stream.compare();
     }
 }
@@ -290,6 +292,8 @@ fn lines_of_tracepoints_and_probes_can_be_written_from_objects() {
             raw[24..28].copy_from_slice(&random.one(&[104u32 | 6 << 16, 104, 0]).to_le_bytes());
             raw[104..110].copy_from_slice(b"a\xff\n\"b\0");
         }
+        let (nr, registers) = (random.one(&[0, 1, 3, 72, 257, 257, 9999]), std::array::from_fn(|_| random.word()));
+        let called = call(random, index, (Abi::X86_64, nr), registers);
         let avma = random.next();
         let frame = Frame { avma, svma: avma, image: None, is_after: true };
         let place = MapRef { path: random.name(), offset: random.word(), executable: true };
@@ -299,6 +303,7 @@ fn lines_of_tracepoints_and_probes_can_be_written_from_objects() {
             raw: raw.into(),
             stack: random.some(stack),
             caller: random.some(caller),
+            call: random.some(Arc::new(called)),
         };
         events.push(event(random, index, kind));
     }

@@ -2,11 +2,12 @@
 
 use super::other::{map, symbol};
 use super::{Elements, Json, object, value};
-use crate::beauty::default::is_zero;
+use crate::beauty::decode::Context;
+use crate::beauty::netlink::Joined;
 use crate::beauty::style::StyleContext;
-use crate::beauty::tracepoint::TracepointDecoder;
+use crate::beauty::tracepoint::{Field, Part, TracepointDecoder};
 use crate::beauty::value::Value;
-use crate::event::{Caller, Event, EventIndex};
+use crate::event::{Call, Caller, Event, EventIndex};
 use crate::session::{EventSpec, Session};
 
 impl Json {
@@ -16,9 +17,10 @@ impl Json {
         o: &mut Elements,
         event: &Event,
         (index, spec): (EventIndex, &EventSpec),
-        (raw, caller): (&[u8], Option<&Caller>),
+        (raw, caller, call): (&[u8], Option<&Caller>, Option<&Call>),
         context: &StyleContext,
     ) {
+        call.into_iter().for_each(|call| self.families.learn(call));
         o.bytes("name", spec.name.as_bytes());
         spec.terms.name.iter().for_each(|name| o.bytes("called", name.as_bytes()));
         let place = usize::from(index.0);
@@ -48,7 +50,9 @@ impl Json {
             });
         }
         o.array("fields", |a| {
-            for (name, value) in decoder.decode(raw, context.comm) {
+            let joined = Joined::default();
+            let of_call = Context::new(context.comm, self.string_limit).families(&self.families).joined(&joined);
+            for Field { name, value, part, is_default } in decoder.fields(raw, call, of_call) {
                 object(a.item(), |o| {
                     o.bytes("name", name.as_bytes());
                     match &value {
@@ -58,8 +62,8 @@ impl Json {
                         }),
                         value => value::write(o.member("value"), value),
                     }
-                    // The user requested each argument of a probe.
-                    o.mark("default", !decoder.is_probe() && is_zero(&value));
+                    o.mark("default", is_default || part == Part::Hidden);
+                    o.mark("of_call", part == Part::OfCall);
                 });
             }
         });

@@ -1,12 +1,13 @@
 //! Writes values as JSON: typed, and with full names of constants. rtrace-json(5) documents each form.
 
 use super::write::{Elements, array, bytes, int, object, uint, word};
+use crate::beauty::errno;
 use crate::beauty::file::is_set;
 use crate::beauty::row::ConstantTable;
 use crate::beauty::signal;
 use crate::beauty::table::FlagPart;
 use crate::beauty::tables::constants::{ETHERNET_PROTOCOL, NETLINK_FAMILY, PTRACE_EVENT, SOCKET_FAMILY};
-use crate::beauty::value::{ArrayValue, BytesForm, FieldBytes, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
+use crate::beauty::value::{ArrayValue, BytesForm, Failure, FieldBytes, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
 use crate::event::{File, Socket, SocketAddresses, UnixName};
 use crate::kernel::print_fmt::NamedNumber;
 use smallvec::SmallVec;
@@ -40,6 +41,10 @@ fn write_any(out: &mut Vec<u8>, value: &Value) {
         Value::Code(address) => object(out, |o| o.hex("code", *address)),
         Value::Flags { table, bits } => flags(out, table, *bits),
         Value::Symbol { table, value } => symbol(out, table, *value),
+        Value::Macro { name, parameters, value } => constant(out, Some(name), |o| {
+            array(o.named("parameters"), |a| parameters.iter().for_each(|parameter| write(a.item(), parameter)));
+            o.uint("value", *value);
+        }),
         Value::Fd { fd, file } => object(out, |o| descriptor(o, *fd, *file)),
         Value::DirFd { fd, file } => object(out, |o| {
             if *fd == AT_FDCWD {
@@ -57,13 +62,7 @@ fn write_any(out: &mut Vec<u8>, value: &Value) {
             o.uint("here", u64::from(*initial));
         }),
         Value::Signal(signal) => write_signal(out, *signal),
-        Value::SignalCode { signal: of, code } => {
-            let name = signal::code_name(*of, *code);
-            constant(out, name, |o| {
-                o.int("value", i64::from(*code));
-                o.mark("decimal", name.is_none());
-            });
-        }
+        Value::SignalCode { signal, code } => signal_code(out, *signal, *code),
         Value::Dev { major, minor } => object(out, |o| {
             o.uint("major", u64::from(*major));
             o.uint("minor", u64::from(*minor));
@@ -98,7 +97,29 @@ fn write_any(out: &mut Vec<u8>, value: &Value) {
         Value::AllBut(list) => object(out, |o| write_list(o, "all_but", list)),
         // JSON has the entries themselves. This brief form is for perf style.
         Value::Entries { first, .. } => object(out, |o| write_list(o, "array", first)),
+        Value::Errno(number) => object(out, |o| failure(o, Failure::Error(*number))),
+        Value::Failure(of) => object(out, |o| o.object("failure", |o| failure(o, *of))),
         Value::Unknown => out.extend_from_slice(b"null"),
+    }
+}
+
+fn signal_code(out: &mut Vec<u8>, signal: i32, code: i32) {
+    let name = signal::code_name(signal, code);
+    constant(out, name, |o| {
+        o.int("value", i64::from(code));
+        o.mark("decimal", name.is_none());
+    });
+}
+
+/// Writes why a call returned no value.
+pub fn failure(o: &mut Elements, failure: Failure) {
+    match failure {
+        Failure::Timeout => o.mark("timeout", true),
+        Failure::Error(number) | Failure::Restart(number) => {
+            o.int("errno", i64::from(number));
+            errno::name(number).iter().for_each(|name| o.word("name", name));
+            o.mark("restarts", matches!(failure, Failure::Restart(_)));
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 /// `NETLINK_*`
 const ROUTE: u32 = 0;
 const SOCK_DIAG: u32 = 4;
+const XFRM: u32 = 6;
 const AUDIT: u32 = 9;
 const NETFILTER: u32 = 12;
 const KOBJECT_UEVENT: u32 = 15;
@@ -21,6 +22,16 @@ fn sent(protocol: u32, bytes: &[u8], is_brief: bool) -> String {
 
 /// The same for data of which only the first bytes were copied.
 fn sent_of(protocol: u32, bytes: &[u8], wanted: usize, is_brief: bool) -> String {
+    let call = sent_call(protocol, bytes, wanted);
+    let decoded = Decoded::new(&call, Context::new(&samples::comms, 32).brief(is_brief));
+    let argument = decoded.args().nth(1).expect("it has six").values();
+    let mut out = Vec::new();
+    value::write(&mut out, argument.entry().expect("it is an input"), false);
+    String::from_utf8(out).expect("lines are text")
+}
+
+/// Returns a sendto on a netlink socket of the protocol.
+fn sent_call(protocol: u32, bytes: &[u8], wanted: usize) -> Call {
     let row = lookup::index_by_name("sendto").map(|at| &crate::beauty::tables::SYSCALLS[usize::from(at)]).expect("it has a row");
     let mut call = Call { nr: i64::from(row.numbers[0].expect("x86-64 has it")), ..samples::call([3, 0x1000, wanted as u64, 0, 0, 0], 1) };
     call = samples::with_memory(call, 1, PieceTime::Entry, 0x1000, bytes, PieceState::Ok);
@@ -29,11 +40,7 @@ fn sent_of(protocol: u32, bytes: &[u8], wanted: usize, is_brief: bool) -> String
     }
     let socket = Socket { family: 16, ends: SocketAddresses::Netlink { protocol, port: Default::default() }, ..Socket::default() };
     call.files.push(CallFile { place: FdPlace::Arg(0), file: File::Socket(Arc::new(socket)) });
-    let decoded = Decoded::new(&call, Context::new(&samples::comms, 32).brief(is_brief));
-    let argument = decoded.args().nth(1).expect("it has six").values();
-    let mut out = Vec::new();
-    value::write(&mut out, argument.entry().expect("it is an input"), false);
-    String::from_utf8(out).expect("lines are text")
+    call
 }
 
 fn full(protocol: u32, bytes: &[u8]) -> String {
@@ -145,6 +152,8 @@ fn families_without_rows_have_numbered_attributes() {
     let other = full(GENERIC, &message(0x1c, 1, &[&[5, 0, 0, 0][..], &attribute(3 | NESTED, &attribute(1, b"ab"))].concat()));
     let expected = ".attributes: [{.nla_len: 12, .nla_type: NESTED|0x3, .data: [{.nla_len: 6, .nla_type: 1, .data: \"ab\"}]}]}]";
     assert!(other.contains(".nlmsg_type: 0x1c") && other.ends_with(expected), "{other}");
+    let route = full(ROUTE, &message(0x7f, 1, b"\x02ab"));
+    assert!(route.contains(".nlmsg_type: 0x7f, ") && route.ends_with(".payload: {.family: INET, .data: \"ab\"}}]"), "{route}");
 }
 
 #[test]
@@ -152,10 +161,139 @@ fn other_protocols_have_their_headers() {
     let table = [&[2, 0, 0, 0][..], &attribute(1, b"filter\0")].concat();
     let netfilter = full(NETFILTER, &message(0xa00, 0x401, &table));
     let expected =
-        ".payload: {.nfgen_family: INET, .version: 0, .res_id: 0}, .attributes: [{.nla_len: 11, .nla_type: 1, .data: \"filter\\x00\"}]}]";
-    assert!(netfilter.contains(".nlmsg_type: 0xa00, ") && netfilter.ends_with(expected), "{netfilter}");
+        ".payload: {.nfgen_family: INET, .version: V0, .res_id: 0}, .attributes: [{.nla_len: 11, .nla_type: NAME, .data: \"filter\"}]}]";
+    assert!(
+        netfilter.contains(".nlmsg_type: {.subsystem: NFTABLES, .message: NEWTABLE}, ") && netfilter.ends_with(expected),
+        "{netfilter}"
+    );
     let audit = full(AUDIT, &message(1000, 5, &[]));
     assert!(audit.ends_with(".nlmsg_type: GET, .nlmsg_flags: REQUEST|ACK, .nlmsg_seq: 1, .nlmsg_pid: 0}]"), "{audit}");
+}
+
+#[test]
+fn netfilter_has_expressions_by_name_and_numbered_elements() {
+    let of = |kind: u16, attributes: &[u8]| full(NETFILTER, &message(kind, 0x401, &[&[2, 0, 0, 0][..], attributes].concat()));
+    // NFT_MSG_NEWRULE: NFTA_RULE_EXPRESSIONS, NFTA_LIST_ELEM, and an expression with a register and a verdict.
+    let verdict = attribute(2, &attribute(2, &attribute(1, &1u32.to_be_bytes())));
+    let immediate = [attribute(1, &0u32.to_be_bytes()), verdict].concat();
+    let expression = [attribute(1, b"immediate\0"), attribute(2, &immediate)].concat();
+    let rule = of(0xa06, &attribute(4, &attribute(1, &expression)));
+    assert!(rule.contains(".nla_type: DREG, .data: REG_VERDICT}"), "{rule}");
+    assert!(rule.contains(".nla_type: CODE, .data: NF_ACCEPT}"), "{rule}");
+    // NFT_MSG_NEWSETELEM: the second element of a list, with NFTA_SET_ELEM_TIMEOUT.
+    let elements = of(0xa0c, &attribute(3, &attribute(2, &attribute(4, &1000u64.to_be_bytes()))));
+    assert!(elements.contains(".nla_type: 2, .data: [{.nla_len: 12, .nla_type: TIMEOUT, .data: 1000}]"), "{elements}");
+    // IPSET_CMD_ADD: IPSET_ATTR_NAME has the number that IPSET_ATTR_HASHSIZE has in IPSET_CMD_CREATE.
+    let entry = of(0x609, &attribute(7, &attribute(18, b"other\0")));
+    assert!(entry.contains(".nla_type: NAME, .data: \"other\"}"), "{entry}");
+}
+
+#[test]
+fn keys_of_ipsec_are_not_shown() {
+    // XFRM_MSG_NEWSA: a struct xfrm_usersa_info, and XFRMA_ALG_CRYPT with a key.
+    let mut algorithm = b"cbc(aes)".to_vec();
+    algorithm.resize(64, 0);
+    algorithm.extend([&32u32.to_le_bytes()[..], b"kkkk"].concat());
+    let told = full(XFRM, &message(16, 5, &[&[0; 224][..], &attribute(2, &algorithm)].concat()));
+    assert!(told.contains(".data: {.alg_name: \"cbc(aes)\", .alg_key_len: 32}}") && !told.contains("kk"), "{told}");
+}
+
+#[test]
+fn attributes_contain_structs_with_attributes_and_numbered_ones() {
+    // RTM_GETMDB: MDBA_MDB, MDBA_MDB_ENTRY, MDBA_MDB_ENTRY_INFO with a struct br_mdb_entry and MDBA_MDB_EATTR_TIMER.
+    let mut entry = vec![0; 28];
+    (entry[0], entry[4]) = (3, 1);
+    entry.extend(attribute(1, &7u32.to_le_bytes()));
+    let nested = attribute(1, &attribute(1, &attribute(1, &entry)));
+    let groups = full(ROUTE, &message(84, 2, &[&[7, 0, 0, 0, 2, 0, 0, 0][..], &nested].concat()));
+    assert!(groups.contains(".payload: {.family: BRIDGE, .ifindex: 2}"), "{groups}");
+    assert!(groups.contains(".nla_type: INFO, .data: {.ifindex: 3, .state: PERMANENT, "), "{groups}");
+    assert!(groups.contains(", .attributes: [{.nla_len: 8, .nla_type: TIMER, .data: 7}]}}"), "{groups}");
+    // RTM_NEWACTION: TCA_ROOT_TAB has numbered actions.
+    let action = attribute(1, &attribute(2, &attribute(1, b"gact\0")));
+    let actions = full(ROUTE, &message(48, 5, &[&[0; 4][..], &action].concat()));
+    assert!(actions.contains(".nla_type: 2, .data: [{.nla_len: 9, .nla_type: KIND, .data: \"gact\"}]"), "{actions}");
+}
+
+#[test]
+fn contents_depend_on_the_family_and_on_other_attributes() {
+    let flags = attribute(26, &attribute(0, &2u16.to_le_bytes()));
+    let of_family = |family: u8| full(ROUTE, &message(16, 5, &[&[family][..], &[0; 15], &flags].concat()));
+    assert!(of_family(7).contains(".nla_type: AF_SPEC, .data: [{.nla_len: 6, .nla_type: FLAGS, .data: SELF}]"), "{}", of_family(7));
+    assert!(!of_family(0).contains("SELF"), "{}", of_family(0));
+    // RTA_ENCAP before RTA_ENCAP_TYPE: LWTUNNEL_ENCAP_IP
+    let encap = [attribute(22, &attribute(4, &[64])), attribute(21, &2u16.to_le_bytes())].concat();
+    let route = full(ROUTE, &message(24, 5, &[&[2, 0, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0][..], &encap].concat()));
+    assert!(route.contains(".nla_type: ENCAP, .data: [{.nla_len: 5, .nla_type: TTL, .data: 64}]"), "{route}");
+    assert!(route.contains(".nla_type: ENCAP_TYPE, .data: IP}"), "{route}");
+}
+
+#[test]
+fn options_of_traffic_control_depend_on_the_kind_and_the_message() {
+    // A struct tcmsg, TCA_KIND and TCA_OPTIONS.
+    let of = |message_type: u16, kind: &[u8], options: &[u8]| {
+        let attributes = [attribute(1, kind), attribute(2, options)].concat();
+        full(ROUTE, &message(message_type, 5, &[&[0; 20][..], &attributes].concat()))
+    };
+    // RTM_NEWTCLASS: TCA_HFSC_RSC. RTM_NEWQDISC: a struct tc_hfsc_qopt.
+    let class = of(40, b"hfsc\0", &attribute(1, &[1u32, 2, 3].map(u32::to_le_bytes).concat()));
+    assert!(class.ends_with(".nla_type: OPTIONS, .data: [{.nla_len: 16, .nla_type: RSC, .data: {.m1: 1, .d: 2, .m2: 3}}]}]}]"), "{class}");
+    let discipline = of(36, b"hfsc\0", &[7, 0]);
+    assert!(discipline.ends_with(".nla_type: OPTIONS, .data: {.defcls: 0x7}}]}]"), "{discipline}");
+    // RTM_NEWTFILTER: the kernel reads TCA_FLOWER_KEY_VLAN_ID in the order of the machine, and TCA_FLOWER_KEY_TCP_SRC
+    // not.
+    let filter = of(44, b"flower\0", &[attribute(23, &[1, 0]), attribute(18, &[0, 80])].concat());
+    assert!(filter.contains(".nla_type: KEY_VLAN_ID, .data: 1}") && filter.contains(".nla_type: KEY_TCP_SRC, .data: 80}"), "{filter}");
+}
+
+/// Returns a recvfrom on a netlink socket of the protocol: the kernel's answer that a family has this number.
+fn family_answer(protocol: u32, name: &[u8], number: u16) -> Call {
+    let answer = [attribute(2, name), attribute(1, &number.to_le_bytes())].concat();
+    let row = lookup::index_by_name("recvfrom").map(|at| &crate::beauty::tables::SYSCALLS[usize::from(at)]).expect("it has a row");
+    let nr = i64::from(row.numbers[0].expect("x86-64 has it"));
+    let bytes = message(0x10, 0, &[&[1, 2, 0, 0][..], &answer].concat());
+    let call = Call { nr, ..samples::call([3, 0x1000, bytes.len() as u64, 0, 0, 0], bytes.len() as i64) };
+    let mut call = samples::with_memory(call, 1, PieceTime::Exit, 0x1000, &bytes, PieceState::Ok);
+    let socket = Socket { family: 16, ends: SocketAddresses::Netlink { protocol, port: Default::default() }, ..Socket::default() };
+    call.files.push(CallFile { place: FdPlace::Arg(0), file: File::Socket(Arc::new(socket)) });
+    call
+}
+
+/// Returns the value of the data of a sendto on a generic netlink socket, as lines print it.
+fn sent_to_family(families: &Families, bytes: &[u8]) -> String {
+    let call = sent_call(GENERIC, bytes, bytes.len());
+    let decoded = Decoded::new(&call, Context::new(&samples::comms, 32).families(families));
+    let mut out = Vec::new();
+    value::write(&mut out, decoded.args().nth(1).expect("it has six").values().entry().expect("it is an input"), false);
+    String::from_utf8(out).expect("lines are text")
+}
+
+#[test]
+fn families_have_the_numbers_that_the_kernel_told() {
+    let mut families = Families::default();
+    families.learn(&family_answer(ROUTE, b"ethtool\0", 21));
+    assert_eq!(families.name(21), None, "the socket is of another protocol");
+    families.learn(&family_answer(GENERIC, b"ethtool\0", 21));
+    assert_eq!((families.name(21), families.name(22)), (Some("ethtool"), None));
+    // 14 is ETHTOOL_MSG_PRIVFLAGS_SET of a program, and ETHTOOL_MSG_PRIVFLAGS_GET_REPLY of the kernel.
+    for (flags, command) in [(1u16, "PRIVFLAGS_SET"), (0, "PRIVFLAGS_GET_REPLY")] {
+        let device = attribute(1 | NESTED, &attribute(1, &7u32.to_le_bytes()));
+        let text = sent_to_family(&families, &message(21, flags, &[&[14, 1, 0, 0][..], &device].concat()));
+        assert!(text.contains(&format!(".nlmsg_type: ethtool, .nlmsg_flags: {}, ", if flags == 0 { "0" } else { "REQUEST" })), "{text}");
+        assert!(text.contains(&format!(".payload: {{.cmd: {command}, .version: 1}}, ")), "{text}");
+        assert!(text.contains(".nla_type: HEADER|NESTED, .data: [{.nla_len: 8, .nla_type: DEV_INDEX, .data: 7}]"), "{text}");
+    }
+}
+
+#[test]
+fn keys_are_not_shown() {
+    let mut families = Families::default();
+    families.learn(&family_answer(GENERIC, b"wireguard\0", 22));
+    // WGDEVICE_A_PRIVATE_KEY and WGDEVICE_A_PUBLIC_KEY, sent with WG_CMD_SET_DEVICE.
+    let keys = [attribute(3, &[b'k'; 32]), attribute(4, &[b'p'; 32])].concat();
+    let text = sent_to_family(&families, &message(22, 1, &[&[1, 1, 0, 0][..], &keys].concat()));
+    assert!(text.contains(".nla_type: PRIVATE_KEY, .data: {...}}, ") && !text.contains("kk"), "{text}");
+    assert!(text.contains(".nla_type: PUBLIC_KEY, .data: ") && text.contains("pp"), "{text}");
 }
 
 #[test]
@@ -182,6 +320,48 @@ fn other_bytes_stay_bytes() {
         short, "\" \\x00\\x00\\x00\\x10\\x00\\x05\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\"",
         "the length is too large"
     );
+}
+
+#[test]
+fn values_that_were_not_copied_completely_are_not_shown_as_whole() {
+    // RTM_NEWADDR with IFA_ADDRESS: four bytes of an IPv6 address are no IPv4 address.
+    let address = attribute(1, b"abcdefghijklmnop");
+    let bytes = message(20, 5, &[&[10, 64, 0, 0, 2, 0, 0, 0][..], &address].concat());
+    let cut = sent_of(ROUTE, &bytes[..32], bytes.len(), false);
+    assert!(cut.contains(".nla_len: 20, .nla_type: ADDRESS, .data: \"abcd\"...}"), "{cut}");
+    let uevent = sent_of(KOBJECT_UEVENT, b"add@/devices/x\0ACTI", 26, false);
+    assert_eq!(uevent, "[\"add@/devices/x\", \"ACTI\"..., ...]");
+}
+
+#[test]
+fn bytes_that_are_no_record_are_shown_after_the_records() {
+    let one = message(16, 5, &[link(2), attribute(4, &7u32.to_le_bytes()), vec![3, 0]].concat());
+    let (header, behind) = (&one[..], [9, 0, 0, 0, 1]);
+    let whole = full(ROUTE, &[header, &behind].concat());
+    assert!(
+        whole.ends_with(".attributes: [{.nla_len: 8, .nla_type: MTU, .data: 7}, \"\\x03\\x00\"]}, \"\\t\\x00\\x00\\x00\\x01\"]"),
+        "{whole}"
+    );
+    let brief = sent(ROUTE, &[header, &behind].concat(), true);
+    assert!(brief.ends_with(".attributes: [{.nla_type: MTU, .data: 7}, ...], ...}, ...]"), "{brief}");
+}
+
+/// Returns the attribute `RTA_MULTIPATH` with next hops that contain each other.
+fn hops(levels: u32) -> Vec<u8> {
+    let inner = if levels == 1 { Vec::new() } else { hops(levels - 1) };
+    let length = (8 + inner.len() as u16).to_le_bytes();
+    attribute(9, &[&length[..], &[0, 1, 2, 0, 0, 0], &inner].concat())
+}
+
+#[test]
+fn next_hops_are_decoded_to_a_limited_depth() {
+    let route = |hops: &[u8]| full(ROUTE, &message(24, 0x405, &[&[0; 12][..], hops].concat()));
+    let three = route(&hops(3));
+    assert!(three.matches(".rtnh_len").count() == 3 && three.ends_with(".rtnh_ifindex: 2}]}]}]}]}]}]}]"), "{three}");
+    let deep = route(&hops(1000));
+    assert_eq!(deep.matches(".rtnh_len").count(), 7, "{deep}");
+    let beyond = route(&attribute(9, &[9, 0, 0, 1, 2, 0, 0, 0]));
+    assert!(beyond.ends_with(".nla_type: MULTIPATH, .data: \"\\t\\x00\\x00\\x01\\x02\\x00\\x00\\x00\"}]}]"), "{beyond}");
 }
 
 /// Returns messages of several protocols, with everything that the other tests have.
@@ -228,3 +408,5 @@ proptest! {
         prop_assert!(!text.contains(char::is_control) && text.len() < 64 * bytes.len() + 4096, "{}", text.len());
     }
 }
+
+mod parts;

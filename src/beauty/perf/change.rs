@@ -13,7 +13,7 @@ pub fn write(out: &mut Vec<u8>, old: &Value, new: &Value, prefixes: bool) {
         (Value::Unread(1..), new) => write_one(out, new, prefixes),
         // A NULL pointer has no memory that could be read.
         (old, Value::Unread(1..)) if *old != Value::Unread(0) => write_one(out, old, prefixes),
-        (Value::Struct(old), Value::Struct(new)) if has_same_members(old, new) => members(out, old, new, prefixes),
+        (Value::Struct(old), Value::Struct(new)) if is_part(old, new) || is_part(new, old) => members(out, old, new, prefixes),
         (Value::Array(old), Value::Array(new)) if old.items.len() == new.items.len() => items(out, old, new, prefixes),
         (old, new) => {
             write_one(out, old, prefixes);
@@ -23,26 +23,27 @@ pub fn write(out: &mut Vec<u8>, old: &Value, new: &Value, prefixes: bool) {
     }
 }
 
-/// Returns whether one of the structs begins with the members of the other. A call may read fewer members than it
-/// writes, or the other way round.
-fn has_same_members(old: &StructValue, new: &StructValue) -> bool {
-    old.members.iter().zip(&new.members).all(|((old, _), (new, _))| old == new)
+/// Returns whether the members of a struct are members of the other one, in the same order. A call may read fewer
+/// members than it writes, or the other way round.
+fn is_part(part: &StructValue, whole: &StructValue) -> bool {
+    let mut rest = whole.members.iter();
+    part.members.iter().all(|(name, _)| rest.any(|(other, _)| other == name))
 }
 
 fn members(out: &mut Vec<u8>, old: &StructValue, new: &StructValue, prefixes: bool) {
+    // The struct with fewer members, the other one, and whether that is the new one.
+    let (part, whole, is_new) = if is_part(old, new) { (old, new, true) } else { (new, old, false) };
+    let mut parts = part.members.iter().peekable();
     out.push(b'{');
-    for (i, (name, value)) in new.members.iter().enumerate() {
+    for (i, (name, value)) in whole.members.iter().enumerate() {
         member(out, i, name);
-        match old.members.get(i) {
-            Some((_, old)) => write(out, old, value, prefixes),
+        match parts.next_if(|(other, _)| other == name) {
+            Some((_, before)) if is_new => write(out, before, value, prefixes),
+            Some((_, after)) => write(out, value, after, prefixes),
             None => write_one(out, value, prefixes),
         }
     }
-    for (i, (name, value)) in old.members.iter().enumerate().skip(new.members.len()) {
-        member(out, i, name);
-        write_one(out, value, prefixes);
-    }
-    close(out, old.members.is_empty() && new.members.is_empty(), new.more, b'}');
+    close(out, whole.members.is_empty(), new.more, b'}');
 }
 
 fn items(out: &mut Vec<u8>, old: &ArrayValue, new: &ArrayValue, prefixes: bool) {
@@ -81,6 +82,8 @@ mod tests {
         assert_eq!(written(&of(2), &of(3)), "{.a: 1, .b: 2 => 3}");
         assert_eq!(written(&structure([("a", Value::Uint(1))]), &of(3)), "{.a: 1, .b: 3}");
         assert_eq!(written(&of(3), &structure([("a", Value::Uint(2))])), "{.a: 1 => 2, .b: 3}", "the call wrote only `a`");
+        let read = structure([("b", Value::Uint(2))]);
+        assert_eq!(written(&read, &of(3)), "{.a: 1, .b: 2 => 3}", "the call read only `b`");
         let nothing = Value::Struct(StructValue { name: "s", address: 0x1000, members: [].into(), more: true });
         assert_eq!(written(&of(3), &nothing), "{.a: 1, .b: 3, ...}");
         assert_eq!(written(&array(&[0, 4]), &array(&[0, 5])), "[0, 4 => 5]");

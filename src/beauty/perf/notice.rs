@@ -1,12 +1,13 @@
 //! The lines of events other than calls: tracepoints, page faults, signals, exits of tasks, lost records.
 
 use super::{Perf, value};
-use crate::beauty::default::is_zero;
+use crate::beauty::decode::Context;
+use crate::beauty::netlink::Joined;
 use crate::beauty::signal;
 use crate::beauty::style::StyleContext;
-use crate::beauty::tracepoint::TracepointDecoder;
+use crate::beauty::tracepoint::{Field, Part, TracepointDecoder};
 use crate::beauty::value::Value;
-use crate::event::{Caller, Event, EventIndex, Fault, Loss, MapRef, Signal, TaskEnd};
+use crate::event::{Call, Caller, Event, EventIndex, Fault, Loss, MapRef, Signal, TaskEnd};
 use crate::session::{EventSpec, Session};
 use crate::text::{escape, number};
 use owo_colors::Color;
@@ -20,10 +21,11 @@ impl Perf {
         out: &mut Vec<u8>,
         event: &Event,
         (index, spec): (EventIndex, &EventSpec),
-        (raw, caller): (&[u8], Option<&Caller>),
+        (raw, caller, call): (&[u8], Option<&Caller>, Option<&Call>),
         context: &StyleContext,
     ) {
         self.head(out, event, Some(event.time), None);
+        call.into_iter().for_each(|call| self.families.learn(call));
         escape::plain(out, spec.terms.name.as_ref().unwrap_or(&spec.name).as_bytes());
         out.push(b'(');
         let place = usize::from(index.0);
@@ -34,8 +36,7 @@ impl Perf {
             let Session { abi, copied_bytes, .. } = context.session;
             let decoder = self.tracepoints[place]
                 .get_or_insert_with(|| TracepointDecoder::new(format, spec.terms.function.as_deref(), *abi, *copied_bytes));
-            // The user requested each argument of a probe, so zeros are shown.
-            let zeros = self.show.zeros || !self.show.arg_names || decoder.is_probe();
+            let zeros = self.show.zeros || !self.show.arg_names;
             let mut is_first = true;
             if let Some((function, returned_to)) = decoder.returned(raw) {
                 returns(
@@ -46,12 +47,16 @@ impl Perf {
                 );
                 is_first = false;
             }
-            for (field, value) in decoder.decode(raw, context.comm).iter().filter(|(_, value)| zeros || !is_zero(value)) {
+            let joined = Joined::default();
+            let of_call = Context::new(context.comm, self.show.string_limit).brief(!self.show.full);
+            let of_call = of_call.families(&self.families).joined(&joined);
+            let is_shown = |field: &Field| field.part != Part::Hidden && (zeros || !field.is_default);
+            for Field { name, value, .. } in decoder.fields(raw, call, of_call).iter().filter(|field| is_shown(field)) {
                 if !std::mem::take(&mut is_first) {
                     out.extend_from_slice(b", ");
                 }
                 if self.show.arg_names {
-                    escape::plain(out, field.as_bytes());
+                    escape::plain(out, name.as_bytes());
                     out.extend_from_slice(b": ");
                 }
                 match value {

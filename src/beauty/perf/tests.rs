@@ -289,7 +289,8 @@ fn tracepoints_have_their_fields() {
     (raw[24], raw[28]) = (7, 120);
     let shown = |index, show: &Show, raw: &[u8]| {
         let mut out = Vec::new();
-        let raised = event(Time(5), EventKind::Tracepoint { event: EventIndex(index), raw: raw.into(), stack: None, caller: None });
+        let raised =
+            event(Time(5), EventKind::Tracepoint { event: EventIndex(index), raw: raw.into(), stack: None, caller: None, call: None });
         Perf::new(show, &session, false).event(
             &mut out,
             &raised,

@@ -4,7 +4,7 @@ use super::super::row::ConstantTable;
 use super::super::table::FlagPart;
 use super::super::tables::constants::{FILE_TYPE, PTRACE_EVENT};
 use super::super::value::{ArrayValue, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
-use super::super::{file, signal};
+use super::super::{errno, file, signal};
 use crate::event::File;
 use crate::text::{escape, number};
 use std::io::Write;
@@ -26,6 +26,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             Some(name) => constant(out, name, table.short(name), prefixes),
             None => number::hex(out, *value),
         },
+        Value::Macro { name, parameters, .. } => write_macro(out, name, parameters, prefixes),
         Value::DirFd { fd: AT_FDCWD, file } => {
             constant(out, "AT_FDCWD", "CWD", prefixes);
             write_file(out, *file);
@@ -74,12 +75,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             out.extend_from_slice(if field.more { b"..." } else { b"" });
         }
         Value::UnreadText => out.extend_from_slice(b"(fault)"),
-        Value::Uncopied { count, or_more, .. } => {
-            out.push(b'[');
-            number::uint(out, *count);
-            out.extend_from_slice(if *or_more { b" or more" } else { b"" });
-            out.extend_from_slice(if *count == 1 { b" string]" } else { b" strings]" });
-        }
+        Value::Uncopied { count, or_more, .. } => write_uncopied(out, *count, *or_more),
         Value::FileMode(mode) => write_mode(out, *mode, prefixes),
         Value::Struct(StructValue { members, more, .. }) => structure(out, members, *more, prefixes),
         Value::Packed { members, .. } => structure(out, members, false, prefixes),
@@ -89,6 +85,8 @@ pub fn write(out: &mut Vec<u8>, value: &Value, prefixes: bool) {
             array(out, items, *more, prefixes);
         }
         Value::Entries { count, or_more, first } => entries(out, *count, *or_more, first, prefixes),
+        Value::Errno(number) => write_errno(out, *number),
+        Value::Failure(failure) => super::failure(out, *failure),
         Value::Unknown => out.push(b'?'),
     }
 }
@@ -144,6 +142,36 @@ fn write_file(out: &mut Vec<u8>, file: Option<&File>) {
         Some(File::Path(path)) => escape::bracketed(out, path),
         Some(file) => escape::bracketed(out, &file::name(file)),
         None => {}
+    }
+}
+
+/// Writes the call of a macro: `EVIOCGNAME(256)`.
+fn write_macro(out: &mut Vec<u8>, name: &str, parameters: &[Value], prefixes: bool) {
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'(');
+    for (at, parameter) in parameters.iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b", " } else { b"" });
+        write(out, parameter, prefixes);
+    }
+    out.push(b')');
+}
+
+/// Writes the number of strings that were counted and not copied: `[23 strings]`.
+fn write_uncopied(out: &mut Vec<u8>, count: u64, or_more: bool) {
+    out.push(b'[');
+    number::uint(out, count);
+    out.extend_from_slice(if or_more { b" or more" } else { b"" });
+    out.extend_from_slice(if count == 1 { b" string]" } else { b" strings]" });
+}
+
+/// Writes the negative of an error: `-ENOENT`.
+fn write_errno(out: &mut Vec<u8>, number: i32) {
+    match errno::name(number) {
+        Some(name) => {
+            out.push(b'-');
+            out.extend_from_slice(name.as_bytes());
+        }
+        None => number::int(out, -i64::from(number)),
     }
 }
 

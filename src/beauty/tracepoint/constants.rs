@@ -2,7 +2,8 @@
 
 use super::{FieldDecoder, by_format, row};
 use crate::beauty::constant::Constants;
-use crate::beauty::row::Return;
+use crate::beauty::row::{Return, Syscall};
+use crate::beauty::tables::SYSCALLS;
 use crate::event::Abi;
 use crate::kernel::constant::Constant;
 use crate::kernel::format::Format;
@@ -18,6 +19,9 @@ pub fn constants(format: &Format, field: &str, abi: Abi) -> Constants {
     if format.name.starts_with("sys_exit_") && field == "ret" {
         return Constants::of_return(Return::Long, abi);
     }
+    if matches!(format.name.as_str(), "sys_enter" | "sys_exit") && field == "id" {
+        return Constants::printed(numbers(abi));
+    }
     let Some(field) = format.field(field) else { return Constants::default() };
     match by_format(field, &PrintFormat::parse(&format.print)) {
         FieldDecoder::Named(naming, _) if field.signed => Constants::printed(naming.constants().into_iter().map(signed).collect()),
@@ -25,6 +29,12 @@ pub fn constants(format: &Format, field: &str, abi: Abi) -> Constants {
         FieldDecoder::Signal => Constants::of_signal(),
         _ => Constants::default(),
     }
+}
+
+/// Returns the names and numbers of the syscalls of an ABI.
+fn numbers(abi: Abi) -> Vec<(String, Constant)> {
+    let named = |row: &Syscall| Some((row.name.to_owned(), Constant { value: row.numbers[abi as usize]?.into(), mask: u64::MAX }));
+    SYSCALLS.iter().filter_map(named).collect()
 }
 
 /// Returns the constant of a signed field. A print format has the number without its sign.

@@ -14,7 +14,20 @@ fn of(name: &str) -> Vec<Op> {
 }
 
 fn op(arg: u8, kind: OpKind, when: u8, count: CountSource, size: u16, limit: u32) -> Op {
-    Op { arg, kind, when, count, size, limit, room: NO_ARG, condition: (0, 0, 0), asks: 0, links: (0, 0), count_offset: 0 }
+    Op {
+        arg,
+        kind,
+        when,
+        count,
+        size,
+        limit,
+        room: NO_ARG,
+        condition: (0, 0, 0),
+        asks: 0,
+        links: (0, 0),
+        count_offset: 0,
+        reads_tail: false,
+    }
 }
 
 #[test]
@@ -49,7 +62,7 @@ fn strings_are_copied_as_far_as_the_kernel_reads_them() {
         builder.ops.iter().find(|op| op.kind == OpKind::String).map(|op| op.limit)
     };
     let set_name = Some(libc::PR_SET_NAME as u64);
-    assert_eq!([limit("prctl", set_name, 1000), limit("memfd_create", None, 1000), limit("reboot", None, 1000)], [15, 249, 255].map(Some));
+    assert_eq!([limit("prctl", set_name, 1000), limit("memfd_create", None, 1000), limit("reboot", None, 1000)], [15, 250, 255].map(Some));
     assert_eq!(limit("reboot", None, 32), Some(32));
 }
 
@@ -60,10 +73,12 @@ fn sizes_are_those_that_the_kernel_reads_or_writes() {
     assert_eq!(of("msgsnd"), [op(1, OpKind::Tail, AT_ENTRY, CountSource::Arg(2), 8, 40)]);
     assert_eq!(of("msgrcv"), [Op { room: 2, ..op(1, OpKind::Tail, AT_EXIT, CountSource::Return, 8, 40) }]);
     assert_eq!(of("name_to_handle_at")[1], op(2, OpKind::Tail, AT_ENTRY | AT_EXIT | TOO_SMALL, CountSource::At(2), 8, 4096));
-    assert_eq!(of("sched_setattr"), [op(1, OpKind::Bytes, AT_ENTRY | AT_EXIT | NOT_DONE | TOO_SMALL, CountSource::At(1), 1, 256)]);
+    let attr = op(1, OpKind::Bytes, AT_ENTRY | AT_EXIT | NOT_DONE | TOO_SMALL, CountSource::At(1), 1, 256);
+    assert_eq!(of("sched_setattr"), [Op { room: 48, ..attr }], "0 stands for the length of the first version");
     assert_eq!(of("openat2")[1], op(2, OpKind::Bytes, AT_ENTRY, CountSource::Arg(3), 1, SIZED_MAX));
     let attr = op(0, OpKind::Bytes, AT_ENTRY | AT_EXIT | NOT_DONE | TOO_SMALL, CountSource::At(0), 1, SIZED_MAX);
-    assert_eq!(of("perf_event_open"), [Op { count_offset: 4, ..attr }], "the length is the second member");
+    assert_eq!(of("perf_event_open"), [Op { count_offset: 4, room: 64, ..attr }], "the length is the second member");
+    assert_eq!(of("io_submit"), [op(2, OpKind::Pointers, AT_ENTRY, CountSource::Arg(1), 8, 64)], "the requests have 64 bytes");
     assert_eq!(of("rt_sigreturn"), []);
     let words = |name, abi| capture(name, abi, None).ops[0].size;
     assert_eq!([Abi::X86_64, Abi::I386, Abi::X32].map(|abi| words("select", abi)), [8, 4, 8]);
@@ -98,6 +113,21 @@ fn only_the_name_of_an_interface_is_copied_at_entry() {
 }
 
 #[test]
+fn the_keys_of_a_tls_connection_are_not_copied() {
+    const SOL_TLS: u64 = 282;
+    const TLS_TX: u64 = 1;
+    for (name, when) in [("setsockopt", AT_ENTRY), ("getsockopt", AT_EXIT)] {
+        let row = SYSCALLS.iter().find(|row| row.name == name).unwrap();
+        let level = row.variants.iter().find(|variant| variant.values.contains(&SOL_TLS)).unwrap();
+        let option = level.variants.iter().find(|variant| variant.values.contains(&TLS_TX)).unwrap();
+        let captured =
+            CaptureBuilder { abi: Abi::X86_64, string_limit: 4096, full: true, links: &mut Links::default() }.capture(option.signature());
+        let value = captured.ops.iter().find(|op| op.arg == 3);
+        assert_eq!(value, Some(&op(3, OpKind::Bytes, when, CountSource::One, 4, 4)), "{name}: the version and the cipher");
+    }
+}
+
+#[test]
 fn pointers_in_structs_are_followed() {
     let linked = |name: &str, at: usize| (of(name)[at].kind, of(name)[at].links.1);
     assert_eq!(linked("clone3", 0), (OpKind::Linked, 3));
@@ -116,6 +146,7 @@ fn descriptors_in_memory_and_of_other_processes_are_found() {
     let of = |name: &str, choice| capture(name, Abi::X86_64, choice).indirect_fds;
     assert_eq!([of("read", None), of("poll", None), of("ppoll", None)], [IndirectFds::None, IndirectFds::Polled, IndirectFds::Polled]);
     assert_eq!(of("pidfd_getfd", None), IndirectFds::Fetched);
+    assert_eq!(of("bpf", Some(15)), IndirectFds::First, "BPF_OBJ_GET_INFO_BY_FD");
     const KCMP_FILE: u64 = 0;
     const KCMP_EPOLL_TFD: u64 = 7;
     let kcmp = [Some(KCMP_FILE), None, Some(KCMP_EPOLL_TFD)].map(|kind| of("kcmp", kind));

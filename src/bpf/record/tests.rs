@@ -59,7 +59,8 @@ fn record(pieces: &[u8]) -> Vec<u8> {
     written(&seen, pieces)
 }
 
-fn piece_bytes(address: u64, wanted: u64, bytes: &[u8], [arg, when, state]: [u8; 3]) -> Vec<u8> {
+/// Encodes a piece.
+pub(crate) fn piece_bytes(address: u64, wanted: u64, bytes: &[u8], [arg, when, state]: [u8; 3]) -> Vec<u8> {
     let mut raw = [address.to_le_bytes(), wanted.to_le_bytes()].concat();
     raw.extend((bytes.len() as u32).to_le_bytes());
     raw.extend([arg, when, state, 0]);

@@ -3,11 +3,12 @@
 //! In each function, `typed` is the beginning of the value, up to the cursor.
 
 use super::{Answer, Candidate};
+use crate::beauty::lookup::requests;
 use crate::beauty::tables::{STRUCTS, SYSCALLS, TABLES};
 use crate::kernel::tracefs::Tracefs;
 use crate::kernel::{self, procfs};
 use crate::probe::inventory;
-use crate::request::select::GROUPS;
+use crate::request::select::{GROUPS, REQUESTS};
 use clap::{Arg, ValueHint};
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,11 +49,14 @@ fn in_list(typed: &str, of_item: fn(&str) -> Vec<Candidate>) -> Vec<Candidate> {
 /// Returns syscalls, groups and events. There are thousands of events, so their subsystems are completed first.
 fn selected(typed: &str) -> Vec<Candidate> {
     if let Some((subsystem, name)) = typed.split_once(':') {
-        return events(subsystem, name);
+        let of_rings = requests::names().filter(|name| name.starts_with(typed)).map(|name| Candidate::new(name, ""));
+        return of_rings.chain(events(subsystem, name)).collect();
     }
     let syscalls = SYSCALLS.iter().filter(|row| row.name.starts_with(typed)).map(|row| Candidate::new(row.name, ""));
     let groups = GROUPS.iter().map(|(name, _)| format!("%{name}")).filter(|name| name.starts_with(typed));
-    let all = syscalls.chain(groups.map(|name| Candidate::new(name, "a group of syscalls")));
+    let all_requests = Some(format!("%{REQUESTS}")).filter(|name| name.starts_with(typed));
+    let all_requests = all_requests.map(|name| Candidate::new(name, "all requests of io_uring"));
+    let all = syscalls.chain(groups.map(|name| Candidate::new(name, "a group of syscalls"))).chain(all_requests);
     let subsystems = if typed.is_empty() { BTreeSet::new() } else { subsystems(typed) };
     all.chain(subsystems.into_iter().map(|name| Candidate::new(format!("{name}:"), "events"))).collect()
 }

@@ -204,5 +204,6 @@ pub fn returned(returns: &Return) -> &'static str {
         Return::Ready => "ready",
         Return::Never => "never",
         Return::Table(table) => table.name,
+        Return::Custom(..) => "custom",
     }
 }

@@ -34,10 +34,11 @@ pub fn full(of: &Struct, out: &mut Vec<u8>) -> io::Result<()> {
         LengthUnit::Nodes => writeln!(out, "    [length]  in bits, plus one")?,
         LengthUnit::Pages => writeln!(out, "    [length]  in bytes of memory; the array has a byte for each page")?,
         LengthUnit::Tail => writeln!(out, "    [length]  in bytes of the data that follows the struct")?,
+        LengthUnit::Elements => writeln!(out, "    [length]  in elements of the array that follows the struct")?,
         LengthUnit::Entries => writeln!(out, "    [length]  in bytes of all entries")?,
     }
     if let (Some(at), StructLayout::Members([members, ..])) = (of.length_at, &of.layout)
-        && let Some(member) = members.iter().find(|member| member.offset == at)
+        && let Some(member) = members.iter().find(|member| member.offset == at.offset)
     {
         writeln!(out, "    length    in {}", member.name)?;
     }

@@ -149,6 +149,8 @@ fn groups_are_listed_with_their_members() {
     let text = listed(Listing::Groups, Some("%desc")).unwrap();
     assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["%desc", "2", "open", "read"]);
     assert_eq!(listed(Listing::Groups, Some("desc")).unwrap(), text);
+    let requests = listed(Listing::Groups, Some("%io_uring")).unwrap();
+    assert!(requests.starts_with("%io_uring ") && requests.contains(" io_uring:openat ") && requests.lines().count() == 1, "{requests}");
 }
 
 #[test]

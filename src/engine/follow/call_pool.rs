@@ -54,7 +54,7 @@ impl CallPool {
     pub fn put_back(&mut self, mut call: Box<Call>) {
         if self.calls.len() < POOL_MAX {
             (call.entry, call.exit, call.args, call.shown_pending) = (EntryState::Seen, ExitState::Pending, None, false);
-            call.pids = PidTranslation::default();
+            (call.pids, call.lost_before) = (PidTranslation::default(), 0);
             call.ids.clear();
             call.pieces.clear();
             call.payload.clear();

@@ -349,7 +349,7 @@ impl Follower {
 
     /// Returns the ABI of a call and its number in that ABI.
     #[inline]
-    fn abi_and_number(&self, context: RecordContext, raw_nr: i64) -> (Abi, i64) {
+    pub(super) fn abi_and_number(&self, context: RecordContext, raw_nr: i64) -> (Abi, i64) {
         match self.tasks.at(context.slot).abi {
             Abi::X86_64 if raw_nr > 0 && raw_nr & X32_BIT != 0 => (Abi::X32, raw_nr & !X32_BIT),
             abi => (abi, raw_nr),

@@ -246,6 +246,7 @@ impl Follower {
 
     /// Emits the end of a task. The event waits until it is completely known how the task ended.
     fn emit_end(&mut self, context: RecordContext, end: TaskEnd, events: &mut Vec<Event>) {
+        self.forget_call_events(context.task.tid, events);
         let thread = &self.threads[context.slot.index()];
         if thread.excluded || thread.set_up {
             return;

@@ -41,6 +41,9 @@ impl Follower {
         if matches!(call_record.kind, RecordKind::SignalSent | RecordKind::Signal) {
             return self.signal_seen(context, &call_record, events);
         }
+        if call_record.kind == RecordKind::Entry {
+            return self.entry_reported(context, &call_record, events);
+        }
         let Some(event) = self.stream.bpf else { return };
         self.ledger.account(event).receive(1);
         let behavior = self.behaviors.get(call_record.abi, i64::from(call_record.nr)).with(&call_record.args);
@@ -63,6 +66,12 @@ impl Follower {
         let mut lookups = Lookups::default();
         if call.pids != PidTranslation::Same {
             self.translate(context, &behavior, &mut call);
+        }
+        if self.call_events.are_recorded() {
+            match self.complete_events(context, call, events) {
+                Some(shown) => call = shown,
+                None => return self.ledger.leave_out(event, LeftOut::OfEvent),
+            }
         }
         if behavior.pids != 0 {
             self.request_tasks(behavior.pids, &call, false, &mut lookups);
@@ -119,6 +128,12 @@ impl Follower {
             }
             return;
         }
+        if self.call_events.only_completes(call_record.abi, i64::from(call_record.nr)) {
+            if last {
+                self.ledger.leave_out(event, LeftOut::OfEvent);
+            }
+            return;
+        }
         let known = self.was_in_flight(context, call_record.tid, call_record.start, events);
         let mut call = self.paired_call(context, &call_record);
         // Its call chain is reported once.
@@ -162,7 +177,7 @@ impl Follower {
     }
 
     /// Returns the reason why a call is left out, if there is one.
-    fn reason_to_leave_out(&mut self, context: RecordContext, behavior: &Behavior, start: Time) -> Option<LeftOut> {
+    pub(super) fn reason_to_leave_out(&mut self, context: RecordContext, behavior: &Behavior, start: Time) -> Option<LeftOut> {
         let thread = &mut self.threads[context.slot.index()];
         if thread.excluded {
             return Some(LeftOut::Excluded);
@@ -175,14 +190,14 @@ impl Follower {
     }
 
     #[inline]
-    fn paired_call(&mut self, context: RecordContext, call_record: &CallRecord<'_>) -> Box<Call> {
+    pub(super) fn paired_call(&mut self, context: RecordContext, call_record: &CallRecord<'_>) -> Box<Call> {
         let mut call = self.new_call(context, call_record.abi, i64::from(call_record.nr));
         (call.id.tid, call.id.start) = (call_record.tid, call_record.start);
         call.entry = if call_record.no_entry { EntryState::Unseen } else { EntryState::Seen };
         call.exit = match call_record.kind {
             RecordKind::Returned => ExitState::Returned { at: call_record.end, ret: call_record.ret },
             RecordKind::Never => ExitState::Never,
-            RecordKind::Pending => ExitState::Pending,
+            RecordKind::Pending | RecordKind::Entry => ExitState::Pending,
             RecordKind::Unseen
             | RecordKind::TaskEnd
             | RecordKind::Part

@@ -48,7 +48,7 @@ impl Reported {
                 call.files.push(CallFile { place: file.place, file: known });
             }
         }
-        if call_record.kind != RecordKind::Pending && !self.parts.is_empty() {
+        if !matches!(call_record.kind, RecordKind::Pending | RecordKind::Entry) && !self.parts.is_empty() {
             self.parts.forget(call_record.tid);
         }
     }

@@ -55,7 +55,9 @@ impl Follower {
         if self.stream.is_shown(sample.event) {
             let stack = self.stack_of_event(context, sample);
             let caller = self.caller(context, sample);
-            self.emit(context, EventKind::Tracepoint { event: sample.event, raw: sample.raw.into(), stack, caller }, 0, events);
+            let (call, waits) = self.call_of_event(context, sample, events);
+            let kind = EventKind::Tracepoint { event: sample.event, raw: sample.raw.into(), stack, caller, call };
+            self.emit(context, kind, u32::from(waits), events);
         }
     }
 
@@ -130,6 +132,9 @@ impl Follower {
             }
             Layout::Deliver(layout) => self.delivered(context, layout, raw, events),
             Layout::TaskExit => self.task_end(context, events),
+            Layout::Submitted(layout) => self.submitted(context, sample.event, layout.read(raw), events),
+            Layout::Completed(layout) => self.completed(context, layout.read(raw), events),
+            Layout::Canceled(layout) => self.canceled(layout.read(raw)),
             Layout::PathName(layout) => self.path_name(context, *layout, raw, events),
             Layout::Fault { major } => {
                 let (ip, address, pid) = (sample.ip, sample.address, context.task.pid);

@@ -6,7 +6,7 @@ use crate::beauty::lookup;
 use crate::event::frame::{Frame, StackEnd};
 use crate::event::synthesized::StackMemory;
 use crate::event::{Abi, Stack};
-use crate::session::{FramesMax, Session};
+use crate::session::Session;
 use crate::source::Sample;
 use crate::source::dump::{self, Dump, RegisterAbi, Side};
 use crate::source::frame::field;
@@ -26,7 +26,9 @@ pub struct Stacks {
     architecture: Architecture,
     /// By event: the fields of its samples.
     layouts: Vec<u64>,
-    most: FramesMax,
+    /// The maximum number of frames of calls: of all, and of those with a limit of their own, by the index of the row.
+    most: Option<u16>,
+    most_of_calls: FxHashMap<u16, u16>,
     most_of_events: Vec<Option<u16>>,
     unwinder: Unwinder,
     pub library: Library,
@@ -49,18 +51,26 @@ impl Stacks {
         let layouts: Vec<u64> = session.events.events.iter().map(|event| event.sample_type & field::STACK).collect();
         let wanted = layouts.iter().any(|layout| *layout != 0) || session.events.events.iter().any(|event| returns(event).is_some());
         let architecture = architecture(session.abi).filter(|_| wanted)?;
-        let most = session.frames_max.clone();
+        let most = &session.frames_max;
+        let of_calls = most.calls.iter().filter_map(|(name, most)| Some((lookup::index_by_name(name)?, *most)));
         Some(Stacks {
             architecture,
             layouts,
+            most: most.general,
+            most_of_calls: of_calls.collect(),
             most_of_events: session.events.events.iter().map(|event| most.of_event(&event.terms)).collect(),
-            most,
             unwinder: Unwinder::default(),
             library: Library::new(open, architecture),
             spaces: FxHashMap::default(),
             frames: Vec::new(),
             knows_all_code: true,
         })
+    }
+
+    /// Returns the maximum number of frames of a call, if the user limits it.
+    fn most_of_call(&self, abi: Abi, nr: i64) -> Option<u16> {
+        let own = if self.most_of_calls.is_empty() { None } else { lookup::index(abi, nr).and_then(|row| self.most_of_calls.get(&row)) };
+        own.copied().or(self.most)
     }
 
     /// Returns the call chain of a sample of this process.
@@ -177,14 +187,14 @@ impl Follower {
     /// Returns the call chain of a call, if its record has one.
     #[inline]
     pub(super) fn stack_of_call(&mut self, context: RecordContext, sample: &Sample, abi: Abi, nr: i64) -> Option<Arc<Stack>> {
-        let most = self.stacks.as_ref()?.most.of_row(lookup::index(abi, nr));
+        let most = self.stacks.as_ref()?.most_of_call(abi, nr);
         self.stack_of(context, sample, Sampled::After, most)
     }
 
     /// Returns the call chain of a call in flight, from registers and stack that were copied from its task.
     pub(super) fn stack_in_flight(&mut self, context: RecordContext, memory: &StackMemory, abi: Abi, nr: i64) -> Option<Arc<Stack>> {
         let stacks = self.stacks.as_mut()?;
-        let most = stacks.most.of_row(lookup::index(abi, nr)).map_or(FRAMES_MAX, usize::from);
+        let most = stacks.most_of_call(abi, nr).map_or(FRAMES_MAX, usize::from);
         Some(stacks.stack(&self.maps, context.task.pid, (&[], Some(Dump::from(memory))), Sampled::After, most))
     }
 

@@ -90,12 +90,8 @@ pub fn session() -> Session {
             ),
         ),
         ("dummy:HG", Role::SideBand, Format::default()),
-        ("syscalls:sys_enter_openat", Role::Enter { syscall: 0 }, format(6, &openat, "\"%s\", __get_str(__filename_val)")),
-        (
-            "syscalls:sys_exit_openat",
-            Role::Exit { syscall: 0 },
-            format(7, &[("__syscall_nr", "int", 8, 4, Here), ("ret", "long", 16, 8, Here)], ""),
-        ),
+        ("syscalls:sys_enter_openat", Role::Enter, format(6, &openat, "\"%s\", __get_str(__filename_val)")),
+        ("syscalls:sys_exit_openat", Role::Exit, format(7, &[("__syscall_nr", "int", 8, 4, Here), ("ret", "long", 16, 8, Here)], "")),
         ("minor-faults", Role::FaultMinor, Format::default()),
         (
             "rtrace_1_2:getname",

@@ -3,7 +3,7 @@
 //! ```text
 //! LIST      item{,item}; `trace=LIST` is the same
 //! item      [!]selector[/term{,term}/]
-//! selector  syscall or glob | %group | /regex/ | subsystem:event-glob | FILE.bpf.c | FILE.bpf.o
+//! selector  syscall or glob | %group | /regex/ | subsystem:event-glob | io_uring:request-glob | FILE.bpf.[co]
 //! term      nr=N  max-stack=N  call-graph=fp|dwarf[:SIZE]  kernel-stack  name=X  no-inherit
 //! ```
 //! Parsing and printing know the names of groups only; [`resolve()`] looks up the other names in a table of syscalls.
@@ -15,5 +15,5 @@ mod print;
 mod resolve;
 
 pub use groups::GROUPS;
-pub use parse::{call_graph, parse_event, parse_list};
+pub use parse::{REQUESTS, call_graph, parse_event, parse_list};
 pub use resolve::{Selection, resolve};

@@ -75,6 +75,7 @@ fn selector(cursor: &mut Cursor) -> Parsed<Selector> {
     }
     if let Some(name) = word.strip_prefix('%') {
         return match group(name) {
+            _ if name == REQUESTS => Ok(Selector::Request("*".to_owned())),
             Some(_) => Ok(Selector::Group(name.to_owned())),
             None => Err(cursor.wrong(at, unknown_group(name))),
         };
@@ -85,11 +86,21 @@ fn selector(cursor: &mut Cursor) -> Parsed<Selector> {
     }
     match word.split_once(':') {
         None => Ok(Selector::Syscall(word.to_owned())),
+        Some((REQUESTS, name)) if is_request(name) => Ok(Selector::Request(name.to_owned())),
         Some((subsystem, name)) if !subsystem.is_empty() && !name.is_empty() && !name.contains(':') => {
             Ok(Selector::Event { subsystem: subsystem.to_owned(), name: name.to_owned() })
         }
         Some(_) => Err(cursor.wrong(at, "an event has the form subsystem:event")),
     }
+}
+
+/// The group of all requests of io_uring, and the trace system of the kernel's events of them.
+pub const REQUESTS: &str = "io_uring";
+
+/// Returns whether a name after `io_uring:` is that of a request. The kernel's events of this system begin with its
+/// name, and a pattern that begins with a wildcard means these events.
+fn is_request(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphanumeric()) && !name.starts_with(REQUESTS) && !name.contains(':')
 }
 
 /// Parses a regex after its first slash. In the regex, `\/` is a slash; everything else is passed on unchanged.
@@ -186,9 +197,9 @@ pub fn call_graph(text: &str) -> Result<CallGraph, String> {
 }
 
 fn unknown_group(name: &str) -> String {
-    let near = near::nearest(name, GROUPS.iter().map(|(known, _)| *known), 3);
+    let near = near::nearest(name, GROUPS.iter().map(|(known, _)| *known).chain([REQUESTS]), 3);
     if near.is_empty() {
-        let all: Vec<String> = GROUPS.iter().map(|(known, _)| format!("%{known}")).collect();
+        let all: Vec<String> = GROUPS.iter().map(|(known, _)| *known).chain([REQUESTS]).map(|known| format!("%{known}")).collect();
         return format!("there is no group %{name} (the groups are {})", all.join(" "));
     }
     let near: Vec<String> = near.iter().map(|known| format!("%{known}")).collect();

@@ -9,6 +9,8 @@ impl std::fmt::Display for Selector {
             Selector::Group(name) => write!(f, "%{name}"),
             Selector::Regex(pattern) => write!(f, "/{}/", with_slashes_escaped(pattern)),
             Selector::Event { subsystem, name } => write!(f, "{subsystem}:{name}"),
+            Selector::Request(pattern) if pattern == "*" => f.write_str("%io_uring"),
+            Selector::Request(pattern) => write!(f, "io_uring:{pattern}"),
             Selector::Probe(probe) => write!(f, "{probe}"),
             Selector::Object(path) => write!(f, "{}", path.display()),
         }

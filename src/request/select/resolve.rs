@@ -5,6 +5,7 @@
 
 use super::groups::group;
 use super::libc_names::libc_name;
+use crate::beauty::lookup::requests;
 use crate::beauty::row::Syscall;
 use crate::event::Abi;
 use crate::request::{Item, Selector};
@@ -19,6 +20,9 @@ pub struct Selection {
     pub rows: Vec<bool>,
     /// For each row: the indices of the items that select it. Empty for a row that is selected only because all are.
     pub items: Vec<SmallVec<[u16; 2]>>,
+    /// For each opcode of io_uring ([`crate::beauty::lookup::requests`]): the indices of the items that select it.
+    /// Empty if no request is selected.
+    pub requests: Vec<SmallVec<[u16; 2]>>,
     /// Selected syscalls without a row: their ABI and their number in it.
     pub others: Vec<(Abi, u32)>,
     /// Numbers without a name are selected, too, because the selection started with all syscalls.
@@ -31,6 +35,11 @@ impl Selection {
     /// Returns whether no syscall is selected.
     pub fn is_empty(&self) -> bool {
         !self.unknown && self.others.is_empty() && !self.rows.contains(&true)
+    }
+
+    /// Returns whether requests of io_uring are selected.
+    pub fn has_requests(&self) -> bool {
+        self.requests.iter().any(|by| !by.is_empty())
     }
 
     /// Returns the number of selected rows.
@@ -55,6 +64,11 @@ pub fn resolve(items: &[Item], syscalls: Option<bool>, rows: &[Syscall], others:
     }
     let table = SyscallTable { rows, others };
     let mut errors = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        if let Selector::Request(pattern) = &item.selector {
+            errors.extend(selection.apply_request(index as u16, item, pattern).err());
+        }
+    }
     for (index, item) in items.iter().enumerate().filter(|(_, item)| is_about_syscalls(item)) {
         match table.matches(&item.selector) {
             Ok(matches) => selection.apply(index as u16, item, matches),
@@ -114,6 +128,27 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// Applies an item for requests of io_uring. A completion without a known request is selected with all requests.
+    fn apply_request(&mut self, index: u16, item: &Item, pattern: &str) -> Result<(), String> {
+        let names: Vec<String> = (0..=requests::COMPLETION).map(requests::name).collect();
+        self.requests.resize(names.len(), SmallVec::new());
+        let mut found = false;
+        for (selected_by, name) in self.requests.iter_mut().zip(&names) {
+            if glob::matches(pattern.as_bytes(), name.as_bytes()) {
+                found = true;
+                if item.negated { selected_by.clear() } else { selected_by.push(index) }
+            }
+        }
+        if found {
+            return Ok(());
+        }
+        let known = names.iter().map(String::as_str).filter(|name| !name.starts_with("op_"));
+        let near: Vec<String> = near::nearest(pattern, known, 4).iter().map(|name| format!("io_uring:{name}")).collect();
+        Err(format!("io_uring has no request {pattern}{}", near::hint(&near)))
+    }
+}
+
 /// The syscalls with rows, and those without.
 struct SyscallTable<'a> {
     rows: &'a [Syscall],
@@ -134,7 +169,7 @@ impl SyscallTable<'_> {
                 let regex = regex(pattern)?;
                 self.filtered(|name| regex.is_match(name))
             }
-            Selector::Event { .. } | Selector::Probe(_) | Selector::Object(_) => Matches::default(),
+            Selector::Event { .. } | Selector::Request(_) | Selector::Probe(_) | Selector::Object(_) => Matches::default(),
         };
         if found.rows.is_empty() && found.others.is_empty() {
             return Err(format!("no syscall matches {selector} (`rtrace list syscalls` shows all syscalls)"));

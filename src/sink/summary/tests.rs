@@ -279,9 +279,9 @@ fn faults_and_cpu_time_are_in_the_head() {
     run.emit(9, 9, fault(false));
     run.emit(9, 9, fault(false));
     for _ in 0..2 {
-        run.emit(9, 9, EventKind::Tracepoint { event: EventIndex(0), raw: raw.clone().into(), stack: None, caller: None });
+        run.emit(9, 9, EventKind::Tracepoint { event: EventIndex(0), raw: raw.clone().into(), stack: None, caller: None, call: None });
     }
-    run.emit(9, 9, EventKind::Tracepoint { event: EventIndex(0), raw: Box::from(&raw[..30]), stack: None, caller: None });
+    run.emit(9, 9, EventKind::Tracepoint { event: EventIndex(0), raw: Box::from(&raw[..30]), stack: None, caller: None, call: None });
     assert_eq!(run.heads(), [" sh (9), 3 events, 100.0%, 1 majfaults, 2 minfaults, 3.000 msec"]);
 }
 

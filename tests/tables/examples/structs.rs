@@ -94,7 +94,7 @@ fn the_fields_of_a_union_begin_at_one_place() {
     ));
     assert!(offset("b", "8, memory_type: MemoryType::Struct(&INNER), flow: Flow::In, used: Condition::If { text: \"kind==3\""), "{rust}");
     assert!(offset("end", "16,") && rust.contains("flow: Flow::InOut, used: Condition::If { text: \"kind==2\""), "{rust}");
-    assert!(rust.contains("length_at: Some(4)"), "{rust}");
+    assert!(rust.contains("length_at: Some(LengthMember { offset: 4, "), "{rust}");
 }
 
 #[test]

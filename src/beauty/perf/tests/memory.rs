@@ -13,7 +13,9 @@ macro_rules! bytes {
     }};
 }
 
+mod addresses;
 mod brief;
+mod commands;
 mod files;
 mod kernel_objects;
 mod sockets;

@@ -120,7 +120,7 @@ struct Number {
 impl Struct {
     pub fn new(of: &'static row::Struct) -> Struct {
         let has_length = match &of.layout {
-            StructLayout::Members([members, ..]) => members.iter().find(|member| Some(member.offset) == of.length_at),
+            StructLayout::Members([members, ..]) => members.iter().find(|member| of.length_at.is_some_and(|at| at.offset == member.offset)),
             _ => None,
         };
         let contents = match &of.layout {
@@ -176,6 +176,7 @@ fn unit(unit: LengthUnit) -> Option<&'static str> {
         LengthUnit::Nodes => Some("bits_plus_one"),
         LengthUnit::Pages => Some("bytes_of_pages"),
         LengthUnit::Tail => Some("bytes_after_struct"),
+        LengthUnit::Elements => Some("elements_after_struct"),
         LengthUnit::Entries => Some("bytes_of_entries"),
     }
 }

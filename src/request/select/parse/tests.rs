@@ -14,6 +14,14 @@ fn event(subsystem: &str, name: &str) -> Selector {
 }
 
 #[test]
+fn requests_of_io_uring_are_told_from_the_kernels_events_of_it() {
+    let request = |name: &str| (false, Selector::Request(name.to_owned()));
+    let list = "%io_uring,io_uring:openat,io_uring:poll_*,io_uring:io_uring_complete,io_uring:*";
+    let events = ["io_uring_complete", "*"].map(|name| (false, event("io_uring", name)));
+    assert_eq!(selectors(list), [&[request("*"), request("openat"), request("poll_*")][..], &events].concat());
+}
+
+#[test]
 fn all_kinds_of_selectors_are_parsed() {
     let list = "openat,!close,epoll_*,%file,!%%stat,/^sched_/,sched:sched_process_*,probe_x:my-event";
     let expected = [
@@ -144,6 +152,7 @@ fn any_selector() -> impl Strategy<Value = Selector> {
         "[a-z_*?0-9-]{1,9}".prop_map(Selector::Syscall),
         proptest::sample::select(GROUPS).prop_map(|(name, _)| Selector::Group(name.to_owned())),
         r"[a-z/,.^$ ]{1,9}(\\[dws.])?".prop_map(Selector::Regex),
+        "[a-z0-9][a-z_*?0-9-]{0,7}".prop_map(Selector::Request),
         ("[a-z_*0-9]{1,9}", "[a-z_*?0-9-]{1,9}").prop_map(|(subsystem, name)| Selector::Event { subsystem, name }),
         r"[a-z/._-]{0,9}x\.bpf\.[co]".prop_map(|path| Selector::Object(path.into())),
     ]

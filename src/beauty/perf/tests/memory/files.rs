@@ -157,7 +157,9 @@ fn directory_entries_are_printed_up_to_the_copied_length() {
     let second = "{.d_ino: 2, .d_off: 9, .d_reclen: 24, .d_type: REG, .d_name: \"a\\nb\"}";
     read(&both).prints(&format!("fd: 3, dirent: [{first}, {second}], count: 32768"));
     read(&both[..40]).with_length(48).prints(&format!("fd: 3, dirent: [{first}, ...], count: 32768"));
-    read(&[0; 24]).prints("fd: 3, dirent: [...], count: 32768");
+    let no_entry = "\\x00".repeat(24);
+    read(&[0; 24]).prints(&format!("fd: 3, dirent: \"{no_entry}\", count: 32768"));
+    read(&[&entry(1, 4, ".")[..], &[0; 24]].concat()).prints(&format!("fd: 3, dirent: [{first}, \"{no_entry}\"], count: 32768"));
     let old = [&bytes![1u32, 9u32, 16u16][..], b"x\0\0\0\0\x08"].concat();
     compat("getdents", &[3, 0x1000, 32768], 16)
         .exit(1, &old)

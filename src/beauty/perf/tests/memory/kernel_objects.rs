@@ -40,8 +40,8 @@ fn the_lengths_that_the_kernel_writes_are_those_of_its_output() {
         .exit(1, &query(2, 0x2000))
         .at(1, PieceTime::Exit, 0x2000, &bytes![41u32, 42u32])
         .prints(
-            "cmd: PROG_QUERY, uattr: {.target_fd: 3, .attach_type: CGROUP_INET_INGRESS, .query_flags: 0, .prog_ids: 0x2000, .prog_cnt: 8} => \
-             {.target_fd: 3, .attach_type: CGROUP_INET_INGRESS, .query_flags: 0, .attach_flags: 0, .prog_ids: [41, 42], .prog_cnt: 2}, size: 28",
+            "cmd: PROG_QUERY, uattr: {.target_fd: 3, .attach_type: CGROUP_INET_INGRESS, .query_flags: 0, .attach_flags: 0, .prog_ids: [41, 42], \
+             .prog_cnt: 8 => 2}, size: 28",
         );
 }
 
@@ -62,7 +62,7 @@ fn the_type_of_a_perf_event_selects_its_configuration() {
     let attr = |of: u32, config: u64, flags: u64| bytes![of, 72u32, config, 9u64, 1u64, 0u64, flags, 5u32, 1u32, 0x4000u64, 8u64];
     let open = |attr: &[u8]| native("perf_event_open", &[0x1000, 1, 2, 3, 0], 5).entry(0, attr);
     open(&attr(0, 0x4_0000_0000, 0x1_8421)).prints(
-        "attr_uptr: {.type: HARDWARE, .size: 72, .config: CPU_CYCLES|0x400000000, .sample_freq: 9, .sample_type: IP, .read_format: 0, .flags: \
+        "attr_uptr: {.type: HARDWARE, .size: VER1, .config: CPU_CYCLES|0x400000000, .sample_freq: 9, .sample_type: IP, .read_format: 0, .flags: \
          skid_0|disabled|exclude_kernel|freq, .wakeup_events: 5, .config1: 0x4000, .config2: 0x8}, pid: 1, cpu: 2, group_fd: 3",
     );
     open(&attr(5, 0, 0x4000)).prints_briefly(
@@ -130,4 +130,69 @@ fn the_command_of_quotactl_is_selected_for_each_type_of_quota() {
              BGRACE|IGRACE}}"
         ));
     }
+}
+
+#[test]
+fn capabilities_are_those_of_the_version_in_the_header() {
+    let capset = |version: u32, sets: &[u8]| native("capset", &[0x1000, 0x2000], 0).entry(0, &bytes![version, 7u32]).entry(1, sets);
+    let sets = bytes![3u32, 4u32, 0u32, 1u32, 0u32, 0u32];
+    let last = "{.effective: [CHOWN, DAC_OVERRIDE, MAC_OVERRIDE], .permitted: [DAC_READ_SEARCH], .inheritable: []}";
+    capset(0x2008_0522, &sets).prints(&format!("header: {{.version: 3, .pid: 7 (x)}}, data: {last}"));
+    let first = "{.effective: [CHOWN, DAC_OVERRIDE], .permitted: [DAC_READ_SEARCH], .inheritable: []}";
+    capset(0x1998_0330, &sets[..12]).prints(&format!("header: {{.version: 1, .pid: 7 (x)}}, data: {first}"));
+    let most = bytes![u32::MAX, u32::MAX - 1, 0u32, 0x1ffu32, 0x1ffu32, 1u32 << 31];
+    capset(0x2008_0522, &most)
+        .prints_briefly("header: {.version: 3, .pid: 7 (x)}, data: {.effective: ~[], .permitted: ~[CHOWN], .inheritable: [0x3f]}");
+    capset(0x2008_0522, &sets[..12]).with_length(24).prints("header: {.version: 3, .pid: 7 (x)}, data: {...}");
+    capset(77, b"abcd").prints("header: {.version: 0x4d, .pid: 7 (x)}, data: \"abcd\"");
+}
+
+#[test]
+fn information_about_a_bpf_object_is_that_of_the_kind_of_its_file() {
+    let info = |name: &str, bytes: &[u8]| {
+        let attr = bytes![4u32, bytes.len() as u32, 0x2000u64];
+        let mut sample = native("bpf", &[15, 0x1000, 16], 0).entry(1, &attr).exit(1, &attr).at(1, PieceTime::Exit, 0x2000, bytes);
+        let file = crate::event::File::Anonymous(name.as_bytes().into());
+        sample.call.files.push(crate::event::CallFile { place: FdPlace::Inside { arg: 1, fd: 4 }, file });
+        sample
+    };
+    let shown = |name: &str, length: usize, info: &str| {
+        format!("cmd: OBJ_GET_INFO_BY_FD, uattr: {{.bpf_fd: 4<anon_inode:{name}>, .info_len: {length}, .info: {info}}}, size: 16")
+    };
+    let map = [&bytes![2u32, 77u32, 4u32, 8u32, 9u32, 0u32][..], b"a_map\0\0\0\0\0\0\0\0\0\0\0"].concat();
+    let of_map = "{.type: ARRAY, .id: 77, .key_size: 4, .value_size: 8, .max_entries: 9, .map_flags: 0, .name: \"a_map\"}";
+    info("bpf-map", &map).prints(&shown("bpf-map", 40, of_map));
+    let link = bytes![3u32, 5u32, 6u32, 0u32, 1234u64, 1u32, 0u32];
+    let of_link = "{.type: CGROUP, .id: 5, .prog_id: 6, .cgroup_id: 1234, .attach_type: CGROUP_INET_EGRESS}";
+    info("bpf_link", &link).prints(&shown("bpf_link", 32, of_link));
+    info("something", b"bytes").prints(&shown("something", 5, "\"bytes\""));
+    let program = |jited: u32, translated: u32| [&bytes![1u32, 7u32][..], b"somehash", &bytes![jited, translated, 0u64, 0u64]].concat();
+    let of_program = "{.type: SOCKET_FILTER, .id: 7, .tag: \"somehash\", .jited_prog_len: 0 => 23, .xlated_prog_len: 0 => 16, \
+                      .jited_prog_insns: NULL, .xlated_prog_insns: NULL}";
+    let sample = info("bpf-prog", &program(23, 16)).at(1, PieceTime::Entry, 0x2000, &program(0, 0));
+    sample.prints(&shown("bpf-prog", 40, of_program));
+}
+
+#[test]
+fn pointers_to_requests_are_shown_as_the_requests() {
+    let request = bytes![0x11u64, 0u64, 1u16, 0u16, 3u32, 0x5000u64, 64u64, 8u64, 0u64, 0u64];
+    native("io_submit", &[0x7000, 2, 0x1000], 2).entry(2, &bytes![0x2000u64, 0x3000u64]).at(2, PieceTime::Entry, 0x2000, &request).prints(
+        "ctx_id: 0x7000, nr: 2, iocbpp: [{.aio_data: 0x11, .aio_key: 0, .aio_rw_flags: 0, .aio_lio_opcode: PWRITE, .aio_reqprio: 0, \
+             .aio_fildes: 3, .aio_buf: 0x5000, .aio_nbytes: 64, .aio_offset: 8, .aio_flags: 0, .aio_resfd: 0}, 0x3000]",
+    );
+}
+
+#[test]
+fn a_probe_of_rings_has_as_many_operations_as_the_call_says() {
+    let probe = [&bytes![62u8, 2u8, 0u16, 0u32, 0u32, 0u32][..], &bytes![0u8, 0u8, 1u16, 0u32, 1u8, 0u8, 0u16, 0u32]].concat();
+    native("io_uring_register", &[3, 8, 0x1000, 2], 0)
+        .exit(2, &probe)
+        .prints("fd: 3, opcode: REGISTER_PROBE, arg: {.last_op: PIPE, .ops_len: 2, .ops: [{.op: NOP, .flags: SUPPORTED}, {.op: READV, .flags: 0}]}, nr_args: 2");
+}
+
+#[test]
+fn what_the_kernel_can_do_with_keys_has_names() {
+    native("keyctl", &[31, 0x1000, 8], 2)
+        .exit(1, &[0x81, 6])
+        .prints("option: CAPABILITIES, arg2: {.caps0: CAPABILITIES|MOVE, .caps1: NS_KEY_TAG|NOTIFICATIONS}, arg3: 8");
 }

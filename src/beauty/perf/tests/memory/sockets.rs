@@ -129,8 +129,8 @@ fn socket_options_and_terminal_ioctls_are_printed() {
         .prints("fd: 1, cmd: TIOCGWINSZ, arg: {.ws_row: 24, .ws_col: 80, .ws_xpixel: 0, .ws_ypixel: 0}");
     compat("ioctl", &[1, 0x5401, 0x1000], 0).exit(2, &[&bytes![0x500u32, 5u32, 0xbfu32, 0x8a3bu32, 0u8][..], &[0; 19]].concat()).prints(
         &format!(
-            "fd: 1, cmd: TCGETS, arg: {{.c_iflag: ICRNL|IXON, .c_oflag: OPOST|ONLCR, .c_cflag: B38400|CS8|CREAD, \
-             .c_lflag: ISIG|ICANON|ECHO|ECHOE|ECHOK|ECHOCTL|ECHOKE|IEXTEN, .c_line: 0, .c_cc: {{{}}}}}",
+            "fd: 1, cmd: TCGETS, arg: {{.c_iflag: ICRNL|IXON, .c_oflag: NL0|CR0|TAB0|BS0|VT0|FF0|OPOST|ONLCR, \
+             .c_cflag: B38400|CS8|CREAD, .c_lflag: ISIG|ICANON|ECHO|ECHOE|ECHOK|ECHOCTL|ECHOKE|IEXTEN, .c_line: TTY, .c_cc: {{{}}}}}",
             [
                 "VINTR", "VQUIT", "VERASE", "VKILL", "VEOF", "VTIME", "VMIN", "VSWTC", "VSTART", "VSTOP", "VSUSP", "VEOL", "VREPRINT",
                 "VDISCARD", "VWERASE", "VLNEXT", "VEOL2"

@@ -55,10 +55,7 @@ fn queues_and_attribute_structs_are_printed() {
     native("capset", &[0x1000, 0x2000], 0)
         .entry(0, &bytes![0x2008_0522u32, 0u32])
         .entry(1, &bytes![1u32, 3u32, 0u32, 0u32, 0u32, 0u32])
-        .prints(
-            "header: {.version: 3, .pid: 0}, data: [{.effective: 0x1, .permitted: 0x3, .inheritable: 0}, \
-             {.effective: 0, .permitted: 0, .inheritable: 0}]",
-        );
+        .prints("header: {.version: 3, .pid: 0}, data: {.effective: [CHOWN], .permitted: [CHOWN, DAC_OVERRIDE], .inheritable: []}");
     let odd = bytes![0u64, 0u64, 0u64, 0u64, 1u64 << 32 | 17, 0u64, 0u64, 0u64];
     native("clone3", &[0x1000, 64], -22).entry(0, &odd).prints(
         "uargs: {.flags: 0, .pidfd: NULL, .child_tid: NULL, .parent_tid: NULL, .exit_signal: 0x100000011, .stack: NULL, .stack_size: 0, .tls: NULL}, \
@@ -95,6 +92,11 @@ fn numbers_behind_pointers_are_printed_in_brackets() {
         .with_length(160)
         .prints(&format!("gidsetsize: 40, grouplist: [{}, ...]", (0..32).map(|id: u32| id.to_string()).collect::<Vec<_>>().join(", ")));
     native("arch_prctl", &[0x1003, 0x1000], 0).exit(1, &bytes![0x7f00_0000_1000u64]).prints("option: GET_FS, arg2: [0x7f0000001000]");
+    native("ptrace", &[0x4201, 5, 0, 0x1000], 0).exit(3, &bytes![8u64]).prints("request: GETEVENTMSG, pid: 5, data: [8]");
+    native("ptrace", &[1, 5, 0x4000, 0x1000], 0).exit(3, &bytes![0u64]).prints("request: PEEKTEXT, pid: 5, addr: 0x4000, data: [0]");
+    native("name_to_handle_at", &[3, 0, 0x1000, 0x2000, 1], 0)
+        .exit(3, &bytes![1u64 << 40])
+        .prints("dfd: 3, name: NULL, handle: 0x1000, mnt_id: [1099511627776], flag: HANDLE_MNT_ID_UNIQUE");
 }
 
 #[test]

@@ -76,6 +76,15 @@ fn siginfo_and_sigevent_have_the_members_of_their_kind() {
         .prints("pid: 7 (x), sig: USR1, uinfo: {.si_signo: USR1, .si_code: SI_USER, .si_pid: 8, .si_uid: 0}");
     sent(&info(11, 1, &bytes![0xdead_0000u64]))
         .prints("pid: 7 (x), sig: USR1, uinfo: {.si_signo: SEGV, .si_code: SEGV_MAPERR, .si_addr: 0xdead0000}");
+    sent(&info(7, 4, &bytes![0xdead_0000u64, 12u16]))
+        .prints("pid: 7 (x), sig: USR1, uinfo: {.si_signo: BUS, .si_code: BUS_MCEERR_AR, .si_addr: 0xdead0000, .si_addr_lsb: 12}");
+    sent(&info(11, 4, &bytes![0xdead_0000u64, 0u64, 9u32]))
+        .prints("pid: 7 (x), sig: USR1, uinfo: {.si_signo: SEGV, .si_code: SEGV_PKUERR, .si_addr: 0xdead0000, .si_pkey: 9}");
+    let mut failed = info(10, -1, &bytes![8u32, 0u32, 0u64]);
+    failed[4] = 2;
+    sent(&failed).prints(
+        "pid: 7 (x), sig: USR1, uinfo: {.si_signo: USR1, .si_errno: ENOENT, .si_code: SI_QUEUE, .si_pid: 8, .si_uid: 0, .si_value: 0}",
+    );
     sent(&info(10, 77, &[])).prints("pid: 7 (x), sig: USR1, uinfo: {.si_signo: USR1, .si_code: 77}");
     waited(&[0; 128]).prints("which: PID, upid: 7 (x), infop: {.si_signo: 0}, options: WEXITED");
     let mut narrow = bytes![17u32, 0u32, 2u32, 7u32, 0u32, 9u32, 5u32, 6u32];
