@@ -7,6 +7,7 @@ A value is one of
   Struct(members, is_cut)   {name=value, ...}; a member without a name has the name None
   Array(values, is_cut)     [value, ...]; also a set, whose values have blanks between them
   Function(name, values)    makedev(8, 1), inet_addr("127.0.0.1")
+  Function("<<", [1, name])  1<<CAP_SYS_ADMIN
   Either(values, operators) the operands of |, ||, ==, &&, or, and of other operators
   Change(before, after)     before => after
 """
@@ -149,6 +150,9 @@ class Parser:
             if operator in COMPUTED and all(isinstance(value, Number) for value in values[-2:]):
                 right, left = values.pop(), values.pop()
                 values.append(Number(COMPUTED[operator](left.value, right.value)))
+            elif operator == "<<":
+                right, left = values.pop(), values.pop()
+                values.append(Function("<<", [left, right]))
             else:
                 operators.add(operator)
         return values[0] if len(values) == 1 else Either(values, operators)
