@@ -5,6 +5,7 @@
 mod targets;
 
 use rtrace::symbols::Compression;
+use rtrace::tables::SYSCALLS;
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,24 @@ fn every_target_has_a_corpus_and_survives_it() {
                 assert!(inputs.len() > 50, "{target} has {} inputs", inputs.len());
                 for (name, input) in inputs {
                     assert!(catch_unwind(|| run(&input)).is_ok(), "{name} of {target} makes it panic");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn every_call_has_a_line_with_memory_of_every_length() {
+    // Most of what memory is made of are small numbers: lengths, commands, types.
+    let mixed = |at: u32| at.wrapping_mul(0x9e37_79b1) >> 13;
+    let bytes: Vec<u8> = (0..600).map(|at| if at % 3 == 0 { mixed(at) as u8 } else { mixed(at) as u8 % 16 }).collect();
+    thread::scope(|scope| {
+        for rows in SYSCALLS.chunks(SYSCALLS.len().div_ceil(4)) {
+            let bytes = &bytes;
+            scope.spawn(move || {
+                for row in rows {
+                    let calls = catch_unwind(|| targets::calls::every_length(row, bytes));
+                    assert!(calls.is_ok_and(|calls| calls > 0), "{} panics", row.name);
                 }
             });
         }

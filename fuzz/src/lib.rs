@@ -3,12 +3,15 @@
 //!
 //! The fuzzer (`fuzz/run`) includes this file, and so does `tests/fuzz_corpus.rs`, which runs the inputs of the corpus.
 
+pub mod calls;
 pub mod cfi;
 pub mod image;
 pub mod lines;
+pub mod messages;
 pub mod names;
 pub mod probes;
 pub mod records;
+mod render;
 pub mod symbols;
 mod walk;
 
@@ -26,10 +29,12 @@ static MEMORY: Cap<System> = Cap::new(System, MEMORY_MAX);
 pub type Target = fn(&[u8]);
 
 /// The targets and their names.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 9] = [
+    ("calls", calls::run),
     ("cfi", cfi::run),
     ("image", image::run),
     ("lines", lines::run),
+    ("messages", messages::run),
     ("names", names::run),
     ("probes", probes::run),
     ("records", records::run),
