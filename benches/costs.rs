@@ -15,7 +15,7 @@
 
 use rtrace::events::{
     Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Frame, PidTranslation, Piece,
-    PieceState, PieceTime, Stack, TaskId, Time,
+    PieceState, PieceTime, Socket, SocketAddresses, Stack, TaskId, Time,
 };
 use rtrace::output::{NamedFrame, Names, Output, Sink, StyleContext, Summary, Tasks, View, create_style};
 use rtrace::program::{self, Parsed, Request, Trace};
@@ -123,10 +123,44 @@ fn lines(measure: impl Fn(&mut dyn FnMut()) -> String) {
         ("writev of two", written().at(1, PieceTime::Entry, 0x5000, b"abc").at(1, PieceTime::Entry, 0x6000, b"de")),
         ("rt_sigprocmask", call("rt_sigprocmask", &[0, 0x1000, 0, 8], 0).entry(1, &words(&[6]))),
         ("poll of two", call("poll", &[0x1000, 2, 100], 1).entry(0, &polled(0)).exit(0, &polled(1 << 48))),
-    ] {
+    ]
+    .into_iter()
+    .chain(structs())
+    {
         let [perf, json] = [&[][..], &["--json"]].map(|options| measure_line(&made.0, options, &measure));
         println!("a line of {name}: {perf}, as JSON {json}");
     }
+}
+
+/// Returns calls whose structs depend on other arguments: those of which `benches/structs` measures the kernel half.
+fn structs() -> [(&'static str, CallBuilder); 4] {
+    const SOL_SOCKET: u64 = 1;
+    const SO_LINGER: u64 = 13;
+    const TCGETS: u64 = 0x5401;
+    const BPF_MAP_LOOKUP_ELEM: u64 = 1;
+    let numbers = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let termios =
+        [numbers(&[0x500, 5, 0xbf, 0x8a3b]), b"\0\x03\x1c\x7f\x15\x04\0\x01\0\x11\x13\x1a\0\x12\x0f\x17\x16\0\0\0".to_vec()].concat();
+    let attribute = |kind: u16, data: &[u8]| {
+        let mut bytes = [(4 + data.len() as u16).to_le_bytes(), kind.to_le_bytes()].concat();
+        bytes.extend(data);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    };
+    // RTM_NEWLINK with IFLA_IFNAME, IFLA_MTU, and IFLA_INFO_KIND in IFLA_LINKINFO.
+    let info = attribute(18 | 0x8000, &attribute(1, b"vlan\0"));
+    let attributes = [attribute(3, b"eth0.7\0"), attribute(4, &1500u32.to_le_bytes()), info].concat();
+    let message = [numbers(&[32 + attributes.len() as u32, 16, 0, 0]), vec![0; 16], attributes].concat();
+    let length = message.len() as u64;
+    let header = words(&[0, 0, 0x5000, 1, 0, 0, 0]);
+    let sent = call("sendmsg", &[3, 0x1000, 0], length as i64).entry(1, &header).at(1, PieceTime::Entry, 0x5000, &words(&[0x6000, length]));
+    let looked_up = call("bpf", &[BPF_MAP_LOOKUP_ELEM, 0x1000, 32], 0).entry(1, &words(&[5, 0x5000, 0x6000, 0]));
+    [
+        ("setsockopt of SO_LINGER", call("setsockopt", &[3, SOL_SOCKET, SO_LINGER, 0x1000, 8], 0).entry(3, &numbers(&[1, 30]))),
+        ("ioctl with a struct termios", call("ioctl", &[3, TCGETS, 0x1000], 0).exit(2, &termios)),
+        ("bpf: a lookup in a map", looked_up),
+        ("sendmsg of a netlink message", sent.at(1, PieceTime::Entry, 0x6000, &message).netlink(0)),
+    ]
 }
 
 /// Measures decoding a call and printing its line in the style that these options choose.
@@ -265,6 +299,14 @@ impl CallBuilder {
         if let Some(last) = self.0.pieces.last_mut() {
             (last.wanted, last.state) = (wanted, PieceState::Cut);
         }
+        self
+    }
+
+    /// Says that the first argument is a netlink socket of this protocol.
+    fn netlink(mut self, protocol: u32) -> CallBuilder {
+        let mut socket = Socket::default();
+        (socket.family, socket.ends) = (16, SocketAddresses::Netlink { protocol, port: Default::default() });
+        self.0.files.push(CallFile { place: FdPlace::Arg(0), file: File::Socket(Arc::new(socket)) });
         self
     }
 
