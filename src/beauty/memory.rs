@@ -167,6 +167,20 @@ impl<'a> MemoryReader<'a> {
         Some(Memory { bytes, address, wanted: piece.wanted.max(bytes.len() as u64), state: piece.state, count })
     }
 
+    /// Returns what was at the address of this memory when the call began, if the memory is that at the exit, and was
+    /// copied at both times.
+    pub(super) fn at_entry(&self, memory: Memory<'a>) -> Option<Memory<'a>> {
+        if self.moment == Moment::Entry || memory.address == 0 {
+            return None;
+        }
+        let before = self.call.pieces.iter().filter(|piece| piece.arg == self.arg && piece.when != PieceTime::Exit);
+        let found = before.filter_map(|piece| {
+            let offset = memory.address.checked_sub(piece.address & self.address_mask())?;
+            self.call.bytes(piece).get(usize::try_from(offset).ok()?..).filter(|bytes| !bytes.is_empty())
+        });
+        found.map(|bytes| Memory { bytes, ..memory }).next()
+    }
+
     /// Returns the file of a descriptor in this memory, if it is known.
     pub(super) fn file(&self, fd: i32) -> Option<&'a File> {
         self.call.file(FdPlace::Inside { arg: self.arg, fd })
@@ -186,11 +200,14 @@ impl<'a> MemoryReader<'a> {
         self.all_pieces_at(address).filter(|piece| piece.state != PieceState::Fault)
     }
 
+    /// Returns the bits of an address that count: the upper halves of a 32-bit program's registers are arbitrary.
+    fn address_mask(&self) -> u64 {
+        if self.call.abi == Abi::I386 { u64::from(u32::MAX) } else { u64::MAX }
+    }
+
     /// Returns all pieces at an address, including those that could not be read.
     fn all_pieces_at(&self, address: u64) -> impl Iterator<Item = &'a Piece> {
-        let (arg, call) = (self.arg, self.call);
-        // The upper halves of a 32-bit program's registers are arbitrary.
-        let mask = if call.abi == Abi::I386 { u64::from(u32::MAX) } else { u64::MAX };
+        let (arg, call, mask) = (self.arg, self.call, self.address_mask());
         call.pieces.iter().filter(move |piece| piece.arg == arg && piece.address & mask == address)
     }
 }

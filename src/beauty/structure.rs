@@ -54,7 +54,7 @@ impl<'a> MemoryReader<'a> {
                 Some(brief) => {
                     let BriefMember { index, shown } = &brief[at];
                     let index = usize::from(*index);
-                    let is_shown = self.is_shown(shown, memory);
+                    let is_shown = self.is_shown(shown, &of[index], memory);
                     let left_out = next..if is_shown { index } else { index + 1 };
                     more = more || of[left_out].iter().any(|member| self.is_there(member, of, memory));
                     next = index + 1;
@@ -116,10 +116,16 @@ impl<'a> MemoryReader<'a> {
     }
 
     /// Returns whether a member belongs to the brief form of its struct.
-    fn is_shown(&self, shown: &Shown, memory: Memory) -> bool {
+    fn is_shown(&self, shown: &Shown, member: &StructMember, memory: Memory) -> bool {
+        let is_not_zero = |of: Memory, offset: usize, bytes: usize| of.bytes.iter().skip(offset).take(bytes).any(|byte| *byte != 0);
         match shown {
             Shown::Always => true,
-            Shown::NotZero { offset, bytes } => memory.bytes.iter().skip(*offset as usize).take(*bytes as usize).any(|byte| *byte != 0),
+            Shown::NotZero { offset, bytes } => {
+                let (offset, bytes) = (*offset as usize, *bytes as usize);
+                // A member that the call has set to 0 has changed.
+                let was_not_zero = || self.at_entry(memory).is_some_and(|before| is_not_zero(before, offset, bytes));
+                is_not_zero(memory, offset, bytes) || !member.is_only_written() && was_not_zero()
+            }
             Shown::If(condition) => self.call.args.as_ref().is_none_or(|registers| condition.holds(registers)),
         }
     }

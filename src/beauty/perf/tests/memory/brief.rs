@@ -112,6 +112,9 @@ fn changed_members_have_their_old_values() {
             "fd: 3, msg: {.msg_name: {.nl_family: NETLINK, .nl_pid: 0, .nl_groups: 0}, .msg_iov: [{.iov_base: \"hello\", .iov_len: 5}], \
              .msg_flags: TRUNC, ...}",
         );
+    let reset = "fd: 3, msg: {.msg_iov: NULL, .msg_flags: TRUNC => 0, ...}";
+    let empty = |flags: u32| bytes![0u32, 0u32, 0u32, 0u32, 0u32, 0u32, flags];
+    compat("recvmsg", &[3, 0x1000, 0], 0).entry(1, &empty(0x20)).exit(1, &empty(0)).prints_briefly(reset);
     let timex = |offset: u64| [&bytes![0x4002u32, 0u32, offset, 5u64][..], &[0; 184]].concat();
     native("adjtimex", &[0x1000], 0)
         .entry(0, &timex(0))
