@@ -50,6 +50,8 @@ pub fn type_of(word: &str) -> Result<Type, String> {
         "word" => number([8, 4, 4, 8], false, false),
         "sword" => number([8, 4, 4, 8], true, false),
         "pointer" => number([8, 4, 4, 8], false, true),
+        // The IDs of calls without "32" in their names have 16 bits on i386 (kernel/uid16.c).
+        "old_id" => number([4, 2, 4, 4], false, false),
         "char" => Type::Char,
         "byte" => Type::Byte,
         "be16" => Type::Number { bytes: [2; 4], signed: false, big_endian: true, pointer: false },

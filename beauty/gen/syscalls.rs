@@ -84,7 +84,7 @@ const OUTCOMES: [(&str, &str); 6] = [
 ];
 
 /// Traits of arguments: the words of rows, and the constants of `row::Traits` (except for `NUMBER`).
-const TRAITS: [(&str, &str); 8] = [
+const TRAITS: [(&str, &str); 9] = [
     ("number", "NUMBER"),
     ("optional", "OPTIONAL"),
     ("shallow", "SHALLOW"),
@@ -93,6 +93,7 @@ const TRAITS: [(&str, &str); 8] = [
     ("varies", "VARIES"),
     ("array", "ARRAY"),
     ("encoded", "ENCODED"),
+    ("backwards", "BACKWARDS"),
 ];
 
 /// Effects of calls on the state that rtrace tracks: the words of rows, and the variants of `special::Special`.
@@ -173,8 +174,7 @@ fn parse_fields<'a>(head: &str, mut rest: &'a [&'a str], location: &Location) ->
 }
 
 impl SyscallRow {
-    /// Parses one argument from a word and from those after it, if the word ends in an attribute like `out`. Returns
-    /// the remaining words.
+    /// Parses one argument: a word, and those after it if it ends in an attribute like `out`. Returns the other words.
     fn argument<'a>(&mut self, word: &str, rest: &'a [&'a str]) -> Result<&'a [&'a str], String> {
         if let Some((name, values)) = word.split_once('=')
             && !word.contains(':')

@@ -4,7 +4,7 @@
 //! All code that needs these facts gets them here, so it cannot disagree: the decoders, the filters (rtrace's and those
 //! of the BPF programs), the tracking of file descriptors and path names, and the plan of what the BPF programs copy.
 
-use super::row::{Arg, ArgumentKind, Length, Return, Syscall, Variant};
+use super::row::{Arg, ArgumentKind, Length, Return, Syscall, Traits, Variant};
 use super::tables::SYSCALLS;
 use crate::event::Abi;
 use std::collections::HashMap;
@@ -127,7 +127,13 @@ impl Signature {
     /// Returns the registers of the argument with the index `at`.
     #[inline]
     pub fn word(&self, at: usize, abi: Abi) -> Option<Word> {
-        let kind = &self.args.get(at)?.kind;
+        let arg = self.args.get(at)?;
+        if arg.traits.contains(Traits::BACKWARDS) && matches!(abi, Abi::I386 | Abi::Aarch64) {
+            let is_first = self.args.get(at + 1).is_some_and(|next| next.traits.contains(Traits::BACKWARDS));
+            let register = if is_first { at + 1 } else { at - 1 };
+            return Some(Word { register: register as u8, width: Width::of(&arg.kind, abi) });
+        }
+        let kind = &arg.kind;
         let split_before = match abi {
             Abi::I386 => self.args[..at].iter().filter(|arg| matches!(arg.kind, ArgumentKind::Loff)).count(),
             _ => 0,

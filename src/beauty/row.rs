@@ -91,6 +91,9 @@ bitflags::bitflags! {
         const ARRAY = 32;
         /// The ioctl command contains the direction and the size of the memory.
         const ENCODED = 64;
+        /// On i386 and aarch64, the argument is in the register of the other one with this trait, which stands beside
+        /// it (`CONFIG_CLONE_BACKWARDS` in the kernel's arch/Kconfig).
+        const BACKWARDS = 128;
     }
 }
 

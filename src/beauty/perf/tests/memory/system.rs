@@ -76,6 +76,20 @@ fn queues_and_attribute_structs_are_printed() {
 }
 
 #[test]
+fn calls_of_32_bit_programs_have_their_own_order_and_widths() {
+    // CLONE_SETTLS and CLONE_CHILD_SETTID
+    native("clone", &[0x0108_0000, 0, 0, 0x1000, 0x2000], 7).prints("clone_flags: SETTLS|CHILD_SETTID, child_tidptr: 0x1000, tls: 0x2000");
+    compat("clone", &[0x0108_0000, 0, 0, 0x2000, 0x1000], 7).prints("clone_flags: SETTLS|CHILD_SETTID, child_tidptr: 0x1000, tls: 0x2000");
+    compat("getresuid", &[0x1000, 0x2000, 0x3000], 0)
+        .exit(0, &bytes![1u16])
+        .exit(1, &bytes![2u16])
+        .exit(2, &bytes![3u16])
+        .prints("ruidp: [1], euidp: [2], suidp: [3]");
+    compat("getresuid32", &[0x1000, 0, 0], 0).exit(0, &bytes![100_000u32]).prints("ruidp: [100000]");
+    compat("getgroups", &[4, 0x1000], 2).exit(1, &bytes![5u16, 6u16]).prints("gidsetsize: 4, grouplist: [5, 6]");
+}
+
+#[test]
 fn numbers_behind_pointers_are_printed_in_brackets() {
     native("pipe2", &[0x1000, 0], 0).exit(0, &bytes![3u32, 4u32]).prints("fildes: [3, 4]");
     native("sendfile", &[1, 3, 0x1000, 10], 10)
