@@ -6,6 +6,7 @@ pub mod select;
 use crate::probe::grammar::Probe;
 use crate::session::{CallGraph, Terms};
 use crate::show::Show;
+use crate::text::glob;
 use filter::Expr;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -272,6 +273,12 @@ pub enum Selector {
 }
 
 impl Selector {
+    /// Returns whether the selector is a tracepoint or a pattern of tracepoints, and selects this one.
+    pub fn selects_event(&self, group: &str, event: &str) -> bool {
+        let matches = |pattern: &str, text: &str| glob::matches(pattern.as_bytes(), text.as_bytes());
+        matches!(self, Selector::Event { subsystem, name } if matches(subsystem, group) && matches(name, event))
+    }
+
     /// Returns the probe, if the selector is one of `--probe`.
     pub fn probe(&self) -> Option<&Probe> {
         match self {

@@ -13,7 +13,6 @@ use crate::request::select::{self, Selection};
 use crate::request::{Item, Selector, Trace};
 use crate::session::{self, EventSpec, Role};
 use crate::show::Mode;
-use crate::text::glob;
 use anyhow::anyhow;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -209,9 +208,7 @@ fn selected_by(items: &[Item], spec: &EventSpec) -> SmallVec<[u16; 2]> {
 
 /// Returns whether a selector selects an event.
 fn selects(selector: &Selector, spec: &EventSpec) -> bool {
-    let Selector::Event { subsystem, name } = selector else { return false };
-    let matches = |pattern: &str, text: &str| glob::matches(pattern.as_bytes(), text.as_bytes());
-    let is_named = spec.name.split_once(':').is_some_and(|(group, event)| matches(subsystem, group) && matches(name, event));
+    let is_named = spec.name.split_once(':').is_some_and(|(group, event)| selector.selects_event(group, event));
     is_named && spec.role == Role::Tracepoint
 }
 

@@ -8,7 +8,6 @@ use crate::request::select::Selection;
 use crate::request::{Selector, Trace};
 use crate::session::{CallSet, EventCalls};
 use crate::show::Mode;
-use crate::text::glob;
 
 /// The calls that complete events, as far as the plan is concerned.
 #[derive(Clone, Debug, Default)]
@@ -23,27 +22,25 @@ pub struct CallsOfEvents {
 impl CallsOfEvents {
     /// Returns the calls that complete events of this request. There are none if no events are printed.
     pub fn new(request: &Trace, selection: &Selection) -> CallsOfEvents {
-        if request.show.mode == Mode::Summary {
+        let items = request.what.items.iter().filter(|item| !item.negated);
+        let events: Vec<&Selector> = items.map(|item| &item.selector).filter(|of| matches!(of, Selector::Event { .. })).collect();
+        if events.is_empty() || request.show.mode == Mode::Summary {
             return CallsOfEvents::default();
         }
-        let selects = |selector: &Selector, group: &str, event: &str| match selector {
-            Selector::Event { subsystem, name } => {
-                glob::matches(subsystem.as_bytes(), group.as_bytes()) && glob::matches(name.as_bytes(), event.as_bytes())
-            }
-            _ => false,
-        };
-        let is_asked = |group: &str, event: &str| {
-            request.what.items.iter().filter(|item| !item.negated).any(|item| selects(&item.selector, group, event))
-        };
+        let is_asked = |group: &str, event: &str| events.iter().any(|selector| selector.selects_event(group, event));
         let of_all = ["sys_enter", "sys_exit"].map(|event| is_asked("raw_syscalls", event));
-        let of_row = |end: usize, row: &Syscall| {
-            let event = format!("{}{}", ["sys_enter_", "sys_exit_"][end], row.event);
-            of_all[end] || is_asked("syscalls", &event)
-        };
-        let entries = (0..).zip(SYSCALLS).filter(|(_, row)| of_row(0, row)).map(|(at, _)| at).collect();
-        let entries = Entries { rows: entries, nameless: of_all[0] };
+        let mut entries = Entries { rows: Vec::new(), nameless: of_all[0] };
         let nameless = of_all.contains(&true);
-        let recorded: Vec<&'static Syscall> = SYSCALLS.iter().filter(|row| of_row(0, row) || of_row(1, row)).collect();
+        let mut recorded: Vec<&'static Syscall> = Vec::new();
+        for (at, row) in (0..).zip(SYSCALLS) {
+            let enters = of_all[0] || is_asked("syscalls", &format!("sys_enter_{}", row.event));
+            if enters {
+                entries.rows.push(at);
+            }
+            if enters || of_all[1] || is_asked("syscalls", &format!("sys_exit_{}", row.event)) {
+                recorded.push(row);
+            }
+        }
         let others = if nameless { OTHER_NAMES.iter().map(|(abi, nr, _)| (*abi, *nr)).collect() } else { Vec::new() };
         let shown = CallSet {
             names: names(SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(row, _)| row)),
