@@ -9,13 +9,17 @@ const CHOICES_BITS: u32 = 15;
 const CHOICES_MAX: usize = 1 << CHOICES_BITS;
 const PROBES_MAX: usize = 8;
 
-/// The slots: keys and indices of plans.
+/// `sizeof(struct choice)`: a key and the index of a plan, of 64 bits each.
+const CHOICE_BYTES: usize = 16;
+
+/// The bytes of the slots. A slot with the key 0 is free. Most traces use few slots, so the kernel provides memory for
+/// few pages of these zeros.
 #[derive(Debug)]
-pub(super) struct Choices(Vec<(u64, u64)>);
+pub(super) struct Choices(Vec<u8>);
 
 impl Default for Choices {
     fn default() -> Choices {
-        Choices(vec![(0, 0); CHOICES_MAX])
+        Choices(vec![0; CHOICES_MAX * CHOICE_BYTES])
     }
 }
 
@@ -23,8 +27,9 @@ impl Choices {
     /// Adds a value. Where all its slots are taken, calls with the value keep their plain plan.
     pub fn add(&mut self, chooser: u16, value: u32, place: u16) {
         let key = u64::from(chooser) << 32 | u64::from(value);
-        if let Some(slot) = slots(key).find(|slot| self.0[*slot].0 == 0) {
-            self.0[slot] = (key, place.into());
+        if let Some(slot) = slots(key).find(|slot| self.number(*slot, 0) == 0) {
+            let bytes = [key.to_ne_bytes(), u64::from(place).to_ne_bytes()];
+            self.0[slot * CHOICE_BYTES..][..CHOICE_BYTES].copy_from_slice(bytes.as_flattened());
         }
     }
 
@@ -32,12 +37,18 @@ impl Choices {
     #[cfg(test)]
     pub fn get(&self, chooser: u16, value: u32) -> Option<u16> {
         let key = u64::from(chooser) << 32 | u64::from(value);
-        slots(key).find(|slot| self.0[*slot].0 == key).map(|slot| self.0[slot].1 as u16)
+        slots(key).find(|slot| self.number(*slot, 0) == key).map(|slot| self.number(slot, 1) as u16)
+    }
+
+    /// Returns the key of a slot (0) or the index of its plan (1).
+    fn number(&self, slot: usize, at: usize) -> u64 {
+        let begin = slot * CHOICE_BYTES + at * size_of::<u64>();
+        u64::from_ne_bytes(std::array::from_fn(|byte| self.0[begin + byte]))
     }
 
     /// Returns the bytes of `choices`.
-    pub fn bytes(&self) -> Vec<u8> {
-        self.0.iter().flat_map(|(key, place)| [*key, *place]).flat_map(u64::to_ne_bytes).collect()
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
     }
 }
 
@@ -55,11 +66,12 @@ mod tests {
         let mut choices = Choices::default();
         (0..100).for_each(|value| choices.add(7, value, value as u16));
         for value in 0..100 {
-            let key = 7 << 32 | value;
-            let place = slots(key).find(|slot| choices.0[*slot].0 == key).map(|slot| choices.0[slot].1);
-            assert_eq!(place, Some(value));
+            assert_eq!(choices.get(7, value), Some(value as u16));
         }
-        assert_eq!(slots(8 << 32 | 1).find(|slot| choices.0[*slot].0 == 8 << 32 | 1), None);
-        assert_eq!(choices.bytes().len(), CHOICES_MAX * 16);
+        assert_eq!(choices.get(8, 1), None);
+        let bytes = choices.into_bytes();
+        assert_eq!(bytes.len(), CHOICES_MAX * 16);
+        let slots = bytes.chunks_exact(16).filter(|slot| slot[..8] != [0; 8]);
+        assert_eq!(slots.count(), 100, "each value has a slot of its own");
     }
 }

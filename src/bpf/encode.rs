@@ -211,7 +211,7 @@ impl Writer {
 
     fn finish(mut self) -> Constants {
         self.plans.resize(PLANS_MAX * PLAN_BYTES, 0);
-        Constants { places: self.places, plans: self.plans, choices: self.choices.bytes(), links: self.links.bytes() }
+        Constants { places: self.places, plans: self.plans, choices: self.choices.into_bytes(), links: self.links.bytes() }
     }
 }
 
