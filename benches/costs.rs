@@ -14,10 +14,10 @@
 //! ```
 
 use rtrace::events::{
-    Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Frame, PidTranslation, Piece,
-    PieceState, PieceTime, Socket, SocketAddresses, Stack, TaskId, Time,
+    Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, PidTranslation, Piece, PieceState,
+    PieceTime, Socket, SocketAddresses, TaskId, Time,
 };
-use rtrace::output::{NamedFrame, Names, Output, Sink, StyleContext, Summary, Tasks, View, create_style};
+use rtrace::output::{Nameless, Output, Sink, StyleContext, Summary, Tasks, View, create_style};
 use rtrace::program::{self, Parsed, Request, Trace};
 use rtrace::records::{Body, EventSpec, EventTable, Merge, RecordWriter, Role, Round, SAMPLE_TRACEPOINT, Session};
 use rtrace::tables::{SYSCALLS, syscall_by_name};
@@ -211,21 +211,6 @@ fn summary() {
         sink.event(event, &view).expect("nothing is written yet");
     });
     println!("a call in a summary: {cost:.1} ns");
-}
-
-/// A source of names that has none.
-struct Nameless;
-
-impl Names for Nameless {
-    fn frames(&self, _: i32, _: &Stack, _: &mut dyn FnMut(NamedFrame)) {}
-
-    fn function(&self, _: i32, _: &Frame) -> Option<(Box<[u8]>, u64)> {
-        None
-    }
-
-    fn kernel(&self, _: u64) -> Option<(Box<[u8]>, u64)> {
-        None
-    }
 }
 
 /// Parses a command line for a trace.

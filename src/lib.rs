@@ -118,7 +118,7 @@ pub mod output {
     pub use crate::sink::Sink;
     pub use crate::sink::output::Output;
     pub use crate::sink::summary::Summary;
-    pub use crate::stack::name::{NamedFrame, Names};
+    pub use crate::stack::name::{NamedFrame, Nameless, Names};
     pub use crate::task::Tasks;
 }
 

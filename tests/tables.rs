@@ -24,3 +24,12 @@ mod headers;
 mod kernel;
 #[path = "tables/layouts.rs"]
 mod layouts;
+
+/// Returns the rows of `beauty/`, which have no faults.
+fn parsed_rows() -> generator::generate::Rows {
+    let files = files::rows(std::path::Path::new("beauty")).expect("beauty");
+    let mut faults = Vec::new();
+    let rows = generator::generate::parse(&files, &mut faults);
+    assert_eq!(faults, []);
+    rows
+}

@@ -1,9 +1,9 @@
 //! Decodes calls and prints their lines in every style.
 
 use rtrace::events::{
-    Abi, Call, CallId, EntryState, Event, EventKind, ExitState, Frame, PidTranslation, Piece, PieceState, PieceTime, Stack, TaskId, Time,
+    Abi, Call, CallId, EntryState, Event, EventKind, ExitState, PidTranslation, Piece, PieceState, PieceTime, TaskId, Time,
 };
-use rtrace::output::{NamedFrame, Names, Style, StyleContext, create_style};
+use rtrace::output::{Nameless, Style, StyleContext, create_style};
 use rtrace::program::{self, Parsed, Request};
 use rtrace::records::Session;
 use std::cell::RefCell;
@@ -19,21 +19,6 @@ const LINE_BYTES_PER_INPUT: usize = 64;
 const TASK: TaskId = TaskId { pid: 20131, tid: 20131 };
 const START: Time = Time(1_000_000_000);
 const END: Time = Time(START.0 + 19_000);
-
-/// A source of names that has none.
-struct Nameless;
-
-impl Names for Nameless {
-    fn frames(&self, _: i32, _: &Stack, _: &mut dyn FnMut(NamedFrame)) {}
-
-    fn function(&self, _: i32, _: &Frame) -> Option<(Box<[u8]>, u64)> {
-        None
-    }
-
-    fn kernel(&self, _: u64) -> Option<(Box<[u8]>, u64)> {
-        None
-    }
-}
 
 thread_local! {
     static ALL: RefCell<Vec<Box<dyn Style>>> = RefCell::new(OPTIONS.iter().map(|options| style(options)).collect());

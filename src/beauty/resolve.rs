@@ -128,17 +128,14 @@ impl Signature {
     #[inline]
     pub fn word(&self, at: usize, abi: Abi) -> Option<Word> {
         let arg = self.args.get(at)?;
-        if arg.traits.contains(Traits::BACKWARDS) && matches!(abi, Abi::I386 | Abi::Aarch64) {
-            let is_first = self.args.get(at + 1).is_some_and(|next| next.traits.contains(Traits::BACKWARDS));
-            let register = if is_first { at + 1 } else { at - 1 };
-            return Some(Word { register: register as u8, width: Width::of(&arg.kind, abi) });
-        }
-        let kind = &arg.kind;
-        let split_before = match abi {
-            Abi::I386 => self.args[..at].iter().filter(|arg| matches!(arg.kind, ArgumentKind::Loff)).count(),
-            _ => 0,
+        let is_backwards = |arg: &Arg| arg.traits.contains(Traits::BACKWARDS) && matches!(abi, Abi::I386 | Abi::Aarch64);
+        let register = match abi {
+            _ if is_backwards(arg) && self.args.get(at + 1).is_some_and(is_backwards) => at + 1,
+            _ if is_backwards(arg) => at - 1,
+            Abi::I386 => at + self.args[..at].iter().filter(|arg| matches!(arg.kind, ArgumentKind::Loff)).count(),
+            _ => at,
         };
-        Some(Word { register: (at + split_before) as u8, width: Width::of(kind, abi) })
+        Some(Word { register: register as u8, width: Width::of(&arg.kind, abi) })
     }
 
     /// Returns whether the kernel uses the argument with the index `at`.

@@ -55,11 +55,9 @@ pub trait Names {
 }
 
 /// A [`Names`] that has no name for any frame.
-#[cfg(test)]
 #[derive(Debug)]
 pub struct Nameless;
 
-#[cfg(test)]
 impl Names for Nameless {
     fn frames(&self, _: i32, stack: &Stack, each: &mut dyn FnMut(NamedFrame)) {
         for (at, frame) in stack.frames.iter().enumerate() {

@@ -55,8 +55,13 @@ pub fn page_bytes<'a>(reader: &mut MemoryReader<'a>, memory: Memory<'a>) -> Valu
 fn numbers<'a>(reader: &MemoryReader<'a>, memory: Memory<'a>, end: Option<u64>) -> Value<'a> {
     let bits = memory.bytes.len() * 8;
     let end = end.map_or(bits, |end| usize::try_from(end).map_or(bits, |end| end.min(bits)));
+    set_bits(reader, memory, end, Value::Uint)
+}
+
+/// Returns the values of the set bits below `end`, at most as many as the context permits.
+fn set_bits<'a>(reader: &MemoryReader<'a>, memory: Memory<'a>, end: usize, value: impl Fn(u64) -> Value<'a>) -> Value<'a> {
     let mut set = (0..end).filter(|bit| is_set(memory.bytes, *bit));
-    let items: Vec<Value> = set.by_ref().take(reader.elements_max()).map(|bit| Value::Uint(bit as u64)).collect();
+    let items: Vec<Value> = set.by_ref().take(reader.elements_max()).map(|bit| value(bit as u64)).collect();
     Value::Array(ArrayValue { address: memory.address, items, more: set.next().is_some() || memory.is_cut() })
 }
 
@@ -68,10 +73,7 @@ fn is_set(bytes: &[u8], bit: usize) -> bool {
 
 /// Decodes the bits of an input device to the names of their numbers (struct input_dev in linux/input.h).
 fn named<'a>(reader: &MemoryReader<'a>, memory: Memory<'a>, table: &'static ConstantTable) -> Value<'a> {
-    let mut set = (0..memory.bytes.len() * 8).filter(|bit| is_set(memory.bytes, *bit));
-    let symbol = |bit: usize| Value::Symbol { table, value: bit as u64 };
-    let items: Vec<Value> = set.by_ref().take(reader.elements_max()).map(symbol).collect();
-    Value::Array(ArrayValue { address: memory.address, items, more: set.next().is_some() || memory.is_cut() })
+    set_bits(reader, memory, memory.bytes.len() * 8, |value| Value::Symbol { table, value })
 }
 
 /// Decodes the types of events that an input device has.
