@@ -16,6 +16,8 @@ pub struct Set {
     pub table: String,
     pub level: Option<u64>,
     pub after: Vec<String>,
+    /// The attributes without a meaning are plain numbers.
+    pub numbers: bool,
     /// In ascending order of the numbers.
     pub attributes: Vec<(u64, Content)>,
     pub choices: Vec<Choice>,
@@ -149,7 +151,8 @@ impl Names<'_> {
             let fault = |text: String| choice.attribute.content.location.fault(format!("{}: {text}", row.name));
             choices.extend(self.choices(row, choice).map_err(fault)?);
         }
-        Ok(Set { name: row.name.clone(), table: row.table.clone(), level, after: row.after.clone(), attributes, choices })
+        let (name, table, after) = (row.name.clone(), row.table.clone(), row.after.clone());
+        Ok(Set { name, table, level, after, numbers: row.numbers, attributes, choices })
     }
 
     /// Resolves what a choice's attribute contains for each value of the attribute that decides it.

@@ -16,6 +16,8 @@ pub struct SetRow {
     pub after: Vec<String>,
     /// Rust code uses the set, so that no row has to.
     pub used_by_rust: bool,
+    /// The attributes without a meaning are plain numbers.
+    pub numbers: bool,
     pub attributes: Vec<AttributeRow>,
     pub choices: Vec<ChoiceRow>,
 }
@@ -139,6 +141,7 @@ fn set(all: &mut MessageRows, row: &Row) -> Result<(), String> {
         level: None,
         after: Vec::new(),
         used_by_rust: false,
+        numbers: false,
         attributes: Vec::new(),
         choices: Vec::new(),
     };
@@ -146,6 +149,7 @@ fn set(all: &mut MessageRows, row: &Row) -> Result<(), String> {
         match word.split_once('=') {
             Some(("level", level)) => set.level = Some(level.to_string()),
             None if *word == "rust" => set.used_by_rust = true,
+            None if *word == "numbers" => set.numbers = true,
             Some(("after", structs)) => set.after.extend(structs.split('|').map(str::to_string)),
             _ => set.attributes.push(attribute(word, &row.location)?),
         }
@@ -214,13 +218,14 @@ mod tests {
 
     #[test]
     fn a_set_has_attributes_on_any_number_of_lines() {
-        let rows = parsed("a t level=L A:u32 # x\n B:s32[]/fd C:each.each.other\na A=x|y C:more\nb t after=s|r").expect("good");
+        let rows = parsed("a t level=L A:u32 # x\n B:s32[]/fd C:each.each.other\na A=x|y C:more\nb t numbers after=s|r").expect("good");
         assert_eq!(rows.sets[0].attributes.iter().map(|row| row.depth).collect::<Vec<_>>(), [0, 0, 2]);
         let names: Vec<&str> = rows.sets[0].attributes.iter().map(|row| row.content.name.as_str()).collect();
         assert_eq!((names, rows.sets[0].level.as_deref()), (vec!["A", "B", "C"], Some("L")));
         let choice = &rows.sets[0].choices[0];
         assert_eq!((choice.by.as_str(), choice.values.join(" "), choice.attribute.content.name.as_str()), ("A", "x y".into(), "C"));
         assert_eq!(rows.sets[1].after, ["s", "r"]);
+        assert!(rows.sets[1].numbers && !rows.sets[0].numbers);
     }
 
     #[test]

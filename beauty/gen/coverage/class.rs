@@ -149,10 +149,12 @@ impl<'a> Structs<'a> {
     }
 
     /// Returns the class of an attribute's content. Nested attributes are counted where their set is listed.
-    pub fn of_content(&self, content: &Content) -> Class {
+    /// With `is_number`, what has no meaning is a plain number.
+    pub fn of_content(&self, content: &Content, is_number: bool) -> Class {
         match content {
-            Content::Memory(of) => self.of_type(of, false, 0),
-            _ => Class::Decoded,
+            Content::Memory(of) => self.of_type(of, is_number, 0),
+            Content::Each(of) => self.of_content(of, is_number),
+            Content::Set(_) => Class::Decoded,
         }
     }
 }

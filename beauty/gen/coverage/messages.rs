@@ -41,7 +41,7 @@ impl List<'_> {
             let chosen = set.choices.iter().filter(|choice| choice.attribute == entry.value).map(|choice| &choice.content);
             let has_content = !entry.name.ends_with("_UNSPEC") && !entry.name.ends_with("_PAD");
             for content in content.into_iter().chain(chosen.clone()) {
-                let class = self.structs.of_content(content);
+                let class = self.structs.of_content(content, set.numbers);
                 counts.add(class);
                 self.line(&entry.name, class.name(), nested(content));
             }
