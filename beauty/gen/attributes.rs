@@ -20,6 +20,8 @@ pub struct Set {
     pub numbers: bool,
     /// In ascending order of the numbers.
     pub attributes: Vec<(u64, Content)>,
+    /// The numbers of attributes without content.
+    pub empty: Vec<u64>,
     pub choices: Vec<Choice>,
 }
 
@@ -146,13 +148,17 @@ impl Names<'_> {
             attributes.push((number, self.content(attribute).map_err(fault)?));
         }
         attributes.sort_by_key(|(number, _)| *number);
+        let empty: Vec<u64> = row.empty.iter().map(|name| self.constant(&row.table, name)).collect::<Result<_, _>>().map_err(fault)?;
+        if let Some((known, _)) = attributes.iter().find(|(number, _)| empty.contains(number)) {
+            return Err(fault(format!("the attribute {known} is empty and has a content")));
+        }
         let mut choices = Vec::new();
         for choice in &row.choices {
             let fault = |text: String| choice.attribute.content.location.fault(format!("{}: {text}", row.name));
             choices.extend(self.choices(row, choice).map_err(fault)?);
         }
         let (name, table, after) = (row.name.clone(), row.table.clone(), row.after.clone());
-        Ok(Set { name, table, level, after, numbers: row.numbers, attributes, choices })
+        Ok(Set { name, table, level, after, numbers: row.numbers, attributes, empty, choices })
     }
 
     /// Resolves what a choice's attribute contains for each value of the attribute that decides it.

@@ -19,6 +19,8 @@ pub struct SetRow {
     /// The attributes without a meaning are plain numbers.
     pub numbers: bool,
     pub attributes: Vec<AttributeRow>,
+    /// The attributes that have no content: their presence is what they say.
+    pub empty: Vec<String>,
     pub choices: Vec<ChoiceRow>,
 }
 
@@ -100,6 +102,17 @@ fn is_protocol(word: &str) -> bool {
     ["NETLINK_", SUBSYSTEM, GENERIC].iter().any(|prefix| word.starts_with(prefix))
 }
 
+impl SetRow {
+    /// Adds the attribute of a word `ATTRIBUTE:type` or `ATTRIBUTE:empty`.
+    fn push(&mut self, word: &str, location: &Location) -> Result<(), String> {
+        match word.strip_suffix(":empty") {
+            Some(name) => self.empty.push(name.to_string()),
+            None => self.attributes.push(attribute(word, location)?),
+        }
+        Ok(())
+    }
+}
+
 fn attribute(word: &str, location: &Location) -> Result<AttributeRow, String> {
     const EACH: &str = "each.";
     let (name, mut of) = word.split_once(':').ok_or_else(|| format!("`{word}` should be `ATTRIBUTE:type`"))?;
@@ -114,9 +127,8 @@ fn attribute(word: &str, location: &Location) -> Result<AttributeRow, String> {
 }
 
 fn continuation(all: &mut MessageRows, row: &Row) -> Result<(), String> {
-    let attributes: Vec<AttributeRow> = row.fields.iter().map(|word| attribute(word, &row.location)).collect::<Result<_, _>>()?;
-    all.sets.last_mut().ok_or("attributes without a set before them")?.attributes.extend(attributes);
-    Ok(())
+    let set = all.sets.last_mut().ok_or("attributes without a set before them")?;
+    row.fields.iter().try_for_each(|word| set.push(word, &row.location))
 }
 
 fn set(all: &mut MessageRows, row: &Row) -> Result<(), String> {
@@ -143,6 +155,7 @@ fn set(all: &mut MessageRows, row: &Row) -> Result<(), String> {
         used_by_rust: false,
         numbers: false,
         attributes: Vec::new(),
+        empty: Vec::new(),
         choices: Vec::new(),
     };
     for word in words {
@@ -151,7 +164,7 @@ fn set(all: &mut MessageRows, row: &Row) -> Result<(), String> {
             None if *word == "rust" => set.used_by_rust = true,
             None if *word == "numbers" => set.numbers = true,
             Some(("after", structs)) => set.after.extend(structs.split('|').map(str::to_string)),
-            _ => set.attributes.push(attribute(word, &row.location)?),
+            _ => set.push(word, &row.location)?,
         }
     }
     all.sets.push(set);
@@ -218,10 +231,12 @@ mod tests {
 
     #[test]
     fn a_set_has_attributes_on_any_number_of_lines() {
-        let rows = parsed("a t level=L A:u32 # x\n B:s32[]/fd C:each.each.other\na A=x|y C:more\nb t numbers after=s|r").expect("good");
+        let rows =
+            parsed("a t level=L A:u32 # x\n B:s32[]/fd C:each.each.other D:empty\na A=x|y C:more\nb t numbers after=s|r").expect("good");
         assert_eq!(rows.sets[0].attributes.iter().map(|row| row.depth).collect::<Vec<_>>(), [0, 0, 2]);
         let names: Vec<&str> = rows.sets[0].attributes.iter().map(|row| row.content.name.as_str()).collect();
         assert_eq!((names, rows.sets[0].level.as_deref()), (vec!["A", "B", "C"], Some("L")));
+        assert_eq!(rows.sets[0].empty, ["D"]);
         let choice = &rows.sets[0].choices[0];
         assert_eq!((choice.by.as_str(), choice.values.join(" "), choice.attribute.content.name.as_str()), ("A", "x y".into(), "C"));
         assert_eq!(rows.sets[1].after, ["s", "r"]);

@@ -39,7 +39,9 @@ impl List<'_> {
         for entry in &table.base.entries {
             let content = set.attributes.iter().find(|(number, _)| *number == entry.value).map(|(_, content)| content);
             let chosen = set.choices.iter().filter(|choice| choice.attribute == entry.value).map(|choice| &choice.content);
-            let has_content = !entry.name.ends_with("_UNSPEC") && !entry.name.ends_with("_PAD");
+            // Options that are no control messages have no row in the set of a level.
+            let is_padding = entry.name.ends_with("_UNSPEC") || entry.name.ends_with("_PAD");
+            let has_content = !is_padding && set.level.is_none() && !set.empty.contains(&entry.value);
             for content in content.into_iter().chain(chosen.clone()) {
                 let class = self.structs.of_content(content, set.numbers);
                 counts.add(class);
