@@ -229,6 +229,21 @@ fn contents_depend_on_the_family_and_on_other_attributes() {
 }
 
 #[test]
+fn values_of_attributes_have_names() {
+    // RTM_NEWLINK: IFLA_BOND_MODE is BOND_MODE_8023AD.
+    let info = [attribute(1, b"bond\0"), attribute(2, &attribute(1, &[4]))].concat();
+    let bond = full(ROUTE, &message(16, 5, &[link(2), attribute(18, &info)].concat()));
+    assert!(bond.contains(".nla_type: MODE, .data: 8023AD}"), "{bond}");
+    // RTM_NEWNEXTHOP: NHA_BLACKHOLE has no content.
+    let hole = full(ROUTE, &message(104, 5, &[&[2, 0, 0, 0, 0, 0, 0, 0][..], &attribute(4, &[])].concat()));
+    assert!(hole.contains("{.nla_len: 4, .nla_type: BLACKHOLE}"), "{hole}");
+    // XFRM_MSG_GETSA: the family follows the address.
+    let state = [&[192, 0, 2, 1][..], &[0; 12], &[0, 0, 1, 0, 2, 0, 50, 0]].concat();
+    let asked = full(XFRM, &message(18, 5, &state));
+    assert!(asked.contains(".payload: {.daddr: 192.0.2.1, .spi: 0x100, .family: INET, .proto: ESP}"), "{asked}");
+}
+
+#[test]
 fn options_of_traffic_control_depend_on_the_kind_and_the_message() {
     // A struct tcmsg, TCA_KIND and TCA_OPTIONS.
     let of = |message_type: u16, kind: &[u8], options: &[u8]| {
