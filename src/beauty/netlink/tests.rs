@@ -244,6 +244,21 @@ fn values_of_attributes_have_names() {
 }
 
 #[test]
+fn values_in_netfilter_depend_on_the_family_and_on_other_attributes() {
+    // NFT_MSG_NEWCHAIN: NFTA_CHAIN_HOOK with NFTA_HOOK_HOOKNUM of IPv4 and of a device.
+    let hook = attribute(4, &attribute(1, &0u32.to_be_bytes()));
+    let of_family = |family: u8| full(NETFILTER, &message(0xa03, 0x401, &[&[family, 0, 0, 0][..], &hook].concat()));
+    assert!(of_family(2).contains(".nla_type: HOOKNUM, .data: PRE_ROUTING}"), "{}", of_family(2));
+    assert!(of_family(5).contains(".nla_type: HOOKNUM, .data: INGRESS}"), "{}", of_family(5));
+    // IPCTNL_MSG_CT_NEW: CTA_TUPLE_ORIG and CTA_TUPLE_PROTO with CTA_PROTO_ICMP_TYPE and CTA_PROTO_ICMP_CODE.
+    let protocol = [attribute(5, &[3]), attribute(6, &[1])].concat();
+    let tuple = attribute(1, &attribute(2, &protocol));
+    let connection = full(NETFILTER, &message(0x100, 0x401, &[&[2, 0, 0, 0][..], &tuple].concat()));
+    assert!(connection.contains(".nla_type: ICMP_TYPE, .data: DEST_UNREACH}"), "{connection}");
+    assert!(connection.contains(".nla_type: ICMP_CODE, .data: HOST_UNREACH}"), "{connection}");
+}
+
+#[test]
 fn options_of_traffic_control_depend_on_the_kind_and_the_message() {
     // A struct tcmsg, TCA_KIND and TCA_OPTIONS.
     let of = |message_type: u16, kind: &[u8], options: &[u8]| {
@@ -309,6 +324,23 @@ fn keys_are_not_shown() {
     let text = sent_to_family(&families, &message(22, 1, &[&[1, 1, 0, 0][..], &keys].concat()));
     assert!(text.contains(".nla_type: PRIVATE_KEY, .data: {...}}, ") && !text.contains("kk"), "{text}");
     assert!(text.contains(".nla_type: PUBLIC_KEY, .data: ") && text.contains("pp"), "{text}");
+    // TIPC_NLA_NODE with TIPC_NLA_NODE_ADDR and TIPC_NLA_NODE_KEY, sent with TIPC_NL_KEY_SET.
+    families.learn(&family_answer(GENERIC, b"TIPCv2\0", 23));
+    let node = attribute(6, &[attribute(1, &7u32.to_le_bytes()), attribute(4, &[b'k'; 32])].concat());
+    let text = sent_to_family(&families, &message(23, 1, &[&[23, 1, 0, 0][..], &node].concat()));
+    assert!(text.contains(".payload: {.cmd: KEY_SET, .version: 1}") && text.contains(".nla_type: ADDR, .data: 0x7}"), "{text}");
+    assert!(text.contains(".nla_type: KEY, .data: {...}}") && !text.contains("kk"), "{text}");
+}
+
+#[test]
+fn codes_of_wireless_networks_have_names() {
+    let mut families = Families::default();
+    families.learn(&family_answer(GENERIC, b"nl80211\0", 22));
+    // NL80211_CMD_CONNECT: NL80211_ATTR_CIPHER_SUITE_GROUP, and NL80211_ATTR_PRIVACY without content.
+    let attributes = [attribute(74, &0x000f_ac04_u32.to_le_bytes()), attribute(70, &[])].concat();
+    let text = sent_to_family(&families, &message(22, 1, &[&[46, 1, 0, 0][..], &attributes].concat()));
+    assert!(text.contains(".nla_type: CIPHER_SUITE_GROUP, .data: CCMP}"), "{text}");
+    assert!(text.contains("{.nla_len: 4, .nla_type: PRIVACY}"), "{text}");
 }
 
 #[test]
