@@ -17,7 +17,7 @@ fn commands_that_macros_make_have_their_parameters_and_data() {
         .prints("fd: 3, cmd: EVIOCGABS(Y), arg: {.value: 5, .minimum: 0, .maximum: 255, .fuzz: 1, .flat: 2, .resolution: 3}");
     let transfer = bytes![0x7000u64, 0x8000u64, 4u32, 500_000u32, 10u16, 8u8, 1u8, 0u32];
     ioctl(0x4020_6b00, 4).entry(2, &transfer).prints(
-        "fd: 3, cmd: SPI_IOC_MESSAGE(1), arg: {.messages: [{.tx_buf: 28672, .rx_buf: 32768, .len: 4, .speed_hz: 500000, \
+        "fd: 3, cmd: SPI_IOC_MESSAGE(1), arg: {.messages: [{.tx_buf: 0x7000, .rx_buf: 0x8000, .len: 4, .speed_hz: 500000, \
          .delay_usecs: 10, .bits_per_word: 8, .cs_change: 1, .tx_nbits: 0, .rx_nbits: 0, .word_delay_usecs: 0}]}",
     );
 }
