@@ -133,23 +133,23 @@ impl<'a> MemoryReader<'a> {
         let is_brief = self.context.is_brief && !matches!(of.layout, StructLayout::Number(_));
         let most = if is_brief { of.brief.elements as usize } else { usize::MAX };
         let stride = of.sizes[self.abi() as usize] as usize;
-        self.elements(memory, (stride, most), |reader, element| Some(reader.structure(of, element)))
+        self.elements(memory, (stride, most.min(self.elements_max())), |reader, element| Some(reader.structure(of, element)))
     }
 
     fn numbers(&mut self, memory: Memory<'a>, bytes: usize, signed: bool) -> Value<'a> {
-        self.elements(memory, (bytes, usize::MAX), |_, element| {
+        self.elements(memory, (bytes, self.elements_max()), |_, element| {
             let value = load(element.bytes, signed, false)?;
             Some(if signed { Value::Int(value as i64) } else { Value::Uint(value) })
         })
     }
 
-    /// Decodes an array that is a struct member.
+    /// Decodes an array that is a struct member or the content of an attribute. It is shown whole if its struct is.
     pub(super) fn array(&mut self, element: &'static MemoryType, stride: usize, memory: Memory<'a>) -> Value<'a> {
-        self.elements(memory, (stride, usize::MAX), |reader, memory| reader.typed(element, memory, None))
+        let most = if self.context.is_brief { self.elements_max() } else { usize::MAX };
+        self.elements(memory, (stride, most), |reader, memory| reader.typed(element, memory, None))
     }
 
-    /// Decodes the elements that were copied completely, at most `most` of them and at most as many as the
-    /// context permits.
+    /// Decodes the elements that were copied completely, at most `most` of them.
     fn elements(
         &mut self,
         memory: Memory<'a>,
@@ -158,8 +158,9 @@ impl<'a> MemoryReader<'a> {
     ) -> Value<'a> {
         let stride = stride.max(1);
         let whole = memory.bytes.len() / stride;
-        let most = whole.min(most).min(self.elements_max());
-        let mut items = Vec::with_capacity(most);
+        let most = whole.min(most);
+        // Values are limited, however large the array is.
+        let mut items = Vec::with_capacity(most.min(ELEMENTS_MAX));
         for at in 0..most {
             let element = memory.part(at * stride, stride).filter(|_| self.spend_value());
             match element.and_then(|element| value(self, element)) {
