@@ -86,6 +86,10 @@ impl<'a> MemoryReader<'a> {
                 more = true;
                 break;
             }
+            if let Some(address) = unwritten_address(member, of, memory) {
+                members.push((member.name, Value::Address(address)));
+                continue;
+            }
             let length = length(&member.memory_type, of, memory);
             match self.typed(&member.memory_type, part, length) {
                 Some(value) => members.push((member.name, value)),
@@ -200,10 +204,23 @@ pub(super) fn chosen(of: &'static Struct, memory: Memory, abi: usize) -> Option<
     choice.structs.iter().find(|(known, _)| *known == value).map(|(_, of)| *of)
 }
 
-/// Returns whether a member is valid by the values of the other members.
+/// Returns whether a member is valid by the values of the other members. A pointer to memory that the kernel does not
+/// write in this case is an address.
 fn is_valid(member: &StructMember, of: &'static [StructMember], memory: Memory) -> bool {
-    let value = |at: u8| of.get(usize::from(at)).and_then(|other| number_of(other, memory));
-    member.used == Condition::Always || member.flow == Flow::Out || member.used.holds_for(value)
+    member.used == Condition::Always || member.flow == Flow::Out || is_used(member, of, memory)
+}
+
+/// Returns whether the condition of a member holds.
+fn is_used(member: &StructMember, of: &'static [StructMember], memory: Memory) -> bool {
+    member.used.holds_for(|at| of.get(usize::from(at)).and_then(|other| number_of(other, memory)))
+}
+
+/// Returns the value of a pointer to memory that the kernel does not write, by the values of the other members. What is
+/// there belongs to another pointer (glibc's clone3 passes one address for the pidfd and for the parent's copy of the
+/// tid).
+fn unwritten_address(member: &StructMember, of: &'static [StructMember], memory: Memory) -> Option<u64> {
+    let is_unwritten = member.flow == Flow::Out && member.used != Condition::Always && !is_used(member, of, memory);
+    number_of(member, memory).filter(|_| is_unwritten && !member.is_only_written())
 }
 
 /// Loads a member that is a number, without its sign.

@@ -131,6 +131,13 @@ fn wait_statuses_usage_and_clone_arguments_are_printed() {
         "uargs: {.flags: FS|PIDFD|CHILD_SETTID, .pidfd: [4], .child_tid: 0x6000, .parent_tid: 0x7000, .exit_signal: CHLD, .stack: NULL, \
          .stack_size: 0, .tls: NULL, .set_tid: [7, 8], .set_tid_size: 2, .cgroup: 0}, size: 88",
     );
+    // What is at the address of the pidfd is the tid, because there is no pidfd.
+    let without: Vec<u8> = bytes![0x110_0200u64, 0x5000u64, 0u64, 0x5000u64, 17u64, 0u64, 0u64, 0u64];
+    let cloned = native("clone3", &[0x1000, 64], 7).entry(0, &without).exit(0, &without).at(0, PieceTime::Exit, 0x5000, &bytes![7u32]);
+    cloned.prints(
+        "uargs: {.flags: FS|PARENT_SETTID|CHILD_SETTID, .pidfd: 0x5000, .child_tid: NULL, .parent_tid: [7 (x)], .exit_signal: CHLD, \
+         .stack: NULL, .stack_size: 0, .tls: NULL}, size: 64",
+    );
     native("clone3", &[0x1000, 64], 7).entry(0, &clone[..64]).prints(
         "uargs: {.flags: FS|PIDFD|CHILD_SETTID, .pidfd: 0x5000, .child_tid: 0x6000, .parent_tid: 0x7000, .exit_signal: CHLD, .stack: NULL, \
          .stack_size: 0, .tls: NULL}, size: 64",
