@@ -52,7 +52,7 @@ static DIRENTS64: [&Struct; 1] = [&structs::DIRENT64];
 /// because a row says only which function decodes the struct, and not what the function returns.
 pub fn contents(of: &Struct) -> Option<Contents> {
     Some(match of.name {
-        "sun_path" | "in6_addr" | "ioctl_data" | "ioctl_text" | "net_address" | "interface_address" => Contents::Text,
+        "sun_path" | "in6_addr" | "ioctl_data" | "ioctl_text" | "net_address" | "interface_address" | "ethernet_address" => Contents::Text,
         "control_messages" => Contents::Structs(&CONTROL_MESSAGES),
         "control_message" => Contents::Members(&CONTROL_DATA, &CONTROL_HEAD),
         "netlink_messages" => Contents::Structs(&NETLINK_MESSAGES),
