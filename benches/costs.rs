@@ -249,6 +249,7 @@ fn call(name: &str, args: &[u64], ret: i64) -> CallBuilder {
         entry: EntryState::Seen,
         exit: ExitState::Returned { at: END, ret },
         args: Some(registers),
+        request: None,
         pieces: SmallVec::new(),
         payload: Vec::new(),
         files: SmallVec::new(),

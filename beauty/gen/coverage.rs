@@ -9,6 +9,7 @@ use super::attributes::Messages;
 use super::emit::{EmittedStruct, EmittedTable};
 use super::kind::{self, ArgumentKind};
 use super::link::Call;
+use super::requests::Request;
 use super::structs::StructRow;
 use super::syscalls::FlowRow;
 use super::tables::TableRow;
@@ -41,6 +42,7 @@ has its own line, and `other` stands for all other values if they have no names.
 /// The resolved rows that are listed.
 pub struct Tables<'a> {
     pub calls: &'a [Call],
+    pub requests: &'a [Request],
     /// The rows of the tables, and the tables with their constants.
     pub rows: &'a [TableRow],
     pub tables: &'a [EmittedTable],
@@ -52,6 +54,7 @@ pub struct Tables<'a> {
 pub fn report(tables: &Tables) -> String {
     let mut list = List { tables, structs: Structs::new(tables.structs), out: String::new() };
     let calls = list.calls();
+    let requests = list.requests();
     let members = list.structs();
     let attributes = list.messages();
     let groups = [
@@ -59,6 +62,7 @@ pub fn report(tables: &Tables) -> String {
         ("arguments by command", calls.commands),
         ("socket options", calls.options),
         ("ioctl commands", calls.ioctl),
+        ("requests of io_uring", requests),
         ("members of structs", members),
         ("netlink attributes", attributes),
     ];
@@ -126,6 +130,21 @@ impl List<'_> {
             }
             let counts = counts.by_command(&call.name);
             self.variants("", &call.args, &call.variants, counts);
+        }
+        counts
+    }
+
+    /// Lists the arguments of io_uring's requests.
+    fn requests(&mut self) -> Counts {
+        let mut counts = Counts::default();
+        let tables = self.tables;
+        for Request { call, .. } in tables.requests {
+            self.out += &format!("{}\n", call.name);
+            for (at, argument) in call.args.iter().enumerate() {
+                let class = self.structs.of_argument(&call.args, at);
+                counts.add(class);
+                self.line(&argument.name, class.name(), &description(argument));
+            }
         }
         counts
     }

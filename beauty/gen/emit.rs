@@ -9,6 +9,7 @@ use super::kind::{ArgumentKind, Return};
 use super::layout::{self, MemoryType, StructLayout, StructMember};
 use super::link::Call;
 use super::numbers::NumberRow;
+use super::requests::Request;
 use super::resolve::{BitField, Resolved, TableConstant};
 use super::structs::StructRow;
 use super::syscalls::FlowRow;
@@ -39,11 +40,17 @@ pub struct EmittedStruct {
 /// The variants of `event::Abi`, in their order.
 pub const ABIS: [&str; 4] = ["X86_64", "I386", "X32", "Aarch64"];
 
-pub fn emit(calls: &[Call], tables: &[EmittedTable], structs: &[EmittedStruct], numbers: &[NumberRow]) -> Result<String, fmt::Error> {
+pub fn emit(
+    (calls, requests): (&[Call], &[Request]),
+    tables: &[EmittedTable],
+    structs: &[EmittedStruct],
+    numbers: &[NumberRow],
+) -> Result<String, fmt::Error> {
     let mut out = String::new();
     emit_tables(&mut out, tables)?;
     emit_structs(&mut out, structs)?;
     emit_calls(&mut out, calls)?;
+    emit_requests(&mut out, requests)?;
     emit_numbers(&mut out, calls, numbers)?;
     Ok(out)
 }
@@ -197,20 +204,36 @@ pub fn memory_type(of: &MemoryType) -> String {
 fn emit_calls(out: &mut String, calls: &[Call]) -> fmt::Result {
     writeln!(out, "/// All syscalls that have a row, by name.\npub static SYSCALLS: &[Syscall] = &[")?;
     for call in calls {
-        let numbers = call.numbers;
-        writeln!(out, "Syscall {{ name: {:?}, event: {:?}, numbers: {numbers:?}, args: &[", call.name, call.event)?;
-        emit_arguments(out, &call.args)?;
-        let groups: Vec<String> = call.groups.iter().map(|group| format!("Groups::{}", group.to_uppercase())).collect();
-        let groups = match &groups[..] {
-            [] => "Groups::empty()".to_string(),
-            [one] => one.clone(),
-            more => more[1..].iter().fold(more[0].clone(), |all, group| format!("{all}.union({group})")),
-        };
-        writeln!(out, "], returns: {}, groups: {groups}, does: Special::{}, variants: &[", returns(&call.returns), call.does)?;
-        emit_variants(out, &call.variants)?;
-        writeln!(out, "] }},")?;
+        emit_call(out, call)?;
+        writeln!(out, ",")?;
     }
     writeln!(out, "];")
+}
+
+fn emit_requests(out: &mut String, requests: &[Request]) -> fmt::Result {
+    writeln!(out, "/// The requests of io_uring that have a row, by opcode.\npub static REQUESTS: &[RequestRow] = &[")?;
+    for request in requests {
+        let fields: Vec<String> = request.fields.iter().map(|field| format!("SqeField::{field}")).collect();
+        write!(out, "RequestRow {{ opcode: {}, fields: &[{}], call: ", request.opcode, fields.join(", "))?;
+        emit_call(out, &request.call)?;
+        writeln!(out, " }},")?;
+    }
+    writeln!(out, "];")
+}
+
+fn emit_call(out: &mut String, call: &Call) -> fmt::Result {
+    let numbers = call.numbers;
+    writeln!(out, "Syscall {{ name: {:?}, event: {:?}, numbers: {numbers:?}, args: &[", call.name, call.event)?;
+    emit_arguments(out, &call.args)?;
+    let groups: Vec<String> = call.groups.iter().map(|group| format!("Groups::{}", group.to_uppercase())).collect();
+    let groups = match &groups[..] {
+        [] => "Groups::empty()".to_string(),
+        [one] => one.clone(),
+        more => more[1..].iter().fold(more[0].clone(), |all, group| format!("{all}.union({group})")),
+    };
+    writeln!(out, "], returns: {}, groups: {groups}, does: Special::{}, variants: &[", returns(&call.returns), call.does)?;
+    emit_variants(out, &call.variants)?;
+    write!(out, "] }}")
 }
 
 fn emit_variants(out: &mut String, variants: &[Variant]) -> fmt::Result {

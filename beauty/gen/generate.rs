@@ -18,6 +18,7 @@ use super::macros::{self, Macro};
 use super::messages::{self, MessageRows};
 use super::numbers::{self, NumberRow};
 use super::overlay::{self, ArchRow};
+use super::requests::{self, Request, RequestRow};
 use super::resolve::{self, Overlays, Resolved, Sources, common_prefix};
 use super::structs::{self, StructRow};
 use super::syscalls::{self, SyscallRow};
@@ -56,6 +57,7 @@ const TARGETS: [Target; 4] = [Target::X86_64, Target::I386, Target::X32, Target:
 #[derive(Default)]
 pub struct Rows {
     pub syscalls: Vec<SyscallRow>,
+    pub requests: Vec<RequestRow>,
     pub tables: Vec<TableRow>,
     pub structs: Vec<StructRow>,
     pub messages: MessageRows,
@@ -82,12 +84,13 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     let choices = choice::choices(&rows.structs, &layouts, &value, &mut faults);
     let messages = attributes::messages(&rows.messages, &rows.structs, &vocabulary, &value, &mut faults);
     let calls = link::calls(&rows.syscalls, &rows.numbers, &vocabulary, &value, &mut faults);
+    let requests = requests::requests(&rows.requests, &calls, &vocabulary, &value, &mut faults);
     let mut briefs = Vec::new();
     // With faults so far, tables and rows that failed would be reported as missing or unused, too.
     if faults.is_empty() {
         briefs = brief::briefs(&rows.structs, &layouts, &calls, &value, &mut faults);
         link::check_numbers(&rows.numbers, &calls, &mut faults);
-        check_use(&rows, &calls, &layouts, &messages, &sized, &mut faults);
+        check_use(&rows, (&calls, &requests), &layouts, &messages, &sized, &mut faults);
     }
     if !faults.is_empty() {
         faults.sort();
@@ -99,10 +102,17 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     let mut structs: Vec<EmittedStruct> = structs.map(emitted).collect();
     structs.sort_by(|a, b| a.row.name.cmp(&b.row.name));
     // Writing to a String does not fail.
-    let mut rust = emit::emit(&calls, &tables, &structs, &rows.numbers).unwrap_or_default();
+    let mut rust = emit::emit((&calls, &requests), &tables, &structs, &rows.numbers).unwrap_or_default();
     rust += &emit_messages::emit(&messages).unwrap_or_default();
     rust += &emit_commands::emit(&rows.tables, &tables, &macros).unwrap_or_default();
-    let listed = coverage::Tables { calls: &calls, rows: &rows.tables, tables: &tables, structs: &structs, messages: &messages };
+    let listed = coverage::Tables {
+        calls: &calls,
+        requests: &requests,
+        rows: &rows.tables,
+        tables: &tables,
+        structs: &structs,
+        messages: &messages,
+    };
     Ok(Output { rust, listing: listing(&tables), coverage: coverage::report(&listed) })
 }
 
@@ -117,6 +127,7 @@ pub fn parse(files: &[(String, String)], faults: &mut Vec<Fault>) -> Rows {
             [.., "structs", _] => rows.structs.extend(structs::parse_file(name, text, faults)),
             [.., "arch", "numbers.tbl"] => rows.numbers.extend(parse_rows(name, text, numbers::parse, faults)),
             [.., "arch", abi] => rows.overlays.arch.extend(parse_arch(name, text, abi, faults)),
+            [.., "requests.tbl"] => rows.requests.extend(parse_rows(name, text, requests::parse, faults)),
             [.., "newer.tbl"] => rows.overlays.newer.extend(parse_rows(name, text, overlay::parse_newer, faults)),
             [.., "kernel.tbl"] => rows.overlays.kernel.extend(parse_rows(name, text, overlay::parse_kernel, faults)),
             _ => faults.push(Location { file: name.as_str().into(), line: 1 }.fault("this file name is not known: see beauty/README.md")),
@@ -303,13 +314,13 @@ fn constant(resolved: &Resolved, name: &str) -> Option<u64> {
 
 fn check_use(
     rows: &Rows,
-    calls: &[link::Call],
+    (calls, requests): (&[link::Call], &[Request]),
     layouts: &[StructLayout],
     messages: &Messages,
     sized: &BTreeSet<String>,
     faults: &mut Vec<Fault>,
 ) {
-    let (mut tables, mut structs) = link::named(calls);
+    let (mut tables, mut structs) = link::named(calls.iter().chain(requests.iter().map(|request| &request.call)));
     let (of_messages, headers) = attributes::used(messages);
     tables.extend(of_messages);
     structs.extend(headers);

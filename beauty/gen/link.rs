@@ -10,7 +10,7 @@ use super::variants::{self, Variant};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A syscall with its variants.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Call {
     pub name: String,
     pub event: String,
@@ -95,13 +95,18 @@ fn call(row: &SyscallRow, numbers: &BTreeMap<&str, &NumberRow>, known: &Vocabula
         (None, Some(row)) => row.numbers,
         (None, None) => return Err(format!("{} has no number: add @N here or a line to arch/numbers.tbl", row.name)),
     };
+    Ok(Call { numbers, ..without_number(row, known, value)? })
+}
+
+/// Resolves a row that has no number of its own.
+pub fn without_number(row: &SyscallRow, known: &Vocabulary, value: &Lookup) -> Result<Call, String> {
     if let Some(group) = row.groups.iter().find(|group| !GROUPS.contains(&group.as_str())) {
         return Err(format!("%{group} is not a group"));
     }
     Ok(Call {
         name: row.name.clone(),
         event: row.event.clone(),
-        numbers,
+        numbers: [None; 4],
         args: argument::arguments(row, &[], known, value)?,
         returns: kind::of_return(row.returns.as_deref().unwrap_or_default(), known)?,
         groups: row.groups.clone(),
@@ -111,10 +116,10 @@ fn call(row: &SyscallRow, numbers: &BTreeMap<&str, &NumberRow>, known: &Vocabula
 }
 
 /// Returns the names of the tables and of the structs that the syscalls use.
-pub fn named(calls: &[Call]) -> (BTreeSet<String>, BTreeSet<String>) {
+pub fn named<'a>(calls: impl Iterator<Item = &'a Call> + Clone) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut tables, mut structs) = (BTreeSet::new(), BTreeSet::new());
-    let mut rows: Vec<(&[Argument], &Return)> = calls.iter().map(|call| (&call.args[..], &call.returns)).collect();
-    let mut variants: Vec<&Variant> = calls.iter().flat_map(|call| &call.variants).collect();
+    let mut rows: Vec<(&[Argument], &Return)> = calls.clone().map(|call| (&call.args[..], &call.returns)).collect();
+    let mut variants: Vec<&Variant> = calls.flat_map(|call| &call.variants).collect();
     while let Some(variant) = variants.pop() {
         rows.push((&variant.args, &variant.returns));
         variants.extend(&variant.variants);

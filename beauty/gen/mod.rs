@@ -35,6 +35,7 @@ pub mod numbers;
 pub mod overlay;
 pub mod plain;
 pub mod preprocess;
+pub mod requests;
 pub mod resolve;
 pub mod structs;
 pub mod syscalls;

@@ -12,7 +12,7 @@ use super::kind::{self, Return, Vocabulary};
 use super::syscalls::SyscallRow;
 
 /// The arguments and return value of a syscall for some values of an argument.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Variant {
     pub location: Location,
     /// The index of the argument that selects the variant, and the bits of it that are compared.

@@ -57,6 +57,7 @@ fn call(raw: &[u8]) {
         entry: EntryState::Seen,
         exit: ExitState::Pending,
         args: Some(seen.args),
+        request: None,
         pieces: Default::default(),
         payload: Vec::new(),
         files: Default::default(),

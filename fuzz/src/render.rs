@@ -41,6 +41,7 @@ pub fn call(abi: Abi, nr: i64, args: [u64; 6], ret: i64) -> Call {
         entry: EntryState::Seen,
         exit: ExitState::Returned { at: END, ret },
         args: Some(args),
+        request: None,
         pieces: Default::default(),
         payload: Vec::new(),
         files: Default::default(),

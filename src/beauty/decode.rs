@@ -7,6 +7,7 @@ use super::command;
 use super::custom_constants::IOCTL_CMD;
 use super::default::is_default;
 use super::lookup;
+use super::lookup::requests::OWN_ARGUMENTS;
 use super::memory::{ELEMENTS_MAX, MemoryReader, Moment};
 use super::netlink;
 use super::resolve::{Signature, Word};
@@ -87,7 +88,13 @@ impl<'a> Decoded<'a> {
     /// Uses a row that the caller has looked up; `None` for a call that has no row.
     pub fn with_row(call: &'a Call, row: Option<&'static Syscall>, context: Context<'a>) -> Decoded<'a> {
         let unknown = Signature { args: &[], returns: Return::Long };
-        let signature = row.map_or(unknown, |row| call.args.as_ref().map_or(row.signature(), |registers| row.signature_of(registers)));
+        let signature = match (row, &call.args) {
+            (Some(row), Some(registers)) => row.signature_of(registers),
+            // A request whose own arguments are not known has only those that every request has.
+            (Some(row), None) if call.request.is_some() => Signature { args: &[], ..row.signature() },
+            (Some(row), None) => row.signature(),
+            (None, _) => unknown,
+        };
         Decoded { call, context: Context { pids: &call.pids, ..context }, row, signature }
     }
 
@@ -104,7 +111,8 @@ impl<'a> Decoded<'a> {
             (None, Some(registers)) => registers.len(),
             (None, None) => 0,
         };
-        (0..count).map(|index| Argument { decoded: self, index })
+        let of_request = if self.call.request.is_some() { OWN_ARGUMENTS.len() } else { 0 };
+        (0..count + of_request).map(|index| Argument { decoded: self, index })
     }
 
     /// Returns the result of the call.
@@ -146,9 +154,8 @@ impl<'a> Decoded<'a> {
 
     /// Decodes an argument whose value is in its register.
     #[inline]
-    fn argument(&self, index: usize, word: Word, registers: &[u64; 6]) -> Value<'a> {
+    fn argument(&self, kind: &ArgumentKind, index: usize, word: Word, registers: &[u64; 6]) -> Value<'a> {
         let abi = self.call.abi;
-        let kind = &self.signature.args[index].kind;
         let raw = word.raw(registers);
         match kind {
             ArgumentKind::Fd => Value::Fd { fd: raw as i32, file: self.call.file(FdPlace::Arg(index as u8)) },
@@ -210,10 +217,31 @@ pub struct Argument<'d, 'a> {
 }
 
 impl<'a> Argument<'_, 'a> {
+    /// Returns the signature that the argument belongs to, its index there, and the registers with its value. The last
+    /// arguments of a request are those that every request has.
+    #[inline]
+    fn place(&self) -> (Signature, usize, Option<&'a [u64; 6]>) {
+        const OF_REQUESTS: Signature = Signature { args: &OWN_ARGUMENTS, returns: Return::Int };
+        let Decoded { call, signature, .. } = self.decoded;
+        match self.index.checked_sub(signature.args.len()).zip(call.request.as_deref()) {
+            Some((index, registers)) => (OF_REQUESTS, index, Some(registers)),
+            None => (*signature, self.index, call.args.as_ref()),
+        }
+    }
+
     /// Returns the row of the argument; `None` for a register of a call without a row.
     #[inline]
     pub fn row(&self) -> Option<&'static Arg> {
-        self.decoded.signature.args.get(self.index)
+        let (signature, index, _) = self.place();
+        signature.args.get(index)
+    }
+
+    /// Returns the registers with the value of the argument; none if they were not recorded.
+    pub fn registers(&self) -> &'a [u64] {
+        let (signature, index, registers) = self.place();
+        let word = signature.word(index, self.decoded.call.abi);
+        let (first, count) = word.map_or((index, 1), |word| (usize::from(word.register), word.registers()));
+        registers.and_then(|registers| registers.get(first..(first + count).min(registers.len()))).unwrap_or_default()
     }
 
     /// Returns the index of the argument, from 0.
@@ -230,14 +258,16 @@ impl<'a> Argument<'_, 'a> {
     /// Returns the registers and the width of the argument; `None` for a register of a call without a row.
     #[inline]
     pub fn word(&self) -> Option<Word> {
-        self.decoded.signature.word(self.index, self.decoded.call.abi)
+        let (signature, index, _) = self.place();
+        signature.word(index, self.decoded.call.abi)
     }
 
     /// Returns whether the kernel uses the argument; true if the registers were not recorded.
     #[inline]
     pub fn is_used(&self) -> bool {
-        match (&self.decoded.call.args, self.decoded.row) {
-            (Some(registers), Some(_)) => self.decoded.signature.uses(self.index, registers),
+        let (signature, index, registers) = self.place();
+        match (registers, self.decoded.row) {
+            (Some(registers), Some(_)) => signature.uses(index, registers),
             _ => true,
         }
     }
@@ -245,8 +275,8 @@ impl<'a> Argument<'_, 'a> {
     /// Returns whether this value of the argument is a default (see `default.rs`).
     #[inline]
     pub fn is_default(&self, value: &Value) -> bool {
-        let Some(registers) = &self.decoded.call.args else { return false };
-        is_default(self.decoded.signature.args, self.index, value, registers)
+        let (signature, index, Some(registers)) = self.place() else { return false };
+        is_default(signature.args, index, value, registers)
     }
 
     /// Returns the value at entry, the value at exit, or both. An argument in a register has a value at entry. Memory
@@ -254,12 +284,12 @@ impl<'a> Argument<'_, 'a> {
     #[inline]
     pub fn values(&self) -> Values<'a> {
         let call = self.decoded.call;
-        let Some(registers) = &call.args else { return Values::Entry(Value::Unknown) };
-        let (Some(arg), Some(word)) = (self.row(), self.word()) else {
-            return Values::Entry(registers.get(self.index).map_or(Value::Unknown, |register| Value::Hex(*register)));
+        let (signature, index, Some(registers)) = self.place() else { return Values::Entry(Value::Unknown) };
+        let (Some(arg), Some(word)) = (signature.args.get(index), signature.word(index, call.abi)) else {
+            return Values::Entry(registers.get(index).map_or(Value::Unknown, |register| Value::Hex(*register)));
         };
         if arg.kind.is_in_register() {
-            return Values::Entry(self.decoded.argument(self.index, word, registers));
+            return Values::Entry(self.decoded.argument(&arg.kind, index, word, registers));
         }
         let address = word.raw(registers);
         let has_copies = !call.pieces.is_empty() && address != 0;

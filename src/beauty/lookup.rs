@@ -18,7 +18,7 @@ pub fn index(abi: Abi, nr: i64) -> Option<u16> {
 pub fn row(abi: Abi, nr: i64) -> Option<&'static Syscall> {
     match index(abi, nr) {
         Some(index) => SYSCALLS.get(usize::from(index)),
-        None => requests::opcode(nr).map(|_| &requests::ROW),
+        None => requests::row(nr),
     }
 }
 

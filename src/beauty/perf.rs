@@ -210,7 +210,7 @@ impl Perf {
     }
 
     fn arguments(&self, out: &mut Vec<u8>, call: &Call, decoded: &Decoded) {
-        if call.args.is_none() {
+        if call.args.is_none() && call.request.is_none() {
             if decoded.row().is_none_or(|row| !row.args.is_empty()) {
                 out.push(b'?');
             }

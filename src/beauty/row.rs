@@ -139,8 +139,38 @@ pub struct Variant {
     pub variants: &'static [Variant],
 }
 
-/// An argument of a syscall.
+/// A request of io_uring: a row of `beauty/requests.tbl`.
 #[derive(Debug)]
+pub struct RequestRow {
+    /// IORING_OP_*
+    pub opcode: u8,
+    /// The member of the request that contains each argument, in the order of the arguments.
+    pub fields: &'static [SqeField],
+    /// The arguments and the result, as those of a syscall without numbers. The name is as in lines
+    /// (`io_uring:openat`).
+    pub call: Syscall,
+}
+
+/// A member of struct io_uring_sqe (include/uapi/linux/io_uring.h) that contains an argument. `enum sqe_field` in
+/// `src/bpf/plan.h` has the same numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SqeField {
+    Fd = 1,
+    Off,
+    Addr,
+    Len,
+    OpFlags,
+    Addr3,
+    FileIndex,
+    SpliceFdIn,
+    BufIndex,
+    AddrLen,
+    CmdOp,
+}
+
+/// An argument of a syscall.
+#[derive(Clone, Copy, Debug)]
 pub struct Arg {
     /// The kernel's name for the argument, as in the event's format file.
     pub name: &'static str,
@@ -288,7 +318,9 @@ pub enum Return {
 /// A table of constants: a row of `beauty/tables/*.tbl` with the values from the headers.
 #[derive(Debug)]
 pub struct ConstantTable {
+    /// The name of the row (`open_flags`), by which tables are compared.
     pub name: &'static str,
+    /// Whether a number is one of the constants, or an OR of some of them.
     pub kind: TableKind,
     /// Number of low bits of a register that the kernel reads (32 or 64).
     pub bits: u8,
@@ -311,6 +343,7 @@ pub struct ConstantTable {
 /// A table of ioctl commands.
 #[derive(Debug)]
 pub struct CommandTable {
+    /// The numbers and the names of the commands.
     pub table: &'static ConstantTable,
     /// The files whose commands these are: globs of their names (`/dev/v4l-subdev*`, `UNIX*` for sockets). Empty for a
     /// table of commands of any file.
@@ -320,11 +353,13 @@ pub struct CommandTable {
 /// A macro of a header that makes ioctl commands of parameters (`EVIOCGNAME(len)`).
 #[derive(Debug)]
 pub struct CommandMacro {
+    /// The name in the header, without the parameters (`EVIOCGNAME`).
     pub name: &'static str,
     /// Index of its table of commands in `COMMAND_TABLES`.
     pub table: u16,
     /// The command of which all parameters are 0, indexed by `Abi as usize`.
     pub first: [u32; 4],
+    /// The parameters in the order in which a call of the macro has them.
     pub parameters: &'static [CommandParameter],
 }
 
@@ -358,7 +393,9 @@ pub struct TableConstant {
 /// The bits of a flag word that contain a value of another table.
 #[derive(Debug)]
 pub struct BitField {
+    /// The bits of the flag word that belong to the field.
     pub mask: u64,
+    /// The values of the field, as they are under the mask: they are not shifted.
     pub table: &'static ConstantTable,
 }
 

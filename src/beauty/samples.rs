@@ -163,6 +163,7 @@ pub fn call(args: [u64; 6], ret: i64) -> Call {
         entry: Begin::Seen,
         exit: ExitState::Returned { at: Time(start.0 + 19_000), ret },
         args: Some(args),
+        request: None,
         pieces: SmallVec::new(),
         payload: Vec::new(),
         files: SmallVec::new(),

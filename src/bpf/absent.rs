@@ -29,62 +29,96 @@ impl Programs {
         Err(anyhow::anyhow!("this rtrace was built without the BPF engine (cargo feature bpf)"))
     }
 
+    /// Stands in for the descriptor of the task storage. There is no value of this type, so this method is never
+    /// called, and neither are the following ones.
     pub fn tasks(&self) -> Option<i32> {
         match *self {}
     }
 
+    /// Stands in for directing the records of one kind that are written on one CPU to an event.
+    ///
+    /// # Errors
+    /// None.
     pub fn write_to(&self, _: u32, _: u32, _: BorrowedFd) -> anyhow::Result<()> {
         match *self {}
     }
 
+    /// Stands in for following the tasks that are named here, and those that they create.
+    ///
+    /// # Errors
+    /// None.
     pub fn follow(&mut self, _: impl Iterator<Item = (Seed, Mode)>) -> anyhow::Result<()> {
         match *self {}
     }
 
+    /// Stands in for the start of tracing, which returns the calls in flight at that time.
+    ///
+    /// # Errors
+    /// None.
     pub fn trace(&mut self) -> anyhow::Result<InFlight> {
         match *self {}
     }
 
+    /// Stands in for tracing the calls of 32-bit programs, which have no `syscalls:` events.
+    ///
+    /// # Errors
+    /// None.
     pub fn trace_32_bit_calls(&mut self) -> anyhow::Result<()> {
         match *self {}
     }
 
+    /// Stands in for the number of 32-bit programs whose first calls were not traced.
     pub fn compat_unseen(&self) -> u64 {
         match *self {}
     }
 
+    /// Stands in for the number of times that the kernel skipped a program on calls.
     pub fn skipped(&self) -> u64 {
         match *self {}
     }
 
+    /// Stands in for the number of times that the kernel skipped a program that follows tasks.
     pub fn skipped_tasks(&self) -> u64 {
         match *self {}
     }
 
+    /// Stands in for the descriptors of programs that the kernel takes long to detach.
     pub fn slow_to_close(&self) -> std::iter::Empty<BorrowedFd<'_>> {
         match *self {}
     }
 
+    /// Stands in for the question whether any traced task is alive.
     pub fn has_living_tasks(&self) -> bool {
         match *self {}
     }
 
+    /// Stands in for the list of calls that have been in flight for long.
+    ///
+    /// # Errors
+    /// None.
     pub fn pending(&self) -> anyhow::Result<InFlight> {
         match *self {}
     }
 
+    /// Stands in for the aggregates of tasks that ended before a time.
     pub fn ended_task_aggregates(&self, _: Time) -> std::iter::Empty<(Time, Synthesized)> {
         match *self {}
     }
 
+    /// Stands in for the descriptor that becomes readable when many aggregates wait.
     pub fn aggregates_fd(&self) -> Option<BorrowedFd<'_>> {
         match *self {}
     }
 
+    /// Stands in for the end of tracing, which returns the calls that are still in flight.
+    ///
+    /// # Errors
+    /// None.
     pub fn stop(&mut self) -> anyhow::Result<InFlight> {
         match *self {}
     }
 
+    /// Stands in for the counters of the programs.
     pub fn account(&self) -> Account {
         match *self {}
     }

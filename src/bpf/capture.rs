@@ -106,10 +106,12 @@ pub(super) struct Op {
 }
 
 impl Op {
+    /// Returns whether the memory is copied when the call returns, possibly in addition to a copy at its entry.
     pub fn is_at_exit(self) -> bool {
         self.when & AT_EXIT != 0
     }
 
+    /// Returns the bytes of `struct op` in `plan.h`.
     pub fn bytes(self) -> [u8; OP_BYTES] {
         let count = match self.count {
             CountSource::Arg(arg) => arg,
@@ -131,6 +133,7 @@ impl Op {
 /// OpKind the programs record of a call, by its row or by one variant of the row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Capture {
+    /// What is copied of the memory of the arguments, in the order of these: at most [`OPS_MAX`] operations.
     pub ops: Vec<Op>,
     /// Bit i: argument i is a file descriptor.
     pub descriptors: u8,
@@ -142,6 +145,7 @@ pub(super) struct Capture {
     pub pids: u8,
     /// The same for user and group ids.
     pub uids: u8,
+    /// The same for group ids: an argument has a bit here or in `uids`.
     pub gids: u8,
 }
 
@@ -179,10 +183,13 @@ impl IndirectFds {
 
 /// Makes the operations of calls of one ABI.
 pub(super) struct CaptureBuilder<'a> {
+    /// The ABI of the calls, which decides the sizes of words and structs.
     pub abi: Abi,
+    /// The maximum number of bytes of a buffer or of a string that is no path; more than [`STRING_MAX`] acts as that.
     pub string_limit: usize,
     /// Whether the strings of arrays that are usually counted are copied.
     pub full: bool,
+    /// The links of all structs so far, to which those of the calls are added.
     pub links: &'a mut Links,
 }
 

@@ -6,6 +6,7 @@ use super::call_plan::{
 use super::capture::{Capture, CaptureBuilder, STRING_MAX};
 use super::choices::Choices;
 use super::links::Links;
+use super::request_plan;
 use super::settings::{NR_COUNT, Seed, Settings, TaskScope};
 use super::stacks::Kinds;
 use crate::beauty::lookup;
@@ -94,7 +95,8 @@ impl Settings {
         let other =
             writer.plan(if self.unknown { CallPlan::of_flags(WANTED | entry).with(self.stacks.nameless) } else { CallPlan::of_flags(0) });
         writer.put_place(Abi::ALL.len() * NR_COUNT, other);
-        writer.finish()
+        let requests = self.requests.opcodes.iter().flat_map(|opcode| writer.request(*opcode)).collect();
+        Constants { requests: request_plan::bytes(requests), ..writer.finish() }
     }
 
     fn wants_without_row(&self, abi: Abi, nr: u32) -> bool {
@@ -108,12 +110,17 @@ impl Settings {
 pub(super) struct Constants {
     /// The index of the plan of each number in each ABI, and of all other numbers.
     pub places: Vec<u8>,
+    /// `struct plan` of each index, in the order of the indices. The first is that of calls that are not traced.
     pub plans: Vec<u8>,
+    /// The slots of the hash table `choices`: `struct choice` of each.
     pub choices: Vec<u8>,
+    /// `struct link` of each index, to which the operations in `plans` refer.
     pub links: Vec<u8>,
+    /// `struct request_plan` of each opcode.
+    pub requests: Vec<u8>,
 }
 
-struct Writer {
+pub(super) struct Writer {
     string_limit: usize,
     full: bool,
     places: Vec<u8>,
@@ -144,7 +151,7 @@ impl Writer {
     }
 
     /// Returns the index of a plan; equal plans have the same index.
-    fn plan(&mut self, plan: CallPlan) -> u16 {
+    pub(super) fn plan(&mut self, plan: CallPlan) -> u16 {
         let next = self.known.len() as u16;
         let place = *self.known.entry(plan).or_insert(next);
         if place == next {
@@ -164,7 +171,7 @@ impl Writer {
 
     /// Returns the plan of the calls of a row or of one of its variants. The plan has a chooser that selects the plans
     /// of its own variants.
-    fn chosen(
+    pub(super) fn chosen(
         &mut self,
         signature: Signature,
         variants: &'static [Variant],
@@ -201,7 +208,7 @@ impl Writer {
         }
     }
 
-    fn capture(&mut self, signature: Signature, abi: Abi) -> Capture {
+    pub(super) fn capture(&mut self, signature: Signature, abi: Abi) -> Capture {
         CaptureBuilder { abi, string_limit: self.string_limit, full: self.full, links: &mut self.links }.capture(signature)
     }
 
@@ -211,7 +218,13 @@ impl Writer {
 
     fn finish(mut self) -> Constants {
         self.plans.resize(PLANS_MAX * PLAN_BYTES, 0);
-        Constants { places: self.places, plans: self.plans, choices: self.choices.into_bytes(), links: self.links.bytes() }
+        Constants {
+            places: self.places,
+            plans: self.plans,
+            choices: self.choices.into_bytes(),
+            links: self.links.bytes(),
+            requests: Vec::new(),
+        }
     }
 }
 

@@ -26,10 +26,14 @@ pub const OFFSET_MAX: u32 = 1 << 24;
 /// A disjunction of tests. A test that cannot be decided counts as true.
 pub type Clause = Vec<Test>;
 
+/// A comparison of one value of a call with a constant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Test {
+    /// The value of the call, the left side of the comparison.
     pub subject: Subject,
+    /// The comparison. Those from [`Op::Is`] on are for texts, the others for numbers.
     pub op: Op,
+    /// The constant, the right side of the comparison.
     pub with: With,
 }
 
@@ -61,6 +65,7 @@ pub enum Subject {
     },
 }
 
+/// `enum filter_op` in `filter_settings.h`: the comparison of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
@@ -86,6 +91,7 @@ impl Op {
     }
 }
 
+/// The constant with which a test compares the value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum With {
     /// A number in the subject's width, as bits.

@@ -31,7 +31,10 @@ const BIG_ENDIAN: u32 = 1 << 29;
 pub(super) struct Filters {
     /// `filters`, `filter_of`, `texts`
     pub filters: Vec<u8>,
+    /// `filter_of`: for each number of each ABI, and at the end for all other numbers, the index of the filter; 0 if
+    /// there is none.
     pub of: Vec<u8>,
+    /// `texts`: the compared texts, each filled up with zeros to [`TEXT_BYTES`].
     pub texts: Vec<u8>,
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "calls.h"
+#include "requests.h"
 
 /* Makes a new task traced if its parent is. */
 static __always_inline void inherit(struct task_struct *parent, struct task_struct *child)
@@ -123,14 +124,42 @@ int executed(u64 *ctx)
 	return 0;
 }
 
+/* Writes how a task ended. */
+static __always_inline void emit_end(void *ctx, struct task_struct *current, struct call *call)
+{
+	call->how = HOW_TASK_END;
+	call->payload = 0;
+	call->bits = 0;
+	call->tid = number_of_task(current);
+	call->pid = number_of_process(current);
+	call->time = bpf_ktime_get_ns();
+	call->ret = current->exit_code;
+	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, call, sizeof(*call)))
+		COUNT(ends_lost);
+}
+
+/* Writes the end of a thread that the kernel has created in a traced process. Such threads make no calls. */
+static __always_inline void end_of_worker(void *ctx, struct task_struct *current)
+{
+	struct call call = {};
+
+	if (!(current->flags & (PF_IO_WORKER | PF_USER_WORKER)) || !settings.ends)
+		return;
+	struct task *process = bpf_task_storage_get(&tasks, current->group_leader, 0, 0);
+	if (process && process->mode == MODE_TRACED)
+		emit_end(ctx, current, &call);
+}
+
 /* Handles the end of a task: writes its open call, its aggregate, and how it ended. */
 static __always_inline void end(void *ctx)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct task *task = bpf_task_storage_get(&tasks, current, 0, 0);
 
-	if (!task)
+	if (!task) {
+		end_of_worker(ctx, current);
 		return;
+	}
 	/* The last iteration over all tasks may take the call at the same time. */
 	u32 open = __sync_lock_test_and_set(&task->open, OPEN_NONE);
 	if (open == OPEN_BEGUN)
@@ -141,17 +170,8 @@ static __always_inline void end(void *ctx)
 		count_begun(task);
 		emit_aggregate_of(ctx, current);
 	}
-	if (task->mode != MODE_TRACED || !settings.ends)
-		return;
-	task->call.how = HOW_TASK_END;
-	task->call.payload = 0;
-	task->call.bits = 0;
-	task->call.tid = number_of_task(current);
-	task->call.pid = number_of_process(current);
-	task->call.time = bpf_ktime_get_ns();
-	task->call.ret = current->exit_code;
-	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &task->call, sizeof(task->call)))
-		COUNT(ends_lost);
+	if (task->mode == MODE_TRACED && settings.ends)
+		emit_end(ctx, current, &task->call);
 }
 
 SEC("tp_btf/sched_process_exit")

@@ -235,6 +235,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct mm_struct *mm;
 	struct task_exec_state *exec_state;
+	struct task_struct *group_leader;
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct signal_struct *signal;
@@ -350,6 +351,26 @@ struct sockaddr_vm {
 struct vsock_sock {
 	struct sockaddr_vm local_addr;
 	struct sockaddr_vm remote_addr;
+} KERNEL_STRUCT;
+
+/* include/linux/io_uring_types.h */
+struct io_cqe {
+	u64 user_data;
+	s32 res;
+} KERNEL_STRUCT;
+
+struct io_ring_ctx {
+	unsigned int flags;
+	u32 *sq_array;
+	void *sq_sqes;
+	unsigned int cached_sq_head;
+	unsigned int sq_entries;
+} KERNEL_STRUCT;
+
+struct io_kiocb {
+	u8 opcode;
+	struct io_cqe cqe;
+	struct io_ring_ctx *ctx;
 } KERNEL_STRUCT;
 
 struct linux_binprm {

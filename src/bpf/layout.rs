@@ -1,7 +1,7 @@
 //! Tests that the C structs and enums have the layout and values that the Rust code reads and writes, by the type
 //! information of the compiled object.
 
-use super::{aggregate, call_plan, capture, filter, filter_bytes, links, record};
+use super::{aggregate, call_plan, capture, filter, filter_bytes, links, record, request_plan};
 use libbpf_rs::HasSize;
 use libbpf_rs::btf::{Btf, types};
 use rtrace_bpf_objects::PLAIN_LOADS;
@@ -73,6 +73,8 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
     let more = [("limit", 12), ("test_mask", 16), ("test_offset", 20), ("test", 22), ("unused", 23)];
     assert_eq!(members("link"), (links::LINK_BYTES, named(&[&link[..], &more].concat())));
     assert_eq!(members("choice"), (16, named(&[("key", 0), ("place", 8)])));
+    let request = [("place", 0), ("registered", 2), ("fields", 4), ("wanted", 10), ("opens", 11)];
+    assert_eq!(members("request_plan"), (request_plan::PLAN_BYTES, named(&request)));
     let sum = [("key", 0), ("calls", 4), ("total", 8), ("min", 16), ("max", 24), ("squares", 32), ("squares_high", 40)];
     assert_eq!(members("sum"), (aggregate::SUM_BYTES, named(&sum)));
     let (head, body) = (16, 16 + record::CALL_BYTES as u32);
@@ -135,6 +137,8 @@ fn c_enums_have_the_values_that_rust_reads_and_writes() {
                 "HOW_SIGNAL_SENT",
                 "HOW_SIGNAL",
                 "HOW_ENTRY",
+                "HOW_REQUEST",
+                "HOW_REQUEST_END",
             ][..],
         ),
         ("piece_when", &["WHEN_ENTRY", "WHEN_EXIT", "WHEN_RETRY"]),
@@ -145,6 +149,23 @@ fn c_enums_have_the_values_that_rust_reads_and_writes() {
             &["INDIRECT_NONE", "INDIRECT_POLLED", "INDIRECT_COMPARED", "INDIRECT_COMPARED_ONE", "INDIRECT_FETCHED", "INDIRECT_FIRST"],
         ),
         ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP", "SCOPE_USER"]),
+        (
+            "sqe_field",
+            &[
+                "SQE_NONE",
+                "SQE_FD",
+                "SQE_OFF",
+                "SQE_ADDR",
+                "SQE_LEN",
+                "SQE_OP_FLAGS",
+                "SQE_ADDR3",
+                "SQE_FILE_INDEX",
+                "SQE_SPLICE_FD_IN",
+                "SQE_BUF_INDEX",
+                "SQE_ADDR_LEN",
+                "SQE_CMD_OP",
+            ],
+        ),
         ("kernel_function", &["RDONLY_CAST", "TASK_FROM_PID", "TASK_FROM_VPID", "TASK_RELEASE"]),
         ("hooks", &["HOOKS_ALL", "HOOKS_OWN", "HOOKS_COMPAT"]),
         ("filter_op", &FILTER_OPS),

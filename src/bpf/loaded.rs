@@ -24,6 +24,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+/// The maximum number of requests of io_uring in flight of which the end is recorded. Of further ones, what the kernel
+/// writes is not shown.
+const REQUEST_ENDS_MAX: u32 = 1 << 16;
+
 const REFUSED: &str = "the kernel refuses the BPF programs";
 
 /// A loaded object: its maps and programs.
@@ -76,6 +80,10 @@ impl LoadedObject {
         Ok(LoadedObject { object, programs, finds_always: has_cast })
     }
 
+    /// Returns the map with this name; that of global variables has the name of their section (`.data.is_over`).
+    ///
+    /// # Errors
+    /// The object has no such map.
     pub fn map(&self, name: &str) -> anyhow::Result<libbpf_rs::Map<'_>> {
         self.object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| anyhow!("there is no BPF map {name}"))
     }
@@ -148,6 +156,7 @@ fn set_initial_values(
             Some(".rodata.plans") => &constants.plans,
             Some(".rodata.choices") => &constants.choices,
             Some(".rodata.links") => &constants.links,
+            Some(".rodata.requests") => &constants.requests,
             Some(".rodata.filters") => &filters.filters,
             Some(".rodata.filter_of") => &filters.of,
             Some(".rodata.texts") => &filters.texts,
@@ -161,6 +170,10 @@ fn set_initial_values(
             Some("ended_tasks") => {
                 // Where calls are not aggregated, the map has the smallest possible size.
                 map.set_max_entries(if settings.sums { settings.ended_tasks_bytes } else { rustix::param::page_size() as u32 })?;
+                continue;
+            }
+            Some("request_ends") => {
+                map.set_max_entries(if settings.requests.opcodes.is_empty() { 1 } else { REQUEST_ENDS_MAX })?;
                 continue;
             }
             Some("accounts") => {

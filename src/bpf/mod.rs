@@ -30,6 +30,8 @@ mod links;
 mod loaded;
 pub mod parts;
 pub mod record;
+#[cfg(feature = "bpf")]
+mod request_plan;
 mod settings;
 pub mod signals;
 mod sockets;
@@ -49,5 +51,5 @@ mod programs;
 mod programs;
 
 pub use programs::{Programs, is_of_rtrace, may_be_interrupted};
-pub use settings::{Entries, Hooks, Mode, OwnEvents, Seed, Settings, TaskScope};
+pub use settings::{Entries, Hooks, Mode, OwnEvents, Requests, Seed, Settings, TaskScope};
 pub use stacks::Stacks;

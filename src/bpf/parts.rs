@@ -24,6 +24,7 @@ struct Waiting {
 }
 
 impl Parts {
+    /// Returns whether no partial record waits for its call, so that calls need not be looked up.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -26,6 +26,8 @@ enum abi { ABI_X86_64, ABI_I386, ABI_X32, ABI_AARCH64, ABI_COUNT };
 #define PROBES_MAX 8
 /* The maximum number of arguments that select a plan. They are looked up one after the other. */
 #define CHOOSERS_MAX 3
+/* The number of opcodes for which a request of io_uring has room. */
+#define REQUESTS_MAX 256
 /* The maximum number of pointers in structs that are followed. */
 #define LINKS_MAX 192
 
@@ -259,6 +261,35 @@ struct plan {
 	struct op ops[OPS_MAX];
 };
 
+/* The members of struct io_uring_sqe that contain an argument (SqeField in the Rust code). */
+enum sqe_field {
+	SQE_NONE,
+	SQE_FD,
+	SQE_OFF,
+	SQE_ADDR,
+	SQE_LEN,
+	SQE_OP_FLAGS,
+	SQE_ADDR3,
+	SQE_FILE_INDEX,
+	SQE_SPLICE_FD_IN,
+	SQE_BUF_INDEX,
+	SQE_ADDR_LEN,
+	SQE_CMD_OP,
+};
+
+/* How the arguments of a request are read. */
+struct request_plan {
+	/* The index of the plan, and that of the plan for a registered file. */
+	u16 place;
+	u16 registered;
+	/* enum sqe_field for each argument. */
+	u8 fields[6];
+	/* The request's arguments are read at all. */
+	u8 wanted;
+	/* The request opens or closes a file, which file_index may say to be a registered one. */
+	u8 opens;
+};
+
 /*
  * The maximum number of kinds of records, of which the first has no stack, and of kinds among which the smallest is
  * selected.
@@ -292,81 +323,7 @@ struct link {
 	u8 unused;
 };
 
-/* The part of --filter that is decided in the kernel (filter.rs). */
-#define TESTS_MAX 8
-#define FILTERS_MAX 32
-#define TEXTS_MAX 32
-#define TEXT_BYTES 64
-
-/* The value that a test compares; smaller values are the index of an argument. */
-enum {
-	FILTER_RET = 6,
-	FILTER_ERRNO,
-	FILTER_DURATION,
-	FILTER_PID,
-	FILTER_TID,
-	FILTER_COMM,
-	/* The string that an argument points to; the index of the argument is added. */
-	FILTER_TEXT = 16,
-	/* A number in the memory that an argument points to; the index of the argument is added. */
-	FILTER_MEMORY = 32,
-};
-
-/* The place of a number in memory: its offset, its size in bytes, and how it is read. */
-enum {
-	FILTER_OFFSET_MASK = 0xffffff,
-	FILTER_SIZE_SHIFT = 24,
-	FILTER_SIZE_MASK = 0xf,
-	FILTER_SIGNED = 1 << 28,
-	FILTER_BIG_ENDIAN = 1 << 29,
-};
-
-enum filter_op {
-	FILTER_EQUAL,
-	FILTER_NOT_EQUAL,
-	FILTER_LESS,
-	FILTER_LESS_OR_EQUAL,
-	FILTER_GREATER,
-	FILTER_GREATER_OR_EQUAL,
-	FILTER_ANY_BIT,
-	FILTER_ALL_BITS,
-	FILTER_IS,
-	FILTER_IS_NOT,
-	FILTER_BEGINS_WITH,
-	FILTER_BEGINS_OTHERWISE,
-};
-
-/* WIDTH_SPLIT: signed, 64 bits, in two registers. */
-enum filter_width { WIDTH_S32, WIDTH_U32, WIDTH_S64, WIDTH_U64, WIDTH_U16, WIDTH_SPLIT };
-
-enum {
-	/* The last test of its clause, of which one test must hold. */
-	FILTER_ENDS_CLAUSE = 1,
-	/* The clause is decided when the call returns. */
-	FILTER_AT_EXIT = 2,
-};
-
-struct filter_test {
-	u8 what;
-	u8 op;
-	u8 width;
-	u8 flags;
-	/* The number of bytes of a prefix, or the place of a number in memory. */
-	u32 length;
-	/* A number, or the index of a text. */
-	u64 with;
-};
-
-struct filter {
-	u32 count;
-	u32 unused;
-	struct filter_test tests[TESTS_MAX];
-};
-
-const volatile struct filter filters[FILTERS_MAX] SEC(".rodata.filters");
-/* The index of the filter of each number in each ABI, and of all others. Filter 0 has no tests. */
-const volatile u8 filter_of[NR_OTHER + 1] SEC(".rodata.filter_of");
-const volatile u8 texts[TEXTS_MAX][TEXT_BYTES] SEC(".rodata.texts");
+#include "filter_settings.h"
 
 const volatile struct settings settings SEC(".rodata.settings");
 /* The index in `plans` of each number in each ABI, and of all others. Plan 0 is that of calls that are not traced. */
@@ -374,6 +331,8 @@ const volatile u16 places[NR_OTHER + 1] SEC(".rodata.places");
 const volatile struct plan plans[PLANS_MAX] SEC(".rodata.plans");
 const volatile struct choice choices[CHOICES_MAX] SEC(".rodata.choices");
 const volatile struct link links[LINKS_MAX] SEC(".rodata.links");
+/* By opcode. */
+const volatile struct request_plan request_plans[REQUESTS_MAX] SEC(".rodata.requests");
 /* The number of bytes of stack of each kind. */
 const volatile u32 stack_bytes[STACKS_MAX] SEC(".rodata.stacks");
 

@@ -45,6 +45,8 @@ pub struct Programs {
     tracing: Vec<OwnedFd>,
     /// The attached programs on signals.
     signals: Vec<OwnedFd>,
+    /// The attached programs on requests of io_uring.
+    requests: Vec<OwnedFd>,
     /// Attached programs that no longer do anything, but that the kernel takes long to detach.
     stopped: Vec<OwnedFd>,
     /// The `syscalls:` events that a program is attached to. They stay disabled, so that they write no records
@@ -114,6 +116,7 @@ impl Programs {
             on_all,
             tracing: Vec::new(),
             signals: Vec::new(),
+            requests: Vec::new(),
             stopped: Vec::new(),
             own: Vec::new(),
             compat: None,
@@ -172,6 +175,10 @@ impl Programs {
     pub fn trace(&mut self) -> anyhow::Result<InFlight> {
         if self.settings.signals {
             self.signals = SIGNALS.iter().map(|name| self.loaded.attach(name)).collect::<anyhow::Result<_>>()?;
+        }
+        self.requests = self.settings.request_programs().map(|name| self.loaded.attach(name)).collect::<anyhow::Result<_>>()?;
+        if !self.settings.traces_calls() {
+            return Ok(InFlight::default());
         }
         let Hooks::Own { events, cpu } = self.settings.hooks.clone() else {
             self.attach_to_all(self.on_all.leave)?;
@@ -259,6 +266,7 @@ impl Programs {
         }
         self.following.clear();
         self.signals.clear();
+        self.requests.clear();
         last
     }
 

@@ -35,6 +35,26 @@ enum how {
 	 * could not be read, and is read again when the call returns.
 	 */
 	HOW_ENTRY,
+	/*
+	 * The arguments of a request of io_uring that was submitted. `nr` is its opcode, REQUEST_*, and its flags in the
+	 * upper half, `ret` the address of the kernel's struct io_kiocb, and `lost` and `late` are the halves of that of
+	 * its ring.
+	 */
+	HOW_REQUEST,
+	/*
+	 * What the kernel has written for a request that has completed. `start` is that of the record with the arguments.
+	 */
+	HOW_REQUEST_END,
+};
+
+/* What else decides about the meaning of a request's arguments, beside the opcode. */
+enum {
+	/* The descriptor is the index of a file that is registered with the ring. */
+	REQUEST_REGISTERED = 1 << 10,
+	/* What the request opens is registered with the ring. */
+	REQUEST_OPENS_REGISTERED = 1 << 11,
+	/* A record follows when the request completes. */
+	REQUEST_HAS_END = 1 << 12,
 };
 
 /* Flags of a record, in the upper half of `bits`. */

@@ -32,6 +32,9 @@ const SHOWN: u8 = 2;
 const LEADS: u8 = 4;
 const NESTED: u8 = 8;
 
+/// `REQUEST_HAS_END`
+const HAS_END: i32 = 1 << 12;
+
 /// The offsets of `pid`, `payload` and `bits` in a record.
 const PID: usize = 80;
 const PAYLOAD: usize = 92;
@@ -59,10 +62,15 @@ pub enum RecordKind {
     /// A call at its entry, with the memory and files of that moment. The call's own record follows later. If
     /// [`CallRecord::ret`] is not 0, some memory could not be read yet.
     Entry,
+    /// Not a call: the arguments of a request of io_uring that was submitted ([`CallRecord::request`]).
+    Request,
+    /// Not a call: what the kernel has written for a request that has completed. [`CallRecord::start`] is that of the
+    /// record with the arguments.
+    RequestEnd,
 }
 
 /// In the order of `enum how`.
-const RECORD_KINDS: [RecordKind; 11] = [
+const RECORD_KINDS: [RecordKind; 13] = [
     RecordKind::Returned,
     RecordKind::Never,
     RecordKind::Unseen,
@@ -74,6 +82,8 @@ const RECORD_KINDS: [RecordKind; 11] = [
     RecordKind::SignalSent,
     RecordKind::Signal,
     RecordKind::Entry,
+    RecordKind::Request,
+    RecordKind::RequestEnd,
 ];
 
 /// A record.
@@ -106,6 +116,8 @@ pub struct CallRecord<'a> {
     pub shown: bool,
     /// Whether the task is in a pid namespace below the first one, to which the pids in the call belong.
     pub nested: bool,
+    /// The nanoseconds between the end of the call and the record.
+    pub late: u32,
     /// The encoded pieces.
     pub pieces: &'a [u8],
 }
@@ -128,12 +140,29 @@ impl<'a> CallRecord<'a> {
             tid: half(76) as i32,
             pid: half(PID) as i32,
             lost: half(84),
+            late: half(88),
             kind: RECORD_KINDS.get(usize::from(head[94])).copied()?,
             no_entry: bits >> 4 & NO_ENTRY != 0,
             shown: bits >> 4 & SHOWN != 0,
             nested: bits >> 4 & NESTED != 0,
             pieces: rest.get(..payload)?,
         })
+    }
+
+    /// Returns whether a record of the kind [`RecordKind::RequestEnd`] follows this one of the kind
+    /// [`RecordKind::Request`] when the request completes.
+    pub fn has_end(&self) -> bool {
+        self.nr & HAS_END != 0
+    }
+
+    /// Returns the flags that the program gave to the request of such a record (IOSQE_*).
+    pub fn sqe_flags(&self) -> u8 {
+        (self.nr >> 16) as u8
+    }
+
+    /// Returns the addresses of the ring and of the request that a record of the kind [`RecordKind::Request`] is about.
+    pub fn request(&self) -> (u64, u64) {
+        (u64::from(self.lost) | u64::from(self.late) << 32, self.ret as u64)
     }
 
     /// Returns how many partial records of this call were written before this record.

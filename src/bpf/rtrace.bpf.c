@@ -28,6 +28,7 @@
 #include "list_stacks.h"
 #include "signals.h"
 #include "calls.h"
+#include "requests.h"
 #include "follow.h"
 #include "lists.h"
 
@@ -58,5 +59,6 @@ struct mirrored {
 	struct sum sum;
 	enum filter_op filter_op;
 	enum filter_width filter_width;
+	enum sqe_field sqe_field;
 	enum kernel_function kernel_function;
 } mirrored SEC(".mirrored");

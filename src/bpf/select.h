@@ -117,14 +117,8 @@ static __always_inline struct which which_call(struct task_struct *current, s32 
  * Returns the index of the plan that the arguments select. The plan that one argument selects may have a chooser for
  * another argument.
  */
-static __always_inline u32 chosen_place(struct which *which, struct pt_regs *regs)
+static __always_inline u32 chosen_by(u32 place, u64 *args)
 {
-	u32 place = which->place;
-
-	if (!plan_at(place)->chooser)
-		return place;
-	u64 args[6];
-	arguments(args, regs, which->abi);
 	for (u32 i = 0; i < CHOOSERS_MAX; i++) {
 		const volatile struct plan *plan = plan_at(place);
 		u64 arg = plan->chooser_arg;
@@ -137,6 +131,18 @@ static __always_inline u32 chosen_place(struct which *which, struct pt_regs *reg
 		place = next;
 	}
 	return place;
+}
+
+/* The same for the arguments of a call. */
+static __always_inline u32 chosen_place(struct which *which, struct pt_regs *regs)
+{
+	u32 place = which->place;
+
+	if (!plan_at(place)->chooser)
+		return place;
+	u64 args[6];
+	arguments(args, regs, which->abi);
+	return chosen_by(place, args);
 }
 
 /*

@@ -57,7 +57,9 @@ pub enum Hooks {
 /// The ids of a syscall's two `syscalls:` events, for perf_event_open(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnEvents {
+    /// The id of `syscalls:sys_enter_NAME`.
     pub enter: u64,
+    /// The id of `syscalls:sys_exit_NAME`.
     pub exit: u64,
 }
 
@@ -83,10 +85,21 @@ impl Entries {
     }
 }
 
+/// The requests of io_uring whose arguments are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// IORING_OP_*
+    pub opcodes: Vec<u8>,
+    /// The kernel's tracepoint of submissions has the name that it had before Linux 6.3 (`io_uring_submit_sqe`).
+    pub old_name: bool,
+}
+
 /// The settings. By default, nothing is traced.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// The tasks whose calls are traced.
     pub scope: TaskScope,
+    /// The tracepoints by which calls are traced.
     pub hooks: Hooks,
     /// The maximum number of tasks and processes that will be named.
     pub seeds_max: u32,
@@ -128,6 +141,8 @@ pub struct Settings {
     pub own_only: Option<(u32, u32)>,
     /// The calls whose entries have records of their own.
     pub entries: Entries,
+    /// The requests of io_uring whose arguments are read.
+    pub requests: Requests,
     /// Conditions on calls, by the index of the row and the ABI. Calls that certainly do not satisfy them are only
     /// counted.
     pub filters: Vec<(u16, Abi, Vec<Clause>)>,

@@ -26,7 +26,9 @@ pub struct Stacks {
 /// A range of kinds, of which the smallest that holds the stack is used. If both ends are 0, no stack is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
+    /// The kind with the smallest copy of the stack, as an index in [`Stacks::kinds`] counted from 1.
     pub first: u8,
+    /// The kind with the largest copy; `first` if there is only one, as for records without a copy.
     pub last: u8,
     /// The kind that is used where the depth of the stack is not known.
     pub usual: u8,
@@ -39,6 +41,7 @@ impl Stacks {
         self.rows.insert(row, kinds);
     }
 
+    /// Records stacks with these fields for the calls without a row. `bounded` is as in [`Stacks::add_row`].
     pub fn set_nameless(&mut self, fields: StackFields, bounded: bool) {
         self.nameless = self.kinds_of(fields, bounded);
     }

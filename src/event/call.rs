@@ -32,6 +32,10 @@ pub struct Call {
     pub exit: ExitState,
     /// The argument registers; `None` if the entry was not seen and the exit's record does not have them.
     pub args: Option<[u64; 6]>,
+    /// For a request of io_uring: what every request has besides its own arguments, in registers as
+    /// [`requests::registers`](crate::beauty::lookup::requests::registers) returns them. `args` is `None` for a request
+    /// whose arguments are not known.
+    pub request: Option<Box<[u64; 6]>>,
     /// The copies of the caller's memory.
     pub pieces: SmallVec<[Piece; 2]>,
     /// The bytes that the pieces refer to.

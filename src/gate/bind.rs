@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 pub struct Stream<'a> {
     /// The events, in the order of their indices.
     pub events: Vec<&'a EventSpec>,
+    /// The traced tasks. Which signals and which ends of tasks are shown depends on them.
     pub scope: session::Scope,
     /// The machine's ABI.
     pub abi: Abi,
@@ -158,18 +159,18 @@ fn of_syscalls(selection: &Selection, nameless_abi: Abi, filters: &mut Filters) 
         let is_there = |row: usize| SYSCALLS.get(row).is_some_and(|syscall| syscall.numbers[abi as usize].is_some());
         let mut criteria = |row: usize| {
             let selected_by = selection.items.get(row).map(SmallVec::as_slice).unwrap_or_default();
-            filters.criteria(&CallScope { abi, row: SYSCALLS.get(row) }, selected_by)
+            filters.criteria(&CallScope { abi, row: SYSCALLS.get(row), is_request: false }, selected_by)
         };
         selection.rows.iter().enumerate().map(|(row, on)| (*on && is_there(row)).then(|| criteria(row))).collect()
     });
-    let nameless = selection.unknown.then(|| filters.criteria(&CallScope { abi: nameless_abi, row: None }, &[]));
+    let nameless = selection.unknown.then(|| filters.criteria(&CallScope { abi: nameless_abi, row: None, is_request: false }, &[]));
     (rows, nameless)
 }
 
 /// Returns the criteria of requests of io_uring, by opcode.
 fn of_requests(selection: &Selection, abi: Abi, filters: &mut Filters) -> Vec<Option<Criteria>> {
-    let scope = CallScope { abi, row: Some(&requests::ROW) };
-    selection.requests.iter().map(|by| (!by.is_empty()).then(|| filters.criteria(&scope, by))).collect()
+    let scope = |opcode: u16| CallScope { abi, row: requests::row(requests::number(opcode)), is_request: true };
+    (0..).zip(&selection.requests).map(|(opcode, by)| (!by.is_empty()).then(|| filters.criteria(&scope(opcode), by))).collect()
 }
 
 /// Returns the criteria of the events that are not calls, by their index.

@@ -37,11 +37,15 @@ pub struct Settings {
     pub paths: Paths,
     /// `--duration`, in nanoseconds.
     pub duration: Option<u64>,
+    /// `--failure`: calls that did not fail are not shown.
     pub failure: bool,
     /// `--max-events`
     pub max: Option<u64>,
+    /// `--switch-on`: events are shown from this one on; `None` if they are shown from the beginning.
     pub switch_on: Option<Switch>,
+    /// `--switch-off`: events are not shown from this one on, until `switch_on` occurs (again).
     pub switch_off: Option<Switch>,
+    /// `--show-on-off-events`: whether the events that switch are shown themselves.
     pub show_switches: bool,
     /// Which ends of tasks are shown.
     pub exits: TaskEvents,
@@ -73,7 +77,10 @@ impl Settings {
 /// each item.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Criteria {
+    /// The condition of the `--filter` that applies to all events. An event that does not meet it is not shown.
     pub general: Condition,
+    /// The items that selected the event: the index of each in the request, and the condition of its own filter. An
+    /// event must meet one of these conditions, unless there are no items.
     pub items: SmallVec<[(u16, Condition); 1]>,
 }
 
@@ -143,17 +150,24 @@ pub struct Account {
     pub undecided: u64,
     /// Calls that were selected and not shown, by reason.
     pub withheld: WithheldCalls,
+    /// The number of shown signals, which are not counted in `shown`.
     pub signals_shown: u64,
 }
 
 /// The number of selected calls that were not shown, by the option that withheld them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WithheldCalls {
+    /// Calls before `--switch-on` or after `--switch-off`.
     pub switch: u64,
+    /// Calls that did not fail (`--failure`).
     pub failure: u64,
+    /// Calls whose stack has too few frames (`--min-stack`).
     pub stack: u64,
+    /// Calls that refer to none of the paths (`--path`).
     pub path: u64,
+    /// Calls that took less time, or whose duration is not known (`--duration`).
     pub duration: u64,
+    /// Calls that no filter lets through (`--filter`), or that exceed `nr=` of all items that selected them.
     pub filter: u64,
 }
 
@@ -171,10 +185,12 @@ impl Gate {
         }
     }
 
+    /// Returns the criteria by which this gate decides.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
+    /// Returns the counts of the events so far.
     pub fn account(&self) -> Account {
         self.account
     }

@@ -29,6 +29,7 @@ impl Paths {
         Paths(paths)
     }
 
+    /// Returns whether no path was requested, so that every call is shown.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -4,6 +4,7 @@
 use crate::beauty::access::{self, Found, Step, Target};
 use crate::beauty::constant::Constants;
 use crate::beauty::decode::{Context, Decoded};
+use crate::beauty::lookup::requests::OWN_ARGUMENTS;
 use crate::beauty::row::{Arg, ArgumentKind, Flow, Length, Outcomes, Return, Syscall};
 use crate::beauty::value::Value;
 use crate::beauty::{file, tracepoint};
@@ -15,6 +16,8 @@ use crate::request::filter::{Name, NameId, Operand, Reference, Scope, Subject, V
 use std::borrow::Cow;
 
 // Ids of the names that any event has. Arguments and fields count from 0, paths of descriptors from PATHS.
+/// The arguments that every request of io_uring has count from here.
+const OF_REQUESTS: NameId = 500;
 const PATHS: NameId = 1000;
 const RETURN_PATH: NameId = 1999;
 const RET: NameId = 2000;
@@ -87,16 +90,21 @@ impl CallOperand {
 /// The names for calls of one syscall in one ABI. Without a row, these are only the names that every call has.
 #[derive(Clone, Copy, Debug)]
 pub struct CallScope {
+    /// The ABI of the calls. The layout of structs and the values of constants depend on it.
     pub abi: Abi,
+    /// The row of the syscall, or of the request of io_uring; `None` if there is no row.
     pub row: Option<&'static Syscall>,
+    /// The row is that of a request of io_uring.
+    pub is_request: bool,
 }
 
 impl CallScope {
-    /// Returns the arguments of this name with their positions: one for the row itself, and one for each variant of the
-    /// row.
-    fn arguments(&self, name: &str) -> impl Iterator<Item = (usize, &'static Arg)> {
-        let signatures = self.row.into_iter().flat_map(|row| row.signatures());
-        signatures.filter_map(move |signature| signature.args.iter().enumerate().find(|(_, arg)| arg.name == name))
+    /// Returns the arguments of this name with their ids: one for the row itself, and one for each variant of the row.
+    fn arguments(&self, name: &str) -> impl Iterator<Item = (NameId, &'static Arg)> {
+        let signatures = self.row.into_iter().flat_map(|row| row.signatures().map(|signature| (0, signature.args)));
+        let of_requests = self.is_request.then_some((OF_REQUESTS, &OWN_ARGUMENTS[..]));
+        let all = signatures.chain(of_requests);
+        all.filter_map(move |(first, args)| (first..).zip(args).find(|(_, arg)| arg.name == name))
     }
 
     /// Returns the target of a name that begins with an argument's name, for all variants of the row together.
@@ -127,11 +135,11 @@ impl CallScope {
 
 impl Scope for CallScope {
     fn name(&self, name: &Name) -> Option<(NameId, ValueType)> {
-        if let Some((index, _)) = self.arguments(name.head()).next() {
+        if let Some((id, _)) = self.arguments(name.head()).next() {
             let target = self.target(name)?;
-            let is_descriptor = |(_, arg): (usize, &Arg)| matches!(arg.kind, ArgumentKind::Fd | ArgumentKind::DirFd);
+            let is_descriptor = |(_, arg): (NameId, &Arg)| matches!(arg.kind, ArgumentKind::Fd | ArgumentKind::DirFd);
             let is_path = name.steps() == [Step::Member("path".into())] && self.arguments(name.head()).any(is_descriptor);
-            let id = if is_path { PATHS } else { 0 } + index as NameId;
+            let id = if is_path { PATHS } else { 0 } + id;
             let value_type = match (target.is_number, target.is_text) {
                 (_, false) => ValueType::Number,
                 (false, true) => ValueType::Text,
@@ -153,12 +161,13 @@ impl Scope for CallScope {
     }
 
     fn names(&self) -> Vec<String> {
-        let arguments = self.row.map_or(&[] as &[Arg], |row| row.args);
-        let parts = arguments.iter().flat_map(|arg| {
+        let of_requests = if self.is_request { &OWN_ARGUMENTS[..] } else { &[] };
+        let arguments = self.row.map_or(&[] as &[Arg], |row| row.args).iter().chain(of_requests);
+        let parts = arguments.clone().flat_map(|arg| {
             let members = access::member_names(&arg.kind, self.abi);
             members.into_iter().map(|member| format!("{}.{member}", arg.name)).collect::<Vec<_>>()
         });
-        arguments.iter().map(|arg| arg.name).chain(OF_CALLS).chain(COMMON).map(str::to_owned).chain(parts).collect()
+        arguments.map(|arg| arg.name).chain(OF_CALLS).chain(COMMON).map(str::to_owned).chain(parts).collect()
     }
 
     fn constants(&self, name: &Name) -> Vec<String> {
@@ -168,8 +177,11 @@ impl Scope for CallScope {
 
 /// One call, as the subject of a filter.
 pub struct CallSubject<'a> {
+    /// The event that has the call: its task, comm, CPU and time.
     pub event: &'a Event,
+    /// The call, which may be in flight.
     pub call: &'a Call,
+    /// The call's row; `None` if it has no row, so that its arguments have no names.
     pub row: Option<&'static Syscall>,
 }
 
@@ -203,6 +215,10 @@ impl Subject for CallSubject<'_> {
 
 impl CallSubject<'_> {
     fn argument(&self, index: usize) -> Operand<'_> {
+        if let Some(own) = index.checked_sub(usize::from(OF_REQUESTS)) {
+            let value = self.call.request.as_ref().and_then(|registers| registers.get(own));
+            return value.map_or(Operand::Unknown, |value| Operand::Number((*value).into()));
+        }
         let (Some(row), Some(registers)) = (self.row, self.call.args.as_ref()) else { return Operand::Unknown };
         let signature = row.signature_of(registers);
         let Some(arg) = signature.args.get(index).filter(|_| signature.uses(index, registers)) else { return Operand::Nothing };
@@ -312,6 +328,7 @@ fn path(file: Option<&File>) -> Operand<'_> {
 /// The names for records of one tracepoint.
 #[derive(Clone, Copy, Debug)]
 pub struct TracepointScope<'a> {
+    /// The format of the records, which names their fields.
     pub format: &'a Format,
     /// The machine's ABI.
     pub abi: Abi,
@@ -341,8 +358,11 @@ impl Scope for TracepointScope<'_> {
 
 /// One tracepoint record, as the subject of a filter.
 pub struct TracepointSubject<'a> {
+    /// The event that has the record: its task, comm and CPU.
     pub event: &'a Event,
+    /// The format of the record. The ids of its fields are their indices in it.
     pub format: &'a Format,
+    /// The record's bytes, at the offsets that the format states.
     pub raw: &'a [u8],
 }
 

@@ -45,7 +45,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = made.notes.clone();
     let of_events = if engine == Engine::Bpf { CallsOfEvents::new(request, &selection) } else { CallsOfEvents::default() };
-    let by_bpf = engine == Engine::Bpf && (!selection.is_empty() || of_events.is_any());
+    let requests = requests::with_arguments(&selection, request.show.mode, tracefs);
+    let by_bpf = engine == Engine::Bpf && (!selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty());
     let (targets, compat) = target::find(&request.target, by_bpf)?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
     notes.extend(of_this_namespace(&targets));
@@ -60,27 +61,25 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     of_events.add_to(&mut shown);
     let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
-    let kernel_frames = !by_bpf && graphs.has_kernel_frames();
-    let facts = MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames };
-    let mut mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
+    let facts =
+        MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames: !by_bpf && graphs.has_kernel_frames() };
+    let mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
     let decided =
         PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };
     let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
     let path_names = if by_bpf { None } else { decided.path_names(&shown, own_events, tracefs)? };
-    let mut hooks = Hooks::All;
-    if by_bpf && own_events {
-        (hooks, mechanism) = hooks_of(hooks::own(&armed, &selection, tracefs), &cpus, mechanism);
-    }
+    let own = if by_bpf && own_events { Some(hooks::own(&armed, &selection, tracefs)) } else { None };
+    let (hooks, mechanism) = hooks_of(own, &cpus, mechanism);
     let buffers = decided.buffers(cpus.len(), by_bpf);
-    let bpf = if by_bpf { Some(decided.bpf(hooks, shown, &buffers, &mut notes)?) } else { None };
+    let bpf = if by_bpf { Some(decided.bpf(hooks, (shown, requests), &buffers, &mut notes)?) } else { None };
     notes.extend(if by_bpf { decided.why_no_sums() } else { None });
     let names_events = decided.is_switched() || what.items.iter().any(|item| !item.selector.selects_syscalls());
     let by_instance = if names_events { InstanceEvents::find(tracefs) } else { InstanceEvents::default() };
     let mut add =
         EventAdder { tracefs, made, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
     match &mechanism {
-        Mechanism::None => {}
         _ if by_bpf => add.bpf(&bpf.iter().flat_map(|bpf| bpf.stacks.kinds.clone()).collect::<Vec<_>>()),
+        Mechanism::None => {}
         Mechanism::OwnEvents { .. } => add.own_events(&armed, &selection, &mut notes)?,
         Mechanism::Raw { .. } => add.raw(&armed, selection.unknown, compat)?,
     }
@@ -141,11 +140,13 @@ fn of_this_namespace(targets: &Targets) -> Option<String> {
     is_narrow.then(|| "plan: only tasks of this pid namespace and of those below it are traced: other tasks have no pid here".to_owned())
 }
 
-/// Chooses how the BPF programs are attached: to the given `syscalls:` events, or to the tracepoints of all calls.
-fn hooks_of(own: Result<Vec<OwnEvents>, &'static str>, cpus: &[u32], mechanism: Mechanism) -> (Hooks, Mechanism) {
+/// Chooses how the BPF programs are attached: to the given `syscalls:` events, if they were searched and found, or to
+/// the tracepoints of all calls.
+fn hooks_of(own: Option<Result<Vec<OwnEvents>, &'static str>>, cpus: &[u32], mechanism: Mechanism) -> (Hooks, Mechanism) {
     match own {
-        Ok(events) => (Hooks::Own { events, cpu: cpus.first().copied().unwrap_or_default() }, mechanism),
-        Err(why) => (Hooks::All, Mechanism::Raw { why: why.to_owned() }),
+        None => (Hooks::All, mechanism),
+        Some(Ok(events)) => (Hooks::Own { events, cpu: cpus.first().copied().unwrap_or_default() }, mechanism),
+        Some(Err(why)) => (Hooks::All, Mechanism::Raw { why: why.to_owned() }),
     }
 }
 
@@ -272,8 +273,14 @@ impl PlanInputs<'_> {
         }
     }
 
-    /// Returns the settings of the BPF programs for tracing these calls.
-    fn bpf(&self, hooks: Hooks, calls: Vec<&'static Syscall>, buffers: &Buffers, notes: &mut Vec<String>) -> anyhow::Result<bpf::Settings> {
+    /// Returns the settings of the BPF programs for tracing these calls and the arguments of these requests.
+    fn bpf(
+        &self,
+        hooks: Hooks,
+        (calls, requests): (Vec<&'static Syscall>, bpf::Requests),
+        buffers: &Buffers,
+        notes: &mut Vec<String>,
+    ) -> anyhow::Result<bpf::Settings> {
         let (what, show) = (&self.request.what, &self.request.show);
         // Events need calls that are not shown themselves.
         let in_kernel = !self.is_switched() && !self.of_events.is_any();
@@ -299,6 +306,7 @@ impl PlanInputs<'_> {
             others: self.selection.others.iter().chain(&self.of_events.calls.recorded.others).copied().collect(),
             unknown: self.selection.unknown || self.of_events.calls.recorded.nameless,
             entries: self.of_events.entries.clone(),
+            requests,
             string_limit: show.string_limit,
             full: show.full || show.style == Style::Json,
             struct_limit: show.struct_limit,

@@ -65,7 +65,7 @@ fn of(row: &'static Syscall, abi: Abi, filters: &[&Expr]) -> Vec<Decidable> {
     let mut room = TESTS_MAX;
     let mut found = Vec::new();
     for part in filters.iter().flat_map(|filter| conjuncts(filter)) {
-        let bound = part.bind(&CallScope { abi, row: Some(row) }, &mut Bindings::default());
+        let bound = part.bind(&CallScope { abi, row: Some(row), is_request: false }, &mut Bindings::default());
         let Some(clause) = clause(row, abi, &bound) else { continue };
         if clause.len() <= room {
             room -= clause.len();

@@ -2,8 +2,11 @@
 
 use super::events::{EventAdder, Tracepoint};
 use crate::beauty::lookup::requests;
+use crate::bpf;
+use crate::kernel::tracefs::Tracefs;
 use crate::request::select::Selection;
 use crate::session::Role;
+use crate::show::Mode;
 use anyhow::anyhow;
 
 /// The events that show submissions. Linux 6.3 has renamed the first; the kernel writes the last one instead of it for
@@ -31,6 +34,16 @@ pub fn add(add: &mut EventAdder) -> anyhow::Result<()> {
         true => Ok(()),
         false => Err(anyhow!("this kernel has no events of io_uring, so its requests cannot be traced (`rtrace check` says what it has)")),
     }
+}
+
+/// Returns the requests whose arguments the BPF programs read: the selected ones, if lines are shown.
+pub fn with_arguments(selection: &Selection, mode: Mode, tracefs: &Tracefs) -> bpf::Requests {
+    let [name, old_name, _] = SUBMITTED.map(|name| tracefs.has("io_uring", name));
+    if mode == Mode::Summary || !(name || old_name) {
+        return bpf::Requests::default();
+    }
+    let selected = (0..=u8::MAX).zip(&selection.requests).filter(|(_, by)| !by.is_empty());
+    bpf::Requests { opcodes: selected.map(|(opcode, _)| opcode).collect(), old_name: !name }
 }
 
 /// Returns the names of the requests that are not selected, if any are selected.

@@ -37,14 +37,18 @@ struct RequestFields {
 /// uses the address of a request again for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId {
+    /// The address of the ring's `struct io_ring_ctx` (include/linux/io_uring_types.h in the kernel).
     pub ring: u64,
+    /// The address of the request's `struct io_kiocb` there; 0 if the record does not have it.
     pub request: u64,
 }
 
 /// A request that was submitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission {
+    /// The ring and the request. Older kernels do not name the request, so its address is 0.
     pub id: RequestId,
+    /// The program's own number for the request (`user_data` of struct io_uring_sqe), which need not be unique.
     pub user_data: u64,
     /// IORING_OP_*
     pub opcode: u8,
@@ -55,11 +59,13 @@ pub struct Submission {
 /// A completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion {
+    /// The ring that the completion is posted to, as in [`RequestId::ring`].
     pub ring: u64,
     /// The request; `None` if the event does not name it.
     pub request: Option<u64>,
     /// The event is one that never names the request.
     pub is_overflow: bool,
+    /// The number that the program has given to the request, as in [`Submission::user_data`].
     pub user_data: u64,
     /// The result: a negative errno if the request failed.
     pub result: i32,

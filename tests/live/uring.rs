@@ -17,18 +17,24 @@ fn scene(machine: &Machine, engine: &str, scene: &str, more: &[&str]) -> Trace {
     workload(machine, &options, &format!("uring {scene} {file}")).succeeded()
 }
 
-/// Returns the requests in the lines: `NAME(ARGUMENTS) = RESULT`, without the texts of errors; or `NAME(ARGUMENTS)`
-/// with ` silent` or ` open` behind it. A request in flight when the program ends is completed by a worker of the
-/// kernel.
+/// Returns the arguments that every request has, without those of its own.
+fn of_all(args: &str) -> &str {
+    args.find("user_data:").map_or(args, |at| &args[at..])
+}
+
+/// Returns the requests in the lines: `NAME(ARGUMENTS) = RESULT`, with the arguments that every request has, and
+/// without the texts of errors and the paths of descriptors; or `NAME(ARGUMENTS)` with ` silent` or ` open` behind it.
+/// A request in flight when the program ends is completed by a worker of the kernel.
 fn requests(trace: &Trace) -> Vec<String> {
     let error = Regex::new(r" \([A-Z][^()]*\)$").expect("it is one");
+    let path = Regex::new(r"<.*>$").expect("it is one");
     let lines = trace.lines();
     let one = |(line, call): (&line::Line, line::Call)| {
         let name = call.name.strip_prefix("io_uring:")?.to_owned();
         Some(match &call.result {
-            Result::Returned(result) => format!("{name}({}) = {}", call.args, error.replace(result, "")),
-            Result::Never if line.text.ends_with("= ? (no completion asked)") => format!("{name}({}) silent", call.args),
-            Result::Never if line.text.ends_with("= ? (exit not seen)") => format!("{name}({}) open", call.args),
+            Result::Returned(result) => format!("{name}({}) = {}", of_all(&call.args), path.replace(&error.replace(result, ""), "")),
+            Result::Never if line.text.ends_with("= ? (no completion asked)") => format!("{name}({}) silent", of_all(&call.args)),
+            Result::Never if line.text.ends_with("= ? (exit not seen)") => format!("{name}({}) open", of_all(&call.args)),
             Result::Pending | Result::Never => panic!("{}", line.text),
         })
     };
@@ -170,4 +176,122 @@ fn an_unknown_request_is_refused_with_similar_names() {
     let trace = crate::trace::plain(&machine, &["-e", "io_uring:opena", "true"]);
     assert_ne!(trace.status, 0);
     assert!(trace.stderr.contains("io_uring has no request opena; similar: io_uring:openat"), "{}", trace.stderr);
+}
+
+/// The syscall that does the same work as a request, where it has another name.
+const TWINS: [(&str, &str); 9] = [
+    ("read", "pread64"),
+    ("write", "pwrite64"),
+    ("readv", "preadv2"),
+    ("writev", "pwritev2"),
+    ("fadvise", "fadvise64"),
+    ("accept", "accept4"),
+    ("renameat", "renameat2"),
+    ("send", "sendto"),
+    ("recv", "recvfrom"),
+];
+
+/// The program does the same work by a syscall and right after that by a request.
+#[test]
+fn a_request_shows_what_the_syscall_with_the_same_arguments_shows() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let calls = "openat,openat2,pread64,pwrite64,preadv2,pwritev2,fsync,fadvise64,sync_file_range,fallocate,statx,mkdirat,unlinkat,\
+                 symlinkat,linkat,renameat2,fsetxattr,setxattr,fgetxattr,getxattr,socket,connect,accept4,sendto,recvfrom,sendmsg,\
+                 recvmsg,epoll_ctl,shutdown";
+    let trace = scene(&machine, "bpf", "twins", &["-e", calls, "-e", "%io_uring"]);
+    assert_eq!(trace.conserved().lost, 0);
+    let lines = trace.lines();
+    let calls: Vec<line::Call> = line::calls(&lines).into_iter().map(|(_, call)| call).collect();
+    // Sockets have inodes of their own.
+    let inodes = Regex::new(r"\[[0-9][^\]]*\]").expect("it is one");
+    let mut compared = Vec::new();
+    for pair in calls.windows(2) {
+        let [syscall, request] = pair else { continue };
+        let Some(name) = request.name.strip_prefix("io_uring:") else { continue };
+        let twin = TWINS.iter().find(|(of, _)| *of == name).map_or(name, |(_, twin)| twin);
+        assert_eq!(syscall.name, twin, "{}", trace.text);
+        // The offset is in one register and not in two, and there is no address for what is received.
+        let expected = syscall.args.replace("pos_l: ", "pos: ").replace(", pos_h: 0", "");
+        let expected = if name == "recv" { expected.split(", addr").next().unwrap_or_default().to_owned() } else { expected };
+        let own = request.args.split(", user_data: ").next().unwrap_or_default();
+        let [own, expected] = [own, &expected].map(|args| inodes.replace_all(args, "[]").into_owned());
+        let [result, expected_result] = [request, syscall].map(|call| inodes.replace_all(&format!("{:?}", call.result), "[]").into_owned());
+        assert_eq!((own, result), (expected, expected_result), "{}", trace.text);
+        compared.push(name.to_owned());
+    }
+    assert_eq!(compared.len(), 29, "{compared:?}");
+}
+
+#[test]
+fn requests_that_are_polled_or_done_by_workers_have_their_arguments() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    for name in ["plain", "polled"] {
+        let trace = scene(&machine, "bpf", name, &["-e", "%io_uring"]);
+        let args = |wanted: &str| -> Vec<String> {
+            let lines = trace.lines();
+            line::calls(&lines).into_iter().filter(|(_, call)| call.name == wanted).map(|(_, call)| call.args.clone()).collect()
+        };
+        let file = machine.file("eleven", 11);
+        let opened = &args("io_uring:openat");
+        assert!(opened[0].starts_with(&format!("dfd: CWD, filename: \"{file}\", flags: RDONLY")), "{}", trace.text);
+        assert!(opened[1].starts_with("dfd: CWD, filename: \"/nonexistent/file\""), "{}", trace.text);
+        let read = &args("io_uring:read");
+        let bytes = String::from_utf8(std::fs::read(&file).expect("it is there")).expect("it is text");
+        for (line, (text, rest)) in read.iter().zip([(&bytes[..11], "count: 11, pos: 0"), (&bytes[1..8], "count: 7, pos: 1")]) {
+            let expected = format!("<{file}>, buf: \"{text}\", {rest}, user_data:");
+            assert!(line.contains(&expected), "{expected}: {}", trace.text);
+        }
+        assert!(args("io_uring:timeout")[0].starts_with("ts: {.tv_sec: 0, .tv_nsec: 1000000}"), "{}", trace.text);
+        assert!(trace.text.contains(&format!("<{file}>\n")), "the path of what was opened: {}", trace.text);
+    }
+}
+
+#[test]
+fn arguments_of_requests_can_be_filtered() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let trace =
+        scene(&machine, "bpf", "plain", &["-e", "io_uring:openat,io_uring:read", "--filter", "filename ~ \"*nonexistent*\" || count == 7"]);
+    let lines = trace.lines();
+    let names: Vec<String> = line::calls(&lines).into_iter().map(|(_, call)| call.name.clone()).collect();
+    assert_eq!(names, ["io_uring:openat", "io_uring:read"], "{}", trace.text);
+}
+
+/// fio counts the requests that it makes, and makes them in several ways.
+#[test]
+fn the_requests_of_fio_are_those_that_it_counts() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    if std::process::Command::new("fio").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: fio is not installed (apt-get install fio); its requests were not compared");
+        return;
+    }
+    let file = machine.path("fio.dat");
+    let job = ["fio", "--name=test", "--ioengine=io_uring", "--size=4M", "--bs=4k", "--rw=randrw", "--iodepth=16", "--number_ios=300"];
+    let first = format!("fd: [0-9]+<{file}>, ");
+    for (option, requests, args) in [
+        ("--thread=1", ["read", "write"], &*first),
+        ("--fixedbufs=1", ["read_fixed", "write_fixed"], &*first),
+        ("--registerfiles=1", ["read", "write"], "file_index: 0, "),
+        ("--sqthread_poll=1", ["read", "write"], "file_index: 0, "),
+        ("--nonvectored=0", ["readv", "writev"], &*first),
+    ] {
+        let (name, counts) = (format!("--filename={file}"), machine.path("fio.json"));
+        let output = format!("--output={counts}");
+        let command = [&job[..], &[&name, option, "--output-format=json", &output]].concat();
+        let trace = crate::trace::trace(&machine, &["--engine", "bpf", "-e", "%io_uring"], &command).succeeded();
+        assert_eq!(trace.conserved().lost, 0, "{option}");
+        let counts: serde_json::Value = serde_json::from_slice(&std::fs::read(&counts).expect("fio has written it")).expect("it is JSON");
+        let counts = ["read", "write"].map(|kind| counts["jobs"][0][kind]["total_ios"].as_u64().expect("fio counts them"));
+        let lines = trace.lines();
+        let calls: Vec<line::Call> = line::calls(&lines).into_iter().map(|(_, call)| call).collect();
+        let all = |name: &str| calls.iter().filter(|call| call.name == format!("io_uring:{name}")).collect::<Vec<_>>();
+        let [reads, writes] = requests.map(all);
+        assert_eq!([reads.len() as u64, writes.len() as u64], counts, "{option}: {}", trace.text);
+        assert_eq!(counts[0] + counts[1], 300, "{option}");
+        let memory = r#"(buf: "|vec: \[\{\.iov_base: ")"#;
+        let whole = Regex::new(&format!("^{args}{memory}")).expect("it is one");
+        for call in reads.iter().chain(&writes) {
+            assert!(whole.is_match(&call.args), "{option}: {}", call.args);
+            assert!(matches!(&call.result, Result::Returned(bytes) if bytes == "4096"), "{option}: {:?}", call.result);
+        }
+    }
 }

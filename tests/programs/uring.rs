@@ -3,6 +3,7 @@
 //! it had not asked for, and `open NAME(ARGUMENTS)` one that is in flight at the end.
 
 mod ring;
+mod twins;
 
 use ring::{
     ASYNC, CLOSE, LINK, MSG_RING, NOP, OPENAT, POLL_ADD, POLL_REMOVE, READ, Request, Ring, SETUP_CQSIZE, SETUP_SQPOLL, SKIP_SUCCESS,
@@ -17,9 +18,12 @@ const POLL_MULTI: u32 = 1;
 const POLLIN: u32 = libc::POLLIN as u32;
 const NO_FD: i32 = 997;
 
-/// Makes the requests of a scene: `plain`, `chains`, `multishot`, `full`, `polled` or `messages`. The file has at least
-/// 11 bytes.
+/// Makes the requests of a scene: `plain`, `chains`, `multishot`, `full`, `polled`, `messages` or `twins`. The file has
+/// at least 11 bytes.
 pub fn run(scene: &str, file: &Path) {
+    if scene == "twins" {
+        return twins::run(file);
+    }
     let mut ring = match scene {
         "full" => Ring::new(2, 2, SETUP_CQSIZE),
         "polled" => Ring::new(32, 0, SETUP_SQPOLL),

@@ -70,7 +70,7 @@ workload messages control|netlink|kernel   control messages and netlink messages
 workload ioctls                            makes ioctls of many drivers, with known values; needs CAP_SYS_ADMIN
 workload sockopts                          sets and gets socket options of every type, with known values
 workload tcp SIZE...                       sends of these sizes over a connection to itself; says between which ports
-workload uring SCENE FILE                  requests of io_uring with known results: plain chains multishot full polled messages
+workload uring SCENE FILE                  requests of io_uring with known results: plain chains multishot full polled messages twins
 workload uring-many COUNT                  COUNT requests of io_uring that do nothing
 workload zoo DIR                           shows one open file of every kind
 workload mark EVENT COUNT                  sets a mark of this name so often

@@ -95,7 +95,7 @@ impl Json {
         call.duration().iter().for_each(|duration| o.uint("duration", *duration));
         let has_none = decoded.row().is_some_and(|row| row.args.is_empty());
         match call.args {
-            None if !has_none => o.member("arguments").extend_from_slice(b"null"),
+            None if !has_none && call.request.is_none() => o.member("arguments").extend_from_slice(b"null"),
             _ => o.array("arguments", |a| {
                 for of in decoded.args() {
                     let out = a.item();
@@ -103,7 +103,7 @@ impl Json {
                         Some(text) => out.extend_from_slice(text),
                         None => begin_argument(out, of.name()),
                     }
-                    argument(out, call, &of);
+                    argument(out, &of);
                 }
             }),
         }
@@ -172,14 +172,8 @@ fn line(out: &mut Vec<u8>, fill: impl FnOnce(&mut Elements)) {
 }
 
 /// Writes an argument from its registers on.
-fn argument(out: &mut Vec<u8>, call: &Call, argument: &Argument) {
-    let (first, count) = match argument.word() {
-        Some(word) => (usize::from(word.register), word.registers()),
-        None => (argument.index(), 1),
-    };
-    // There are arguments only if the registers were recorded.
-    let registers = call.args.as_ref().map_or(&[][..], |registers| &registers[first.min(6)..(first + count).min(6)]);
-    for (at, register) in registers.iter().enumerate() {
+fn argument(out: &mut Vec<u8>, argument: &Argument) {
+    for (at, register) in argument.registers().iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }

@@ -10,6 +10,7 @@ use crate::kernel::procfs::is_in_initial_pid_namespace;
 pub(super) struct ProgramNames {
     /// The programs on calls. The exit program is attached first, so that no traced call lacks its exit.
     pub leave: &'static str,
+    /// The program that runs when a call begins.
     pub enter: &'static str,
     /// The programs that follow tasks.
     pub tasks: [&'static str; 3],
@@ -21,6 +22,10 @@ pub(super) struct ProgramNames {
 const RAW: ProgramNames = ProgramNames { leave: "leave", enter: "enter", tasks: ["forked", "executed", "ended"], slow: false };
 /// The programs on signals, on every kernel.
 pub(super) const SIGNALS: [&str; 2] = ["sent", "delivered"];
+/// The programs on submissions of io_uring: one for Linux 6.3 and later, one for older kernels.
+const REQUESTS: [&str; 2] = ["submit_req", "submit_sqe"];
+/// The program on completions of io_uring.
+const REQUEST_ENDS: &str = "complete_request";
 /// The programs on the perf events of tracepoints.
 pub(super) const EVENTS: ProgramNames =
     ProgramNames { leave: "leave_event", enter: "enter_event", tasks: ["awoken", "executed", "ended_event"], slow: true };
@@ -35,10 +40,12 @@ impl ProgramNames {
 /// Returns whether a program is needed. Programs without a task are not loaded, because verifying them takes time.
 pub(super) fn is_needed(program: &str, settings: &Settings, on: HookSet, calls: &ProgramNames, tasks: &ProgramNames) -> bool {
     match program {
+        _ if is_of_calls(program) && !settings.traces_calls() => false,
         _ if is_of_calls(program) => program == calls.enter || program == calls.leave,
         _ if on == HookSet::Compat => false,
         _ if is_of_tasks(program) => tasks.tasks.contains(&program),
         _ if SIGNALS.contains(&program) => settings.signals,
+        _ if REQUESTS.contains(&program) || program == REQUEST_ENDS => settings.request_programs().any(|needed| needed == program),
         "seed" => needs_seeds(settings),
         "living" => settings.attaches,
         "find_own_namespace" => !is_in_initial_pid_namespace(),
@@ -67,4 +74,17 @@ fn is_of_tasks(program: &str) -> bool {
 /// Returns whether existing tasks must be iterated over: to mark the traced ones, or to find 32-bit programs.
 pub(super) fn needs_seeds(settings: &Settings) -> bool {
     settings.scope == TaskScope::Tasks || settings.hooks != Hooks::All
+}
+
+impl Settings {
+    /// Returns whether any calls are traced.
+    pub(super) fn traces_calls(&self) -> bool {
+        self.unknown || !self.calls.is_empty() || !self.others.is_empty()
+    }
+
+    /// Returns the programs on requests of io_uring, if their arguments are read.
+    pub(super) fn request_programs(&self) -> impl Iterator<Item = &'static str> {
+        let programs = [REQUEST_ENDS, REQUESTS[usize::from(self.requests.old_name)]];
+        programs.into_iter().filter(|_| !self.requests.opcodes.is_empty())
+    }
 }

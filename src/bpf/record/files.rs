@@ -6,12 +6,14 @@ use crate::event::{FdPlace, Piece};
 
 /// `sizeof(struct file_info)`, `sizeof(struct socket_info)`, and the size of the protocol's name that follows.
 pub const FILE_INFO_BYTES: usize = 24;
+/// `sizeof(struct socket_info)`, without the `struct socket_names` that follows it.
 pub const SOCKET_INFO_BYTES: usize = 56;
 pub(super) const PROTOCOL_BYTES: usize = 32;
 
 /// The file of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedFile<'a> {
+    /// Where the call has the descriptor: its argument, in memory, or the return value.
     pub place: FdPlace,
     /// The identifier of the file and its name, the same in all records of a task.
     pub id: u64,
@@ -22,10 +24,14 @@ pub struct RecordedFile<'a> {
 /// `struct file_info` and the names that follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileInfo<'a> {
+    /// The inode number, which is unique only within a file system.
     pub inode: u64,
     /// The magic number of the file system (include/uapi/linux/magic.h).
     pub magic: u32,
+    /// Whether the file was removed from its directory, or never had a name there (O_TMPFILE). It is false for sockets,
+    /// pipes and other files that have no directory.
     pub unlinked: bool,
+    /// What the file is, with its name.
     pub is: FileName<'a>,
 }
 
@@ -46,11 +52,17 @@ pub enum FileName<'a> {
 pub struct SocketInfo<'a> {
     /// `AF_*`
     pub family: u16,
+    /// The protocol of socket(2) in the socket's family. For a packet socket it is the `ETH_P_*` (linux/if_ether.h) in
+    /// host byte order.
     pub protocol: u32,
     /// The address in network byte order: one word of IPv4, four of IPv6. Other families have a number here.
     pub local: [u32; 4],
+    /// The peer's address in the same form. It is zero for an Internet socket that was never connected, and for
+    /// families without such an address.
     pub remote: [u32; 4],
+    /// The port in host byte order, for IPv4, IPv6 and AF_VSOCK; 0 for other families.
     pub local_port: u32,
+    /// The peer's port in the same form.
     pub remote_port: u32,
     /// The inode of a UNIX socket's peer.
     pub peer: u64,

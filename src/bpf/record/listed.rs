@@ -17,6 +17,7 @@ const LISTED_REGISTERS: usize = 24;
 pub struct ListedCall<'a> {
     /// The time when the entry was written.
     pub time: Time,
+    /// The task that is in the call.
     pub task: TaskId,
     /// The record, for [`super::CallRecord::parse`].
     pub call: &'a [u8],
@@ -37,7 +38,9 @@ pub fn listed(mut list: &[u8]) -> Vec<ListedCall<'_>> {
 pub struct ListedStack {
     /// The time when the call was entered.
     pub start: Time,
+    /// The thread that is in the call. Thread and start identify the [`ListedCall`] that the stack belongs to.
     pub tid: i32,
+    /// The user-space registers, and the bytes above the stack pointer.
     pub memory: StackMemory,
 }
 

@@ -11,6 +11,7 @@ fn call() -> Call {
         entry: EntryState::Seen,
         exit: ExitState::Pending,
         args: None,
+        request: None,
         pieces: Default::default(),
         payload: Vec::new(),
         files: Default::default(),
@@ -26,7 +27,7 @@ fn call() -> Call {
 pub(crate) fn written(seen: &CallRecord, pieces: &[u8]) -> Vec<u8> {
     let words = [seen.end.0, seen.start.0, seen.ret as u64].into_iter().chain(seen.args);
     let mut raw: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-    raw.extend([seen.nr as u32, seen.tid as u32, seen.pid as u32, seen.lost, 0].iter().flat_map(|half| half.to_le_bytes()));
+    raw.extend([seen.nr as u32, seen.tid as u32, seen.pid as u32, seen.lost, seen.late].iter().flat_map(|half| half.to_le_bytes()));
     raw.extend((pieces.len() as u16).to_le_bytes());
     let bits = (u8::from(seen.no_entry) * NO_ENTRY) | (u8::from(seen.shown) * SHOWN);
     raw.extend([seen.kind as u8, bits << 4 | seen.abi as u8]);
@@ -46,6 +47,7 @@ pub(crate) fn returned(tid: i32, nr: i32, start: u64, end: u64) -> CallRecord<'s
         tid,
         pid: tid,
         lost: 0,
+        late: 0,
         kind: RecordKind::Returned,
         no_entry: false,
         shown: false,

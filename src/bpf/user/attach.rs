@@ -19,6 +19,7 @@ use std::sync::Arc;
 /// An attached program.
 #[derive(Debug)]
 pub struct Attached {
+    /// The event or link that the program is attached by. Closing it detaches the program.
     pub fd: OwnedFd,
     /// Whether closing the descriptor takes the kernel long ([`crate::sys::closer`]).
     pub slow: bool,

@@ -5,13 +5,21 @@ use crate::sys::bpf::Instruction;
 
 /// Helpers by their numbers (include/uapi/linux/bpf.h).
 pub const GET_UID_GID: i32 = 15;
+/// `bpf_perf_event_output()`: writes a record to an event in a perf event array.
 pub const PERF_EVENT_OUTPUT: i32 = 25;
+/// `bpf_current_task_under_cgroup()`: whether the task is in a cgroup or below it.
 pub const TASK_UNDER_CGROUP: i32 = 37;
+/// `bpf_probe_read_user()`: copies bytes of user memory; 0, or a negative errno.
 pub const READ_USER: i32 = 112;
+/// `bpf_probe_read_kernel()`: the same for kernel memory.
 pub const READ_KERNEL: i32 = 113;
+/// `bpf_probe_read_user_str()`: copies a string up to its NUL, and returns the number of bytes with the NUL.
 pub const READ_USER_TEXT: i32 = 114;
+/// `bpf_probe_read_kernel_str()`: the same for kernel memory.
 pub const READ_KERNEL_TEXT: i32 = 115;
+/// `bpf_task_storage_get()`: a pointer to a task's value in a map, or null.
 pub const TASK_STORAGE_GET: i32 = 156;
+/// `bpf_get_current_task_btf()`: a typed pointer to the current task, as task storage requires.
 pub const GET_CURRENT_TASK: i32 = 158;
 
 /// `BPF_PSEUDO_MAP_FD`, `BPF_PSEUDO_CALL` and `BPF_PSEUDO_FUNC`: values of the source register that say what the
@@ -60,6 +68,7 @@ pub fn clear(to: u8, off: i16) -> Instruction {
     instruction(0x7a, to, 0, off, 0)
 }
 
+/// `to = from`, 64 bits.
 pub fn copy(to: u8, from: u8) -> Instruction {
     instruction(0xbf, to, from, 0, 0)
 }
@@ -69,14 +78,17 @@ pub fn set(to: u8, number: i32) -> Instruction {
     instruction(0xb4, to, 0, 0, number)
 }
 
+/// `to += number`, 64 bits; the number is sign-extended.
 pub fn add(to: u8, number: i32) -> Instruction {
     instruction(0x07, to, 0, 0, number)
 }
 
+/// `to += from`, 64 bits.
 pub fn add_register(to: u8, from: u8) -> Instruction {
     instruction(0x0f, to, from, 0, 0)
 }
 
+/// `to &= number`, 64 bits; the number is sign-extended.
 pub fn and(to: u8, number: i32) -> Instruction {
     instruction(0x57, to, 0, 0, number)
 }
@@ -86,10 +98,12 @@ pub fn map(to: u8, fd: i32) -> [Instruction; 2] {
     [instruction(LOAD_LONG, to, MAP_FD, 0, fd), Instruction::default()]
 }
 
+/// Calls a helper by its number. Its arguments are in registers 1 to 5, its result in register 0.
 pub fn call(helper: i32) -> Instruction {
     instruction(CALL, 0, 0, 0, helper)
 }
 
+/// Jumps always. This distance and those of other jumps are in instructions, from the next one.
 pub fn jump(off: i16) -> Instruction {
     instruction(JUMP, 0, 0, off, 0)
 }
@@ -114,10 +128,12 @@ pub fn is_branch(one: &Instruction) -> bool {
     matches!(one.code, 0x15 | 0x16 | 0x56)
 }
 
+/// Returns from the function, or from the program; register 0 is the result.
 pub fn exit() -> Instruction {
     instruction(EXIT, 0, 0, 0, 0)
 }
 
+/// Returns whether an instruction is the return from a function or from the program.
 pub fn is_exit(one: &Instruction) -> bool {
     one.code == EXIT
 }

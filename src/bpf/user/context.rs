@@ -17,6 +17,7 @@ const RETURNED: u32 = if cfg!(target_arch = "aarch64") { 0 } else { 80 };
 /// An attach point's context and its type in the kernel's type information.
 #[derive(Clone, Debug)]
 pub struct AttachContext {
+    /// The fields that the program's event can have; none for a raw tracepoint whose types are not known.
     pub context: Context,
     /// The id of the function's type or of the raw tracepoint's prototype; 0 for other attach points.
     pub id: u32,

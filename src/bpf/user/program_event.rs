@@ -22,7 +22,9 @@ const HEAD_BYTES: u32 = 16;
 /// An event, and how the program fills its records.
 #[derive(Clone, Debug)]
 pub struct ProgramEvent {
+    /// The format of the records, in the form of a tracepoint's. Its id is 0.
     pub format: Format,
+    /// How the program fills a record: one entry for each value, with its offsets in the context and in the record.
     pub fetches: Vec<Fetch>,
     /// The size of a record: a multiple of 8, never 0.
     pub bytes: u32,
@@ -56,6 +58,7 @@ pub enum Fetch {
 /// The context of programs at one attach point: its fields by name, with their offsets.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
+    /// The fields, with their offsets from the address that the program gets in register 1.
     pub fields: Vec<FormatField>,
     /// A tracepoint's print format, which may contain names of values.
     pub print: String,

@@ -20,8 +20,12 @@ use std::path::PathBuf;
 /// A parsed section name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
+    /// Where the program is attached.
     pub place: AttachPoint,
+    /// The fields of the program's event. If it is empty, the event has the fields that the attach point has by
+    /// default.
     pub arguments: Vec<Argument>,
+    /// Whether the program is loaded as one that may sleep (`.s`).
     pub may_sleep: bool,
 }
 
@@ -43,16 +47,20 @@ pub enum AttachPoint {
 /// A field of the program's event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
+    /// The name of the field; that of `of`, unless the section has another one (`NAME=`).
     pub name: String,
     /// The field, argument or register of the context that the value comes from.
     pub of: String,
     /// The location of the value in memory, relative to the address in `of`; `None` if `of` is the value itself.
     pub behind: Option<Behind>,
+    /// The type in the section; `None` if the field has the type that the context gives it.
     pub shown: Option<Type>,
 }
 
+/// The location of a value in memory, relative to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behind {
+    /// The distance from the address in bytes.
     pub offset: i32,
     /// Whether it is user memory rather than kernel memory.
     pub user: bool,

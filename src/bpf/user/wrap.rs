@@ -44,6 +44,7 @@ pub enum TaskFilter {
 pub struct EventOutput<'a> {
     /// The descriptor of its perf event array.
     pub map: i32,
+    /// How the values are copied from the context to the record.
     pub fetches: &'a [Fetch],
     /// The size of a record, a multiple of 8.
     pub bytes: u32,
@@ -52,6 +53,7 @@ pub struct EventOutput<'a> {
 /// A wrapped program.
 #[derive(Debug)]
 pub struct Wrapped {
+    /// The whole program: the user's instructions with those that were added.
     pub instructions: Vec<Instruction>,
     before: u32,
     main: u32,

@@ -30,6 +30,7 @@ impl CallPool {
             entry: EntryState::Seen,
             exit: ExitState::Pending,
             args: None,
+            request: None,
             pieces: SmallVec::new(),
             payload: Vec::new(),
             files: SmallVec::new(),
@@ -50,11 +51,13 @@ impl CallPool {
         }
     }
 
+    /// Puts a call into the pool and resets it. If the pool is full, the call is dropped.
     #[inline]
     pub fn put_back(&mut self, mut call: Box<Call>) {
         if self.calls.len() < POOL_MAX {
             (call.entry, call.exit, call.args, call.shown_pending) = (EntryState::Seen, ExitState::Pending, None, false);
             (call.pids, call.lost_before) = (PidTranslation::default(), 0);
+            call.request = None;
             call.ids.clear();
             call.pieces.clear();
             call.payload.clear();

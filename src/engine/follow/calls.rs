@@ -22,7 +22,10 @@ const X32_BIT: i64 = 1 << 30;
 pub(super) struct Lookups {
     /// The table of the descriptors.
     pub table: Option<FdTableId>,
+    /// The descriptors whose files are not known yet, each with its place in the call.
     pub fds: SmallVec<[(FdPlace, i32); 2]>,
+    /// The tasks of which /proc has to be read: unknown tasks that the arguments name, and the caller if its pid
+    /// namespace is not known.
     pub tids: SmallVec<[i32; 2]>,
     /// Bit i: argument i is a path whose name has not arrived.
     pub names: u8,

@@ -44,6 +44,12 @@ impl Follower {
         if call_record.kind == RecordKind::Entry {
             return self.entry_reported(context, &call_record, events);
         }
+        if call_record.kind == RecordKind::Request {
+            return self.request_reported(context, &call_record);
+        }
+        if call_record.kind == RecordKind::RequestEnd {
+            return self.request_end_reported(context, &call_record, events);
+        }
         let Some(event) = self.stream.bpf else { return };
         self.ledger.account(event).receive(1);
         let behavior = self.behaviors.get(call_record.abi, i64::from(call_record.nr)).with(&call_record.args);
@@ -197,14 +203,15 @@ impl Follower {
         call.exit = match call_record.kind {
             RecordKind::Returned => ExitState::Returned { at: call_record.end, ret: call_record.ret },
             RecordKind::Never => ExitState::Never,
-            RecordKind::Pending | RecordKind::Entry => ExitState::Pending,
+            RecordKind::Pending | RecordKind::Entry | RecordKind::Request => ExitState::Pending,
             RecordKind::Unseen
             | RecordKind::TaskEnd
             | RecordKind::Part
             | RecordKind::Aggregate
             | RecordKind::Stack
             | RecordKind::SignalSent
-            | RecordKind::Signal => ExitState::Unseen,
+            | RecordKind::Signal
+            | RecordKind::RequestEnd => ExitState::Unseen,
         };
         call.args = Some(call_record.args);
         call.lost_before = u64::from(call_record.lost);

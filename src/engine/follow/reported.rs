@@ -68,6 +68,7 @@ impl Reported {
         self.in_flight.insert(tid, (slot, call));
     }
 
+    /// Returns whether the record of any call that was shown as pending is still to come.
     #[inline]
     pub fn are_any_in_flight(&self) -> bool {
         !self.in_flight.is_empty()

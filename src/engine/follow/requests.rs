@@ -15,15 +15,22 @@
 //!   that shares its `user_data` with others if a completion could not be assigned to one of them.
 //! * The events are of all requests, whichever the user asked for. The others are followed too, because their addresses
 //!   are used again, but they have no lines and are no calls of the account.
+//! * The arguments of a request come from the BPF programs, in a record that follows the one of the submission. Without
+//!   BPF, or if that record was lost, a line has only what the events of the kernel say.
+//! * What the kernel wrote for a request comes in another record, which follows the one of the completion on the same
+//!   CPU. The line waits for it.
 //! * Older kernels do not name the request that is submitted. All completions are then assigned by `user_data`.
 
+use super::call_pool::CallPool;
 use super::{Follower, RecordContext};
 use crate::beauty::lookup::requests::{self, COMPLETION};
-use crate::event::{CallId, Comm, EntryState, Event, EventIndex, EventKind, ExitState, TaskId, Time};
+use crate::bpf::record::CallRecord;
+use crate::event::{Abi, Call, CallId, Comm, EntryState, Event, EventIndex, EventKind, ExitState, TaskId, Time};
 use crate::session::Session;
 use crate::syscall::gaps::{GapMark, Gaps};
 use crate::syscall::ledger::LeftOut;
 use crate::syscall::requests::{Completion, RequestId, Submission};
+use crate::task::fds::Ticket;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -41,6 +48,9 @@ pub(super) struct Requests {
     failed_silent: FxHashSet<RequestId>,
     /// Submissions in order of time that are too recent to be shown as pending, if requests are.
     recent: VecDeque<(Time, RequestId)>,
+    /// By CPU: the completed request that waits for the record of what the kernel has written, and the start of the
+    /// record of its arguments.
+    ending: FxHashMap<u32, (Ticket, Time)>,
     /// By opcode: whether the user did not ask for these requests. Empty if the user asked for all.
     left_out: Vec<bool>,
     /// The last address that stands for one that the kernel did not tell. It is odd, as no address of a request is.
@@ -70,6 +80,12 @@ struct OpenRequest {
     /// It has no completion if it succeeds, or if it is canceled with its chain.
     silent: bool,
     shown_pending: bool,
+    /// The request with its arguments, if they are known.
+    call: Option<Box<Call>>,
+    /// The BPF programs write a record when the request completes.
+    has_end: bool,
+    /// The number of records that the line of the request waits for.
+    waits: u32,
 }
 
 impl Requests {
@@ -141,6 +157,7 @@ impl Follower {
     /// Processes a submission.
     #[cold]
     pub(super) fn submitted(&mut self, context: RecordContext, event: EventIndex, of: Submission, events: &mut Vec<Event>) {
+        self.release_ending(context.cpu, events);
         let id = self.requests.identity(of.id);
         if let Some(before) = self.requests.remove(id) {
             self.end_of_request(&before, context.cpu, ExitState::Unseen, events);
@@ -160,6 +177,9 @@ impl Follower {
             flags: u64::from(of.flags),
             silent: requests::is_silent(u64::from(of.flags)),
             shown_pending: false,
+            call: None,
+            has_end: false,
+            waits: 0,
         };
         if self.requests.open.len() < OPEN_MAX {
             if self.stream.pending_after.is_some() && self.requests.are_asked(open.opcode) {
@@ -171,9 +191,46 @@ impl Follower {
         }
     }
 
+    /// Processes the arguments of a request, which the BPF programs have read right after its submission.
+    #[cold]
+    pub(super) fn request_reported(&mut self, context: RecordContext, call_record: &CallRecord<'_>) {
+        let (ring, request) = call_record.request();
+        let mark = self.gaps.mark(context.cpu);
+        let mut call = self.paired_call(context, call_record);
+        call.nr = requests::number_of_record(call_record.nr);
+        let open = self.requests.open.get_mut(&RequestId { ring, request }).filter(|open| open.call.is_none());
+        match open.filter(|open| open.task == context.task && Gaps::none_between(open.mark, mark)) {
+            Some(open) if requests::opcode(call.nr) == Some(open.opcode) => {
+                (open.call, open.has_end) = (Some(call), call_record.has_end());
+                // The kernel adds flags of its own to those of its events.
+                open.flags = call_record.sqe_flags().into();
+            }
+            _ => self.call_pool.put_back(call),
+        }
+    }
+
+    /// Processes what the kernel has written for a request, which the BPF programs have read right after its
+    /// completion.
+    #[cold]
+    pub(super) fn request_end_reported(&mut self, context: RecordContext, call_record: &CallRecord<'_>, events: &mut Vec<Event>) {
+        let Some((ticket, start)) = self.requests.ending.remove(&context.cpu) else { return };
+        if let Some(call) = self.outbox.call(ticket).filter(|_| start == call_record.start) {
+            self.reported.complete(call_record, call);
+        }
+        self.outbox.release_one(ticket, events);
+    }
+
+    /// Emits the request that waits for such a record of this CPU, because another event of io_uring came first.
+    fn release_ending(&mut self, cpu: u32, events: &mut Vec<Event>) {
+        if let Some((ticket, _)) = self.requests.ending.remove(&cpu) {
+            self.outbox.release_one(ticket, events);
+        }
+    }
+
     /// Processes a completion.
     #[cold]
     pub(super) fn completed(&mut self, context: RecordContext, of: Completion, events: &mut Vec<Event>) {
+        self.release_ending(context.cpu, events);
         let exit = ExitState::Returned { at: context.time, ret: i64::from(of.result) };
         let more = requests::more_follow(u64::from(of.flags));
         let id = match of.request {
@@ -199,6 +256,10 @@ impl Follower {
             (true, _) => {
                 if open.silent && of.result < 0 && self.requests.failed_silent.len() < OPEN_MAX {
                     self.requests.failed_silent.insert(id);
+                }
+                if let Some(call) = open.call.as_ref().filter(|_| open.has_end && of.request.is_some()) {
+                    self.requests.ending.insert(context.cpu, (self.outbox.next(), call.id.start));
+                    open.waits = 1;
                 }
                 self.emit_request(&open, EntryState::Seen, context.cpu, (exit, of.flags), events);
             }
@@ -236,9 +297,7 @@ impl Follower {
                 continue;
             }
             let (cpu, task, comm) = (open.cpu, open.task, open.comm.clone());
-            let (user_data, opcode, flags) = (open.user_data, open.opcode, open.flags);
-            let mut call = self.call_pool.take(CallId { tid: task.tid, start }, self.stream.abi, requests::number(opcode));
-            call.args = Some(requests::registers(user_data, flags, 0));
+            let call = call_of(&mut self.call_pool, open, self.stream.abi, 0);
             self.outbox.push(Event { time: self.now, cpu, task, comm, kind: EventKind::Pending(call) }, 0, events);
             if let Some(open) = self.requests.open.get_mut(&id) {
                 open.shown_pending = true;
@@ -286,7 +345,7 @@ impl Follower {
         self.ledger.call(entry, exit);
         let mut call = self.new_call(context, self.stream.abi, requests::number(COMPLETION));
         (call.entry, call.exit) = (entry, exit);
-        call.args = Some(requests::registers(of.user_data, 0, u64::from(of.flags)));
+        call.request = Some(Box::new(requests::registers(of.user_data, 0, u64::from(of.flags))));
         self.emit(context, EventKind::Call(call), 0, events);
     }
 
@@ -297,11 +356,24 @@ impl Follower {
             return;
         }
         self.ledger.call(entry, exit);
-        let id = CallId { tid: open.task.tid, start: open.start };
-        let mut call = self.call_pool.take(id, self.stream.abi, requests::number(open.opcode));
+        let mut call = call_of(&mut self.call_pool, open, self.stream.abi, flags);
         (call.exit, call.shown_pending) = (exit, open.shown_pending);
-        call.args = Some(requests::registers(open.user_data, open.flags, u64::from(flags)));
         let (task, comm) = (open.task, open.comm.clone());
-        self.outbox.push(Event { time: self.now, cpu, task, comm, kind: EventKind::Call(call) }, 0, events);
+        self.outbox.push(Event { time: self.now, cpu, task, comm, kind: EventKind::Call(call) }, open.waits, events);
     }
+}
+
+/// Makes the call of a request, with the flags of a completion.
+fn call_of(pool: &mut CallPool, open: &OpenRequest, abi: Abi, cqe_flags: u32) -> Box<Call> {
+    let id = CallId { tid: open.task.tid, start: open.start };
+    let mut call = pool.take(id, abi, requests::number(open.opcode));
+    if let Some(known) = &open.call {
+        (call.nr, call.args, call.pids) = (known.nr, known.args, known.pids.clone());
+        call.pieces.clone_from(&known.pieces);
+        call.payload.extend_from_slice(&known.payload);
+        call.files.clone_from(&known.files);
+        call.ids.clone_from(&known.ids);
+    }
+    call.request = Some(Box::new(requests::registers(open.user_data, open.flags, u64::from(cqe_flags))));
+    call
 }

@@ -31,6 +31,7 @@ pub struct Stacks {
     most_of_calls: FxHashMap<u16, u16>,
     most_of_events: Vec<Option<u16>>,
     unwinder: Unwinder,
+    /// The images of the mapped files. The names of frames are looked up in them too.
     pub library: Library,
     spaces: FxHashMap<i32, CachedSpace>,
     frames: Vec<Frame>,

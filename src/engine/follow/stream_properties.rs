@@ -11,7 +11,9 @@ pub(super) struct StreamProperties {
     pub pending_after: Option<u64>,
     /// Signals are reported as events.
     pub signals: bool,
+    /// The machine's native ABI. Programs of other ABIs may run on it.
     pub abi: Abi,
+    /// The tasks of which the stream has records; tasks that inherit the events come in addition.
     pub scope: Scope,
     /// Descriptors are tracked.
     pub descriptors: bool,

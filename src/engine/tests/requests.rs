@@ -2,10 +2,13 @@
 
 use super::fixture::*;
 use crate::beauty::lookup::requests;
+use crate::bpf::record::tests::{piece_bytes, returned, written};
+use crate::bpf::record::{CallRecord, RecordKind};
 use crate::event::{Event, EventIndex, EventKind, ExitState, TaskId, Time};
 use crate::kernel::format::FieldPlace::Here;
 use crate::session::{EventSpec, Role, Session};
 use crate::source::record_writer::raw_record;
+use crate::sys::perf;
 
 const SILENT: u64 = 1 << 6;
 const MORE: u64 = 1 << 1;
@@ -18,6 +21,7 @@ struct Armed {
     completed: EventIndex,
     overflow: EventIndex,
     canceled: EventIndex,
+    bpf: EventIndex,
 }
 
 fn armed() -> Armed {
@@ -48,7 +52,18 @@ fn armed() -> Armed {
     let completed = add(Role::RequestCompleted, &completed);
     let overflow = add(Role::RequestCompleted, &overflow);
     let canceled = add(Role::RequestCanceled, &canceled);
-    Armed { session, submitted, completed, overflow, canceled }
+    let bpf = EventIndex(session.events.events.len() as u16);
+    session.events.ids.insert(10 + u64::from(bpf.0), bpf);
+    let (role, sample_type) = (Role::BpfCall, perf::SAMPLE_BPF);
+    session.events.events.push(EventSpec {
+        name: "BPF calls".into(),
+        role,
+        sample_type,
+        format: None,
+        shown: true,
+        terms: Default::default(),
+    });
+    Armed { session, submitted, completed, overflow, canceled, bpf }
 }
 
 /// A request: its address, its number of the program's, its opcode and its flags.
@@ -72,11 +87,80 @@ impl Armed {
     }
 }
 
+/// A record of the BPF programs about the request at 0x10.
+fn reported(kind: RecordKind, (tid, nr): (i32, i32), at: u64) -> CallRecord<'static> {
+    let (lost, late) = (RING as u32, (RING >> 32) as u32);
+    CallRecord { kind, ret: 0x10, args: [0x1000, 0x2000, 3, 0, 0, 0], lost, late, ..returned(tid, nr, at, at) }
+}
+
+/// `REQUEST_HAS_END` in the number of such a record.
+const HAS_END: i32 = 1 << 12;
+
+impl Armed {
+    fn report(&self, ring: &mut Ring, of: &CallRecord, pieces: &[u8]) {
+        ring.writer.sample(self.bpf, task(of.pid, of.tid), of.end, &written(of, pieces));
+    }
+}
+
+/// Returns the arguments of the requests, and the bytes of their memory.
+fn arguments(events: &[Event]) -> Vec<(Option<u64>, Vec<&[u8]>)> {
+    calls(events)
+        .into_iter()
+        .map(|call| (call.args.map(|args| args[0]), call.pieces.iter().map(|piece| call.bytes(piece)).collect()))
+        .collect()
+}
+
+#[test]
+fn a_request_has_the_arguments_that_the_programs_have_read() {
+    let armed = armed();
+    let a = task(7, 7);
+    let mut ring = Ring::new(&armed.session, 0);
+    let path = piece_bytes(0x2000, 5, b"/etc", [1, 0, 0]);
+    armed.submit(&mut ring, (100, a), (0x10, 5, 18, 1 << 4));
+    // The flags are those of the program, without the kernel's own.
+    armed.report(&mut ring, &reported(RecordKind::Request, (7, 18 | 1 << 10), 101), &path);
+    armed.complete(&mut ring, (110, a), 0x10, 5, (4, 0));
+    // A record of another opcode is that of a request whose event was lost.
+    armed.submit(&mut ring, (120, a), (0x10, 6, 0, 0));
+    armed.report(&mut ring, &reported(RecordKind::Request, (7, 18), 121), &path);
+    armed.complete(&mut ring, (130, a), 0x10, 6, (0, 0));
+    let (events, _) = run(&armed.session, vec![&mut ring], vec![]);
+    assert_eq!(lines(&events), ["7 18@100 5/0x0/0x0 = 4", "7 0@120 6/0x0/0x0 = 0"]);
+    assert_eq!(arguments(&events), [(Some(0x1000), vec![&b"/etc"[..]]), (None, vec![])]);
+    assert_eq!(calls(&events)[0].nr, requests::number_with(18, requests::Files::REGISTERED));
+}
+
+#[test]
+fn a_request_waits_for_what_the_kernel_has_written() {
+    let armed = armed();
+    let (a, worker) = (task(7, 7), task(7, 9));
+    let mut ring = Ring::new(&armed.session, 0);
+    let [first, second] = [b"one", b"two"].map(|bytes| piece_bytes(0x1000, 3, bytes, [0, 1, 0]));
+    for (start, at, end) in [(101, 110, first), (201, 210, second)] {
+        armed.submit(&mut ring, (start - 1, a), (0x10, start, 22, 0));
+        armed.report(&mut ring, &reported(RecordKind::Request, (7, 22 | HAS_END), start), &[]);
+        armed.complete(&mut ring, (at, worker), 0x10, start, (3, 0));
+        let written = CallRecord { start: Time(101), ..reported(RecordKind::RequestEnd, (9, 22), at + 1) };
+        armed.report(&mut ring, &CallRecord { pid: 7, lost: 0, late: 0, ..written }, &end);
+    }
+    // Without such a record, the line is complete when the next event of the CPU comes.
+    armed.submit(&mut ring, (300, a), (0x10, 3, 22, 0));
+    armed.report(&mut ring, &reported(RecordKind::Request, (7, 22 | HAS_END), 301), &[]);
+    armed.complete(&mut ring, (310, a), 0x10, 3, (3, 0));
+    armed.submit(&mut ring, (320, a), (0x10, 4, 0, 0));
+    armed.complete(&mut ring, (330, a), 0x10, 4, (0, 0));
+    let (events, _) = run(&armed.session, vec![&mut ring], vec![]);
+    assert_eq!(lines(&events).len(), 4);
+    // What belongs to an earlier request is not shown.
+    let expected = [(Some(0x1000), vec![&b"one"[..]]), (Some(0x1000), vec![]), (Some(0x1000), vec![]), (None, vec![])];
+    assert_eq!(arguments(&events), expected);
+}
+
 /// Returns one line per request: tid, opcode, start, `user_data` and result.
 fn lines(events: &[Event]) -> Vec<String> {
     let one = |event: &Event| {
         let EventKind::Call(call) = &event.kind else { return None };
-        let args = call.args.unwrap();
+        let args = call.request.as_ref().unwrap();
         let exit = match call.exit {
             ExitState::Returned { ret, .. } => format!("= {ret}"),
             other => format!("{other:?}"),

@@ -15,8 +15,11 @@ pub enum Expr {
 /// A comparison: a name, an operator and a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
+    /// The left side, whose value comes from the event.
     pub name: Name,
+    /// How the two sides are compared.
     pub op: Op,
+    /// The right side, as the user wrote it.
     pub value: Value,
 }
 
@@ -94,6 +97,7 @@ impl Op {
         (Op::Like, "~"),
     ];
 
+    /// Returns the operator as it is written in a condition.
     pub fn text(self) -> &'static str {
         Op::ALL.iter().find(|(op, _)| *op == self).map_or("", |(_, text)| text)
     }

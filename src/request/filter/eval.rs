@@ -39,7 +39,9 @@ pub enum ValueType {
 /// A name that was resolved in a scope, and the path into its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
+    /// The number that the scope has for the name.
     pub name: NameId,
+    /// The path behind the name, as it was written; empty if there is none.
     pub steps: Vec<Step>,
 }
 

@@ -7,7 +7,9 @@
 /// A function of the C library and the syscalls that it uses.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LibcName {
+    /// The name of the function, without parentheses.
     pub function: &'static str,
+    /// The names of the rows of the syscalls, of which the function uses one.
     pub syscalls: &'static [&'static str],
     /// The name always selects these syscalls, even if the kernel has a syscall of the function's name (`stat`).
     /// Otherwise the name selects the kernel's syscall, and the others are only a hint when no call matched.

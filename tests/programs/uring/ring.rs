@@ -138,7 +138,11 @@ impl Ring {
                 _ => self.open.get(&user_data).copied(),
             };
             let name = request.map_or("completion".to_owned(), |request| name(request.opcode));
-            println!("request {name}({}) = {}", arguments(user_data, request.map_or(0, |request| request.flags), flags), outcome(result));
+            println!(
+                "request {name}({}) = {}",
+                arguments(user_data, request.map_or(0, |request| request.flags), flags),
+                outcome(request.map(|request| request.opcode), result)
+            );
         }
         last
     }
@@ -198,15 +202,19 @@ fn arguments(user_data: u64, flags: u8, completion: u32) -> String {
     let names = [(LINK, "IO_LINK"), (ASYNC, "ASYNC"), (SKIP_SUCCESS, "CQE_SKIP_SUCCESS")];
     let names: Vec<&str> = names.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| *name).collect();
     if !names.is_empty() {
-        text += &format!(", flags: {}", names.join("|"));
+        text += &format!(", sqe_flags: {}", names.join("|"));
     }
     if completion & CQE_MORE != 0 {
-        text += ", cflags: MORE";
+        text += ", cqe_flags: MORE";
     }
     text
 }
 
-fn outcome(result: i32) -> String {
+fn outcome(opcode: Option<u8>, result: i32) -> String {
+    // The events of poll(2).
+    if opcode == Some(POLL_ADD) && result == i32::from(libc::POLLIN) {
+        return "IN".to_owned();
+    }
     let name = match -result {
         libc::EBADF => "EBADF",
         libc::EINVAL => "EINVAL",
